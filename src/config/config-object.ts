@@ -1,0 +1,25 @@
+import type { Origin } from "./problem.ts";
+
+export interface Metadata {
+  readonly name: string;
+  /** Always set: objects without one are in `default`. */
+  readonly namespace: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+  /** Milliseconds since 1970; 0 where the source knows no time. Older objects win conflicts. */
+  readonly createdAt: number;
+}
+
+/** One object of the user's API after parsing and checking. Immutable, and compared by identity. */
+export interface ConfigObject<Spec = unknown> {
+  /** Kind as in the API, such as `VirtualService`. */
+  readonly kind: string;
+  readonly metadata: Metadata;
+  readonly spec: Spec;
+  readonly origin: Origin | undefined;
+}
+
+/** `kind/namespace/name`, for messages and as an index key. */
+export function objectKey(object: ConfigObject): string {
+  return `${object.kind}/${object.metadata.namespace}/${object.metadata.name}`;
+}

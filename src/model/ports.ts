@@ -1,0 +1,57 @@
+/** Interfaces through which folders of layer 4 meet; `bin/` fills them in. */
+import type { ConfigObject } from "#config/config-object.ts";
+import type { Origin, Problem } from "#config/problem.ts";
+import type { Snapshot } from "./snapshot.ts";
+
+/** A problem with one object, as a source reports it. */
+export interface ObjectProblem extends Problem {
+  /** `kind/namespace/name`, or the empty string when the document is not an object at all. */
+  readonly object: string;
+  readonly origin: Origin | undefined;
+}
+
+/** Where snapshots come from. The first one is there once `run` has called `onSnapshot`. */
+export interface Source {
+  /** The newest snapshot. */
+  current(): Snapshot;
+  /** All objects as last accepted, for debug pages. */
+  objects(): readonly ConfigObject[];
+  /** Problems of the newest state. */
+  problems(): readonly ObjectProblem[];
+  /** Called after each new snapshot; returns the way to stop. */
+  subscribe(onSnapshot: (snapshot: Snapshot) => void): () => void;
+}
+
+/** Signs certificate requests on behalf of an authenticated caller. */
+export interface CertificateSigner {
+  /** PEM certificates, leaf first, root last. The certificate carries `identity` and nothing else of the request. */
+  sign(request: SignRequest): Promise<readonly string[]>;
+  /** PEM of the roots that workloads trust. */
+  trustBundle(): string;
+}
+
+export interface SignRequest {
+  readonly csrPem: string;
+  /** SPIFFE id of the authenticated caller. */
+  readonly identity: string;
+  readonly ttlSeconds: number;
+}
+
+/** Who is calling, as proved by a token or a client certificate. */
+export interface Caller {
+  /** `spiffe://trust-domain/ns/NAMESPACE/sa/ACCOUNT` */
+  readonly identity: string;
+  readonly namespace: string;
+  readonly serviceAccount: string;
+  readonly provedBy: "jwt" | "certificate";
+}
+
+/** What is known of a connected proxy, for debug pages and metrics. */
+export interface ConnectedProxy {
+  readonly connectionId: string;
+  readonly nodeId: string;
+  readonly connectedAt: number;
+  readonly istioVersion: string;
+  /** By type URL. */
+  readonly types: ReadonlyMap<string, { readonly sent: string; readonly acknowledged: string; readonly rejected: string }>;
+}

@@ -1,0 +1,20 @@
+/** A connected proxy, read from the node of its first request. */
+export interface Proxy {
+  /** As sent: `sidecar~10.0.0.1~httpbin-1.default~default.svc.cluster.local`. */
+  readonly nodeId: string;
+  readonly type: "sidecar" | "router";
+  /** Node metadata INSTANCE_IPS, else the address of the id. */
+  readonly addresses: readonly string[];
+  /** `name.namespace`, the third part of the id. */
+  readonly id: string;
+  readonly namespace: string;
+  readonly dnsDomain: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly serviceAccount: string;
+  /** Everything the node sent, as JSON. */
+  readonly metadata: Readonly<Record<string, unknown>>;
+  /** `1.40.0`; empty when not sent. */
+  readonly envoyVersion: string;
+  /** Names of the extensions this Envoy has; empty when it did not say. */
+  readonly extensions: ReadonlySet<string>;
+}

@@ -1,0 +1,68 @@
+/** The abstract model of a service, whatever registry it comes from. */
+
+/** Protocol of a port as declared; `Unsupported` means undeclared, which Envoy then detects from the first bytes. */
+export type Protocol =
+  | "HTTP"
+  | "HTTP2"
+  | "GRPC"
+  | "GRPC-Web"
+  | "HTTP_PROXY"
+  | "HTTPS"
+  | "TLS"
+  | "TCP"
+  | "Mongo"
+  | "MySQL"
+  | "Redis"
+  | "UDP"
+  | "Unsupported";
+
+export interface ServicePort {
+  readonly name: string;
+  readonly port: number;
+  readonly protocol: Protocol;
+}
+
+/** How Envoy finds the endpoints: `static` by EDS, `dns` by asking, `passthrough` by the original destination address. */
+export type Resolution = "static" | "dns" | "dns-round-robin" | "passthrough" | "alias";
+
+export interface Service {
+  /** Fully qualified: `httpbin.default.svc.cluster.local`, or the host of a ServiceEntry (which may be a wildcard). */
+  readonly hostname: string;
+  readonly name: string;
+  readonly namespace: string;
+  readonly registry: "Kubernetes" | "External";
+  /** Addresses that clients call; empty for headless services and for hosts without one. */
+  readonly addresses: readonly string[];
+  /** Allocated by us because the user gave none; stable as long as the service exists. */
+  readonly autoAddress: string | undefined;
+  readonly ports: readonly ServicePort[];
+  readonly resolution: Resolution;
+  /** Outside the mesh: no mutual TLS towards it. */
+  readonly meshExternal: boolean;
+  readonly headless: boolean;
+  readonly labels: Readonly<Record<string, string>>;
+  /** `*`, `.` or namespaces; resolved against the mesh's default. */
+  readonly exportTo: readonly string[];
+  /** SANs given by the user (ServiceEntry.subjectAltNames); those of endpoints are in the endpoint set. */
+  readonly subjectAltNames: readonly string[];
+  readonly createdAt: number;
+}
+
+/** Endpoints are kept per hostname and namespace, since two namespaces may define one host. */
+export type ServiceKey = `${string}/${string}`;
+
+export function serviceKey(service: Pick<Service, "namespace" | "hostname">): ServiceKey {
+  return `${service.namespace}/${service.hostname}`;
+}
+
+const HTTP_PROTOCOLS: ReadonlySet<Protocol> = new Set<Protocol>(["HTTP", "HTTP2", "GRPC", "GRPC-Web", "HTTP_PROXY"]);
+
+/** Declared to be some HTTP. */
+export function isHttp(protocol: Protocol): boolean {
+  return HTTP_PROTOCOLS.has(protocol);
+}
+
+/** HTTP/2 towards the upstream by declaration. */
+export function isHttp2(protocol: Protocol): boolean {
+  return protocol === "HTTP2" || protocol === "GRPC" || protocol === "GRPC-Web";
+}

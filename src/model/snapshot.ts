@@ -1,0 +1,27 @@
+import type { ConfigObject } from "#config/config-object.ts";
+import type { DestinationRule } from "#config/kinds/destination-rule.ts";
+import type { Gateway } from "#config/kinds/gateway.ts";
+import type { PeerAuthentication } from "#config/kinds/peer-authentication.ts";
+import type { VirtualService } from "#config/kinds/virtual-service.ts";
+import type { MeshConfig } from "#config/mesh-config.ts";
+import type { EndpointSet } from "./endpoint.ts";
+import type { Features } from "./features.ts";
+import type { Service, ServiceKey } from "./service.ts";
+
+/**
+ * The whole state of the mesh at one moment. Immutable: an event makes a new snapshot that shares everything the event
+ * did not touch, so what changed between two snapshots is found by comparing identities.
+ */
+export interface Snapshot {
+  readonly version: number;
+  readonly mesh: MeshConfig;
+  readonly features: Features;
+  /** Sorted by creation time, then namespace and hostname, so that older services win conflicts. */
+  readonly services: readonly Service[];
+  readonly endpoints: ReadonlyMap<ServiceKey, EndpointSet>;
+  /** Each list sorted by creation time, then namespace and name. */
+  readonly virtualServices: readonly ConfigObject<VirtualService>[];
+  readonly destinationRules: readonly ConfigObject<DestinationRule>[];
+  readonly gateways: readonly ConfigObject<Gateway>[];
+  readonly peerAuthentications: readonly ConfigObject<PeerAuthentication>[];
+}

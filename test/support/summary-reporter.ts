@@ -1,0 +1,36 @@
+/** Closes a test run with failures in full, what was skipped and why, and a line of counts. Skipped fails under CI. */
+import type { TestEvent } from "node:test/reporters";
+
+interface Finished {
+  readonly name: string;
+  readonly file: string;
+  readonly reason: string;
+}
+
+export default async function* summary(source: AsyncIterable<TestEvent>): AsyncGenerator<string> {
+  const failed: Finished[] = [];
+  const skipped: Finished[] = [];
+  let passed = 0;
+  for await (const event of source) {
+    if (event.type !== "test:pass" && event.type !== "test:fail") continue;
+    const { name, file, skip } = event.data;
+    if (event.data.details?.type === "suite") continue;
+    if (skip !== undefined && skip !== false) {
+      skipped.push({ name, file: file ?? "", reason: typeof skip === "string" ? skip : "no reason given" });
+    } else if (event.type === "test:pass") {
+      passed++;
+    } else {
+      const error = event.data.details.error;
+      const cause = error.cause instanceof Error ? (error.cause.stack ?? error.cause.message) : String(error.cause ?? error.message);
+      failed.push({ name, file: file ?? "", reason: cause });
+    }
+  }
+  yield "\n";
+  for (const { name, file, reason } of failed) yield `\nFAILED ${name}\n  ${file}\n${reason.replace(/^/gm, "    ")}\n`;
+  for (const { name, file, reason } of skipped) yield `SKIPPED ${name} (${file}): ${reason}\n`;
+  yield `\n${passed} passed, ${failed.length} failed, ${skipped.length} skipped\n`;
+  if (skipped.length > 0 && process.env["CI"] === "true") {
+    yield "skipped tests fail under CI=true\n";
+    process.exitCode = 1;
+  }
+}
