@@ -4,12 +4,16 @@ import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from "no
 import { join } from "node:path";
 
 const root = join(import.meta.dirname, "..");
-const COMMANDS = ["pilot-agent", "pilot-discovery", "mizzen"].filter((name) => existsSync(join(root, `src/bin/${name}.ts`)));
+const COMMANDS = ["pilot-agent", "pilot-discovery", "mizzen"].filter((name) =>
+  existsSync(join(root, `src/bin/${name}.ts`)),
+);
 
 const hash = createHash("sha256");
-for (const file of ["package-lock.json", "package.json", "scripts/build.ts", "src/gen/.stamp"]) hash.update(readFileSync(join(root, file)));
+for (const file of ["package-lock.json", "package.json", "scripts/build.ts", "src/gen/.stamp"])
+  hash.update(readFileSync(join(root, file)));
 for (const file of globSync("src/**/*.ts", { cwd: root, exclude: ["src/gen/**"] }).sort()) {
-  if (!file.startsWith("src/gen/") && !file.endsWith(".test.ts")) hash.update(file).update(readFileSync(join(root, file)));
+  if (!file.startsWith("src/gen/") && !file.endsWith(".test.ts"))
+    hash.update(file).update(readFileSync(join(root, file)));
 }
 const stamp = hash.digest("hex");
 const stampFile = join(root, "dist/.stamp");

@@ -22,7 +22,8 @@ const stampFile = join(out, ".stamp");
 const UPSTREAM_ROOTS = ["envoy-api", "googleapis", "protoc-gen-validate", "xds"];
 /** Left out: they import protos that are not shipped, and no Envoy configuration uses them. */
 const LEFT_OUT = [/^envoy\/service\/(metrics|trace)\//, /^envoy\/.*\/v[12](alpha)?\d*\//, /^tests\//, /^java\//];
-const WANTED_GOOGLE = /^google\/(api\/(annotations|http|client|launch_stage|expr\/v1alpha1\/(checked|syntax))|rpc\/status)\.proto$/;
+const WANTED_GOOGLE =
+  /^google\/(api\/(annotations|http|client|launch_stage|expr\/v1alpha1\/(checked|syntax))|rpc\/status)\.proto$/;
 
 function protoFiles(folder: string): string[] {
   return readdirSync(folder, { recursive: true, encoding: "utf8" })

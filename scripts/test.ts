@@ -5,7 +5,9 @@ import { join } from "node:path";
 
 const root = join(import.meta.dirname, "..");
 const wanted = process.argv.slice(2);
-const files = globSync(["src/**/*.test.ts", "test/**/*.test.ts", "scripts/**/*.test.ts", "bench/**/*.test.ts"], { cwd: root })
+const files = globSync(["src/**/*.test.ts", "test/**/*.test.ts", "scripts/**/*.test.ts", "bench/**/*.test.ts"], {
+  cwd: root,
+})
   .filter((file) => wanted.length === 0 || wanted.some((part) => file.includes(part)))
   .sort();
 if (files.length === 0) {
@@ -14,8 +16,16 @@ if (files.length === 0) {
 }
 const { status } = spawnSync(
   process.execPath,
-  ["--test", "--test-concurrency=3", "--test-timeout=300000", "--test-reporter=dot", "--test-reporter-destination=stdout",
-    "--test-reporter=./test/support/summary-reporter.ts", "--test-reporter-destination=stdout", ...files],
+  [
+    "--test",
+    "--test-concurrency=3",
+    "--test-timeout=300000",
+    "--test-reporter=dot",
+    "--test-reporter-destination=stdout",
+    "--test-reporter=./test/support/summary-reporter.ts",
+    "--test-reporter-destination=stdout",
+    ...files,
+  ],
   { cwd: root, stdio: "inherit" },
 );
 process.exit(status ?? 1);

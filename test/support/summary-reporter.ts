@@ -21,7 +21,10 @@ export default async function* summary(source: AsyncIterable<TestEvent>): AsyncG
       passed++;
     } else {
       const error = event.data.details.error;
-      const cause = error.cause instanceof Error ? (error.cause.stack ?? error.cause.message) : String(error.cause ?? error.message);
+      const cause =
+        error.cause instanceof Error
+          ? (error.cause.stack ?? error.cause.message)
+          : String(error.cause ?? error.message);
       failed.push({ name, file: file ?? "", reason: cause });
     }
   }

@@ -1,0 +1,47 @@
+/**
+ * Keeps the documents true where a script can: links between files exist, decision records have one number each, and the
+ * error codes in docs/reference/errors.md are those of the sources.
+ */
+import { existsSync, globSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+
+const root = join(import.meta.dirname, "..");
+const problems: string[] = [];
+
+for (const file of globSync(["*.md", "docs/**/*.md", "test/**/*.md", "samples/**/*.md", "bench/**/*.md"], {
+  cwd: root,
+})) {
+  const text = readFileSync(join(root, file), "utf8");
+  for (const match of text.matchAll(/\]\(([^)#]+)(?:#[^)]*)?\)/g)) {
+    const target = match[1] ?? "";
+    if (!/^[a-z]+:/.test(target) && !existsSync(join(root, dirname(file), target))) {
+      problems.push(`${file}: link to "${target}", which does not exist`);
+    }
+  }
+}
+
+const numbers = new Map<string, string>();
+for (const file of globSync("docs/decisions/*.md", { cwd: root }).sort()) {
+  const number = /\/(\d{4})-/.exec(file)?.[1];
+  if (number === undefined) problems.push(`${file}: a decision record is named NNNN-title.md`);
+  else if (numbers.has(number)) problems.push(`${file}: number ${number} is taken by ${numbers.get(number)}`);
+  else numbers.set(number, file);
+}
+
+const used = new Set<string>();
+for (const file of globSync("src/**/*.ts", { cwd: root })) {
+  if (file.startsWith("src/gen/") || file.endsWith(".test.ts")) continue;
+  const text = readFileSync(join(root, file), "utf8");
+  for (const match of text.matchAll(/new MeshError\(\s*"([A-Z0-9_]+)"/g)) used.add(match[1] ?? "");
+}
+const errorsFile = join(root, "docs/reference/errors.md");
+const listed = new Set(
+  existsSync(errorsFile)
+    ? [...readFileSync(errorsFile, "utf8").matchAll(/^\| `([A-Z0-9_]+)`/gm)].map((m) => m[1] ?? "")
+    : [],
+);
+for (const code of used.difference(listed)) problems.push(`docs/reference/errors.md: ${code} is thrown but not listed`);
+for (const code of listed.difference(used)) problems.push(`docs/reference/errors.md: ${code} is listed but not thrown`);
+
+for (const problem of problems) console.error(problem);
+process.exit(problems.length === 0 ? 0 : 1);
