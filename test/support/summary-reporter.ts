@@ -32,7 +32,7 @@ export default async function* summary(source: AsyncIterable<TestEvent>): AsyncG
   for (const { name, file, reason } of failed) yield `\nFAILED ${name}\n  ${file}\n${reason.replace(/^/gm, "    ")}\n`;
   for (const { name, file, reason } of skipped) yield `SKIPPED ${name} (${file}): ${reason}\n`;
   yield `\n${passed} passed, ${failed.length} failed, ${skipped.length} skipped\n`;
-  if (skipped.length > 0 && process.env["CI"] === "true") {
+  if (skipped.length > 0 && process.env.CI === "true") {
     yield "skipped tests fail under CI=true\n";
     process.exitCode = 1;
   }
