@@ -1,0 +1,47 @@
+import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
+
+/** What to do with the fields of a message, by number. Other fields, and fields of another wire type, are skipped. */
+export interface FieldVisitor {
+  /** Strings, bytes and messages, as a view of the input: copy what is kept. */
+  readonly bytes?: Readonly<Record<number, (value: Uint8Array) => void>>;
+  readonly varint?: Readonly<Record<number, (value: number) => void>>;
+}
+
+const UTF8 = new TextDecoder();
+
+/** Reads a protobuf message without a schema. Throws when the bytes are no message. */
+export function readMessage(message: Uint8Array, visitor: FieldVisitor): void {
+  const reader = new BinaryReader(message);
+  while (reader.pos < reader.len) {
+    const [number, type] = reader.tag();
+    const onBytes = type === WireType.LengthDelimited ? visitor.bytes?.[number] : undefined;
+    const onVarint = type === WireType.Varint ? visitor.varint?.[number] : undefined;
+    if (onBytes !== undefined) onBytes(reader.bytes());
+    else if (onVarint !== undefined) onVarint(reader.int32());
+    else reader.skip(type, number);
+  }
+}
+
+/** The text of a string field. */
+export function readString(value: Uint8Array): string {
+  return UTF8.decode(value);
+}
+
+/** The key and value of an entry of a `map<string, Message>` field. */
+export function readMapEntry(entry: Uint8Array): { readonly key: string; readonly value: Uint8Array } {
+  let key = "";
+  let value: Uint8Array = EMPTY;
+  readMessage(entry, {
+    bytes: {
+      1: (bytes) => {
+        key = readString(bytes);
+      },
+      2: (bytes) => {
+        value = bytes;
+      },
+    },
+  });
+  return { key, value };
+}
+
+const EMPTY = new Uint8Array();
