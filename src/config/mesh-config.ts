@@ -1,0 +1,110 @@
+/** The mesh config in effect: what the user wrote, over Istio's defaults. */
+import { readDocument } from "#lib/yaml/read.ts";
+import type { ExtensionProvider } from "./mesh/extension-provider.ts";
+import { type MeshConfigFields, meshConfigSchema } from "./mesh/mesh-schema.ts";
+import type { ProxyDefaults } from "./mesh/proxy-defaults.ts";
+import type { Parsed } from "./problem.ts";
+import { parse } from "./schema/parse.ts";
+
+const DEFAULT_PROXY = {
+  configPath: "./etc/istio/proxy",
+  binaryPath: "/usr/local/bin/envoy",
+  serviceCluster: "istio-proxy",
+  drainDuration: 45_000,
+  terminationDrainDuration: 5_000,
+  proxyAdminPort: 15000,
+  controlPlaneAuthPolicy: "MUTUAL_TLS",
+  discoveryAddress: "istiod.istio-system.svc:15012",
+  statNameLength: 189,
+  statusPort: 15020,
+} as const satisfies ProxyDefaults;
+
+const DEFAULTS = {
+  enableTracing: true,
+  accessLogFile: "",
+  accessLogEncoding: "TEXT",
+  accessLogFormat: "",
+  enableEnvoyAccessLogService: false,
+  protocolDetectionTimeout: 0,
+  ingressService: "istio-ingressgateway",
+  ingressControllerMode: "STRICT",
+  ingressClass: "istio",
+  trustDomain: "cluster.local",
+  trustDomainAliases: [],
+  enableAutoMtls: true,
+  outboundTrafficPolicy: { mode: "ALLOW_ANY" },
+  inboundTrafficPolicy: { mode: "PASSTHROUGH" },
+  localityLbSetting: { enabled: true },
+  defaultConfig: DEFAULT_PROXY,
+  rootNamespace: "istio-system",
+  proxyListenPort: 15001,
+  proxyInboundListenPort: 15006,
+  connectTimeout: 10_000,
+  defaultServiceExportTo: ["*"],
+  defaultVirtualServiceExportTo: ["*"],
+  defaultDestinationRuleExportTo: ["*"],
+  dnsRefreshRate: 60_000,
+  enablePrometheusMerge: true,
+  defaultProviders: {},
+  extensionProviders: [
+    { name: "prometheus", prometheus: {} },
+    { name: "stackdriver", stackdriver: {} },
+    { name: "envoy", envoyFileAccessLog: { path: "/dev/stdout" } },
+  ],
+} as const satisfies MeshConfigFields;
+
+type Defaulted = keyof typeof DEFAULTS;
+
+/** The mesh config in effect: fields that have a default are always set. */
+export type MeshConfig = Omit<MeshConfigFields, Defaulted> & {
+  readonly [Name in Defaulted]-?: Exclude<MeshConfigFields[Name], undefined>;
+};
+
+/** What holds where the user says nothing. */
+export const DEFAULT_MESH_CONFIG: MeshConfig = DEFAULTS;
+
+/** Reads a mesh config file over Istio's defaults. */
+export function parseMeshConfig(text: string): Parsed<MeshConfig> {
+  const document = readDocument(text);
+  if (document.error !== undefined) {
+    return { value: undefined, problems: [{ field: "", message: document.error.message, severity: "error" }] };
+  }
+  return meshConfigOf(document.value);
+}
+
+/** As `parseMeshConfig`, for a config that is already data; null and undefined are an empty one. */
+export function meshConfigOf(raw: unknown): Parsed<MeshConfig> {
+  const { value, problems } = parse(meshConfigSchema, raw ?? {}, "");
+  return { value: value && overDefaults(value), problems };
+}
+
+/** Fields replace their default as a whole, except the proxy settings, the providers and the trust domain aliases. */
+function overDefaults(given: MeshConfigFields): MeshConfig {
+  return {
+    ...DEFAULTS,
+    ...withoutUnset(given),
+    defaultConfig: proxyOverDefaults(given.defaultConfig ?? {}),
+    defaultProviders: { ...DEFAULTS.defaultProviders, ...given.defaultProviders },
+    extensionProviders: mergeProviders(DEFAULTS.extensionProviders, given.extensionProviders ?? []),
+    trustDomainAliases: [...new Set(given.trustDomainAliases)].sort(),
+  };
+}
+
+/** Parsing leaves unset fields out; this only tells the compiler so. */
+function withoutUnset<T extends object>(given: T): { readonly [Name in keyof T]?: Exclude<T[Name], undefined> } {
+  return given as { readonly [Name in keyof T]?: Exclude<T[Name], undefined> };
+}
+
+function proxyOverDefaults(given: ProxyDefaults): ProxyDefaults {
+  if (given.tracingServiceName === undefined) return { ...DEFAULT_PROXY, ...given };
+  const { serviceCluster: _, ...rest } = DEFAULT_PROXY;
+  return { ...rest, ...given };
+}
+
+function mergeProviders(
+  defaults: readonly ExtensionProvider[],
+  given: readonly ExtensionProvider[],
+): readonly ExtensionProvider[] {
+  const byName = new Map([...defaults, ...given].map((provider) => [provider.name, provider]));
+  return [...byName.values()];
+}

@@ -1,0 +1,105 @@
+/**
+ * Parsing in two pure steps: `normalise` walks the raw value along the schema (names in camelCase, null as unset, unknown
+ * fields reported), then zod checks what is left.
+ */
+import type { z } from "zod";
+import type { Parsed, Problem } from "../problem.ts";
+import type { Schema } from "./message.ts";
+
+/** Reads a raw value by its schema. `at` is the path of the value inside its object, such as `spec`. */
+export function parse<T>(schema: Schema<T>, raw: unknown, at: string): Parsed<T> {
+  const problems: Problem[] = [];
+  const result = schema.safeParse(normalise(schema, raw, { at, problems }));
+  if (result.success) {
+    const refused = problems.some((problem) => problem.severity === "error");
+    return { value: refused ? undefined : result.data, problems };
+  }
+  return { value: undefined, problems: [...problems, ...result.error.issues.map((issue) => problemOf(issue, at))] };
+}
+
+/** `at.name`, or `at[name]` where the name would be misread. */
+export function fieldPath(at: string, name: PropertyKey): string {
+  if (typeof name === "number") return `${at}[${name}]`;
+  const text = String(name);
+  if (!/^[\w$-]+$/.test(text)) return `${at}[${JSON.stringify(text)}]`;
+  return at === "" ? text : `${at}.${text}`;
+}
+
+interface Walk {
+  readonly at: string;
+  readonly problems: Problem[];
+}
+
+function normalise(schema: z.core.$ZodType, raw: unknown, walk: Walk): unknown {
+  const { def } = (schema as z.core.$ZodTypes)._zod;
+  switch (def.type) {
+    case "optional":
+      return normalise(def.innerType, raw, walk);
+    case "object":
+      return isObject(raw) ? normaliseMessage(def.shape, raw, walk) : raw;
+    case "record":
+      return isObject(raw) ? normaliseMap(def.valueType, raw, walk) : raw;
+    case "array":
+      return Array.isArray(raw) ? raw.map((item, i) => normalise(def.element, item, below(walk, i))) : raw;
+    default:
+      return raw;
+  }
+}
+
+function normaliseMessage(shape: z.core.$ZodShape, raw: object, walk: Walk): object {
+  const result: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(raw)) {
+    const name = Object.hasOwn(shape, key) ? key : camelCase(key);
+    const field = Object.hasOwn(shape, name) ? shape[name] : undefined;
+    if (field === undefined) {
+      walk.problems.push({
+        field: fieldPath(walk.at, key),
+        message: "is not a known field: ignored",
+        severity: "warning",
+      });
+    } else if (Object.hasOwn(result, name)) {
+      walk.problems.push({ field: fieldPath(walk.at, key), message: `is "${name}" again`, severity: "error" });
+    } else if (value !== null && value !== undefined) {
+      result[name] = normalise(field, value, below(walk, name));
+    }
+  }
+  return result;
+}
+
+function normaliseMap(valueType: z.core.$ZodType, raw: object, walk: Walk): object {
+  const result: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(raw)) {
+    if (key === "__proto__") {
+      walk.problems.push({ field: fieldPath(walk.at, key), message: "is not a usable key", severity: "error" });
+    } else {
+      result[key] = normalise(valueType, value, below(walk, key));
+    }
+  }
+  return result;
+}
+
+function below(walk: Walk, name: PropertyKey): Walk {
+  return { at: fieldPath(walk.at, name), problems: walk.problems };
+}
+
+/** The JSON name of a protobuf field: `retry_on` is `retryOn`. */
+function camelCase(name: string): string {
+  return name.includes("_") ? name.replace(/_(.?)/g, (_, next: string) => next.toUpperCase()) : name;
+}
+
+function isObject(raw: unknown): raw is object {
+  return typeof raw === "object" && raw !== null && !Array.isArray(raw);
+}
+
+const CONTAINERS: Readonly<Record<string, string>> = { object: "an object", record: "an object", array: "a list" };
+
+function problemOf(issue: z.core.$ZodIssue, at: string): Problem {
+  const field = issue.path.reduce(fieldPath, at);
+  return { field, message: messageOf(issue), severity: "error" };
+}
+
+function messageOf(issue: z.core.$ZodIssue): string {
+  if (issue.code !== "invalid_type") return issue.message;
+  const expected = CONTAINERS[issue.expected] ?? issue.expected;
+  return /received undefined/.test(issue.message) ? "is required" : `must be ${expected}`;
+}

@@ -1,0 +1,124 @@
+/** Scalars of the API as protobuf's JSON form has them: numbers may be quoted, enums may be numbers, bytes are base64. */
+import { z } from "zod";
+import { type Millis, parseDuration } from "#lib/duration.ts";
+import type { Schema } from "./message.ts";
+
+/** Text. Numbers and booleans are refused: YAML reads an unquoted `1` or `on` as such. */
+export function string(): Schema<string> {
+  return TEXT;
+}
+
+/** true or false. */
+export function bool(): Schema<boolean> {
+  return BOOL;
+}
+
+/** A whole number of 32 bits without sign. */
+export function uint32(): Schema<number> {
+  return UINT32;
+}
+
+/** A whole number of 32 bits. */
+export function int32(): Schema<number> {
+  return INT32;
+}
+
+/** A whole number of 64 bits without sign, as far as JavaScript counts exactly. */
+export function uint64(): Schema<number> {
+  return UINT64;
+}
+
+/** A whole number of 64 bits, as far as JavaScript counts exactly. */
+export function int64(): Schema<number> {
+  return INT64;
+}
+
+/** Any number. */
+export function double(): Schema<number> {
+  return DOUBLE;
+}
+
+/** Base64 text, kept as it was written. */
+export function bytes(): Schema<string> {
+  return BYTES;
+}
+
+/** A Go duration, yielded in milliseconds. */
+export function duration(): Schema<Millis> {
+  return DURATION;
+}
+
+/** One of the names, given by name or by number; the number of a name is its place in the list. */
+export function enumeration<const Name extends string>(...names: readonly Name[]): Schema<Name> {
+  const byName: ReadonlyMap<unknown, Name> = new Map<unknown, Name>([
+    ...names.map((n) => [n, n] as const),
+    ...names.entries(),
+  ]);
+  return scalar(`must be one of ${names.join(", ")}`, (raw) => byName.get(raw));
+}
+
+/** Data of any shape, passed on untouched (google.protobuf.Struct). */
+export function struct(): Schema<Readonly<Record<string, unknown>>> {
+  return STRUCT;
+}
+
+/** A port by number or by name, as Kubernetes allows for `targetPort`. */
+export function intOrString(): Schema<number | string> {
+  return INT_OR_STRING;
+}
+
+const TEXT = scalar("must be text", (raw) => (typeof raw === "string" ? raw : undefined));
+const BOOL = scalar("must be true or false", (raw) => (typeof raw === "boolean" ? raw : undefined));
+const UINT32 = whole(0, 2 ** 32 - 1);
+const INT32 = whole(-(2 ** 31), 2 ** 31 - 1);
+const UINT64 = whole(0, Number.MAX_SAFE_INTEGER);
+const INT64 = whole(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
+const DOUBLE = scalar("must be a number", (raw) => numberOf(raw));
+const BYTES = scalar("must be base64 text", (raw) =>
+  typeof raw === "string" && /^[A-Za-z0-9+/_-]*={0,2}$/.test(raw) ? raw : undefined,
+);
+const DURATION = scalar(`must be a duration such as "10s", "1.5h" or "250ms"`, (raw) =>
+  typeof raw === "string" ? parseDuration(raw) : undefined,
+);
+const STRUCT = scalar("must be an object", (raw) =>
+  typeof raw === "object" && raw !== null && !Array.isArray(raw)
+    ? (raw as Readonly<Record<string, unknown>>)
+    : undefined,
+);
+const INT_OR_STRING = scalar("must be a number or text", (raw) =>
+  typeof raw === "string" || Number.isInteger(raw) ? (raw as number | string) : undefined,
+);
+
+function whole(least: number, most: number): Schema<number> {
+  return scalar(`must be a whole number from ${least} to ${most}`, (raw) => {
+    const value = numberOf(raw);
+    return Number.isInteger(value) && value !== undefined && value >= least && value <= most ? value : undefined;
+  });
+}
+
+function numberOf(raw: unknown): number | undefined {
+  if (typeof raw === "number") return raw;
+  if (typeof raw !== "string" || !/^-?\d+(\.\d+)?([eE][-+]?\d+)?$/.test(raw)) return undefined;
+  return Number(raw);
+}
+
+function scalar<T>(expected: string, read: (raw: unknown) => T | undefined): Schema<T> {
+  return z.transform((raw: unknown, context) => {
+    const value = read(raw);
+    if (value !== undefined) return value;
+    context.issues.push({
+      code: "custom",
+      input: raw,
+      message: raw === undefined ? "is required" : `${expected}, not ${quote(raw)}`,
+    });
+    return z.NEVER;
+  });
+}
+
+/** The value as a reader of the message recognises it; containers by their kind only. */
+function quote(raw: unknown): string {
+  if (Array.isArray(raw)) return "a list";
+  if (typeof raw === "object" && raw !== null) return "an object";
+  const text = JSON.stringify(raw) ?? String(raw);
+  return text.length > 80 ? `${text.slice(0, 77)}..."` : text;
+}
