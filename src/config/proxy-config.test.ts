@@ -1,0 +1,168 @@
+import assert from "node:assert/strict";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { DEFAULT_PROXY_CONFIG, durationMs, type ProxyConfigSources, readProxyConfig } from "./proxy-config.ts";
+
+async function configOf(sources: ProxyConfigSources) {
+  const { config, problems } = await readProxyConfig(sources);
+  assert.deepEqual(problems, []);
+  return config;
+}
+
+async function problemsOf(sources: ProxyConfigSources): Promise<string[]> {
+  const { problems } = await readProxyConfig(sources);
+  return problems.map(({ source, field, message, severity }) => `${severity}: ${source}: ${field} ${message}`);
+}
+
+const mesh = (text: string) => ({ path: "mesh.yaml", text });
+
+test("readProxyConfig() without sources gives the defaults", async () => {
+  assert.deepEqual(await configOf({}), DEFAULT_PROXY_CONFIG);
+});
+
+test("readProxyConfig() puts the annotation above PROXY_CONFIG and that above the mesh file", async () => {
+  const config = await configOf({
+    meshFile: mesh("defaultConfig: {discoveryAddress: file:1, binaryPath: /file, configPath: /file}"),
+    environment: '{"discoveryAddress":"env:1","binaryPath":"/env"}',
+    annotations: { "proxy.istio.io/config": "discoveryAddress: annotation:1" },
+  });
+  assert.deepEqual(
+    [config?.discoveryAddress, config?.binaryPath, config?.configPath],
+    ["annotation:1", "/env", "/file"],
+  );
+});
+
+test("readProxyConfig() replaces lists and messages, and merges proxyMetadata", async () => {
+  const config = await configOf({
+    meshFile: mesh(
+      "defaultConfig:\n  extraStatTags: [a]\n  proxyMetadata: {A: '1', B: '1'}\n  tracing: {zipkin: {address: 'z:1'}}",
+    ),
+    environment: "extraStatTags: [b]\nproxyMetadata: {B: '2'}\ntracing: {}",
+  });
+  assert.deepEqual(config?.extraStatTags, ["b"]);
+  assert.deepEqual(config?.proxyMetadata, { A: "1", B: "2" });
+  assert.deepEqual(config?.tracing, {});
+});
+
+test("readProxyConfig() keeps what a null leaves unset, and reads both spellings of a field", async () => {
+  const config = await configOf({ environment: "discovery_address: other:1\nproxyMetadata:\nbinaryPath: null" });
+  assert.equal(config?.discoveryAddress, "other:1");
+  assert.equal(config?.binaryPath, DEFAULT_PROXY_CONFIG.binaryPath);
+  assert.equal(config?.proxyMetadata, undefined);
+});
+
+test("readProxyConfig() leaves out what equals the default of protobuf", async () => {
+  const config = await configOf({
+    environment: '{"controlPlaneAuthPolicy":"NONE","statNameLength":0,"concurrency":0}',
+  });
+  assert.equal(config !== undefined && "controlPlaneAuthPolicy" in config, false);
+  assert.equal(config !== undefined && "statNameLength" in config, false);
+  assert.equal(config?.concurrency, 0);
+});
+
+test("readProxyConfig() writes durations canonically", async () => {
+  const config = await configOf({ environment: '{"drainDuration":"1m","terminationDrainDuration":"250ms"}' });
+  assert.deepEqual([config?.drainDuration, config?.terminationDrainDuration], ["60s", "0.250s"]);
+  assert.equal(durationMs(config?.terminationDrainDuration), 250);
+});
+
+test("readProxyConfig() takes concurrency from the flag, then the configuration, then the CPU limit", async () => {
+  assert.equal((await configOf({ cpuLimit: 3 }))?.concurrency, 3);
+  assert.equal((await configOf({ cpuLimit: 3, environment: "concurrency: 2" }))?.concurrency, 2);
+  assert.equal((await configOf({ cpuLimit: 3, environment: "concurrency: 2", concurrency: 1 }))?.concurrency, 1);
+});
+
+test("readProxyConfig() applies single annotations and the drain seconds of older installations", async () => {
+  const config = await configOf({
+    annotations: { "sidecar.istio.io/discoveryAddress": "pilot:9", "status.sidecar.istio.io/port": "15099" },
+    terminationDrainSeconds: 7,
+  });
+  assert.deepEqual(
+    [config?.discoveryAddress, config?.statusPort, config?.terminationDrainDuration],
+    ["pilot:9", 15099, "7s"],
+  );
+});
+
+test("readProxyConfig() knows tracingServiceName as the alternative of serviceCluster", async () => {
+  const config = await configOf({ environment: "tracingServiceName: CANONICAL_NAME_ONLY" });
+  assert.equal(config?.tracingServiceName, "CANONICAL_NAME_ONLY");
+  assert.equal(config?.serviceCluster, undefined);
+});
+
+test("readProxyConfig() names source and field of every wrong value, not only of the first", async () => {
+  const problems = await problemsOf({
+    meshFile: mesh("defaultConfig: {drainDuration: 5}"),
+    environment: '{"proxyAdminPort":"many","tracing":{"zipkin":{"address":"a:1"},"datadog":{"address":"b:1"}}}',
+    annotations: { "proxy.istio.io/config": "proxyMetadata: {DNS: true}" },
+  });
+  assert.deepEqual(problems, [
+    'error: mesh config file mesh.yaml: drainDuration must be a duration such as "5s", not 5',
+    'error: environment variable PROXY_CONFIG: proxyAdminPort must be a whole number, not "many"',
+    "error: environment variable PROXY_CONFIG: tracing may have only one of zipkin, datadog",
+    "error: annotation proxy.istio.io/config: proxyMetadata.DNS must be a string, not true",
+    'error: effective proxy configuration: drainDuration must be whole seconds and at least 1s, not "undefined"',
+    "error: effective proxy configuration: proxyAdminPort must be a port from 1 to 65535, not 0",
+  ]);
+});
+
+test("readProxyConfig() reports text that is no YAML with its line, and a document that is no object", async () => {
+  const [broken] = await problemsOf({ environment: "binaryPath: x\n  bad: [" });
+  assert.match(broken ?? "", /^error: environment variable PROXY_CONFIG: {2}line 2 is not YAML/);
+  assert.deepEqual(await problemsOf({ environment: "[1, 2]" }), [
+    "error: environment variable PROXY_CONFIG:  must be an object",
+  ]);
+});
+
+test("readProxyConfig() warns of unknown fields, but not of retired ones, and goes on", async () => {
+  const sources = { environment: "shoeSize: 44\nparentShutdownDuration: 60s" };
+  assert.deepEqual(await problemsOf(sources), [
+    "warning: environment variable PROXY_CONFIG: shoeSize is not known and has no effect",
+  ]);
+  assert.deepEqual((await readProxyConfig(sources)).config, DEFAULT_PROXY_CONFIG);
+});
+
+for (const [environment, problem] of [
+  ["discoveryAddress: nowhere", 'discoveryAddress must be host:port, not "nowhere"'],
+  ["discoveryAddress: 'host:70000'", 'discoveryAddress must be host:port, not "host:70000"'],
+  ["binaryPath: ''", "binaryPath must not be empty"],
+  ["drainDuration: 500ms", 'drainDuration must be whole seconds and at least 1s, not "0.500s"'],
+  ["statusPort: 70000", "statusPort must be a port from 1 to 65535, not 70000"],
+  ["tracing: {zipkin: {}}", 'tracing.zipkin.address must be host:port, not ""'],
+  ["terminationDrainDuration: -1s", "terminationDrainDuration must not be negative"],
+] as const) {
+  test(`readProxyConfig() refuses ${environment}`, async () => {
+    assert.deepEqual(await problemsOf({ environment }), [`error: effective proxy configuration: ${problem}`]);
+    assert.equal((await readProxyConfig({ environment })).config, undefined);
+  });
+}
+
+test("readProxyConfig() does not take __proto__ for a field", async () => {
+  const { config } = await readProxyConfig({ environment: '{"__proto__":{"binaryPath":"/evil"},"constructor":"x"}' });
+  assert.equal(config?.binaryPath, DEFAULT_PROXY_CONFIG.binaryPath);
+});
+
+const table = join(
+  process.env.CONFORMANCE ?? join(import.meta.dirname, "../../../shared/conformance"),
+  "pilot/cmd/pilot-agent/config/tables/TestGetMeshConfig.json",
+);
+test("readProxyConfig() merges as Istio's table says", {
+  skip: existsSync(table) ? false : `no ${table}`,
+}, async () => {
+  interface Case {
+    readonly name: string;
+    readonly file: string;
+    readonly annotation: string;
+    readonly environment: string;
+    readonly expect: unknown;
+  }
+  const { cases } = JSON.parse(readFileSync(table, "utf8")) as { cases: readonly Case[] };
+  for (const { name, file, annotation, environment, expect } of cases) {
+    const { config } = await readProxyConfig({
+      meshFile: file === "" ? undefined : mesh(file),
+      environment,
+      annotations: { "proxy.istio.io/config": annotation },
+    });
+    assert.deepEqual(config, expect, name);
+  }
+});

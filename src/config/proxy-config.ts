@@ -1,0 +1,274 @@
+/**
+ * The configuration of one proxy, from what an installation gives: code defaults, `defaultConfig` of the mesh file, the
+ * variable PROXY_CONFIG and the annotation `proxy.istio.io/config`, each on top of the one before. A field that is given
+ * replaces the field below it as a whole; only `proxyMetadata` and `proxyHeaders` are merged.
+ */
+import { type Millis, parseDuration } from "#lib/duration.ts";
+import type { Problem } from "./problem.ts";
+import { PROXY_CONFIG_FIELDS, RETIRED_FIELDS } from "./proxy-config-fields.ts";
+import { isRecord, type Json, knownFields, type Report, unknownField } from "./proxy-config-schema.ts";
+
+/** TLS towards a service that Envoy itself calls. */
+export type TlsSettings = {
+  readonly mode?: "SIMPLE" | "MUTUAL" | "ISTIO_MUTUAL";
+  readonly clientCertificate?: string;
+  readonly privateKey?: string;
+  readonly caCertificates?: string;
+  readonly subjectAltNames?: readonly string[];
+  readonly sni?: string;
+};
+
+/** A service that Envoy itself calls. */
+export type RemoteService = {
+  readonly address?: string;
+  readonly tlsSettings?: TlsSettings;
+  readonly tcpKeepalive?: { readonly probes?: number; readonly time?: string; readonly interval?: string };
+};
+
+/** Where Envoy sends spans. */
+export type TracingConfig = {
+  readonly zipkin?: { readonly address?: string };
+  readonly lightstep?: { readonly address?: string; readonly accessToken?: string };
+  readonly datadog?: { readonly address?: string };
+  readonly tlsSettings?: TlsSettings;
+};
+
+/**
+ * In canonical protobuf JSON, which is also how it travels in node metadata: durations as `45s`, defaults left out.
+ * Fields that the agent does not read itself are kept as well.
+ */
+export type ProxyConfig = {
+  readonly configPath: string;
+  readonly binaryPath: string;
+  readonly serviceCluster?: string;
+  readonly tracingServiceName?: "APP_LABEL_AND_NAMESPACE" | "CANONICAL_NAME_ONLY" | "CANONICAL_NAME_AND_NAMESPACE";
+  readonly drainDuration: string;
+  readonly terminationDrainDuration?: string;
+  readonly discoveryAddress: string;
+  readonly proxyAdminPort: number;
+  readonly statusPort?: number;
+  readonly statNameLength?: number;
+  /** Unset is NONE: no TLS towards the control plane. */
+  readonly controlPlaneAuthPolicy?: "MUTUAL_TLS";
+  readonly customConfigFile?: string;
+  readonly proxyBootstrapTemplatePath?: string;
+  readonly concurrency?: number;
+  readonly statsdUdpAddress?: string;
+  readonly tracing?: TracingConfig;
+  readonly envoyAccessLogService?: RemoteService;
+  readonly envoyMetricsService?: RemoteService;
+  readonly proxyMetadata?: Readonly<Record<string, string>>;
+  readonly runtimeValues?: Readonly<Record<string, string>>;
+  readonly extraStatTags?: readonly string[];
+  readonly proxyStatsMatcher?: {
+    readonly inclusionPrefixes?: readonly string[];
+    readonly inclusionSuffixes?: readonly string[];
+    readonly inclusionRegexps?: readonly string[];
+  };
+  readonly fileFlushInterval?: string;
+  readonly fileFlushMinSizeKb?: number;
+  readonly statsCompression?: boolean;
+};
+
+/** What holds where nothing else is said. */
+export const DEFAULT_PROXY_CONFIG: ProxyConfig = {
+  binaryPath: "/usr/local/bin/envoy",
+  configPath: "./etc/istio/proxy",
+  controlPlaneAuthPolicy: "MUTUAL_TLS",
+  discoveryAddress: "istiod.istio-system.svc:15012",
+  drainDuration: "45s",
+  proxyAdminPort: 15000,
+  serviceCluster: "istio-proxy",
+  statNameLength: 189,
+  statusPort: 15020,
+  terminationDrainDuration: "5s",
+};
+
+/** The texts to read, all optional, and the values that command line and environment put on top. */
+export interface ProxyConfigSources {
+  readonly meshFile?: { readonly path: string; readonly text: string } | undefined;
+  /** PROXY_CONFIG */
+  readonly environment?: string | undefined;
+  /** Of the pod. */
+  readonly annotations?: Readonly<Record<string, string>> | undefined;
+  /** `--concurrency`; 0 is unset. */
+  readonly concurrency?: number;
+  /** ISTIO_CPU_LIMIT: as many worker threads where nothing else is said; 0 is unset. */
+  readonly cpuLimit?: number;
+  /** `--serviceCluster`, for a configuration that leaves it empty. */
+  readonly serviceCluster?: string;
+  /** TERMINATION_DRAIN_DURATION_SECONDS of older installations, which replaces the configured one. */
+  readonly terminationDrainSeconds?: number | undefined;
+}
+
+/** A problem, and which of the sources it is in. */
+export interface ProxyConfigProblem extends Problem {
+  readonly source: string;
+}
+
+/** The configuration, unless there are errors. */
+export interface ProxyConfigResult {
+  readonly config: ProxyConfig | undefined;
+  readonly problems: readonly ProxyConfigProblem[];
+}
+
+const CONFIG_ANNOTATION = "proxy.istio.io/config";
+const DISCOVERY_ADDRESS_ANNOTATION = "sidecar.istio.io/discoveryAddress";
+const STATUS_PORT_ANNOTATION = "status.sidecar.istio.io/port";
+
+/** Reads all sources and checks the result. Every problem is reported, not only the first. */
+export async function readProxyConfig(sources: ProxyConfigSources): Promise<ProxyConfigResult> {
+  const problems: ProxyConfigProblem[] = [];
+  const reporter =
+    (source: string): Report =>
+    (field, message, severity = "error") =>
+      void problems.push({ source, field, message, severity });
+
+  let merged: Layer = { ...DEFAULT_PROXY_CONFIG };
+  const { meshFile, environment = "", annotations = {} } = sources;
+  if (meshFile !== undefined) {
+    const report = reporter(`mesh config file ${meshFile.path}`);
+    merged = overlay(merged, await defaultConfigOf(meshFile.text, report), report);
+  }
+  const texts = [
+    ["environment variable PROXY_CONFIG", environment],
+    [`annotation ${CONFIG_ANNOTATION}`, annotations[CONFIG_ANNOTATION] ?? ""],
+  ] as const;
+  for (const [source, text] of texts) {
+    const report = reporter(source);
+    if (text.trim() !== "") merged = overlay(merged, await readObject(text, report), report);
+  }
+  const config = withSingleValues(merged, sources, reporter);
+  checkProxyConfig(config, reporter("effective proxy configuration"));
+  return { config: problems.some(({ severity }) => severity === "error") ? undefined : config, problems };
+}
+
+/** The length of a duration of the configuration. */
+export function durationMs(duration: string | undefined): Millis {
+  return parseDuration(duration ?? "0s") ?? 0;
+}
+
+type Layer = Readonly<Record<string, Json>>;
+
+async function defaultConfigOf(text: string, report: Report): Promise<Readonly<Record<string, unknown>>> {
+  const { defaultConfig } = await readObject(text, report);
+  if (defaultConfig === undefined || defaultConfig === null) return {};
+  if (isRecord(defaultConfig)) return defaultConfig;
+  report("defaultConfig", "must be an object");
+  return {};
+}
+
+/** Reads YAML or JSON. JSON, which injection writes, does not load the YAML reader. */
+async function readObject(text: string, report: Report): Promise<Readonly<Record<string, unknown>>> {
+  const value = readJson(text) ?? (await readYaml(text, report));
+  if (value === undefined || value === null || isRecord(value)) return value ?? {};
+  report("", "must be an object");
+  return {};
+}
+
+function readJson(text: string): unknown {
+  if (!text.trimStart().startsWith("{")) return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined; // it may be YAML in flow style, whose reader gives the better message
+  }
+}
+
+async function readYaml(text: string, report: Report): Promise<unknown> {
+  const { readDocument } = await import("#lib/yaml/read.ts");
+  const { value, error } = readDocument(text);
+  if (error !== undefined) report("", `line ${error.line} ${error.message}`);
+  return value;
+}
+
+function overlay(below: Layer, given: Readonly<Record<string, unknown>>, report: Report): Layer {
+  const result: Record<string, Json> = { ...below };
+  const onUnknown = (name: string) => {
+    if (!RETIRED_FIELDS.has(name)) unknownField(name, report);
+  };
+  for (const [field, read, item] of knownFields(PROXY_CONFIG_FIELDS, given, onUnknown)) {
+    const value = read(item, field, report);
+    if (field === "serviceCluster") delete result.tracingServiceName;
+    if (field === "tracingServiceName") delete result.serviceCluster;
+    const before = below[field];
+    if (MERGED_FIELDS.has(field) && isJsonObject(before))
+      result[field] = { ...before, ...(isJsonObject(value) ? value : {}) };
+    else if (value === undefined) delete result[field];
+    else result[field] = value;
+  }
+  return result;
+}
+
+const MERGED_FIELDS: ReadonlySet<string> = new Set(["proxyMetadata", "proxyHeaders"]);
+
+function isJsonObject(value: Json | undefined): value is { readonly [key: string]: Json } {
+  return isRecord(value);
+}
+
+/** What single flags, variables and annotations say on top of the merged texts. */
+function withSingleValues(
+  merged: Layer,
+  sources: ProxyConfigSources,
+  reporter: (source: string) => Report,
+): ProxyConfig {
+  const { concurrency = 0, cpuLimit = 0, serviceCluster = "", terminationDrainSeconds, annotations = {} } = sources;
+  const result: Record<string, Json> = { ...merged };
+  if (result.concurrency === undefined && cpuLimit > 0) result.concurrency = cpuLimit;
+  if (concurrency > 0) result.concurrency = concurrency;
+  if (result.serviceCluster === "") result.serviceCluster = serviceCluster;
+  if (terminationDrainSeconds !== undefined) result.terminationDrainDuration = `${terminationDrainSeconds}s`;
+  const discoveryAddress = annotations[DISCOVERY_ADDRESS_ANNOTATION];
+  if (discoveryAddress !== undefined) result.discoveryAddress = discoveryAddress;
+  const statusPort = annotations[STATUS_PORT_ANNOTATION];
+  if (statusPort !== undefined) {
+    if (isPort(Number(statusPort))) result.statusPort = Number(statusPort);
+    else reporter(`annotation ${STATUS_PORT_ANNOTATION}`)("", `must be a port from 1 to 65535, not "${statusPort}"`);
+  }
+  return result as ProxyConfig;
+}
+
+/** What must hold whatever the sources. */
+function checkProxyConfig(config: ProxyConfig, report: Report): void {
+  for (const field of ["configPath", "binaryPath", "discoveryAddress"] as const) {
+    if ((config[field] ?? "") === "") report(field, "must not be empty");
+  }
+  if ((config.serviceCluster ?? "") === "" && config.tracingServiceName === undefined) {
+    report("serviceCluster", "must not be empty unless tracingServiceName is set");
+  }
+  const drainMs = durationMs(config.drainDuration);
+  if (drainMs < 1000 || drainMs % 1000 !== 0) {
+    report("drainDuration", `must be whole seconds and at least 1s, not "${config.drainDuration}"`);
+  }
+  if (durationMs(config.terminationDrainDuration) < 0) report("terminationDrainDuration", "must not be negative");
+  for (const field of ["proxyAdminPort", "statusPort"] as const) {
+    const port = config[field] ?? 0;
+    if (!isPort(port)) report(field, `must be a port from 1 to 65535, not ${port}`);
+  }
+  for (const [field, address] of addressesOf(config)) {
+    if (!isHostPort(address)) report(field, `must be host:port, not "${address}"`);
+  }
+}
+
+function addressesOf({ tracing, ...config }: ProxyConfig): (readonly [field: string, address: string])[] {
+  const addresses: readonly (readonly [string, string | undefined])[] = [
+    ["discoveryAddress", config.discoveryAddress],
+    ["statsdUdpAddress", config.statsdUdpAddress],
+    ["envoyMetricsService.address", config.envoyMetricsService?.address],
+    ["envoyAccessLogService.address", config.envoyAccessLogService?.address],
+    ["tracing.zipkin.address", tracing?.zipkin && (tracing.zipkin.address ?? "")],
+    ["tracing.lightstep.address", tracing?.lightstep && (tracing.lightstep.address ?? "")],
+    ["tracing.datadog.address", tracing?.datadog && (tracing.datadog.address ?? "")],
+  ];
+  return addresses.flatMap(([field, address]) => (address === undefined ? [] : [[field, address] as const]));
+}
+
+function isPort(value: number): boolean {
+  return Number.isInteger(value) && value >= 1 && value <= 65_535;
+}
+
+/** A name or address and a port; `$(HOST_IP)` is filled in later. */
+function isHostPort(address: string): boolean {
+  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^\s:[\]/]+)):(\d+)$/.exec(address);
+  return match !== null && isPort(Number(match[3]));
+}
