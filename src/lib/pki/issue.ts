@@ -91,7 +91,7 @@ function authorityKeyIdentifier(issuer: x509.X509Certificate): x509.Extension[] 
 
 function generalName(name: string): x509.JsonGeneralName {
   if (isIP(name) !== 0) return { type: "ip", value: name };
-  return { type: name.includes("://") ? "url" : "dns", value: name };
+  return { type: /^[a-z]+:\/\//.test(name) ? "url" : "dns", value: name };
 }
 
 /** 127 random bits: positive in ASN.1, and the first byte is not zero. */
