@@ -1,0 +1,282 @@
+/**
+ * What one proxy wants and has of one resource type, over delta xDS. A value: each step gives a new one, and what is to
+ * be sent follows from it.
+ *
+ * ```
+ *   request ----> onRequest() --+                     +--> emit() --> response (at most one without an answer)
+ *                               +--> Subscription  ---+
+ *   new layers -> retarget() ---+   (due, leftover)
+ * ```
+ *
+ * `retarget` notes what differs from what the proxy has, `onRequest` notes what it asks for, both as names that are *due*;
+ * `emit` looks the names up and makes a response. Since nothing is sent before the last response was answered, what the
+ * proxy has is always what it acknowledged.
+ */
+import { changesBetween } from "./changes.ts";
+import { culprits } from "./culprits.ts";
+import type { DeltaRequest } from "./delta-request.ts";
+import { findResource, type Layers, type Resource, type Versioned } from "./resource.ts";
+import { ENDPOINT_TYPE, WILDCARD_TYPES } from "./type-urls.ts";
+
+export interface Subscription<R extends Resource> {
+  /** Everything there is of the type is wanted. */
+  readonly wildcard: boolean;
+  /** Wanted by name. */
+  readonly names: ReadonlySet<string>;
+  /** To be sent whatever the proxy has: asked for, or changed. */
+  readonly due: ReadonlySet<string>;
+  /** Wanted by name and answered with "does not exist"; sent as soon as they do. */
+  readonly missing: ReadonlySet<string>;
+  /** The proxy still has these, and they no longer exist: their removal is owed. */
+  readonly leftover: ReadonlySet<string>;
+  /** Rejected by the proxy, and not to be sent again in that version. */
+  readonly held: ReadonlyMap<string, Held<R>>;
+  /** Groups of names still to be tried apart, after a rejection that did not say what it was about. */
+  readonly suspects: readonly ReadonlySet<string>[];
+  /** A first request is answered, if only with an empty response: Envoy's start waits for it. */
+  readonly unanswered: boolean;
+  /** The resources that count at present. */
+  readonly target: Layers<R>;
+  /** The resources as they were when nothing was left to send: good versions to fall back on. */
+  readonly good: Layers<R>;
+  /** What the proxy kept from an earlier stream; undefined once it was compared with the first target. */
+  readonly initial: ReadonlyMap<string, Versioned> | undefined;
+  readonly pending: Response<R> | undefined;
+  /** Nonces for people: of the last response, the last one acknowledged, the last one rejected. */
+  readonly sent: string;
+  readonly acknowledged: string;
+  readonly rejected: string;
+}
+
+/** A resource that the proxy rejected in one version. */
+export interface Held<R extends Resource> {
+  readonly rejected: R;
+  /** The version it has instead; undefined when it never had a good one. */
+  readonly good: R | undefined;
+}
+
+export interface Response<R extends Resource> {
+  readonly nonce: string;
+  readonly resources: readonly R[];
+  readonly removed: readonly string[];
+}
+
+/** What a request said about our last response, besides what it asks for. */
+export type Verdict<R extends Resource> =
+  | { readonly kind: "none" | "acknowledged" | "stale" }
+  | { readonly kind: "rejected"; readonly message: string; readonly held: readonly Held<R>[] };
+
+export interface Step<R extends Resource> {
+  readonly subscription: Subscription<R>;
+  readonly verdict: Verdict<R>;
+}
+
+/** A response that has no nonce yet, and the state after it was sent. */
+export interface Draft<R extends Resource> {
+  readonly resources: readonly R[];
+  readonly removed: readonly string[];
+  readonly after: Subscription<R>;
+}
+
+const NO_NAMES: ReadonlySet<string> = new Set();
+
+/** The first request of a type on a stream. */
+export function subscribe<R extends Resource>(request: DeltaRequest): Subscription<R> {
+  const asked = new Set(request.subscribe);
+  const wildcard = WILDCARD_TYPES.has(request.typeUrl) && (asked.size === 0 || asked.has("*"));
+  asked.delete("*");
+  const initial = new Map([...request.initialVersions].map(([name, version]) => [name, { name, version }]));
+  // A version says what endpoints Envoy once had, not that the cluster which waits for them has them: it may have been
+  // replaced just before the stream broke. So endpoints are sent in any case.
+  const kept = request.typeUrl === ENDPOINT_TYPE ? new Map<string, Versioned>() : initial;
+  return {
+    wildcard,
+    names: asked,
+    due: new Set([...asked].filter((name) => !kept.has(name))),
+    missing: NO_NAMES,
+    leftover: NO_NAMES,
+    held: new Map(),
+    suspects: [],
+    unanswered: wildcard || asked.size > 0,
+    target: [],
+    good: [],
+    initial: kept.size > 0 ? kept : undefined,
+    pending: undefined,
+    sent: "",
+    acknowledged: "",
+    rejected: "",
+  };
+}
+
+/**
+ * A later request. It may answer our last response, change the subscription, or both; the two are independent, and a
+ * subscription counts even where the answer is stale or a rejection.
+ */
+export function onRequest<R extends Resource>(subscription: Subscription<R>, request: DeltaRequest): Step<R> {
+  const judged = onAnswer(subscription, request);
+  return { subscription: changeNames(judged.subscription, request), verdict: judged.verdict };
+}
+
+function onAnswer<R extends Resource>(subscription: Subscription<R>, request: DeltaRequest): Step<R> {
+  const { pending } = subscription;
+  if (request.nonce === "") return { subscription, verdict: { kind: "none" } };
+  if (pending === undefined || pending.nonce !== request.nonce) return { subscription, verdict: { kind: "stale" } };
+  if (request.error !== undefined) return onRejection(subscription, pending, request.error.message);
+  const clean = subscription.due.size === 0 && subscription.suspects.length === 0;
+  return {
+    subscription: {
+      ...subscription,
+      pending: undefined,
+      acknowledged: pending.nonce,
+      held: stillHeld(subscription),
+      good: clean ? subscription.target : subscription.good,
+    },
+    verdict: { kind: "acknowledged" },
+  };
+}
+
+/** A hold ends when another version was acknowledged, or the resource is gone. */
+function stillHeld<R extends Resource>({ held, target, due }: Subscription<R>): Subscription<R>["held"] {
+  if (held.size === 0) return held;
+  const current = (name: string) => findResource(target, name)?.version;
+  return new Map([...held].filter(([name, { rejected }]) => due.has(name) || current(name) === rejected.version));
+}
+
+/**
+ * Envoy applies what it can of a rejected response, or nothing, depending on the type. The culprits are held at their last
+ * good version and the others sent again without them. Where Envoy does not say who it was, halves are tried apart; so no
+ * response is ever sent twice.
+ */
+function onRejection<R extends Resource>(state: Subscription<R>, pending: Response<R>, message: string): Step<R> {
+  const named = culprits(message, pending.resources);
+  const guilty = named.length === 0 && pending.resources.length === 1 ? pending.resources : named;
+  const innocent = pending.resources.filter((resource) => !guilty.includes(resource)).map((resource) => resource.name);
+  const held = new Map(state.held);
+  const entries = guilty.map((rejected) => {
+    const before = held.get(rejected.name);
+    const entry = { rejected, good: before === undefined ? findResource(state.good, rejected.name) : before.good };
+    held.set(rejected.name, entry);
+    return entry;
+  });
+  const apart = guilty.length === 0 ? halves(innocent) : [];
+  return {
+    subscription: {
+      ...state,
+      pending: undefined,
+      rejected: pending.nonce,
+      held,
+      due: guilty.length === 0 ? state.due : state.due.union(new Set(innocent)),
+      suspects: [...apart, ...state.suspects],
+      leftover: pending.resources.length === 0 ? state.leftover : state.leftover.union(new Set(pending.removed)),
+    },
+    verdict: { kind: "rejected", message, held: entries },
+  };
+}
+
+function changeNames<R extends Resource>(state: Subscription<R>, request: DeltaRequest): Subscription<R> {
+  if (request.subscribe.length === 0 && request.unsubscribe.length === 0) return state;
+  const names = new Set(state.names);
+  const due = new Set(state.due);
+  const missing = new Set(state.missing);
+  const leftover = new Set(state.leftover);
+  for (const name of request.subscribe) {
+    if (name === "*") continue;
+    names.add(name);
+    due.add(name);
+    missing.delete(name);
+  }
+  for (const name of request.unsubscribe) {
+    if (!names.delete(name)) continue;
+    missing.delete(name);
+    // Still wanted by the wildcard, and the proxy has just forgotten it.
+    if (state.wildcard) due.add(name);
+    else for (const set of [due, leftover]) set.delete(name);
+  }
+  const changed = { ...state, names, due, missing, leftover };
+  return request.typeUrl !== "" && WILDCARD_TYPES.has(request.typeUrl) ? changeWildcard(changed, request) : changed;
+}
+
+function changeWildcard<R extends Resource>(state: Subscription<R>, request: DeltaRequest): Subscription<R> {
+  if (request.unsubscribe.includes("*")) {
+    return { ...state, wildcard: false, due: state.due.intersection(state.names), leftover: NO_NAMES };
+  }
+  if (!request.subscribe.includes("*")) return state;
+  const everything = new Set(state.target.flatMap((layer) => [...layer.keys()]));
+  return { ...state, wildcard: true, unanswered: true, due: state.due.union(everything) };
+}
+
+/** From now on `target` is what the proxy should have. */
+export function retarget<R extends Resource>(state: Subscription<R>, target: Layers<R>): Subscription<R> {
+  if (sameLayers(state.target, target)) return state;
+  const from: Layers<Versioned> = state.initial === undefined ? state.target : [state.initial];
+  const changes = changesBetween(from, target);
+  const wanted = (name: string) => state.wildcard || state.names.has(name);
+  const returned = [...state.missing, ...state.leftover].filter((name) => findResource(target, name) !== undefined);
+  const changed = state.wildcard ? changes.changed : new Set([...changes.changed].filter(wanted));
+  const removed = new Set([...changes.removed].filter(wanted));
+  const due =
+    state.due.size === 0 && returned.length === 0 ? changed : state.due.union(changed).union(new Set(returned));
+  return {
+    ...state,
+    target,
+    initial: undefined,
+    due: removed.size === 0 ? due : due.difference(removed),
+    leftover: state.leftover.difference(new Set(returned)).union(removed),
+    missing: state.missing.difference(new Set(returned)),
+    suspects: state.suspects.map((group) => group.difference(removed)),
+  };
+}
+
+/**
+ * The next response, or undefined when there is nothing to say or the last one is not answered yet. Resources that are
+ * gone are told only with `removals`, and not those in `keep`: who sends them late can make sure nobody uses them any more.
+ */
+export function emit<R extends Resource>(
+  state: Subscription<R>,
+  options: { readonly removals: boolean; readonly keep?: ReadonlySet<string> },
+): Draft<R> | undefined {
+  if (state.pending !== undefined) return undefined;
+  const [apart, ...suspects] = state.suspects;
+  const names = apart ?? state.due;
+  const gone = options.removals && apart === undefined ? state.leftover.difference(options.keep ?? NO_NAMES) : NO_NAMES;
+  const { resources, unknown } = lookUp(state, names);
+  const removed = [...gone, ...unknown];
+  const after = {
+    ...state,
+    unanswered: false,
+    due: apart === undefined ? NO_NAMES : state.due.difference(apart),
+    suspects,
+    leftover: state.leftover.difference(gone),
+    missing: removed.length === 0 ? state.missing : state.missing.union(new Set(removed).intersection(state.names)),
+  };
+  if (resources.length + removed.length > 0 || state.unanswered) return { resources, removed, after };
+  return suspects.length === state.suspects.length ? undefined : emit(after, options);
+}
+
+/** The state once the draft was sent under that nonce. */
+export function afterSending<R extends Resource>(draft: Draft<R>, nonce: string): Subscription<R> {
+  const pending = { nonce, resources: draft.resources, removed: draft.removed };
+  return { ...draft.after, pending, sent: nonce };
+}
+
+function lookUp<R extends Resource>(state: Subscription<R>, names: ReadonlySet<string>) {
+  const resources: R[] = [];
+  const unknown: string[] = [];
+  for (const name of names) {
+    const current = findResource(state.target, name);
+    const held = state.held.get(name);
+    const resource = current !== undefined && current.version === held?.rejected.version ? held.good : current;
+    if (resource !== undefined) resources.push(resource);
+    else unknown.push(name);
+  }
+  return { resources, unknown };
+}
+
+function sameLayers<R extends Resource>(left: Layers<R>, right: Layers<R>): boolean {
+  return left.length === right.length && left.every((layer, index) => layer === right[index]);
+}
+
+function halves(names: readonly string[]): readonly ReadonlySet<string>[] {
+  const middle = Math.ceil(names.length / 2);
+  return [new Set(names.slice(0, middle)), new Set(names.slice(middle))].filter((half) => half.size > 0);
+}

@@ -1,0 +1,38 @@
+/** Type URLs of the resources that travel over aggregated discovery. */
+
+const PREFIX = "type.googleapis.com/";
+
+export const CLUSTER_TYPE = `${PREFIX}envoy.config.cluster.v3.Cluster`;
+export const ENDPOINT_TYPE = `${PREFIX}envoy.config.endpoint.v3.ClusterLoadAssignment`;
+export const LISTENER_TYPE = `${PREFIX}envoy.config.listener.v3.Listener`;
+export const ROUTE_TYPE = `${PREFIX}envoy.config.route.v3.RouteConfiguration`;
+export const SECRET_TYPE = `${PREFIX}envoy.extensions.transport_sockets.tls.v3.Secret`;
+export const EXTENSION_TYPE = `${PREFIX}envoy.config.core.v3.TypedExtensionConfig`;
+/** The names an agent's DNS server answers from. */
+export const NAME_TABLE_TYPE = `${PREFIX}istio.networking.nds.v1.NameTable`;
+/** The bootstrap-time settings an agent may ask for at run time. */
+export const PROXY_CONFIG_TYPE = `${PREFIX}istio.mesh.v1alpha1.ProxyConfig`;
+/** Not a resource: how an agent reports the health of its workload. */
+export const HEALTH_TYPE = `${PREFIX}istio.v1.HealthInformation`;
+
+/**
+ * Types of which a proxy may ask for everything there is. Of the others it asks by name only, since the names come from
+ * the resources of these.
+ */
+export const WILDCARD_TYPES: ReadonlySet<string> = new Set([CLUSTER_TYPE, LISTENER_TYPE, NAME_TABLE_TYPE]);
+
+const SHORT_NAMES: ReadonlyMap<string, string> = new Map([
+  [CLUSTER_TYPE, "cds"],
+  [ENDPOINT_TYPE, "eds"],
+  [LISTENER_TYPE, "lds"],
+  [ROUTE_TYPE, "rds"],
+  [SECRET_TYPE, "sds"],
+  [EXTENSION_TYPE, "ecds"],
+  [NAME_TABLE_TYPE, "nds"],
+  [PROXY_CONFIG_TYPE, "pcds"],
+]);
+
+/** `cds`, `eds`, ... for metrics and logs; the URL itself for a type that has no such name. */
+export function shortTypeName(typeUrl: string): string {
+  return SHORT_NAMES.get(typeUrl) ?? typeUrl;
+}
