@@ -1,0 +1,100 @@
+/** The commands `istio-iptables` and `istio-clean-iptables`. What they do is loaded when they run: the agent pays nothing. */
+import { Command, InvalidArgumentError, Option } from "commander";
+import { type Env, type GivenOptions, parseSwitch, SWITCHES, TEXT_OPTIONS, type TextOption } from "#capture/options.ts";
+import { createLogger, type Logger, parseLogLevels } from "#lib/log.ts";
+import { errorText, MeshError } from "#lib/mesh-error.ts";
+
+/** Sets up traffic capture in the network namespace of the caller. */
+export function istioIptablesCommand(env: Env): Command {
+  return captureCommand("istio-iptables", { env, always: {} })
+    .summary("Set up iptables rules for Istio Sidecar")
+    .description("istio-iptables is responsible for setting up port forwarding for Istio Sidecar.");
+}
+
+/** Takes everything back that `istio-iptables` did; the flags are the same. */
+export function istioCleanIptablesCommand(env: Env): Command {
+  return captureCommand("istio-clean-iptables", { env, always: { cleanupOnly: true } })
+    .summary("Remove the iptables rules of Istio Sidecar")
+    .description(
+      "istio-clean-iptables removes the rules, chains and routes that istio-iptables made, and nothing else.",
+    );
+}
+
+interface CommandInput {
+  readonly env: Env;
+  /** Options that the command implies. */
+  readonly always: GivenOptions;
+}
+
+function captureCommand(name: string, { env, always }: CommandInput): Command {
+  const command = new Command(name);
+  const names = new Map<string, string>();
+  for (const [key, option] of [...flagsOf(TEXT_OPTIONS, textOption), ...flagsOf(SWITCHES, switchOption)]) {
+    command.addOption(option);
+    names.set(option.attributeName(), key);
+  }
+  addLogOptions(command);
+  return command.action(async (values: Record<string, unknown>) => {
+    const given = Object.entries(values).flatMap(([attribute, value]) => {
+      const key = names.get(attribute);
+      return key === undefined ? [] : [[key, value]];
+    });
+    const log = commandLogger(values);
+    try {
+      const { runCapture } = await import("#capture/run.ts");
+      await runCapture({ given: { ...Object.fromEntries(given), ...always }, env, log });
+    } catch (error) {
+      if (!(error instanceof MeshError)) throw error;
+      log.error(errorText(error));
+      process.exitCode = 1;
+    }
+  });
+}
+
+type AnyOption = Partial<TextOption> & { readonly help: string };
+
+function flagsOf(
+  options: Readonly<Record<string, AnyOption>>,
+  make: (flags: string, option: AnyOption) => Option,
+): readonly (readonly [string, Option])[] {
+  return Object.entries(options).flatMap(([key, option]) => {
+    if (option.flag === undefined) return [];
+    const short = option.short === undefined ? "" : `-${option.short}, `;
+    return [[key, make(`${short}--${option.flag}`, option)]];
+  });
+}
+
+function textOption(flags: string, { fallback = "", help }: AnyOption): Option {
+  const shown = fallback === "" ? help : `${help} (default "${fallback}")`;
+  // Go's flags allow "-p=15001"; no value begins with "=".
+  return new Option(`${flags} <value>`, shown).argParser((text) => text.replace(/^=/, ""));
+}
+
+function switchOption(flags: string, { help }: AnyOption): Option {
+  return new Option(`${flags} [bool]`, help).preset("true").argParser((text) => {
+    const value = parseSwitch(text.replace(/^=/, ""));
+    if (value === undefined) throw new InvalidArgumentError("It must be true or false.");
+    return value;
+  });
+}
+
+function addLogOptions(command: Command): void {
+  command
+    .option("--log_as_json", "Write the log as JSON")
+    .option("--log_output_level <levels>", "Lowest level to write, by scope, such as default:info", "default:info")
+    .option("--log_caller <scopes>", "Accepted, without effect")
+    .option("--log_stacktrace_level <levels>", "Accepted, without effect")
+    .option("--log_target <path...>", "Accepted, without effect: the log goes to stdout")
+    .option("--vklog <level>", "Accepted, without effect");
+}
+
+function commandLogger(values: Record<string, unknown>): Logger {
+  const { levels, problems } = parseLogLevels(String(values.log_output_level));
+  const log = createLogger({
+    write: (line) => process.stdout.write(line),
+    json: values.log_as_json === true,
+    levels,
+  });
+  for (const problem of problems) log.warn(problem);
+  return log;
+}

@@ -1,0 +1,44 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { formatCommands, formatRestore } from "./restore.ts";
+import { mangle, nat } from "./rule.ts";
+
+const RULES = [
+  nat.append("OUTPUT", "-j ISTIO_OUTPUT", "entry"),
+  nat.insert({ chain: "PREROUTING", position: 1 }, "-i eth1 -j ISTIO_REDIRECT", "virtual machine"),
+  nat.append("ISTIO_OUTPUT", "-j RETURN", "end"),
+  mangle.append("ISTIO_DROP", "-j DROP", "invalid"),
+];
+
+test("formatRestore() has a section per table, which makes every chain before it is used", () => {
+  assert.equal(
+    formatRestore(RULES),
+    `* mangle
+-N ISTIO_DROP
+-A ISTIO_DROP -j DROP
+COMMIT
+* nat
+-N ISTIO_OUTPUT
+-N ISTIO_REDIRECT
+-A OUTPUT -j ISTIO_OUTPUT
+-I PREROUTING 1 -i eth1 -j ISTIO_REDIRECT
+-A ISTIO_OUTPUT -j RETURN
+COMMIT
+`,
+  );
+});
+
+test("formatRestore() of no rules is empty", () => {
+  assert.equal(formatRestore([]), "");
+});
+
+test("formatCommands() makes chains first, then rules in order", () => {
+  assert.deepEqual(formatCommands(RULES), [
+    "-t nat -N ISTIO_OUTPUT",
+    "-t mangle -N ISTIO_DROP",
+    "-t nat -A OUTPUT -j ISTIO_OUTPUT",
+    "-t nat -I PREROUTING 1 -i eth1 -j ISTIO_REDIRECT",
+    "-t nat -A ISTIO_OUTPUT -j RETURN",
+    "-t mangle -A ISTIO_DROP -j DROP",
+  ]);
+});

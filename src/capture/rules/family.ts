@@ -1,0 +1,31 @@
+import type { Family } from "../rule.ts";
+import type { CaptureSettings, RangeSet } from "../settings.ts";
+
+/** Settings as one address family sees them. */
+export interface FamilySettings
+  extends Omit<CaptureSettings, "outboundRanges" | "outboundRangesExcluded" | "dnsServers"> {
+  /** Loopback addresses that mean the application itself. */
+  readonly loopback: string;
+  /** Source address from which Envoy's inbound passthrough cluster calls the application. */
+  readonly passthrough: string;
+  /** Length of a single address, `/32` or `/128`. */
+  readonly host: string;
+  readonly outboundRanges: RangeSet;
+  readonly outboundRangesExcluded: readonly string[];
+  readonly dnsServers: readonly string[];
+}
+
+/** DNS port of the agent. */
+export const AGENT_DNS_PORT = 15053;
+
+export function familySettings(settings: CaptureSettings, family: Family): FamilySettings {
+  return {
+    ...settings,
+    loopback: family === "v4" ? settings.loopbackCidr : "::1/128",
+    passthrough: family === "v4" ? "127.0.0.6/32" : "::6/128",
+    host: family === "v4" ? "/32" : "/128",
+    outboundRanges: settings.outboundRanges[family],
+    outboundRangesExcluded: settings.outboundRangesExcluded[family],
+    dnsServers: settings.dnsServers[family],
+  };
+}
