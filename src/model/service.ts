@@ -1,20 +1,8 @@
 /** The abstract model of a service, whatever registry it comes from. */
 
-/** Protocol of a port as declared; `Unsupported` means undeclared, which Envoy then detects from the first bytes. */
-export type Protocol =
-  | "HTTP"
-  | "HTTP2"
-  | "GRPC"
-  | "GRPC-Web"
-  | "HTTP_PROXY"
-  | "HTTPS"
-  | "TLS"
-  | "TCP"
-  | "Mongo"
-  | "MySQL"
-  | "Redis"
-  | "UDP"
-  | "Unsupported";
+import type { Protocol } from "#config/protocol.ts";
+
+export { isHttp, isHttp2, type Protocol } from "#config/protocol.ts";
 
 export interface ServicePort {
   readonly name: string;
@@ -53,16 +41,4 @@ export type ServiceKey = `${string}/${string}`;
 
 export function serviceKey(service: Pick<Service, "namespace" | "hostname">): ServiceKey {
   return `${service.namespace}/${service.hostname}`;
-}
-
-const HTTP_PROTOCOLS: ReadonlySet<Protocol> = new Set<Protocol>(["HTTP", "HTTP2", "GRPC", "GRPC-Web", "HTTP_PROXY"]);
-
-/** Declared to be some HTTP. */
-export function isHttp(protocol: Protocol): boolean {
-  return HTTP_PROTOCOLS.has(protocol);
-}
-
-/** HTTP/2 towards the upstream by declaration. */
-export function isHttp2(protocol: Protocol): boolean {
-  return protocol === "HTTP2" || protocol === "GRPC" || protocol === "GRPC-Web";
 }

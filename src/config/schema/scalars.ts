@@ -62,11 +62,17 @@ export function struct(): Schema<Readonly<Record<string, unknown>>> {
   return STRUCT;
 }
 
+/** A value that nobody here looks into. */
+export function anything(): Schema<unknown> {
+  return ANYTHING;
+}
+
 /** A port by number or by name, as Kubernetes allows for `targetPort`. */
 export function intOrString(): Schema<number | string> {
   return INT_OR_STRING;
 }
 
+const ANYTHING = z.unknown();
 const TEXT = scalar("must be text", (raw) => (typeof raw === "string" ? raw : undefined));
 const BOOL = scalar("must be true or false", (raw) => (typeof raw === "boolean" ? raw : undefined));
 const UINT32 = whole(0, 2 ** 32 - 1);

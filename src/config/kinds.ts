@@ -1,0 +1,95 @@
+/** Which kinds of objects there are, and what each of them is read with. */
+import type { ConfigObject } from "./config-object.ts";
+import { destinationRuleSchema } from "./kinds/destination-rule.ts";
+import { gatewaySchema } from "./kinds/gateway.ts";
+import { peerAuthenticationSchema } from "./kinds/peer-authentication.ts";
+import { serviceSchema } from "./kinds/service.ts";
+import { serviceEntrySchema } from "./kinds/service-entry.ts";
+import { virtualServiceSchema } from "./kinds/virtual-service.ts";
+import { workloadEntrySchema } from "./kinds/workload-entry.ts";
+import type { Problem } from "./problem.ts";
+import type { Schema } from "./schema/message.ts";
+
+/** A kind the mesh acts upon. */
+export interface Kind<Spec = unknown> {
+  readonly versions: readonly string[];
+  readonly schema: Schema<Spec>;
+  /** Checks what the schema cannot say. */
+  readonly check: (object: ConfigObject<Spec>) => Iterable<Problem>;
+}
+
+/** What the mesh makes of a kind: acts upon it, knows it but does nothing yet, leaves it to others, or has never heard of it. */
+export type Standing = { readonly kind: Kind } | "not-yet" | "not-ours" | "unknown";
+
+/** How an object with this `apiVersion` and `kind` is treated. */
+export function standingOf(apiVersion: string, kind: string): Standing {
+  const slash = apiVersion.lastIndexOf("/");
+  const group = apiVersion.slice(0, Math.max(slash, 0));
+  const version = apiVersion.slice(slash + 1);
+  if (group === OUR_GROUP) return "not-ours";
+  const known = KINDS[`${group}/${kind}`];
+  if (known !== undefined) return known.versions.includes(version) ? { kind: known } : "unknown";
+  return NOT_YET[group]?.includes(kind) === true ? "not-yet" : "unknown";
+}
+
+/** Settings of the one-machine mesh: they are beside the configuration, but no part of it. */
+const OUR_GROUP = "mizzen.dev";
+const NETWORKING = ["v1", "v1beta1", "v1alpha3"];
+const SECURITY = ["v1", "v1beta1"];
+
+const KINDS: Readonly<Record<string, Kind>> = {
+  "/Service": kind(["v1"], serviceSchema),
+  "networking.istio.io/DestinationRule": kind(NETWORKING, destinationRuleSchema),
+  "networking.istio.io/Gateway": kind(NETWORKING, gatewaySchema),
+  "networking.istio.io/ServiceEntry": kind(NETWORKING, serviceEntrySchema),
+  "networking.istio.io/VirtualService": kind(NETWORKING, virtualServiceSchema),
+  "networking.istio.io/WorkloadEntry": kind(NETWORKING, workloadEntrySchema),
+  "security.istio.io/PeerAuthentication": kind(SECURITY, peerAuthenticationSchema),
+};
+
+const NOT_YET: Readonly<Record<string, readonly string[]>> = {
+  "": [
+    "ConfigMap",
+    "Endpoints",
+    "Namespace",
+    "Node",
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "Pod",
+    "ReplicationController",
+    "ResourceQuota",
+    "Secret",
+    "ServiceAccount",
+  ],
+  "admissionregistration.k8s.io": ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"],
+  "apiextensions.k8s.io": ["CustomResourceDefinition"],
+  apps: ["DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"],
+  autoscaling: ["HorizontalPodAutoscaler"],
+  batch: ["CronJob", "Job"],
+  "discovery.k8s.io": ["EndpointSlice"],
+  "extensions.istio.io": ["WasmPlugin"],
+  "gateway.networking.k8s.io": [
+    "BackendTLSPolicy",
+    "GRPCRoute",
+    "Gateway",
+    "GatewayClass",
+    "HTTPRoute",
+    "ReferenceGrant",
+    "TCPRoute",
+    "TLSRoute",
+    "UDPRoute",
+  ],
+  "gateway.networking.x-k8s.io": ["XBackendTrafficPolicy", "XListenerSet"],
+  "inference.networking.k8s.io": ["InferencePool"],
+  "networking.istio.io": ["EnvoyFilter", "ProxyConfig", "Sidecar", "WorkloadGroup"],
+  "networking.k8s.io": ["Ingress", "IngressClass", "NetworkPolicy"],
+  policy: ["PodDisruptionBudget"],
+  "rbac.authorization.k8s.io": ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"],
+  "security.istio.io": ["AuthorizationPolicy", "RequestAuthentication"],
+  "storage.k8s.io": ["StorageClass"],
+  "telemetry.istio.io": ["Telemetry"],
+};
+
+function kind<Spec>(versions: readonly string[], schema: Schema<Spec>): Kind {
+  return { versions, schema, check: () => [] };
+}

@@ -1,0 +1,111 @@
+/** One raw document, as YAML or JSON gives it, to one checked object. */
+import { type ConfigObject, type Metadata, objectKey } from "./config-object.ts";
+import { type Kind, standingOf } from "./kinds.ts";
+import type { Origin, Problem } from "./problem.ts";
+import { type Infer, map, message, required } from "./schema/message.ts";
+import { parse } from "./schema/parse.ts";
+import { anything, string } from "./schema/scalars.ts";
+
+/** What became of a raw document. */
+export interface ParsedObject {
+  /** Set when the mesh acts upon objects of this kind and there were no errors. */
+  readonly object: ConfigObject | undefined;
+  readonly problems: readonly Problem[];
+  /** `kind/namespace/name` as far as it can be told, also for a broken object; empty when it is no object at all. */
+  readonly key: string;
+  /** The kind is known, but has no effect yet. */
+  readonly notYet: boolean;
+}
+
+/** Reads and checks one object. */
+export function parseObject(raw: unknown, origin?: Origin): ParsedObject {
+  const apiVersion = textAt(raw, "apiVersion");
+  const kind = textAt(raw, "kind");
+  if (apiVersion === undefined || kind === undefined) {
+    return { object: undefined, problems: [NO_OBJECT], key: "", notYet: false };
+  }
+  const key = keyOf(raw, kind);
+  const standing = standingOf(apiVersion, kind);
+  if (standing === "not-ours") return { object: undefined, problems: [], key, notYet: false };
+  if (standing === "not-yet") return { object: undefined, problems: [], key, notYet: true };
+  if (standing === "unknown") {
+    const message = `kind "${kind}" of "${apiVersion}" is unknown: ignored`;
+    return { object: undefined, problems: [{ field: "", message, severity: "warning" }], key, notYet: false };
+  }
+  return { ...readObject(raw, standing.kind, origin), key, notYet: false };
+}
+
+function readObject(
+  raw: unknown,
+  kind: Kind,
+  origin: Origin | undefined,
+): { object: ConfigObject | undefined; problems: readonly Problem[] } {
+  const envelope = parse(envelopeSchema, raw, "");
+  if (envelope.value === undefined) return { object: undefined, problems: envelope.problems };
+  const spec = parse(kind.schema, envelope.value.spec ?? {}, "spec");
+  if (spec.value === undefined) return { object: undefined, problems: [...envelope.problems, ...spec.problems] };
+  const { kind: name, metadata } = envelope.value;
+  const object = { kind: name, metadata: metadataOf(metadata ?? {}), spec: spec.value, origin };
+  const problems = [...envelope.problems, ...spec.problems, ...kind.check(object)];
+  const refused = problems.some((problem) => problem.severity === "error");
+  return { object: refused ? undefined : object, problems };
+}
+
+const NO_OBJECT: Problem = {
+  field: "",
+  message: `is not an object: "apiVersion" and "kind" are required`,
+  severity: "error",
+};
+
+const metadataSchema = message({
+  name: string(),
+  namespace: string(),
+  labels: map(string()),
+  annotations: map(string()),
+  creationTimestamp: string(),
+  deletionGracePeriodSeconds: anything(),
+  deletionTimestamp: anything(),
+  finalizers: anything(),
+  generateName: anything(),
+  generation: anything(),
+  managedFields: anything(),
+  ownerReferences: anything(),
+  resourceVersion: anything(),
+  selfLink: anything(),
+  uid: anything(),
+});
+
+const envelopeSchema = message({
+  apiVersion: required(string()),
+  kind: required(string()),
+  metadata: metadataSchema,
+  spec: anything(),
+  status: anything(),
+});
+
+function metadataOf(given: Infer<typeof metadataSchema>): Metadata {
+  const createdAt = Date.parse(given.creationTimestamp ?? "");
+  return {
+    name: given.name ?? "",
+    namespace: given.namespace || "default",
+    labels: given.labels ?? {},
+    annotations: given.annotations ?? {},
+    createdAt: Number.isNaN(createdAt) ? 0 : createdAt,
+  };
+}
+
+function keyOf(raw: unknown, kind: string): string {
+  const metadata = fieldOf(raw, "metadata");
+  const name = textAt(metadata, "name") ?? "";
+  const namespace = textAt(metadata, "namespace") || "default";
+  return objectKey({ kind, metadata: metadataOf({ name, namespace }), spec: undefined, origin: undefined });
+}
+
+function textAt(raw: unknown, name: string): string | undefined {
+  const value = fieldOf(raw, name);
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+function fieldOf(raw: unknown, name: string): unknown {
+  return typeof raw === "object" && raw !== null && Object.hasOwn(raw, name) ? Reflect.get(raw, name) : undefined;
+}

@@ -1,0 +1,56 @@
+/** ServiceEntries to services of the model: one for each host. */
+import type { ConfigObject } from "#config/config-object.ts";
+import type { ServiceEntry } from "#config/kinds/service-entry.ts";
+import type { MeshConfig } from "#config/mesh-config.ts";
+import { parseProtocol } from "#config/protocol.ts";
+import type { Resolution, Service } from "#model/service.ts";
+
+const AUTO_ADDRESS_LABEL = "networking.istio.io/enable-autoallocate-ip";
+
+const RESOLUTIONS: Readonly<Record<NonNullable<ServiceEntry["resolution"]>, Resolution | undefined>> = {
+  NONE: "passthrough",
+  STATIC: "static",
+  DNS: "dns",
+  DNS_ROUND_ROBIN: "dns-round-robin",
+  /** Only waypoints can follow it. */
+  DYNAMIC_DNS: undefined,
+};
+
+/** The services that a ServiceEntry stands for. */
+export function serviceEntryServices({ metadata, spec }: ConfigObject<ServiceEntry>, mesh: MeshConfig): Service[] {
+  const resolution = RESOLUTIONS[spec.resolution ?? "NONE"];
+  if (resolution === undefined) return [];
+  const shared = {
+    namespace: metadata.namespace,
+    registry: "External" as const,
+    addresses: (spec.addresses ?? []).map(withoutFullMask),
+    autoAddress: undefined,
+    ports: (spec.ports ?? []).map(({ name, number, protocol }) => ({
+      name,
+      port: number,
+      protocol: parseProtocol(protocol ?? ""),
+    })),
+    resolution,
+    meshExternal: spec.location !== "MESH_INTERNAL",
+    headless: false,
+    labels: metadata.labels,
+    exportTo: spec.exportTo !== undefined && spec.exportTo.length > 0 ? spec.exportTo : mesh.defaultServiceExportTo,
+    subjectAltNames: spec.subjectAltNames ?? [],
+    createdAt: metadata.createdAt,
+  };
+  return spec.hosts.map((host) => ({ hostname: host, name: host, ...shared }));
+}
+
+/** Whether hosts of this entry get an address of our own, so that clients can be told apart by it. */
+export function wantsAutoAddress({ metadata, spec }: ConfigObject<ServiceEntry>): boolean {
+  return (
+    (spec.resolution ?? "NONE") !== "NONE" &&
+    (spec.addresses ?? []).length === 0 &&
+    metadata.labels[AUTO_ADDRESS_LABEL]?.toLowerCase() !== "false"
+  );
+}
+
+/** A network of one address is that address. */
+function withoutFullMask(address: string): string {
+  return address.replace(address.includes(":") ? /\/128$/ : /\/32$/, "");
+}
