@@ -4,16 +4,18 @@ import { type Env, type GivenOptions, parseSwitch, SWITCHES, TEXT_OPTIONS, type 
 import { createLogger, type Logger, parseLogLevels } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 
+type Write = (line: string) => void;
+
 /** Sets up traffic capture in the network namespace of the caller. */
-export function istioIptablesCommand(env: Env): Command {
-  return captureCommand("istio-iptables", { env, always: {} })
+export function istioIptablesCommand(env: Env, write: Write = toStdout): Command {
+  return captureCommand("istio-iptables", { env, write, always: {} })
     .summary("Set up iptables rules for Istio Sidecar")
     .description("istio-iptables is responsible for setting up port forwarding for Istio Sidecar.");
 }
 
 /** Takes everything back that `istio-iptables` did; the flags are the same. */
-export function istioCleanIptablesCommand(env: Env): Command {
-  return captureCommand("istio-clean-iptables", { env, always: { cleanupOnly: true } })
+export function istioCleanIptablesCommand(env: Env, write: Write = toStdout): Command {
+  return captureCommand("istio-clean-iptables", { env, write, always: { cleanupOnly: true } })
     .summary("Remove the iptables rules of Istio Sidecar")
     .description(
       "istio-clean-iptables removes the rules, chains and routes that istio-iptables made, and nothing else.",
@@ -22,11 +24,13 @@ export function istioCleanIptablesCommand(env: Env): Command {
 
 interface CommandInput {
   readonly env: Env;
+  /** Receives the log. */
+  readonly write: Write;
   /** Options that the command implies. */
   readonly always: GivenOptions;
 }
 
-function captureCommand(name: string, { env, always }: CommandInput): Command {
+function captureCommand(name: string, { env, write, always }: CommandInput): Command {
   const command = new Command(name);
   const names = new Map<string, string>();
   for (const [key, option] of [...flagsOf(TEXT_OPTIONS, textOption), ...flagsOf(SWITCHES, switchOption)]) {
@@ -39,7 +43,7 @@ function captureCommand(name: string, { env, always }: CommandInput): Command {
       const key = names.get(attribute);
       return key === undefined ? [] : [[key, value]];
     });
-    const log = commandLogger(values);
+    const log = commandLogger(values, write);
     try {
       const { runCapture } = await import("#capture/run.ts");
       await runCapture({ given: { ...Object.fromEntries(given), ...always }, env, log });
@@ -88,13 +92,17 @@ function addLogOptions(command: Command): void {
     .option("--vklog <level>", "Accepted, without effect");
 }
 
-function commandLogger(values: Record<string, unknown>): Logger {
+function commandLogger(values: Record<string, unknown>, write: Write): Logger {
   const { levels, problems } = parseLogLevels(String(values.log_output_level));
   const log = createLogger({
-    write: (line) => process.stdout.write(line),
+    write,
     json: values.log_as_json === true,
     levels,
   });
   for (const problem of problems) log.warn(problem);
   return log;
+}
+
+function toStdout(line: string): void {
+  process.stdout.write(line);
 }

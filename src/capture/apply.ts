@@ -7,6 +7,7 @@ import { MeshError } from "#lib/mesh-error.ts";
 import type { Backend } from "./backend.ts";
 import type { Commands } from "./commands.ts";
 import { type Reconciliation, reconcile } from "./reconcile.ts";
+import { formatRule } from "./restore.ts";
 import { addRoutes, allRouteSteps, removeRoutes, routeSteps } from "./routes.ts";
 import type { Family, Rule } from "./rule.ts";
 import { captureRules } from "./rules/capture-rules.ts";
@@ -67,12 +68,13 @@ export async function logFinalState({ settings, backends, commands, log }: Apply
 }
 
 async function planSteps(input: ApplyInput, wanted: (family: Family) => readonly Rule[]): Promise<readonly Step[]> {
-  const { settings, backends, commands } = input;
+  const { settings, backends, commands, log } = input;
   const steps: Step[] = [];
   for (const backend of backends) {
     const { code, stdout, stderr } = await commands.run(backend.save, []);
     if (code !== 0) throw new MeshError("CAPTURE_FAILED", `Cannot read the rules with ${backend.save}: ${stderr}`);
     const known = captureRules(settings, backend.family);
+    for (const rule of wanted(backend.family)) log.debug(formatRule(rule), { table: rule.table, why: rule.why });
     steps.push({ backend, before: stdout, ...reconcile(parseSaved(stdout), wanted(backend.family), known) });
   }
   return steps;
