@@ -35,7 +35,11 @@ test("applying the changes to one state gives the other", () => {
       const { changed, removed } = changesBetween([layer(from)], [layer(to)]);
       const result = new Map(Object.entries(from));
       for (const name of removed) result.delete(name);
-      for (const name of changed) result.set(name, to[name] ?? "");
+      for (const name of changed) {
+        const version = to[name];
+        assert.ok(version);
+        result.set(name, version);
+      }
       assert.deepEqual(new Map([...result].sort()), new Map(Object.entries(to).sort()));
     }),
   );

@@ -10,7 +10,7 @@
  * clusters that are new to it. Types outside this order go when they have something to say.
  */
 import type { DeltaRequest } from "./delta-request.ts";
-import type { Layers, Resource } from "./resource.ts";
+import { findResource, type Layers, type Resource } from "./resource.ts";
 import {
   afterSending,
   type Draft,
@@ -137,7 +137,7 @@ function nextInOrder<R extends Resource>(session: Session<R>, now: number): Next
 }
 
 function nextRemoval<R extends Resource>(session: Session<R>, now: number): Next<R> {
-  const keep = namedByHeld(session);
+  const keep = stillUsed(session);
   for (const typeUrl of REMOVED_LAST) {
     const subscription = session.types.get(typeUrl);
     if (subscription === undefined || subscription.leftover.isSubsetOf(keep)) continue;
@@ -149,14 +149,20 @@ function nextRemoval<R extends Resource>(session: Session<R>, now: number): Next
   return { kind: "idle" };
 }
 
-/** Leftover clusters and routes that a listener or route still uses, because the proxy rejected its newer version. */
-function namedByHeld<R extends Resource>(session: Session<R>): ReadonlySet<string> {
+/**
+ * Leftovers that something still uses: endpoints whose cluster exists, and what is named by a listener or route that the
+ * proxy kept because it rejected the newer version.
+ */
+function stillUsed<R extends Resource>(session: Session<R>): ReadonlySet<string> {
+  const leftover = REMOVED_LAST.flatMap((typeUrl) => [...(session.types.get(typeUrl)?.leftover ?? [])]);
+  if (leftover.length === 0) return NO_NAMES;
+  const clusters = session.types.get(CLUSTER_TYPE)?.target ?? [];
   const users = [LISTENER_TYPE, ROUTE_TYPE]
     .flatMap((typeUrl) => [...(session.types.get(typeUrl)?.held.values() ?? [])])
     .flatMap(({ good }) => (good === undefined ? [] : [asBuffer(good.value)]));
-  if (users.length === 0) return NO_NAMES;
-  const leftover = REMOVED_LAST.flatMap((typeUrl) => [...(session.types.get(typeUrl)?.leftover ?? [])]);
-  return new Set(leftover.filter((name) => users.some((user) => user.includes(name))));
+  const isUsed = (name: string) =>
+    findResource(clusters, name) !== undefined || users.some((user) => user.includes(name));
+  return new Set(leftover.filter(isUsed));
 }
 
 function asBuffer(bytes: Uint8Array): Buffer {

@@ -37,8 +37,8 @@ export interface Subscription<R extends Resource> {
   readonly unanswered: boolean;
   /** The resources that count at present. */
   readonly target: Layers<R>;
-  /** The resources as they were when nothing was left to send: good versions to fall back on. */
-  readonly good: Layers<R>;
+  /** The state when nothing was left to send: what the proxy has and took, to fall back on. */
+  readonly good: Pick<Subscription<R>, "target" | "wildcard" | "names">;
   /** What the proxy kept from an earlier stream; undefined once it was compared with the first target. */
   readonly initial: ReadonlyMap<string, Versioned> | undefined;
   readonly pending: Response<R> | undefined;
@@ -99,7 +99,7 @@ export function subscribe<R extends Resource>(request: DeltaRequest): Subscripti
     suspects: [],
     unanswered: wildcard || asked.size > 0,
     target: [],
-    good: [],
+    good: { target: [], wildcard: false, names: NO_NAMES },
     initial: kept.size > 0 ? kept : undefined,
     pending: undefined,
     sent: "",
@@ -129,10 +129,18 @@ function onAnswer<R extends Resource>(subscription: Subscription<R>, request: De
       pending: undefined,
       acknowledged: pending.nonce,
       held: stillHeld(subscription),
-      good: clean ? subscription.target : subscription.good,
+      good: clean ? withoutPast(subscription) : subscription.good,
     },
     verdict: { kind: "acknowledged" },
   };
+}
+
+function withoutPast<R extends Resource>({ target, wildcard, names }: Subscription<R>): Subscription<R>["good"] {
+  return { target, wildcard, names };
+}
+
+function lastGood<R extends Resource>({ good }: Subscription<R>, name: string): R | undefined {
+  return good.wildcard || good.names.has(name) ? findResource(good.target, name) : undefined;
 }
 
 /** A hold ends when another version was acknowledged, or the resource is gone. */
@@ -154,7 +162,7 @@ function onRejection<R extends Resource>(state: Subscription<R>, pending: Respon
   const held = new Map(state.held);
   const entries = guilty.map((rejected) => {
     const before = held.get(rejected.name);
-    const entry = { rejected, good: before === undefined ? findResource(state.good, rejected.name) : before.good };
+    const entry = { rejected, good: before === undefined ? lastGood(state, rejected.name) : before.good };
     held.set(rejected.name, entry);
     return entry;
   });

@@ -1,0 +1,201 @@
+/** Random configurations, interleavings and broken streams against a proxy that behaves like Envoy. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { type DeltaRequest, EMPTY_REQUEST } from "./delta-request.ts";
+import type { Resource } from "./resource.ts";
+import { newSession, nextResponse, receive, retargetType, type Session, sent } from "./session.ts";
+import type { Response } from "./subscription.ts";
+import { CLUSTER_TYPE, ENDPOINT_TYPE, LISTENER_TYPE, ROUTE_TYPE } from "./type-urls.ts";
+
+/** Version of each service's cluster, endpoints, and of the listener, by service; a service that is absent does not exist. */
+type Mesh = Readonly<
+  Record<string, { readonly cluster: string; readonly endpoints: string; readonly listener: string }>
+>;
+type Layers = ReadonlyMap<string, ReadonlyMap<string, Resource>>;
+
+const resource = (name: string, version: string, other?: string): Resource => ({
+  name,
+  version,
+  value: Buffer.from(other ?? ""),
+  awaits: other,
+});
+
+/** Listener `l-x` has a route `r-x`, which names the cluster `x`, which awaits the endpoints `x`. */
+function layersOf(mesh: Mesh): Layers {
+  const of = (make: (name: string, versions: Mesh[string]) => Resource) =>
+    new Map(
+      Object.entries(mesh)
+        .map(([name, versions]) => make(name, versions))
+        .map((made) => [made.name, made]),
+    );
+  return new Map([
+    [CLUSTER_TYPE, of((name, { cluster }) => resource(name, cluster, name))],
+    [ENDPOINT_TYPE, of((name, { endpoints }) => resource(name, endpoints))],
+    [LISTENER_TYPE, of((name, { listener }) => resource(`l-${name}`, listener))],
+    [ROUTE_TYPE, of((name, { listener }) => resource(`r-${name}`, listener))],
+  ]);
+}
+
+/** Subscribes, warms, drops and keeps versions as Envoy does. */
+class FakeEnvoy {
+  readonly has = new Map(
+    [CLUSTER_TYPE, ENDPOINT_TYPE, LISTENER_TYPE, ROUTE_TYPE].map((type) => [type, new Map<string, string>()]),
+  );
+  readonly subscribed = new Map([
+    [ENDPOINT_TYPE, new Set<string>()],
+    [ROUTE_TYPE, new Set<string>()],
+  ]);
+  /** Clusters in use, as opposed to those that wait for endpoints. */
+  readonly active = new Set<string>();
+  readonly warming = new Set<string>();
+  outbox: DeltaRequest[] = [];
+
+  connect(): void {
+    this.outbox = [CLUSTER_TYPE, ENDPOINT_TYPE, LISTENER_TYPE, ROUTE_TYPE].map((typeUrl) => ({
+      ...EMPTY_REQUEST,
+      typeUrl,
+      subscribe: [...(this.subscribed.get(typeUrl) ?? [])],
+      initialVersions: new Map(this.#of(typeUrl)),
+    }));
+  }
+
+  apply(typeUrl: string, response: Response<Resource>): void {
+    const known = this.#of(typeUrl);
+    const names = this.subscribed.get(typeUrl);
+    const updates = response.resources.filter(({ name }) => names === undefined || names.has(name));
+    for (const { name, version } of updates) {
+      const changed = known.get(name) !== version;
+      known.set(name, version);
+      if (typeUrl === CLUSTER_TYPE && changed) this.#warm(name);
+      if (typeUrl === ENDPOINT_TYPE) this.#warmed(name);
+      if (typeUrl === LISTENER_TYPE) this.#want(ROUTE_TYPE, name.replace("l-", "r-"));
+    }
+    for (const name of response.removed) {
+      known.delete(name);
+      if (typeUrl === ENDPOINT_TYPE) this.#warmed(name);
+      if (typeUrl === LISTENER_TYPE) this.#drop(ROUTE_TYPE, name.replace("l-", "r-"));
+      if (typeUrl !== CLUSTER_TYPE) continue;
+      this.active.delete(name);
+      this.warming.delete(name);
+      this.#drop(ENDPOINT_TYPE, name);
+    }
+    this.outbox.push({ ...EMPTY_REQUEST, typeUrl, nonce: response.nonce });
+    this.#checkRoutes();
+  }
+
+  #of(typeUrl: string): Map<string, string> {
+    return this.has.get(typeUrl) ?? new Map();
+  }
+  #warm(name: string): void {
+    this.warming.add(name);
+    this.#want(ENDPOINT_TYPE, name);
+  }
+  #warmed(name: string): void {
+    if (this.warming.delete(name)) this.active.add(name);
+  }
+  #want(typeUrl: string, name: string): void {
+    if (this.subscribed.get(typeUrl)?.has(name)) return;
+    this.subscribed.get(typeUrl)?.add(name);
+    this.outbox.push({ ...EMPTY_REQUEST, typeUrl, subscribe: [name] });
+  }
+  #drop(typeUrl: string, name: string): void {
+    if (!this.subscribed.get(typeUrl)?.delete(name)) return;
+    this.#of(typeUrl).delete(name);
+    this.outbox.push({ ...EMPTY_REQUEST, typeUrl, unsubscribe: [name] });
+  }
+  /** A call through a listener that has its routes must find its cluster. */
+  #checkRoutes(): void {
+    for (const route of this.#of(ROUTE_TYPE).keys()) {
+      const name = route.replace("r-", "");
+      if (this.#of(LISTENER_TYPE).has(`l-${name}`))
+        assert.ok(this.active.has(name), `503: cluster ${name} is not there`);
+    }
+  }
+}
+
+/** The server's side of one stream after the other to the same proxy. */
+class Simulation {
+  readonly envoy = new FakeEnvoy();
+  session: Session<Resource> = newSession();
+  #target: Layers = layersOf({});
+  #newest: Layers = layersOf({});
+  #now = 0;
+  #nonce = 0;
+  #inFlight: { typeUrl: string; response: Response<Resource> }[] = [];
+
+  configure(mesh: Mesh): void {
+    this.#newest = layersOf(mesh);
+  }
+  cut(): void {
+    this.session = newSession();
+    this.#inFlight = [];
+    this.envoy.connect();
+  }
+  toServer(): boolean {
+    const request = this.envoy.outbox.shift();
+    if (request === undefined) return false;
+    this.session = receive(this.session, request, this.#now).session;
+    return true;
+  }
+  toProxy(): boolean {
+    const message = this.#inFlight.shift();
+    if (message !== undefined) this.envoy.apply(message.typeUrl, message.response);
+    return message !== undefined;
+  }
+  /** As the xDS server does it: endpoints are always the newest, the rest when the last round is over. */
+  serve(): boolean {
+    const idle = nextResponse(this.session, this.#now).kind === "idle";
+    if (idle) this.#target = this.#newest;
+    for (const [typeUrl, layer] of this.#target) {
+      const current = typeUrl === ENDPOINT_TYPE ? this.#newest.get(typeUrl) : layer;
+      this.session = retargetType(this.session, typeUrl, current === undefined ? [] : [current]);
+    }
+    const next = nextResponse(this.session, this.#now);
+    if (next.kind === "wait" && next.until !== undefined && Number.isFinite(next.until)) this.#now = next.until;
+    if (next.kind !== "send") return next.kind === "wait" && next.until !== undefined && Number.isFinite(next.until);
+    const nonce = `${this.#nonce++}`;
+    this.session = sent(this.session, next, nonce);
+    this.#inFlight.push({ typeUrl: next.typeUrl, response: { ...next.draft, nonce } });
+    return true;
+  }
+  settle(): void {
+    for (let step = 0; this.toServer() || this.toProxy() || this.serve(); step++)
+      assert.ok(step < 500, "does not settle");
+  }
+}
+
+const version = fc.constantFrom("1", "2", "3");
+const mesh = fc.dictionary(
+  fc.constantFrom("a", "b", "c"),
+  fc.record({ cluster: version, endpoints: version, listener: version }),
+);
+const action = fc.oneof(
+  { weight: 2, arbitrary: mesh },
+  { weight: 6, arbitrary: fc.constantFrom("toServer", "toProxy", "serve") },
+  { weight: 1, arbitrary: fc.constant("cut") },
+);
+
+test("whatever happens, the proxy ends with exactly what exists, nothing warming, and no route ever names a missing cluster", () => {
+  fc.assert(
+    fc.property(fc.array(action, { maxLength: 60 }), mesh, (actions, last) => {
+      const simulation = new Simulation();
+      simulation.cut();
+      for (const step of actions) {
+        if (typeof step === "object") simulation.configure(step);
+        else if (step === "cut") simulation.cut();
+        else if (step === "toServer") simulation.toServer();
+        else if (step === "toProxy") simulation.toProxy();
+        else simulation.serve();
+      }
+      simulation.configure(last);
+      simulation.settle();
+      for (const [typeUrl, layer] of layersOf(last)) {
+        const has = [...(simulation.envoy.has.get(typeUrl) ?? [])].sort();
+        assert.deepEqual(has, [...layer.values()].map((r) => [r.name, r.version]).sort(), typeUrl);
+      }
+      assert.deepEqual([...simulation.envoy.warming], []);
+    }),
+    { numRuns: 500 },
+  );
+});
