@@ -1,0 +1,71 @@
+import type { KeyObject } from "node:crypto";
+import { requestedPublicKey } from "#lib/pki/certificate-request.ts";
+import { issueLeaf } from "#lib/pki/issue.ts";
+import type { CertificateSigner, SignRequest } from "#model/ports.ts";
+import { lifetime } from "./lifetime.ts";
+import type { SigningBundle } from "./signing-bundle.ts";
+
+export interface AuthorityOptions {
+  /** When a request names no lifetime. */
+  readonly defaultTtlMs: number;
+  /** Longer wishes are cut to this. */
+  readonly maxTtlMs: number;
+  readonly now: () => number;
+}
+
+export interface LeafRequest {
+  readonly publicKey: KeyObject;
+  readonly subjectAltNames: readonly string[];
+  /** 0 means the default. */
+  readonly ttlMs: number;
+}
+
+/** The mesh's certificate authority: what it signs with can be replaced while it runs. */
+export class Authority implements CertificateSigner {
+  readonly #options: AuthorityOptions;
+  readonly #listeners = new Set<() => void>();
+  #bundle: SigningBundle;
+
+  constructor(bundle: SigningBundle, options: AuthorityOptions) {
+    this.#bundle = bundle;
+    this.#options = options;
+  }
+
+  /** What signs now. */
+  get bundle(): SigningBundle {
+    return this.#bundle;
+  }
+
+  /** Signs with other files from now on. */
+  replace(bundle: SigningBundle): void {
+    this.#bundle = bundle;
+    for (const listener of this.#listeners) listener();
+  }
+
+  /** Called after each replacement; returns the way to stop. */
+  onReplaced(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  trustBundle(): string {
+    return this.#bundle.rootPem;
+  }
+
+  /** As Istio answers: the leaf, then each certificate of the chain, and all roots in the last element. */
+  async sign({ csrPem, identity, ttlSeconds }: SignRequest): Promise<readonly string[]> {
+    const publicKey = await requestedPublicKey(csrPem);
+    const { rootPem } = this.#bundle;
+    const chain = await this.issue({ publicKey, subjectAltNames: [identity], ttlMs: ttlSeconds * 1000 });
+    return [...chain, rootPem];
+  }
+
+  /** The leaf and its chain without the root. */
+  async issue({ publicKey, subjectAltNames, ttlMs }: LeafRequest): Promise<readonly string[]> {
+    const { issuer, chain } = this.#bundle;
+    const { defaultTtlMs: defaultMs, maxTtlMs: maxMs, now } = this.#options;
+    const issuerEnd = issuer.certificate.validToDate;
+    const validity = lifetime({ wantedMs: ttlMs, defaultMs, maxMs, issuerEnd, now: now() });
+    return [await issueLeaf({ issuer, publicKey, subjectAltNames, ...validity }), ...chain];
+  }
+}

@@ -1,0 +1,98 @@
+/**
+ * The folder in which the authority's key and certificates lie, under the names of Istio's `cacerts`: plugged in by an
+ * operator, or written by us on the first start and read on all later ones. Other processes find root-cert.pem there.
+ */
+import { chmod, mkdir, mkdtemp, open, readFile, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { MeshError } from "#lib/mesh-error.ts";
+import type { CaFiles } from "./signing-bundle.ts";
+
+/** File by field; the key comes last, because it is written last. */
+export const CA_FILE_NAMES: Readonly<Record<keyof CaFiles, string>> = {
+  rootPem: "root-cert.pem",
+  chainPem: "cert-chain.pem",
+  certificatePem: "ca-cert.pem",
+  keyPem: "ca-key.pem",
+};
+/** Tells, as in Istio, that nobody plugged these files in. */
+const GENERATED_MARK = "istio-generated";
+const SECRET_MODE = 0o600;
+const PUBLIC_MODE = 0o644;
+
+/** The files, or undefined when there is none of them. Some without the others are an error: nothing is guessed. */
+export async function readCaFolder(folder: string): Promise<CaFiles | undefined> {
+  const fields = Object.keys(CA_FILE_NAMES) as (keyof CaFiles)[];
+  const texts = await Promise.all(fields.map((field) => readIfThere(join(folder, CA_FILE_NAMES[field]))));
+  const missing = fields.filter((_, i) => texts[i] === undefined).map((field) => CA_FILE_NAMES[field]);
+  if (missing.length === fields.length) return undefined;
+  if (missing.length > 0) {
+    throw new MeshError(
+      "CA_FILES_INCOMPLETE",
+      `the CA folder "${folder}" is incomplete: ${missing.join(", ")} missing; add it, or remove the other files to begin with a new root`,
+    );
+  }
+  const text = (field: keyof CaFiles) => texts[fields.indexOf(field)] ?? "";
+  return {
+    rootPem: text("rootPem"),
+    chainPem: text("chainPem"),
+    certificatePem: text("certificatePem"),
+    keyPem: text("keyPem"),
+  };
+}
+
+/**
+ * Writes a generated CA. Everything is on disk in a folder aside before the first file gets its name, so that a crash
+ * leaves either nothing or, between two renames, a folder that `readCaFolder` reports as incomplete.
+ */
+export async function writeCaFolder(folder: string, files: CaFiles): Promise<void> {
+  try {
+    await mkdir(folder, { recursive: true });
+    const aside = await mkdtemp(join(folder, ".new-"));
+    try {
+      const contents = Object.entries(CA_FILE_NAMES).map(
+        ([field, name]) => [name, files[field as keyof CaFiles]] as const,
+      );
+      for (const [name, text] of [[GENERATED_MARK, ""] as const, ...contents]) {
+        await writeDurably(join(aside, name), text, name === CA_FILE_NAMES.keyPem ? SECRET_MODE : PUBLIC_MODE);
+      }
+      for (const name of [GENERATED_MARK, ...Object.values(CA_FILE_NAMES)]) {
+        await rename(join(aside, name), join(folder, name));
+      }
+      await syncFolder(folder);
+    } finally {
+      await rm(aside, { recursive: true, force: true });
+    }
+  } catch (cause) {
+    throw new MeshError("CA_FOLDER_UNWRITABLE", `cannot keep the mesh's root in "${folder}" (ROOT_CA_DIR)`, { cause });
+  }
+}
+
+async function readIfThere(file: string): Promise<string | undefined> {
+  try {
+    return await readFile(file, "utf8");
+  } catch (cause) {
+    if (cause instanceof Error && "code" in cause && cause.code === "ENOENT") return undefined;
+    throw new MeshError("CA_FILES_INVALID", `cannot read "${file}"`, { cause });
+  }
+}
+
+async function writeDurably(file: string, text: string, mode: number): Promise<void> {
+  const handle = await open(file, "wx", mode);
+  try {
+    await handle.writeFile(text);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  // The mode given to open() is cut by the umask.
+  await chmod(file, mode);
+}
+
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder);
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}

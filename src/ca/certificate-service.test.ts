@@ -1,0 +1,142 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { generateKeyPairSync, X509Certificate } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { create, fromBinary, type JsonObject, toBinary } from "@bufbuild/protobuf";
+import { Client, credentials, Metadata, status } from "@grpc/grpc-js";
+import type { Authentication, Credentials } from "#authn/authenticator.ts";
+import { IstioCertificateRequestSchema, IstioCertificateResponseSchema } from "#gen/istio/v1/auth/ca_pb.ts";
+import { createLogger, SILENT } from "#lib/log.ts";
+import { GrpcListener } from "#lib/net/grpc-listener.ts";
+import { certificateRequest } from "#lib/pki/csr.ts";
+import { Authority } from "./authority.ts";
+import { CERTIFICATE_SERVICE, certificateService } from "./certificate-service.ts";
+import { selfSignedCa } from "./self-signed.ts";
+import { ServingCertificate } from "./serving-certificate.ts";
+import { type CaFiles, signingBundle } from "./signing-bundle.ts";
+
+const DAY = 86_400_000;
+const IDENTITY = "spiffe://cluster.local/ns/default/sa/httpbin";
+const TOKEN = "Bearer good";
+
+/** Stands for the chain of authenticators, which has tests of its own. */
+async function authenticate({ authorization }: Credentials): Promise<Authentication> {
+  if (authorization !== TOKEN) return { refused: "the token expired at noon" };
+  return { caller: { identity: IDENTITY, namespace: "default", serviceAccount: "httpbin", provedBy: "jwt" } };
+}
+
+describe("certificateService() over TLS", () => {
+  const folder = mkdtempSync(join(tmpdir(), "certificate-service-"));
+  const lines: string[] = [];
+  const counted: string[] = [];
+  let files: CaFiles;
+  let listener: GrpcListener;
+  let target: string;
+
+  before(async () => {
+    files = await selfSignedCa({ trustDomain: "cluster.local", lifetimeMs: DAY, keyKind: "P-256", now: Date.now() });
+    const options = { defaultTtlMs: DAY, maxTtlMs: DAY, now: Date.now };
+    const authority = new Authority(signingBundle(files, Date.now()), options);
+    const log = createLogger({ write: (line) => lines.push(line) });
+    const count = (counter: string) => counted.push(counter);
+    listener = new GrpcListener({
+      flag: "--secureGRPCAddr",
+      address: { host: "127.0.0.1", port: 0 },
+      services: [certificateService({ signer: authority, authenticate, count, log })],
+      identity: await ServingCertificate.issue({ authority, names: ["localhost"], log: SILENT, now: Date.now }),
+      keepalive: { intervalMs: 30_000, timeoutMs: 10_000, maxConnectionAgeMs: undefined },
+    });
+    target = (await listener.start()).replace("127.0.0.1", "localhost");
+  });
+  after(async () => {
+    await listener.stop(1000);
+    rmSync(folder, { recursive: true });
+  });
+
+  interface Asked {
+    readonly csr: string;
+    readonly authorization?: string;
+    readonly metadata?: JsonObject;
+  }
+
+  function ask({ csr, authorization = TOKEN, metadata }: Asked): Promise<readonly string[]> {
+    lines.length = 0;
+    counted.length = 0;
+    const client = new Client(target, credentials.createSsl(Buffer.from(files.rootPem)));
+    const headers = new Metadata();
+    headers.set("authorization", authorization);
+    const request = create(IstioCertificateRequestSchema, {
+      csr,
+      validityDuration: 3600n,
+      ...(metadata === undefined ? {} : { metadata }),
+    });
+    const { path } = CERTIFICATE_SERVICE.CreateCertificate;
+    return new Promise((resolve, reject) => {
+      client.makeUnaryRequest(
+        path,
+        (message: typeof request) => Buffer.from(toBinary(IstioCertificateRequestSchema, message)),
+        (bytes: Buffer) => fromBinary(IstioCertificateResponseSchema, bytes),
+        request,
+        headers,
+        (error, response) => {
+          client.close();
+          if (error) reject(error);
+          else resolve(response?.certChain ?? []);
+        },
+      );
+    });
+  }
+
+  function csr(identity: string): string {
+    return certificateRequest({ identity, ...generateKeyPairSync("rsa", { modulusLength: 2048 }) });
+  }
+
+  test("issues what openssl verifies, with the token's identity although the CSR names a foreign one", async () => {
+    const [leaf = "", root = ""] = await ask({ csr: csr("spiffe://cluster.local/ns/kube-system/sa/admin") });
+    writeFileSync(join(folder, "leaf.pem"), leaf);
+    writeFileSync(join(folder, "root.pem"), root);
+    const args = ["verify", "-x509_strict", "-CAfile", join(folder, "root.pem"), join(folder, "leaf.pem")];
+    assert.match(execFileSync("openssl", args, { encoding: "utf8" }), /leaf\.pem: OK/);
+    assert.equal(new X509Certificate(leaf).subjectAltName, `URI:${IDENTITY}`);
+    assert.deepEqual(counted, ["citadel_server_csr_count", "citadel_server_success_cert_issuance_count"]);
+    assert.equal(lines.length, 1);
+    assert.match(
+      lines[0] ?? "",
+      new RegExp(`info\tcertificate issued\tpeer=.* identity=${IDENTITY} provedBy=jwt serial=`),
+    );
+  });
+
+  test("refuses a caller that is not believed, and says why to caller and log", async () => {
+    const refused = ask({ csr: csr(IDENTITY), authorization: "Bearer bad" });
+    await assert.rejects(refused, { code: status.UNAUTHENTICATED, details: "the token expired at noon" });
+    assert.deepEqual(counted, ["citadel_server_csr_count", "citadel_server_authentication_failure_count"]);
+    assert.match(lines.join(""), /^[^\n]*warn\tcertificate refused\tpeer=\S+ reason=the token expired at noon\n$/);
+  });
+
+  test("refuses garbage in place of a CSR in one line", async () => {
+    await assert.rejects(ask({ csr: "garbage\n\nmore" }), {
+      code: status.INVALID_ARGUMENT,
+      details: /not one PEM block/,
+    });
+    assert.deepEqual(counted, ["citadel_server_csr_count", "citadel_server_csr_parsing_err_count"]);
+    assert.equal(lines.join("").split("\n").length, 2);
+  });
+
+  test("refuses a huge CSR", async () => {
+    await assert.rejects(ask({ csr: "x".repeat(1_000_000) }), {
+      code: status.INVALID_ARGUMENT,
+      details: /at most 65536/,
+    });
+  });
+
+  test("refuses to act for another identity", async () => {
+    const metadata = { ImpersonatedIdentity: "spiffe://cluster.local/ns/a/sa/b" };
+    await assert.rejects(ask({ csr: csr(IDENTITY), metadata }), {
+      code: status.INVALID_ARGUMENT,
+      details: /another identity/,
+    });
+  });
+});

@@ -1,0 +1,150 @@
+import assert from "node:assert/strict";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, test } from "node:test";
+import { createLogger, SILENT } from "#lib/log.ts";
+import type { Authority } from "./authority.ts";
+import { CA_FILE_NAMES, writeCaFolder } from "./ca-folder.ts";
+import { openAuthority, reloadAuthority } from "./open-authority.ts";
+import { selfSignedCa } from "./self-signed.ts";
+import type { CaFiles } from "./signing-bundle.ts";
+
+const DAY = 86_400_000;
+
+describe("openAuthority()", () => {
+  let parent: string;
+  let folder: string;
+  beforeEach(() => {
+    parent = mkdtempSync(join(tmpdir(), "ca-"));
+    folder = join(parent, "etc/cacerts");
+  });
+  afterEach(() => rmSync(parent, { recursive: true }));
+
+  function open(): Promise<Authority> {
+    return openAuthority({
+      folder,
+      trustDomain: "cluster.local",
+      rootLifetimeMs: 3650 * DAY,
+      rootKey: "P-256",
+      defaultTtlMs: DAY,
+      maxTtlMs: 90 * DAY,
+      now: Date.now,
+      log: SILENT,
+    });
+  }
+
+  function newCa(): Promise<CaFiles> {
+    return selfSignedCa({ trustDomain: "cluster.local", lifetimeMs: DAY, keyKind: "P-256", now: Date.now() });
+  }
+
+  const mode = (name: string) => statSync(join(folder, name)).mode & 0o777;
+
+  test("makes a root on the first start and finds it again on the next", async () => {
+    const first = await open();
+    const second = await open();
+    assert.equal(second.trustBundle(), first.trustBundle());
+    assert.equal(readFileSync(join(folder, "root-cert.pem"), "utf8"), first.trustBundle());
+  });
+
+  test("leaves the key to its owner alone and the root to everybody, whatever the umask", async () => {
+    const umask = process.umask(0o077);
+    try {
+      await open();
+    } finally {
+      process.umask(umask);
+    }
+    assert.equal(mode("ca-key.pem"), 0o600);
+    assert.equal(mode("root-cert.pem"), 0o644);
+    assert.deepEqual(readdirSync(folder).sort(), [...Object.values(CA_FILE_NAMES), "istio-generated"].sort());
+  });
+
+  for (const name of Object.values(CA_FILE_NAMES)) {
+    test(`says that ${name} is missing instead of making a new root`, async () => {
+      await open();
+      rmSync(join(folder, name));
+      await assert.rejects(open(), {
+        code: "CA_FILES_INCOMPLETE",
+        message: new RegExp(`is incomplete: ${name} missing`),
+      });
+    });
+  }
+
+  test("starts anew when only the remains of an interrupted first start are there", async () => {
+    mkdirSync(join(folder, ".new-abc"), { recursive: true });
+    writeFileSync(join(folder, ".new-abc/ca-key.pem"), "half");
+    await open();
+    assert.ok(existsSync(join(folder, "ca-key.pem")));
+  });
+
+  test("names the folder when a file in it is broken", async () => {
+    await open();
+    writeFileSync(join(folder, "ca-key.pem"), "garbage");
+    await assert.rejects(open(), { code: "CA_FILES_INVALID", message: new RegExp(`"${folder}" \\(ROOT_CA_DIR\\)`) });
+  });
+
+  test("says that the root cannot be kept when the folder is a file", async () => {
+    mkdirSync(join(parent, "etc"));
+    writeFileSync(folder, "");
+    await assert.rejects(open(), { code: /CA_FILES_INVALID|CA_FOLDER_UNWRITABLE/ });
+  });
+
+  describe("and reloadAuthority()", () => {
+    const INTERVAL_MS = 10;
+
+    async function watched(): Promise<{ authority: Authority; lines: string[]; stop: () => void }> {
+      const authority = await open();
+      const lines: string[] = [];
+      const log = createLogger({ write: (line) => lines.push(line) });
+      const stopping = new AbortController();
+      const input = { authority, folder, log, now: Date.now, intervalMs: INTERVAL_MS };
+      reloadAuthority(input, stopping.signal);
+      return { authority, lines, stop: () => stopping.abort() };
+    }
+
+    /** Until the condition holds; the test runner's timeout ends it otherwise. */
+    async function until(condition: () => boolean): Promise<void> {
+      while (!condition()) await new Promise((resolve) => setTimeout(resolve, INTERVAL_MS));
+    }
+
+    test("take new files that share a root with the old ones", async () => {
+      const { authority, stop } = await watched();
+      const next = await newCa();
+      const old = authority.trustBundle();
+      await writeCaFolder(folder, { ...next, rootPem: next.rootPem + old });
+      await until(() => authority.trustBundle() === next.rootPem + old);
+      stop();
+    });
+
+    test("keep the old files when the new root is a stranger", async () => {
+      const { authority, lines, stop } = await watched();
+      const old = authority.trustBundle();
+      await writeCaFolder(folder, await newCa());
+      await until(() => lines.length > 0);
+      assert.match(lines.join(""), /error\tchanged CA files are not used.*no root in common/);
+      assert.equal(authority.trustBundle(), old);
+      stop();
+    });
+
+    test("keep the old files when the new ones do not fit together", async () => {
+      const { authority, lines, stop } = await watched();
+      const old = authority.trustBundle();
+      writeFileSync(join(folder, "ca-key.pem"), (await newCa()).keyPem);
+      chmodSync(join(folder, "ca-key.pem"), 0o600);
+      await until(() => lines.length > 0);
+      assert.match(lines.join(""), /ca-key\.pem does not belong to the certificate/);
+      assert.equal(authority.trustBundle(), old);
+      stop();
+    });
+  });
+});

@@ -1,0 +1,89 @@
+/**
+ * From a folder to a running authority: the files in it are used as they are and read again when they change; an empty
+ * folder gets a self-signed root first.
+ */
+import { join } from "node:path";
+import type { Logger } from "#lib/log.ts";
+import { errorText, MeshError } from "#lib/mesh-error.ts";
+import type { KeyKind } from "#lib/pki/signing-key.ts";
+import { Authority, type AuthorityOptions } from "./authority.ts";
+import { CA_FILE_NAMES, readCaFolder, writeCaFolder } from "./ca-folder.ts";
+import { selfSignedCa } from "./self-signed.ts";
+import { type SigningBundle, sharesRoot, signingBundle } from "./signing-bundle.ts";
+import { watchFiles } from "./watch-files.ts";
+
+export interface CaConfig extends AuthorityOptions {
+  readonly folder: string;
+  /** Of a root that has to be made. */
+  readonly trustDomain: string;
+  readonly rootLifetimeMs: number;
+  readonly rootKey: KeyKind;
+  readonly log: Logger;
+}
+
+/** Reads or makes what the authority signs with. */
+export async function openAuthority(config: CaConfig): Promise<Authority> {
+  const { folder, log, now } = config;
+  if ((await readCaFolder(folder)) === undefined) {
+    const { trustDomain, rootLifetimeMs: lifetimeMs, rootKey: keyKind } = config;
+    await writeCaFolder(folder, await selfSignedCa({ trustDomain, lifetimeMs, keyKind, now: now() }));
+    log.info("made a self-signed root", { folder });
+  }
+  const bundle = await loadBundle(folder, now());
+  log.info("CA is ready", describe(bundle, folder));
+  return new Authority(bundle, config);
+}
+
+export interface ReloadInput {
+  readonly authority: Authority;
+  readonly folder: string;
+  readonly log: Logger;
+  readonly now: () => number;
+  readonly intervalMs: number;
+}
+
+/** Follows changes of the folder until the signal aborts. Files that cannot be used leave the authority as it is. */
+export function reloadAuthority(input: ReloadInput, signal: AbortSignal): void {
+  const { authority, folder, log, now } = input;
+  const reload = async () => {
+    try {
+      const next = await loadBundle(folder, now());
+      if (isSame(authority.bundle, next)) return;
+      if (!sharesRoot(authority.bundle, next)) {
+        throw new MeshError(
+          "CA_ROOT_REPLACED",
+          "the new root-cert.pem has no root in common with the old one: put both roots in it first",
+        );
+      }
+      authority.replace(next);
+      log.info("CA files were reloaded", describe(next, folder));
+    } catch (error) {
+      log.error("changed CA files are not used, the former ones stay", { folder, reason: errorText(error) });
+    }
+  };
+  const files = Object.values(CA_FILE_NAMES).map((name) => join(folder, name));
+  watchFiles({ files, intervalMs: input.intervalMs, onChange: () => void reload() }, signal);
+}
+
+async function loadBundle(folder: string, now: number): Promise<SigningBundle> {
+  const files = await readCaFolder(folder);
+  if (files === undefined) throw new MeshError("CA_FILES_INCOMPLETE", `the CA folder "${folder}" is empty`);
+  try {
+    return signingBundle(files, now);
+  } catch (cause) {
+    throw new MeshError("CA_FILES_INVALID", `cannot sign with the files in "${folder}" (ROOT_CA_DIR)`, { cause });
+  }
+}
+
+function isSame(one: SigningBundle, other: SigningBundle): boolean {
+  return (
+    one.issuer.certificate.raw.equals(other.issuer.certificate.raw) &&
+    one.rootPem === other.rootPem &&
+    one.chain.join() === other.chain.join()
+  );
+}
+
+function describe({ issuer, roots }: SigningBundle, folder: string): Record<string, string | number> {
+  const { subject, serialNumber, validToDate } = issuer.certificate;
+  return { folder, subject, serial: serialNumber, expires: validToDate.toISOString(), roots: roots.length };
+}

@@ -1,0 +1,27 @@
+import type { ServerUnaryCall, ServiceDefinition, UntypedServiceImplementation } from "@grpc/grpc-js";
+
+/** A gRPC service with what answers it, ready to be added to a server. */
+export interface GrpcService {
+  readonly definition: ServiceDefinition;
+  readonly implementation: UntypedServiceImplementation;
+}
+
+/** What all kinds of calls have in common. */
+export type AnyCall = Pick<ServerUnaryCall<unknown, unknown>, "metadata" | "getPeer" | "getAuthContext">;
+
+/** What the caller of any kind of call showed to prove who it is. */
+export interface CallCredentials {
+  /** Header `authorization`. */
+  readonly authorization: string | undefined;
+  /** DER of a client certificate; present only if TLS verified it. */
+  readonly certificate: Uint8Array | undefined;
+}
+
+/** Reads the credentials of a call. An unverified certificate does not appear: grpc-js shows authorized ones only. */
+export function callCredentials(call: AnyCall): CallCredentials {
+  const [authorization] = call.metadata.get("authorization");
+  return {
+    authorization: typeof authorization === "string" ? authorization : undefined,
+    certificate: call.getAuthContext().sslPeerCertificate?.raw,
+  };
+}
