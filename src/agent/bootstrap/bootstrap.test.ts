@@ -1,0 +1,225 @@
+import assert from "node:assert/strict";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { DEFAULT_PROXY_CONFIG, type ProxyConfig } from "#config/proxy-config.ts";
+import { type NodeInput, nodeId, proxyNode } from "../node.ts";
+import { type Bootstrap, envoyBootstrap } from "./bootstrap.ts";
+import { grpcBootstrap } from "./grpc-bootstrap.ts";
+import type { BootstrapInput } from "./input.ts";
+
+const conformance = process.env.CONFORMANCE ?? join(import.meta.dirname, "../../../../shared/conformance");
+const recorded = join(conformance, "../recorded");
+const whereThere = (path: string) => ({ skip: existsSync(path) ? false : `no ${path}` });
+const readJson = (path: string) => JSON.parse(readFileSync(path, "utf8"));
+
+function inputOf(node: Partial<NodeInput>, more: Partial<BootstrapInput> = {}): BootstrapInput {
+  const nodeInput: NodeInput = {
+    id: "sidecar~1.2.3.4~foo~bar",
+    addresses: ["10.3.3.3"],
+    env: {},
+    proxyConfig: DEFAULT_PROXY_CONFIG,
+    pilotSubjectAltNames: [],
+    envoyStatusPort: 15021,
+    envoyPrometheusPort: 15090,
+    exitOnZeroActiveConnections: false,
+    skipDeprecatedLogs: false,
+    workloadIdentitySocketFile: "socket",
+    outlierLogPath: "",
+    stsPort: 0,
+    version: "1.29.6",
+    ...node,
+  };
+  return {
+    ...nodeInput,
+    node: proxyNode(nodeInput),
+    logAsJson: false,
+    dualStack: false,
+    statusPortProxyProtocol: false,
+    hostIp: "",
+    fips: false,
+    stripFragment: true,
+    ...more,
+  };
+}
+
+const RECORDED_CONFIG: ProxyConfig = {
+  ...DEFAULT_PROXY_CONFIG,
+  configPath: "./proxy",
+  discoveryAddress: "localhost:15012",
+};
+const RECORDED_COMMON = {
+  addresses: ["127.0.0.1", "192.0.2.2", "fd00::2"],
+  pilotSubjectAltNames: ["istiod.istio-system.svc"],
+  skipDeprecatedLogs: true,
+  version: "unknown",
+};
+
+test("envoyBootstrap() equals the recorded one of a sidecar", whereThere(recorded), () => {
+  const input = inputOf({
+    ...RECORDED_COMMON,
+    id: nodeId({
+      type: "sidecar",
+      podName: "httpbin-1",
+      podNamespace: "default",
+      dnsDomain: "default.svc.cluster.local",
+      addresses: RECORDED_COMMON.addresses,
+    }),
+    env: {
+      POD_NAME: "httpbin-1",
+      POD_NAMESPACE: "default",
+      ISTIO_META_CLUSTER_ID: "Kubernetes",
+      ISTIO_META_DNS_CAPTURE: "true",
+      ISTIO_METAJSON_LABELS: '{"app":"httpbin"}',
+    },
+    proxyConfig: { ...RECORDED_CONFIG, concurrency: 1, tracing: {} },
+  });
+  assert.deepEqual(envoyBootstrap(input).bootstrap, readJson(join(recorded, "sidecar/bootstrap.json")));
+});
+
+test("envoyBootstrap() equals the recorded one of a router", whereThere(recorded), () => {
+  const input = inputOf({
+    ...RECORDED_COMMON,
+    id: "router~127.0.0.1~gw-1.istio-system~istio-system.svc.cluster.local",
+    env: {
+      POD_NAME: "gw-1",
+      POD_NAMESPACE: "istio-system",
+      ISTIO_META_CLUSTER_ID: "Kubernetes",
+      ISTIO_META_MESH_ID: "cluster.local",
+      ISTIO_META_OWNER: "kubernetes://apis/apps/v1/namespaces/istio-system/deployments/istio-ingressgateway",
+      ISTIO_META_UNPRIVILEGED_POD: "true",
+      ISTIO_META_WORKLOAD_NAME: "istio-ingressgateway",
+      ISTIO_METAJSON_LABELS: '{"app":"istio-ingressgateway","istio":"ingressgateway"}',
+    },
+    proxyConfig: RECORDED_CONFIG,
+  });
+  assert.deepEqual(envoyBootstrap(input).bootstrap, readJson(join(recorded, "router/bootstrap.json")));
+});
+
+interface GoldenCase {
+  readonly name: string;
+  readonly env: readonly string[];
+  readonly podAnnotationsFile: Readonly<Record<string, string>>;
+  readonly proxyConfig: ProxyConfig;
+  readonly expected: string;
+}
+
+/** As getenv does, the first of two equal names counts. */
+function environment(entries: readonly string[]): Record<string, string> {
+  return Object.fromEntries(entries.toReversed().map((entry) => entry.split(/=(.*)/s).slice(0, 2)));
+}
+
+const goldens = join(conformance, "pkg/bootstrap");
+test("envoyBootstrap() equals Istio's goldens", whereThere(goldens), async (t) => {
+  const { cases, common } = readJson(join(goldens, "cases.json"));
+  for (const { name, env, podAnnotationsFile, proxyConfig, expected } of cases as readonly GoldenCase[]) {
+    await t.test(name, () => {
+      const input = inputOf({
+        id: common.nodeId,
+        addresses: common.instanceIPs,
+        pilotSubjectAltNames: common.pilotSubjectAltName,
+        env: environment(env),
+        proxyConfig,
+        podAnnotations: podAnnotationsFile,
+        workloadIdentitySocketFile: common.workloadIdentitySocketFile,
+        outlierLogPath: common.outlierLogPath,
+        version: common.binaryVersion,
+      });
+      const masked = (bootstrap: Bootstrap) =>
+        JSON.parse(
+          JSON.stringify(bootstrap)
+            .replaceAll(`${proxyConfig.configPath}/XDS`, "/tmp/XDS")
+            .replaceAll(`${proxyConfig.configPath}/lightstep`, "/test-path/lightstep"),
+        );
+      assert.deepEqual(masked(envoyBootstrap(input).bootstrap), masked(readJson(join(goldens, expected))));
+    });
+  }
+});
+
+const bootstrapOf = (node: Partial<NodeInput>, more: Partial<BootstrapInput> = {}) => {
+  const { bootstrap, problems } = envoyBootstrap(inputOf(node, more));
+  return { text: JSON.stringify(bootstrap), bootstrap, problems };
+};
+
+test("envoyBootstrap() listens on IPv6 only where there is nothing else, and on both with dual stack", () => {
+  assert.match(bootstrapOf({ addresses: ["fd00::1"] }).text, /"name":"::_15021"/);
+  assert.match(bootstrapOf({ addresses: ["10.0.0.1", "fd00::1"] }).text, /"name":"0\.0\.0\.0_15021"/);
+  const { text } = bootstrapOf({ addresses: ["fd00::1", "10.0.0.1"] }, { dualStack: true });
+  assert.match(
+    text,
+    /"name":"::_15021".*"additional_addresses":\[{"address":{"socket_address":{"protocol":"TCP","address":"0\.0\.0\.0"/,
+  );
+});
+
+test("envoyBootstrap() lets the user change runtime flags and remove a default by an empty value", () => {
+  const runtimeValues = { "re2.max_program_size.error_level": "", "envoy.x": "true", "envoy.y": "7" };
+  const { text } = bootstrapOf({ proxyConfig: { ...DEFAULT_PROXY_CONFIG, runtimeValues } });
+  const layer = /"static_layer":({[^}]*})/.exec(text)?.[1] ?? "";
+  assert.doesNotMatch(layer, /re2\.max_program_size/);
+  assert.match(layer, /"envoy\.x":true,"envoy\.y":"7"/);
+});
+
+test("envoyBootstrap() takes wanted statistics from annotations in place of the configuration", () => {
+  const proxyStatsMatcher = { inclusionPrefixes: ["configured"], inclusionSuffixes: ["kept"] };
+  const { text } = bootstrapOf(
+    {
+      proxyConfig: { ...DEFAULT_PROXY_CONFIG, proxyStatsMatcher, extraStatTags: ["a"] },
+      podAnnotations: {
+        "sidecar.istio.io/statsInclusionPrefixes": "http.{pod_ip}_,other",
+        "sidecar.istio.io/extraStatTags": "a,b",
+      },
+      addresses: ["10.0.0.1", "10.0.0.2"],
+    },
+    { exitOnZeroActiveConnections: true },
+  );
+  assert.match(
+    text,
+    /{"prefix":"http\.10\.0\.0\.1_"},{"prefix":"http\.10\.0\.0\.2_"},{"prefix":"other"},{"prefix":"cluster_manager"}/,
+  );
+  assert.doesNotMatch(text, /"prefix":"configured"/);
+  assert.match(text, /{"suffix":"kept"},.*{"suffix":"downstream_cx_active"}/);
+  assert.equal(text.match(/\(a=\\\\\.=/g)?.length, 1);
+});
+
+test("envoyBootstrap() tells what it cannot read in annotations and goes on without", () => {
+  const { bootstrap, problems } = bootstrapOf({
+    podAnnotations: {
+      "sidecar.istio.io/statsFlushInterval": "soon",
+      "sidecar.istio.io/statsEvictionInterval": "7s",
+      "sidecar.istio.io/statsHistogramBuckets": "[",
+    },
+    env: { ISTIO_META_LOAD_STATS_CONFIG_JSON: "{" },
+  });
+  assert.equal(problems.length, 4);
+  assert.equal(bootstrap.stats_flush_interval, undefined);
+  assert.equal(bootstrap.stats_eviction_interval, undefined);
+});
+
+test("envoyBootstrap() calls the mesh's own services with the workload's certificate", () => {
+  const envoyAccessLogService = {
+    address: "als.mesh:9000",
+    tlsSettings: { mode: "ISTIO_MUTUAL" },
+    tcpKeepalive: { time: "10s", probes: 3 },
+  } as const;
+  const { text } = bootstrapOf({ proxyConfig: { ...DEFAULT_PROXY_CONFIG, envoyAccessLogService } });
+  assert.match(text, /"alpn_protocols":\["istio","h2"\],"tls_certificate_sds_secret_configs":\[{"name":"default"/);
+  assert.match(text, /"sni":"envoy_accesslog_service"/);
+  assert.match(text, /"tcp_keepalive":{"keepalive_probes":3,"keepalive_time":10}/);
+});
+
+test("envoyBootstrap() puts the machine's address in place of $(HOST_IP)", () => {
+  const tracing = { datadog: { address: "$(HOST_IP):8126" } };
+  const { text } = bootstrapOf({ proxyConfig: { ...DEFAULT_PROXY_CONFIG, tracing } }, { hostIp: "192.0.2.9" });
+  assert.match(text, /"address":"192\.0\.2\.9","port_value":8126/);
+});
+
+test("grpcBootstrap() points to the agent's socket and leaves metadata of Envoy alone out", () => {
+  const { node } = inputOf({ env: { ISTIO_METAJSON_LABELS: '{"app":"httpbin"}', POD_NAMESPACE: "default" } });
+  const bootstrap = JSON.stringify(
+    grpcBootstrap({ node, xdsSocketPath: "etc/istio/proxy/XDS", certificateFolder: "/certs" }),
+  );
+  assert.match(bootstrap, /"server_uri":"unix:\/\/\/etc\/istio\/proxy\/XDS"/);
+  assert.match(bootstrap, /"GENERATOR":"grpc"/);
+  assert.match(bootstrap, /"private_key_file":"\/certs\/key\.pem"/);
+  assert.doesNotMatch(bootstrap, /"app":"httpbin","/);
+});

@@ -1,0 +1,36 @@
+import type { ProxyConfig } from "#config/proxy-config.ts";
+import type { ProxyNode } from "../node.ts";
+import type { AddressFamily } from "./addresses.ts";
+
+/** A value of JSON. */
+export type Json = string | number | boolean | readonly Json[] | { readonly [key: string]: Json };
+
+/** All that the bootstrap depends on. */
+export interface BootstrapInput {
+  readonly node: ProxyNode;
+  readonly proxyConfig: ProxyConfig;
+  readonly addresses: readonly string[];
+  readonly logAsJson: boolean;
+  /** ISTIO_DUAL_STACK: listen on both families where the instance has both. */
+  readonly dualStack: boolean;
+  readonly envoyStatusPort: number;
+  readonly envoyPrometheusPort: number;
+  /** ENVOY_STATUS_PORT_ENABLE_PROXY_PROTOCOL */
+  readonly statusPortProxyProtocol: boolean;
+  readonly outlierLogPath: string;
+  readonly workloadIdentitySocketFile: string;
+  /** Another SDS server, for secrets from files, when the workload's identity comes from a foreign socket. */
+  readonly fileSdsSocketPath?: string | undefined;
+  readonly exitOnZeroActiveConnections: boolean;
+  /** HOST_IP, put in place of `$(HOST_IP)` in addresses. */
+  readonly hostIp: string;
+  /** COMPLIANCE_POLICY is `fips-140-2`. */
+  readonly fips: boolean;
+  /** HTTP_STRIP_FRAGMENT_FROM_PATH_UNSAFE_IF_DISABLED is not false. */
+  readonly stripFragment: boolean;
+}
+
+/** The input with what follows from it. */
+export interface BootstrapContext extends BootstrapInput {
+  readonly family: AddressFamily;
+}

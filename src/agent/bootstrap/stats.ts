@@ -1,0 +1,175 @@
+/** Which statistics Envoy keeps, how it turns their names into tags, and where it sends them. */
+import { formatDuration, parseDuration } from "#lib/duration.ts";
+import { socketAddress } from "./clusters.ts";
+import type { BootstrapContext, Json } from "./input.ts";
+
+type Fields = { readonly [key: string]: Json };
+
+const ANNOTATION = "sidecar.istio.io";
+const DEFAULT_FLUSH_MS = 5_000;
+
+/** Read by readiness probes and by tools. */
+const NEEDED_PREFIXES = ["cluster_manager", "listener_manager", "server", "cluster.xds-grpc", "wasm"];
+const NEEDED_SUFFIXES = ["rbac.allowed", "rbac.denied", "shadow_allowed", "shadow_denied"];
+/** Read while draining until it is 0. */
+const DRAINING_SUFFIX = "downstream_cx_active";
+/** Statistics of routes of virtual services that set `statPrefix`. */
+const NEEDED_REGEX = "vhost\\..*\\.route\\..*";
+
+const FIRST_TAGS: readonly (readonly [name: string, regex: string])[] = [
+  ["cluster_name", "^cluster(\\.(.+);)"],
+  ["http_conn_manager_prefix", "^http\\.(((?:[_.[:digit:]\\w]*|[_\\[\\]aAbBcCdDeEfF[:digit:]\\w\\:]*));\\.)"],
+  ["thread_name", "^server(\\.(.+))\\.watchdog"],
+  ["tcp_prefix", "^tcp\\.((.*?)\\.)\\w+?$"],
+  ["response_code", "_rq(_(\\d{3}))$"],
+  ["response_code_class", "_rq(_(\\dxx))$"],
+  [
+    "http_conn_manager_listener_prefix",
+    "^listener(?=\\.).*?\\.http\\.(((?:[_.[:digit:]]*|[_\\[\\]aAbBcCdDeEfF[:digit:]]*))\\.)",
+  ],
+  ["listener_address", "^listener\\.(((?:[_.[:digit:]]*|[_\\[\\]aAbBcCdDeEfF[:digit:]]*))\\.)"],
+  ["mongo_prefix", "^mongo\\.(.+?)\\.(collection|cmd|cx_|op_|delays_|decoding_)(.*?)$"],
+];
+const LAST_TAGS: readonly (readonly [name: string, regex: string])[] = [
+  ["cache", "(cache\\.(.+?)\\.)"],
+  ["component", "(component\\.(.+?)\\.)"],
+  ["tag", "(tag\\.(.+?);\\.)"],
+  ["wasm_filter", "(wasm_filter\\.(.+?)\\.)"],
+  ["authz_enforce_result", "rbac(\\.(allowed|denied))"],
+  ["authz_dry_run_action", "(\\.istio_dry_run_(allow|deny)_)"],
+  ["authz_dry_run_result", "(\\.shadow_(allowed|denied))"],
+];
+
+/** `stats_config` and the intervals beside it. */
+export function stats(context: BootstrapContext, problems: string[]): Fields {
+  return {
+    ...intervals(context, problems),
+    stats_config: {
+      use_all_default_tags: false,
+      stats_tags: tags(context),
+      ...histogramBuckets(context, problems),
+      stats_matcher: { inclusion_list: { patterns: patterns(context) } },
+    },
+  };
+}
+
+/** Where statistics are sent, if anywhere. */
+export function statsSinks({ proxyConfig, hostIp }: BootstrapContext): Fields {
+  const { envoyMetricsService, statsdUdpAddress } = proxyConfig;
+  const sinks: Json[] = [];
+  if (envoyMetricsService?.address !== undefined) {
+    sinks.push({
+      name: "envoy.stat_sinks.metrics_service",
+      typed_config: {
+        "@type": "type.googleapis.com/envoy.config.metrics.v3.MetricsServiceConfig",
+        transport_api_version: "V3",
+        grpc_service: { envoy_grpc: { cluster_name: "envoy_metrics_service" } },
+      },
+    });
+  }
+  if (statsdUdpAddress !== undefined) {
+    sinks.push({
+      name: "envoy.stat_sinks.statsd",
+      typed_config: {
+        "@type": "type.googleapis.com/envoy.config.metrics.v3.StatsdSink",
+        address: { socket_address: socketAddress(statsdUdpAddress, hostIp) },
+      },
+    });
+  }
+  return sinks.length === 0 ? {} : { stats_sinks: sinks };
+}
+
+/** True when the proxy learns its peers' metadata from the control plane, which only Istio's Envoy can. */
+export function discoversMetadata({ node }: BootstrapContext): boolean {
+  return node.metadata.METADATA_DISCOVERY === "true";
+}
+
+function tags({ proxyConfig, node }: BootstrapContext): Json {
+  const annotated = commaList(node.annotations[`${ANNOTATION}/extraStatTags`]);
+  const extra = new Set([...(proxyConfig.extraStatTags ?? []), ...annotated].filter((tag) => tag !== ""));
+  const extraTags = [...extra].map((tag) => [tag, `(${tag}=\\.=(.*?);\\.;)`] as const);
+  return [...FIRST_TAGS, ...extraTags, ...LAST_TAGS].map(([tag_name, regex]) => ({ tag_name, regex }));
+}
+
+function patterns(context: BootstrapContext): Json {
+  const { proxyConfig, node, exitOnZeroActiveConnections } = context;
+  const { inclusionPrefixes, inclusionSuffixes, inclusionRegexps } = proxyConfig.proxyStatsMatcher ?? {};
+  // An annotation stands in place of the configuration, not beside it.
+  const wanted = (name: string, configured: readonly string[] = []) => {
+    const annotated = commaList(node.annotations[`${ANNOTATION}/${name}`]);
+    return annotated.length === 0 ? configured : annotated;
+  };
+  const suffixes = exitOnZeroActiveConnections ? [...NEEDED_SUFFIXES, DRAINING_SUFFIX] : NEEDED_SUFFIXES;
+  const perAddress = (names: readonly string[]) => withAddresses(names, context.addresses);
+  return [
+    { prefix: "reporter=" },
+    ...(discoversMetadata(context) ? [{ prefix: "workload_discovery" }] : []),
+    ...perAddress([...wanted("statsInclusionPrefixes", inclusionPrefixes), ...NEEDED_PREFIXES]).map((prefix) => ({
+      prefix,
+    })),
+    ...perAddress([...wanted("statsInclusionSuffixes", inclusionSuffixes), ...suffixes]).map((suffix) => ({ suffix })),
+    ...perAddress([...wanted("statsInclusionRegexps", inclusionRegexps), NEEDED_REGEX]).map((regex) => ({
+      safe_regex: { regex },
+    })),
+    { prefix: "component" },
+    { prefix: "istio" },
+  ];
+}
+
+/** `http.{pod_ip}_` stands for one pattern per address of the instance. */
+function withAddresses(names: readonly string[], addresses: readonly string[]): string[] {
+  return names.flatMap((name) =>
+    name.includes("{pod_ip}") ? [...new Set(addresses)].map((address) => name.replaceAll("{pod_ip}", address)) : [name],
+  );
+}
+
+function intervals({ node }: BootstrapContext, problems: string[]): Fields {
+  const flush = annotatedInterval(node.annotations, "statsFlushInterval", problems);
+  const eviction = annotatedInterval(node.annotations, "statsEvictionInterval", problems);
+  const evicts = eviction !== undefined && eviction % (flush ?? DEFAULT_FLUSH_MS) === 0;
+  if (eviction !== undefined && !evicts) {
+    problems.push(
+      `annotation ${ANNOTATION}/statsEvictionInterval must be a multiple of ${formatDuration(flush ?? DEFAULT_FLUSH_MS)}`,
+    );
+  }
+  return {
+    ...(flush === undefined ? {} : { stats_flush_interval: protobufSeconds(flush) }),
+    ...(evicts ? { stats_eviction_interval: protobufSeconds(eviction) } : {}),
+  };
+}
+
+function annotatedInterval(
+  annotations: Readonly<Record<string, string>>,
+  name: string,
+  problems: string[],
+): number | undefined {
+  const text = annotations[`${ANNOTATION}/${name}`];
+  const ms = text === undefined ? undefined : parseDuration(text);
+  if (text !== undefined && ms === undefined)
+    problems.push(`annotation ${ANNOTATION}/${name} must be a duration, not "${text}"`);
+  return ms;
+}
+
+function histogramBuckets({ node }: BootstrapContext, problems: string[]): Fields {
+  const text = node.annotations[`${ANNOTATION}/statsHistogramBuckets`];
+  if (text === undefined) return {};
+  try {
+    const byPrefix = JSON.parse(text) as Record<string, number[]>;
+    const settings = Object.keys(byPrefix)
+      .sort()
+      .map((prefix) => ({ match: { prefix }, buckets: byPrefix[prefix] ?? [] }));
+    return settings.length === 0 ? {} : { histogram_bucket_settings: settings };
+  } catch {
+    problems.push(`annotation ${ANNOTATION}/statsHistogramBuckets must be a JSON object of lists, not ${text}`);
+    return {};
+  }
+}
+
+function commaList(text: string | undefined): string[] {
+  return text === undefined || text === "" ? [] : text.split(",");
+}
+
+/** Envoy's JSON reader takes seconds with a unit, never `1m0s`. */
+function protobufSeconds(ms: number): string {
+  return `${ms / 1000}s`;
+}

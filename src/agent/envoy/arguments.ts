@@ -1,0 +1,51 @@
+import { durationMs, type ProxyConfig } from "#config/proxy-config.ts";
+import { isIPv6Only } from "../bootstrap/addresses.ts";
+
+export interface EnvoyArgumentsInput {
+  readonly configFile: string;
+  readonly proxyConfig: ProxyConfig;
+  readonly addresses: readonly string[];
+  /** `--proxyLogLevel`: a level, and levels of components such as `misc:error`, in one list. */
+  readonly logLevel: string;
+  /** `--proxyComponentLogLevel`, used where `logLevel` names no component. */
+  readonly componentLogLevel: string;
+  readonly skipDeprecatedLogs: boolean;
+  /** ISTIO_ENVOY_ENABLE_CORE_DUMP */
+  readonly coreDump: boolean;
+  /** Content of ISTIO_BOOTSTRAP_OVERRIDE as JSON, laid over the bootstrap. */
+  readonly bootstrapOverride?: string | undefined;
+}
+
+/** Envoy's command line. */
+export function envoyArguments(input: EnvoyArgumentsInput): string[] {
+  const { proxyConfig, bootstrapOverride } = input;
+  const { fileFlushInterval, fileFlushMinSizeKb = 0, concurrency = 0 } = proxyConfig;
+  const { level, components } = splitLogLevel(input.logLevel);
+  const componentLevels = components.length > 0 ? components.join(",") : input.componentLogLevel;
+  return [
+    ["-c", input.configFile],
+    ["--drain-time-s", String(Math.floor(durationMs(proxyConfig.drainDuration) / 1000))],
+    ["--drain-strategy", "immediate"], // clients are told as soon as draining starts
+    ["--local-address-ip-version", isIPv6Only(input.addresses) ? "v6" : "v4"],
+    // Envoy's own 10 s make access logs seem lost; under load the buffer is full before this anyway.
+    ["--file-flush-interval-msec", String(fileFlushInterval === undefined ? 1000 : durationMs(fileFlushInterval))],
+    ["--disable-hot-restart"],
+    ["--allow-unknown-static-fields"],
+    fileFlushMinSizeKb > 0 ? ["--file-flush-min-size-kb", String(fileFlushMinSizeKb)] : [],
+    level === "" ? [] : ["-l", level],
+    componentLevels === "" ? [] : ["--component-log-level", componentLevels],
+    input.skipDeprecatedLogs ? ["--skip-deprecated-logs"] : [],
+    input.coreDump ? ["--enable-core-dump"] : [],
+    bootstrapOverride === undefined ? [] : ["--config-yaml", bootstrapOverride],
+    concurrency > 0 ? ["--concurrency", String(concurrency)] : [],
+  ].flat();
+}
+
+/** Envoy has two settings where Istio's logging has one: `info,misc:error` is level `info` and component `misc:error`. */
+export function splitLogLevel(text: string): { readonly level: string; readonly components: readonly string[] } {
+  const parts = text.split(",").map((part) => part.trim());
+  return {
+    level: parts.findLast((part) => !part.includes(":")) ?? "",
+    components: parts.filter((part) => /^[^:]+:[^:]+$/.test(part)),
+  };
+}
