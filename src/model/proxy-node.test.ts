@@ -1,0 +1,102 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { NodeSchema } from "#gen/envoy/config/core/v3/base_pb.ts";
+import { parseProxyNode } from "./proxy-node.ts";
+
+const ID = "sidecar~10.0.0.1~httpbin-1.default~default.svc.cluster.local";
+const parse = (init: MessageInitShape<typeof NodeSchema>) =>
+  parseProxyNode(toBinary(NodeSchema, create(NodeSchema, init)));
+const problem = (init: MessageInitShape<typeof NodeSchema>) => {
+  const { value, problems } = parse(init);
+  assert.equal(value, undefined);
+  return problems.map(({ field, message }) => `${field} ${message}`).join("\n");
+};
+
+test("parseProxyNode() reads id, metadata, version and extensions", () => {
+  const { value } = parse({
+    id: ID,
+    metadata: {
+      NAMESPACE: "prod",
+      LABELS: { app: "httpbin", odd: 3 },
+      SERVICE_ACCOUNT: "httpbin",
+      INSTANCE_IPS: "10.0.0.1, fd00::1",
+      CLUSTER_ID: "Kubernetes",
+    },
+    userAgentVersionType: {
+      case: "userAgentBuildVersion",
+      value: { version: { majorNumber: 1, minorNumber: 40, patch: 2 } },
+    },
+    extensions: [{ name: "envoy.filters.http.router" }, { name: "istio.stats", disabled: true }],
+  });
+  assert.deepEqual(value, {
+    nodeId: ID,
+    type: "sidecar",
+    addresses: ["10.0.0.1", "fd00::1"],
+    id: "httpbin-1.default",
+    namespace: "prod",
+    dnsDomain: "default.svc.cluster.local",
+    labels: { app: "httpbin" },
+    serviceAccount: "httpbin",
+    metadata: value?.metadata,
+    envoyVersion: "1.40.2",
+    extensions: new Set(["envoy.filters.http.router"]),
+  });
+  assert.equal(value?.metadata.CLUSTER_ID, "Kubernetes");
+});
+
+test("parseProxyNode() takes address and namespace from the id where metadata has none", () => {
+  const { value } = parse({ id: "router~10.0.0.9~gw-1.istio-system~x" });
+  assert.deepEqual(
+    [value?.type, value?.addresses, value?.namespace, value?.envoyVersion],
+    ["router", ["10.0.0.9"], "istio-system", ""],
+  );
+});
+
+test("parseProxyNode() says what is wrong with an id", () => {
+  assert.match(problem({}), /node\.id must be "type~address~name\.namespace~domain", not ""/);
+  assert.match(problem({ id: "sidecar~10.0.0.1~a.b" }), /must be/);
+  assert.match(problem({ id: "waypoint~10.0.0.1~a.b~c" }), /type "waypoint": sidecar and router are served/);
+  assert.match(problem({ id: "sidecar~nowhere~a.b~c" }), /needs an IP address, not "nowhere"/);
+  assert.match(problem({ id: "sidecar~~a.b~c" }), /needs an IP address, not ""/);
+  assert.match(problem({ id: ID, metadata: { INSTANCE_IPS: "10.0.0.1,x" } }), /not "x"/);
+  assert.ok(problem({ id: "x".repeat(100_000) }).length < 300);
+});
+
+test("parseProxyNode() answers bytes that are no node with a problem", () => {
+  for (const bytes of [
+    [0x0a, 0x7f],
+    [0xff, 0xff],
+  ]) {
+    assert.match(parseProxyNode(new Uint8Array(bytes)).problems[0]?.message ?? "", /is not an encoded node/);
+  }
+});
+
+test("parseProxyNode() refuses metadata that is nested without end", () => {
+  let inner: Buffer = Buffer.alloc(0); // a Struct in a Value in a Struct ...
+  for (let depth = 0; depth < 1_000; depth++) inner = wrap(0x0a, wrap(0x12, wrap(0x2a, inner)));
+  const { problems } = parseProxyNode(wrap(0x1a, inner));
+  assert.match(problems[0]?.message ?? "", /is not an encoded node/);
+});
+
+test("parseProxyNode() is not fooled by a label or key named __proto__", () => {
+  const bytes = Buffer.concat([
+    toBinary(NodeSchema, create(NodeSchema, { id: ID })),
+    // metadata {"__proto__": {"LABELS": {"app": "x"}}}
+    wrap(0x1a, entry("__proto__", wrap(0x2a, entry("LABELS", wrap(0x2a, entry("app", wrap(0x1a, Buffer.from("x")))))))),
+  ]);
+  const { value } = parseProxyNode(bytes);
+  assert.deepEqual(value?.labels, {});
+  assert.equal(Object.getPrototypeOf({}).LABELS, undefined);
+});
+
+function wrap(tag: number, inner: Uint8Array): Buffer {
+  const length: number[] = [];
+  let rest = inner.length;
+  for (; rest > 127; rest >>>= 7) length.push((rest & 127) | 128);
+  return Buffer.concat([Buffer.from([tag, ...length, rest]), inner]);
+}
+
+function entry(key: string, value: Uint8Array): Buffer {
+  return wrap(0x0a, Buffer.concat([wrap(0x0a, Buffer.from(key)), wrap(0x12, value)]));
+}

@@ -1,0 +1,84 @@
+/** From the node that Envoy or an agent sends in its first request to the proxy it stands for. */
+import { isIP } from "node:net";
+import { fromBinary, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
+import type { Parsed, Problem } from "#config/problem.ts";
+import { type Node, NodeSchema } from "#gen/envoy/config/core/v3/base_pb.ts";
+import type { Proxy as MeshProxy } from "./proxy.ts";
+
+const TYPES: readonly MeshProxy["type"][] = ["sidecar", "router"];
+
+/** Reads an encoded `envoy.config.core.v3.Node`. Fields of problems are those of that message. */
+export function parseProxyNode(bytes: Uint8Array): Parsed<MeshProxy> {
+  let node: Node;
+  try {
+    node = fromBinary(NodeSchema, bytes);
+  } catch (thrown) {
+    return failed("", `is not an encoded node: ${thrown instanceof Error ? thrown.message : String(thrown)}`);
+  }
+  const parts = node.id.split("~");
+  const [role, address, id, dnsDomain] = parts;
+  if (
+    parts.length !== 4 ||
+    role === undefined ||
+    address === undefined ||
+    id === undefined ||
+    dnsDomain === undefined
+  ) {
+    return failed("id", `must be "type~address~name.namespace~domain", not "${shown(node.id)}"`);
+  }
+  const type = TYPES.find((known) => known === role);
+  if (type === undefined) return failed("id", `has the type "${shown(role)}": ${TYPES.join(" and ")} are served`);
+  const metadata = node.metadata ?? {};
+  const addresses = instanceAddresses(metadata, address);
+  const odd = addresses.find((value) => isIP(value) === 0);
+  if (odd !== undefined || addresses.length === 0) {
+    return failed("id", `needs an IP address, not "${shown(odd ?? address)}"`);
+  }
+  const proxy: MeshProxy = {
+    nodeId: node.id,
+    type,
+    addresses,
+    id,
+    namespace: text(metadata.NAMESPACE) || id.slice(id.lastIndexOf(".") + 1),
+    dnsDomain,
+    labels: texts(metadata.LABELS),
+    serviceAccount: text(metadata.SERVICE_ACCOUNT),
+    metadata,
+    envoyVersion: envoyVersion(node),
+    extensions: new Set(node.extensions.filter(({ disabled }) => !disabled).map(({ name }) => name)),
+  };
+  return { value: proxy, problems: [] };
+}
+
+/** `INSTANCE_IPS` is a list in one string. */
+function instanceAddresses(metadata: JsonObject, address: string): readonly string[] {
+  const list = text(metadata.INSTANCE_IPS);
+  return (list === "" ? [address] : list.split(",")).map((value) => value.trim()).filter((value) => value !== "");
+}
+
+function envoyVersion({ userAgentVersionType }: Node): string {
+  if (userAgentVersionType.case === "userAgentVersion") return userAgentVersionType.value;
+  const version = userAgentVersionType.value?.version;
+  return version === undefined ? "" : `${version.majorNumber}.${version.minorNumber}.${version.patch}`;
+}
+
+function text(value: JsonValue | undefined): string {
+  return typeof value === "string" ? value : "";
+}
+
+function texts(value: JsonValue | undefined): Readonly<Record<string, string>> {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return {};
+  return Object.fromEntries(
+    Object.entries(value).filter((entry): entry is [string, string] => typeof entry[1] === "string"),
+  );
+}
+
+/** Of what a stranger sent, as much as is worth a log line. */
+function shown(value: string): string {
+  return value.length > 100 ? `${value.slice(0, 100)}...` : value;
+}
+
+function failed(field: string, message: string): Parsed<MeshProxy> {
+  const problem: Problem = { field: field === "" ? "node" : `node.${field}`, message, severity: "error" };
+  return { value: undefined, problems: [problem] };
+}
