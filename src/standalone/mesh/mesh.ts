@@ -1,0 +1,76 @@
+/** The one-machine mesh as a person described it in `mesh.yaml`, checked and with all defaults filled in. */
+
+export interface Mesh {
+  readonly name: string;
+  /** Absolute path of the mesh file. */
+  readonly file: string;
+  /** Absolute paths of the files and folders with Kubernetes and Istio objects. */
+  readonly config: readonly string[];
+  /** As written: the control plane reads it as its mesh config. */
+  readonly meshConfig: Readonly<Record<string, unknown>>;
+  readonly members: readonly Member[];
+}
+
+/** What is a pod in Kubernetes: one replica of a workload or of a gateway. */
+export interface Member {
+  /** The pod's name: that of the workload, with the number of the replica when there are several. */
+  readonly name: string;
+  /** Name without the number of the replica. */
+  readonly workload: string;
+  readonly namespace: string;
+  readonly serviceAccount: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+  readonly ports: readonly Port[];
+  readonly publish: readonly PublishEntry[];
+  /** `none` for a workload with `inject: false`. */
+  readonly proxy: "sidecar" | "router" | "none";
+  /** A gateway has none. */
+  readonly app: App | undefined;
+}
+
+export interface App {
+  readonly command: readonly string[];
+  /** Absolute. */
+  readonly workingDir: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** Account by name or number. */
+  readonly user: string;
+  readonly readiness: Probe | undefined;
+}
+
+export interface Port {
+  /** Empty when it has none. */
+  readonly name: string;
+  readonly port: number;
+}
+
+/** A host port that leads to a port of a member. */
+export interface PublishEntry {
+  /** As written. */
+  readonly text: string;
+  readonly host: string;
+  /** 0 picks a free one. */
+  readonly hostPort: number;
+  readonly port: number;
+}
+
+/** How to tell that an app is ready. */
+export interface Probe {
+  readonly port: number;
+  /** An HTTP GET that must answer 200 to 399; without it an accepted connection is enough. */
+  readonly httpGet: { readonly path: string; readonly headers: Readonly<Record<string, string>> } | undefined;
+  readonly initialDelayMs: number;
+  readonly periodMs: number;
+  readonly timeoutMs: number;
+  readonly failureThreshold: number;
+  readonly successThreshold: number;
+}
+
+/** `name.namespace`: unique in a mesh, and what namespaces, folders and logs of a member are called after. */
+export function memberKey({ name, namespace }: Pick<Member, "name" | "namespace">): string {
+  return `${name}.${namespace}`;
+}
+
+/** Account of agents, Envoys and the control plane; the capture rules let its traffic pass, so no app may have it. */
+export const PROXY_ID = 1337;
