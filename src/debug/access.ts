@@ -1,0 +1,33 @@
+/** Who may look: programs on this machine at everything, others only with a proven identity and at their own namespace. */
+import ipaddr from "ipaddr.js";
+import type { Authentication, Credentials } from "#authn/authenticator.ts";
+import type { Scope } from "./scope.ts";
+
+export interface AccessOptions {
+  readonly authenticate: (credentials: Credentials) => Promise<Authentication>;
+  /** Callers of this namespace see all others too. */
+  readonly rootNamespace: () => string;
+}
+
+export interface AccessRequest {
+  readonly remoteAddress: string | undefined;
+  readonly authorization: string | undefined;
+}
+
+export type Access = { readonly scope: Scope } | { readonly refused: string };
+
+/** What a request may see, or why nothing. */
+export async function accessOf(request: AccessRequest, options: AccessOptions): Promise<Access> {
+  if (isLoopback(request.remoteAddress)) return { scope: undefined };
+  const { authorization } = request;
+  const authentication = await options.authenticate({ authorization, certificate: undefined });
+  if ("refused" in authentication) return authentication;
+  const { namespace } = authentication.caller;
+  return { scope: namespace === options.rootNamespace() ? undefined : namespace };
+}
+
+function isLoopback(address: string | undefined): boolean {
+  if (address === undefined || !ipaddr.isValid(address)) return false;
+  // `process` also unwraps IPv4 addresses in their IPv6 form, as they appear on a socket for both.
+  return ipaddr.process(address).range() === "loopback";
+}

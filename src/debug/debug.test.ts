@@ -1,0 +1,283 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import fastify, { type FastifyInstance } from "fastify";
+import type { Authentication, Credentials } from "#authn/authenticator.ts";
+import type { ConfigObject } from "#config/config-object.ts";
+import { DEFAULT_MESH_CONFIG } from "#config/mesh-config.ts";
+import { SILENT } from "#lib/log.ts";
+import type { Endpoint } from "#model/endpoint.ts";
+import { DEFAULT_FEATURES } from "#model/features.ts";
+import type { ConnectedProxy } from "#model/ports.ts";
+import type { Service } from "#model/service.ts";
+import type { Snapshot } from "#model/snapshot.ts";
+import { Readiness } from "./readiness.ts";
+import { addDebugRoutes, addReadyRoute, addVersionRoute } from "./routes.ts";
+
+function service(name: string, namespace: string): Service {
+  return {
+    hostname: `${name}.${namespace}.svc.cluster.local`,
+    name,
+    namespace,
+    registry: "External",
+    addresses: ["10.96.0.10"],
+    autoAddress: undefined,
+    ports: [{ name: "http", port: 8000, protocol: "HTTP" }],
+    resolution: "static",
+    meshExternal: false,
+    headless: false,
+    labels: {},
+    exportTo: [],
+    subjectAltNames: [],
+    createdAt: 0,
+  };
+}
+
+const ENDPOINT: Endpoint = {
+  address: "127.0.0.1",
+  ports: { http: 8080 },
+  labels: { app: "httpbin" },
+  namespace: "default",
+  workloadName: "",
+  serviceAccount: "httpbin",
+  tlsMode: "istio",
+  network: "",
+  locality: "",
+  clusterId: "Kubernetes",
+  weight: 0,
+  health: "healthy",
+};
+
+const SNAPSHOT: Snapshot = {
+  version: 1,
+  mesh: DEFAULT_MESH_CONFIG,
+  features: DEFAULT_FEATURES,
+  services: [service("httpbin", "default"), service("other", "elsewhere")],
+  endpoints: new Map([
+    [
+      "default/httpbin.default.svc.cluster.local",
+      { endpoints: [ENDPOINT], identities: ["spiffe://cluster.local/ns/default/sa/httpbin"] },
+    ],
+  ]),
+  virtualServices: [],
+  destinationRules: [],
+  gateways: [],
+  peerAuthentications: [],
+};
+
+function object(kind: string, name: string, namespace: string, spec: object): ConfigObject {
+  return { kind, metadata: { name, namespace, labels: {}, annotations: {}, createdAt: 0 }, spec, origin: undefined };
+}
+
+const OBJECTS: readonly ConfigObject[] = [
+  object("VirtualService", "b", "default", {
+    http: [{ timeout: 1500, retries: { attempts: 3, perTryTimeout: 2000 } }],
+  }),
+  object("PeerAuthentication", "a", "elsewhere", { mtls: { mode: "STRICT" } }),
+];
+
+const CLUSTERS = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+const NAMES = "type.googleapis.com/istio.networking.nds.v1.NameTable";
+const PROXIES: readonly ConnectedProxy[] = [
+  {
+    connectionId: "httpbin-1.default-1",
+    nodeId: "sidecar~10.0.0.1~httpbin-1.default~default.svc.cluster.local",
+    connectedAt: 0,
+    istioVersion: "1.29.6",
+    types: new Map([
+      [CLUSTERS, { sent: "2", acknowledged: "1", rejected: "duplicate cluster" }],
+      [NAMES, { sent: "1", acknowledged: "", rejected: "" }],
+    ]),
+  },
+];
+
+/** Believes a token that is the name of a namespace. */
+async function authenticate({ authorization }: Credentials): Promise<Authentication> {
+  if (authorization === undefined) return { refused: "no bearer token" };
+  const namespace = authorization.replace("Bearer ", "");
+  return {
+    caller: {
+      identity: `spiffe://cluster.local/ns/${namespace}/sa/a`,
+      namespace,
+      serviceAccount: "a",
+      provedBy: "jwt",
+    },
+  };
+}
+
+function server(): FastifyInstance {
+  const app = fastify();
+  addDebugRoutes(app, {
+    source: { current: () => SNAPSHOT, objects: () => OBJECTS },
+    connections: () => PROXIES,
+    authenticate,
+    rootNamespace: () => "istio-system",
+    log: SILENT,
+  });
+  return app;
+}
+
+async function get(
+  url: string,
+  remoteAddress = "127.0.0.1",
+  token?: string,
+): Promise<{ status: number; body: string }> {
+  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  const { statusCode, body } = await server().inject({ url, remoteAddress, headers });
+  return { status: statusCode, body };
+}
+
+async function json(url: string): Promise<unknown> {
+  return JSON.parse((await get(url)).body);
+}
+
+test("/debug lists the pages as HTML with links", async () => {
+  const { body } = await get("/debug");
+  assert.match(body, /^<!doctype html>/);
+  for (const page of ["configz", "endpointz", "registryz", "syncz"])
+    assert.ok(body.includes(`href="/debug/${page}?pretty"`));
+});
+
+test("/debug/registryz shows services in Istio's shape", async () => {
+  const [first] = (await json("/debug/registryz")) as [Record<string, unknown>];
+  assert.deepEqual(first, {
+    Attributes: {
+      ServiceRegistry: "External",
+      Name: "httpbin",
+      Namespace: "default",
+      Labels: null,
+      ExportTo: null,
+    },
+    ports: [{ name: "http", port: 8000, protocol: "HTTP" }],
+    creationTime: "0001-01-01T00:00:00Z",
+    hostname: "httpbin.default.svc.cluster.local",
+    clusterVIPs: { Addresses: null },
+    defaultAddress: "10.96.0.10",
+    Resolution: 0,
+    MeshExternal: false,
+  });
+});
+
+test("/debug/endpointz shows endpoints by host, namespace and registry", async () => {
+  const identity = "spiffe://cluster.local/ns/default/sa/httpbin";
+  assert.deepEqual(await json("/debug/endpointz"), {
+    "httpbin.default.svc.cluster.local": {
+      default: {
+        Shards: {
+          "External/Kubernetes": [
+            {
+              Labels: { app: "httpbin" },
+              Addresses: ["127.0.0.1"],
+              ServicePortName: "http",
+              ServiceAccount: identity,
+              Network: "",
+              Locality: { Label: "", ClusterID: "Kubernetes" },
+              EndpointPort: 8080,
+              LbWeight: 0,
+              TLSMode: "istio",
+              Namespace: "default",
+              WorkloadName: "",
+              HealthStatus: 0,
+            },
+          ],
+        },
+        ServiceAccounts: { [identity]: {} },
+      },
+    },
+  });
+});
+
+test("/debug/configz shows objects in the form of the API, with durations as text", async () => {
+  assert.deepEqual(await json("/debug/configz"), [
+    {
+      kind: "PeerAuthentication",
+      apiVersion: "security.istio.io/v1",
+      metadata: { name: "a", namespace: "elsewhere" },
+      spec: { mtls: { mode: "STRICT" } },
+    },
+    {
+      kind: "VirtualService",
+      apiVersion: "networking.istio.io/v1",
+      metadata: { name: "b", namespace: "default" },
+      spec: { http: [{ timeout: "1.5s", retries: { attempts: 3, perTryTimeout: "2s" } }] },
+    },
+  ]);
+});
+
+test("/debug/syncz shows what was sent, acknowledged and rejected", async () => {
+  assert.deepEqual(await json("/debug/syncz"), [
+    {
+      cluster_id: "Kubernetes",
+      proxy: "httpbin-1.default",
+      proxy_type: "sidecar",
+      istio_version: "1.29.6",
+      cluster_sent: "2",
+      cluster_acked: "1",
+      resources: {
+        [CLUSTERS]: { sent: "2", acked: "1", lastError: "duplicate cluster" },
+        [NAMES]: { sent: "1" },
+      },
+    },
+  ]);
+});
+
+test("?pretty indents a page", async () => {
+  assert.match((await get("/debug/syncz?pretty")).body, /^\[\n {2}\{\n {4}"cluster_id"/);
+});
+
+describe("a debug page beyond loopback", () => {
+  const ELSEWHERE = "192.0.2.7";
+
+  for (const address of ["127.0.0.1", "127.5.5.5", "::1", "::ffff:127.0.0.1"]) {
+    test(`is open to ${address}`, async () => assert.equal((await get("/debug/syncz", address)).status, 200));
+  }
+
+  for (const address of [ELSEWHERE, "::ffff:192.0.2.7", "fe80::1", "2001:db8::1"]) {
+    test(`is closed to ${address} without a token`, async () => {
+      assert.deepEqual(await get("/debug/configz", address), { status: 401, body: "no bearer token\n" });
+    });
+  }
+
+  const PAGES: Readonly<Record<string, RegExp>> = {
+    "/debug/registryz": /other\.elsewhere/,
+    "/debug/configz": /PeerAuthentication/,
+  };
+  for (const [page, foreign] of Object.entries(PAGES)) {
+    test(`${page} shows a caller its own namespace and nothing else`, async () => {
+      assert.doesNotMatch((await get(page, ELSEWHERE, "default")).body, foreign);
+      assert.match((await get(page, ELSEWHERE, "default")).body, /default/);
+      assert.match((await get(page, ELSEWHERE, "elsewhere")).body, foreign);
+    });
+  }
+
+  test("shows proxies and endpoints of the caller's namespace only", async () => {
+    assert.equal((await get("/debug/syncz", ELSEWHERE, "elsewhere")).body, "[]");
+    assert.equal((await get("/debug/endpointz", ELSEWHERE, "elsewhere")).body, "{}");
+  });
+
+  test("shows everything to the root namespace", async () => {
+    assert.equal((await get("/debug/configz", ELSEWHERE, "istio-system")).body, (await get("/debug/configz")).body);
+  });
+});
+
+test("/ready says what it waits for until nothing is left", async () => {
+  const readiness = new Readiness();
+  const app = fastify();
+  addReadyRoute(app, readiness);
+  const first = readiness.block("first snapshot");
+  const second = readiness.block("CA");
+  const ask = async () => {
+    const { statusCode, body } = await app.inject("/ready");
+    return `${statusCode} ${body}`;
+  };
+  assert.equal(await ask(), "503 waiting for first snapshot, CA\n");
+  first[Symbol.dispose]();
+  assert.equal(await ask(), "503 waiting for CA\n");
+  second[Symbol.dispose]();
+  assert.equal(await ask(), "200 ok\n");
+});
+
+test("/version answers with the version alone", async () => {
+  const app = fastify();
+  addVersionRoute(app, "1.2.3");
+  assert.equal((await app.inject("/version")).body, "1.2.3");
+});

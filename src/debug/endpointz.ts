@@ -1,0 +1,56 @@
+import { formatSpiffeId } from "#lib/pki/spiffe-id.ts";
+import { type Endpoint, NO_ENDPOINTS } from "#model/endpoint.ts";
+import { type Service, serviceKey } from "#model/service.ts";
+import type { Snapshot } from "#model/snapshot.ts";
+import { inScope, type Scope } from "./scope.ts";
+
+/** Istio prints the number of the constant; 0 stands for one that is not set and counts as healthy. */
+const HEALTH: Readonly<Record<Endpoint["health"], number>> = { healthy: 0, unhealthy: 2, draining: 3 };
+
+/** Endpoints by hostname, namespace and registry, in Istio's shape: one entry per service port and endpoint. */
+export function endpointz(snapshot: Snapshot, scope: Scope): object {
+  const services = snapshot.services.filter(
+    (service) => inScope(scope, service.namespace) && endpointsOf(snapshot, service).endpoints.length > 0,
+  );
+  return Object.fromEntries(
+    [...Map.groupBy(services, ({ hostname }) => hostname)].map(([hostname, sameHost]) => [
+      hostname,
+      Object.fromEntries(sameHost.map((service) => [service.namespace, shardsOf(snapshot, service)])),
+    ]),
+  );
+}
+
+function endpointsOf(snapshot: Snapshot, service: Service) {
+  return snapshot.endpoints.get(serviceKey(service)) ?? NO_ENDPOINTS;
+}
+
+function shardsOf(snapshot: Snapshot, service: Service): object {
+  const { endpoints, identities } = endpointsOf(snapshot, service);
+  const { trustDomain } = snapshot.mesh;
+  const entries = service.ports.flatMap(({ name }) =>
+    endpoints.flatMap((endpoint) => {
+      const port = endpoint.ports[name];
+      return port === undefined ? [] : { ServicePortName: name, EndpointPort: port, ...entryOf(endpoint, trustDomain) };
+    }),
+  );
+  return {
+    Shards: { [`${service.registry}/${snapshot.features.clusterId}`]: entries },
+    ServiceAccounts: Object.fromEntries(identities.map((identity) => [identity, {}])),
+  };
+}
+
+function entryOf(endpoint: Endpoint, trustDomain: string): object {
+  const { namespace, serviceAccount } = endpoint;
+  return {
+    Labels: endpoint.labels,
+    Addresses: [endpoint.address],
+    ServiceAccount: serviceAccount === "" ? "" : formatSpiffeId({ trustDomain, namespace, serviceAccount }),
+    Network: endpoint.network,
+    Locality: { Label: endpoint.locality, ClusterID: endpoint.clusterId },
+    LbWeight: endpoint.weight,
+    TLSMode: endpoint.tlsMode,
+    Namespace: namespace,
+    WorkloadName: endpoint.workloadName,
+    HealthStatus: HEALTH[endpoint.health],
+  };
+}

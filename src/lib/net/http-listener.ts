@@ -1,0 +1,54 @@
+/** An HTTP server on one address. */
+import fastify, { type FastifyInstance } from "fastify";
+import { listen } from "./listen.ts";
+import { formatListenAddress, type ListenAddress } from "./listen-address.ts";
+
+export interface HttpListenerOptions {
+  readonly flag: string;
+  readonly address: ListenAddress;
+  /** Adds what is served. */
+  readonly routes: (app: FastifyInstance) => void;
+}
+
+/** Nothing that is served takes a body. */
+const MAX_BODY_BYTES = 1024;
+const REQUEST_TIMEOUT_MS = 30_000;
+
+export class HttpListener {
+  readonly #options: HttpListenerOptions;
+  readonly #app: FastifyInstance;
+
+  constructor(options: HttpListenerOptions) {
+    this.#options = options;
+    this.#app = fastify({
+      bodyLimit: MAX_BODY_BYTES,
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      forceCloseConnections: "idle",
+      return503OnClosing: false,
+    });
+    options.routes(this.#app);
+  }
+
+  /** Begins to serve and answers with the address that was taken. */
+  async start(): Promise<string> {
+    const { flag, address } = this.#options;
+    await this.#app.ready();
+    const taken = await listen({
+      flag,
+      address,
+      bind: async (wanted) => {
+        await this.#app.listen(wanted);
+        const bound = this.#app.server.address();
+        return typeof bound === "object" && bound !== null ? bound.port : wanted.port;
+      },
+    });
+    return formatListenAddress(taken);
+  }
+
+  /** Lets running requests finish, and cuts what is left after the grace time. */
+  async stop(graceMs: number): Promise<void> {
+    const cut = setTimeout(() => this.#app.server.closeAllConnections(), graceMs);
+    await this.#app.close();
+    clearTimeout(cut);
+  }
+}
