@@ -35,7 +35,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
   v: "\v",
 };
 const QUOTED = /^"((?:[^"\\]|\\.)*)"$/;
-const ESCAPE = /\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8})|(.))/gi;
+const ESCAPE = /\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))/g;
 
 function unquote(quoted: string): string | undefined {
   const body = QUOTED.exec(quoted.trimEnd())?.[1];

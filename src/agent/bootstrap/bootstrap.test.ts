@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { DEFAULT_PROXY_CONFIG, type ProxyConfig } from "#config/proxy-config.ts";
 import { type NodeInput, nodeId, proxyNode } from "../node.ts";
-import { type Bootstrap, envoyBootstrap } from "./bootstrap.ts";
+import { envoyBootstrap } from "./bootstrap.ts";
 import { grpcBootstrap } from "./grpc-bootstrap.ts";
 import type { BootstrapInput } from "./input.ts";
 
@@ -94,46 +94,6 @@ test("envoyBootstrap() equals the recorded one of a router", whereThere(recorded
     proxyConfig: RECORDED_CONFIG,
   });
   assert.deepEqual(envoyBootstrap(input).bootstrap, readJson(join(recorded, "router/bootstrap.json")));
-});
-
-interface GoldenCase {
-  readonly name: string;
-  readonly env: readonly string[];
-  readonly podAnnotationsFile: Readonly<Record<string, string>>;
-  readonly proxyConfig: ProxyConfig;
-  readonly expected: string;
-}
-
-/** As getenv does, the first of two equal names counts. */
-function environment(entries: readonly string[]): Record<string, string> {
-  return Object.fromEntries(entries.toReversed().map((entry) => entry.split(/=(.*)/s).slice(0, 2)));
-}
-
-const goldens = join(conformance, "pkg/bootstrap");
-test("envoyBootstrap() equals Istio's goldens", whereThere(goldens), async (t) => {
-  const { cases, common } = readJson(join(goldens, "cases.json"));
-  for (const { name, env, podAnnotationsFile, proxyConfig, expected } of cases as readonly GoldenCase[]) {
-    await t.test(name, () => {
-      const input = inputOf({
-        id: common.nodeId,
-        addresses: common.instanceIPs,
-        pilotSubjectAltNames: common.pilotSubjectAltName,
-        env: environment(env),
-        proxyConfig,
-        podAnnotations: podAnnotationsFile,
-        workloadIdentitySocketFile: common.workloadIdentitySocketFile,
-        outlierLogPath: common.outlierLogPath,
-        version: common.binaryVersion,
-      });
-      const masked = (bootstrap: Bootstrap) =>
-        JSON.parse(
-          JSON.stringify(bootstrap)
-            .replaceAll(`${proxyConfig.configPath}/XDS`, "/tmp/XDS")
-            .replaceAll(`${proxyConfig.configPath}/lightstep`, "/test-path/lightstep"),
-        );
-      assert.deepEqual(masked(envoyBootstrap(input).bootstrap), masked(readJson(join(goldens, expected))));
-    });
-  }
 });
 
 const bootstrapOf = (node: Partial<NodeInput>, more: Partial<BootstrapInput> = {}) => {

@@ -1,0 +1,79 @@
+/** Questions that the mesh does not answer go to the name servers of the machine, as they are, over the same transport. */
+import { createSocket } from "node:dgram";
+import { connect, isIPv6 } from "node:net";
+import { MeshError } from "#lib/mesh-error.ts";
+import { type Frames, frame, readFrames } from "./frames.ts";
+import type { Query } from "./message.ts";
+
+export type Transport = "udp" | "tcp";
+
+export interface NameServer {
+  readonly host: string;
+  readonly port: number;
+}
+
+const TIMEOUT_MS = 5_000;
+
+/** The answer of one server; rejects when there is none in time, or none that fits. */
+export function ask(query: Query, server: NameServer, transport: Transport): Promise<Buffer> {
+  return transport === "udp" ? askUdp(query, server) : askTcp(query, server);
+}
+
+/** A socket of its own per question gives it a port of its own, which makes forged answers hard. */
+function askUdp(query: Query, { host, port }: NameServer): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const socket = createSocket(isIPv6(host.split("%")[0] ?? "") ? "udp6" : "udp4");
+    const finish = (settle: () => void) => {
+      clearTimeout(timer);
+      socket.close();
+      settle();
+    };
+    const fail = (reason: string, cause?: unknown) => finish(() => reject(failure(host, reason, cause)));
+    const timer = setTimeout(() => fail(`no answer in ${TIMEOUT_MS} ms`), TIMEOUT_MS);
+    socket.on("error", (cause) => fail("cannot be asked", cause));
+    socket.on("message", (message) => {
+      if (!belongs(message, query)) return;
+      if (message.length > query.maxUdpBytes)
+        fail(`answered with ${message.length} bytes where ${query.maxUdpBytes} are allowed`);
+      else finish(() => resolve(message));
+    });
+    // Only packets of the server pass a connected socket.
+    socket.connect(port, host, () => socket.send(query.bytes));
+  });
+}
+
+function askTcp(query: Query, { host, port }: NameServer): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host, port });
+    const frames: Frames = { pending: Buffer.alloc(0) };
+    const finish = (settle: () => void) => {
+      clearTimeout(timer);
+      socket.destroy();
+      settle();
+    };
+    const fail = (reason: string, cause?: unknown) => finish(() => reject(failure(host, reason, cause)));
+    const timer = setTimeout(() => fail(`no answer in ${TIMEOUT_MS} ms`), TIMEOUT_MS);
+    socket.on("error", (cause) => fail("cannot be asked", cause));
+    socket.on("end", () => fail("closed the connection"));
+    socket.on("data", (chunk) => {
+      const message = readFrames(frames, chunk).find((candidate) => belongs(candidate, query));
+      if (message !== undefined) finish(() => resolve(message));
+    });
+    socket.write(frame(query.bytes));
+  });
+}
+
+/** The same id and question. */
+function belongs(message: Buffer, { bytes, questionEnd }: Query): boolean {
+  if (message.length < 12 || message.readUInt16BE(0) !== bytes.readUInt16BE(0)) return false;
+  // Servers may leave the question out of an error, and some change the case of letters.
+  if (message.readUInt16BE(4) === 0) return true;
+  return (
+    message.toString("latin1", 12, questionEnd).toLowerCase() ===
+    bytes.toString("latin1", 12, questionEnd).toLowerCase()
+  );
+}
+
+function failure(host: string, reason: string, cause: unknown): MeshError {
+  return new MeshError("DNS_SERVER_FAILED", `Name server ${host} ${reason}`, cause === undefined ? {} : { cause });
+}

@@ -1,0 +1,179 @@
+/** DNS messages as bytes (RFC 1035): just enough to understand a question and to write answers to it. */
+
+export const TYPE_A = 1;
+export const TYPE_CNAME = 5;
+export const TYPE_AAAA = 28;
+export const RCODE_FORMAT_ERROR = 1;
+export const RCODE_SERVER_FAILURE = 2;
+export const MAX_TCP_BYTES = 65_535;
+
+const TYPE_OPT = 41;
+const CLASS_IN = 1;
+const HEADER_BYTES = 12;
+/** What a client without EDNS takes over UDP. */
+const MIN_UDP_BYTES = 512;
+/** The agent holds a name for a short time only, because the mesh may change at any moment. */
+const TTL_SECONDS = 30;
+/** A pointer to the name of the question, which always stands right behind the header. */
+const QUESTION_NAME_POINTER = 0xc000 | HEADER_BYTES;
+
+const FLAG_RESPONSE = 0x8000;
+const FLAG_AUTHORITATIVE = 0x0400;
+const FLAG_TRUNCATED = 0x0200;
+/** Opcode, recursion desired, checking disabled: repeated in the answer. */
+const REPEATED_FLAGS = 0x7910;
+
+export interface Query {
+  readonly bytes: Buffer;
+  /** Lower-case, with a final dot. */
+  readonly name: string;
+  readonly type: number;
+  /** Where the question ends. */
+  readonly questionEnd: number;
+  /** How large an answer over UDP may be. */
+  readonly maxUdpBytes: number;
+}
+
+/** What a datagram is: a question, nothing that has an answer, or an error to answer with. */
+export type ParsedQuery = Query | { readonly rcode: number } | undefined;
+
+export function isQuery(parsed: ParsedQuery): parsed is Query {
+  return parsed !== undefined && "name" in parsed;
+}
+
+export function parseQuery(bytes: Buffer): ParsedQuery {
+  if (bytes.length < HEADER_BYTES || (bytes.readUInt16BE(2) & FLAG_RESPONSE) !== 0) return undefined;
+  if (bytes.readUInt16BE(4) === 0) return { rcode: RCODE_SERVER_FAILURE };
+  const name = readName(bytes, HEADER_BYTES);
+  if (name === undefined || name.end + 4 > bytes.length) return { rcode: RCODE_FORMAT_ERROR };
+  const questionEnd = name.end + 4;
+  return {
+    bytes,
+    name: name.text,
+    type: bytes.readUInt16BE(name.end),
+    questionEnd,
+    maxUdpBytes: Math.max(MIN_UDP_BYTES, advertisedSize(bytes, questionEnd)),
+  };
+}
+
+/** A name without compression; none that holds a dot inside a label, which no host of the mesh does. */
+function readName(bytes: Buffer, start: number): { readonly text: string; readonly end: number } | undefined {
+  let text = "";
+  for (let at = start; at < bytes.length; ) {
+    const length = bytes.readUInt8(at);
+    if (length === 0) return { text: text === "" ? "." : text, end: at + 1 };
+    if (length > 63 || at + 1 + length > bytes.length) return undefined;
+    text += `${bytes
+      .toString("latin1", at + 1, at + 1 + length)
+      .replaceAll(".", "\\.")
+      .toLowerCase()}.`;
+    at += 1 + length;
+  }
+  return undefined;
+}
+
+/** The size in an OPT record that follows the question directly, where clients put it; 0 when there is none. */
+function advertisedSize(bytes: Buffer, questionEnd: number): number {
+  const onlyAdditional = bytes.readUInt32BE(6) === 0 && bytes.readUInt16BE(10) > 0 && bytes.readUInt16BE(4) === 1;
+  if (!onlyAdditional || questionEnd + 5 > bytes.length) return 0;
+  const isOpt = bytes.readUInt8(questionEnd) === 0 && bytes.readUInt16BE(questionEnd + 1) === TYPE_OPT;
+  return isOpt ? bytes.readUInt16BE(questionEnd + 3) : 0;
+}
+
+/** An answer without records. The question is repeated if it could be read. */
+export function errorAnswer(query: Buffer, rcode: number, questionEnd = HEADER_BYTES): Buffer {
+  const answer = Buffer.alloc(questionEnd);
+  query.copy(answer, HEADER_BYTES, HEADER_BYTES, questionEnd);
+  writeHeader(answer, query, { flags: rcode, questions: questionEnd > HEADER_BYTES ? 1 : 0, answers: 0 });
+  return answer;
+}
+
+/** Resource records, ready to be sent behind any question of the same name. */
+export interface Records {
+  /** Always first. */
+  readonly cname: Buffer | undefined;
+  readonly addresses: readonly Buffer[];
+}
+
+/** An authoritative answer; records that do not fit are left out, and it says so. */
+export function answer({ bytes, questionEnd }: Query, { cname, addresses }: Records, maxBytes: number): Buffer {
+  const parts = cname === undefined ? addresses : [cname, ...addresses];
+  let length = questionEnd;
+  let count = 0;
+  for (const part of parts) {
+    if (length + part.length > maxBytes) break;
+    length += part.length;
+    count++;
+  }
+  const message = Buffer.allocUnsafe(length);
+  bytes.copy(message, HEADER_BYTES, HEADER_BYTES, questionEnd);
+  let at = questionEnd;
+  for (let i = 0; i < count; i++) at += parts[i]?.copy(message, at) ?? 0;
+  const flags = FLAG_AUTHORITATIVE | (count < parts.length ? FLAG_TRUNCATED : 0);
+  writeHeader(message, bytes, { flags, questions: 1, answers: count });
+  return message;
+}
+
+function writeHeader(
+  message: Buffer,
+  query: Buffer,
+  counts: { flags: number; questions: number; answers: number },
+): void {
+  message.writeUInt16BE(query.readUInt16BE(0), 0);
+  message.writeUInt16BE(FLAG_RESPONSE | (query.readUInt16BE(2) & REPEATED_FLAGS) | counts.flags, 2);
+  message.writeUInt16BE(counts.questions, 4);
+  message.writeUInt16BE(counts.answers, 6);
+  message.writeUInt32BE(0, 8);
+}
+
+/** An address record. The owner is the name of the question unless another is given. */
+export function addressRecord(address: string, owner?: string): Buffer {
+  const data = address.includes(":") ? ipv6Bytes(address) : Buffer.from(address.split(".").map(Number));
+  return record(owner, data.length === 4 ? TYPE_A : TYPE_AAAA, data);
+}
+
+/** A record that says the name of the question stands for another. */
+export function cnameRecord(target: string): Buffer {
+  return record(undefined, TYPE_CNAME, encodeName(target));
+}
+
+function record(owner: string | undefined, type: number, data: Buffer): Buffer {
+  const name = owner === undefined ? Buffer.alloc(2) : encodeName(owner);
+  if (owner === undefined) name.writeUInt16BE(QUESTION_NAME_POINTER);
+  const fixed = Buffer.alloc(10);
+  fixed.writeUInt16BE(type, 0);
+  fixed.writeUInt16BE(CLASS_IN, 2);
+  fixed.writeUInt32BE(TTL_SECONDS, 4);
+  fixed.writeUInt16BE(data.length, 8);
+  return Buffer.concat([name, fixed, data]);
+}
+
+/** Labels longer than the protocol allows are cut: no resolver could ask for them. */
+function encodeName(name: string): Buffer {
+  const labels = name.split(".").filter((label) => label !== "");
+  const parts = labels.map((label) => Buffer.from(label, "latin1").subarray(0, 63));
+  return Buffer.concat([...parts.flatMap((part) => [Buffer.from([part.length]), part]), Buffer.from([0])]);
+}
+
+function ipv6Bytes(address: string): Buffer {
+  const [head = "", tail] = address.split("%")[0]?.split("::") ?? [];
+  const before = groups(head);
+  const after = tail === undefined ? [] : groups(tail);
+  const zeros = new Array<number>(Math.max(0, 8 - before.length - after.length)).fill(0);
+  const bytes = Buffer.alloc(16);
+  for (const [index, group] of [...before, ...zeros, ...after].slice(0, 8).entries())
+    bytes.writeUInt16BE(group, index * 2);
+  return bytes;
+}
+
+/** The 16-bit groups of one side of `::`; the last two may be written as an IPv4 address. */
+function groups(text: string): number[] {
+  return text
+    .split(":")
+    .filter((group) => group !== "")
+    .flatMap((group) => {
+      if (!group.includes(".")) return [Number.parseInt(group, 16)];
+      const [a = 0, b = 0, c = 0, d = 0] = group.split(".").map(Number);
+      return [a * 256 + b, c * 256 + d];
+    });
+}

@@ -1,0 +1,295 @@
+import assert from "node:assert/strict";
+import { createSocket } from "node:dgram";
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer } from "node:net";
+import { after, before, test } from "node:test";
+import { create, toBinary } from "@bufbuild/protobuf";
+import packet, { type Answer, type DecodedPacket } from "dns-packet";
+import { NameTableSchema } from "#gen/istio/networking/nds/v1/nds_pb.ts";
+import { SILENT } from "#lib/log.ts";
+import { agentMetrics } from "../metrics.ts";
+import { MeshResolver } from "./resolver.ts";
+import { type DnsServer, type DnsServerOptions, startDnsServer } from "./server.ts";
+
+const SCOPE = {
+  namespace: "default",
+  domain: "default.svc.cluster.local",
+  searchDomains: ["default.svc.cluster.local", "svc.cluster.local"],
+};
+const TABLE = toBinary(
+  NameTableSchema,
+  create(NameTableSchema, {
+    table: {
+      "httpbin.default.svc.cluster.local": {
+        ips: ["10.96.0.1"],
+        registry: "Kubernetes",
+        shortname: "httpbin",
+        namespace: "default",
+      },
+      "reviews.other.svc.cluster.local": {
+        ips: ["10.96.0.2"],
+        registry: "Kubernetes",
+        shortname: "reviews",
+        namespace: "other",
+      },
+      "dual.example": { ips: ["10.0.0.1", "fd00::1"], registry: "External" },
+      "*.wild.example": { ips: ["10.0.0.9"], registry: "External" },
+      "many.example": { ips: Array.from({ length: 40 }, (_, i) => `10.1.0.${i}`), registry: "External" },
+      "broken.example": { ips: ["not an address"], registry: "External" },
+    },
+  }),
+);
+
+/** A name server that knows `known.example.` and stays silent about `slow.example.`. */
+async function fakeNameServer() {
+  const asked: string[] = [];
+  const reply = (message: Buffer): Buffer | undefined => {
+    const query = packet.decode(message);
+    const name = query.questions?.[0]?.name ?? "";
+    asked.push(name);
+    if (name === "slow.example") return undefined;
+    const answers: Answer[] = name === "known.example" ? [{ type: "A", name, ttl: 60, data: "192.0.2.1" }] : [];
+    return packet.encode({
+      type: "response",
+      id: query.id,
+      flags: answers.length > 0 ? 0 : 3,
+      questions: query.questions ?? [],
+      answers,
+    });
+  };
+  const udp = createSocket("udp4", (message, { port, address }) => {
+    const answer = reply(message);
+    if (answer !== undefined) udp.send(answer, port, address);
+  });
+  udp.bind(0, "127.0.0.1");
+  await once(udp, "listening");
+  const { port } = udp.address();
+  const tcp = createServer((client) => {
+    client.on("error", () => client.destroy());
+    client.on("data", (chunk) => {
+      const answer = reply(chunk.subarray(2));
+      if (answer !== undefined)
+        client.write(Buffer.concat([Buffer.from([answer.length >> 8, answer.length & 255]), answer]));
+    });
+  });
+  tcp.listen(port, "127.0.0.1");
+  await once(tcp, "listening");
+  return {
+    asked,
+    server: { host: "127.0.0.1", port },
+    close: () => {
+      udp.close();
+      tcp.close();
+    },
+  };
+}
+
+async function exchange(port: number, message: Buffer): Promise<Buffer> {
+  const socket = createSocket("udp4");
+  socket.send(message, port, "127.0.0.1");
+  const [answer] = (await once(socket, "message")) as [Buffer];
+  socket.close();
+  return answer;
+}
+
+async function exchangeTcp(port: number, message: Buffer): Promise<Buffer> {
+  const socket = connect(port, "127.0.0.1");
+  // In two pieces, as a network may deliver it.
+  socket.write(Buffer.from([message.length >> 8]));
+  socket.write(Buffer.concat([Buffer.from([message.length & 255]), message]));
+  let received = Buffer.alloc(0);
+  for await (const chunk of socket) {
+    received = Buffer.concat([received, chunk]);
+    if (received.length >= 2 && received.length >= 2 + received.readUInt16BE(0)) break;
+  }
+  return received.subarray(2);
+}
+
+let upstream: Awaited<ReturnType<typeof fakeNameServer>>;
+let server: DnsServer;
+let resolver: MeshResolver;
+
+async function serve(options: Partial<DnsServerOptions> = {}): Promise<DnsServer> {
+  return startDnsServer({
+    hosts: ["127.0.0.1"],
+    port: 0,
+    resolver,
+    nameServers: [upstream.server],
+    forwardParallel: false,
+    log: SILENT,
+    metrics: agentMetrics(),
+    ...options,
+  });
+}
+
+before(async () => {
+  upstream = await fakeNameServer();
+  resolver = new MeshResolver(SCOPE);
+  resolver.update(TABLE);
+  server = await serve();
+});
+after(async () => {
+  await server.close();
+  upstream.close();
+});
+
+const portOf = ({ ports }: DnsServer) => ports[0] ?? 0;
+const question = (name: string, type: "A" | "AAAA" | "MX" = "A", id = 77) =>
+  packet.encode({ type: "query", id, flags: packet.RECURSION_DESIRED, questions: [{ type, name }] });
+
+async function ask(name: string, type: "A" | "AAAA" | "MX" = "A", to = server): Promise<DecodedPacket> {
+  return packet.decode(await exchange(portOf(to), question(name, type)));
+}
+
+const rcode = ({ flags }: DecodedPacket) => (flags ?? 0) & 15;
+const texts = ({ answers }: DecodedPacket) =>
+  (answers ?? []).map((answer) => ("data" in answer ? `${answer.name} ${answer.type} ${answer.data}` : answer.type));
+
+test("DNS answers a service under its full and its short names", async () => {
+  for (const name of [
+    "httpbin",
+    "httpbin.default",
+    "httpbin.default.svc",
+    "httpbin.default.svc.cluster.local",
+    "HTTPBIN.Default",
+  ]) {
+    assert.deepEqual(texts(await ask(name)), [`${name} A 10.96.0.1`]);
+  }
+});
+
+test("DNS answers with the id, question and flags of the query, as authority, for 30 seconds", async () => {
+  const answer = await ask("httpbin.default");
+  assert.equal(answer.id, 77);
+  assert.deepEqual([answer.flag_qr, answer.flag_aa, answer.flag_rd, answer.flag_tc], [true, true, true, false]);
+  assert.equal(answer.answers?.[0] !== undefined && "ttl" in answer.answers[0] ? answer.answers[0].ttl : 0, 30);
+});
+
+test("DNS answers a name with the first search domain by a CNAME and the address", async () => {
+  assert.deepEqual(texts(await ask("reviews.other.default.svc.cluster.local")), [
+    "reviews.other.default.svc.cluster.local CNAME reviews.other",
+    "reviews.other A 10.96.0.2",
+  ]);
+});
+
+test("DNS answers by family, and empty where the host has no address of it", async () => {
+  assert.deepEqual(texts(await ask("dual.example")), ["dual.example A 10.0.0.1"]);
+  assert.deepEqual(texts(await ask("dual.example", "AAAA")), ["dual.example AAAA fd00::1"]);
+  const none = await ask("httpbin.default", "AAAA");
+  assert.deepEqual([rcode(none), texts(none)], [0, []]);
+});
+
+test("DNS answers hosts of a wildcard under the name that was asked", async () => {
+  assert.deepEqual(texts(await ask("a.b.wild.example")), ["a.b.wild.example A 10.0.0.9"]);
+});
+
+test("DNS shortens an answer that is too large for UDP and says so; TCP has all of it", async () => {
+  const short = await ask("many.example");
+  assert.equal(short.flag_tc, true);
+  assert.ok((short.answers?.length ?? 0) < 40);
+  const whole = packet.decode(await exchangeTcp(portOf(server), question("many.example")));
+  assert.deepEqual([whole.flag_tc, whole.answers?.length], [false, 40]);
+});
+
+test("DNS answers as much over UDP as the client says it takes", async () => {
+  const message = packet.encode({
+    type: "query",
+    id: 5,
+    questions: [{ type: "A", name: "many.example" }],
+    additionals: [
+      {
+        type: "OPT",
+        name: ".",
+        udpPayloadSize: 1232,
+        flags: 0,
+        options: [],
+        extendedRcode: 0,
+        ednsVersion: 0,
+        flag_do: false,
+      },
+    ],
+  });
+  const answer = packet.decode(await exchange(portOf(server), message));
+  assert.deepEqual([answer.flag_tc, answer.answers?.length], [false, 40]);
+});
+
+test("DNS passes other names, short names of other namespaces and other types on", async () => {
+  assert.deepEqual(texts(await ask("known.example")), ["known.example A 192.0.2.1"]);
+  assert.equal(rcode(await ask("reviews")), 3);
+  assert.equal(rcode(await ask("broken.example")), 3);
+  await ask("httpbin.default", "MX");
+  assert.ok(upstream.asked.includes("httpbin.default"));
+  const overTcp = packet.decode(await exchangeTcp(portOf(server), question("known.example")));
+  assert.deepEqual(texts(overTcp), ["known.example A 192.0.2.1"]);
+});
+
+test("DNS asks the next name server when one does not answer, or all at once", async (t) => {
+  const nowhere = { host: "127.0.0.1", port: await freePort() };
+  for (const forwardParallel of [false, true]) {
+    const both = await serve({ nameServers: [nowhere, upstream.server], forwardParallel });
+    t.after(() => both.close());
+    assert.deepEqual(texts(await ask("known.example", "A", both)), ["known.example A 192.0.2.1"]);
+  }
+});
+
+test("DNS fails a question that no name server answers", async (t) => {
+  const alone = await serve({ nameServers: [] });
+  t.after(() => alone.close());
+  assert.equal(rcode(await ask("elsewhere.example", "A", alone)), 2);
+});
+
+test("DNS fails questions until there is a name table, and is ready with it", async (t) => {
+  const late = new MeshResolver(SCOPE);
+  const early = await serve({ resolver: late });
+  t.after(() => early.close());
+  assert.equal(late.ready, false);
+  assert.equal(rcode(await ask("httpbin", "A", early)), 2);
+  late.update(TABLE);
+  assert.equal(late.ready, true);
+  assert.deepEqual(texts(await ask("httpbin", "A", early)), ["httpbin A 10.96.0.1"]);
+});
+
+test("DNS takes a new name table at once and keeps it when the next one cannot be read", async () => {
+  const changing = new MeshResolver(SCOPE);
+  const over = await serve({ resolver: changing });
+  const tableOf = (ip: string) =>
+    toBinary(NameTableSchema, create(NameTableSchema, { table: { "a.example": { ips: [ip] } } }));
+  changing.update(tableOf("10.0.0.1"));
+  assert.deepEqual(texts(await ask("a.example", "A", over)), ["a.example A 10.0.0.1"]);
+  changing.update(tableOf("10.0.0.2"));
+  assert.throws(() => changing.update(new Uint8Array([0x0a, 0x7f, 1])));
+  assert.deepEqual(texts(await ask("a.example", "A", over)), ["a.example A 10.0.0.2"]);
+  await over.close();
+});
+
+test("DNS answers a malformed question with an error, and goes on after packets that are none", async () => {
+  const broken = question("httpbin");
+  broken.writeUInt8(200, 12);
+  assert.equal(rcode(packet.decode(await exchange(portOf(server), broken))), 1);
+  const empty = Buffer.from(question("httpbin").subarray(0, 12));
+  empty.writeUInt16BE(0, 4);
+  assert.equal(rcode(packet.decode(await exchange(portOf(server), empty))), 2);
+  const socket = createSocket("udp4");
+  for (const junk of [Buffer.from([1, 2, 3]), packet.encode({ type: "response", id: 1, questions: [] })]) {
+    socket.send(junk, portOf(server), "127.0.0.1");
+  }
+  socket.send(question("httpbin"), portOf(server), "127.0.0.1");
+  const [answer] = (await once(socket, "message")) as [Buffer];
+  socket.close();
+  assert.deepEqual(texts(packet.decode(answer)), ["httpbin A 10.96.0.1"]);
+});
+
+test("startDnsServer() says where it cannot listen and leaves nothing open", async () => {
+  await assert.rejects(serve({ port: portOf(server) }), {
+    code: "DNS_NOT_LISTENING",
+    message: `Cannot serve DNS on udp 127.0.0.1:${portOf(server)}`,
+  });
+});
+
+async function freePort(): Promise<number> {
+  const holder = createServer().listen(0, "127.0.0.1");
+  await once(holder, "listening");
+  const { port } = holder.address() as AddressInfo;
+  holder.close();
+  await once(holder, "close");
+  return port;
+}

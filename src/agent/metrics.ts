@@ -1,0 +1,161 @@
+/** The agent's own metrics under Istio's names, in Prometheus' text format. Small on purpose: it runs in every pod. */
+
+export interface Counter {
+  add(amount?: number): void;
+}
+
+export interface Histogram {
+  observe(value: number): void;
+}
+
+/** Everything the agent counts. */
+export interface AgentMetrics {
+  readonly dnsRequests: Counter;
+  readonly dnsUpstreamRequests: Counter;
+  readonly dnsUpstreamFailures: Counter;
+  readonly dnsUpstreamSeconds: Histogram;
+  readonly xdsRequests: Counter;
+  readonly xdsResponses: Counter;
+  readonly istiodConnectionFailures: Counter;
+  readonly istiodTerminations: Record<Termination, Counter>;
+  readonly envoyTerminations: Record<Termination, Counter>;
+  readonly signRequests: Counter;
+  readonly failedSignRequests: Counter;
+  readonly signMilliseconds: Counter;
+  readonly scrapes: Counter;
+  readonly failedScrapes: Record<"envoy" | "application", Counter>;
+  /** Seconds until the workload's certificate expires. */
+  certificateExpiry: () => number | undefined;
+  /** Seconds from start to ready. */
+  startupSeconds: number | undefined;
+  /** All of them, as a scraper reads them. */
+  text(): string;
+}
+
+export type Termination = "cancelled" | "error";
+
+type Labels = Readonly<Record<string, string>>;
+type Sample = () => readonly string[];
+
+const UPSTREAM_DNS_BUCKETS = [0.001, 0.005, 0.01, 0.1, 1, 5];
+
+export function agentMetrics(): AgentMetrics {
+  const registry = new Registry();
+  const { counter, gauge } = registry;
+  const terminations = (name: string, help: string) => ({
+    cancelled: counter(name, help, { type: "cancelled" }),
+    error: counter(name, help, { type: "error" }),
+  });
+  const signing = { request_type: "csr" };
+  const failedScrapes = "Scrapes that failed, by what was scraped.";
+  const metrics: AgentMetrics = {
+    dnsRequests: counter("dns_requests_total", "DNS requests."),
+    dnsUpstreamRequests: counter("dns_upstream_requests_total", "DNS requests that were passed on to name servers."),
+    dnsUpstreamFailures: counter("dns_upstream_failures_total", "DNS requests that no name server answered."),
+    dnsUpstreamSeconds: registry.histogram(
+      "dns_upstream_request_duration_seconds",
+      "Time until a name server answered.",
+      UPSTREAM_DNS_BUCKETS,
+    ),
+    xdsRequests: counter("xds_proxy_requests", "xDS requests to the control plane."),
+    xdsResponses: counter("xds_proxy_responses", "xDS responses of the control plane."),
+    istiodConnectionFailures: counter("istiod_connection_failures", "Connections to the control plane that failed."),
+    istiodTerminations: terminations("istiod_connection_terminations", "Streams that the control plane ended."),
+    envoyTerminations: terminations("envoy_connection_terminations", "Streams that Envoy ended."),
+    signRequests: counter("num_outgoing_requests", "Requests to the certificate authority.", signing),
+    failedSignRequests: counter(
+      "num_failed_outgoing_requests",
+      "Failed requests to the certificate authority.",
+      signing,
+    ),
+    signMilliseconds: counter("outgoing_latency", "Time spent on requests to the certificate authority.", signing),
+    scrapes: counter("scrapes_total", "Scrapes of the merged metrics."),
+    failedScrapes: {
+      envoy: counter("scrape_failures_total", failedScrapes, { type: "envoy" }),
+      application: counter("scrape_failures_total", failedScrapes, { type: "application" }),
+    },
+    certificateExpiry: () => undefined,
+    startupSeconds: undefined,
+    text: () => registry.text(),
+  };
+  gauge("cert_expiry_seconds", "Seconds until the certificate expires.", () => metrics.certificateExpiry(), {
+    resource_name: "default",
+  });
+  gauge("startup_duration_seconds", "Seconds from start to ready.", () => metrics.startupSeconds);
+  processMetrics(registry);
+  return metrics;
+}
+
+function processMetrics({ gauge, counter }: Registry): void {
+  const { user, system } = { user: () => process.cpuUsage().user, system: () => process.cpuUsage().system };
+  const startedAt = Date.now() / 1000 - process.uptime();
+  counter("process_cpu_seconds_total", "CPU time used.", {}, () => (user() + system()) / 1e6);
+  gauge("process_resident_memory_bytes", "Resident memory.", () => process.memoryUsage.rss());
+  gauge("process_start_time_seconds", "Start of the process, in seconds since 1970.", () => startedAt);
+}
+
+class Registry {
+  readonly #families = new Map<string, { readonly head: string; readonly samples: Sample[] }>();
+
+  /** Counts up, or gives what `read` says. */
+  readonly counter = (name: string, help: string, labels: Labels = {}, read?: () => number): Counter => {
+    let value = 0;
+    this.#add(name, `${help}\tcounter`, (full) => [`${full}${labelText(labels)} ${read?.() ?? value}`]);
+    return {
+      add: (amount = 1) => {
+        value += amount;
+      },
+    };
+  };
+
+  /** Left out while `read` gives nothing. */
+  readonly gauge = (name: string, help: string, read: () => number | undefined, labels: Labels = {}): void => {
+    this.#add(name, `${help}\tgauge`, (full) => {
+      const value = read();
+      return value === undefined ? [] : [`${full}${labelText(labels)} ${value}`];
+    });
+  };
+
+  histogram(name: string, help: string, bounds: readonly number[]): Histogram {
+    const counts = bounds.map(() => 0);
+    let sum = 0;
+    let total = 0;
+    this.#add(name, `${help}\thistogram`, (full) => [
+      ...bounds.map((bound, index) => `${full}_bucket{le="${bound}"} ${counts[index]}`),
+      `${full}_bucket{le="+Inf"} ${total}`,
+      `${full}_sum ${sum}`,
+      `${full}_count ${total}`,
+    ]);
+    return {
+      observe: (value) => {
+        sum += value;
+        total++;
+        for (const [index, bound] of bounds.entries()) if (value <= bound) counts[index] = (counts[index] ?? 0) + 1;
+      },
+    };
+  }
+
+  text(): string {
+    const families = [...this.#families.values()].map(({ head, samples }) => {
+      const lines = samples.flatMap((sample) => sample());
+      return lines.length === 0 ? "" : `${head}${lines.join("\n")}\n`;
+    });
+    return families.join("");
+  }
+
+  #add(name: string, helpAndType: string, sample: (full: string) => readonly string[]): void {
+    const full = `istio_agent_${name}`;
+    const [help, type] = helpAndType.split("\t");
+    const family = this.#families.get(full) ?? {
+      head: `# HELP ${full} ${help}\n# TYPE ${full} ${type}\n`,
+      samples: [],
+    };
+    family.samples.push(() => sample(full));
+    this.#families.set(full, family);
+  }
+}
+
+function labelText(labels: Labels): string {
+  const pairs = Object.entries(labels).map(([name, value]) => `${name}="${value}"`);
+  return pairs.length === 0 ? "" : `{${pairs.join(",")}}`;
+}
