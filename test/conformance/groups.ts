@@ -1,7 +1,17 @@
 /** All groups, in the order of the table. */
+import { bootstrap } from "./groups/bootstrap.ts";
+import { configValidation } from "./groups/config-validation.ts";
+import { dnsClient } from "./groups/dns-client.ts";
 import { iptablesBuilder } from "./groups/iptables-builder.ts";
 import { iptablesCapture } from "./groups/iptables-capture.ts";
 import { xdsResources } from "./groups/xds-resources.ts";
 import type { Group } from "./harness.ts";
 
-export const GROUPS: readonly Group[] = [xdsResources, iptablesCapture, iptablesBuilder];
+export const GROUPS: readonly Group[] = [
+  xdsResources,
+  iptablesCapture,
+  iptablesBuilder,
+  configValidation,
+  bootstrap,
+  dnsClient,
+];
