@@ -16,14 +16,7 @@ import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { callCredentials, type GrpcService } from "#lib/net/grpc-service.ts";
 import type { CertificateSigner } from "#model/ports.ts";
-
-/** Istio's names of what the service counts. */
-export type CaCounter =
-  | "citadel_server_csr_count"
-  | "citadel_server_authentication_failure_count"
-  | "citadel_server_csr_parsing_err_count"
-  | "citadel_server_csr_sign_err_count"
-  | "citadel_server_success_cert_issuance_count";
+import type { CaCounter } from "./metrics.ts";
 
 export interface CertificateServiceOptions {
   readonly signer: CertificateSigner;

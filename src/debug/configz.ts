@@ -1,4 +1,5 @@
 import type { ConfigObject } from "#config/config-object.ts";
+import { apiForm } from "./api-form.ts";
 import { inScope, type Scope } from "./scope.ts";
 
 /** Group and version under which a kind is shown; the networking group holds all others. */
@@ -7,25 +8,6 @@ const API_VERSIONS: Readonly<Record<string, string>> = {
   PeerAuthentication: "security.istio.io/v1",
 };
 const NETWORKING = "networking.istio.io/v1";
-
-/** Fields that hold a time span in milliseconds, where the API has a text with a unit. */
-const DURATIONS = new Set([
-  "backoff",
-  "baseEjectionTime",
-  "connectTimeout",
-  "duration",
-  "exponentialDelay",
-  "fixedDelay",
-  "idleTimeout",
-  "interval",
-  "maxAge",
-  "maxConnectionDuration",
-  "perTryTimeout",
-  "time",
-  "timeout",
-  "ttl",
-  "warmupDurationSecs",
-]);
 
 /** All objects as last accepted, in the form of the API, by kind and then by name. */
 export function configz(objects: readonly ConfigObject[], scope: Scope): readonly object[] {
@@ -54,16 +36,4 @@ function nonEmpty({ labels, annotations }: ConfigObject["metadata"]): object {
     ...(Object.keys(labels).length > 0 && { labels }),
     ...(Object.keys(annotations).length > 0 && { annotations }),
   };
-}
-
-/** The value as the API writes it in JSON. */
-function apiForm(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(apiForm);
-  if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([name, field]) => {
-      const isDuration = typeof field === "number" && DURATIONS.has(name);
-      return [name, isDuration ? `${field / 1000}s` : apiForm(field)];
-    }),
-  );
 }
