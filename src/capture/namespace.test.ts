@@ -41,6 +41,22 @@ async function rules(): Promise<string> {
   return `${v4.stdout}${v6.stdout}`.replaceAll(/^#.*\n|\[\d+:\d+\]/gm, "");
 }
 
+test("runCapture() says so when the namespace does not exist", async () => {
+  const run = runCapture({ given: { networkNamespace: "/run/netns/no-such-namespace" }, env, log: SILENT });
+  await assert.rejects(run, {
+    code: "CAPTURE_FAILED",
+    message: /^Cannot enter the network namespace "\/run\/netns\/no-such/,
+  });
+});
+
+test("runCapture() refuses what it cannot do, before it does anything", async () => {
+  const refused = (given: GivenOptions) =>
+    assert.rejects(runCapture({ given, env, log: SILENT }), { code: "CAPTURE_OPTIONS" });
+  await refused({ runValidation: true, dryRun: true });
+  await refused({ proxyPort: "none", dryRun: true });
+  await refused({ forcedBinary: "bpf" });
+});
+
 const isRoot = process.getuid?.() === 0;
 const skip = isRoot ? false : "needs root to make network namespaces";
 

@@ -33,7 +33,7 @@ export async function runCapture({ given, env, log }: CaptureRun): Promise<void>
     throw new MeshError("CAPTURE_OPTIONS", "Cannot run with --run-validation: it is not supported yet");
   }
   if (options.nativeNftables) log.warn("--native-nftables is not supported yet: iptables is used");
-  const system = systemCommands({ env, networkNamespace: options.networkNamespace });
+  const system = await commandsIn(options.networkNamespace, env);
   const around = await detectSurroundings({
     commands: system,
     dualStack: options.dualStack,
@@ -65,6 +65,14 @@ export async function runCapture({ given, env, log }: CaptureRun): Promise<void>
   }
   const file = env.DRY_RUN_FILE_PATH ?? "";
   if (recorded !== undefined && file !== "") await writeFile(file, `${recorded.lines.join("\n")}\n`);
+}
+
+async function commandsIn(networkNamespace: string, env: Env): Promise<Commands> {
+  const commands = systemCommands({ env, networkNamespace });
+  if (networkNamespace === "") return commands;
+  const { code, stderr } = await commands.run("true", []);
+  if (code === 0) return commands;
+  throw new MeshError("CAPTURE_FAILED", `Cannot enter the network namespace "${networkNamespace}": ${stderr}`);
 }
 
 interface FindInput {
