@@ -84,12 +84,6 @@ interface FindInput {
 /** IPv4 must work; IPv6 is left out, and said so, when its programs are missing. */
 async function findBackends({ options, commands, log }: FindInput): Promise<readonly Backend[]> {
   const kind = options.forcedBinary;
-  if (!["", "legacy", "nft"].includes(kind)) {
-    throw new MeshError(
-      "CAPTURE_OPTIONS",
-      `Cannot use iptables: --force-iptables-binary must be legacy or nft, not "${kind}"`,
-    );
-  }
   const find = (family: Family) =>
     kind === "" ? detectBackend(commands, family) : forcedBackend(commands, family, kind);
   const v4 = await find("v4");

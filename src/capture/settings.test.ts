@@ -76,6 +76,7 @@ const BAD: readonly (readonly [GivenOptions, RegExp])[] = [
   [{ outboundRanges: "fe80::1%eth0/64" }, /not "fe80::1%eth0\/64"$/],
   [{ excludedInterfaces: "eth0;reboot" }, /^--istio-exclude-interfaces must list network interfaces/],
   [{ virtualInterfaces: "an-interface-with-a-long-name" }, /^--kube-virt-interfaces/],
+  [{ forcedBinary: "bpf" }, /^--force-iptables-binary must be legacy or nft, not "bpf"$/],
   [{ loopbackCidr: "10.0.0.1/32" }, /^ISTIO_OUTBOUND_IPV4_LOOPBACK_CIDR must be an IPv4 loopback range/],
   [{ loopbackCidr: "127.0.0.1/4" }, /from \/8 to \/32/],
   [{ loopbackCidr: "::1/128" }, /must be an IPv4 loopback range/],

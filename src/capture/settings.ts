@@ -60,13 +60,14 @@ export function parseCaptureSettings(options: CaptureOptions, around: Surroundin
   const read = new OptionReader(options);
   const proxyUid = options.proxyUid === "" ? around.proxyUid : options.proxyUid;
   const captured = read.ranges("outboundRanges");
+  read.oneOf("forcedBinary", ["", "legacy", "nft"]);
   const settings: CaptureSettings = {
     proxyPort: read.port("proxyPort"),
     inboundPort: read.port("inboundPort"),
     tunnelPort: read.port("tunnelPort"),
     proxyUids: read.names("proxyUid", proxyUid),
     proxyGids: read.names("proxyGid", options.proxyGid === "" ? proxyUid : options.proxyGid),
-    mode: read.mode(),
+    mode: read.oneOf("mode", ["", "REDIRECT", "TPROXY"]) === "TPROXY" ? "TPROXY" : "REDIRECT",
     tproxyMark: read.number("tproxyMark", 0xffffffff),
     tproxyTable: read.number("tproxyTable", 0xffffffff),
     inboundPorts: options.inboundPorts === "*" ? "*" : read.ports("inboundPorts"),
@@ -148,12 +149,11 @@ class OptionReader {
     return names;
   }
 
-  mode(): CaptureSettings["mode"] {
-    const mode = this.#options.mode;
-    if (mode !== "" && mode !== "REDIRECT" && mode !== "TPROXY") {
-      this.#problem("mode", `must be REDIRECT or TPROXY, not "${mode}"`);
-    }
-    return mode === "TPROXY" ? "TPROXY" : "REDIRECT";
+  oneOf(name: TextOptionName, allowed: readonly string[]): string {
+    const text = this.#options[name];
+    const choices = allowed.filter((choice) => choice !== "").join(" or ");
+    if (!allowed.includes(text)) this.#problem(name, `must be ${choices}, not "${text}"`);
+    return text;
   }
 
   ranges(name: TextOptionName): Ranges {

@@ -1,5 +1,6 @@
 /** All groups, in the order of the table. */
 import { bootstrap } from "./groups/bootstrap.ts";
+import { captureSettings } from "./groups/capture-settings.ts";
 import { configValidation } from "./groups/config-validation.ts";
 import { dnsClient } from "./groups/dns-client.ts";
 import { iptablesBuilder } from "./groups/iptables-builder.ts";
@@ -11,6 +12,7 @@ export const GROUPS: readonly Group[] = [
   xdsResources,
   iptablesCapture,
   iptablesBuilder,
+  captureSettings,
   configValidation,
   bootstrap,
   dnsClient,
