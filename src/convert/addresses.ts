@@ -31,8 +31,8 @@ export function allocateAddresses(request: {
     const address = previous.get(name);
     if (address !== undefined && contains(range, address) && !used.has(address)) give(name, address);
   }
-  for (const name of names) {
-    if (result.has(name)) continue;
+  // In one order whatever the order of the names, so that everyone settles collisions alike.
+  for (const name of names.filter((name) => !result.has(name)).sort()) {
     const address = firstFree(name, range, used);
     if (address !== undefined) give(name, address);
   }

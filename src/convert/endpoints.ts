@@ -2,50 +2,34 @@
 import type { ConfigObject } from "#config/config-object.ts";
 import type { Service as ServiceSpec } from "#config/kinds/service.ts";
 import type { ServiceEntry } from "#config/kinds/service-entry.ts";
-import type { Endpoint } from "#model/endpoint.ts";
 import type { Service } from "#model/service.ts";
-import { endpointOf, hasIpAddress, type Workload, type WorkloadFinder, workloadPort } from "./workloads.ts";
+import { type ClusterlessEndpoint, endpointOf, hasIpAddress, type Workload, workloadPort } from "./workloads.ts";
 
-/** What endpoints depend on besides their service. */
-export interface EndpointContext {
-  readonly find: WorkloadFinder;
-  readonly clusterId: string;
-}
-
-/** Endpoints of a Kubernetes Service: the workloads it selects, by address only, as pods would be. */
-export function kubernetesEndpoints(object: ConfigObject<ServiceSpec>, context: EndpointContext): Endpoint[] {
-  const { selector = {}, ports = [] } = object.spec;
-  return context
-    .find(object.metadata.namespace, selector)
-    .filter(hasIpAddress)
-    .map((workload) => endpointOf(workload, targetPorts(ports, workload), context.clusterId));
+/** Endpoints of a Kubernetes Service: the workloads it selects, by IP address only, as pods have one. */
+export function kubernetesEndpoints(spec: ServiceSpec, selected: readonly Workload[]): ClusterlessEndpoint[] {
+  return selected.filter(hasIpAddress).map((workload) => endpointOf(workload, targetPorts(spec.ports ?? [], workload)));
 }
 
 /** Endpoints of one host of a ServiceEntry. */
 export function serviceEntryEndpoints(
-  object: ConfigObject<ServiceEntry>,
+  { spec, metadata }: ConfigObject<ServiceEntry>,
   service: Service,
-  context: EndpointContext,
-): Endpoint[] {
-  const { spec, metadata } = object;
-  const byName = service.resolution === "dns" || service.resolution === "dns-round-robin";
+  selected: readonly Workload[],
+): ClusterlessEndpoint[] {
   if (service.resolution === "passthrough") return [];
-  if (spec.workloadSelector !== undefined) {
-    return context
-      .find(metadata.namespace, spec.workloadSelector.labels ?? {})
-      .filter((workload) => byName || hasIpAddress(workload) || isSocket(workload))
-      .map((workload) => endpointOf(workload, entryPorts(spec, workload), context.clusterId));
-  }
-  const listed = (spec.endpoints ?? []).map((entry) => ({
-    name: "",
-    namespace: metadata.namespace,
-    labels: entry.labels ?? {},
-    entry,
-  }));
-  const own = { name: "", namespace: metadata.namespace, labels: {}, entry: { address: service.hostname } };
-  return (listed.length === 0 && byName ? [own] : listed).map((workload) =>
-    endpointOf(workload, entryPorts(spec, workload), context.clusterId),
-  );
+  const byName = service.resolution !== "static";
+  const workloads =
+    spec.workloadSelector === undefined
+      ? listedWorkloads(spec, metadata.namespace, byName ? service.hostname : undefined)
+      : selected.filter((workload) => byName || hasIpAddress(workload) || isSocket(workload));
+  return workloads.map((workload) => endpointOf(workload, entryPorts(spec, workload)));
+}
+
+/** A service without any is found by its own name, if it is found by name. */
+function listedWorkloads(spec: ServiceEntry, namespace: string, ownName: string | undefined): Workload[] {
+  const listed = spec.endpoints ?? [];
+  const entries = listed.length === 0 && ownName !== undefined ? [{ address: ownName }] : listed;
+  return entries.map((entry) => ({ name: "", namespace, labels: entry.labels ?? {}, entry }));
 }
 
 /** A number is a port of the workload unless the workload names another; a name has to be known to the workload. */

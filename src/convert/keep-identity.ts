@@ -1,22 +1,39 @@
 /** Structural sharing: what is equal to before stays the same object, so that changes are found by comparing identities. */
+import { hasSameItems } from "./memo.ts";
 
 /** `next`, or `previous` where the two are equal; parts of plain objects and lists that are equal are kept as well. */
 export function keepIdentity<T>(previous: unknown, next: T): T {
   if (Object.is(previous, next)) return next;
-  if (Array.isArray(previous) && Array.isArray(next)) {
-    return keepList(
-      previous,
-      next.map((item, i) => keepIdentity(previous[i], item)),
-    ) as T;
-  }
+  if (Array.isArray(previous) && Array.isArray(next)) return keepArray(previous, next) as T;
   if (isPlain(previous) && isPlain(next)) return keepObject(previous, next) as T;
   return next;
 }
 
-/** `next`, or `previous` where both hold the same objects in the same order. */
-export function keepList<T>(previous: readonly T[], next: readonly T[]): readonly T[] {
-  const same = previous.length === next.length && previous.every((item, i) => Object.is(item, next[i]));
-  return same ? previous : next;
+/** How the items of a sorted list are matched with those of the list before. */
+export interface ListRules<T> {
+  readonly keyOf: (item: T) => string;
+  /** The item, or the one of the same key before if the two are equal. */
+  readonly keep: (before: T | undefined, item: T) => T;
+  readonly order: (a: T, b: T) => number;
+}
+
+/** `next`, sorted, with items that are equal to before kept; `previous` itself where that makes no difference. */
+export function keepSorted<T>(previous: readonly T[], next: readonly T[], how: ListRules<T>): readonly T[] {
+  const before = new Set(previous);
+  let byKey: Map<string, T> | undefined;
+  const merged = next.map((item) => {
+    if (before.has(item)) return item;
+    byKey ??= new Map(previous.map((old) => [how.keyOf(old), old]));
+    return how.keep(byKey.get(how.keyOf(item)), item);
+  });
+  const after = new Set(merged);
+  const same = after.size === merged.length && before.size === after.size && before.isSubsetOf(after);
+  return same ? previous : merged.sort(how.order);
+}
+
+function keepArray(previous: readonly unknown[], next: readonly unknown[]): readonly unknown[] {
+  const merged = next.map((item, i) => keepIdentity(previous[i], item));
+  return hasSameItems(previous, merged) ? previous : merged;
 }
 
 function keepObject(previous: Plain, next: Plain): Plain {

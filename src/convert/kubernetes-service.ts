@@ -3,9 +3,8 @@ import type { ConfigObject } from "#config/config-object.ts";
 import type { KubernetesServicePort, Service as ServiceSpec } from "#config/kinds/service.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
 import { type Protocol, parseProtocol } from "#config/protocol.ts";
-import type { Features } from "#model/features.ts";
+import { formatSpiffeId } from "#lib/pki/spiffe-id.ts";
 import type { Resolution, Service } from "#model/service.ts";
-import { spiffeId } from "./spiffe-id.ts";
 
 const EXPORT_TO = "networking.istio.io/exportTo";
 const CANONICAL_ACCOUNTS = "alpha.istio.io/canonical-serviceaccounts";
@@ -21,10 +20,11 @@ const APP_PROTOCOLS: ReadonlyMap<string, Protocol> = new Map([
 /** The service that a Kubernetes Service stands for. Its address is empty where the user gave none. */
 export function kubernetesService(
   { metadata, spec }: ConfigObject<ServiceSpec>,
-  { mesh, features }: { readonly mesh: MeshConfig; readonly features: Features },
+  mesh: MeshConfig,
+  domain: string,
 ): Service {
   return {
-    hostname: kubernetesHostname(metadata.name, metadata.namespace, features.domain),
+    hostname: kubernetesHostname(metadata.name, metadata.namespace, domain),
     name: metadata.name,
     namespace: metadata.namespace,
     registry: "Kubernetes",
@@ -38,8 +38,8 @@ export function kubernetesService(
     exportTo: listOf(metadata.annotations[EXPORT_TO]) ?? mesh.defaultServiceExportTo,
     subjectAltNames: [
       ...(listOf(metadata.annotations[CANONICAL_ACCOUNTS]) ?? []),
-      ...(listOf(metadata.annotations[KUBERNETES_ACCOUNTS]) ?? []).map((account) =>
-        spiffeId(mesh.trustDomain, metadata.namespace, account),
+      ...(listOf(metadata.annotations[KUBERNETES_ACCOUNTS]) ?? []).map((serviceAccount) =>
+        formatSpiffeId({ trustDomain: mesh.trustDomain, namespace: metadata.namespace, serviceAccount }),
       ),
     ],
     createdAt: metadata.createdAt,

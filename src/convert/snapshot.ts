@@ -1,6 +1,6 @@
 /**
- * Checked objects to the state of the mesh. Everything is derived anew, which is cheap, and then shares what is equal to
- * the previous snapshot, so that whoever compares identities sees exactly what an event touched.
+ * Checked objects to the state of the mesh. What is derived from objects that did not change is the same as the last time,
+ * and what turns out equal to the previous snapshot is kept too, so whoever compares identities sees what an event touched.
  */
 import { type ConfigObject, objectKey } from "#config/config-object.ts";
 import type { DestinationRule } from "#config/kinds/destination-rule.ts";
@@ -11,17 +11,14 @@ import type { ServiceEntry } from "#config/kinds/service-entry.ts";
 import type { VirtualService } from "#config/kinds/virtual-service.ts";
 import type { WorkloadEntry } from "#config/kinds/workload-entry.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
-import type { Endpoint, EndpointSet } from "#model/endpoint.ts";
+import type { EndpointSet } from "#model/endpoint.ts";
 import type { Features } from "#model/features.ts";
 import { type Service, type ServiceKey, serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import { AUTO_ADDRESS_RANGE, allocateAddresses, CLUSTER_IP_RANGE } from "./addresses.ts";
-import { kubernetesEndpoints, serviceEntryEndpoints } from "./endpoints.ts";
-import { keepIdentity, keepList } from "./keep-identity.ts";
-import { isExternalName, kubernetesService } from "./kubernetes-service.ts";
-import { serviceEntryServices, wantsAutoAddress } from "./service-entry.ts";
-import { spiffeId } from "./spiffe-id.ts";
-import { workloadFinder, workloadOf } from "./workloads.ts";
+import { assignAddresses } from "./assign-addresses.ts";
+import { type DraftInput, endpointSets, type ServiceDraft, serviceDrafts } from "./drafts.ts";
+import { keepIdentity, keepSorted } from "./keep-identity.ts";
+import { madeFrom } from "./memo.ts";
 
 /** All that a snapshot is made of. */
 export interface SnapshotInput {
@@ -34,139 +31,83 @@ export interface SnapshotInput {
 
 /** Builds the state of the mesh; `previous` itself when nothing changed. */
 export function buildSnapshot(input: SnapshotInput): Snapshot {
-  const { objects, features, previous } = input;
-  const mesh = keepIdentity(previous?.mesh, input.mesh);
-  const drafts = withAddresses(serviceDrafts(input), previous);
-  const next: Snapshot = {
-    version: (previous?.version ?? 0) + 1,
+  const { previous = NOTHING } = input;
+  const mesh = keepIdentity(previous.mesh, input.mesh);
+  const features = keepIdentity(previous.features, input.features);
+  const byKind = Map.groupBy(input.objects, ({ kind }) => kind);
+  const ofKind = <Spec>(kind: string) => (byKind.get(kind) ?? []) as ConfigObject<Spec>[];
+  const draftInput: DraftInput = {
+    services: ofKind<ServiceSpec>("Service"),
+    serviceEntries: ofKind<ServiceEntry>("ServiceEntry"),
+    workloadEntries: ofKind<WorkloadEntry>("WorkloadEntry").sort(byAgeAndName),
     mesh,
-    features: keepIdentity(previous?.features, features),
-    services: keepServices(drafts.map((draft) => draft.service).sort(byAge), previous?.services ?? []),
-    endpoints: keepEndpoints(endpointSets(drafts, mesh.trustDomain), previous?.endpoints ?? new Map()),
-    virtualServices: keepObjects<VirtualService>("VirtualService", objects, previous?.virtualServices),
-    destinationRules: keepObjects<DestinationRule>("DestinationRule", objects, previous?.destinationRules),
-    gateways: keepObjects<Gateway>("Gateway", objects, previous?.gateways),
-    peerAuthentications: keepObjects<PeerAuthentication>("PeerAuthentication", objects, previous?.peerAuthentications),
+    features,
   };
-  return previous !== undefined && sameParts(previous, next) ? previous : next;
+  const next: Snapshot = {
+    version: previous.version + 1,
+    mesh,
+    features,
+    services: services(previous.services, serviceDrafts(draftInput)),
+    endpoints: keepEndpoints(previous.endpoints, endpointSets(draftInput)),
+    virtualServices: objects(previous.virtualServices, ofKind<VirtualService>("VirtualService")),
+    destinationRules: objects(previous.destinationRules, ofKind<DestinationRule>("DestinationRule")),
+    gateways: objects(previous.gateways, ofKind<Gateway>("Gateway")),
+    peerAuthentications: objects(previous.peerAuthentications, ofKind<PeerAuthentication>("PeerAuthentication")),
+  };
+  return input.previous !== undefined && hasSameParts(previous, next) ? previous : next;
 }
 
-/** A service before it has its address. */
-interface Draft {
-  readonly service: Service;
-  readonly endpoints: readonly Endpoint[];
-  /** Which kind of address it still needs. */
-  readonly needs: "cluster-ip" | "auto-address" | undefined;
+const NOTHING: Omit<Snapshot, "mesh" | "features"> & { readonly mesh?: MeshConfig; readonly features?: Features } = {
+  version: 0,
+  services: [],
+  endpoints: new Map(),
+  virtualServices: [],
+  destinationRules: [],
+  gateways: [],
+  peerAuthentications: [],
+};
+
+/** The sorted services. The same drafts as the last time give the same list without another look. */
+const services = madeFrom((previous: readonly Service[], drafts: readonly ServiceDraft[]) =>
+  keepSorted(previous, assignAddresses(drafts, previous), {
+    keyOf: serviceKey,
+    keep: keepIdentity,
+    order: (a, b) => a.createdAt - b.createdAt || compare(a.namespace, b.namespace) || compare(a.hostname, b.hostname),
+  }),
+);
+
+/** Sorted objects. One that merely moved to another line of its file is the same object. */
+function objects<Spec>(
+  previous: readonly ConfigObject<Spec>[],
+  next: readonly ConfigObject<Spec>[],
+): readonly ConfigObject<Spec>[] {
+  return sortedObjects(previous, next) as readonly ConfigObject<Spec>[];
 }
 
-function serviceDrafts({ objects, mesh, features }: SnapshotInput): Draft[] {
-  const workloads = ofKind<WorkloadEntry>("WorkloadEntry", objects).sort(byAgeAndName).map(workloadOf);
-  const context = { find: workloadFinder(workloads), clusterId: features.clusterId };
-  const kubernetes = ofKind<ServiceSpec>("Service", objects).map((object): Draft => {
-    const service = kubernetesService(object, { mesh, features });
-    const hasAddress = service.addresses.length > 0 || service.headless || isExternalName(object.spec);
-    return {
-      service,
-      endpoints: kubernetesEndpoints(object, context),
-      needs: hasAddress ? undefined : "cluster-ip",
-    };
-  });
-  const external = ofKind<ServiceEntry>("ServiceEntry", objects).flatMap((object) =>
-    serviceEntryServices(object, mesh).map(
-      (service): Draft => ({
-        service,
-        endpoints: serviceEntryEndpoints(object, service, context),
-        needs: wantsAutoAddress(object) && !service.hostname.startsWith("*") ? "auto-address" : undefined,
-      }),
-    ),
-  );
-  return [...kubernetes, ...external];
-}
-
-function withAddresses(drafts: readonly Draft[], previous: Snapshot | undefined): Draft[] {
-  const before = previous?.services ?? [];
-  const taken = new Set(drafts.flatMap(({ service }) => service.addresses));
-  const wanting = (needs: Draft["needs"], nameOf: (service: Service) => string) =>
-    [...new Set(drafts.filter((draft) => draft.needs === needs).map(({ service }) => nameOf(service)))].sort();
-  const clusterIps = allocateAddresses({
-    names: wanting("cluster-ip", ({ hostname }) => hostname),
-    range: CLUSTER_IP_RANGE,
-    taken,
-    previous: new Map(before.map(({ hostname, addresses }) => [hostname, addresses[0] ?? ""])),
-  });
-  const autoAddresses = allocateAddresses({
-    names: wanting("auto-address", serviceKey),
-    range: AUTO_ADDRESS_RANGE,
-    taken,
-    previous: new Map(before.map((service) => [serviceKey(service), service.autoAddress ?? ""])),
-  });
-  return drafts.map(({ service, ...rest }) => {
-    if (rest.needs === undefined) return { service, ...rest };
-    if (rest.needs === "auto-address") {
-      return { service: { ...service, autoAddress: autoAddresses.get(serviceKey(service)) }, ...rest };
-    }
-    const address = clusterIps.get(service.hostname);
-    return { service: { ...service, addresses: address === undefined ? [] : [address] }, ...rest };
-  });
-}
-
-/** Several objects may define one host in one namespace; its endpoints are those of all of them. */
-function endpointSets(drafts: readonly Draft[], trustDomain: string): Map<ServiceKey, EndpointSet> {
-  const sets = new Map<ServiceKey, EndpointSet>();
-  for (const [key, group] of Map.groupBy(drafts, ({ service }) => serviceKey(service))) {
-    const endpoints = group.flatMap((draft) => draft.endpoints);
-    const identities = endpoints
-      .filter(({ serviceAccount }) => serviceAccount !== "")
-      .map(({ namespace, serviceAccount }) => spiffeId(trustDomain, namespace, serviceAccount));
-    sets.set(key, { endpoints, identities: [...new Set(identities)].sort() });
-  }
-  return sets;
-}
-
-function keepServices(next: readonly Service[], previous: readonly Service[]): readonly Service[] {
-  const known = Map.groupBy(previous, serviceKey);
-  const merged = next.map((service) => keepIdentity(known.get(serviceKey(service))?.shift(), service));
-  return keepList(previous, merged);
-}
+const sortedObjects = madeFrom((previous: readonly ConfigObject[], next: readonly ConfigObject[]) =>
+  keepSorted(previous, next, {
+    keyOf: objectKey,
+    keep: (before, object) =>
+      before === undefined || before.origin?.file !== object.origin?.file
+        ? object
+        : keepIdentity(before, { ...object, origin: before.origin }),
+    order: byAgeAndName,
+  }),
+);
 
 function keepEndpoints(
-  next: ReadonlyMap<ServiceKey, EndpointSet>,
   previous: Snapshot["endpoints"],
+  next: ReadonlyMap<ServiceKey, EndpointSet>,
 ): Snapshot["endpoints"] {
   let same = next.size === previous.size;
   const merged = new Map<ServiceKey, EndpointSet>();
   for (const [key, set] of next) {
-    const kept = keepIdentity(previous.get(key), set);
+    const before = previous.get(key);
+    const kept = keepIdentity(before, set);
     merged.set(key, kept);
-    same &&= previous.get(key) === kept;
+    same &&= before === kept;
   }
   return same ? previous : merged;
-}
-
-function keepObjects<Spec>(
-  kind: string,
-  objects: readonly ConfigObject[],
-  previous: readonly ConfigObject<Spec>[] = [],
-): readonly ConfigObject<Spec>[] {
-  const known = new Map(previous.map((object) => [objectKey(object), object]));
-  const merged = ofKind<Spec>(kind, objects)
-    .sort(byAgeAndName)
-    .map((object) => keepObject(known.get(objectKey(object)), object));
-  return keepList(previous, merged);
-}
-
-/** An object that merely moved to another line of its file is the same object. */
-function keepObject<Spec>(previous: ConfigObject<Spec> | undefined, next: ConfigObject<Spec>): ConfigObject<Spec> {
-  if (previous === undefined || previous.origin?.file !== next.origin?.file) return next;
-  return keepIdentity(previous, { ...next, origin: previous.origin });
-}
-
-function ofKind<Spec>(kind: string, objects: readonly ConfigObject[]): ConfigObject<Spec>[] {
-  return objects.filter((object): object is ConfigObject<Spec> => object.kind === kind);
-}
-
-function byAge(a: Service, b: Service): number {
-  return a.createdAt - b.createdAt || compare(a.namespace, b.namespace) || compare(a.hostname, b.hostname);
 }
 
 function byAgeAndName({ metadata: a }: ConfigObject, { metadata: b }: ConfigObject): number {
@@ -178,7 +119,7 @@ function compare(a: string, b: string): number {
   return a === b ? 0 : a < b ? -1 : 1;
 }
 
-function sameParts(a: Snapshot, b: Snapshot): boolean {
+function hasSameParts(a: typeof NOTHING, b: Snapshot): a is Snapshot {
   const parts: Snapshot = { ...b, version: a.version };
   return (Object.keys(parts) as (keyof Snapshot)[]).every((name) => a[name] === parts[name]);
 }

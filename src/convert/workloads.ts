@@ -17,8 +17,27 @@ export interface Workload {
   readonly entry: WorkloadEntry;
 }
 
-/** Finds the workloads of a namespace that carry all of the given labels; no labels select none. */
-export type WorkloadFinder = (namespace: string, selector: Readonly<Record<string, string>>) => readonly Workload[];
+/** A set of labels with the keys under which an index has it: making these anew for each snapshot would be half its cost. */
+export interface LabelSet {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly places: readonly string[];
+}
+
+/** An endpoint as the objects know it, which do not say in which cluster they are. */
+export type ClusterlessEndpoint = Omit<Endpoint, "clusterId">;
+
+/** Finds the workloads that carry all of the given labels; no labels select none. */
+export type WorkloadFinder = (selector: LabelSet) => readonly Workload[];
+
+/** A workload as an index wants it. */
+export interface IndexedWorkload extends LabelSet {
+  readonly workload: Workload;
+}
+
+/** Labels within a namespace. */
+export function labelSet(namespace: string, labels: Readonly<Record<string, string>> = {}): LabelSet {
+  return { labels, places: Object.entries(labels).map(([key, value]) => `${namespace}/${key}=${value}`) };
+}
 
 /** The workload of a WorkloadEntry object. Labels of the metadata count like those of the spec, and before them. */
 export function workloadOf({ metadata, spec }: ConfigObject<WorkloadEntry>): Workload {
@@ -28,19 +47,18 @@ export function workloadOf({ metadata, spec }: ConfigObject<WorkloadEntry>): Wor
 }
 
 /** Indexes workloads by each of their labels, so that a selector looks only at those that share its rarest label. */
-export function workloadFinder(workloads: readonly Workload[]): WorkloadFinder {
-  const byLabel = Map.groupBy(
-    workloads.flatMap((workload) => Object.entries(workload.labels).map((label) => ({ workload, label }))),
-    ({ workload, label: [key, value] }) => indexKey(workload.namespace, key, value),
-  );
-  return (namespace, selector) => {
-    const wanted = Object.entries(selector);
-    const candidates = wanted
-      .map(([key, value]) => byLabel.get(indexKey(namespace, key, value)) ?? [])
-      .sort((a, b) => a.length - b.length)[0];
-    return (candidates ?? [])
-      .map(({ workload }) => workload)
-      .filter(({ labels }) => wanted.every(([key, value]) => labels[key] === value));
+export function workloadFinder(workloads: readonly IndexedWorkload[]): WorkloadFinder {
+  const index = new Map<string, Workload[]>();
+  for (const { workload, places } of workloads) {
+    for (const place of places) {
+      const bucket = index.get(place);
+      if (bucket === undefined) index.set(place, [workload]);
+      else bucket.push(workload);
+    }
+  }
+  return ({ labels, places }) => {
+    const [rarest = []] = places.map((place) => index.get(place) ?? []).sort((a, b) => a.length - b.length);
+    return places.length === 1 ? rarest : rarest.filter((workload) => carries(workload, labels));
   };
 }
 
@@ -55,8 +73,8 @@ export function workloadPort({ entry }: Workload, name: string): number | undefi
   return port === 0 ? undefined : port;
 }
 
-/** The endpoint of a workload with the given ports. */
-export function endpointOf(workload: Workload, ports: Endpoint["ports"], clusterId: string): Endpoint {
+/** The endpoint of a workload with the given ports, in no cluster yet. */
+export function endpointOf(workload: Workload, ports: Endpoint["ports"]): ClusterlessEndpoint {
   const { entry, labels } = workload;
   return {
     address: entry.address ?? "",
@@ -68,7 +86,6 @@ export function endpointOf(workload: Workload, ports: Endpoint["ports"], cluster
     tlsMode: tlsModeOf(workload),
     network: entry.network ?? "",
     locality: entry.locality || (labels[LOCALITY_LABEL] ?? "").replaceAll(".", "/"),
-    clusterId,
     weight: entry.weight ?? 0,
     health: "healthy",
   };
@@ -81,6 +98,6 @@ function tlsModeOf({ entry, labels }: Workload): Endpoint["tlsMode"] {
   return (entry.serviceAccount ?? "") === "" ? "disabled" : "istio";
 }
 
-function indexKey(namespace: string, key: string, value: string): string {
-  return `${namespace}/${key}=${value}`;
+function carries(workload: Workload, labels: Readonly<Record<string, string>>): boolean {
+  return Object.entries(labels).every(([key, value]) => workload.labels[key] === value);
 }

@@ -4,6 +4,7 @@
  */
 import type { z } from "zod";
 import type { Parsed, Problem } from "../problem.ts";
+import { formatField } from "./field-path.ts";
 import type { Schema } from "./message.ts";
 
 /** Reads a raw value by its schema. `at` is the path of the value inside its object, such as `spec`. */
@@ -15,14 +16,6 @@ export function parse<T>(schema: Schema<T>, raw: unknown, at: string): Parsed<T>
     return { value: refused ? undefined : result.data, problems };
   }
   return { value: undefined, problems: [...problems, ...result.error.issues.map((issue) => problemOf(issue, at))] };
-}
-
-/** `at.name`, or `at[name]` where the name would be misread. */
-export function fieldPath(at: string, name: PropertyKey): string {
-  if (typeof name === "number") return `${at}[${name}]`;
-  const text = String(name);
-  if (!/^[\w$-]+$/.test(text)) return `${at}[${JSON.stringify(text)}]`;
-  return at === "" ? text : `${at}.${text}`;
 }
 
 interface Walk {
@@ -53,12 +46,12 @@ function normaliseMessage(shape: z.core.$ZodShape, raw: object, walk: Walk): obj
     const field = Object.hasOwn(shape, name) ? shape[name] : undefined;
     if (field === undefined) {
       walk.problems.push({
-        field: fieldPath(walk.at, key),
+        field: formatField(walk.at, key),
         message: "is not a known field: ignored",
         severity: "warning",
       });
     } else if (Object.hasOwn(result, name)) {
-      walk.problems.push({ field: fieldPath(walk.at, key), message: `is "${name}" again`, severity: "error" });
+      walk.problems.push({ field: formatField(walk.at, key), message: `is "${name}" again`, severity: "error" });
     } else if (value !== null && value !== undefined) {
       result[name] = normalise(field, value, below(walk, name));
     }
@@ -70,7 +63,7 @@ function normaliseMap(valueType: z.core.$ZodType, raw: object, walk: Walk): obje
   const result: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(raw)) {
     if (key === "__proto__") {
-      walk.problems.push({ field: fieldPath(walk.at, key), message: "is not a usable key", severity: "error" });
+      walk.problems.push({ field: formatField(walk.at, key), message: "is not a usable key", severity: "error" });
     } else {
       result[key] = normalise(valueType, value, below(walk, key));
     }
@@ -79,7 +72,7 @@ function normaliseMap(valueType: z.core.$ZodType, raw: object, walk: Walk): obje
 }
 
 function below(walk: Walk, name: PropertyKey): Walk {
-  return { at: fieldPath(walk.at, name), problems: walk.problems };
+  return { at: formatField(walk.at, name), problems: walk.problems };
 }
 
 /** The JSON name of a protobuf field: `retry_on` is `retryOn`. */
@@ -94,7 +87,7 @@ function isObject(raw: unknown): raw is object {
 const CONTAINERS: Readonly<Record<string, string>> = { object: "an object", record: "an object", array: "a list" };
 
 function problemOf(issue: z.core.$ZodIssue, at: string): Problem {
-  const field = issue.path.reduce(fieldPath, at);
+  const field = issue.path.reduce(formatField, at);
   return { field, message: messageOf(issue), severity: "error" };
 }
 

@@ -1,7 +1,8 @@
 /** YAML text to data: several documents per text, each read on its own so that a broken one leaves the others alone. */
-import { constructFromEvents, EVENT_ID, type Event, parseEvents, YAMLException } from "js-yaml";
+import { constructFromEvents, type Event, parseEvents, YAMLException } from "js-yaml";
 import { errorText } from "../mesh-error.ts";
 import { checkAliases } from "./aliases.ts";
+import { eventStart, lineAt } from "./places.ts";
 import { KUBERNETES_SCHEMA } from "./schema.ts";
 
 /** Something wrong at a line, counted from 1. */
@@ -10,116 +11,52 @@ export interface YamlProblem {
   readonly line: number;
 }
 
-/** One document of a text. Lines are counted from the start of the whole text. */
+/** One document. Lines are counted from 1 at the start of the text it was read from. */
 export interface YamlDocument {
-  /** Undefined when there is an error. */
+  /** Undefined when there is an error or no content. */
   readonly value: unknown;
   readonly error: YamlProblem | undefined;
   /** Read, but hardly as meant: a key that is given twice. */
   readonly warning: YamlProblem | undefined;
   /** The first line with content. */
   readonly line: number;
-  /** The text of this document alone, and the line it starts at: with these `lineOfPath` finds a field. */
-  readonly text: string;
-  readonly textLine: number;
 }
 
 /** Reads all documents of a text; those without content are left out. */
 export function readDocuments(text: string): YamlDocument[] {
-  if (text.includes("\0")) {
-    return [{ ...nothing(text, 1), error: { message: "is not a text file", line: 1 } }];
-  }
   return splitDocuments(text)
-    .map(({ text: part, line }) => readPart(part, line))
-    .filter((document) => document.value !== undefined || document.error !== undefined);
+    .map((part) => moved(readDocument(part.text), part.line - 1))
+    .filter(({ value, error }) => value !== undefined || error !== undefined);
 }
 
-/** Reads a text of one document; its value is undefined when there is none. */
+/** Reads a text that holds one document. */
 export function readDocument(text: string): YamlDocument {
-  const [first, second] = readDocuments(text);
-  if (second === undefined) return first ?? nothing(text, 1);
-  return { ...nothing(text, 1), error: { message: "holds several documents: only one is allowed", line: second.line } };
-}
-
-/** The events of one document, with offsets into its text. */
-export function eventsOf(text: string): Event[] {
-  return parseEvents(text, { maxDepth: MAX_DEPTH });
-}
-
-/** Where an event starts in its text; -1 for those without a place. */
-export function eventStart(event: Event): number {
-  switch (event.type) {
-    case EVENT_ID.MAPPING:
-    case EVENT_ID.SEQUENCE:
-      return event.start;
-    case EVENT_ID.SCALAR:
-      return event.valueStart;
-    case EVENT_ID.ALIAS:
-      return event.anchorStart;
-    default:
-      return -1;
-  }
-}
-
-/** The number of the line, from 0, that holds an offset. */
-export function lineAt(text: string, offset: number): number {
-  let line = 0;
-  for (let i = text.indexOf("\n"); i >= 0 && i < offset; i = text.indexOf("\n", i + 1)) line++;
-  return line;
-}
-
-const MAX_DEPTH = 100;
-const DUPLICATE_KEY = "duplicated mapping key";
-
-function nothing(text: string, textLine: number): YamlDocument {
-  return { value: undefined, error: undefined, warning: undefined, line: textLine, text, textLine };
-}
-
-function readPart(text: string, textLine: number): YamlDocument {
+  if (text.includes("\0")) return { ...EMPTY, error: { message: "is not a text file", line: 1 } };
   try {
-    const events = eventsOf(text);
-    const start = events.map(eventStart).find((offset) => offset >= 0) ?? 0;
-    const line = textLine + lineAt(text, start);
+    const events = parseEvents(text, { maxDepth: MAX_DEPTH });
     const refused = checkAliases(events, text);
     if (refused !== undefined) {
-      return {
-        ...nothing(text, textLine),
-        error: { message: refused.message, line: textLine + lineAt(text, refused.offset) },
-      };
+      return { ...EMPTY, error: { message: refused.message, line: lineAt(text, refused.offset) } };
     }
-    return { ...nothing(text, textLine), line, ...construct(events, text, textLine) };
+    const start = events.map(eventStart).find((offset) => offset >= 0) ?? 0;
+    return { ...EMPTY, ...construct(events, text), line: lineAt(text, start) };
   } catch (thrown) {
-    return { ...nothing(text, textLine), error: problemOf(thrown, textLine) };
+    return { ...EMPTY, error: problemOf(thrown) };
   }
 }
 
-/** Kubernetes tools take the last of two equal keys; so do we, and say so. */
-function construct(events: Event[], source: string, textLine: number): Pick<YamlDocument, "value" | "warning"> {
-  const options = { source, schema: KUBERNETES_SCHEMA };
-  try {
-    return { value: constructFromEvents(events, options)[0] ?? undefined, warning: undefined };
-  } catch (thrown) {
-    if (!(thrown instanceof YAMLException) || thrown.reason !== DUPLICATE_KEY) throw thrown;
-    const { line } = problemOf(thrown, textLine);
-    const value = constructFromEvents(events, { ...options, json: true })[0];
-    return { value, warning: { message: "gives a key twice: the last one counts", line } };
-  }
-}
-
-function problemOf(thrown: unknown, textLine: number): YamlProblem {
-  if (!(thrown instanceof YAMLException)) return { message: `cannot be read: ${errorText(thrown)}`, line: textLine };
-  return { message: `is not YAML: ${thrown.reason}`, line: textLine + (thrown.mark?.line ?? 0) };
-}
-
-/** A line that starts with three dashes ends a document wherever it stands, so cutting there needs no parser. */
-function splitDocuments(text: string): { text: string; line: number }[] {
+/**
+ * Cuts a text into documents, each with the line it starts at. A line that starts with three dashes ends a document
+ * wherever it stands, so this needs no parser.
+ */
+export function splitDocuments(text: string): { readonly text: string; readonly line: number }[] {
   const parts: { text: string; line: number }[] = [];
   let start = text.startsWith("\uFEFF") ? 1 : 0;
   let line = 1;
   const cut = (end: number) => {
     const part = text.slice(start, end);
     parts.push({ text: part, line });
-    line += lineAt(part, part.length);
+    line += lineAt(part, part.length) - 1;
   };
   for (const separator of text.matchAll(/^---(?=[ \t\r\n]|$)/gm)) {
     cut(separator.index);
@@ -127,4 +64,31 @@ function splitDocuments(text: string): { text: string; line: number }[] {
   }
   cut(text.length);
   return parts;
+}
+
+/** Deeper than any object of the API; deeper nesting would only cost stack. */
+const MAX_DEPTH = 100;
+const DUPLICATE_KEY = "duplicated mapping key";
+const EMPTY: YamlDocument = { value: undefined, error: undefined, warning: undefined, line: 1 };
+
+/** Kubernetes tools take the last of two equal keys; so do we, and say so. */
+function construct(events: Event[], source: string): Pick<YamlDocument, "value" | "warning"> {
+  const options = { source, schema: KUBERNETES_SCHEMA };
+  try {
+    return { value: constructFromEvents(events, options)[0] ?? undefined, warning: undefined };
+  } catch (thrown) {
+    if (!(thrown instanceof YAMLException) || thrown.reason !== DUPLICATE_KEY) throw thrown;
+    const value = constructFromEvents(events, { ...options, json: true })[0];
+    return { value, warning: { message: "gives a key twice: the last one counts", line: problemOf(thrown).line } };
+  }
+}
+
+function problemOf(thrown: unknown): YamlProblem {
+  if (!(thrown instanceof YAMLException)) return { message: `cannot be read: ${errorText(thrown)}`, line: 1 };
+  return { message: `is not YAML: ${thrown.reason}`, line: (thrown.mark?.line ?? 0) + 1 };
+}
+
+function moved({ value, error, warning, line }: YamlDocument, lines: number): YamlDocument {
+  const move = (problem: YamlProblem | undefined) => problem && { ...problem, line: problem.line + lines };
+  return { value, error: move(error), warning: move(warning), line: line + lines };
 }

@@ -1,0 +1,70 @@
+/** One YAML document of a configuration file, read and checked; lines are relative to the document's own text. */
+import type { ConfigObject } from "#config/config-object.ts";
+import { parseObject } from "#config/parse-object.ts";
+import type { Problem } from "#config/problem.ts";
+import { parseField } from "#config/schema/field-path.ts";
+import { lineOfPath } from "#lib/yaml/places.ts";
+import { readDocument } from "#lib/yaml/read.ts";
+
+/** A problem at a line, counted from 1. */
+export interface PlacedProblem extends Problem {
+  readonly line: number;
+}
+
+/** An object as found in a document. */
+export interface FoundObject {
+  /** `kind/namespace/name` as far as it can be told; empty when it is no object at all. */
+  readonly key: string;
+  /** Undefined when it is broken, or of a kind that has no effect. */
+  readonly object: ConfigObject | undefined;
+  /** The kind, when it is known but has no effect yet. */
+  readonly notYet: string | undefined;
+  readonly problems: readonly PlacedProblem[];
+  readonly line: number;
+}
+
+/** Reads a document: one object, or several in a `List`. */
+export function readObjects(text: string): FoundObject[] {
+  const { value, error, warning, line } = readDocument(text);
+  if (error !== undefined) return [unreadable({ ...error, field: "", severity: "error" })];
+  if (value === undefined) return [];
+  const notes: PlacedProblem[] = warning === undefined ? [] : [{ ...warning, field: "", severity: "warning" }];
+  return itemsOf(value).map(({ raw, path }, i) => {
+    const { object, problems, key, notYet } = parseObject(raw);
+    const at = path.length === 0 ? line : lineOfPath(text, path);
+    const place = (problem: Problem): PlacedProblem => ({
+      ...problem,
+      line: problem.field === "" ? at : lineOfPath(text, [...path, ...parseField(problem.field)]),
+    });
+    const nameless = object?.metadata.name === "" ? [NAMELESS] : [];
+    return {
+      key,
+      object: nameless.length === 0 ? object : undefined,
+      notYet: notYet ? key.split("/", 1)[0] : undefined,
+      problems: [...(i === 0 ? notes : []), ...[...problems, ...nameless].map(place)],
+      line: at,
+    };
+  });
+}
+
+/** What stands for a text that cannot be read. */
+export function unreadable(problem: PlacedProblem): FoundObject {
+  return { key: "", object: undefined, notYet: undefined, problems: [problem], line: problem.line };
+}
+
+const NAMELESS: Problem = { field: "metadata.name", message: "is required", severity: "error" };
+
+/** The objects of a document and where in it they stand: `kubectl get -o yaml` writes them as a list. */
+function itemsOf(value: unknown): { readonly raw: unknown; readonly path: readonly (string | number)[] }[] {
+  if (!isList(value)) return [{ raw: value, path: [] }];
+  return value.items.map((raw, i) => ({ raw, path: ["items", i] }));
+}
+
+function isList(value: unknown): value is { readonly items: readonly unknown[] } {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    Reflect.get(value, "kind") === "List" &&
+    Array.isArray(Reflect.get(value, "items"))
+  );
+}

@@ -1,0 +1,120 @@
+/** The objects of all files as one configuration. */
+import type { ConfigObject } from "#config/config-object.ts";
+import type { ObjectProblem } from "#model/ports.ts";
+import type { ConfigFile } from "./config-file.ts";
+
+/** A configuration and what is wrong with it. */
+export interface Collection {
+  readonly objects: readonly ConfigObject[];
+  readonly problems: readonly ObjectProblem[];
+}
+
+/** The label by which several control planes share a configuration: each acts upon its own revision and on what names none. */
+const REVISION_LABEL = "istio.io/rev";
+
+/**
+ * Files by name, and what they hold together. Files count in the order of their names; of two objects with one name the
+ * first counts. When files change but the names of their objects do not, which is the usual event, then the objects are
+ * exchanged in place and nothing is joined again.
+ */
+export class ObjectTable {
+  readonly #revision: string;
+  readonly #files = new Map<string, ConfigFile>();
+  #objects: readonly ConfigObject[] = [];
+  /** Place in `#objects` by key; undefined when all has to be joined again. */
+  #places: ReadonlyMap<string, number> | undefined;
+  #duplicates: readonly ObjectProblem[] = [];
+
+  /** Objects of another `istio.io/rev` than this are left out; an empty revision takes all. */
+  constructor(revision: string) {
+    this.#revision = revision;
+  }
+
+  get size(): number {
+    return this.#files.size;
+  }
+
+  names(): Iterable<string> {
+    return this.#files.keys();
+  }
+
+  get(name: string): ConfigFile | undefined {
+    return this.#files.get(name);
+  }
+
+  set(next: ConfigFile): void {
+    const previous = this.#files.get(next.file);
+    this.#files.set(next.file, next);
+    if (this.#places !== undefined && previous !== undefined && this.#hasSameKeys(previous, next)) {
+      this.#exchange(next, this.#places);
+    } else this.#places = undefined;
+  }
+
+  delete(name: string): boolean {
+    this.#places = undefined;
+    return this.#files.delete(name);
+  }
+
+  collection(): Collection {
+    if (this.#places === undefined) this.#join();
+    const files = [...this.#files.values()];
+    const problems = files.filter(({ problems }) => problems.length > 0).flatMap(({ problems }) => problems);
+    return { objects: this.#objects, problems: [...problems, ...this.#duplicates, ...notYetProblems(files)] };
+  }
+
+  #hasSameKeys(a: ConfigFile, b: ConfigFile): boolean {
+    const keysOfA = a.objects.filter(({ object }) => this.#isOurs(object)).map(({ key }) => key);
+    const keysOfB = b.objects.filter(({ object }) => this.#isOurs(object)).map(({ key }) => key);
+    return keysOfA.length === keysOfB.length && keysOfA.every((key, i) => key === keysOfB[i]);
+  }
+
+  #exchange(file: ConfigFile, places: ReadonlyMap<string, number>): void {
+    const objects = [...this.#objects];
+    for (const { key, object } of file.objects) {
+      const place = this.#isOurs(object) ? places.get(key) : undefined;
+      if (place !== undefined) objects[place] = object;
+    }
+    this.#objects = objects;
+  }
+
+  #join(): void {
+    const objects: ConfigObject[] = [];
+    const places = new Map<string, number>();
+    const duplicates: ObjectProblem[] = [];
+    for (const name of [...this.#files.keys()].sort()) {
+      for (const { key, object } of this.#files.get(name)?.objects ?? []) {
+        if (!this.#isOurs(object)) continue;
+        const place = places.get(key);
+        if (place !== undefined) duplicates.push(duplicate(key, objects[place], object));
+        else places.set(key, objects.push(object) - 1);
+      }
+    }
+    this.#objects = objects;
+    this.#duplicates = duplicates;
+    // With duplicates a place would not tell which file it belongs to.
+    this.#places = duplicates.length === 0 ? places : undefined;
+  }
+
+  #isOurs({ metadata }: ConfigObject): boolean {
+    const label = metadata.labels[REVISION_LABEL];
+    return label === undefined || this.#revision === "" || label === this.#revision;
+  }
+}
+
+function duplicate(key: string, first: ConfigObject | undefined, { origin }: ConfigObject): ObjectProblem {
+  const where = `${first?.origin?.file}:${first?.origin?.line}`;
+  return { object: key, field: "", message: `is defined already in ${where}: ignored`, severity: "error", origin };
+}
+
+/** One for each kind, where it is met first. */
+function notYetProblems(files: readonly ConfigFile[]): ObjectProblem[] {
+  const byKind = new Map<string, ObjectProblem>();
+  for (const { file, notYet } of files) {
+    for (const { kind, line } of notYet) {
+      if (byKind.has(kind)) continue;
+      const message = `kind "${kind}" is not yet supported: ignored`;
+      byKind.set(kind, { object: "", field: "", message, severity: "warning", origin: { file, line } });
+    }
+  }
+  return [...byKind.values()];
+}
