@@ -2,7 +2,8 @@
  * `envoy.service.discovery.v3.DeltaDiscoveryRequest`, read and written field by field: the agent passes thousands of them
  * on and must not pay for generated code.
  */
-import { BinaryReader, BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
+import { readMapEntry, readMessage, readString } from "#lib/wire/read.ts";
+import { MessageWriter } from "#lib/wire/write.ts";
 
 export interface DeltaRequest {
   /** Encoded `envoy.config.core.v3.Node`; the first request of a stream carries it, the others need not. */
@@ -23,95 +24,80 @@ export interface RequestError {
   readonly message: string;
 }
 
-const NO_NAMES: readonly string[] = [];
-const NO_VERSIONS: ReadonlyMap<string, string> = new Map();
-
 /** A request that asks nothing: the fields to start from. */
 export const EMPTY_REQUEST: DeltaRequest = {
   node: undefined,
   typeUrl: "",
-  subscribe: NO_NAMES,
-  unsubscribe: NO_NAMES,
-  initialVersions: NO_VERSIONS,
+  subscribe: [],
+  unsubscribe: [],
+  initialVersions: new Map(),
   nonce: "",
   error: undefined,
 };
 
 /** Throws on bytes that are not a message. Fields this version does not know are skipped. */
 export function parseDeltaRequest(bytes: Uint8Array): DeltaRequest {
-  const request = {
-    ...EMPTY_REQUEST,
-    subscribe: [] as string[],
-    unsubscribe: [] as string[],
-    initialVersions: new Map(),
-  };
-  const reader = new BinaryReader(bytes);
-  while (reader.pos < reader.len) {
-    const [field, wireType] = reader.tag();
-    if (wireType !== WireType.LengthDelimited) {
-      reader.skip(wireType, field);
-      continue;
-    }
-    if (field === 1) request.node = reader.bytes();
-    else if (field === 2) request.typeUrl = reader.string();
-    else if (field === 3) request.subscribe.push(reader.string());
-    else if (field === 4) request.unsubscribe.push(reader.string());
-    else if (field === 5) addVersion(request.initialVersions, reader.bytes());
-    else if (field === 6) request.nonce = reader.string();
-    else if (field === 7) request.error = parseStatus(reader.bytes());
-    else reader.skip(wireType, field);
-  }
-  return request;
+  const subscribe: string[] = [];
+  const unsubscribe: string[] = [];
+  const initialVersions = new Map<string, string>();
+  let { node, typeUrl, nonce, error } = EMPTY_REQUEST;
+  readMessage(bytes, {
+    bytes: {
+      1: (value) => {
+        node = value;
+      },
+      2: (value) => {
+        typeUrl = readString(value);
+      },
+      3: (value) => subscribe.push(readString(value)),
+      4: (value) => unsubscribe.push(readString(value)),
+      5: (entry) => {
+        const { key, value } = readMapEntry(entry);
+        initialVersions.set(key, readString(value));
+      },
+      6: (value) => {
+        nonce = readString(value);
+      },
+      7: (value) => {
+        error = parseStatus(value);
+      },
+    },
+  });
+  return { node, typeUrl, subscribe, unsubscribe, initialVersions, nonce, error };
 }
 
 /** The bytes of a request; what is empty is left out. */
 export function formatDeltaRequest(request: DeltaRequest): Uint8Array {
-  const writer = new BinaryWriter();
-  if (request.node !== undefined) writer.tag(1, WireType.LengthDelimited).bytes(request.node);
-  writeString(writer, 2, request.typeUrl);
-  for (const name of request.subscribe) writer.tag(3, WireType.LengthDelimited).string(name);
-  for (const name of request.unsubscribe) writer.tag(4, WireType.LengthDelimited).string(name);
+  const writer = new MessageWriter();
+  if (request.node !== undefined) writer.bytes(1, request.node);
+  writer.string(2, request.typeUrl);
+  for (const name of request.subscribe) writer.string(3, name);
+  for (const name of request.unsubscribe) writer.string(4, name);
   for (const [name, version] of request.initialVersions) {
-    writer.tag(5, WireType.LengthDelimited).fork();
-    writer.tag(1, WireType.LengthDelimited).string(name).tag(2, WireType.LengthDelimited).string(version).join();
+    writer.bytes(5, new MessageWriter().string(1, name).string(2, version).finish());
   }
-  writeString(writer, 6, request.nonce);
+  writer.string(6, request.nonce);
   if (request.error !== undefined) {
-    writer.tag(7, WireType.LengthDelimited).fork();
-    if (request.error.code !== 0) writer.tag(1, WireType.Varint).int32(request.error.code);
-    writeString(writer, 2, request.error.message);
-    writer.join();
+    writer.bytes(7, new MessageWriter().varint(1, request.error.code).string(2, request.error.message).finish());
   }
   return writer.finish();
 }
 
-function addVersion(versions: Map<string, string>, entry: Uint8Array): void {
-  const reader = new BinaryReader(entry);
-  let name = "";
-  let version = "";
-  while (reader.pos < reader.len) {
-    const [field, wireType] = reader.tag();
-    if (field === 1 && wireType === WireType.LengthDelimited) name = reader.string();
-    else if (field === 2 && wireType === WireType.LengthDelimited) version = reader.string();
-    else reader.skip(wireType, field);
-  }
-  versions.set(name, version);
-}
-
 /** `google.rpc.Status` */
 function parseStatus(bytes: Uint8Array): RequestError {
-  const reader = new BinaryReader(bytes);
   let code = 0;
   let message = "";
-  while (reader.pos < reader.len) {
-    const [field, wireType] = reader.tag();
-    if (field === 1 && wireType === WireType.Varint) code = reader.int32();
-    else if (field === 2 && wireType === WireType.LengthDelimited) message = reader.string();
-    else reader.skip(wireType, field);
-  }
+  readMessage(bytes, {
+    varint: {
+      1: (value) => {
+        code = value;
+      },
+    },
+    bytes: {
+      2: (value) => {
+        message = readString(value);
+      },
+    },
+  });
   return { code, message };
-}
-
-function writeString(writer: BinaryWriter, field: number, text: string): void {
-  if (text !== "") writer.tag(field, WireType.LengthDelimited).string(text);
 }

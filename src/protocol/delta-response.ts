@@ -2,7 +2,8 @@
  * `envoy.service.discovery.v3.DeltaDiscoveryResponse`. Its resources are framed once, when they are built, and from then
  * on only copied: a response is the concatenation of frames and a few strings.
  */
-import { BinaryReader, BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
+import { readMessage, readString } from "#lib/wire/read.ts";
+import { MessageWriter } from "#lib/wire/write.ts";
 
 export interface DeltaResponse {
   readonly typeUrl: string;
@@ -32,80 +33,71 @@ export interface DeltaResource {
   readonly value: Uint8Array;
 }
 
-/** One entry of a response's `resources`, with its field tag and length. */
+/** One entry of a response's `resources`, with its field tag and length. The message is the end of it. */
 export function resourceFrame(typeUrl: string, resource: DeltaResource): Uint8Array {
-  const writer = new BinaryWriter();
-  writer.tag(2, WireType.LengthDelimited).fork();
-  writeString(writer, 1, resource.version);
-  writer.tag(2, WireType.LengthDelimited).fork();
-  writer.tag(1, WireType.LengthDelimited).string(typeUrl).tag(2, WireType.LengthDelimited).bytes(resource.value).join();
-  writeString(writer, 3, resource.name);
-  writer.join();
-  return writer.finish();
+  const any = new MessageWriter().string(1, typeUrl).bytes(2, resource.value).finish();
+  const entry = new MessageWriter().string(1, resource.version).string(3, resource.name).bytes(2, any).finish();
+  return new MessageWriter().bytes(2, entry).finish();
 }
 
 /** The bytes of a response, in a buffer of their own. */
 export function formatDeltaResponse(response: DeltaResponse): Buffer {
-  const head = new BinaryWriter();
-  writeString(head, 1, response.systemVersion);
-  const tail = new BinaryWriter();
-  writeString(tail, 4, response.typeUrl);
-  writeString(tail, 5, response.nonce);
-  for (const name of response.removed) tail.tag(6, WireType.LengthDelimited).string(name);
-  if (response.controlPlane !== "") {
-    tail.tag(7, WireType.LengthDelimited).fork().tag(1, WireType.LengthDelimited).string(response.controlPlane).join();
-  }
+  const head = new MessageWriter().string(1, response.systemVersion);
+  const tail = new MessageWriter().string(4, response.typeUrl).string(5, response.nonce);
+  for (const name of response.removed) tail.string(6, name);
+  if (response.controlPlane !== "") tail.bytes(7, new MessageWriter().string(1, response.controlPlane).finish());
   return Buffer.concat([head.finish(), ...response.resources, tail.finish()]);
 }
 
 /** Throws on bytes that are not a message. */
 export function parseDeltaResponse(bytes: Uint8Array): DeltaEnvelope {
-  const response = {
-    typeUrl: "",
-    nonce: "",
-    systemVersion: "",
-    resources: [] as DeltaResource[],
-    removed: [] as string[],
-  };
-  const reader = new BinaryReader(bytes);
-  while (reader.pos < reader.len) {
-    const [field, wireType] = reader.tag();
-    if (wireType !== WireType.LengthDelimited) reader.skip(wireType, field);
-    else if (field === 1) response.systemVersion = reader.string();
-    else if (field === 2) response.resources.push(parseResource(reader.bytes()));
-    else if (field === 4) response.typeUrl = reader.string();
-    else if (field === 5) response.nonce = reader.string();
-    else if (field === 6) response.removed.push(reader.string());
-    else reader.skip(wireType, field);
-  }
-  return response;
+  const envelope = { typeUrl: "", nonce: "", systemVersion: "" };
+  const resources: DeltaResource[] = [];
+  const removed: string[] = [];
+  readMessage(bytes, {
+    bytes: {
+      1: (value) => {
+        envelope.systemVersion = readString(value);
+      },
+      2: (value) => resources.push(parseResource(value)),
+      4: (value) => {
+        envelope.typeUrl = readString(value);
+      },
+      5: (value) => {
+        envelope.nonce = readString(value);
+      },
+      6: (value) => removed.push(readString(value)),
+    },
+  });
+  return { ...envelope, resources, removed };
 }
 
 function parseResource(bytes: Uint8Array): DeltaResource {
   const resource = { name: "", version: "", value: new Uint8Array() as Uint8Array };
-  const reader = new BinaryReader(bytes);
-  while (reader.pos < reader.len) {
-    const [field, wireType] = reader.tag();
-    if (wireType !== WireType.LengthDelimited) reader.skip(wireType, field);
-    else if (field === 1) resource.version = reader.string();
-    else if (field === 2) resource.value = anyValue(reader.bytes());
-    else if (field === 3) resource.name = reader.string();
-    else reader.skip(wireType, field);
-  }
+  readMessage(bytes, {
+    bytes: {
+      1: (value) => {
+        resource.version = readString(value);
+      },
+      2: (any) => {
+        resource.value = anyValue(any);
+      },
+      3: (value) => {
+        resource.name = readString(value);
+      },
+    },
+  });
   return resource;
 }
 
 function anyValue(bytes: Uint8Array): Uint8Array {
-  const reader = new BinaryReader(bytes);
-  let value: Uint8Array = new Uint8Array();
-  while (reader.pos < reader.len) {
-    const [field, wireType] = reader.tag();
-    if (field === 2 && wireType === WireType.LengthDelimited) value = reader.bytes();
-    else reader.skip(wireType, field);
-  }
-  return value;
-}
-
-function writeString(writer: BinaryWriter, field: number, text: string): void {
-  if (text !== "") writer.tag(field, WireType.LengthDelimited).string(text);
+  let found: Uint8Array = new Uint8Array();
+  readMessage(bytes, {
+    bytes: {
+      2: (value) => {
+        found = value;
+      },
+    },
+  });
+  return found;
 }

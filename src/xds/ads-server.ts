@@ -1,0 +1,291 @@
+/**
+ * The xDS server: `envoy.service.discovery.v3.AggregatedDiscoveryService`, in its delta form.
+ *
+ * ```
+ *  Source ── snapshot ──> ChangeGate ── release ──> Pusher <── wake ── DeltaStream <── requests ── proxy
+ *                         (debounce)                  │                    ^  │
+ *                                                     │ one stream at a    │  └── Session of protocol/: what the proxy
+ *                                                     │ time, in slices    │      has, wants, rejected; what comes next
+ *                                                     v                    │
+ *      partsOf(snapshot, proxy) ──> Catalogue ── layers ──> retarget, nextResponse
+ *      (views of translate/)        │ part = view, shared      │
+ *                                   v                          v
+ *                                RecipeCache               Responses ── one buffer for all proxies that are told the same
+ *                                (bytes, once per input)
+ * ```
+ *
+ * A snapshot makes the pusher look at every stream. What a proxy's configuration is made of are parts, each planned and
+ * built once for all proxies that have it, into layers that are replaced only when something in them changed. The session
+ * compares layers, in most cases by identity, and yields the next response; its bytes are shared by all proxies that are
+ * told the same.
+ */
+import { type ServiceDefinition, status } from "@grpc/grpc-js";
+import type { Logger } from "#lib/log.ts";
+import { errorText } from "#lib/mesh-error.ts";
+import type { AnyCall, GrpcService } from "#lib/net/grpc-service.ts";
+import type { Caller, ConnectedProxy, Source } from "#model/ports.ts";
+import type { Proxy as MeshProxy } from "#model/proxy.ts";
+import { parseProxyNode } from "#model/proxy-node.ts";
+import type { Snapshot } from "#model/snapshot.ts";
+import { parseDeltaRequest } from "#protocol/delta-request.ts";
+import { ByteBudget } from "./byte-budget.ts";
+import { ChangeGate } from "./change-gate.ts";
+import { type Clock, SYSTEM_CLOCK } from "./clock.ts";
+import { type AdsCall, DeltaStream } from "./delta-stream.ts";
+import { type Metrics, NO_METRICS } from "./metrics.ts";
+import type { PartsOf } from "./parts.ts";
+import { Pusher } from "./pusher.ts";
+import { Refusal, refuse } from "./refusal.ts";
+
+/** Who is calling; undefined where callers prove nothing, as on the plaintext port. Throws when the proof is bad. */
+export type Authenticate = (call: AnyCall) => Promise<Caller | undefined>;
+
+export interface AdsServerOptions {
+  /** Should begin to read after the server was made, so that it hears of the first snapshot. */
+  readonly source: Source;
+  /** The newest snapshot, if the source already has one. */
+  readonly initial?: Snapshot;
+  readonly partsOf: PartsOf;
+  readonly log: Logger;
+  readonly clock?: Clock;
+  readonly metrics?: Metrics;
+  readonly limits?: Partial<AdsLimits>;
+  /** Who answers, as proxies show it. */
+  readonly controlPlane?: string;
+}
+
+export interface AdsLimits {
+  /** Connected proxies. */
+  readonly streams: number;
+  /** Streams that have not proved who they are, or not yet said which proxy they are. */
+  readonly unknownStreams: number;
+  /** How long they may take for it. */
+  readonly introductionMs: number;
+  /** Resources that a proxy may ask for by name. */
+  readonly names: number;
+  /** How long a proxy may take to read a response. */
+  readonly sendMs: number;
+  /** Responses that wait to be read, over all streams. */
+  readonly bufferedBytes: number;
+  /** Responses kept for other proxies. */
+  readonly sharedBytes: number;
+}
+
+/** A control plane of the size that fits one machine; the bytes are what a few large pushes need. */
+const DEFAULT_LIMITS: AdsLimits = {
+  streams: 20_000,
+  unknownStreams: 1_000,
+  introductionMs: 10_000,
+  names: 100_000,
+  sendMs: 30_000,
+  bufferedBytes: 16 * 1024 * 1024,
+  sharedBytes: 16 * 1024 * 1024,
+};
+
+const SERVICE = "/envoy.service.discovery.v3.AggregatedDiscoveryService/";
+const asIs = (bytes: Buffer) => bytes;
+
+/** Messages are bytes on both sides: they are read and written by protocol/. */
+function method(name: string) {
+  return {
+    path: SERVICE + name,
+    requestStream: true,
+    responseStream: true,
+    requestSerialize: asIs,
+    requestDeserialize: asIs,
+    responseSerialize: asIs,
+    responseDeserialize: asIs,
+  };
+}
+
+const DEFINITION: ServiceDefinition = {
+  DeltaAggregatedResources: method("DeltaAggregatedResources"),
+  StreamAggregatedResources: method("StreamAggregatedResources"),
+};
+
+export class AdsServer {
+  readonly #unsubscribe: () => void;
+  readonly #log: Logger;
+  readonly #clock: Clock;
+  readonly #metrics: Metrics;
+  readonly #limits: AdsLimits;
+  readonly #budget: ByteBudget;
+  readonly #pusher: Pusher;
+  readonly #gate: ChangeGate;
+  readonly #connected = new Map<string, number>();
+  #unknown = 0;
+  #count = 0;
+  #largestRequest = 0;
+  #stopped = false;
+
+  constructor(options: AdsServerOptions) {
+    const { source, partsOf, log, clock = SYSTEM_CLOCK, metrics = NO_METRICS, controlPlane = "" } = options;
+    this.#log = log.scope("ads");
+    this.#clock = clock;
+    this.#metrics = metrics;
+    this.#limits = { ...DEFAULT_LIMITS, ...options.limits };
+    this.#budget = new ByteBudget(this.#limits.bufferedBytes);
+    const shared = { log: this.#log, metrics, clock, budget: this.#budget, maxSharedBytes: this.#limits.sharedBytes };
+    this.#pusher = new Pusher({ ...shared, partsOf, controlPlane });
+    this.#gate = new ChangeGate({ clock, metrics, release: (snapshot, at) => this.#pusher.release(snapshot, at) });
+    this.#unsubscribe = source.subscribe((snapshot) => this.#gate.offer(snapshot));
+    if (options.initial !== undefined) this.#gate.offer(options.initial);
+  }
+
+  /** The service for a port where callers prove themselves in that way. */
+  service(authenticate: Authenticate): GrpcService {
+    const unsupported = "State-of-the-world discovery is not served here: use DeltaAggregatedResources";
+    return {
+      definition: DEFINITION,
+      implementation: {
+        DeltaAggregatedResources: (call: AdsCall) => void this.#accept(call, authenticate),
+        StreamAggregatedResources: (call: AdsCall) => refuse(call, new Refusal(status.UNIMPLEMENTED, unsupported)),
+      },
+    };
+  }
+
+  /** Follows the source and serves the streams until the signal is aborted; then they all end. */
+  async run(signal: AbortSignal): Promise<void> {
+    await this.#pusher.run(signal);
+    this.#stopped = true;
+    this.#unsubscribe();
+    this.#gate.stop();
+    const reason = new Refusal(status.UNAVAILABLE, "The control plane is shutting down");
+    for (const stream of this.#pusher.streams) stream.end(reason);
+  }
+
+  /** The proxies that are connected, in the order they came. */
+  connections(): readonly ConnectedProxy[] {
+    return [...this.#pusher.streams].map((stream) => stream.describe());
+  }
+
+  /** What is held for them: parts of configuration, and resources. */
+  get held(): { readonly parts: number; readonly resources: number } {
+    return this.#pusher.held;
+  }
+
+  async #accept(call: AdsCall, authenticate: Authenticate): Promise<void> {
+    const { unknownStreams, introductionMs } = this.#limits;
+    if (this.#stopped) return refuse(call, new Refusal(status.UNAVAILABLE, "The control plane is shutting down"));
+    if (this.#unknown >= unknownStreams) {
+      return refuse(call, new Refusal(status.RESOURCE_EXHAUSTED, "Too many streams at once: try again later"));
+    }
+    this.#unknown++;
+    const late = new Refusal(status.DEADLINE_EXCEEDED, `No request with a node came in ${introductionMs} ms`);
+    const cancel = this.#clock.after(introductionMs, () => refuse(call, late));
+    let known = false;
+    const leave = () => {
+      if (!known) this.#unknown--;
+      known = true;
+      cancel();
+    };
+    for (const event of ["cancelled", "close", "error"]) call.on(event, leave);
+    try {
+      const caller = await authenticated(call, authenticate);
+      let stream: DeltaStream | undefined;
+      call.on("data", (bytes: Buffer) => {
+        this.#guard(call, () => {
+          this.#measure(bytes);
+          stream ??= this.#open(call, introduced(bytes, caller));
+          leave();
+          stream.receive(bytes);
+        });
+      });
+    } catch (thrown) {
+      this.#refuse(call, thrown);
+    }
+  }
+
+  #open(call: AdsCall, proxy: MeshProxy): DeltaStream {
+    const { streams, names, sendMs } = this.#limits;
+    if (this.#pusher.streams.size >= streams) {
+      throw new Refusal(status.RESOURCE_EXHAUSTED, `${streams} proxies are connected: try another replica`);
+    }
+    const stream = new DeltaStream({
+      id: `${proxy.id}-${++this.#count}`,
+      call,
+      proxy,
+      log: this.#log,
+      metrics: this.#metrics,
+      clock: this.#clock,
+      sendTimeoutMs: sendMs,
+      maxNames: names,
+      budget: this.#budget,
+      wake: (woken) => this.#pusher.wake(woken),
+      closed: (gone) => this.#left(gone),
+    });
+    this.#pusher.add(stream);
+    this.#countProxies(stream, 1);
+    this.#log.info("proxy connected", { node: proxy.nodeId, peer: call.getPeer() });
+    return stream;
+  }
+
+  #left(stream: DeltaStream): void {
+    this.#pusher.remove(stream);
+    this.#countProxies(stream, -1);
+    this.#log.info("proxy disconnected", { node: stream.proxy.nodeId });
+  }
+
+  #countProxies({ istioVersion: version }: DeltaStream, difference: number): void {
+    const count = (this.#connected.get(version) ?? 0) + difference;
+    if (count === 0) this.#connected.delete(version);
+    else this.#connected.set(version, count);
+    this.#metrics.set("pilot_xds", count, { version });
+  }
+
+  #guard(call: AdsCall, work: () => void): void {
+    try {
+      work();
+    } catch (thrown) {
+      this.#refuse(call, thrown);
+    }
+  }
+
+  #refuse(call: AdsCall, thrown: unknown): void {
+    if (!(thrown instanceof Refusal)) throw thrown;
+    this.#log.warn("stream refused", { peer: call.getPeer(), reason: errorText(thrown) });
+    refuse(call, thrown);
+  }
+
+  #measure({ length }: Buffer): void {
+    if (length <= this.#largestRequest) return;
+    this.#largestRequest = length;
+    this.#metrics.set("pilot_xds_recv_max", length);
+  }
+}
+
+async function authenticated(call: AdsCall, authenticate: Authenticate): Promise<Caller | undefined> {
+  try {
+    return await authenticate(call);
+  } catch (cause) {
+    throw new Refusal(status.UNAUTHENTICATED, `Cannot authenticate: ${errorText(cause)}`, { cause });
+  }
+}
+
+/** The proxy that a first request introduces. Where the caller proved who it is, it can be no other workload. */
+function introduced(bytes: Buffer, caller: Caller | undefined): MeshProxy {
+  const proxy = proxyIn(bytes);
+  if (caller === undefined) return proxy;
+  if (proxy.namespace !== caller.namespace) {
+    const message = `Cannot serve a proxy of namespace "${proxy.namespace}": the caller is ${caller.identity}`;
+    throw new Refusal(status.PERMISSION_DENIED, message);
+  }
+  if (proxy.serviceAccount !== "" && proxy.serviceAccount !== caller.serviceAccount) {
+    const message = `Cannot serve a proxy of service account "${proxy.serviceAccount}": the caller is ${caller.identity}`;
+    throw new Refusal(status.PERMISSION_DENIED, message);
+  }
+  return proxy;
+}
+
+function proxyIn(bytes: Buffer): MeshProxy {
+  let node: Uint8Array | undefined;
+  try {
+    ({ node } = parseDeltaRequest(bytes));
+  } catch (cause) {
+    throw new Refusal(status.INVALID_ARGUMENT, "Cannot read the request: it is no DeltaDiscoveryRequest", { cause });
+  }
+  if (node === undefined) throw new Refusal(status.INVALID_ARGUMENT, "The first request needs a node");
+  const { value, problems } = parseProxyNode(node);
+  if (value !== undefined) return value;
+  throw new Refusal(status.INVALID_ARGUMENT, problems.map(({ field, message }) => `${field} ${message}`).join("; "));
+}

@@ -1,0 +1,68 @@
+import { hash } from "node:crypto";
+import { type ConfigObject, objectKey } from "#config/config-object.ts";
+import { readMessage, readString } from "#lib/wire/read.ts";
+import { resourceFrame } from "#protocol/delta-response.ts";
+import type { Resource } from "#protocol/resource.ts";
+import { CLUSTER_TYPE } from "#protocol/type-urls.ts";
+import type { Recipe } from "#translate/recipe.ts";
+
+/** A resource ready to be copied into responses. */
+export interface BuiltResource extends Resource {
+  /** Unlike that of any other resource, so that lists of resources can be compared by it. */
+  readonly id: number;
+  /** An entry of a delta response; `value` is its end. */
+  readonly frame: Uint8Array;
+  /** What it was made from. */
+  readonly recipe: Recipe;
+}
+
+let ids = 0;
+
+/** Frames the bytes of a recipe. Their hash is the version, so that replicas and restarts agree on it. */
+export function builtResource(typeUrl: string, recipe: Recipe, bytes: Uint8Array): BuiltResource {
+  const { name } = recipe;
+  const version = hash("sha256", bytes, "base64url").slice(0, 16);
+  const frame = resourceFrame(typeUrl, { name, version, value: bytes });
+  const value = frame.subarray(frame.length - bytes.length);
+  const awaits = typeUrl === CLUSTER_TYPE ? awaitedEndpoints(value) : undefined;
+  return { id: ids++, name, version, frame, value, awaits, recipe };
+}
+
+/** The objects of the user's configuration that a resource was made from, as `kind/namespace/name`. */
+export function originsOf(recipe: Recipe): readonly string[] {
+  const values = Object.values(recipe.input).flatMap((value) => (Array.isArray(value) ? value : [value]));
+  const own = values.filter(isConfigObject).map(objectKey);
+  return [...new Set([...own, ...(recipe.parts?.recipes.flatMap(originsOf) ?? [])])];
+}
+
+function isConfigObject(value: unknown): value is ConfigObject {
+  return typeof value === "object" && value !== null && "kind" in value && "metadata" in value && "spec" in value;
+}
+
+/** `Cluster.type` 3 is EDS; the name asked for is `eds_cluster_config.service_name`, or else that of the cluster. */
+function awaitedEndpoints(cluster: Uint8Array): string | undefined {
+  let name = "";
+  let serviceName = "";
+  let type = 0;
+  readMessage(cluster, {
+    varint: {
+      2: (value) => {
+        type = value;
+      },
+    },
+    bytes: {
+      1: (value) => {
+        name = readString(value);
+      },
+      3: (config) =>
+        readMessage(config, {
+          bytes: {
+            2: (value) => {
+              serviceName = readString(value);
+            },
+          },
+        }),
+    },
+  });
+  return type === 3 ? serviceName || name : undefined;
+}

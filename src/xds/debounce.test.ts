@@ -1,0 +1,43 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type Batch, dueAt, withChange } from "./debounce.ts";
+
+const AFTER_SILENCE = { releasedAt: 0, unresolved: false };
+const batchOf = (endpointsOnly: boolean, ...times: number[]) => {
+  const batch = times.reduce<Batch | undefined>((b, at) => withChange(b, { endpointsOnly, at }), undefined);
+  assert.ok(batch);
+  return batch;
+};
+
+test("endpoints go at once when it was quiet before", () => {
+  assert.equal(dueAt(batchOf(true, 1000), AFTER_SILENCE), 1000);
+});
+
+test("endpoints right behind another push wait for 10 ms of quiet", () => {
+  assert.equal(dueAt(batchOf(true, 1000), { releasedAt: 995, unresolved: false }), 1010);
+  assert.equal(dueAt(batchOf(true, 1000, 1004), AFTER_SILENCE), 1014);
+});
+
+test("configuration waits for 10 ms of quiet", () => {
+  assert.equal(dueAt(batchOf(false, 1000), AFTER_SILENCE), 1010);
+  assert.equal(dueAt(batchOf(false, 1000, 1008, 1015), AFTER_SILENCE), 1025);
+});
+
+test("endpoints together with configuration wait with it", () => {
+  assert.equal(dueAt(withChange(batchOf(false, 1000), { endpointsOnly: true, at: 1005 }), AFTER_SILENCE), 1015);
+});
+
+test("a reference that does not resolve yet holds the change for up to 100 ms", () => {
+  assert.equal(dueAt(batchOf(false, 1000), { releasedAt: 0, unresolved: true }), 1100);
+});
+
+test("in a flood 100 ms of quiet are enough, and nothing waits longer than 10 s", () => {
+  const flood = batchOf(false, ...Array.from({ length: 40 }, (_, i) => 1000 + 5 * i));
+  assert.equal(dueAt(flood, AFTER_SILENCE), 1000 + 195 + 100);
+  const endless = batchOf(false, ...Array.from({ length: 3000 }, (_, i) => 1000 + 5 * i));
+  assert.equal(dueAt(endless, AFTER_SILENCE), 11_000);
+});
+
+test("endpoints wait at most 1 s in a flood", () => {
+  assert.equal(dueAt(batchOf(true, ...Array.from({ length: 3000 }, (_, i) => 1000 + 5 * i)), AFTER_SILENCE), 2000);
+});

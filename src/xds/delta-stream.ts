@@ -1,0 +1,204 @@
+/** One delta stream to one proxy: the shell around a session of protocol/. */
+import { type ServerDuplexStream, status } from "@grpc/grpc-js";
+import type { Logger } from "#lib/log.ts";
+import type { ConnectedProxy } from "#model/ports.ts";
+import type { Proxy as MeshProxy } from "#model/proxy.ts";
+import { type DeltaRequest, parseDeltaRequest } from "#protocol/delta-request.ts";
+import type { Layers } from "#protocol/resource.ts";
+import { newSession, receive, retargetType, type Session, sent } from "#protocol/session.ts";
+import type { Draft, Verdict } from "#protocol/subscription.ts";
+import { shortTypeName } from "#protocol/type-urls.ts";
+import { type BuiltResource, originsOf } from "./built-resource.ts";
+import type { ByteBudget } from "./byte-budget.ts";
+import type { Clock } from "./clock.ts";
+import type { Metrics, XdsMetric } from "./metrics.ts";
+import type { ProxyParts } from "./parts.ts";
+import { Refusal, refuse } from "./refusal.ts";
+import type { EncodedResponse } from "./responses.ts";
+
+export type AdsCall = ServerDuplexStream<Buffer, Buffer>;
+
+export interface DeltaStreamOptions {
+  readonly id: string;
+  readonly call: AdsCall;
+  readonly proxy: MeshProxy;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+  /** A proxy that does not take a response for so long is cut off. */
+  readonly sendTimeoutMs: number;
+  /** How many resources it may ask for by name. */
+  readonly maxNames: number;
+  readonly budget: ByteBudget;
+  /** There may be something to send. */
+  readonly wake: (stream: DeltaStream) => void;
+  readonly closed: (stream: DeltaStream) => void;
+}
+
+const REJECT_METRICS: ReadonlyMap<string, XdsMetric> = new Map([
+  ["cds", "pilot_xds_cds_reject"],
+  ["eds", "pilot_xds_eds_reject"],
+  ["lds", "pilot_xds_lds_reject"],
+  ["rds", "pilot_xds_rds_reject"],
+]);
+/** Enough to understand a rejection; Envoy's can be as long as the response. */
+const MAX_REASON = 2_000;
+
+export class DeltaStream {
+  readonly #options: DeltaStreamOptions;
+  readonly #connectedAt: number;
+  #session: Session<BuiltResource> = newSession();
+  #closed = false;
+  #unflushedBytes = 0;
+  #cancelTimeout: () => void = () => undefined;
+  #cancelWake: () => void = () => undefined;
+  /** What its configuration is made of, and at which version of the world that was found; kept by the pusher. */
+  parts: ProxyParts | undefined;
+  partsVersion = Number.NaN;
+  /** Version of the world its clusters, listeners and routes are of. */
+  targetVersion = Number.NaN;
+
+  constructor(options: DeltaStreamOptions) {
+    this.#options = options;
+    this.#connectedAt = options.clock.now();
+    const { call } = options;
+    for (const event of ["cancelled", "close", "error"]) call.on(event, () => this.#close());
+    call.on("end", () => call.end());
+  }
+
+  get proxy(): MeshProxy {
+    return this.#options.proxy;
+  }
+  /** Of the agent, as it says. */
+  get istioVersion(): string {
+    const version = this.proxy.metadata.ISTIO_VERSION;
+    return typeof version === "string" && /^[\w.+-]{1,60}$/.test(version) ? version : "unknown";
+  }
+  get session(): Session<BuiltResource> {
+    return this.#session;
+  }
+  get isClosed(): boolean {
+    return this.#closed;
+  }
+  /** A response was handed over and has not left yet. There is at most one such response. */
+  get isFlushing(): boolean {
+    return this.#unflushedBytes > 0;
+  }
+
+  /** A message from the proxy. */
+  receive(bytes: Uint8Array): void {
+    let request: DeltaRequest;
+    try {
+      request = parseDeltaRequest(bytes);
+    } catch (cause) {
+      throw new Refusal(status.INVALID_ARGUMENT, "Cannot read the request: it is no DeltaDiscoveryRequest", { cause });
+    }
+    if (request.typeUrl === "") throw new Refusal(status.INVALID_ARGUMENT, "Cannot answer a request without type_url");
+    const { session, verdict } = receive(this.#session, request, this.#options.clock.now());
+    const names = session.types.values().reduce((sum, subscription) => sum + subscription.names.size, 0);
+    const { maxNames } = this.#options;
+    if (names > maxNames || session.types.size > maxNames) {
+      throw new Refusal(status.RESOURCE_EXHAUSTED, `Cannot subscribe to ${names} names: ${maxNames} are allowed`);
+    }
+    this.#session = session;
+    this.#judge(request, verdict);
+    this.#options.wake(this);
+  }
+
+  retarget(typeUrl: string, layers: Layers<BuiltResource>): void {
+    this.#session = retargetType(this.#session, typeUrl, layers);
+  }
+
+  send(next: { readonly typeUrl: string; readonly draft: Draft<BuiltResource> }, response: EncodedResponse): void {
+    const { call, clock, metrics, sendTimeoutMs, budget } = this.#options;
+    const sentAt = clock.now();
+    this.#session = sent(this.#session, next, response.nonce);
+    this.#unflushedBytes = response.bytes.length;
+    budget.take(this.#unflushedBytes);
+    this.#cancelTimeout = clock.after(sendTimeoutMs, () => this.#onTimeout(next.typeUrl));
+    call.write(response.bytes, () => {
+      if (this.#closed) return;
+      this.#flushed();
+      metrics.observe("pilot_xds_send_time", (clock.now() - sentAt) / 1000);
+      this.#options.wake(this);
+    });
+    const type = shortTypeName(next.typeUrl);
+    metrics.count("pilot_xds_pushes", { type });
+    metrics.observe("pilot_xds_config_size_bytes", response.bytes.length, { type: next.typeUrl });
+    const { nodeId: node } = this.proxy;
+    const { resources, removed } = next.draft;
+    this.#options.log.debug("push", {
+      type,
+      node,
+      resources: resources.length,
+      removed: removed.length,
+      bytes: response.bytes.length,
+    });
+  }
+
+  /** Wakes it at that time, unless something else does before. */
+  wakeAt(time: number): void {
+    this.#cancelWake();
+    const { clock, wake } = this.#options;
+    this.#cancelWake = clock.after(Math.max(0, time - clock.now()), () => wake(this));
+  }
+
+  end(reason: Refusal): void {
+    refuse(this.#options.call, reason);
+    this.#close();
+  }
+
+  describe(): ConnectedProxy {
+    const types = this.#session.types.entries().map(([typeUrl, { sent, acknowledged, rejected }]) => {
+      return [typeUrl, { sent, acknowledged, rejected }] as const;
+    });
+    return {
+      connectionId: this.#options.id,
+      nodeId: this.proxy.nodeId,
+      connectedAt: this.#connectedAt,
+      istioVersion: this.istioVersion,
+      types: new Map(types),
+    };
+  }
+
+  #judge(request: DeltaRequest, verdict: Verdict<BuiltResource>): void {
+    const type = shortTypeName(request.typeUrl);
+    const { metrics, log } = this.#options;
+    if (verdict.kind === "stale") metrics.count("pilot_xds_expired_nonce", { type });
+    if (verdict.kind !== "rejected") return;
+    metrics.count("pilot_total_xds_rejects", { type });
+    const metric = REJECT_METRICS.get(type);
+    if (metric !== undefined) metrics.count(metric, { err: `${request.error?.code ?? 0}` });
+    const culprits = verdict.held.map(({ rejected }) => rejected);
+    log.warn("proxy rejected configuration: it keeps the last good version of it", {
+      type,
+      node: this.proxy.nodeId,
+      resources: culprits.map(({ name }) => name).join(",") || "not known yet",
+      objects: [...new Set(culprits.flatMap(({ recipe }) => originsOf(recipe)))].join(","),
+      reason: verdict.message.slice(0, MAX_REASON),
+    });
+  }
+
+  #onTimeout(typeUrl: string): void {
+    this.#options.metrics.count("pilot_xds_write_timeout");
+    this.#options.log.warn("proxy does not read: it is cut off", {
+      type: shortTypeName(typeUrl),
+      node: this.proxy.nodeId,
+    });
+    this.end(new Refusal(status.DEADLINE_EXCEEDED, `No response was read for ${this.#options.sendTimeoutMs} ms`));
+  }
+
+  #close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#cancelWake();
+    this.#flushed();
+    this.#options.closed(this);
+  }
+
+  #flushed(): void {
+    this.#cancelTimeout();
+    this.#options.budget.giveBack(this.#unflushedBytes);
+    this.#unflushedBytes = 0;
+  }
+}

@@ -1,0 +1,32 @@
+/**
+ * What the configuration of a proxy is made of: parts that other proxies may have in common with it, each known by a key.
+ * This is all the xDS server knows of translation.
+ */
+import type { Proxy as MeshProxy } from "#model/proxy.ts";
+import type { Snapshot } from "#model/snapshot.ts";
+import type { Recipe } from "#translate/recipe.ts";
+
+/** Recipes by type URL. */
+export type PartPlan = ReadonlyMap<string, readonly Recipe[]>;
+
+/** Some resources that belong together, of one or several types. Equal keys at one snapshot mean equal resources. */
+export interface Part {
+  readonly key: string;
+  plan(): PartPlan;
+}
+
+/** Resources of which there are too many to list: planned by name when a proxy asks for them. */
+export interface PartByName {
+  readonly key: string;
+  plan(name: string): Recipe | undefined;
+}
+
+export interface ProxyParts {
+  /** The parts that hold resources of a type, always in the same order. */
+  readonly types: ReadonlyMap<string, readonly Part[]>;
+  readonly endpoints: PartByName;
+  /** Listeners that are not for this proxy, though its part has them. */
+  readonly omittedListeners: ReadonlySet<string>;
+}
+
+export type PartsOf = (snapshot: Snapshot, proxy: MeshProxy) => ProxyParts;

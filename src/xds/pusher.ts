@@ -1,0 +1,203 @@
+/**
+ * Brings every stream to the newest state, one stream at a time, in slices of a few milliseconds. A stream comes into the
+ * queue when the world changed, when its proxy said something and when its last response has left; it leaves the queue
+ * with at most one response. So a proxy that reads slowly is passed over, holds nobody up, and gets the newest state once
+ * it is ready, however many changes there were in between.
+ */
+import type { Logger } from "#lib/log.ts";
+import { errorText } from "#lib/mesh-error.ts";
+import type { Snapshot } from "#model/snapshot.ts";
+import type { Layers } from "#protocol/resource.ts";
+import { nextResponse } from "#protocol/session.ts";
+import { CLUSTER_TYPE, LISTENER_TYPE, ROUTE_TYPE, shortTypeName } from "#protocol/type-urls.ts";
+import type { BuiltResource } from "./built-resource.ts";
+import type { ByteBudget } from "./byte-budget.ts";
+import { Catalogue } from "./catalogue.ts";
+import type { Clock } from "./clock.ts";
+import type { DeltaStream } from "./delta-stream.ts";
+import type { Metrics } from "./metrics.ts";
+import { omitting } from "./omitting-layer.ts";
+import type { PartsOf, ProxyParts } from "./parts.ts";
+import { Responses } from "./responses.ts";
+import { Slices } from "./slices.ts";
+
+export interface PusherOptions {
+  readonly partsOf: PartsOf;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+  readonly controlPlane: string;
+  /** What may wait to be read, over all streams; each stream has at most one response. */
+  readonly budget: ByteBudget;
+  /** How many bytes of responses are kept for other proxies. */
+  readonly maxSharedBytes: number;
+}
+
+/** A snapshot on its way to the proxies. */
+interface World {
+  readonly snapshot: Snapshot;
+  readonly version: number;
+  readonly changedAt: number;
+}
+
+const SLICE_MS = 4;
+/** Responses are kept so long after the last push. */
+const SHARED_FOR_MS = 1_000;
+/** Types that go together: all of one round are of the same snapshot. */
+const ROUND: ReadonlySet<string> = new Set([CLUSTER_TYPE, LISTENER_TYPE, ROUTE_TYPE]);
+
+export class Pusher {
+  readonly #options: PusherOptions;
+  readonly #slices: Slices;
+  readonly #catalogue: Catalogue;
+  readonly #responses: Responses;
+  readonly #streams = new Set<DeltaStream>();
+  /** Streams to look at, in the order they came, with the time. */
+  readonly #queue = new Map<DeltaStream, number>();
+  #world: World | undefined;
+  #wakeUp: () => void = () => undefined;
+  #forgetResponses: () => void = () => undefined;
+
+  constructor(options: PusherOptions) {
+    const { clock, log, maxSharedBytes: maxBytes, controlPlane } = options;
+    this.#options = options;
+    this.#slices = new Slices(() => clock.now(), SLICE_MS);
+    this.#catalogue = new Catalogue(this.#slices, log);
+    this.#responses = new Responses({ maxBytes, controlPlane });
+  }
+
+  get streams(): ReadonlySet<DeltaStream> {
+    return this.#streams;
+  }
+
+  /** What is held for the connected proxies. */
+  get held(): { readonly parts: number; readonly resources: number } {
+    return this.#catalogue.size;
+  }
+
+  /** From now on this is the state of the mesh. */
+  release(snapshot: Snapshot, changedAt: number): void {
+    this.#world = { snapshot, version: (this.#world?.version ?? 0) + 1, changedAt };
+    this.#responses.clear();
+    for (const stream of this.#streams) this.wake(stream);
+  }
+
+  add(stream: DeltaStream): void {
+    this.#streams.add(stream);
+  }
+
+  /** There may be something to do for the stream. */
+  wake(stream: DeltaStream): void {
+    if (!this.#queue.has(stream)) this.#queue.set(stream, this.#options.clock.now());
+    this.#wakeUp();
+  }
+
+  /** Its parts are given back in its turn: it may be just being served. */
+  remove(stream: DeltaStream): void {
+    this.#streams.delete(stream);
+    this.wake(stream);
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    signal.addEventListener("abort", () => this.#wakeUp(), { once: true });
+    while (!signal.aborted) {
+      const stream = this.#take();
+      if (stream === undefined) await this.#idle(signal);
+      else await this.#serve(stream);
+      if (this.#slices.isOver) await this.#slices.next();
+    }
+    this.#forgetResponses();
+  }
+
+  /** The next stream that can be served. One whose last response has not left yet comes back by itself. */
+  #take(): DeltaStream | undefined {
+    const { budget, clock, metrics } = this.#options;
+    if (budget.isSpent) return undefined;
+    for (const [stream, since] of this.#queue) {
+      this.#queue.delete(stream);
+      if (stream.isFlushing) continue;
+      metrics.observe("pilot_proxy_queue_time", (clock.now() - since) / 1000);
+      return stream;
+    }
+    return undefined;
+  }
+
+  async #idle(signal: AbortSignal): Promise<void> {
+    this.#forgetResponses = this.#options.clock.after(SHARED_FOR_MS, () => this.#responses.clear());
+    await new Promise<void>((resolve) => {
+      this.#wakeUp = resolve;
+      if (signal.aborted) resolve();
+    });
+    this.#wakeUp = () => undefined;
+    this.#forgetResponses();
+  }
+
+  async #serve(stream: DeltaStream): Promise<void> {
+    try {
+      if (stream.isClosed) this.#forget(stream);
+      else if (this.#world !== undefined) await this.#push(stream, this.#world);
+    } catch (thrown) {
+      // A bug in planning one proxy's configuration must not keep the others from theirs; this one keeps what it has.
+      this.#options.metrics.count("pilot_total_xds_internal_errors");
+      this.#options.log.error("cannot push", { node: stream.proxy.nodeId, reason: errorText(thrown) });
+    }
+  }
+
+  #forget(stream: DeltaStream): void {
+    this.#catalogue.use(undefined, stream.parts);
+    stream.parts = undefined;
+  }
+
+  async #push(stream: DeltaStream, world: World): Promise<void> {
+    const { clock, metrics } = this.#options;
+    const start = clock.now();
+    await this.#target(stream, world);
+    if (stream.isClosed) return; // its last wake-up is in the queue
+    const next = nextResponse(stream.session, clock.now());
+    if (next.kind === "send") {
+      const { typeUrl, draft } = next;
+      const content = { typeUrl, resources: draft.resources, removed: draft.removed };
+      stream.send(next, this.#responses.encode(content, `${world.version}`));
+      metrics.observe("pilot_xds_push_time", (clock.now() - start) / 1000, { type: shortTypeName(typeUrl) });
+    } else if (next.kind === "wait") {
+      if (next.until !== undefined && Number.isFinite(next.until)) stream.wakeAt(next.until);
+    } else if (stream.targetVersion !== world.version) this.wake(stream);
+    else metrics.observe("pilot_proxy_convergence_time", (clock.now() - world.changedAt) / 1000);
+  }
+
+  /**
+   * Endpoints and names are always the newest. The rest becomes the newest when the proxy has taken all of the last state:
+   * else a row of changes to clusters could keep its listeners and routes waiting for ever.
+   */
+  async #target(stream: DeltaStream, world: World): Promise<void> {
+    const parts = this.#partsFor(stream, world);
+    const isIdle = nextResponse(stream.session, this.#options.clock.now()).kind === "idle";
+    const isNewType = (typeUrl: string) => ROUND.has(typeUrl) && stream.session.types.get(typeUrl)?.target.length === 0;
+    const renews = isIdle || stream.session.types.keys().some(isNewType);
+    const found = new Map<string, Layers<BuiltResource>>();
+    const missing = () =>
+      stream.session.types.keys().find((typeUrl) => (renews || !ROUND.has(typeUrl)) && !found.has(typeUrl));
+    // The proxy may ask for more types while we are at it.
+    for (let typeUrl = missing(); typeUrl !== undefined; typeUrl = missing()) {
+      found.set(typeUrl, await this.#layers(stream, { parts, typeUrl, version: world.version }));
+    }
+    for (const [typeUrl, layers] of found) stream.retarget(typeUrl, layers);
+    if (renews) stream.targetVersion = world.version;
+  }
+
+  async #layers(stream: DeltaStream, wanted: { parts: ProxyParts; typeUrl: string; version: number }) {
+    const { parts, typeUrl, version } = wanted;
+    const names = stream.session.types.get(typeUrl)?.due ?? [];
+    const layers = await this.#catalogue.layers(parts, typeUrl, { version, names });
+    return typeUrl === LISTENER_TYPE ? layers.map((layer) => omitting(layer, parts.omittedListeners)) : layers;
+  }
+
+  #partsFor(stream: DeltaStream, world: World): ProxyParts {
+    if (stream.parts !== undefined && stream.partsVersion === world.version) return stream.parts;
+    const parts = this.#options.partsOf(world.snapshot, stream.proxy);
+    this.#catalogue.use(parts, stream.parts);
+    stream.parts = parts;
+    stream.partsVersion = world.version;
+    return parts;
+  }
+}

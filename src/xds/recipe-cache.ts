@@ -1,0 +1,118 @@
+/**
+ * Turns recipes into resources, once per distinct input. What a builder receives is its whole cache key: two recipes of
+ * one builder and name are the same when their inputs have identical fields, arrays among them element by element.
+ *
+ * Whoever acquires a resource releases it again; the last release forgets it. So the cache holds what some proxy uses and
+ * nothing else, however many namespaces come and go.
+ */
+import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
+import type { Recipe } from "#translate/recipe.ts";
+import { type BuiltResource, builtResource } from "./built-resource.ts";
+
+/** What became of a recipe: a whole resource or a part of one. */
+interface Fragment {
+  readonly name: string;
+  readonly build: Recipe["build"];
+  readonly input: object;
+  readonly parts: readonly Fragment[];
+  bytes: Uint8Array;
+  resource: BuiltResource | undefined;
+  users: number;
+}
+
+export class RecipeCache {
+  /** By builder and name: a name has one variant for each different input. */
+  readonly #known = new Map<Recipe["build"], Map<string, Fragment[]>>();
+  readonly #fragments = new Map<BuiltResource, Fragment>();
+
+  /** How many resources are held. */
+  get size(): number {
+    return this.#fragments.size;
+  }
+
+  /** How many builders have something in the cache; none when nobody holds anything. */
+  get builders(): number {
+    return this.#known.size;
+  }
+
+  /** `hint` is what the recipe became the last time: most recipes have not changed. */
+  acquire(typeUrl: string, recipe: Recipe, hint?: BuiltResource): BuiltResource {
+    const fragment = this.#acquire(recipe, hint && this.#fragments.get(hint));
+    if (fragment.resource === undefined) {
+      fragment.resource = builtResource(typeUrl, recipe, fragment.bytes);
+      // The frame ends with the same bytes: one copy is enough.
+      fragment.bytes = fragment.resource.value;
+      this.#fragments.set(fragment.resource, fragment);
+    }
+    return fragment.resource;
+  }
+
+  release(resource: BuiltResource): void {
+    const fragment = this.#fragments.get(resource);
+    if (fragment === undefined) throw new Error(`Cannot release "${resource.name}": nobody holds it`);
+    this.#release(fragment);
+    if (fragment.users === 0) this.#fragments.delete(resource);
+  }
+
+  #acquire(recipe: Recipe, hint: Fragment | undefined): Fragment {
+    const parts = recipe.parts?.recipes.map((part, index) => this.#acquire(part, hint?.parts[index])) ?? [];
+    const fits = (known: Fragment) => isSame(known.input, recipe.input) && isSameList(known.parts, parts);
+    const hinted = hint?.build === recipe.build && hint.name === recipe.name && fits(hint) ? hint : undefined;
+    const found = hinted ?? this.#known.get(recipe.build)?.get(recipe.name)?.find(fits);
+    if (found === undefined) return this.#make(recipe, parts);
+    found.users++;
+    for (const part of parts) this.#release(part);
+    return found;
+  }
+
+  #make(recipe: Recipe, parts: readonly Fragment[]): Fragment {
+    const { name, build, input } = recipe;
+    let bytes: Uint8Array;
+    try {
+      bytes = joined(build(input), recipe.parts?.field ?? 0, parts);
+    } catch (thrown) {
+      for (const part of parts) this.#release(part);
+      throw thrown;
+    }
+    const made = { name, build, input, parts, bytes, resource: undefined, users: 1 };
+    const names = this.#known.get(build) ?? new Map<string, Fragment[]>();
+    this.#known.set(build, names.set(name, [...(names.get(name) ?? []), made]));
+    return made;
+  }
+
+  #release(fragment: Fragment): void {
+    if (--fragment.users > 0) return;
+    const names = this.#known.get(fragment.build);
+    const variants = names?.get(fragment.name);
+    variants?.splice(variants.indexOf(fragment), 1);
+    if (variants?.length === 0) names?.delete(fragment.name);
+    if (names?.size === 0) this.#known.delete(fragment.build);
+    for (const part of fragment.parts) this.#release(part);
+  }
+}
+
+/** A message is the concatenation of its fields: its own, then its parts. */
+function joined(own: Uint8Array, field: number, parts: readonly Fragment[]): Uint8Array {
+  if (parts.length === 0) return own;
+  return Buffer.concat([own, ...parts.flatMap(({ bytes }) => [partHead(field, bytes.length), bytes])]);
+}
+
+function partHead(field: number, length: number): Uint8Array {
+  return new BinaryWriter().tag(field, WireType.LengthDelimited).uint32(length).finish();
+}
+
+function isSame(left: object, right: object): boolean {
+  if (left === right) return true;
+  const keys = Object.keys(left);
+  if (keys.length !== Object.keys(right).length) return false;
+  return keys.every((key) => isSameField(Reflect.get(left, key), Reflect.get(right, key)));
+}
+
+function isSameField(left: unknown, right: unknown): boolean {
+  if (Object.is(left, right)) return true;
+  return Array.isArray(left) && Array.isArray(right) && isSameList(left, right);
+}
+
+function isSameList(left: readonly unknown[], right: readonly unknown[]): boolean {
+  return left.length === right.length && left.every((item, index) => Object.is(item, right[index]));
+}

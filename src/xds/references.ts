@@ -1,0 +1,76 @@
+/**
+ * What the configuration refers to without it being there: a host, a subset, a gateway. Usually it is still on its way,
+ * in the same `apply`.
+ */
+import type { ConfigObject } from "#config/config-object.ts";
+import { objectKey } from "#config/config-object.ts";
+import type { Destination, VirtualService } from "#config/kinds/virtual-service.ts";
+import type { Snapshot } from "#model/snapshot.ts";
+import { completeHost, hostsMatch, isWildcard } from "#translate/hosts.ts";
+
+/** One text for each reference that leads nowhere. */
+export function unresolvedReferences(snapshot: Snapshot): ReadonlySet<string> {
+  const known = targetsOf(snapshot);
+  return new Set(
+    snapshot.virtualServices.flatMap((object) =>
+      referencesOf(object, snapshot.features.domain)
+        .filter((reference) => !isKnown(reference, known))
+        .map((reference) => `${objectKey(object)} ${reference.kind} ${reference.name}`),
+    ),
+  );
+}
+
+interface Reference {
+  readonly kind: "host" | "subset" | "gateway";
+  /** Hosts complete; subsets as `host subset`; gateways as `namespace/name`. */
+  readonly name: string;
+}
+
+interface Targets {
+  readonly host: ReadonlySet<string>;
+  readonly subset: ReadonlySet<string>;
+  readonly gateway: ReadonlySet<string>;
+  readonly wildcardHosts: readonly string[];
+}
+
+function targetsOf(snapshot: Snapshot): Targets {
+  const { services, destinationRules, gateways, features } = snapshot;
+  const hosts = services.map(({ hostname }) => hostname);
+  const subsets = destinationRules.flatMap(({ spec, metadata }) => {
+    const host = completeHost(spec.host, metadata.namespace, features.domain);
+    return (spec.subsets ?? []).map(({ name }) => `${host} ${name}`);
+  });
+  return {
+    host: new Set(hosts),
+    subset: new Set(subsets),
+    gateway: new Set(gateways.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`)),
+    wildcardHosts: hosts.filter(isWildcard),
+  };
+}
+
+function isKnown({ kind, name }: Reference, targets: Targets): boolean {
+  return targets[kind].has(name) || (kind === "host" && targets.wildcardHosts.some((host) => hostsMatch(host, name)));
+}
+
+function referencesOf({ spec, metadata }: ConfigObject<VirtualService>, domain: string): readonly Reference[] {
+  const gateways = (spec.gateways ?? [])
+    .filter((gateway) => gateway !== "mesh")
+    .map((gateway) => (gateway.includes("/") ? gateway : `${metadata.namespace}/${gateway}`));
+  const destinations = destinationsOf(spec).flatMap(({ host, subset }): Reference[] => {
+    const complete = completeHost(host, metadata.namespace, domain);
+    const ofHost = { kind: "host", name: complete } as const;
+    return subset === undefined || subset === ""
+      ? [ofHost]
+      : [ofHost, { kind: "subset", name: `${complete} ${subset}` }];
+  });
+  return [...gateways.map((name) => ({ kind: "gateway", name }) as const), ...destinations];
+}
+
+function destinationsOf({ http = [], tls = [], tcp = [] }: VirtualService): readonly Destination[] {
+  const routes = [...http, ...tls, ...tcp].flatMap(({ route = [] }) => route.map(({ destination }) => destination));
+  const mirrors = http.flatMap(({ mirror, mirrors: list = [] }) => [
+    mirror,
+    ...list.map(({ destination }) => destination),
+  ]);
+  return [...routes, ...mirrors.filter((mirror) => mirror !== undefined)];
+}

@@ -1,0 +1,147 @@
+/** A delta xDS client for tests: it sends what it is told and hands over what it gets. */
+import assert from "node:assert/strict";
+import { create, toBinary } from "@bufbuild/protobuf";
+import { Client, type ClientDuplexStream, credentials, Metadata, type StatusObject } from "@grpc/grpc-js";
+import { NodeSchema } from "#gen/envoy/config/core/v3/base_pb.ts";
+import type { Proxy as MeshProxy } from "#model/proxy.ts";
+import { type DeltaRequest, EMPTY_REQUEST, formatDeltaRequest } from "#protocol/delta-request.ts";
+import { type DeltaEnvelope, parseDeltaResponse } from "#protocol/delta-response.ts";
+
+export interface XdsClientOptions {
+  /** Encoded node, sent with the first request; see `nodeOf`. */
+  readonly node?: Uint8Array;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly method?: "DeltaAggregatedResources" | "StreamAggregatedResources";
+}
+
+const PATIENCE_MS = 5_000;
+
+export class XdsClient implements Disposable {
+  readonly #client: Client;
+  readonly #call: ClientDuplexStream<Buffer, Buffer>;
+  readonly #responses: DeltaEnvelope[] = [];
+  #notify: () => void = () => undefined;
+  #node: Uint8Array | undefined;
+  #status: StatusObject | undefined;
+  /** Bytes of all responses. */
+  receivedBytes = 0;
+
+  constructor(address: string, options: XdsClientOptions = {}) {
+    const metadata = new Metadata();
+    for (const [name, value] of Object.entries(options.headers ?? {})) metadata.set(name, value);
+    this.#node = options.node;
+    this.#client = new Client(address, credentials.createInsecure(), {
+      "grpc.max_receive_message_length": -1,
+      "grpc.use_local_subchannel_pool": 1,
+    });
+    const path = `/envoy.service.discovery.v3.AggregatedDiscoveryService/${options.method ?? "DeltaAggregatedResources"}`;
+    this.#call = this.#client.makeBidiStreamRequest(path, asIs, asIs, metadata);
+    this.#call.on("data", (bytes: Buffer) => {
+      this.receivedBytes += bytes.length;
+      this.#responses.push(parseDeltaResponse(bytes));
+      this.#notify();
+    });
+    this.#call.on("error", () => undefined); // the status tells
+    this.#call.on("status", (status) => {
+      this.#status = status;
+      this.#notify();
+    });
+  }
+
+  request(typeUrl: string, fields: Partial<DeltaRequest> = {}): void {
+    this.#call.write(Buffer.from(formatDeltaRequest({ ...EMPTY_REQUEST, node: this.#node, typeUrl, ...fields })));
+    this.#node = undefined;
+  }
+
+  /** Bytes as they are, for requests that are none. */
+  write(bytes: Uint8Array): void {
+    this.#call.write(Buffer.from(bytes));
+  }
+
+  /** The next response; of that type, if given: those of other types stay. */
+  async next(typeUrl?: string): Promise<DeltaEnvelope> {
+    const isWanted = (response: DeltaEnvelope) => typeUrl === undefined || response.typeUrl === typeUrl;
+    await this.#until(
+      () => this.#responses.some(isWanted) || this.#status !== undefined,
+      `a response ${typeUrl ?? ""}`,
+    );
+    const index = this.#responses.findIndex(isWanted);
+    assert.ok(index >= 0, `the stream ended: ${this.#status?.details}`);
+    const [response] = this.#responses.splice(index, 1);
+    assert.ok(response);
+    return response;
+  }
+
+  /** The next response of that type, acknowledged. */
+  async take(typeUrl: string): Promise<DeltaEnvelope> {
+    const response = await this.next(typeUrl);
+    this.acknowledge(response);
+    return response;
+  }
+
+  acknowledge({ typeUrl, nonce }: DeltaEnvelope): void {
+    this.request(typeUrl, { nonce });
+  }
+
+  reject({ typeUrl, nonce }: DeltaEnvelope, message: string): void {
+    this.request(typeUrl, { nonce, error: { code: 13, message } });
+  }
+
+  /** Responses that came and that nobody has taken. */
+  get waiting(): readonly DeltaEnvelope[] {
+    return this.#responses;
+  }
+
+  /** How the stream ended. */
+  async ended(): Promise<StatusObject> {
+    await this.#until(() => this.#status !== undefined, "the end of the stream");
+    assert.ok(this.#status);
+    return this.#status;
+  }
+
+  /** Stops reading, as a proxy that hangs does. */
+  pause(): void {
+    this.#call.pause();
+  }
+  resume(): void {
+    this.#call.resume();
+  }
+
+  [Symbol.dispose](): void {
+    this.#call.cancel();
+    this.#client.close();
+  }
+
+  async #until(condition: () => boolean, what: string): Promise<void> {
+    const end = performance.now() + PATIENCE_MS;
+    while (!condition()) {
+      const left = end - performance.now();
+      assert.ok(left > 0, `no sign of ${what} in ${PATIENCE_MS} ms`);
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, left);
+        this.#notify = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+  }
+}
+
+/** The node that such a proxy sends. */
+export function nodeOf(proxy: MeshProxy): Uint8Array {
+  const { nodeId: id, metadata, extensions } = proxy;
+  return toBinary(
+    NodeSchema,
+    create(NodeSchema, {
+      id,
+      cluster: "test",
+      metadata: JSON.parse(JSON.stringify(metadata)),
+      extensions: [...extensions].map((name) => ({ name })),
+      userAgentName: "envoy",
+      userAgentVersionType: { case: "userAgentVersion", value: proxy.envoyVersion },
+    }),
+  );
+}
+
+const asIs = (bytes: Buffer) => bytes;
