@@ -18,6 +18,7 @@ export const CA_FILE_NAMES: Readonly<Record<keyof CaFiles, string>> = {
 const GENERATED_MARK = "istio-generated";
 const SECRET_MODE = 0o600;
 const PUBLIC_MODE = 0o644;
+const FOLDER_MODE = 0o755;
 
 /** The files, or undefined when there is none of them. Some without the others are an error: nothing is guessed. */
 export async function readCaFolder(folder: string): Promise<CaFiles | undefined> {
@@ -46,7 +47,9 @@ export async function readCaFolder(folder: string): Promise<CaFiles | undefined>
  */
 export async function writeCaFolder(folder: string, files: CaFiles): Promise<void> {
   try {
-    await mkdir(folder, { recursive: true });
+    const isNew = (await mkdir(folder, { recursive: true })) !== undefined;
+    // Whoever checks certificates of the mesh reads the root here, also as another user.
+    if (isNew) await chmod(folder, FOLDER_MODE);
     const aside = await mkdtemp(join(folder, ".new-"));
     try {
       const contents = Object.entries(CA_FILE_NAMES).map(

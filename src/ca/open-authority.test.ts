@@ -66,6 +66,7 @@ describe("openAuthority()", () => {
     }
     assert.equal(mode("ca-key.pem"), 0o600);
     assert.equal(mode("root-cert.pem"), 0o644);
+    assert.equal(mode("."), 0o755);
     assert.deepEqual(readdirSync(folder).sort(), [...Object.values(CA_FILE_NAMES), "istio-generated"].sort());
   });
 

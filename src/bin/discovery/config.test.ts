@@ -1,0 +1,147 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { Command } from "commander";
+import { type DiscoveryConfig, flagDefaults, parseDiscoveryConfig } from "./config.ts";
+import type { Env } from "./env-reader.ts";
+import { addFlags, describeFlags, flagsOf, ineffectiveFlags, type ParsedFlags } from "./flags.ts";
+
+function flags(args: readonly string[], env: Env = {}): ParsedFlags {
+  const command = new Command().exitOverride();
+  const defaults = flagDefaults(env);
+  addFlags(command, defaults);
+  command.parse(args, { from: "user" });
+  return flagsOf(command, defaults);
+}
+
+function config(args: readonly string[], env: Env = {}): DiscoveryConfig {
+  const parsed = parseDiscoveryConfig(flags(args, env), env);
+  assert.deepEqual(parsed.problems, []);
+  return parsed.config;
+}
+
+function problems(args: readonly string[], env: Env = {}): readonly string[] {
+  return parseDiscoveryConfig(flags(args, env), env).problems;
+}
+
+describe("parseDiscoveryConfig()", () => {
+  test("has istiod's defaults", () => {
+    const { listen, keepalive, shutdownMs, ca, namespace, features, folders, meshConfig } = config([]);
+    assert.deepEqual(listen, {
+      http: { host: "", port: 8080 },
+      monitoring: { host: "", port: 15014 },
+      grpc: { host: "", port: 15010 },
+      secureGrpc: { host: "", port: 15012 },
+    });
+    assert.deepEqual(keepalive, { intervalMs: 30_000, timeoutMs: 10_000, maxConnectionAgeMs: undefined });
+    assert.equal(shutdownMs, 10_000);
+    assert.deepEqual(ca, {
+      enabled: true,
+      folder: "./etc/cacerts",
+      defaultTtlMs: 24 * 3_600_000,
+      maxTtlMs: 90 * 24 * 3_600_000,
+      rootLifetimeMs: 3650 * 24 * 3_600_000,
+      rootKey: "P-256",
+    });
+    assert.equal(namespace, "istio-system");
+    assert.equal(features.clusterId, "Kubernetes");
+    assert.deepEqual(folders, []);
+    assert.deepEqual(meshConfig, { file: "./etc/istio/config/mesh", isGiven: false });
+  });
+
+  test("turns a listener off by an empty address", () => {
+    assert.equal(config(["--grpcAddr="]).listen.grpc, undefined);
+    assert.equal(config(["--secureGRPCAddr", ""]).listen.secureGrpc, undefined);
+  });
+
+  test("takes several folders", () => {
+    assert.deepEqual(config(["--configDir", "a", "--configDir=b"]).folders, ["a", "b"]);
+  });
+
+  test("lets flags win over the environment, and the environment over defaults", () => {
+    const env = { POD_NAMESPACE: "mesh", CLUSTER_ID: "west" };
+    assert.equal(config([], env).namespace, "mesh");
+    assert.equal(config([], env).features.clusterId, "west");
+    assert.equal(config(["-n", "other", "--clusterID=east"], env).namespace, "other");
+    assert.equal(config(["-n", "other", "--clusterID=east"], env).features.clusterId, "east");
+  });
+
+  test("reads the CA's settings", () => {
+    const { ca } = config([], {
+      ROOT_CA_DIR: "/ca",
+      DEFAULT_WORKLOAD_CERT_TTL: "1h",
+      MAX_WORKLOAD_CERT_TTL: "2h",
+      CITADEL_SELF_SIGNED_CA_RSA_KEY_SIZE: "4096",
+      ENABLE_CA_SERVER: "false",
+    });
+    assert.deepEqual(ca, {
+      enabled: false,
+      folder: "/ca",
+      defaultTtlMs: 3_600_000,
+      maxTtlMs: 7_200_000,
+      rootLifetimeMs: 3650 * 24 * 3_600_000,
+      rootKey: { rsaBits: 4096 },
+    });
+  });
+
+  test("reads JWT_RULE, log levels and a finite connection age", () => {
+    const { jwtRule, log, keepalive } = config(
+      ["--log_output_level=default:warn,ads:debug", "--log_as_json", "--keepaliveMaxServerConnectionAge=30m"],
+      { JWT_RULE: '{"issuer":"me","jwks_uri":"http://x"}' },
+    );
+    assert.equal(jwtRule?.issuer, "me");
+    assert.deepEqual(log, { json: true, levels: { default: "warn", ads: "debug" }, targets: ["stdout"] });
+    assert.equal(keepalive.maxConnectionAgeMs, 1_800_000);
+  });
+
+  test("reports every problem with its flag or variable", () => {
+    const args = [
+      "--grpcAddr=15010",
+      "--shutdownDuration=5",
+      "--log_output_level=loud",
+      "--log_as_json=perhaps",
+      "--tlsCertFile=x",
+    ];
+    const env = {
+      JWT_RULE: '{"audiences":1}',
+      MAX_WORKLOAD_CERT_TTL: "soon",
+      CITADEL_SELF_SIGNED_CA_RSA_KEY_SIZE: "1024",
+      ENABLE_CA_SERVER: "maybe",
+    };
+    assert.deepEqual(
+      problems(args, env).map((problem) => problem.slice(0, problem.indexOf(":"))),
+      [
+        "--grpcAddr",
+        "--shutdownDuration",
+        "--tlsCertFile, --tlsKeyFile and --caCertFile belong together",
+        "--log_output_level",
+        "--log_as_json",
+        "ENABLE_CA_SERVER",
+        "MAX_WORKLOAD_CERT_TTL",
+        "CITADEL_SELF_SIGNED_CA_RSA_KEY_SIZE",
+        "JWT_RULE",
+        "JWT_RULE",
+      ],
+    );
+  });
+});
+
+test("describeFlags() names every flag once, in order, as Istio logs them", () => {
+  const lines = describeFlags(flags(["--registries=", "--configDir", "a", "--configDir", "b"]).values);
+  assert.ok(lines.includes('FLAG: --configDir="[a,b]"'));
+  assert.ok(lines.includes('FLAG: --registries="[]"'));
+  assert.ok(lines.includes('FLAG: --grpcAddr=":15010"'));
+  assert.deepEqual(lines, lines.toSorted());
+});
+
+test("ineffectiveFlags() speaks of what was asked for and does not happen", () => {
+  assert.deepEqual(ineffectiveFlags(flags(["--registries=", "--httpsAddr="])), []);
+  assert.deepEqual(ineffectiveFlags(flags(["--registries=", "--ctrlz_port=1"])), [
+    "--ctrlz_port: ControlZ is not served yet",
+    "--httpsAddr: injection and validation are not served yet",
+  ]);
+});
+
+test("a switch may stand without a value", () => {
+  assert.equal(config(["--log_as_json", "--grpcAddr="]).log.json, true);
+  assert.equal(config(["--log_as_json=false"]).log.json, false);
+});

@@ -1,0 +1,195 @@
+/** Everything that flags and environment say, read once into one typed value. */
+import { type JwtRule, parseJwtRule } from "#authn/jwt-rule.ts";
+import { parseDuration } from "#lib/duration.ts";
+import { type LogLevel, parseLogLevels } from "#lib/log.ts";
+import type { Keepalive } from "#lib/net/grpc-listener.ts";
+import { type ListenAddress, parseListenAddress } from "#lib/net/listen-address.ts";
+import type { KeyKind } from "#lib/pki/signing-key.ts";
+import type { Features } from "#model/features.ts";
+import { type Env, EnvReader } from "./env-reader.ts";
+import type { FlagValues, ParsedFlags } from "./flags.ts";
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+export interface DiscoveryConfig {
+  readonly folders: readonly string[];
+  readonly meshConfig: {
+    readonly file: string;
+    /** Named on the command line, so that it is expected to be there or to come. */
+    readonly isGiven: boolean;
+  };
+  readonly features: Features;
+  readonly namespace: string;
+  /** Empty when none is set. */
+  readonly revision: string;
+  /** Undefined: that listener is off. */
+  readonly listen: Readonly<Record<"http" | "monitoring" | "grpc" | "secureGrpc", ListenAddress | undefined>>;
+  readonly keepalive: Keepalive;
+  readonly shutdownMs: number;
+  readonly ca: CaSettings;
+  /** Of the operator; otherwise the CA signs a certificate for us. */
+  readonly tlsFiles: { readonly certFile: string; readonly keyFile: string; readonly caFile: string } | undefined;
+  readonly customHosts: readonly string[];
+  readonly jwtRule: JwtRule | undefined;
+  readonly debugOnHttp: boolean;
+  readonly log: LogSettings;
+}
+
+export interface CaSettings {
+  readonly enabled: boolean;
+  readonly folder: string;
+  readonly defaultTtlMs: number;
+  readonly maxTtlMs: number;
+  readonly rootLifetimeMs: number;
+  readonly rootKey: KeyKind;
+}
+
+export interface LogSettings {
+  readonly json: boolean;
+  readonly levels: Readonly<Record<string, LogLevel>>;
+  readonly targets: readonly string[];
+}
+
+export interface ParsedConfig {
+  readonly config: DiscoveryConfig;
+  /** Every problem, one line each; the config is only good without any. */
+  readonly problems: readonly string[];
+}
+
+/** Defaults of flags that the environment sets. */
+export function flagDefaults(env: Env): Readonly<Record<string, string>> {
+  const read = new EnvReader(env);
+  const namespace = read.text("POD_NAMESPACE", "istio-system");
+  return {
+    clusterID: read.text("CLUSTER_ID", "Kubernetes"),
+    namespace,
+    cniNamespace: namespace,
+    clusterRegistriesNamespace: namespace,
+  };
+}
+
+/** Reads flags and environment. */
+export function parseDiscoveryConfig(flags: ParsedFlags, env: Env): ParsedConfig {
+  const read = new EnvReader(env);
+  const flag = new FlagReader(flags.values);
+  const config: DiscoveryConfig = {
+    folders: flag.all("configDir"),
+    meshConfig: { file: flag.text("meshConfig"), isGiven: flags.given.has("meshConfig") },
+    features: {
+      domain: flag.text("domain"),
+      clusterId: flag.text("clusterID"),
+      sniffOutbound: read.flag("PILOT_ENABLE_PROTOCOL_SNIFFING_FOR_OUTBOUND", true),
+      sniffInbound: read.flag("PILOT_ENABLE_PROTOCOL_SNIFFING_FOR_INBOUND", true),
+    },
+    namespace: flag.text("namespace"),
+    revision: read.text("REVISION", ""),
+    listen: {
+      http: flag.address("httpAddr"),
+      monitoring: flag.address("monitoringAddr"),
+      grpc: flag.address("grpcAddr"),
+      secureGrpc: flag.address("secureGRPCAddr"),
+    },
+    keepalive: {
+      intervalMs: flag.durationMs("keepaliveInterval"),
+      timeoutMs: flag.durationMs("keepaliveTimeout"),
+      maxConnectionAgeMs: maxConnectionAge(flags, flag),
+    },
+    shutdownMs: flag.durationMs("shutdownDuration"),
+    ca: caSettings(read),
+    tlsFiles: tlsFiles(flag),
+    customHosts: read.list("ISTIOD_CUSTOM_HOST"),
+    jwtRule: jwtRule(read),
+    debugOnHttp: read.flag("ENABLE_DEBUG_ON_HTTP", true),
+    log: logSettings(flag),
+  };
+  return { config, problems: [...flag.problems, ...read.problems] };
+}
+
+/** The default means for ever, in the number of nanoseconds that Go can count. */
+function maxConnectionAge({ given }: ParsedFlags, flag: FlagReader): number | undefined {
+  return given.has("keepaliveMaxServerConnectionAge") ? flag.durationMs("keepaliveMaxServerConnectionAge") : undefined;
+}
+
+function caSettings(read: EnvReader): CaSettings {
+  return {
+    enabled: read.flag("ENABLE_CA_SERVER", true),
+    folder: read.text("ROOT_CA_DIR", "./etc/cacerts"),
+    defaultTtlMs: read.durationMs("DEFAULT_WORKLOAD_CERT_TTL", DAY_MS),
+    maxTtlMs: read.durationMs("MAX_WORKLOAD_CERT_TTL", 90 * DAY_MS),
+    rootLifetimeMs: read.durationMs("CITADEL_SELF_SIGNED_CA_CERT_TTL", 3650 * DAY_MS),
+    rootKey: rootKey(read),
+  };
+}
+
+function rootKey(read: EnvReader): KeyKind {
+  const text = read.optional("CITADEL_SELF_SIGNED_CA_RSA_KEY_SIZE");
+  if (text === undefined) return "P-256";
+  const rsaBits = Number(text);
+  if (Number.isInteger(rsaBits) && rsaBits >= 2048 && rsaBits <= 8192) return { rsaBits };
+  read.problems.push(`CITADEL_SELF_SIGNED_CA_RSA_KEY_SIZE: "${text}" is not a number of bits from 2048 to 8192`);
+  return "P-256";
+}
+
+function tlsFiles(flag: FlagReader): DiscoveryConfig["tlsFiles"] {
+  const files = {
+    certFile: flag.text("tlsCertFile"),
+    keyFile: flag.text("tlsKeyFile"),
+    caFile: flag.text("caCertFile"),
+  };
+  const named = Object.values(files).filter((file) => file !== "").length;
+  if (named === 0) return undefined;
+  if (named < 3) flag.problems.push("--tlsCertFile, --tlsKeyFile and --caCertFile belong together: give all three");
+  return files;
+}
+
+function jwtRule(read: EnvReader): JwtRule | undefined {
+  const text = read.optional("JWT_RULE");
+  if (text === undefined) return undefined;
+  const { value, problems } = parseJwtRule(text);
+  read.problems.push(...problems.map(({ field, message }) => `JWT_RULE: ${`${field} ${message}`.trim()}`));
+  return value;
+}
+
+function logSettings(flag: FlagReader): LogSettings {
+  const { levels, problems } = parseLogLevels(flag.text("log_output_level"));
+  flag.problems.push(...problems.map((problem) => `--log_output_level: ${problem}`));
+  return { json: flag.switch("log_as_json"), levels, targets: flag.all("log_target") };
+}
+
+/** Reads typed values from flags and collects every problem. */
+class FlagReader {
+  readonly problems: string[] = [];
+  readonly #values: FlagValues;
+
+  constructor(values: FlagValues) {
+    this.#values = values;
+  }
+
+  all(name: string): readonly string[] {
+    return this.#values[name] ?? [];
+  }
+
+  text(name: string): string {
+    return this.all(name)[0] ?? "";
+  }
+
+  switch(name: string): boolean {
+    const value = this.text(name);
+    if (!/^(1|t|true|0|f|false)$/i.test(value)) this.problems.push(`--${name}: "${value}" is neither true nor false`);
+    return /^(1|t|true)$/i.test(value);
+  }
+
+  durationMs(name: string): number {
+    const parsed = parseDuration(this.text(name));
+    if (parsed !== undefined && parsed >= 0) return parsed;
+    this.problems.push(`--${name}: "${this.text(name)}" is not a duration, such as 10s`);
+    return 0;
+  }
+
+  address(name: string): ListenAddress | undefined {
+    const parsed = parseListenAddress(this.text(name));
+    if (parsed.kind === "wrong") this.problems.push(`--${name}: ${parsed.reason}`);
+    return parsed.kind === "on" ? { host: parsed.host, port: parsed.port } : undefined;
+  }
+}

@@ -1,0 +1,178 @@
+/**
+ * The parts of the control plane, put together. Constructing does nothing; `run` starts them in this order:
+ *
+ *     HTTP (not ready) -> xDS, source, first snapshot -> CA -> own certificate -> gRPC 15012, 15010 -> ready
+ */
+import { existsSync } from "node:fs";
+import { logVerbosity, setLogVerbosity } from "@grpc/grpc-js";
+import { dump } from "js-yaml";
+import type { Authority } from "#ca/authority.ts";
+import { certificateService } from "#ca/certificate-service.ts";
+import { apiForm } from "#debug/api-form.ts";
+import { Readiness } from "#debug/readiness.ts";
+import type { Logger } from "#lib/log.ts";
+import { MeshError } from "#lib/mesh-error.ts";
+import { GrpcListener, type GrpcListenerOptions } from "#lib/net/grpc-listener.ts";
+import { type AnyCall, callCredentials, type GrpcService } from "#lib/net/grpc-service.ts";
+import type { ServerIdentitySource } from "#lib/net/server-identity.ts";
+import type { Caller, Source } from "#model/ports.ts";
+import { type FileSource, fileSource } from "#sources/file/file-source.ts";
+import { AdsServer } from "#xds/ads-server.ts";
+import { VERSION_TEXT } from "../version-command.ts";
+import { Background } from "./background.ts";
+import type { DiscoveryConfig } from "./config.ts";
+import { httpListeners } from "./http.ts";
+import { addCaMetrics, type ControlPlaneMetrics, controlPlaneMetrics } from "./metrics.ts";
+import { partsOf } from "./parts.ts";
+import { type Authenticate, authentication, type SecurityInput, startCa, startServerIdentity } from "./security.ts";
+
+/** Something that serves on an address. */
+interface Listener {
+  start(): Promise<string>;
+  stop(graceMs: number): Promise<void>;
+}
+
+export class ControlPlane {
+  readonly #config: DiscoveryConfig;
+  readonly #log: Logger;
+  readonly #source: FileSource;
+  readonly #metrics: ControlPlaneMetrics;
+  readonly #xds: AdsServer;
+  readonly #readiness = new Readiness();
+  readonly #security: SecurityInput;
+  readonly #authenticate: Authenticate;
+  readonly #background = new Background();
+  readonly #listeners: Listener[] = [];
+
+  constructor(config: DiscoveryConfig, log: Logger) {
+    this.#config = config;
+    this.#log = log;
+    this.#source = fileSource({
+      folders: config.folders,
+      meshConfigFile: meshConfigFile(config),
+      features: config.features,
+      revision: config.revision || undefined,
+      log: log.scope("file"),
+    });
+    this.#metrics = controlPlaneMetrics(this.#source, Date.now);
+    this.#xds = new AdsServer({
+      source: this.#source,
+      partsOf,
+      log,
+      metrics: this.#metrics,
+      controlPlane: VERSION_TEXT,
+    });
+    this.#security = { config, mesh: () => this.#source.current().mesh, log, now: Date.now };
+    this.#authenticate = authentication(this.#security);
+  }
+
+  /** Serves until the signal aborts; rejects when a part cannot start or fails. Once only. */
+  async run(signal: AbortSignal): Promise<void> {
+    // What grpc-js would print on its own, our errors say.
+    setLogVerbosity(logVerbosity.NONE);
+    const stop = aborted(signal);
+    try {
+      await this.#start(stop);
+      await this.#background.raced(stop);
+    } finally {
+      this.#readiness.block("shutdown");
+      const { shutdownMs } = this.#config;
+      this.#log.info("stopping", { shutdownMs });
+      // Loops end their streams while the listeners wait for them.
+      await Promise.all([this.#background.stop(), ...this.#listeners.map((listener) => listener.stop(shutdownMs))]);
+    }
+  }
+
+  async #start(stop: Promise<void>): Promise<void> {
+    using _starting = this.#readiness.block("first snapshot and CA");
+    await this.#startHttp();
+    const first = firstSnapshot(this.#source);
+    this.#background.run(this.#xds.run(this.#background.signal));
+    this.#background.run(this.#source.run(this.#background.signal));
+    await this.#background.raced(Promise.race([first, stop]));
+    this.#log.info(`mesh configuration:\n${dump(apiForm(this.#source.current().mesh))}`);
+    const authority = await startCa(this.#security, this.#background);
+    if (authority !== undefined) addCaMetrics(this.#metrics, authority, Date.now);
+    await this.#startGrpc(authority, await startServerIdentity(this.#security, authority, this.#background));
+    this.#log.info("control plane is ready");
+  }
+
+  async #startHttp(): Promise<void> {
+    const listeners = httpListeners({
+      config: this.#config,
+      readiness: this.#readiness,
+      metrics: this.#metrics,
+      debug: {
+        source: this.#source,
+        connections: () => this.#xds.connections(),
+        authenticate: this.#authenticate,
+        rootNamespace: () => this.#source.current().mesh.rootNamespace,
+        log: this.#log.scope("debug"),
+      },
+    });
+    for (const { what, listener } of listeners) await this.#listen(what, listener);
+  }
+
+  /** Certificates are asked for over TLS; in plain text only when there is no TLS at all, as by istiod. */
+  async #startGrpc(authority: Authority | undefined, identity: ServerIdentitySource | undefined): Promise<void> {
+    const { grpc, secureGrpc } = this.#config.listen;
+    const ca = authority === undefined ? [] : [this.#certificateService(authority)];
+    if (secureGrpc !== undefined && identity !== undefined) {
+      const services = [this.#xds.service((call) => this.#callerOf(call)), ...ca];
+      const address = { flag: "--secureGRPCAddr", address: secureGrpc };
+      await this.#listen("secure gRPC discovery service", this.#grpcListener({ ...address, services, identity }));
+    } else if (secureGrpc !== undefined) {
+      this.#log.warn("no TLS listener: there is neither a CA (ENABLE_CA_SERVER) nor a certificate (--tlsCertFile)");
+    }
+    if (grpc === undefined) return;
+    const isOnlyPort = secureGrpc === undefined || identity === undefined;
+    const services = [this.#xds.service(async () => undefined), ...(isOnlyPort ? ca : [])];
+    await this.#listen("gRPC discovery service", this.#grpcListener({ flag: "--grpcAddr", address: grpc, services }));
+  }
+
+  #grpcListener(options: Omit<GrpcListenerOptions, "keepalive">): GrpcListener {
+    return new GrpcListener({ ...options, keepalive: this.#config.keepalive });
+  }
+
+  #certificateService(signer: Authority): GrpcService {
+    const log = this.#log.scope("serverca");
+    return certificateService({
+      signer,
+      authenticate: this.#authenticate,
+      count: (name) => this.#metrics.count(name),
+      log,
+    });
+  }
+
+  async #callerOf(call: AnyCall): Promise<Caller> {
+    const result = await this.#authenticate(callCredentials(call));
+    if ("caller" in result) return result.caller;
+    throw new MeshError("CALLER_REFUSED", result.refused);
+  }
+
+  async #listen(what: string, listener: Listener): Promise<void> {
+    this.#listeners.push(listener);
+    this.#log.info(`starting ${what} at ${await listener.start()}`);
+  }
+}
+
+/** Without the flag, the file in the usual place is taken if it is there; a named file is expected to come. */
+function meshConfigFile({ meshConfig: { file, isGiven } }: DiscoveryConfig): string | undefined {
+  return file !== "" && (isGiven || existsSync(file)) ? file : undefined;
+}
+
+function firstSnapshot(source: Source): Promise<void> {
+  return new Promise((resolve) => {
+    const stop = source.subscribe(() => {
+      stop();
+      resolve();
+    });
+  });
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}

@@ -1,0 +1,38 @@
+/** All metrics of the control plane. */
+import type { Authority } from "#ca/authority.ts";
+import { CA_COUNTERS, CA_GAUGES, caGauges } from "#ca/metrics.ts";
+import { type MetricDefinition, Metrics } from "#lib/metrics.ts";
+import { VERSION } from "#lib/version.ts";
+import type { Source } from "#model/ports.ts";
+import { XDS_METRICS } from "#xds/metrics.ts";
+import { VERSION_TEXT } from "../version-command.ts";
+
+const PILOT_METRICS = {
+  istio_build: { type: "gauge", help: "What was built", labels: ["component", "tag"] },
+  pilot_info: { type: "gauge", help: "Version of the control plane", labels: ["version"] },
+  istiod_uptime_seconds: { type: "gauge", help: "Seconds since the control plane started" },
+  pilot_services: { type: "gauge", help: "Services known to the control plane" },
+  pilot_virt_services: { type: "gauge", help: "Virtual services known to the control plane" },
+} as const satisfies Record<string, MetricDefinition>;
+
+const ALL = { ...PILOT_METRICS, ...XDS_METRICS, ...CA_COUNTERS, ...CA_GAUGES };
+export type ControlPlaneMetrics = Metrics<keyof typeof ALL>;
+
+/** The registry, with what can be told at any time. */
+export function controlPlaneMetrics(source: Source, now: () => number): ControlPlaneMetrics {
+  const metrics = new Metrics(ALL, { process: true });
+  const startedAt = now();
+  metrics.set("istio_build", 1, { component: "pilot", tag: VERSION });
+  metrics.set("pilot_info", 1, { version: VERSION_TEXT });
+  metrics.compute("istiod_uptime_seconds", () => [{ value: (now() - startedAt) / 1000 }]);
+  metrics.compute("pilot_services", () => [{ value: source.current().services.length }]);
+  metrics.compute("pilot_virt_services", () => [{ value: source.current().virtualServices.length }]);
+  return metrics;
+}
+
+/** Adds what an authority has to tell. */
+export function addCaMetrics(metrics: ControlPlaneMetrics, authority: Authority, now: () => number): void {
+  for (const name of Object.keys(CA_GAUGES) as (keyof typeof CA_GAUGES)[]) {
+    metrics.compute(name, () => caGauges(authority, now())[name]);
+  }
+}

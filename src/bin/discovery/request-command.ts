@@ -1,0 +1,47 @@
+import { Command } from "commander";
+import { errorText } from "#lib/mesh-error.ts";
+
+const ADDRESS = "127.0.0.1:15014";
+const TIMEOUT_MS = 60_000;
+
+export interface RequestOptions {
+  /** Of the control plane's monitoring port. */
+  readonly address: string;
+  readonly write: (text: string) => void;
+  readonly fail: (message: string) => void;
+}
+
+const DEFAULT_OPTIONS: RequestOptions = {
+  address: ADDRESS,
+  write: (text) => void process.stdout.write(text),
+  fail: (message) => {
+    process.stderr.write(`pilot-discovery: ${message}\n`);
+    process.exitCode = 1;
+  },
+};
+
+/** `request GET /debug/syncz`: asks the control plane on this machine. */
+export function requestCommand({ address, write, fail }: RequestOptions = DEFAULT_OPTIONS): Command {
+  return new Command("request")
+    .description("Makes an HTTP request to Pilot metrics/debug endpoint")
+    .argument("<method>", "GET, POST ...")
+    .argument("<path>", "such as /debug/syncz or metrics")
+    .argument("[body]", "what to send")
+    .addHelpText(
+      "after",
+      "\nExamples:\n  pilot-discovery request GET /debug/syncz?pretty\n  pilot-discovery request GET /metrics\n",
+    )
+    .action(async (method: string, path: string, body?: string) => {
+      const url = `http://${address}/${path.replace(/^\//, "")}`;
+      try {
+        const signal = AbortSignal.timeout(TIMEOUT_MS);
+        const response = await fetch(url, { method, signal, ...(body === undefined ? {} : { body }) });
+        const text = await response.text();
+        if (response.status > 399 && response.status !== 404)
+          fail(`${url} answered with status ${response.status}: ${text}`);
+        else write(`${text}\n`);
+      } catch (error) {
+        fail(`cannot ask ${url}: ${errorText(error)}`);
+      }
+    });
+}

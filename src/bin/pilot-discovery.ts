@@ -1,0 +1,20 @@
+/** The control plane's program. */
+import { Command } from "commander";
+import { completionCommand } from "./completion-command.ts";
+import { discoveryCommand } from "./discovery/discovery-command.ts";
+import { requestCommand } from "./discovery/request-command.ts";
+import { versionCommand } from "./version-command.ts";
+
+const program = new Command("pilot-discovery")
+  .description("The control plane of the mesh: discovery, certificates, debug pages.")
+  .option("--vklog <level>", "verbosity of the Kubernetes client; accepted without effect")
+  .addCommand(discoveryCommand(process.env))
+  .addCommand(requestCommand())
+  .addCommand(versionCommand());
+program.addCommand(completionCommand(program));
+
+program.parseAsync().catch((error: unknown) => {
+  // A bug: let it be seen with its stack.
+  console.error(error);
+  process.exit(1);
+});
