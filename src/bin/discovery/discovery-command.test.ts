@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
+import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
@@ -12,7 +13,22 @@ describe("pilot-discovery discovery", () => {
   const folder = mkdtempSync(join(tmpdir(), "discovery-"));
   after(() => rmSync(folder, { recursive: true }));
 
-  function start(...args: string[]): { child: ChildProcess; output: () => string; code: Promise<number | null> } {
+  /** A client that never finishes its request, so that the drain has something to wait for. */
+  async function hold(address: string): Promise<Socket> {
+    const [host = "", port = ""] = address.split(":");
+    const socket = connect(Number(port), host).on("error", () => undefined);
+    await new Promise((resolve) => socket.once("connect", resolve));
+    socket.write("GET /ready HTTP/1.1\r\nhost: x\r\n");
+    return socket;
+  }
+
+  interface Started {
+    readonly child: ChildProcess;
+    readonly output: () => string;
+    readonly code: Promise<number | null>;
+  }
+
+  function start(...args: string[]): Started {
     const env = { PATH: process.env.PATH ?? "", ROOT_CA_DIR: join(folder, "ca") };
     const child = spawn(process.execPath, [PROGRAM, "discovery", ...args], { cwd: folder, env });
     let text = "";
@@ -25,21 +41,44 @@ describe("pilot-discovery discovery", () => {
     return { child, output: () => text, code };
   }
 
-  test("runs until SIGTERM and then ends with 0", async () => {
-    const { child, output, code } = start("--registries=", "--unknown-flag=1", ...FREE);
-    while (!output().includes("control plane is ready")) {
-      const ended = await Promise.race([
-        code,
-        new Promise((resolve) => child.stdout?.once("data", () => resolve(undefined))),
-      ]);
-      assert.equal(ended, undefined, output());
+  /** Until the log has that text. */
+  async function logged({ child, output, code }: Started, text: string): Promise<void> {
+    while (!output().includes(text)) {
+      const more = new Promise((resolve) => child.stdout?.once("data", () => resolve("more")));
+      assert.equal(await Promise.race([code, more]), "more", output());
     }
+  }
+
+  test("runs until SIGTERM and then ends with 0", async () => {
+    const started = start("--registries=", "--unknown-flag=1", ...FREE);
+    const { child, output, code } = started;
+    await logged(started, "control plane is ready");
     child.kill("SIGTERM");
     assert.equal(await code, 0, output());
     assert.match(output(), /info\tFLAG: --registries="\[\]"/);
     assert.match(output(), /warn\taccepted without effect: --httpsAddr: injection and validation are not served yet\n/);
     assert.match(output(), /warn\tunknown flags are ignored: --unknown-flag=1\n/);
     assert.match(output(), /warn\tJWT_RULE is not set/);
+  });
+
+  test("ends at the second signal, however long it may drain", async () => {
+    const started = start("--registries=", ...FREE, "--shutdownDuration=10m");
+    await logged(started, "control plane is ready");
+    const socket = await hold(/HTTP service at (\S+)/.exec(started.output())?.[1] ?? "");
+    started.child.kill("SIGTERM");
+    await logged(started, "stopping");
+    started.child.kill("SIGTERM");
+    assert.equal(await started.code, 1);
+    socket.destroy();
+  });
+
+  test("cuts what has not ended after --shutdownDuration", async () => {
+    const started = start("--registries=", ...FREE, "--shutdownDuration=1ms");
+    await logged(started, "control plane is ready");
+    const socket = await hold(/HTTP service at (\S+)/.exec(started.output())?.[1] ?? "");
+    started.child.kill("SIGTERM");
+    assert.equal(await started.code, 0);
+    socket.destroy();
   });
 
   test("ends with 2 and a line for each wrong flag", async () => {
