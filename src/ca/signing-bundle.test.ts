@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
+import { generateKeyPairSync } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { certificateRequest } from "#lib/pki/csr.ts";
+import { Authority } from "./authority.ts";
 import { selfSignedCa } from "./self-signed.ts";
 import { type CaFiles, sharesRoot, signingBundle } from "./signing-bundle.ts";
 
@@ -91,6 +94,26 @@ describe("signingBundle()", () => {
     const bundle = signingBundle(plugged, NOW);
     assert.equal(bundle.chain.length, 2);
     assert.equal(bundle.issuer.certificate.subject, "O=Intermediate");
+  });
+
+  test("signs what openssl verifies through the chain, leaf first and roots last", async () => {
+    const authority = new Authority(signingBundle(plugged, NOW), { defaultTtlMs: DAY, maxTtlMs: DAY, now: Date.now });
+    const pair = generateKeyPairSync("ec", { namedCurve: "prime256v1" });
+    const csrPem = certificateRequest({ identity: "spiffe://a/ns/b/sa/c", ...pair });
+    const answer = await authority.sign({ csrPem, identity: "spiffe://a/ns/b/sa/c", ttlSeconds: 0 });
+    const [leaf = "", intermediate = ""] = answer;
+    assert.deepEqual(answer.slice(1), [plugged.certificatePem, plugged.rootPem, plugged.rootPem]);
+    writeFileSync(join(folder, "signed"), leaf);
+    writeFileSync(join(folder, "untrusted"), intermediate);
+    const args = [
+      "verify",
+      "-CAfile",
+      join(folder, "root"),
+      "-untrusted",
+      join(folder, "untrusted"),
+      join(folder, "signed"),
+    ];
+    assert.match(execFileSync("openssl", args, { encoding: "utf8" }), /signed: OK/);
   });
 
   test("refuses a key that does not belong to the certificate", () => {
