@@ -1,0 +1,89 @@
+/** Limits of connections and requests towards a cluster. */
+import type { ConnectionPool, OutlierDetection, TrafficPolicy } from "#config/kinds/destination-rule.ts";
+import type { MeshConfig } from "#config/mesh-config.ts";
+import type { CircuitBreakers_ThresholdsSchema } from "#gen/envoy/config/cluster/v3/circuit_breaker_pb.ts";
+import type { ClusterSchema } from "#gen/envoy/config/cluster/v3/cluster_pb.ts";
+import type { OutlierDetectionSchema } from "#gen/envoy/config/cluster/v3/outlier_detection_pb.ts";
+import type { TcpKeepaliveSchema } from "#gen/envoy/config/core/v3/address_pb.ts";
+import { duration, type Init } from "../encode.ts";
+
+type Cluster = Init<typeof ClusterSchema>;
+type Keepalive = MeshConfig["tcpKeepalive"];
+
+/** Envoy's own limits are too low while pods come and go; unlimited means that the application decides. */
+const UNLIMITED = 4_294_967_295;
+
+/** Timeouts, circuit breakers and keep-alive. Zero means unset, as in the API. */
+export function connectionLimits(
+  pool: ConnectionPool | undefined,
+  mesh: MeshConfig,
+  budget?: TrafficPolicy["retryBudget"],
+): Cluster {
+  const keepalive = keepaliveOf(mesh.tcpKeepalive, pool?.tcp?.tcpKeepalive);
+  return {
+    connectTimeout: duration(pool?.tcp?.connectTimeout ?? mesh.connectTimeout),
+    circuitBreakers: { thresholds: [thresholds(pool, budget)] },
+    ...(keepalive && { upstreamConnectionOptions: { tcpKeepalive: keepalive } }),
+  };
+}
+
+function thresholds(
+  pool: ConnectionPool | undefined,
+  budget: TrafficPolicy["retryBudget"],
+): Init<typeof CircuitBreakers_ThresholdsSchema> {
+  return {
+    maxConnections: pool?.tcp?.maxConnections || UNLIMITED,
+    maxPendingRequests: pool?.http?.http1MaxPendingRequests || UNLIMITED,
+    maxRequests: pool?.http?.http2MaxRequests || UNLIMITED,
+    maxRetries: pool?.http?.maxRetries || UNLIMITED,
+    ...(budget && {
+      retryBudget: {
+        budgetPercent: { value: budget.percent ?? 20 },
+        minRetryConcurrency: budget.minRetryConcurrency || 3,
+      },
+    }),
+  };
+}
+
+/** The rule's settings replace those of the mesh one by one; an empty one turns keep-alive on with the system's values. */
+function keepaliveOf(ofMesh: Keepalive, ofRule: Keepalive): Init<typeof TcpKeepaliveSchema> | undefined {
+  if (ofMesh === undefined && ofRule === undefined) return undefined;
+  const probes = ofRule?.probes || ofMesh?.probes;
+  const time = ofRule?.time ?? ofMesh?.time;
+  const interval = ofRule?.interval ?? ofMesh?.interval;
+  return {
+    ...(probes && { keepaliveProbes: probes }),
+    ...(time !== undefined && { keepaliveTime: Math.trunc(time / 1000) }),
+    ...(interval !== undefined && { keepaliveInterval: Math.trunc(interval / 1000) }),
+  };
+}
+
+/** Endpoints that fail are left out for a while. Ejection by success rate, Envoy's default, is off. */
+export function outlierDetection(outlier: OutlierDetection): Init<typeof OutlierDetectionSchema> {
+  const { consecutive5xxErrors: errors, consecutiveGatewayErrors: gatewayErrors } = outlier;
+  return {
+    enforcingSuccessRate: 0,
+    ...(errors !== undefined && { consecutive5xx: errors, enforcingConsecutive5xx: errors > 0 ? 100 : 0 }),
+    ...(gatewayErrors !== undefined && {
+      consecutiveGatewayFailure: gatewayErrors,
+      enforcingConsecutiveGatewayFailure: gatewayErrors > 0 ? 100 : 0,
+    }),
+    ...(outlier.interval !== undefined && { interval: duration(outlier.interval) }),
+    ...(outlier.baseEjectionTime !== undefined && { baseEjectionTime: duration(outlier.baseEjectionTime) }),
+    ...((outlier.maxEjectionPercent ?? 0) > 0 && { maxEjectionPercent: outlier.maxEjectionPercent }),
+    ...(outlier.splitExternalLocalOriginErrors === true && localOrigin(outlier)),
+  };
+}
+
+function localOrigin({
+  consecutiveLocalOriginFailures: failures = 0,
+}: OutlierDetection): Init<typeof OutlierDetectionSchema> {
+  return {
+    splitExternalLocalOriginErrors: true,
+    enforcingLocalOriginSuccessRate: 0,
+    ...(failures > 0 && {
+      consecutiveLocalOriginFailure: failures,
+      enforcingConsecutiveLocalOriginFailure: 100,
+    }),
+  };
+}

@@ -1,0 +1,69 @@
+/** Clusters that every proxy has. */
+import type { MeshConfig } from "#config/mesh-config.ts";
+import { Cluster_DiscoveryType, Cluster_LbPolicy, ClusterSchema } from "#gen/envoy/config/cluster/v3/cluster_pb.ts";
+import { bytesOf, duration, type Init } from "../encode.ts";
+import { PEER_EXCHANGE_CONFIG, PEER_EXCHANGE_NAME } from "../filters/tcp-proxy.ts";
+import { BLACK_HOLE_CLUSTER, INBOUND_PASSTHROUGH_CLUSTER, PASSTHROUGH_CLUSTER, statPrefix } from "../names.ts";
+import type { ClusterTraits, IpMode } from "../traits.ts";
+import { connectionLimits } from "./connection-pool.ts";
+import { passthroughHttpOptions } from "./http-options.ts";
+
+type Cluster = Init<typeof ClusterSchema>;
+
+/** What they depend on. */
+export interface FixedClusterInput {
+  readonly traits: ClusterTraits;
+  readonly mesh: MeshConfig;
+}
+
+/** Has no endpoints: connections to it end. */
+export function blackHoleCluster({ mesh }: FixedClusterInput): Uint8Array {
+  return bytesOf(ClusterSchema, {
+    name: BLACK_HOLE_CLUSTER,
+    clusterDiscoveryType: { case: "type", value: Cluster_DiscoveryType.STATIC },
+    connectTimeout: duration(mesh.connectTimeout),
+    altStatName: statPrefix(BLACK_HOLE_CLUSTER),
+  });
+}
+
+/** Goes to the address that the application called. */
+export function passthroughCluster(input: FixedClusterInput): Uint8Array {
+  const { metadataExchange } = input.traits;
+  return bytesOf(ClusterSchema, {
+    ...originalDestination(PASSTHROUGH_CLUSTER, input),
+    ...(metadataExchange && { filters: [{ name: PEER_EXCHANGE_NAME, typedConfig: PEER_EXCHANGE_CONFIG }] }),
+  });
+}
+
+/** Goes to the application on the port that was called, from an address that the capture rules let pass. */
+export function inboundPassthroughCluster(input: FixedClusterInput): Uint8Array {
+  const { ipMode } = input.traits;
+  return bytesOf(ClusterSchema, {
+    ...originalDestination(INBOUND_PASSTHROUGH_CLUSTER, input),
+    upstreamBindConfig: {
+      sourceAddress: anyPort(inboundSource(ipMode)),
+      ...(ipMode === "dual" && { extraSourceAddresses: [{ address: anyPort("::6") }] }),
+    },
+  });
+}
+
+/** The source of connections from a proxy to its own application. 6 is the number of inbound: 15006, 127.0.0.6, ::6. */
+export function inboundSource(ipMode: IpMode): string {
+  return ipMode === "ipv6" ? "::6" : "127.0.0.6";
+}
+
+/** An address to bind to, the port being chosen by the system. */
+export function anyPort(address: string) {
+  return { address, portSpecifier: { case: "portValue" as const, value: 0 } };
+}
+
+function originalDestination(name: string, { traits, mesh }: FixedClusterInput): Cluster {
+  return {
+    name,
+    clusterDiscoveryType: { case: "type", value: Cluster_DiscoveryType.ORIGINAL_DST },
+    lbPolicy: Cluster_LbPolicy.CLUSTER_PROVIDED,
+    ...connectionLimits(undefined, mesh),
+    ...passthroughHttpOptions(traits.preserveHeaderCase),
+    altStatName: statPrefix(PASSTHROUGH_CLUSTER),
+  };
+}

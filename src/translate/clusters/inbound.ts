@@ -1,0 +1,85 @@
+/** Clusters of the workload's own ports, as its proxy sees them. */
+import type { ConfigObject } from "#config/config-object.ts";
+import type { DestinationRule } from "#config/kinds/destination-rule.ts";
+import type { MeshConfig } from "#config/mesh-config.ts";
+import { Cluster_DiscoveryType, Cluster_LbPolicy, ClusterSchema } from "#gen/envoy/config/cluster/v3/cluster_pb.ts";
+import type { Service, ServicePort } from "#model/service.ts";
+import { bytesOf, duration, type Init } from "../encode.ts";
+import { inboundCluster as inboundClusterName, statPrefix } from "../names.ts";
+import { effectivePolicy } from "../scope/traffic-policy.ts";
+import type { ClusterTraits } from "../traits.ts";
+import { connectionLimits } from "./connection-pool.ts";
+import { anyPort, inboundSource } from "./fixed.ts";
+import { httpOptions, upstreamProtocol } from "./http-options.ts";
+import { configOrigin, serviceMetadata } from "./metadata.ts";
+import { statName } from "./stat-name.ts";
+
+/** Everything one inbound cluster is made from. */
+export interface InboundClusterInput {
+  /** The port the application listens on. */
+  readonly targetPort: number;
+  /** The service port that decides the protocol: that of the oldest service. */
+  readonly port: ServicePort;
+  /** All services with an endpoint on this port, oldest first; the first one's rule applies. */
+  readonly services: readonly Service[];
+  readonly rule: ConfigObject<DestinationRule> | undefined;
+  readonly traits: ClusterTraits;
+  readonly mesh: MeshConfig;
+}
+
+/** Envoy forgets endpoints of the original destination after a while; this is as long as it can be told not to. */
+const LONGEST_MS = 9_223_372_035_000;
+
+/** Canonical bytes of the cluster. Limits on connections apply on both sides: else the server's would undercut the client's. */
+export function inboundCluster(input: InboundClusterInput): Uint8Array {
+  const { targetPort, port, services, rule, traits, mesh } = input;
+  const name = inboundClusterName(targetPort);
+  const pool = effectivePolicy(rule?.spec, port.port).connectionPool;
+  const protocol = upstreamProtocol({ protocol: port.protocol, pool, direction: "inbound", traits, mesh });
+  const [service] = services;
+  return bytesOf(ClusterSchema, {
+    name,
+    ...destination(input),
+    ...connectionLimits(pool, mesh),
+    commonLbConfig: {},
+    ...httpOptions({ protocol, pool, preserveHeaderCase: traits.preserveHeaderCase, upstream: undefined }),
+    ...metadata(input),
+    altStatName: statPrefix(
+      service === undefined
+        ? name
+        : statName(mesh.inboundClusterStatName, { service, port, subset: "", targetPort, fallback: name }),
+    ),
+  });
+}
+
+/** To the address that was called, or always to the loopback, as older proxies did. */
+function destination({ targetPort, traits, mesh }: InboundClusterInput): Init<typeof ClusterSchema> {
+  if (mesh.inboundTrafficPolicy.mode === "LOCALHOST") {
+    const address = traits.ipMode === "ipv6" ? "::1" : "127.0.0.1";
+    const socketAddress = { address, portSpecifier: { case: "portValue" as const, value: targetPort } };
+    const endpoint = { address: { address: { case: "socketAddress" as const, value: socketAddress } } };
+    return {
+      clusterDiscoveryType: { case: "type", value: Cluster_DiscoveryType.STATIC },
+      loadAssignment: {
+        clusterName: inboundClusterName(targetPort),
+        endpoints: [{ lbEndpoints: [{ hostIdentifier: { case: "endpoint", value: endpoint } }] }],
+      },
+    };
+  }
+  return {
+    clusterDiscoveryType: { case: "type", value: Cluster_DiscoveryType.ORIGINAL_DST },
+    lbPolicy: Cluster_LbPolicy.CLUSTER_PROVIDED,
+    cleanupInterval: duration(LONGEST_MS),
+    upstreamBindConfig: { sourceAddress: anyPort(inboundSource(traits.ipMode)) },
+  };
+}
+
+function metadata({ services, rule }: InboundClusterInput): Init<typeof ClusterSchema> {
+  if (services[0] === undefined || services[0].meshExternal) return {};
+  const config = rule?.spec.trafficPolicy === undefined ? undefined : configOrigin(rule);
+  return {
+    metadata: {
+      filterMetadata: { istio: { services: services.map(serviceMetadata), ...(config !== undefined && { config }) } },
+    },
+  };
+}

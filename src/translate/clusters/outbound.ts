@@ -1,0 +1,153 @@
+/** Clusters of services, as clients see them: one per port, and one per port and subset. */
+import type { JsonObject } from "@bufbuild/protobuf";
+import type { ConfigObject } from "#config/config-object.ts";
+import type { DestinationRule } from "#config/kinds/destination-rule.ts";
+import type { MeshConfig } from "#config/mesh-config.ts";
+import {
+  ClusterSchema,
+  Cluster_DiscoveryType as DiscoveryType,
+  Cluster_DnsLookupFamily as DnsFamily,
+  Cluster_LbPolicy as LbPolicy,
+} from "#gen/envoy/config/cluster/v3/cluster_pb.ts";
+import { ApiVersion } from "#gen/envoy/config/core/v3/config_source_pb.ts";
+import { CaresDnsResolverConfigSchema } from "#gen/envoy/extensions/network/dns_resolver/cares/v3/cares_dns_resolver_pb.ts";
+import type { EndpointSet } from "#model/endpoint.ts";
+import type { Service, ServicePort } from "#model/service.ts";
+import { bytesOf, duration, type Init, pack } from "../encode.ts";
+import { localityEndpoints } from "../endpoints/assignment.ts";
+import type { PeerPolicies } from "../endpoints/input.ts";
+import { PEER_EXCHANGE_CONFIG, PEER_EXCHANGE_NAME } from "../filters/tcp-proxy.ts";
+import { outboundServerName, statPrefix } from "../names.ts";
+import type { MtlsMode } from "../scope/peer-authentication.ts";
+import { type EffectivePolicy, effectivePolicy } from "../scope/traffic-policy.ts";
+import type { ClusterTraits } from "../traits.ts";
+import { connectionLimits, outlierDetection } from "./connection-pool.ts";
+import { httpOptions, upstreamProtocol } from "./http-options.ts";
+import { commonBalancing, loadBalancing } from "./load-balancing.ts";
+import { configOrigin, serviceMetadata } from "./metadata.ts";
+import { statName } from "./stat-name.ts";
+import { upstreamTls } from "./upstream-tls.ts";
+
+type Cluster = Init<typeof ClusterSchema>;
+
+/** Everything one outbound cluster is made from. */
+export interface OutboundClusterInput {
+  readonly name: string;
+  readonly service: Service;
+  readonly port: ServicePort;
+  /** Empty for the service as a whole. */
+  readonly subset: string;
+  readonly rule: ConfigObject<DestinationRule> | undefined;
+  /** SPIFFE ids of the endpoints. */
+  readonly identities: readonly string[];
+  /** What the endpoints accept, as far as a client can know. */
+  readonly mtls: MtlsMode;
+  /** Endpoints that are part of the cluster because they are found by DNS; the others come by EDS. */
+  readonly dnsEndpoints: EndpointSet | undefined;
+  readonly peerPolicies: PeerPolicies | undefined;
+  /** Where the proxy is, if it matters for the order of endpoints found by DNS. */
+  readonly locality: string;
+  readonly traits: ClusterTraits;
+  readonly mesh: MeshConfig;
+}
+
+/** How the endpoints of a cluster are found. */
+export type Discovery = "eds" | "strict-dns" | "logical-dns" | "original-dst";
+
+/** Gateways receive no captured connections, so they have no original destination to go to. */
+export function discoveryOf(service: Service, policy: EffectivePolicy, role: ClusterTraits["role"]): Discovery {
+  if (policy.loadBalancer?.simple === "PASSTHROUGH") return "original-dst";
+  switch (service.resolution) {
+    case "dns":
+      return "strict-dns";
+    case "dns-round-robin":
+      return "logical-dns";
+    case "passthrough":
+      return role === "router" ? "eds" : "original-dst";
+    default:
+      return "eds";
+  }
+}
+
+/** Canonical bytes of the cluster. */
+export function outboundCluster(input: OutboundClusterInput): Uint8Array {
+  const { name, service, port, subset, rule, traits, mesh } = input;
+  const policy = effectivePolicy(rule?.spec, port.port, subset === "" ? undefined : subset);
+  const discovery = discoveryOf(service, policy, traits.role);
+  const pool = policy.connectionPool;
+  const protocol = upstreamProtocol({ protocol: port.protocol, pool, direction: "outbound", traits, mesh });
+  const tls = upstreamTls({
+    ...input,
+    tls: policy.tls,
+    serverName: outboundServerName(service.hostname, port.port, subset),
+    isHttp2: protocol === "http2",
+    isOriginalDestination: discovery === "original-dst",
+    ruleSelects: rule?.spec.workloadSelector !== undefined,
+  });
+  return bytesOf(ClusterSchema, {
+    name,
+    ...discoverySettings(discovery, input),
+    ...connectionLimits(pool, mesh, policy.retryBudget),
+    ...(policy.outlierDetection && { outlierDetection: outlierDetection(policy.outlierDetection) }),
+    commonLbConfig: commonBalancing(policy, mesh),
+    ...(discovery === "original-dst" ? { lbPolicy: LbPolicy.CLUSTER_PROVIDED } : loadBalancing(policy.loadBalancer)),
+    ...httpOptions({ protocol, pool, preserveHeaderCase: traits.preserveHeaderCase, upstream: tls.http }),
+    ...tls.sockets,
+    metadata: { filterMetadata: { istio: metadata(input, policy) } },
+    altStatName: statPrefix(statName(mesh.outboundClusterStatName, { service, port, subset, fallback: name })),
+    ...(traits.metadataExchange && { filters: [{ name: PEER_EXCHANGE_NAME, typedConfig: PEER_EXCHANGE_CONFIG }] }),
+  });
+}
+
+function discoverySettings(discovery: Discovery, input: OutboundClusterInput): Cluster {
+  switch (discovery) {
+    case "eds":
+      return {
+        clusterDiscoveryType: { case: "type", value: DiscoveryType.EDS },
+        edsClusterConfig: { edsConfig: EDS_CONFIG, serviceName: input.name },
+      };
+    case "original-dst":
+      return { clusterDiscoveryType: { case: "type", value: DiscoveryType.ORIGINAL_DST } };
+    case "strict-dns":
+      return { clusterDiscoveryType: { case: "type", value: DiscoveryType.STRICT_DNS }, ...dnsSettings(input) };
+    case "logical-dns":
+      return { clusterDiscoveryType: { case: "type", value: DiscoveryType.LOGICAL_DNS }, ...dnsSettings(input) };
+  }
+}
+
+const EDS_CONFIG = {
+  configSourceSpecifier: { case: "ads" as const, value: {} },
+  initialFetchTimeout: duration(0),
+  resourceApiVersion: ApiVersion.V3,
+};
+
+/** Few questions per socket: the resolver of the system answers from one source port only so many. */
+const DNS_RESOLVER = {
+  name: "envoy.network.dns_resolver.cares",
+  typedConfig: pack(CaresDnsResolverConfigSchema, { udpMaxQueries: 100 }),
+};
+
+function dnsSettings(input: OutboundClusterInput): Cluster {
+  const { name, dnsEndpoints, mesh, traits } = input;
+  const endpoints =
+    dnsEndpoints === undefined ? [] : localityEndpoints({ ...input, endpoints: dnsEndpoints, proxyLabels: [] });
+  return {
+    dnsLookupFamily: traits.ipMode === "ipv6" ? DnsFamily.V6_ONLY : DnsFamily.V4_ONLY,
+    typedDnsResolverConfig: DNS_RESOLVER,
+    dnsJitter: duration(100),
+    dnsRefreshRate: duration(mesh.dnsRefreshRate),
+    respectDnsTtl: true,
+    loadAssignment: { clusterName: name, endpoints },
+  };
+}
+
+function metadata({ service, rule, subset }: OutboundClusterInput, policy: EffectivePolicy): JsonObject {
+  const mode = policy.tls?.mode;
+  return {
+    services: [serviceMetadata(service)],
+    ...(service.meshExternal && subset === "" && { external: true }),
+    ...(rule && { config: configOrigin(rule) }),
+    ...(subset !== "" && { subset }),
+    ...((mode === "SIMPLE" || mode === "MUTUAL") && { alpn_override: "false" }),
+  };
+}

@@ -1,0 +1,140 @@
+/** Recipes of clusters. */
+import type { ConfigObject } from "#config/config-object.ts";
+import type { DestinationRule } from "#config/kinds/destination-rule.ts";
+import type { MeshConfig } from "#config/mesh-config.ts";
+import { type EndpointSet, NO_ENDPOINTS } from "#model/endpoint.ts";
+import { type Service, type ServicePort, serviceKey } from "#model/service.ts";
+import type { Snapshot } from "#model/snapshot.ts";
+import { derived } from "../indexes.ts";
+import { inboundTargets } from "../listeners/plan-inbound.ts";
+import {
+  BLACK_HOLE_CLUSTER,
+  INBOUND_PASSTHROUGH_CLUSTER,
+  inboundCluster as inboundClusterName,
+  outboundCluster as outboundClusterName,
+  PASSTHROUGH_CLUSTER,
+} from "../names.ts";
+import { type Recipe, recipe } from "../recipe.ts";
+import { destinationRuleFor } from "../scope/destination-rules.ts";
+import { type MtlsMode, namespaceMode, policiesOf } from "../scope/peer-authentication.ts";
+import { visibleServices } from "../scope/services.ts";
+import { effectivePolicy, prefersNear } from "../scope/traffic-policy.ts";
+import type { InboundView, OutboundView } from "../views.ts";
+import { blackHoleCluster, inboundPassthroughCluster, passthroughCluster } from "./fixed.ts";
+import { inboundCluster } from "./inbound.ts";
+import { discoveryOf, outboundCluster } from "./outbound.ts";
+
+/** Clusters of all services in view, and those for unknown destinations. */
+export function planOutboundClusters(snapshot: Snapshot, view: OutboundView): readonly Recipe[] {
+  const clusters = new Map<string, Recipe>();
+  const add = (made: Recipe | undefined) => {
+    if (made !== undefined && !clusters.has(made.name)) clusters.set(made.name, made);
+  };
+  for (const service of visibleServices(snapshot, view).list) {
+    if (service.resolution === "alias") continue;
+    const rule = destinationRuleFor(snapshot, service, view);
+    const subsets = ["", ...(rule?.spec.subsets ?? []).map(({ name }) => name)];
+    for (const port of service.ports.filter(({ protocol }) => protocol !== "UDP")) {
+      for (const subset of subsets) add(serviceCluster(snapshot, view, { service, port, rule, subset }));
+    }
+  }
+  const input = { traits: view.traits.cluster, mesh: snapshot.mesh };
+  add(recipe({ name: BLACK_HOLE_CLUSTER, input, build: blackHoleCluster }));
+  if (view.role === "sidecar") add(recipe({ name: PASSTHROUGH_CLUSTER, input, build: passthroughCluster }));
+  return [...clusters.values()];
+}
+
+interface ClusterOf {
+  readonly service: Service;
+  readonly port: ServicePort;
+  readonly rule: ConfigObject<DestinationRule> | undefined;
+  readonly subset: string;
+}
+
+/** A DNS cluster without endpoints is none: Envoy refuses it. */
+function serviceCluster(snapshot: Snapshot, view: OutboundView, of: ClusterOf): Recipe | undefined {
+  const { service, port, rule, subset } = of;
+  const { mesh } = snapshot;
+  const traits = view.traits.cluster;
+  const endpoints = snapshot.endpoints.get(serviceKey(service)) ?? NO_ENDPOINTS;
+  const policy = effectivePolicy(rule?.spec, port.port, subset === "" ? undefined : subset);
+  const discovery = discoveryOf(service, policy, traits.role);
+  const isDns = discovery === "strict-dns" || discovery === "logical-dns";
+  if (isDns && !hasEndpoints(endpoints, of)) return undefined;
+  const name = outboundClusterName(service.hostname, port.port, subset);
+  const input = {
+    name,
+    service,
+    port,
+    subset,
+    rule,
+    identities: serverIdentities(service, endpoints, mesh),
+    mtls: mtlsOf(snapshot, of, endpoints),
+    dnsEndpoints: isDns ? endpoints : undefined,
+    peerPolicies: isDns ? policiesOf(snapshot, service.namespace) : undefined,
+    locality: isDns && prefersNear(policy, mesh) ? view.locality : "",
+    traits,
+    mesh,
+  };
+  return recipe({ name, input, build: outboundCluster });
+}
+
+function hasEndpoints({ endpoints }: EndpointSet, { port, rule, subset }: ClusterOf): boolean {
+  const labels = Object.entries(rule?.spec.subsets?.find(({ name }) => name === subset)?.labels ?? {});
+  return endpoints.some(
+    (endpoint) =>
+      endpoint.health === "healthy" &&
+      endpoint.ports[port.name] !== undefined &&
+      labels.every(([label, value]) => endpoint.labels[label] === value),
+  );
+}
+
+/** Where connections go to the address that was called, all endpoints have to agree: they cannot be told apart. */
+function mtlsOf(snapshot: Snapshot, { service, port, rule, subset }: ClusterOf, set: EndpointSet): MtlsMode {
+  const spec = rule?.spec;
+  const ofSubset = spec?.subsets?.find(({ name }) => name === subset)?.trafficPolicy;
+  const balancer = (subset === "" ? spec?.trafficPolicy : ofSubset)?.loadBalancer;
+  if (service.resolution === "passthrough" || balancer?.simple === "PASSTHROUGH") {
+    const instances = set.endpoints.filter((endpoint) => endpoint.ports[port.name] !== undefined);
+    if (instances.length === 0 || instances.some(({ tlsMode }) => tlsMode === "disabled")) return "DISABLE";
+  }
+  return namespaceMode(snapshot, service.namespace);
+}
+
+/** SPIFFE ids of the endpoints and names the user gave, in all trust domains that count as ours. */
+function serverIdentities(service: Service, { identities }: EndpointSet, mesh: MeshConfig): readonly string[] {
+  if (service.subjectAltNames.length === 0 && mesh.trustDomainAliases.length === 0) return identities;
+  return expandedIdentities("", service, identities, mesh);
+}
+
+const expandedIdentities = derived(
+  (_: string, service: Service, identities: readonly string[], mesh: MeshConfig): readonly string[] => {
+    const all = [...identities, ...service.subjectAltNames];
+    const domains = [mesh.trustDomain, ...mesh.trustDomainAliases];
+    const aliases = all.flatMap((identity) => {
+      const [, domain, path] = /^spiffe:\/\/([^/]+)(\/.*)$/.exec(identity) ?? [];
+      return domain !== undefined && domains.includes(domain) ? domains.map((alias) => `spiffe://${alias}${path}`) : [];
+    });
+    return [...new Set([...all, ...aliases])].sort();
+  },
+);
+
+/** Clusters of the workload's own ports. */
+export function planInboundClusters(snapshot: Snapshot, view: InboundView): readonly Recipe[] {
+  const { mesh } = snapshot;
+  const traits = view.traits.cluster;
+  const passthrough = recipe({
+    name: INBOUND_PASSTHROUGH_CLUSTER,
+    input: { traits, mesh },
+    build: inboundPassthroughCluster,
+  });
+  if (view.traits.listener.interception === "NONE") return [passthrough];
+  const own = inboundTargets(snapshot, view).map(({ service, port, targetPort }) => {
+    const sharing = view.targets.filter((target) => target.targetPort === targetPort && target.port.port === port.port);
+    const services = [...new Map(sharing.map((target) => [target.service.hostname, target.service])).values()];
+    const rule = destinationRuleFor(snapshot, service, { namespace: view.namespace, selectedRules: [] });
+    const input = { targetPort, port, services, rule, traits, mesh };
+    return recipe({ name: inboundClusterName(targetPort), input, build: inboundCluster });
+  });
+  return [...own, passthrough];
+}

@@ -1,0 +1,28 @@
+/** Names of statistics by a pattern of the mesh config. */
+import type { Service, ServicePort } from "#model/service.ts";
+
+/** What the pattern can name. */
+export interface StatNameInput {
+  readonly service: Service;
+  readonly port: ServicePort;
+  readonly subset: string;
+  readonly targetPort?: number;
+  /** The name without a pattern. */
+  readonly fallback: string;
+}
+
+/** Fills in the pattern; the short names are those of Kubernetes services. */
+export function statName(pattern: string | undefined, input: StatNameInput): string {
+  if (pattern === undefined || pattern === "") return input.fallback;
+  const { service, port, subset, targetPort = 0 } = input;
+  const { hostname, name, namespace } = service;
+  const [short, shortest] = service.registry === "Kubernetes" ? [`${name}.${namespace}`, name] : [hostname, hostname];
+  return pattern
+    .replaceAll("%SERVICE%", short)
+    .replaceAll("%SERVICE_NAME%", shortest)
+    .replaceAll("%SERVICE_FQDN%", hostname)
+    .replaceAll("%SUBSET_NAME%", subset)
+    .replaceAll("%TARGET_PORT%", String(targetPort))
+    .replaceAll("%SERVICE_PORT%", String(port.port))
+    .replaceAll("%SERVICE_PORT_NAME%", port.name);
+}

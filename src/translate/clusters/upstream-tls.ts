@@ -1,0 +1,171 @@
+/** TLS towards the endpoints of a cluster. */
+import { create } from "@bufbuild/protobuf";
+import type { ClientTls } from "#config/kinds/destination-rule.ts";
+import type { MeshConfig } from "#config/mesh-config.ts";
+import type { ClusterSchema } from "#gen/envoy/config/cluster/v3/cluster_pb.ts";
+import { type TransportSocket, TransportSocketSchema } from "#gen/envoy/config/core/v3/base_pb.ts";
+import type { UpstreamHttpProtocolOptionsSchema } from "#gen/envoy/config/core/v3/protocol_pb.ts";
+import { RawBufferSchema } from "#gen/envoy/extensions/transport_sockets/raw_buffer/v3/raw_buffer_pb.ts";
+import {
+  type TlsParametersSchema,
+  TlsParameters_TlsProtocol as TlsVersion,
+} from "#gen/envoy/extensions/transport_sockets/tls/v3/common_pb.ts";
+import {
+  type CommonTlsContextSchema,
+  UpstreamTlsContextSchema,
+} from "#gen/envoy/extensions/transport_sockets/tls/v3/tls_pb.ts";
+import type { Service } from "#model/service.ts";
+import { type Init, pack } from "../encode.ts";
+import { adsSecret, agentSecret, exactly, TRUSTED_ROOTS, WORKLOAD_CERTIFICATE } from "../filters/secrets.ts";
+import type { MtlsMode } from "../scope/peer-authentication.ts";
+import type { ClusterTraits } from "../traits.ts";
+
+/** What decides how connections to a service are protected. */
+export interface UpstreamTlsInput {
+  readonly tls: ClientTls | undefined;
+  readonly service: Service;
+  /** SPIFFE ids that the servers may have. */
+  readonly identities: readonly string[];
+  /** What the servers accept, as far as a client can know. */
+  readonly mtls: MtlsMode;
+  readonly serverName: string;
+  readonly isHttp2: boolean;
+  /** The endpoints are whatever address was called, so they cannot be told apart by metadata. */
+  readonly isOriginalDestination: boolean;
+  /** The rule selects this workload, so that its credentials may be meant for it. */
+  readonly ruleSelects: boolean;
+  readonly traits: ClusterTraits;
+  readonly mesh: MeshConfig;
+}
+
+/** The parts of a cluster that TLS decides. */
+export interface UpstreamTls {
+  readonly sockets: Pick<Init<typeof ClusterSchema>, "transportSocket" | "transportSocketMatches">;
+  readonly http: Init<typeof UpstreamHttpProtocolOptionsSchema> | undefined;
+}
+
+const PLAIN: UpstreamTls = { sockets: {}, http: undefined };
+
+/** By the rule if it says so; else mutual TLS to those endpoints of the mesh that can do it. */
+export function upstreamTls(input: UpstreamTlsInput): UpstreamTls {
+  if (input.tls !== undefined) return ruledTls(input.tls, input);
+  const { service, mesh, mtls } = input;
+  if (service.meshExternal || !mesh.enableAutoMtls || mtls === "DISABLE") return PLAIN;
+  const socket = istioMutual(input, input.identities, input.serverName);
+  return { sockets: input.isOriginalDestination ? { transportSocket: socket } : perEndpoint(socket), http: undefined };
+}
+
+function ruledTls(tls: ClientTls, input: UpstreamTlsInput): UpstreamTls {
+  switch (tls.mode) {
+    case "ISTIO_MUTUAL": {
+      const names = tls.subjectAltNames ?? input.identities;
+      return { sockets: { transportSocket: istioMutual(input, names, tls.sni || input.serverName) }, http: undefined };
+    }
+    case "SIMPLE":
+    case "MUTUAL":
+      return canUseCredential(tls, input) ? originated(tls, input) : PLAIN;
+    default:
+      return PLAIN;
+  }
+}
+
+/** Endpoints with a proxy of the mesh get mutual TLS, the others plain text. */
+function perEndpoint(socket: TransportSocket): UpstreamTls["sockets"] {
+  return {
+    transportSocketMatches: [
+      { name: "tlsMode-istio", match: { tlsMode: "istio" }, transportSocket: socket },
+      { name: "tlsMode-disabled", match: {}, transportSocket: RAW_BUFFER },
+    ],
+  };
+}
+
+const RAW_BUFFER = create(TransportSocketSchema, {
+  name: "envoy.transport_sockets.raw_buffer",
+  configType: { case: "typedConfig", value: pack(RawBufferSchema, {}) },
+});
+
+function istioMutual(input: UpstreamTlsInput, names: readonly string[], sni: string): TransportSocket {
+  const protocols = input.isHttp2 ? ["istio", "h2"] : ["istio"];
+  return tlsSocket(sni, {
+    tlsParams: TLS_VERSIONS,
+    alpnProtocols: input.traits.metadataExchange ? ["istio-peer-exchange", ...protocols] : protocols,
+    tlsCertificateSdsSecretConfigs: [WORKLOAD_CERTIFICATE],
+    validationContextType: {
+      case: "combinedValidationContext",
+      value: {
+        defaultValidationContext: { matchSubjectAltNames: exactly(names) },
+        validationContextSdsSecretConfig: TRUSTED_ROOTS,
+      },
+    },
+  });
+}
+
+const TLS_VERSIONS: Init<typeof TlsParametersSchema> = {
+  tlsMinimumProtocolVersion: TlsVersion.TLSv1_2,
+  tlsMaximumProtocolVersion: TlsVersion.TLSv1_3,
+};
+
+/** TLS to servers outside the mesh, with certificates from files or credentials. */
+function originated(tls: ClientTls, input: UpstreamTlsInput): UpstreamTls {
+  const { cipherSuites = [], ecdhCurves = [] } = input.mesh.tlsDefaults ?? {};
+  const context: Init<typeof CommonTlsContextSchema> = {
+    tlsParams: { ...TLS_VERSIONS, cipherSuites: [...cipherSuites], ecdhCurves: [...ecdhCurves] },
+    ...certificates(tls, input),
+    ...(input.isHttp2 && { alpnProtocols: ["h2"] }),
+  };
+  return { sockets: { transportSocket: tlsSocket(tls.sni ?? "", context) }, http: autoServerName(tls) };
+}
+
+/** What is sent and checked by default comes from the `Host` header. */
+function autoServerName(tls: ClientTls): UpstreamTls["http"] {
+  if (tls.sni) return undefined;
+  const checksName = (tls.subjectAltNames ?? []).length === 0 && tls.insecureSkipVerify !== true;
+  return { autoSni: true, ...(checksName && { autoSanValidation: true }) };
+}
+
+/** Credentials of the control plane's namespace are not for every sidecar, only for those a rule selects. */
+function canUseCredential(tls: ClientTls, { traits, ruleSelects }: UpstreamTlsInput): boolean {
+  const isPrivate = (tls.credentialName ?? "") !== "" && !tls.credentialName?.startsWith("configmap://");
+  if (isPrivate && traits.role === "sidecar" && !ruleSelects) return false;
+  const hasKey = Boolean(tls.credentialName) || (Boolean(tls.clientCertificate) && Boolean(tls.privateKey));
+  return tls.mode === "SIMPLE" || hasKey;
+}
+
+function certificates(tls: ClientTls, input: UpstreamTlsInput): Init<typeof CommonTlsContextSchema> {
+  const isMutual = tls.mode === "MUTUAL";
+  const skipsCheck = tls.insecureSkipVerify === true;
+  const roots = tls.caCertificates || "system";
+  const [certificate, rootSecret] = tls.credentialName
+    ? [adsSecret(tls.credentialName), adsSecret(`${tls.credentialName}-cacert`)]
+    : [agentSecret(`file-cert:${tls.clientCertificate}~${tls.privateKey}`), agentSecret(`file-root:${roots}`)];
+  const own = isMutual ? { tlsCertificateSdsSecretConfigs: [certificate] } : {};
+  if (skipsCheck) {
+    return tls.credentialName ? own : { ...own, validationContextType: { case: "validationContext", value: {} } };
+  }
+  return {
+    ...own,
+    validationContextType: {
+      case: "combinedValidationContext",
+      value: {
+        defaultValidationContext: {
+          matchSubjectAltNames: exactly(serverNames(tls, input.service)),
+          ...(tls.caCrl && { crl: { specifier: { case: "filename", value: tls.caCrl } } }),
+        },
+        validationContextSdsSecretConfig: rootSecret,
+      },
+    },
+  };
+}
+
+/** A ServiceEntry can name its servers itself. */
+function serverNames(tls: ClientTls, { registry, subjectAltNames }: Service): readonly string[] {
+  const given = tls.subjectAltNames ?? [];
+  return registry === "External" && given.length === 0 ? subjectAltNames : given;
+}
+
+function tlsSocket(sni: string, commonTlsContext: Init<typeof CommonTlsContextSchema>): TransportSocket {
+  return create(TransportSocketSchema, {
+    name: "envoy.transport_sockets.tls",
+    configType: { case: "typedConfig", value: pack(UpstreamTlsContextSchema, { sni, commonTlsContext }) },
+  });
+}

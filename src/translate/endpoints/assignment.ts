@@ -1,0 +1,138 @@
+/** The endpoints of a cluster, grouped by where they are. */
+
+import { isIP } from "node:net";
+import type { JsonObject } from "@bufbuild/protobuf";
+import type { AddressSchema } from "#gen/envoy/config/core/v3/address_pb.ts";
+import { HealthStatus } from "#gen/envoy/config/core/v3/health_check_pb.ts";
+import type {
+  LbEndpointSchema,
+  LocalityLbEndpointsSchema,
+} from "#gen/envoy/config/endpoint/v3/endpoint_components_pb.ts";
+import { ClusterLoadAssignmentSchema } from "#gen/envoy/config/endpoint/v3/endpoint_pb.ts";
+import type { Endpoint } from "#model/endpoint.ts";
+import { bytesOf, type Init } from "../encode.ts";
+import { compareText } from "../scope/order.ts";
+import { effectiveMode, modeOfPort } from "../scope/peer-authentication.ts";
+import type { EndpointsInput } from "./input.ts";
+import { type LocalityGroup, preferNear } from "./locality.ts";
+
+/** One assignment, answered by EDS. */
+export interface AssignmentInput extends EndpointsInput {
+  readonly cluster: string;
+}
+
+/** Canonical bytes of the assignment. Endpoints with a host name are left out: only DNS clusters can have them. */
+export function assignment(input: AssignmentInput): Uint8Array {
+  return bytesOf(ClusterLoadAssignmentSchema, { clusterName: input.cluster, endpoints: localityEndpoints(input) });
+}
+
+/** The assignment of a cluster whose service, port or endpoints are not known: it ends Envoy's waiting. */
+export function emptyAssignment({ cluster }: { readonly cluster: string }): Uint8Array {
+  return bytesOf(ClusterLoadAssignmentSchema, { clusterName: cluster });
+}
+
+/** The groups of a cluster's endpoints, in order of their locality. */
+export function localityEndpoints(input: EndpointsInput): Init<typeof LocalityLbEndpointsSchema>[] {
+  const groups = new Map<string, Endpoint[]>();
+  for (const endpoint of usableEndpoints(input)) {
+    const group = groups.get(endpoint.locality);
+    if (group === undefined) groups.set(endpoint.locality, [endpoint]);
+    else group.push(endpoint);
+  }
+  const sorted = [...groups].sort(([a], [b]) => compareText(a, b));
+  const located = sorted.map(
+    ([locality, endpoints]): LocalityGroup => ({ locality, endpoints, weight: sum(endpoints) }),
+  );
+  return preferNear(located, input).map((group) => localityGroup(group, input));
+}
+
+function usableEndpoints({ service, port, subset, rule, endpoints }: EndpointsInput): readonly Endpoint[] {
+  const labels = Object.entries(rule?.spec.subsets?.find(({ name }) => name === subset)?.labels ?? {});
+  const byDns = service.resolution === "dns" || service.resolution === "dns-round-robin";
+  const usable = endpoints.endpoints.filter(
+    (endpoint) =>
+      endpoint.health === "healthy" &&
+      endpoint.ports[port.name] !== undefined &&
+      (byDns || isAddress(endpoint.address)) &&
+      labels.every(([label, value]) => endpoint.labels[label] === value),
+  );
+  // Envoy refuses a logical DNS cluster with more than one name.
+  return service.resolution === "dns-round-robin" ? usable.slice(0, 1) : usable;
+}
+
+function isAddress(address: string): boolean {
+  return isIP(address) !== 0 || address.startsWith(UNIX);
+}
+
+const UNIX = "unix://";
+
+function sum(endpoints: readonly Endpoint[]): number {
+  return endpoints.reduce((total, { weight }) => total + (weight || 1), 0);
+}
+
+function localityGroup(group: LocalityGroup, input: EndpointsInput): Init<typeof LocalityLbEndpointsSchema> {
+  const [region = "", zone = "", subZone = ""] = group.locality.split("/");
+  return {
+    locality: { region, zone, subZone },
+    lbEndpoints: group.endpoints.map((endpoint) => lbEndpoint(endpoint, input)),
+    loadBalancingWeight: group.weight,
+    ...(group.priority && { priority: group.priority }),
+  };
+}
+
+function lbEndpoint(endpoint: Endpoint, input: EndpointsInput): Init<typeof LbEndpointSchema> {
+  const port = endpoint.ports[input.port.name] ?? 0;
+  return {
+    hostIdentifier: { case: "endpoint", value: { address: addressOf(endpoint.address, port) } },
+    healthStatus: HealthStatus.HEALTHY,
+    loadBalancingWeight: endpoint.weight || 1,
+    metadata: { filterMetadata: endpointMetadata(endpoint, acceptsMtls(endpoint, port, input)) },
+  };
+}
+
+function addressOf(address: string, port: number): Init<typeof AddressSchema> {
+  if (address.startsWith(UNIX)) return { address: { case: "pipe", value: { path: address.slice(UNIX.length) } } };
+  return {
+    address: {
+      case: "socketAddress",
+      value: { address, portSpecifier: { case: "portValue", value: port } },
+    },
+  };
+}
+
+/** The rule decides if it speaks of TLS; else whether the endpoint has a proxy, and no policy turned it off there. */
+function acceptsMtls(endpoint: Endpoint, port: number, input: EndpointsInput): boolean {
+  if (endpoint.tlsMode !== "istio") return false;
+  const mode = ruledTlsMode(input);
+  if (mode !== undefined) return mode === "ISTIO_MUTUAL";
+  const mtls = effectiveMode(input.peerPolicies ?? [], endpoint, input.mesh.rootNamespace);
+  return modeOfPort(mtls, port) !== "DISABLE";
+}
+
+/** The mode of the subset's own policy, or of the rule's: unlike other settings it is not inherited by subsets. */
+function ruledTlsMode({ rule, subset, port }: EndpointsInput): string | undefined {
+  const spec = rule?.spec;
+  const policy =
+    subset === "" ? spec?.trafficPolicy : spec?.subsets?.find(({ name }) => name === subset)?.trafficPolicy;
+  const ofPort = policy?.portLevelSettings?.find((settings) => settings.port?.number === port.port);
+  const tls = ofPort?.tls ?? policy?.tls;
+  return tls === undefined ? undefined : (tls.mode ?? "DISABLE");
+}
+
+/** Chooses the TLS of the connection, and tells metrics which workload the endpoint is. */
+function endpointMetadata(endpoint: Endpoint, mtls: boolean): Record<string, JsonObject> {
+  const { workloadName, namespace, clusterId } = endpoint;
+  const [service, revision] = canonicalService(endpoint);
+  return {
+    ...(mtls && { "envoy.transport_socket_match": { tlsMode: "istio" } }),
+    istio: { workload: [workloadName, namespace, service, revision, clusterId].join(";") },
+  };
+}
+
+/** Service and revision as dashboards name them; the usual revision `latest` is not written. */
+function canonicalService({ labels, workloadName }: Endpoint): readonly [string, string] {
+  const first = (...names: string[]) => names.map((name) => labels[name]).find((value) => value !== undefined);
+  const service = first("service.istio.io/canonical-name", "app.kubernetes.io/name", "app") ?? workloadName;
+  const revision = first("service.istio.io/canonical-revision", "app.kubernetes.io/version", "version") ?? "latest";
+  return [service, revision === "latest" ? "" : revision];
+}

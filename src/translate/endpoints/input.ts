@@ -1,0 +1,26 @@
+/** What the endpoints of a cluster are made from. */
+import type { ConfigObject } from "#config/config-object.ts";
+import type { DestinationRule } from "#config/kinds/destination-rule.ts";
+import type { PeerAuthentication } from "#config/kinds/peer-authentication.ts";
+import type { MeshConfig } from "#config/mesh-config.ts";
+import type { EndpointSet } from "#model/endpoint.ts";
+import type { Service, ServicePort } from "#model/service.ts";
+
+/** Policies that may apply to the endpoints, oldest first. */
+export type PeerPolicies = readonly ConfigObject<PeerAuthentication>[];
+
+/** Everything the endpoints of one cluster are made from. */
+export interface EndpointsInput {
+  readonly service: Service;
+  readonly port: ServicePort;
+  /** Empty for the service as a whole. */
+  readonly subset: string;
+  readonly rule: ConfigObject<DestinationRule> | undefined;
+  readonly endpoints: EndpointSet;
+  readonly peerPolicies: PeerPolicies | undefined;
+  /** Where the proxy is: `region/zone/subzone`; empty where it does not matter. */
+  readonly locality: string;
+  /** Labels of the proxy that decide which endpoints are near, as `name=value`; empty where they do not matter. */
+  readonly proxyLabels: readonly string[];
+  readonly mesh: MeshConfig;
+}

@@ -1,0 +1,43 @@
+/** Recipes of endpoints. */
+import { NO_ENDPOINTS } from "#model/endpoint.ts";
+import { serviceKey } from "#model/service.ts";
+import type { Snapshot } from "#model/snapshot.ts";
+import { parseClusterName } from "../names.ts";
+import { type Recipe, recipe } from "../recipe.ts";
+import { destinationRuleFor } from "../scope/destination-rules.ts";
+import { policiesOf } from "../scope/peer-authentication.ts";
+import { visibleServices } from "../scope/services.ts";
+import { effectivePolicy, prefersNear } from "../scope/traffic-policy.ts";
+import type { EndpointsView } from "../views.ts";
+import { assignment, emptyAssignment } from "./assignment.ts";
+
+/** The assignment of an outbound cluster; an empty one for services and ports that do not exist, undefined for the rest. */
+export function planEndpoints(snapshot: Snapshot, view: EndpointsView, cluster: string): Recipe | undefined {
+  const name = parseClusterName(cluster);
+  if (name?.direction !== "outbound") return undefined;
+  const service = visibleServices(snapshot, view).byHost.get(name.hostname);
+  const port = service?.ports.find((each) => each.port === name.port);
+  if (service === undefined || port === undefined) return emptyRecipe(cluster);
+  if (service.resolution === "dns" || service.resolution === "dns-round-robin") return emptyRecipe(cluster);
+  const { mesh } = snapshot;
+  const { subset } = name;
+  const rule = destinationRuleFor(snapshot, service, view);
+  const isNear = prefersNear(effectivePolicy(rule?.spec, port.port, subset === "" ? undefined : subset), mesh);
+  const input = {
+    cluster,
+    service,
+    port,
+    subset,
+    rule,
+    endpoints: snapshot.endpoints.get(serviceKey(service)) ?? NO_ENDPOINTS,
+    peerPolicies: policiesOf(snapshot, service.namespace),
+    locality: isNear ? view.locality : "",
+    proxyLabels: isNear ? view.proxyLabels : [],
+    mesh,
+  };
+  return recipe({ name: cluster, input, build: assignment });
+}
+
+function emptyRecipe(cluster: string): Recipe {
+  return recipe({ name: cluster, input: { cluster }, build: emptyAssignment });
+}

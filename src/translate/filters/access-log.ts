@@ -1,0 +1,112 @@
+/** Access logs by the mesh config: a file, as text or as JSON. */
+import { create, type JsonObject } from "@bufbuild/protobuf";
+import type { MeshConfig } from "#config/mesh-config.ts";
+import {
+  type AccessLog,
+  type AccessLogFilterSchema,
+  AccessLogSchema,
+} from "#gen/envoy/config/accesslog/v3/accesslog_pb.ts";
+import type { SubstitutionFormatStringSchema } from "#gen/envoy/config/core/v3/substitution_format_string_pb.ts";
+import { FileAccessLogSchema } from "#gen/envoy/extensions/access_loggers/file/v3/file_pb.ts";
+import { ReqWithoutQuerySchema } from "#gen/envoy/extensions/formatter/req_without_query/v3/req_without_query_pb.ts";
+import { type Init, pack } from "../encode.ts";
+import { derived } from "../indexes.ts";
+
+const TEXT_FORMAT = `${[
+  '[%START_TIME%] "%REQ(:METHOD)% %REQ(X-ENVOY-ORIGINAL-PATH?:PATH)% %PROTOCOL%" %RESPONSE_CODE% %RESPONSE_FLAGS%',
+  '%RESPONSE_CODE_DETAILS% %CONNECTION_TERMINATION_DETAILS% "%UPSTREAM_TRANSPORT_FAILURE_REASON%"',
+  '%BYTES_RECEIVED% %BYTES_SENT% %DURATION% %RESP(X-ENVOY-UPSTREAM-SERVICE-TIME)% "%REQ(X-FORWARDED-FOR)%"',
+  '"%REQ(USER-AGENT)%" "%REQ(X-REQUEST-ID)%" "%REQ(:AUTHORITY)%" "%UPSTREAM_HOST%" %UPSTREAM_CLUSTER_RAW%',
+  "%UPSTREAM_LOCAL_ADDRESS% %DOWNSTREAM_LOCAL_ADDRESS% %DOWNSTREAM_REMOTE_ADDRESS% %REQUESTED_SERVER_NAME% %ROUTE_NAME%",
+].join(" ")}\n`;
+
+const JSON_FORMAT: JsonObject = {
+  authority: "%REQ(:AUTHORITY)%",
+  bytes_received: "%BYTES_RECEIVED%",
+  bytes_sent: "%BYTES_SENT%",
+  connection_termination_details: "%CONNECTION_TERMINATION_DETAILS%",
+  downstream_local_address: "%DOWNSTREAM_LOCAL_ADDRESS%",
+  downstream_remote_address: "%DOWNSTREAM_REMOTE_ADDRESS%",
+  duration: "%DURATION%",
+  method: "%REQ(:METHOD)%",
+  path: "%REQ(X-ENVOY-ORIGINAL-PATH?:PATH)%",
+  protocol: "%PROTOCOL%",
+  request_id: "%REQ(X-REQUEST-ID)%",
+  requested_server_name: "%REQUESTED_SERVER_NAME%",
+  response_code: "%RESPONSE_CODE%",
+  response_code_details: "%RESPONSE_CODE_DETAILS%",
+  response_flags: "%RESPONSE_FLAGS%",
+  route_name: "%ROUTE_NAME%",
+  start_time: "%START_TIME%",
+  upstream_cluster: "%UPSTREAM_CLUSTER_RAW%",
+  upstream_host: "%UPSTREAM_HOST%",
+  upstream_local_address: "%UPSTREAM_LOCAL_ADDRESS%",
+  upstream_service_time: "%RESP(X-ENVOY-UPSTREAM-SERVICE-TIME)%",
+  upstream_transport_failure_reason: "%UPSTREAM_TRANSPORT_FAILURE_REASON%",
+  user_agent: "%REQ(USER-AGENT)%",
+  x_forwarded_for: "%REQ(X-FORWARDED-FOR)%",
+};
+
+type Format = Init<typeof SubstitutionFormatStringSchema>;
+
+/** The log of requests and connections; none without a file. */
+export function accessLogs(mesh: MeshConfig): AccessLog[] {
+  return mesh.accessLogFile === "" ? [] : [fileLog("", mesh)];
+}
+
+/** The log of a listener itself: only connections for which it had no chain, since the rest is logged by the filters. */
+export function listenerAccessLogs(mesh: MeshConfig): AccessLog[] {
+  return mesh.accessLogFile === "" || mesh.disableEnvoyListenerLog === true ? [] : [unmatchedLog("", mesh)];
+}
+
+const fileLog = derived((_: string, mesh: MeshConfig) => fileAccessLog(mesh, undefined));
+
+const unmatchedLog = derived((_: string, mesh: MeshConfig) =>
+  fileAccessLog(mesh, { filterSpecifier: { case: "responseFlagFilter", value: { flags: ["NR"] } } }),
+);
+
+function fileAccessLog(mesh: MeshConfig, filter: Init<typeof AccessLogFilterSchema> | undefined): AccessLog {
+  const format =
+    mesh.accessLogEncoding === "JSON" ? jsonFormat(mesh.accessLogFormat) : textFormat(mesh.accessLogFormat);
+  const log = pack(FileAccessLogSchema, {
+    path: mesh.accessLogFile,
+    accessLogFormat: { case: "logFormat", value: format },
+  });
+  return create(AccessLogSchema, {
+    name: "envoy.access_loggers.file",
+    configType: { case: "typedConfig", value: log },
+    ...(filter && { filter }),
+  });
+}
+
+function textFormat(given: string): Format {
+  const text = given === "" ? TEXT_FORMAT : given.endsWith("\n") ? given : `${given}\n`;
+  const source = { specifier: { case: "inlineString" as const, value: text } };
+  return { format: { case: "textFormatSource", value: source }, formatters: formattersFor(text) };
+}
+
+/** A format that is no JSON object is left aside for the usual one. */
+function jsonFormat(given: string): Format {
+  const value = parseObject(given) ?? JSON_FORMAT;
+  const operators = Object.values(value).filter((operator) => typeof operator === "string");
+  return {
+    format: { case: "jsonFormat", value },
+    jsonFormatOptions: { sortProperties: false },
+    formatters: formattersFor(operators.join(" ")),
+  };
+}
+
+function parseObject(text: string): JsonObject | undefined {
+  try {
+    const value: unknown = text === "" ? undefined : JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : undefined;
+  } catch {
+    return undefined; // Not JSON: the caller has a format of its own.
+  }
+}
+
+/** Operators that Envoy knows only by an extension. */
+function formattersFor(text: string) {
+  if (!text.includes("%REQ_WITHOUT_QUERY")) return [];
+  return [{ name: "envoy.formatter.req_without_query", typedConfig: pack(ReqWithoutQuerySchema, {}) }];
+}

@@ -1,0 +1,52 @@
+/** TLS that a proxy of the mesh ends for its workload. */
+import { create } from "@bufbuild/protobuf";
+import type { MeshConfig } from "#config/mesh-config.ts";
+import { type TransportSocket, TransportSocketSchema } from "#gen/envoy/config/core/v3/base_pb.ts";
+import { TlsParameters_TlsProtocol as TlsVersion } from "#gen/envoy/extensions/transport_sockets/tls/v3/common_pb.ts";
+import { DownstreamTlsContextSchema } from "#gen/envoy/extensions/transport_sockets/tls/v3/tls_pb.ts";
+import { type Init, pack } from "../encode.ts";
+import { beginningWith, TRUSTED_ROOTS, WORKLOAD_CERTIFICATE } from "./secrets.ts";
+
+const CIPHER_SUITES = [
+  "ECDHE-ECDSA-AES256-GCM-SHA384",
+  "ECDHE-RSA-AES256-GCM-SHA384",
+  "ECDHE-ECDSA-AES128-GCM-SHA256",
+  "ECDHE-RSA-AES128-GCM-SHA256",
+  "AES256-GCM-SHA384",
+  "AES128-GCM-SHA256",
+];
+
+/** Mutual TLS: the client has to show a certificate of one of the mesh's trust domains. */
+export function mutualTls(alpnProtocols: readonly string[], mesh: MeshConfig): TransportSocket {
+  const { meshMTLS } = mesh;
+  const trustDomains = [...new Set([mesh.trustDomain, ...mesh.trustDomainAliases])];
+  return downstreamTlsSocket({
+    requireClientCertificate: true,
+    commonTlsContext: {
+      tlsParams: {
+        tlsMinimumProtocolVersion: meshMTLS?.minProtocolVersion === "TLSV1_3" ? TlsVersion.TLSv1_3 : TlsVersion.TLSv1_2,
+        tlsMaximumProtocolVersion: TlsVersion.TLSv1_3,
+        cipherSuites: [...(meshMTLS?.cipherSuites ?? CIPHER_SUITES)],
+      },
+      alpnProtocols: [...alpnProtocols],
+      tlsCertificateSdsSecretConfigs: [WORKLOAD_CERTIFICATE],
+      validationContextType: {
+        case: "combinedValidationContext",
+        value: {
+          defaultValidationContext: {
+            matchSubjectAltNames: beginningWith(trustDomains.map((domain) => `spiffe://${domain}/`)),
+          },
+          validationContextSdsSecretConfig: TRUSTED_ROOTS,
+        },
+      },
+    },
+  });
+}
+
+/** A socket that ends TLS. */
+export function downstreamTlsSocket(context: Init<typeof DownstreamTlsContextSchema>): TransportSocket {
+  return create(TransportSocketSchema, {
+    name: "envoy.transport_sockets.tls",
+    configType: { case: "typedConfig", value: pack(DownstreamTlsContextSchema, context) },
+  });
+}

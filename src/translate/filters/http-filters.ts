@@ -1,0 +1,114 @@
+/** The HTTP filters of a connection manager. */
+import { create, type JsonObject } from "@bufbuild/protobuf";
+import type { Any } from "@bufbuild/protobuf/wkt";
+import { CorsSchema } from "#gen/envoy/extensions/filters/http/cors/v3/cors_pb.ts";
+import { HTTPFaultSchema } from "#gen/envoy/extensions/filters/http/fault/v3/fault_pb.ts";
+import { FilterConfigSchema as GrpcStatsSchema } from "#gen/envoy/extensions/filters/http/grpc_stats/v3/config_pb.ts";
+import { GrpcWebSchema } from "#gen/envoy/extensions/filters/http/grpc_web/v3/grpc_web_pb.ts";
+import { RouterSchema } from "#gen/envoy/extensions/filters/http/router/v3/router_pb.ts";
+import {
+  type HttpFilter,
+  HttpFilterSchema,
+} from "#gen/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager_pb.ts";
+import {
+  FilterConfig_Protocol as AlpnProtocol,
+  FilterConfigSchema as AlpnSchema,
+} from "#gen/istio/envoy/config/filter/http/alpn/v2alpha1/config_pb.ts";
+import type { Protocol } from "#model/service.ts";
+import { pack } from "../encode.ts";
+import type { HttpTraits } from "../traits.ts";
+import type { ListenerClass } from "./listener-class.ts";
+import { typedStruct } from "./typed-struct.ts";
+
+/** What decides which filters a request passes. */
+export interface HttpFilterInput {
+  readonly class: ListenerClass;
+  /** Protocol as declared by the service or gateway. */
+  readonly protocol: Protocol;
+  readonly traits: HttpTraits;
+}
+
+type HttpFilterBuilder = (input: HttpFilterInput) => HttpFilter | undefined;
+
+/** Order is behaviour: the peer is known before anything else happens; the router ends the chain. */
+const HTTP_FILTERS: readonly HttpFilterBuilder[] = [peerMetadata, grpcWeb, grpcStats, alpn, fault, cors, router];
+
+/** The filters of one connection manager, in order. */
+export function httpFilters(input: HttpFilterInput): HttpFilter[] {
+  return HTTP_FILTERS.map((build) => build(input)).filter((filter) => filter !== undefined);
+}
+
+const GRPC_WEB = filterOf("envoy.filters.http.grpc_web", pack(GrpcWebSchema, {}));
+const GRPC_STATS = filterOf(
+  "envoy.filters.http.grpc_stats",
+  pack(GrpcStatsSchema, {
+    emitFilterState: true,
+    perMethodStatSpecifier: { case: "statsForAllMethods", value: { value: false } },
+  }),
+);
+const FAULT = filterOf("envoy.filters.http.fault", pack(HTTPFaultSchema, {}));
+const CORS = filterOf("envoy.filters.http.cors", pack(CorsSchema, {}));
+const ROUTER = filterOf("envoy.filters.http.router", pack(RouterSchema, {}));
+const ROUTER_WITHOUT_ENVOY_HEADERS = filterOf(
+  "envoy.filters.http.router",
+  pack(RouterSchema, { suppressEnvoyHeaders: true }),
+);
+
+/** The names let the server tell HTTP of the mesh from other TLS; the plain ones are for servers outside. */
+const ALPN = filterOf(
+  "istio.alpn",
+  pack(AlpnSchema, {
+    alpnOverride: [
+      { upstreamProtocol: AlpnProtocol.HTTP10, alpnOverride: ["istio-http/1.0", "istio", "http/1.0"] },
+      { upstreamProtocol: AlpnProtocol.HTTP11, alpnOverride: ["istio-http/1.1", "istio", "http/1.1"] },
+      { upstreamProtocol: AlpnProtocol.HTTP2, alpnOverride: ["istio-h2", "istio", "h2"] },
+    ],
+  }),
+);
+
+const DISCOVERY = [{ istio_headers: {} }, { workload_discovery: {} }];
+const PROPAGATION = [{ istio_headers: {} }];
+const PEER_INBOUND = peerMetadataFilter({ downstream_discovery: DISCOVERY, downstream_propagation: PROPAGATION });
+const PEER_OUTBOUND = peerMetadataFilter({ upstream_discovery: DISCOVERY, upstream_propagation: PROPAGATION });
+const PEER_OUTBOUND_IN_MESH = peerMetadataFilter({
+  upstream_discovery: DISCOVERY,
+  upstream_propagation: [{ istio_headers: { skip_external_clusters: true } }],
+});
+
+function peerMetadata({ class: listenerClass, traits }: HttpFilterInput): HttpFilter | undefined {
+  if (!traits.metadataExchange) return undefined;
+  if (listenerClass === "inbound") return PEER_INBOUND;
+  return traits.headers.metadataExchangeHeaders?.mode === "IN_MESH" ? PEER_OUTBOUND_IN_MESH : PEER_OUTBOUND;
+}
+
+function grpcWeb({ protocol }: HttpFilterInput): HttpFilter | undefined {
+  return protocol === "GRPC-Web" ? GRPC_WEB : undefined;
+}
+
+function grpcStats(): HttpFilter {
+  return GRPC_STATS;
+}
+
+function alpn({ class: listenerClass, traits }: HttpFilterInput): HttpFilter | undefined {
+  return traits.alpnFilter && listenerClass !== "inbound" ? ALPN : undefined;
+}
+
+function fault(): HttpFilter {
+  return FAULT;
+}
+
+function cors(): HttpFilter {
+  return CORS;
+}
+
+function router({ traits }: HttpFilterInput): HttpFilter {
+  return traits.headers.envoyDebugHeaders?.disabled === true ? ROUTER_WITHOUT_ENVOY_HEADERS : ROUTER;
+}
+
+function filterOf(name: string, typedConfig: Any): HttpFilter {
+  return create(HttpFilterSchema, { name, configType: { case: "typedConfig", value: typedConfig } });
+}
+
+function peerMetadataFilter(config: JsonObject): HttpFilter {
+  return filterOf("istio.metadata_exchange", typedStruct("io.istio.http.peer_metadata.Config", config));
+}

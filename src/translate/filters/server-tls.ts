@@ -1,0 +1,117 @@
+/** TLS that a gateway ends for clients outside the mesh. */
+import type { ServerTls } from "#config/kinds/gateway.ts";
+import type { MeshConfig } from "#config/mesh-config.ts";
+import type { TransportSocket } from "#gen/envoy/config/core/v3/base_pb.ts";
+import {
+  type CertificateValidationContextSchema,
+  type TlsParametersSchema,
+  TlsParameters_TlsProtocol as TlsVersion,
+} from "#gen/envoy/extensions/transport_sockets/tls/v3/common_pb.ts";
+import type { SdsSecretConfig } from "#gen/envoy/extensions/transport_sockets/tls/v3/secret_pb.ts";
+import type { CommonTlsContextSchema } from "#gen/envoy/extensions/transport_sockets/tls/v3/tls_pb.ts";
+import type { Init } from "../encode.ts";
+import { downstreamTlsSocket } from "./downstream-tls.ts";
+import { adsSecret, agentSecret, exactly, TRUSTED_ROOTS, WORKLOAD_CERTIFICATE } from "./secrets.ts";
+
+type Context = Init<typeof CommonTlsContextSchema>;
+
+/** What a server's TLS is made from. */
+export interface ServerTlsInput {
+  readonly tls: ServerTls;
+  /** Over plain TCP proxies of the mesh also tell each other who they are. */
+  readonly isTcp: boolean;
+  readonly mesh: MeshConfig;
+}
+
+/** The socket of a server with its certificate, and roots for clients' certificates where these are asked for. */
+export function serverTls({ tls, isTcp, mesh }: ServerTlsInput): TransportSocket {
+  const isMutual = tls.mode === "MUTUAL" || tls.mode === "ISTIO_MUTUAL";
+  const protocols = ["h2", "http/1.1"];
+  const params = tls.mode === "ISTIO_MUTUAL" ? undefined : parameters(tls, mesh);
+  return downstreamTlsSocket({
+    requireClientCertificate: isMutual,
+    commonTlsContext: {
+      ...certificates(tls),
+      alpnProtocols: isTcp && tls.mode === "ISTIO_MUTUAL" ? ["istio-peer-exchange", ...protocols] : protocols,
+      ...(params && { tlsParams: params }),
+    },
+  });
+}
+
+function certificates(tls: ServerTls): Context {
+  if (tls.mode === "ISTIO_MUTUAL") {
+    return { tlsCertificateSdsSecretConfigs: [WORKLOAD_CERTIFICATE], ...validation(tls, TRUSTED_ROOTS) };
+  }
+  const asks = tls.mode === "MUTUAL" || tls.mode === "OPTIONAL_MUTUAL";
+  const credentials = tls.credentialNames?.length ? tls.credentialNames : [tls.credentialName ?? ""];
+  if (credentials[0] !== "") {
+    const roots = adsSecret(tls.caCertCredentialName || `${credentials[0]}-cacert`);
+    return {
+      tlsCertificateSdsSecretConfigs: credentials.map(adsSecret),
+      ...(asks ? validation(tls, roots) : namesOnly(tls)),
+    };
+  }
+  const files = tls.tlsCertificates?.length ? tls.tlsCertificates : [tls];
+  const roots = tls.caCertificates ? agentSecret(`file-root:${tls.caCertificates}`) : TRUSTED_ROOTS;
+  return { tlsCertificateSdsSecretConfigs: files.map(fileCertificate), ...(asks && validation(tls, roots)) };
+}
+
+function fileCertificate({
+  serverCertificate,
+  privateKey,
+}: Pick<ServerTls, "serverCertificate" | "privateKey">): SdsSecretConfig {
+  if (!serverCertificate || !privateKey) return WORKLOAD_CERTIFICATE;
+  return agentSecret(`file-cert:${serverCertificate}~${privateKey}`);
+}
+
+function validation(tls: ServerTls, roots: SdsSecretConfig): Context {
+  const isCredential = Boolean(tls.credentialName) || (tls.credentialNames?.length ?? 0) > 0;
+  const checks: Init<typeof CertificateValidationContextSchema> = {
+    matchSubjectAltNames: exactly(tls.subjectAltNames ?? []),
+    ...(isCredential && {
+      verifyCertificateSpki: [...(tls.verifyCertificateSpki ?? [])],
+      verifyCertificateHash: [...(tls.verifyCertificateHash ?? [])],
+    }),
+    ...(tls.caCrl && !isCredential && { crl: { specifier: { case: "filename", value: tls.caCrl } } }),
+  };
+  return {
+    validationContextType: {
+      case: "combinedValidationContext",
+      value: { defaultValidationContext: checks, validationContextSdsSecretConfig: roots },
+    },
+  };
+}
+
+function namesOnly({ subjectAltNames = [] }: ServerTls): Context {
+  if (subjectAltNames.length === 0) return {};
+  return {
+    validationContextType: { case: "validationContext", value: { matchSubjectAltNames: exactly(subjectAltNames) } },
+  };
+}
+
+const VERSIONS = {
+  TLS_AUTO: TlsVersion.TLS_AUTO,
+  TLSV1_0: TlsVersion.TLSv1_0,
+  TLSV1_1: TlsVersion.TLSv1_1,
+  TLSV1_2: TlsVersion.TLSv1_2,
+  TLSV1_3: TlsVersion.TLSv1_3,
+} as const;
+
+/** Settings of the mesh, then those of the server; undefined when there are none, which leaves Envoy its own. */
+function parameters(tls: ServerTls, { tlsDefaults }: MeshConfig): Init<typeof TlsParametersSchema> | undefined {
+  const minimum = VERSIONS[tls.minProtocolVersion ?? "TLS_AUTO"] || meshMinimum(tlsDefaults?.minProtocolVersion);
+  const maximum = VERSIONS[tls.maxProtocolVersion ?? "TLS_AUTO"];
+  const ciphers = tls.cipherSuites?.length ? tls.cipherSuites : tlsDefaults?.cipherSuites;
+  const set = {
+    ...(minimum && { tlsMinimumProtocolVersion: minimum }),
+    ...(maximum && { tlsMaximumProtocolVersion: maximum }),
+    ...(ciphers?.length && { cipherSuites: [...ciphers] }),
+    ...(tlsDefaults?.ecdhCurves?.length && { ecdhCurves: [...tlsDefaults.ecdhCurves] }),
+  };
+  return Object.keys(set).length === 0 ? undefined : set;
+}
+
+function meshMinimum(version: "TLS_AUTO" | "TLSV1_2" | "TLSV1_3" | undefined): TlsVersion {
+  if (version === undefined || version === "TLS_AUTO") return TlsVersion.TLS_AUTO;
+  return version === "TLSV1_3" ? TlsVersion.TLSv1_3 : TlsVersion.TLSv1_2;
+}

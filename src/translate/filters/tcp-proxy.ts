@@ -1,0 +1,86 @@
+/** Chains of network filters that pass bytes on. */
+import { create } from "@bufbuild/protobuf";
+import type { DestinationRule } from "#config/kinds/destination-rule.ts";
+import type { MeshConfig } from "#config/mesh-config.ts";
+import { type Filter, FilterSchema } from "#gen/envoy/config/listener/v3/listener_components_pb.ts";
+import { TcpProxySchema } from "#gen/envoy/extensions/filters/network/tcp_proxy/v3/tcp_proxy_pb.ts";
+import { duration, type Init, pack } from "../encode.ts";
+import { BLACK_HOLE_CLUSTER } from "../names.ts";
+import type { TcpTraits } from "../traits.ts";
+import { accessLogs } from "./access-log.ts";
+import { typedStruct } from "./typed-struct.ts";
+
+type TcpProxy = Init<typeof TcpProxySchema>;
+
+/** Where connections of a chain go. */
+export interface TcpTarget {
+  readonly statPrefix: string;
+  /** One, or several with a weight each. */
+  readonly clusters: readonly string[];
+  readonly weights: readonly number[];
+  /** Its subset, for settings of the rule that differ by subset. */
+  readonly subset: string;
+  readonly rule: DestinationRule | undefined;
+}
+
+/** A network filter that sends connections to one or several clusters. */
+export function tcpProxy(target: TcpTarget, traits: TcpTraits, mesh: MeshConfig): Filter {
+  const tcp = target.rule?.trafficPolicy?.connectionPool?.tcp;
+  const idleTimeoutMs = tcp?.idleTimeout ?? traits.idleTimeoutMs;
+  return tcpProxyFilter({
+    statPrefix: target.statPrefix,
+    clusterSpecifier: clusterSpecifier(target),
+    accessLog: accessLogs(mesh),
+    ...(idleTimeoutMs !== undefined && { idleTimeout: duration(idleTimeoutMs) }),
+    ...(tcp?.maxConnectionDuration !== undefined && {
+      maxDownstreamConnectionDuration: duration(tcp.maxConnectionDuration),
+    }),
+    ...(hashesBySource(target) && { hashPolicy: [{ policySpecifier: { case: "sourceIp", value: {} } }] }),
+  });
+}
+
+/** Ends connections that must go nowhere; they are not logged. */
+export function blackHole(): Filter {
+  return tcpProxyFilter({
+    statPrefix: BLACK_HOLE_CLUSTER,
+    clusterSpecifier: { case: "cluster", value: BLACK_HOLE_CLUSTER },
+  });
+}
+
+function tcpProxyFilter(config: TcpProxy): Filter {
+  return create(FilterSchema, {
+    name: "envoy.filters.network.tcp_proxy",
+    configType: { case: "typedConfig", value: pack(TcpProxySchema, config) },
+  });
+}
+
+function clusterSpecifier({ clusters, weights }: TcpTarget): TcpProxy["clusterSpecifier"] & {} {
+  if (clusters.length === 1) return { case: "cluster", value: clusters[0] ?? "" };
+  const weighted = clusters.map((name, i) => ({ name, weight: weights[i] ?? 0 }));
+  return { case: "weightedClusters", value: { clusters: weighted } };
+}
+
+/** A subset's own way to balance replaces that of the rule. */
+function hashesBySource({ rule, subset }: TcpTarget): boolean {
+  const ofSubset = rule?.subsets?.find(({ name }) => name === subset)?.trafficPolicy?.loadBalancer;
+  const balancer = ofSubset ?? rule?.trafficPolicy?.loadBalancer;
+  return balancer?.consistentHash?.useSourceIp === true;
+}
+
+/** Tells the server over TCP who the client's workload is; only Istio's build of Envoy has it. */
+export function peerExchange(traits: TcpTraits): Filter[] {
+  return traits.metadataExchange ? [PEER_EXCHANGE] : [];
+}
+
+/** Name and configuration of that filter, which clusters have too. */
+export const PEER_EXCHANGE_NAME = "istio.metadata_exchange";
+/** See `PEER_EXCHANGE_NAME`. */
+export const PEER_EXCHANGE_CONFIG = typedStruct("envoy.tcp.metadataexchange.config.MetadataExchange", {
+  enable_discovery: true,
+  protocol: "istio-peer-exchange",
+});
+
+const PEER_EXCHANGE = create(FilterSchema, {
+  name: PEER_EXCHANGE_NAME,
+  configType: { case: "typedConfig", value: PEER_EXCHANGE_CONFIG },
+});

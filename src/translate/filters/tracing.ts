@@ -1,0 +1,88 @@
+/** Tracing in the HTTP connection manager: how much is sampled, and what each span is tagged with. */
+import type { MeshConfig } from "#config/mesh-config.ts";
+import type { HttpConnectionManager_TracingSchema } from "#gen/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager_pb.ts";
+import type { CustomTagSchema } from "#gen/envoy/type/tracing/v3/custom_tag_pb.ts";
+import type { Init } from "../encode.ts";
+import { compareText } from "../scope/order.ts";
+import type { HttpTraits } from "../traits.ts";
+
+type Tracing = Init<typeof HttpConnectionManager_TracingSchema>;
+type Tag = Init<typeof CustomTagSchema> & { readonly tag: string };
+
+/** Percent of new traces that are kept where nobody says. */
+const DEFAULT_SAMPLING = 1;
+
+/** The tracer itself is in the bootstrap; without one nothing is sent, and no headers are added. */
+export function tracing(mesh: MeshConfig, traits: HttpTraits): Tracing | undefined {
+  if (!mesh.enableTracing) return undefined;
+  const { maxPathTagLength } = traits.tracing;
+  return {
+    clientSampling: { value: 100 },
+    randomSampling: { value: sampling(traits) },
+    overallSampling: { value: 100 },
+    customTags: tags(traits).sort((a, b) => compareText(a.tag, b.tag)),
+    ...(maxPathTagLength && { maxPathTagLength }),
+  };
+}
+
+function sampling({ tracing }: HttpTraits): number {
+  const wanted = tracing.sampling ?? 0;
+  if (wanted === 0) return DEFAULT_SAMPLING;
+  return wanted > 100 ? 1 : wanted;
+}
+
+function tags(traits: HttpTraits): Tag[] {
+  const own = traits.tracing.enableIstioTags === false ? [] : [...workloadTags(traits), ...DRY_RUN_TAGS];
+  return [...own, ...customTags(traits)];
+}
+
+function workloadTags(traits: HttpTraits): Tag[] {
+  return [
+    literal("istio.canonical_revision", traits.canonicalRevision),
+    literal("istio.canonical_service", traits.canonicalService),
+    literal("istio.mesh_id", traits.meshId),
+    literal("istio.namespace", traits.namespace),
+    literal("istio.cluster_id", traits.clusterId),
+  ];
+}
+
+/** Outcomes of authorization policies that are only tried out. */
+const DRY_RUN_TAGS: readonly Tag[] = ["allow", "deny"].flatMap((action) => [
+  policyTag(`istio.authorization.dry_run.${action}_policy.name`, `istio_dry_run_${action}_shadow_effective_policy_id`),
+  policyTag(`istio.authorization.dry_run.${action}_policy.result`, `istio_dry_run_${action}_shadow_engine_result`),
+]);
+
+function customTags({ tracing }: HttpTraits): Tag[] {
+  return Object.entries(tracing.customTags ?? {}).flatMap(([tag, { literal: text, environment, header }]): Tag[] => {
+    if (text !== undefined) return text.value ? [literal(tag, text.value)] : [];
+    if (environment !== undefined) {
+      return [
+        { tag, type: { case: "environment", value: { name: environment.name ?? "", ...fallback(environment) } } },
+      ];
+    }
+    if (header === undefined) return [];
+    return [{ tag, type: { case: "requestHeader", value: { name: header.name ?? "", ...fallback(header) } } }];
+  });
+}
+
+function fallback({ defaultValue }: { readonly defaultValue?: string | undefined }): { defaultValue?: string } {
+  return defaultValue === undefined ? {} : { defaultValue };
+}
+
+function literal(tag: string, value: string): Tag {
+  return { tag, type: { case: "literal", value: { value } } };
+}
+
+function policyTag(tag: string, key: string): Tag {
+  const path = [{ segment: { case: "key" as const, value: key } }];
+  return {
+    tag,
+    type: {
+      case: "metadata",
+      value: {
+        kind: { kind: { case: "request", value: {} } },
+        metadataKey: { key: "envoy.filters.http.rbac", path },
+      },
+    },
+  };
+}

@@ -1,0 +1,34 @@
+/** Ranges of addresses. */
+import ipaddr from "ipaddr.js";
+import type { CidrRangeSchema } from "#gen/envoy/config/core/v3/address_pb.ts";
+import type { Init } from "../encode.ts";
+
+/** A range, or a single address as a range of one; undefined for what is neither, and for `0.0.0.0`, which means any. */
+export function cidrRange(text: string): Init<typeof CidrRangeSchema> | undefined {
+  const parsed = parseRange(text);
+  if (parsed === undefined || text.startsWith("0.0.0.0")) return undefined;
+  return { addressPrefix: parsed.address.toString(), prefixLen: parsed.bits };
+}
+
+/** The same text for ranges that hold the same addresses: `10.1.2.3/8` is `10.0.0.0/8`. */
+export function rangeKey(text: string): string | undefined {
+  const parsed = parseRange(text);
+  if (parsed === undefined || text.startsWith("0.0.0.0")) return undefined;
+  const { address, bits } = parsed;
+  const cidr = `${address.toString()}/${bits}`;
+  const first =
+    address.kind() === "ipv4"
+      ? ipaddr.IPv4.networkAddressFromCIDR(cidr).toString()
+      : ipaddr.IPv6.networkAddressFromCIDR(cidr).toString();
+  return `${first}/${bits}`;
+}
+
+function parseRange(text: string): { address: ipaddr.IPv4 | ipaddr.IPv6; bits: number } | undefined {
+  if (ipaddr.isValidCIDR(text)) {
+    const [address, bits] = ipaddr.parseCIDR(text);
+    return { address, bits };
+  }
+  if (!ipaddr.isValid(text)) return undefined;
+  const address = ipaddr.parse(text);
+  return { address, bits: address.kind() === "ipv4" ? 32 : 128 };
+}

@@ -1,0 +1,96 @@
+/** Listeners of routers, and their chains. */
+import type { ServerTls } from "#config/kinds/gateway.ts";
+import type { MeshConfig } from "#config/mesh-config.ts";
+import { TrafficDirection } from "#gen/envoy/config/core/v3/base_pb.ts";
+import { FilterChainSchema } from "#gen/envoy/config/listener/v3/listener_components_pb.ts";
+import { ListenerSchema } from "#gen/envoy/config/listener/v3/listener_pb.ts";
+import type { Protocol } from "#model/service.ts";
+import { bytesOf, duration, type Init } from "../encode.ts";
+import { listenerAccessLogs } from "../filters/access-log.ts";
+import { httpConnectionManager } from "../filters/http-connection-manager.ts";
+import { serverTls } from "../filters/server-tls.ts";
+import { peerExchange, tcpProxy } from "../filters/tcp-proxy.ts";
+import { listenerName, statPrefix } from "../names.ts";
+import type { HttpTraits } from "../traits.ts";
+import { EXACT_BALANCE, socketAddress } from "./address.ts";
+import type { TcpChain } from "./chains.ts";
+import { PROXY_PROTOCOL, TLS_INSPECTOR } from "./inspectors.ts";
+
+/** A listener without its chains, which are parts of it. */
+export interface GatewayListenerInput {
+  readonly address: string;
+  readonly port: number;
+  readonly inspectsTls: boolean;
+  readonly readsProxyProtocol: boolean;
+  readonly exactBalance: boolean;
+  readonly mesh: MeshConfig;
+}
+
+/** Canonical bytes of the listener without its chains. */
+export function gatewayListener(input: GatewayListenerInput): Uint8Array {
+  const { address, port } = input;
+  return bytesOf(ListenerSchema, {
+    name: listenerName(address, port),
+    address: socketAddress(address, port),
+    listenerFilters: [
+      ...(input.readsProxyProtocol ? [PROXY_PROTOCOL] : []),
+      ...(input.inspectsTls ? [TLS_INSPECTOR] : []),
+    ],
+    trafficDirection: TrafficDirection.OUTBOUND,
+    ...(input.exactBalance && { connectionBalanceConfig: EXACT_BALANCE }),
+    accessLog: listenerAccessLogs(input.mesh),
+    maxConnectionsToAcceptPerSocketEvent: 1,
+  });
+}
+
+/** What all chains of a gateway share. */
+interface GatewayChainInput {
+  /** Which TLS connections it takes; empty takes any. */
+  readonly serverNames: readonly string[];
+  /** TLS that ends here, if any. */
+  readonly tls: ServerTls | undefined;
+  readonly traits: HttpTraits;
+  readonly mesh: MeshConfig;
+}
+
+/** HTTP, with or without TLS. */
+export interface GatewayHttpChainInput extends GatewayChainInput {
+  readonly listener: string;
+  readonly routeName: string;
+  readonly protocol: Protocol;
+  /** The server's name, if it has one: its statistics are kept under it. */
+  readonly serverName: string;
+}
+
+/** Canonical bytes of a chain for HTTP. */
+export function gatewayHttpChain(input: GatewayHttpChainInput): Uint8Array {
+  const manager = httpConnectionManager({
+    class: "gateway",
+    statPrefix: input.serverName === "" ? statPrefix(`outbound_${input.listener}`) : input.serverName,
+    routes: input.routeName,
+    protocol: input.protocol,
+    traits: input.traits,
+    mesh: input.mesh,
+  });
+  return bytesOf(FilterChainSchema, { ...chainFields(input, false), filters: [manager] });
+}
+
+/** Anything else, with TLS that ends here or is passed on. */
+export interface GatewayTcpChainInput extends GatewayChainInput, TcpChain {}
+
+/** Canonical bytes of a chain for TCP. */
+export function gatewayTcpChain(input: GatewayTcpChainInput): Uint8Array {
+  const { traits, mesh } = input;
+  const proxy = tcpProxy({ ...input, rule: input.rule?.spec }, traits, mesh);
+  const exchange = input.tls?.mode === "ISTIO_MUTUAL" ? peerExchange(traits) : [];
+  return bytesOf(FilterChainSchema, { ...chainFields(input, true), filters: [...exchange, proxy] });
+}
+
+function chainFields({ serverNames, tls, mesh }: GatewayChainInput, isTcp: boolean): Init<typeof FilterChainSchema> {
+  const takesAny = serverNames.length === 0 || serverNames.includes("*");
+  return {
+    ...(!takesAny && { filterChainMatch: { serverNames: [...serverNames].sort() } }),
+    ...(tls && { transportSocket: serverTls({ tls, isTcp, mesh }) }),
+    transportSocketConnectTimeout: duration(15_000),
+  };
+}

@@ -1,0 +1,188 @@
+/**
+ * Which outbound listeners there are, and what each has to tell apart. HTTP services of a port share one listener on all
+ * addresses and are told apart by their host name; other services have a listener on their own address. Where both meet on
+ * one address, the first bytes of a connection decide.
+ */
+import { isIP } from "node:net";
+import { isHttp, type Protocol, type Service, type ServicePort, serviceKey } from "#model/service.ts";
+import type { Snapshot } from "#model/snapshot.ts";
+import { ownRouteName, sharedRouteName } from "../names.ts";
+import { localAddresses, serviceAddresses, wildcardAddresses } from "../scope/addresses.ts";
+import { visibleServices } from "../scope/services.ts";
+import type { OutboundView } from "../views.ts";
+import type { TcpChain } from "./chains.ts";
+import { rangeKey } from "./cidr.ts";
+import { tcpChains } from "./tcp-routes.ts";
+
+/** A chain for HTTP, before the proxy's own traits are added. */
+export interface HttpChainEntry {
+  readonly kind: "http";
+  readonly routeName: string;
+  readonly sniffed: boolean;
+  readonly protocol: Protocol;
+}
+
+/** A chain for anything else. */
+export interface TcpChainEntry {
+  readonly kind: "tcp";
+  readonly chain: TcpChain;
+}
+
+/** One listener with all that comes to its address. */
+export interface ListenerEntry {
+  readonly addresses: readonly string[];
+  readonly port: number;
+  /** What the listener takes so far; `Unsupported` once it has to detect it. */
+  protocol: Protocol;
+  readonly chains: (HttpChainEntry | TcpChainEntry)[];
+}
+
+/** How a port takes part: by HTTP, by any protocol, or by detecting which. */
+type Kind = "http" | "tcp" | "auto";
+
+interface Candidate {
+  readonly service: Service;
+  readonly port: ServicePort;
+  readonly kind: Kind;
+  readonly addresses: readonly string[];
+  readonly ranges: readonly string[];
+}
+
+/** The listeners of a view, by address and port. Earlier services win conflicts that cannot be solved by detection. */
+export function outboundEntries(snapshot: Snapshot, view: OutboundView): ReadonlyMap<string, ListenerEntry> {
+  const entries = new Map<string, ListenerEntry>();
+  for (const service of visibleServices(snapshot, view).list) {
+    if (service.resolution === "alias") continue;
+    for (const port of service.ports) {
+      const kind = kindOf(port.protocol, snapshot.features.sniffOutbound);
+      if (kind === undefined) continue;
+      for (const candidate of candidates(snapshot, view, { service, port, kind })) {
+        if (!isReserved(candidate, snapshot, view)) addTo(entries, candidate, { snapshot, view });
+      }
+    }
+  }
+  return entries;
+}
+
+function kindOf(protocol: Protocol, sniffs: boolean): Kind | undefined {
+  if (protocol === "UDP") return undefined;
+  if (protocol === "Unsupported") return sniffs ? "auto" : "tcp";
+  return isHttp(protocol) ? "http" : "tcp";
+}
+
+type Origin = Pick<Candidate, "service" | "port" | "kind">;
+
+/** The addresses on which a service port is expected. */
+function candidates(snapshot: Snapshot, view: OutboundView, origin: Origin): readonly Candidate[] {
+  const { ipMode, interception } = view.traits.listener;
+  const wildcards = wildcardAddresses(ipMode);
+  if (interception === "NONE") return [{ ...origin, addresses: localAddresses(ipMode), ranges: [] }];
+  if (origin.kind === "http") return [{ ...origin, addresses: wildcards, ranges: [] }];
+  const own = serviceAddresses(origin.service, { ipMode, autoAddresses: view.traits.autoAddresses });
+  if (own.length === 0) return withoutAddress(snapshot, view, origin);
+  // Each address of a ServiceEntry is a destination of its own; those of a Kubernetes service are one in two families.
+  const groups = origin.service.registry === "Kubernetes" ? [own] : own.map((address) => [address]);
+  return groups.map((addresses) =>
+    addresses[0]?.includes("/")
+      ? { ...origin, addresses: wildcards, ranges: addresses }
+      : { ...origin, addresses, ranges: [] },
+  );
+}
+
+/** A headless service is called by the addresses of its endpoints; any other host without an address by any address. */
+function withoutAddress(snapshot: Snapshot, view: OutboundView, origin: Origin): readonly Candidate[] {
+  const { service, port } = origin;
+  const { ipMode } = view.traits.listener;
+  const wildcards = service.registry === "External" ? wildcardAddresses(ipMode) : wildcardAddresses(ipMode).slice(0, 1);
+  const anywhere: Candidate = { ...origin, addresses: wildcards, ranges: [] };
+  if (service.resolution !== "passthrough") return [anywhere];
+  const endpoints = snapshot.endpoints.get(serviceKey(service))?.endpoints ?? [];
+  const instances = endpoints.filter((endpoint) => endpoint.ports[port.name] !== undefined);
+  if (instances.length === 0 && service.registry !== "Kubernetes") return [anywhere];
+  const reachable = instances.filter(({ address, health }) => isIP(address) !== 0 && health !== "unhealthy");
+  return reachable.map(({ address }) => ({ ...origin, addresses: [address], ranges: [] }));
+}
+
+/** Ports that Envoy itself listens on; two listeners cannot have one address. */
+function isReserved({ addresses, port }: Candidate, { mesh }: Snapshot, view: OutboundView): boolean {
+  const { ipMode, reservedPorts, interception, unprivileged } = view.traits.listener;
+  if (interception === "NONE" && unprivileged && port.port < 1024) return true;
+  const taken = [...reservedPorts, mesh.proxyListenPort, mesh.proxyInboundListenPort];
+  return addresses[0] === wildcardAddresses(ipMode)[0] && taken.includes(port.port);
+}
+
+interface Place {
+  readonly snapshot: Snapshot;
+  readonly view: OutboundView;
+}
+
+function addTo(entries: Map<string, ListenerEntry>, candidate: Candidate, place: Place): void {
+  const { addresses, port, kind } = candidate;
+  const key = `${addresses[0]}_${port.port}`;
+  const known = entries.get(key);
+  if (known === undefined) {
+    entries.set(key, newEntry(candidate, place));
+    return;
+  }
+  const isFirstOfKind = kind === "http" ? isTcp(known.protocol) : kind === "tcp" || known.protocol !== "Unsupported";
+  if (!isFirstOfKind || !canShare(known.protocol, port.protocol)) return;
+  if (kind === "auto" && isHttp(known.protocol)) {
+    entries.set(key, newEntry(candidate, place));
+    return;
+  }
+  addChains(known.chains, chainsOf(candidate, place));
+  if (!(kind === "tcp" && isTcp(known.protocol))) known.protocol = "Unsupported";
+}
+
+function newEntry(candidate: Candidate, place: Place): ListenerEntry {
+  const { addresses, port } = candidate;
+  const chains: ListenerEntry["chains"] = [];
+  addChains(chains, chainsOf(candidate, place));
+  const detects = chains.some((entry) => entry.kind === "http" && entry.sniffed);
+  return { addresses, port: port.port, protocol: detects ? "Unsupported" : port.protocol, chains };
+}
+
+/** Servers of these speak first, so waiting for the client's first bytes would wait for ever. */
+function canShare(known: Protocol, added: Protocol): boolean {
+  const speaksFirst = (protocol: Protocol) => protocol === "Mongo" || protocol === "MySQL";
+  return known === added || !(speaksFirst(known) || speaksFirst(added));
+}
+
+function isTcp(protocol: Protocol): boolean {
+  return !isHttp(protocol) && protocol !== "Unsupported" && protocol !== "UDP";
+}
+
+function httpEntry({ addresses, port, service, kind }: Candidate, view: OutboundView): HttpChainEntry {
+  const isWildcard = addresses[0] === wildcardAddresses(view.traits.listener.ipMode)[0];
+  const isOwn = kind === "auto" && !isWildcard;
+  return {
+    kind: "http",
+    routeName: isOwn ? ownRouteName(service.hostname, port.port) : sharedRouteName(port.port),
+    sniffed: kind === "auto" || isWildcard,
+    protocol: port.protocol,
+  };
+}
+
+function chainsOf(candidate: Candidate, { snapshot, view }: Place): ListenerEntry["chains"] {
+  const { service, port, ranges, addresses, kind } = candidate;
+  const http = kind === "tcp" ? [] : [httpEntry(candidate, view)];
+  if (kind === "http") return http;
+  const isShared = addresses[0] === wildcardAddresses(view.traits.listener.ipMode)[0];
+  const tcp = tcpChains(snapshot, view, { service, port, ranges, isShared });
+  return [...tcp.map((chain): TcpChainEntry => ({ kind: "tcp", chain })), ...http];
+}
+
+/** Envoy refuses two chains that take the same connections: the first one stays. */
+function addChains(known: ListenerEntry["chains"], added: ListenerEntry["chains"]): void {
+  for (const entry of added) {
+    if (!known.some((other) => matchKey(other) === matchKey(entry))) known.push(entry);
+  }
+}
+
+function matchKey(entry: HttpChainEntry | TcpChainEntry): string {
+  if (entry.kind === "http") return "http";
+  const { serverNames, ranges } = entry.chain;
+  const names = [...new Set(serverNames)].filter((name) => name !== "*").sort();
+  const keys = [...new Set(ranges.map((range) => rangeKey(range)))].filter((key) => key !== undefined).sort();
+  return JSON.stringify([names, keys]);
+}

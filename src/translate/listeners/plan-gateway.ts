@@ -1,0 +1,167 @@
+/** Recipes of the listeners of a router. */
+
+import { isHttp } from "#model/service.ts";
+import type { Snapshot } from "#model/snapshot.ts";
+import { hostsMatch } from "../hosts.ts";
+import { listenerName } from "../names.ts";
+import { type Recipe, recipe } from "../recipe.ts";
+import { wildcardAddresses } from "../scope/addresses.ts";
+import {
+  isHttpsServer,
+  isPassedThrough,
+  type RouterPort,
+  type RouterServer,
+  type RouterServers,
+} from "../scope/gateways.ts";
+import { type BoundVirtualService, completeGateway, virtualServicesOf } from "../scope/virtual-services.ts";
+import type { GatewayView } from "../views.ts";
+import { gatewayHttpChain, gatewayListener, gatewayTcpChain } from "./gateway.ts";
+import { type RouteInput, routeChain } from "./tcp-routes.ts";
+
+const LISTENER_FILTER_CHAINS = 3;
+
+/** A chain, and which connections it takes. */
+interface PlannedChain {
+  readonly serverNames: readonly string[];
+  readonly endsTls: boolean;
+  readonly recipe: Recipe;
+}
+
+/** One listener per port and address on which some server has something to do. */
+export function planGatewayListeners(snapshot: Snapshot, view: GatewayView, servers: RouterServers): readonly Recipe[] {
+  const { ipMode, unprivileged, outboundExactBalance } = view.traits.listener;
+  const chains = new Map<string, { readonly address: string; readonly port: number; readonly all: PlannedChain[] }>();
+  for (const port of servers.ports) {
+    if (unprivileged && port.port < 1024) continue;
+    const address = port.bind || (wildcardAddresses(ipMode)[0] ?? "");
+    const name = listenerName(address, port.port);
+    const listener = chains.get(name) ?? { address, port: port.port, all: [] };
+    chains.set(name, listener);
+    addDistinct(listener.all, chainsOf(snapshot, view, { port, name }));
+  }
+  const readsProxyProtocol = view.traits.http.topology.proxyProtocol !== undefined;
+  return [...chains].flatMap(([name, { address, port, all }]) => {
+    if (all.length === 0) return [];
+    const inspectsTls = all.some(({ serverNames, endsTls }) => endsTls || serverNames.length > 0);
+    const input = {
+      address,
+      port,
+      inspectsTls,
+      readsProxyProtocol,
+      exactBalance: outboundExactBalance,
+      mesh: snapshot.mesh,
+    };
+    const parts = { field: LISTENER_FILTER_CHAINS, recipes: all.map((chain) => chain.recipe) };
+    return [recipe({ name, input, build: gatewayListener, parts })];
+  });
+}
+
+/** Envoy refuses two chains that take the same connections: the first one stays. */
+function addDistinct(known: PlannedChain[], added: readonly PlannedChain[]): void {
+  const keyOf = ({ serverNames }: PlannedChain) => String(serverNames.filter((name) => name !== "*").toSorted());
+  for (const chain of added) if (!known.some((other) => keyOf(other) === keyOf(chain))) known.push(chain);
+}
+
+interface PortOf {
+  readonly port: RouterPort;
+  readonly name: string;
+}
+
+function chainsOf(snapshot: Snapshot, view: GatewayView, { port, name }: PortOf): readonly PlannedChain[] {
+  const [first] = port.servers;
+  // Plain HTTP servers of a port share their routes.
+  if (first !== undefined && isHttp(port.protocol)) return [httpChain(snapshot, view, { server: first, name })];
+  return port.servers.flatMap((server) =>
+    isHttpsServer(server) ? [httpChain(snapshot, view, { server, name })] : tcpChains(snapshot, view, { server, name }),
+  );
+}
+
+interface ServerOf {
+  readonly server: RouterServer;
+  /** Of its listener. */
+  readonly name: string;
+}
+
+function httpChain({ mesh }: Snapshot, view: GatewayView, { server, name }: ServerOf): PlannedChain {
+  const isTls = isHttpsServer(server);
+  const serverNames = isTls ? serverNamesOf(server) : [];
+  const input = {
+    listener: name,
+    routeName: server.routeName,
+    protocol: server.protocol,
+    serverName: isTls ? (server.server.name ?? "") : "",
+    serverNames,
+    tls: isTls ? server.server.tls : undefined,
+    traits: view.traits.http,
+    mesh,
+  };
+  return { serverNames, endsTls: isTls, recipe: recipe({ name, input, build: gatewayHttpChain }) };
+}
+
+/** Hosts without the namespace in front of them. */
+function serverNamesOf({ hosts }: RouterServer): readonly string[] {
+  return [...new Set(hosts.map((host) => host.split("/").at(-1) ?? host))].sort();
+}
+
+/** By the TCP routes of the first virtual service that fits, or by its TLS routes where TLS is passed on. */
+function tcpChains(snapshot: Snapshot, view: GatewayView, { server, name }: ServerOf): readonly PlannedChain[] {
+  const { tls } = server.server;
+  const all = virtualServicesOf(snapshot, server.gateway, view.namespace);
+  const virtualServices = all.filter((virtualService) => servesHost(server, virtualService));
+  const routes = isPassedThrough(tls)
+    ? tlsRoutes(virtualServices, server)
+    : tcpRoutes(virtualServices, server).slice(0, 1);
+  return routes.flatMap(({ virtualService, route, sniHosts }) => {
+    const port = { name: server.server.port.name, port: server.server.port.number, protocol: server.protocol };
+    const chain = routeChain(snapshot, view, { route, virtualService, port });
+    if (chain === undefined) return [];
+    const endsTls = tls !== undefined && !isPassedThrough(tls);
+    const serverNames = endsTls ? serverNamesOf(server) : sniHosts;
+    const { http: traits } = view.traits;
+    const input = { ...chain, serverNames, tls: endsTls ? tls : undefined, traits, mesh: snapshot.mesh };
+    return [{ serverNames, endsTls, recipe: recipe({ name, input, build: gatewayTcpChain }) }];
+  });
+}
+
+function servesHost({ hosts }: RouterServer, { object, hosts: wanted }: BoundVirtualService): boolean {
+  return hosts.some((host) => {
+    const [home, name = home] = host.split("/");
+    const isOpen = name === home || home === object.metadata.namespace;
+    return isOpen && wanted.some((other) => hostsMatch(name ?? "", other));
+  });
+}
+
+interface L4Route {
+  readonly virtualService: BoundVirtualService;
+  readonly route: RouteInput["route"];
+  readonly sniHosts: readonly string[];
+}
+
+function tcpRoutes(virtualServices: readonly BoundVirtualService[], server: RouterServer): L4Route[] {
+  return virtualServices.flatMap((virtualService) =>
+    (virtualService.object.spec.tcp ?? [])
+      .filter(({ match = [] }) => match.length === 0 || match.some((one) => fits(one, server, virtualService)))
+      .map(({ route = [] }) => ({ virtualService, route, sniHosts: [] })),
+  );
+}
+
+function tlsRoutes(virtualServices: readonly BoundVirtualService[], server: RouterServer): L4Route[] {
+  return virtualServices.flatMap((virtualService) =>
+    (virtualService.object.spec.tls ?? []).flatMap(({ match = [], route = [] }) =>
+      match
+        .filter((one) => fits(one, server, virtualService))
+        .map(({ sniHosts = [] }) => ({ virtualService, route, sniHosts })),
+    ),
+  );
+}
+
+interface L4Condition {
+  readonly port?: number | undefined;
+  readonly gateways?: readonly string[] | undefined;
+}
+
+function fits({ port, gateways = [] }: L4Condition, server: RouterServer, { object }: BoundVirtualService): boolean {
+  const isPort = !port || port === server.server.port.number;
+  const named = gateways.map((gateway) => completeGateway(gateway, object.metadata.namespace));
+  return isPort && (named.length === 0 || named.includes(server.gateway));
+}

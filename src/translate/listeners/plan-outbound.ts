@@ -1,0 +1,78 @@
+/** Recipes of the outbound listeners of a view. */
+import type { Snapshot } from "#model/snapshot.ts";
+import { kept } from "../indexes.ts";
+import { listenerName, VIRTUAL_OUTBOUND } from "../names.ts";
+import { type Recipe, recipe } from "../recipe.ts";
+import type { OutboundView } from "../views.ts";
+import { httpChain, type TcpChain, takesAll, tcpChain } from "./chains.ts";
+import { type OutboundListenerInput, outboundListener, virtualOutbound } from "./outbound.ts";
+import { type HttpChainEntry, type ListenerEntry, outboundEntries, type TcpChainEntry } from "./outbound-entries.ts";
+
+/** One listener per address and port of the services in view, and the one that receives everything. */
+export function planOutboundListeners(snapshot: Snapshot, view: OutboundView): readonly Recipe[] {
+  const listeners = entriesOf(snapshot, view).map((entry) => listenerRecipe(entry, snapshot, view));
+  const { ipMode, interception } = view.traits.listener;
+  if (interception === "NONE") return listeners;
+  const input = { ipMode, interception, traits: view.traits.tcp, mesh: snapshot.mesh };
+  return [...listeners, recipe({ name: VIRTUAL_OUTBOUND, input, build: virtualOutbound })];
+}
+
+/** The names of the routes that the listeners fetch. */
+export function routeNamesOf(snapshot: Snapshot, view: OutboundView): ReadonlySet<string> {
+  const chains = entriesOf(snapshot, view).flatMap((entry) => entry.chains);
+  return new Set(chains.flatMap((chain) => (chain.kind === "http" ? [chain.routeName] : [])));
+}
+
+/** Workloads differ in what their HTTP filters tell of them, but hardly in which listeners they have. */
+function entriesOf(snapshot: Snapshot, view: OutboundView): readonly ListenerEntry[] {
+  const { role, namespace, traits, selectedRules, sourceConditions } = view;
+  const key = JSON.stringify([role, namespace, traits.listener, traits.autoAddresses, selectedRules, sourceConditions]);
+  return kept(snapshot, `listeners ${key}`, () => [...outboundEntries(snapshot, view).values()]);
+}
+
+const LISTENER_FILTER_CHAINS = 3;
+const NO_CHAIN: TcpChain = {
+  clusters: [],
+  weights: [],
+  statPrefix: "",
+  subset: "",
+  rule: undefined,
+  origin: undefined,
+  serverNames: [],
+  ranges: [],
+};
+
+function listenerRecipe(entry: ListenerEntry, { mesh }: Snapshot, view: OutboundView): Recipe {
+  const name = listenerName(entry.addresses[0] ?? "", entry.port);
+  const { tcp, http, listener } = view.traits;
+  const all = entry.chains.length === 1 ? undefined : entry.chains.find(isCatchAll)?.chain;
+  const recipes = entry.chains
+    .filter((chain) => chain.kind === "http" || chain.chain !== all)
+    .map((chain) =>
+      chain.kind === "tcp"
+        ? recipe({ name, input: { ...chain.chain, traits: tcp, mesh }, build: tcpChain })
+        : recipe({ name, input: { listener: name, ...chain, traits: http, mesh }, build: httpChain }),
+    );
+  const input: OutboundListenerInput = {
+    ...(all ?? NO_CHAIN),
+    addresses: entry.addresses,
+    port: entry.port,
+    bindToPort: listener.interception === "NONE",
+    inspectsTls: entry.chains.some((chain) => chain.kind === "tcp" && chain.chain.serverNames.length > 0),
+    inspectsHttp: entry.chains.some((chain) => chain.kind === "http" && chain.sniffed),
+    rest: all !== undefined ? "chain" : entry.chains.every(takesEverything) ? "none" : "passthrough",
+    exactBalance: listener.outboundExactBalance,
+    traits: tcp,
+    mesh,
+  };
+  return recipe({ name, input, build: outboundListener, parts: { field: LISTENER_FILTER_CHAINS, recipes } });
+}
+
+function isCatchAll(chain: HttpChainEntry | TcpChainEntry): chain is TcpChainEntry {
+  return chain.kind === "tcp" && takesAll(chain.chain);
+}
+
+/** A single chain that takes all needs no other for the rest; HTTP that is not detected takes whatever comes as HTTP. */
+function takesEverything(chain: HttpChainEntry | TcpChainEntry): boolean {
+  return chain.kind === "http" ? !chain.sniffed : takesAll(chain.chain);
+}

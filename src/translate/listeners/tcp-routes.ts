@@ -1,0 +1,156 @@
+/** Where TCP and TLS connections to a service port go, by virtual services or by default. */
+import type { L4Match, RouteDestination, TlsMatch } from "#config/kinds/virtual-service.ts";
+import type { Service, ServicePort } from "#model/service.ts";
+import type { Snapshot } from "#model/snapshot.ts";
+import { statName } from "../clusters/stat-name.ts";
+import { completeHost, hostsMatch } from "../hosts.ts";
+import { derived } from "../indexes.ts";
+import { outboundCluster } from "../names.ts";
+import { destinationRuleFor, type RuleViewpoint } from "../scope/destination-rules.ts";
+import { type Viewpoint, visibleServices } from "../scope/services.ts";
+import {
+  type BoundVirtualService,
+  completeGateway,
+  MESH_GATEWAY,
+  sourceConditionId,
+  virtualServicesOf,
+} from "../scope/virtual-services.ts";
+import type { OutboundView } from "../views.ts";
+import type { TcpChain } from "./chains.ts";
+
+/** Which service port is asked for, and how it is told from others on the same listener. */
+export interface TcpRouteInput {
+  readonly service: Service;
+  readonly port: ServicePort;
+  /** Ranges of addresses that mean this service, where it has no listener of its own. */
+  readonly ranges: readonly string[];
+  /** The listener is shared by all services of the port: TLS is told apart by the server name. */
+  readonly isShared: boolean;
+}
+
+/** The chains of a service port: one for each way its virtual services tell, or the one to the service itself. */
+export function tcpChains(snapshot: Snapshot, view: OutboundView, input: TcpRouteInput): readonly TcpChain[] {
+  const all = withoutHttp("", virtualServicesOf(snapshot, MESH_GATEWAY, view.namespace));
+  const virtualServices = all.filter(({ hosts }) => hosts.some((host) => hostsMatch(host, input.service.hostname)));
+  const isTls = input.port.protocol === "HTTPS" || input.port.protocol === "TLS";
+  const routed = isTls
+    ? tlsRoutes(snapshot, view, { ...input, virtualServices })
+    : tcpRoutes(snapshot, view, { ...input, virtualServices });
+  return routed ?? [serviceChain(snapshot, view, input)];
+}
+
+const withoutHttp = derived((_: string, virtualServices: readonly BoundVirtualService[]) =>
+  virtualServices.filter(({ object: { spec } }) => spec.tcp !== undefined || spec.tls !== undefined),
+);
+
+interface Routing extends TcpRouteInput {
+  readonly virtualServices: readonly BoundVirtualService[];
+}
+
+function tlsRoutes(snapshot: Snapshot, view: OutboundView, routing: Routing): TcpChain[] | undefined {
+  const chains = new Map<string, TcpChain>();
+  for (const virtualService of routing.virtualServices) {
+    for (const { match = [], route = [] } of virtualService.object.spec.tls ?? []) {
+      for (const condition of match.filter((each) => isMet(each, virtualService, view, routing.port.port))) {
+        const { sniHosts = [], destinationSubnets = [] } = condition;
+        const key = `${sniHosts}|${destinationSubnets}`;
+        const chain = chains.has(key) ? undefined : routeChain(snapshot, view, { route, virtualService, ...routing });
+        const ranges = destinationSubnets.length > 0 ? destinationSubnets : routing.ranges;
+        if (chain !== undefined) chains.set(key, { ...chain, serverNames: sniHosts, ranges });
+      }
+    }
+  }
+  return chains.size === 0 ? undefined : [...chains.values()];
+}
+
+function tcpRoutes(snapshot: Snapshot, view: OutboundView, routing: Routing): TcpChain[] | undefined {
+  const chains: TcpChain[] = [];
+  for (const virtualService of routing.virtualServices) {
+    for (const { match = [], route = [] } of virtualService.object.spec.tcp ?? []) {
+      const met = match.filter((each) => isMet(each, virtualService, view, routing.port.port));
+      if (match.length > 0 && met.length === 0) continue;
+      const chain = routeChain(snapshot, view, { route, virtualService, ...routing });
+      if (chain === undefined) continue;
+      const takesAny = match.length === 0 || met.some(({ destinationSubnets = [] }) => destinationSubnets.length === 0);
+      if (takesAny) return [...chains, { ...chain, ranges: routing.ranges }];
+      const ranges = met.flatMap(({ destinationSubnets = [] }) => destinationSubnets);
+      chains.push({ ...chain, origin: undefined, ranges });
+    }
+  }
+  if (chains.length === 0) return undefined;
+  const last = serviceChain(snapshot, view, routing);
+  const isCovered = chains.some(({ ranges }) => String([...ranges].sort()) === String([...last.ranges].sort()));
+  return isCovered ? chains : [...chains, last];
+}
+
+/** Whether the conditions hold that are known before any connection comes. */
+function isMet(match: L4Match | TlsMatch, { object }: BoundVirtualService, view: OutboundView, port: number): boolean {
+  const gateways = match.gateways?.map((gateway) => completeGateway(gateway, object.metadata.namespace)) ?? [];
+  return (
+    (gateways.length === 0 || gateways.includes(MESH_GATEWAY)) &&
+    (match.sourceLabels === undefined || view.sourceConditions.includes(sourceConditionId(match.sourceLabels))) &&
+    (!match.port || match.port === port) &&
+    (!match.sourceNamespace || match.sourceNamespace === view.namespace)
+  );
+}
+
+/** A route of a virtual service, called on a port. */
+export interface RouteInput {
+  readonly route: readonly RouteDestination[];
+  readonly virtualService: BoundVirtualService;
+  readonly port: ServicePort;
+}
+
+/** The chain of one route; undefined when no destination has a weight, which Envoy would refuse. */
+export function routeChain(
+  snapshot: Snapshot,
+  view: Viewpoint & RuleViewpoint,
+  input: RouteInput,
+): TcpChain | undefined {
+  const { virtualService, port } = input;
+  const { object, domain } = virtualService;
+  const { namespace, name } = object.metadata;
+  const { byHost } = visibleServices(snapshot, view);
+  const weighted = input.route.length === 1 ? input.route : input.route.filter(({ weight = 0 }) => weight > 0);
+  const targets = weighted.map(({ destination, weight = 0 }) => {
+    const hostname = completeHost(destination.host, namespace, domain);
+    const service = byHost.get(hostname);
+    const onlyPort = service?.ports.length === 1 ? service.ports[0]?.port : undefined;
+    const target = destination.port?.number ?? onlyPort ?? port.port;
+    return {
+      cluster: outboundCluster(hostname, target, destination.subset),
+      weight,
+      service,
+      subset: destination.subset,
+    };
+  });
+  const [first] = targets;
+  if (first === undefined) return undefined;
+  return {
+    clusters: targets.map(({ cluster }) => cluster),
+    weights: targets.map(({ weight }) => weight),
+    statPrefix: input.route.length === 1 ? first.cluster : `${name}.${namespace}`,
+    subset: input.route.length === 1 ? (first.subset ?? "") : "",
+    rule: first.service && destinationRuleFor(snapshot, first.service, view),
+    origin: object,
+    serverNames: [],
+    ranges: [],
+  };
+}
+
+/** To the service itself. On a shared listener, TLS of a host is known by its server name. */
+function serviceChain(snapshot: Snapshot, view: OutboundView, input: TcpRouteInput): TcpChain {
+  const { service, port, ranges, isShared } = input;
+  const cluster = outboundCluster(service.hostname, port.port);
+  const isTls = port.protocol === "HTTPS" || port.protocol === "TLS";
+  return {
+    clusters: [cluster],
+    weights: [],
+    statPrefix: statName(snapshot.mesh.outboundClusterStatName, { service, port, subset: "", fallback: cluster }),
+    subset: "",
+    rule: destinationRuleFor(snapshot, service, view),
+    origin: undefined,
+    serverNames: isTls && (isShared || ranges.length > 0) ? [service.hostname] : [],
+    ranges,
+  };
+}

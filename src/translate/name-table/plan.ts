@@ -1,0 +1,69 @@
+/** The table from which the agent's DNS proxy answers. */
+import { isIP } from "node:net";
+import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
+import { NameTable_NameInfoSchema, NameTableSchema } from "#gen/istio/networking/nds/v1/nds_pb.ts";
+import { type EndpointSet, NO_ENDPOINTS } from "#model/endpoint.ts";
+import { type Service, serviceKey } from "#model/service.ts";
+import type { Snapshot } from "#model/snapshot.ts";
+import { bytesOf } from "../encode.ts";
+import { type Recipe, recipe } from "../recipe.ts";
+import { serviceAddresses } from "../scope/addresses.ts";
+import { compareText } from "../scope/order.ts";
+import { visibleServices } from "../scope/services.ts";
+import type { NamesView } from "../views.ts";
+
+/** Field of the map in the message, whose entries are its parts. */
+const TABLE = 1;
+
+/** All names that proxies of the view can look up. Short forms of Kubernetes names are the agent's business. */
+export function planNameTable(snapshot: Snapshot, view: NamesView): Recipe {
+  const recipes = visibleServices(snapshot, view).list.flatMap((service) => {
+    const endpoints = snapshot.endpoints.get(serviceKey(service)) ?? NO_ENDPOINTS;
+    const ips = addressesOf(service, endpoints, view);
+    if (ips.length === 0) return [];
+    const { hostname, registry, name, namespace } = service;
+    const own = registry === "Kubernetes" ? { shortname: name, namespace } : { shortname: "", namespace: "" };
+    return [recipe({ name: hostname, input: { hostname, ips, registry, ...own }, build: tableEntry })];
+  });
+  recipes.sort((a, b) => compareText(a.name, b.name));
+  return recipe({ name: "", input: {}, build: emptyTable, parts: { field: TABLE, recipes } });
+}
+
+/** A headless service has the addresses of its endpoints. */
+function addressesOf(service: Service, { endpoints }: EndpointSet, { traits, network }: NamesView): readonly string[] {
+  const own = serviceAddresses(service, { ipMode: traits.listener.ipMode, autoAddresses: traits.autoAddresses });
+  if (own.length > 0) return own.filter((address) => isIP(address) !== 0);
+  const [port] = service.ports;
+  if (service.resolution !== "passthrough" || port === undefined) return [];
+  return endpoints
+    .filter((endpoint) => endpoint.ports[port.name] !== undefined && endpoint.health === "healthy")
+    .filter((endpoint) => isIP(endpoint.address) !== 0 && isSameNetwork(endpoint.network, network))
+    .map(({ address }) => address);
+}
+
+function isSameNetwork(a: string, b: string): boolean {
+  return a === "" || b === "" || a === b;
+}
+
+interface TableEntryInput {
+  readonly hostname: string;
+  readonly ips: readonly string[];
+  readonly registry: string;
+  readonly shortname: string;
+  readonly namespace: string;
+}
+
+/** One entry of the map: on the wire a message of key and value. */
+function tableEntry({ hostname, ips, ...info }: TableEntryInput): Uint8Array {
+  const value = bytesOf(NameTable_NameInfoSchema, { ips: [...ips], ...info });
+  return new BinaryWriter()
+    .tag(1, WireType.LengthDelimited)
+    .string(hostname)
+    .tag(2, WireType.LengthDelimited)
+    .bytes(value)
+    .finish();
+}
+
+function emptyTable(): Uint8Array {
+  return bytesOf(NameTableSchema, {});
+}

@@ -1,0 +1,121 @@
+/** Which routes of a virtual service apply to a proxy on a port, and where they lead. */
+import type { ConfigObject } from "#config/config-object.ts";
+import type { ConsistentHash } from "#config/kinds/destination-rule.ts";
+import type { Destination, HttpMatch, HttpRoute, VirtualService } from "#config/kinds/virtual-service.ts";
+import type { Service } from "#model/service.ts";
+import type { Snapshot } from "#model/snapshot.ts";
+import { completeHost } from "../hosts.ts";
+import { outboundCluster } from "../names.ts";
+import { destinationRuleFor } from "../scope/destination-rules.ts";
+import { type BoundVirtualService, completeGateway, sourceConditionId } from "../scope/virtual-services.ts";
+import type { GatewayView, OutboundView } from "../views.ts";
+import { takesEveryRequest } from "./match.ts";
+import { destinationsOf } from "./route.ts";
+import type { RoutedHostInput } from "./virtual-host.ts";
+
+/** Where a request arrives. */
+export interface Arrival {
+  readonly view: OutboundView | GatewayView;
+  /** `mesh`, or the Gateway by `namespace/name`. */
+  readonly gateway: string;
+  readonly port: number;
+  /** The service that a destination names. */
+  readonly serviceOf: (hostname: string, virtualService: BoundVirtualService) => Service | undefined;
+  /** A destination without a port means the service's only one, where it has one; else the port that was called. */
+  readonly prefersOnlyPort: boolean;
+}
+
+/** A route under one condition, and where it leads. */
+export interface ApplicableRoute {
+  readonly route: HttpRoute;
+  readonly match: HttpMatch | undefined;
+  readonly origin: ConfigObject<VirtualService>;
+  /** Of its destinations, in the order of `destinationsOf`. */
+  readonly clusters: readonly string[];
+  readonly hashes: readonly (ConsistentHash | undefined)[];
+}
+
+/** Routes and conditions in order, up to the first that takes every request. */
+export function applicableRoutes(
+  snapshot: Snapshot,
+  virtualService: BoundVirtualService,
+  arrival: Arrival,
+): readonly ApplicableRoute[] {
+  const found: ApplicableRoute[] = [];
+  for (const [route, match] of conditions(virtualService, arrival)) {
+    const targets = destinationsOf(route).map((one) => targetOf(snapshot, one, { virtualService, arrival }));
+    found.push({
+      route,
+      match,
+      origin: virtualService.object,
+      clusters: targets.map(({ cluster }) => cluster),
+      hashes: targets.map(({ hash }) => hash),
+    });
+    if (takesEveryRequest(match)) break;
+  }
+  return found;
+}
+
+/** The routes as a virtual host takes them: flat lists, so that inputs can be compared. */
+export function routeLists(
+  all: readonly ApplicableRoute[],
+): Pick<RoutedHostInput, "routes" | "matches" | "virtualServices" | "clusters" | "hashes"> {
+  const hashes = all.flatMap((one) => one.hashes);
+  return {
+    routes: all.map(({ route }) => route),
+    matches: all.map(({ match }) => match),
+    virtualServices: all.map(({ origin }) => origin),
+    clusters: all.flatMap((one) => one.clusters),
+    hashes: hashes.some((hash) => hash !== undefined) ? hashes : [],
+  };
+}
+
+function* conditions(
+  virtualService: BoundVirtualService,
+  arrival: Arrival,
+): Generator<readonly [HttpRoute, HttpMatch | undefined]> {
+  for (const route of virtualService.object.spec.http ?? []) {
+    const match = route.match ?? [];
+    if (match.length === 0) yield [route, undefined];
+    for (const condition of match) if (canHold(condition, virtualService, arrival)) yield [route, condition];
+  }
+}
+
+/** Whether the parts of a condition hold that are known before any request comes. */
+function canHold(match: HttpMatch, { object }: BoundVirtualService, { view, gateway, port }: Arrival): boolean {
+  if (match.port && match.port !== port) return false;
+  const gateways = match.gateways ?? [];
+  if (gateways.length > 0) {
+    return gateways.some((name) => completeGateway(name, object.metadata.namespace) === gateway);
+  }
+  const labels = match.sourceLabels ?? {};
+  const fits = Object.keys(labels).length === 0 || view.sourceConditions.includes(sourceConditionId(labels));
+  return fits && (!match.sourceNamespace || match.sourceNamespace === view.namespace);
+}
+
+interface Target {
+  readonly cluster: string;
+  readonly hash: ConsistentHash | undefined;
+}
+
+function targetOf(
+  snapshot: Snapshot,
+  destination: Destination,
+  { virtualService, arrival }: { readonly virtualService: BoundVirtualService; readonly arrival: Arrival },
+): Target {
+  const { object, domain } = virtualService;
+  const hostname = completeHost(destination.host, object.metadata.namespace, domain);
+  const service = arrival.serviceOf(hostname, virtualService);
+  const onlyPort = arrival.prefersOnlyPort && service?.ports.length === 1 ? service.ports[0]?.port : undefined;
+  const port = destination.port?.number ?? onlyPort ?? arrival.port;
+  const rule = service && destinationRuleFor(snapshot, service, arrival.view)?.spec;
+  const policies = [rule?.subsets?.find(({ name }) => name === destination.subset)?.trafficPolicy, rule?.trafficPolicy];
+  const hashes = policies.flatMap((policy) => [
+    policy?.portLevelSettings?.find((settings) => settings.port?.number === destination.port?.number)?.loadBalancer,
+    policy?.loadBalancer,
+  ]);
+  return {
+    cluster: outboundCluster(hostname, port, destination.subset),
+    hash: hashes.map((balancer) => balancer?.consistentHash).find((hash) => hash !== undefined),
+  };
+}

@@ -1,0 +1,55 @@
+/** The names by which a service may be called in a `Host` header. */
+import { isIP } from "node:net";
+import type { Service } from "#model/service.ts";
+import { hostInUrl } from "../names.ts";
+import { type AddressTraits, serviceAddresses } from "../scope/addresses.ts";
+
+/** Names of a service; the short ones give way where another service has that name in full. */
+export interface ServiceDomains {
+  readonly all: readonly string[];
+  readonly short: readonly string[];
+}
+
+/** All names of a service for a proxy with the given DNS domain, such as `default.svc.cluster.local`. */
+export function serviceDomains(service: Service, dnsDomain: string, traits: AddressTraits): ServiceDomains {
+  const { hostname, registry, resolution } = service;
+  const short = otherNames(hostname, dnsDomain);
+  const named = [hostInUrl(hostname), ...short];
+  // Pods of a headless service are called by names in front of it.
+  const ofPods = resolution === "passthrough" && registry === "Kubernetes" ? named.map((name) => `*.${name}`) : [];
+  const addresses = serviceAddresses(service, traits);
+  // Each address of a ServiceEntry counts as a service of its own, of which the last has the name.
+  const called = registry === "Kubernetes" ? addresses : addresses.slice(-1);
+  return { all: [...named, ...ofPods, ...called.map(hostInUrl)], short };
+}
+
+/** `httpbin.default.svc.cluster.local.`, `httpbin`, `httpbin.default.svc`, `httpbin.default`: as far as they are unique. */
+function otherNames(hostname: string, dnsDomain: string): string[] {
+  const absolute = isIP(hostname) === 0 ? [`${hostname}.`] : [];
+  if (dnsDomain.includes(".svc.")) return [...absolute, ...kubernetesNames(hostname, dnsDomain)];
+  return [...absolute, ...namesUnder(hostname, dnsDomain)];
+}
+
+function kubernetesNames(hostname: string, dnsDomain: string): string[] {
+  const suffix = dnsDomain.slice(dnsDomain.indexOf(".svc."));
+  const at = hostname.indexOf(".svc.");
+  if (!hostname.endsWith(suffix) || at <= 0) return [];
+  const dot = hostname.indexOf(".");
+  if (dot + 1 > at) return [];
+  const long = hostname.slice(0, at);
+  const isSameNamespace = hostname.slice(dot + 1, at) === dnsDomain.slice(0, dnsDomain.indexOf(".svc."));
+  return isSameNamespace ? [hostname.slice(0, dot), `${long}.svc`, long] : [long, `${long}.svc`];
+}
+
+/** Outside Kubernetes a name is shortened by what it shares with the proxy's domain. */
+function namesUnder(hostname: string, dnsDomain: string): string[] {
+  const host = hostname.split(".").reverse();
+  const domain = dnsDomain.split(".").reverse();
+  let shared = 0;
+  while (shared < host.length && shared < domain.length && host[shared] === domain[shared]) shared++;
+  if (shared === 0) return [];
+  const unique = host.slice(shared).reverse();
+  const short = unique.join(".");
+  const firstShared = host[shared - 1];
+  return unique.length === 2 ? [short, `${short}.${firstShared}`] : [short];
+}

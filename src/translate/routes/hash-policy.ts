@@ -1,0 +1,25 @@
+import type { ConsistentHash } from "#config/kinds/destination-rule.ts";
+import type { RouteAction_HashPolicySchema } from "#gen/envoy/config/route/v3/route_components_pb.ts";
+import { duration, type Init } from "../encode.ts";
+
+/** What of a request decides its endpoint, where a rule balances by hash. */
+export function hashPolicy(hash: ConsistentHash | undefined): Init<typeof RouteAction_HashPolicySchema> | undefined {
+  if (hash?.httpHeaderName !== undefined) {
+    return { policySpecifier: { case: "header", value: { headerName: hash.httpHeaderName } } };
+  }
+  if (hash?.httpCookie !== undefined) {
+    const { name, path = "", ttl, attributes = [] } = hash.httpCookie;
+    const value = {
+      name,
+      path,
+      ...(ttl !== undefined && { ttl: duration(ttl) }),
+      attributes: attributes.map((attribute) => ({ name: attribute.name, value: attribute.value ?? "" })),
+    };
+    return { policySpecifier: { case: "cookie", value } };
+  }
+  if (hash?.useSourceIp !== undefined) {
+    return { policySpecifier: { case: "connectionProperties", value: { sourceIp: hash.useSourceIp } } };
+  }
+  if (hash?.httpQueryParameterName === undefined) return undefined;
+  return { policySpecifier: { case: "queryParameter", value: { name: hash.httpQueryParameterName } } };
+}

@@ -1,0 +1,72 @@
+/** Changes of headers. */
+import type { Headers } from "#config/kinds/virtual-service.ts";
+import {
+  HeaderValueOption_HeaderAppendAction as AppendAction,
+  type HeaderValueOptionSchema,
+} from "#gen/envoy/config/core/v3/base_pb.ts";
+import type { Init } from "../encode.ts";
+import { compareText } from "../scope/order.ts";
+
+type HeaderOption = Init<typeof HeaderValueOptionSchema>;
+
+/** Changes as a route or a weighted cluster holds them. */
+export interface HeaderChanges {
+  readonly requestHeadersToAdd: HeaderOption[];
+  readonly requestHeadersToRemove: string[];
+  readonly responseHeadersToAdd: HeaderOption[];
+  readonly responseHeadersToRemove: string[];
+}
+
+/** Nothing is changed. */
+export const NO_CHANGES: HeaderChanges = {
+  requestHeadersToAdd: [],
+  requestHeadersToRemove: [],
+  responseHeadersToAdd: [],
+  responseHeadersToRemove: [],
+};
+
+/** The changes of a route or destination. The host name is no header to Envoy: see `authorityOf`. */
+export function headerChanges({ request, response }: Headers): HeaderChanges {
+  return {
+    requestHeadersToAdd: [...added(request?.set, false), ...added(request?.add, true)],
+    requestHeadersToRemove: (request?.remove ?? []).filter(canChange),
+    responseHeadersToAdd: [...added(response?.set, false), ...added(response?.add, true)],
+    responseHeadersToRemove: (response?.remove ?? []).filter(canChange),
+  };
+}
+
+/** The host name that the changes set, if any; setting wins over adding. */
+export function authorityOf(headers: Headers | undefined): string | undefined {
+  const { set, add } = headers?.request ?? {};
+  const find = (map: Readonly<Record<string, string>> | undefined) =>
+    Object.entries(map ?? {}).findLast(([name]) => [":authority", "host"].includes(name.toLowerCase()))?.[1];
+  return find(set) || find(add) || undefined;
+}
+
+function added(headers: Readonly<Record<string, string>> | undefined, appends: boolean): HeaderOption[] {
+  return Object.entries(headers ?? {})
+    .filter(([key]) => canChange(key))
+    .sort(([a], [b]) => compareText(a, b))
+    .map(([key, value]) => ({
+      header: { key, value: withoutBrokenOperators(value) },
+      appendAction: appends ? AppendAction.APPEND_IF_EXISTS_OR_ADD : AppendAction.OVERWRITE_IF_EXISTS_OR_ADD,
+    }));
+}
+
+/** Envoy keeps pseudo headers and the host for itself. */
+function canChange(name: string): boolean {
+  return !name.startsWith(":") && name.toLowerCase() !== "host";
+}
+
+const OPERATOR = /%%|%[A-Z][A-Z0-9_]*(\([^%]*\))?(:\d+)?%/g;
+
+/** A `%` that begins no operator would make Envoy refuse the whole route: it is meant as itself. */
+function withoutBrokenOperators(value: string): string {
+  let result = "";
+  let end = 0;
+  for (const match of value.matchAll(OPERATOR)) {
+    result += value.slice(end, match.index).replaceAll("%", "%%") + match[0];
+    end = match.index + match[0].length;
+  }
+  return result + value.slice(end).replaceAll("%", "%%");
+}

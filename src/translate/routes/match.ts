@@ -1,0 +1,94 @@
+/** Conditions of a virtual service on requests. */
+import type { HttpMatch, StringMatch } from "#config/kinds/virtual-service.ts";
+import type {
+  HeaderMatcherSchema,
+  QueryParameterMatcherSchema,
+  RouteMatchSchema,
+} from "#gen/envoy/config/route/v3/route_components_pb.ts";
+import type { StringMatcherSchema } from "#gen/envoy/type/matcher/v3/string_pb.ts";
+import type { Init } from "../encode.ts";
+import { compareText } from "../scope/order.ts";
+
+type RouteMatch = Init<typeof RouteMatchSchema>;
+type HeaderMatcher = Init<typeof HeaderMatcherSchema> & { readonly name: string };
+
+/** The condition of one route; without one every request is taken. */
+export function routeMatch(match: HttpMatch | undefined): RouteMatch {
+  if (match === undefined) return { pathSpecifier: { case: "prefix", value: "/" } };
+  return {
+    pathSpecifier: pathSpecifier(match.uri),
+    caseSensitive: match.ignoreUriCase !== true,
+    headers: headerMatchers(match),
+    queryParameters: entries(match.queryParams).map(([name, value]) => queryMatcher(name, value)),
+  };
+}
+
+/** Whether no request gets past the route, so that those after it are of no use. */
+export function takesEveryRequest(match: HttpMatch | undefined): boolean {
+  if (match === undefined) return true;
+  const { uri, headers, withoutHeaders, queryParams, method, authority, scheme } = match;
+  const anyPath = uri === undefined || isEmpty(uri) || uri.prefix === "/" || uri.regex === ".*";
+  const conditions = [headers, withoutHeaders, queryParams].flatMap((map) => Object.keys(map ?? {}));
+  return anyPath && conditions.length === 0 && method === undefined && authority === undefined && scheme === undefined;
+}
+
+/** How the condition on the path is written in the name of a trace. */
+export function pathInTrace(match: HttpMatch | undefined): string {
+  const { exact, prefix, regex } = match?.uri ?? {};
+  return exact ?? (prefix === undefined ? undefined : `${prefix}*`) ?? regex ?? "/*";
+}
+
+function pathSpecifier(uri: StringMatch | undefined): NonNullable<RouteMatch["pathSpecifier"]> {
+  if (uri?.exact !== undefined) return { case: "path", value: uri.exact };
+  if (uri?.regex !== undefined) return { case: "safeRegex", value: { regex: uri.regex } };
+  return { case: "prefix", value: uri?.prefix ?? "/" };
+}
+
+function headerMatchers(match: HttpMatch): HeaderMatcher[] {
+  const named = [
+    ...entries(match.headers).map(([name, value]) => headerMatcher(name, value)),
+    ...entries(match.withoutHeaders).map(([name, value]) => ({
+      ...headerMatcher(name, value),
+      invertMatch: true,
+      // A header that is not there does not have the value; whether it is there is asked without a value.
+      ...(!asksPresence(value) && { treatMissingHeaderAsEmpty: true }),
+    })),
+  ].sort((a, b) => compareText(a.name, b.name));
+  const pseudo = [
+    [":method", match.method],
+    [":authority", match.authority],
+    [":scheme", match.scheme],
+  ] as const;
+  const set = pseudo.flatMap(([name, value]) => (value === undefined ? [] : [headerMatcher(name, value)]));
+  return [...named, ...set];
+}
+
+function headerMatcher(name: string, value: StringMatch): HeaderMatcher {
+  if (asksPresence(value)) return { name, headerMatchSpecifier: { case: "presentMatch", value: true } };
+  return { name, headerMatchSpecifier: { case: "stringMatch", value: stringMatcher(value) } };
+}
+
+function queryMatcher(name: string, value: StringMatch): Init<typeof QueryParameterMatcherSchema> {
+  if (asksPresence(value)) return { name, queryParameterMatchSpecifier: { case: "presentMatch", value: true } };
+  return { name, queryParameterMatchSpecifier: { case: "stringMatch", value: stringMatcher(value) } };
+}
+
+/** No value, or the pattern `*`, which is no regular expression, asks only whether it is there. */
+function asksPresence(value: StringMatch): boolean {
+  return isEmpty(value) || value.regex === "*";
+}
+
+function isEmpty({ exact, prefix, regex }: StringMatch): boolean {
+  return exact === undefined && prefix === undefined && regex === undefined;
+}
+
+/** Envoy's form of a condition on text. */
+export function stringMatcher({ exact, prefix, regex }: StringMatch): Init<typeof StringMatcherSchema> {
+  if (exact !== undefined) return { matchPattern: { case: "exact", value: exact } };
+  if (prefix !== undefined) return { matchPattern: { case: "prefix", value: prefix } };
+  return { matchPattern: { case: "safeRegex", value: { regex: regex ?? "" } } };
+}
+
+function entries<T>(map: Readonly<Record<string, T>> | undefined): [string, T][] {
+  return Object.entries(map ?? {}).sort(([a], [b]) => compareText(a, b));
+}

@@ -1,0 +1,159 @@
+/** Recipes of the routes of a router. */
+import type { Service } from "#model/service.ts";
+import type { Snapshot } from "#model/snapshot.ts";
+import { intersectHosts } from "../hosts.ts";
+import { virtualHostName } from "../names.ts";
+import { type Recipe, recipe } from "../recipe.ts";
+import type { RouterServer, RouterServers } from "../scope/gateways.ts";
+import { compareText } from "../scope/order.ts";
+import { servicesOfHost, visibleServices } from "../scope/services.ts";
+import { type BoundVirtualService, virtualServicesOf } from "../scope/virtual-services.ts";
+import { isVisible } from "../scope/visibility.ts";
+import type { GatewayView } from "../views.ts";
+import { type ApplicableRoute, applicableRoutes, routeLists } from "./applicable.ts";
+import { takesEveryRequest } from "./match.ts";
+import { emptyHost, routeConfiguration, routedHost } from "./virtual-host.ts";
+
+const VIRTUAL_HOSTS = 2;
+
+/** The routes of each server that speaks HTTP; plain ones on one port share theirs. */
+export function planGatewayRoutes(snapshot: Snapshot, view: GatewayView, servers: RouterServers): readonly Recipe[] {
+  return [...servers.byRouteName].map(([name, sharing]) => {
+    const recipes = virtualHosts(snapshot, view, sharing);
+    return recipe({ name, input: { name }, build: routeConfiguration, parts: { field: VIRTUAL_HOSTS, recipes } });
+  });
+}
+
+/** A host of a server, with the routes of all virtual services that are bound to it there. */
+interface GatewayHost {
+  readonly host: string;
+  readonly port: number;
+  readonly isTls: boolean;
+  readonly routes: (readonly ApplicableRoute[])[];
+  requiresTls: boolean;
+}
+
+function virtualHosts(snapshot: Snapshot, view: GatewayView, servers: readonly RouterServer[]): readonly Recipe[] {
+  const attemptCount = view.traits.http.headers.attemptCount?.disabled !== true;
+  const hosts = gatewayHosts(snapshot, view, servers);
+  if (hosts.size === 0) {
+    const name = virtualHostName("blackhole", servers[0]?.server.port.number ?? 0);
+    return [recipe({ name, input: { name, domains: ["*"], attemptCount: false }, build: emptyHost })];
+  }
+  const groups = collapse([...hosts.values()].sort((a, b) => compareText(a.host, b.host)));
+  const recipes = groups.map(({ first, domains }) => {
+    const all = first.routes.flat();
+    const sorted = [
+      ...all.filter(({ match }) => !takesEveryRequest(match)),
+      ...all.filter(({ match }) => takesEveryRequest(match)),
+    ];
+    const { port, isTls, requiresTls } = first;
+    const name = virtualHostName(first.host, port);
+    const retries = snapshot.mesh.defaultHttpRetryPolicy;
+    const xForwardedHost = view.traits.http.headers.xForwardedHost?.enabled === true;
+    const fixed = { name, domains, attemptCount, port, isTls, requiresTls, retries, xForwardedHost };
+    return recipe({ name, input: { ...routeLists(sorted), ...fixed }, build: routedHost });
+  });
+  return recipes.sort((a, b) => compareText(a.name, b.name));
+}
+
+function gatewayHosts(
+  snapshot: Snapshot,
+  view: GatewayView,
+  servers: readonly RouterServer[],
+): ReadonlyMap<string, GatewayHost> {
+  const hosts = new Map<string, GatewayHost>();
+  const known = new Map<string, readonly ApplicableRoute[]>();
+  const hostOf = (name: string, { server }: RouterServer): GatewayHost => {
+    const host = name.toLowerCase();
+    const found = hosts.get(host) ?? {
+      host,
+      port: server.port.number,
+      isTls: server.tls !== undefined,
+      routes: [],
+      requiresTls: false,
+    };
+    found.requiresTls ||= server.tls?.httpsRedirect === true;
+    hosts.set(host, found);
+    return found;
+  };
+  for (const server of servers) {
+    for (const virtualService of virtualServicesOf(snapshot, server.gateway, view.namespace)) {
+      const own = intersectHosts(hostsFor(server, virtualService), virtualService.hosts);
+      if (own.length === 0) continue;
+      const { metadata } = virtualService.object;
+      const key = `${server.gateway} ${metadata.namespace}/${metadata.name}`;
+      const routes = known.get(key) ?? routesOn(snapshot, view, { server, virtualService });
+      known.set(key, routes);
+      if (routes.length > 0) for (const host of own) hostOf(host, server).routes.push(routes);
+    }
+    if (server.server.tls?.httpsRedirect === true) {
+      for (const host of server.hosts) hostOf(host.split("/").at(-1) ?? host, server);
+    }
+  }
+  return hosts;
+}
+
+/** Hosts of a server that are open to the virtual service's namespace. */
+function hostsFor({ hosts }: RouterServer, { object }: BoundVirtualService): readonly string[] {
+  return hosts.flatMap((host) => {
+    const [home, name] = host.split("/");
+    if (name === undefined) return [host];
+    return home === object.metadata.namespace || home === "*" ? [name] : [];
+  });
+}
+
+interface Bound {
+  readonly server: RouterServer;
+  readonly virtualService: BoundVirtualService;
+}
+
+function routesOn(
+  snapshot: Snapshot,
+  view: GatewayView,
+  { server, virtualService }: Bound,
+): readonly ApplicableRoute[] {
+  return applicableRoutes(snapshot, virtualService, {
+    view,
+    gateway: server.gateway,
+    port: server.server.port.number,
+    serviceOf: (hostname, from) => serviceFor(snapshot, view, { hostname, namespace: from.object.metadata.namespace }),
+    prefersOnlyPort: true,
+  });
+}
+
+/** The service of the virtual service's own namespace, if the router sees it; else the one the router sees. */
+function serviceFor(
+  snapshot: Snapshot,
+  view: GatewayView,
+  { hostname, namespace }: { readonly hostname: string; readonly namespace: string },
+): Service | undefined {
+  const near = servicesOfHost(snapshot, hostname).get(namespace);
+  const fallback = snapshot.mesh.defaultServiceExportTo;
+  const isSeen = near && isVisible(near.exportTo, { home: near.namespace, namespace: view.namespace, fallback });
+  return isSeen ? near : visibleServices(snapshot, view).byHost.get(hostname);
+}
+
+interface Collapsed {
+  readonly first: GatewayHost;
+  readonly domains: string[];
+}
+
+/** Hosts with the very same routes are one virtual host: routes are large, and a virtual service may have many hosts. */
+function collapse(hosts: readonly GatewayHost[]): readonly Collapsed[] {
+  const groups: Collapsed[] = [];
+  for (const host of hosts) {
+    const same = groups.find(({ first }) => haveSameRoutes(first, host));
+    if (same === undefined) groups.push({ first: host, domains: [host.host] });
+    else same.domains.push(host.host);
+  }
+  return groups;
+}
+
+function haveSameRoutes(a: GatewayHost, b: GatewayHost): boolean {
+  return (
+    a.requiresTls === b.requiresTls &&
+    a.routes.length === b.routes.length &&
+    a.routes.every((routes, i) => routes === b.routes[i])
+  );
+}

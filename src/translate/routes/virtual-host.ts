@@ -1,0 +1,144 @@
+/** Virtual hosts and route configurations. */
+import type { ConfigObject } from "#config/config-object.ts";
+import type { ConsistentHash } from "#config/kinds/destination-rule.ts";
+import type { HttpMatch, HttpRetry, HttpRoute, VirtualService } from "#config/kinds/virtual-service.ts";
+import {
+  type VirtualHostSchema as HostSchema,
+  VirtualHost_TlsRequirementType as TlsRequirement,
+  VirtualHostSchema,
+} from "#gen/envoy/config/route/v3/route_components_pb.ts";
+import { RouteConfigurationSchema } from "#gen/envoy/config/route/v3/route_pb.ts";
+import { bytesOf, duration, type Init } from "../encode.ts";
+import { ALLOW_ANY, BLOCK_ALL, outboundCluster, PASSTHROUGH_CLUSTER, traceOperation } from "../names.ts";
+import { hashPolicy } from "./hash-policy.ts";
+import { retryPolicy } from "./retry.ts";
+import { destinationsOf, routeOf } from "./route.ts";
+
+/** A route configuration without its virtual hosts, which are parts of it. */
+export function routeConfiguration({ name }: { readonly name: string }): Uint8Array {
+  return bytesOf(RouteConfigurationSchema, {
+    name,
+    // Routes may name clusters that are still to come, or never will: those requests fail, the others go on.
+    validateClusters: false,
+    maxDirectResponseBodySizeBytes: 1_048_576,
+    ignorePortInHostMatching: true,
+  });
+}
+
+/** What all virtual hosts share. */
+interface VirtualHostInput {
+  readonly name: string;
+  readonly domains: readonly string[];
+  /** Tells the server how often a request was tried. */
+  readonly attemptCount: boolean;
+}
+
+/** All requests to the service itself. */
+export interface ServiceHostInput extends VirtualHostInput {
+  readonly hostname: string;
+  readonly port: number;
+  readonly hash: ConsistentHash | undefined;
+  readonly retries: HttpRetry | undefined;
+}
+
+/** Canonical bytes of a service's virtual host. */
+export function serviceHost(input: ServiceHostInput): Uint8Array {
+  const { hostname, port } = input;
+  const hashed = hashPolicy(input.hash);
+  const retries = retryPolicy(input.retries, false);
+  return bytesOf(VirtualHostSchema, {
+    ...hostFields(input),
+    routes: [
+      {
+        name: "default",
+        match: { pathSpecifier: { case: "prefix", value: "/" } },
+        decorator: { operation: traceOperation(hostname, port) },
+        action: {
+          case: "route",
+          value: {
+            clusterSpecifier: { case: "cluster", value: outboundCluster(hostname, port) },
+            timeout: duration(0),
+            maxGrpcTimeout: duration(0),
+            ...(retries && { retryPolicy: retries }),
+            ...(hashed && { hashPolicy: [hashed] }),
+          },
+        },
+      },
+    ],
+  });
+}
+
+/** Requests as virtual services tell. The lists go together: each route with a condition, its origin and its clusters. */
+export interface RoutedHostInput extends VirtualHostInput {
+  readonly routes: readonly HttpRoute[];
+  readonly matches: readonly (HttpMatch | undefined)[];
+  readonly virtualServices: readonly ConfigObject<VirtualService>[];
+  /** Clusters of all destinations of all routes, one after the other. */
+  readonly clusters: readonly string[];
+  /** How they are hashed, in the same order; empty when none is. */
+  readonly hashes: readonly (ConsistentHash | undefined)[];
+  readonly port: number;
+  readonly isTls: boolean;
+  /** Sends plain requests to the same address with TLS. */
+  readonly requiresTls: boolean;
+  readonly retries: HttpRetry | undefined;
+  readonly xForwardedHost: boolean;
+}
+
+/** Canonical bytes of a virtual host with the routes of virtual services. */
+export function routedHost(input: RoutedHostInput): Uint8Array {
+  const { port, isTls, retries, xForwardedHost } = input;
+  const routes = [];
+  let at = 0;
+  for (const [i, route] of input.routes.entries()) {
+    const virtualService = input.virtualServices[i];
+    const end = at + destinationsOf(route).length;
+    const clusters = input.clusters.slice(at, end);
+    const hashes = input.hashes.slice(at, end);
+    at = end;
+    if (virtualService === undefined) continue;
+    const context = { virtualService, port, isTls, retries, xForwardedHost, clusters, hashes };
+    routes.push(...[routeOf(route, input.matches[i], context)].filter((made) => made !== undefined));
+  }
+  return bytesOf(VirtualHostSchema, {
+    ...hostFields(input),
+    routes,
+    ...(input.requiresTls && { requireTls: TlsRequirement.ALL }),
+  });
+}
+
+/** Hosts that no service has. */
+export interface UnknownHostInput {
+  readonly isAllowed: boolean;
+  readonly attemptCount: boolean;
+  readonly xForwardedHost: boolean;
+}
+
+/** Canonical bytes of the virtual host for all other hosts. */
+export function unknownHost({ isAllowed, attemptCount, xForwardedHost }: UnknownHostInput): Uint8Array {
+  const name = isAllowed ? ALLOW_ANY : BLOCK_ALL;
+  const match = { pathSpecifier: { case: "prefix" as const, value: "/" } };
+  const onward = {
+    clusterSpecifier: { case: "cluster" as const, value: PASSTHROUGH_CLUSTER },
+    timeout: duration(0),
+    maxGrpcTimeout: duration(0),
+    ...(xForwardedHost && { appendXForwardedHost: true }),
+  };
+  return bytesOf(VirtualHostSchema, {
+    ...hostFields({ name, domains: ["*"], attemptCount }),
+    routes: [
+      isAllowed
+        ? { name, match, action: { case: "route", value: onward } }
+        : { name, match, action: { case: "directResponse", value: { status: 502 } } },
+    ],
+  });
+}
+
+/** A gateway's virtual host when no virtual service is bound to it: every request is answered with 404. */
+export function emptyHost(input: VirtualHostInput): Uint8Array {
+  return bytesOf(VirtualHostSchema, hostFields(input));
+}
+
+function hostFields({ name, domains, attemptCount }: VirtualHostInput): Init<typeof HostSchema> {
+  return { name, domains: [...domains], ...(attemptCount && { includeRequestAttemptCount: true }) };
+}

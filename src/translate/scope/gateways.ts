@@ -1,0 +1,153 @@
+/** The servers of a router: all Gateways that select it, as one. */
+import type { ConfigObject } from "#config/config-object.ts";
+import type { Gateway, GatewayServer } from "#config/kinds/gateway.ts";
+import { type Protocol, parseProtocol } from "#config/protocol.ts";
+import { isHttp } from "#model/service.ts";
+import { gatewayRouteName, gatewayServerRouteName } from "../names.ts";
+import type { GatewayView } from "../views.ts";
+import { oldestFirst } from "./order.ts";
+
+/** One server of a Gateway. */
+export interface RouterServer {
+  readonly server: GatewayServer;
+  /** `namespace/name` of its Gateway. */
+  readonly gateway: string;
+  /** `host`, or `namespace/host` to take virtual services of that namespace only. */
+  readonly hosts: readonly string[];
+  readonly protocol: Protocol;
+  /** Its routes; empty for servers that do not speak HTTP. */
+  readonly routeName: string;
+}
+
+/** Servers that share a port and address. */
+export interface RouterPort {
+  readonly port: number;
+  /** Empty for all addresses. */
+  readonly bind: string;
+  readonly protocol: Protocol;
+  readonly servers: RouterServer[];
+}
+
+/** Ports in order of precedence, and the servers of each set of routes. */
+export interface RouterServers {
+  readonly ports: readonly RouterPort[];
+  readonly byRouteName: ReadonlyMap<string, readonly RouterServer[]>;
+}
+
+/**
+ * On one port and address there can be plain HTTP servers, which share their routes, or TLS servers, which are told apart by
+ * server name; what does not fit what came first is left out.
+ */
+export function routerServers(view: GatewayView): RouterServers {
+  const merge = new Merge();
+  for (const gateway of [...view.gateways].sort(oldestFirst)) {
+    for (const server of gateway.spec.servers ?? []) {
+      const port = listeningPort(view, server.port.number);
+      merge.add(routerServer(gateway, server, port), port);
+    }
+  }
+  return merge;
+}
+
+/** A Gateway names the port that clients call; the router's own service tells where that leads. */
+function listeningPort({ targets }: GatewayView, called: number): number {
+  const isTranslated = ({ service, port }: GatewayView["targets"][number]) =>
+    port.port === called && service.labels["experimental.istio.io/disable-gateway-port-translation"] === undefined;
+  return targets.find(isTranslated)?.targetPort ?? called;
+}
+
+function routerServer({ metadata }: ConfigObject<Gateway>, server: GatewayServer, port: number): RouterServer {
+  const protocol = parseProtocol(server.port.protocol);
+  return {
+    server,
+    gateway: `${metadata.namespace}/${metadata.name}`,
+    hosts: completeHosts(server.hosts, metadata.namespace),
+    protocol,
+    routeName: routeNameOf(server, { protocol, port, gateway: metadata.name, namespace: metadata.namespace }),
+  };
+}
+
+/** `./host` means the Gateway's namespace, and a `*` in its place any. */
+function completeHosts(hosts: readonly string[], namespace: string): readonly string[] {
+  const complete = hosts.map((host) => {
+    const [home, name] = host.split("/");
+    if (name === undefined || home === undefined) return host;
+    if (home === ".") return `${namespace}/${name}`;
+    return home === "*" ? name : host;
+  });
+  return complete.includes("*") ? ["*"] : complete;
+}
+
+interface RouteOwner {
+  readonly protocol: Protocol;
+  readonly port: number;
+  readonly gateway: string;
+  readonly namespace: string;
+}
+
+function routeNameOf({ port, bind = "", tls }: GatewayServer, owner: RouteOwner): string {
+  const { protocol, gateway, namespace } = owner;
+  if (isHttp(protocol)) return gatewayRouteName(owner.port, bind);
+  if (protocol !== "HTTPS" || isPassedThrough(tls)) return "";
+  return gatewayServerRouteName({ port: port.number, portName: port.name, gateway, namespace, bind });
+}
+
+/** Whether TLS is passed on unopened. */
+export function isPassedThrough(tls: GatewayServer["tls"]): boolean {
+  return tls !== undefined && (tls.mode === undefined || tls.mode === "PASSTHROUGH" || tls.mode === "AUTO_PASSTHROUGH");
+}
+
+/** Whether the server ends TLS and speaks HTTP inside. */
+export function isHttpsServer({ server, protocol }: RouterServer): boolean {
+  return protocol === "HTTPS" && server.tls !== undefined && !isPassedThrough(server.tls);
+}
+
+class Merge implements RouterServers {
+  readonly ports: RouterPort[] = [];
+  readonly byRouteName = new Map<string, RouterServer[]>();
+  /** The first plain-text server of each port. */
+  readonly #plain = new Map<number, RouterPort>();
+  /** Server names of TLS already taken, by port and address. */
+  readonly #names = new Map<string, Set<string>>();
+
+  add(added: RouterServer, port: number): void {
+    const { server, protocol } = added;
+    const bind = server.bind ?? "";
+    if (server.tls !== undefined && !this.#claim(`${port}/${bind}`, added.hosts)) return;
+    const isTls = server.tls !== undefined && !isHttp(protocol);
+    const plain = this.#plain.get(port);
+    if (plain !== undefined && plain.bind === bind) {
+      if (!isHttp(protocol) || !isHttp(plain.protocol)) return;
+      plain.servers.push(added);
+      this.#route(added);
+      return;
+    }
+    const isTaken = isTls && added.routeName !== "" && this.byRouteName.has(added.routeName);
+    if (isTaken) return;
+    const same = this.ports.find((one) => one.port === port && one.bind === bind && one.protocol === protocol);
+    if (same !== undefined && isTls) same.servers.push(added);
+    else this.#open({ port, bind, protocol, servers: [added] }, isTls);
+    this.#route(added);
+  }
+
+  #open(opened: RouterPort, isTls: boolean): void {
+    this.ports.push(opened);
+    if (!isTls) this.#plain.set(opened.port, opened);
+  }
+
+  #route(added: RouterServer): void {
+    if (added.routeName === "") return;
+    const servers = this.byRouteName.get(added.routeName);
+    if (servers === undefined) this.byRouteName.set(added.routeName, [added]);
+    else servers.push(added);
+  }
+
+  /** Envoy refuses a server name that two chains have. */
+  #claim(key: string, hosts: readonly string[]): boolean {
+    const names = this.#names.get(key) ?? new Set<string>();
+    this.#names.set(key, names);
+    if (hosts.some((host) => names.has(host))) return false;
+    for (const host of hosts) names.add(host);
+    return true;
+  }
+}

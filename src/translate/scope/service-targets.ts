@@ -1,0 +1,64 @@
+/** The services that a workload is an endpoint of. */
+import type { EndpointSet } from "#model/endpoint.ts";
+import { type Service, type ServiceKey, type ServicePort, serviceKey } from "#model/service.ts";
+import type { Snapshot } from "#model/snapshot.ts";
+import { derived } from "../indexes.ts";
+import { compareText } from "./order.ts";
+
+/** One port of the workload that a service port leads to. */
+export interface ServiceTarget {
+  readonly service: Service;
+  readonly port: ServicePort;
+  /** The port the application listens on. */
+  readonly targetPort: number;
+}
+
+/** All targets of the workload with these addresses, those of older services first, and where it is. */
+export interface WorkloadPlace {
+  readonly targets: readonly ServiceTarget[];
+  /** Empty when no registry knows it. */
+  readonly locality: string;
+}
+
+/** What the registries know of the workload with these addresses. */
+export function placeOf(snapshot: Snapshot, addresses: readonly string[]): WorkloadPlace {
+  const byAddress = setsByAddress("", snapshot.endpoints);
+  const targets: ServiceTarget[] = [];
+  let locality = "";
+  for (const key of new Set(addresses.flatMap((address) => byAddress.get(address) ?? []))) {
+    const service = servicesByKey("", snapshot.services).get(key);
+    if (service === undefined) continue;
+    const own = snapshot.endpoints.get(key)?.endpoints.filter(({ address }) => addresses.includes(address)) ?? [];
+    for (const endpoint of own) {
+      locality ||= endpoint.locality;
+      for (const port of service.ports) {
+        const targetPort = endpoint.ports[port.name];
+        const isKnown = targets.some((target) => target.service === service && target.port === port);
+        if (targetPort !== undefined && !isKnown) targets.push({ service, port, targetPort });
+      }
+    }
+  }
+  return { targets: targets.sort(byAge), locality };
+}
+
+const setsByAddress = derived((_: string, sets: ReadonlyMap<ServiceKey, EndpointSet>) => {
+  const found = new Map<string, ServiceKey[]>();
+  for (const [key, { endpoints }] of sets) {
+    for (const { address } of endpoints) {
+      const keys = found.get(address);
+      if (keys === undefined) found.set(address, [key]);
+      else if (keys.at(-1) !== key) keys.push(key);
+    }
+  }
+  return found;
+});
+
+const servicesByKey = derived((_: string, services: readonly Service[]) => {
+  const found = new Map<ServiceKey, Service>();
+  for (const service of services) if (!found.has(serviceKey(service))) found.set(serviceKey(service), service);
+  return found;
+});
+
+function byAge(a: ServiceTarget, b: ServiceTarget): number {
+  return a.service.createdAt - b.service.createdAt || compareText(a.service.hostname, b.service.hostname);
+}

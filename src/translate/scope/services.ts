@@ -1,0 +1,109 @@
+/** The services that proxies of a namespace can reach. */
+import type { MeshConfig } from "#config/mesh-config.ts";
+import type { Service, ServicePort } from "#model/service.ts";
+import type { Snapshot } from "#model/snapshot.ts";
+import { derived } from "../indexes.ts";
+import { compareText } from "./order.ts";
+import { isPublic, isVisible } from "./visibility.ts";
+
+/** Services visible to one namespace; each host name once. */
+export interface VisibleServices {
+  readonly list: readonly Service[];
+  readonly byHost: ReadonlyMap<string, Service>;
+}
+
+/** Who looks: gateways give no preference to what is declared in their own namespace. */
+export interface Viewpoint {
+  readonly role: "sidecar" | "router";
+  readonly namespace: string;
+}
+
+/**
+ * What a proxy can reach. One host may be declared by several objects: a sidecar's own namespace comes first, then
+ * Kubernetes services (nobody can take a service's name by a ServiceEntry), then the oldest.
+ */
+export function visibleServices(snapshot: Snapshot, { role, namespace }: Viewpoint): VisibleServices {
+  const visible = role === "sidecar" ? visibleToSidecars : visibleToRouters;
+  return visible(namespace, snapshot.services, snapshot.mesh);
+}
+
+/** All services of a host, by namespace, whoever may see them. */
+export function servicesOfHost(snapshot: Snapshot, hostname: string): ReadonlyMap<string, Service> {
+  return byHostAndNamespace("", snapshot.services).get(hostname) ?? NO_SERVICES;
+}
+
+const NO_SERVICES: ReadonlyMap<string, Service> = new Map();
+
+const visibleToSidecars = derived((namespace: string, services: readonly Service[], mesh: MeshConfig) =>
+  choose(services, { namespace, preferred: namespace, fallback: mesh.defaultServiceExportTo }),
+);
+const visibleToRouters = derived((namespace: string, services: readonly Service[], mesh: MeshConfig) =>
+  choose(services, { namespace, preferred: undefined, fallback: mesh.defaultServiceExportTo }),
+);
+
+interface Choice {
+  readonly namespace: string;
+  /** Its declaration of a host is taken before any other. */
+  readonly preferred: string | undefined;
+  /** Who sees services that do not say. */
+  readonly fallback: readonly string[];
+}
+
+function choose(services: readonly Service[], { namespace, preferred, fallback }: Choice): VisibleServices {
+  const seen = services.filter(({ exportTo, namespace: home }) => isVisible(exportTo, { home, namespace, fallback }));
+  const sorted = seen.sort(oldestFirst);
+  const nearFirst = [
+    ...sorted.filter(({ exportTo }) => !isPublic(exportTo, fallback)),
+    ...sorted.filter(({ exportTo }) => isPublic(exportTo, fallback)),
+  ];
+  const byHost = new Map<string, Service>();
+  for (const service of nearFirst) {
+    const known = byHost.get(service.hostname);
+    byHost.set(service.hostname, known === undefined ? service : chosen(known, service, preferred));
+  }
+  return { list: [...byHost.values()], byHost };
+}
+
+const byHostAndNamespace = derived((_: string, services: readonly Service[]) => {
+  const found = new Map<string, Map<string, Service>>();
+  for (const service of [...services].sort(oldestFirst)) {
+    const namespaces = found.get(service.hostname) ?? new Map<string, Service>();
+    found.set(service.hostname, namespaces);
+    const known = namespaces.get(service.namespace);
+    if (known === undefined || (known.registry !== "Kubernetes" && service.registry === "Kubernetes")) {
+      namespaces.set(service.namespace, service);
+    }
+  }
+  return found;
+});
+
+function oldestFirst(a: Service, b: Service): number {
+  return a.createdAt - b.createdAt || compareText(a.name, b.name) || compareText(a.namespace, b.namespace);
+}
+
+function chosen(known: Service, other: Service, preferred: string | undefined): Service {
+  if (known.namespace !== other.namespace) {
+    if (known.namespace === preferred) return known;
+    if (other.namespace === preferred) return other;
+    return known.registry !== "Kubernetes" && other.registry === "Kubernetes" ? other : known;
+  }
+  if (known.registry !== other.registry) return known.registry === "Kubernetes" ? known : other;
+  return isSameKind(known, other) ? joined("", known, other) : known;
+}
+
+/** Two objects may add ports and addresses to one host when nothing else tells them apart. */
+function isSameKind(a: Service, b: Service): boolean {
+  return a.resolution === b.resolution && sameText(a.labels, b.labels) && sameText(a.exportTo, b.exportTo);
+}
+
+function sameText(a: object, b: object): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}
+
+const joined = derived((_: string, known: Service, other: Service): Service => {
+  const taken = new Set(known.ports.map(({ port }) => port));
+  const added: ServicePort[] = other.ports.filter(({ port }) => !taken.has(port));
+  const addresses = [...new Set([...known.addresses, ...other.addresses])];
+  if (added.length === 0 && addresses.length === known.addresses.length) return known;
+  return { ...known, addresses, ports: [...known.ports, ...added] };
+});

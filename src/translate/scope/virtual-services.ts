@@ -1,0 +1,132 @@
+/** The virtual services that apply to proxies of a namespace, with their names completed. */
+import type { ConfigObject } from "#config/config-object.ts";
+import type { VirtualService } from "#config/kinds/virtual-service.ts";
+import type { MeshConfig } from "#config/mesh-config.ts";
+import type { Snapshot } from "#model/snapshot.ts";
+import { completeHost, isWildcard, mostSpecific } from "../hosts.ts";
+import { derived } from "../indexes.ts";
+import { compareText, oldestFirst } from "./order.ts";
+import { isPublic, isVisible } from "./visibility.ts";
+
+/** The gateway name that means all sidecars. */
+export const MESH_GATEWAY = "mesh";
+
+/** A virtual service whose short names are completed by its namespace. The same object as long as its source is. */
+export interface BoundVirtualService {
+  readonly object: ConfigObject<VirtualService>;
+  readonly hosts: readonly string[];
+  /** `mesh`, or `namespace/name` of a Gateway. */
+  readonly gateways: readonly string[];
+  /** Completes short names of destinations. */
+  readonly domain: string;
+}
+
+/** Those bound to a gateway and visible to a namespace; what is exported to few comes first, then the oldest. */
+export function virtualServicesOf(
+  snapshot: Snapshot,
+  gateway: string,
+  namespace: string,
+): readonly BoundVirtualService[] {
+  const byGateway = boundByGateway(snapshot.features.domain, snapshot.virtualServices);
+  return visibleTo(namespace, byGateway.get(gateway) ?? NONE, snapshot.mesh);
+}
+
+const NONE: readonly BoundVirtualService[] = [];
+
+const boundByGateway = derived((domain: string, objects: readonly ConfigObject<VirtualService>[]) => {
+  const byGateway = new Map<string, BoundVirtualService[]>();
+  for (const object of [...objects].sort(oldestFirst)) {
+    const virtualService = bound(domain, object);
+    if (virtualService.hosts.length === 0) continue;
+    for (const gateway of new Set(virtualService.gateways)) {
+      const list = byGateway.get(gateway);
+      if (list === undefined) byGateway.set(gateway, [virtualService]);
+      else list.push(virtualService);
+    }
+  }
+  return byGateway;
+});
+
+const visibleTo = derived((namespace: string, all: readonly BoundVirtualService[], mesh: MeshConfig) => {
+  const fallback = mesh.defaultVirtualServiceExportTo;
+  const seen = all.filter(({ object: { spec, metadata } }) =>
+    isVisible(spec.exportTo, { home: metadata.namespace, namespace, fallback }),
+  );
+  return [
+    ...seen.filter(({ object }) => !isPublic(object.spec.exportTo, fallback)),
+    ...seen.filter(({ object }) => isPublic(object.spec.exportTo, fallback)),
+  ];
+});
+
+const bound = derived((domain: string, object: ConfigObject<VirtualService>): BoundVirtualService => {
+  const { namespace } = object.metadata;
+  return {
+    object,
+    hosts: (object.spec.hosts ?? []).map((host) => completeHost(host, namespace, domain)),
+    gateways: gatewaysOf(object.spec).map((gateway) => completeGateway(gateway, namespace)),
+    domain,
+  };
+});
+
+function gatewaysOf({ gateways }: VirtualService): readonly string[] {
+  return gateways === undefined || gateways.length === 0 ? [MESH_GATEWAY] : gateways;
+}
+
+/** `gateway`, `./gateway`, `gateway.namespace...` and `namespace/gateway` all name the Gateway `namespace/gateway`. */
+export function completeGateway(gateway: string, namespace: string): string {
+  if (gateway === MESH_GATEWAY) return gateway;
+  const [home, name] = gateway.split("/");
+  if (name !== undefined) return home === "." ? `${namespace}/${name}` : gateway;
+  const [first = "", second = namespace] = gateway.split(".");
+  return `${second}/${first}`;
+}
+
+/** Finds the virtual service that speaks for a host: the one that names it, else the one with the longest wildcard. */
+export interface VirtualServiceFinder {
+  find(host: string): BoundVirtualService | undefined;
+}
+
+/** The first virtual service of each host wins, so the list has to be in order of precedence. */
+export function finderOf(virtualServices: readonly BoundVirtualService[]): VirtualServiceFinder {
+  return finder("", virtualServices);
+}
+
+const finder = derived((_: string, virtualServices: readonly BoundVirtualService[]): VirtualServiceFinder => {
+  const exact = new Map<string, BoundVirtualService>();
+  const wildcards = new Map<string, BoundVirtualService>();
+  for (const virtualService of virtualServices) {
+    for (const host of virtualService.hosts) {
+      const map = isWildcard(host) ? wildcards : exact;
+      if (!map.has(host)) map.set(host, virtualService);
+    }
+  }
+  return { find: (host) => mostSpecific(host, exact, wildcards) };
+});
+
+/** A set of labels that a match demands of the calling workload. */
+export interface SourceCondition {
+  /** Stands for the labels in views and inputs. */
+  readonly id: string;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+/** All label conditions on callers in the mesh, each once. */
+export function sourceConditions(snapshot: Snapshot): readonly SourceCondition[] {
+  return conditionsOf("", snapshot.virtualServices);
+}
+
+const conditionsOf = derived((_: string, objects: readonly ConfigObject<VirtualService>[]) => {
+  const found = new Map<string, SourceCondition>();
+  for (const { spec } of objects) {
+    const routes = [...(spec.http ?? []), ...(spec.tls ?? []), ...(spec.tcp ?? [])];
+    for (const labels of routes.flatMap((route) => route.match ?? []).map((match) => match.sourceLabels)) {
+      if (labels !== undefined) found.set(sourceConditionId(labels), { id: sourceConditionId(labels), labels });
+    }
+  }
+  return [...found.values()];
+});
+
+/** The same text for the same labels, in whatever order they were written. */
+export function sourceConditionId(labels: Readonly<Record<string, string>>): string {
+  return JSON.stringify(Object.entries(labels).sort(([a], [b]) => compareText(a, b)));
+}

@@ -1,0 +1,144 @@
+/**
+ * What resources depend on of a proxy, apart from what the mesh configures: cut into one small value per kind of resource,
+ * so that proxies that differ in something a resource does not use still share that resource.
+ */
+import { isIPv4, isIPv6 } from "node:net";
+import { type ProxyDefaults, proxyDefaultsSchema } from "#config/mesh/proxy-defaults.ts";
+import type { MeshConfig } from "#config/mesh-config.ts";
+import { parse } from "#config/schema/parse.ts";
+import { parseDuration } from "#lib/duration.ts";
+import type { Proxy as MeshProxy } from "#model/proxy.ts";
+import { derived, interned } from "./indexes.ts";
+
+/** Address families of a proxy. */
+export type IpMode = "ipv4" | "ipv6" | "dual";
+
+/** How connections reach the proxy: NONE means that nothing is captured. */
+export type Interception = "REDIRECT" | "TPROXY" | "NONE";
+
+/** What clusters depend on. */
+export interface ClusterTraits {
+  readonly role: MeshProxy["type"];
+  readonly ipMode: IpMode;
+  /** Istio's build of Envoy tells the peer's workload over TCP; upstream Envoy has no such filter. */
+  readonly metadataExchange: boolean;
+  readonly preserveHeaderCase: boolean;
+}
+
+/** What chains of network filters depend on. */
+export interface TcpTraits {
+  readonly metadataExchange: boolean;
+  /** Node metadata IDLE_TIMEOUT. */
+  readonly idleTimeoutMs: number | undefined;
+}
+
+/** What HTTP connection managers depend on. */
+export interface HttpTraits extends TcpTraits {
+  /** Istio's build of Envoy says by ALPN which HTTP it speaks inside mutual TLS. */
+  readonly alpnFilter: boolean;
+  readonly http10: boolean;
+  readonly headers: NonNullable<ProxyDefaults["proxyHeaders"]>;
+  readonly topology: NonNullable<ProxyDefaults["gatewayTopology"]>;
+  readonly tracing: NonNullable<ProxyDefaults["tracing"]>;
+  /** Who the workload is, for the tags of traces. */
+  readonly canonicalService: string;
+  readonly canonicalRevision: string;
+  readonly meshId: string;
+  readonly namespace: string;
+  readonly clusterId: string;
+}
+
+/** What decides which listeners there are, and where. */
+export interface ListenerTraits {
+  readonly ipMode: IpMode;
+  readonly interception: Interception;
+  /** Cannot bind ports below 1024. */
+  readonly unprivileged: boolean;
+  /** Ports that Envoy itself has taken: status and Prometheus. */
+  readonly reservedPorts: readonly number[];
+  readonly outboundExactBalance: boolean;
+  readonly inboundExactBalance: boolean;
+}
+
+/** All traits of a proxy; equal ones are one object as long as the mesh config is. */
+export interface Traits {
+  readonly cluster: ClusterTraits;
+  readonly tcp: TcpTraits;
+  readonly http: HttpTraits;
+  readonly listener: ListenerTraits;
+  /** Uses the addresses that were allocated for hosts without one: its DNS proxy gives them out. */
+  readonly autoAddresses: boolean;
+}
+
+/** Reads the traits of a proxy from its node. */
+export function traitsOf(mesh: MeshConfig, proxy: MeshProxy): Traits {
+  const { metadata } = proxy;
+  const config = proxyConfigOf("", metadata, mesh);
+  const ipMode = ipModeOf(proxy.addresses);
+  const metadataExchange =
+    proxy.extensions.has("envoy.filters.http.peer_metadata") &&
+    proxy.extensions.has("envoy.filters.network.metadata_exchange");
+  const tcp: TcpTraits = { metadataExchange, idleTimeoutMs: parseDuration(textOf(metadata.IDLE_TIMEOUT)) };
+  return {
+    cluster: interned(mesh, {
+      role: proxy.type,
+      ipMode,
+      metadataExchange,
+      preserveHeaderCase: config.proxyHeaders?.preserveHttp1HeaderCase === true,
+    }),
+    tcp: interned(mesh, tcp),
+    http: interned(mesh, httpTraits(tcp, proxy, config)),
+    listener: interned(mesh, listenerTraits(proxy, ipMode)),
+    autoAddresses: isTrue(metadata.DNS_CAPTURE),
+  };
+}
+
+function httpTraits(tcp: TcpTraits, proxy: MeshProxy, config: ProxyDefaults): HttpTraits {
+  const { metadata, labels } = proxy;
+  return {
+    ...tcp,
+    alpnFilter: proxy.extensions.has("istio.alpn"),
+    http10: metadata.HTTP10 === "1",
+    headers: config.proxyHeaders ?? {},
+    topology: config.gatewayTopology ?? {},
+    tracing: config.tracing ?? {},
+    canonicalService: labels["service.istio.io/canonical-name"] || "unknown",
+    canonicalRevision: labels["service.istio.io/canonical-revision"] || "latest",
+    meshId: textOf(metadata.MESH_ID) || "unknown",
+    namespace: textOf(metadata.NAMESPACE) || "default",
+    clusterId: textOf(metadata.CLUSTER_ID) || "unknown",
+  };
+}
+
+function listenerTraits({ metadata }: MeshProxy, ipMode: IpMode): ListenerTraits {
+  const mode = textOf(metadata.INTERCEPTION_MODE);
+  return {
+    ipMode,
+    interception: mode === "TPROXY" || mode === "NONE" ? mode : "REDIRECT",
+    unprivileged: isTrue(metadata.UNPRIVILEGED_POD),
+    reservedPorts: ["ENVOY_STATUS_PORT", "ENVOY_PROMETHEUS_PORT"].map((name) => Number(metadata[name])).filter(Boolean),
+    outboundExactBalance: isTrue(metadata.OUTBOUND_LISTENER_EXACT_BALANCE),
+    inboundExactBalance: isTrue(metadata.INBOUND_LISTENER_EXACT_BALANCE),
+  };
+}
+
+/** The proxy sends its settings as its agent merged them; one that does not has those of the mesh. */
+const proxyConfigOf = derived((_: string, metadata: MeshProxy["metadata"], mesh: MeshConfig): ProxyDefaults => {
+  const sent = metadata.PROXY_CONFIG;
+  if (sent === undefined) return mesh.defaultConfig;
+  return parse(proxyDefaultsSchema, sent, "").value ?? mesh.defaultConfig;
+});
+
+function ipModeOf(addresses: readonly string[]): IpMode {
+  if (addresses.every((address) => isIPv4(address))) return "ipv4";
+  return addresses.every((address) => isIPv6(address)) ? "ipv6" : "dual";
+}
+
+/** Booleans in node metadata are text or booleans, depending on who wrote them. */
+function isTrue(value: unknown): boolean {
+  return value === true || value === "true" || value === "1";
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}

@@ -1,0 +1,193 @@
+/**
+ * A view is what one part of a proxy's configuration depends on. Translators see views, never proxies: two proxies with
+ * equal keys get the same bytes. Selectors are evaluated here, so a view holds the objects that select the proxy, no labels;
+ * inbound and outbound are apart, because inbound differs per workload and outbound hardly does.
+ *
+ *   proxy + snapshot --> base --+--> outbound   listeners, clusters, routes towards services
+ *                               +--> inbound    the listener and clusters of the workload's own ports
+ *                               +--> gateway    listeners and routes of a router
+ *                               +--> endpoints  of one cluster at a time
+ *                               +--> names      the table of the DNS proxy
+ */
+import { type ConfigObject, objectKey } from "#config/config-object.ts";
+import type { DestinationRule } from "#config/kinds/destination-rule.ts";
+import type { Gateway } from "#config/kinds/gateway.ts";
+import type { Proxy as MeshProxy } from "#model/proxy.ts";
+import type { Snapshot } from "#model/snapshot.ts";
+import { derived } from "./indexes.ts";
+import { listenerName } from "./names.ts";
+import { selectingRules } from "./scope/destination-rules.ts";
+import { effectiveMode, policiesOf, type WorkloadMtls } from "./scope/peer-authentication.ts";
+import { placeOf, type ServiceTarget } from "./scope/service-targets.ts";
+import { sourceConditions } from "./scope/virtual-services.ts";
+import { type Traits, traitsOf } from "./traits.ts";
+
+/** What all views but that of endpoints hold. */
+export interface BaseView {
+  /** Equal keys, equal configuration, for one snapshot. */
+  readonly key: string;
+  readonly role: MeshProxy["type"];
+  readonly namespace: string;
+  /** `default.svc.cluster.local`: short host names are completed by it. */
+  readonly dnsDomain: string;
+  readonly traits: Traits;
+}
+
+/** What decides configuration towards services. */
+export interface OutboundView extends BaseView {
+  /** Keys of the destination rules whose workload selector fits the proxy. */
+  readonly selectedRules: readonly string[];
+  /** Ids of the conditions on callers that the proxy's labels meet. */
+  readonly sourceConditions: readonly string[];
+  /** Where the proxy is: it orders the endpoints of DNS clusters. */
+  readonly locality: string;
+}
+
+/** What decides configuration of the workload's own ports. */
+export interface InboundView extends BaseView {
+  readonly targets: readonly ServiceTarget[];
+  readonly mtls: WorkloadMtls;
+}
+
+/** What decides configuration of a router's servers. */
+export interface GatewayView extends BaseView {
+  /** The Gateways that select the proxy, in order of precedence. */
+  readonly gateways: readonly ConfigObject<Gateway>[];
+  /** Its own services: they map ports that clients call to ports it listens on. */
+  readonly targets: readonly ServiceTarget[];
+  readonly selectedRules: readonly string[];
+  readonly sourceConditions: readonly string[];
+}
+
+/** What decides the endpoints of a cluster. */
+export interface EndpointsView {
+  readonly key: string;
+  readonly role: MeshProxy["type"];
+  readonly namespace: string;
+  readonly selectedRules: readonly string[];
+  readonly locality: string;
+  /** `name=value` of the proxy's labels that some rule uses to tell what is near. */
+  readonly proxyLabels: readonly string[];
+}
+
+/** What decides the table of names. */
+export interface NamesView {
+  readonly key: string;
+  readonly role: MeshProxy["type"];
+  readonly namespace: string;
+  readonly traits: Pick<Traits, "autoAddresses" | "listener">;
+  readonly network: string;
+}
+
+/** The views of one proxy. Sidecars have an inbound view, routers one of gateways. */
+export interface ProxyViews {
+  readonly outbound: OutboundView;
+  readonly inbound: InboundView | undefined;
+  readonly gateway: GatewayView | undefined;
+  readonly endpoints: EndpointsView;
+  readonly names: NamesView;
+  /**
+   * Outbound listeners that lead to the proxy itself, as those of headless services do. They are not for this proxy, but
+   * leaving them out of its view would give each replica a view of its own.
+   */
+  readonly omittedListeners: ReadonlySet<string>;
+}
+
+/** The views of a proxy in a snapshot. */
+export function viewsOf(snapshot: Snapshot, proxy: MeshProxy): ProxyViews {
+  const traits = traitsOf(snapshot.mesh, proxy);
+  const { targets, locality } = placeOf(snapshot, proxy.addresses);
+  const selectedRules = selectingRules(snapshot)
+    .filter((rule) => isSelected(rule, proxy))
+    .map(objectKey);
+  const conditions = sourceConditions(snapshot)
+    .filter(({ labels }) => hasLabels(proxy, labels))
+    .map(({ id }) => id);
+  const { type: role, namespace, dnsDomain } = proxy;
+  const base = { role, namespace, dnsDomain, traits };
+  const network = textOf(proxy.metadata.NETWORK);
+  return {
+    outbound: keyed("outbound", { ...base, selectedRules, sourceConditions: conditions, locality }),
+    inbound: role === "sidecar" ? inboundView(snapshot, base, { proxy, targets }) : undefined,
+    gateway:
+      role === "router"
+        ? gatewayView(snapshot, { ...base, selectedRules, sourceConditions: conditions }, { proxy, targets })
+        : undefined,
+    endpoints: keyed("endpoints", {
+      role,
+      namespace,
+      selectedRules,
+      locality,
+      proxyLabels: nearLabels(snapshot, proxy),
+    }),
+    names: namesView({ role, namespace, traits, network }),
+    omittedListeners: ownListeners(proxy, targets),
+  };
+}
+
+type Owner = { readonly proxy: MeshProxy; readonly targets: readonly ServiceTarget[] };
+type Unkeyed<View> = Omit<View, "key">;
+
+function keyed<View extends object>(kind: string, view: View): View & { readonly key: string } {
+  return { ...view, key: `${kind}:${JSON.stringify(view)}` };
+}
+
+function inboundView(snapshot: Snapshot, base: Unkeyed<BaseView>, { proxy, targets }: Owner): InboundView {
+  const { rootNamespace } = snapshot.mesh;
+  const mtls = effectiveMode(policiesOf(snapshot, proxy.namespace), proxy, rootNamespace);
+  const key = `inbound:${JSON.stringify([base, mtls, targets.map(targetKey)])}`;
+  return { ...base, key, mtls, targets };
+}
+
+function gatewayView(
+  snapshot: Snapshot,
+  base: Omit<GatewayView, "key" | "gateways" | "targets">,
+  { proxy, targets }: Owner,
+): GatewayView {
+  const gateways = snapshot.gateways.filter(({ spec }) => hasLabels(proxy, spec.selector ?? {}));
+  const key = `gateway:${JSON.stringify([base, gateways.map(objectKey), targets.map(targetKey)])}`;
+  return { ...base, key, gateways, targets };
+}
+
+function namesView({ traits, ...rest }: Unkeyed<Omit<NamesView, "traits">> & { readonly traits: Traits }): NamesView {
+  const { autoAddresses, listener } = traits;
+  const key = `names:${JSON.stringify([rest, autoAddresses, listener.ipMode])}`;
+  return { ...rest, key, traits: { autoAddresses, listener } };
+}
+
+function targetKey({ service, port, targetPort }: ServiceTarget): string {
+  return `${service.namespace}/${service.hostname}/${port.port}/${port.name}/${port.protocol}/${targetPort}`;
+}
+
+function isSelected({ spec, metadata }: ConfigObject<DestinationRule>, proxy: MeshProxy): boolean {
+  return metadata.namespace === proxy.namespace && hasLabels(proxy, spec.workloadSelector?.matchLabels ?? {});
+}
+
+function hasLabels({ labels }: MeshProxy, wanted: Readonly<Record<string, string>>): boolean {
+  return Object.entries(wanted).every(([label, value]) => labels[label] === value);
+}
+
+/** Labels by which some rule, or the mesh, orders endpoints. */
+function nearLabels(snapshot: Snapshot, proxy: MeshProxy): readonly string[] {
+  const ofMesh = snapshot.mesh.localityLbSetting.failoverPriority ?? [];
+  const names = new Set([...ofMesh, ...failoverLabels("", snapshot.destinationRules)]);
+  return [...names].filter((name) => !name.includes("=")).map((name) => `${name}=${proxy.labels[name] ?? ""}`);
+}
+
+const failoverLabels = derived((_: string, rules: readonly ConfigObject<DestinationRule>[]) => {
+  const policies = rules
+    .flatMap(({ spec }) => [spec, ...(spec.subsets ?? [])])
+    .map(({ trafficPolicy }) => trafficPolicy);
+  const all = policies.flatMap((policy) => [policy, ...(policy?.portLevelSettings ?? [])]);
+  return all.flatMap((policy) => policy?.loadBalancer?.localityLbSetting?.failoverPriority ?? []);
+});
+
+function ownListeners(proxy: MeshProxy, targets: readonly ServiceTarget[]): ReadonlySet<string> {
+  const [address = ""] = proxy.addresses;
+  const headless = targets.filter(({ service }) => service.resolution === "passthrough");
+  return new Set(headless.map(({ port }) => listenerName(address, port.port)));
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
