@@ -1,0 +1,49 @@
+/** `mizzen`, the person's tool. Each command loads what it needs when it runs. */
+import { Command, CommanderError } from "commander";
+import { createLogger } from "#lib/log.ts";
+import { completionCommand } from "./completion-command.ts";
+import { EXIT, EXIT_CODES_HELP } from "./mizzen/exit-codes.ts";
+import { downCommand, execCommand, logsCommand, psCommand } from "./mizzen/mesh-commands.ts";
+import { processTerminal, type Terminal } from "./mizzen/terminal.ts";
+import { upCommand } from "./mizzen/up-command.ts";
+import { versionCommand } from "./version-command.ts";
+
+const HELP = `
+Examples:
+  mizzen up samples/bookinfo                                   run a mesh on this machine
+  mizzen ps                                                    show its workloads
+  mizzen exec sleep -- curl -sS http://httpbin:8000/headers    call from inside it
+  mizzen down                                                  remove it
+
+${EXIT_CODES_HELP}`;
+
+function mizzen(terminal: Terminal): Command {
+  const program = new Command("mizzen")
+    .description("Runs a service mesh on one machine, from the configuration that production uses.")
+    .enablePositionalOptions()
+    .addHelpText("after", HELP);
+  const commands = [upCommand, downCommand, psCommand, execCommand, logsCommand].map((make) => make(terminal));
+  for (const command of [...commands, versionCommand()]) program.addCommand(command);
+  program.addCommand(completionCommand(program));
+  // Not for people: what `up` starts inside the fabric's network namespace.
+  program.addCommand(new Command("run-mesh").action(runMesh), { hidden: true });
+  for (const command of [program, ...program.commands]) command.exitOverride().showHelpAfterError("(see --help)");
+  return program;
+}
+
+async function runMesh(): Promise<void> {
+  const { runRunner } = await import("#standalone/run/runner.ts");
+  const log = createLogger({ write: (line) => void process.stdout.write(line) });
+  process.exitCode = await runRunner(log);
+}
+
+async function main(): Promise<void> {
+  try {
+    await mizzen(processTerminal()).parseAsync();
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    process.exitCode = error.exitCode === 0 ? 0 : EXIT.usage;
+  }
+}
+
+void main();

@@ -1,0 +1,35 @@
+/** Options that several commands share. */
+import { homedir } from "node:os";
+import { join, resolve } from "node:path";
+import { type Command, Option } from "commander";
+import { MeshError } from "#lib/mesh-error.ts";
+import type { MeshChoice } from "#standalone/commands/find-mesh.ts";
+import type { Terminal } from "./terminal.ts";
+
+export interface ChoiceOptions {
+  readonly mesh?: string;
+  readonly state?: string;
+}
+
+/** `--mesh` and `--state`, for commands about a mesh that is up. */
+export function withChoice(command: Command): Command {
+  return command
+    .addOption(new Option("-m, --mesh <name>", "which mesh, when several are up"))
+    .addOption(new Option("--state <folder>", "which mesh, by its state folder"));
+}
+
+export function choiceOf({ mesh, state }: ChoiceOptions): MeshChoice {
+  return { name: mesh, stateFolder: state === undefined ? undefined : resolve(state) };
+}
+
+/** Where the state of a mesh lies unless a person says otherwise. */
+export function defaultStateFolder({ env }: Terminal, name: string): string {
+  const home = env.XDG_STATE_HOME || (process.getuid?.() === 0 ? "/var/lib" : join(homedir(), ".local/state"));
+  return join(home, "mizzen", name);
+}
+
+/** The state of a mesh is root's, like its processes. */
+export function needRoot(what: string): void {
+  if (process.getuid?.() === 0) return;
+  throw new MeshError("NOT_ROOT", `Cannot ${what} without root: the mesh belongs to root; run it with sudo`);
+}

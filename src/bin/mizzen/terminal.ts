@@ -1,0 +1,45 @@
+/** What every command of `mizzen` gets from the process: the only place where it looks at it. */
+import { dirname, join, resolve } from "node:path";
+import { type Style, styleFor } from "#cli/style.ts";
+import type { InstalledPrograms } from "#standalone/up/preflight.ts";
+
+export interface Terminal {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly style: Style;
+  /** Results. */
+  print(text: string): void;
+  /** Everything else. */
+  say(line: string): void;
+  readonly installed: InstalledPrograms;
+  /** Command line of this program without its arguments. */
+  readonly self: readonly string[];
+}
+
+/** The terminal of this process. */
+export function processTerminal(): Terminal {
+  const { env, stdout, stderr, execPath, execArgv } = process;
+  // Who stops reading early, as `head` does, is no reason to leave a mesh half started.
+  stdout.on("error", () => undefined);
+  stderr.on("error", () => undefined);
+  const entry = process.argv[1] ?? "";
+  return {
+    env,
+    style: styleFor(stdout, env),
+    print: (text) => void stdout.write(text),
+    say: (line) => void stderr.write(`${line}\n`),
+    installed: installedPrograms(entry, env),
+    self: [execPath, ...execArgv, entry],
+  };
+}
+
+/** Programs lie beside the bundle that runs; run from its source, in the checkout's `dist`. */
+function installedPrograms(entry: string, env: Terminal["env"]): InstalledPrograms {
+  const root = entry.endsWith(".ts") ? resolve(entry, "../../..") : resolve(entry, "../..");
+  const bundles = entry.endsWith(".ts") ? join(root, "dist") : dirname(entry);
+  return {
+    node: process.execPath,
+    envoy: env.ENVOY || join(root, ".cache/envoy"),
+    agentBundle: join(bundles, "pilot-agent.cjs"),
+    discoveryBundle: join(bundles, "pilot-discovery.cjs"),
+  };
+}

@@ -1,0 +1,142 @@
+/** `mizzen up`: starts a mesh and stays with it, or leaves it in the background. */
+import { resolve } from "node:path";
+import { Command, InvalidArgumentError } from "commander";
+import { formatMembers, formatPublished } from "#cli/mesh-table.ts";
+import { MeshError } from "#lib/mesh-error.ts";
+import type { MeshStatus } from "#standalone/run/status.ts";
+import type { StartedMesh } from "#standalone/up/up.ts";
+import { EXIT, EXIT_CODES_HELP, finish } from "./exit-codes.ts";
+import { rowsOf } from "./member-rows.ts";
+import { defaultStateFolder } from "./options.ts";
+import type { Terminal } from "./terminal.ts";
+
+interface UpFlags {
+  readonly detach?: boolean;
+  readonly state?: string;
+  readonly name?: string;
+  readonly freePorts?: boolean;
+  readonly timeout: number;
+}
+
+const HELP = `
+Examples:
+  mizzen up samples/bookinfo            start Bookinfo and stay with it; Ctrl-C removes everything
+  mizzen up samples/httpbin --detach    start it in the background; \`mizzen down\` removes it
+  mizzen up . --free-ports              publish on free ports, when those of mesh.yaml are taken
+
+${EXIT_CODES_HELP}`;
+
+export function upCommand(terminal: Terminal): Command {
+  return new Command("up")
+    .summary("start a mesh on this machine")
+    .description(
+      "Starts the mesh that FOLDER/mesh.yaml describes: control plane, a sidecar for every workload, gateways, with mutual TLS between all of them. It lives in network namespaces of its own; the machine's network is left alone.",
+    )
+    .argument("[folder]", "folder with a mesh.yaml, or the file itself", ".")
+    .option("-d, --detach", "return when the mesh is ready, and leave it running")
+    .option("--state <folder>", "where identity, logs and status are kept (default: /var/lib/mizzen/NAME)")
+    .option("--name <name>", "name of the mesh, instead of the one in mesh.yaml")
+    .option("--free-ports", "publish on free host ports instead of those in mesh.yaml")
+    .option("--timeout <seconds>", "how long the mesh may take to become ready", seconds, 120)
+    .addHelpText("after", HELP)
+    .action((folder: string, flags: UpFlags) => finish(terminal, () => runUp(terminal, folder, flags)));
+}
+
+async function runUp(terminal: Terminal, folder: string, flags: UpFlags): Promise<number> {
+  const { up } = await import("#standalone/up/up.ts");
+  const startedAt = Date.now();
+  const interruption = watchInterrupts(terminal);
+  const mesh = await up({
+    folder,
+    name: flags.name,
+    stateFolder: (name) => (flags.state === undefined ? defaultStateFolder(terminal, name) : resolve(flags.state)),
+    freePorts: flags.freePorts === true,
+    detached: flags.detach === true,
+    startTimeoutMs: flags.timeout * 1000,
+    installed: terminal.installed,
+    runner: [...terminal.self, "run-mesh"],
+    path: terminal.env.PATH ?? "",
+    onProgress: (line) => terminal.say(`${elapsed(startedAt)}  ${line}`),
+  });
+  interruption.aim(mesh);
+  try {
+    printReady(terminal, await mesh.ready);
+  } catch (error) {
+    await end(mesh);
+    if (interruption.count > 0) return EXIT.interrupted;
+    throw error;
+  }
+  if (flags.detach === true) {
+    mesh.release();
+    return 0;
+  }
+  terminal.say("Press Ctrl-C to stop the mesh and remove everything.");
+  return staysUntilEnd(terminal, mesh, interruption);
+}
+
+async function staysUntilEnd(terminal: Terminal, mesh: StartedMesh, interruption: Interruption): Promise<number> {
+  const { code, signal } = await end(mesh);
+  if (code !== 0 && interruption.count === 0) {
+    const how = signal === null ? `ended with code ${code}` : `was killed by ${signal}`;
+    throw new MeshError("RUNNER_LOST", `the mesh's runner ${how}; the mesh is removed`);
+  }
+  terminal.say(`mesh "${mesh.registration.name}" is down, nothing of it is left`);
+  return 0;
+}
+
+/** Waits for the runner and makes sure that it left nothing, however it ended. */
+async function end(mesh: StartedMesh): ReturnType<() => StartedMesh["ended"]> {
+  const { cleanMesh } = await import("#standalone/run/clean.ts");
+  const how = await mesh.ended;
+  await cleanMesh({ ...mesh.registration, graceMs: 0 });
+  return how;
+}
+
+function printReady(terminal: Terminal, status: MeshStatus): void {
+  const { style } = terminal;
+  terminal.print(`\n${formatMembers(rowsOf(status), style, false)}`);
+  const published = formatPublished(status.published, style);
+  terminal.print(published === "" ? "" : `\n${published}`);
+}
+
+interface Interruption {
+  readonly count: number;
+  /** From now on an interrupt stops this mesh. */
+  aim(mesh: StartedMesh): void;
+}
+
+/** The first interrupt stops the mesh, the second one does not wait for apps that take their time. */
+function watchInterrupts(terminal: Terminal): Interruption {
+  let mesh: StartedMesh | undefined;
+  let count = 0;
+  const stop = () => {
+    if (count === 1) mesh?.stop();
+    else if (mesh !== undefined) void mesh.kill();
+  };
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+    process.on(signal, () => {
+      count++;
+      terminal.say(count === 1 ? "stopping the mesh" : "stopping the mesh by force");
+      stop();
+    });
+  }
+  return {
+    get count() {
+      return count;
+    },
+    aim(started) {
+      mesh = started;
+      if (count > 0) stop();
+    },
+  };
+}
+
+function seconds(text: string): number {
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 1) throw new InvalidArgumentError("It must be a whole number of seconds.");
+  return value;
+}
+
+function elapsed(since: number): string {
+  return `${((Date.now() - since) / 1000).toFixed(1).padStart(5)} s`;
+}

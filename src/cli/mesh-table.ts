@@ -1,0 +1,44 @@
+/** A one-machine mesh as tables. */
+import type { Style } from "./style.ts";
+import { formatTable } from "./table.ts";
+
+/** What is shown of a member. */
+export interface MemberRow {
+  readonly name: string;
+  readonly namespace: string;
+  readonly address: string;
+  readonly ports: readonly { readonly name: string; readonly port: number }[];
+  readonly ready: boolean;
+  /** Why it is not ready. */
+  readonly reason: string;
+  readonly restarts: number;
+}
+
+export interface PublishedRow {
+  /** `127.0.0.1:8080` */
+  readonly address: string;
+  readonly member: string;
+  readonly port: number;
+}
+
+/** Members with their state; `restarts` adds that column. */
+export function formatMembers(members: readonly MemberRow[], style: Style, restarts: boolean): string {
+  const head = ["WORKLOAD", "NAMESPACE", "ADDRESS", "PORTS", ...(restarts ? ["RESTARTS"] : []), "READY"];
+  const rows = members.map(({ name, namespace, address, ports, ready, reason, restarts: count }) => [
+    name,
+    namespace,
+    address,
+    ports.map(({ port }) => port).join(",") || "-",
+    ...(restarts ? [String(count)] : []),
+    ready ? style.good("yes") : style.bad(`no (${reason})`),
+  ]);
+  return formatTable([head, ...rows]);
+}
+
+/** Where the mesh is reached from this machine; empty when it is not. */
+export function formatPublished(published: readonly PublishedRow[], style: Style): string {
+  const lines = published.map(
+    ({ address, member, port }) => `  http://${address}  ${style.faint(`-> ${member}, port ${port}`)}\n`,
+  );
+  return lines.length === 0 ? "" : `Published on this machine:\n${lines.join("")}`;
+}

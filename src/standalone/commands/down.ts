@@ -1,0 +1,78 @@
+/** Takes a mesh down, whatever state it is in. */
+import { readFile, realpath } from "node:fs/promises";
+import { sleep } from "#lib/async/sleep.ts";
+import { MeshError } from "#lib/mesh-error.ts";
+import { ignoring } from "../host/ignoring.ts";
+import { isAlive, type ProcessId, signalProcess } from "../host/processes.ts";
+import { readMesh } from "../mesh/read-mesh.ts";
+import { meshId } from "../plan/names.ts";
+import { cleanMesh } from "../run/clean.ts";
+import { registrations } from "../up/registration.ts";
+import { meshFile } from "../up/up.ts";
+import { findMesh, type MeshChoice } from "./find-mesh.ts";
+
+export interface DownRequest {
+  /** Folder of the mesh file, when given. */
+  readonly folder: string | undefined;
+  readonly choice: MeshChoice;
+  /** State folder by the name of a mesh. */
+  readonly defaultStateFolder: (name: string) => string;
+}
+
+export interface MeshRemains {
+  readonly id: string;
+  readonly name: string;
+  readonly stateFolder: string;
+  /** Whoever answers for the mesh; undefined when nobody does. */
+  readonly owner: ProcessId | undefined;
+}
+
+/** The mesh to take down; undefined when there is none. After a reboot only its state folder tells of it. */
+export async function meshToTakeDown({
+  folder,
+  choice,
+  defaultStateFolder,
+}: DownRequest): Promise<MeshRemains | undefined> {
+  const file = folder === undefined ? undefined : await meshFile(folder);
+  const all = (await registrations()).filter((mesh) => file === undefined || mesh.file === file);
+  if (all.length > 0) {
+    const [only, second] = all;
+    return second === undefined && noChoice(choice) ? only : findMesh({ ...choice, file });
+  }
+  const stateFolder = choice.stateFolder ?? (await stateFolderOf(file, choice.name, defaultStateFolder));
+  const real = stateFolder && (await ignoring(["ENOENT"], () => realpath(stateFolder)));
+  if (real === undefined || real === "") return undefined;
+  return { id: meshId(real), name: choice.name ?? real, stateFolder: real, owner: undefined };
+}
+
+function noChoice({ name, stateFolder }: MeshChoice): boolean {
+  return name === undefined && stateFolder === undefined;
+}
+
+async function stateFolderOf(
+  file: string | undefined,
+  name: string | undefined,
+  defaultStateFolder: (name: string) => string,
+): Promise<string | undefined> {
+  if (name !== undefined) return defaultStateFolder(name);
+  if (file === undefined) return undefined;
+  const { mesh } = readMesh({ text: await readFile(file, "utf8"), file });
+  if (mesh !== undefined) return defaultStateFolder(mesh.name);
+  throw new MeshError("MESH_FILE_INVALID", `Cannot tell which mesh "${file}" is: name it with --mesh or --state`);
+}
+
+/** The runner lets apps end by themselves for a while; after this it is not waited for. */
+const RUNNER_MS = 15_000;
+const GRACE_MS = 2000;
+const POLL_MS = 20;
+
+/** Asks the runner to remove everything, then removes whatever is still there. Resolves when nothing is left. */
+export async function down({ id, stateFolder, owner }: MeshRemains): Promise<void> {
+  const deadline = Date.now() + RUNNER_MS;
+  const never = new AbortController().signal;
+  if (owner !== undefined && (await isAlive(owner))) {
+    signalProcess(owner.pid, "SIGTERM");
+    while ((await isAlive(owner)) && Date.now() < deadline) await sleep(POLL_MS, never);
+  }
+  await cleanMesh({ id, stateFolder, graceMs: GRACE_MS });
+}

@@ -1,0 +1,71 @@
+/** Which mesh, and which member of it, a person means. */
+import { realpath } from "node:fs/promises";
+import { MeshError } from "#lib/mesh-error.ts";
+import { ignoring } from "../host/ignoring.ts";
+import { isAlive } from "../host/processes.ts";
+import { memberKey } from "../mesh/mesh.ts";
+import { statePaths } from "../plan/state-paths.ts";
+import { type MemberStatus, type MeshStatus, readStatus } from "../run/status.ts";
+import { type Registration, registrations } from "../up/registration.ts";
+
+/** By name, state folder or file; none of them means the only one there is. */
+export interface MeshChoice {
+  readonly name?: string | undefined;
+  readonly stateFolder?: string | undefined;
+  /** The mesh file. */
+  readonly file?: string | undefined;
+}
+
+/** The mesh among those of the machine. */
+export async function findMesh({ name, stateFolder, file }: MeshChoice): Promise<Registration> {
+  const all = await registrations();
+  const folder = stateFolder && ((await ignoring(["ENOENT"], () => realpath(stateFolder))) ?? stateFolder);
+  const found = all.filter(
+    (mesh) =>
+      (name === undefined || mesh.name === name) &&
+      (folder === undefined || mesh.stateFolder === folder) &&
+      (file === undefined || mesh.file === file),
+  );
+  const [only, second] = found;
+  if (only !== undefined && second === undefined) return only;
+  if (second !== undefined) {
+    const list = found.map((mesh) => `"${mesh.name}" (--state ${mesh.stateFolder})`).join(", ");
+    throw new MeshError("MESH_AMBIGUOUS", `Cannot tell which mesh is meant: ${list}; choose with --mesh or --state`);
+  }
+  const wanted = name ?? folder ?? file;
+  const others = all.length === 0 ? "" : `; up: ${all.map((mesh) => mesh.name).join(", ")}`;
+  throw new MeshError(
+    "MESH_NOT_UP",
+    `${wanted === undefined ? "No mesh is up" : `Mesh "${wanted}" is not up`}${others}; start one with \`mizzen up FOLDER\``,
+  );
+}
+
+export interface FoundMesh {
+  readonly status: MeshStatus;
+  /** False when the runner was killed: what runs goes on, but nobody watches over it. */
+  readonly watched: boolean;
+}
+
+/** The mesh with what it last said about itself. */
+export async function findStatus(choice: MeshChoice): Promise<FoundMesh> {
+  const mesh = await findMesh(choice);
+  const status = await readStatus(statePaths(mesh.stateFolder).status);
+  if (status === undefined) {
+    throw new MeshError("MESH_NOT_UP", `Mesh "${mesh.name}" has only begun to start; try again in a moment`);
+  }
+  return { status, watched: await isAlive(status.runner) };
+}
+
+/** The member called so: by its name, by `name.namespace`, or by the workload whose first replica it is. */
+export function findMember({ name: mesh, members }: MeshStatus, wanted: string): MemberStatus {
+  const named = members.filter((member) => member.name === wanted || memberKey(member) === wanted);
+  const found = named.length > 0 ? named : members.filter((member) => member.workload === wanted).slice(0, 1);
+  const [only, second] = found;
+  if (only !== undefined && second === undefined) return only;
+  if (second !== undefined) {
+    const list = found.map(memberKey).join(", ");
+    throw new MeshError("MEMBER_AMBIGUOUS", `Cannot tell which "${wanted}" is meant: choose one of ${list}`);
+  }
+  const list = members.map(({ name }) => name).join(", ");
+  throw new MeshError("MEMBER_UNKNOWN", `Mesh "${mesh}" has no workload "${wanted}": choose one of ${list}`);
+}

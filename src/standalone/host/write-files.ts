@@ -1,0 +1,22 @@
+/** Carries out the files and folders of a plan. */
+import { chmod, chown, mkdir, rename, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import type { FilePlan, FolderPlan } from "../plan/files.ts";
+
+/** Makes folders, each with its own owner and mode, those above it included when they are in the list. */
+export async function makeFolders(folders: readonly FolderPlan[]): Promise<void> {
+  for (const { path, mode, owner } of folders) {
+    await mkdir(path, { recursive: true });
+    await chown(path, owner, owner);
+    await chmod(path, mode);
+  }
+}
+
+/** Writes a file so that a reader sees the old text or the new one, nothing between, and never with a wider mode. */
+export async function writeAtomically({ path, text, mode, owner }: FilePlan): Promise<void> {
+  const aside = join(dirname(path), `.${basename(path)}.new`);
+  await writeFile(aside, text, { mode: 0o600 });
+  await chown(aside, owner, owner);
+  await chmod(aside, mode);
+  await rename(aside, path);
+}

@@ -1,0 +1,75 @@
+/** The control plane: a member of the fabric like the others, but without a proxy. */
+
+import { CONTROL_PLANE } from "../mesh/check-members.ts";
+import { PROXY_ID } from "../mesh/mesh.ts";
+import { type Place, READ_ANYTHING } from "./enter.ts";
+import { DOMAIN, type FilePlan, type FolderPlan } from "./files.ts";
+import { FABRIC } from "./names.ts";
+import { type ProcessPlan, type Programs, processPlan } from "./process.ts";
+import { PROXY_ACCOUNT } from "./proxy.ts";
+import type { StatePaths } from "./state-paths.ts";
+
+export interface ControlPlaneInput {
+  readonly place: Place;
+  readonly log: string;
+  readonly paths: StatePaths;
+  readonly programs: Programs;
+  readonly meshConfig: Readonly<Record<string, unknown>>;
+  /** Files and folders with the user's objects. */
+  readonly config: readonly string[];
+  /** The user's objects are not readable for everybody, such as those under root's home. */
+  readonly privateConfig: boolean;
+  /** Whose tokens it believes, as JWT_RULE. */
+  readonly jwtRule: string;
+}
+
+export interface ControlPlanePlan {
+  readonly folders: readonly FolderPlan[];
+  readonly files: readonly FilePlan[];
+  readonly process: ProcessPlan;
+  /** Answers 200 when the control plane serves. */
+  readonly readiness: { readonly address: string; readonly port: number; readonly path: string };
+}
+
+export function controlPlanePlan(input: ControlPlaneInput): ControlPlanePlan {
+  const { paths, meshConfig } = input;
+  return {
+    folders: [
+      { path: paths.ca, mode: 0o700, owner: PROXY_ID },
+      { path: paths.controlPlane, mode: 0o755, owner: 0 },
+      { path: paths.registry, mode: 0o755, owner: 0 },
+    ],
+    files: [{ path: paths.meshConfig, text: `${JSON.stringify(meshConfig, null, 2)}\n`, mode: 0o644, owner: 0 }],
+    process: controlPlaneProcess(input),
+    readiness: { address: FABRIC.controlPlane, port: 8080, path: "/ready" },
+  };
+}
+
+function controlPlaneProcess(input: ControlPlaneInput): ProcessPlan {
+  const { place, log, paths, programs, config, privateConfig, jwtRule } = input;
+  return processPlan({
+    place,
+    account: PROXY_ACCOUNT,
+    capability: privateConfig ? READ_ANYTHING : undefined,
+    programs,
+    cwd: paths.controlPlane,
+    log,
+    env: {
+      POD_NAME: CONTROL_PLANE.name,
+      POD_NAMESPACE: CONTROL_PLANE.namespace,
+      ROOT_CA_DIR: paths.ca,
+      JWT_RULE: jwtRule,
+    },
+    command: [
+      ...programs.discovery,
+      "discovery",
+      "--registries=",
+      ...[...config, paths.registry].flatMap((path) => ["--configDir", path]),
+      "--meshConfig",
+      paths.meshConfig,
+      "--domain",
+      DOMAIN,
+      "--httpsAddr=",
+    ],
+  });
+}

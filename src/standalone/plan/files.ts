@@ -1,0 +1,35 @@
+/** Files and folders of a plan, as values. */
+import { join } from "node:path";
+import { FABRIC } from "./names.ts";
+
+export interface FolderPlan {
+  readonly path: string;
+  readonly mode: number;
+  /** Owner, by user and group id alike. */
+  readonly owner: number;
+}
+
+export interface FilePlan extends FolderPlan {
+  readonly text: string;
+}
+
+export const DOMAIN = "cluster.local";
+
+export interface EtcInput {
+  readonly folder: string;
+  readonly name: string;
+  readonly namespace: string;
+  readonly address: string;
+}
+
+/** What a member sees in /etc: names resolve as in a cluster, whatever the machine's own resolver does. */
+export function etcFiles({ folder, name, namespace, address }: EtcInput): readonly FilePlan[] {
+  const service = `svc.${DOMAIN}`;
+  const texts = {
+    "resolv.conf": `nameserver ${FABRIC.gateway}\nsearch ${namespace}.${service} ${service} ${DOMAIN}\noptions ndots:5\n`,
+    hosts: `127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n${address} ${name}\n`,
+    "nsswitch.conf":
+      "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nservices: files\nprotocols: files\n",
+  };
+  return Object.entries(texts).map(([file, text]) => ({ path: join(folder, file), text, mode: 0o644, owner: 0 }));
+}

@@ -1,0 +1,57 @@
+/** Names and addresses that a mesh takes on the machine. All of them carry the mesh's id, so that any of its parts is found again. */
+import { createHash } from "node:crypto";
+import { join } from "node:path";
+import { memberKey } from "../mesh/mesh.ts";
+
+/** Where `ip netns` looks for namespaces. */
+export const NETNS_FOLDER = "/run/netns";
+/** Which meshes there are on this machine: one small file each, gone after a reboot like the namespaces themselves. */
+export const MESHES_FOLDER = "/run/mizzen";
+
+/** Addresses inside the fabric. No other network is connected to it, so every mesh can have the same ones. */
+export const FABRIC = {
+  bridge: "mizzen0",
+  /** Default route and name server of every member. */
+  gateway: "10.244.0.1",
+  prefixLength: 16,
+  /** Source of readiness probes, the address that Istio gives to the kubelet's probes; the capture rules spare it. */
+  prober: "169.254.7.127",
+  controlPlane: "10.244.0.2",
+} as const;
+const FIRST_MEMBER = 10;
+
+/** Short, and the same for the same state folder. */
+export function meshId(stateFolder: string): string {
+  return createHash("sha256").update(stateFolder).digest("hex").slice(0, 6);
+}
+
+/** What the names of all network namespaces of a mesh start with. */
+export function namespacePrefix(id: string): string {
+  return `mizzen-${id}-`;
+}
+
+/** Name of the namespace that holds the bridge. The names of members have a dot, so none can be called like this. */
+export function fabricNamespace(id: string): string {
+  return `${namespacePrefix(id)}fabric`;
+}
+
+/** Name of a member's network namespace. */
+export function memberNamespace(id: string, member: { readonly name: string; readonly namespace: string }): string {
+  return `${namespacePrefix(id)}${memberKey(member)}`;
+}
+
+/** The file by which a network namespace is entered. */
+export function namespaceFile(netns: string): string {
+  return join(NETNS_FOLDER, netns);
+}
+
+/** Name of the bridge's side of a member's cable: at most 15 characters, however long the member's name is. */
+export function cableName(key: string): string {
+  return `mz${createHash("sha256").update(key).digest("hex").slice(0, 12)}`;
+}
+
+/** Address of the n-th member, counted from 0. */
+export function memberAddress(index: number): string {
+  const number = FIRST_MEMBER + index;
+  return `10.244.${number >> 8}.${number & 255}`;
+}

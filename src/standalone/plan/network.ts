@@ -1,0 +1,74 @@
+/** The fabric as `ip` batches: one namespace with a bridge, one per member with a cable to it. */
+import { cableName, FABRIC } from "./names.ts";
+
+/** Settings and `ip` lines for one namespace, applied together by one process. */
+export interface NetworkPlan {
+  readonly netns: string;
+  /** Values by path under /proc/sys/net; those that the kernel does not have are skipped. */
+  readonly sysctls: Readonly<Record<string, string>>;
+  readonly ip: readonly string[];
+}
+
+export interface Cable {
+  /** `name.namespace` */
+  readonly key: string;
+  readonly netns: string;
+  readonly address: string;
+}
+
+/**
+ * The bridge with all cables. Traffic between members is routed here, not switched: each has a /32 and sends everything
+ * to the gateway. So this namespace sees both directions of every connection and can translate service addresses.
+ */
+export function fabricNetwork(netns: string, cables: readonly Cable[]): NetworkPlan {
+  const { bridge, gateway, prefixLength, prober } = FABRIC;
+  return {
+    netns,
+    sysctls: {
+      "ipv4/ip_forward": "1",
+      "ipv4/conf/all/send_redirects": "0",
+      "ipv4/conf/default/send_redirects": "0",
+      "ipv4/ip_unprivileged_port_start": "0",
+      // Where the kernel shows bridged frames to iptables, addresses would be translated before routing.
+      "bridge/bridge-nf-call-iptables": "0",
+      "bridge/bridge-nf-call-ip6tables": "0",
+      ...WITHOUT_DAD,
+    },
+    ip: [
+      "link set lo up",
+      `link add ${bridge} type bridge forward_delay 0`,
+      `addr add ${gateway}/${prefixLength} dev ${bridge}`,
+      `addr add ${prober}/32 dev ${bridge}`,
+      `link set ${bridge} up`,
+      ...cables.flatMap(({ key, netns: member }) => [
+        `link add ${cableName(key)} type veth peer name eth0 netns ${member}`,
+        `link set ${cableName(key)} master ${bridge} up`,
+      ]),
+    ],
+  };
+}
+
+/** A member's end of the cable. The default route is there because a packet must be routable before it is redirected. */
+export function memberNetwork({ netns, address }: Cable): NetworkPlan {
+  return {
+    netns,
+    sysctls: { "ipv4/ip_unprivileged_port_start": "0", "ipv6/conf/eth0/accept_dad": "0", ...WITHOUT_DAD },
+    ip: [
+      "link set lo up",
+      `addr add ${address}/32 dev eth0`,
+      "link set eth0 up",
+      `route add ${FABRIC.gateway} dev eth0 scope link`,
+      `route add default via ${FABRIC.gateway}`,
+    ],
+  };
+}
+
+/** Duplicate address detection would keep IPv6 addresses unusable for the first seconds. */
+const WITHOUT_DAD = { "ipv6/conf/all/accept_dad": "0", "ipv6/conf/default/accept_dad": "0" };
+
+/** Rules that let probes pass by the sidecar: what is not tracked is not redirected. For `iptables-restore --noflush`. */
+export const PROBE_RULES = `*raw
+-A PREROUTING -s ${FABRIC.prober}/32 -p tcp -j NOTRACK
+-A OUTPUT -d ${FABRIC.prober}/32 -p tcp -j NOTRACK
+COMMIT
+`;

@@ -1,0 +1,178 @@
+/** A member's agent: the files it finds, its environment and arguments, as the injected container has them in Kubernetes. */
+import { join } from "node:path";
+import { type Member, PROXY_ID } from "../mesh/mesh.ts";
+import { type Account, type Place, ROOT } from "./enter.ts";
+import { DOMAIN, type FilePlan, type FolderPlan } from "./files.ts";
+import { FABRIC } from "./names.ts";
+import { type ProcessPlan, type Programs, processPlan } from "./process.ts";
+
+export const PROXY_ACCOUNT: Account = { uid: PROXY_ID, gid: PROXY_ID, home: "/" };
+/** Ports of agent and Envoy that must be reachable as they are. */
+const UNCAPTURED_PORTS = "15090,15021,15020";
+/** Envoy's threads, unless the mesh config says otherwise: many Envoys share this machine. */
+const CONCURRENCY = 1;
+
+/**
+ * As in an injected pod the agent writes only where it has to. Tokens and certificates are put there by root for as long
+ * as the mesh runs, and nobody else may exchange the folders on the way to them.
+ */
+const SECRETS = "var/run/secrets";
+const READ_ONLY_FOLDERS = [
+  ...["", "etc", "etc/istio", "etc/istio/pod", "var", "var/lib", "var/lib/istio", "var/run"],
+  ...[SECRETS, `${SECRETS}/tokens`, `${SECRETS}/istio`],
+];
+const OWN_FOLDERS = [
+  ...["etc/istio/proxy", "var/lib/istio/data", `${SECRETS}/workload-spiffe-uds`],
+  ...[`${SECRETS}/credential-uds`, `${SECRETS}/workload-spiffe-credentials`],
+];
+
+export interface ProxyInput {
+  readonly member: Member;
+  readonly address: string;
+  readonly place: Place;
+  /** The agent's working folder. */
+  readonly folder: string;
+  readonly log: string;
+  readonly programs: Programs;
+  readonly meshConfig: Readonly<Record<string, unknown>>;
+}
+
+export interface ProxyPlan {
+  readonly folders: readonly FolderPlan[];
+  readonly files: readonly FilePlan[];
+  readonly tokenFile: string;
+  readonly rootCertFile: string;
+  readonly process: ProcessPlan;
+  /** Sets up traffic capture; a gateway has none. */
+  readonly capture: ProcessPlan | undefined;
+}
+
+export function proxyPlan(input: ProxyInput): ProxyPlan {
+  const { member, folder } = input;
+  const pod = join(folder, "etc/istio/pod");
+  return {
+    folders: [
+      ...READ_ONLY_FOLDERS.map((path) => ({ path: join(folder, path), mode: 0o711, owner: 0 })),
+      ...OWN_FOLDERS.map((path) => ({ path: join(folder, path), mode: 0o700, owner: PROXY_ID })),
+    ],
+    files: [
+      { path: join(pod, "labels"), text: downwardApi(proxyLabels(member)), mode: 0o644, owner: PROXY_ID },
+      { path: join(pod, "annotations"), text: downwardApi(member.annotations), mode: 0o644, owner: PROXY_ID },
+    ],
+    tokenFile: join(folder, SECRETS, "tokens/istio-token"),
+    rootCertFile: join(folder, SECRETS, "istio/root-cert.pem"),
+    process: agentProcess(input),
+    capture: member.proxy === "sidecar" ? captureProcess(input) : undefined,
+  };
+}
+
+/** The member's labels with those that injection adds. */
+export function proxyLabels({ labels, workload }: Pick<Member, "labels" | "workload">): Record<string, string> {
+  return {
+    "security.istio.io/tlsMode": "istio",
+    "service.istio.io/canonical-name": labels["app.kubernetes.io/name"] ?? labels.app ?? workload,
+    "service.istio.io/canonical-revision": labels["app.kubernetes.io/version"] ?? labels.version ?? "latest",
+    ...labels,
+  };
+}
+
+/** One `key="value"` a line, as Kubernetes writes labels and annotations into a pod. */
+export function downwardApi(values: Readonly<Record<string, string>>): string {
+  return Object.entries(values)
+    .map(([key, value]) => `${key}=${JSON.stringify(value)}\n`)
+    .join("");
+}
+
+function agentProcess({ member, address, place, folder, log, programs, meshConfig }: ProxyInput): ProcessPlan {
+  const { name, namespace, workload, serviceAccount } = member;
+  const role = member.proxy === "router" ? "router" : "sidecar";
+  const ports = member.ports.map(({ name: portName, port }) => ({
+    ...(portName === "" ? {} : { name: portName }),
+    containerPort: port,
+    protocol: "TCP",
+  }));
+  return processPlan({
+    place,
+    account: PROXY_ACCOUNT,
+    programs,
+    cwd: folder,
+    log,
+    env: {
+      PILOT_CERT_PROVIDER: "istiod",
+      JWT_POLICY: "third-party-jwt",
+      CA_ADDR: "istiod.istio-system.svc:15012",
+      POD_NAME: name,
+      POD_NAMESPACE: namespace,
+      INSTANCE_IP: address,
+      HOST_IP: FABRIC.gateway,
+      SERVICE_ACCOUNT: serviceAccount,
+      TRUST_DOMAIN: textOf(meshConfig.trustDomain) ?? DOMAIN,
+      PROXY_CONFIG: JSON.stringify(proxyConfig(programs, meshConfig)),
+      ISTIO_META_CLUSTER_ID: "Kubernetes",
+      ISTIO_META_NODE_NAME: "mizzen",
+      ISTIO_META_MESH_ID: textOf(meshConfig.trustDomain) ?? DOMAIN,
+      ISTIO_META_WORKLOAD_NAME: workload,
+      ISTIO_META_OWNER: `kubernetes://apis/apps/v1/namespaces/${namespace}/deployments/${workload}`,
+      ISTIO_META_POD_PORTS: JSON.stringify(ports),
+      ...(role === "sidecar"
+        ? { ISTIO_META_INTERCEPTION_MODE: "REDIRECT", ISTIO_META_DNS_CAPTURE: "true" }
+        : { ISTIO_META_UNPRIVILEGED_POD: "true" }),
+    },
+    command: [
+      ...programs.agent,
+      "proxy",
+      role,
+      "--domain",
+      `${namespace}.svc.${DOMAIN}`,
+      "--proxyLogLevel=warning",
+      "--proxyComponentLogLevel=misc:error",
+      "--log_output_level=default:info",
+    ],
+  });
+}
+
+function proxyConfig({ envoy }: Programs, { defaultConfig }: ProxyInput["meshConfig"]): object {
+  return { binaryPath: envoy, concurrency: CONCURRENCY, ...(isRecord(defaultConfig) ? defaultConfig : {}) };
+}
+
+/** What the init container of an injected pod runs. It needs root, and sees the member's own name servers. */
+function captureProcess({ member, place, folder, log, programs }: ProxyInput): ProcessPlan {
+  const annotation = (name: string, fallback: string) =>
+    member.annotations[`traffic.sidecar.istio.io/${name}`] ?? fallback;
+  const exclude = [UNCAPTURED_PORTS, annotation("excludeInboundPorts", "")].filter((part) => part !== "").join(",");
+  const flags = {
+    "-p": "15001",
+    "-z": "15006",
+    "-u": String(PROXY_ID),
+    "-m": "REDIRECT",
+    "-i": annotation("includeOutboundIPRanges", "*"),
+    "-x": annotation("excludeOutboundIPRanges", ""),
+    "-b": annotation("includeInboundPorts", "*"),
+    "-d": exclude,
+    "-q": annotation("includeOutboundPorts", ""),
+    "-o": annotation("excludeOutboundPorts", ""),
+  };
+  return processPlan({
+    place,
+    account: ROOT,
+    programs,
+    cwd: folder,
+    log,
+    env: {},
+    command: [
+      ...programs.agent,
+      "istio-iptables",
+      ...Object.entries(flags).flatMap(([flag, value]) => (value === "" ? [] : [flag, value])),
+      "--redirect-dns",
+      "--log_output_level=default:warn",
+    ],
+  });
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

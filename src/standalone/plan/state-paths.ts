@@ -1,0 +1,43 @@
+/** Where things lie in the state folder of a mesh. */
+import { join } from "node:path";
+
+export interface StatePaths {
+  readonly root: string;
+  /** Root certificate and key; kept when the mesh goes down, so that it comes back as the same mesh. */
+  readonly ca: string;
+  /** Keys of the token issuer; kept like `ca`. */
+  readonly issuer: string;
+  /** What the running mesh says about itself. */
+  readonly status: string;
+  /** WorkloadEntry files: a second configuration folder of the control plane. */
+  readonly registry: string;
+  readonly controlPlane: string;
+  readonly meshConfig: string;
+  readonly members: string;
+  readonly logs: string;
+  /** The runner's own log. */
+  readonly runnerLog: string;
+  /** Copies of programs and sources that the accounts of the mesh could not read in their own place. */
+  readonly runtime: string;
+}
+
+export function statePaths(root: string): StatePaths {
+  return {
+    root,
+    ca: join(root, "ca"),
+    issuer: join(root, "issuer"),
+    status: join(root, "status.json"),
+    registry: join(root, "registry"),
+    controlPlane: join(root, "control-plane"),
+    meshConfig: join(root, "control-plane", "mesh"),
+    members: join(root, "members"),
+    logs: join(root, "logs"),
+    runnerLog: join(root, "logs", "mizzen.log"),
+    runtime: join(root, "runtime"),
+  };
+}
+
+/** What `down` removes; identity and logs stay. */
+export function volatilePaths(paths: StatePaths): readonly string[] {
+  return [paths.status, paths.registry, paths.controlPlane, paths.members, paths.runtime];
+}

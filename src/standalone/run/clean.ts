@@ -1,0 +1,31 @@
+/** Removes everything of a mesh that the machine would not forget by itself. Safe to repeat, and on whatever is left. */
+import { rm, rmdir } from "node:fs/promises";
+import { join } from "node:path";
+import { ignoring } from "../host/ignoring.ts";
+import { namespaceInode, namespacesOf, removeNamespace } from "../host/namespaces.ts";
+import { endProcessesIn } from "../host/processes.ts";
+import { MESHES_FOLDER } from "../plan/names.ts";
+import { statePaths, volatilePaths } from "../plan/state-paths.ts";
+
+export interface CleanInput {
+  readonly id: string;
+  readonly stateFolder: string;
+  /** Time for processes to end by themselves. */
+  readonly graceMs: number;
+}
+
+/** Processes first, found by the network namespaces they are in; then the namespaces; then files that describe them. */
+export async function cleanMesh({ id, stateFolder, graceMs }: CleanInput): Promise<void> {
+  const namespaces = await namespacesOf(id);
+  const inodes = await Promise.all(namespaces.map(namespaceInode));
+  await endProcessesIn(new Set(inodes.filter((inode) => inode !== undefined)), graceMs);
+  for (const netns of namespaces) await removeNamespace(netns);
+  for (const path of volatilePaths(statePaths(stateFolder))) await rm(path, { recursive: true, force: true });
+  await rm(registrationFile(id), { force: true });
+  await ignoring(["ENOTEMPTY", "ENOENT"], () => rmdir(MESHES_FOLDER));
+}
+
+/** Where a mesh is listed among those of this machine. */
+export function registrationFile(id: string): string {
+  return join(MESHES_FOLDER, `${id}.json`);
+}

@@ -1,0 +1,33 @@
+/** Why a mesh will not become ready, as one line for the person who waits. */
+import { readFile } from "node:fs/promises";
+import type { MemberStatus } from "./status.ts";
+import type { UnitStatus } from "./unit.ts";
+
+/** A process that ends this often before it was up for a while will not come up by itself. */
+const HOPELESS_EXITS = 3;
+
+/** Undefined as long as there is hope. */
+export async function startProblem(members: readonly MemberStatus[], timedOut: boolean): Promise<string | undefined> {
+  for (const member of members) {
+    for (const [unit, log, what] of [
+      [member.app, member.logs.app, member.kind === "control-plane" ? "control plane" : `workload "${member.name}"`],
+      [member.proxy, member.logs.proxy, `proxy of "${member.name}"`],
+    ] as const) {
+      if (isHopeless(unit)) return `${what} ${unit.lastExit}, ${unit.quickExits} times in a row${await lastLine(log)}`;
+    }
+  }
+  if (!timedOut) return undefined;
+  const late = members.filter(({ ready }) => !ready).map(({ name, reason }) => `${name} (${reason})`);
+  return `not ready in time: ${late.join(", ")}`;
+}
+
+function isHopeless(unit: UnitStatus | undefined): unit is UnitStatus {
+  return (unit?.quickExits ?? 0) >= HOPELESS_EXITS;
+}
+
+/** The last words of a process, which most often say why it ended. */
+async function lastLine(log: string | undefined): Promise<string> {
+  const text = log === undefined ? "" : await readFile(log, "utf8").catch(() => "");
+  const last = text.trimEnd().split("\n").at(-1) ?? "";
+  return last === "" ? "" : `; its last line: ${last.trim().slice(0, 300)}`;
+}

@@ -1,0 +1,20 @@
+/** What the process that a person started and the runner inside the fabric tell each other. */
+import type { PlanInput } from "../plan/plan.ts";
+import type { MeshStatus, PublishedPort } from "../run/status.ts";
+
+/** To the runner. The listening socket of a port travels beside its message. */
+export type ToRunner = { readonly kind: "port"; readonly port: PublishedPort } | StartMessage;
+
+export interface StartMessage {
+  readonly kind: "start";
+  readonly input: Omit<PlanInput, "jwtRule">;
+  /** Stays when whoever started it goes away. */
+  readonly detached: boolean;
+  readonly startTimeoutMs: number;
+}
+
+/** From the runner. */
+export type FromRunner =
+  | { readonly kind: "progress"; readonly line: string }
+  | { readonly kind: "ready"; readonly status: MeshStatus }
+  | { readonly kind: "failed"; readonly code: string; readonly message: string };

@@ -1,0 +1,144 @@
+/** Everything that would make a start fail half-way, found before it begins. */
+import { access, readFile, realpath, stat } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { MeshError } from "#lib/mesh-error.ts";
+import { ignoring } from "../host/ignoring.ts";
+import type { Mesh } from "../mesh/mesh.ts";
+import { type Account, NOBODY } from "../plan/enter.ts";
+import type { PlanInput } from "../plan/plan.ts";
+import { type Programs, searchPath } from "../plan/process.ts";
+import { PROXY_ACCOUNT } from "../plan/proxy.ts";
+import { accountsOf } from "./accounts.ts";
+import { commandProblem } from "./find-command.ts";
+import { EXECUTE, obstacle, READ, usableBy } from "./readable.ts";
+import { placeFile, placeWorkingFolder } from "./runtime-files.ts";
+
+/** Programs as they are installed. */
+export interface InstalledPrograms {
+  readonly node: string;
+  readonly envoy: string;
+  readonly agentBundle: string;
+  readonly discoveryBundle: string;
+}
+
+/** Tools of the machine, and the Debian package that has them. */
+const TOOLS: Readonly<Record<string, string>> = {
+  ip: "iproute2",
+  "iptables-restore": "iptables",
+  nsenter: "util-linux",
+  unshare: "util-linux",
+  setpriv: "util-linux",
+  mount: "mount",
+};
+
+/** Root, and the tools that every mesh needs. `path` is where commands are looked up. */
+export async function checkMachine(path: string): Promise<void> {
+  if (process.getuid?.() !== 0) {
+    throw new MeshError(
+      "NOT_ROOT",
+      "Cannot start a mesh without root: it makes network namespaces and capture rules; run it with sudo",
+    );
+  }
+  for (const [tool, debianPackage] of Object.entries(TOOLS)) {
+    const places = path.split(":").map((folder) => access(join(folder, tool)));
+    if ((await Promise.allSettled(places)).some(({ status }) => status === "fulfilled")) continue;
+    throw new MeshError(
+      "TOOL_MISSING",
+      `Cannot start a mesh without "${tool}": install it (Debian: apt-get install ${debianPackage})`,
+    );
+  }
+  if ((await ignoring(["ENOENT"], () => stat("/etc/resolv.conf"))) === undefined) {
+    throw new MeshError("TOOL_MISSING", "Cannot start a mesh without /etc/resolv.conf: members need it to be there");
+  }
+}
+
+/** Files that the mesh names, and the accounts in it. */
+export async function checkMesh(mesh: Mesh): Promise<Pick<PlanInput, "accounts" | "privateConfig">> {
+  const accounts = accountsOf(mesh, await readFile("/etc/passwd", "utf8"));
+  for (const path of mesh.config) {
+    if (await isMissing(path)) {
+      throw new MeshError(
+        "CONFIG_MISSING",
+        `Cannot use "${mesh.file}": spec.config names "${path}", which does not exist`,
+      );
+    }
+  }
+  for (const { workload, app } of mesh.members) {
+    const info = app && (await ignoring(["ENOENT", "ENOTDIR"], () => stat(app.workingDir)));
+    if (app !== undefined && info?.isDirectory() !== true) {
+      throw new MeshError(
+        "WORKING_DIR_MISSING",
+        `Cannot run workload "${workload}": there is no folder "${app.workingDir}"`,
+      );
+    }
+  }
+  const readable = await Promise.all(
+    mesh.config.map(async (path) => usableBy(await realpath(path), [PROXY_ACCOUNT], READ)),
+  );
+  return { accounts, privateConfig: readable.includes(false) };
+}
+
+/** The state folder must be reachable for the accounts that work in it. */
+export async function checkStateFolder(folder: string): Promise<void> {
+  const found = await obstacle(folder, NOBODY, EXECUTE);
+  if (found === undefined) return;
+  throw new MeshError(
+    "STATE_UNREACHABLE",
+    `Cannot keep state in "${folder}": other users may not enter "${found}"; choose another folder with --state`,
+  );
+}
+
+/** Puts the programs where the mesh can use them. */
+export async function placePrograms(installed: InstalledPrograms, runtimeFolder: string): Promise<Programs> {
+  if (await isMissing(installed.envoy)) {
+    throw new MeshError(
+      "ENVOY_MISSING",
+      `Cannot start a mesh without Envoy: there is none at "${installed.envoy}"; run "make setup", or set ENVOY to a binary`,
+    );
+  }
+  for (const bundle of [installed.agentBundle, installed.discoveryBundle]) {
+    if (await isMissing(bundle)) {
+      throw new MeshError("NOT_BUILT", `Cannot start a mesh without "${bundle}": run "make build"`);
+    }
+  }
+  const node = await placeFile(installed.node, READ | EXECUTE, runtimeFolder);
+  return {
+    nodeFolder: dirname(node),
+    envoy: await placeFile(installed.envoy, READ | EXECUTE, runtimeFolder),
+    agent: [node, await placeFile(installed.agentBundle, READ, runtimeFolder)],
+    discovery: [node, await placeFile(installed.discoveryBundle, READ, runtimeFolder)],
+  };
+}
+
+export interface AppsInput {
+  readonly mesh: Mesh;
+  readonly accounts: Readonly<Record<string, Account>>;
+  readonly programs: Programs;
+  readonly runtimeFolder: string;
+}
+
+/** Copies of the working folders that their users cannot read, by folder. Every app's command is found afterwards. */
+export async function placeApps({
+  mesh,
+  accounts,
+  programs,
+  runtimeFolder,
+}: AppsInput): Promise<Record<string, string>> {
+  const copies: Record<string, string> = {};
+  for (const { workload, app } of mesh.members) {
+    const account = app && accounts[app.user];
+    if (app === undefined || account === undefined) continue;
+    const workingDir = copies[app.workingDir] ?? (await placeWorkingFolder(app.workingDir, account, runtimeFolder));
+    copies[app.workingDir] = workingDir;
+    const command = app.command[0] ?? "";
+    const path = app.env.PATH ?? searchPath(programs);
+    const problem = await commandProblem({ command, workingDir, path, account });
+    if (problem !== undefined)
+      throw new MeshError("COMMAND_NOT_FOUND", `Cannot run workload "${workload}": ${problem}`);
+  }
+  return copies;
+}
+
+async function isMissing(path: string): Promise<boolean> {
+  return (await ignoring(["ENOENT", "ENOTDIR"], () => stat(path))) === undefined;
+}

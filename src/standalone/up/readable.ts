@@ -1,0 +1,40 @@
+/** Whether an account of the mesh may use a file in its own place: a checkout under root's home it may not. */
+import { stat } from "node:fs/promises";
+import { dirname } from "node:path";
+import type { Account } from "../plan/enter.ts";
+
+export const READ = 4;
+export const EXECUTE = 1;
+
+/** What the owner, the group and the others may do, of a file or folder. */
+export interface Permissions {
+  readonly uid: number;
+  readonly gid: number;
+  readonly mode: number;
+}
+
+/** Whether the account has all of the wanted rights. */
+export function permits({ uid, gid, mode }: Permissions, account: Account, wanted: number): boolean {
+  if (account.uid === 0) return true;
+  const shift = account.uid === uid ? 6 : account.gid === gid ? 3 : 0;
+  return ((mode >> shift) & wanted) === wanted;
+}
+
+/** The first folder on the way to a path, or the path itself, that the account may not use. The path must be real. */
+export async function obstacle(path: string, account: Account, wanted: number): Promise<string | undefined> {
+  for (const folder of foldersAbove(path)) {
+    if (!permits(await stat(folder), account, EXECUTE)) return folder;
+  }
+  return permits(await stat(path), account, wanted) ? undefined : path;
+}
+
+/** Whether all of the accounts may use the file. */
+export async function usableBy(path: string, accounts: readonly Account[], wanted: number): Promise<boolean> {
+  const obstacles = await Promise.all(accounts.map((account) => obstacle(path, account, wanted)));
+  return obstacles.every((found) => found === undefined);
+}
+
+function foldersAbove(path: string): string[] {
+  const folder = dirname(path);
+  return folder === path ? [] : [...foldersAbove(folder), folder];
+}

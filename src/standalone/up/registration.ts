@@ -1,0 +1,76 @@
+/** The meshes of this machine: who has which id, and which process answers for it. */
+import { mkdir, open, readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { MeshError } from "#lib/mesh-error.ts";
+import { ignoring } from "../host/ignoring.ts";
+import { identify, isAlive, type ProcessId } from "../host/processes.ts";
+import { writeAtomically } from "../host/write-files.ts";
+import { MESHES_FOLDER } from "../plan/names.ts";
+import { cleanMesh, registrationFile } from "../run/clean.ts";
+
+export interface Registration {
+  readonly id: string;
+  readonly name: string;
+  /** The mesh file. */
+  readonly file: string;
+  readonly stateFolder: string;
+  /** The runner; before there is one, whoever starts it. */
+  readonly owner: ProcessId;
+}
+
+/** Takes the id for this process. What a mesh that died left behind is removed first; one that lives is an error. */
+export async function claim(mesh: Omit<Registration, "owner">): Promise<void> {
+  const owner = await ownIdentity();
+  await mkdir(MESHES_FOLDER, { recursive: true, mode: 0o755 });
+  const existing = await readRegistration(registrationFile(mesh.id));
+  if (existing !== undefined && (await isAlive(existing.owner))) {
+    throw new MeshError(
+      "MESH_ALREADY_UP",
+      `Cannot start mesh "${mesh.name}": it is already up (process ${existing.owner.pid}); see \`mizzen ps\`, or stop it with \`mizzen down\``,
+    );
+  }
+  await cleanMesh({ id: mesh.id, stateFolder: mesh.stateFolder, graceMs: 0 });
+  await mkdir(MESHES_FOLDER, { recursive: true, mode: 0o755 });
+  try {
+    const file = await open(registrationFile(mesh.id), "wx", 0o600);
+    await file.writeFile(JSON.stringify({ ...mesh, owner }));
+    await file.close();
+  } catch (cause) {
+    throw new MeshError("MESH_ALREADY_UP", `Cannot start mesh "${mesh.name}": another start of it is under way`, {
+      cause,
+    });
+  }
+}
+
+/** Hands the id over to the runner. */
+export async function handOver(mesh: Omit<Registration, "owner">, pid: number): Promise<void> {
+  const owner = await identify(pid);
+  if (owner === undefined)
+    throw new MeshError("START_FAILED", `Cannot start mesh "${mesh.name}": its runner ended at once`);
+  const text = JSON.stringify({ ...mesh, owner });
+  await writeAtomically({ path: registrationFile(mesh.id), text, mode: 0o600, owner: 0 });
+}
+
+/** All meshes that were started and not taken down, alive or not. */
+export async function registrations(): Promise<Registration[]> {
+  const names = (await ignoring(["ENOENT"], () => readdir(MESHES_FOLDER))) ?? [];
+  const files = names.filter((name) => /^[0-9a-f]+\.json$/.test(name));
+  const found = await Promise.all(files.map((name) => readRegistration(join(MESHES_FOLDER, name))));
+  return found.filter((registration) => registration !== undefined);
+}
+
+async function readRegistration(file: string): Promise<Registration | undefined> {
+  const text = await ignoring(["ENOENT"], () => readFile(file, "utf8"));
+  try {
+    return text === undefined ? undefined : JSON.parse(text);
+  } catch {
+    // Half written when its process was killed: as good as none.
+    return undefined;
+  }
+}
+
+async function ownIdentity(): Promise<ProcessId> {
+  const own = await identify(process.pid);
+  if (own === undefined) throw new Error("a process knows itself");
+  return own;
+}
