@@ -1,4 +1,12 @@
 /** Which kinds of objects there are, and what each of them is read with. */
+import { checkDestinationRule } from "./checks/destination-rule.ts";
+import { checkGateway } from "./checks/gateway.ts";
+import { checkMetadata } from "./checks/metadata.ts";
+import { checkPeerAuthentication } from "./checks/peer-authentication.ts";
+import { checkService } from "./checks/service.ts";
+import { checkServiceEntry } from "./checks/service-entry.ts";
+import { checkVirtualService } from "./checks/virtual-service.ts";
+import { checkWorkloadEntry } from "./checks/workload-entry.ts";
 import type { ConfigObject } from "./config-object.ts";
 import { destinationRuleSchema } from "./kinds/destination-rule.ts";
 import { gatewaySchema } from "./kinds/gateway.ts";
@@ -7,15 +15,15 @@ import { serviceSchema } from "./kinds/service.ts";
 import { serviceEntrySchema } from "./kinds/service-entry.ts";
 import { virtualServiceSchema } from "./kinds/virtual-service.ts";
 import { workloadEntrySchema } from "./kinds/workload-entry.ts";
-import type { Problem } from "./problem.ts";
+import type { Parsed, Problem } from "./problem.ts";
 import type { Schema } from "./schema/message.ts";
+import { parse } from "./schema/parse.ts";
 
 /** A kind the mesh acts upon. */
-export interface Kind<Spec = unknown> {
+export interface Kind {
   readonly versions: readonly string[];
-  readonly schema: Schema<Spec>;
-  /** Checks what the schema cannot say. */
-  readonly check: (object: ConfigObject<Spec>) => Iterable<Problem>;
+  /** Reads and checks the spec of an object of this kind. */
+  readonly read: (spec: unknown, head: Omit<ConfigObject, "spec">) => Parsed<ConfigObject>;
 }
 
 /** What the mesh makes of a kind: acts upon it, knows it but does nothing yet, leaves it to others, or has never heard of it. */
@@ -38,13 +46,13 @@ const NETWORKING = ["v1", "v1beta1", "v1alpha3"];
 const SECURITY = ["v1", "v1beta1"];
 
 const KINDS: Readonly<Record<string, Kind>> = {
-  "/Service": kind(["v1"], serviceSchema),
-  "networking.istio.io/DestinationRule": kind(NETWORKING, destinationRuleSchema),
-  "networking.istio.io/Gateway": kind(NETWORKING, gatewaySchema),
-  "networking.istio.io/ServiceEntry": kind(NETWORKING, serviceEntrySchema),
-  "networking.istio.io/VirtualService": kind(NETWORKING, virtualServiceSchema),
-  "networking.istio.io/WorkloadEntry": kind(NETWORKING, workloadEntrySchema),
-  "security.istio.io/PeerAuthentication": kind(SECURITY, peerAuthenticationSchema),
+  "/Service": kind(["v1"], serviceSchema, checkService),
+  "networking.istio.io/DestinationRule": kind(NETWORKING, destinationRuleSchema, checkDestinationRule),
+  "networking.istio.io/Gateway": kind(NETWORKING, gatewaySchema, checkGateway),
+  "networking.istio.io/ServiceEntry": kind(NETWORKING, serviceEntrySchema, checkServiceEntry),
+  "networking.istio.io/VirtualService": kind(NETWORKING, virtualServiceSchema, checkVirtualService),
+  "networking.istio.io/WorkloadEntry": kind(NETWORKING, workloadEntrySchema, checkWorkloadEntry),
+  "security.istio.io/PeerAuthentication": kind(SECURITY, peerAuthenticationSchema, checkPeerAuthentication),
 };
 
 const NOT_YET: Readonly<Record<string, readonly string[]>> = {
@@ -90,6 +98,17 @@ const NOT_YET: Readonly<Record<string, readonly string[]>> = {
   "telemetry.istio.io": ["Telemetry"],
 };
 
-function kind<Spec>(versions: readonly string[], schema: Schema<Spec>): Kind {
-  return { versions, schema, check: () => [] };
+function kind<Spec>(
+  versions: readonly string[],
+  schema: Schema<Spec>,
+  check: (object: ConfigObject<Spec>) => Iterable<Problem>,
+): Kind {
+  const read: Kind["read"] = (rawSpec, head) => {
+    const spec = parse(schema, rawSpec, "spec");
+    if (spec.value === undefined) return { value: undefined, problems: spec.problems };
+    const object = { ...head, spec: spec.value };
+    const problems = [...spec.problems, ...checkMetadata(head.metadata), ...check(object)];
+    return { value: problems.some(({ severity }) => severity === "error") ? undefined : object, problems };
+  };
+  return { versions, read };
 }

@@ -1,5 +1,6 @@
 /** The mesh config in effect: what the user wrote, over Istio's defaults. */
 import { readDocument } from "#lib/yaml/read.ts";
+import { checkMeshConfig } from "./checks/mesh-config.ts";
 import type { ExtensionProvider } from "./mesh/extension-provider.ts";
 import { type MeshConfigFields, meshConfigSchema } from "./mesh/mesh-schema.ts";
 import type { ProxyDefaults } from "./mesh/proxy-defaults.ts";
@@ -74,8 +75,11 @@ export function parseMeshConfig(text: string): Parsed<MeshConfig> {
 
 /** As `parseMeshConfig`, for a config that is already data; null and undefined are an empty one. */
 export function meshConfigOf(raw: unknown): Parsed<MeshConfig> {
-  const { value, problems } = parse(meshConfigSchema, raw ?? {}, "");
-  return { value: value && overDefaults(value), problems };
+  const given = parse(meshConfigSchema, raw ?? {}, "");
+  if (given.value === undefined) return { value: undefined, problems: given.problems };
+  const problems = [...given.problems, ...checkMeshConfig(given.value)];
+  const refused = problems.some(({ severity }) => severity === "error");
+  return { value: refused ? undefined : overDefaults(given.value), problems };
 }
 
 /** Fields replace their default as a whole, except the proxy settings, the providers and the trust domain aliases. */

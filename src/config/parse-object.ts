@@ -42,13 +42,13 @@ function readObject(
 ): { object: ConfigObject | undefined; problems: readonly Problem[] } {
   const envelope = parse(envelopeSchema, raw, "");
   if (envelope.value === undefined) return { object: undefined, problems: envelope.problems };
-  const spec = parse(kind.schema, envelope.value.spec ?? {}, "spec");
-  if (spec.value === undefined) return { object: undefined, problems: [...envelope.problems, ...spec.problems] };
-  const { kind: name, metadata } = envelope.value;
-  const object = { kind: name, metadata: metadataOf(metadata ?? {}), spec: spec.value, origin };
-  const problems = [...envelope.problems, ...spec.problems, ...kind.check(object)];
-  const refused = problems.some((problem) => problem.severity === "error");
-  return { object: refused ? undefined : object, problems };
+  const { kind: name, metadata, spec } = envelope.value;
+  const { value: object, problems } = kind.read(spec ?? {}, {
+    kind: name,
+    metadata: metadataOf(metadata ?? {}),
+    origin,
+  });
+  return { object, problems: [...envelope.problems, ...problems] };
 }
 
 const NO_OBJECT: Problem = {

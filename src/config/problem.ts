@@ -20,3 +20,13 @@ export interface Parsed<T> {
   readonly value: T | undefined;
   readonly problems: readonly Problem[];
 }
+
+/** A problem that keeps the object out of the mesh. */
+export function error(field: string, message: string): Problem {
+  return { field, message, severity: "error" };
+}
+
+/** A problem that does not. */
+export function warning(field: string, message: string): Problem {
+  return { field, message, severity: "warning" };
+}

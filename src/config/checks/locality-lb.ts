@@ -1,0 +1,75 @@
+/** Preference of near endpoints. */
+import type { LocalityLb, OutlierDetection } from "../kinds/destination-rule.ts";
+import { error, type Problem, warning } from "../problem.ts";
+import { formatField } from "../schema/field-path.ts";
+
+const TOPOLOGY_LABELS: readonly string[] = [
+  "topology.kubernetes.io/region",
+  "topology.kubernetes.io/zone",
+  "topology.istio.io/subzone",
+];
+
+/** Weights by locality, or localities to fall back to. The latter needs outlier detection to notice failures. */
+export function* checkLocalityLb(
+  setting: LocalityLb | undefined,
+  at: string,
+  outlier: OutlierDetection | undefined,
+): Iterable<Problem> {
+  const { distribute = [], failover = [], failoverPriority = [] } = setting ?? {};
+  if (distribute.length > 0 && failover.length > 0) {
+    yield error(`${at}.failover`, "cannot be set together with distribute");
+    return;
+  }
+  const topology = failoverPriority.find((label) => TOPOLOGY_LABELS.includes(label));
+  if (failover.length > 0 && topology !== undefined) {
+    yield error(`${at}.failoverPriority`, `cannot have "${topology}" together with failover`);
+    return;
+  }
+  for (const [i, { to = {} }] of distribute.entries()) yield* checkWeights(to, `${at}.distribute[${i}].to`);
+  yield* checkLocalities(
+    distribute.map(({ from = "" }) => from),
+    `${at}.distribute`,
+  );
+  if (failover.length + failoverPriority.length > 0 && outlier === undefined) {
+    yield warning(at, "has no effect without outlierDetection, which notices failures");
+  }
+  for (const [i, { from = "", to = "" }] of failover.entries()) {
+    if (from === to) yield error(`${at}.failover[${i}]`, "must go to another region");
+    if (/[/*]/.test(from + to)) yield error(`${at}.failover[${i}]`, "must name regions, without zones or wildcards");
+  }
+}
+
+function* checkWeights(to: Readonly<Record<string, number>>, at: string): Iterable<Problem> {
+  let total = 0;
+  for (const [locality, weight] of Object.entries(to)) {
+    if (weight < 1 || weight > 100) yield error(formatField(at, locality), `must be from 1 to 100, not ${weight}`);
+    total += weight;
+  }
+  if (total !== 100) yield error(at, `must have weights that sum up to 100, not ${total}`);
+  yield* checkLocalities(Object.keys(to), at);
+}
+
+/** `region/zone/subzone`, the end of which may be left out or `*`; none may cover another. */
+function* checkLocalities(localities: readonly string[], at: string): Iterable<Problem> {
+  const seen: string[][] = [];
+  for (const locality of localities) {
+    const parts = locality.split("/").slice(0, 3);
+    const stars = locality.split("*").length - 1;
+    if (parts.includes("")) yield error(at, `must not have empty parts in a locality: "${locality}"`);
+    else if (stars > 1 || (stars === 1 && !locality.endsWith("*"))) {
+      yield error(at, `must have a wildcard at the end of a locality only: "${locality}"`);
+    } else if (seen.some((other) => overlap(other, parts))) {
+      yield error(at, `must not have localities that overlap: "${locality}"`);
+    }
+    seen.push(parts);
+  }
+}
+
+function overlap(a: readonly string[], b: readonly string[]): boolean {
+  const length = Math.min(a.length, b.length);
+  for (let i = 0; i < length; i++) {
+    if (a[i] === "*" || b[i] === "*") return true;
+    if (a[i] !== b[i]) return false;
+  }
+  return true;
+}

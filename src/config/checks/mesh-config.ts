@@ -1,0 +1,81 @@
+import { isIP } from "node:net";
+import type { MeshConfigFields } from "../mesh/mesh-schema.ts";
+import type { ProxyDefaults } from "../mesh/proxy-defaults.ts";
+import { error, type Problem, warning } from "../problem.ts";
+import { checkDuration } from "./amounts.ts";
+import { checkLocalityLb } from "./locality-lb.ts";
+import { checkFqdn, checkHost, isDnsLabel } from "./names.ts";
+import { checkPort } from "./network.ts";
+
+const HOUR_MS = 3_600_000;
+/** Replaced by the agent where it runs. */
+const HOST_IP = "$(HOST_IP)";
+
+/** Checks a mesh config. */
+export function* checkMeshConfig(mesh: MeshConfigFields): Iterable<Problem> {
+  if (mesh.proxyListenPort !== undefined) yield* checkPort(mesh.proxyListenPort, "proxyListenPort");
+  if (mesh.proxyInboundListenPort !== undefined)
+    yield* checkPort(mesh.proxyInboundListenPort, "proxyInboundListenPort");
+  yield* checkDuration(mesh.connectTimeout, "connectTimeout");
+  if ((mesh.connectTimeout ?? 0) > HOUR_MS) yield error("connectTimeout", "must be at most 1h");
+  if ((mesh.protocolDetectionTimeout ?? 0) !== 0) {
+    yield* checkDuration(mesh.protocolDetectionTimeout, "protocolDetectionTimeout");
+  }
+  if (mesh.trustDomain !== undefined) yield* checkTrustDomain(mesh.trustDomain, "trustDomain");
+  for (const [i, alias] of (mesh.trustDomainAliases ?? []).entries()) {
+    yield* checkTrustDomain(alias, `trustDomainAliases[${i}]`);
+  }
+  yield* checkLocalityLb(mesh.localityLbSetting, "localityLbSetting", {});
+  for (const [i, { hosts = [] }] of (mesh.serviceSettings ?? []).entries()) {
+    for (const [j, host] of hosts.entries()) yield* checkHost(host, `serviceSettings[${i}].hosts[${j}]`);
+  }
+  if (mesh.meshMTLS?.ecdhCurves !== undefined)
+    yield error("meshMTLS.ecdhCurves", "cannot be set for the mesh's own TLS");
+  if (mesh.defaultConfig !== undefined) yield* checkProxyDefaults(mesh.defaultConfig, "defaultConfig");
+}
+
+function* checkProxyDefaults(proxy: ProxyDefaults, at: string): Iterable<Problem> {
+  for (const name of ["configPath", "binaryPath", "serviceCluster", "discoveryAddress"] as const) {
+    if (proxy[name] === "") yield error(`${at}.${name}`, "must not be empty");
+  }
+  for (const name of ["proxyAdminPort", "statusPort"] as const) {
+    const port = proxy[name];
+    if (port !== undefined) yield* checkPort(port, `${at}.${name}`);
+  }
+  yield* checkDuration(proxy.drainDuration, `${at}.drainDuration`);
+  if ((proxy.drainDuration ?? 0) % 1000 !== 0) yield error(`${at}.drainDuration`, "must be a whole number of seconds");
+  const addresses = {
+    discoveryAddress: proxy.discoveryAddress,
+    statsdUdpAddress: proxy.statsdUdpAddress,
+    "tracing.zipkin.address": proxy.tracing?.zipkin?.address,
+    "tracing.lightstep.address": proxy.tracing?.lightstep?.address,
+    "tracing.datadog.address": proxy.tracing?.datadog?.address,
+    "envoyAccessLogService.address": proxy.envoyAccessLogService?.address,
+    "envoyMetricsService.address": proxy.envoyMetricsService?.address,
+  };
+  for (const [name, address = ""] of Object.entries(addresses)) {
+    if (address !== "") yield* checkHostAndPort(address, `${at}.${name}`);
+  }
+  if (proxy.proxyMetadata?.ISTIO_META_DNS_AUTO_ALLOCATE !== undefined) {
+    yield warning(
+      `${at}.proxyMetadata.ISTIO_META_DNS_AUTO_ALLOCATE`,
+      "is deprecated: addresses are allocated without it",
+    );
+  }
+}
+
+function* checkHostAndPort(address: string, at: string): Iterable<Problem> {
+  const [, bracketed, plain, port = ""] =
+    /^(?:\[([^\]]*)\]|([^:]*)):(\d+)$/.exec(address.replace(HOST_IP, "127.0.0.1")) ?? [];
+  const host = bracketed ?? plain;
+  if (host === undefined) yield error(at, `must be host:port, not "${address}"`);
+  else {
+    if (isIP(host) === 0) yield* checkFqdn(host, at);
+    yield* checkPort(Number(port), at);
+  }
+}
+
+function* checkTrustDomain(domain: string, at: string): Iterable<Problem> {
+  const labels = domain.replace(/\.$/, "").split(".");
+  if (!labels.every(isDnsLabel)) yield error(at, `must be a domain such as cluster.local, not "${domain}"`);
+}

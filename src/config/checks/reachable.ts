@@ -1,0 +1,99 @@
+/** Routes and matches of a VirtualService that no request can reach: the first that fits counts. */
+import type { HttpMatch, StringMatch, VirtualService } from "../kinds/virtual-service.ts";
+import { type Problem, warning } from "../problem.ts";
+
+/** Warns of routes behind one without conditions, and of conditions that an earlier route has already. */
+export function* checkReachable({ http = [], tls = [], tcp = [] }: VirtualService): Iterable<Problem> {
+  yield* checkOrder(http, "spec.http");
+  yield* checkOrder(tcp, "spec.tcp");
+  yield* checkOrder(tls, "spec.tls");
+  yield* checkPrefixes(http);
+}
+
+function* checkOrder(
+  routes: readonly { readonly match?: readonly object[] | undefined }[],
+  at: string,
+): Iterable<Problem> {
+  const seen = new Set<string>();
+  let open = -1;
+  for (const [i, { match = [] }] of routes.entries()) {
+    if (open >= 0) yield warning(`${at}[${i}]`, `is never reached: ${at}[${open}] takes everything`);
+    if (match.length === 0 && open < 0) open = i;
+    if (open >= 0) continue;
+    let repeated = 0;
+    for (const [j, condition] of match.entries()) {
+      const text = canonical({ ...condition, name: undefined });
+      if (seen.has(text)) {
+        repeated++;
+        yield warning(`${at}[${i}].match[${j}]`, "has no effect: an earlier match is the same");
+      }
+      seen.add(text);
+    }
+    if (repeated === match.length)
+      yield warning(`${at}[${i}]`, "is never reached: earlier routes have all its matches");
+  }
+}
+
+/** Text that is equal for equal data, whatever the order of its keys. */
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_, part: unknown) =>
+    typeof part === "object" && part !== null && !Array.isArray(part)
+      ? Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : part,
+  );
+}
+
+interface PrefixMatch {
+  readonly at: string;
+  readonly match: HttpMatch;
+  readonly prefix: string;
+}
+
+/** `/debug` takes what a later `/debugs` waits for, if the other conditions are no stricter. */
+function* checkPrefixes(routes: NonNullable<VirtualService["http"]>): Iterable<Problem> {
+  const prefixes = routes.flatMap(({ match = [] }, i) =>
+    match.flatMap((condition, j): PrefixMatch[] => {
+      const prefix = condition.uri?.prefix ?? "";
+      return prefix === "" ? [] : [{ at: `spec.http[${i}].match[${j}]`, match: condition, prefix }];
+    }),
+  );
+  for (const [i, later] of prefixes.entries()) {
+    for (const earlier of prefixes.slice(0, i)) {
+      if (earlier.prefix !== later.prefix && covers(earlier, later)) {
+        yield warning(later.at, `has no effect: "${later.prefix}" is covered by "${earlier.prefix}" of ${earlier.at}`);
+      }
+    }
+  }
+}
+
+function covers({ match: a, prefix }: PrefixMatch, { match: b, prefix: other }: PrefixMatch): boolean {
+  return (
+    other.startsWith(prefix) &&
+    (a.port ?? 0) === (b.port ?? 0) &&
+    isNoStricter(a.method, b.method, "exact:GET") &&
+    isNoStricter(a.authority, b.authority) &&
+    areNoStricter(a.headers, b.headers) &&
+    areNoStricter(a.queryParams, b.queryParams) &&
+    areNoStricter(a.withoutHeaders, b.withoutHeaders)
+  );
+}
+
+function areNoStricter(
+  a: Readonly<Record<string, StringMatch>> = {},
+  b: Readonly<Record<string, StringMatch>> = {},
+): boolean {
+  const names = Object.keys(a);
+  return (
+    names.length === Object.keys(b).length &&
+    names.every((name) => Object.hasOwn(b, name) && isNoStricter(a[name], b[name]))
+  );
+}
+
+function isNoStricter(a: StringMatch | undefined, b: StringMatch | undefined, unset = ""): boolean {
+  return (matchText(a) || unset).startsWith(matchText(b) || unset);
+}
+
+function matchText(match: StringMatch | undefined): string {
+  if ((match?.exact ?? "") !== "") return `exact:${match?.exact}`;
+  return (match?.prefix ?? "") === "" ? "" : `prefix:${match?.prefix}`;
+}

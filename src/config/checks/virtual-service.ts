@@ -1,0 +1,124 @@
+import { isIP } from "node:net";
+import type { ConfigObject } from "../config-object.ts";
+import { hostsMatch, isSubsetOf } from "../host.ts";
+import type { L4Match, TcpRoute, TlsMatch, TlsRoute, VirtualService } from "../kinds/virtual-service.ts";
+import { error, type Problem, warning } from "../problem.ts";
+import { checkRouteDestinations } from "./destinations.ts";
+import { checkExportTo } from "./export-to.ts";
+import { checkGatewayNames } from "./gateway-names.ts";
+import { isJwtClaim } from "./headers.ts";
+import { checkWhereFrom } from "./http-match.ts";
+import { checkHttpRoute } from "./http-route.ts";
+import { wrongHost } from "./names.ts";
+import { checkSubnet } from "./network.ts";
+import { checkReachable } from "./reachable.ts";
+
+/** The name by which virtual services mean all sidecars. */
+const MESH = "mesh";
+/** SNI between gateways of two networks: `outbound_.80_._.host`. */
+const GENERATED_SNI = /^outbound_[^_]*\d[^_]*_[^_]*_[^_]*[a-zA-Z]/;
+
+/** Checks a VirtualService. One without hosts is a delegate, which others refer to. */
+export function* checkVirtualService({ spec, metadata }: ConfigObject<VirtualService>): Iterable<Problem> {
+  const { hosts = [], gateways = [], http = [], tls = [], tcp = [] } = spec;
+  const isDelegate = hosts.length === 0;
+  if (isDelegate) yield* checkDelegate(spec);
+  yield* checkGatewayNames(gateways, "spec.gateways");
+  yield* checkHosts(spec);
+  if (!isForGateways(spec)) yield* checkNoClaims(spec);
+  if (http.length + tls.length + tcp.length === 0) yield error("spec", "needs http, tls or tcp routes");
+  for (const [i, route] of http.entries()) yield* checkHttpRoute(route, `spec.http[${i}]`, isDelegate);
+  for (const [i, route] of tls.entries()) yield* checkTlsRoute(route, `spec.tls[${i}]`, spec);
+  for (const [i, route] of tcp.entries()) yield* checkTcpRoute(route, `spec.tcp[${i}]`);
+  yield* checkExportTo({ exportTo: spec.exportTo, namespace: metadata.namespace });
+  yield* checkReachable(spec);
+}
+
+function* checkDelegate({ gateways = [], tls = [], tcp = [] }: VirtualService): Iterable<Problem> {
+  for (const [name, list] of Object.entries({ gateways, tls, tcp })) {
+    if (list.length > 0) yield error(`spec.${name}`, "cannot be set without hosts: this is a delegate");
+  }
+}
+
+function isForGateways({ gateways = [] }: VirtualService): boolean {
+  return gateways.length > 0 && !gateways.includes(MESH);
+}
+
+function* checkHosts(spec: VirtualService): Iterable<Problem> {
+  const { hosts = [], tls = [] } = spec;
+  const forGateways = isForGateways(spec);
+  const forSni = forGateways && tls.some(({ match = [] }) => match.some(({ sniHosts = [] }) => sniHosts.length > 0));
+  let wrong = 0;
+  for (const [i, host] of hosts.entries()) {
+    const message = isIP(host) === 0 ? wrongVirtualHost(host, forSni) : undefined;
+    const everything =
+      host === "*" && !forGateways ? `must not be "*" for sidecars: name gateways, or a host` : undefined;
+    const problem = message ?? everything;
+    if (problem === undefined) continue;
+    wrong++;
+    yield error(`spec.hosts[${i}]`, problem);
+  }
+  if (wrong === 0) yield* checkDistinct(hosts);
+}
+
+function* checkDistinct(hosts: readonly string[]): Iterable<Problem> {
+  for (const [i, host] of hosts.entries()) {
+    const other = hosts.slice(0, i).find((before) => hostsMatch(before, host));
+    if (other !== undefined) yield error(`spec.hosts[${i}]`, `"${host}" overlaps with "${other}"`);
+  }
+}
+
+function wrongVirtualHost(host: string, generatedAllowed: boolean): string | undefined {
+  return generatedAllowed && GENERATED_SNI.test(host) ? undefined : wrongHost(host);
+}
+
+/** Claims of a token are known only where a gateway has checked it. */
+function* checkNoClaims({ http = [] }: VirtualService): Iterable<Problem> {
+  for (const [i, route] of http.entries()) {
+    for (const [j, match] of (route.match ?? []).entries()) {
+      for (const name of [...Object.keys(match.headers ?? {}), ...Object.keys(match.withoutHeaders ?? {})]) {
+        if (isJwtClaim(name)) yield error(`spec.http[${i}].match[${j}]`, `can match "${name}" on gateways only`);
+      }
+    }
+  }
+}
+
+function* checkTlsRoute(route: TlsRoute, at: string, spec: VirtualService): Iterable<Problem> {
+  const { match = [], route: destinations = [] } = route;
+  if (match.length === 0) yield error(`${at}.match`, "is required");
+  for (const [i, condition] of match.entries()) yield* checkTlsMatch(condition, `${at}.match[${i}]`, spec);
+  if (destinations.length === 0) yield error(`${at}.route`, "is required");
+  yield* checkRouteDestinations(destinations, `${at}.route`);
+}
+
+function* checkTlsMatch(match: TlsMatch, at: string, spec: VirtualService): Iterable<Problem> {
+  const { sniHosts = [] } = match;
+  if (sniHosts.length === 0) yield error(`${at}.sniHosts`, "needs at least one host");
+  for (const [i, host] of sniHosts.entries()) yield* checkSniHost(host, `${at}.sniHosts[${i}]`, spec);
+  yield* checkL4Match(match, at);
+}
+
+function* checkSniHost(host: string, at: string, spec: VirtualService): Iterable<Problem> {
+  const { hosts = [] } = spec;
+  const wrong = wrongVirtualHost(host, isForGateways(spec));
+  if (wrong !== undefined && isIP(host) !== 0) {
+    yield warning(at, `is an address, which most clients do not send as SNI: "${host}"`);
+  } else if (wrong !== undefined) yield error(at, wrong);
+  else if (!hosts.some((other) => isSubsetOf(host, other))) {
+    yield error(at, `must be covered by a host of the virtual service (${hosts.join(", ")}), "${host}" is not`);
+  }
+}
+
+function* checkTcpRoute(route: TcpRoute, at: string): Iterable<Problem> {
+  const { match = [], route: destinations = [] } = route;
+  for (const [i, condition] of match.entries()) yield* checkL4Match(condition, `${at}.match[${i}]`);
+  if (destinations.length === 0) yield error(`${at}.route`, "is required");
+  yield* checkRouteDestinations(destinations, `${at}.route`);
+}
+
+function* checkL4Match(match: L4Match | TlsMatch, at: string): Iterable<Problem> {
+  for (const [i, subnet] of (match.destinationSubnets ?? []).entries()) {
+    yield* checkSubnet(subnet, `${at}.destinationSubnets[${i}]`);
+  }
+  yield* checkWhereFrom({ ...match, sourceNamespace: undefined }, at);
+}

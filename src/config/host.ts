@@ -1,0 +1,19 @@
+/** Host names as the API uses them: exact, `*`, or `*` followed by a suffix. */
+
+/** Whether the name has a wildcard in front. */
+export function isWildcard(host: string): boolean {
+  return host.startsWith("*");
+}
+
+/** Whether some name fits both. Symmetric: `*.com` and `foo.com` match, as do `*.com` and `*.foo.com`. */
+export function hostsMatch(a: string, b: string): boolean {
+  return isSubsetOf(a, b) || isSubsetOf(b, a);
+}
+
+/** Whether every name that fits `host` fits `other`. */
+export function isSubsetOf(host: string, other: string): boolean {
+  if (!isWildcard(other)) return host === other;
+  const suffix = other.slice(1);
+  if (!isWildcard(host)) return host.endsWith(suffix);
+  return host.length >= other.length && host.slice(1).endsWith(suffix);
+}
