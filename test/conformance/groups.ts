@@ -5,11 +5,15 @@ import { configValidation } from "./groups/config-validation.ts";
 import { dnsClient } from "./groups/dns-client.ts";
 import { iptablesBuilder } from "./groups/iptables-builder.ts";
 import { iptablesCapture } from "./groups/iptables-capture.ts";
+import { nameTable } from "./groups/name-table.ts";
 import { xdsResources } from "./groups/xds-resources.ts";
+import { xdsScenarios } from "./groups/xds-scenarios.ts";
 import type { Group } from "./harness.ts";
 
 export const GROUPS: readonly Group[] = [
   xdsResources,
+  xdsScenarios,
+  nameTable,
   iptablesCapture,
   iptablesBuilder,
   captureSettings,

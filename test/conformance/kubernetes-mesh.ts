@@ -1,0 +1,89 @@
+/**
+ * A cluster as the data dumps it to a snapshot. Until there is a Kubernetes source, pods become WorkloadEntries, which
+ * Services select by the same labels.
+ */
+import type { ConfigObject } from "#config/config-object.ts";
+import { parseMeshConfig } from "#config/mesh-config.ts";
+import { parseObject } from "#config/parse-object.ts";
+import { buildSnapshot } from "#convert/snapshot.ts";
+import { DEFAULT_FEATURES } from "#model/features.ts";
+import type { Snapshot } from "#model/snapshot.ts";
+
+export interface KubernetesObject {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string;
+    readonly labels?: Readonly<Record<string, string>>;
+  };
+}
+
+interface Pod extends KubernetesObject {
+  readonly spec: {
+    readonly nodeName?: string;
+    readonly serviceAccountName?: string;
+    readonly containers?: readonly { readonly ports?: readonly ContainerPort[] }[];
+  };
+  readonly status?: { readonly podIP?: string };
+}
+
+interface ContainerPort {
+  readonly name?: string;
+  readonly containerPort: number;
+}
+
+export interface MeshInput {
+  readonly objects: readonly KubernetesObject[];
+  readonly meshConfigYaml: string;
+}
+
+/** Kinds that say how the cluster is built; what matters of them is in the entries made of pods. */
+const CLUSTER_KINDS: ReadonlySet<string> = new Set(["Namespace", "Node", "Pod", "EndpointSlice"]);
+
+/** A snapshot, or why the objects cannot make one yet. */
+export function kubernetesMesh({ objects, meshConfigYaml }: MeshInput): Snapshot | { readonly leftOut: string } {
+  const mesh = parseMeshConfig(meshConfigYaml);
+  if (mesh.value === undefined) throw new Error(JSON.stringify(mesh.problems));
+  const parsed: ConfigObject[] = [];
+  for (const raw of [...objects.filter((one) => !CLUSTER_KINDS.has(one.kind)), ...workloadEntries(objects)]) {
+    const { object, problems, notYet, key } = parseObject(raw);
+    if (notYet) return { leftOut: `${raw.kind} of ${raw.apiVersion.split("/")[0]} has no effect yet` };
+    if (object === undefined) throw new Error(`${key}: ${JSON.stringify(problems)}`);
+    parsed.push(object);
+  }
+  return buildSnapshot({ objects: parsed, mesh: mesh.value, features: DEFAULT_FEATURES });
+}
+
+function workloadEntries(objects: readonly KubernetesObject[]): readonly KubernetesObject[] {
+  const nodes = new Map(objects.filter((one) => one.kind === "Node").map((node) => [node.metadata.name, node]));
+  return objects.filter(isPod).flatMap((pod) => {
+    const address = pod.status?.podIP;
+    return address === undefined ? [] : [workloadEntry(pod, address, nodes.get(pod.spec.nodeName ?? ""))];
+  });
+}
+
+function workloadEntry(pod: Pod, address: string, node: KubernetesObject | undefined) {
+  // A pod speaks mutual TLS only if its label says so; an entry with a service account does without one.
+  const labels = { "security.istio.io/tlsMode": "disabled", ...pod.metadata.labels };
+  const ports = (pod.spec.containers ?? []).flatMap((container) => container.ports ?? []);
+  const named = ports.flatMap(({ name, containerPort }) => (name === undefined ? [] : [[name, containerPort]]));
+  const { "topology.kubernetes.io/region": region = "", "topology.kubernetes.io/zone": zone } =
+    node?.metadata.labels ?? {};
+  return {
+    apiVersion: "networking.istio.io/v1",
+    kind: "WorkloadEntry",
+    metadata: pod.metadata,
+    spec: {
+      address,
+      labels,
+      ports: Object.fromEntries(named),
+      serviceAccount: pod.spec.serviceAccountName ?? "default",
+      locality: zone === undefined ? region : `${region}/${zone}`,
+    },
+  };
+}
+
+function isPod(object: KubernetesObject): object is Pod {
+  return object.kind === "Pod";
+}
