@@ -13,6 +13,9 @@ import { IstioCertificateRequestSchema } from "#gen/istio/v1/auth/ca_pb.ts";
 import { createLogger } from "#lib/log.ts";
 import { certificateRequest } from "#lib/pki/csr.ts";
 import { DEFAULT_FEATURES } from "#model/features.ts";
+import { CLUSTER_TYPE } from "#protocol/type-urls.ts";
+import { proxyOf } from "../../../test/support/mesh.ts";
+import { nodeOf, XdsClient } from "../../../test/support/xds-client.ts";
 import type { DiscoveryConfig } from "./config.ts";
 import { ControlPlane } from "./control-plane.ts";
 
@@ -146,6 +149,32 @@ describe("ControlPlane", () => {
     assert.match(text, /^citadel_server_csr_count 2$/m);
     assert.match(text, /^citadel_server_success_cert_issuance_count 1$/m);
     assert.match(text, /^citadel_server_root_cert_expiry_timestamp \d+$/m);
+  });
+
+  test("sends a proxy its clusters, and a new one when a file comes", async () => {
+    run();
+    await logged(/control plane is ready/);
+    using proxy = new XdsClient(await address("gRPC discovery service"), { node: nodeOf(proxyOf()) });
+    proxy.request(CLUSTER_TYPE);
+    const names = async () => (await proxy.take(CLUSTER_TYPE)).resources.map(({ name }) => name);
+    assert.ok((await names()).includes("PassthroughCluster"));
+    writeFileSync(join(folder, "config/service.yaml"), SERVICE);
+    assert.deepEqual(await names(), ["outbound|80||httpbin.example.com"]);
+    assert.match((await get("/debug/syncz")).text, /"proxy":"app-1.default"/);
+  });
+
+  test("refuses an xDS stream over TLS without a token, and says why", async () => {
+    run();
+    await logged(/control plane is ready/);
+    const port = (await address("secure gRPC discovery service")).split(":")[1];
+    const root = readFileSync(join(config.ca.folder, "root-cert.pem"));
+    const client = new Client(`localhost:${port}`, credentials.createSsl(root));
+    const asIs = (bytes: Buffer) => bytes;
+    const path = "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources";
+    const stream = client.makeBidiStreamRequest(path, asIs, asIs);
+    const error = await new Promise<Error>((resolve) => stream.on("error", resolve));
+    assert.match(error.message, /UNAUTHENTICATED: .*no bearer token and no client certificate of the mesh/);
+    client.close();
   });
 
   test("answers to /ready, /version and /debug, and stops when told to", async () => {
