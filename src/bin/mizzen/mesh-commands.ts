@@ -93,7 +93,8 @@ export function execCommand(terminal: Terminal): Command {
           import("#standalone/commands/exec.ts"),
         ]);
         const { status } = await findStatus(choiceOf(options));
-        return execIn(findMember(status, workload).shell, command, terminal.env.TERM);
+        const plain = command[0] === "--" ? command.slice(1) : command;
+        return execIn(findMember(status, workload).shell, plain, terminal.env.TERM);
       }),
     );
 }

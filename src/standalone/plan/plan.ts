@@ -81,7 +81,8 @@ export function planMesh(input: PlanInput): MeshPlan {
     fabric: fabricNetwork(fabricNamespace(id), spots.map(cableOf)),
     networks: spots.map(cableOf).map(memberNetwork),
     folders: [
-      ...[paths.root, paths.members, paths.logs].map((path) => ({ path, mode: 0o711, owner: 0 })),
+      { path: paths.root, mode: 0o755, owner: 0 },
+      ...[paths.members, paths.logs].map((path) => ({ path, mode: 0o711, owner: 0 })),
       { path: paths.issuer, mode: 0o700, owner: 0 },
       ...spots.flatMap(({ place }) => [
         { path: dirname(place.etc), mode: 0o711, owner: 0 },

@@ -51,6 +51,7 @@ export class MeshRun {
   readonly #registry: Registry;
   readonly #status: StatusFile;
   readonly #startedAt = new Date();
+  readonly #closers: (() => void)[] = [];
   #phase: MeshStatus["phase"] = "starting";
 
   constructor(input: MeshRunInput) {
@@ -88,6 +89,7 @@ export class MeshRun {
       await Promise.all(this.#members.map((member) => member.appEnded()));
       rest.abort();
       await Promise.allSettled(running);
+      for (const close of this.#closers) close();
       await this.#status.close();
     }
   }
@@ -116,7 +118,7 @@ export class MeshRun {
     await Promise.all(plan.networks.map(({ netns }) => makeNamespace(netns)));
     await setUpNetwork(plan.fabric);
     await Promise.all(plan.networks.map(setUpNetwork));
-    for (const { server, target, port } of published) forward(server, { address: target, port });
+    for (const { server, target, port } of published) this.#closers.push(forward(server, { address: target, port }));
     onProgress(`network ready: ${plan.networks.length + 1} namespaces named mizzen-${plan.id}-*`);
   }
 

@@ -119,7 +119,7 @@ async function prepareStateFolder(folder: string): Promise<string> {
   try {
     await mkdir(folder, { recursive: true });
     const real = await realpath(folder);
-    await chmod(real, 0o711);
+    await chmod(real, 0o755);
     await checkStateFolder(real);
     return real;
   } catch (cause) {
