@@ -55,7 +55,7 @@ const fieldsWithMaps = new WeakMap<DescMessage, readonly DescField[]>();
 
 function sortMaps(desc: DescMessage, message: Values): void {
   for (const field of mapFieldsOf(desc)) {
-    const value = valueOf(field, message);
+    const value = fieldValue(field, message);
     if (value === undefined) continue;
     const sorted = sortedValue(field, value);
     if (sorted !== value) setValue(field, message, sorted);
@@ -91,7 +91,7 @@ function isStructLike(desc: DescMessage): boolean {
   return desc.typeName === "google.protobuf.Struct";
 }
 
-function valueOf(field: DescField, message: Values): unknown {
+function fieldValue(field: DescField, message: Values): unknown {
   if (field.oneof === undefined) return message[field.localName];
   const chosen = message[field.oneof.localName] as OneofValue;
   return chosen.case === field.localName ? chosen.value : undefined;

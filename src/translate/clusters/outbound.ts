@@ -25,6 +25,7 @@ import { connectionLimits, outlierDetection } from "./connection-pool.ts";
 import { httpOptions, upstreamProtocol } from "./http-options.ts";
 import { commonBalancing, loadBalancing } from "./load-balancing.ts";
 import { configOrigin, serviceMetadata } from "./metadata.ts";
+import { withProxyProtocol } from "./proxy-protocol.ts";
 import { statName } from "./stat-name.ts";
 import { upstreamTls } from "./upstream-tls.ts";
 
@@ -92,7 +93,7 @@ export function outboundCluster(input: OutboundClusterInput): Uint8Array {
     commonLbConfig: commonBalancing(policy, mesh),
     ...(discovery === "original-dst" ? { lbPolicy: LbPolicy.CLUSTER_PROVIDED } : loadBalancing(policy.loadBalancer)),
     ...httpOptions({ protocol, pool, preserveHeaderCase: traits.preserveHeaderCase, upstream: tls.http }),
-    ...tls.sockets,
+    ...withProxyProtocol(tls.sockets, policy.proxyProtocol),
     metadata: { filterMetadata: { istio: metadata(input, policy) } },
     altStatName: statPrefix(statName(mesh.outboundClusterStatName, { service, port, subset, fallback: name })),
     ...(traits.metadataExchange && { filters: [{ name: PEER_EXCHANGE_NAME, typedConfig: PEER_EXCHANGE_CONFIG }] }),

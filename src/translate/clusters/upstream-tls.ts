@@ -1,8 +1,7 @@
 /** TLS towards the endpoints of a cluster. */
-import { create } from "@bufbuild/protobuf";
+import { create, type JsonObject } from "@bufbuild/protobuf";
 import type { ClientTls } from "#config/kinds/destination-rule.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
-import type { ClusterSchema } from "#gen/envoy/config/cluster/v3/cluster_pb.ts";
 import { type TransportSocket, TransportSocketSchema } from "#gen/envoy/config/core/v3/base_pb.ts";
 import type { UpstreamHttpProtocolOptionsSchema } from "#gen/envoy/config/core/v3/protocol_pb.ts";
 import { RawBufferSchema } from "#gen/envoy/extensions/transport_sockets/raw_buffer/v3/raw_buffer_pb.ts";
@@ -40,8 +39,19 @@ export interface UpstreamTlsInput {
 
 /** The parts of a cluster that TLS decides. */
 export interface UpstreamTls {
-  readonly sockets: Pick<Init<typeof ClusterSchema>, "transportSocket" | "transportSocketMatches">;
+  readonly sockets: {
+    readonly transportSocket?: TransportSocket;
+    /** One of them for each endpoint, by its metadata. */
+    readonly transportSocketMatches?: SocketMatch[];
+  };
   readonly http: Init<typeof UpstreamHttpProtocolOptionsSchema> | undefined;
+}
+
+/** A socket for the endpoints whose metadata fit. */
+export interface SocketMatch {
+  readonly name: string;
+  readonly match: JsonObject;
+  readonly transportSocket: TransportSocket;
 }
 
 const PLAIN: UpstreamTls = { sockets: {}, http: undefined };

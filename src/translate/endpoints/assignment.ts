@@ -84,7 +84,7 @@ function lbEndpoint(endpoint: Endpoint, input: EndpointsInput): Init<typeof LbEn
   const port = endpoint.ports[input.port.name] ?? 0;
   return {
     hostIdentifier: { case: "endpoint", value: { address: addressOf(endpoint.address, port) } },
-    healthStatus: HealthStatus.HEALTHY,
+    ...(input.service.registry === "Kubernetes" && { healthStatus: HealthStatus.HEALTHY }),
     loadBalancingWeight: endpoint.weight || 1,
     metadata: { filterMetadata: endpointMetadata(endpoint, acceptsMtls(endpoint, port, input)) },
   };
@@ -121,7 +121,9 @@ function ruledTlsMode({ rule, subset, port }: EndpointsInput): string | undefine
 
 /** Chooses the TLS of the connection, and tells metrics which workload the endpoint is. */
 function endpointMetadata(endpoint: Endpoint, mtls: boolean): Record<string, JsonObject> {
-  const { workloadName, namespace, clusterId } = endpoint;
+  const { workloadName, clusterId } = endpoint;
+  // An endpoint written into a ServiceEntry is no workload of a namespace.
+  const namespace = workloadName === "" ? "" : endpoint.namespace;
   const [service, revision] = canonicalService(endpoint);
   return {
     ...(mtls && { "envoy.transport_socket_match": { tlsMode: "istio" } }),

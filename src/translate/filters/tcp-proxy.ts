@@ -3,7 +3,9 @@ import { create } from "@bufbuild/protobuf";
 import type { DestinationRule } from "#config/kinds/destination-rule.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
 import { type Filter, FilterSchema } from "#gen/envoy/config/listener/v3/listener_components_pb.ts";
+import { MongoProxySchema } from "#gen/envoy/extensions/filters/network/mongo_proxy/v3/mongo_proxy_pb.ts";
 import { TcpProxySchema } from "#gen/envoy/extensions/filters/network/tcp_proxy/v3/tcp_proxy_pb.ts";
+import type { Protocol } from "#model/service.ts";
 import { duration, type Init, pack } from "../encode.ts";
 import { BLACK_HOLE_CLUSTER } from "../names.ts";
 import type { TcpTraits } from "../traits.ts";
@@ -21,10 +23,23 @@ export interface TcpTarget {
   /** Its subset, for settings of the rule that differ by subset. */
   readonly subset: string;
   readonly rule: DestinationRule | undefined;
+  /** Some protocols are also counted by what they carry. */
+  readonly protocol: Protocol;
 }
 
-/** A network filter that sends connections to one or several clusters. */
-export function tcpProxy(target: TcpTarget, traits: TcpTraits, mesh: MeshConfig): Filter {
+/** The network filters that send connections to one or several clusters. */
+export function tcpProxy(target: TcpTarget, traits: TcpTraits, mesh: MeshConfig): Filter[] {
+  return [...(target.protocol === "Mongo" ? [mongoProxy(target.statPrefix)] : []), plainProxy(target, traits, mesh)];
+}
+
+function mongoProxy(statPrefix: string): Filter {
+  return create(FilterSchema, {
+    name: "envoy.filters.network.mongo_proxy",
+    configType: { case: "typedConfig", value: pack(MongoProxySchema, { statPrefix }) },
+  });
+}
+
+function plainProxy(target: TcpTarget, traits: TcpTraits, mesh: MeshConfig): Filter {
   const tcp = target.rule?.trafficPolicy?.connectionPool?.tcp;
   const idleTimeoutMs = tcp?.idleTimeout ?? traits.idleTimeoutMs;
   return tcpProxyFilter({

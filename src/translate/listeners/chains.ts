@@ -32,6 +32,7 @@ export interface TcpChain {
   readonly clusters: readonly string[];
   readonly weights: readonly number[];
   readonly statPrefix: string;
+  readonly protocol: Protocol;
   readonly subset: string;
   readonly rule: ConfigObject<DestinationRule> | undefined;
   /** The virtual service whose route this is. */
@@ -84,7 +85,7 @@ export function tcpFilterChain(input: TcpChainInput): Init<typeof FilterChainSch
   const { origin, traits, mesh } = input;
   return {
     ...(!takesAll(input) && { filterChainMatch: tcpMatch(input) }),
-    filters: [tcpProxy({ ...input, rule: input.rule?.spec }, traits, mesh)],
+    filters: tcpProxy({ ...input, rule: input.rule?.spec }, traits, mesh),
     transportSocketConnectTimeout: HANDSHAKE_TIMEOUT,
     ...(origin && { metadata: { filterMetadata: { istio: { config: configOrigin(origin) } } } }),
   };

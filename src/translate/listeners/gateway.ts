@@ -83,7 +83,7 @@ export function gatewayTcpChain(input: GatewayTcpChainInput): Uint8Array {
   const { traits, mesh } = input;
   const proxy = tcpProxy({ ...input, rule: input.rule?.spec }, traits, mesh);
   const exchange = input.tls?.mode === "ISTIO_MUTUAL" ? peerExchange(traits) : [];
-  return bytesOf(FilterChainSchema, { ...chainFields(input, true), filters: [...exchange, proxy] });
+  return bytesOf(FilterChainSchema, { ...chainFields(input, true), filters: [...exchange, ...proxy] });
 }
 
 function chainFields({ serverNames, tls, mesh }: GatewayChainInput, isTcp: boolean): Init<typeof FilterChainSchema> {

@@ -132,7 +132,7 @@ export function inboundChain(input: InboundChainInput): Uint8Array {
       applicationProtocols: [...match.applicationProtocols],
       ...(targetPort > 0 && { destinationPort: targetPort }),
     },
-    filters: [...peerExchange(traits), isHttp ? httpFilter(input) : tcpFilter(input)],
+    filters: [...peerExchange(traits), ...(isHttp ? [httpFilter(input)] : tcpFilters(input))],
     ...(match.endsTls && { transportSocket: mutualTls(offeredProtocols(isHttp, traits), mesh) }),
   });
 }
@@ -152,8 +152,8 @@ function clusterOf({ passthrough, targetPort }: InboundChainInput): string {
   return passthrough ? INBOUND_PASSTHROUGH_CLUSTER : inboundCluster(targetPort);
 }
 
-function tcpFilter(input: InboundChainInput): Filter {
-  const target = { clusters: [clusterOf(input)], weights: [], subset: "", rule: undefined };
+function tcpFilters(input: InboundChainInput): Filter[] {
+  const target = { clusters: [clusterOf(input)], weights: [], subset: "", rule: undefined, protocol: input.protocol };
   return tcpProxy({ ...target, statPrefix: input.tcpStatPrefix }, input.traits, input.mesh);
 }
 

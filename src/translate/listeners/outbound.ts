@@ -65,7 +65,7 @@ function defaultChain(input: OutboundListenerInput): Init<typeof ListenerSchema>
       return {
         defaultFilterChain: {
           filterChainMatch: {},
-          filters: [unknownDestination(input.traits, input.mesh)],
+          filters: unknownDestination(input.traits, input.mesh),
           name: PASSTHROUGH_FILTER_CHAIN,
         },
       };
@@ -75,7 +75,8 @@ function defaultChain(input: OutboundListenerInput): Init<typeof ListenerSchema>
 /** On to where the application wanted, or nowhere, as the mesh says. */
 function unknownDestination(traits: TcpTraits, mesh: MeshConfig) {
   const cluster = mesh.outboundTrafficPolicy.mode === "ALLOW_ANY" ? PASSTHROUGH_CLUSTER : BLACK_HOLE_CLUSTER;
-  return tcpProxy({ statPrefix: cluster, clusters: [cluster], weights: [], subset: "", rule: undefined }, traits, mesh);
+  const target = { statPrefix: cluster, clusters: [cluster], weights: [], subset: "", rule: undefined };
+  return tcpProxy({ ...target, protocol: "TCP" }, traits, mesh);
 }
 
 /** What the listener for all captured connections depends on. */
@@ -99,7 +100,7 @@ export function virtualOutbound({ ipMode, interception, traits, mesh }: VirtualO
   return bytesOf(ListenerSchema, {
     name: VIRTUAL_OUTBOUND,
     address: socketAddress(address, port),
-    filterChains: [blackHoleChain, { name: VIRTUAL_OUTBOUND_CATCH_ALL, filters: [unknownDestination(traits, mesh)] }],
+    filterChains: [blackHoleChain, { name: VIRTUAL_OUTBOUND_CATCH_ALL, filters: unknownDestination(traits, mesh) }],
     useOriginalDst: true,
     ...(interception === "TPROXY" && { transparent: true }),
     trafficDirection: TrafficDirection.OUTBOUND,

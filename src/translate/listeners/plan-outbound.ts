@@ -35,6 +35,7 @@ const NO_CHAIN: TcpChain = {
   clusters: [],
   weights: [],
   statPrefix: "",
+  protocol: "TCP",
   subset: "",
   rule: undefined,
   origin: undefined,
