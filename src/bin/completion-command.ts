@@ -20,11 +20,11 @@ export function completionCommand(
   program: Command,
   write: (text: string) => void = (text) => void process.stdout.write(text),
 ): Command {
-  const command = new Command("completion").description("Generate the autocompletion script for the specified shell");
+  const command = new Command("completion").description("Prints a script that completes commands and flags");
   for (const [shell, script] of Object.entries(SHELLS)) {
     command
       .command(shell)
-      .description(`Generate the autocompletion script for ${shell}`)
+      .description(`Prints the script for ${shell}`)
       .action(() => write(script(program.name(), wordsOf(program))));
   }
   return command;

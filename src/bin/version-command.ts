@@ -13,7 +13,7 @@ interface VersionOptions {
 /** Prints what this program is. */
 export function versionCommand(write: (text: string) => void = (text) => void process.stdout.write(text)): Command {
   return new Command("version")
-    .description("Prints out build version information")
+    .description("Says which version this is")
     .option("-s, --short", "the version alone")
     .addOption(new Option("-o, --output <format>", "form of the output").choices(["yaml", "json"]))
     .action((options: VersionOptions) => write(`${versionText(options)}\n`));

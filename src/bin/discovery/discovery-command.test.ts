@@ -87,6 +87,12 @@ describe("pilot-discovery discovery", () => {
     assert.match(output(), /^pilot-discovery: --grpcAddr: [^\n]+\npilot-discovery: --shutdownDuration: [^\n]+\n$/);
   });
 
+  test("ends with 1 and one line when the log cannot be written", async () => {
+    const { output, code } = start("--log_target=/nowhere/log");
+    assert.equal(await code, 1);
+    assert.match(output(), /^pilot-discovery: cannot write the log to "\/nowhere\/log" \(--log_target\): [^\n]+\n$/);
+  });
+
   test("ends with 1 and one line when a part cannot start", async () => {
     const { output, code } = start("--registries=", ...FREE, "--httpAddr=192.0.2.1:0");
     assert.equal(await code, 1);

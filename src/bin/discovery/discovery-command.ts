@@ -6,6 +6,7 @@ import { VERSION_TEXT } from "../version-command.ts";
 import { flagDefaults, parseDiscoveryConfig } from "./config.ts";
 import type { Env } from "./env-reader.ts";
 import { addFlags, describeFlags, flagsOf, ineffectiveFlags, type ParsedFlags } from "./flags.ts";
+import { loggerOf } from "./logger.ts";
 
 /** Flags or environment are wrong. */
 const EXIT_USAGE = 2;
@@ -37,11 +38,11 @@ Environment:
   POD_NAMESPACE, CLUSTER_ID, REVISION  where this control plane runs
 `;
 
-/** The command. Everything it needs is loaded when it runs. */
+/** The command. The control plane is loaded when it runs. */
 export function discoveryCommand(env: Env): Command {
   const defaults = flagDefaults(env);
   const command = new Command("discovery")
-    .description("Start Istio proxy discovery service.")
+    .description("Runs the control plane until SIGTERM.")
     .allowUnknownOption()
     .allowExcessArguments()
     .addHelpText("after", EXAMPLES);
@@ -60,16 +61,17 @@ async function runDiscovery(flags: ParsedFlags, others: readonly string[], env: 
     for (const problem of wrong) process.stderr.write(`pilot-discovery: ${problem}\n`);
     return EXIT_USAGE;
   }
-  const { loggerOf } = await import("./logger.ts");
-  const log = loggerOf(config.log);
-  describeStart(log, flags, others);
-  const { ControlPlane } = await import("./control-plane.ts");
+  let log: Logger | undefined;
   try {
+    log = loggerOf(config.log);
+    describeStart(log, flags, others);
+    const { ControlPlane } = await import("./control-plane.ts");
     await new ControlPlane(config, log).run(stopSignal(log, config.shutdownMs));
     return 0;
   } catch (error) {
     if (!(error instanceof MeshError)) throw error;
-    log.error(errorText(error), { code: error.code });
+    if (log === undefined) process.stderr.write(`pilot-discovery: ${errorText(error)}\n`);
+    else log.error(errorText(error), { code: error.code });
     return EXIT_FAILURE;
   }
 }

@@ -23,7 +23,7 @@ const DEFAULT_OPTIONS: RequestOptions = {
 /** `request GET /debug/syncz`: asks the control plane on this machine. */
 export function requestCommand({ address, write, fail }: RequestOptions = DEFAULT_OPTIONS): Command {
   return new Command("request")
-    .description("Makes an HTTP request to Pilot metrics/debug endpoint")
+    .description("Asks the control plane on this machine over HTTP")
     .argument("<method>", "GET, POST ...")
     .argument("<path>", "such as /debug/syncz or metrics")
     .argument("[body]", "what to send")
