@@ -1,14 +1,15 @@
 /** A few lines of aliases can stand for a tree of billions of nodes, or for a tree that contains itself. */
-import { EVENT_ID, type Event } from "js-yaml";
+import { EVENT_ID } from "js-yaml";
+import type { ParsedText } from "./events.ts";
 
 /** More than any hand-written file repeats by alias. */
 const MAX_REPEATED_NODES = 100_000;
 
 /** Says why a document must not be built, and at which offset; undefined when it may be. */
-export function checkAliases(
-  events: readonly Event[],
-  text: string,
-): { readonly message: string; readonly offset: number } | undefined {
+export function checkAliases({
+  events,
+  text,
+}: ParsedText): { readonly message: string; readonly offset: number } | undefined {
   const sizes = new Map<string, number>();
   const open: { readonly anchor: string; size: number }[] = [];
   let repeated = 0;

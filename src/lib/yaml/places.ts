@@ -1,5 +1,6 @@
 /** Where things stand in a YAML text. */
-import { EVENT_ID, type Event, getScalarValue, parseEvents } from "js-yaml";
+import { EVENT_ID, type Event, getScalarValue } from "js-yaml";
+import { type ParsedText, parseText } from "./events.ts";
 
 /** The line, counted from 1, that holds an offset. */
 export function lineAt(text: string, offset: number): number {
@@ -28,27 +29,27 @@ export function eventStart(event: Event): number {
  * Keys are found in camelCase as well as in snake_case. Meant for the rare case that something is reported.
  */
 export function lineOfPath(text: string, path: readonly (string | number)[]): number {
-  const events = parseEvents(text, {});
+  const parsed = parseText(text);
+  const { events } = parsed;
   let at = 1;
   let best = eventStart(events[at] ?? NO_EVENT);
   for (const step of path) {
-    const found = childAt({ events, text }, at, step);
+    const found = childAt(parsed, at, step);
     if (found === undefined) break;
     best = eventStart(events[found.place] ?? NO_EVENT);
     at = found.value;
   }
-  return lineAt(text, Math.max(best, 0));
-}
-
-interface Source {
-  readonly events: readonly Event[];
-  readonly text: string;
+  return lineAt(parsed.text, Math.max(best, 0));
 }
 
 const NO_EVENT: Event = { type: EVENT_ID.POP };
 
 /** Indexes of the events of a child: where it is seen to stand (its key), and where its value starts. */
-function childAt(source: Source, parent: number, step: string | number): { place: number; value: number } | undefined {
+function childAt(
+  source: ParsedText,
+  parent: number,
+  step: string | number,
+): { place: number; value: number } | undefined {
   const { events } = source;
   const type = events[parent]?.type;
   let at = parent + 1;
@@ -65,7 +66,7 @@ function childAt(source: Source, parent: number, step: string | number): { place
   return undefined;
 }
 
-function isKey({ events, text }: Source, at: number, name: string): boolean {
+function isKey({ events, text }: ParsedText, at: number, name: string): boolean {
   const event = events[at];
   return event?.type === EVENT_ID.SCALAR && comparable(getScalarValue(text, event)) === comparable(name);
 }

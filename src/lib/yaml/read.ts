@@ -1,7 +1,8 @@
 /** YAML text to data: several documents per text, each read on its own so that a broken one leaves the others alone. */
-import { constructFromEvents, type Event, parseEvents, YAMLException } from "js-yaml";
+import { constructFromEvents, YAMLException } from "js-yaml";
 import { errorText } from "../mesh-error.ts";
 import { checkAliases } from "./aliases.ts";
+import { type ParsedText, parseText } from "./events.ts";
 import { eventStart, lineAt } from "./places.ts";
 import { KUBERNETES_SCHEMA } from "./schema.ts";
 
@@ -33,13 +34,13 @@ export function readDocuments(text: string): YamlDocument[] {
 export function readDocument(text: string): YamlDocument {
   if (text.includes("\0")) return { ...EMPTY, error: { message: "is not a text file", line: 1 } };
   try {
-    const events = parseEvents(text, { maxDepth: MAX_DEPTH });
-    const refused = checkAliases(events, text);
+    const parsed = parseText(text);
+    const refused = checkAliases(parsed);
     if (refused !== undefined) {
-      return { ...EMPTY, error: { message: refused.message, line: lineAt(text, refused.offset) } };
+      return { ...EMPTY, error: { message: refused.message, line: lineAt(parsed.text, refused.offset) } };
     }
-    const start = events.map(eventStart).find((offset) => offset >= 0) ?? 0;
-    return { ...EMPTY, ...construct(events, text), line: lineAt(text, start) };
+    const start = parsed.events.map(eventStart).find((offset) => offset >= 0) ?? 0;
+    return { ...EMPTY, ...construct(parsed), line: lineAt(parsed.text, start) };
   } catch (thrown) {
     return { ...EMPTY, error: problemOf(thrown) };
   }
@@ -66,13 +67,11 @@ export function splitDocuments(text: string): { readonly text: string; readonly 
   return parts;
 }
 
-/** Deeper than any object of the API; deeper nesting would only cost stack. */
-const MAX_DEPTH = 100;
 const DUPLICATE_KEY = "duplicated mapping key";
 const EMPTY: YamlDocument = { value: undefined, error: undefined, warning: undefined, line: 1 };
 
 /** Kubernetes tools take the last of two equal keys; so do we, and say so. */
-function construct(events: Event[], source: string): Pick<YamlDocument, "value" | "warning"> {
+function construct({ events, text: source }: ParsedText): Pick<YamlDocument, "value" | "warning"> {
   const options = { source, schema: KUBERNETES_SCHEMA };
   try {
     return { value: constructFromEvents(events, options)[0] ?? undefined, warning: undefined };
