@@ -37,8 +37,9 @@ function askUdp(query: Query, { host, port }: NameServer): Promise<Buffer> {
         fail(`answered with ${message.length} bytes where ${query.maxUdpBytes} are allowed`);
       else finish(() => resolve(message));
     });
-    // Only packets of the server pass a connected socket.
-    socket.connect(port, host, () => socket.send(query.bytes));
+    // Only packets of the server pass a connected socket. Failures come as errors of the socket, too.
+    socket.on("connect", () => socket.send(query.bytes));
+    socket.connect(port, host);
   });
 }
 

@@ -1,0 +1,137 @@
+/**
+ * One proxy and what serves it:
+ *
+ *   DNS 15053 <--names-- xDS proxy (socket XDS) <--> control plane 15012
+ *   SDS (socket) <--certificate-- workload identity <--> CA 15012
+ *   status 15020 --> Envoy's admin port, the application
+ *   Envoy, which uses all of them and decides how long they live
+ */
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { durationMs } from "#config/proxy-config.ts";
+import { errorText } from "#lib/mesh-error.ts";
+import { NAME_TABLE_TYPE } from "#protocol/type-urls.ts";
+import type { AgentContext, AgentInput } from "./agent-context.ts";
+import { isIPv6Only } from "./bootstrap/addresses.ts";
+import { grpcBootstrap } from "./bootstrap/grpc-bootstrap.ts";
+import { writePrivately } from "./bootstrap/write.ts";
+import type { ControlPlaneOptions } from "./control-plane.ts";
+import type { MeshResolver } from "./dns/resolver.ts";
+import { envoyAdmin } from "./envoy/admin.ts";
+import { runEnvoy } from "./envoy/lifecycle.ts";
+import { startEnvoy } from "./envoy/process.ts";
+import { agentMetrics } from "./metrics.ts";
+import { type Prepared, prepare } from "./prepare.ts";
+import { startDns } from "./start-dns.ts";
+import { envoyCommand } from "./start-envoy.ts";
+import { startIdentity } from "./start-identity.ts";
+import { startStatus } from "./start-status.ts";
+import { controlPlaneOptions } from "./trust.ts";
+import { serveUnix } from "./unix-server.ts";
+import { xdsProxyService } from "./xds-proxy/service.ts";
+
+/** Runs until Envoy is gone, and gives the status to exit with. Rejects when something cannot be started. */
+export async function runAgent(input: AgentInput): Promise<number> {
+  const prepared = await prepare(input);
+  const finished = new AbortController();
+  const quit = new AbortController();
+  const drained = new AbortController();
+  const localhost = isIPv6Only(prepared.addresses) ? "::1" : "127.0.0.1";
+  const context: AgentContext = {
+    ...input,
+    ...prepared,
+    stop: AbortSignal.any([input.stop, quit.signal]),
+    hurry: AbortSignal.any([input.hurry, quit.signal]),
+    localhost,
+    admin: envoyAdmin(localhost, prepared.proxyConfig.proxyAdminPort),
+    metrics: agentMetrics(),
+    done: finished.signal,
+  };
+  const running: Promise<void>[] = [];
+  try {
+    const identity = await startIdentity(context, running);
+    const resolver = await startDns(context, running);
+    await serveXds(context, resolver);
+    await writeGrpcBootstrap(context);
+    await startStatus(context, {
+      identity,
+      resolver,
+      quit: () => quit.abort(),
+      drain: () => drainNow(context, drained),
+    });
+    return await runProxy(context, drained.signal);
+  } finally {
+    finished.abort();
+    await Promise.all(running);
+  }
+}
+
+async function serveXds(
+  { config, proxyConfig, log, metrics, done }: AgentContext,
+  resolver: MeshResolver | undefined,
+): Promise<void> {
+  const scoped = log.scope("xdsproxy");
+  const upstream: ControlPlaneOptions = await controlPlaneOptions(config, proxyConfig);
+  const ownTypes = new Map(
+    resolver === undefined ? [] : [[NAME_TABLE_TYPE, (table: Uint8Array) => resolver.update(table)]],
+  );
+  scoped.info(`Initializing with upstream address "${upstream.address}" and cluster "${config.clusterId}"`);
+  const service = xdsProxyService({ upstream, ownTypes, log: scoped, metrics });
+  await serveUnix(xdsSocketPath(proxyConfig), [service], done);
+}
+
+function xdsSocketPath({ configPath }: Prepared["proxyConfig"]): string {
+  return join(configPath, "XDS");
+}
+
+async function writeGrpcBootstrap({ config, proxyConfig, node, log }: AgentContext): Promise<void> {
+  const { grpcBootstrapPath, identity } = config;
+  const bootstrap = grpcBootstrap({
+    node,
+    xdsSocketPath: xdsSocketPath(proxyConfig),
+    certificateFolder: identity.outputFolder,
+  });
+  try {
+    await writePrivately(grpcBootstrapPath, JSON.stringify(bootstrap, null, 2));
+  } catch (thrown) {
+    log.warn(`gRPC clients without a proxy find no configuration: ${errorText(thrown)}`);
+  }
+}
+
+async function runProxy(context: AgentContext, drained: AbortSignal): Promise<number> {
+  const { config, proxyConfig, flags, log, admin } = context;
+  const { command, writtenFile } = await envoyCommand(context);
+  if (context.stop.aborted) return 0;
+  log.info(`Envoy command: [${command.args.join(" ")}]`);
+  const envoy = await startEnvoy(command);
+  try {
+    return await runEnvoy({
+      envoy,
+      admin,
+      log,
+      stop: context.stop,
+      // What is drained already has nothing to wait for.
+      hurry: AbortSignal.any([context.hurry, drained]),
+      drain: {
+        sidecar: flags.type === "sidecar",
+        terminationDrainMs: durationMs(proxyConfig.terminationDrainDuration),
+        exitOnZeroActiveConnections: config.envoy.exitOnZeroActiveConnections,
+        minimumDrainMs: config.envoy.minimumDrainMs,
+        checkEveryMs: 1_000,
+        envoyStatusPort: config.envoy.statusPort,
+        envoyPrometheusPort: config.envoy.prometheusPort,
+      },
+    });
+  } finally {
+    if (writtenFile !== undefined) await rm(writtenFile, { force: true });
+  }
+}
+
+/** `/drain`, by which Kubernetes announces the end of a native sidecar long before it comes. */
+function drainNow({ admin, flags, log }: AgentContext, drained: AbortController): void {
+  log.info("Agent draining proxy");
+  admin
+    .drainListeners({ inboundOnly: flags.type === "sidecar", skipExit: true })
+    .catch((thrown: unknown) => log.warn(`Envoy cannot be told to drain: ${errorText(thrown)}`))
+    .finally(() => drained.abort());
+}

@@ -1,0 +1,81 @@
+import { parseDuration } from "#lib/duration.ts";
+import type { Env } from "./node.ts";
+
+/** Reads variables by type and collects every problem instead of stopping at the first. An empty one counts as unset. */
+export class EnvReader {
+  readonly problems: string[] = [];
+  readonly #env: Env;
+
+  constructor(env: Env) {
+    this.#env = env;
+  }
+
+  string(name: string, fallback = ""): string {
+    return this.#env[name] || fallback;
+  }
+
+  boolean(name: string, fallback: boolean): boolean {
+    const text = this.#env[name];
+    if (text === undefined || text === "") return fallback;
+    if (/^(1|t|true)$/i.test(text)) return true;
+    if (!/^(0|f|false)$/i.test(text)) this.#wrong(name, "true or false", text);
+    return false;
+  }
+
+  optionalBoolean(name: string): boolean | undefined {
+    return this.string(name) === "" ? undefined : this.boolean(name, false);
+  }
+
+  integer(name: string, fallback: number): number {
+    return this.#parsed(name, fallback, "a whole number", (text) => (/^\d+$/.test(text) ? Number(text) : undefined));
+  }
+
+  optionalInteger(name: string): number | undefined {
+    return this.string(name) === "" ? undefined : this.integer(name, 0);
+  }
+
+  port(name: string, fallback: number): number {
+    return this.#parsed(name, fallback, "a port from 1 to 65535", (text) => {
+      const port = Number(text);
+      return Number.isInteger(port) && port >= 1 && port <= 65_535 ? port : undefined;
+    });
+  }
+
+  durationMs(name: string, fallback: number): number {
+    return this.#parsed(name, fallback, 'a duration such as "5s"', parseDuration);
+  }
+
+  /** From 0 to 1. */
+  ratio(name: string, fallback: number): number {
+    return this.#parsed(name, fallback, "a number from 0 to 1", (text) => {
+      const number = Number(text);
+      return number >= 0 && number <= 1 ? number : undefined;
+    });
+  }
+
+  choice<T extends string>(name: string, fallback: T, choices: readonly T[]): T {
+    return this.#parsed(name, fallback, `one of ${choices.join(", ")}`, (text) =>
+      choices.find((choice) => choice === text),
+    );
+  }
+
+  /** Values of all variables that start with a prefix, by the rest of their name. */
+  prefixed(prefix: string): Record<string, string> {
+    const entries = Object.entries(this.#env).flatMap(([name, value]) =>
+      name.startsWith(prefix) && value !== undefined ? [[name.slice(prefix.length), value] as const] : [],
+    );
+    return Object.fromEntries(entries);
+  }
+
+  #parsed<T>(name: string, fallback: T, wanted: string, parse: (text: string) => T | undefined): T {
+    const text = this.string(name);
+    if (text === "") return fallback;
+    const value = parse(text);
+    if (value === undefined) this.#wrong(name, wanted, text);
+    return value ?? fallback;
+  }
+
+  #wrong(name: string, wanted: string, text: string): void {
+    this.problems.push(`environment variable ${name} must be ${wanted}, not "${text}"`);
+  }
+}

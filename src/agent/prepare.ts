@@ -1,0 +1,158 @@
+/** What the agent must know before it starts anything: who the proxy is and how it is configured. */
+
+import { lookup } from "node:dns/promises";
+import { readFile } from "node:fs/promises";
+import { networkInterfaces } from "node:os";
+import { type ProxyConfig, readProxyConfig } from "#config/proxy-config.ts";
+import type { Logger } from "#lib/log.ts";
+import { errorText, MeshError } from "#lib/mesh-error.ts";
+import { ISTIO_VERSION } from "#lib/version.ts";
+import type { AgentConfig } from "./agent-config.ts";
+import { parseDownwardApi } from "./downward-api.ts";
+import { instanceAddresses } from "./instance-addresses.ts";
+import { type Env, type Labels, nodeId, type ProxyNode, type ProxyType, proxyNode } from "./node.ts";
+
+/** Of `pilot-agent proxy`. */
+export interface ProxyFlags {
+  readonly type: ProxyType;
+  /** Empty for `NAMESPACE.svc.cluster.local`. */
+  readonly domain: string;
+  readonly meshConfig: string;
+  readonly stsPort: number;
+  readonly serviceCluster: string;
+  readonly proxyLogLevel: string;
+  readonly proxyComponentLogLevel: string;
+  /** 0 is unset. */
+  readonly concurrency: number;
+  readonly templateFile: string;
+  readonly outlierLogPath: string;
+  readonly logAsJson: boolean;
+}
+
+export interface PrepareInput {
+  readonly flags: ProxyFlags;
+  readonly config: AgentConfig;
+  readonly env: Env;
+  readonly log: Logger;
+}
+
+export interface Prepared {
+  readonly proxyConfig: ProxyConfig;
+  readonly addresses: readonly string[];
+  readonly dnsDomain: string;
+  readonly node: ProxyNode;
+}
+
+const ANNOTATIONS_FILE = "./etc/istio/pod/annotations";
+const LABELS_FILE = "./etc/istio/pod/labels";
+const EXCLUDE_INTERFACES = "traffic.sidecar.istio.io/excludeInterfaces";
+
+/** Rejects when the configuration cannot be used, with all reasons. */
+export async function prepare(input: PrepareInput): Promise<Prepared> {
+  const { flags, config, log } = input;
+  const podAnnotations = await readDownwardApi(ANNOTATIONS_FILE, log);
+  const podLabels = await readDownwardApi(LABELS_FILE, log);
+  const excluded = podAnnotations?.[EXCLUDE_INTERFACES]?.split(",") ?? [];
+  const addresses = instanceAddresses(config.instanceIp, networkInterfaces(), excluded);
+  const dnsDomain = flags.domain === "" ? `${config.podNamespace}.svc.cluster.local` : flags.domain;
+  const identity = {
+    type: flags.type,
+    podName: config.podName,
+    podNamespace: config.podNamespace,
+    dnsDomain,
+    addresses,
+  };
+  log.info("Proxy role", {
+    ips: `[${addresses.join(" ")}]`,
+    type: flags.type,
+    id: `${config.podName}.${config.podNamespace}`,
+    domain: dnsDomain,
+  });
+  const proxyConfig = await effectiveConfig(input, podAnnotations);
+  const node = proxyNode({
+    id: nodeId(identity),
+    addresses,
+    env: input.env,
+    proxyConfig,
+    podLabels,
+    podAnnotations,
+    pilotSubjectAltNames: proxyConfig.controlPlaneAuthPolicy === undefined ? [] : [pilotSubjectAltName(proxyConfig)],
+    envoyStatusPort: config.envoy.statusPort,
+    envoyPrometheusPort: config.envoy.prometheusPort,
+    exitOnZeroActiveConnections: config.envoy.exitOnZeroActiveConnections,
+    metadataDiscovery: config.envoy.metadataDiscovery,
+    skipDeprecatedLogs: config.envoy.skipDeprecatedLogs,
+    workloadIdentitySocketFile: config.identity.socketFile,
+    outlierLogPath: flags.outlierLogPath,
+    stsPort: flags.stsPort,
+    version: ISTIO_VERSION,
+  });
+  for (const problem of node.problems) log.warn(problem);
+  return { proxyConfig, addresses, dnsDomain, node };
+}
+
+/** The content of a file; undefined when there is none. */
+export async function readOptional(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (thrown) {
+    if (thrown instanceof Error && "code" in thrown && (thrown.code === "ENOENT" || thrown.code === "ENOTDIR"))
+      return undefined;
+    throw new MeshError("FILE_UNREADABLE", `Cannot read ${path}`, { cause: thrown });
+  }
+}
+
+async function readDownwardApi(path: string, log: Logger): Promise<Labels | undefined> {
+  const text = await readOptional(path);
+  if (text === undefined) return undefined;
+  const { values, problems } = parseDownwardApi(text);
+  for (const problem of problems) log.warn(`${path}: ${problem}`);
+  return values;
+}
+
+async function effectiveConfig(
+  { flags, config, log }: PrepareInput,
+  annotations: Labels | undefined,
+): Promise<ProxyConfig> {
+  const meshText = await readOptional(flags.meshConfig);
+  const { config: proxyConfig, problems } = await readProxyConfig({
+    meshFile: meshText === undefined ? undefined : { path: flags.meshConfig, text: meshText },
+    environment: config.proxyConfig,
+    annotations,
+    concurrency: flags.concurrency,
+    cpuLimit: config.cpuLimit,
+    serviceCluster: flags.serviceCluster,
+    terminationDrainSeconds: config.terminationDrainSeconds,
+  });
+  const texts = problems.map(({ source, field, message }) => `${source}: ${field} ${message}`.replace(":  ", ": "));
+  if (proxyConfig === undefined) {
+    const errors = texts.filter((_, index) => problems[index]?.severity === "error");
+    throw new MeshError("PROXY_CONFIG_INVALID", `The proxy configuration cannot be used: ${errors.join("; ")}`);
+  }
+  for (const text of texts) log.warn(text);
+  log.info(`Effective config: ${JSON.stringify(proxyConfig)}`);
+  return withResolvedStatsd(proxyConfig, log);
+}
+
+/** Envoy sends statistics to an address, not to a name. */
+async function withResolvedStatsd(config: ProxyConfig, log: Logger): Promise<ProxyConfig> {
+  const { statsdUdpAddress, ...rest } = config;
+  if (statsdUdpAddress === undefined) return config;
+  const colon = statsdUdpAddress.lastIndexOf(":");
+  const host = statsdUdpAddress.slice(0, colon).replace(/^\[(.*)\]$/, "$1");
+  try {
+    const { address, family } = await lookup(host);
+    return {
+      ...config,
+      statsdUdpAddress: `${family === 6 ? `[${address}]` : address}${statsdUdpAddress.slice(colon)}`,
+    };
+  } catch (thrown) {
+    log.warn(`Statistics are not sent to statsd: ${errorText(thrown)}`);
+    return rest;
+  }
+}
+
+function pilotSubjectAltName({ discoveryAddress }: ProxyConfig): string {
+  const host = discoveryAddress.split(":")[0] ?? "";
+  return host === "localhost" ? "istiod.istio-system.svc" : host;
+}

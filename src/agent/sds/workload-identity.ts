@@ -1,0 +1,121 @@
+/**
+ * The certificate of this workload: asked for at start, kept in memory, and replaced long before it expires. While the
+ * CA cannot be had the one at hand is kept, and the CA is asked again with growing pauses.
+ */
+import { Backoff } from "#lib/async/backoff.ts";
+import { sleep } from "#lib/async/sleep.ts";
+import { formatDuration } from "#lib/duration.ts";
+import type { Logger } from "#lib/log.ts";
+import { errorText, MeshError } from "#lib/mesh-error.ts";
+import { certificateRequest } from "#lib/pki/csr.ts";
+import type { AgentMetrics } from "../metrics.ts";
+import type { Sign } from "./ca-client.ts";
+import { type RotationOptions, rotationDelayMs, type WorkloadCertificate, workloadCertificate } from "./certificate.ts";
+import { generateKey, type KeyOptions } from "./key.ts";
+
+export interface WorkloadIdentityOptions {
+  /** SPIFFE id that the request names; the CA takes it from the token all the same. */
+  readonly identity: string;
+  readonly key: KeyOptions;
+  readonly ttlSeconds: number;
+  readonly certSigner: string;
+  readonly rotation: RotationOptions;
+  readonly sign: Sign;
+  readonly log: Logger;
+  readonly metrics: AgentMetrics;
+  readonly now?: () => number;
+  readonly random?: () => number;
+  readonly backoff?: Backoff;
+}
+
+/** Which secrets are new. */
+export interface CertificateChange {
+  readonly certificate: WorkloadCertificate;
+  readonly rootsChanged: boolean;
+}
+
+const FIRST_RETRY_MS = 500;
+const LONGEST_RETRY_MS = 60_000;
+
+export class WorkloadIdentity {
+  readonly #options: WorkloadIdentityOptions;
+  readonly #listeners = new Set<(change: CertificateChange) => void>();
+  #current: WorkloadCertificate | undefined;
+
+  constructor(options: WorkloadIdentityOptions) {
+    this.#options = options;
+    options.metrics.certificateExpiry = () => this.#current && (this.#current.expiresAt - this.#now()) / 1000;
+  }
+
+  /** Undefined until the CA answered for the first time. */
+  get current(): WorkloadCertificate | undefined {
+    return this.#current;
+  }
+
+  /** Calls back with each new certificate; returns the way to stop. */
+  subscribe(onChange: (change: CertificateChange) => void): () => void {
+    this.#listeners.add(onChange);
+    return () => void this.#listeners.delete(onChange);
+  }
+
+  /** Keeps the certificate fresh until the signal is aborted. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { rotation, random = Math.random } = this.#options;
+    while (!signal.aborted) {
+      const certificate = await this.#obtain(signal);
+      if (certificate === undefined) return;
+      this.#replace(certificate);
+      await sleep(rotationDelayMs(certificate, rotation, { now: this.#now(), random: random() }), signal);
+    }
+  }
+
+  async #obtain(signal: AbortSignal): Promise<WorkloadCertificate | undefined> {
+    const { log, backoff = new Backoff({ initialMs: FIRST_RETRY_MS, maxMs: LONGEST_RETRY_MS }) } = this.#options;
+    backoff.reset();
+    while (!signal.aborted) {
+      try {
+        return await this.#ask();
+      } catch (thrown) {
+        if (signal.aborted) break;
+        const pause = backoff.next();
+        const reason = thrown instanceof MeshError ? thrown.message : errorText(thrown);
+        log.warn(`${reason}; next attempt in ${formatDuration(Math.round(pause))}`);
+        await sleep(pause, signal);
+      }
+    }
+    return undefined;
+  }
+
+  async #ask(): Promise<WorkloadCertificate> {
+    const { identity, key: keyOptions, ttlSeconds, certSigner, sign, metrics, log } = this.#options;
+    const startedAt = performance.now();
+    const key = await generateKey(keyOptions);
+    const csr = certificateRequest({ identity, ...key });
+    metrics.signRequests.add();
+    try {
+      const chain = await sign({ csr, ttlSeconds, certSigner });
+      const certificate = workloadCertificate(chain, key, this.#now());
+      const ttl = formatDuration(certificate.expiresAt - certificate.createdAt);
+      const latency = formatDuration(Math.round(performance.now() - startedAt));
+      log.info("generated new workload certificate", { resourceName: "default", latency, ttl });
+      return certificate;
+    } catch (thrown) {
+      metrics.failedSignRequests.add();
+      throw thrown;
+    } finally {
+      metrics.signMilliseconds.add(performance.now() - startedAt);
+    }
+  }
+
+  #replace(certificate: WorkloadCertificate): void {
+    const rootsChanged = this.#current?.roots !== certificate.roots;
+    if (rootsChanged && this.#current !== undefined)
+      this.#options.log.info("Root cert has changed, start rotating root cert");
+    this.#current = certificate;
+    for (const listener of this.#listeners) listener({ certificate, rootsChanged });
+  }
+
+  #now(): number {
+    return this.#options.now?.() ?? Date.now();
+  }
+}

@@ -1,0 +1,27 @@
+/** A request as a handler sees it. */
+export interface IncomingRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly fromLoopback: boolean;
+  /** All values of each header, by lower-case name. */
+  readonly headers: Readonly<Record<string, string[] | undefined>>;
+}
+
+/** What a handler answers: a plain value, which costs no memory and is tested without a socket. */
+export interface Answer {
+  readonly status: number;
+  readonly body?: string;
+  readonly contentType?: string;
+  /** For the log, not for the caller. */
+  readonly problem?: string;
+}
+
+/** The refusal of a request that may only come from the same machine, or only by POST; undefined when it is in order. */
+export function refusal(
+  { method, fromLoopback }: IncomingRequest,
+  wanted: { readonly method?: string },
+): Answer | undefined {
+  if (!fromLoopback) return { status: 403, body: "Only requests from localhost are allowed\n" };
+  if (wanted.method !== undefined && method !== wanted.method) return { status: 405, body: "Method Not Allowed\n" };
+  return undefined;
+}

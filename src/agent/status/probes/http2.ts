@@ -1,0 +1,24 @@
+import { connect } from "node:http2";
+import type { Socket } from "node:net";
+import type { ProbeRequest, ProbeResponse } from "./http.ts";
+
+/** A probe over an HTTP/2 connection that TLS has agreed on. */
+export function overHttp2(
+  { port, path, headers, target: { host }, signal }: ProbeRequest,
+  socket: Socket,
+): Promise<ProbeResponse> {
+  return new Promise((resolve, reject) => {
+    const session = connect(`https://${host.includes(":") ? `[${host}]` : host}:${port}`, {
+      createConnection: () => socket,
+    });
+    session.on("error", reject);
+    signal.addEventListener("abort", () => session.destroy(), { once: true });
+    const { host: authority, connection: _, ...rest } = headers;
+    const stream = session.request({ ":path": path, ":authority": authority?.[0] ?? host, ...rest });
+    stream.on("error", reject);
+    stream.on("response", ({ ":status": status = 0, location }) => {
+      resolve({ status, location: location as string | undefined, body: stream, close: () => session.destroy() });
+    });
+    stream.end();
+  });
+}

@@ -1,0 +1,74 @@
+import { Command, InvalidArgumentError } from "commander";
+import { parseAgentConfig } from "#agent/agent-config.ts";
+import type { Env } from "#agent/node.ts";
+import type { ProxyFlags } from "#agent/prepare.ts";
+import type { Logger } from "#lib/log.ts";
+import { errorText, MeshError } from "#lib/mesh-error.ts";
+import { VERSION_TEXT } from "../version-command.ts";
+import { addLogFlags, loggerOf } from "./log-flags.ts";
+
+/** `proxy [sidecar|router]`. Unknown flags are tolerated: old installations still pass flags that are long gone. */
+export function proxyCommand(env: Env): Command {
+  const command = new Command("proxy")
+    .description("Runs Envoy and the agent beside it")
+    .argument("[type]", "sidecar or router", "sidecar")
+    .option("--concurrency <number>", "number of worker threads of Envoy", wholeNumber, 0)
+    .option("--domain <domain>", "DNS domain; default NAMESPACE.svc.cluster.local", "")
+    .option("--meshConfig <file>", "mesh configuration", "./etc/istio/config/mesh")
+    .option("--outlierLogPath <path>", "log of outlier detection", "")
+    .option("--profiling", "accepted without effect")
+    .option("--proxyComponentLogLevel <levels>", "log levels of Envoy's components; use --proxyLogLevel", "")
+    .option("--proxyLogLevel <levels>", "log level of Envoy, also by component: info,misc:error", "warning")
+    .option("--serviceCluster <name>", "service cluster", "istio-proxy")
+    .option("--stsPort <port>", "port of the security token service; 0 for none", wholeNumber, 0)
+    .option("--templateFile <file>", "template of the bootstrap", "")
+    .option("--tokenManagerPlugin <name>", "accepted without effect", "")
+    .allowUnknownOption()
+    .allowExcessArguments();
+  return addLogFlags(command).action(async (type: string, _: object, self: Command) => {
+    try {
+      await runProxy(type, self, env);
+    } catch (error) {
+      if (!(error instanceof MeshError)) throw error;
+      process.stderr.write(`Error: ${errorText(error)}\n`);
+      process.exitCode = 1;
+    }
+  });
+}
+
+async function runProxy(type: string, command: Command, env: Env): Promise<void> {
+  const log = loggerOf(command);
+  for (const [name, value] of Object.entries(command.opts())) log.info(`FLAG: --${name}="${value}"`);
+  log.info(`Version ${VERSION_TEXT}`);
+  if (type !== "sidecar" && type !== "router") {
+    throw new MeshError("PROXY_TYPE_INVALID", `The proxy type must be sidecar or router, not "${type}"`);
+  }
+  const { config, problems } = parseAgentConfig(env);
+  if (problems.length > 0) throw new MeshError("ENVIRONMENT_INVALID", problems.join("; "));
+  const flags: ProxyFlags = { ...command.opts(), type, logAsJson: command.optsWithGlobals().log_as_json === true };
+  const { stop, hurry } = signals(log);
+  const { runAgent } = await import("#agent/agent.ts");
+  const status = await runAgent({ flags, config, env, log, stop, hurry });
+  process.exit(process.exitCode ?? status);
+}
+
+/** The first signal asks for an end with draining, the second for one at once. A bug ends Envoy as well. */
+function signals(log: Logger): { readonly stop: AbortSignal; readonly hurry: AbortSignal } {
+  const stop = new AbortController();
+  const hurry = new AbortController();
+  const onSignal = () => (stop.signal.aborted ? hurry : stop).abort();
+  process.on("SIGTERM", onSignal);
+  process.on("SIGINT", onSignal);
+  process.on("uncaughtException", (error) => {
+    log.error(`The agent ends because of a bug: ${error.stack ?? error.message}`);
+    process.exitCode = 1;
+    stop.abort();
+    hurry.abort();
+  });
+  return { stop: stop.signal, hurry: hurry.signal };
+}
+
+function wholeNumber(text: string): number {
+  if (/^\d+$/.test(text)) return Number(text);
+  throw new InvalidArgumentError("It must be a whole number.");
+}

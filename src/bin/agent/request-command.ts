@@ -1,0 +1,38 @@
+import { Command, Option } from "commander";
+import { errorText } from "#lib/mesh-error.ts";
+
+/** Envoy's admin port, its status port, the agent's, and the agent's debug port. */
+const ALLOWED_PORTS = ["15000", "15004", "15020", "15021"];
+const TIMEOUT_MS = 60_000;
+
+/** `request GET config_dump`: asks Envoy beside this agent. Prints the answer and nothing else, since tools read it. */
+export function requestCommand(write: (text: string) => void = (text) => void process.stdout.write(text)): Command {
+  return new Command("request")
+    .description("Makes an HTTP request to the Envoy admin API")
+    .argument("<method>", "GET, POST ...")
+    .argument("<path>", "such as config_dump or stats")
+    .argument("[body]", "what to send")
+    .addOption(new Option("--debug-port <port>", "port to ask").choices(ALLOWED_PORTS).default("15000"))
+    .action(async (method: string, path: string, body: string | undefined, { debugPort }: { debugPort: string }) => {
+      const { fetchText } = await import("#agent/http-client.ts");
+      const target = { host: "localhost", port: Number(debugPort), path: `/${path.replace(/^\//, "")}` };
+      try {
+        const answer = await fetchText({
+          ...target,
+          method,
+          timeoutMs: TIMEOUT_MS,
+          ...(body === undefined ? {} : { body }),
+        });
+        if (answer.status > 399 && answer.status !== 404)
+          fail(`received unsuccessful status code ${answer.status}: ${answer.body}`);
+        else write(`${answer.body}\n`);
+      } catch (thrown) {
+        fail(errorText(thrown));
+      }
+    });
+}
+
+function fail(message: string): void {
+  process.stderr.write(`Error: ${message}\n`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,63 @@
+import { Command, InvalidArgumentError } from "commander";
+import { sleep } from "#lib/async/sleep.ts";
+import { errorText, MeshError } from "#lib/mesh-error.ts";
+
+interface WaitOptions {
+  readonly periodMillis: number;
+  readonly requestTimeoutMillis: number;
+  readonly timeoutSeconds: number;
+  readonly url: string;
+}
+
+/** `wait`: ends when the proxy is ready, with a failure when that takes too long. */
+export function waitCommand(): Command {
+  return new Command("wait")
+    .description("Waits until the Envoy proxy is ready")
+    .option("--periodMillis <number>", "milliseconds between attempts", wholeNumber, 500)
+    .option("--requestTimeoutMillis <number>", "milliseconds to wait for an answer", wholeNumber, 500)
+    .option("--timeoutSeconds <number>", "seconds to wait at most", wholeNumber, 60)
+    .option("--url <url>", "what to ask", "http://localhost:15021/healthz/ready")
+    .action(async (options: WaitOptions) => {
+      const problem = await waitUntilReady(options);
+      if (problem === undefined) return;
+      process.stderr.write(`Error: timeout waiting for Envoy proxy to become ready. Last error: ${problem}\n`);
+      process.exitCode = 1;
+    });
+}
+
+/** The last problem, when the time is over. */
+async function waitUntilReady({ periodMillis, timeoutSeconds, ...options }: WaitOptions): Promise<string | undefined> {
+  const deadline = AbortSignal.timeout(timeoutSeconds * 1000);
+  let problem = "not asked yet";
+  while (!deadline.aborted) {
+    try {
+      await assertReady(options);
+      return undefined;
+    } catch (thrown) {
+      problem = errorText(thrown);
+    }
+    await sleep(periodMillis, deadline);
+  }
+  return problem;
+}
+
+async function assertReady({
+  url,
+  requestTimeoutMillis,
+}: Pick<WaitOptions, "url" | "requestTimeoutMillis">): Promise<void> {
+  const { fetchText } = await import("#agent/http-client.ts");
+  const { hostname, port, pathname, search } = new URL(url);
+  const host = hostname.replace(/^\[(.*)\]$/, "$1");
+  const { status } = await fetchText({
+    host,
+    port: Number(port || 80),
+    path: pathname + search,
+    timeoutMs: requestTimeoutMillis,
+  });
+  if (status !== 200) throw new MeshError("NOT_READY", `HTTP status code ${status}`);
+}
+
+function wholeNumber(text: string): number {
+  if (/^\d+$/.test(text)) return Number(text);
+  throw new InvalidArgumentError("It must be a whole number.");
+}
