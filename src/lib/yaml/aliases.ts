@@ -5,11 +5,14 @@ import type { ParsedText } from "./events.ts";
 /** More than any hand-written file repeats by alias. */
 const MAX_REPEATED_NODES = 100_000;
 
-/** Says why a document must not be built, and at which offset; undefined when it may be. */
-export function checkAliases({
-  events,
-  text,
-}: ParsedText): { readonly message: string; readonly offset: number } | undefined {
+/** Why a document must not be built, and the offset at which that shows. */
+export interface Refusal {
+  readonly message: string;
+  readonly offset: number;
+}
+
+/** Refuses a document whose aliases repeat too much or contain themselves. */
+export function checkAliases({ events, text }: ParsedText): Refusal | undefined {
   const sizes = new Map<string, number>();
   const open: { readonly anchor: string; size: number }[] = [];
   let repeated = 0;

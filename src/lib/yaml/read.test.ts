@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { readDocument, readDocuments } from "./read.ts";
 
-function valueOf(text: string): unknown {
+function readValue(text: string): unknown {
   const { value, error } = readDocument(text);
   assert.equal(error, undefined);
   return value;
@@ -38,20 +38,20 @@ test("plain scalars are read as Kubernetes tools read them", () => {
     "0x": "0x",
     "+": "+",
   };
-  for (const [text, value] of Object.entries(cases)) assert.deepEqual(valueOf(`[${text}]`), [value], text);
-  assert.deepEqual(valueOf(`["on", '1', !!str 2]`), ["on", "1", "2"]);
+  for (const [text, value] of Object.entries(cases)) assert.deepEqual(readValue(`[${text}]`), [value], text);
+  assert.deepEqual(readValue(`["on", '1', !!str 2]`), ["on", "1", "2"]);
 });
 
 test("keys become text as in JSON, and merge keys are followed", () => {
-  assert.deepEqual(valueOf("{1: a, on: b}"), { 1: "a", true: "b" });
-  assert.deepEqual(valueOf("base: &b {x: 1, y: 2}\nmore: {<<: *b, x: 3}"), {
+  assert.deepEqual(readValue("{1: a, on: b}"), { 1: "a", true: "b" });
+  assert.deepEqual(readValue("base: &b {x: 1, y: 2}\nmore: {<<: *b, x: 3}"), {
     base: { x: 1, true: 2 },
     more: { true: 2, x: 3 },
   });
 });
 
 test("__proto__ is a key like any other", () => {
-  const value = valueOf("{__proto__: {polluted: true}, a: 1}") as object;
+  const value = readValue("{__proto__: {polluted: true}, a: 1}") as object;
   assert.deepEqual(Object.keys(value), ["__proto__", "a"]);
   assert.equal(Reflect.get(Object.prototype, "polluted"), undefined);
   assert.equal(Object.getPrototypeOf(value), Object.prototype);
@@ -102,7 +102,7 @@ test("a key that is given twice is a warning, and the last one counts", () => {
 });
 
 test("a closing bracket may stand below its key", () => {
-  assert.deepEqual(valueOf('a:\n  args: [\n    "x",\n  ]\n  more: {\n  y: 1\n  }\n'), {
+  assert.deepEqual(readValue('a:\n  args: [\n    "x",\n  ]\n  more: {\n  y: 1\n  }\n'), {
     a: { args: ["x"], more: { true: 1 } },
   });
 });
@@ -127,4 +127,11 @@ test("an alias inside itself is refused", () => {
 
 test("an alias of something unknown is refused", () => {
   assert.match(readDocument("a: *b").error?.message ?? "", /unidentified alias "b"/);
+});
+
+test("readDocument() refuses several documents", () => {
+  assert.deepEqual(readDocument("---\na: 1\n---\nb: 2\n").error, {
+    message: "holds several documents: only one is allowed",
+    line: 4,
+  });
 });

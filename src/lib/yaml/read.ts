@@ -1,7 +1,7 @@
 /** YAML text to data: several documents per text, each read on its own so that a broken one leaves the others alone. */
-import { constructFromEvents, YAMLException } from "js-yaml";
+import { constructFromEvents, EVENT_ID, YAMLException } from "js-yaml";
 import { errorText } from "../mesh-error.ts";
-import { checkAliases } from "./aliases.ts";
+import { checkAliases, type Refusal } from "./aliases.ts";
 import { type ParsedText, parseText } from "./events.ts";
 import { eventStart, lineAt } from "./places.ts";
 import { KUBERNETES_SCHEMA } from "./schema.ts";
@@ -35,7 +35,7 @@ export function readDocument(text: string): YamlDocument {
   if (text.includes("\0")) return { ...EMPTY, error: { message: "is not a text file", line: 1 } };
   try {
     const parsed = parseText(text);
-    const refused = checkAliases(parsed);
+    const refused = checkAliases(parsed) ?? checkSingle(parsed);
     if (refused !== undefined) {
       return { ...EMPTY, error: { message: refused.message, line: lineAt(parsed.text, refused.offset) } };
     }
@@ -69,6 +69,12 @@ export function splitDocuments(text: string): { readonly text: string; readonly 
 
 const DUPLICATE_KEY = "duplicated mapping key";
 const EMPTY: YamlDocument = { value: undefined, error: undefined, warning: undefined, line: 1 };
+
+function checkSingle({ events }: ParsedText): Refusal | undefined {
+  const second = events.findIndex((event, i) => i > 0 && event.type === EVENT_ID.DOCUMENT);
+  const content = second < 0 ? undefined : events[second + 1];
+  return content && { message: "holds several documents: only one is allowed", offset: eventStart(content) };
+}
 
 /** Kubernetes tools take the last of two equal keys; so do we, and say so. */
 function construct({ events, text: source }: ParsedText): Pick<YamlDocument, "value" | "warning"> {

@@ -1,0 +1,106 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { DEFAULT_MESH_CONFIG, type MeshConfig, meshConfigOf, parseMeshConfig } from "./mesh-config.ts";
+
+function meshOf(text: string): MeshConfig {
+  const { value, problems } = parseMeshConfig(text);
+  assert.deepEqual(problems, []);
+  assert.ok(value);
+  return value;
+}
+
+test("an empty mesh config means Istio's defaults", () => {
+  for (const text of ["", "# nothing", "{}", "null"]) assert.deepEqual(meshOf(text), DEFAULT_MESH_CONFIG);
+  assert.equal(DEFAULT_MESH_CONFIG.rootNamespace, "istio-system");
+  assert.equal(DEFAULT_MESH_CONFIG.outboundTrafficPolicy.mode, "ALLOW_ANY");
+});
+
+test("a field replaces its default as a whole", () => {
+  const mesh = meshOf("localityLbSetting: {failoverPriority: [a]}\nenableAutoMtls: false\naccessLogEncoding: JSON");
+  assert.deepEqual(mesh.localityLbSetting, { failoverPriority: ["a"] });
+  assert.equal(mesh.enableAutoMtls, false);
+  assert.equal(mesh.accessLogEncoding, "JSON");
+});
+
+test("null leaves the default", () => {
+  assert.equal(meshOf("trustDomain: null").trustDomain, "cluster.local");
+});
+
+test("proxy settings are merged with their defaults", () => {
+  const { defaultConfig } = meshOf("defaultConfig: {statusPort: 1, proxyMetadata: {A: b}}");
+  assert.equal(defaultConfig.statusPort, 1);
+  assert.equal(defaultConfig.proxyAdminPort, 15000);
+  assert.deepEqual(defaultConfig.proxyMetadata, { A: "b" });
+});
+
+test("a tracing service name takes the place of the default service cluster", () => {
+  const { defaultConfig } = meshOf("defaultConfig: {tracingServiceName: CANONICAL_NAME_ONLY}");
+  assert.equal("serviceCluster" in defaultConfig, false);
+});
+
+test("extension providers are merged by name", () => {
+  const mesh = meshOf("extensionProviders: [{name: envoy, envoyFileAccessLog: {path: /x}}, {name: z, zipkin: {}}]");
+  assert.deepEqual(
+    mesh.extensionProviders.map(({ name }) => name),
+    ["prometheus", "stackdriver", "envoy", "z"],
+  );
+  assert.equal(mesh.extensionProviders[2]?.envoyFileAccessLog?.path, "/x");
+});
+
+test("trust domain aliases are sorted and unique", () => {
+  assert.deepEqual(meshOf("trustDomainAliases: [b, a, b]").trustDomainAliases, ["a", "b"]);
+});
+
+test("odd names are read in both spellings", () => {
+  assert.deepEqual(meshOf("meshMTLS: {minProtocolVersion: TLSV1_3}").meshMTLS, { minProtocolVersion: "TLSV1_3" });
+  assert.deepEqual(meshOf("mesh_mTLS: {min_protocol_version: 1}").meshMTLS, { minProtocolVersion: "TLSV1_2" });
+});
+
+test("wrong values are reported with their field", () => {
+  const cases: Record<string, string> = {
+    "connectTimeout: 10": "connectTimeout",
+    "connectTimeout: 2h": "connectTimeout",
+    "connectTimeout: 0s": "connectTimeout",
+    "proxyListenPort: 0": "proxyListenPort",
+    "trustDomain: a_b": "trustDomain",
+    "trustDomainAliases: [ok, '*']": "trustDomainAliases[1]",
+    "accessLogEncoding: XML": "accessLogEncoding",
+    "extensionProviders: [{zipkin: {}}]": "extensionProviders[0].name",
+    "extensionProviders: [{name: a, zipkin: {}, datadog: {}}]": "extensionProviders[0].datadog",
+    "localityLbSetting: {distribute: [{from: a, to: {b: 50}}]}": "localityLbSetting.distribute[0].to",
+    "serviceSettings: [{hosts: ['a..b']}]": "serviceSettings[0].hosts[0]",
+    "defaultConfig: {discoveryAddress: istiod}": "defaultConfig.discoveryAddress",
+    "defaultConfig: {tracing: {zipkin: {address: 'a:0'}}}": "defaultConfig.tracing.zipkin.address",
+    "defaultConfig: {drainDuration: 1500ms}": "defaultConfig.drainDuration",
+    "meshMTLS: {ecdhCurves: [P-256]}": "meshMTLS.ecdhCurves",
+    "[]": "",
+    "a: [": "",
+    "a: 1\n---\nb: 2": "",
+  };
+  for (const [text, field] of Object.entries(cases)) {
+    const { value, problems } = parseMeshConfig(text);
+    assert.equal(value, undefined, text);
+    assert.equal(problems.find(({ severity }) => severity === "error")?.field, field, text);
+  }
+});
+
+test("unknown and deprecated fields are warnings", () => {
+  const { value, problems } = parseMeshConfig(
+    "rootNamespce: x\ndefaultConfig: {proxyMetadata: {ISTIO_META_DNS_AUTO_ALLOCATE: 'true'}}",
+  );
+  assert.ok(value);
+  assert.deepEqual(
+    problems.map(({ field, severity }) => `${severity} ${field}`),
+    ["warning rootNamespce", "warning defaultConfig.proxyMetadata.ISTIO_META_DNS_AUTO_ALLOCATE"],
+  );
+});
+
+test("addresses of collectors may be IPv6, or the host's that the agent fills in", () => {
+  meshOf("defaultConfig: {tracing: {zipkin: {address: '[::1]:9411'}}}");
+  meshOf("defaultConfig: {tracing: {datadog: {address: '$(HOST_IP):8126'}}}");
+});
+
+test("meshConfigOf() reads data", () => {
+  assert.equal(meshConfigOf({ accessLogFile: "/dev/stdout" }).value?.accessLogFile, "/dev/stdout");
+  assert.deepEqual(meshConfigOf(undefined).value, DEFAULT_MESH_CONFIG);
+});

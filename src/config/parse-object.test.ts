@@ -1,0 +1,114 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { parseObject } from "./parse-object.ts";
+
+const GATEWAY = {
+  apiVersion: "networking.istio.io/v1",
+  kind: "Gateway",
+  metadata: { name: "web" },
+  spec: {
+    selector: { istio: "ingressgateway" },
+    servers: [{ port: { number: 80, name: "http", protocol: "HTTP" }, hosts: ["*"] }],
+  },
+};
+
+test("parseObject() gives the object with its metadata and origin", () => {
+  const raw = {
+    ...GATEWAY,
+    metadata: {
+      name: "web",
+      namespace: "prod",
+      labels: { a: "b" },
+      creationTimestamp: "2024-01-01T00:00:00Z",
+      uid: "1",
+      managedFields: [{}],
+    },
+    status: { anything: true },
+  };
+  const { object, problems, key } = parseObject(raw, { file: "a.yaml", line: 3 });
+  assert.deepEqual(problems, []);
+  assert.equal(key, "Gateway/prod/web");
+  assert.deepEqual(object, {
+    kind: "Gateway",
+    metadata: { name: "web", namespace: "prod", labels: { a: "b" }, annotations: {}, createdAt: 1_704_067_200_000 },
+    spec: GATEWAY.spec,
+    origin: { file: "a.yaml", line: 3 },
+  });
+});
+
+test("parseObject() puts objects without a namespace into default, and without a time at its beginning", () => {
+  const { object } = parseObject({ ...GATEWAY, metadata: { name: "web", namespace: "", creationTimestamp: null } });
+  assert.equal(object?.metadata.namespace, "default");
+  assert.equal(object?.metadata.createdAt, 0);
+});
+
+test("parseObject() reads each served version and refuses others", () => {
+  for (const version of ["v1", "v1beta1", "v1alpha3"]) {
+    assert.ok(parseObject({ ...GATEWAY, apiVersion: `networking.istio.io/${version}` }).object, version);
+  }
+  const { object, problems } = parseObject({ ...GATEWAY, apiVersion: "networking.istio.io/v9" });
+  assert.equal(object, undefined);
+  assert.deepEqual(problems, [
+    { field: "", message: 'kind "Gateway" of "networking.istio.io/v9" is unknown: ignored', severity: "warning" },
+  ]);
+});
+
+test("parseObject() knows kinds that have no effect yet", () => {
+  const kinds: [string, string][] = [
+    ["apps/v1", "Deployment"],
+    ["v1", "ServiceAccount"],
+    ["networking.istio.io/v1", "Sidecar"],
+    ["gateway.networking.k8s.io/v1", "Gateway"],
+    ["security.istio.io/v1", "AuthorizationPolicy"],
+  ];
+  for (const [apiVersion, kind] of kinds) {
+    const parsed = parseObject({ apiVersion, kind, metadata: { name: "x" }, anything: 1 });
+    assert.deepEqual(parsed, { object: undefined, problems: [], key: `${kind}/default/x`, notYet: true });
+  }
+});
+
+test("parseObject() leaves the settings of the one-machine mesh alone", () => {
+  const parsed = parseObject({ apiVersion: "mizzen.dev/v1alpha1", kind: "Mesh", metadata: { name: "x" }, spec: 5 });
+  assert.deepEqual([parsed.object, parsed.problems, parsed.notYet], [undefined, [], false]);
+});
+
+test("parseObject() refuses what is no object", () => {
+  for (const raw of [undefined, null, 5, "text", [], {}, { kind: "Gateway" }, { apiVersion: 1, kind: "Gateway" }]) {
+    const { object, problems, key } = parseObject(raw);
+    assert.equal(object, undefined);
+    assert.equal(key, "");
+    assert.match(problems[0]?.message ?? "", /^is not an object/);
+  }
+});
+
+test("parseObject() reports wrong metadata, and names the object nevertheless", () => {
+  const { object, problems, key } = parseObject({ ...GATEWAY, metadata: { name: "web", labels: { version: 1 } } });
+  assert.equal(object, undefined);
+  assert.equal(key, "Gateway/default/web");
+  assert.deepEqual(problems, [{ field: "metadata.labels.version", message: "must be text, not 1", severity: "error" }]);
+});
+
+test("parseObject() reports a wrong spec together with unknown fields", () => {
+  const { object, problems } = parseObject({ ...GATEWAY, spec: { servers: "x", server: [] }, sepc: {} });
+  assert.equal(object, undefined);
+  assert.deepEqual(
+    problems.map(({ field, severity }) => `${severity} ${field}`),
+    ["warning sepc", "warning spec.server", "error spec.servers"],
+  );
+});
+
+test("parseObject() accepts an object that only has warnings", () => {
+  const { object, problems } = parseObject({ ...GATEWAY, spec: { ...GATEWAY.spec, extra: 1 } });
+  assert.deepEqual(object?.spec, GATEWAY.spec);
+  assert.deepEqual(
+    problems.map(({ severity }) => severity),
+    ["warning"],
+  );
+});
+
+test("parseObject() is not fooled by names that objects inherit", () => {
+  const raw: unknown = JSON.parse('{"__proto__": {"apiVersion": "v1", "kind": "Service"}}');
+  assert.equal(parseObject(raw).key, "");
+  assert.equal(parseObject({ apiVersion: "constructor", kind: "toString" }).problems[0]?.severity, "warning");
+  assert.equal(parseObject({ apiVersion: "/v1", kind: "__proto__" }).object, undefined);
+});
