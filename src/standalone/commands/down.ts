@@ -73,6 +73,7 @@ export async function down({ id, stateFolder, owner }: MeshRemains): Promise<voi
   if (owner !== undefined && (await isAlive(owner))) {
     signalProcess(owner.pid, "SIGTERM");
     while ((await isAlive(owner)) && Date.now() < deadline) await sleep(POLL_MS, never);
+    if (await isAlive(owner)) signalProcess(owner.pid, "SIGKILL");
   }
   await cleanMesh({ id, stateFolder, graceMs: GRACE_MS });
 }

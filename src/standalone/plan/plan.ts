@@ -141,7 +141,7 @@ function memberPlan(input: PlanInput, member: Member, address: string): MemberPl
           address,
           place,
           folder: join(paths.members, key, "proxy"),
-          log: logFile(paths, `${key}-proxy`),
+          log: logFile(paths, `${key}.proxy`),
           programs,
           meshConfig: mesh.meshConfig,
         });

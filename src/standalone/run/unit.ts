@@ -52,10 +52,9 @@ export class Unit {
 
   /** Keeps the process alive until the signal aborts; resolves when the process has ended. */
   async run(signal: AbortSignal): Promise<void> {
-    for (let first = true; !signal.aborted; first = false) {
+    for (let starts = 0; !signal.aborted; starts++) {
       const startedAt = Date.now();
-      if (!first) this.#set({ restarts: this.#status.restarts + 1 });
-      const lastExit = await this.#live(signal);
+      const lastExit = await this.#live(starts, signal);
       if (signal.aborted) break;
       const healthy = Date.now() - startedAt >= HEALTHY_MS;
       if (healthy) this.#backoff.reset();
@@ -67,15 +66,14 @@ export class Unit {
   }
 
   /** One life of the process; resolves to the way it ended. */
-  async #live(signal: AbortSignal): Promise<string> {
+  async #live(restarts: number, signal: AbortSignal): Promise<string> {
     const life = new AbortController();
     try {
-      const child = await startProcess(this.#options.plan);
-      const ended = exitOf(child);
-      this.#set({ state: "running", pid: child.pid });
+      const { child, ended } = await startProcess(this.#options.plan);
       const stop = () => this.#stop(child, ended);
       signal.addEventListener("abort", stop, { once: true });
       if (signal.aborted) stop();
+      this.#set({ state: "running", pid: child.pid, restarts });
       const beside = this.#options.beside?.(life.signal);
       const how = await ended;
       signal.removeEventListener("abort", stop);
@@ -104,12 +102,19 @@ export class Unit {
   }
 }
 
+interface Started {
+  readonly child: ChildProcess;
+  /** How it ended. */
+  readonly ended: Promise<string>;
+}
+
 /** Starts a process in a session of its own, so that a Ctrl-C on the terminal does not reach it. */
-async function startProcess({ argv, env, cwd, log, account }: ProcessPlan): Promise<ChildProcess> {
+async function startProcess({ argv, env, cwd, log, account }: ProcessPlan): Promise<Started> {
   const [program = "", ...args] = argv;
   const file = await openLog(log, account.uid);
   try {
-    return spawn(program, args, { env: { ...env }, cwd, stdio: ["ignore", file.fd, file.fd], detached: true });
+    const child = spawn(program, args, { env: { ...env }, cwd, stdio: ["ignore", file.fd, file.fd], detached: true });
+    return { child, ended: exitOf(child) };
   } finally {
     await file.close();
   }

@@ -1,0 +1,101 @@
+import assert from "node:assert/strict";
+import { Resolver } from "node:dns/promises";
+import { connect } from "node:net";
+import { buffer } from "node:stream/consumers";
+import test from "node:test";
+import { type DecodedPacket, decode, encode, RECURSION_DESIRED } from "dns-packet";
+import { dnsAnswer } from "./dns-answer.ts";
+import type { HostTable } from "./names.ts";
+import { serveDns } from "./serve-dns.ts";
+
+const MANY = Array.from({ length: 60 }, (_, i) => `10.0.0.${i + 1}`);
+const TABLE: HostTable = new Map([
+  ["web.shop.svc.cluster.local", ["10.96.0.7"]],
+  ["many.shop.svc.cluster.local", MANY],
+]);
+
+function question(name: string, type: "A" | "AAAA" = "A"): Buffer {
+  return encode({ type: "query", id: 7, flags: RECURSION_DESIRED, questions: [{ type, name }] });
+}
+
+function answerTo(query: Buffer, transport: "udp" | "tcp" = "udp"): DecodedPacket & { readonly rcode?: string } {
+  const answer = dnsAnswer({ query, table: TABLE, transport });
+  assert.ok(answer);
+  return decode(answer);
+}
+
+test("dnsAnswer() gives the addresses of a name, whatever its case", () => {
+  const answer = answerTo(question("WEB.shop.svc.cluster.local"));
+  assert.equal(answer.id, 7);
+  assert.equal(answer.rcode, "NOERROR");
+  assert.deepEqual(
+    answer.answers?.map((record) => record.type === "A" && record.data),
+    ["10.96.0.7"],
+  );
+});
+
+test("dnsAnswer() says of a known name that it has no IPv6 address, and of an unknown one that it does not exist", () => {
+  const v6 = answerTo(question("web.shop.svc.cluster.local", "AAAA"));
+  assert.equal(v6.rcode, "NOERROR");
+  assert.deepEqual(v6.answers, []);
+  assert.equal(answerTo(question("web.other.svc.cluster.local")).rcode, "NXDOMAIN");
+});
+
+test("dnsAnswer() asks for TCP when the answer does not fit, unless the caller takes larger packets", () => {
+  const name = "many.shop.svc.cluster.local";
+  const cut = answerTo(question(name));
+  assert.ok(cut.flag_tc);
+  assert.deepEqual(cut.answers, []);
+  assert.equal(answerTo(question(name), "tcp").answers?.length, 60);
+  const large = encode({
+    type: "query",
+    questions: [{ type: "A", name }],
+    additionals: [
+      {
+        type: "OPT",
+        name: ".",
+        udpPayloadSize: 4096,
+        extendedRcode: 0,
+        ednsVersion: 0,
+        flags: 0,
+        flag_do: false,
+        options: [],
+      },
+    ],
+  });
+  assert.equal(answerTo(large).answers?.length, 60);
+});
+
+test("dnsAnswer() drops what is no query", () => {
+  const response = encode({ type: "response", questions: [{ type: "A", name: "web" }] });
+  for (const query of [Buffer.alloc(0), Buffer.from("GET / HTTP/1.1\r\n\r\n"), Buffer.alloc(12), response]) {
+    assert.equal(dnsAnswer({ query, table: TABLE, transport: "udp" }), undefined);
+  }
+});
+
+test("serveDns() answers over UDP and TCP, and from a new table as soon as it has one", async () => {
+  const server = await serveDns({ address: "127.0.0.1", port: 0, table: TABLE });
+  try {
+    const resolver = new Resolver();
+    resolver.setServers([`127.0.0.1:${server.port}`]);
+    assert.deepEqual(await resolver.resolve4("web.shop.svc.cluster.local"), ["10.96.0.7"]);
+    // Too large for UDP: the resolver comes again by TCP.
+    assert.equal((await resolver.resolve4("many.shop.svc.cluster.local")).length, 60);
+    server.replace(new Map([["web.shop.svc.cluster.local", ["10.96.0.8"]]]));
+    assert.deepEqual(await resolver.resolve4("web.shop.svc.cluster.local"), ["10.96.0.8"]);
+    await assert.rejects(resolver.resolve4("many.shop.svc.cluster.local"), { code: "ENOTFOUND" });
+  } finally {
+    server.close();
+  }
+});
+
+test("serveDns() ends a TCP connection on which something else is spoken", async () => {
+  const server = await serveDns({ address: "127.0.0.1", port: 0, table: TABLE });
+  try {
+    const socket = connect(server.port, "127.0.0.1");
+    socket.write(Buffer.concat([Buffer.from([0, 5]), Buffer.from("hello")]));
+    assert.equal((await buffer(socket)).length, 0);
+  } finally {
+    server.close();
+  }
+});

@@ -1,0 +1,189 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { readMesh } from "../mesh/read-mesh.ts";
+import { NOBODY } from "./enter.ts";
+import { cableName, meshId } from "./names.ts";
+import { type MeshPlan, type PlanInput, planMesh } from "./plan.ts";
+
+const PROGRAMS = {
+  nodeFolder: "/opt/node/bin",
+  envoy: "/opt/envoy",
+  agent: ["/opt/node/bin/node", "/opt/pilot-agent.cjs"],
+  discovery: ["/opt/node/bin/node", "/opt/pilot-discovery.cjs"],
+};
+
+function plan(spec: string, changes: Partial<PlanInput> = {}): MeshPlan {
+  const text = `apiVersion: mizzen.dev/v1alpha1\nkind: Mesh\nmetadata: {name: shop}\nspec:\n${spec}`;
+  const { mesh, problems } = readMesh({ text, file: "/srv/shop/mesh.yaml" });
+  assert.ok(mesh, JSON.stringify(problems));
+  return planMesh({
+    mesh,
+    id: "abc123",
+    stateFolder: "/state",
+    programs: PROGRAMS,
+    accounts: { nobody: NOBODY },
+    workingCopies: {},
+    privateConfig: false,
+    jwtRule: "{}",
+    ...changes,
+  });
+}
+
+const SHOP = `
+  meshConfig: {trustDomain: shop.example, defaultConfig: {drainDuration: 1s}}
+  workloads:
+  - {name: web, replicas: 2, labels: {app: web}, command: [node, web.ts], env: {PORT: "80"}, ports: [{name: http, port: 80}]}
+  - {name: legacy, command: [./legacy], inject: false}
+  gateways: [{name: gw, labels: {istio: gw}}]
+`;
+
+test("planMesh() gives every member a namespace with the mesh's id and an address of its own", () => {
+  const { fabric, networks, members } = plan(SHOP);
+  assert.equal(fabric.netns, "mizzen-abc123-fabric");
+  assert.deepEqual(
+    networks.map(({ netns }) => netns),
+    [
+      "mizzen-abc123-istiod.istio-system",
+      "mizzen-abc123-gw.istio-system",
+      "mizzen-abc123-web-1.default",
+      "mizzen-abc123-web-2.default",
+      "mizzen-abc123-legacy.default",
+    ],
+  );
+  const addresses = members.map(({ address }) => address);
+  assert.deepEqual(addresses, ["10.244.0.10", "10.244.0.11", "10.244.0.12", "10.244.0.13"]);
+});
+
+test("planMesh() connects every member to the bridge with the names of both ends", () => {
+  const { fabric, networks } = plan(SHOP);
+  for (const { netns } of networks) {
+    const cable = fabric.ip.find((line) => line.endsWith(`type veth peer name eth0 netns ${netns}`));
+    assert.ok(cable, netns);
+    const name = cable.split(" ")[2];
+    assert.ok(fabric.ip.includes(`link set ${name} master mizzen0 up`));
+  }
+});
+
+test("planMesh() starts agents as the proxy's account, with what an injected pod has", () => {
+  const web = plan(SHOP).members.find(({ member }) => member.name === "web-1");
+  const agent = web?.proxy?.process;
+  assert.ok(agent);
+  assert.ok(agent.argv.includes("--reuid=1337") && agent.argv.includes("--regid=1337"));
+  assert.deepEqual(agent.argv.slice(agent.argv.indexOf("proxy"), agent.argv.indexOf("proxy") + 4), [
+    "proxy",
+    "sidecar",
+    "--domain",
+    "default.svc.cluster.local",
+  ]);
+  const { env } = agent;
+  assert.equal(env.POD_NAME, "web-1");
+  assert.equal(env.INSTANCE_IP, "10.244.0.11");
+  assert.equal(env.TRUST_DOMAIN, "shop.example");
+  assert.equal(env.ISTIO_META_WORKLOAD_NAME, "web");
+  assert.equal(env.ISTIO_META_DNS_CAPTURE, "true");
+  assert.deepEqual(JSON.parse(env.PROXY_CONFIG ?? ""), {
+    binaryPath: "/opt/envoy",
+    concurrency: 1,
+    drainDuration: "1s",
+  });
+  assert.deepEqual(JSON.parse(env.ISTIO_META_POD_PORTS ?? ""), [{ name: "http", containerPort: 80, protocol: "TCP" }]);
+});
+
+test("planMesh() gives gateways a router without capture, and workloads without a sidecar neither", () => {
+  const { members } = plan(SHOP);
+  const gateway = members.find(({ member }) => member.name === "gw");
+  assert.ok(gateway?.proxy?.process.argv.includes("router"));
+  assert.equal(gateway?.proxy?.capture, undefined);
+  assert.equal(gateway?.app, undefined);
+  const legacy = members.find(({ member }) => member.name === "legacy");
+  assert.equal(legacy?.proxy, undefined);
+  assert.ok(legacy?.app?.process.argv.includes("./legacy"));
+});
+
+test("planMesh() starts apps with a clean environment, as their user", () => {
+  const app = plan(SHOP).members.find(({ member }) => member.name === "web-2")?.app;
+  assert.deepEqual(app?.process.env, {
+    PATH: "/opt/node/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    HOME: "/",
+    LANG: "C.UTF-8",
+    POD_NAME: "web-2",
+    POD_NAMESPACE: "default",
+    POD_IP: "10.244.0.12",
+    SERVICE_ACCOUNT: "default",
+    PORT: "80",
+  });
+  assert.equal(app?.process.cwd, "/srv/shop");
+  assert.ok(app?.process.argv.includes("--reuid=65534"));
+});
+
+test("planMesh() uses the copy of a working folder where there is one", () => {
+  const { members } = plan(SHOP, { workingCopies: { "/srv/shop": "/state/runtime/x/shop" } });
+  assert.equal(members.at(-1)?.app?.process.cwd, "/state/runtime/x/shop");
+});
+
+test("planMesh() captures with the flags of injection, changed by the annotations of the pod", () => {
+  const spec = `
+  workloads:
+  - name: web
+    command: [node]
+    annotations:
+      traffic.sidecar.istio.io/excludeInboundPorts: "9090"
+      traffic.sidecar.istio.io/excludeOutboundIPRanges: 10.1.0.0/16
+`;
+  const argv = plan(spec).members[0]?.proxy?.capture?.argv ?? [];
+  const flags = argv.slice(argv.indexOf("istio-iptables"));
+  assert.deepEqual(flags, [
+    "istio-iptables",
+    ...["-p", "15001", "-z", "15006", "-u", "1337", "-m", "REDIRECT", "-i", "*", "-x", "10.1.0.0/16", "-b", "*"],
+    ...["-d", "15090,15021,15020,9090", "--redirect-dns", "--log_output_level=default:warn"],
+  ]);
+  assert.ok(!argv.includes("setpriv"), "rules need root");
+});
+
+test("planMesh() lets the control plane read configuration that is root's alone, and only then", () => {
+  const [open, closed] = [plan(SHOP), plan(SHOP, { privateConfig: true })];
+  assert.ok(!open.controlPlane.process.argv.some((part) => part.includes("caps")));
+  assert.ok(closed.controlPlane.process.argv.includes("--ambient-caps=+dac_read_search"));
+  const { argv, env } = open.controlPlane.process;
+  assert.deepEqual(
+    argv.filter((_, i) => argv[i - 1] === "--configDir"),
+    ["/srv/shop", "/state/registry"],
+  );
+  assert.equal(env.ROOT_CA_DIR, "/state/ca");
+});
+
+test("planMesh() keeps secrets from other accounts, and the way to them from the proxy's", () => {
+  const { folders } = plan(SHOP);
+  const secrets = folders.filter(({ path }) => path.includes("/proxy/var/run/secrets"));
+  assert.ok(secrets.length > 0);
+  for (const { path, mode, owner } of secrets) {
+    const own = /workload-spiffe|credential-uds/.test(path);
+    assert.deepEqual({ mode, owner }, own ? { mode: 0o700, owner: 1337 } : { mode: 0o711, owner: 0 }, path);
+  }
+  const listed = new Set(folders.map(({ path }) => path));
+  for (const { path } of folders) {
+    const parent = path.slice(0, path.lastIndexOf("/"));
+    assert.ok(listed.has(parent) || path === "/state", `the mode of "${parent}" would depend on the umask`);
+  }
+});
+
+test("planMesh() gives no two members the same log, whatever their names", () => {
+  const { members } = plan(`
+  workloads:
+  - {name: a, namespace: b, command: [node]}
+  - {name: a, namespace: b-proxy, command: [node]}
+`);
+  const logs = members.flatMap(({ app, proxy }) => [app?.process.log, proxy?.process.log]);
+  assert.equal(new Set(logs).size, 4);
+});
+
+test("cableName() fits an interface however long the member's name is", () => {
+  const long = cableName(`${"a".repeat(63)}.${"b".repeat(63)}`);
+  assert.ok(long.length <= 15);
+  assert.notEqual(long, cableName(`${"a".repeat(63)}.${"c".repeat(63)}`));
+});
+
+test("meshId() differs by state folder", () => {
+  assert.match(meshId("/a"), /^[0-9a-f]{6}$/);
+  assert.notEqual(meshId("/a"), meshId("/b"));
+});

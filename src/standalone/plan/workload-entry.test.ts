@@ -1,0 +1,49 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { objectsOf } from "../../../test/support/mesh.ts";
+import type { Member } from "../mesh/mesh.ts";
+import { workloadEntry } from "./workload-entry.ts";
+
+const WEB: Member = {
+  name: "web-1",
+  workload: "web",
+  namespace: "shop",
+  serviceAccount: "web-sa",
+  labels: { app: "web", version: "v1" },
+  annotations: {},
+  ports: [
+    { name: "http", port: 8080 },
+    { name: "", port: 9090 },
+  ],
+  publish: [],
+  proxy: "sidecar",
+  app: undefined,
+};
+
+test("workloadEntry() is an object that the control plane accepts, with the member's identity", () => {
+  const [object] = objectsOf(workloadEntry(WEB, "10.244.0.11"));
+  assert.equal(object?.kind, "WorkloadEntry");
+  assert.deepEqual(
+    { name: object?.metadata.name, namespace: object?.metadata.namespace, spec: object?.spec },
+    {
+      name: "web-1",
+      namespace: "shop",
+      spec: {
+        address: "10.244.0.11",
+        ports: { http: 8080 },
+        labels: {
+          app: "web",
+          version: "v1",
+          "service.istio.io/workload-name": "web",
+          "security.istio.io/tlsMode": "istio",
+        },
+        serviceAccount: "web-sa",
+      },
+    },
+  );
+});
+
+test("workloadEntry() turns mutual TLS off for a member without a sidecar", () => {
+  const [object] = objectsOf(workloadEntry({ ...WEB, proxy: "none", ports: [] }, "10.244.0.11"));
+  assert.equal(object?.metadata.labels["security.istio.io/tlsMode"], "disabled");
+});
