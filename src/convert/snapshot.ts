@@ -18,7 +18,7 @@ import type { Snapshot } from "#model/snapshot.ts";
 import { assignAddresses } from "./assign-addresses.ts";
 import { type DraftInput, endpointSets, type ServiceDraft, serviceDrafts } from "./drafts.ts";
 import { keepIdentity, keepSorted } from "./keep-identity.ts";
-import { madeFrom } from "./memo.ts";
+import { hasSameItems, madeFrom } from "./memo.ts";
 
 /** All that a snapshot is made of. */
 export interface SnapshotInput {
@@ -103,11 +103,20 @@ function keepEndpoints(
   const merged = new Map<ServiceKey, EndpointSet>();
   for (const [key, set] of next) {
     const before = previous.get(key);
-    const kept = keepIdentity(before, set);
+    const kept = before === undefined || before === set ? set : keepEndpointSet(before, set);
     merged.set(key, kept);
     same &&= before === kept;
   }
   return same ? previous : merged;
+}
+
+/** Endpoints that are equal to one before are that one, wherever in the list they stand. */
+function keepEndpointSet(before: EndpointSet, set: EndpointSet): EndpointSet {
+  const byAddress = new Map(before.endpoints.map((endpoint) => [endpoint.address, endpoint]));
+  const endpoints = set.endpoints.map((endpoint) => keepIdentity(byAddress.get(endpoint.address), endpoint));
+  const identities = keepIdentity(before.identities, set.identities);
+  const same = identities === before.identities && hasSameItems(endpoints, before.endpoints);
+  return same ? before : { endpoints, identities };
 }
 
 function byAgeAndName({ metadata: a }: ConfigObject, { metadata: b }: ConfigObject): number {
