@@ -1,0 +1,125 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Backoff } from "#lib/async/backoff.ts";
+import { createLogger } from "#lib/log.ts";
+import { MeshError } from "#lib/mesh-error.ts";
+import type { Issuer } from "#lib/pki/issue.ts";
+import { eventually, signedChain, testRoot } from "../../../test/support/fake-control-plane.ts";
+import { agentMetrics } from "../metrics.ts";
+import type { Sign } from "./ca-client.ts";
+import { type CertificateChange, WorkloadIdentity, type WorkloadIdentityOptions } from "./workload-identity.ts";
+
+const IDENTITY = "spiffe://cluster.local/ns/default/sa/httpbin";
+
+function identityOf(sign: Sign, more: Partial<WorkloadIdentityOptions> = {}) {
+  const lines: string[] = [];
+  const metrics = agentMetrics();
+  const identity = new WorkloadIdentity({
+    identity: IDENTITY,
+    key: { curve: "P-256", rsaBits: 2048, pkcs8: false },
+    ttlSeconds: 86_400,
+    certSigner: "",
+    rotation: { gracePeriodRatio: 0.5, gracePeriodRatioJitter: 0 },
+    sign,
+    log: createLogger({ write: (line) => lines.push(line) }),
+    metrics,
+    backoff: new Backoff({ initialMs: 1, maxMs: 2 }),
+    ...more,
+  });
+  const changes: CertificateChange[] = [];
+  identity.subscribe((change) => changes.push(change));
+  const stop = new AbortController();
+  return { identity, changes, lines, metrics, stop };
+}
+
+const signer =
+  (root: () => Issuer): Sign =>
+  ({ csr }) =>
+    signedChain(csr, root(), IDENTITY);
+
+test("WorkloadIdentity gets a certificate, keeps it, and ends with the signal", async () => {
+  const root = await testRoot();
+  let asked: { ttlSeconds: number; certSigner: string } | undefined;
+  const { identity, changes, metrics, stop } = identityOf((request) => {
+    asked = request;
+    return signedChain(request.csr, root, IDENTITY);
+  });
+  assert.equal(identity.current, undefined);
+  const running = identity.run(stop.signal);
+  await eventually("a certificate", () => identity.current !== undefined);
+  assert.equal(asked?.ttlSeconds, 86_400);
+  assert.deepEqual(
+    changes.map(({ rootsChanged }) => rootsChanged),
+    [true],
+  );
+  const seconds = metrics.certificateExpiry();
+  assert.ok(seconds !== undefined && seconds > 3_000 && seconds < 3_700);
+  stop.abort();
+  await running;
+});
+
+test("WorkloadIdentity asks again after a failure, with one line per attempt", async () => {
+  const root = await testRoot();
+  let attempts = 0;
+  const { identity, lines, metrics, stop } = identityOf((request) => {
+    if (++attempts < 3) throw new MeshError("CA_FAILED", "Cannot get a certificate from ca:1: it cannot be reached");
+    return signedChain(request.csr, root, IDENTITY);
+  });
+  const running = identity.run(stop.signal);
+  await eventually("a certificate", () => identity.current !== undefined);
+  stop.abort();
+  await running;
+  const warnings = lines.filter((line) => line.includes("\twarn\t"));
+  assert.equal(warnings.length, 2);
+  assert.match(warnings[0] ?? "", /Cannot get a certificate from ca:1: it cannot be reached; next attempt in /);
+  assert.match(metrics.text(), /istio_agent_num_outgoing_requests{request_type="csr"} 3\n/);
+  assert.match(metrics.text(), /istio_agent_num_failed_outgoing_requests{request_type="csr"} 2\n/);
+});
+
+test("WorkloadIdentity replaces the certificate before it expires, and says when the roots changed", async () => {
+  const roots = [await testRoot("one"), await testRoot("one"), await testRoot("two")];
+  const [first, , last] = roots;
+  if (first === undefined || last === undefined) throw new Error("no roots");
+  let signed = 0;
+  const { identity, changes, stop } = identityOf(
+    signer(() => (signed++ < 2 ? first : last)),
+    // All of the lifetime is grace period: replaced at once.
+    { rotation: { gracePeriodRatio: 1, gracePeriodRatioJitter: 0 } },
+  );
+  const running = identity.run(stop.signal);
+  await eventually("three certificates", () => changes.length >= 3);
+  stop.abort();
+  await running;
+  assert.deepEqual(
+    changes.slice(0, 3).map(({ rootsChanged }) => rootsChanged),
+    [true, false, true],
+  );
+  assert.equal(new Set(changes.map(({ certificate }) => certificate.privateKey)).size, changes.length);
+});
+
+test("WorkloadIdentity keeps the certificate at hand while the CA fails", async () => {
+  const root = await testRoot();
+  let signed = 0;
+  const { identity, lines, stop } = identityOf(
+    (request) => {
+      if (signed++ > 0) throw new MeshError("CA_FAILED", "down");
+      return signedChain(request.csr, root, IDENTITY);
+    },
+    { rotation: { gracePeriodRatio: 1, gracePeriodRatioJitter: 0 } },
+  );
+  const running = identity.run(stop.signal);
+  await eventually("a failed attempt", () => lines.some((line) => line.includes("down")));
+  assert.notEqual(identity.current, undefined);
+  stop.abort();
+  await running;
+});
+
+test("WorkloadIdentity ends at once when stopped before the CA answered", async () => {
+  const { identity, stop } = identityOf(() => Promise.reject(new Error("never")), {
+    backoff: new Backoff({ initialMs: 60_000, maxMs: 60_000 }),
+  });
+  const running = identity.run(stop.signal);
+  setImmediate(() => stop.abort());
+  await running;
+  assert.equal(identity.current, undefined);
+});

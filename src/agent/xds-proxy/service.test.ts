@@ -1,0 +1,332 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { Client, type ClientDuplexStream, credentials } from "@grpc/grpc-js";
+import {
+  DeltaDiscoveryRequestSchema,
+  DeltaDiscoveryResponseSchema,
+  DiscoveryRequestSchema,
+  DiscoveryResponseSchema,
+} from "#gen/envoy/service/discovery/v3/discovery_pb.ts";
+import { createLogger } from "#lib/log.ts";
+import { CLUSTER_TYPE, LISTENER_TYPE, NAME_TABLE_TYPE } from "#protocol/type-urls.ts";
+import {
+  eventually,
+  type FakeControlPlane,
+  freePorts,
+  type Stream,
+  startFakeControlPlane,
+  temporaryFolder,
+} from "../../../test/support/fake-control-plane.ts";
+import { agentMetrics } from "../metrics.ts";
+import { RAW, serveUnix } from "../unix-server.ts";
+import { xdsProxyService } from "./service.ts";
+
+type Context = { after(fn: () => void): void };
+
+const deltaRequest = (typeUrl: string, more: { responseNonce?: string } = {}) =>
+  Buffer.from(toBinary(DeltaDiscoveryRequestSchema, create(DeltaDiscoveryRequestSchema, { typeUrl, ...more })));
+const deltaResponse = (typeUrl: string, nonce: string, value: Uint8Array = new Uint8Array()) =>
+  Buffer.from(
+    toBinary(
+      DeltaDiscoveryResponseSchema,
+      create(DeltaDiscoveryResponseSchema, {
+        typeUrl,
+        nonce,
+        resources: [{ name: "x", version: "1", resource: { typeUrl, value } }],
+      }),
+    ),
+  );
+const read = (bytes: Buffer) => fromBinary(DeltaDiscoveryRequestSchema, bytes);
+
+async function setUp(
+  t: Context,
+  {
+    plane: given,
+    ownTypes = new Map(),
+  }: { plane?: FakeControlPlane; ownTypes?: Map<string, (resource: Uint8Array) => void> } = {},
+) {
+  const upstreams: { stream: Stream; kind: string; requests: Buffer[] }[] = [];
+  const plane =
+    given ??
+    (await startFakeControlPlane({
+      onStream: (stream, kind) => {
+        const upstream = { stream, kind, requests: [] as Buffer[] };
+        stream.on("data", (request: Buffer) => upstream.requests.push(request));
+        stream.on("error", () => undefined);
+        upstreams.push(upstream);
+      },
+    }));
+  const folder = temporaryFolder(t);
+  const [path, rootCertificate, tokenFile] = [join(folder, "XDS"), join(folder, "root.pem"), join(folder, "token")];
+  writeFileSync(rootCertificate, plane.rootPem);
+  writeFileSync(tokenFile, "secret-token");
+  const lines: string[] = [];
+  const metrics = agentMetrics();
+  const stop = new AbortController();
+  const upstream = {
+    address: plane.address,
+    rootCertificate,
+    subjectAltName: "",
+    headers: { clusterid: "Kubernetes", "x-extra": "1" },
+    tokenFile,
+  };
+  const log = createLogger({ write: (line) => lines.push(line) });
+  await serveUnix(path, [xdsProxyService({ upstream, ownTypes, log, metrics })], stop.signal);
+  const client = new Client(`unix:${path}`, credentials.createInsecure(), { "grpc.max_receive_message_length": -1 });
+  t.after(() => {
+    client.close();
+    stop.abort();
+    plane.close();
+  });
+  const envoy = (method = "DeltaAggregatedResources"): ClientDuplexStream<Buffer, Buffer> => {
+    const service = `/envoy.service.discovery.v3.AggregatedDiscoveryService/${method}`;
+    const stream = client.makeBidiStreamRequest(service, RAW.requestSerialize, RAW.responseDeserialize);
+    stream.on("error", () => undefined); // cancelling is one
+    return stream;
+  };
+  const connected = async (count = 1) => {
+    await eventually(`${count} streams at the control plane`, () => upstreams.length >= count);
+    const last = upstreams[count - 1];
+    if (last === undefined) throw new Error("no stream");
+    return last;
+  };
+  return { plane, envoy, connected, upstreams, lines, metrics, folder };
+}
+
+test("the xDS proxy passes messages on as they are, with token and headers", async (t) => {
+  const { envoy, connected, metrics } = await setUp(t);
+  const stream = envoy();
+  const request = deltaRequest(CLUSTER_TYPE);
+  stream.write(request);
+  const { stream: upstream, kind, requests } = await connected();
+  await eventually("the request", () => requests.length === 1);
+  assert.equal(kind, "delta");
+  assert.deepEqual(requests[0], request);
+  assert.deepEqual(
+    ["authorization", "clusterid", "x-extra"].map((name) => upstream.metadata.get(name)[0]),
+    ["Bearer secret-token", "Kubernetes", "1"],
+  );
+  const response = deltaResponse(CLUSTER_TYPE, "n1", Buffer.from("cluster bytes"));
+  upstream.write(response);
+  const [received] = await once(stream, "data");
+  assert.deepEqual(received, response);
+  assert.match(metrics.text(), /istio_agent_xds_proxy_requests 1\n/);
+  assert.match(metrics.text(), /istio_agent_xds_proxy_responses 1\n/);
+  stream.cancel();
+});
+
+test("the xDS proxy asks for the name table once, after the first request for listeners, and acknowledges it itself", async (t) => {
+  const tables: string[] = [];
+  const ownTypes = new Map([
+    [NAME_TABLE_TYPE, (resource: Uint8Array) => void tables.push(String(Buffer.from(resource)))],
+  ]);
+  const { envoy, connected } = await setUp(t, { ownTypes });
+  const stream = envoy();
+  let toEnvoy = 0;
+  stream.on("data", () => toEnvoy++);
+  stream.write(deltaRequest(CLUSTER_TYPE));
+  stream.write(deltaRequest(LISTENER_TYPE));
+  stream.write(deltaRequest(LISTENER_TYPE, { responseNonce: "l1" }));
+  const { stream: upstream, requests } = await connected();
+  await eventually("four requests", () => requests.length === 4);
+  assert.deepEqual(
+    requests.map((request) => read(request).typeUrl).map((type) => type.split(".").at(-1)),
+    ["Cluster", "Listener", "NameTable", "Listener"],
+  );
+  upstream.write(deltaResponse(NAME_TABLE_TYPE, "nds-1", Buffer.from("names")));
+  await eventually("the acknowledgement", () => requests.length === 5);
+  const last = requests[4];
+  assert.equal(last && read(last).responseNonce, "nds-1");
+  assert.equal(last && read(last).errorDetail, undefined);
+  assert.deepEqual(tables, ["names"]);
+  assert.equal(toEnvoy, 0);
+  stream.cancel();
+});
+
+test("the xDS proxy refuses a name table that cannot be read, with the reason", async (t) => {
+  const ownTypes = new Map([
+    [
+      NAME_TABLE_TYPE,
+      () => {
+        throw new Error("no table");
+      },
+    ],
+  ]);
+  const { envoy, connected, lines } = await setUp(t, { ownTypes });
+  const stream = envoy();
+  stream.write(deltaRequest(LISTENER_TYPE));
+  const { stream: upstream, requests } = await connected();
+  await eventually("two requests", () => requests.length === 2);
+  upstream.write(deltaResponse(NAME_TABLE_TYPE, "nds-1"));
+  await eventually("the refusal", () => requests.length === 3);
+  const last = requests[2];
+  assert.deepEqual(last && [read(last).responseNonce, read(last).errorDetail?.message], ["nds-1", "no table"]);
+  assert.match(lines.join(""), /Refused a response of type nds: no table/);
+  stream.cancel();
+});
+
+test("the xDS proxy passes a state-of-the-world stream on as one", async (t) => {
+  const tables: string[] = [];
+  const ownTypes = new Map([
+    [NAME_TABLE_TYPE, (resource: Uint8Array) => void tables.push(String(Buffer.from(resource)))],
+  ]);
+  const { envoy, connected } = await setUp(t, { ownTypes });
+  const stream = envoy("StreamAggregatedResources");
+  const request = (typeUrl: string) =>
+    Buffer.from(toBinary(DiscoveryRequestSchema, create(DiscoveryRequestSchema, { typeUrl })));
+  const response = (typeUrl: string, value: string) =>
+    Buffer.from(
+      toBinary(
+        DiscoveryResponseSchema,
+        create(DiscoveryResponseSchema, {
+          typeUrl,
+          versionInfo: "v1",
+          nonce: "n1",
+          resources: [{ typeUrl, value: Buffer.from(value) }],
+        }),
+      ),
+    );
+  stream.write(request(LISTENER_TYPE));
+  const { stream: upstream, kind, requests } = await connected();
+  assert.equal(kind, "sotw");
+  await eventually("two requests", () => requests.length === 2);
+  upstream.write(response(NAME_TABLE_TYPE, "names"));
+  await eventually("the acknowledgement", () => requests.length === 3);
+  const last = fromBinary(DiscoveryRequestSchema, requests[2] ?? Buffer.alloc(0));
+  assert.deepEqual([last.typeUrl, last.versionInfo, last.responseNonce], [NAME_TABLE_TYPE, "v1", "n1"]);
+  assert.deepEqual(tables, ["names"]);
+  upstream.write(response(LISTENER_TYPE, "listeners"));
+  assert.deepEqual((await once(stream, "data"))[0], response(LISTENER_TYPE, "listeners"));
+  stream.cancel();
+});
+
+test("the xDS proxy does not pass on a type that Envoy did not ask for", async (t) => {
+  const { envoy, connected, lines } = await setUp(t);
+  const stream = envoy();
+  stream.write(deltaRequest(CLUSTER_TYPE));
+  const { stream: upstream } = await connected();
+  upstream.write(deltaResponse("type.googleapis.com/istio.debug", "d1"));
+  upstream.write(deltaResponse(CLUSTER_TYPE, "c1"));
+  const [received] = await once(stream, "data");
+  assert.equal(fromBinary(DeltaDiscoveryResponseSchema, received).nonce, "c1");
+  assert.match(lines.join(""), /Skipping a response of type type\.googleapis\.com\/istio\.debug/);
+  stream.cancel();
+});
+
+test("the xDS proxy passes the end of the control plane's stream on to Envoy, with its status", async (t) => {
+  const { envoy, connected, lines } = await setUp(t);
+  const stream = envoy();
+  stream.resume();
+  stream.write(deltaRequest(CLUSTER_TYPE));
+  const { stream: upstream } = await connected();
+  upstream.emit("error", { code: 16, details: "token expired" });
+  const [error] = await once(stream, "error");
+  assert.deepEqual([error.code, error.details], [16, "token expired"]);
+  assert.match(lines.join(""), /warn\tstream of localhost:\d+ ended with UNAUTHENTICATED: token expired/);
+
+  const next = envoy();
+  next.resume();
+  next.write(deltaRequest(CLUSTER_TYPE));
+  (await connected(2)).stream.end();
+  const [status] = await once(next, "status");
+  assert.equal(status.code, 0);
+});
+
+test("the xDS proxy ends the control plane's stream when Envoy's is gone", async (t) => {
+  const { envoy, connected } = await setUp(t);
+  const stream = envoy();
+  stream.write(deltaRequest(CLUSTER_TYPE));
+  const { stream: upstream } = await connected();
+  stream.cancel();
+  if (!upstream.cancelled) await once(upstream, "cancelled");
+});
+
+test("the xDS proxy gives each stream of Envoy one of its own", async (t) => {
+  const { envoy, connected, upstreams } = await setUp(t);
+  const [one, two] = [envoy(), envoy()];
+  one.write(deltaRequest(CLUSTER_TYPE));
+  await connected(1);
+  two.write(deltaRequest(CLUSTER_TYPE));
+  const { stream: second } = await connected(2);
+  assert.notEqual(upstreams[0]?.stream.getPeer(), second.getPeer());
+  second.write(deltaResponse(CLUSTER_TYPE, "only-two"));
+  assert.equal(fromBinary(DeltaDiscoveryResponseSchema, (await once(two, "data"))[0]).nonce, "only-two");
+  one.cancel();
+  two.cancel();
+});
+
+test("the xDS proxy passes many megabytes in order, and holds the control plane back while Envoy does not read", async (t) => {
+  const { envoy, connected } = await setUp(t);
+  const stream = envoy();
+  stream.write(deltaRequest(CLUSTER_TYPE));
+  const { stream: upstream } = await connected();
+  const count = 120;
+  const large = new Uint8Array(500_000);
+  let written = 0;
+  const send = () => {
+    while (written < count)
+      if (!upstream.write(deltaResponse(CLUSTER_TYPE, String(++written), large)))
+        return void upstream.once("drain", send);
+  };
+  send();
+  // Nobody reads: what is on its way is bounded by buffers and windows, not by what the control plane has.
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  const held = written;
+  const nonces: string[] = [];
+  for await (const message of stream) {
+    nonces.push(fromBinary(DeltaDiscoveryResponseSchema, message).nonce);
+    if (nonces.length === count) break;
+  }
+  assert.deepEqual(
+    nonces,
+    Array.from({ length: count }, (_, i) => String(i + 1)),
+  );
+  assert.ok(held < count, `all ${held} messages were taken before the first was read`);
+});
+
+test("the xDS proxy ends a stream whose message cannot be read, and lives on", async (t) => {
+  const { envoy, connected } = await setUp(t);
+  const stream = envoy();
+  stream.resume();
+  stream.write(deltaRequest(CLUSTER_TYPE));
+  const { stream: upstream } = await connected();
+  upstream.write(Buffer.from([0x22, 0x7f, 1]));
+  const [error] = await once(stream, "error");
+  assert.deepEqual([error.code, /unreadable xDS message/.test(error.details)], [13, true]);
+  const next = envoy();
+  next.write(deltaRequest(CLUSTER_TYPE));
+  await connected(2);
+  next.cancel();
+});
+
+test("the xDS proxy waits for a control plane that is not there yet", async (t) => {
+  const root = await startFakeControlPlane();
+  root.close();
+  const [port = 0] = await freePorts(1);
+  const { envoy } = await setUp(t, { plane: { ...root, address: `localhost:${port}` } });
+  const stream = envoy();
+  stream.write(deltaRequest(CLUSTER_TYPE));
+  const late = await new Promise<FakeControlPlane>((resolve, reject) => {
+    setTimeout(() => {
+      const onStream = (upstream: Stream) => void upstream.write(deltaResponse(CLUSTER_TYPE, "late"));
+      startFakeControlPlane({ port, root: root.root, onStream }).then(resolve, reject);
+    }, 200);
+  });
+  t.after(() => late.close());
+  assert.equal(fromBinary(DeltaDiscoveryResponseSchema, (await once(stream, "data"))[0]).nonce, "late");
+  stream.cancel();
+});
+
+test("the xDS proxy tells Envoy why there is no control plane: no root certificate, or one that does not fit", async (t) => {
+  const { envoy, folder, metrics } = await setUp(t);
+  writeFileSync(join(folder, "root.pem"), "");
+  const stream = envoy();
+  stream.resume();
+  const [error] = await once(stream, "error");
+  assert.deepEqual([error.code, /root\.pem holds no certificate/.test(error.details)], [14, true]);
+  assert.match(metrics.text(), /istio_agent_istiod_connection_terminations{type="error"} 1\n/);
+});

@@ -1,0 +1,177 @@
+/** A control plane for tests of the agent: signs certificates, records requests, and sends what a test tells it to. */
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import {
+  type Metadata,
+  Server,
+  ServerCredentials,
+  type ServerDuplexStream,
+  type ServerUnaryCall,
+  type sendUnaryData,
+  type status,
+} from "@grpc/grpc-js";
+import { IstioCertificateRequestSchema, IstioCertificateResponseSchema } from "#gen/istio/v1/auth/ca_pb.ts";
+import { requestedPublicKey } from "#lib/pki/certificate-request.ts";
+import { type Issuer, issueLeaf, issueRoot } from "#lib/pki/issue.ts";
+
+export type Stream = ServerDuplexStream<Buffer, Buffer>;
+
+export interface FakeControlPlane {
+  /** `localhost:PORT` */
+  readonly address: string;
+  readonly root: Issuer;
+  readonly rootPem: string;
+  readonly signings: { readonly csr: string; readonly ttlSeconds: number; readonly metadata: Metadata }[];
+  close(): void;
+}
+
+export interface FakeOptions {
+  /** Called with each stream; the default leaves it alone. */
+  readonly onStream?: (stream: Stream, kind: "delta" | "sotw") => void;
+  /** Refuses to sign, with this code and text. */
+  readonly refuseSigning?: () => { readonly code: status; readonly details: string } | undefined;
+  readonly identity?: string;
+  /** Another port than a free one, to come back after an end. */
+  readonly port?: number;
+  readonly root?: Issuer;
+}
+
+const RAW = {
+  requestSerialize: (bytes: Buffer) => bytes,
+  requestDeserialize: (bytes: Buffer) => bytes,
+  responseSerialize: (bytes: Buffer) => bytes,
+  responseDeserialize: (bytes: Buffer) => bytes,
+};
+const ADS = "/envoy.service.discovery.v3.AggregatedDiscoveryService";
+const HOUR_MS = 3_600_000;
+
+export function testRoot(organization = "test"): Promise<Issuer> {
+  const now = Date.now();
+  return issueRoot({
+    organization,
+    keyKind: "P-256",
+    notBefore: new Date(now - HOUR_MS),
+    notAfter: new Date(now + HOUR_MS),
+  });
+}
+
+/** A chain, leaf first and root last, for the key of a request. */
+export async function signedChain(csr: string, root: Issuer, identity: string): Promise<readonly string[]> {
+  const publicKey = await requestedPublicKey(csr);
+  const validity = { notBefore: new Date(Date.now() - 60_000), notAfter: new Date(Date.now() + HOUR_MS) };
+  return [
+    await issueLeaf({ issuer: root, publicKey, subjectAltNames: [identity], ...validity }),
+    root.certificate.toString(),
+  ];
+}
+
+export async function startFakeControlPlane(options: FakeOptions = {}): Promise<FakeControlPlane> {
+  const root = options.root ?? (await testRoot());
+  const signings: FakeControlPlane["signings"] = [];
+  const server = new Server({ "grpc.max_receive_message_length": -1, "grpc.max_send_message_length": -1 });
+  const stream = (name: string) => ({ path: `${ADS}/${name}`, requestStream: true, responseStream: true, ...RAW });
+  server.addService(
+    {
+      DeltaAggregatedResources: stream("DeltaAggregatedResources"),
+      StreamAggregatedResources: stream("StreamAggregatedResources"),
+    },
+    {
+      DeltaAggregatedResources: (call: Stream) => options.onStream?.(call, "delta"),
+      StreamAggregatedResources: (call: Stream) => options.onStream?.(call, "sotw"),
+    },
+  );
+  const path = "/istio.v1.auth.IstioCertificateService/CreateCertificate";
+  server.addService(
+    { CreateCertificate: { path, requestStream: false, responseStream: false, ...RAW } },
+    {
+      CreateCertificate: (call: ServerUnaryCall<Buffer, Buffer>, answer: sendUnaryData<Buffer>) => {
+        const refused = options.refuseSigning?.();
+        if (refused !== undefined) {
+          answer(refused);
+          return;
+        }
+        const { csr, validityDuration } = fromBinary(IstioCertificateRequestSchema, call.request);
+        signings.push({ csr, ttlSeconds: Number(validityDuration), metadata: call.metadata });
+        void signedChain(csr, root, options.identity ?? "spiffe://cluster.local/ns/default/sa/httpbin").then(
+          (certChain) => {
+            answer(
+              null,
+              Buffer.from(
+                toBinary(
+                  IstioCertificateResponseSchema,
+                  create(IstioCertificateResponseSchema, { certChain: [...certChain] }),
+                ),
+              ),
+            );
+          },
+        );
+      },
+    },
+  );
+  const credentials = await serverCredentials(root);
+  const port = await new Promise<number>((resolve, reject) => {
+    server.bindAsync(`127.0.0.1:${options.port ?? 0}`, credentials, (error, bound) =>
+      error ? reject(error) : resolve(bound),
+    );
+  });
+  return {
+    address: `localhost:${port}`,
+    root,
+    rootPem: root.certificate.toString(),
+    signings,
+    close: () => server.forceShutdown(),
+  };
+}
+
+async function serverCredentials(root: Issuer): Promise<ServerCredentials> {
+  const { generateKeyPairSync } = await import("node:crypto");
+  const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const certificate = await issueLeaf({
+    issuer: root,
+    publicKey,
+    subjectAltNames: ["istiod.istio-system.svc"],
+    notBefore: new Date(Date.now() - 60_000),
+    notAfter: new Date(Date.now() + HOUR_MS),
+  });
+  const pair = {
+    cert_chain: Buffer.from(certificate),
+    private_key: Buffer.from(privateKey.export({ type: "pkcs8", format: "pem" })),
+  };
+  return ServerCredentials.createSsl(null, [pair]);
+}
+
+/** A folder that is removed when the test ends. */
+export function temporaryFolder(t: { after(fn: () => void): void }): string {
+  const folder = mkdtempSync(join(tmpdir(), "agent-"));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** Ports that were free a moment ago, all different. */
+export async function freePorts(count: number): Promise<readonly number[]> {
+  const servers = Array.from({ length: count }, () => createServer().listen(0, "127.0.0.1"));
+  await Promise.all(servers.map((server) => once(server, "listening")));
+  const ports = servers.map((server) => {
+    const address = server.address();
+    return typeof address === "object" && address !== null ? address.port : 0;
+  });
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return ports;
+}
+
+/** Resolves when the condition holds; rejects when it does not in time. Looks again after each turn of the event loop. */
+export async function eventually(
+  what: string,
+  holds: () => boolean | Promise<boolean>,
+  timeoutMs = 10_000,
+): Promise<void> {
+  const deadline = Date.now() + timeoutMs;
+  while (!(await holds())) {
+    if (Date.now() > deadline) throw new Error(`not in ${timeoutMs} ms: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
