@@ -126,10 +126,20 @@ function sortedKeys<T>(object: Record<string, T>): Record<string, T> {
   return Object.fromEntries(keys.sort().map((key) => [key, object[key] as T]));
 }
 
+/** The same value when nothing is out of order, which is the usual case. */
 function sortedJson(value: JsonValue): JsonValue {
-  if (Array.isArray(value)) return value.map(sortedJson);
   if (value === null || typeof value !== "object") return value;
-  return sortedKeys(Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, sortedJson(inner)])));
+  if (Array.isArray(value)) {
+    const items = value.map(sortedJson);
+    return items.some((item, i) => item !== value[i]) ? items : value;
+  }
+  let inner: JsonObject = value;
+  for (const key of Object.keys(value)) {
+    const before = value[key] as JsonValue;
+    const after = sortedJson(before);
+    if (after !== before) inner = { ...inner, [key]: after };
+  }
+  return sortedKeys(inner);
 }
 
 function isSorted(keys: readonly string[]): boolean {

@@ -1,21 +1,13 @@
 /**
- * The only memory of this folder: values derived from immutable lists and objects of a snapshot, kept exactly as long as
- * what they were derived from. They make planning cheap and change no result.
+ * The only memory of this folder: values derived from immutable lists and objects of a snapshot, kept no longer than these.
+ * They make planning cheap and change no result.
  */
-
-/** Sources of a derived value: objects and lists that a snapshot holds. */
-type Sources = readonly object[];
-
-interface Shelf {
-  readonly next: WeakMap<object, Shelf>;
-  readonly values: Map<string, unknown>;
-}
 
 /**
  * A function of snapshot objects and one text, computed once per distinct set of them. Snapshots share what did not change,
- * so the value survives as long as its sources do.
+ * so the value survives as long as its sources do. For few sources: each combination costs a WeakMap.
  */
-export function derived<From extends Sources, Value>(
+export function derived<From extends readonly object[], Value>(
   make: (key: string, ...from: From) => Value,
 ): (key: string, ...from: From) => Value {
   const root = emptyShelf();
@@ -34,17 +26,42 @@ export function derived<From extends Sources, Value>(
   };
 }
 
-/** As `derived`, for a value that is made on the spot: `key` has to name everything `make` depends on besides `owner`. */
-export function kept<Value>(owner: object, key: string, make: () => Value): Value {
-  const values = keptValues("", owner);
-  if (!values.has(key)) values.set(key, make());
-  return values.get(key) as Value;
+interface Shelf {
+  readonly next: WeakMap<object, Shelf>;
+  readonly values: Map<string, unknown>;
 }
-
-const keptValues = derived((_: string, __: object) => new Map<string, unknown>());
 
 function emptyShelf(): Shelf {
   return { next: new WeakMap(), values: new Map() };
+}
+
+/**
+ * The last value made for an object under a key, as long as everything else it was made from is the same too. Together,
+ * `key`, `owner` and `from` have to name all that `make` reads.
+ */
+export function kept<Value>(owner: object, key: string, from: readonly unknown[], make: () => Value): Value {
+  let values = KEPT.get(owner);
+  if (values === undefined) {
+    values = new Map();
+    KEPT.set(owner, values);
+  }
+  const known = values.get(key);
+  if (known !== undefined && isSame(known.from, from)) return known.value as Value;
+  const value = make();
+  values.set(key, { from, value });
+  return value;
+}
+
+interface Kept {
+  readonly from: readonly unknown[];
+  readonly value: unknown;
+}
+
+const KEPT = new WeakMap<object, Map<string, Kept>>();
+
+function isSame(a: readonly unknown[], b: readonly unknown[]): boolean {
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return a.length === b.length;
 }
 
 /**
@@ -52,5 +69,5 @@ function emptyShelf(): Shelf {
  * view computes anew for each proxy has to be the same object for equal proxies.
  */
 export function interned<Value extends object>(owner: object, value: Value): Value {
-  return kept(owner, JSON.stringify(value), () => value);
+  return kept(owner, `interned ${JSON.stringify(value)}`, [], () => value);
 }

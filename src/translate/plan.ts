@@ -4,7 +4,6 @@
  */
 import type { Snapshot } from "#model/snapshot.ts";
 import { planInboundClusters, planOutboundClusters } from "./clusters/plan.ts";
-import { kept } from "./indexes.ts";
 import { planGatewayListeners } from "./listeners/plan-gateway.ts";
 import { planInboundListeners } from "./listeners/plan-inbound.ts";
 import { planOutboundListeners, routeNamesOf } from "./listeners/plan-outbound.ts";
@@ -26,16 +25,13 @@ export interface Plan {
 
 /** Towards services. A router has the clusters only: its listeners and routes are those of its Gateways. */
 export function planOutbound(snapshot: Snapshot, view: OutboundView): Plan {
-  const { role, namespace, dnsDomain, traits, selectedRules, sourceConditions, locality } = view;
-  const clusterKey = JSON.stringify([role, namespace, traits.cluster, selectedRules, locality]);
-  const clusters = kept(snapshot, `clusters ${clusterKey}`, () => planOutboundClusters(snapshot, view));
-  if (role === "router") return { clusters, listeners: [], routes: [] };
-  const { listener, autoAddresses, http } = traits;
-  const base = [role, namespace, dnsDomain, listener, autoAddresses, http.headers, selectedRules, sourceConditions];
-  const routes = kept(snapshot, `routes ${JSON.stringify(base)}`, () =>
-    planOutboundRoutes(snapshot, view, routeNamesOf(snapshot, view)),
-  );
-  return { clusters, listeners: planOutboundListeners(snapshot, view), routes };
+  const clusters = planOutboundClusters(snapshot, view);
+  if (view.role === "router") return { clusters, listeners: [], routes: [] };
+  return {
+    clusters,
+    listeners: planOutboundListeners(snapshot, view),
+    routes: planOutboundRoutes(snapshot, view, routeNamesOf(snapshot, view)),
+  };
 }
 
 /** The workload's own ports. */

@@ -1,7 +1,12 @@
 /** Limits of connections and requests towards a cluster. */
+import { create } from "@bufbuild/protobuf";
 import type { ConnectionPool, OutlierDetection, TrafficPolicy } from "#config/kinds/destination-rule.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
-import type { CircuitBreakers_ThresholdsSchema } from "#gen/envoy/config/cluster/v3/circuit_breaker_pb.ts";
+import {
+  type CircuitBreakers,
+  type CircuitBreakers_ThresholdsSchema,
+  CircuitBreakersSchema,
+} from "#gen/envoy/config/cluster/v3/circuit_breaker_pb.ts";
 import type { ClusterSchema } from "#gen/envoy/config/cluster/v3/cluster_pb.ts";
 import type { OutlierDetectionSchema } from "#gen/envoy/config/cluster/v3/outlier_detection_pb.ts";
 import type { TcpKeepaliveSchema } from "#gen/envoy/config/core/v3/address_pb.ts";
@@ -22,16 +27,13 @@ export function connectionLimits(
   const keepalive = keepaliveOf(mesh.tcpKeepalive, pool?.tcp?.tcpKeepalive);
   return {
     connectTimeout: duration(pool?.tcp?.connectTimeout ?? mesh.connectTimeout),
-    circuitBreakers: { thresholds: [thresholds(pool, budget)] },
+    circuitBreakers: pool === undefined && budget === undefined ? NO_LIMITS : limits(pool, budget),
     ...(keepalive && { upstreamConnectionOptions: { tcpKeepalive: keepalive } }),
   };
 }
 
-function thresholds(
-  pool: ConnectionPool | undefined,
-  budget: TrafficPolicy["retryBudget"],
-): Init<typeof CircuitBreakers_ThresholdsSchema> {
-  return {
+function limits(pool: ConnectionPool | undefined, budget: TrafficPolicy["retryBudget"]): CircuitBreakers {
+  const thresholds: Init<typeof CircuitBreakers_ThresholdsSchema> = {
     maxConnections: pool?.tcp?.maxConnections || UNLIMITED,
     maxPendingRequests: pool?.http?.http1MaxPendingRequests || UNLIMITED,
     maxRequests: pool?.http?.http2MaxRequests || UNLIMITED,
@@ -43,7 +45,10 @@ function thresholds(
       },
     }),
   };
+  return create(CircuitBreakersSchema, { thresholds: [thresholds] });
 }
+
+const NO_LIMITS = limits(undefined, undefined);
 
 /** The rule's settings replace those of the mesh one by one; an empty one turns keep-alive on with the system's values. */
 function keepaliveOf(ofMesh: Keepalive, ofRule: Keepalive): Init<typeof TcpKeepaliveSchema> | undefined {

@@ -1,5 +1,5 @@
 /** Clusters of services, as clients see them: one per port, and one per port and subset. */
-import type { JsonObject } from "@bufbuild/protobuf";
+import { create, type JsonObject } from "@bufbuild/protobuf";
 import type { ConfigObject } from "#config/config-object.ts";
 import type { DestinationRule } from "#config/kinds/destination-rule.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
@@ -9,7 +9,7 @@ import {
   Cluster_DnsLookupFamily as DnsFamily,
   Cluster_LbPolicy as LbPolicy,
 } from "#gen/envoy/config/cluster/v3/cluster_pb.ts";
-import { ApiVersion } from "#gen/envoy/config/core/v3/config_source_pb.ts";
+import { ApiVersion, ConfigSourceSchema } from "#gen/envoy/config/core/v3/config_source_pb.ts";
 import { CaresDnsResolverConfigSchema } from "#gen/envoy/extensions/network/dns_resolver/cares/v3/cares_dns_resolver_pb.ts";
 import type { EndpointSet } from "#model/endpoint.ts";
 import type { Service, ServicePort } from "#model/service.ts";
@@ -116,11 +116,11 @@ function discoverySettings(discovery: Discovery, input: OutboundClusterInput): C
   }
 }
 
-const EDS_CONFIG = {
-  configSourceSpecifier: { case: "ads" as const, value: {} },
+const EDS_CONFIG = create(ConfigSourceSchema, {
+  configSourceSpecifier: { case: "ads", value: {} },
   initialFetchTimeout: duration(0),
   resourceApiVersion: ApiVersion.V3,
-};
+});
 
 /** Few questions per socket: the resolver of the system answers from one source port only so many. */
 const DNS_RESOLVER = {

@@ -1,11 +1,11 @@
 /** Recipes of clusters. */
-import type { ConfigObject } from "#config/config-object.ts";
+import { type ConfigObject, objectKey } from "#config/config-object.ts";
 import type { DestinationRule } from "#config/kinds/destination-rule.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
 import { type EndpointSet, NO_ENDPOINTS } from "#model/endpoint.ts";
 import { type Service, type ServicePort, serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import { derived } from "../indexes.ts";
+import { derived, kept } from "../indexes.ts";
 import { inboundTargets } from "../listeners/plan-inbound.ts";
 import {
   BLACK_HOLE_CLUSTER,
@@ -27,21 +27,37 @@ import { discoveryOf, outboundCluster } from "./outbound.ts";
 /** Clusters of all services in view, and those for unknown destinations. */
 export function planOutboundClusters(snapshot: Snapshot, view: OutboundView): readonly Recipe[] {
   const clusters = new Map<string, Recipe>();
-  const add = (made: Recipe | undefined) => {
-    if (made !== undefined && !clusters.has(made.name)) clusters.set(made.name, made);
+  const add = (made: Recipe) => {
+    if (!clusters.has(made.name)) clusters.set(made.name, made);
   };
+  const input = { traits: view.traits.cluster, mesh: snapshot.mesh };
+  const key = `clusters ${view.locality} ${JSON.stringify(input.traits)}`;
   for (const service of visibleServices(snapshot, view).list) {
     if (service.resolution === "alias") continue;
-    const rule = destinationRuleFor(snapshot, service, view);
-    const subsets = ["", ...(rule?.spec.subsets ?? []).map(({ name }) => name)];
-    for (const port of service.ports.filter(({ protocol }) => protocol !== "UDP")) {
-      for (const subset of subsets) add(serviceCluster(snapshot, view, { service, port, rule, subset }));
-    }
+    for (const made of serviceClusters(snapshot, view, { service, key })) add(made);
   }
-  const input = { traits: view.traits.cluster, mesh: snapshot.mesh };
   add(recipe({ name: BLACK_HOLE_CLUSTER, input, build: blackHoleCluster }));
   if (view.role === "sidecar") add(recipe({ name: PASSTHROUGH_CLUSTER, input, build: passthroughCluster }));
   return [...clusters.values()];
+}
+
+/** All clusters of a service. Those of services that did not change are the recipes of before. */
+function serviceClusters(
+  snapshot: Snapshot,
+  view: OutboundView,
+  { service, key }: { readonly service: Service; readonly key: string },
+): readonly Recipe[] {
+  const rule = destinationRuleFor(snapshot, service, view);
+  const endpoints = snapshot.endpoints.get(serviceKey(service)) ?? NO_ENDPOINTS;
+  const policies = policiesOf(snapshot, service.namespace);
+  const ruled = rule === undefined ? key : `${key} ${objectKey(rule)}`;
+  return kept(service, ruled, [endpoints, rule, policies, view.traits.cluster, snapshot.mesh], () => {
+    const subsets = ["", ...(rule?.spec.subsets ?? []).map(({ name }) => name)];
+    const ports = service.ports.filter(({ protocol }) => protocol !== "UDP");
+    return ports.flatMap((port) =>
+      subsets.flatMap((subset) => serviceCluster(snapshot, view, { service, port, rule, subset, endpoints }) ?? []),
+    );
+  });
 }
 
 interface ClusterOf {
@@ -49,18 +65,18 @@ interface ClusterOf {
   readonly port: ServicePort;
   readonly rule: ConfigObject<DestinationRule> | undefined;
   readonly subset: string;
+  readonly endpoints: EndpointSet;
 }
 
 /** A DNS cluster without endpoints is none: Envoy refuses it. */
 function serviceCluster(snapshot: Snapshot, view: OutboundView, of: ClusterOf): Recipe | undefined {
-  const { service, port, rule, subset } = of;
+  const { service, port, rule, subset, endpoints } = of;
   const { mesh } = snapshot;
   const traits = view.traits.cluster;
-  const endpoints = snapshot.endpoints.get(serviceKey(service)) ?? NO_ENDPOINTS;
   const policy = effectivePolicy(rule?.spec, port.port, subset === "" ? undefined : subset);
   const discovery = discoveryOf(service, policy, traits.role);
   const isDns = discovery === "strict-dns" || discovery === "logical-dns";
-  if (isDns && !hasEndpoints(endpoints, of)) return undefined;
+  if (isDns && !hasEndpoints(of)) return undefined;
   const name = outboundClusterName(service.hostname, port.port, subset);
   const input = {
     name,
@@ -69,7 +85,7 @@ function serviceCluster(snapshot: Snapshot, view: OutboundView, of: ClusterOf): 
     subset,
     rule,
     identities: serverIdentities(service, endpoints, mesh),
-    mtls: mtlsOf(snapshot, of, endpoints),
+    mtls: mtlsOf(snapshot, of),
     dnsEndpoints: isDns ? endpoints : undefined,
     peerPolicies: isDns ? policiesOf(snapshot, service.namespace) : undefined,
     locality: isDns && prefersNear(policy, mesh) ? view.locality : "",
@@ -79,9 +95,9 @@ function serviceCluster(snapshot: Snapshot, view: OutboundView, of: ClusterOf): 
   return recipe({ name, input, build: outboundCluster });
 }
 
-function hasEndpoints({ endpoints }: EndpointSet, { port, rule, subset }: ClusterOf): boolean {
+function hasEndpoints({ port, rule, subset, endpoints }: ClusterOf): boolean {
   const labels = Object.entries(rule?.spec.subsets?.find(({ name }) => name === subset)?.labels ?? {});
-  return endpoints.some(
+  return endpoints.endpoints.some(
     (endpoint) =>
       endpoint.health === "healthy" &&
       endpoint.ports[port.name] !== undefined &&
@@ -90,12 +106,12 @@ function hasEndpoints({ endpoints }: EndpointSet, { port, rule, subset }: Cluste
 }
 
 /** Where connections go to the address that was called, all endpoints have to agree: they cannot be told apart. */
-function mtlsOf(snapshot: Snapshot, { service, port, rule, subset }: ClusterOf, set: EndpointSet): MtlsMode {
+function mtlsOf(snapshot: Snapshot, { service, port, rule, subset, endpoints }: ClusterOf): MtlsMode {
   const spec = rule?.spec;
   const ofSubset = spec?.subsets?.find(({ name }) => name === subset)?.trafficPolicy;
   const balancer = (subset === "" ? spec?.trafficPolicy : ofSubset)?.loadBalancer;
   if (service.resolution === "passthrough" || balancer?.simple === "PASSTHROUGH") {
-    const instances = set.endpoints.filter((endpoint) => endpoint.ports[port.name] !== undefined);
+    const instances = endpoints.endpoints.filter((endpoint) => endpoint.ports[port.name] !== undefined);
     if (instances.length === 0 || instances.some(({ tlsMode }) => tlsMode === "disabled")) return "DISABLE";
   }
   return namespaceMode(snapshot, service.namespace);

@@ -6,7 +6,7 @@ import { type TransportSocket, TransportSocketSchema } from "#gen/envoy/config/c
 import type { UpstreamHttpProtocolOptionsSchema } from "#gen/envoy/config/core/v3/protocol_pb.ts";
 import { RawBufferSchema } from "#gen/envoy/extensions/transport_sockets/raw_buffer/v3/raw_buffer_pb.ts";
 import {
-  type TlsParametersSchema,
+  TlsParametersSchema,
   TlsParameters_TlsProtocol as TlsVersion,
 } from "#gen/envoy/extensions/transport_sockets/tls/v3/common_pb.ts";
 import {
@@ -97,7 +97,7 @@ const RAW_BUFFER = create(TransportSocketSchema, {
 function istioMutual(input: UpstreamTlsInput, names: readonly string[], sni: string): TransportSocket {
   const protocols = input.isHttp2 ? ["istio", "h2"] : ["istio"];
   return tlsSocket(sni, {
-    tlsParams: TLS_VERSIONS,
+    tlsParams: TLS_PARAMETERS,
     alpnProtocols: input.traits.metadataExchange ? ["istio-peer-exchange", ...protocols] : protocols,
     tlsCertificateSdsSecretConfigs: [WORKLOAD_CERTIFICATE],
     validationContextType: {
@@ -114,6 +114,7 @@ const TLS_VERSIONS: Init<typeof TlsParametersSchema> = {
   tlsMinimumProtocolVersion: TlsVersion.TLSv1_2,
   tlsMaximumProtocolVersion: TlsVersion.TLSv1_3,
 };
+const TLS_PARAMETERS = create(TlsParametersSchema, TLS_VERSIONS);
 
 /** TLS to servers outside the mesh, with certificates from files or credentials. */
 function originated(tls: ClientTls, input: UpstreamTlsInput): UpstreamTls {

@@ -1,17 +1,23 @@
 /** Recipes of the outbound listeners of a view. */
+import type { Service } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import { kept } from "../indexes.ts";
+import { derived, kept } from "../indexes.ts";
 import { listenerName, VIRTUAL_OUTBOUND } from "../names.ts";
 import { type Recipe, recipe } from "../recipe.ts";
 import type { OutboundView } from "../views.ts";
 import { httpChain, type TcpChain, takesAll, tcpChain } from "./chains.ts";
 import { type OutboundListenerInput, outboundListener, virtualOutbound } from "./outbound.ts";
 import { type HttpChainEntry, type ListenerEntry, outboundEntries, type TcpChainEntry } from "./outbound-entries.ts";
+import { tcpVirtualServices } from "./tcp-routes.ts";
 
 /** One listener per address and port of the services in view, and the one that receives everything. */
 export function planOutboundListeners(snapshot: Snapshot, view: OutboundView): readonly Recipe[] {
-  const listeners = entriesOf(snapshot, view).map((entry) => listenerRecipe(entry, snapshot, view));
-  const { ipMode, interception } = view.traits.listener;
+  const entries = entriesOf(snapshot, view);
+  const { http, tcp, listener } = view.traits;
+  const listeners = kept(entries, `recipes ${view.key}`, [http, tcp, listener, snapshot.mesh], () =>
+    entries.map((entry) => listenerRecipe(entry, snapshot, view)),
+  );
+  const { ipMode, interception } = listener;
   if (interception === "NONE") return listeners;
   const input = { ipMode, interception, traits: view.traits.tcp, mesh: snapshot.mesh };
   return [...listeners, recipe({ name: VIRTUAL_OUTBOUND, input, build: virtualOutbound })];
@@ -23,12 +29,22 @@ export function routeNamesOf(snapshot: Snapshot, view: OutboundView): ReadonlySe
   return new Set(chains.flatMap((chain) => (chain.kind === "http" ? [chain.routeName] : [])));
 }
 
-/** Workloads differ in what their HTTP filters tell of them, but hardly in which listeners they have. */
+/**
+ * Workloads differ in what their HTTP filters tell of them, but hardly in which listeners they have. Endpoints matter only
+ * where services without an address are called by theirs.
+ */
 function entriesOf(snapshot: Snapshot, view: OutboundView): readonly ListenerEntry[] {
+  const { mesh, features, services, destinationRules } = snapshot;
   const { role, namespace, traits, selectedRules, sourceConditions } = view;
   const key = JSON.stringify([role, namespace, traits.listener, traits.autoAddresses, selectedRules, sourceConditions]);
-  return kept(snapshot, `listeners ${key}`, () => [...outboundEntries(snapshot, view).values()]);
+  const endpoints = hasHeadless("", services) ? [snapshot.endpoints] : [];
+  const from = [mesh, features, destinationRules, ...tcpVirtualServices(snapshot, view), ...endpoints];
+  return kept(services, `listeners ${key}`, from, () => [...outboundEntries(snapshot, view).values()]);
 }
+
+const hasHeadless = derived((_: string, services: readonly Service[]) =>
+  services.some(({ resolution }) => resolution === "passthrough"),
+);
 
 const LISTENER_FILTER_CHAINS = 3;
 const NO_CHAIN: TcpChain = {

@@ -30,13 +30,19 @@ export interface TcpRouteInput {
 
 /** The chains of a service port: one for each way its virtual services tell, or the one to the service itself. */
 export function tcpChains(snapshot: Snapshot, view: OutboundView, input: TcpRouteInput): readonly TcpChain[] {
-  const all = withoutHttp("", virtualServicesOf(snapshot, MESH_GATEWAY, view.namespace));
-  const virtualServices = all.filter(({ hosts }) => hosts.some((host) => hostsMatch(host, input.service.hostname)));
+  const virtualServices = tcpVirtualServices(snapshot, view).filter(({ hosts }) =>
+    hosts.some((host) => hostsMatch(host, input.service.hostname)),
+  );
   const isTls = input.port.protocol === "HTTPS" || input.port.protocol === "TLS";
   const routed = isTls
     ? tlsRoutes(snapshot, view, { ...input, virtualServices })
     : tcpRoutes(snapshot, view, { ...input, virtualServices });
   return routed ?? [serviceChain(snapshot, view, input)];
+}
+
+/** The virtual services that speak of more than HTTP: few do. */
+export function tcpVirtualServices(snapshot: Snapshot, view: OutboundView): readonly BoundVirtualService[] {
+  return withoutHttp("", virtualServicesOf(snapshot, MESH_GATEWAY, view.namespace));
 }
 
 const withoutHttp = derived((_: string, virtualServices: readonly BoundVirtualService[]) =>

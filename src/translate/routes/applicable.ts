@@ -3,10 +3,9 @@ import type { ConfigObject } from "#config/config-object.ts";
 import type { ConsistentHash } from "#config/kinds/destination-rule.ts";
 import type { Destination, HttpMatch, HttpRoute, VirtualService } from "#config/kinds/virtual-service.ts";
 import type { Service } from "#model/service.ts";
-import type { Snapshot } from "#model/snapshot.ts";
 import { completeHost } from "../hosts.ts";
 import { outboundCluster } from "../names.ts";
-import { destinationRuleFor } from "../scope/destination-rules.ts";
+import { destinationRuleFor, type RuleSnapshot } from "../scope/destination-rules.ts";
 import { type BoundVirtualService, completeGateway, sourceConditionId } from "../scope/virtual-services.ts";
 import type { GatewayView, OutboundView } from "../views.ts";
 import { takesEveryRequest } from "./match.ts";
@@ -37,7 +36,7 @@ export interface ApplicableRoute {
 
 /** Routes and conditions in order, up to the first that takes every request. */
 export function applicableRoutes(
-  snapshot: Snapshot,
+  snapshot: RuleSnapshot,
   virtualService: BoundVirtualService,
   arrival: Arrival,
 ): readonly ApplicableRoute[] {
@@ -99,7 +98,7 @@ interface Target {
 }
 
 function targetOf(
-  snapshot: Snapshot,
+  snapshot: RuleSnapshot,
   destination: Destination,
   { virtualService, arrival }: { readonly virtualService: BoundVirtualService; readonly arrival: Arrival },
 ): Target {

@@ -1,17 +1,31 @@
 /** The names by which a service may be called in a `Host` header. */
 import { isIP } from "node:net";
 import type { Service } from "#model/service.ts";
+import { kept } from "../indexes.ts";
 import { hostInUrl } from "../names.ts";
 import { type AddressTraits, serviceAddresses } from "../scope/addresses.ts";
 
 /** Names of a service; the short ones give way where another service has that name in full. */
 export interface ServiceDomains {
   readonly all: readonly string[];
-  readonly short: readonly string[];
+  /** The same in lower case: hosts are compared so. */
+  readonly lower: readonly string[];
+  readonly short: ReadonlySet<string>;
 }
 
 /** All names of a service for a proxy with the given DNS domain, such as `default.svc.cluster.local`. */
 export function serviceDomains(service: Service, dnsDomain: string, traits: AddressTraits): ServiceDomains {
+  return kept(service, "domains", [dnsDomain, traits.ipMode, traits.autoAddresses], () =>
+    domainsOf(service, dnsDomain, traits),
+  );
+}
+
+/** The one name of a host that no service has. */
+export function hostDomains(host: string): ServiceDomains {
+  return { all: [hostInUrl(host)], lower: [hostInUrl(host).toLowerCase()], short: new Set() };
+}
+
+function domainsOf(service: Service, dnsDomain: string, traits: AddressTraits): ServiceDomains {
   const { hostname, registry, resolution } = service;
   const short = otherNames(hostname, dnsDomain);
   const named = [hostInUrl(hostname), ...short];
@@ -20,7 +34,8 @@ export function serviceDomains(service: Service, dnsDomain: string, traits: Addr
   const addresses = serviceAddresses(service, traits);
   // Each address of a ServiceEntry counts as a service of its own, of which the last has the name.
   const called = registry === "Kubernetes" ? addresses : addresses.slice(-1);
-  return { all: [...named, ...ofPods, ...called.map(hostInUrl)], short };
+  const all = [...new Set([...named, ...ofPods, ...called.map(hostInUrl)])].filter((name) => name !== "");
+  return { all, lower: all.map((name) => name.toLowerCase()), short: new Set(short) };
 }
 
 /** `httpbin.default.svc.cluster.local.`, `httpbin`, `httpbin.default.svc`, `httpbin.default`: as far as they are unique. */

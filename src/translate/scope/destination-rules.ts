@@ -10,6 +10,9 @@ import { oldestFirst } from "./order.ts";
 
 type Rule = ConfigObject<DestinationRule>;
 
+/** The part of a snapshot that rules are found in. */
+export type RuleSnapshot = Pick<Snapshot, "destinationRules" | "features" | "mesh">;
+
 /** Who asks: its namespace, and the keys of the rules whose workload selector fits it. */
 export interface RuleViewpoint {
   readonly namespace: string;
@@ -20,7 +23,11 @@ export interface RuleViewpoint {
  * Rules of the caller's namespace come first, then those the service's namespace exports, then those of the root
  * namespace; within one of these the most specific host. A rule that selects the calling workload beats one that does not.
  */
-export function destinationRuleFor(snapshot: Snapshot, service: Service, viewpoint: RuleViewpoint): Rule | undefined {
+export function destinationRuleFor(
+  snapshot: RuleSnapshot,
+  service: Service,
+  viewpoint: RuleViewpoint,
+): Rule | undefined {
   const candidates = candidateRules(snapshot, service, viewpoint.namespace);
   const selecting = candidates.find(
     (rule) =>
@@ -40,7 +47,7 @@ const withSelector = derived((_: string, rules: readonly Rule[]) =>
   rules.filter((rule) => rule.spec.workloadSelector !== undefined),
 );
 
-function candidateRules(snapshot: Snapshot, service: Service, namespace: string): readonly Rule[] {
+function candidateRules(snapshot: RuleSnapshot, service: Service, namespace: string): readonly Rule[] {
   const { mesh } = snapshot;
   const index = indexOf(snapshot.features.domain, snapshot.destinationRules, mesh);
   const own = namespace === mesh.rootNamespace ? index.rootPrivate : index.local.get(namespace);

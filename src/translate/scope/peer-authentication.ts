@@ -28,9 +28,14 @@ const byNamespace = derived((key: string, policies: readonly Policy[]): readonly
 
 /** What a client may assume of a service: the mode of its namespace, else of the mesh. Workload policies are not known. */
 export function namespaceMode(snapshot: Snapshot, namespace: string): MtlsMode {
-  const wide = policiesOf(snapshot, namespace).filter((policy) => !hasSelector(policy));
-  return effectiveMode(wide, { namespace, labels: {} }, snapshot.mesh.rootNamespace).mode;
+  return wideMode(`${snapshot.mesh.rootNamespace}/${namespace}`, policiesOf(snapshot, namespace));
 }
+
+const wideMode = derived((key: string, policies: readonly Policy[]): MtlsMode => {
+  const [rootNamespace = "", namespace = ""] = key.split("/");
+  const wide = policies.filter((policy) => !hasSelector(policy));
+  return effectiveMode(wide, { namespace, labels: {} }, rootNamespace).mode;
+});
 
 /** Whose policy is asked for. */
 export interface Workload {

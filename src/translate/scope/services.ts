@@ -22,13 +22,16 @@ export interface Viewpoint {
  * What a proxy can reach. One host may be declared by several objects: a sidecar's own namespace comes first, then
  * Kubernetes services (nobody can take a service's name by a ServiceEntry), then the oldest.
  */
-export function visibleServices(snapshot: Snapshot, { role, namespace }: Viewpoint): VisibleServices {
+export function visibleServices(
+  snapshot: Pick<Snapshot, "services" | "mesh">,
+  { role, namespace }: Viewpoint,
+): VisibleServices {
   const visible = role === "sidecar" ? visibleToSidecars : visibleToRouters;
   return visible(namespace, snapshot.services, snapshot.mesh);
 }
 
 /** All services of a host, by namespace, whoever may see them. */
-export function servicesOfHost(snapshot: Snapshot, hostname: string): ReadonlyMap<string, Service> {
+export function servicesOfHost(snapshot: Pick<Snapshot, "services">, hostname: string): ReadonlyMap<string, Service> {
   return byHostAndNamespace("", snapshot.services).get(hostname) ?? NO_SERVICES;
 }
 

@@ -23,7 +23,7 @@ export interface BoundVirtualService {
 
 /** Those bound to a gateway and visible to a namespace; what is exported to few comes first, then the oldest. */
 export function virtualServicesOf(
-  snapshot: Snapshot,
+  snapshot: Pick<Snapshot, "virtualServices" | "features" | "mesh">,
   gateway: string,
   namespace: string,
 ): readonly BoundVirtualService[] {
