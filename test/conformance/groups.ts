@@ -6,6 +6,7 @@ import { dnsClient } from "./groups/dns-client.ts";
 import { iptablesBuilder } from "./groups/iptables-builder.ts";
 import { iptablesCapture } from "./groups/iptables-capture.ts";
 import { nameTable } from "./groups/name-table.ts";
+import { statusServer } from "./groups/status-server.ts";
 import { xdsResources } from "./groups/xds-resources.ts";
 import { xdsScenarios } from "./groups/xds-scenarios.ts";
 import type { Group } from "./harness.ts";
@@ -20,4 +21,5 @@ export const GROUPS: readonly Group[] = [
   configValidation,
   bootstrap,
   dnsClient,
+  statusServer,
 ];

@@ -29,7 +29,10 @@ export interface StatusServer {
   close(): void;
 }
 
-const LOOPBACK = /^(::ffff:)?127\.|^::1$/;
+/** True for an address of the machine itself. */
+export function isLoopback(address: string): boolean {
+  return /^(::ffff:)?127\.|^::1$/.test(address);
+}
 
 /** Opens the port on all addresses; 0 picks a free one. Rejects when it cannot be opened. */
 export async function startStatusServer(port: number, options: StatusOptions): Promise<StatusServer> {
@@ -110,7 +113,7 @@ async function respond({ request, response, options, handle }: Exchange): Promis
     const answer = await handle({
       method: request.method ?? "GET",
       path,
-      fromLoopback: LOOPBACK.test(request.socket.remoteAddress ?? ""),
+      fromLoopback: isLoopback(request.socket.remoteAddress ?? ""),
       headers: request.headersDistinct,
     });
     response.writeHead(answer.status, answer.contentType === undefined ? {} : { "content-type": answer.contentType });

@@ -1,6 +1,5 @@
 /** HTTP probes with the kubelet's rules: certificates are not verified, redirects on the same host are followed. */
-import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
-import { request as httpRequest } from "node:http";
+import { request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders } from "node:http";
 import { connect as tlsConnect } from "node:tls";
 import { MeshError } from "#lib/mesh-error.ts";
 import type { Answer, IncomingRequest } from "../answer.ts";
@@ -18,7 +17,7 @@ export interface ProbeResponse {
 }
 
 export async function runHttpProbe(probe: HttpProbe, request: IncomingRequest, target: ProbeTarget): Promise<Answer> {
-  const headers = { ...request.headers, host: [hostHeader(request, probe, target)], connection: ["close"] };
+  const headers = { ...request.headers, host: hostHeader(request, probe, target), connection: "close" };
   const deadline = AbortSignal.timeout(probe.timeoutMs);
   let path = probe.path;
   for (let redirects = 0; redirects < MAX_REDIRECTS; redirects++) {
@@ -56,7 +55,7 @@ function sameHost(
 }
 
 export interface ProbeRequest extends HttpProbe {
-  readonly headers: Readonly<Record<string, string[] | undefined>>;
+  readonly headers: OutgoingHttpHeaders & { readonly host: string };
   readonly target: ProbeTarget;
   readonly signal: AbortSignal;
 }
@@ -96,7 +95,7 @@ function overHttp1(probe: ProbeRequest, socket?: ReturnType<typeof tlsConnect>):
       host,
       port,
       path,
-      headers: headers as IncomingHttpHeaders,
+      headers,
       agent: false,
       ...connection,
     });

@@ -14,7 +14,7 @@ export function overHttp2(
     session.on("error", reject);
     signal.addEventListener("abort", () => session.destroy(), { once: true });
     const { host: authority, connection: _, ...rest } = headers;
-    const stream = session.request({ ":path": path, ":authority": authority?.[0] ?? host, ...rest });
+    const stream = session.request({ ":path": path, ":authority": authority, ...rest });
     stream.on("error", reject);
     stream.on("response", ({ ":status": status = 0, location }) => {
       resolve({ status, location: location as string | undefined, body: stream, close: () => session.destroy() });
