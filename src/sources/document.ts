@@ -1,7 +1,8 @@
 /** One YAML document of a configuration file, read and checked; lines are relative to the document's own text. */
 import type { ConfigObject } from "#config/config-object.ts";
+import type { ServiceEntry } from "#config/kinds/service-entry.ts";
 import { parseObject } from "#config/parse-object.ts";
-import type { Problem } from "#config/problem.ts";
+import { type Problem, warning } from "#config/problem.ts";
 import { parseField } from "#config/schema/field-path.ts";
 import { lineOfPath } from "#lib/yaml/places.ts";
 import { readDocument } from "#lib/yaml/read.ts";
@@ -36,12 +37,13 @@ export function readObjects(text: string): FoundObject[] {
       ...problem,
       line: problem.field === "" ? at : lineOfPath(text, [...path, ...parseField(problem.field)]),
     });
-    const nameless = object?.metadata.name === "" ? [NAMELESS] : [];
+    const nameless = object?.metadata.name === "";
+    const more = object === undefined ? [] : nameless ? [NAMELESS] : ineffective(object);
     return {
       key,
-      object: nameless.length === 0 ? object : undefined,
+      object: nameless ? undefined : object,
       notYet: notYet ? key.split("/", 1)[0] : undefined,
-      problems: [...(i === 0 ? notes : []), ...[...problems, ...nameless].map(place)],
+      problems: [...(i === 0 ? notes : []), ...[...problems, ...more].map(place)],
       line: at,
     };
   });
@@ -53,6 +55,12 @@ export function unreadable(problem: PlacedProblem): FoundObject {
 }
 
 const NAMELESS: Problem = { field: "metadata.name", message: "is required", severity: "error" };
+
+/** What is right, but has no effect yet. */
+function ineffective({ kind, spec }: ConfigObject): Problem[] {
+  if (kind !== "ServiceEntry" || (spec as ServiceEntry).resolution !== "DYNAMIC_DNS") return [];
+  return [warning("spec.resolution", "DYNAMIC_DNS is not yet supported: the hosts are ignored")];
+}
 
 /** The objects of a document and where in it they stand: `kubectl get -o yaml` writes them as a list. */
 function itemsOf(value: unknown): { readonly raw: unknown; readonly path: readonly (string | number)[] }[] {
