@@ -20,6 +20,7 @@ const REVISION_LABEL = "istio.io/rev";
 export class ObjectTable {
   readonly #revision: string;
   readonly #files = new Map<string, ConfigFile>();
+  #names: readonly string[] = [];
   #objects: readonly ConfigObject[] = [];
   /** Place in `#objects` by key; undefined when all has to be joined again. */
   #places: ReadonlyMap<string, number> | undefined;
@@ -57,7 +58,7 @@ export class ObjectTable {
 
   collection(): Collection {
     if (this.#places === undefined) this.#join();
-    const files = [...this.#files.values()];
+    const files = this.#names.flatMap((name) => this.#files.get(name) ?? []);
     const problems = files.filter(({ problems }) => problems.length > 0).flatMap(({ problems }) => problems);
     return { objects: this.#objects, problems: [...problems, ...this.#duplicates, ...notYetProblems(files)] };
   }
@@ -81,7 +82,8 @@ export class ObjectTable {
     const objects: ConfigObject[] = [];
     const places = new Map<string, number>();
     const duplicates: ObjectProblem[] = [];
-    for (const name of [...this.#files.keys()].sort()) {
+    this.#names = [...this.#files.keys()].sort();
+    for (const name of this.#names) {
       for (const { key, object } of this.#files.get(name)?.objects ?? []) {
         if (!this.#isOurs(object)) continue;
         const place = places.get(key);

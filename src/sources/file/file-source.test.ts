@@ -114,7 +114,6 @@ fileTest("a file that is emptied before it is filled loses nothing in between", 
   const file = openSync(opened.path("a.yaml"), "w");
   await wait(8);
   writeSync(file, serviceYaml("a", 81));
-  await wait(8);
   writeSync(file, `---\n${serviceYaml("b", 81)}`);
   closeSync(file);
   await until(() => servicesOf(opened).join() === "a:81,b:81");
