@@ -14,9 +14,13 @@ const AUTO_ADDRESS_LABEL = "networking.istio.io/enable-autoallocate-ip";
 /** Checks a ServiceEntry. */
 export function* checkServiceEntry(object: ConfigObject<ServiceEntry>): Iterable<Problem> {
   const { spec, metadata } = object;
-  const { workloadSelector, endpoints, addresses = [] } = spec;
+  const { workloadSelector, endpoints, addresses = [], resolution = "NONE" } = spec;
   if (workloadSelector !== undefined) {
-    yield* checkSelector(workloadSelector.labels, "spec.workloadSelector.labels");
+    const wrong = [...checkSelector(workloadSelector.labels, "spec.workloadSelector.labels")];
+    yield* wrong;
+    if (resolution === "NONE" && wrong.every(({ severity }) => severity === "warning")) {
+      yield warning("spec.workloadSelector", "has no effect for resolution NONE");
+    }
     if (endpoints !== undefined) yield error("spec.endpoints", "cannot be set together with workloadSelector");
   }
   yield* checkHosts(spec);
@@ -63,7 +67,7 @@ function* checkPorts({ spec, metadata }: ConfigObject<ServiceEntry>): Iterable<P
 }
 
 function* checkResolution(spec: ServiceEntry): Iterable<Problem> {
-  const { resolution = "NONE", addresses = [], endpoints = [], workloadSelector } = spec;
+  const { resolution = "NONE", addresses = [], endpoints = [] } = spec;
   if (addresses.some((address) => address.includes("/")) && resolution !== "NONE" && resolution !== "STATIC") {
     yield error("spec.addresses", "can be networks for resolution NONE or STATIC only");
   }
@@ -71,7 +75,6 @@ function* checkResolution(spec: ServiceEntry): Iterable<Problem> {
   switch (resolution) {
     case "NONE":
       if (endpoints.length > 0) yield error("spec.endpoints", "cannot be set for resolution NONE");
-      if (workloadSelector !== undefined) yield warning("spec.workloadSelector", "has no effect for resolution NONE");
       break;
     case "STATIC":
       for (const [i, endpoint] of endpoints.entries()) {
