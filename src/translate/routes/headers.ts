@@ -48,7 +48,7 @@ function added(headers: Readonly<Record<string, string>> | undefined, appends: b
     .filter(([key]) => canChange(key))
     .sort(([a], [b]) => compareText(a, b))
     .map(([key, value]) => ({
-      header: { key, value: withoutBrokenOperators(value) },
+      header: { key, value },
       appendAction: appends ? AppendAction.APPEND_IF_EXISTS_OR_ADD : AppendAction.OVERWRITE_IF_EXISTS_OR_ADD,
     }));
 }
@@ -56,17 +56,4 @@ function added(headers: Readonly<Record<string, string>> | undefined, appends: b
 /** Envoy keeps pseudo headers and the host for itself. */
 function canChange(name: string): boolean {
   return !name.startsWith(":") && name.toLowerCase() !== "host";
-}
-
-const OPERATOR = /%%|%[A-Z][A-Z0-9_]*(\([^%]*\))?(:\d+)?%/g;
-
-/** A `%` that begins no operator would make Envoy refuse the whole route: it is meant as itself. */
-function withoutBrokenOperators(value: string): string {
-  let result = "";
-  let end = 0;
-  for (const match of value.matchAll(OPERATOR)) {
-    result += value.slice(end, match.index).replaceAll("%", "%%") + match[0];
-    end = match.index + match[0].length;
-  }
-  return result + value.slice(end).replaceAll("%", "%%");
 }
