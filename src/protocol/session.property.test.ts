@@ -8,10 +8,14 @@ import { newSession, nextResponse, receive, retargetType, type Session, sent } f
 import type { Response } from "./subscription.ts";
 import { CLUSTER_TYPE, ENDPOINT_TYPE, LISTENER_TYPE, ROUTE_TYPE } from "./type-urls.ts";
 
-/** Version of each service's cluster, endpoints, and of the listener, by service; a service that is absent does not exist. */
-type Mesh = Readonly<
-  Record<string, { readonly cluster: string; readonly endpoints: string; readonly listener: string }>
->;
+/** A service that is absent does not exist. Numbers are versions; calls to a service go to the cluster of another one. */
+type Mesh = Readonly<Record<string, Service>>;
+interface Service {
+  readonly cluster: string;
+  readonly endpoints: string;
+  readonly listener: string;
+  readonly to: string;
+}
 type Layers = ReadonlyMap<string, ReadonlyMap<string, Resource>>;
 
 const resource = (name: string, version: string, other?: string): Resource => ({
@@ -21,19 +25,19 @@ const resource = (name: string, version: string, other?: string): Resource => ({
   awaits: other,
 });
 
-/** Listener `l-x` has a route `r-x`, which names the cluster `x`, which awaits the endpoints `x`. */
+/** Listener `l-x` has a route `r-x`, which names a cluster `y`, which awaits the endpoints `y`. */
 function layersOf(mesh: Mesh): Layers {
-  const of = (make: (name: string, versions: Mesh[string]) => Resource) =>
+  const of = (make: (name: string, service: Service) => Resource) =>
     new Map(
       Object.entries(mesh)
-        .map(([name, versions]) => make(name, versions))
+        .map(([name, service]) => make(name, service))
         .map((made) => [made.name, made]),
     );
   return new Map([
     [CLUSTER_TYPE, of((name, { cluster }) => resource(name, cluster, name))],
     [ENDPOINT_TYPE, of((name, { endpoints }) => resource(name, endpoints))],
     [LISTENER_TYPE, of((name, { listener }) => resource(`l-${name}`, listener))],
-    [ROUTE_TYPE, of((name, { listener }) => resource(`r-${name}`, listener))],
+    [ROUTE_TYPE, of((name, { to }) => resource(`r-${name}`, to in mesh ? to : name))],
   ]);
 }
 
@@ -50,14 +54,34 @@ class FakeEnvoy {
   readonly active = new Set<string>();
   readonly warming = new Set<string>();
   outbox: DeltaRequest[] = [];
+  /** What it says of clusters while some of them are warming: nothing, until they are not. */
+  #paused: DeltaRequest[] = [];
+  /** It had its first clusters: then it asks for listeners. */
+  #started = false;
 
   connect(): void {
-    this.outbox = [CLUSTER_TYPE, ENDPOINT_TYPE, LISTENER_TYPE, ROUTE_TYPE].map((typeUrl) => ({
-      ...EMPTY_REQUEST,
-      typeUrl,
-      subscribe: [...(this.subscribed.get(typeUrl) ?? [])],
-      initialVersions: new Map(this.#of(typeUrl)),
-    }));
+    this.outbox = [];
+    this.#paused = [];
+    this.#ask(CLUSTER_TYPE);
+    if (this.subscribed.get(ENDPOINT_TYPE)?.size !== 0) this.#ask(ENDPOINT_TYPE);
+    if (this.#started) for (const typeUrl of [LISTENER_TYPE, ROUTE_TYPE]) this.#ask(typeUrl);
+  }
+
+  #ask(typeUrl: string): void {
+    const subscribe = [...(this.subscribed.get(typeUrl) ?? [])];
+    this.#send({ ...EMPTY_REQUEST, typeUrl, subscribe, initialVersions: new Map(this.#of(typeUrl)) });
+  }
+
+  #send(request: DeltaRequest): void {
+    const pauses = request.typeUrl === CLUSTER_TYPE && this.#started && this.warming.size > 0;
+    (pauses ? this.#paused : this.outbox).push(request);
+  }
+
+  #resume(): void {
+    if (this.warming.size > 0) return;
+    this.outbox.push(...this.#paused.splice(0));
+    if (!this.#started) for (const typeUrl of [LISTENER_TYPE, ROUTE_TYPE]) this.#ask(typeUrl);
+    this.#started = true;
   }
 
   apply(typeUrl: string, response: Response<Resource>): void {
@@ -80,7 +104,8 @@ class FakeEnvoy {
       this.warming.delete(name);
       this.#drop(ENDPOINT_TYPE, name);
     }
-    this.outbox.push({ ...EMPTY_REQUEST, typeUrl, nonce: response.nonce });
+    this.#send({ ...EMPTY_REQUEST, typeUrl, nonce: response.nonce });
+    this.#resume();
     this.#checkRoutes();
   }
 
@@ -97,12 +122,12 @@ class FakeEnvoy {
   #want(typeUrl: string, name: string): void {
     if (this.subscribed.get(typeUrl)?.has(name)) return;
     this.subscribed.get(typeUrl)?.add(name);
-    this.outbox.push({ ...EMPTY_REQUEST, typeUrl, subscribe: [name] });
+    this.#send({ ...EMPTY_REQUEST, typeUrl, subscribe: [name] });
   }
   #drop(typeUrl: string, name: string): void {
     if (!this.subscribed.get(typeUrl)?.delete(name)) return;
     this.#of(typeUrl).delete(name);
-    this.outbox.push({ ...EMPTY_REQUEST, typeUrl, unsubscribe: [name] });
+    this.#send({ ...EMPTY_REQUEST, typeUrl, unsubscribe: [name] });
   }
   /** A call through a listener that has its routes must find its cluster. */
   #checkRoutes(): void {
@@ -152,8 +177,9 @@ class Simulation {
       this.session = retargetType(this.session, typeUrl, current === undefined ? [] : [current]);
     }
     const next = nextResponse(this.session, this.#now);
-    if (next.kind === "wait" && next.until !== undefined && Number.isFinite(next.until)) this.#now = next.until;
-    if (next.kind !== "send") return next.kind === "wait" && next.until !== undefined && Number.isFinite(next.until);
+    const until = next.kind === "wait" ? next.until : undefined;
+    this.#now = until ?? this.#now;
+    if (next.kind !== "send") return until !== undefined;
     const nonce = `${this.#nonce++}`;
     this.session = sent(this.session, next, nonce);
     this.#inFlight.push({ typeUrl: next.typeUrl, response: { ...next.draft, nonce } });
@@ -168,22 +194,24 @@ class Simulation {
 const version = fc.constantFrom("1", "2", "3");
 const mesh = fc.dictionary(
   fc.constantFrom("a", "b", "c"),
-  fc.record({ cluster: version, endpoints: version, listener: version }),
+  fc.record({ cluster: version, endpoints: version, listener: version, to: fc.constantFrom("a", "b", "c") }),
 );
 const action = fc.oneof(
   { weight: 2, arbitrary: mesh },
-  { weight: 6, arbitrary: fc.constantFrom("toServer", "toProxy", "serve") },
-  { weight: 1, arbitrary: fc.constant("cut") },
+  { weight: 6, arbitrary: fc.constantFrom("toServer", "toProxy", "serve", "serveAll") },
+  { weight: 1, arbitrary: fc.constantFrom("cut", "settle") },
 );
 
 test("whatever happens, the proxy ends with exactly what exists, nothing warming, and no route ever names a missing cluster", () => {
   fc.assert(
-    fc.property(fc.array(action, { maxLength: 60 }), mesh, (actions, last) => {
+    fc.property(fc.array(action, { maxLength: 60, size: "max" }), mesh, (actions, last) => {
       const simulation = new Simulation();
       simulation.cut();
       for (const step of actions) {
         if (typeof step === "object") simulation.configure(step);
         else if (step === "cut") simulation.cut();
+        else if (step === "settle") simulation.settle();
+        else if (step === "serveAll") while (simulation.serve());
         else if (step === "toServer") simulation.toServer();
         else if (step === "toProxy") simulation.toProxy();
         else simulation.serve();

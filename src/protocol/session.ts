@@ -1,13 +1,15 @@
 /**
- * All types of one stream, and the order in which they are answered so that no request fails on the way:
+ * All types of one stream, and the order in which they are sent so that no request fails on the way:
  *
  * ```
- *   clusters -> their endpoints -> listeners -> routes -> what nobody names any more is removed
+ *   clusters --> endpoints ==> listeners ==> routes ==> what nobody names any more is removed
+ *       \_____________________/^
  * ```
  *
- * Each arrow waits for the answer to what is before it. A cluster that was sent is followed by its endpoints even if those
- * did not change, because Envoy warms it again; listeners and routes wait until Envoy has asked for the endpoints of the
- * clusters that are new to it. Types outside this order go when they have something to say.
+ * A double arrow waits for the answer to what is before it, listeners for that to the clusters. Envoy answers clusters
+ * once they are warm, that is, once it has their endpoints: so endpoints must not wait for that answer, and after it
+ * listeners and routes may name the clusters. A cluster that was sent is followed by its endpoints even if those did not
+ * change, because Envoy warms it again. Types outside this order go when they have something to say.
  */
 import type { DeltaRequest } from "./delta-request.ts";
 import { findResource, type Layers, type Resource } from "./resource.ts";
@@ -25,10 +27,6 @@ import { CLUSTER_TYPE, ENDPOINT_TYPE, LISTENER_TYPE, ROUTE_TYPE } from "./type-u
 
 export interface Session<R extends Resource> {
   readonly types: ReadonlyMap<string, Subscription<R>>;
-  /** Endpoints that Envoy will ask for because it was sent a cluster it did not have. */
-  readonly expected: ReadonlySet<string>;
-  /** How long to wait for that. */
-  readonly expectedUntil: number;
   /** When the proxy last spoke of listeners or routes. */
   readonly routedAt: number;
 }
@@ -38,11 +36,9 @@ export type Next<R extends Resource> =
   | { readonly kind: "send"; readonly typeUrl: string; readonly draft: Draft<R> }
   /** Until the proxy answers, or until that time. */
   | { readonly kind: "wait"; readonly until: number | undefined }
-  /** Everything was sent and answered. */
+  /** Everything was sent, and clusters, listeners and routes answered. */
   | { readonly kind: "idle" };
 
-/** Envoy asks for endpoints right behind its answer to the clusters; a proxy that has not by then never will. */
-export const EXPECT_ENDPOINTS_MS = 500;
 /** A new listener takes over from the old one when it has its routes, shortly after it was acknowledged. */
 export const REMOVE_AFTER_MS = 200;
 
@@ -52,7 +48,7 @@ const REMOVED_LAST = [CLUSTER_TYPE, ENDPOINT_TYPE, ROUTE_TYPE];
 
 /** A stream on which nothing was said yet. */
 export function newSession<R extends Resource>(): Session<R> {
-  return { types: new Map(), expected: NO_NAMES, expectedUntil: 0, routedAt: 0 };
+  return { types: new Map(), routedAt: 0 };
 }
 
 /** A request came. */
@@ -67,22 +63,8 @@ export function receive<R extends Resource>(
       ? { subscription: subscribe<R>(request), verdict: { kind: "none" } as const }
       : onRequest(known, request);
   const types = new Map(session.types).set(request.typeUrl, step.subscription);
-  return { session: { ...session, types, ...heard(session, request, now) }, verdict: step.verdict };
-}
-
-/** What a request tells about the order of things. */
-function heard<R extends Resource>(session: Session<R>, request: DeltaRequest, now: number): Partial<Session<R>> {
-  switch (request.typeUrl) {
-    case CLUSTER_TYPE:
-      return session.expected.size === 0 ? {} : { expectedUntil: now + EXPECT_ENDPOINTS_MS };
-    case ENDPOINT_TYPE:
-      return session.expected.size === 0 ? {} : { expected: session.expected.difference(new Set(request.subscribe)) };
-    case LISTENER_TYPE:
-    case ROUTE_TYPE:
-      return { routedAt: now };
-    default:
-      return {};
-  }
+  const isRouting = request.typeUrl === LISTENER_TYPE || request.typeUrl === ROUTE_TYPE;
+  return { session: { types, routedAt: isRouting ? now : session.routedAt }, verdict: step.verdict };
 }
 
 /** From now on these are the resources of that type. A type nobody asked for stays as it is. */
@@ -119,21 +101,19 @@ export function sent<R extends Resource>(
   );
   const owed = awaited.intersection(endpoints.names);
   types.set(ENDPOINT_TYPE, { ...endpoints, due: endpoints.due.union(owed) });
-  return { ...session, types, expected: awaited.difference(owed), expectedUntil: Number.POSITIVE_INFINITY };
+  return { ...session, types };
 }
 
 function nextInOrder<R extends Resource>(session: Session<R>, now: number): Next<R> {
+  let waits = false;
   for (const typeUrl of ORDER) {
     const subscription = session.types.get(typeUrl);
-    if (subscription === undefined) continue;
-    if (subscription.pending !== undefined) return { kind: "wait", until: undefined };
-    if (typeUrl === LISTENER_TYPE && session.expected.size > 0 && now < session.expectedUntil) {
-      return { kind: "wait", until: session.expectedUntil };
-    }
+    if (subscription === undefined || (waits && typeUrl !== ENDPOINT_TYPE)) continue;
+    waits ||= subscription.pending !== undefined && typeUrl !== ENDPOINT_TYPE;
     const draft = emit(subscription, { removals: typeUrl === LISTENER_TYPE });
     if (draft !== undefined) return { kind: "send", typeUrl, draft };
   }
-  return nextRemoval(session, now);
+  return waits ? { kind: "wait", until: undefined } : nextRemoval(session, now);
 }
 
 function nextRemoval<R extends Resource>(session: Session<R>, now: number): Next<R> {

@@ -153,6 +153,11 @@ test("what changed and then went before it could be sent is a removal", () => {
   assert.equal(flush(gone, true).said, "-a");
 });
 
+test("a name that was asked for and then went is answered at once: a cluster may be warming until it is", () => {
+  const asked = retarget(first(ENDPOINT_TYPE, { subscribe: ["a"] }, "a"), [layer()]);
+  assert.equal(flush(asked, false).said, "-a");
+});
+
 test("after a rejection the culprit is held and the others are sent again", () => {
   const { state } = flush(first(CLUSTER_TYPE, {}, "a", "b", "c"));
   const { subscription, verdict } = reject(retarget(state, [layer("a@2", "b@2", "c")]), "cluster(s) b: bad");

@@ -221,7 +221,9 @@ export function retarget<R extends Resource>(state: Subscription<R>, target: Lay
   const wanted = (name: string) => state.wildcard || state.names.has(name);
   const returned = [...state.missing, ...state.leftover].filter((name) => findResource(target, name) !== undefined);
   const changed = state.wildcard ? changes.changed : new Set([...changes.changed].filter(wanted));
-  const removed = new Set([...changes.removed].filter(wanted));
+  // What was asked for is answered now, if only with its removal: the proxy may wait for that with everything else.
+  const isAsked = (name: string) => state.names.has(name) && state.due.has(name);
+  const removed = new Set([...changes.removed].filter((name) => wanted(name) && !isAsked(name)));
   const due =
     state.due.size === 0 && returned.length === 0 ? changed : state.due.union(changed).union(new Set(returned));
   return {

@@ -182,6 +182,7 @@ export class AdsServer {
     for (const event of ["cancelled", "close", "error"]) call.on(event, leave);
     try {
       const caller = await authenticated(call, authenticate);
+      if (known) return; // it left, or was sent away, meanwhile
       let stream: DeltaStream | undefined;
       call.on("data", (bytes: Buffer) => {
         this.#guard(call, () => {

@@ -160,7 +160,7 @@ export class Pusher {
       stream.send(next, this.#responses.encode(content, `${world.version}`));
       metrics.observe("pilot_xds_push_time", (clock.now() - start) / 1000, { type: shortTypeName(typeUrl) });
     } else if (next.kind === "wait") {
-      if (next.until !== undefined && Number.isFinite(next.until)) stream.wakeAt(next.until);
+      if (next.until !== undefined) stream.wakeAt(next.until);
     } else if (stream.targetVersion !== world.version) this.wake(stream);
     else metrics.observe("pilot_proxy_convergence_time", (clock.now() - world.changedAt) / 1000);
   }

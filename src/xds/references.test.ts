@@ -1,0 +1,77 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { meshOf } from "../../test/support/mesh.ts";
+import { unresolvedReferences } from "./references.ts";
+
+const unresolved = (yaml: string) => [...unresolvedReferences(meshOf(yaml))];
+const route = (destination: string, more = "") => `
+apiVersion: networking.istio.io/v1
+kind: VirtualService
+metadata: {name: vs, namespace: ns}
+spec: {hosts: [x.example.com], ${more} http: [{route: [{destination: ${destination}}]}]}
+---
+`;
+const SERVICE = `
+apiVersion: v1
+kind: Service
+metadata: {name: a, namespace: ns}
+spec: {ports: [{port: 80, name: http}]}
+---
+`;
+
+test("unresolvedReferences() tells hosts, subsets and gateways that do not exist", () => {
+  assert.deepEqual(unresolved(route("{host: a, subset: v1}", "gateways: [mesh, gw, other/gw],")), [
+    "VirtualService/ns/vs gateway ns/gw",
+    "VirtualService/ns/vs gateway other/gw",
+    "VirtualService/ns/vs host a.ns.svc.cluster.local",
+    "VirtualService/ns/vs subset a.ns.svc.cluster.local v1",
+  ]);
+});
+
+test("unresolvedReferences() finds hosts by short and full name, and wildcard hosts", () => {
+  assert.deepEqual(unresolved(`${SERVICE}${route("{host: a}")}`), []);
+  assert.deepEqual(unresolved(`${SERVICE}${route("{host: a.ns.svc.cluster.local}")}`), []);
+  const wildcard = `
+apiVersion: networking.istio.io/v1
+kind: ServiceEntry
+metadata: {name: w}
+spec: {hosts: ["*.example.com"], ports: [{number: 80, name: http, protocol: HTTP}], resolution: NONE}
+---
+`;
+  assert.deepEqual(unresolved(`${wildcard}${route("{host: b.example.com}")}`), []);
+});
+
+test("unresolvedReferences() finds subsets and gateways in other objects", () => {
+  const others = `
+apiVersion: networking.istio.io/v1
+kind: DestinationRule
+metadata: {name: a, namespace: ns}
+spec: {host: a, subsets: [{name: v1}]}
+---
+apiVersion: networking.istio.io/v1
+kind: Gateway
+metadata: {name: gw, namespace: ns}
+spec: {selector: {a: b}, servers: [{port: {number: 80, name: http, protocol: HTTP}, hosts: ["*"]}]}
+---
+`;
+  assert.deepEqual(unresolved(SERVICE + others + route("{host: a, subset: v1}", "gateways: [gw],")), []);
+});
+
+test("unresolvedReferences() looks at mirrors and at TCP and TLS routes", () => {
+  const yaml = `
+apiVersion: networking.istio.io/v1
+kind: VirtualService
+metadata: {name: vs, namespace: ns}
+spec:
+  hosts: [x.example.com]
+  http: [{directResponse: {status: 200}, mirror: {host: m1.x}, mirrors: [{destination: {host: m2.x}}]}]
+  tcp: [{route: [{destination: {host: t.x}}]}]
+  tls: [{match: [{sniHosts: [x.example.com]}], route: [{destination: {host: s.x}}]}]
+`;
+  assert.deepEqual(
+    unresolved(yaml)
+      .map((text) => text.split(" ").at(-1))
+      .sort(),
+    ["m1.x", "m2.x", "s.x", "t.x"],
+  );
+});
