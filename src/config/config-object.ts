@@ -1,5 +1,6 @@
 import type { Origin } from "./problem.ts";
 
+/** What every object has beside its spec. */
 export interface Metadata {
   readonly name: string;
   /** Always set: objects without one are in `default`. */

@@ -24,7 +24,7 @@ export function kubernetesService(
   domain: string,
 ): Service {
   return {
-    hostname: kubernetesHostname(metadata.name, metadata.namespace, domain),
+    hostname: `${metadata.name}.${metadata.namespace}.svc.${domain}`,
     name: metadata.name,
     namespace: metadata.namespace,
     registry: "Kubernetes",
@@ -46,18 +46,13 @@ export function kubernetesService(
   };
 }
 
-/** `name.namespace.svc.domain` */
-export function kubernetesHostname(name: string, namespace: string, domain: string): string {
-  return `${name}.${namespace}.svc.${domain}`;
-}
-
 /** Whether the Service only gives another name to a host elsewhere. */
 export function isExternalName(spec: ServiceSpec): boolean {
   return spec.type === "ExternalName" && (spec.externalName ?? "") !== "";
 }
 
 /** The protocol that a port's `appProtocol`, or else the first part of its name, declares. */
-export function portProtocol(port: KubernetesServicePort): Protocol {
+function portProtocol(port: KubernetesServicePort): Protocol {
   if (port.protocol === "UDP") return "UDP";
   const known = APP_PROTOCOLS.get(port.appProtocol ?? "");
   if (known !== undefined) return known;

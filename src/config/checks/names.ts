@@ -1,5 +1,4 @@
 /** Names of hosts, namespaces and the like. Checks of a single value yield problems at the field `at`. */
-import { isIP } from "node:net";
 import { error, type Problem } from "../problem.ts";
 
 const LABEL = /^[a-zA-Z0-9](?:[-a-zA-Z0-9]*[a-zA-Z0-9])?$/;
@@ -29,11 +28,6 @@ export function* checkFqdn(name: string, at: string): Iterable<Problem> {
 export function* checkHost(name: string, at: string): Iterable<Problem> {
   const wrong = wrongHost(name);
   if (wrong !== undefined) yield error(at, wrong);
-}
-
-/** As `checkHost`, and IP addresses are allowed as well. */
-export function* checkHostOrAddress(name: string, at: string): Iterable<Problem> {
-  if (isIP(name) === 0) yield* checkHost(name, at);
 }
 
 /** What is wrong with a host name that may have a wildcard. */

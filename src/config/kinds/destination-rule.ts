@@ -124,13 +124,23 @@ export const destinationRuleSchema = message({
   workloadSelector: workloadSelectorSchema,
 });
 
+/** The spec of a DestinationRule. */
 export type DestinationRule = Infer<typeof destinationRuleSchema>;
+/** Endpoints of a host that share labels, under a name. */
 export type Subset = Infer<typeof subsetSchema>;
+/** How connections to a host or subset are made. */
 export type TrafficPolicy = Infer<typeof trafficPolicySchema>;
+/** The same for one port. */
 export type PortTrafficPolicy = Infer<typeof portTrafficPolicySchema>;
+/** How an endpoint is chosen. */
 export type LoadBalancer = Infer<typeof loadBalancerSchema>;
+/** Choice by a property of the request. */
 export type ConsistentHash = Infer<typeof consistentHashSchema>;
+/** Preference of near endpoints. */
 export type LocalityLb = Infer<typeof localityLbSchema>;
+/** Limits on connections and requests. */
 export type ConnectionPool = Infer<typeof connectionPoolSchema>;
+/** When an endpoint is taken out of service for a while. */
 export type OutlierDetection = Infer<typeof outlierDetectionSchema>;
+/** TLS towards an upstream. */
 export type ClientTls = Infer<typeof clientTlsSchema>;

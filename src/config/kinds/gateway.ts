@@ -4,8 +4,7 @@ import { bool, enumeration, string, uint32 } from "../schema/scalars.ts";
 
 const tlsProtocol = enumeration("TLS_AUTO", "TLSV1_0", "TLSV1_1", "TLSV1_2", "TLSV1_3");
 
-/** TLS of a server: on gateways, and on the ingress listeners of a Sidecar. */
-export const serverTlsSchema = message({
+const serverTlsSchema = message({
   httpsRedirect: bool(),
   /** PASSTHROUGH when unset. */
   mode: enumeration("PASSTHROUGH", "SIMPLE", "MUTUAL", "AUTO_PASSTHROUGH", "ISTIO_MUTUAL", "OPTIONAL_MUTUAL"),
@@ -48,7 +47,11 @@ export const gatewaySchema = message({
   selector: map(string()),
 });
 
+/** The spec of a Gateway. */
 export type Gateway = Infer<typeof gatewaySchema>;
+/** One port and the hosts on it. */
 export type GatewayServer = Infer<typeof serverSchema>;
+/** A port with the protocol it speaks. */
 export type GatewayPort = Infer<typeof portSchema>;
+/** TLS of a server. */
 export type ServerTls = Infer<typeof serverTlsSchema>;

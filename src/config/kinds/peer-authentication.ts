@@ -18,6 +18,9 @@ export const peerAuthenticationSchema = message({
   portLevelMtls: map(mutualTlsSchema),
 });
 
+/** The spec of a PeerAuthentication. */
 export type PeerAuthentication = Infer<typeof peerAuthenticationSchema>;
+/** What a workload or port accepts. */
 export type MutualTls = Infer<typeof mutualTlsSchema>;
+/** Labels that a workload has to carry. */
 export type WorkloadSelector = Infer<typeof workloadSelectorSchema>;

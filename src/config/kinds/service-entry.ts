@@ -25,5 +25,7 @@ export const serviceEntrySchema = message({
   subjectAltNames: list(string()),
 });
 
+/** The spec of a ServiceEntry. */
 export type ServiceEntry = Infer<typeof serviceEntrySchema>;
+/** A port of the service. */
 export type ServiceEntryPort = Infer<typeof servicePortSchema>;

@@ -38,4 +38,5 @@ export const serviceSchema = message({
 
 /** The spec of a Kubernetes Service; what the mesh makes of it is `Service` of the model. */
 export type Service = Infer<typeof serviceSchema>;
+/** A port of a Kubernetes Service. */
 export type KubernetesServicePort = Infer<typeof portSchema>;

@@ -10,8 +10,7 @@ const stringMatchSchema = message(
 /** From 0 to 100. */
 const percentSchema = message({ value: double() });
 
-/** A service, or a subset of it, to which traffic goes. */
-export const destinationSchema = message({
+const destinationSchema = message({
   host: required(string()),
   subset: string(),
   port: message({ number: uint32() }),
@@ -151,24 +150,45 @@ export const virtualServiceSchema = message({
   exportTo: list(string()),
 });
 
+/** The spec of a VirtualService. */
 export type VirtualService = Infer<typeof virtualServiceSchema>;
+/** One route of HTTP requests. */
 export type HttpRoute = Infer<typeof httpRouteSchema>;
+/** Conditions on a request; all of them have to hold. */
 export type HttpMatch = Infer<typeof httpMatchSchema>;
+/** A destination with its weight, and the headers changed for it. */
 export type HttpRouteDestination = Infer<typeof httpRouteDestinationSchema>;
+/** An answer that sends the caller elsewhere. */
 export type HttpRedirect = Infer<typeof httpRedirectSchema>;
+/** An answer that is fixed. */
 export type HttpDirectResponse = Infer<typeof httpDirectResponseSchema>;
+/** A path or host that is exchanged on the way. */
 export type HttpRewrite = Infer<typeof httpRewriteSchema>;
+/** How failed requests are repeated. */
 export type HttpRetry = Infer<typeof httpRetrySchema>;
+/** Faults that are made on purpose. */
 export type HttpFault = Infer<typeof httpFaultSchema>;
+/** Where copies of requests go. */
 export type HttpMirror = Infer<typeof httpMirrorSchema>;
+/** What other sites may do, as browsers ask it. */
 export type CorsPolicy = Infer<typeof corsPolicySchema>;
+/** Changes of headers on the way there and back. */
 export type Headers = Infer<typeof headersSchema>;
+/** Changes of headers in one direction. */
 export type HeaderOperations = Infer<typeof headerOperationsSchema>;
+/** A service, or a subset of it. */
 export type Destination = Infer<typeof destinationSchema>;
+/** A match of text; nothing set matches everything. */
 export type StringMatch = Infer<typeof stringMatchSchema>;
+/** A share from 0 to 100. */
 export type Percent = Infer<typeof percentSchema>;
+/** One route of TLS connections that are not terminated. */
 export type TlsRoute = Infer<typeof tlsRouteSchema>;
+/** Conditions on a TLS connection. */
 export type TlsMatch = Infer<typeof tlsMatchSchema>;
+/** One route of TCP connections. */
 export type TcpRoute = Infer<typeof tcpRouteSchema>;
+/** Conditions on a TCP connection. */
 export type L4Match = Infer<typeof l4MatchSchema>;
+/** A destination with its weight. */
 export type RouteDestination = Infer<typeof routeDestinationSchema>;

@@ -15,4 +15,5 @@ export const workloadEntrySchema = message({
   serviceAccount: string(),
 });
 
+/** The spec of a WorkloadEntry. */
 export type WorkloadEntry = Infer<typeof workloadEntrySchema>;

@@ -139,4 +139,5 @@ export const extensionProviderSchema = message(
   ),
 );
 
+/** One extension provider. */
 export type ExtensionProvider = Infer<typeof extensionProviderSchema>;

@@ -87,4 +87,5 @@ export const meshConfigSchema = message({
   tlsDefaults: tlsConfig,
 });
 
+/** The mesh config as given: every field may be unset. */
 export type MeshConfigFields = Infer<typeof meshConfigSchema>;

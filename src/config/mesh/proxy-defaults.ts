@@ -138,4 +138,5 @@ export const proxyDefaultsSchema = message(
   oneof("serviceCluster", "tracingServiceName"),
 );
 
+/** Proxy settings of the mesh config. */
 export type ProxyDefaults = Infer<typeof proxyDefaultsSchema>;
