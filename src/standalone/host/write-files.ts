@@ -1,7 +1,8 @@
 /** Carries out the files and folders of a plan. */
-import { chmod, chown, mkdir, rename, writeFile } from "node:fs/promises";
+import { chmod, chown, mkdir, rename, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { FilePlan, FolderPlan } from "../plan/files.ts";
+import { ignoring } from "./ignoring.ts";
 
 /** Makes folders, each with its own owner and mode, those above it included when they are in the list. */
 export async function makeFolders(folders: readonly FolderPlan[]): Promise<void> {
@@ -10,6 +11,17 @@ export async function makeFolders(folders: readonly FolderPlan[]): Promise<void>
     await chown(path, owner, owner);
     await chmod(path, mode);
   }
+}
+
+/**
+ * Makes a folder and those above it. Node's own `recursive` never returns where the kernel refuses with "no such file",
+ * as it does under /proc.
+ */
+export async function makeFolderPath(path: string): Promise<void> {
+  const made = await ignoring(["ENOENT", "EEXIST"], () => mkdir(path).then(() => true));
+  if (made === true || (await ignoring(["ENOENT", "ENOTDIR"], () => stat(path)))?.isDirectory() === true) return;
+  if (dirname(path) !== path) await makeFolderPath(dirname(path));
+  await mkdir(path);
 }
 
 /** Writes a file so that a reader sees the old text or the new one, nothing between, and never with a wider mode. */

@@ -18,8 +18,7 @@ function authenticator(jwtRule: string, now: number) {
   return jwtAuthenticator(value, {
     trustDomain: () => "cluster.local",
     now: () => now,
-    fetchJson: () => assert.fail(),
- , certificate: undefined });
+  });
 }
 
 test("openIssuer() makes tokens that the control plane believes by its rule", async () => {

@@ -3,6 +3,7 @@
  * it is ready. Each process comes back on its own; a proxy that is down takes the member out of the registry, not the app.
  */
 
+import { sleep } from "#lib/async/sleep.ts";
 import { type ProbeResult, type ProbeTiming, probe, type Target, watchReadiness } from "../fabric/probe.ts";
 import { runCommand } from "../host/command.ts";
 import { restoreRules } from "../host/namespaces.ts";
@@ -31,6 +32,7 @@ const PROXY_TIMING: ProbeTiming = { initialDelayMs: 0, periodMs: 2000, failureTh
 /** Nothing is lost when a proxy ends with the whole mesh. */
 const PROXY_GRACE_MS = 500;
 const APP_GRACE_MS = 5000;
+const SURVIVAL_MS = 250;
 
 export class MemberRun {
   readonly plan: MemberPlan;
@@ -112,12 +114,18 @@ export class MemberRun {
     return new Unit({
       plan: process,
       graceMs: APP_GRACE_MS,
-      onChange: (status) => {
-        const running = readiness === undefined ? undefined : "starting";
-        this.#settle("app", status.state === "running" ? running : exitReason("app", status));
-      },
-      beside: readiness && ((signal) => this.#watch("app", { target: readiness, timing: readiness }, signal)),
+      onChange: (status) => this.#settle("app", status.state === "running" ? "starting" : exitReason("app", status)),
+      beside: (signal) =>
+        readiness === undefined
+          ? this.#waitAndSee(signal)
+          : this.#watch("app", { target: readiness, timing: readiness }, signal),
     });
+  }
+
+  /** An app that nobody can ask is ready when it did not end at once. */
+  async #waitAndSee(signal: AbortSignal): Promise<void> {
+    await sleep(SURVIVAL_MS, signal);
+    if (!signal.aborted) this.#settle("app", undefined);
   }
 
   #watch(

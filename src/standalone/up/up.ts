@@ -5,6 +5,7 @@ import { dirname, join, relative, resolve } from "node:path";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { ignoring } from "../host/ignoring.ts";
 import { makeNamespace } from "../host/namespaces.ts";
+import { makeFolderPath } from "../host/write-files.ts";
 import type { Mesh } from "../mesh/mesh.ts";
 import { type MeshProblem, readMesh } from "../mesh/read-mesh.ts";
 import { fabricNamespace, meshId, namespaceFile } from "../plan/names.ts";
@@ -117,7 +118,7 @@ function describe(file: string, { line, field, message }: MeshProblem): string {
 
 async function prepareStateFolder(folder: string): Promise<string> {
   try {
-    await mkdir(folder, { recursive: true });
+    await makeFolderPath(folder);
     const real = await realpath(folder);
     await chmod(real, 0o755);
     await checkStateFolder(real);

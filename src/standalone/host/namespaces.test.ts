@@ -1,0 +1,152 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import test from "node:test";
+import { BASE_RULES } from "../fabric/service-rules.ts";
+import { enterCommand, NOBODY, type ROOT } from "../plan/enter.ts";
+import { etcFiles } from "../plan/files.ts";
+import { fabricNamespace, memberAddress, memberNamespace, namespaceFile } from "../plan/names.ts";
+import { fabricNetwork, memberNetwork } from "../plan/network.ts";
+import { cleanMesh } from "../run/clean.ts";
+import { runCommand } from "./command.ts";
+import { makeNamespace, namespacesOf, restoreRules, setUpNetwork } from "./namespaces.ts";
+import { identify, isAlive } from "./processes.ts";
+import { makeFolders, writeAtomically } from "./write-files.ts";
+
+const skip = process.getuid?.() === 0 ? false : "needs root";
+
+interface Fabric extends AsyncDisposable {
+  readonly id: string;
+  readonly folder: string;
+  /** Runs a command in member 0 or 1, as nobody unless told. */
+  in(index: number, command: readonly string[], account?: typeof ROOT): Promise<string>;
+}
+
+const PODS = [
+  { name: "web", namespace: "shop" },
+  { name: "db", namespace: "shop" },
+] as const;
+
+/** A real fabric with two members. */
+async function fabric(): Promise<Fabric> {
+  const id = randomBytes(3).toString("hex");
+  const folder = await mkdtemp(join(tmpdir(), "fabric-"));
+  const cables = PODS.map((pod, i) => ({
+    key: `${pod.name}.${pod.namespace}`,
+    netns: memberNamespace(id, pod),
+    address: memberAddress(i),
+  }));
+  await makeFolders([{ path: folder, mode: 0o755, owner: 0 }]);
+  await Promise.all([fabricNamespace(id), ...cables.map(({ netns }) => netns)].map(makeNamespace));
+  await setUpNetwork(fabricNetwork(fabricNamespace(id), cables));
+  await Promise.all(cables.map(memberNetwork).map(setUpNetwork));
+  const place = async (index: number) => {
+    const pod = PODS[index] ?? PODS[0];
+    const etc = join(folder, pod.name);
+    await makeFolders([{ path: etc, mode: 0o755, owner: 0 }]);
+    await Promise.all(etcFiles({ ...pod, folder: etc, address: memberAddress(index) }).map(writeAtomically));
+    return { netns: memberNamespace(id, pod), hostname: pod.name, etc };
+  };
+  return {
+    id,
+    folder,
+    in: async (index, command, account = NOBODY) =>
+      runCommand({ argv: enterCommand({ place: await place(index), account, command }) }),
+    async [Symbol.asyncDispose]() {
+      await cleanMesh({ id, stateFolder: folder, graceMs: 0 });
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+test("a member has its own address, routes, name and files, and the machine keeps its own", { skip }, async () => {
+  const resolvers = await readFile("/etc/resolv.conf", "utf8");
+  const mounts = await readFile("/proc/self/mounts", "utf8");
+  await using mesh = await fabric();
+  assert.match(await mesh.in(0, ["ip", "-4", "-o", "addr"]), /eth0 +inet 10\.244\.0\.10\/32/);
+  assert.match(await mesh.in(0, ["ip", "route"]), /^default via 10\.244\.0\.1 dev eth0/m);
+  assert.equal((await mesh.in(0, ["uname", "-n"])).trim(), "web");
+  assert.match(
+    await mesh.in(0, ["cat", "/etc/resolv.conf"]),
+    /^nameserver 10\.244\.0\.1\nsearch shop\.svc\.cluster\.local /,
+  );
+  assert.equal((await mesh.in(0, ["id", "-u"])).trim(), "65534");
+  assert.equal(await readFile("/etc/resolv.conf", "utf8"), resolvers);
+  const added = (await readFile("/proc/self/mounts", "utf8")).split("\n").filter((line) => !mounts.includes(line));
+  assert.deepEqual(
+    added.filter((line) => !line.includes("/run/netns")),
+    [],
+  );
+});
+
+test("members reach each other and any port may be listened on", { skip }, async () => {
+  await using mesh = await fabric();
+  const place = namespaceFile(memberNamespace(mesh.id, PODS[1]));
+  const server = spawn("nsenter", [
+    `--net=${place}`,
+    "--",
+    ...["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--", process.execPath, "-e"],
+    `require("node:http").createServer((_, answer) => answer.end("db")).listen(80, () => console.log("up"))`,
+  ]);
+  await new Promise((resolve) => server.stdout.once("data", resolve));
+  assert.equal(await mesh.in(0, ["curl", "-sS", "-m", "5", "http://10.244.0.11/"]), "db");
+
+  // A service address: translated in the fabric, also when a member reaches itself that way.
+  await restoreRules(fabricNamespace(mesh.id), BASE_RULES);
+  const rule = "-d 10.96.0.9/32 -p tcp -m tcp --dport 8000 -j DNAT --to-destination 10.244.0.11:80";
+  const hairpin = "-s 10.244.0.11/32 -d 10.244.0.11/32 -j MASQUERADE";
+  const rules = `*nat\n-A MIZZEN-SERVICES ${rule}\n-A MIZZEN-HAIRPIN ${hairpin}\nCOMMIT\n`;
+  await restoreRules(fabricNamespace(mesh.id), rules);
+  for (const caller of [0, 1]) {
+    assert.equal(await mesh.in(caller, ["curl", "-sS", "-m", "5", "http://10.96.0.9:8000/"]), "db");
+  }
+});
+
+test("cleanMesh() ends every process in the mesh's namespaces, and leaves other meshes alone", { skip }, async () => {
+  await using other = await fabric();
+  const mesh = await fabric();
+  const start = (netns: string, script: string) =>
+    spawn("nsenter", [`--net=${namespaceFile(netns)}`, "sh", "-c", script]);
+  const stubborn = start(memberNamespace(mesh.id, PODS[0]), 'trap "" TERM; echo up; while :; do sleep 0.01; done');
+  const neighbour = start(memberNamespace(other.id, PODS[0]), "echo up; sleep 1000");
+  await Promise.all([stubborn, neighbour].map(({ stdout }) => new Promise((resolve) => stdout.once("data", resolve))));
+  const [ours, theirs] = await Promise.all([identify(stubborn.pid ?? 0), identify(neighbour.pid ?? 0)]);
+  assert.ok(ours !== undefined && theirs !== undefined);
+
+  await mesh[Symbol.asyncDispose]();
+  assert.equal(await isAlive(ours), false);
+  assert.deepEqual(await namespacesOf(mesh.id), []);
+  assert.equal(await isAlive(theirs), true);
+  assert.equal((await namespacesOf(other.id)).length, 3);
+  neighbour.kill("SIGKILL");
+});
+
+test("cleanMesh() removes what an interrupted start left, and can be repeated", { skip }, async () => {
+  const id = randomBytes(3).toString("hex");
+  const folder = await mkdtemp(join(tmpdir(), "clean-"));
+  await makeNamespace(`${fabricNamespace(id)}`);
+  // A file that was made but never became a namespace.
+  await writeFile(namespaceFile(memberNamespace(id, PODS[0])), "");
+  await writeFile(join(folder, "status.json"), "{");
+  for (let i = 0; i < 2; i++) await cleanMesh({ id, stateFolder: folder, graceMs: 0 });
+  assert.deepEqual(await namespacesOf(id), []);
+  await assert.rejects(stat(join(folder, "status.json")), { code: "ENOENT" });
+  await rm(folder, { recursive: true });
+});
+
+test("enterCommand() keeps the exit code, and lets a program read root's files only when told", { skip }, async () => {
+  await using mesh = await fabric();
+  await assert.rejects(mesh.in(0, ["sh", "-c", "echo no >&2; exit 7"]), (error: Error) => {
+    assert.match(String(error.cause), /exit 7: no/);
+    return true;
+  });
+  const secret = join(mesh.folder, "secret");
+  await writeFile(secret, "hidden", { mode: 0o600 });
+  await assert.rejects(mesh.in(0, ["cat", secret]));
+  const place = { netns: memberNamespace(mesh.id, PODS[0]), hostname: "web", etc: join(mesh.folder, "web") };
+  const argv = enterCommand({ place, account: NOBODY, capability: "dac_read_search", command: ["cat", secret] });
+  assert.equal(await runCommand({ argv }), "hidden");
+});
