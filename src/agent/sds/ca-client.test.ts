@@ -18,6 +18,8 @@ import { caClient } from "./ca-client.ts";
 import { workloadCertificate } from "./certificate.ts";
 import { generateKey } from "./key.ts";
 
+const forever = new AbortController().signal;
+
 type Context = { after(fn: () => void): void };
 
 async function setUp(t: Context, options: FakeOptions = {}) {
@@ -49,9 +51,9 @@ async function request() {
 test("caClient() gets a chain for its key, with token, cluster and lifetime in the request", async (t) => {
   const { plane, client, tokenFile } = await setUp(t);
   const { key, sign } = await request();
-  assert.match(workloadCertificate(await client()(sign), key, 0).chain, /BEGIN CERTIFICATE/);
+  assert.match(workloadCertificate(await client()(sign, forever), key, 0).chain, /BEGIN CERTIFICATE/);
   writeFileSync(tokenFile, "second-token");
-  await client()(sign);
+  await client()(sign, forever);
   assert.deepEqual(
     plane.signings.map(({ metadata }) => metadata.get("authorization")[0]),
     ["Bearer first-token", "Bearer second-token"],
@@ -65,7 +67,7 @@ test("caClient() says that the token was refused", async (t) => {
   const refuseSigning = () => ({ code: status.UNAUTHENTICATED, details: "token expired" });
   const { client } = await setUp(t, { refuseSigning });
   const { sign } = await request();
-  await assert.rejects(client()(sign), {
+  await assert.rejects(client()(sign, forever), {
     code: "CA_FAILED",
     message: /^Cannot get a certificate from localhost:\d+: the service account token was refused \(token expired\)$/,
   });
@@ -74,7 +76,7 @@ test("caClient() says that the token was refused", async (t) => {
 test("caClient() goes on without a token and says so", async (t) => {
   const { plane, client, lines } = await setUp(t);
   const { sign } = await request();
-  await client({ tokenFile: "/nowhere/token" })(sign);
+  await client({ tokenFile: "/nowhere/token" })(sign, forever);
   assert.deepEqual(plane.signings[0]?.metadata.get("authorization"), []);
   assert.match(lines.join(""), /There is no service account token: .*\/nowhere\/token/);
 });
@@ -82,9 +84,9 @@ test("caClient() goes on without a token and says so", async (t) => {
 test("caClient() does not talk to a server of another root, or of another name", async (t) => {
   const { plane, client, rootFile } = await setUp(t);
   const { sign } = await request();
-  await assert.rejects(client({ subjectAltName: "other.example" })(sign), /it cannot be reached/);
+  await assert.rejects(client({ subjectAltName: "other.example" })(sign, forever), /it cannot be reached/);
   writeFileSync(rootFile, (await testRoot("other")).certificate.toString());
-  await assert.rejects(client()(sign), /it cannot be reached/);
+  await assert.rejects(client()(sign, forever), /it cannot be reached/);
   assert.equal(plane.signings.length, 0);
 });
 
@@ -93,13 +95,19 @@ test("caClient() says that nobody answers, and that there is no root certificate
   const [port] = await freePorts(1);
   const { sign } = await request();
   await assert.rejects(
-    client({ address: `localhost:${port}` })(sign),
+    client({ address: `localhost:${port}` })(sign, forever),
     /Cannot get a certificate from .* it cannot be reached/,
   );
   await assert.rejects(
-    client({ rootCertificate: "/nowhere/root.pem" })(sign),
+    client({ rootCertificate: "/nowhere/root.pem" })(sign, forever),
     /root certificate: ENOENT.*\/nowhere\/root\.pem/,
   );
   writeFileSync(rootFile, "not a certificate");
-  await assert.rejects(client()(sign), /holds no certificate in PEM form/);
+  await assert.rejects(client()(sign, forever), /holds no certificate in PEM form/);
+});
+
+test("caClient() gives up when it is told to", async (t) => {
+  const { client } = await setUp(t, { refuseSigning: () => undefined });
+  const { sign } = await request();
+  await assert.rejects(client()(sign, AbortSignal.abort()), /Cancelled/);
 });

@@ -1,5 +1,5 @@
 /** `istio.v1.auth.IstioCertificateService`, the certificate authority of the mesh. */
-import { type Client, type ServiceError, status } from "@grpc/grpc-js";
+import { type Client, type Metadata, type ServiceError, status } from "@grpc/grpc-js";
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { readMessage, readString } from "#lib/wire/read.ts";
@@ -15,20 +15,21 @@ export interface SignRequest {
   readonly certSigner: string;
 }
 
-/** Signs a request: PEM certificates, leaf first, root last. */
-export type Sign = (request: SignRequest) => Promise<readonly string[]>;
+/** Signs a request: PEM certificates, leaf first, root last. Rejects when the signal is aborted. */
+export type Sign = (request: SignRequest, signal: AbortSignal) => Promise<readonly string[]>;
 
 const CREATE_CERTIFICATE = "/istio.v1.auth.IstioCertificateService/CreateCertificate";
 const TIMEOUT_MS = 10_000;
 
 /** A certificate is asked for twice a day, so each request has a connection of its own, with the roots of that moment. */
 export function caClient(options: ControlPlaneOptions, log: Logger): Sign {
-  return async (request) => {
+  return async (request, signal) => {
     let client: Client | undefined;
     try {
       client = await connectControlPlane(options);
       const metadata = await callMetadata(options, log);
-      return readResponse(await call(client, metadata, Buffer.from(formatRequest(request))));
+      const bytes = Buffer.from(formatRequest(request));
+      return readResponse(await call(client, { metadata, bytes, signal }));
     } catch (cause) {
       throw new MeshError("CA_FAILED", `Cannot get a certificate from ${options.address}: ${explain(cause)}`, {
         cause,
@@ -39,22 +40,32 @@ export function caClient(options: ControlPlaneOptions, log: Logger): Sign {
   };
 }
 
-function call(client: Client, metadata: Awaited<ReturnType<typeof callMetadata>>, request: Buffer): Promise<Buffer> {
-  const { requestSerialize, responseDeserialize } = RAW;
+interface Call {
+  readonly metadata: Metadata;
+  readonly bytes: Buffer;
+  readonly signal: AbortSignal;
+}
+
+function call(client: Client, { metadata, bytes, signal }: Call): Promise<Buffer> {
+  const { requestSerialize: write, responseDeserialize: read } = RAW;
   return new Promise((resolve, reject) => {
-    const deadline = Date.now() + TIMEOUT_MS;
-    client.makeUnaryRequest(
+    const options = { deadline: Date.now() + TIMEOUT_MS };
+    const pending = client.makeUnaryRequest(
       CREATE_CERTIFICATE,
-      requestSerialize,
-      responseDeserialize,
-      request,
+      write,
+      read,
+      bytes,
       metadata,
-      { deadline },
+      options,
       (error, answer) => {
+        signal.removeEventListener("abort", cancel);
         if (error === null && answer !== undefined) resolve(answer);
         else reject(error ?? new Error("no answer"));
       },
     );
+    const cancel = () => pending.cancel();
+    signal.addEventListener("abort", cancel);
+    if (signal.aborted) cancel();
   });
 }
 

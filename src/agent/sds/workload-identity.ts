@@ -74,7 +74,7 @@ export class WorkloadIdentity {
     backoff.reset();
     while (!signal.aborted) {
       try {
-        return await this.#ask();
+        return await this.#ask(signal);
       } catch (thrown) {
         if (signal.aborted) break;
         const pause = backoff.next();
@@ -86,14 +86,14 @@ export class WorkloadIdentity {
     return undefined;
   }
 
-  async #ask(): Promise<WorkloadCertificate> {
+  async #ask(signal: AbortSignal): Promise<WorkloadCertificate> {
     const { identity, key: keyOptions, ttlSeconds, certSigner, sign, metrics, log } = this.#options;
     const startedAt = performance.now();
     const key = await generateKey(keyOptions);
     const csr = certificateRequest({ identity, ...key });
     metrics.signRequests.add();
     try {
-      const chain = await sign({ csr, ttlSeconds, certSigner });
+      const chain = await sign({ csr, ttlSeconds, certSigner }, signal);
       const certificate = workloadCertificate(chain, key, this.#now());
       const ttl = formatDuration(certificate.expiresAt - certificate.createdAt);
       const latency = formatDuration(Math.round(performance.now() - startedAt));

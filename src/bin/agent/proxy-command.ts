@@ -31,7 +31,7 @@ export function proxyCommand(env: Env): Command {
     } catch (error) {
       if (!(error instanceof MeshError)) throw error;
       process.stderr.write(`Error: ${errorText(error)}\n`);
-      process.exitCode = 1;
+      process.exit(1);
     }
   });
 }

@@ -1,0 +1,64 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { parseAgentConfig } from "./agent-config.ts";
+
+test("parseAgentConfig() has Istio's defaults", () => {
+  const { config, problems } = parseAgentConfig({});
+  assert.deepEqual(problems, []);
+  assert.deepEqual(config.dns, {
+    capture: false,
+    atGateway: false,
+    address: "localhost:15053",
+    forwardParallel: false,
+  });
+  assert.deepEqual(config.identity.key, { curve: undefined, rsaBits: 2048, pkcs8: false });
+  assert.deepEqual(config.identity.rotation, { gracePeriodRatio: 0.5, gracePeriodRatioJitter: 0.01 });
+  assert.deepEqual(
+    [config.identity.ttlSeconds, config.identity.trustDomain, config.envoy.statusPort, config.envoy.prometheusPort],
+    [86_400, "cluster.local", 15021, 15090],
+  );
+  assert.equal(config.envoy.skipDeprecatedLogs, true);
+  assert.equal(config.grpcBootstrapPath, "./etc/istio/proxy/grpc-bootstrap.json");
+});
+
+test("parseAgentConfig() reads values by their type, and headers by their prefix", () => {
+  const { config } = parseAgentConfig({
+    SECRET_TTL: "1h",
+    ECC_SIGNATURE_ALGORITHM: "ECDSA",
+    ECC_CURVE: "P384",
+    ISTIO_META_DNS_CAPTURE: "true",
+    EXIT_ON_ZERO_ACTIVE_CONNECTIONS: "1",
+    PEER_METADATA_DISCOVERY: "false",
+    TERMINATION_DRAIN_DURATION_SECONDS: "7",
+    XDS_HEADER_FOO: "a=b",
+    CA_HEADER_BAR: "",
+    POD_NAME: "",
+  });
+  assert.equal(config.identity.ttlSeconds, 3_600);
+  assert.equal(config.identity.key.curve, "P-384");
+  assert.equal(config.dns.capture, true);
+  assert.equal(config.envoy.exitOnZeroActiveConnections, true);
+  assert.equal(config.envoy.metadataDiscovery, false);
+  assert.equal(config.terminationDrainSeconds, 7);
+  assert.deepEqual(config.xdsHeaders, { FOO: "a=b" });
+  assert.deepEqual(config.identity.caHeaders, { BAR: "" });
+});
+
+test("parseAgentConfig() tells every wrong value", () => {
+  const { problems } = parseAgentConfig({
+    SECRET_TTL: "soon",
+    ENVOY_STATUS_PORT: "0",
+    SECRET_GRACE_PERIOD_RATIO: "2",
+    ISTIO_CPU_LIMIT: "-1",
+    PKCS8_KEY: "maybe",
+    ECC_CURVE: "P128",
+  });
+  assert.deepEqual(problems.toSorted(), [
+    'environment variable ECC_CURVE must be one of P256, P384, not "P128"',
+    'environment variable ENVOY_STATUS_PORT must be a port from 1 to 65535, not "0"',
+    'environment variable ISTIO_CPU_LIMIT must be a whole number, not "-1"',
+    'environment variable PKCS8_KEY must be true or false, not "maybe"',
+    'environment variable SECRET_GRACE_PERIOD_RATIO must be a number from 0 to 1, not "2"',
+    'environment variable SECRET_TTL must be a duration such as "5s", not "soon"',
+  ]);
+});

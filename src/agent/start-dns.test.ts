@@ -1,0 +1,39 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { create, toBinary } from "@bufbuild/protobuf";
+import { NameTableSchema } from "#gen/istio/networking/nds/v1/nds_pb.ts";
+import { nameTableJson } from "./dns/name-table-json.ts";
+import { listenAddresses } from "./start-dns.ts";
+
+const conf = (...servers: string[]) => ({ servers, searchDomains: [] });
+
+test("listenAddresses() listens on loopback in each family of the name servers", () => {
+  assert.deepEqual(listenAddresses("localhost:15053", conf("10.0.0.10")), { hosts: ["127.0.0.1"], port: 15053 });
+  assert.deepEqual(listenAddresses("localhost:15053", conf("fd00::a")), { hosts: ["::1"], port: 15053 });
+  assert.deepEqual(listenAddresses("localhost:15053", conf("10.0.0.10", "fe80::1%eth0")).hosts, ["127.0.0.1", "::1"]);
+  assert.deepEqual(listenAddresses("localhost:15053", conf()).hosts, ["127.0.0.1"]);
+});
+
+test("listenAddresses() takes another address as it is, and refuses what is none", () => {
+  assert.deepEqual(listenAddresses("10.1.1.1:53", conf("fd00::a")), { hosts: ["10.1.1.1"], port: 53 });
+  assert.deepEqual(listenAddresses("[::1]:53", conf()), { hosts: ["::1"], port: 53 });
+  assert.throws(() => listenAddresses("15053", conf()), /DNS_PROXY_ADDR must be host:port, not "15053"/);
+});
+
+test("nameTableJson() shows hosts as they came, and the short names that follow from them", () => {
+  const table = {
+    "a.default.svc.cluster.local": { ips: ["10.0.0.1"], registry: "Kubernetes", shortname: "a", namespace: "default" },
+  };
+  const bytes = toBinary(NameTableSchema, create(NameTableSchema, { table }));
+  const shown = JSON.parse(
+    nameTableJson(bytes, { namespace: "default", domain: "default.svc.cluster.local", searchDomains: [] }),
+  );
+  assert.deepEqual(shown.table["a.default.svc.cluster.local"], table["a.default.svc.cluster.local"]);
+  assert.deepEqual(Object.keys(shown.table), [
+    "a.",
+    "a.default.",
+    "a.default.svc.",
+    "a.default.svc.cluster.local",
+    "a.default.svc.cluster.local.",
+  ]);
+});

@@ -1,0 +1,112 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { join } from "node:path";
+import { test } from "node:test";
+import { Command } from "commander";
+import { temporaryFolder } from "../../../test/support/fake-control-plane.ts";
+import { addLogFlags, loggerOf } from "./log-flags.ts";
+import { goSwitches } from "./switches.ts";
+
+const PROGRAM = join(import.meta.dirname, "../pilot-agent.ts");
+
+async function run(...args: string[]) {
+  const child = spawn(process.execPath, [PROGRAM, ...args], { env: { PATH: process.env.PATH } });
+  let [out, err] = ["", ""];
+  child.stdout.on("data", (chunk) => {
+    out += chunk;
+  });
+  child.stderr.on("data", (chunk) => {
+    err += chunk;
+  });
+  const [code] = await once(child, "close");
+  return { code, out, err };
+}
+
+async function webServer(t: { after(fn: () => void): void }, status: () => number) {
+  const server = createServer((request, response) =>
+    response.writeHead(status()).end(`${request.method} ${request.url}`),
+  );
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => server.close());
+  const address = server.address();
+  return typeof address === "object" && address !== null ? address.port : 0;
+}
+
+test("goSwitches() turns Go's switches with a value into switches", () => {
+  const args = ["proxy", "--log_as_json=true", "--profiling=false", "--log_as_json=0", "--domain=a=b", "sidecar"];
+  assert.deepEqual(goSwitches(args), ["proxy", "--log_as_json", "--domain=a=b", "sidecar"]);
+});
+
+test("loggerOf() reads flags of the program and of the command, which wins", async (t) => {
+  const file = join(temporaryFolder(t), "log");
+  const program = addLogFlags(new Command());
+  const command = addLogFlags(new Command("x")).action(() => undefined);
+  program.addCommand(command);
+  await program.parseAsync(
+    [
+      "--log_output_level=default:error",
+      "--log_target",
+      file,
+      "x",
+      "--log_output_level=default:debug,dns:none",
+      "--log_as_json",
+    ],
+    {
+      from: "user",
+    },
+  );
+  const log = loggerOf(command);
+  log.debug("seen");
+  log.scope("dns").error("not seen");
+  const { readFileSync } = await import("node:fs");
+  assert.match(readFileSync(file, "utf8"), /^{"level":"debug","time":"[^"]+","msg":"seen"}\n$/);
+});
+
+test("loggerOf() refuses a level that is none, and a file that cannot be written", async () => {
+  for (const [flag, message] of [
+    ["--log_output_level=loud", /unknown log level "loud"/],
+    ["--log_target=/nowhere/log", /cannot write to \/nowhere\/log/],
+  ] as const) {
+    const program = addLogFlags(new Command()).action(() => undefined);
+    await program.parseAsync([flag], { from: "user" });
+    assert.throws(() => loggerOf(program), message);
+  }
+});
+
+test("wait ends when the proxy answers 200, and fails when it does not in time", async (t) => {
+  let asked = 0;
+  const port = await webServer(t, () => (++asked < 3 ? 503 : 200));
+  assert.equal((await run("wait", "--url", `http://127.0.0.1:${port}/healthz/ready`, "--periodMillis", "10")).code, 0);
+  const never = await webServer(t, () => 503);
+  const { code, err } = await run(
+    "wait",
+    "--url",
+    `http://127.0.0.1:${never}/`,
+    "--periodMillis",
+    "10",
+    "--timeoutSeconds",
+    "1",
+  );
+  assert.equal(code, 1);
+  assert.match(err, /^Error: timeout waiting for Envoy proxy to become ready\. Last error: HTTP status code 503$/m);
+});
+
+test("request asks only the ports of a proxy, and says that nobody answers", async () => {
+  const other = await run("request", "GET", "stats", "--debug-port", "80");
+  assert.equal(other.code, 1);
+  assert.match(other.err, /Allowed choices are 15000, 15004, 15020, 15021/);
+  const refused = await run("request", "GET", "/stats", "--debug-port", "15004");
+  assert.equal(refused.code, 1);
+  assert.match(refused.err, /^Error: GET http:\/\/localhost:15004\/stats/m);
+});
+
+test("the program lists its commands and tells its version", async () => {
+  const { out } = await run("--help");
+  for (const name of ["proxy", "istio-iptables", "istio-clean-iptables", "request", "wait", "version", "completion"]) {
+    assert.match(out, new RegExp(`^  ${name}`, "m"));
+  }
+  assert.match((await run("version", "-o", "json")).out, /"version": "1\.29\.6"/);
+});
