@@ -41,7 +41,7 @@ export function send({
   return new Promise((resolve, reject) => {
     const outgoing = request({ host, port, path, method, headers: { ...headers }, agent: false });
     const timer = setTimeout(() => {
-      outgoing.destroy(new MeshError("HTTP_TIMEOUT", `${where}: no answer in ${timeoutMs} ms`));
+      outgoing.destroy(new MeshError("HTTP_FAILED", `${where}: no answer in ${timeoutMs} ms`));
     }, timeoutMs);
     outgoing.on("response", resolve);
     outgoing.on("error", (cause) => {

@@ -147,7 +147,7 @@ async function firstAnswer(
     }
   }
   throw new AggregateError(
-    failures.length > 0 ? failures : [new MeshError("DNS_NO_SERVER", "resolv.conf names no server")],
+    failures.length > 0 ? failures : [new MeshError("DNS_SERVER_FAILED", "resolv.conf names no server")],
   );
 }
 

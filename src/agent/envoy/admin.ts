@@ -15,7 +15,7 @@ export function envoyAdmin(host: string, port: number): EnvoyAdmin {
   const call = async (method: string, path: string, timeoutMs: number) => {
     const { status, body } = await fetchText({ host, port, path, method, timeoutMs });
     if (status === 200) return body;
-    throw new MeshError("ENVOY_ADMIN_FAILED", `Envoy answered ${status} to ${method} ${path}: ${body.trim()}`);
+    throw new MeshError("HTTP_FAILED", `Envoy answered ${status} to ${method} ${path}: ${body.trim()}`);
   };
   return {
     stats: (filter, timeoutMs) => call("GET", `/stats?usedonly&filter=${encodeURIComponent(filter)}`, timeoutMs),

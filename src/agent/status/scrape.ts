@@ -96,7 +96,7 @@ async function scrape(
     if (response.statusCode === 200) return response.setEncoding("utf8");
     response.resume();
     throw new MeshError(
-      "SCRAPE_FAILED",
+      "HTTP_FAILED",
       `http://${request.host}:${request.port}${request.path} answered ${response.statusCode}`,
     );
   } catch (thrown) {

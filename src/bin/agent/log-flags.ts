@@ -47,7 +47,7 @@ function writerOf(target: string): (line: string) => void {
   try {
     appendFileSync(target, "");
   } catch (cause) {
-    throw new MeshError("LOG_FLAGS_INVALID", `--log_target: cannot write to ${target}`, { cause });
+    throw new MeshError("LOG_UNWRITABLE", `--log_target: cannot write to ${target}`, { cause });
   }
   return (line) => appendFileSync(target, line);
 }

@@ -54,7 +54,7 @@ async function assertReady({
     path: pathname + search,
     timeoutMs: requestTimeoutMillis,
   });
-  if (status !== 200) throw new MeshError("NOT_READY", `HTTP status code ${status}`);
+  if (status !== 200) throw new MeshError("HTTP_FAILED", `HTTP status code ${status}`);
 }
 
 function wholeNumber(text: string): number {

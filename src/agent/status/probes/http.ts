@@ -33,7 +33,7 @@ export async function runHttpProbe(probe: HttpProbe, request: IncomingRequest, t
       response.close();
     }
   }
-  throw new MeshError("PROBE_FAILED", `stopped after ${MAX_REDIRECTS} redirects`);
+  throw new MeshError("HTTP_FAILED", `stopped after ${MAX_REDIRECTS} redirects`);
 }
 
 /** The application is told the host that the kubelet asked, with its own port in place of ours. */
@@ -126,5 +126,5 @@ async function readSome(body: AsyncIterable<Buffer>): Promise<string> {
 }
 
 function timedOut(): MeshError {
-  return new MeshError("PROBE_FAILED", "no answer in time");
+  return new MeshError("HTTP_FAILED", "no answer in time");
 }
