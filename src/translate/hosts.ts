@@ -36,6 +36,12 @@ export function intersectHosts(hosts: readonly string[], others: readonly string
   return [...found];
 }
 
+/** Sorts exact names before wildcards, long before short, then by letter. */
+export function bySpecificity(a: string, b: string): number {
+  if (isWildcard(a) !== isWildcard(b)) return isWildcard(a) ? 1 : -1;
+  return b.length - a.length || (a < b ? -1 : a > b ? 1 : 0);
+}
+
 /**
  * A short name in a configuration object means the service of that name in the object's namespace. Names with a dot, `*`
  * and addresses are complete already.

@@ -94,9 +94,11 @@ export interface ProxyViews {
 }
 
 /** The views of a proxy in a snapshot. */
-export function viewsOf(snapshot: Snapshot, proxy: MeshProxy): ProxyViews {
+export function viewsOf(snapshot: Snapshot, connected: MeshProxy): ProxyViews {
+  const { targets, locality, labels } = placeOf(snapshot, connected.addresses);
+  // What a registry says of a workload goes before what its proxy says of itself.
+  const proxy = { ...connected, labels: labels ?? connected.labels };
   const traits = traitsOf(snapshot.mesh, proxy);
-  const { targets, locality } = placeOf(snapshot, proxy.addresses);
   const selectedRules = selectingRules(snapshot)
     .filter((rule) => isSelected(rule, proxy))
     .map(objectKey);

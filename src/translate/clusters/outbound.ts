@@ -95,7 +95,9 @@ export function outboundCluster(input: OutboundClusterInput): Uint8Array {
     ...httpOptions({ protocol, pool, preserveHeaderCase: traits.preserveHeaderCase, upstream: tls.http }),
     ...withProxyProtocol(tls.sockets, policy.proxyProtocol),
     metadata: { filterMetadata: { istio: metadata(input, policy) } },
-    altStatName: statPrefix(statName(mesh.outboundClusterStatName, { service, port, subset, fallback: name })),
+    altStatName: statPrefix(
+      statName(mesh.outboundClusterStatName, { service, port, subset, targetPort: 0, fallback: name }),
+    ),
     ...(traits.metadataExchange && { filters: [{ name: PEER_EXCHANGE_NAME, typedConfig: PEER_EXCHANGE_CONFIG }] }),
   });
 }

@@ -105,7 +105,8 @@ function acceptsMtls(endpoint: Endpoint, port: number, input: EndpointsInput): b
   if (endpoint.tlsMode !== "istio") return false;
   const mode = ruledTlsMode(input);
   if (mode !== undefined) return mode === "ISTIO_MUTUAL";
-  const mtls = effectiveMode(input.peerPolicies ?? [], endpoint, input.mesh.rootNamespace);
+  const workload = { namespace: namespaceOf(endpoint), labels: endpoint.labels };
+  const mtls = effectiveMode(input.peerPolicies ?? [], workload, input.mesh.rootNamespace);
   return modeOfPort(mtls, port) !== "DISABLE";
 }
 
@@ -122,13 +123,17 @@ function ruledTlsMode({ rule, subset, port }: EndpointsInput): string | undefine
 /** Chooses the TLS of the connection, and tells metrics which workload the endpoint is. */
 function endpointMetadata(endpoint: Endpoint, mtls: boolean): Record<string, JsonObject> {
   const { workloadName, clusterId } = endpoint;
-  // An endpoint written into a ServiceEntry is no workload of a namespace.
-  const namespace = workloadName === "" ? "" : endpoint.namespace;
+  const namespace = namespaceOf(endpoint);
   const [service, revision] = canonicalService(endpoint);
   return {
     ...(mtls && { "envoy.transport_socket_match": { tlsMode: "istio" } }),
     istio: { workload: [workloadName, namespace, service, revision, clusterId].join(";") },
   };
+}
+
+/** An endpoint written into a ServiceEntry is no workload of a namespace: only policies of the mesh apply to it. */
+function namespaceOf({ workloadName, namespace }: Endpoint): string {
+  return workloadName === "" ? "" : namespace;
 }
 
 /** Service and revision as dashboards name them; the usual revision `latest` is not written. */

@@ -63,17 +63,17 @@ export function httpChain(input: HttpChainInput): Uint8Array {
     mesh: input.mesh,
   });
   return bytesOf(FilterChainSchema, {
-    ...(input.sniffed && { filterChainMatch: httpMatch(input.traits) }),
+    ...(input.sniffed && { filterChainMatch: DETECTED_HTTP }),
     filters: [manager],
     transportSocketConnectTimeout: HANDSHAKE_TIMEOUT,
   });
 }
 
 /** Plain text that the HTTP inspector took for HTTP. */
-function httpMatch({ http10 }: HttpTraits): Init<typeof FilterChainMatchSchema> {
-  const versions = ["http/1.1", "h2c"];
-  return { transportProtocol: "raw_buffer", applicationProtocols: http10 ? ["http/1.0", ...versions] : versions };
-}
+const DETECTED_HTTP: Init<typeof FilterChainMatchSchema> = {
+  transportProtocol: "raw_buffer",
+  applicationProtocols: ["http/1.1", "h2c"],
+};
 
 /** Canonical bytes of a chain for any protocol. */
 export function tcpChain(input: TcpChainInput): Uint8Array {

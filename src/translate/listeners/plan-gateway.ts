@@ -29,10 +29,9 @@ interface PlannedChain {
 
 /** One listener per port and address on which some server has something to do. */
 export function planGatewayListeners(snapshot: Snapshot, view: GatewayView, servers: RouterServers): readonly Recipe[] {
-  const { ipMode, unprivileged, outboundExactBalance } = view.traits.listener;
+  const { ipMode, outboundExactBalance } = view.traits.listener;
   const chains = new Map<string, { readonly address: string; readonly port: number; readonly all: PlannedChain[] }>();
   for (const port of servers.ports) {
-    if (unprivileged && port.port < 1024) continue;
     const address = port.bind || (wildcardAddresses(ipMode)[0] ?? "");
     const name = listenerName(address, port.port);
     const listener = chains.get(name) ?? { address, port: port.port, all: [] };

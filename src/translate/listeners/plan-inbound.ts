@@ -17,7 +17,7 @@ export function planInboundListeners(snapshot: Snapshot, view: InboundView): rea
   const { listener, tcp, http } = view.traits;
   if (listener.interception === "NONE") return [];
   const { mesh } = snapshot;
-  const ports = [...passthroughPorts(view), ...servicePorts(snapshot, view)];
+  const ports = [...passthroughPorts(snapshot, view), ...servicePorts(snapshot, view)];
   const chains = ports.flatMap(({ matches, ...port }) =>
     matches.map((match) => ({ ...port, match, ipMode: listener.ipMode, traits: http, mesh })),
   );
@@ -47,7 +47,13 @@ interface InboundPort {
 }
 
 /** All ports that no service names: those with a mode of their own one by one, the rest together. */
-function passthroughPorts({ mtls, targets }: InboundView): readonly InboundPort[] {
+function passthroughPorts({ mesh }: Snapshot, { mtls, targets }: InboundView): readonly InboundPort[] {
+  const tcpStatPrefix = statName(mesh.inboundClusterStatName, {
+    service: { hostname: "", name: "", namespace: "", registry: "External" },
+    port: { port: 0, name: VIRTUAL_INBOUND },
+    subset: "",
+    fallback: INBOUND_PASSTHROUGH_CLUSTER,
+  });
   const named = new Set(targets.map(({ targetPort }) => targetPort));
   const special = Object.keys(mtls.ports)
     .map(Number)
@@ -58,7 +64,7 @@ function passthroughPorts({ mtls, targets }: InboundView): readonly InboundPort[
     hostname: "",
     servicePort: 0,
     protocol: "Unsupported",
-    tcpStatPrefix: INBOUND_PASSTHROUGH_CLUSTER,
+    tcpStatPrefix,
     matches: inboundMatches("auto", modeOfPort(mtls, targetPort)),
   }));
 }

@@ -150,10 +150,12 @@ function serviceChain(snapshot: Snapshot, view: OutboundView, input: TcpRouteInp
   const { service, port, ranges, isShared } = input;
   const cluster = outboundCluster(service.hostname, port.port);
   const isTls = port.protocol === "HTTPS" || port.protocol === "TLS";
+  // The name of the port is not part of what connections are counted under.
+  const named = { service, port: { port: port.port, name: "" }, subset: "", targetPort: 0, fallback: cluster };
   return {
     clusters: [cluster],
     weights: [],
-    statPrefix: statName(snapshot.mesh.outboundClusterStatName, { service, port, subset: "", fallback: cluster }),
+    statPrefix: statName(snapshot.mesh.outboundClusterStatName, named),
     protocol: port.protocol,
     subset: "",
     rule: destinationRuleFor(snapshot, service, view),

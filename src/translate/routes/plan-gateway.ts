@@ -1,7 +1,7 @@
 /** Recipes of the routes of a router. */
 import type { Service } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import { intersectHosts } from "../hosts.ts";
+import { bySpecificity, intersectHosts } from "../hosts.ts";
 import { virtualHostName } from "../names.ts";
 import { type Recipe, recipe } from "../recipe.ts";
 import type { RouterServer, RouterServers } from "../scope/gateways.ts";
@@ -40,7 +40,7 @@ function virtualHosts(snapshot: Snapshot, view: GatewayView, servers: readonly R
     const name = virtualHostName("blackhole", servers[0]?.server.port.number ?? 0);
     return [recipe({ name, input: { name, domains: ["*"], attemptCount: false }, build: emptyHost })];
   }
-  const groups = collapse([...hosts.values()].sort((a, b) => compareText(a.host, b.host)));
+  const groups = collapse([...hosts.values()].sort((a, b) => bySpecificity(a.host, b.host)));
   const recipes = groups.map(({ first, domains }) => {
     const all = first.routes.flat();
     const sorted = [
@@ -143,17 +143,13 @@ interface Collapsed {
 function collapse(hosts: readonly GatewayHost[]): readonly Collapsed[] {
   const groups: Collapsed[] = [];
   for (const host of hosts) {
-    const same = groups.find(({ first }) => haveSameRoutes(first, host));
-    if (same === undefined) groups.push({ first: host, domains: [host.host] });
-    else same.domains.push(host.host);
+    const same = groups.findLast(({ first }) => haveSameRoutes(first, host));
+    if (same?.first.requiresTls === host.requiresTls) same.domains.push(host.host);
+    else groups.push({ first: host, domains: [host.host] });
   }
   return groups;
 }
 
 function haveSameRoutes(a: GatewayHost, b: GatewayHost): boolean {
-  return (
-    a.requiresTls === b.requiresTls &&
-    a.routes.length === b.routes.length &&
-    a.routes.every((routes, i) => routes === b.routes[i])
-  );
+  return a.routes.length === b.routes.length && a.routes.every((routes, i) => routes === b.routes[i]);
 }

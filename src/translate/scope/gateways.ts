@@ -43,6 +43,7 @@ export function routerServers(view: GatewayView): RouterServers {
   for (const gateway of [...view.gateways].sort(oldestFirst)) {
     for (const server of gateway.spec.servers ?? []) {
       const port = listeningPort(view, server.port.number);
+      if (port < 1024 && view.traits.listener.unprivileged) continue;
       merge.add(routerServer(gateway, server, port), port);
     }
   }

@@ -18,6 +18,8 @@ export interface WorkloadPlace {
   readonly targets: readonly ServiceTarget[];
   /** Empty when no registry knows it. */
   readonly locality: string;
+  /** Undefined when no registry knows it. */
+  readonly labels: Readonly<Record<string, string>> | undefined;
 }
 
 /** What the registries know of the workload with these addresses. */
@@ -25,12 +27,14 @@ export function placeOf(snapshot: Snapshot, addresses: readonly string[]): Workl
   const byAddress = setsByAddress("", snapshot.endpoints);
   const targets: ServiceTarget[] = [];
   let locality = "";
+  let labels: WorkloadPlace["labels"];
   for (const key of new Set(addresses.flatMap((address) => byAddress.get(address) ?? []))) {
     const service = servicesByKey("", snapshot.services).get(key);
     if (service === undefined) continue;
     const own = snapshot.endpoints.get(key)?.endpoints.filter(({ address }) => addresses.includes(address)) ?? [];
     for (const endpoint of own) {
       locality ||= endpoint.locality;
+      labels ??= endpoint.labels;
       for (const port of service.ports) {
         const targetPort = endpoint.ports[port.name];
         const isKnown = targets.some((target) => target.service === service && target.port === port);
@@ -38,7 +42,7 @@ export function placeOf(snapshot: Snapshot, addresses: readonly string[]): Workl
       }
     }
   }
-  return { targets: targets.sort(byAge), locality };
+  return { targets: targets.sort(byAge), locality, labels };
 }
 
 const setsByAddress = derived((_: string, sets: ReadonlyMap<ServiceKey, EndpointSet>) => {
