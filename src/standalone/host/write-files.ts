@@ -14,14 +14,14 @@ export async function makeFolders(folders: readonly FolderPlan[]): Promise<void>
 }
 
 /**
- * Makes a folder and those above it. Node's own `recursive` never returns where the kernel refuses with "no such file",
- * as it does under /proc.
+ * Makes a folder and those above it, open to everybody whatever the umask. Node's own `recursive` never returns where the
+ * kernel refuses with "no such file", as it does under /proc.
  */
 export async function makeFolderPath(path: string): Promise<void> {
-  const made = await ignoring(["ENOENT", "EEXIST"], () => mkdir(path).then(() => true));
-  if (made === true || (await ignoring(["ENOENT", "ENOTDIR"], () => stat(path)))?.isDirectory() === true) return;
+  if ((await ignoring(["ENOENT", "ENOTDIR"], () => stat(path)))?.isDirectory() === true) return;
   if (dirname(path) !== path) await makeFolderPath(dirname(path));
   await mkdir(path);
+  await chmod(path, 0o755);
 }
 
 /** Writes a file so that a reader sees the old text or the new one, nothing between, and never with a wider mode. */

@@ -15,9 +15,11 @@ import { forward } from "../fabric/forward.ts";
 import { makeNamespace, setUpNetwork } from "../host/namespaces.ts";
 import type { ProcessId } from "../host/processes.ts";
 import { makeFolders, writeAtomically } from "../host/write-files.ts";
+import { CONTROL_PLANE } from "../mesh/check-members.ts";
 import type { MeshPlan } from "../plan/plan.ts";
 import { ControlPlaneRun } from "./control-plane-run.ts";
 import { refreshTokens, rootCertificate, writeRootCertificate, writeTokens } from "./identities.ts";
+import { untilInSync } from "./in-sync.ts";
 import type { TokenIssuer } from "./issuer.ts";
 import { MemberRun } from "./member-run.ts";
 import { Registry } from "./registry.ts";
@@ -162,10 +164,24 @@ export class MeshRun {
       if (problem !== undefined) throw new MeshError("START_FAILED", problem);
       await sleep(POLL_MS, signal);
     }
+    await this.#untilInSync(signal);
     if (signal.aborted) return;
     this.#phase = "ready";
     await this.#status.write();
     onReady(this.status());
+  }
+
+  async #untilInSync(signal: AbortSignal): Promise<void> {
+    const { plan, issuer, log } = this.#input;
+    const { name, namespace } = CONTROL_PLANE;
+    const { address, port } = plan.controlPlane.readiness;
+    const wanted = {
+      addresses: plan.members.map((member) => member.address),
+      proxies: plan.members.filter(({ proxy }) => proxy !== undefined).length,
+    };
+    const token = await issuer.token(namespace, name);
+    const done = await untilInSync({ address, port, token, wanted, timeoutMs: SYNC_TIMEOUT_MS }, signal);
+    if (!done && !signal.aborted) log.warn("some proxies do not know all endpoints yet");
   }
 
   #list({ plan: { key, member, address } }: MemberRun, ready: boolean): void {
@@ -186,3 +202,4 @@ export class MeshRun {
 }
 
 const POLL_MS = 25;
+const SYNC_TIMEOUT_MS = 10_000;

@@ -33,9 +33,12 @@ export async function runServices({ plan, log, onFirst }: ServicesInput, signal:
     features: DEFAULT_FEATURES,
     log: SILENT,
   });
+  let first = true;
   const unsubscribe = source.subscribe((snapshot: Snapshot) => {
     dns.replace(hostTable(snapshot));
-    void rules.apply(serviceRules(snapshot)).then(() => onFirst(source.problems()));
+    const done = rules.apply(serviceRules(snapshot));
+    if (first) void done.then(() => onFirst(source.problems()));
+    first = false;
   });
   try {
     await source.run(signal);

@@ -1,0 +1,19 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { isInSync } from "./in-sync.ts";
+
+const OBJECTS = '[{"kind":"WorkloadEntry","spec":{"address":"10.244.0.11"}}]';
+const SYNCED = { proxy: "web.default", cluster_sent: "1", cluster_acked: "1", endpoint_sent: "2", endpoint_acked: "2" };
+
+function inSync(proxies: unknown, addresses: readonly string[], count = 1): boolean {
+  return isInSync({ objects: OBJECTS, proxies: JSON.stringify(proxies) }, { addresses, proxies: count });
+}
+
+test("isInSync() wants every member known, every proxy connected, and everything acknowledged", () => {
+  assert.ok(inSync([SYNCED], ["10.244.0.11"]));
+  assert.ok(!inSync([SYNCED], ["10.244.0.11", "10.244.0.1"]), "a member is missing");
+  assert.ok(!inSync([SYNCED], ["10.244.0.11"], 2), "a proxy is missing");
+  assert.ok(!inSync([{ ...SYNCED, endpoint_sent: "3" }], []), "not acknowledged");
+  assert.ok(!inSync([{ proxy: "web.default", cluster_sent: "1" }], []), "never acknowledged");
+  assert.ok(!inSync({ error: "401" }, []), "not a list of proxies");
+});

@@ -1,0 +1,83 @@
+/**
+ * Whether every proxy knows of every endpoint. Members are ready a moment before the last of them has got around, and a
+ * person who calls in that moment would take the mesh for broken.
+ */
+import { get } from "node:http";
+import { text } from "node:stream/consumers";
+import { sleep } from "#lib/async/sleep.ts";
+
+/** What the control plane's debug pages say. */
+export interface SyncPages {
+  /** /debug/configz */
+  readonly objects: string;
+  /** /debug/syncz */
+  readonly proxies: string;
+}
+
+export interface SyncWanted {
+  /** Addresses of registered members. */
+  readonly addresses: readonly string[];
+  /** Number of connected proxies. */
+  readonly proxies: number;
+}
+
+/** Whether the control plane lists all addresses, and all proxies have acknowledged all that they were sent. */
+export function isInSync(pages: SyncPages, { addresses, proxies }: SyncWanted): boolean {
+  if (!addresses.every((address) => pages.objects.includes(`"${address}"`))) return false;
+  const connected: unknown = JSON.parse(pages.proxies);
+  return Array.isArray(connected) && connected.length >= proxies && connected.every(hasAcknowledged);
+}
+
+/** Fields come in pairs: `cluster_sent` and `cluster_acked`. */
+function hasAcknowledged(proxy: unknown): boolean {
+  const fields = new Map(Object.entries(proxy ?? {}));
+  return [...fields].every(([name, sent]) => {
+    return !name.endsWith("_sent") || sent === fields.get(name.replace(/_sent$/, "_acked"));
+  });
+}
+
+export interface SyncInput {
+  readonly address: string;
+  readonly port: number;
+  /** Of an account in the control plane's namespace: others see only their own. */
+  readonly token: string;
+  readonly wanted: SyncWanted;
+  /** After this it is not worth while to wait any longer. */
+  readonly timeoutMs: number;
+}
+
+const POLL_MS = 25;
+/** A change that the control plane knows of may wait this long before it is sent. */
+const QUIET_MS = 100;
+
+/** Waits until all is in sync and stays so; false when that took too long. */
+export async function untilInSync(input: SyncInput, signal: AbortSignal): Promise<boolean> {
+  const deadline = Date.now() + input.timeoutMs;
+  let since: number | undefined;
+  while (!signal.aborted && Date.now() < deadline) {
+    since = (await askForSync(input)) ? (since ?? Date.now()) : undefined;
+    if (since !== undefined && Date.now() - since >= QUIET_MS) return true;
+    await sleep(POLL_MS, signal);
+  }
+  return false;
+}
+
+async function askForSync(input: SyncInput): Promise<boolean> {
+  try {
+    const [objects, proxies] = await Promise.all([page(input, "configz"), page(input, "syncz")]);
+    return isInSync({ objects, proxies }, input.wanted);
+  } catch {
+    // The control plane may be between two lives: it is asked again.
+    return false;
+  }
+}
+
+function page({ address, port, token }: SyncInput, name: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const headers = { authorization: `Bearer ${token}` };
+    const options = { host: address, port, path: `/debug/${name}`, headers, agent: false, timeout: 2000 };
+    get(options, (response) => text(response).then(resolve, reject))
+      .once("timeout", () => reject(new Error("no answer")))
+      .once("error", reject);
+  });
+}
