@@ -4,6 +4,8 @@ import { errorText, MeshError } from "#lib/mesh-error.ts";
 import type { AgentContext } from "./agent-context.ts";
 import { WORKLOAD_SOCKET_FOLDER } from "./bootstrap/clusters.ts";
 import { caClient } from "./sds/ca-client.ts";
+import { fileSecrets } from "./sds/file-secrets.ts";
+import { workloadSecrets } from "./sds/secret-source.ts";
 import { secretDiscoveryService } from "./sds/service.ts";
 import { WorkloadIdentity } from "./sds/workload-identity.ts";
 import { caOptions } from "./trust.ts";
@@ -42,7 +44,8 @@ export async function startIdentity(
   log.info(`CA Endpoint ${upstream.address}, provider Citadel`);
   writeFilesOf(identity, context);
   running.push(identity.run(done));
-  await serveUnix(path, [secretDiscoveryService(identity, log.scope("sds"))], done);
+  const sources = [workloadSecrets(identity), fileSecrets(log.scope("cache"))];
+  await serveUnix(path, [secretDiscoveryService(sources, log.scope("sds"))], done);
   log.scope("sds").info(`SDS server for workload certificates started, listening on "${path}"`);
   return identity;
 }

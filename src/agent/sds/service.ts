@@ -1,32 +1,21 @@
 /**
- * `envoy.service.secret.v3.SecretDiscoveryService`: gives Envoy the workload's certificate (`default`) and the roots it
- * trusts (`ROOTCA`), and pushes each of them when it changes. A secret that is not there yet is sent when it is: Envoy
- * waits for it without a time limit, so there is nothing to gain by an error.
+ * `envoy.service.secret.v3.SecretDiscoveryService`: gives Envoy the secrets it asks for, and each of them again when it
+ * changes. A secret that is not there yet is sent when it is: Envoy waits for it, so there is nothing to gain by an error.
  */
 import { type ServerDuplexStream, status } from "@grpc/grpc-js";
 import type { Logger } from "#lib/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import { RAW, type UnixService } from "../unix-server.ts";
-import type { WorkloadCertificate } from "./certificate.ts";
-import { certificateSecret, DELTA, type EncodedSecret, rootsSecret, type SecretStreamKind, SOTW } from "./messages.ts";
-import type { CertificateChange } from "./workload-identity.ts";
-
-/** Where secrets come from. */
-export interface CertificateSource {
-  readonly current: WorkloadCertificate | undefined;
-  subscribe(onChange: (change: CertificateChange) => void): () => void;
-}
-
-export const WORKLOAD_SECRET = "default";
-export const ROOT_SECRET = "ROOTCA";
+import { DELTA, type EncodedSecret, type SecretStreamKind, SOTW } from "./messages.ts";
+import type { SecretSource } from "./secret-source.ts";
 
 type Call = ServerDuplexStream<Buffer, Buffer>;
 
 const SERVICE = "/envoy.service.secret.v3.SecretDiscoveryService";
 
-export function secretDiscoveryService(source: CertificateSource, log: Logger): UnixService {
+export function secretDiscoveryService(sources: readonly SecretSource[], log: Logger): UnixService {
   const method = (name: string) => ({ path: `${SERVICE}/${name}`, requestStream: true, responseStream: true, ...RAW });
-  const handler = (kind: SecretStreamKind) => (call: Call) => serveSecrets({ call, kind, source, log });
+  const handler = (kind: SecretStreamKind) => (call: Call) => serveSecrets({ call, kind, sources, log });
   return {
     definition: { StreamSecrets: method("StreamSecrets"), DeltaSecrets: method("DeltaSecrets") },
     implementation: { StreamSecrets: handler(SOTW), DeltaSecrets: handler(DELTA) },
@@ -36,48 +25,53 @@ export function secretDiscoveryService(source: CertificateSource, log: Logger): 
 interface Stream {
   readonly call: Call;
   readonly kind: SecretStreamKind;
-  readonly source: CertificateSource;
+  readonly sources: readonly SecretSource[];
   readonly log: Logger;
 }
 
-function serveSecrets({ call, kind, source, log }: Stream): void {
-  const subscribed = new Set<string>();
+function serveSecrets({ call, kind, sources, log }: Stream): void {
+  /** How to stop watching, by name. */
+  const watches = new Map<string, () => void>();
   let responses = 0;
-  const send = (names: readonly string[]) => {
-    const secrets = names.flatMap((name) => secretOf(name, source.current) ?? []);
-    if (secrets.length === 0) return;
+  const send = (secret: EncodedSecret) => {
     const number = String(++responses);
-    call.write(kind.format({ secrets, version: number, nonce: number }));
+    call.write(kind.format({ secrets: [secret], version: number, nonce: number }));
   };
-  const unsubscribe = source.subscribe(({ rootsChanged }) => {
-    send([WORKLOAD_SECRET, ...(rootsChanged ? [ROOT_SECRET] : [])].filter((name) => subscribed.has(name)));
-  });
+  const stop = (name: string) => {
+    watches.get(name)?.();
+    watches.delete(name);
+  };
+  const stopAll = () => {
+    for (const name of [...watches.keys()]) stop(name);
+  };
+  const fail = (code: status, details: string) => {
+    stopAll();
+    call.emit("error", { code, details });
+  };
   call.on("data", (bytes: Buffer) => {
     try {
-      const request = kind.parse(bytes, subscribed);
-      if (request.refused !== undefined) log.warn(`Envoy refused ${[...subscribed].join(", ")}: ${request.refused}`);
-      for (const name of request.unsubscribe) subscribed.delete(name);
-      const unknown = request.subscribe.filter((name) => name !== WORKLOAD_SECRET && name !== ROOT_SECRET);
-      if (unknown.length > 0) {
-        log.warn(`Envoy asked for secrets that the agent does not have: ${unknown.join(", ")}`);
-        call.emit("error", { code: status.NOT_FOUND, details: `the agent has no secret ${unknown.join(", ")}` });
-        return;
+      const request = kind.parse(bytes, new Set(watches.keys()));
+      if (request.refused !== undefined)
+        log.warn(`Envoy refused ${[...watches.keys()].join(", ")}: ${request.refused}`);
+      for (const name of request.unsubscribe) stop(name);
+      for (const name of request.subscribe) {
+        const source = sources.find((candidate) => candidate.owns(name));
+        if (source === undefined) {
+          log.warn(`Envoy asked for a secret that the agent does not have: ${name}`);
+          fail(status.NOT_FOUND, `the agent has no secret ${name}`);
+          return;
+        }
+        stop(name);
+        watches.set(name, source.watch(name, send));
       }
-      for (const name of request.subscribe) subscribed.add(name);
-      send(request.subscribe);
     } catch (thrown) {
-      call.emit("error", { code: status.INVALID_ARGUMENT, details: errorText(thrown) });
+      fail(status.INVALID_ARGUMENT, errorText(thrown));
     }
   });
-  call.on("cancelled", unsubscribe);
-  call.on("error", unsubscribe);
+  call.on("cancelled", stopAll);
+  call.on("error", stopAll);
   call.on("end", () => {
-    unsubscribe();
+    stopAll();
     call.end();
   });
-}
-
-function secretOf(name: string, certificate: WorkloadCertificate | undefined): EncodedSecret | undefined {
-  if (certificate === undefined) return undefined;
-  return name === ROOT_SECRET ? rootsSecret(name, certificate.roots) : certificateSecret(name, certificate);
 }
