@@ -64,7 +64,9 @@ kind: VirtualService
 metadata: {name: vs, namespace: ns}
 spec:
   hosts: [x.example.com]
-  http: [{directResponse: {status: 200}, mirror: {host: m1.x}, mirrors: [{destination: {host: m2.x}}]}]
+  http:
+  - {directResponse: {status: 200}, mirror: {host: m1.x}}
+  - {directResponse: {status: 200}, mirrors: [{destination: {host: m2.x}}]}
   tcp: [{route: [{destination: {host: t.x}}]}]
   tls: [{match: [{sniHosts: [x.example.com]}], route: [{destination: {host: s.x}}]}]
 `;

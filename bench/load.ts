@@ -1,0 +1,104 @@
+/** One run: connect all sidecars, then change endpoints, a route and services, and see what each costs. */
+import { CLUSTER_TYPE, ENDPOINT_TYPE, LISTENER_TYPE, ROUTE_TYPE } from "#protocol/type-urls.ts";
+import type { ControlPlaneProcess } from "./control-plane-process.ts";
+import { type MeshFolder, type MeshShape, serviceHost } from "./mesh-folder.ts";
+import { Sidecars } from "./sidecars.ts";
+
+/** What one kind of change costs. */
+export interface ChangeFigures {
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly cpuMs: number;
+  readonly kilobytesPerProxy: number;
+}
+
+export interface Figures {
+  readonly connectSeconds: number;
+  readonly connectCpuSeconds: number;
+  readonly connectMegabytes: number;
+  readonly endpoint: ChangeFigures;
+  readonly route: ChangeFigures;
+  readonly service: ChangeFigures;
+  readonly privateMegabytes: number;
+}
+
+export interface Load {
+  readonly shape: MeshShape;
+  readonly mesh: MeshFolder;
+  readonly controlPlane: ControlPlaneProcess;
+  readonly rounds: number;
+  readonly settleMs: number;
+}
+
+export async function runLoad(load: Load): Promise<Figures> {
+  const { shape, mesh, controlPlane } = load;
+  using sidecars = new Sidecars(controlPlane.address, shape);
+  const connected = await connect(load, sidecars);
+  const change = (typeUrl: string, act: (round: number) => Buffer) => rounds(load, sidecars, { typeUrl, act });
+  const endpoint = await change(ENDPOINT_TYPE, (round) => {
+    const address = `10.${100 + round}.1.77`;
+    mesh.putService(3, address);
+    return Buffer.from(address);
+  });
+  const route = await change(ROUTE_TYPE, (round) => {
+    mesh.putRoute(10, 1_000 + round);
+    return Buffer.from([8, ...varint(1_000 + round)]); // seconds of a Duration
+  });
+  const service = await change(CLUSTER_TYPE, (round) => {
+    mesh.putService(shape.services + round, "10.3.0.1");
+    return Buffer.from(serviceHost(shape.services + round));
+  });
+  if (sidecars.failures.length > 0) throw new Error(`streams ended: ${sidecars.failures.join()}`);
+  return { ...connected, endpoint, route, service, privateMegabytes: controlPlane.privateMegabytes() };
+}
+
+async function connect({ controlPlane, settleMs }: Load, sidecars: Sidecars) {
+  const cpu = controlPlane.cpuSeconds();
+  const start = performance.now();
+  const types = [CLUSTER_TYPE, ENDPOINT_TYPE, LISTENER_TYPE, ROUTE_TYPE];
+  const all = types.map((typeUrl) => sidecars.everyone(typeUrl, Buffer.alloc(0), 180_000));
+  sidecars.connect();
+  await Promise.all(all);
+  const connectSeconds = (performance.now() - start) / 1000;
+  await settle(settleMs);
+  const connectMegabytes = sidecars.receivedBytes / 1e6;
+  return { connectSeconds, connectCpuSeconds: controlPlane.cpuSeconds() - cpu, connectMegabytes };
+}
+
+interface Change {
+  readonly typeUrl: string;
+  /** Changes the mesh; what sidecars then find in a response. */
+  readonly act: (round: number) => Buffer;
+}
+
+async function rounds({ controlPlane, shape, rounds: count, settleMs }: Load, sidecars: Sidecars, change: Change) {
+  const latencies: number[] = [];
+  const bytes = sidecars.receivedBytes;
+  let cpu = 0;
+  for (let round = 0; round < count; round++) {
+    const before = controlPlane.cpuSeconds();
+    latencies.push(...(await sidecars.everyone(change.typeUrl, change.act(round))));
+    await settle(settleMs);
+    cpu += controlPlane.cpuSeconds() - before;
+  }
+  return {
+    p50Ms: percentile(latencies, 0.5),
+    p99Ms: percentile(latencies, 0.99),
+    cpuMs: (cpu * 1000) / count,
+    kilobytesPerProxy: (sidecars.receivedBytes - bytes) / 1024 / shape.proxies / count,
+  };
+}
+
+/** CPU time of a push counts until the control plane is quiet again; how long that takes is what is measured. */
+function settle(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+function percentile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+}
+
+function varint(value: number): number[] {
+  return value < 128 ? [value] : [(value & 127) | 128, ...varint(value >>> 7)];
+}
