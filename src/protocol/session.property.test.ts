@@ -177,12 +177,14 @@ class Simulation {
       this.session = retargetType(this.session, typeUrl, current === undefined ? [] : [current]);
     }
     const next = nextResponse(this.session, this.#now);
-    const until = next.kind === "wait" ? next.until : undefined;
+    // Messages take less time than anything waits for.
+    const isQuiet = this.#inFlight.length + this.envoy.outbox.length === 0;
+    const until = next.kind === "wait" && isQuiet ? next.until : undefined;
     this.#now = until ?? this.#now;
     if (next.kind !== "send") return until !== undefined;
     const nonce = `${this.#nonce++}`;
-    this.session = sent(this.session, next, nonce);
-    this.#inFlight.push({ typeUrl: next.typeUrl, response: { ...next.draft, nonce } });
+    this.session = sent(this.session, next, { nonce, sentAt: this.#now });
+    this.#inFlight.push({ typeUrl: next.typeUrl, response: { ...next.draft, nonce, sentAt: this.#now } });
     return true;
   }
   settle(): void {

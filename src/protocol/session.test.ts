@@ -2,7 +2,16 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type DeltaRequest, EMPTY_REQUEST } from "./delta-request.ts";
 import type { Resource } from "./resource.ts";
-import { newSession, nextResponse, REMOVE_AFTER_MS, receive, retargetType, type Session, sent } from "./session.ts";
+import {
+  newSession,
+  nextResponse,
+  REMOVE_AFTER_MS,
+  receive,
+  retargetType,
+  type Session,
+  sent,
+  WARM_MS,
+} from "./session.ts";
 import { CLUSTER_TYPE, ENDPOINT_TYPE, LISTENER_TYPE, NAME_TABLE_TYPE, ROUTE_TYPE, shortTypeName } from "./type-urls.ts";
 
 /** `name@version`, and `>x` for the endpoints a cluster awaits or the cluster a listener names. */
@@ -31,7 +40,7 @@ class Stream {
   next(): string {
     const next = nextResponse(this.session, this.now);
     if (next.kind !== "send") return next.kind;
-    this.session = sent(this.session, next, `${next.typeUrl}${this.now}`);
+    this.session = sent(this.session, next, { nonce: `${next.typeUrl}${this.now}`, sentAt: this.now });
     const { resources, removed } = next.draft;
     return [
       shortTypeName(next.typeUrl),
@@ -100,6 +109,23 @@ test("endpoints do not wait for the answer to clusters, which Envoy gives when i
   assert.equal(stream.ask(ENDPOINT_TYPE, { subscribe: ["c"] }).next(), "eds c@1");
   assert.equal(stream.answer(ENDPOINT_TYPE).next(), "wait");
   assert.equal(stream.answer(CLUSTER_TYPE).next(), "lds l@2");
+});
+
+test("a cluster that never gets warm holds nothing up for long, and nothing at all from then on", () => {
+  const stream = connected().settle();
+  const clusters = [...CLUSTERS, "cold"];
+  stream.set(CLUSTER_TYPE, ...clusters).set(LISTENER_TYPE, "l@2");
+  assert.equal(stream.next(), "cds cold@1");
+  assert.deepEqual(nextResponse(stream.session, stream.now), { kind: "wait", until: stream.now + WARM_MS });
+  stream.now += WARM_MS;
+  assert.equal(stream.next(), "lds l@2");
+  stream
+    .answer(LISTENER_TYPE)
+    .set(CLUSTER_TYPE, ...clusters, "d")
+    .set(LISTENER_TYPE, "l@3");
+  assert.equal(stream.next(), "cds d@1");
+  assert.equal(stream.next(), "lds l@3");
+  assert.equal(stream.answer(LISTENER_TYPE).next(), "idle");
 });
 
 test("listeners do not wait for endpoints that keep changing", () => {

@@ -8,7 +8,8 @@
  *
  * A double arrow waits for the answer to what is before it, listeners for that to the clusters. Envoy answers clusters
  * once they are warm, that is, once it has their endpoints: so endpoints must not wait for that answer, and after it
- * listeners and routes may name the clusters. A cluster that was sent is followed by its endpoints even if those did not
+ * listeners and routes may name the clusters. A cluster that never gets warm holds the others up for `WARM_MS` only. A
+ * cluster that was sent is followed by its endpoints even if those did not
  * change, because Envoy warms it again. Types outside this order go when they have something to say.
  */
 import type { DeltaRequest } from "./delta-request.ts";
@@ -17,8 +18,10 @@ import {
   afterSending,
   type Draft,
   emit,
+  givenUp,
   onRequest,
   retarget,
+  type Sending,
   type Subscription,
   subscribe,
   type Verdict,
@@ -41,6 +44,8 @@ export type Next<R extends Resource> =
 
 /** A new listener takes over from the old one when it has its routes, shortly after it was acknowledged. */
 export const REMOVE_AFTER_MS = 200;
+/** Clusters are warm within milliseconds; one that is not by then may wait for a secret that never comes. */
+export const WARM_MS = 500;
 
 const ORDER = [CLUSTER_TYPE, ENDPOINT_TYPE, LISTENER_TYPE, ROUTE_TYPE];
 const NO_NAMES: ReadonlySet<string> = new Set();
@@ -87,13 +92,13 @@ export function nextResponse<R extends Resource>(session: Session<R>, now: numbe
   return ordered;
 }
 
-/** The state once the response was sent under that nonce. */
+/** The state once the response was sent. */
 export function sent<R extends Resource>(
   session: Session<R>,
   response: { readonly typeUrl: string; readonly draft: Draft<R> },
-  nonce: string,
+  sending: Sending,
 ): Session<R> {
-  const types = new Map(session.types).set(response.typeUrl, afterSending(response.draft, nonce));
+  const types = new Map(session.types).set(response.typeUrl, afterSending(response.draft, sending));
   const endpoints = types.get(ENDPOINT_TYPE);
   if (response.typeUrl !== CLUSTER_TYPE || endpoints === undefined) return { ...session, types };
   const awaited = new Set(
@@ -105,24 +110,44 @@ export function sent<R extends Resource>(
 }
 
 function nextInOrder<R extends Resource>(session: Session<R>, now: number): Next<R> {
-  let waits = false;
+  /** The first type whose answer the others wait for. */
+  let waitsFor: string | undefined;
   for (const typeUrl of ORDER) {
-    const subscription = session.types.get(typeUrl);
-    if (subscription === undefined || (waits && typeUrl !== ENDPOINT_TYPE)) continue;
-    waits ||= subscription.pending !== undefined && typeUrl !== ENDPOINT_TYPE;
+    const subscription = current(session, typeUrl, now);
+    if (subscription === undefined || (waitsFor !== undefined && typeUrl !== ENDPOINT_TYPE)) continue;
+    if (subscription.pending !== undefined && typeUrl !== ENDPOINT_TYPE) waitsFor = typeUrl;
     const draft = emit(subscription, { removals: typeUrl === LISTENER_TYPE });
     if (draft !== undefined) return { kind: "send", typeUrl, draft };
   }
-  return waits ? { kind: "wait", until: undefined } : nextRemoval(session, now);
+  if (waitsFor === undefined) return nextRemoval(session, now);
+  return { kind: "wait", until: waitsFor === CLUSTER_TYPE ? warmBy(session) : undefined };
+}
+
+/** When clusters that were sent are not waited for any longer; undefined when they were answered. */
+function warmBy<R extends Resource>({ types }: Session<R>): number | undefined {
+  const clusters = types.get(CLUSTER_TYPE);
+  if (clusters?.pending === undefined) return undefined;
+  // While an older answer is owed, this one cannot come either.
+  return clusters.overdue.length > 0 ? clusters.pending.sentAt : clusters.pending.sentAt + WARM_MS;
+}
+
+/** A subscription as it is by now: an answer about clusters that takes too long is given up. */
+function current<R extends Resource>(session: Session<R>, typeUrl: string, now: number): Subscription<R> | undefined {
+  const subscription = session.types.get(typeUrl);
+  if (typeUrl !== CLUSTER_TYPE || subscription === undefined) return subscription;
+  return now >= (warmBy(session) ?? Number.POSITIVE_INFINITY) ? givenUp(subscription) : subscription;
 }
 
 function nextRemoval<R extends Resource>(session: Session<R>, now: number): Next<R> {
   const keep = stillUsed(session);
   for (const typeUrl of REMOVED_LAST) {
-    const subscription = session.types.get(typeUrl);
+    const subscription = current(session, typeUrl, now);
     if (subscription === undefined || subscription.leftover.isSubsetOf(keep)) continue;
     const from = session.routedAt + REMOVE_AFTER_MS;
     if (now < from) return { kind: "wait", until: from };
+    // Clusters that were given up, on a new stream: what its listeners use is not known before it speaks of them.
+    if (subscription !== session.types.get(typeUrl) && session.routedAt === 0)
+      return { kind: "wait", until: undefined };
     const draft = emit(subscription, { removals: true, keep });
     if (draft !== undefined) return { kind: "send", typeUrl, draft };
   }

@@ -40,7 +40,11 @@ test("a proxy that rejects bad resources gets all the others, and never the same
           if (error !== undefined) rejected.add(said);
           else for (const { name, version } of draft.resources) has.set(name, version);
           if (error === undefined) for (const name of draft.removed) has.delete(name);
-          state = onRequest(afterSending(draft, "n"), { ...EMPTY_REQUEST, nonce: "n", error }).subscription;
+          state = onRequest(afterSending(draft, { nonce: "n", sentAt: 0 }), {
+            ...EMPTY_REQUEST,
+            nonce: "n",
+            error,
+          }).subscription;
         }
         for (const name of [...good.keys()]) if (!(name in target)) good.delete(name);
         for (const [name, version] of Object.entries(target)) if (!version.startsWith("bad")) good.set(name, version);

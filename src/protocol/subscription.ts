@@ -9,8 +9,9 @@
  * ```
  *
  * `retarget` notes what differs from what the proxy has, `onRequest` notes what it asks for, both as names that are *due*;
- * `emit` looks the names up and makes a response. Since nothing is sent before the last response was answered, what the
- * proxy has is always what it acknowledged.
+ * `emit` looks the names up and makes a response. Nothing is sent before the last response was answered, or given up
+ * (`overdue`): Envoy keeps its answer to clusters back until the last of them is warm, and one that waits for a secret which
+ * never comes is never warm.
  */
 import { changesBetween } from "./changes.ts";
 import { culprits } from "./culprits.ts";
@@ -42,6 +43,8 @@ export interface Subscription<R extends Resource> {
   /** What the proxy kept from an earlier stream; undefined once it was compared with the first target. */
   readonly initial: ReadonlyMap<string, Versioned> | undefined;
   readonly pending: Response<R> | undefined;
+  /** Sent so long ago that the next one went before the answer, which may still come. */
+  readonly overdue: readonly Response<R>[];
   /** Nonces for people: of the last response, the last one acknowledged, the last one rejected. */
   readonly sent: string;
   readonly acknowledged: string;
@@ -57,6 +60,7 @@ export interface Held<R extends Resource> {
 
 export interface Response<R extends Resource> {
   readonly nonce: string;
+  readonly sentAt: number;
   readonly resources: readonly R[];
   readonly removed: readonly string[];
 }
@@ -78,7 +82,12 @@ export interface Draft<R extends Resource> {
   readonly after: Subscription<R>;
 }
 
+/** Under which nonce a response went, and when. */
+export type Sending = Pick<Response<Resource>, "nonce" | "sentAt">;
+
 const NO_NAMES: ReadonlySet<string> = new Set();
+/** A proxy that answers none of so many will not answer the oldest. */
+const MAX_OVERDUE = 16;
 
 /** The first request of a type on a stream. */
 export function subscribe<R extends Resource>(request: DeltaRequest): Subscription<R> {
@@ -102,6 +111,7 @@ export function subscribe<R extends Resource>(request: DeltaRequest): Subscripti
     good: { target: [], wildcard: false, names: NO_NAMES },
     initial: kept.size > 0 ? kept : undefined,
     pending: undefined,
+    overdue: [],
     sent: "",
     acknowledged: "",
     rejected: "",
@@ -118,16 +128,27 @@ export function onRequest<R extends Resource>(subscription: Subscription<R>, req
 }
 
 function onAnswer<R extends Resource>(subscription: Subscription<R>, request: DeltaRequest): Step<R> {
-  const { pending } = subscription;
   if (request.nonce === "") return { subscription, verdict: { kind: "none" } };
-  if (pending === undefined || pending.nonce !== request.nonce) return { subscription, verdict: { kind: "stale" } };
-  if (request.error !== undefined) return onRejection(subscription, pending, request.error.message);
+  const { pending, overdue } = subscription;
+  if (pending?.nonce === request.nonce) return onJudged(subscription, pending, request);
+  const late = overdue.find(({ nonce }) => nonce === request.nonce);
+  if (late === undefined) return { subscription, verdict: { kind: "stale" } };
+  const { subscription: judged, verdict } = onJudged(subscription, late, request);
+  return { subscription: { ...judged, pending, overdue: overdue.filter((response) => response !== late) }, verdict };
+}
+
+function onJudged<R extends Resource>(
+  subscription: Subscription<R>,
+  response: Response<R>,
+  request: DeltaRequest,
+): Step<R> {
+  if (request.error !== undefined) return onRejection(subscription, response, request.error.message);
   const clean = subscription.due.size === 0 && subscription.suspects.length === 0;
   return {
     subscription: {
       ...subscription,
       pending: undefined,
-      acknowledged: pending.nonce,
+      acknowledged: response.nonce,
       held: stillHeld(subscription),
       good: clean ? withoutPast(subscription) : subscription.good,
     },
@@ -263,10 +284,16 @@ export function emit<R extends Resource>(
   return suspects.length === state.suspects.length ? undefined : emit(after, options);
 }
 
-/** The state once the draft was sent under that nonce. */
-export function afterSending<R extends Resource>(draft: Draft<R>, nonce: string): Subscription<R> {
-  const pending = { nonce, resources: draft.resources, removed: draft.removed };
-  return { ...draft.after, pending, sent: nonce };
+/** The state once the draft was sent. */
+export function afterSending<R extends Resource>(draft: Draft<R>, sending: Sending): Subscription<R> {
+  const pending = { ...sending, resources: draft.resources, removed: draft.removed };
+  return { ...draft.after, pending, sent: sending.nonce };
+}
+
+/** The answer to the last response is not waited for any longer. */
+export function givenUp<R extends Resource>(state: Subscription<R>): Subscription<R> {
+  if (state.pending === undefined) return state;
+  return { ...state, pending: undefined, overdue: [...state.overdue, state.pending].slice(-MAX_OVERDUE) };
 }
 
 function lookUp<R extends Resource>(state: Subscription<R>, names: ReadonlySet<string>) {

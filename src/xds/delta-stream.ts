@@ -112,7 +112,7 @@ export class DeltaStream {
   send(next: { readonly typeUrl: string; readonly draft: Draft<BuiltResource> }, response: EncodedResponse): void {
     const { call, clock, metrics, sendTimeoutMs, budget } = this.#options;
     const sentAt = clock.now();
-    this.#session = sent(this.#session, next, response.nonce);
+    this.#session = sent(this.#session, next, { nonce: response.nonce, sentAt });
     this.#unflushedBytes = response.bytes.length;
     budget.take(this.#unflushedBytes);
     this.#cancelTimeout = clock.after(sendTimeoutMs, () => this.#onTimeout(next.typeUrl));
