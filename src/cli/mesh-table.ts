@@ -19,6 +19,8 @@ export interface PublishedRow {
   readonly address: string;
   readonly member: string;
   readonly port: number;
+  /** What can be opened there; `*` is any host. */
+  readonly pages: readonly { readonly host: string; readonly path: string }[];
 }
 
 /** Members with their state; `restarts` adds that column. */
@@ -35,10 +37,16 @@ export function formatMembers(members: readonly MemberRow[], style: Style, resta
   return formatTable([head, ...rows]);
 }
 
-/** Where the mesh is reached from this machine; empty when it is not. */
+/** Where the mesh is reached from this machine, ready to be copied; empty when it is not. */
 export function formatPublished(published: readonly PublishedRow[], style: Style): string {
-  const lines = published.map(
-    ({ address, member, port }) => `  http://${address}  ${style.faint(`-> ${member}, port ${port}`)}\n`,
-  );
-  return lines.length === 0 ? "" : `Published on this machine:\n${lines.join("")}`;
+  return published
+    .map(({ address, member, port, pages }) => {
+      const lines = pages.map(({ host, path }) => `  ${pageCommand(host)}http://${address}${path}\n`);
+      return `${address} ${style.faint(`leads to ${member}, port ${port}`)}\n${lines.join("")}`;
+    })
+    .join("");
+}
+
+function pageCommand(host: string): string {
+  return host === "*" ? "open " : `curl -H 'Host: ${host}' `;
 }

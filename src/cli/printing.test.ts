@@ -49,11 +49,26 @@ db         shop        10.0.0.1   -       3          no (app exited with code 1)
   assert.ok(!formatMembers(rows, PLAIN, false).includes("RESTARTS"));
 });
 
-test("formatPublished() lists addresses, or nothing", () => {
+test("formatPublished() lists addresses with what to open there, or nothing", () => {
   assert.equal(formatPublished([], PLAIN), "");
+  const gateway = { address: "127.0.0.1:8080", member: "gw.istio-system", port: 80 };
+  const pages = [
+    { host: "*", path: "/page" },
+    { host: "api.example.com", path: "/" },
+  ];
   assert.equal(
-    formatPublished([{ address: "127.0.0.1:8080", member: "gw.istio-system", port: 80 }], PLAIN),
-    "Published on this machine:\n  http://127.0.0.1:8080  -> gw.istio-system, port 80\n",
+    formatPublished(
+      [
+        { ...gateway, pages },
+        { ...gateway, address: "127.0.0.1:81", pages: [] },
+      ],
+      PLAIN,
+    ),
+    `127.0.0.1:8080 leads to gw.istio-system, port 80
+  open http://127.0.0.1:8080/page
+  curl -H 'Host: api.example.com' http://127.0.0.1:8080/
+127.0.0.1:81 leads to gw.istio-system, port 80
+`,
   );
 });
 

@@ -5,7 +5,9 @@ import { MeshError } from "#lib/mesh-error.ts";
 import { enterCommand } from "../plan/enter.ts";
 import type { Shell } from "../plan/process.ts";
 
-const FORWARDED = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"] as const;
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"] as const;
+/** A terminal sends these to the command itself. */
+const FROM_TERMINAL: readonly string[] = ["SIGINT", "SIGQUIT"];
 
 /** In the member's network and with its names, as its app's user; answers with the exit code, as a shell would. */
 export function execIn(
@@ -20,14 +22,16 @@ export function execIn(
       env: { ...env, ...(term === undefined ? {} : { TERM: term }) },
       stdio: "inherit",
     });
-    // On a terminal both get the signal; the command decides what it means.
-    const forward = (signal: NodeJS.Signals) => void child.kill(signal);
-    for (const signal of FORWARDED) process.on(signal, forward);
+    // The command decides what a signal means; we end when it does.
+    const forward = (signal: NodeJS.Signals) => {
+      if (!(process.stdin.isTTY && FROM_TERMINAL.includes(signal))) child.kill(signal);
+    };
+    for (const signal of SIGNALS) process.on(signal, forward);
     child.once("error", (cause) => {
       reject(new MeshError("EXEC_FAILED", `Cannot run a command in "${place.hostname}"`, { cause }));
     });
     child.once("exit", (code, signal) => {
-      for (const name of FORWARDED) process.off(name, forward);
+      for (const name of SIGNALS) process.off(name, forward);
       resolve(code ?? 128 + (signal === null ? 0 : constants.signals[signal]));
     });
   });

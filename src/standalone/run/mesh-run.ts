@@ -11,17 +11,19 @@ import { sleep } from "#lib/async/sleep.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import type { ObjectProblem } from "#model/ports.ts";
+import type { Snapshot } from "#model/snapshot.ts";
 import { forward } from "../fabric/forward.ts";
 import { makeNamespace, setUpNetwork } from "../host/namespaces.ts";
 import type { ProcessId } from "../host/processes.ts";
 import { makeFolders, writeAtomically } from "../host/write-files.ts";
 import { CONTROL_PLANE } from "../mesh/check-members.ts";
-import type { MeshPlan } from "../plan/plan.ts";
+import type { MemberPlan, MeshPlan } from "../plan/plan.ts";
 import { ControlPlaneRun } from "./control-plane-run.ts";
 import { refreshTokens, rootCertificate, writeRootCertificate, writeTokens } from "./identities.ts";
 import { untilInSync } from "./in-sync.ts";
 import type { TokenIssuer } from "./issuer.ts";
 import { MemberRun } from "./member-run.ts";
+import { pagesOf } from "./pages.ts";
 import { Registry } from "./registry.ts";
 import { runServices } from "./services.ts";
 import { startProblem } from "./start-problem.ts";
@@ -43,7 +45,7 @@ export interface MeshRunInput {
 /** A port of this machine that is open, and where it leads. */
 export interface Published extends PublishedPort {
   readonly server: Server;
-  readonly target: string;
+  readonly target: MemberPlan;
 }
 
 export class MeshRun {
@@ -55,6 +57,7 @@ export class MeshRun {
   readonly #startedAt = new Date();
   readonly #closers: (() => void)[] = [];
   #phase: MeshStatus["phase"] = "starting";
+  #snapshot: Snapshot | undefined;
 
   constructor(input: MeshRunInput) {
     this.#input = input;
@@ -106,7 +109,10 @@ export class MeshRun {
       runner,
       phase: this.#phase,
       startedAt: this.#startedAt.toISOString(),
-      published: published.map(({ address, member, port }) => ({ address, member, port })),
+      published: published.map(({ address, member, port, target }) => {
+        const pages = this.#snapshot === undefined ? [] : pagesOf(this.#snapshot, target.member, port);
+        return { address, member, port, pages };
+      }),
       members: [this.#controlPlane.status(), ...this.#members.map((member) => member.status())],
     };
   }
@@ -120,7 +126,8 @@ export class MeshRun {
     await Promise.all(plan.networks.map(({ netns }) => makeNamespace(netns)));
     await setUpNetwork(plan.fabric);
     await Promise.all(plan.networks.map(setUpNetwork));
-    for (const { server, target, port } of published) this.#closers.push(forward(server, { address: target, port }));
+    for (const { server, target, port } of published)
+      this.#closers.push(forward(server, { address: target.address, port }));
     onProgress(`network ready: ${plan.networks.length + 1} namespaces named mizzen-${plan.id}-*`);
   }
 
@@ -129,6 +136,10 @@ export class MeshRun {
     const { plan, issuer, log } = this.#input;
     const services = Promise.withResolvers<void>();
     apps.addEventListener("abort", () => services.resolve(), { once: true });
+    const onSnapshot = (snapshot: Snapshot) => {
+      this.#snapshot = snapshot;
+      this.#status.touch();
+    };
     const onFirst = (problems: readonly ObjectProblem[]) => {
       this.#reportProblems(problems);
       services.resolve();
@@ -142,7 +153,7 @@ export class MeshRun {
     };
     const onFailure = (error: unknown) => log.error("tokens are not renewed", { reason: errorText(error) });
     return [
-      runServices({ plan, log, onFirst }, rest),
+      runServices({ plan, log, onSnapshot, onFirst }, rest),
       this.#controlPlane.run(rest),
       refreshTokens({ members: plan.members, issuer, onFailure }, rest),
       ...this.#members.map(startMember),

@@ -78,7 +78,7 @@ async function runMesh({ start, ports, log }: RunInput, signal: AbortSignal): Pr
   const issuer = await openIssuer(paths.issuer);
   const plan = planMesh({ ...input, jwtRule: issuer.jwtRule });
   const published = ports.map(({ port, server }) => {
-    const target = plan.members.find(({ key }) => key === port.member)?.address;
+    const target = plan.members.find(({ key }) => key === port.member);
     if (target === undefined) throw new Error(`no member "${port.member}" for a published port`);
     return { ...port, server, target };
   });

@@ -17,12 +17,16 @@ const DNS_PORT = 53;
 export interface ServicesInput {
   readonly plan: MeshPlan;
   readonly log: Logger;
+  readonly onSnapshot: (snapshot: Snapshot) => void;
   /** Called when the first configuration has taken effect, with what is wrong in it. */
   readonly onFirst: (problems: readonly ObjectProblem[]) => void;
 }
 
 /** Serves names and translates service addresses until the signal aborts. */
-export async function runServices({ plan, log, onFirst }: ServicesInput, signal: AbortSignal): Promise<void> {
+export async function runServices(
+  { plan, log, onSnapshot, onFirst }: ServicesInput,
+  signal: AbortSignal,
+): Promise<void> {
   const dns = await serveDns({ address: FABRIC.gateway, port: DNS_PORT, table: FIRST_HOSTS });
   await restoreRules(plan.fabric.netns, BASE_RULES);
   const rules = new LatestRules(plan.fabric.netns, log);
@@ -35,6 +39,7 @@ export async function runServices({ plan, log, onFirst }: ServicesInput, signal:
   });
   let first = true;
   const unsubscribe = source.subscribe((snapshot: Snapshot) => {
+    onSnapshot(snapshot);
     dns.replace(hostTable(snapshot));
     const done = rules.apply(serviceRules(snapshot));
     if (first) void done.then(() => onFirst(source.problems()));

@@ -5,6 +5,7 @@ import { ignoring } from "../host/ignoring.ts";
 import type { ProcessId } from "../host/processes.ts";
 import type { Port } from "../mesh/mesh.ts";
 import type { Shell } from "../plan/process.ts";
+import type { Page } from "./pages.ts";
 import type { UnitStatus } from "./unit.ts";
 
 export interface MeshStatus {
@@ -15,7 +16,7 @@ export interface MeshStatus {
   readonly runner: ProcessId;
   readonly phase: "starting" | "ready" | "stopping";
   readonly startedAt: string;
-  readonly published: readonly PublishedPort[];
+  readonly published: readonly PublishedStatus[];
   readonly members: readonly MemberStatus[];
 }
 
@@ -25,6 +26,11 @@ export interface PublishedPort {
   /** `name.namespace` */
   readonly member: string;
   readonly port: number;
+}
+
+export interface PublishedStatus extends PublishedPort {
+  /** What the routes of the mesh serve there. */
+  readonly pages: readonly Page[];
 }
 
 export interface MemberStatus {
