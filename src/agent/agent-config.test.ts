@@ -62,3 +62,12 @@ test("parseAgentConfig() tells every wrong value", () => {
     'environment variable SECRET_TTL must be a duration such as "5s", not "soon"',
   ]);
 });
+
+test("parseAgentConfig() warns of what was asked for and has no effect yet", () => {
+  const { warnings } = parseAgentConfig({
+    FILE_MOUNTED_CERTS: "true",
+    DISABLE_ENVOY: "false",
+    CREDENTIAL_FETCHER_TYPE: "JWT",
+  });
+  assert.deepEqual(warnings, ["FILE_MOUNTED_CERTS is set and has no effect yet"]);
+});

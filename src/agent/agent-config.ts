@@ -81,7 +81,25 @@ export interface StatusConfig {
   readonly legacyLocalhostProbes: boolean;
 }
 
-export function parseAgentConfig(env: Env): { readonly config: AgentConfig; readonly problems: readonly string[] } {
+/** What Istio's agent does when these are set, and this one does not yet. */
+const WITHOUT_EFFECT: readonly string[] = [
+  "CREDENTIAL_FETCHER_TYPE",
+  "DISABLE_ENVOY",
+  "FILE_MOUNTED_CERTS",
+  "PROV_CERT",
+  "PROXY_CONFIG_XDS_AGENT",
+  "XDS_AUTH_PROVIDER",
+];
+
+export interface ParsedAgentConfig {
+  readonly config: AgentConfig;
+  /** All that makes it unusable. */
+  readonly problems: readonly string[];
+  /** What was asked for and will not happen. */
+  readonly warnings: readonly string[];
+}
+
+export function parseAgentConfig(env: Env): ParsedAgentConfig {
   const read = new EnvReader(env);
   const config: AgentConfig = {
     instanceIp: read.string("INSTANCE_IP"),
@@ -111,7 +129,8 @@ export function parseAgentConfig(env: Env): { readonly config: AgentConfig; read
     istiodSan: read.string("ISTIOD_SAN"),
     grpcBootstrapPath: read.string("GRPC_XDS_BOOTSTRAP", "./etc/istio/proxy/grpc-bootstrap.json"),
   };
-  return { config, problems: read.problems };
+  const asked = WITHOUT_EFFECT.filter((name) => !["", "false", "JWT"].includes(read.string(name)));
+  return { config, problems: read.problems, warnings: asked.map((name) => `${name} is set and has no effect yet`) };
 }
 
 function envoyConfig(read: EnvReader): EnvoyConfig {

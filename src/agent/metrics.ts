@@ -35,7 +35,6 @@ export interface AgentMetrics {
 export type Termination = "cancelled" | "error";
 
 type Labels = Readonly<Record<string, string>>;
-type Sample = () => readonly string[];
 
 const UPSTREAM_DNS_BUCKETS = [0.001, 0.005, 0.01, 0.1, 1, 5];
 
@@ -87,20 +86,34 @@ export function agentMetrics(): AgentMetrics {
 }
 
 function processMetrics({ gauge, counter }: Registry): void {
-  const { user, system } = { user: () => process.cpuUsage().user, system: () => process.cpuUsage().system };
   const startedAt = Date.now() / 1000 - process.uptime();
-  counter("process_cpu_seconds_total", "CPU time used.", {}, () => (user() + system()) / 1e6);
+  const cpuSeconds = () => {
+    const { user, system } = process.cpuUsage();
+    return (user + system) / 1e6;
+  };
+  counter("process_cpu_seconds_total", "CPU time used.", {}, cpuSeconds);
   gauge("process_resident_memory_bytes", "Resident memory.", () => process.memoryUsage.rss());
   gauge("process_start_time_seconds", "Start of the process, in seconds since 1970.", () => startedAt);
 }
 
+interface Family {
+  readonly help: string;
+  readonly type: "counter" | "gauge" | "histogram";
+  /** Lines of one set of labels each, given the full name. */
+  readonly samples: ((name: string) => readonly string[])[];
+}
+
 class Registry {
-  readonly #families = new Map<string, { readonly head: string; readonly samples: Sample[] }>();
+  readonly #families = new Map<string, Family>();
 
   /** Counts up, or gives what `read` says. */
   readonly counter = (name: string, help: string, labels: Labels = {}, read?: () => number): Counter => {
     let value = 0;
-    this.#add(name, `${help}\tcounter`, (full) => [`${full}${labelText(labels)} ${read?.() ?? value}`]);
+    this.#add(name, {
+      help,
+      type: "counter",
+      samples: [(full) => [`${full}${labelText(labels)} ${read?.() ?? value}`]],
+    });
     return {
       add: (amount = 1) => {
         value += amount;
@@ -110,22 +123,24 @@ class Registry {
 
   /** Left out while `read` gives nothing. */
   readonly gauge = (name: string, help: string, read: () => number | undefined, labels: Labels = {}): void => {
-    this.#add(name, `${help}\tgauge`, (full) => {
+    const sample = (full: string) => {
       const value = read();
       return value === undefined ? [] : [`${full}${labelText(labels)} ${value}`];
-    });
+    };
+    this.#add(name, { help, type: "gauge", samples: [sample] });
   };
 
   histogram(name: string, help: string, bounds: readonly number[]): Histogram {
     const counts = bounds.map(() => 0);
     let sum = 0;
     let total = 0;
-    this.#add(name, `${help}\thistogram`, (full) => [
+    const sample = (full: string) => [
       ...bounds.map((bound, index) => `${full}_bucket{le="${bound}"} ${counts[index]}`),
       `${full}_bucket{le="+Inf"} ${total}`,
       `${full}_sum ${sum}`,
       `${full}_count ${total}`,
-    ]);
+    ];
+    this.#add(name, { help, type: "histogram", samples: [sample] });
     return {
       observe: (value) => {
         sum += value;
@@ -136,22 +151,19 @@ class Registry {
   }
 
   text(): string {
-    const families = [...this.#families.values()].map(({ head, samples }) => {
-      const lines = samples.flatMap((sample) => sample());
-      return lines.length === 0 ? "" : `${head}${lines.join("\n")}\n`;
-    });
-    return families.join("");
+    let text = "";
+    for (const [name, { help, type, samples }] of this.#families) {
+      const lines = samples.flatMap((sample) => sample(name));
+      if (lines.length > 0) text += `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${lines.join("\n")}\n`;
+    }
+    return text;
   }
 
-  #add(name: string, helpAndType: string, sample: (full: string) => readonly string[]): void {
-    const full = `istio_agent_${name}`;
-    const [help, type] = helpAndType.split("\t");
-    const family = this.#families.get(full) ?? {
-      head: `# HELP ${full} ${help}\n# TYPE ${full} ${type}\n`,
-      samples: [],
-    };
-    family.samples.push(() => sample(full));
-    this.#families.set(full, family);
+  /** Adds a family, or to one of the same name that differs by its labels. */
+  #add(name: string, family: Family): void {
+    const known = this.#families.get(`istio_agent_${name}`);
+    if (known === undefined) this.#families.set(`istio_agent_${name}`, family);
+    else known.samples.push(...family.samples);
   }
 }
 

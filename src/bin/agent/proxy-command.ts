@@ -43,9 +43,11 @@ async function runProxy(type: string, command: Command, env: Env): Promise<void>
   if (type !== "sidecar" && type !== "router") {
     throw new MeshError("PROXY_TYPE_INVALID", `The proxy type must be sidecar or router, not "${type}"`);
   }
-  const { config, problems } = parseAgentConfig(env);
+  const { config, problems, warnings } = parseAgentConfig(env);
   if (problems.length > 0) throw new MeshError("ENVIRONMENT_INVALID", problems.join("; "));
+  for (const warning of warnings) log.warn(warning);
   const flags: ProxyFlags = { ...command.opts(), type, logAsJson: command.optsWithGlobals().log_as_json === true };
+  if (flags.stsPort > 0) log.warn("--stsPort is set and has no effect yet");
   const { stop, hurry } = signals(log);
   const { runAgent } = await import("#agent/agent.ts");
   const status = await runAgent({ flags, config, env, log, stop, hurry });
