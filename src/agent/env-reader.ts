@@ -1,6 +1,27 @@
 import { parseDuration } from "#lib/duration.ts";
 import type { Env } from "./node.ts";
 
+interface Kind<T> {
+  /** What a value must be, for people. */
+  readonly wanted: string;
+  readonly parse: (text: string) => T | undefined;
+}
+
+const WHOLE_NUMBER: Kind<number> = {
+  wanted: "a whole number",
+  parse: (text) => (/^\d+$/.test(text) ? Number(text) : undefined),
+};
+const PORT: Kind<number> = {
+  wanted: "a port from 1 to 65535",
+  parse: (text) => (/^\d+$/.test(text) ? within(Number(text), 1, 65_535) : undefined),
+};
+const RATIO: Kind<number> = { wanted: "a number from 0 to 1", parse: (text) => within(Number(text), 0, 1) };
+const DURATION: Kind<number> = { wanted: 'a duration such as "5s"', parse: parseDuration };
+
+function within(value: number, least: number, most: number): number | undefined {
+  return value >= least && value <= most ? value : undefined;
+}
+
 /** Reads variables by type and collects every problem instead of stopping at the first. An empty one counts as unset. */
 export class EnvReader {
   readonly problems: string[] = [];
@@ -27,7 +48,7 @@ export class EnvReader {
   }
 
   integer(name: string, fallback: number): number {
-    return this.#parsed(name, fallback, "a whole number", (text) => (/^\d+$/.test(text) ? Number(text) : undefined));
+    return this.#parsed(name, fallback, WHOLE_NUMBER);
   }
 
   optionalInteger(name: string): number | undefined {
@@ -35,28 +56,21 @@ export class EnvReader {
   }
 
   port(name: string, fallback: number): number {
-    return this.#parsed(name, fallback, "a port from 1 to 65535", (text) => {
-      const port = Number(text);
-      return Number.isInteger(port) && port >= 1 && port <= 65_535 ? port : undefined;
-    });
+    return this.#parsed(name, fallback, PORT);
   }
 
   durationMs(name: string, fallback: number): number {
-    return this.#parsed(name, fallback, 'a duration such as "5s"', parseDuration);
+    return this.#parsed(name, fallback, DURATION);
   }
 
   /** From 0 to 1. */
   ratio(name: string, fallback: number): number {
-    return this.#parsed(name, fallback, "a number from 0 to 1", (text) => {
-      const number = Number(text);
-      return number >= 0 && number <= 1 ? number : undefined;
-    });
+    return this.#parsed(name, fallback, RATIO);
   }
 
   choice<T extends string>(name: string, fallback: T, choices: readonly T[]): T {
-    return this.#parsed(name, fallback, `one of ${choices.join(", ")}`, (text) =>
-      choices.find((choice) => choice === text),
-    );
+    const parse = (text: string) => choices.find((choice) => choice === text);
+    return this.#parsed(name, fallback, { wanted: `one of ${choices.join(", ")}`, parse });
   }
 
   /** Values of all variables that start with a prefix, by the rest of their name. */
@@ -67,7 +81,7 @@ export class EnvReader {
     return Object.fromEntries(entries);
   }
 
-  #parsed<T>(name: string, fallback: T, wanted: string, parse: (text: string) => T | undefined): T {
+  #parsed<T>(name: string, fallback: T, { wanted, parse }: Kind<T>): T {
     const text = this.string(name);
     if (text === "") return fallback;
     const value = parse(text);

@@ -77,23 +77,24 @@ export function agentMetrics(): AgentMetrics {
     startupSeconds: undefined,
     text: () => registry.text(),
   };
-  gauge("cert_expiry_seconds", "Seconds until the certificate expires.", () => metrics.certificateExpiry(), {
-    resource_name: "default",
+  gauge("cert_expiry_seconds", "Seconds until the certificate expires.", {
+    read: () => metrics.certificateExpiry(),
+    labels: { resource_name: "default" },
   });
-  gauge("startup_duration_seconds", "Seconds from start to ready.", () => metrics.startupSeconds);
+  gauge("startup_duration_seconds", "Seconds from start to ready.", { read: () => metrics.startupSeconds });
   processMetrics(registry);
   return metrics;
 }
 
-function processMetrics({ gauge, counter }: Registry): void {
+function processMetrics({ gauge }: Registry): void {
   const startedAt = Date.now() / 1000 - process.uptime();
   const cpuSeconds = () => {
     const { user, system } = process.cpuUsage();
     return (user + system) / 1e6;
   };
-  counter("process_cpu_seconds_total", "CPU time used.", {}, cpuSeconds);
-  gauge("process_resident_memory_bytes", "Resident memory.", () => process.memoryUsage.rss());
-  gauge("process_start_time_seconds", "Start of the process, in seconds since 1970.", () => startedAt);
+  gauge("process_cpu_seconds_total", "CPU time used.", { read: cpuSeconds, type: "counter" });
+  gauge("process_resident_memory_bytes", "Resident memory.", { read: () => process.memoryUsage.rss() });
+  gauge("process_start_time_seconds", "Start of the process, in seconds since 1970.", { read: () => startedAt });
 }
 
 interface Family {
@@ -103,17 +104,19 @@ interface Family {
   readonly samples: ((name: string) => readonly string[])[];
 }
 
+interface GaugeOptions {
+  readonly read: () => number | undefined;
+  /** A counter that is kept elsewhere. */
+  readonly type?: "gauge" | "counter";
+  readonly labels?: Labels;
+}
+
 class Registry {
   readonly #families = new Map<string, Family>();
 
-  /** Counts up, or gives what `read` says. */
-  readonly counter = (name: string, help: string, labels: Labels = {}, read?: () => number): Counter => {
+  readonly counter = (name: string, help: string, labels: Labels = {}): Counter => {
     let value = 0;
-    this.#add(name, {
-      help,
-      type: "counter",
-      samples: [(full) => [`${full}${labelText(labels)} ${read?.() ?? value}`]],
-    });
+    this.#add(name, { help, type: "counter", samples: [(full) => [`${full}${labelText(labels)} ${value}`]] });
     return {
       add: (amount = 1) => {
         value += amount;
@@ -121,13 +124,13 @@ class Registry {
     };
   };
 
-  /** Left out while `read` gives nothing. */
-  readonly gauge = (name: string, help: string, read: () => number | undefined, labels: Labels = {}): void => {
+  /** Reads a value when it is asked for; left out while there is none. */
+  readonly gauge = (name: string, help: string, { read, type = "gauge", labels = {} }: GaugeOptions): void => {
     const sample = (full: string) => {
       const value = read();
       return value === undefined ? [] : [`${full}${labelText(labels)} ${value}`];
     };
-    this.#add(name, { help, type: "gauge", samples: [sample] });
+    this.#add(name, { help, type, samples: [sample] });
   };
 
   histogram(name: string, help: string, bounds: readonly number[]): Histogram {
