@@ -8,9 +8,9 @@
  *
  * A double arrow waits for the answer to what is before it, listeners for that to the clusters. Envoy answers clusters
  * once they are warm, that is, once it has their endpoints: so endpoints must not wait for that answer, and after it
- * listeners and routes may name the clusters. A cluster that never gets warm holds the others up for `WARM_MS` only. A
- * cluster that was sent is followed by its endpoints even if those did not
- * change, because Envoy warms it again. Types outside this order go when they have something to say.
+ * listeners and routes may name the clusters. One that never gets warm holds the others up for `WARM_MS` only. A cluster
+ * that was sent is followed by its endpoints even if those did not change, because Envoy warms it again. Types outside
+ * this order go when they have something to say.
  */
 import type { DeltaRequest } from "./delta-request.ts";
 import { findResource, type Layers, type Resource } from "./resource.ts";
@@ -44,8 +44,8 @@ export type Next<R extends Resource> =
 
 /** A new listener takes over from the old one when it has its routes, shortly after it was acknowledged. */
 export const REMOVE_AFTER_MS = 200;
-/** Clusters are warm within milliseconds; one that is not by then may wait for a secret that never comes. */
-export const WARM_MS = 500;
+/** Clusters are warm within milliseconds, even on a busy machine; one that is not may wait for a secret that never comes. */
+export const WARM_MS = 2_000;
 
 const ORDER = [CLUSTER_TYPE, ENDPOINT_TYPE, LISTENER_TYPE, ROUTE_TYPE];
 const NO_NAMES: ReadonlySet<string> = new Set();
