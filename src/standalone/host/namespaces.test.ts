@@ -10,10 +10,11 @@ import { enterCommand, NOBODY, type ROOT } from "../plan/enter.ts";
 import { etcFiles } from "../plan/files.ts";
 import { fabricNamespace, memberAddress, memberNamespace, namespaceFile } from "../plan/names.ts";
 import { fabricNetwork, memberNetwork } from "../plan/network.ts";
-import { cleanMesh } from "../run/clean.ts";
+import { cleanMesh, registrationFile } from "../run/clean.ts";
 import { runCommand } from "./command.ts";
 import { makeNamespace, namespacesOf, restoreRules, setUpNetwork } from "./namespaces.ts";
 import { identify, isAlive } from "./processes.ts";
+import { listMesh } from "./run-folders.ts";
 import { makeFolders, writeAtomically } from "./write-files.ts";
 
 const skip = process.getuid?.() === 0 ? false : "needs root";
@@ -40,6 +41,7 @@ async function fabric(): Promise<Fabric> {
     address: memberAddress(i),
   }));
   await makeFolders([{ path: folder, mode: 0o755, owner: 0 }]);
+  await listMesh(registrationFile(id), "{}");
   await Promise.all([fabricNamespace(id), ...cables.map(({ netns }) => netns)].map(makeNamespace));
   await setUpNetwork(fabricNetwork(fabricNamespace(id), cables));
   await Promise.all(cables.map(memberNetwork).map(setUpNetwork));
@@ -127,14 +129,39 @@ test("cleanMesh() ends every process in the mesh's namespaces, and leaves other 
 test("cleanMesh() removes what an interrupted start left, and can be repeated", { skip }, async () => {
   const id = randomBytes(3).toString("hex");
   const folder = await mkdtemp(join(tmpdir(), "clean-"));
-  await makeNamespace(`${fabricNamespace(id)}`);
+  await listMesh(registrationFile(id), "{}");
+  await makeNamespace(fabricNamespace(id));
   // A file that was made but never became a namespace.
   await writeFile(namespaceFile(memberNamespace(id, PODS[0])), "");
   await writeFile(join(folder, "status.json"), "{");
+  await writeFile(join(folder, ".mizzen"), "");
   for (let i = 0; i < 2; i++) await cleanMesh({ id, stateFolder: folder, graceMs: 0 });
   assert.deepEqual(await namespacesOf(id), []);
   await assert.rejects(stat(join(folder, "status.json")), { code: "ENOENT" });
   await rm(folder, { recursive: true });
+});
+
+test("cleanMesh() leaves a folder alone that is not marked as a mesh's", { skip }, async () => {
+  const folder = await mkdtemp(join(tmpdir(), "clean-"));
+  await writeFile(join(folder, "status.json"), "mine");
+  await cleanMesh({ id: "000000", stateFolder: folder, graceMs: 0 });
+  assert.equal(await readFile(join(folder, "status.json"), "utf8"), "mine");
+  await rm(folder, { recursive: true });
+});
+
+test("a namespace is removed although somebody else's `ip netns add` came after it", { skip }, async () => {
+  const mesh = await fabric();
+  const name = `other-${mesh.id}`;
+  await runCommand({ argv: ["ip", "netns", "add", name] });
+  await mesh[Symbol.asyncDispose]();
+  assert.deepEqual(await namespacesOf(mesh.id), []);
+  await runCommand({ argv: ["ip", "netns", "del", name] });
+});
+
+test("a process inside keeps no other namespace alive", { skip }, async () => {
+  await using mesh = await fabric();
+  const mounts = await mesh.in(0, ["cat", "/proc/self/mounts"]);
+  assert.ok(!mounts.includes("/run/netns") && mounts.includes("/etc/resolv.conf"), mounts);
 });
 
 test("enterCommand() keeps the exit code, and lets a program read root's files only when told", { skip }, async () => {

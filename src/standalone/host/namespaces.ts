@@ -1,14 +1,13 @@
 /** Network namespaces under /run/netns, so that `ip netns` lists them. */
-import { mkdir, open, readdir, rm, rmdir, stat } from "node:fs/promises";
+import { open, readdir, rm, stat } from "node:fs/promises";
 import { NETNS_FOLDER, namespaceFile, namespacePrefix } from "../plan/names.ts";
 import type { NetworkPlan } from "../plan/network.ts";
 import { runCommand } from "./command.ts";
 import { ignoring } from "./ignoring.ts";
 
-/** Makes an empty network namespace. Unlike `ip netns add` this leaves no mount on /run/netns itself. */
+/** Makes an empty network namespace. The folder must be there. */
 export async function makeNamespace(netns: string): Promise<void> {
   const file = namespaceFile(netns);
-  await mkdir(NETNS_FOLDER, { recursive: true });
   await (await open(file, "wx", 0o444)).close();
   await runCommand({ argv: ["unshare", `--net=${file}`, "true"] });
 }
@@ -46,7 +45,6 @@ export async function removeNamespace(netns: string): Promise<void> {
   // Not a mount when making it was interrupted.
   await runCommand({ argv: ["umount", "--lazy", file] }).catch(() => undefined);
   await rm(file, { force: true });
-  await ignoring(["ENOTEMPTY", "EBUSY", "ENOENT"], () => rmdir(NETNS_FOLDER));
 }
 
 function inside(netns: string): readonly string[] {

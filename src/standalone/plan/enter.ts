@@ -3,7 +3,7 @@
  * files in /etc, as an account of its own. Everything is given up again with the process: mounts and host name are
  * private to it, so nothing is left on the machine. Each step execs the next, so the process id stays the program's.
  */
-import { namespaceFile } from "./names.ts";
+import { NETNS_FOLDER, namespaceFile } from "./names.ts";
 
 export interface Place {
   /** Name of the network namespace. */
@@ -23,7 +23,9 @@ export interface Account {
 export const ROOT: Account = { uid: 0, gid: 0, home: "/" };
 export const NOBODY: Account = { uid: 65_534, gid: 65_534, home: "/" };
 
+/** Letting go of the other namespaces first: a copy of their mounts would keep them alive after their mesh is gone. */
 const SETTLE = `set -e
+umount --lazy ${NETNS_FOLDER}
 for file in "$1"/*; do
   if [ -e "/etc/\${file##*/}" ]; then mount --bind "$file" "/etc/\${file##*/}"; fi
 done

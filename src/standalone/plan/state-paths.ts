@@ -3,6 +3,8 @@ import { join } from "node:path";
 
 export interface StatePaths {
   readonly root: string;
+  /** An empty file that says: this folder is a mesh's, what is in it may be removed. */
+  readonly mark: string;
   /** Root certificate and key; kept when the mesh goes down, so that it comes back as the same mesh. */
   readonly ca: string;
   /** Keys of the token issuer; kept like `ca`. */
@@ -24,6 +26,7 @@ export interface StatePaths {
 export function statePaths(root: string): StatePaths {
   return {
     root,
+    mark: join(root, ".mizzen"),
     ca: join(root, "ca"),
     issuer: join(root, "issuer"),
     status: join(root, "status.json"),

@@ -1,9 +1,10 @@
 /** Removes everything of a mesh that the machine would not forget by itself. Safe to repeat, and on whatever is left. */
-import { rm, rmdir } from "node:fs/promises";
+import { rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { ignoring } from "../host/ignoring.ts";
 import { namespaceInode, namespacesOf, removeNamespace } from "../host/namespaces.ts";
 import { endProcessesIn } from "../host/processes.ts";
+import { unlistMesh } from "../host/run-folders.ts";
 import { MESHES_FOLDER } from "../plan/names.ts";
 import { statePaths, volatilePaths } from "../plan/state-paths.ts";
 
@@ -20,9 +21,15 @@ export async function cleanMesh({ id, stateFolder, graceMs }: CleanInput): Promi
   const inodes = await Promise.all(namespaces.map(namespaceInode));
   await endProcessesIn(new Set(inodes.filter((inode) => inode !== undefined)), graceMs);
   for (const netns of namespaces) await removeNamespace(netns);
-  for (const path of volatilePaths(statePaths(stateFolder))) await rm(path, { recursive: true, force: true });
-  await rm(registrationFile(id), { force: true });
-  await ignoring(["ENOTEMPTY", "ENOENT"], () => rmdir(MESHES_FOLDER));
+  await cleanState(stateFolder);
+  await unlistMesh(registrationFile(id));
+}
+
+/** Only in a folder that is marked as ours: a person may have named any folder. */
+async function cleanState(stateFolder: string): Promise<void> {
+  const paths = statePaths(stateFolder);
+  if ((await ignoring(["ENOENT", "ENOTDIR"], () => stat(paths.mark))) === undefined) return;
+  for (const path of volatilePaths(paths)) await rm(path, { recursive: true, force: true });
 }
 
 /** Where a mesh is listed among those of this machine. */

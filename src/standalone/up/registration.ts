@@ -1,9 +1,10 @@
 /** The meshes of this machine: who has which id, and which process answers for it. */
-import { mkdir, open, readdir, readFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { MeshError } from "#lib/mesh-error.ts";
 import { ignoring } from "../host/ignoring.ts";
 import { identify, isAlive, type ProcessId } from "../host/processes.ts";
+import { listMesh } from "../host/run-folders.ts";
 import { writeAtomically } from "../host/write-files.ts";
 import { MESHES_FOLDER } from "../plan/names.ts";
 import { cleanMesh, registrationFile } from "../run/clean.ts";
@@ -21,7 +22,6 @@ export interface Registration {
 /** Takes the id for this process. What a mesh that died left behind is removed first; one that lives is an error. */
 export async function claim(mesh: Omit<Registration, "owner">): Promise<void> {
   const owner = await ownIdentity();
-  await mkdir(MESHES_FOLDER, { recursive: true, mode: 0o755 });
   const existing = await readRegistration(registrationFile(mesh.id));
   if (existing !== undefined && (await isAlive(existing.owner))) {
     throw new MeshError(
@@ -30,11 +30,8 @@ export async function claim(mesh: Omit<Registration, "owner">): Promise<void> {
     );
   }
   await cleanMesh({ id: mesh.id, stateFolder: mesh.stateFolder, graceMs: 0 });
-  await mkdir(MESHES_FOLDER, { recursive: true, mode: 0o755 });
   try {
-    const file = await open(registrationFile(mesh.id), "wx", 0o600);
-    await file.writeFile(JSON.stringify({ ...mesh, owner }));
-    await file.close();
+    await listMesh(registrationFile(mesh.id), JSON.stringify({ ...mesh, owner }));
   } catch (cause) {
     throw new MeshError("MESH_ALREADY_UP", `Cannot start mesh "${mesh.name}": another start of it is under way`, {
       cause,

@@ -98,7 +98,7 @@ test("up and down leave the machine as it was, and mounts, namespaces and proces
   const mounts = await readFile("/proc/self/mounts", "utf8");
   assert.ok(!mounts.includes(id) && !mounts.includes(folder.state), mounts);
   assert.deepEqual(await processesAbout(folder.state), []);
-  assert.deepEqual((await readdir(folder.state)).sort(), ["ca", "issuer", "logs"]);
+  assert.deepEqual((await readdir(folder.state)).sort(), [".mizzen", "ca", "issuer", "logs"]);
 });
 
 test("exec, logs and ps work from another shell; a workload without a sidecar has names and addresses", {
@@ -180,7 +180,7 @@ test("Ctrl-C stops a mesh that stays in the foreground, and a killed launcher ta
     const [code] = await once(child, "exit");
     if (signal === "SIGINT") assert.equal(code, 0, said);
     while ((await processesAbout(folder.state)).length > 0) await new Promise((resolve) => setTimeout(resolve, 50));
-    assert.deepEqual((await readdir(folder.state)).sort(), ["ca", "issuer", "logs"]);
+    assert.deepEqual((await readdir(folder.state)).sort(), [".mizzen", "ca", "issuer", "logs"]);
   }
 });
 
@@ -251,6 +251,9 @@ test("up says that Envoy is missing, that a state folder is unusable, that a por
   const unreachable = await mizzen(["up", folder.path, "--state", join(closed, "state")]);
   assert.equal(unreachable.code, 3);
   assert.match(unreachable.stderr, /other users may not enter ".*closed"; choose another folder with --state/);
+  const foreign = await mizzen(["up", folder.path, "--state", folder.path]);
+  assert.equal(foreign.code, 2);
+  assert.match(foreign.stderr, /^mizzen: Cannot keep state in ".*": it holds other files/m);
   const unwritable = await mizzen(["up", folder.path, "--state", "/proc/state"]);
   assert.equal(unwritable.code, 3);
   assert.match(unwritable.stderr, /Cannot keep state in "\/proc\/state"/);

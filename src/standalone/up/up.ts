@@ -1,7 +1,7 @@
 /** Starts a mesh: checks everything, opens the published ports, and puts a runner into a fabric of its own. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { chmod, mkdir, open, readFile, realpath, rm, stat } from "node:fs/promises";
-import { dirname, join, relative, resolve } from "node:path";
+import { chmod, mkdir, open, readdir, readFile, realpath, rm, stat, writeFile } from "node:fs/promises";
+import { basename, dirname, join, relative, resolve } from "node:path";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { ignoring } from "../host/ignoring.ts";
 import { makeNamespace } from "../host/namespaces.ts";
@@ -120,7 +120,7 @@ async function prepareStateFolder(folder: string): Promise<string> {
   try {
     await makeFolderPath(folder);
     const real = await realpath(folder);
-    await chmod(real, 0o755);
+    await markFolder(real);
     await checkStateFolder(real);
     return real;
   } catch (cause) {
@@ -129,6 +129,20 @@ async function prepareStateFolder(folder: string): Promise<string> {
       cause,
     });
   }
+}
+
+/** Takes an empty folder for the mesh. One that holds other things is refused: part of it would be removed. */
+async function markFolder(folder: string): Promise<void> {
+  const { mark } = statePaths(folder);
+  const names = await readdir(folder);
+  if (names.length > 0 && !names.includes(basename(mark))) {
+    throw new MeshError(
+      "STATE_NOT_EMPTY",
+      `Cannot keep state in "${folder}": it holds other files; choose an empty or new folder with --state`,
+    );
+  }
+  await writeFile(mark, "");
+  await chmod(folder, 0o755);
 }
 
 interface RunnerInput {
