@@ -25,10 +25,11 @@ export function serviceEntryServices({ metadata, spec }: ConfigObject<ServiceEnt
     registry: "External" as const,
     addresses: (spec.addresses ?? []).map(withoutFullMask),
     autoAddress: undefined,
-    ports: (spec.ports ?? []).map(({ name, number, protocol }) => ({
+    ports: (spec.ports ?? []).map(({ name, number, protocol, targetPort }) => ({
       name,
       port: number,
       protocol: parseProtocol(protocol ?? ""),
+      ...(resolution === "passthrough" && targetPort && { targetPort }),
     })),
     resolution,
     meshExternal: spec.location !== "MESH_INTERNAL",

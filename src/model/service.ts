@@ -8,6 +8,8 @@ export interface ServicePort {
   readonly name: string;
   readonly port: number;
   readonly protocol: Protocol;
+  /** The port to go to instead, at the address that was called: only services without endpoints of their own have one. */
+  readonly targetPort?: number;
 }
 
 /** How Envoy finds the endpoints: `static` by EDS, `dns` by asking, `passthrough` by the original destination address. */

@@ -95,7 +95,11 @@ export interface ProxyViews {
 
 /** The views of a proxy in a snapshot. */
 export function viewsOf(snapshot: Snapshot, connected: MeshProxy): ProxyViews {
-  const { targets, locality, labels } = placeOf(snapshot, connected.addresses);
+  const { targets, locality, labels } = placeOf(
+    snapshot,
+    connected.addresses,
+    textOf(connected.metadata.NAMESPACE) || connected.namespace,
+  );
   // What a registry says of a workload goes before what its proxy says of itself.
   const proxy = { ...connected, labels: labels ?? connected.labels };
   const traits = traitsOf(snapshot.mesh, proxy);

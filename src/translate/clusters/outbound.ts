@@ -109,8 +109,15 @@ function discoverySettings(discovery: Discovery, input: OutboundClusterInput): C
         clusterDiscoveryType: { case: "type", value: DiscoveryType.EDS },
         edsClusterConfig: { edsConfig: EDS_CONFIG, serviceName: input.name },
       };
-    case "original-dst":
-      return { clusterDiscoveryType: { case: "type", value: DiscoveryType.ORIGINAL_DST } };
+    case "original-dst": {
+      const { targetPort } = input.port;
+      return {
+        clusterDiscoveryType: { case: "type", value: DiscoveryType.ORIGINAL_DST },
+        ...(targetPort !== undefined && {
+          lbConfig: { case: "originalDstLbConfig", value: { upstreamPortOverride: targetPort } },
+        }),
+      };
+    }
     case "strict-dns":
       return { clusterDiscoveryType: { case: "type", value: DiscoveryType.STRICT_DNS }, ...dnsSettings(input) };
     case "logical-dns":

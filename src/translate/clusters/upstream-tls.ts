@@ -23,7 +23,7 @@ import type { ClusterTraits } from "../traits.ts";
 export interface UpstreamTlsInput {
   readonly tls: ClientTls | undefined;
   readonly service: Service;
-  /** SPIFFE ids that the servers may have. */
+  /** SPIFFE ids and other names that the servers may have. */
   readonly identities: readonly string[];
   /** What the servers accept, as far as a client can know. */
   readonly mtls: MtlsMode;
@@ -159,7 +159,7 @@ function certificates(tls: ClientTls, input: UpstreamTlsInput): Init<typeof Comm
       case: "combinedValidationContext",
       value: {
         defaultValidationContext: {
-          matchSubjectAltNames: exactly(serverNames(tls, input.service)),
+          matchSubjectAltNames: exactly(serverNames(tls, input)),
           ...(tls.caCrl && { crl: { specifier: { case: "filename", value: tls.caCrl } } }),
         },
         validationContextSdsSecretConfig: rootSecret,
@@ -168,10 +168,10 @@ function certificates(tls: ClientTls, input: UpstreamTlsInput): Init<typeof Comm
   };
 }
 
-/** A ServiceEntry can name its servers itself. */
-function serverNames(tls: ClientTls, { registry, subjectAltNames }: Service): readonly string[] {
+/** A ServiceEntry can name its servers itself, and its endpoints their accounts. */
+function serverNames(tls: ClientTls, { service, identities }: UpstreamTlsInput): readonly string[] {
   const given = tls.subjectAltNames ?? [];
-  return registry === "External" && given.length === 0 ? subjectAltNames : given;
+  return service.registry === "External" && given.length === 0 ? identities : given;
 }
 
 function tlsSocket(sni: string, commonTlsContext: Init<typeof CommonTlsContextSchema>): TransportSocket {

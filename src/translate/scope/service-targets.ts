@@ -13,8 +13,9 @@ export interface ServiceTarget {
   readonly targetPort: number;
 }
 
-/** All targets of the workload with these addresses, those of older services first, and where it is. */
+/** What is known of a workload. */
 export interface WorkloadPlace {
+  /** Those of older services first. */
   readonly targets: readonly ServiceTarget[];
   /** Empty when no registry knows it. */
   readonly locality: string;
@@ -22,15 +23,18 @@ export interface WorkloadPlace {
   readonly labels: Readonly<Record<string, string>> | undefined;
 }
 
-/** What the registries know of the workload with these addresses. */
-export function placeOf(snapshot: Snapshot, addresses: readonly string[]): WorkloadPlace {
+/**
+ * What the registries know of the workload with these addresses. Only services of its own namespace count: nobody may put a
+ * service in front of the workloads of others.
+ */
+export function placeOf(snapshot: Snapshot, addresses: readonly string[], namespace: string): WorkloadPlace {
   const byAddress = setsByAddress("", snapshot.endpoints);
   const targets: ServiceTarget[] = [];
   let locality = "";
   let labels: WorkloadPlace["labels"];
   for (const key of new Set(addresses.flatMap((address) => byAddress.get(address) ?? []))) {
     const service = servicesByKey("", snapshot.services).get(key);
-    if (service === undefined) continue;
+    if (service?.namespace !== namespace) continue;
     const own = snapshot.endpoints.get(key)?.endpoints.filter(({ address }) => addresses.includes(address)) ?? [];
     for (const endpoint of own) {
       locality ||= endpoint.locality;
