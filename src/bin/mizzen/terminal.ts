@@ -21,6 +21,8 @@ export function processTerminal(): Terminal {
   // Who stops reading early, as `head` does, is no reason to leave a mesh half started.
   stdout.on("error", () => undefined);
   stderr.on("error", () => undefined);
+  // A person who became root may still have a PATH without the folders of root's tools.
+  env.PATH = [env.PATH ?? "", "/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/bin", "/bin"].join(":");
   const entry = process.argv[1] ?? "";
   return {
     env,

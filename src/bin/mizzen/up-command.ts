@@ -1,5 +1,5 @@
 /** `mizzen up`: starts a mesh and stays with it, or leaves it in the background. */
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { Command, InvalidArgumentError } from "commander";
 import { formatMembers, formatPublished } from "#cli/mesh-table.ts";
 import { MeshError } from "#lib/mesh-error.ts";
@@ -64,6 +64,7 @@ async function runUp(terminal: Terminal, folder: string, flags: UpFlags): Promis
   } catch (error) {
     await end(mesh);
     if (interruption.count > 0) return EXIT.interrupted;
+    terminal.say(`logs of what happened are in ${join(mesh.registration.stateFolder, "logs")}`);
     throw error;
   }
   if (flags.detach === true) {

@@ -51,13 +51,9 @@ export const meshSchema = message(MESH);
 export const portSchema = message({ name: string(), port: required(uint32()) });
 
 export type MeshFile = Infer<typeof meshSchema>;
-export type PodFields = Infer<ReturnType<typeof podSchema>>;
+export type PodFields = NonNullable<MeshFile["spec"]["gateways"]>[number];
 export type WorkloadFields = NonNullable<MeshFile["spec"]["workloads"]>[number];
 export type ReadinessFields = NonNullable<WorkloadFields["readiness"]>;
-
-function podSchema() {
-  return message(POD);
-}
 
 /** Which fields an object of the file may have, by the path of the object. */
 const FIELDS_AT: readonly (readonly [RegExp, Fields])[] = [

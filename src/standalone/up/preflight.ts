@@ -31,9 +31,16 @@ const TOOLS: Readonly<Record<string, string>> = {
   mount: "mount",
 };
 
-/** Root, and the tools that every mesh needs. `path` is where commands are looked up. */
-export async function checkMachine(path: string): Promise<void> {
-  if (process.getuid?.() !== 0) {
+export interface Machine {
+  /** Whom we run as. */
+  readonly uid: number | undefined;
+  /** Where commands are looked up. */
+  readonly path: string;
+}
+
+/** Root, and the tools that every mesh needs. */
+export async function checkMachine({ uid, path }: Machine): Promise<void> {
+  if (uid !== 0) {
     throw new MeshError(
       "NOT_ROOT",
       "Cannot start a mesh without root: it makes network namespaces and capture rules; run it with sudo",

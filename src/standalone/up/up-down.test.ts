@@ -166,6 +166,20 @@ test("down removes everything after the runner was killed, and up cleans before 
   assert.ok(!(await machine()).names?.includes(id));
 });
 
+test("down removes a mesh of which only the state folder tells, as after a lost /run", { skip }, async () => {
+  await using folder = await meshFolder("  workloads: [{name: plain, inject: false, command: [sleep, infinity]}]\n");
+  assert.equal((await folder.up()).code, 0);
+  const mesh = new RunningMesh("", folder.state);
+  const { id } = await mesh.status();
+  await mesh.kill("runner");
+  await rm(join("/run/mizzen", `${id}.json`));
+  assert.equal((await mizzen(["ps", "--state", folder.state])).code, 4);
+  const stopped = await mizzen(["down", folder.path, "--state", folder.state]);
+  assert.equal(stopped.code, 0, stopped.stderr);
+  assert.deepEqual(await processesAbout(folder.state), []);
+  assert.ok(!(await machine()).names?.includes(id));
+});
+
 test("Ctrl-C stops a mesh that stays in the foreground, and a killed launcher takes it along", { skip }, async () => {
   await using folder = await meshFolder(SPEC);
   for (const signal of ["SIGINT", "SIGKILL"] as const) {
@@ -280,6 +294,14 @@ test("up gives up on an app that ends at once, and tells its last words", { skip
     /^mizzen: workload "web" exited with code 3, 3 times in a row; its last line: no database$/m,
   );
   assert.deepEqual(await processesAbout(folder.state), []);
+});
+
+test("up gives up on an Envoy that ends at once", { skip }, async () => {
+  await using folder = await meshFolder("  gateways: [{name: gw}]\n");
+  const failed = await mizzen(["up", folder.path, "--detach", "--state", folder.state], { ENVOY: "/bin/false" });
+  assert.equal(failed.code, 1);
+  assert.match(failed.stderr, /^mizzen: proxy of "gw" exited with code \d+, 3 times in a row; its last line: /m);
+  assert.match(failed.stderr, /^logs of what happened are in .*\/state\/logs$/m);
 });
 
 test("several meshes are up at once, each with services of its own", { skip }, async () => {

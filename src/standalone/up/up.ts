@@ -66,7 +66,7 @@ export interface RunnerEnd {
 /** Begins to start a mesh. Until this resolves nothing of it is left behind on failure. */
 export async function up(options: UpOptions): Promise<StartedMesh> {
   const mesh = await loadMesh(options);
-  await checkMachine(options.path);
+  await checkMachine({ uid: process.getuid?.(), path: options.path });
   const checked = await checkMesh(mesh);
   const stateFolder = await prepareStateFolder(options.stateFolder(mesh.name));
   const id = meshId(stateFolder);

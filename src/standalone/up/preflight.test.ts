@@ -1,0 +1,27 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { checkMachine, placePrograms } from "./preflight.ts";
+
+test("checkMachine() says that root is missing and how to get it", async () => {
+  await assert.rejects(checkMachine({ uid: 1000, path: "/usr/bin" }), {
+    code: "NOT_ROOT",
+    message: /without root: it makes network namespaces and capture rules; run it with sudo$/,
+  });
+});
+
+test("checkMachine() names a tool that is missing and the package that has it", async () => {
+  await assert.rejects(checkMachine({ uid: 0, path: "/nowhere" }), {
+    code: "TOOL_MISSING",
+    message: 'Cannot start a mesh without "ip": install it (Debian: apt-get install iproute2)',
+  });
+});
+
+test("placePrograms() says what to run when a bundle or Envoy is not there", async () => {
+  const here = import.meta.filename;
+  const installed = { node: process.execPath, envoy: here, agentBundle: here, discoveryBundle: "/nowhere/x.cjs" };
+  await assert.rejects(placePrograms(installed, "/nowhere"), {
+    code: "NOT_BUILT",
+    message: /x\.cjs": run "make build"/,
+  });
+  await assert.rejects(placePrograms({ ...installed, envoy: "/nowhere/envoy" }, "/nowhere"), { code: "ENVOY_MISSING" });
+});
