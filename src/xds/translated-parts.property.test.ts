@@ -74,10 +74,15 @@ const PROXIES: readonly MeshProxy[] = [
   proxyOf({ ip: "10.0.0.4", name: "web-2", labels: { app: "web" } }),
   proxyOf({ ip: "10.0.0.5", name: "far-1", namespace: "other" }),
   proxyOf({ ip: "10.0.0.6", name: "gw-1", type: "router", labels: { app: "gw" } }),
+  proxyOf({ ip: "10.0.0.8", name: "old-1", metadata: { HTTP10: "1", IDLE_TIMEOUT: "5s" } }),
   proxyOf({ ip: "10.0.0.7", name: "dns-1", metadata: { DNS_CAPTURE: "true", DNS_AUTO_ALLOCATE: "true" } }),
 ];
+const MESH_CONFIGS = [{}, { accessLogFile: "/dev/stdout" }, { outboundTrafficPolicy: { mode: "REGISTRY_ONLY" } }];
 const TYPES = [CLUSTER_TYPE, LISTENER_TYPE, ROUTE_TYPE, NAME_TABLE_TYPE];
-const mesh = fc.tuple(...OBJECTS.map((states) => fc.option(fc.constantFrom(...states), { nil: "" })));
+const step = fc.record({
+  objects: fc.tuple(...OBJECTS.map((states) => fc.option(fc.constantFrom(...states), { nil: "" }))),
+  mesh: fc.constantFrom(...MESH_CONFIGS),
+});
 const yamlOf = (objects: readonly string[]) => objects.filter((text) => text !== "").join("\n---\n");
 
 const newCatalogue = () => new Catalogue(new Slices(() => 0, 1), SILENT);
@@ -105,22 +110,22 @@ async function resourcesOf(catalogue: Catalogue, parts: ProxyParts, version: num
   return found;
 }
 
-async function fromNothing(yaml: string, proxy: MeshProxy): Promise<Map<string, string>> {
+async function fromNothing(snapshot: Snapshot, proxy: MeshProxy): Promise<Map<string, string>> {
   const catalogue = newCatalogue();
-  const parts = translatedParts(meshOf(yaml), proxy);
+  const parts = translatedParts(snapshot, proxy);
   catalogue.use(parts, undefined);
   return resourcesOf(catalogue, parts, 1);
 }
 
 test("proxies that share caches over many changes get the bytes of a translation without caches", async () => {
   await fc.assert(
-    fc.asyncProperty(fc.array(mesh, { minLength: 2, maxLength: 4 }), async (meshes) => {
+    fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 4 }), async (steps) => {
       const catalogue = newCatalogue();
       const held = new Map<MeshProxy, ProxyParts>();
       let previous: Snapshot | undefined;
-      for (const [version, objects] of meshes.entries()) {
+      for (const [version, { objects, mesh }] of steps.entries()) {
         const yaml = yamlOf(objects);
-        const snapshot: Snapshot = previous === undefined ? meshOf(yaml) : meshOf(yaml, { previous });
+        const snapshot: Snapshot = meshOf(yaml, { mesh, ...(previous && { previous }) });
         previous = snapshot;
         /** By part and name: proxies with the same part have the same resources. */
         const byKey = new Map<string, string>();
@@ -129,7 +134,7 @@ test("proxies that share caches over many changes get the bytes of a translation
           catalogue.use(parts, held.get(proxy));
           held.set(proxy, parts);
           const cached = await resourcesOf(catalogue, parts, version);
-          const fresh = await fromNothing(yaml, proxy);
+          const fresh = await fromNothing(meshOf(yaml, { mesh }), proxy);
           assert.deepEqual(cached, fresh, proxy.id);
           for (const [key, bytes] of fresh) {
             assert.equal(byKey.get(key) ?? bytes, bytes, `${proxy.id}: ${key} differs between proxies`);

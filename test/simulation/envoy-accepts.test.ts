@@ -6,12 +6,12 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { Server, ServerCredentials } from "@grpc/grpc-js";
 import fc from "fast-check";
-import { partsOf } from "#bin/discovery/parts.ts";
 import { DEFAULT_MESH_CONFIG } from "#config/mesh-config.ts";
 import { createLogger } from "#lib/log.ts";
 import { memorySource } from "#sources/memory.ts";
 import { AdsServer } from "#xds/ads-server.ts";
 import type { XdsMetric } from "#xds/metrics.ts";
+import { translatedParts } from "#xds/translated-parts.ts";
 import { CANNOT_ISOLATE, type EnvoyNode, IsolatedEnvoy } from "../support/isolated-envoy.ts";
 import { randomMesh } from "./random-mesh.ts";
 
@@ -35,7 +35,7 @@ test("Envoy accepts what becomes of random meshes, one after the other", { skip:
   };
   const source = memorySource({ mesh: { ...DEFAULT_MESH_CONFIG, accessLogFile: "/dev/null" } });
   const metrics = { count: () => undefined, set: () => undefined, observe };
-  const server = new AdsServer({ source, initial: source.current(), partsOf, log: warnings, metrics });
+  const server = new AdsServer({ source, initial: source.current(), partsOf: translatedParts, log: warnings, metrics });
   const stop = new AbortController();
   const running = server.run(stop.signal);
   const grpc = await listen(server, join(folder, "ads"));

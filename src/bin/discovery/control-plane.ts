@@ -18,12 +18,13 @@ import type { ServerIdentitySource } from "#lib/net/server-identity.ts";
 import type { Caller, Source } from "#model/ports.ts";
 import { type FileSource, fileSource } from "#sources/file/file-source.ts";
 import { AdsServer } from "#xds/ads-server.ts";
+import { translatedParts } from "#xds/translated-parts.ts";
 import { VERSION_TEXT } from "../version-command.ts";
 import { Background } from "./background.ts";
 import type { DiscoveryConfig } from "./config.ts";
 import { httpListeners } from "./http.ts";
 import { addCaMetrics, type ControlPlaneMetrics, controlPlaneMetrics } from "./metrics.ts";
-import { partsOf } from "./parts.ts";
+
 import { type Authenticate, authentication, type SecurityInput, startCa, startServerIdentity } from "./security.ts";
 
 /** Something that serves on an address. */
@@ -57,7 +58,7 @@ export class ControlPlane {
     this.#metrics = controlPlaneMetrics(this.#source, Date.now);
     this.#xds = new AdsServer({
       source: this.#source,
-      partsOf,
+      partsOf: translatedParts,
       log,
       metrics: this.#metrics,
       controlPlane: VERSION_TEXT,
