@@ -15,7 +15,7 @@ import { translatedParts } from "#xds/translated-parts.ts";
 import { CANNOT_ISOLATE, type EnvoyNode, IsolatedEnvoy } from "../support/isolated-envoy.ts";
 import { randomMesh } from "./random-mesh.ts";
 
-const MESHES = Number(process.env.RANDOM_MESHES ?? 40);
+const MESHES = Number(process.env.RANDOM_MESHES ?? 25);
 const SEED = Number(process.env.RANDOM_SEED ?? 1);
 const PATIENCE_MS = 20_000;
 

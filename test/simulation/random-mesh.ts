@@ -15,7 +15,7 @@ const port = fc.constantFrom(80, 443, 3306, 8000, 8080, 9080);
 const address = fc
   .tuple(fc.integer({ min: 1, max: 250 }), fc.integer({ min: 1, max: 250 }))
   .map(([a, b]) => `10.9.${a}.${b}`);
-const duration = fc.constantFrom("1s", "0.5s", "250ms", "1m30s", "0s", "1h");
+const duration = fc.constantFrom("1s", "0.5s", "250ms", "1m30s", "1h");
 const portName = fc.constantFrom(
   "http",
   "http-web",
@@ -29,16 +29,18 @@ const portName = fc.constantFrom(
   "mysql",
   "mongo",
   "web",
-  "",
 );
 
-/** A host as people write it: short, qualified, foreign, a wildcard. */
-const host = fc.oneof(
+/** A service as people write it. */
+const serviceHost = fc.oneof(
   name,
   fc.tuple(name, namespace).map(([n, ns]) => `${n}.${ns}`),
   fc.tuple(name, namespace).map(([n, ns]) => `${n}.${ns}.svc.cluster.local`),
-  fc.constantFrom("example.com", "*.example.com", "a.b.example.com", "*", "*.wild.example.org", "UPPER.example.com"),
+  fc.constantFrom("example.com", "a.b.example.com"),
 );
+const wildcard = fc.constantFrom("*.example.com", "*.wild.example.org", "*");
+/** A host as people write it, short, qualified, foreign or a wildcard. */
+const host = fc.oneof({ arbitrary: serviceHost, weight: 6 }, { arbitrary: wildcard, weight: 1 });
 
 function object(kind: string, apiVersion: string, spec: fc.Arbitrary<Json>): fc.Arbitrary<Json> {
   const metadata = fc.record({ name: fc.tuple(name, version).map(([n, v]) => `${n}-${v}`), namespace });
@@ -74,8 +76,6 @@ const service = fc
         ports: servicePorts,
         selector: fc.record({ app: name }),
         clusterIP: fc.oneof(fc.constant("None"), address),
-        type: fc.constantFrom("ClusterIP", "ExternalName"),
-        externalName: fc.constant("example.com"),
       },
       ["ports"],
     ),
@@ -95,36 +95,52 @@ const entryPorts = fc.uniqueArray(
   { minLength: 1, maxLength: 3, selector: (p) => p.name },
 );
 
-const endpoint = some(
-  {
-    address: fc.oneof(address, fc.constant("backend.example.com")),
-    ports: fc.dictionary(fc.constantFrom("a", "b"), port),
-    labels: fc.record({ version }),
-    serviceAccount: name,
-    weight: fc.integer({ min: 0, max: 200 }),
-    locality: fc.constantFrom("r1/z1", "r2"),
-    network: fc.constantFrom("", "n1"),
-  },
-  ["address"],
-);
-
-const serviceEntry = object(
-  "ServiceEntry",
-  "networking.istio.io/v1",
+const endpoint = (where: fc.Arbitrary<string>) =>
   some(
     {
-      hosts: fc.uniqueArray(host, { minLength: 1, maxLength: 3 }),
-      addresses: fc.array(fc.oneof(address, fc.constant("10.8.0.0/16")), { maxLength: 2 }),
-      ports: entryPorts,
-      location: fc.constantFrom("MESH_INTERNAL", "MESH_EXTERNAL"),
-      resolution: fc.constantFrom("NONE", "STATIC", "DNS", "DNS_ROUND_ROBIN"),
-      endpoints: fc.array(endpoint, { maxLength: 3 }),
-      exportTo: fc.array(fc.constantFrom("*", ".", "prod"), { minLength: 1, maxLength: 1 }),
-      subjectAltNames: fc.array(fc.constantFrom("spiffe://x/y", "example.com"), { maxLength: 2 }),
+      address: where,
+      ports: fc.dictionary(fc.constant("a"), port),
+      labels: fc.record({ version }),
+      serviceAccount: name,
+      weight: fc.integer({ min: 0, max: 200 }),
+      locality: fc.constantFrom("r1/z1", "r2"),
+      network: fc.constantFrom("", "n1"),
     },
-    ["hosts", "ports"],
+    ["address"],
+  );
+
+const entryFields = {
+  hosts: fc.uniqueArray(
+    fc.oneof({ arbitrary: serviceHost, weight: 6 }, { arbitrary: fc.constant("*.example.com"), weight: 1 }),
+    { minLength: 1, maxLength: 2 },
+  ),
+  ports: entryPorts,
+  location: fc.constantFrom("MESH_INTERNAL", "MESH_EXTERNAL"),
+  exportTo: fc.array(fc.constantFrom("*", ".", "prod"), { minLength: 1, maxLength: 1 }),
+  subjectAltNames: fc.array(fc.constantFrom("spiffe://x/y", "example.com"), { maxLength: 2 }),
+};
+const networks = fc.array(fc.oneof(address, fc.constant("10.8.0.0/16")), { maxLength: 2 });
+const numbered = fc.array(endpoint(address), { minLength: 1, maxLength: 3 });
+const named = fc.array(endpoint(fc.oneof(address, fc.constant("backend.example.com"))), { minLength: 1, maxLength: 3 });
+const serviceEntrySpec = fc.oneof(
+  some({ ...entryFields, addresses: networks, resolution: fc.constant("NONE") }, ["hosts", "ports"]),
+  some({ ...entryFields, addresses: networks, resolution: fc.constant("STATIC"), endpoints: numbered }, [
+    "hosts",
+    "ports",
+    "resolution",
+    "endpoints",
+  ]),
+  some(
+    {
+      ...entryFields,
+      addresses: fc.array(address, { maxLength: 2 }),
+      resolution: fc.constantFrom("DNS", "DNS_ROUND_ROBIN"),
+      endpoints: named,
+    },
+    ["hosts", "ports", "resolution"],
   ),
 );
+const serviceEntry = object("ServiceEntry", "networking.istio.io/v1", serviceEntrySpec);
 
 const workloadEntry = object(
   "WorkloadEntry",
@@ -143,74 +159,81 @@ const workloadEntry = object(
 const stringMatch = fc.oneof(
   fc.constantFrom("/", "/api", "/a/b", "jason", "GET").map((exact) => ({ exact })),
   fc.constantFrom("/", "/api", "v").map((prefix) => ({ prefix })),
-  fc.constantFrom("/a.*", "^v[0-9]+$", ".*", "(unclosed").map((regex) => ({ regex })),
+  fc.constantFrom("/a.*", "^v[0-9]+$", ".*").map((regex) => ({ regex })),
 );
-const destination = some({ host, subset: version, port: fc.record({ number: port }) }, ["host"]);
+const destination = some({ host: serviceHost, subset: version, port: fc.record({ number: port }) }, ["host"]);
 const headerOperations = some({
-  set: fc.dictionary(fc.constantFrom("x-a", "x-b", "Host"), fc.constantFrom("1", "", "%START_TIME%")),
+  set: fc.dictionary(fc.constantFrom("x-a", "x-b"), fc.constantFrom("1", "", "%START_TIME%")),
   add: fc.dictionary(fc.constant("x-c"), fc.constant("2")),
   remove: fc.array(fc.constantFrom("x-d", "x-e"), { maxLength: 2 }),
 });
 const headers = some({ request: headerOperations, response: headerOperations });
-const weighted = fc.array(
-  some({ destination, weight: fc.constantFrom(0, 20, 50, 80, 100), headers }, ["destination"]),
-  { minLength: 1, maxLength: 3 },
-);
-
-const httpRoute = some({
-  name: fc.constantFrom("first", "second"),
-  match: fc.array(
-    some({
-      uri: stringMatch,
-      method: stringMatch,
-      headers: fc.dictionary(fc.constantFrom("end-user", "x-v", "cookie"), fc.oneof(stringMatch, fc.constant({}))),
-      withoutHeaders: fc.dictionary(fc.constant("x-no"), stringMatch),
-      queryParams: fc.dictionary(fc.constant("q"), stringMatch),
-      authority: stringMatch,
-      ignoreUriCase: fc.boolean(),
-      port,
-      sourceLabels: fc.record({ app: name }),
-      gateways: fc.array(fc.constantFrom("mesh", "web-v1", "prod/web-v1"), { maxLength: 2 }),
-    }),
-    { maxLength: 2 },
-  ),
-  route: weighted,
-  timeout: duration,
-  retries: some(
-    {
-      attempts: fc.integer({ min: 0, max: 5 }),
-      perTryTimeout: duration,
-      retryOn: fc.constantFrom("5xx", "gateway-error,503", "connect-failure,refused-stream", "nonsense"),
-    },
-    ["attempts"],
-  ),
-  fault: some({
-    delay: fc.record({
-      fixedDelay: duration,
-      percentage: fc.record({ value: fc.double({ min: 0, max: 100, noNaN: true }) }),
-    }),
-    abort: fc.record({
-      httpStatus: fc.constantFrom(200, 500, 555),
-      percentage: fc.record({ value: fc.constantFrom(0, 50, 100) }),
-    }),
-  }),
-  rewrite: some({ uri: fc.constantFrom("/", "/new"), authority: fc.constant("new.example.com") }),
-  redirect: some({
-    uri: fc.constant("/moved"),
-    authority: fc.constant("moved.example.com"),
-    redirectCode: fc.constantFrom(301, 307, 399),
-  }),
-  directResponse: fc.record({ status: fc.constantFrom(200, 503), body: fc.record({ string: fc.constant("hello") }) }),
-  mirror: destination,
-  mirrorPercentage: fc.record({ value: fc.constantFrom(0, 10.5, 100) }),
-  corsPolicy: some({
-    allowOrigins: fc.array(stringMatch, { maxLength: 2 }),
-    allowMethods: fc.constant(["GET"]),
-    maxAge: duration,
-    allowCredentials: fc.boolean(),
-  }),
-  headers,
+const weighted = fc.array(some({ destination, weight: fc.constantFrom(1, 20, 50, 80), headers }, ["destination"]), {
+  minLength: 1,
+  maxLength: 3,
 });
+
+const httpMatches = fc.array(
+  some({
+    uri: stringMatch,
+    method: stringMatch,
+    headers: fc.dictionary(fc.constantFrom("end-user", "x-v", "cookie"), fc.oneof(stringMatch, fc.constant({}))),
+    withoutHeaders: fc.dictionary(fc.constant("x-no"), stringMatch),
+    queryParams: fc.dictionary(fc.constant("q"), stringMatch),
+    authority: stringMatch,
+    ignoreUriCase: fc.boolean(),
+    port,
+    sourceLabels: fc.record({ app: name }),
+    gateways: fc.array(fc.constantFrom("mesh", "web-v1", "prod/web-v1"), { maxLength: 2 }),
+  }),
+  { maxLength: 2 },
+);
+const matched = { name: fc.constantFrom("first", "second"), match: httpMatches };
+const percentage = fc.record({ value: fc.constantFrom(0, 0.01, 33.3, 100) });
+const redirect = some({
+  uri: fc.constant("/moved"),
+  authority: fc.constant("moved.example.com"),
+  redirectCode: fc.constantFrom(301, 307),
+});
+const forwardingRoute = some(
+  {
+    ...matched,
+    route: weighted,
+    timeout: duration,
+    retries: some(
+      {
+        attempts: fc.integer({ min: 1, max: 5 }),
+        perTryTimeout: duration,
+        retryOn: fc.constantFrom("5xx", "gateway-error,503", "connect-failure,refused-stream"),
+      },
+      ["attempts"],
+    ),
+    fault: some({
+      delay: fc.record({ fixedDelay: duration, percentage }),
+      abort: fc.record({ httpStatus: fc.constantFrom(200, 500, 555), percentage }),
+    }),
+    rewrite: some({ uri: fc.constantFrom("/", "/new"), authority: fc.constant("new.example.com") }),
+    mirror: destination,
+    mirrorPercentage: percentage,
+    corsPolicy: some({
+      allowOrigins: fc.array(stringMatch, { maxLength: 2 }),
+      allowMethods: fc.constant(["GET"]),
+      maxAge: fc.constantFrom("1s", "24h"),
+      allowCredentials: fc.boolean(),
+    }),
+    headers,
+  },
+  ["route"],
+);
+const directResponse = fc.record({
+  status: fc.constantFrom(200, 503),
+  body: fc.record({ string: fc.constant("hello") }),
+});
+const httpRoute = fc.oneof(
+  { arbitrary: forwardingRoute, weight: 6 },
+  { arbitrary: some({ ...matched, redirect }, ["redirect"]), weight: 1 },
+  { arbitrary: some({ ...matched, directResponse }, ["directResponse"]), weight: 1 },
+);
 
 const virtualService = object(
   "VirtualService",
@@ -305,24 +328,26 @@ const destinationRule = object(
   ),
 );
 
+const gatewayHost = fc.oneof(
+  fc.tuple(name, namespace).map(([n, ns]) => `${n}.${ns}.svc.cluster.local`),
+  fc.constantFrom("example.com", "a.b.example.com", "*.example.com", "*", "*/*", "prod/*", "./web.example.com"),
+);
+
 const gateway = object(
   "Gateway",
   "networking.istio.io/v1",
   fc.record({
     selector: fc.constant({ istio: "ingressgateway" }),
-    servers: fc.array(
+    servers: fc.uniqueArray(
       fc.record({
         port: fc.record({
           number: fc.constantFrom(80, 8080, 8081, 15443),
           name: fc.constantFrom("http", "http-2", "h3"),
           protocol: fc.constantFrom("HTTP", "HTTP2", "GRPC"),
         }),
-        hosts: fc.uniqueArray(fc.oneof(host, fc.constantFrom("*/*", "prod/*", "./web.example.com")), {
-          minLength: 1,
-          maxLength: 3,
-        }),
+        hosts: fc.uniqueArray(gatewayHost, { minLength: 1, maxLength: 3 }),
       }),
-      { minLength: 1, maxLength: 3 },
+      { minLength: 1, maxLength: 3, selector: (server) => server.port.name },
     ),
   }),
 );
