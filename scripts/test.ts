@@ -5,9 +5,12 @@ import { join } from "node:path";
 
 const root = join(import.meta.dirname, "..");
 const wanted = process.argv.slice(2);
-const files = globSync(["src/**/*.test.ts", "test/**/*.test.ts", "scripts/**/*.test.ts", "bench/**/*.test.ts", "samples/**/*.test.ts"], {
-  cwd: root,
-})
+const files = globSync(
+  ["src/**/*.test.ts", "test/**/*.test.ts", "scripts/**/*.test.ts", "bench/**/*.test.ts", "samples/**/*.test.ts"],
+  {
+    cwd: root,
+  },
+)
   .filter((file) => wanted.length === 0 || wanted.some((part) => file.includes(part)))
   .sort();
 if (files.length === 0) {

@@ -53,5 +53,8 @@ export interface ConnectedProxy {
   readonly connectedAt: number;
   readonly istioVersion: string;
   /** By type URL. */
-  readonly types: ReadonlyMap<string, { readonly sent: string; readonly acknowledged: string; readonly rejected: string }>;
+  readonly types: ReadonlyMap<
+    string,
+    { readonly sent: string; readonly acknowledged: string; readonly rejected: string }
+  >;
 }
