@@ -10,7 +10,7 @@ import { type Programs, searchPath } from "../plan/process.ts";
 import { PROXY_ACCOUNT } from "../plan/proxy.ts";
 import { accountsOf } from "./accounts.ts";
 import { commandProblem } from "./find-command.ts";
-import { EXECUTE, obstacle, READ, usableBy } from "./readable.ts";
+import { EXECUTE, isReadableTree, obstacle, READ } from "./readable.ts";
 import { placeFile, placeWorkingFolder } from "./runtime-files.ts";
 
 /** Programs as they are installed. */
@@ -80,7 +80,7 @@ export async function checkMesh(mesh: Mesh): Promise<Pick<PlanInput, "accounts" 
     }
   }
   const readable = await Promise.all(
-    mesh.config.map(async (path) => usableBy(await realpath(path), [PROXY_ACCOUNT], READ)),
+    mesh.config.map(async (path) => isReadableTree(await realpath(path), PROXY_ACCOUNT)),
   );
   return { accounts, privateConfig: readable.includes(false) };
 }
@@ -131,17 +131,24 @@ export async function placeApps({
   programs,
   runtimeFolder,
 }: AppsInput): Promise<Record<string, string>> {
-  const copies: Record<string, string> = {};
-  for (const { workload, app } of mesh.members) {
+  const apps = mesh.members.flatMap(({ workload, app }) => {
     const account = app && accounts[app.user];
-    if (app === undefined || account === undefined) continue;
-    const workingDir = copies[app.workingDir] ?? (await placeWorkingFolder(app.workingDir, account, runtimeFolder));
-    copies[app.workingDir] = workingDir;
-    const command = app.command[0] ?? "";
+    return app === undefined || account === undefined ? [] : [{ workload, app, account }];
+  });
+  const copies: Record<string, string> = {};
+  for (const [folder, users] of Map.groupBy(apps, ({ app }) => app.workingDir)) {
+    copies[folder] = await placeWorkingFolder(
+      folder,
+      users.map(({ account }) => account),
+      runtimeFolder,
+    );
+  }
+  for (const { workload, app, account } of apps) {
+    const workingDir = copies[app.workingDir] ?? app.workingDir;
     const path = app.env.PATH ?? searchPath(programs);
-    const problem = await commandProblem({ command, workingDir, path, account });
-    if (problem !== undefined)
-      throw new MeshError("COMMAND_NOT_FOUND", `Cannot run workload "${workload}": ${problem}`);
+    const problem = await commandProblem({ command: app.command[0] ?? "", workingDir, path, account });
+    if (problem === undefined) continue;
+    throw new MeshError("COMMAND_NOT_FOUND", `Cannot run workload "${workload}": ${problem}`);
   }
   return copies;
 }

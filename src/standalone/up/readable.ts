@@ -1,6 +1,6 @@
 /** Whether an account of the mesh may use a file in its own place: a checkout under root's home it may not. */
-import { stat } from "node:fs/promises";
-import { dirname } from "node:path";
+import { readdir, stat } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import type { Account } from "../plan/enter.ts";
 
 export const READ = 4;
@@ -32,6 +32,27 @@ export async function obstacle(path: string, account: Account, wanted: number): 
 export async function usableBy(path: string, accounts: readonly Account[], wanted: number): Promise<boolean> {
   const obstacles = await Promise.all(accounts.map((account) => obstacle(path, account, wanted)));
   return obstacles.every((found) => found === undefined);
+}
+
+/** Large, and as a rule like the folder they are in. */
+const NOT_LOOKED_INTO = [".git", "node_modules"];
+
+/** Whether the account may read a file, or a folder with everything in it. The path must be real. */
+export async function isReadableTree(path: string, account: Account): Promise<boolean> {
+  const isFolder = (await stat(path)).isDirectory();
+  if ((await obstacle(path, account, isFolder ? READ | EXECUTE : READ)) !== undefined) return false;
+  return !isFolder || (await isReadableInside(path, account));
+}
+
+async function isReadableInside(folder: string, account: Account): Promise<boolean> {
+  for (const entry of await readdir(folder, { withFileTypes: true })) {
+    const isFolder = entry.isDirectory();
+    if ((!isFolder && !entry.isFile()) || NOT_LOOKED_INTO.includes(entry.name)) continue;
+    const path = join(folder, entry.name);
+    if (!permits(await stat(path), account, isFolder ? READ | EXECUTE : READ)) return false;
+    if (isFolder && !(await isReadableInside(path, account))) return false;
+  }
+  return true;
 }
 
 function foldersAbove(path: string): string[] {

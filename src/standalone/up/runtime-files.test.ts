@@ -5,7 +5,7 @@ import { join } from "node:path";
 import test from "node:test";
 import { NOBODY } from "../plan/enter.ts";
 import { commandProblem } from "./find-command.ts";
-import { EXECUTE, obstacle, permits, READ, usableBy } from "./readable.ts";
+import { EXECUTE, isReadableTree, obstacle, permits, READ, usableBy } from "./readable.ts";
 import { placeFile, placeWorkingFolder } from "./runtime-files.ts";
 
 const STRANGER = { uid: 4711, gid: 4711, home: "/" };
@@ -32,6 +32,12 @@ async function program(folder: string, mode: number): Promise<string> {
   await writeFile(file, "#!/bin/sh\necho hello\n");
   await chmod(file, mode);
   return file;
+}
+
+/** Whatever the umask. */
+async function emptyFile(file: string, mode: number): Promise<void> {
+  await writeFile(file, "");
+  await chmod(file, mode);
 }
 
 test("permits() looks at the owner's, the group's or the others' rights, and at one of them alone", () => {
@@ -80,21 +86,35 @@ test("placeWorkingFolder() copies what the account cannot read, as it is now", a
   await mkdir(join(folder, "lib"), { recursive: true, mode: 0o700 });
   await mkdir(join(folder, ".git"));
   await writeFile(join(folder, "lib/a.ts"), "1", { mode: 0o600 });
-  const copy = await placeWorkingFolder(folder, STRANGER, dir.runtime);
+  const copy = await placeWorkingFolder(folder, [STRANGER], dir.runtime);
   assert.notEqual(copy, folder);
   assert.ok(await usableBy(join(copy, "lib/a.ts"), [STRANGER], READ));
   await assert.rejects(stat(join(copy, ".git")), { code: "ENOENT" });
   await writeFile(join(folder, "lib/a.ts"), "2");
-  assert.equal(await placeWorkingFolder(folder, STRANGER, dir.runtime), copy);
+  assert.equal(await placeWorkingFolder(folder, [STRANGER], dir.runtime), copy);
   assert.equal(await readFile(join(copy, "lib/a.ts"), "utf8"), "2");
 });
 
 test("placeWorkingFolder() leaves a folder that the account can read", async () => {
   await using dir = await fixture();
-  await writeFile(join(dir.open, "a.ts"), "", { mode: 0o644 });
-  assert.equal(await placeWorkingFolder(dir.open, STRANGER, dir.runtime), dir.open);
+  await emptyFile(join(dir.open, "a.ts"), 0o644);
+  assert.equal(await placeWorkingFolder(dir.open, [STRANGER], dir.runtime), dir.open);
   await chmod(join(dir.open, "a.ts"), 0o600);
-  assert.notEqual(await placeWorkingFolder(dir.open, STRANGER, dir.runtime), dir.open);
+  assert.notEqual(await placeWorkingFolder(dir.open, [STRANGER], dir.runtime), dir.open);
+});
+
+test("isReadableTree() looks at every file below, but not into what is large", async () => {
+  await using dir = await fixture();
+  await mkdir(join(dir.open, "deep/node_modules"), { recursive: true });
+  await chmod(join(dir.open, "deep"), 0o755);
+  const file = join(dir.open, "deep/a.yaml");
+  await emptyFile(file, 0o644);
+  await emptyFile(join(dir.open, "deep/node_modules/b"), 0o600);
+  assert.ok(await isReadableTree(dir.open, STRANGER));
+  assert.ok(await isReadableTree(file, STRANGER));
+  await chmod(file, 0o600);
+  assert.ok(!(await isReadableTree(dir.open, STRANGER)));
+  assert.ok(!(await isReadableTree(file, STRANGER)));
 });
 
 test("commandProblem() finds a command in PATH, or beside the app, and says why not", async () => {

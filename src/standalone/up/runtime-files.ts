@@ -4,7 +4,7 @@ import { chmod, constants, copyFile, cp, link, mkdir, readdir, realpath, rename,
 import { basename, dirname, join } from "node:path";
 import { ignoring } from "../host/ignoring.ts";
 import type { Account } from "../plan/enter.ts";
-import { EXECUTE, permits, READ, usableBy } from "./readable.ts";
+import { isReadableTree, permits, usableBy } from "./readable.ts";
 
 /** Accounts with no rights of their own: what these may use, everybody may. */
 const ANYBODY: Account = { uid: -1, gid: -1, home: "/" };
@@ -27,10 +27,15 @@ export async function placeFile(path: string, wanted: number, runtimeFolder: str
   return target;
 }
 
-/** A folder that the account can read and enter, as it is now: the folder itself, or a copy of it. */
-export async function placeWorkingFolder(path: string, account: Account, runtimeFolder: string): Promise<string> {
+/** A folder that all of the accounts can read, as it is now: the folder itself, or a copy of it. */
+export async function placeWorkingFolder(
+  path: string,
+  accounts: readonly Account[],
+  runtimeFolder: string,
+): Promise<string> {
   const real = await realpath(path);
-  if (await isReadableTree(real, account)) return real;
+  const readable = await Promise.all(accounts.map((account) => isReadableTree(real, account)));
+  if (!readable.includes(false)) return real;
   const target = join(runtimeFolder, keyOf([real]), basename(real));
   await makeOpenFolder(dirname(runtimeFolder), runtimeFolder, dirname(target));
   await rm(target, { recursive: true, force: true });
@@ -43,15 +48,6 @@ export async function placeWorkingFolder(path: string, account: Account, runtime
 async function tryLink(real: string, target: string): Promise<boolean> {
   const done = await ignoring(["EXDEV", "EPERM", "EMLINK", "EEXIST"], () => link(real, target).then(() => true));
   return done ?? (await ignoring(["ENOENT"], () => stat(target))) !== undefined;
-}
-
-/** Looks at the folder and the files in it, not deeper: those below are as a rule like these. */
-async function isReadableTree(folder: string, account: Account): Promise<boolean> {
-  if (!(await usableBy(folder, [account], READ | EXECUTE))) return false;
-  const entries = await readdir(folder, { withFileTypes: true });
-  const files = entries.filter((entry) => entry.isFile());
-  const infos = await Promise.all(files.map((entry) => stat(join(folder, entry.name))));
-  return infos.every((info) => permits(info, account, READ));
 }
 
 async function openTree(folder: string): Promise<void> {
