@@ -23,6 +23,7 @@ const CODES: Readonly<Record<string, number>> = {
   PORT_UNAVAILABLE: EXIT.machine,
   STATE_UNWRITABLE: EXIT.machine,
   STATE_UNREACHABLE: EXIT.machine,
+  STATE_INSIDE: EXIT.usage,
   STATE_NOT_EMPTY: EXIT.usage,
   MESH_ALREADY_UP: EXIT.mesh,
   MESH_NOT_UP: EXIT.mesh,

@@ -85,8 +85,20 @@ export async function checkMesh(mesh: Mesh): Promise<Pick<PlanInput, "accounts" 
   return { accounts, privateConfig: readable.includes(false) };
 }
 
+/** The state of a mesh must be no part of what the mesh reads. */
+export function checkStatePlace(folder: string, mesh: Mesh): void {
+  const sources = [...mesh.config, ...mesh.members.flatMap(({ app }) => app?.workingDir ?? [])];
+  const around = sources.find((source) => folder === source || folder.startsWith(`${source}/`));
+  if (around !== undefined) {
+    throw new MeshError(
+      "STATE_INSIDE",
+      `Cannot keep state in "${folder}": it is inside "${around}", which the mesh reads; choose another folder with --state`,
+    );
+  }
+}
+
 /** The state folder must be reachable for the accounts that work in it. */
-export async function checkStateFolder(folder: string): Promise<void> {
+export async function checkStateAccess(folder: string): Promise<void> {
   const found = await obstacle(folder, NOBODY, EXECUTE);
   if (found === undefined) return;
   throw new MeshError(

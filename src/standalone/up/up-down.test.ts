@@ -38,20 +38,22 @@ interface Folder extends AsyncDisposable {
 
 /** A folder with a mesh of its own. */
 async function meshFolder(spec: string): Promise<Folder> {
-  const path = await mkdtemp(join(tmpdir(), "up-"));
-  await chmod(path, 0o755);
-  const name = path.slice(-6).toLowerCase();
+  const root = await mkdtemp(join(tmpdir(), "up-"));
+  const path = join(root, "mesh");
+  await mkdir(path);
+  for (const folder of [root, path]) await chmod(folder, 0o755);
+  const name = root.slice(-6).toLowerCase();
   await writeFile(join(path, "mesh.yaml"), HEAD.replace("NAME", `up-${name}`) + spec);
   await writeFile(join(path, "service.yaml"), SERVICE);
   await writeFile(join(path, "web.cjs"), WEB);
-  const state = join(path, "state");
+  const state = join(root, "state");
   return {
     path,
     state,
     up: (...args) => mizzen(["up", path, "--detach", "--state", state, ...args]),
     async [Symbol.asyncDispose]() {
       await mizzen(["down", path, "--state", state]);
-      await rm(path, { recursive: true, force: true });
+      await rm(root, { recursive: true, force: true });
     },
   };
 }
@@ -260,14 +262,17 @@ test("up says that Envoy is missing, that a state folder is unusable, that a por
     /^mizzen: Cannot start a mesh without Envoy: there is none at "\/nowhere\/envoy"; run "make setup"/m,
   );
 
-  const closed = join(folder.path, "closed");
+  const closed = join(folder.path, "../closed");
   await mkdir(closed, { mode: 0o700 });
   const unreachable = await mizzen(["up", folder.path, "--state", join(closed, "state")]);
   assert.equal(unreachable.code, 3);
   assert.match(unreachable.stderr, /other users may not enter ".*closed"; choose another folder with --state/);
-  const foreign = await mizzen(["up", folder.path, "--state", folder.path]);
+  const foreign = await mizzen(["up", folder.path, "--state", join(folder.path, "..")]);
   assert.equal(foreign.code, 2);
   assert.match(foreign.stderr, /^mizzen: Cannot keep state in ".*": it holds other files/m);
+  const inside = await mizzen(["up", folder.path, "--state", join(folder.path, "state")]);
+  assert.equal(inside.code, 2);
+  assert.match(inside.stderr, /^mizzen: Cannot keep state in ".*state": it is inside ".*mesh", which the mesh reads/m);
   const unwritable = await mizzen(["up", folder.path, "--state", "/proc/state"]);
   assert.equal(unwritable.code, 3);
   assert.match(unwritable.stderr, /Cannot keep state in "\/proc\/state"/);

@@ -18,7 +18,8 @@ import type { FromRunner, ToRunner } from "./messages.ts";
 import {
   checkMachine,
   checkMesh,
-  checkStateFolder,
+  checkStateAccess,
+  checkStatePlace,
   type InstalledPrograms,
   placeApps,
   placePrograms,
@@ -68,7 +69,7 @@ export async function up(options: UpOptions): Promise<StartedMesh> {
   const mesh = await loadMesh(options);
   await checkMachine({ uid: process.getuid?.(), path: options.path });
   const checked = await checkMesh(mesh);
-  const stateFolder = await prepareStateFolder(options.stateFolder(mesh.name));
+  const stateFolder = await prepareStateFolder(options.stateFolder(mesh.name), mesh);
   const id = meshId(stateFolder);
   const registration = { id, name: mesh.name, file: mesh.file, stateFolder };
   await claim(registration);
@@ -116,12 +117,13 @@ function describe(file: string, { line, field, message }: MeshProblem): string {
   return `${relative(process.cwd(), file)}:${line}: ${field === "" ? "" : `${field} `}${message}`;
 }
 
-async function prepareStateFolder(folder: string): Promise<string> {
+async function prepareStateFolder(folder: string, mesh: Mesh): Promise<string> {
+  checkStatePlace(folder, mesh);
   try {
     await makeFolderPath(folder);
     const real = await realpath(folder);
     await markFolder(real);
-    await checkStateFolder(real);
+    await checkStateAccess(real);
     return real;
   } catch (cause) {
     if (cause instanceof MeshError) throw cause;
