@@ -51,9 +51,7 @@ export function parseLogLevels(text: string): { levels: Record<string, LogLevel>
 }
 
 function scopedLogger(options: LogOptions, scope: string): Logger {
-  const limit = LOG_LEVELS.indexOf(
-    options.levels?.[scope] ?? options.levels?.all ?? options.levels?.default ?? "info",
-  );
+  const limit = LOG_LEVELS.indexOf(options.levels?.[scope] ?? options.levels?.all ?? options.levels?.default ?? "info");
   const line = options.json ? jsonLine : textLine;
   const at = (level: LogLevel) => {
     if (LOG_LEVELS.indexOf(level) > limit) return () => undefined;
