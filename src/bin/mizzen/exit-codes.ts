@@ -9,6 +9,7 @@ const CODES: Readonly<Record<string, number>> = {
   MESH_FILE_INVALID: EXIT.usage,
   CONFIG_MISSING: EXIT.usage,
   WORKING_DIR_MISSING: EXIT.usage,
+  WORKING_DIR_TOO_LARGE: EXIT.usage,
   COMMAND_NOT_FOUND: EXIT.usage,
   USER_UNKNOWN: EXIT.usage,
   USER_NOT_ALLOWED: EXIT.usage,

@@ -149,11 +149,11 @@ export async function placeApps({
   });
   const copies: Record<string, string> = {};
   for (const [folder, users] of Map.groupBy(apps, ({ app }) => app.workingDir)) {
-    copies[folder] = await placeWorkingFolder(
-      folder,
-      users.map(({ account }) => account),
+    copies[folder] = await placeWorkingFolder({
+      path: folder,
+      accounts: users.map(({ account }) => account),
       runtimeFolder,
-    );
+    });
   }
   for (const { workload, app, account } of apps) {
     const workingDir = copies[app.workingDir] ?? app.workingDir;

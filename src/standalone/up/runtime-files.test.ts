@@ -86,21 +86,33 @@ test("placeWorkingFolder() copies what the account cannot read, as it is now", a
   await mkdir(join(folder, "lib"), { recursive: true, mode: 0o700 });
   await mkdir(join(folder, ".git"));
   await writeFile(join(folder, "lib/a.ts"), "1", { mode: 0o600 });
-  const copy = await placeWorkingFolder(folder, [STRANGER], dir.runtime);
+  const copy = await placeWorkingFolder({ path: folder, accounts: [STRANGER], runtimeFolder: dir.runtime });
   assert.notEqual(copy, folder);
   assert.ok(await usableBy(join(copy, "lib/a.ts"), [STRANGER], READ));
   await assert.rejects(stat(join(copy, ".git")), { code: "ENOENT" });
   await writeFile(join(folder, "lib/a.ts"), "2");
-  assert.equal(await placeWorkingFolder(folder, [STRANGER], dir.runtime), copy);
+  assert.equal(await placeWorkingFolder({ path: folder, accounts: [STRANGER], runtimeFolder: dir.runtime }), copy);
   assert.equal(await readFile(join(copy, "lib/a.ts"), "utf8"), "2");
 });
 
-test("placeWorkingFolder() leaves a folder that the account can read", async () => {
+test("placeWorkingFolder() leaves a folder that all its users can enter", async () => {
   await using dir = await fixture();
-  await emptyFile(join(dir.open, "a.ts"), 0o644);
-  assert.equal(await placeWorkingFolder(dir.open, [STRANGER], dir.runtime), dir.open);
-  await chmod(join(dir.open, "a.ts"), 0o600);
-  assert.notEqual(await placeWorkingFolder(dir.open, [STRANGER], dir.runtime), dir.open);
+  // One file that others may not read is no reason to copy, say, the root folder of the machine.
+  await emptyFile(join(dir.open, "a.ts"), 0o600);
+  assert.equal(
+    await placeWorkingFolder({ path: dir.open, accounts: [STRANGER, NOBODY], runtimeFolder: dir.runtime }),
+    dir.open,
+  );
+});
+
+test("placeWorkingFolder() refuses to copy what is too large to be an app", async () => {
+  await using dir = await fixture();
+  const path = join(dir.closed, "wide");
+  await mkdir(path);
+  for (const name of ["a", "b", "c"]) await writeFile(join(path, name), "");
+  const input = { path, accounts: [STRANGER], runtimeFolder: dir.runtime };
+  await assert.rejects(placeWorkingFolder({ ...input, maxFiles: 3 }), { code: "WORKING_DIR_TOO_LARGE" });
+  assert.notEqual(await placeWorkingFolder({ ...input, maxFiles: 4 }), path);
 });
 
 test("isReadableTree() looks at every file below, but not into what is large", async () => {

@@ -2,9 +2,10 @@
 import { createHash } from "node:crypto";
 import { chmod, constants, copyFile, cp, link, mkdir, readdir, realpath, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { MeshError } from "#lib/mesh-error.ts";
 import { ignoring } from "../host/ignoring.ts";
 import type { Account } from "../plan/enter.ts";
-import { isReadableTree, permits, usableBy } from "./readable.ts";
+import { EXECUTE, permits, READ, usableBy } from "./readable.ts";
 
 /** Accounts with no rights of their own: what these may use, everybody may. */
 const ANYBODY: Account = { uid: -1, gid: -1, home: "/" };
@@ -27,21 +28,40 @@ export async function placeFile(path: string, wanted: number, runtimeFolder: str
   return target;
 }
 
-/** A folder that all of the accounts can read, as it is now: the folder itself, or a copy of it. */
-export async function placeWorkingFolder(
-  path: string,
-  accounts: readonly Account[],
-  runtimeFolder: string,
-): Promise<string> {
+/** Sources of an app have less; what has more is somebody's home, or the whole machine. */
+const MAX_COPIED_FILES = 20_000;
+
+export interface WorkingFolder {
+  readonly path: string;
+  /** Whoever runs in it. */
+  readonly accounts: readonly Account[];
+  readonly runtimeFolder: string;
+  readonly maxFiles?: number;
+}
+
+/** A folder that all of the accounts can enter and list, as it is now: the folder itself, or a copy of it. */
+export async function placeWorkingFolder(input: WorkingFolder): Promise<string> {
+  const { path, accounts, runtimeFolder, maxFiles = MAX_COPIED_FILES } = input;
   const real = await realpath(path);
-  const readable = await Promise.all(accounts.map((account) => isReadableTree(real, account)));
-  if (!readable.includes(false)) return real;
+  if (await usableBy(real, accounts, READ | EXECUTE)) return real;
   const target = join(runtimeFolder, keyOf([real]), basename(real));
   await makeOpenFolder(dirname(runtimeFolder), runtimeFolder, dirname(target));
   await rm(target, { recursive: true, force: true });
-  await cp(real, target, { recursive: true, verbatimSymlinks: true, filter: (source) => basename(source) !== ".git" });
+  let files = 0;
+  const filter = (source: string) => {
+    if (++files > maxFiles) throw tooLarge(real);
+    return basename(source) !== ".git";
+  };
+  await cp(real, target, { recursive: true, verbatimSymlinks: true, filter });
   await openTree(target);
   return target;
+}
+
+function tooLarge(folder: string): MeshError {
+  return new MeshError(
+    "WORKING_DIR_TOO_LARGE",
+    `Cannot use "${folder}" as a working folder: its users may not read it, and it is too large to copy; open it to them`,
+  );
 }
 
 /** Hard links cost nothing, but reach neither across file systems nor where the kernel protects them. */
