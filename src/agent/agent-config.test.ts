@@ -54,12 +54,12 @@ test("parseAgentConfig() tells every wrong value", () => {
     ECC_CURVE: "P128",
   });
   assert.deepEqual(problems.toSorted(), [
-    'environment variable ECC_CURVE must be one of P256, P384, not "P128"',
-    'environment variable ENVOY_STATUS_PORT must be a port from 1 to 65535, not "0"',
-    'environment variable ISTIO_CPU_LIMIT must be a whole number, not "-1"',
-    'environment variable PKCS8_KEY must be true or false, not "maybe"',
-    'environment variable SECRET_GRACE_PERIOD_RATIO must be a number from 0 to 1, not "2"',
-    'environment variable SECRET_TTL must be a duration such as "5s", not "soon"',
+    'ECC_CURVE: must be one of P256, P384, not "P128"',
+    'ENVOY_STATUS_PORT: must be a port from 1 to 65535, not "0"',
+    'ISTIO_CPU_LIMIT: must be a whole number, not "-1"',
+    'PKCS8_KEY: must be true or false, not "maybe"',
+    'SECRET_GRACE_PERIOD_RATIO: must be a number from 0 to 1, not "2"',
+    'SECRET_TTL: must be a duration such as "5s", not "soon"',
   ]);
 });
 

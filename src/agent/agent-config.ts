@@ -1,6 +1,5 @@
 /** All that the agent reads from its environment, under Istio's names. */
-import { EnvReader } from "./env-reader.ts";
-import type { Env } from "./node.ts";
+import { type Env, EnvReader } from "#lib/env-reader.ts";
 import type { RotationOptions } from "./sds/certificate.ts";
 import type { KeyOptions } from "./sds/key.ts";
 

@@ -1,8 +1,8 @@
 /** Who this proxy is: the node that Envoy and gRPC clients show to the control plane. Pure. */
 import type { ProxyConfig } from "#config/proxy-config.ts";
+import type { Env } from "#lib/env-reader.ts";
 
 export type ProxyType = "sidecar" | "router";
-export type Env = Readonly<Record<string, string | undefined>>;
 export type Labels = Readonly<Record<string, string>>;
 
 export interface ProxyIdentity {

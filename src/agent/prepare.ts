@@ -4,13 +4,14 @@ import { lookup } from "node:dns/promises";
 import { readFile } from "node:fs/promises";
 import { networkInterfaces } from "node:os";
 import { type ProxyConfig, readProxyConfig } from "#config/proxy-config.ts";
+import type { Env } from "#lib/env-reader.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { ISTIO_VERSION } from "#lib/version.ts";
 import type { AgentConfig } from "./agent-config.ts";
 import { parseDownwardApi } from "./downward-api.ts";
 import { instanceAddresses } from "./instance-addresses.ts";
-import { type Env, type Labels, nodeId, type ProxyNode, type ProxyType, proxyNode } from "./node.ts";
+import { type Labels, nodeId, type ProxyNode, type ProxyType, proxyNode } from "./node.ts";
 
 /** Of `pilot-agent proxy`. */
 export interface ProxyFlags {

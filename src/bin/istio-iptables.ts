@@ -1,6 +1,7 @@
 /** The commands `istio-iptables` and `istio-clean-iptables`. What they do is loaded when they run: the agent pays nothing. */
 import { Command, InvalidArgumentError, Option } from "commander";
-import { type Env, type GivenOptions, parseSwitch, SWITCHES, TEXT_OPTIONS, type TextOption } from "#capture/options.ts";
+import { type GivenOptions, parseSwitch, SWITCHES, TEXT_OPTIONS, type TextOption } from "#capture/options.ts";
+import type { Env } from "#lib/env-reader.ts";
 import { createLogger, type Logger, parseLogLevels } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 

@@ -2,7 +2,9 @@
  * What `istio-iptables` can be told: by flag, by environment variable, or by default, in this order of precedence.
  * Names, short forms and variables are those of Istio 1.29.
  */
+
 import type { Problem } from "#config/problem.ts";
+import type { Env } from "#lib/env-reader.ts";
 
 interface Option {
   /** Absent for the few that only a variable sets. */
@@ -222,8 +224,6 @@ export type CaptureOptions = Readonly<Record<TextOptionName, string> & Record<Sw
 
 /** Options as they stand on a command line: only those that were given. */
 export type GivenOptions = Partial<CaptureOptions>;
-
-export type Env = Readonly<Record<string, string | undefined>>;
 
 export interface ReadOptions {
   readonly options: CaptureOptions;

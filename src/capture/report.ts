@@ -1,5 +1,6 @@
 /** What a run says about its input: the variables it was given, and the settings that came out. */
-import type { CaptureOptions, Env } from "./options.ts";
+import type { Env } from "#lib/env-reader.ts";
+import type { CaptureOptions } from "./options.ts";
 import type { CaptureSettings, Surroundings } from "./settings.ts";
 
 const SHOWN_VARIABLES = [

@@ -1,5 +1,6 @@
 /** One run of `istio-iptables` or `istio-clean-iptables`, from options to rules. */
 import { writeFile } from "node:fs/promises";
+import type { Env } from "#lib/env-reader.ts";
 import type { Logger } from "#lib/log.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 import { applyCapture, cleanCapture, logFinalState } from "./apply.ts";
@@ -12,7 +13,7 @@ import {
   PLAIN_BACKENDS,
 } from "./backend.ts";
 import { type Commands, recordedCommands, systemCommands } from "./commands.ts";
-import { type CaptureOptions, type Env, type GivenOptions, readOptions } from "./options.ts";
+import { type CaptureOptions, type GivenOptions, readOptions } from "./options.ts";
 import { environmentBlock, variablesBlock } from "./report.ts";
 import type { Family } from "./rule.ts";
 import { parseCaptureSettings } from "./settings.ts";

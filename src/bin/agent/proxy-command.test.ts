@@ -234,7 +234,7 @@ for (const [what, options, message] of [
   [
     "an environment that cannot be used",
     { env: { SECRET_TTL: "x" } },
-    /^Error: environment variable SECRET_TTL must be a duration/m,
+    /^Error: SECRET_TTL: must be a duration/m,
   ],
   ["a wrong log level", { args: ["--log_output_level=loud"] }, /^Error: --log_output_level: unknown log level "loud"/m],
   [

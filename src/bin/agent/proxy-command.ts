@@ -1,7 +1,7 @@
 import { Command, InvalidArgumentError } from "commander";
 import { parseAgentConfig } from "#agent/agent-config.ts";
-import type { Env } from "#agent/node.ts";
 import type { ProxyFlags } from "#agent/prepare.ts";
+import type { Env } from "#lib/env-reader.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { VERSION_TEXT } from "../version-command.ts";

@@ -1,12 +1,12 @@
 /** Everything that flags and environment say, read once into one typed value. */
 import { type JwtRule, parseJwtRule } from "#authn/jwt-rule.ts";
 import { parseDuration } from "#lib/duration.ts";
+import { type Env, EnvReader } from "#lib/env-reader.ts";
 import { type LogLevel, parseLogLevels } from "#lib/log.ts";
 import type { Keepalive } from "#lib/net/grpc-listener.ts";
 import { type ListenAddress, parseListenAddress } from "#lib/net/listen-address.ts";
 import type { KeyKind } from "#lib/pki/signing-key.ts";
 import type { Features } from "#model/features.ts";
-import { type Env, EnvReader } from "./env-reader.ts";
 import type { FlagValues, ParsedFlags } from "./flags.ts";
 
 const HOUR_MS = 3_600_000;
@@ -60,9 +60,9 @@ export interface ParsedConfig {
 /** Defaults of flags that the environment sets. */
 export function flagDefaults(env: Env): Readonly<Record<string, string>> {
   const read = new EnvReader(env);
-  const namespace = read.text("POD_NAMESPACE", "istio-system");
+  const namespace = read.string("POD_NAMESPACE", "istio-system");
   return {
-    clusterID: read.text("CLUSTER_ID", "Kubernetes"),
+    clusterID: read.string("CLUSTER_ID", "Kubernetes"),
     namespace,
     cniNamespace: namespace,
     clusterRegistriesNamespace: namespace,
@@ -79,11 +79,11 @@ export function parseDiscoveryConfig(flags: ParsedFlags, env: Env): ParsedConfig
     features: {
       domain: flag.text("domain"),
       clusterId: flag.text("clusterID"),
-      sniffOutbound: read.flag("PILOT_ENABLE_PROTOCOL_SNIFFING_FOR_OUTBOUND", true),
-      sniffInbound: read.flag("PILOT_ENABLE_PROTOCOL_SNIFFING_FOR_INBOUND", true),
+      sniffOutbound: read.boolean("PILOT_ENABLE_PROTOCOL_SNIFFING_FOR_OUTBOUND", true),
+      sniffInbound: read.boolean("PILOT_ENABLE_PROTOCOL_SNIFFING_FOR_INBOUND", true),
     },
     namespace: flag.text("namespace"),
-    revision: read.text("REVISION", ""),
+    revision: read.string("REVISION", ""),
     listen: {
       http: flag.address("httpAddr"),
       monitoring: flag.address("monitoringAddr"),
@@ -100,7 +100,7 @@ export function parseDiscoveryConfig(flags: ParsedFlags, env: Env): ParsedConfig
     tlsFiles: tlsFiles(flag),
     customHosts: read.list("ISTIOD_CUSTOM_HOST"),
     jwtRule: jwtRule(read),
-    debugOnHttp: read.flag("ENABLE_DEBUG_ON_HTTP", true),
+    debugOnHttp: read.boolean("ENABLE_DEBUG_ON_HTTP", true),
     log: logSettings(flag),
   };
   return { config, problems: [...flag.problems, ...read.problems] };
@@ -113,18 +113,18 @@ function maxConnectionAge({ given }: ParsedFlags, flag: FlagReader): number | un
 
 function caSettings(read: EnvReader): CaSettings {
   return {
-    enabled: read.flag("ENABLE_CA_SERVER", true),
-    folder: read.text("ROOT_CA_DIR", "./etc/cacerts"),
-    defaultTtlMs: read.durationMs("DEFAULT_WORKLOAD_CERT_TTL", DAY_MS),
-    maxTtlMs: read.durationMs("MAX_WORKLOAD_CERT_TTL", 90 * DAY_MS),
-    rootLifetimeMs: read.durationMs("CITADEL_SELF_SIGNED_CA_CERT_TTL", 3650 * DAY_MS),
+    enabled: read.boolean("ENABLE_CA_SERVER", true),
+    folder: read.string("ROOT_CA_DIR", "./etc/cacerts"),
+    defaultTtlMs: read.lifetimeMs("DEFAULT_WORKLOAD_CERT_TTL", DAY_MS),
+    maxTtlMs: read.lifetimeMs("MAX_WORKLOAD_CERT_TTL", 90 * DAY_MS),
+    rootLifetimeMs: read.lifetimeMs("CITADEL_SELF_SIGNED_CA_CERT_TTL", 3650 * DAY_MS),
     rootKey: rootKey(read),
   };
 }
 
 function rootKey(read: EnvReader): KeyKind {
-  const text = read.optional("CITADEL_SELF_SIGNED_CA_RSA_KEY_SIZE");
-  if (text === undefined) return "P-256";
+  const text = read.string("CITADEL_SELF_SIGNED_CA_RSA_KEY_SIZE");
+  if (text === "") return "P-256";
   const rsaBits = Number(text);
   if (Number.isInteger(rsaBits) && rsaBits >= 2048 && rsaBits <= 8192) return { rsaBits };
   read.problems.push(`CITADEL_SELF_SIGNED_CA_RSA_KEY_SIZE: "${text}" is not a number of bits from 2048 to 8192`);
@@ -144,8 +144,8 @@ function tlsFiles(flag: FlagReader): DiscoveryConfig["tlsFiles"] {
 }
 
 function jwtRule(read: EnvReader): JwtRule | undefined {
-  const text = read.optional("JWT_RULE");
-  if (text === undefined) return undefined;
+  const text = read.string("JWT_RULE");
+  if (text === "") return undefined;
   const { value, problems } = parseJwtRule(text);
   read.problems.push(...problems.map(({ field, message }) => `JWT_RULE: ${`${field} ${message}`.trim()}`));
   return value;

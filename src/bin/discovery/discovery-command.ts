@@ -1,10 +1,10 @@
 /** `pilot-discovery discovery`: reads flags and environment, runs the control plane, follows signals. */
 import { Command } from "commander";
+import type { Env } from "#lib/env-reader.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { VERSION_TEXT } from "../version-command.ts";
 import { flagDefaults, parseDiscoveryConfig } from "./config.ts";
-import type { Env } from "./env-reader.ts";
 import { addFlags, describeFlags, flagsOf, ineffectiveFlags, type ParsedFlags } from "./flags.ts";
 import { loggerOf } from "./logger.ts";
 

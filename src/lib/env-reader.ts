@@ -1,5 +1,7 @@
-import { parseDuration } from "#lib/duration.ts";
-import type { Env } from "./node.ts";
+import { parseDuration } from "./duration.ts";
+
+/** Variables by name; whoever runs a program hands its own environment down. */
+export type Env = Readonly<Record<string, string | undefined>>;
 
 interface Kind<T> {
   /** What a value must be, for people. */
@@ -7,6 +9,10 @@ interface Kind<T> {
   readonly parse: (text: string) => T | undefined;
 }
 
+const BOOLEAN: Kind<boolean> = {
+  wanted: "true or false",
+  parse: (text) => (/^(1|t|true)$/i.test(text) ? true : /^(0|f|false)$/i.test(text) ? false : undefined),
+};
 const WHOLE_NUMBER: Kind<number> = {
   wanted: "a whole number",
   parse: (text) => (/^\d+$/.test(text) ? Number(text) : undefined),
@@ -17,6 +23,10 @@ const PORT: Kind<number> = {
 };
 const RATIO: Kind<number> = { wanted: "a number from 0 to 1", parse: (text) => within(Number(text), 0, 1) };
 const DURATION: Kind<number> = { wanted: 'a duration such as "5s"', parse: parseDuration };
+const LIFETIME: Kind<number> = {
+  wanted: 'a duration above 0 such as "24h"',
+  parse: (text) => (Number(parseDuration(text)) > 0 ? parseDuration(text) : undefined),
+};
 
 function within(value: number, least: number, most: number): number | undefined {
   return value >= least && value <= most ? value : undefined;
@@ -35,12 +45,17 @@ export class EnvReader {
     return this.#env[name] || fallback;
   }
 
+  /** Separated by commas. */
+  list(name: string): readonly string[] {
+    return this.string(name)
+      .split(",")
+      .map((item) => item.trim())
+      .filter((item) => item !== "");
+  }
+
+  /** As Go reads booleans. */
   boolean(name: string, fallback: boolean): boolean {
-    const text = this.#env[name];
-    if (text === undefined || text === "") return fallback;
-    if (/^(1|t|true)$/i.test(text)) return true;
-    if (!/^(0|f|false)$/i.test(text)) this.#wrong(name, "true or false", text);
-    return false;
+    return this.#parsed(name, fallback, BOOLEAN);
   }
 
   optionalBoolean(name: string): boolean | undefined {
@@ -61,6 +76,11 @@ export class EnvReader {
 
   durationMs(name: string, fallback: number): number {
     return this.#parsed(name, fallback, DURATION);
+  }
+
+  /** A duration that is not 0. */
+  lifetimeMs(name: string, fallback: number): number {
+    return this.#parsed(name, fallback, LIFETIME);
   }
 
   /** From 0 to 1. */
@@ -90,6 +110,6 @@ export class EnvReader {
   }
 
   #wrong(name: string, wanted: string, text: string): void {
-    this.problems.push(`environment variable ${name} must be ${wanted}, not "${text}"`);
+    this.problems.push(`${name}: must be ${wanted}, not "${text}"`);
   }
 }
