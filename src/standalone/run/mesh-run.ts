@@ -17,6 +17,7 @@ import { makeNamespace, setUpNetwork } from "../host/namespaces.ts";
 import type { ProcessId } from "../host/processes.ts";
 import { makeFolders, writeAtomically } from "../host/write-files.ts";
 import { CONTROL_PLANE } from "../mesh/check-members.ts";
+import { memberKey } from "../mesh/mesh.ts";
 import type { MemberPlan, MeshPlan } from "../plan/plan.ts";
 import { ControlPlaneRun } from "./control-plane-run.ts";
 import { refreshTokens, rootCertificate, writeRootCertificate, writeTokens } from "./identities.ts";
@@ -47,6 +48,10 @@ export interface Published extends PublishedPort {
   readonly server: Server;
   readonly target: MemberPlan;
 }
+
+const POLL_MS = 25;
+/** How long the news of the last member may take to reach all proxies before the mesh is called ready without. */
+const SYNC_TIMEOUT_MS = 10_000;
 
 export class MeshRun {
   readonly #input: MeshRunInput;
@@ -166,9 +171,10 @@ export class MeshRun {
     const announced = new Set<string>();
     while (!signal.aborted) {
       const { members } = this.status();
-      for (const { name, ready } of members) {
-        if (ready && !announced.has(name)) onProgress(`${name} ready`);
-        if (ready) announced.add(name);
+      for (const member of members) {
+        if (!member.ready || announced.has(memberKey(member))) continue;
+        announced.add(memberKey(member));
+        onProgress(`${member.name} ready`);
       }
       if (members.every(({ ready }) => ready)) break;
       const problem = await startProblem(members, Date.now() >= deadline);
@@ -211,6 +217,3 @@ export class MeshRun {
     }
   }
 }
-
-const POLL_MS = 25;
-const SYNC_TIMEOUT_MS = 10_000;
