@@ -133,6 +133,18 @@ test("resources that are gone are not held", async () => {
   assert.equal(ads.server.held.resources, 2);
 });
 
+test("a type that is asked for while another is being built is answered with what exists", async () => {
+  const many = Object.fromEntries(Array.from({ length: 3_000 }, (_, i) => [`c${i}`, "1"]));
+  await using ads = await startAds({ all: { [CLUSTER_TYPE]: many, [ENDPOINT_TYPE]: many } });
+  using client = new XdsClient(ads.address, { node: ONE });
+  client.request(CLUSTER_TYPE);
+  while (ads.builds === 0) await new Promise((resolve) => setImmediate(resolve));
+  assert.ok(ads.builds < 3_000, "the work is done in slices");
+  client.request(ENDPOINT_TYPE, { subscribe: ["c1", "c2"] });
+  const endpoints = await client.take(ENDPOINT_TYPE);
+  assert.deepEqual([names(endpoints), endpoints.removed], [["c1", "c2"], []]);
+});
+
 test("a rejected resource is logged with what it was made from, and the others are sent again", async () => {
   const lines: string[] = [];
   await using ads = await startAds(MESH, { log: createLogger({ write: (line) => lines.push(line) }) });

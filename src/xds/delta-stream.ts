@@ -48,6 +48,7 @@ export class DeltaStream {
   readonly #options: DeltaStreamOptions;
   readonly #connectedAt: number;
   #session: Session<BuiltResource> = newSession();
+  readonly #targeted = new Set<string>();
   #closed = false;
   #unflushedBytes = 0;
   #cancelTimeout: () => void = () => undefined;
@@ -105,7 +106,13 @@ export class DeltaStream {
     this.#options.wake(this);
   }
 
+  /** Types it asked for that have no target yet. Nothing is sent before they have: it would look as if nothing existed. */
+  get newTypes(): readonly string[] {
+    return [...this.#session.types.keys()].filter((typeUrl) => !this.#targeted.has(typeUrl));
+  }
+
   retarget(typeUrl: string, layers: Layers<BuiltResource>): void {
+    this.#targeted.add(typeUrl);
     this.#session = retargetType(this.#session, typeUrl, layers);
   }
 

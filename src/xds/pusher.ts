@@ -46,6 +46,12 @@ const SHARED_FOR_MS = 1_000;
 /** Types that go together: all of one round are of the same snapshot. */
 const ROUND: ReadonlySet<string> = new Set([CLUSTER_TYPE, LISTENER_TYPE, ROUTE_TYPE]);
 
+interface Targeting {
+  readonly parts: ProxyParts;
+  readonly world: World;
+  readonly wants: (typeUrl: string) => boolean;
+}
+
 export class Pusher {
   readonly #options: PusherOptions;
   readonly #slices: Slices;
@@ -151,8 +157,13 @@ export class Pusher {
   async #push(stream: DeltaStream, world: World): Promise<void> {
     const { clock, metrics } = this.#options;
     const start = clock.now();
-    await this.#target(stream, world);
-    if (stream.isClosed) return; // its last wake-up is in the queue
+    const parts = this.#partsFor(stream, world);
+    await this.#target(stream, { parts, world, wants: (typeUrl) => !ROUND.has(typeUrl) });
+    if (isReadyForRound(stream, clock.now())) {
+      await this.#target(stream, { parts, world, wants: (typeUrl) => ROUND.has(typeUrl) });
+      stream.targetVersion = world.version;
+    }
+    if (stream.isClosed || stream.newTypes.length > 0) return this.wake(stream); // something happened meanwhile
     const next = nextResponse(stream.session, clock.now());
     if (next.kind === "send") {
       const { typeUrl, draft } = next;
@@ -165,24 +176,14 @@ export class Pusher {
     else metrics.observe("pilot_proxy_convergence_time", (clock.now() - world.changedAt) / 1000);
   }
 
-  /**
-   * Endpoints and names are always the newest. The rest becomes the newest when the proxy has taken all of the last state:
-   * else a row of changes to clusters could keep its listeners and routes waiting for ever.
-   */
-  async #target(stream: DeltaStream, world: World): Promise<void> {
-    const parts = this.#partsFor(stream, world);
-    const isIdle = nextResponse(stream.session, this.#options.clock.now()).kind === "idle";
-    const isNewType = (typeUrl: string) => ROUND.has(typeUrl) && stream.session.types.get(typeUrl)?.target.length === 0;
-    const renews = isIdle || stream.session.types.keys().some(isNewType);
+  /** From now on the wanted types are of this world. The proxy may ask for more of them while we are at it. */
+  async #target(stream: DeltaStream, { parts, world, wants }: Targeting): Promise<void> {
     const found = new Map<string, Layers<BuiltResource>>();
-    const missing = () =>
-      stream.session.types.keys().find((typeUrl) => (renews || !ROUND.has(typeUrl)) && !found.has(typeUrl));
-    // The proxy may ask for more types while we are at it.
+    const missing = () => stream.session.types.keys().find((typeUrl) => wants(typeUrl) && !found.has(typeUrl));
     for (let typeUrl = missing(); typeUrl !== undefined; typeUrl = missing()) {
       found.set(typeUrl, await this.#layers(stream, { parts, typeUrl, version: world.version }));
     }
     for (const [typeUrl, layers] of found) stream.retarget(typeUrl, layers);
-    if (renews) stream.targetVersion = world.version;
   }
 
   async #layers(stream: DeltaStream, wanted: { parts: ProxyParts; typeUrl: string; version: number }) {
@@ -200,4 +201,12 @@ export class Pusher {
     stream.partsVersion = world.version;
     return parts;
   }
+}
+
+/**
+ * Endpoints and names are always the newest, and go first. Clusters, listeners and routes become the newest together, when
+ * the proxy has taken all of the last round: else a row of changes to clusters could keep its listeners waiting for ever.
+ */
+function isReadyForRound({ session, newTypes }: DeltaStream, now: number): boolean {
+  return newTypes.some((typeUrl) => ROUND.has(typeUrl)) || nextResponse(session, now).kind === "idle";
 }
