@@ -18,7 +18,7 @@ import { derived } from "./indexes.ts";
 import { listenerName } from "./names.ts";
 import { selectingRules } from "./scope/destination-rules.ts";
 import { effectiveMode, policiesOf, type WorkloadMtls } from "./scope/peer-authentication.ts";
-import { placeOf, type ServiceTarget } from "./scope/service-targets.ts";
+import { placeOf, type ServiceTarget, type WorkloadPlace } from "./scope/service-targets.ts";
 import { sourceConditions } from "./scope/virtual-services.ts";
 import { type Traits, traitsOf } from "./traits.ts";
 
@@ -95,13 +95,10 @@ export interface ProxyViews {
 
 /** The views of a proxy in a snapshot. */
 export function viewsOf(snapshot: Snapshot, connected: MeshProxy): ProxyViews {
-  const { targets, locality, labels } = placeOf(
-    snapshot,
-    connected.addresses,
-    textOf(connected.metadata.NAMESPACE) || connected.namespace,
-  );
-  // What a registry says of a workload goes before what its proxy says of itself.
-  const proxy = { ...connected, labels: labels ?? connected.labels };
+  const namespaceSent = textOf(connected.metadata.NAMESPACE) || connected.namespace;
+  const place = placeOf(snapshot, connected.addresses, namespaceSent);
+  const { targets, locality } = place;
+  const proxy = { ...connected, labels: labelsOf(connected, place) };
   const traits = traitsOf(snapshot.mesh, proxy);
   const selectedRules = selectingRules(snapshot)
     .filter((rule) => isSelected(rule, proxy))
@@ -129,6 +126,19 @@ export function viewsOf(snapshot: Snapshot, connected: MeshProxy): ProxyViews {
     names: namesView({ role, namespace, traits, network }),
     omittedListeners: ownListeners(proxy, targets),
   };
+}
+
+/** What a registry says of a workload goes before what its proxy says of itself, but for what was set for the proxy alone. */
+function labelsOf({ labels, metadata }: MeshProxy, place: WorkloadPlace): MeshProxy["labels"] {
+  if (Object.keys(place.labels).length === 0) return labels;
+  const own = metadata.STATIC_LABELS;
+  return { ...(isLabels(own) && own), ...place.labels };
+}
+
+function isLabels(value: unknown): value is Readonly<Record<string, string>> {
+  return (
+    typeof value === "object" && value !== null && Object.values(value).every((label) => typeof label === "string")
+  );
 }
 
 type Owner = { readonly proxy: MeshProxy; readonly targets: readonly ServiceTarget[] };

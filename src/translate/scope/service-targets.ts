@@ -19,8 +19,8 @@ export interface WorkloadPlace {
   readonly targets: readonly ServiceTarget[];
   /** Empty when no registry knows it. */
   readonly locality: string;
-  /** Undefined when no registry knows it. */
-  readonly labels: Readonly<Record<string, string>> | undefined;
+  /** None when no registry knows it. */
+  readonly labels: Readonly<Record<string, string>>;
 }
 
 /**
@@ -31,14 +31,14 @@ export function placeOf(snapshot: Snapshot, addresses: readonly string[], namesp
   const byAddress = setsByAddress("", snapshot.endpoints);
   const targets: ServiceTarget[] = [];
   let locality = "";
-  let labels: WorkloadPlace["labels"];
+  let labels: WorkloadPlace["labels"] = {};
   for (const key of new Set(addresses.flatMap((address) => byAddress.get(address) ?? []))) {
     const service = servicesByKey("", snapshot.services).get(key);
     if (service?.namespace !== namespace) continue;
     const own = snapshot.endpoints.get(key)?.endpoints.filter(({ address }) => addresses.includes(address)) ?? [];
     for (const endpoint of own) {
       locality ||= endpoint.locality;
-      labels ??= endpoint.labels;
+      if (Object.keys(labels).length === 0) labels = endpoint.labels;
       for (const port of service.ports) {
         const targetPort = endpoint.ports[port.name];
         const isKnown = targets.some((target) => target.service === service && target.port === port);
