@@ -170,29 +170,23 @@ function bootstrapOf(adminPath: string, port: number): object {
       lds_config: { ...ads, initial_fetch_timeout: "0s" },
     },
     static_resources: {
-      clusters: [
-        {
-          name: "xds",
-          type: "STATIC",
-          connect_timeout: "1s",
-          typed_extension_protocol_options: {
-            "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
-              "@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
-              explicit_http_config: { http2_protocol_options: {} },
-            },
-          },
-          load_assignment: {
-            cluster_name: "xds",
-            endpoints: [
-              {
-                lb_endpoints: [
-                  { endpoint: { address: { socket_address: { address: "127.0.0.1", port_value: port } } } },
-                ],
-              },
-            ],
-          },
-        },
-      ],
+      clusters: [http2Cluster("xds", { socket_address: { address: "127.0.0.1", port_value: port } })],
     },
+  };
+}
+
+/** A static cluster with one endpoint that speaks HTTP/2. */
+export function http2Cluster(name: string, address: object): object {
+  return {
+    name,
+    type: "STATIC",
+    connect_timeout: "1s",
+    typed_extension_protocol_options: {
+      "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
+        "@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
+        explicit_http_config: { http2_protocol_options: {} },
+      },
+    },
+    load_assignment: { cluster_name: name, endpoints: [{ lb_endpoints: [{ endpoint: { address } }] }] },
   };
 }

@@ -6,7 +6,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ENVOY, get, NO_ENVOY } from "./ads-envoy.ts";
+import { ENVOY, get, http2Cluster, NO_ENVOY } from "./ads-envoy.ts";
 
 /** Why Envoys cannot be isolated here; false when they can. */
 export const CANNOT_ISOLATE =
@@ -84,21 +84,7 @@ function bootstrapOf(node: EnvoyNode, sockets: { readonly admin: string; readonl
 }
 
 function pipeCluster(name: string, path: string): object {
-  return {
-    name,
-    type: "STATIC",
-    connect_timeout: "1s",
-    typed_extension_protocol_options: {
-      "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
-        "@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
-        explicit_http_config: { http2_protocol_options: {} },
-      },
-    },
-    load_assignment: {
-      cluster_name: name,
-      endpoints: [{ lb_endpoints: [{ endpoint: { address: { pipe: { path } } } }] }],
-    },
-  };
+  return http2Cluster(name, { pipe: { path } });
 }
 
 function zipkin(): object {

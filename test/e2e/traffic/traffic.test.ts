@@ -147,13 +147,15 @@ describe("a mesh with two versions of httpbin", { skip: meshUnavailable() }, () 
     );
   });
 
-  test("an 80/20 split over 1,000 calls is within 3 points", async () => {
+  test("an 80/20 split is within 3 points", async () => {
     await apply("route", routes(["v1", 80], ["v2", 20]));
     await eventually(async () => ((await versions(20)).get("httpbin-v1") ?? 0) > 10);
-    const counts = await versions(1000);
-    const share = (counts.get("httpbin-v2") ?? 0) / 10;
-    assert.equal((counts.get("httpbin-v1") ?? 0) + (counts.get("httpbin-v2") ?? 0), 1000);
-    assert.ok(Math.abs(share - 20) <= 4.5, `v2 got ${share} of 100`);
+    // Envoy throws dice: with so many calls chance alone stays within 3 points in all but one of a million runs.
+    const calls = 4_000;
+    const counts = await versions(calls);
+    const [v1 = 0, v2 = 0] = [counts.get("httpbin-v1"), counts.get("httpbin-v2")];
+    assert.equal(v1 + v2, calls);
+    assert.ok(Math.abs((100 * v2) / calls - 20) <= 3, `v2 got ${v2} of ${calls}`);
     await remove("route");
   });
 
