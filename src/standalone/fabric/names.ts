@@ -1,4 +1,4 @@
-/** Which addresses a host name has inside the fabric. */
+/** Which addresses a host name has inside the fabric: what a cluster's own DNS server knows. */
 import { isIPv4 } from "node:net";
 import { serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
@@ -6,7 +6,7 @@ import { CONTROL_PLANE } from "../mesh/check-members.ts";
 import { DOMAIN } from "../plan/files.ts";
 import { FABRIC } from "../plan/names.ts";
 
-/** IPv4 addresses by lower-case host name without a final dot; `*.` in front stands for all names below. */
+/** IPv4 addresses by lower-case host name without a final dot. */
 export type HostTable = ReadonlyMap<string, readonly string[]>;
 
 const CONTROL_PLANE_HOST = `${CONTROL_PLANE.name}.${CONTROL_PLANE.namespace}.svc.${DOMAIN}`;
@@ -14,14 +14,17 @@ const CONTROL_PLANE_HOST = `${CONTROL_PLANE.name}.${CONTROL_PLANE.namespace}.svc
 /** What is known before any configuration is read: where the control plane is. */
 export const FIRST_HOSTS: HostTable = new Map([[CONTROL_PLANE_HOST, [FABRIC.controlPlane]]]);
 
-/** Service addresses, and the endpoints themselves for headless services. */
+/**
+ * Addresses of Kubernetes services, and the endpoints themselves for headless ones. Hosts of service entries are known to
+ * sidecars alone: a proxy that looks one up must not be given the address that exists only to be captured.
+ */
 export function hostTable({ services, endpoints }: Snapshot): HostTable {
   const table = new Map(FIRST_HOSTS);
   for (const service of services) {
-    const own = service.autoAddress === undefined ? service.addresses : [...service.addresses, service.autoAddress];
+    if (service.registry !== "Kubernetes") continue;
     const found = service.headless
       ? (endpoints.get(serviceKey(service))?.endpoints ?? []).map(({ address }) => address)
-      : own;
+      : service.addresses;
     const addresses = [...new Set(found.filter((address) => isIPv4(address)))];
     const host = service.hostname.toLowerCase();
     if (!table.has(host)) table.set(host, addresses);
@@ -29,14 +32,7 @@ export function hostTable({ services, endpoints }: Snapshot): HostTable {
   return table;
 }
 
-/** The addresses of a name, or undefined when nobody has it; the nearest wildcard counts when there is no exact match. */
+/** The addresses of a name, or undefined when nobody has it. */
 export function lookUp(table: HostTable, name: string): readonly string[] | undefined {
-  const wanted = name.toLowerCase().replace(/\.$/, "");
-  const exact = table.get(wanted);
-  if (exact !== undefined) return exact;
-  for (let dot = wanted.indexOf("."); dot >= 0; dot = wanted.indexOf(".", dot + 1)) {
-    const wild = table.get(`*${wanted.slice(dot)}`);
-    if (wild !== undefined) return wild;
-  }
-  return undefined;
+  return table.get(name.toLowerCase().replace(/\.$/, ""));
 }

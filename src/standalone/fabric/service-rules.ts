@@ -63,10 +63,10 @@ interface Target {
 function serviceTargets({ services, endpoints }: Snapshot): readonly Target[] {
   const taken = new Set<string>();
   return services.flatMap((service) => {
+    // Addresses of service entries are for sidecars: they may be those of machines that are reached as they are.
+    if (service.registry !== "Kubernetes" || service.resolution !== "static") return [];
     const found = endpoints.get(serviceKey(service))?.endpoints ?? [];
-    // An address that is resolved elsewhere is not ours to translate.
-    if (service.resolution !== "static") return [];
-    return [...service.addresses, ...(service.autoAddress === undefined ? [] : [service.autoAddress])]
+    return service.addresses
       .filter((address) => isIPv4(address))
       .flatMap((address) => service.ports.map((port) => targetOf(address, port, found)))
       .filter(({ address, port, protocol }) => isFirst(taken, `${protocol}/${address}:${port}`));
