@@ -61,6 +61,10 @@ test("parseProxyNode() says what is wrong with an id", () => {
   assert.match(problem({ id: "sidecar~~a.b~c" }), /needs an IP address, not ""/);
   assert.match(problem({ id: ID, metadata: { INSTANCE_IPS: "10.0.0.1,x" } }), /not "x"/);
   assert.ok(problem({ id: "x".repeat(100_000) }).length < 300);
+  assert.equal(
+    problem({ id: "sidecar~10.0.0.1~a\n2026\tinfo\tall is well.b~c" }),
+    String.raw`node.id has blanks or control characters: "sidecar~10.0.0.1~a\n2026\tinfo\tall is well.b~c"`,
+  );
 });
 
 test("parseProxyNode() answers bytes that are no node with a problem", () => {

@@ -24,15 +24,16 @@ export function parseProxyNode(bytes: Uint8Array): Parsed<MeshProxy> {
     id === undefined ||
     dnsDomain === undefined
   ) {
-    return failed("id", `must be "type~address~name.namespace~domain", not "${shown(node.id)}"`);
+    return failed("id", `must be "type~address~name.namespace~domain", not ${shown(node.id)}`);
   }
+  if (/[\p{Cc}\s]/u.test(node.id)) return failed("id", `has blanks or control characters: ${shown(node.id)}`);
   const type = TYPES.find((known) => known === role);
-  if (type === undefined) return failed("id", `has the type "${shown(role)}": ${TYPES.join(" and ")} are served`);
+  if (type === undefined) return failed("id", `has the type ${shown(role)}: ${TYPES.join(" and ")} are served`);
   const metadata = node.metadata ?? {};
   const addresses = instanceAddresses(metadata, address);
   const odd = addresses.find((value) => isIP(value) === 0);
   if (odd !== undefined || addresses.length === 0) {
-    return failed("id", `needs an IP address, not "${shown(odd ?? address)}"`);
+    return failed("id", `needs an IP address, not ${shown(odd ?? address)}`);
   }
   const proxy: MeshProxy = {
     nodeId: node.id,
@@ -73,9 +74,9 @@ function texts(value: JsonValue | undefined): Readonly<Record<string, string>> {
   );
 }
 
-/** Of what a stranger sent, as much as is worth a log line. */
+/** Of what a stranger sent, as much as is worth a log line, and in quotes that it cannot leave. */
 function shown(value: string): string {
-  return value.length > 100 ? `${value.slice(0, 100)}...` : value;
+  return JSON.stringify(value.length > 100 ? `${value.slice(0, 100)}...` : value);
 }
 
 function failed(field: string, message: string): Parsed<MeshProxy> {

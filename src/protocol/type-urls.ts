@@ -32,7 +32,7 @@ const SHORT_NAMES: ReadonlyMap<string, string> = new Map([
   [PROXY_CONFIG_TYPE, "pcds"],
 ]);
 
-/** `cds`, `eds`, ... for metrics and logs; the URL itself for a type that has no such name. */
+/** `cds`, `eds`, ... for metrics and logs; `other` for what has no such name, since anybody can make up a type. */
 export function shortTypeName(typeUrl: string): string {
-  return SHORT_NAMES.get(typeUrl) ?? typeUrl;
+  return SHORT_NAMES.get(typeUrl) ?? "other";
 }

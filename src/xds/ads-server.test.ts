@@ -6,6 +6,7 @@ import { CLUSTER_TYPE, ENDPOINT_TYPE, LISTENER_TYPE, NAME_TABLE_TYPE, ROUTE_TYPE
 import { startAds } from "../../test/support/ads-fixture.ts";
 import { proxyOf } from "../../test/support/mesh.ts";
 import { nodeOf, XdsClient } from "../../test/support/xds-client.ts";
+import type { Labels, Metrics, XdsMetric } from "./metrics.ts";
 
 const MESH = {
   all: {
@@ -18,6 +19,23 @@ const MESH = {
 };
 const ONE = nodeOf(proxyOf());
 const names = (response: { resources: readonly { name: string }[] }) => response.resources.map(({ name }) => name);
+
+class RecordingMetrics implements Metrics {
+  readonly seen = new Map<string, number>();
+  count(name: XdsMetric, labels: Labels = {}): void {
+    this.set(name, (this.seen.get(key(name, labels)) ?? 0) + 1, labels);
+  }
+  set(name: XdsMetric, value: number, labels: Labels = {}): void {
+    this.seen.set(key(name, labels), value);
+  }
+  observe(name: XdsMetric, value: number, labels: Labels = {}): void {
+    this.set(name, value, labels);
+  }
+}
+const key = (name: XdsMetric, labels: Labels) =>
+  `${name} ${Object.entries(labels)
+    .map(([l, v]) => `${l}=${v}`)
+    .join()}`;
 
 test("a proxy gets what it asks for, each resource with a version", async () => {
   await using ads = await startAds(MESH);
@@ -176,6 +194,32 @@ test("an error while planning leaves the proxy with what it has and serves the n
   ads.set({ all: { ...MESH.all, [CLUSTER_TYPE]: { a: "1", b: "1", c: "1" } } });
   const response = await client.take(CLUSTER_TYPE);
   assert.deepEqual([names(response), response.removed], [["c"], []]);
+});
+
+test("pushes, rejections and connected proxies are counted under Istio's names", async () => {
+  const metrics = new RecordingMetrics();
+  await using ads = await startAds(MESH, { metrics });
+  {
+    using client = new XdsClient(ads.address, { node: ONE });
+    client.request(CLUSTER_TYPE);
+    client.reject(await client.next(CLUSTER_TYPE), "b is bad");
+    await client.take(CLUSTER_TYPE);
+    client.request(CLUSTER_TYPE, { nonce: "old" });
+    while (!metrics.seen.has("pilot_xds_expired_nonce type=cds")) await new Promise((resolve) => setImmediate(resolve));
+    assert.equal(metrics.seen.get("pilot_xds version=1.29.6"), 1);
+  }
+  while (metrics.seen.get("pilot_xds version=1.29.6") !== 0) await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(metrics.seen.get("pilot_xds_pushes type=cds"), 2);
+  assert.equal(metrics.seen.get("pilot_total_xds_rejects type=cds"), 1);
+  assert.equal(metrics.seen.get("pilot_xds_cds_reject err=13"), 1);
+  for (const name of [
+    "pilot_proxy_convergence_time",
+    "pilot_xds_send_time",
+    "pilot_debounce_time",
+    "pilot_xds_recv_max",
+  ]) {
+    assert.ok(metrics.seen.has(`${name} `), name);
+  }
 });
 
 test("state-of-the-world discovery is refused in words", async () => {

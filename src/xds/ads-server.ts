@@ -22,23 +22,19 @@
 import { type ServiceDefinition, status } from "@grpc/grpc-js";
 import type { Logger } from "#lib/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
-import type { AnyCall, GrpcService } from "#lib/net/grpc-service.ts";
-import type { Caller, ConnectedProxy, Source } from "#model/ports.ts";
+import type { GrpcService } from "#lib/net/grpc-service.ts";
+import type { ConnectedProxy, Source } from "#model/ports.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
-import { parseProxyNode } from "#model/proxy-node.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import { parseDeltaRequest } from "#protocol/delta-request.ts";
 import { ByteBudget } from "./byte-budget.ts";
 import { ChangeGate } from "./change-gate.ts";
 import { type Clock, SYSTEM_CLOCK } from "./clock.ts";
 import { type AdsCall, DeltaStream } from "./delta-stream.ts";
+import { type Authenticate, authenticated, introduced } from "./introduction.ts";
 import { type Metrics, NO_METRICS } from "./metrics.ts";
 import type { PartsOf } from "./parts.ts";
 import { Pusher } from "./pusher.ts";
 import { Refusal, refuse } from "./refusal.ts";
-
-/** Who is calling; undefined where callers prove nothing, as on the plaintext port. Throws when the proof is bad. */
-export type Authenticate = (call: AnyCall) => Promise<Caller | undefined>;
 
 export interface AdsServerOptions {
   /** Should begin to read after the server was made, so that it hears of the first snapshot. */
@@ -253,40 +249,4 @@ export class AdsServer {
     this.#largestRequest = length;
     this.#metrics.set("pilot_xds_recv_max", length);
   }
-}
-
-async function authenticated(call: AdsCall, authenticate: Authenticate): Promise<Caller | undefined> {
-  try {
-    return await authenticate(call);
-  } catch (cause) {
-    throw new Refusal(status.UNAUTHENTICATED, `Cannot authenticate: ${errorText(cause)}`, { cause });
-  }
-}
-
-/** The proxy that a first request introduces. Where the caller proved who it is, it can be no other workload. */
-function introduced(bytes: Buffer, caller: Caller | undefined): MeshProxy {
-  const proxy = proxyIn(bytes);
-  if (caller === undefined) return proxy;
-  if (proxy.namespace !== caller.namespace) {
-    const message = `Cannot serve a proxy of namespace "${proxy.namespace}": the caller is ${caller.identity}`;
-    throw new Refusal(status.PERMISSION_DENIED, message);
-  }
-  if (proxy.serviceAccount !== "" && proxy.serviceAccount !== caller.serviceAccount) {
-    const message = `Cannot serve a proxy of service account "${proxy.serviceAccount}": the caller is ${caller.identity}`;
-    throw new Refusal(status.PERMISSION_DENIED, message);
-  }
-  return proxy;
-}
-
-function proxyIn(bytes: Buffer): MeshProxy {
-  let node: Uint8Array | undefined;
-  try {
-    ({ node } = parseDeltaRequest(bytes));
-  } catch (cause) {
-    throw new Refusal(status.INVALID_ARGUMENT, "Cannot read the request: it is no DeltaDiscoveryRequest", { cause });
-  }
-  if (node === undefined) throw new Refusal(status.INVALID_ARGUMENT, "The first request needs a node");
-  const { value, problems } = parseProxyNode(node);
-  if (value !== undefined) return value;
-  throw new Refusal(status.INVALID_ARGUMENT, problems.map(({ field, message }) => `${field} ${message}`).join("; "));
 }

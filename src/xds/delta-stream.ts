@@ -131,7 +131,9 @@ export class DeltaStream {
     });
     const type = shortTypeName(next.typeUrl);
     metrics.count("pilot_xds_pushes", { type });
-    metrics.observe("pilot_xds_config_size_bytes", response.bytes.length, { type: next.typeUrl });
+    metrics.observe("pilot_xds_config_size_bytes", response.bytes.length, {
+      type: type === "other" ? type : next.typeUrl,
+    });
     const { nodeId: node } = this.proxy;
     const { resources, removed } = next.draft;
     this.#options.log.debug("push", {
@@ -182,7 +184,8 @@ export class DeltaStream {
       node: this.proxy.nodeId,
       resources: culprits.map(({ name }) => name).join(",") || "not known yet",
       objects: [...new Set(culprits.flatMap(({ recipe }) => originsOf(recipe)))].join(","),
-      reason: verdict.message.slice(0, MAX_REASON),
+      // From outside, so it must not look like lines of ours.
+      reason: verdict.message.slice(0, MAX_REASON).replaceAll(/\p{Cc}+/gu, " "),
     });
   }
 

@@ -8,7 +8,8 @@ import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { CLUSTER_TYPE, ENDPOINT_TYPE } from "#protocol/type-urls.ts";
 import { type Recipe, recipe } from "#translate/recipe.ts";
-import { AdsServer, type AdsServerOptions, type Authenticate } from "#xds/ads-server.ts";
+import { AdsServer, type AdsServerOptions } from "#xds/ads-server.ts";
+import type { Authenticate } from "#xds/introduction.ts";
 import type { ProxyParts } from "#xds/parts.ts";
 import { meshOf } from "./mesh.ts";
 

@@ -1,0 +1,50 @@
+/** How a stream begins: who is calling, and which proxy it says it is. */
+import { status } from "@grpc/grpc-js";
+import { errorText } from "#lib/mesh-error.ts";
+import type { AnyCall } from "#lib/net/grpc-service.ts";
+import type { Caller } from "#model/ports.ts";
+import type { Proxy as MeshProxy } from "#model/proxy.ts";
+import { parseProxyNode } from "#model/proxy-node.ts";
+import { parseDeltaRequest } from "#protocol/delta-request.ts";
+import type { AdsCall } from "./delta-stream.ts";
+import { Refusal } from "./refusal.ts";
+
+/** Who is calling; undefined where callers prove nothing, as on the plaintext port. Throws when the proof is bad. */
+export type Authenticate = (call: AnyCall) => Promise<Caller | undefined>;
+
+/** The caller of a stream; refused when its proof is bad. */
+export async function authenticated(call: AdsCall, authenticate: Authenticate): Promise<Caller | undefined> {
+  try {
+    return await authenticate(call);
+  } catch (cause) {
+    throw new Refusal(status.UNAUTHENTICATED, `Cannot authenticate: ${errorText(cause)}`, { cause });
+  }
+}
+
+/** The proxy that a first request introduces. Where the caller proved who it is, it can be no other workload. */
+export function introduced(bytes: Buffer, caller: Caller | undefined): MeshProxy {
+  const proxy = proxyIn(bytes);
+  if (caller === undefined) return proxy;
+  if (proxy.namespace !== caller.namespace) {
+    const message = `Cannot serve a proxy of namespace "${proxy.namespace}": the caller is ${caller.identity}`;
+    throw new Refusal(status.PERMISSION_DENIED, message);
+  }
+  if (proxy.serviceAccount !== "" && proxy.serviceAccount !== caller.serviceAccount) {
+    const message = `Cannot serve a proxy of service account "${proxy.serviceAccount}": the caller is ${caller.identity}`;
+    throw new Refusal(status.PERMISSION_DENIED, message);
+  }
+  return proxy;
+}
+
+function proxyIn(bytes: Buffer): MeshProxy {
+  let node: Uint8Array | undefined;
+  try {
+    ({ node } = parseDeltaRequest(bytes));
+  } catch (cause) {
+    throw new Refusal(status.INVALID_ARGUMENT, "Cannot read the request: it is no DeltaDiscoveryRequest", { cause });
+  }
+  if (node === undefined) throw new Refusal(status.INVALID_ARGUMENT, "The first request needs a node");
+  const { value, problems } = parseProxyNode(node);
+  if (value !== undefined) return value;
+  throw new Refusal(status.INVALID_ARGUMENT, problems.map(({ field, message }) => `${field} ${message}`).join("; "));
+}

@@ -1,0 +1,55 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { parseDeltaResponse } from "#protocol/delta-response.ts";
+import { LISTENER_TYPE } from "#protocol/type-urls.ts";
+import { recipe } from "#translate/recipe.ts";
+import { builtResource } from "./built-resource.ts";
+import { Responses } from "./responses.ts";
+
+const resource = (name: string, size = 1) =>
+  builtResource(LISTENER_TYPE, recipe({ name, input: {}, build: () => new Uint8Array() }), new Uint8Array(size));
+const content = (...resources: ReturnType<typeof resource>[]) => ({
+  typeUrl: LISTENER_TYPE,
+  resources,
+  removed: ["gone"],
+});
+const responses = (maxBytes = 1_000_000) => new Responses({ maxBytes, controlPlane: "me" });
+
+test("the same content is the same buffer, other content another one with another nonce", () => {
+  const encoder = responses();
+  const [a, b] = [resource("a"), resource("b")];
+  const one = encoder.encode(content(a, b), "1");
+  assert.equal(encoder.encode(content(a, b), "1"), one);
+  for (const other of [content(b, a), content(a), { ...content(a, b), removed: [] }]) {
+    assert.notEqual(encoder.encode(other, "1").nonce, one.nonce);
+  }
+});
+
+test("a response says what it is made of", () => {
+  const { nonce, bytes } = responses().encode(content(resource("a"), resource("b")), "7");
+  const parsed = parseDeltaResponse(bytes);
+  assert.deepEqual(
+    [parsed.nonce, parsed.systemVersion, parsed.resources.map(({ name }) => name), parsed.removed],
+    [nonce, "7", ["a", "b"], ["gone"]],
+  );
+});
+
+test("no more is kept than allowed; what was used last stays", () => {
+  const encoder = responses(2_500);
+  const [a, b, c] = ["a", "b", "c"].map((name) => content(resource(name, 1_000)));
+  assert.ok(a && b && c);
+  const kept = encoder.encode(a, "");
+  encoder.encode(b, "");
+  encoder.encode(a, "");
+  const third = encoder.encode(c, "");
+  assert.equal(encoder.encode(a, ""), kept);
+  assert.equal(encoder.encode(c, ""), third);
+});
+
+test("nothing is kept after clearing", () => {
+  const encoder = responses();
+  const a = content(resource("a"));
+  const before = encoder.encode(a, "");
+  encoder.clear();
+  assert.notEqual(encoder.encode(a, ""), before);
+});
