@@ -8,8 +8,8 @@ import { proxyOf } from "../../test/support/mesh.ts";
 import { nodeOf, XdsClient } from "../../test/support/xds-client.ts";
 import type { XdsMetric } from "./metrics.ts";
 
-/** More than the windows and buffers between server and client take. */
-const LARGE = "x".repeat(8_000_000);
+/** More than the window that a client opens which does not read. */
+const LARGE = "x".repeat(1_000_000);
 const meshOfVersion = (version: string) => ({ all: { [LISTENER_TYPE]: { l: version + LARGE }, [CLUSTER_TYPE]: {} } });
 /** A client that asks and then reads nothing at all, not even into its own buffers. */
 function neverReading(address: string): Disposable {
@@ -56,7 +56,7 @@ test("when too much waits to be read the others wait for their turn, and a proxy
     set: () => undefined,
     observe: () => undefined,
   };
-  await using ads = await startAds(meshOfVersion("v1"), { metrics, limits: { bufferedBytes: 1_000_000, sendMs: 300 } });
+  await using ads = await startAds(meshOfVersion("v1"), { metrics, limits: { bufferedBytes: 500_000, sendMs: 1_000 } });
   using _stuck = neverReading(ads.address);
   while (!counted.includes("pilot_xds_pushes")) await new Promise((resolve) => setImmediate(resolve));
   using next = connect(ads.address, "next");
