@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import {
   appendFileSync,
   closeSync,
@@ -313,4 +314,13 @@ fileTest("it stops when told to, and calls no one afterwards", async () => {
   opened.write({ "a.yaml": serviceYaml("a", 81) });
   await wait(50);
   assert.deepEqual(seen, []);
+});
+
+fileTest("a named pipe is reported and keeps nothing waiting", async () => {
+  await using opened = await openFiles({ "a.yaml": serviceYaml("a") });
+  execFileSync("mkfifo", [opened.path("pipe.yaml")]);
+  await until(() => opened.source.problems().length > 0);
+  assert.deepEqual(problemsOf(opened), ["pipe.yaml:1: is not a regular file"]);
+  opened.write({ "b.yaml": serviceYaml("b") });
+  await until(() => servicesOf(opened).includes("b:80"));
 });

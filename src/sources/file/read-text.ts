@@ -18,8 +18,11 @@ const MAX_BYTES = 64 * 1024 * 1024;
 /** Reads a text file. */
 export async function readText(path: string): Promise<ReadText> {
   try {
-    const { size } = await stat(path);
-    if (size > MAX_BYTES) return { failure: `is larger than ${MAX_BYTES / 1024 / 1024} MiB` };
+    const found = await stat(path);
+    if (found.isDirectory()) return {};
+    // Opening a named pipe would wait for a writer, and the process could not even end.
+    if (!found.isFile()) return { failure: "is not a regular file" };
+    if (found.size > MAX_BYTES) return { failure: `is larger than ${MAX_BYTES / 1024 / 1024} MiB` };
     const content = await readFile(path);
     return isUtf8(content) ? { text: content.toString("utf8") } : { failure: "is not a text file" };
   } catch (thrown) {
