@@ -61,6 +61,24 @@ describe("pilot-discovery discovery", () => {
     assert.match(output(), /warn\tJWT_RULE is not set/);
   });
 
+  test("ends with 0 at a SIGTERM while it starts", async () => {
+    const started = start("--registries=", ...FREE);
+    await logged(started, "FLAG:");
+    started.child.kill("SIGTERM");
+    assert.equal(await started.code, 0, started.output());
+  });
+
+  test("goes on after SIGHUP", async () => {
+    const started = start("--registries=", ...FREE);
+    await logged(started, "control plane is ready");
+    started.child.kill("SIGHUP");
+    await logged(started, "received SIGHUP: nothing to do");
+    const address = /HTTP service at (\S+)/.exec(started.output())?.[1];
+    assert.equal((await fetch(`http://${address}/ready`)).status, 200);
+    started.child.kill("SIGTERM");
+    assert.equal(await started.code, 0, started.output());
+  });
+
   test("ends at the second signal, however long it may drain", async () => {
     const started = start("--registries=", ...FREE, "--shutdownDuration=10m");
     await logged(started, "control plane is ready");

@@ -64,9 +64,11 @@ async function runDiscovery(flags: ParsedFlags, others: readonly string[], env: 
   let log: Logger | undefined;
   try {
     log = loggerOf(config.log);
+    // Before the control plane is loaded, which takes the longest part of a start.
+    const stop = stopSignal(log, config.shutdownMs);
     describeStart(log, flags, others);
     const { ControlPlane } = await import("./control-plane.ts");
-    await new ControlPlane(config, log).run(stopSignal(log, config.shutdownMs));
+    await new ControlPlane(config, log).run(stop);
     return 0;
   } catch (error) {
     if (!(error instanceof MeshError)) throw error;
@@ -97,5 +99,10 @@ function stopSignal(log: Logger, shutdownMs: number): AbortSignal {
     }, shutdownMs + 1_000).unref();
   };
   for (const name of ["SIGTERM", "SIGINT"] as const) process.on(name, onSignal);
+  process.on("SIGHUP", (name) => {
+    // A terminal that closes takes us with it. To a service it says "read your files again", which we do anyway.
+    if (process.stdout.isTTY) onSignal(name);
+    else log.info(`received ${name}: nothing to do, files are followed`);
+  });
   return stopping.signal;
 }
