@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { DEFAULT_MESH_CONFIG } from "#config/mesh-config.ts";
+import { DEFAULT_MESH_CONFIG, type MeshConfig } from "#config/mesh-config.ts";
 import { type ProxyOptions, proxyOf } from "../../test/support/mesh.ts";
 import { traitsOf } from "./traits.ts";
 
@@ -53,4 +53,12 @@ test("equal traits of different proxies are one object", () => {
   assert.equal(a.cluster, b.cluster);
   assert.equal(a.listener, b.listener);
   assert.notEqual(a.http, traits({ labels: { "service.istio.io/canonical-name": "other" } }).http);
+});
+
+test("who the workload is matters only where spans are tagged with it", () => {
+  const named = proxyOf({ labels: { "service.istio.io/canonical-name": "shop" } });
+  const workload = (mesh: Partial<MeshConfig>) => traitsOf({ ...DEFAULT_MESH_CONFIG, ...mesh }, named).http.workload;
+  assert.equal(workload({})?.canonicalService, "shop");
+  assert.equal(workload({ enableTracing: false }), undefined);
+  assert.equal(workload({ defaultConfig: { tracing: { enableIstioTags: false } } }), undefined);
 });

@@ -40,7 +40,12 @@ export interface HttpTraits extends TcpTraits {
   readonly headers: NonNullable<ProxyDefaults["proxyHeaders"]>;
   readonly topology: NonNullable<ProxyDefaults["gatewayTopology"]>;
   readonly tracing: NonNullable<ProxyDefaults["tracing"]>;
-  /** Who the workload is, for the tags of traces. */
+  /** Unset where spans are not tagged with it, so that all workloads share what they call through. */
+  readonly workload: TracedWorkload | undefined;
+}
+
+/** Who the workload is, for the tags of spans. */
+export interface TracedWorkload {
   readonly canonicalService: string;
   readonly canonicalRevision: string;
   readonly meshId: string;
@@ -87,21 +92,28 @@ export function traitsOf(mesh: MeshConfig, proxy: MeshProxy): Traits {
       preserveHeaderCase: config.proxyHeaders?.preserveHttp1HeaderCase === true,
     }),
     tcp: interned(mesh, tcp),
-    http: interned(mesh, httpTraits(tcp, proxy, config)),
+    http: interned(mesh, {
+      ...httpTraits(tcp, proxy, config),
+      workload: mesh.enableTracing && config.tracing?.enableIstioTags !== false ? tracedWorkload(proxy) : undefined,
+    }),
     listener: interned(mesh, listenerTraits(proxy, ipMode)),
     autoAddresses: isTrue(metadata.DNS_CAPTURE),
   };
 }
 
-function httpTraits(tcp: TcpTraits, proxy: MeshProxy, config: ProxyDefaults): HttpTraits {
-  const { metadata, labels } = proxy;
+function httpTraits(tcp: TcpTraits, proxy: MeshProxy, config: ProxyDefaults): Omit<HttpTraits, "workload"> {
   return {
     ...tcp,
     alpnFilter: proxy.extensions.has("istio.alpn"),
-    http10: metadata.HTTP10 === "1",
+    http10: proxy.metadata.HTTP10 === "1",
     headers: config.proxyHeaders ?? {},
     topology: config.gatewayTopology ?? {},
     tracing: config.tracing ?? {},
+  };
+}
+
+function tracedWorkload({ metadata, labels }: MeshProxy): TracedWorkload {
+  return {
     canonicalService: labels["service.istio.io/canonical-name"] || "unknown",
     canonicalRevision: labels["service.istio.io/canonical-revision"] || "latest",
     meshId: textOf(metadata.MESH_ID) || "unknown",

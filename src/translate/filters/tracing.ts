@@ -4,7 +4,7 @@ import type { HttpConnectionManager_TracingSchema } from "#gen/envoy/extensions/
 import type { CustomTagSchema } from "#gen/envoy/type/tracing/v3/custom_tag_pb.ts";
 import type { Init } from "../encode.ts";
 import { compareText } from "../scope/order.ts";
-import type { HttpTraits } from "../traits.ts";
+import type { HttpTraits, TracedWorkload } from "../traits.ts";
 
 type Tracing = Init<typeof HttpConnectionManager_TracingSchema>;
 type Tag = Init<typeof CustomTagSchema> & { readonly tag: string };
@@ -32,17 +32,17 @@ function sampling({ tracing }: HttpTraits): number {
 }
 
 function tags(traits: HttpTraits): Tag[] {
-  const own = traits.tracing.enableIstioTags === false ? [] : [...workloadTags(traits), ...DRY_RUN_TAGS];
+  const own = traits.workload === undefined ? [] : [...workloadTags(traits.workload), ...DRY_RUN_TAGS];
   return [...own, ...customTags(traits)];
 }
 
-function workloadTags(traits: HttpTraits): Tag[] {
+function workloadTags(workload: TracedWorkload): Tag[] {
   return [
-    literal("istio.canonical_revision", traits.canonicalRevision),
-    literal("istio.canonical_service", traits.canonicalService),
-    literal("istio.mesh_id", traits.meshId),
-    literal("istio.namespace", traits.namespace),
-    literal("istio.cluster_id", traits.clusterId),
+    literal("istio.canonical_revision", workload.canonicalRevision),
+    literal("istio.canonical_service", workload.canonicalService),
+    literal("istio.mesh_id", workload.meshId),
+    literal("istio.namespace", workload.namespace),
+    literal("istio.cluster_id", workload.clusterId),
   ];
 }
 
