@@ -11,6 +11,7 @@ import { NameTableSchema } from "#gen/istio/networking/nds/v1/nds_pb.ts";
 import { parseDeltaRequest } from "#protocol/delta-request.ts";
 import { formatDeltaResponse, resourceFrame } from "#protocol/delta-response.ts";
 import { NAME_TABLE_TYPE } from "#protocol/type-urls.ts";
+import { expositionProblems } from "../../../test/support/exposition.ts";
 import {
   eventually,
   type FakeControlPlane,
@@ -147,10 +148,9 @@ test("proxy sidecar starts Envoy, becomes ready, and ends after draining", where
   assert.equal(node.id, "sidecar~127.0.0.1~httpbin-1.default~default.svc.cluster.local");
   assert.deepEqual([node.cluster, node.metadata.LABELS], ["httpbin.default", { app: "httpbin" }]);
   assert.match((await get(statusPort, "/debug/ndsz")).body, /"a\.example"/);
-  assert.match(
-    (await get(statusPort, "/stats/prometheus")).body,
-    /istio_agent_cert_expiry_seconds.*[\s\S]*envoy_cluster_manager/,
-  );
+  const { body: metrics } = await get(statusPort, "/stats/prometheus");
+  assert.match(metrics, /istio_agent_cert_expiry_seconds.*[\s\S]*envoy_cluster_manager/);
+  assert.deepEqual(expositionProblems(metrics), []);
   assert.match((await get(envoyPrometheus, "/stats/prometheus")).body, /envoy_server_live/);
   assert.equal(plane.signings.length, 1);
   assert.deepEqual(readdirSync(join(folder, "etc/istio/proxy")).sort(), [

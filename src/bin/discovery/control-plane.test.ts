@@ -14,6 +14,7 @@ import { createLogger } from "#lib/log.ts";
 import { certificateRequest } from "#lib/pki/csr.ts";
 import { DEFAULT_FEATURES } from "#model/features.ts";
 import { CLUSTER_TYPE } from "#protocol/type-urls.ts";
+import { expositionProblems } from "../../../test/support/exposition.ts";
 import { proxyOf } from "../../../test/support/mesh.ts";
 import { nodeOf, XdsClient } from "../../../test/support/xds-client.ts";
 import type { DiscoveryConfig } from "./config.ts";
@@ -161,6 +162,7 @@ describe("ControlPlane", () => {
     writeFileSync(join(folder, "config/service.yaml"), SERVICE);
     assert.deepEqual(await names(), ["outbound|80||httpbin.example.com"]);
     assert.match((await get("/debug/syncz")).text, /"proxy":"app-1.default"/);
+    assert.deepEqual(expositionProblems((await get("/metrics", "monitoring service")).text), []);
   });
 
   test("refuses an xDS stream over TLS without a token, and says why", async () => {
