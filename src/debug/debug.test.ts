@@ -168,6 +168,7 @@ test("/debug/endpointz shows endpoints by host, namespace and registry", async (
               Labels: { app: "httpbin" },
               Addresses: ["127.0.0.1"],
               ServicePortName: "http",
+              LegacyClusterPortKey: 8000,
               ServiceAccount: identity,
               Network: "",
               Locality: { Label: "", ClusterID: "Kubernetes" },

@@ -27,10 +27,12 @@ function endpointsOf(snapshot: Snapshot, service: Service) {
 function shardsOf(snapshot: Snapshot, service: Service): object {
   const { endpoints, identities } = endpointsOf(snapshot, service);
   const { trustDomain } = snapshot.mesh;
-  const entries = service.ports.flatMap(({ name }) =>
+  const entries = service.ports.flatMap(({ name, port: servicePort }) =>
     endpoints.flatMap((endpoint) => {
       const port = endpoint.ports[name];
-      return port === undefined ? [] : { ServicePortName: name, EndpointPort: port, ...entryOf(endpoint, trustDomain) };
+      if (port === undefined) return [];
+      const ports = { ServicePortName: name, LegacyClusterPortKey: servicePort, EndpointPort: port };
+      return { ...ports, ...entryOf(endpoint, trustDomain) };
     }),
   );
   return {
