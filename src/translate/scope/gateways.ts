@@ -39,15 +39,15 @@ export interface RouterServers {
  * server name; what does not fit what came first is left out.
  */
 export function routerServers(view: GatewayView): RouterServers {
-  const merge = new Merge();
+  const merged: Merged = { ports: [], byRouteName: new Map(), plain: new Map(), names: new Set() };
   for (const gateway of [...view.gateways].sort(oldestFirst)) {
     for (const server of gateway.spec.servers ?? []) {
       const port = listeningPort(view, server.port.number);
       if (port < 1024 && view.traits.listener.unprivileged) continue;
-      merge.add(routerServer(gateway, server, port), port);
+      add(merged, routerServer(gateway, server, port), port);
     }
   }
-  return merge;
+  return merged;
 }
 
 /** A Gateway names the port that clients call; the router's own service tells where that leads. */
@@ -103,52 +103,43 @@ export function isHttpsServer({ server, protocol }: RouterServer): boolean {
   return protocol === "HTTPS" && server.tls !== undefined && !isPassedThrough(server.tls);
 }
 
-class Merge implements RouterServers {
-  readonly ports: RouterPort[] = [];
-  readonly byRouteName = new Map<string, RouterServer[]>();
+/** The servers so far, and what they have taken. */
+interface Merged {
+  readonly ports: RouterPort[];
+  readonly byRouteName: Map<string, RouterServer[]>;
   /** The first plain-text server of each port. */
-  readonly #plain = new Map<number, RouterPort>();
-  /** Server names of TLS already taken, by port and address. */
-  readonly #names = new Map<string, Set<string>>();
+  readonly plain: Map<number, RouterPort>;
+  /** Server names of TLS, with port and address. */
+  readonly names: Set<string>;
+}
 
-  add(added: RouterServer, port: number): void {
-    const { server, protocol } = added;
-    const bind = server.bind ?? "";
-    if (server.tls !== undefined && !this.#claim(`${port}/${bind}`, added.hosts)) return;
-    const isTls = server.tls !== undefined && !isHttp(protocol);
-    const plain = this.#plain.get(port);
-    if (plain !== undefined && plain.bind === bind) {
-      if (!isHttp(protocol) || !isHttp(plain.protocol)) return;
-      plain.servers.push(added);
-      this.#route(added);
-      return;
-    }
-    const isTaken = isTls && added.routeName !== "" && this.byRouteName.has(added.routeName);
-    if (isTaken) return;
-    const same = this.ports.find((one) => one.port === port && one.bind === bind && one.protocol === protocol);
+function add(merged: Merged, added: RouterServer, port: number): void {
+  const { server, protocol, routeName } = added;
+  const bind = server.bind ?? "";
+  if (server.tls !== undefined && !claim(merged.names, added, `${port}/${bind}`)) return;
+  const isTls = server.tls !== undefined && !isHttp(protocol);
+  const plain = merged.plain.get(port);
+  if (plain !== undefined && plain.bind === bind) {
+    if (!isHttp(protocol) || !isHttp(plain.protocol)) return;
+    plain.servers.push(added);
+  } else {
+    if (isTls && routeName !== "" && merged.byRouteName.has(routeName)) return;
+    const same = merged.ports.find((one) => one.port === port && one.bind === bind && one.protocol === protocol);
     if (same !== undefined && isTls) same.servers.push(added);
-    else this.#open({ port, bind, protocol, servers: [added] }, isTls);
-    this.#route(added);
+    else open(merged, { port, bind, protocol, servers: [added] }, isTls);
   }
+  if (routeName !== "") merged.byRouteName.set(routeName, [...(merged.byRouteName.get(routeName) ?? []), added]);
+}
 
-  #open(opened: RouterPort, isTls: boolean): void {
-    this.ports.push(opened);
-    if (!isTls) this.#plain.set(opened.port, opened);
-  }
+function open({ ports, plain }: Merged, opened: RouterPort, isTls: boolean): void {
+  ports.push(opened);
+  if (!isTls) plain.set(opened.port, opened);
+}
 
-  #route(added: RouterServer): void {
-    if (added.routeName === "") return;
-    const servers = this.byRouteName.get(added.routeName);
-    if (servers === undefined) this.byRouteName.set(added.routeName, [added]);
-    else servers.push(added);
-  }
-
-  /** Envoy refuses a server name that two chains have. */
-  #claim(key: string, hosts: readonly string[]): boolean {
-    const names = this.#names.get(key) ?? new Set<string>();
-    this.#names.set(key, names);
-    if (hosts.some((host) => names.has(host))) return false;
-    for (const host of hosts) names.add(host);
-    return true;
-  }
+/** Envoy refuses a server name that two chains have. */
+function claim(names: Set<string>, { hosts }: RouterServer, place: string): boolean {
+  const claimed = hosts.map((host) => `${place}/${host}`);
+  if (claimed.some((name) => names.has(name))) return false;
+  for (const name of claimed) names.add(name);
+  return true;
 }
