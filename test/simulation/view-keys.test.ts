@@ -8,13 +8,13 @@ import { buildSnapshot } from "#convert/snapshot.ts";
 import { DEFAULT_FEATURES } from "#model/features.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import { encodeRecipe } from "../../test/conformance/generate.ts";
-import { randomMesh } from "../../test/simulation/random-mesh.ts";
-import { proxyOf } from "../../test/support/mesh.ts";
-import { outboundCluster } from "./names.ts";
-import { planEndpoints, planGateway, planInbound, planNameTable, planOutbound } from "./plan.ts";
-import type { Recipe } from "./recipe.ts";
-import { viewsOf } from "./views.ts";
+import { outboundCluster } from "#translate/names.ts";
+import { planEndpoints, planGateway, planInbound, planNameTable, planOutbound } from "#translate/plan.ts";
+import type { Recipe } from "#translate/recipe.ts";
+import { viewsOf } from "#translate/views.ts";
+import { encodeRecipe } from "../conformance/generate.ts";
+import { proxyOf } from "../support/mesh.ts";
+import { randomMesh } from "./random-mesh.ts";
 
 /** Objects that look at what random meshes hardly do: labels of the proxy, where it is, what its DNS proxy gives out. */
 const BY_PROXY = [
