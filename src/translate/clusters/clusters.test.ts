@@ -1,0 +1,184 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  type Cluster,
+  Cluster_DiscoveryType as DiscoveryType,
+  Cluster_LbPolicy as LbPolicy,
+} from "#gen/envoy/config/cluster/v3/cluster_pb.ts";
+import { UpstreamTlsContextSchema } from "#gen/envoy/extensions/transport_sockets/tls/v3/tls_pb.ts";
+import { HttpProtocolOptionsSchema } from "#gen/envoy/extensions/upstreams/http/v3/http_protocol_options_pb.ts";
+import { type MeshOptions, meshOf, type ProxyOptions, proxyOf } from "../../../test/support/mesh.ts";
+import { object, service, workload } from "../../../test/support/objects.ts";
+import { translated, unpacked } from "../../../test/support/translated.ts";
+
+const WEB = "outbound|80||web.default.svc.cluster.local";
+const web = service("web", { name: "http", port: 80 }) + workload("web-1", "10.1.0.1");
+const rule = (trafficPolicy: object, more: object = {}) =>
+  object("DestinationRule", "rule", { host: "web", trafficPolicy, ...more });
+const clustersOf = (yaml: string, options: MeshOptions & { readonly proxy?: ProxyOptions } = {}) =>
+  translated(meshOf(yaml, options), proxyOf({ ip: "10.9.0.1", ...options.proxy }));
+
+function tlsOf(cluster: Cluster, match?: string) {
+  const socket = cluster.transportSocketMatches.find(({ name }) => name === match)?.transportSocket;
+  const config = (match === undefined ? cluster.transportSocket : socket)?.configType;
+  return unpacked(UpstreamTlsContextSchema, config?.case === "typedConfig" ? config.value : undefined);
+}
+
+function namesOf(tls: ReturnType<typeof tlsOf>) {
+  const context = tls.commonTlsContext?.validationContextType;
+  if (context?.case !== "combinedValidationContext") return undefined;
+  return context.value.defaultValidationContext?.matchSubjectAltNames.map(({ matchPattern }) => matchPattern.value);
+}
+
+function protocolOf(cluster: Cluster) {
+  const [options] = Object.values(cluster.typedExtensionProtocolOptions);
+  const protocol = options && unpacked(HttpProtocolOptionsSchema, options).upstreamProtocolOptions;
+  return protocol?.case === "explicitHttpConfig" ? protocol.value.protocolConfig.case : protocol?.case;
+}
+
+test("endpoints with a proxy of the mesh get mutual TLS with their identities, the others plain text", () => {
+  const cluster = clustersOf(web).cluster(WEB);
+  const tls = tlsOf(cluster, "tlsMode-istio");
+  assert.equal(tls.sni, "outbound_.80_._.web.default.svc.cluster.local");
+  assert.deepEqual(tls.commonTlsContext?.alpnProtocols, ["istio"]);
+  assert.deepEqual(namesOf(tls), ["spiffe://cluster.local/ns/default/sa/web"]);
+  assert.deepEqual(
+    cluster.transportSocketMatches.map(({ name }) => name),
+    ["tlsMode-istio", "tlsMode-disabled"],
+  );
+});
+
+test("no mutual TLS where a policy, a rule or the mesh turns it off", () => {
+  const disabled = object("PeerAuthentication", "off", { mtls: { mode: "DISABLE" } });
+  for (const cluster of [
+    clustersOf(web + disabled).cluster(WEB),
+    clustersOf(web + rule({ tls: { mode: "DISABLE" } })).cluster(WEB),
+    clustersOf(web, { mesh: { enableAutoMtls: false } }).cluster(WEB),
+  ]) {
+    assert.equal(cluster.transportSocket, undefined);
+    assert.deepEqual(cluster.transportSocketMatches, []);
+  }
+});
+
+test("a rule can ask for mutual TLS to every endpoint, and name the servers", () => {
+  const asked = { tls: { mode: "ISTIO_MUTUAL", subjectAltNames: ["spiffe://x/y"], sni: "other" } };
+  const tls = tlsOf(clustersOf(web + rule(asked)).cluster(WEB));
+  assert.deepEqual(namesOf(tls), ["spiffe://x/y"]);
+  assert.equal(tls.sni, "other");
+});
+
+test("TLS to a server outside takes its name from the request, unless the rule has one", () => {
+  const options = (tls: object) => {
+    const [packed] = Object.values(
+      clustersOf(web + rule({ tls: { mode: "SIMPLE", ...tls } })).cluster(WEB).typedExtensionProtocolOptions,
+    );
+    return packed && unpacked(HttpProtocolOptionsSchema, packed).upstreamHttpProtocolOptions;
+  };
+  assert.equal(options({})?.autoSni, true);
+  assert.equal(options({})?.autoSanValidation, true);
+  assert.equal(options({ insecureSkipVerify: true })?.autoSanValidation, false);
+  assert.equal(options({ sni: "web.example.com" })?.autoSni, undefined);
+});
+
+test("credentials are for gateways, and for sidecars that a rule selects", () => {
+  const tls = { tls: { mode: "SIMPLE", credentialName: "secret" } };
+  const hasTls = (more: object, proxy: ProxyOptions) =>
+    clustersOf(web + rule(tls, more), { proxy }).cluster(WEB).transportSocket !== undefined;
+  assert.equal(hasTls({}, {}), false);
+  assert.equal(hasTls({}, { type: "router" }), true);
+  assert.equal(hasTls({ workloadSelector: { matchLabels: { app: "a" } } }, { labels: { app: "a" } }), true);
+});
+
+test("HTTP/2 by the port's protocol or by a rule, the client's own where it is detected", () => {
+  const ports = [
+    { name: "http", port: 80 },
+    { name: "grpc", port: 81 },
+    { name: "tcp", port: 82 },
+    { name: "unnamed", port: 83 },
+  ];
+  const protocols = (yaml: string, options: MeshOptions & { readonly proxy?: ProxyOptions } = {}) => {
+    const found = clustersOf(service("web", ...ports) + yaml, options);
+    return ports.map(({ port }) => protocolOf(found.cluster(`outbound|${port}||web.default.svc.cluster.local`)));
+  };
+  assert.deepEqual(protocols(""), [undefined, "http2ProtocolOptions", undefined, "useDownstreamProtocolConfig"]);
+  assert.deepEqual(protocols(rule({ connectionPool: { http: { h2UpgradePolicy: "UPGRADE" } } })), [
+    "http2ProtocolOptions",
+    "http2ProtocolOptions",
+    "http2ProtocolOptions",
+    "useDownstreamProtocolConfig",
+  ]);
+  assert.equal(protocols("", { mesh: { h2UpgradePolicy: "UPGRADE" } })[0], "http2ProtocolOptions");
+  assert.equal(protocols("", { proxy: { type: "router" } })[3], undefined);
+});
+
+test("zero is no limit", () => {
+  const pool = { tcp: { maxConnections: 0 }, http: { http2MaxRequests: 7, maxRequestsPerConnection: 0 } };
+  const cluster = clustersOf(web + rule({ connectionPool: pool })).cluster(WEB);
+  const [thresholds] = cluster.circuitBreakers?.thresholds ?? [];
+  assert.equal(thresholds?.maxConnections, 4_294_967_295);
+  assert.equal(thresholds?.maxRequests, 7);
+  assert.deepEqual(cluster.typedExtensionProtocolOptions, {});
+});
+
+test("ejection by success rate stays off, and no errors means no ejection by them", () => {
+  const outlierDetection = { consecutive5xxErrors: 0, consecutiveGatewayErrors: 3 };
+  const found = clustersOf(web + rule({ outlierDetection })).cluster(WEB).outlierDetection;
+  assert.equal(found?.enforcingSuccessRate, 0);
+  assert.equal(found?.enforcingConsecutive5xx, 0);
+  assert.equal(found?.enforcingConsecutiveGatewayFailure, 100);
+});
+
+const entry = (spec: object, name = "ext") =>
+  object("ServiceEntry", name, {
+    hosts: ["ext.example.com"],
+    ports: [{ number: 80, name: "http", protocol: "HTTP" }],
+    ...spec,
+  });
+const EXT = "outbound|80||ext.example.com";
+
+test("hosts that are looked up have their endpoints in the cluster; without any there is no cluster", () => {
+  const cluster = clustersOf(entry({ resolution: "DNS" })).cluster(EXT);
+  assert.deepEqual(cluster.clusterDiscoveryType, { case: "type", value: DiscoveryType.STRICT_DNS });
+  assert.equal(cluster.loadAssignment?.endpoints.length, 1);
+  const subsets = object("DestinationRule", "ext", {
+    host: "ext.example.com",
+    subsets: [{ name: "none", labels: { version: "none" } }],
+  });
+  const { clusters } = clustersOf(entry({ resolution: "DNS", endpoints: [{ address: "a.example.com" }] }) + subsets);
+  assert.equal(clusters.has("outbound|80|none|ext.example.com"), false);
+  assert.equal(clusters.has(EXT), true);
+});
+
+test("a host looked up for one address only has one name, which is all Envoy takes", () => {
+  const named = (name: string) =>
+    entry({ resolution: "DNS_ROUND_ROBIN", endpoints: [{ address: `${name}.example.com` }] }, name);
+  const cluster = clustersOf(named("a") + named("b")).cluster(EXT);
+  assert.deepEqual(cluster.clusterDiscoveryType, { case: "type", value: DiscoveryType.LOGICAL_DNS });
+  assert.equal(cluster.loadAssignment?.endpoints.flatMap(({ lbEndpoints }) => lbEndpoints).length, 1);
+});
+
+test("a host without endpoints goes to the address that was called", () => {
+  const cluster = clustersOf(entry({ resolution: "NONE" })).cluster(EXT);
+  assert.deepEqual(cluster.clusterDiscoveryType, { case: "type", value: DiscoveryType.ORIGINAL_DST });
+  assert.equal(cluster.lbPolicy, LbPolicy.CLUSTER_PROVIDED);
+});
+
+test("UDP ports have no cluster", () => {
+  const { clusters } = clustersOf(service("dns", { name: "udp", port: 53, protocol: "UDP" }));
+  assert.deepEqual(
+    [...clusters.keys()].filter((name) => name.startsWith("outbound|")),
+    [],
+  );
+});
+
+test("a workload has a cluster per port of the application, whichever services name it", () => {
+  const yaml =
+    service("web", { name: "http", port: 80, targetPort: 8080 }, { name: "other", port: 81, targetPort: 8080 }) +
+    object("Service", "alias", { selector: { app: "web" }, ports: [{ name: "http", port: 90, targetPort: 8080 }] }) +
+    workload("web-1", "10.1.0.1");
+  const { clusters } = clustersOf(yaml, { proxy: { ip: "10.1.0.1" } });
+  assert.deepEqual(
+    [...clusters.keys()].filter((name) => name.startsWith("inbound|")),
+    ["inbound|8080||"],
+  );
+});

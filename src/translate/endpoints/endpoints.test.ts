@@ -1,0 +1,135 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { LbEndpoint } from "#gen/envoy/config/endpoint/v3/endpoint_components_pb.ts";
+import type { ClusterLoadAssignment } from "#gen/envoy/config/endpoint/v3/endpoint_pb.ts";
+import { type MeshOptions, meshOf, type ProxyOptions, proxyOf } from "../../../test/support/mesh.ts";
+import { object, service, workload } from "../../../test/support/objects.ts";
+import { translated } from "../../../test/support/translated.ts";
+
+const CLUSTER = "outbound|80||web.default.svc.cluster.local";
+const WEB = service("web", { name: "http", port: 80, targetPort: 8080 });
+const rule = (spec: object) => object("DestinationRule", "rule", { host: "web", ...spec });
+const at = (place: string, more: object = {}) => ({ locality: place, ...more });
+const assignmentOf = (
+  yaml: string,
+  { cluster = CLUSTER, ...options }: MeshOptions & ProxyOptions & { readonly cluster?: string } = {},
+) => translated(meshOf(yaml, options), proxyOf({ ip: "10.9.0.1", ...options })).endpoints(cluster);
+
+function addressOf({ hostIdentifier }: LbEndpoint): string {
+  const address = hostIdentifier.case === "endpoint" ? hostIdentifier.value.address?.address : undefined;
+  if (address?.case === "pipe") return address.value.path;
+  assert.equal(address?.case, "socketAddress");
+  return `${address?.value.address}:${address?.value.portSpecifier.value}`;
+}
+const addresses = ({ endpoints }: ClusterLoadAssignment) =>
+  endpoints.flatMap(({ lbEndpoints }) => lbEndpoints.map(addressOf));
+const priorities = ({ endpoints }: ClusterLoadAssignment) =>
+  Object.fromEntries(endpoints.map(({ locality, priority }) => [locality?.region, priority]));
+const takesMtls = ({ endpoints }: ClusterLoadAssignment) =>
+  endpoints[0]?.lbEndpoints.map(({ metadata }) => "envoy.transport_socket_match" in (metadata?.filterMetadata ?? {}));
+
+test("endpoints are grouped by locality, with their weights", () => {
+  const yaml =
+    WEB +
+    workload("web-1", "10.1.0.1", at("b", { weight: 3 })) +
+    workload("web-2", "10.1.0.2", at("a")) +
+    workload("web-3", "10.1.0.3", at("b"));
+  const assignment = assignmentOf(yaml);
+  assert.deepEqual(addresses(assignment), ["10.1.0.2:8080", "10.1.0.1:8080", "10.1.0.3:8080"]);
+  assert.deepEqual(
+    assignment.endpoints.map(({ loadBalancingWeight }) => loadBalancingWeight),
+    [1, 4],
+  );
+});
+
+test("a subset has the endpoints with its labels", () => {
+  const yaml =
+    WEB +
+    workload("web-1", "10.1.0.1", { labels: { app: "web", version: "v1" } }) +
+    workload("web-2", "10.1.0.2", { labels: { app: "web", version: "v2" } }) +
+    rule({ subsets: [{ name: "second", labels: { version: "v2" } }] });
+  assert.deepEqual(addresses(assignmentOf(yaml, { cluster: CLUSTER.replace("||", "|second|") })), ["10.1.0.2:8080"]);
+});
+
+test("a cluster that no service has is answered with no endpoints: Envoy waits for an answer", () => {
+  for (const cluster of ["outbound|80||gone.example.com", CLUSTER.replace("80", "81")]) {
+    assert.deepEqual(assignmentOf(WEB, { cluster }).endpoints, []);
+  }
+});
+
+test("an endpoint may be a Unix socket", () => {
+  const entry = (address: string) =>
+    object("ServiceEntry", "ext", {
+      hosts: ["ext.example.com"],
+      ports: [{ number: 80, name: "http", protocol: "HTTP" }],
+      resolution: "STATIC",
+      endpoints: [{ address, ...(!address.startsWith("unix") && { ports: { http: 8080 } }) }],
+    });
+  const cluster = "outbound|80||ext.example.com";
+  assert.deepEqual(addresses(assignmentOf(entry("unix:///run/app.sock"), { cluster })), ["/run/app.sock"]);
+  assert.deepEqual(addresses(assignmentOf(entry("10.1.0.9"), { cluster })), ["10.1.0.9:8080"]);
+});
+
+test("mutual TLS is for endpoints with a proxy, unless a policy of the workload or its port turned it off", () => {
+  const web = WEB + workload("web-1", "10.1.0.1");
+  const policy = (spec: object) =>
+    object("PeerAuthentication", "off", { selector: { matchLabels: { app: "web" } }, ...spec });
+  assert.deepEqual(takesMtls(assignmentOf(web)), [true]);
+  assert.deepEqual(takesMtls(assignmentOf(WEB + workload("web-1", "10.1.0.1", { serviceAccount: "" }))), [false]);
+  assert.deepEqual(takesMtls(assignmentOf(web + policy({ mtls: { mode: "DISABLE" } }))), [false]);
+  assert.deepEqual(takesMtls(assignmentOf(web + policy({ portLevelMtls: { 8080: { mode: "DISABLE" } } }))), [false]);
+  assert.deepEqual(takesMtls(assignmentOf(web + policy({ portLevelMtls: { 9090: { mode: "DISABLE" } } }))), [true]);
+});
+
+const spread = ["near", "far", "farthest"]
+  .map((place, i) => workload(`web-${i}`, `10.1.0.${i + 1}`, at(place)))
+  .join("");
+const self = service("self", { name: "http", port: 80 }) + workload("self-1", "10.9.0.1", at("near"));
+
+test("with outlier detection far endpoints stand by for near ones, the named region first", () => {
+  const failover = { localityLbSetting: { failover: [{ from: "near", to: "farthest" }] } };
+  const all = (trafficPolicy: object) => priorities(assignmentOf(WEB + spread + self + rule({ trafficPolicy })));
+  assert.deepEqual(all({ outlierDetection: {} }), { near: 0, far: 1, farthest: 1 });
+  assert.deepEqual(all({ outlierDetection: {}, loadBalancer: failover }), { near: 0, far: 2, farthest: 1 });
+  assert.deepEqual(all({ loadBalancer: failover }), { near: 0, far: 0, farthest: 0 });
+});
+
+test("shares by locality replace weights, and leave out the rest", () => {
+  const distribute = [{ from: "near", to: { near: 80, far: 20 } }];
+  const trafficPolicy = { loadBalancer: { localityLbSetting: { distribute } } };
+  const { endpoints } = assignmentOf(WEB + spread + self + rule({ trafficPolicy }));
+  assert.deepEqual(
+    endpoints.map(({ locality, loadBalancingWeight, lbEndpoints }) => [
+      locality?.region,
+      lbEndpoints.length > 0 ? loadBalancingWeight : "none",
+    ]),
+    [
+      ["far", 20],
+      ["farthest", "none"],
+      ["near", 80],
+    ],
+  );
+});
+
+test("endpoints that share more of the given labels with the proxy come first, without gaps", () => {
+  const labelled = (name: string, address: string, labels: object) =>
+    workload(name, address, { labels: { app: "web", ...labels } });
+  const yaml =
+    WEB +
+    labelled("web-1", "10.1.0.1", { net: "n1", rack: "r1" }) +
+    labelled("web-2", "10.1.0.2", { net: "n1", rack: "r2" }) +
+    labelled("web-3", "10.1.0.3", { net: "n2", rack: "r1" }) +
+    rule({
+      trafficPolicy: {
+        outlierDetection: {},
+        loadBalancer: { localityLbSetting: { failoverPriority: ["net", "rack"] } },
+      },
+    });
+  const { endpoints } = assignmentOf(yaml, { labels: { net: "n1", rack: "r1" } });
+  const byPriority = endpoints.map(({ priority, lbEndpoints }) => [priority, ...lbEndpoints.map(addressOf)]);
+  assert.deepEqual(byPriority, [
+    [0, "10.1.0.1:8080"],
+    [1, "10.1.0.2:8080"],
+    [2, "10.1.0.3:8080"],
+  ]);
+});
