@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { generateKeyPairSync, type KeyObject, X509Certificate } from "node:crypto";
-import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -191,6 +191,14 @@ describe("ControlPlane", () => {
     stopping.abort();
     await running;
     await assert.rejects(get("/ready"));
+  });
+
+  test("makes no root and serves no proxy when it is told to stop while it starts", async () => {
+    stopping.abort();
+    run();
+    await running;
+    assert.equal(existsSync(config.ca.folder), false);
+    assert.ok(!lines.some((line) => line.includes("gRPC")));
   });
 
   test("starts without its folder, says so in one line, and reads the folder when it comes", async () => {

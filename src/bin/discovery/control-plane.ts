@@ -24,7 +24,6 @@ import { Background } from "./background.ts";
 import type { DiscoveryConfig } from "./config.ts";
 import { httpListeners } from "./http.ts";
 import { addCaMetrics, type ControlPlaneMetrics, controlPlaneMetrics } from "./metrics.ts";
-
 import { type Authenticate, authentication, type SecurityInput, startCa, startServerIdentity } from "./security.ts";
 
 /** Something that serves on an address. */
@@ -73,7 +72,7 @@ export class ControlPlane {
     setLogVerbosity(logVerbosity.NONE);
     const stop = aborted(signal);
     try {
-      await this.#start(stop);
+      await this.#start(signal, stop);
       await this.#background.raced(stop);
     } finally {
       this.#readiness.block("shutdown");
@@ -84,13 +83,14 @@ export class ControlPlane {
     }
   }
 
-  async #start(stop: Promise<void>): Promise<void> {
+  async #start(signal: AbortSignal, stop: Promise<void>): Promise<void> {
     using _starting = this.#readiness.block("first snapshot and CA");
     await this.#startHttp();
     const first = firstSnapshot(this.#source);
     this.#background.run(this.#xds.run(this.#background.signal));
     this.#background.run(this.#source.run(this.#background.signal));
     await this.#background.raced(Promise.race([first, stop]));
+    if (signal.aborted) return;
     this.#log.info(`mesh configuration:\n${dump(apiForm(this.#source.current().mesh))}`);
     const authority = await startCa(this.#security, this.#background);
     if (authority !== undefined) addCaMetrics(this.#metrics, authority, Date.now);
