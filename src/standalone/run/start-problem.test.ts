@@ -1,4 +1,7 @@
 import assert from "node:assert/strict";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import test from "node:test";
 import { NOBODY } from "../plan/enter.ts";
 import { startProblem } from "./start-problem.ts";
@@ -35,6 +38,26 @@ test("startProblem() names the process that keeps ending", async () => {
   );
   const istiod = { ...WEB, kind: "control-plane", app: ending } as const;
   assert.equal(await startProblem([istiod], false), "control plane exited with code 1, 3 times in a row");
+});
+
+test("startProblem() quotes what the process said last, without what Node.js adds to an error", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "mizzen-start-problem-"));
+  const app = join(folder, "app.log");
+  const ending = { ...RUNNING, lastExit: "exited with code 1", quickExits: 3 };
+  const saidAfter = async (text: string) => {
+    await writeFile(app, text);
+    return (await startProblem([{ ...WEB, app: ending, logs: { app, proxy: undefined } }], false))?.split("; ")[1];
+  };
+  try {
+    assert.equal(await saidAfter("listening\nno database\n"), "it said: no database");
+    const error = "Error: Cannot find module '/srv/app.mjs'";
+    const trace = `node:internal:9\n  throw e;\n  ^\n\n${error}\n    at x (y:1:2) {\n  code: 'E'\n}\n\nNode.js v24.1.0\n`;
+    assert.equal(await saidAfter(trace), `it said: ${error}`);
+    assert.equal(await saidAfter("  indented\n"), "it said: indented");
+    assert.equal(await saidAfter("\n"), undefined);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
 });
 
 test("startProblem() says who is late, and why, when time is up", async () => {

@@ -25,9 +25,12 @@ function isHopeless(unit: UnitStatus | undefined): unit is UnitStatus {
   return (unit?.quickExits ?? 0) >= HOPELESS_EXITS;
 }
 
+/** What Node.js prints after an error that nobody caught: places in the program, details of the error, its own version. */
+const AFTER_THE_ERROR = /^(\s|[{}]|Node\.js v|$)/;
+
 /** The last words of a process, which most often say why it ended. */
 async function lastLine(log: string | undefined): Promise<string> {
   const text = log === undefined ? "" : await readFile(log, "utf8").catch(() => "");
-  const last = text.trimEnd().split("\n").at(-1) ?? "";
-  return last === "" ? "" : `; its last line: ${last.trim().slice(0, 300)}`;
+  const last = text.split("\n").findLast((line) => !AFTER_THE_ERROR.test(line)) ?? text.trim();
+  return last === "" ? "" : `; it said: ${last.trim().slice(0, 300)}`;
 }
