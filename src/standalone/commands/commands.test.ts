@@ -47,13 +47,14 @@ const MESH: MeshStatus = {
 test("findMember() finds by name, by name and namespace, and the first replica of a workload", () => {
   assert.equal(findMember(MESH, "web-2").name, "web-2");
   assert.equal(findMember(MESH, "web").name, "web-1");
+  assert.equal(findMember(MESH, "web.default").name, "web-1");
   assert.equal(findMember(MESH, "db.prod").namespace, "prod");
 });
 
 test("findMember() names the choices when a name is unknown or means several", () => {
   assert.throws(() => findMember(MESH, "cache"), {
     code: "MEMBER_UNKNOWN",
-    message: 'Mesh "shop" has no workload "cache": choose one of web-1, web-2, db, db',
+    message: 'Mesh "shop" has no workload "cache": choose one of web-1, web-2, db.default, db.prod',
   });
   assert.throws(() => findMember(MESH, "db"), {
     code: "MEMBER_AMBIGUOUS",

@@ -1,5 +1,6 @@
 /** Takes a mesh down, whatever state it is in. */
 import { readFile, realpath } from "node:fs/promises";
+import { basename } from "node:path";
 import { sleep } from "#lib/async/sleep.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 import { ignoring } from "../host/ignoring.ts";
@@ -42,7 +43,7 @@ export async function meshToTakeDown({
   const stateFolder = choice.stateFolder ?? (await stateFolderOf(file, choice.name, defaultStateFolder));
   const real = stateFolder && (await ignoring(["ENOENT"], () => realpath(stateFolder)));
   if (real === undefined || real === "") return undefined;
-  return { id: meshId(real), name: choice.name ?? real, stateFolder: real, owner: undefined };
+  return { id: meshId(real), name: choice.name ?? basename(real), stateFolder: real, owner: undefined };
 }
 
 function noChoice({ name, stateFolder }: MeshChoice): boolean {

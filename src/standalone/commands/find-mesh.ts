@@ -3,7 +3,7 @@ import { realpath } from "node:fs/promises";
 import { MeshError } from "#lib/mesh-error.ts";
 import { ignoring } from "../host/ignoring.ts";
 import { isAlive } from "../host/processes.ts";
-import { memberKey } from "../mesh/mesh.ts";
+import { memberKey, shortestName } from "../mesh/mesh.ts";
 import { statePaths } from "../plan/state-paths.ts";
 import { type MemberStatus, type MeshStatus, readStatus } from "../run/status.ts";
 import { type Registration, registrations } from "../up/registration.ts";
@@ -59,13 +59,17 @@ export async function findStatus(choice: MeshChoice): Promise<FoundMesh> {
 /** The member called so: by its name, by `name.namespace`, or by the workload whose first replica it is. */
 export function findMember({ name: mesh, members }: MeshStatus, wanted: string): MemberStatus {
   const named = members.filter((member) => member.name === wanted || memberKey(member) === wanted);
-  const found = named.length > 0 ? named : members.filter((member) => member.workload === wanted).slice(0, 1);
+  const found = named.length > 0 ? named : members.filter((member) => isReplicaOf(member, wanted)).slice(0, 1);
   const [only, second] = found;
   if (only !== undefined && second === undefined) return only;
   if (second !== undefined) {
     const list = found.map(memberKey).join(", ");
     throw new MeshError("MEMBER_AMBIGUOUS", `Cannot tell which "${wanted}" is meant: choose one of ${list}`);
   }
-  const list = members.map(({ name }) => name).join(", ");
+  const list = members.map((member) => shortestName(member, members)).join(", ");
   throw new MeshError("MEMBER_UNKNOWN", `Mesh "${mesh}" has no workload "${wanted}": choose one of ${list}`);
+}
+
+function isReplicaOf({ workload, namespace }: MemberStatus, wanted: string): boolean {
+  return workload === wanted || memberKey({ name: workload, namespace }) === wanted;
 }

@@ -74,3 +74,10 @@ export function memberKey({ name, namespace }: Pick<Member, "name" | "namespace"
 
 /** Account of agents, Envoys and the control plane; the capture rules let its traffic pass, so no app may have it. */
 export const PROXY_ID = 1337;
+
+type MemberName = Pick<Member, "name" | "namespace">;
+
+/** What a person calls a member: its name, with its namespace where another member has the same. */
+export function shortestName(member: MemberName, all: readonly MemberName[]): string {
+  return all.filter(({ name }) => name === member.name).length > 1 ? memberKey(member) : member.name;
+}

@@ -17,7 +17,7 @@ import { makeNamespace, setUpNetwork } from "../host/namespaces.ts";
 import type { ProcessId } from "../host/processes.ts";
 import { makeFolders, writeAtomically } from "../host/write-files.ts";
 import { CONTROL_PLANE } from "../mesh/check-members.ts";
-import { memberKey } from "../mesh/mesh.ts";
+import { memberKey, shortestName } from "../mesh/mesh.ts";
 import type { MemberPlan, MeshPlan } from "../plan/plan.ts";
 import { ControlPlaneRun } from "./control-plane-run.ts";
 import { refreshTokens, rootCertificate, writeRootCertificate, writeTokens } from "./identities.ts";
@@ -174,7 +174,7 @@ export class MeshRun {
       for (const member of members) {
         if (!member.ready || announced.has(memberKey(member))) continue;
         announced.add(memberKey(member));
-        onProgress(`${member.name} ready`);
+        onProgress(`${shortestName(member, members)} ready`);
       }
       if (members.every(({ ready }) => ready)) break;
       const problem = await startProblem(members, Date.now() >= deadline);
