@@ -107,8 +107,8 @@ export async function meshFile(folder: string): Promise<string> {
   const info = await ignoring(["ENOENT", "ENOTDIR"], () => stat(path));
   if (info === undefined) throw new MeshError("MESH_FILE_MISSING", `Cannot find "${folder}"`);
   const file = info.isDirectory() ? join(path, "mesh.yaml") : path;
-  if ((await ignoring(["ENOENT"], () => stat(file))) === undefined) {
-    throw new MeshError("MESH_FILE_MISSING", `Cannot find "mesh.yaml" in "${folder}"`);
+  if (!(await ignoring(["ENOENT"], () => stat(file)))?.isFile()) {
+    throw new MeshError("MESH_FILE_MISSING", `Cannot find a file "mesh.yaml" in "${folder}"`);
   }
   return file;
 }
