@@ -324,3 +324,14 @@ fileTest("a named pipe is reported and keeps nothing waiting", async () => {
   opened.write({ "b.yaml": serviceYaml("b") });
   await until(() => servicesOf(opened).includes("b:80"));
 });
+
+fileTest("a folder that was removed and made again at once is followed", async () => {
+  await using opened = await openFiles({});
+  for (const name of ["a", "b", "c"]) {
+    rmSync(opened.path("sub"), { recursive: true, force: true });
+    mkdirSync(opened.path("sub"));
+    await until(() => servicesOf(opened).length === 0);
+    opened.write({ [`sub/${name}.yaml`]: serviceYaml(name) });
+    await until(() => servicesOf(opened).join() === `${name}:80`);
+  }
+});

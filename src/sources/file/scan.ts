@@ -105,6 +105,7 @@ export function reasonOf(thrown: unknown): string {
   return REASONS[code] ?? `cannot be read: ${thrown instanceof Error ? thrown.message : String(thrown)}`;
 }
 
-function identity({ dev, ino }: Stats): string {
-  return `${dev}:${ino}`;
+/** The time of birth is part of it, because a folder that is made again often gets the number of the one that went. */
+function identity({ dev, ino, birthtimeMs }: Stats): string {
+  return `${dev}:${ino}:${birthtimeMs}`;
 }
