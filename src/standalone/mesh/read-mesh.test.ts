@@ -189,7 +189,7 @@ const WRONG_FILES: readonly (readonly [string, string, RegExp])[] = [
   ["broken YAML", "spec: [", /^\d+: {2}is not YAML/],
   ["a list", "[1, 2]", /must be an object/],
   ["two documents", `${HEAD}spec: {}\n---\nspec: {}\n`, /holds several documents/],
-  ["a key twice", `${HEAD}spec: {}\nspec: {}\n`, /^5: .*twice/],
+  ["a key twice", `${HEAD}spec: {}\nspec: {}\n`, /^5: .*twice: leave one of them out$/],
   ["another version", HEAD.replace("v1alpha1", "v2"), /apiVersion must be mizzen.dev\/v1alpha1/],
   ["another kind", HEAD.replace("Mesh", "Deployment"), /^2: kind must be Mesh, not "Deployment"/],
   ["a bad name", HEAD.replace("shop", "My Shop"), /^3: metadata.name must be .* not "My Shop"/],

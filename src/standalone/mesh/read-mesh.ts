@@ -36,8 +36,8 @@ export function readMesh({ text, file }: MeshText): ReadMesh {
   if (document === undefined) return refused("is empty", 1);
   if (second !== undefined)
     return refused("holds several documents: the objects of the mesh go into other files", second.line);
-  const unreadable = document.error ?? document.warning;
-  if (unreadable !== undefined) return refused(unreadable.message, unreadable.line);
+  if (document.error !== undefined) return refused(document.error.message, document.error.line);
+  if (document.warning !== undefined) return refused("gives a key twice: leave one of them out", document.warning.line);
 
   const { value, problems } = parse(meshSchema, document.value, "");
   const found = value === undefined ? problems : [...problems, ...checkFile(value), ...checkMembers(value.spec)];
