@@ -107,6 +107,17 @@ test("members reach each other and any port may be listened on", { skip }, async
   }
 });
 
+test("every call to an address that nobody has is refused, however many there are", { skip }, async () => {
+  await using mesh = await fabric();
+  const urls = Array.from({ length: 12 }, (_, i) => `http://192.0.2.${i + 1}/`);
+  const call = `for url; do (curl -s -m 5 -o /dev/null "$url"; echo $?) & done; wait`;
+  // 7: could not connect; 28 would be a time-out.
+  assert.deepEqual(
+    (await mesh.in(0, ["sh", "-c", call, "sh", ...urls])).trim().split("\n"),
+    urls.map(() => "7"),
+  );
+});
+
 test("cleanMesh() ends every process in the mesh's namespaces, and leaves other meshes alone", { skip }, async () => {
   await using other = await fabric();
   const mesh = await fabric();
