@@ -29,7 +29,7 @@ export function fabricNetwork(netns: string, cables: readonly Cable[]): NetworkP
       "ipv4/conf/all/send_redirects": "0",
       "ipv4/conf/default/send_redirects": "0",
       "ipv4/ip_unprivileged_port_start": "0",
-      // Every call to an address that nobody has is answered; a limit would leave all but the first few hanging.
+      // Calls to addresses that nobody has are refused; the usual limit would leave all but the first few hanging.
       "ipv4/icmp_ratelimit": "0",
       // Where the kernel shows bridged frames to iptables, addresses would be translated before routing.
       "bridge/bridge-nf-call-iptables": "0",
