@@ -14,7 +14,8 @@ export default async function* summary(source: AsyncIterable<TestEvent>): AsyncG
   for await (const event of source) {
     if (event.type !== "test:pass" && event.type !== "test:fail") continue;
     const { name, file, skip } = event.data;
-    if (event.data.details?.type === "suite") continue;
+    // A suite is told by its tests, unless it was skipped with all of them.
+    if (event.data.details?.type === "suite" && (skip === undefined || skip === false)) continue;
     if (skip !== undefined && skip !== false) {
       skipped.push({ name, file: file ?? "", reason: typeof skip === "string" ? skip : "no reason given" });
     } else if (event.type === "test:pass") {
