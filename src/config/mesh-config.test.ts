@@ -73,6 +73,7 @@ test("wrong values are reported with their field", () => {
     "defaultConfig: {tracing: {zipkin: {address: 'a:0'}}}": "defaultConfig.tracing.zipkin.address",
     "defaultConfig: {drainDuration: 1500ms}": "defaultConfig.drainDuration",
     "meshMTLS: {ecdhCurves: [P-256]}": "meshMTLS.ecdhCurves",
+    "proxyListenPort: 15006": "proxyInboundListenPort",
     "[]": "",
     "a: [": "",
     "a: 1\n---\nb: 2": "",

@@ -8,6 +8,8 @@ import { checkFqdn, checkHost, isDnsLabel } from "./names.ts";
 import { checkPort } from "./network.ts";
 
 const HOUR_MS = 3_600_000;
+const OUTBOUND_PORT = 15001;
+const INBOUND_PORT = 15006;
 /** Replaced by the agent where it runs. */
 const HOST_IP = "$(HOST_IP)";
 
@@ -16,6 +18,9 @@ export function* checkMeshConfig(mesh: MeshConfigFields): Iterable<Problem> {
   if (mesh.proxyListenPort !== undefined) yield* checkPort(mesh.proxyListenPort, "proxyListenPort");
   if (mesh.proxyInboundListenPort !== undefined)
     yield* checkPort(mesh.proxyInboundListenPort, "proxyInboundListenPort");
+  if ((mesh.proxyListenPort ?? OUTBOUND_PORT) === (mesh.proxyInboundListenPort ?? INBOUND_PORT)) {
+    yield error("proxyInboundListenPort", "must differ from proxyListenPort");
+  }
   yield* checkDuration(mesh.connectTimeout, "connectTimeout");
   if ((mesh.connectTimeout ?? 0) > HOUR_MS) yield error("connectTimeout", "must be at most 1h");
   if ((mesh.protocolDetectionTimeout ?? 0) !== 0) {

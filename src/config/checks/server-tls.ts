@@ -37,8 +37,8 @@ function* checkVersions({ minProtocolVersion, cipherSuites = [] }: ServerTls, at
   }
 }
 
-/** Expressions such as `+AES` are left to Envoy. */
-function isCipherSuite(suite: string): boolean {
+/** Whether Envoy knows the suite. Expressions such as `+AES` are left to it. */
+export function isCipherSuite(suite: string): boolean {
   return suite === "" || suite === "ALL" || !/^[\p{L}\p{N}]/u.test(suite) || CIPHER_SUITES.has(suite);
 }
 

@@ -40,7 +40,7 @@ function limits(pool: ConnectionPool | undefined, budget: TrafficPolicy["retryBu
     maxRetries: pool?.http?.maxRetries || UNLIMITED,
     ...(budget && {
       retryBudget: {
-        budgetPercent: { value: budget.percent ?? 20 },
+        budgetPercent: { value: Math.min(Math.max(budget.percent ?? 20, 0), 100) },
         minRetryConcurrency: budget.minRetryConcurrency || 3,
       },
     }),

@@ -137,6 +137,9 @@ const DNS_RESOLVER = {
   typedConfig: pack(CaresDnsResolverConfigSchema, { udpMaxQueries: 100 }),
 };
 
+/** Envoy refuses shorter ones, and has a rate of its own where none is given. */
+const SHORTEST_REFRESH_MS = 1;
+
 function dnsSettings(input: OutboundClusterInput): Cluster {
   const { name, dnsEndpoints, mesh, traits } = input;
   const endpoints =
@@ -145,7 +148,7 @@ function dnsSettings(input: OutboundClusterInput): Cluster {
     dnsLookupFamily: traits.ipMode === "ipv6" ? DnsFamily.V6_ONLY : DnsFamily.V4_ONLY,
     typedDnsResolverConfig: DNS_RESOLVER,
     dnsJitter: duration(100),
-    dnsRefreshRate: duration(mesh.dnsRefreshRate),
+    ...(mesh.dnsRefreshRate > SHORTEST_REFRESH_MS && { dnsRefreshRate: duration(mesh.dnsRefreshRate) }),
     respectDnsTtl: true,
     loadAssignment: { clusterName: name, endpoints },
   };

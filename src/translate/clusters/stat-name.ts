@@ -18,7 +18,7 @@ export function statName(pattern: string | undefined, input: StatNameInput): str
   const { service, port, subset, targetPort } = input;
   const { hostname, name, namespace } = service;
   const [short, shortest] = service.registry === "Kubernetes" ? [`${name}.${namespace}`, name] : [hostname, hostname];
-  return pattern
+  const filled = pattern
     .replaceAll("%SERVICE%", short)
     .replaceAll("%SERVICE_NAME%", shortest)
     .replaceAll("%SERVICE_FQDN%", hostname)
@@ -26,4 +26,5 @@ export function statName(pattern: string | undefined, input: StatNameInput): str
     .replaceAll("%TARGET_PORT%", targetPort === undefined ? "%TARGET_PORT%" : String(targetPort))
     .replaceAll("%SERVICE_PORT%", String(port.port))
     .replaceAll("%SERVICE_PORT_NAME%", port.name);
+  return filled === "" ? input.fallback : filled;
 }

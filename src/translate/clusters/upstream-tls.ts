@@ -15,7 +15,14 @@ import {
 } from "#gen/envoy/extensions/transport_sockets/tls/v3/tls_pb.ts";
 import type { Service } from "#model/service.ts";
 import { type Init, pack } from "../encode.ts";
-import { adsSecret, agentSecret, exactly, TRUSTED_ROOTS, WORKLOAD_CERTIFICATE } from "../filters/secrets.ts";
+import {
+  adsSecret,
+  agentSecret,
+  exactly,
+  knownCiphers,
+  TRUSTED_ROOTS,
+  WORKLOAD_CERTIFICATE,
+} from "../filters/secrets.ts";
 import type { MtlsMode } from "../scope/peer-authentication.ts";
 import type { ClusterTraits } from "../traits.ts";
 
@@ -118,9 +125,9 @@ const TLS_PARAMETERS = create(TlsParametersSchema, TLS_VERSIONS);
 
 /** TLS to servers outside the mesh, with certificates from files or credentials. */
 function originated(tls: ClientTls, input: UpstreamTlsInput): UpstreamTls {
-  const { cipherSuites = [], ecdhCurves = [] } = input.mesh.tlsDefaults ?? {};
+  const { cipherSuites, ecdhCurves = [] } = input.mesh.tlsDefaults ?? {};
   const context: Init<typeof CommonTlsContextSchema> = {
-    tlsParams: { ...TLS_VERSIONS, cipherSuites: [...cipherSuites], ecdhCurves: [...ecdhCurves] },
+    tlsParams: { ...TLS_VERSIONS, cipherSuites: knownCiphers(cipherSuites), ecdhCurves: [...ecdhCurves] },
     ...certificates(tls, input),
     ...(input.isHttp2 && { alpnProtocols: ["h2"] }),
   };
@@ -174,7 +181,11 @@ function serverNames(tls: ClientTls, { service, identities }: UpstreamTlsInput):
   return service.registry === "External" && given.length === 0 ? identities : given;
 }
 
-function tlsSocket(sni: string, commonTlsContext: Init<typeof CommonTlsContextSchema>): TransportSocket {
+/** Envoy refuses server names that are too long. */
+const LONGEST_NAME = 255;
+
+function tlsSocket(serverName: string, commonTlsContext: Init<typeof CommonTlsContextSchema>): TransportSocket {
+  const sni = Buffer.byteLength(serverName) > LONGEST_NAME ? "" : serverName;
   return create(TransportSocketSchema, {
     name: "envoy.transport_sockets.tls",
     configType: { case: "typedConfig", value: pack(UpstreamTlsContextSchema, { sni, commonTlsContext }) },

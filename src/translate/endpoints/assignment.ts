@@ -13,6 +13,7 @@ import type { Endpoint } from "#model/endpoint.ts";
 import { bytesOf, type Init } from "../encode.ts";
 import { compareText } from "../scope/order.ts";
 import { effectiveMode, modeOfPort } from "../scope/peer-authentication.ts";
+import { fittingWeights } from "../weights.ts";
 import type { EndpointsInput } from "./input.ts";
 import { type LocalityGroup, preferNear } from "./locality.ts";
 
@@ -34,7 +35,7 @@ export function emptyAssignment({ cluster }: { readonly cluster: string }): Uint
 /** The groups of a cluster's endpoints, in order of their locality. */
 export function localityEndpoints(input: EndpointsInput): Init<typeof LocalityLbEndpointsSchema>[] {
   const groups = new Map<string, Endpoint[]>();
-  for (const endpoint of usableEndpoints(input)) {
+  for (const endpoint of withFittingWeights(usableEndpoints(input))) {
     const group = groups.get(endpoint.locality);
     if (group === undefined) groups.set(endpoint.locality, [endpoint]);
     else group.push(endpoint);
@@ -60,11 +61,20 @@ function usableEndpoints({ service, port, subset, rule, endpoints }: EndpointsIn
   return service.resolution === "dns-round-robin" ? usable.slice(0, 1) : usable;
 }
 
+function withFittingWeights(endpoints: readonly Endpoint[]): readonly Endpoint[] {
+  const weights = endpoints.map(({ weight }) => weight || 1);
+  const fitting = fittingWeights(weights);
+  return fitting === weights ? endpoints : endpoints.map((endpoint, i) => ({ ...endpoint, weight: fitting[i] ?? 1 }));
+}
+
 function isAddress(address: string): boolean {
-  return isIP(address) !== 0 || address.startsWith(UNIX);
+  if (isIP(address) !== 0) return true;
+  return address.startsWith(UNIX) && Buffer.byteLength(address) - UNIX.length <= LONGEST_PATH;
 }
 
 const UNIX = "unix://";
+/** The kernel's limit on paths of sockets. */
+const LONGEST_PATH = 107;
 
 function sum(endpoints: readonly Endpoint[]): number {
   return endpoints.reduce((total, { weight }) => total + (weight || 1), 0);

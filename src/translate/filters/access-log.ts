@@ -1,5 +1,5 @@
 /** Access logs by the mesh config: a file, as text or as JSON. */
-import { create, type JsonObject } from "@bufbuild/protobuf";
+import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import type { MeshConfig } from "#config/mesh-config.ts";
 import {
   type AccessLog,
@@ -11,6 +11,7 @@ import { FileAccessLogSchema } from "#gen/envoy/extensions/access_loggers/file/v
 import { ReqWithoutQuerySchema } from "#gen/envoy/extensions/formatter/req_without_query/v3/req_without_query_pb.ts";
 import { type Init, pack } from "../encode.ts";
 import { derived } from "../indexes.ts";
+import { knownFormat } from "./format-string.ts";
 
 const TEXT_FORMAT = `${[
   '[%START_TIME%] "%REQ(:METHOD)% %REQ(X-ENVOY-ORIGINAL-PATH?:PATH)% %PROTOCOL%" %RESPONSE_CODE% %RESPONSE_FLAGS%',
@@ -80,20 +81,31 @@ function fileAccessLog(mesh: MeshConfig, filter: Init<typeof AccessLogFilterSche
 }
 
 function textFormat(given: string): Format {
-  const text = given === "" ? TEXT_FORMAT : given.endsWith("\n") ? given : `${given}\n`;
+  const text = given === "" ? TEXT_FORMAT : knownFormat(given.endsWith("\n") ? given : `${given}\n`, "log");
   const source = { specifier: { case: "inlineString" as const, value: text } };
   return { format: { case: "textFormatSource", value: source }, formatters: formattersFor(text) };
 }
 
 /** A format that is no JSON object is left aside for the usual one. */
 function jsonFormat(given: string): Format {
-  const value = parseObject(given) ?? JSON_FORMAT;
+  const custom = parseObject(given);
+  const value = custom === undefined ? JSON_FORMAT : knownFormats(custom);
   const operators = Object.values(value).filter((operator) => typeof operator === "string");
   return {
     format: { case: "jsonFormat", value },
     jsonFormatOptions: { sortProperties: false },
     formatters: formattersFor(operators.join(" ")),
   };
+}
+
+function knownFormats(object: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, knownValue(value)]));
+}
+
+function knownValue(value: JsonValue): JsonValue {
+  if (typeof value === "string") return knownFormat(value, "log");
+  if (Array.isArray(value)) return value.map(knownValue);
+  return typeof value === "object" && value !== null ? knownFormats(value) : value;
 }
 
 function parseObject(text: string): JsonObject | undefined {

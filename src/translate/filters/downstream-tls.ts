@@ -5,7 +5,7 @@ import { type TransportSocket, TransportSocketSchema } from "#gen/envoy/config/c
 import { TlsParameters_TlsProtocol as TlsVersion } from "#gen/envoy/extensions/transport_sockets/tls/v3/common_pb.ts";
 import { DownstreamTlsContextSchema } from "#gen/envoy/extensions/transport_sockets/tls/v3/tls_pb.ts";
 import { type Init, pack } from "../encode.ts";
-import { beginningWith, TRUSTED_ROOTS, WORKLOAD_CERTIFICATE } from "./secrets.ts";
+import { beginningWith, knownCiphers, TRUSTED_ROOTS, WORKLOAD_CERTIFICATE } from "./secrets.ts";
 
 const CIPHER_SUITES = [
   "ECDHE-ECDSA-AES256-GCM-SHA384",
@@ -26,7 +26,7 @@ export function mutualTls(alpnProtocols: readonly string[], mesh: MeshConfig): T
       tlsParams: {
         tlsMinimumProtocolVersion: meshMTLS?.minProtocolVersion === "TLSV1_3" ? TlsVersion.TLSv1_3 : TlsVersion.TLSv1_2,
         tlsMaximumProtocolVersion: TlsVersion.TLSv1_3,
-        cipherSuites: [...(meshMTLS?.cipherSuites ?? CIPHER_SUITES)],
+        cipherSuites: knownCiphers(meshMTLS?.cipherSuites ?? CIPHER_SUITES),
       },
       alpnProtocols: [...alpnProtocols],
       tlsCertificateSdsSecretConfigs: [WORKLOAD_CERTIFICATE],

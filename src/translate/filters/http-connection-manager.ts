@@ -15,6 +15,7 @@ import {
 import { UuidRequestIdConfigSchema } from "#gen/envoy/extensions/request_id/uuid/v3/uuid_pb.ts";
 import { isHttp2, type Protocol } from "#model/service.ts";
 import { duration, type Init, pack } from "../encode.ts";
+import { isHeaderText } from "../header-text.ts";
 import type { HttpTraits } from "../traits.ts";
 import { accessLogs } from "./access-log.ts";
 import { httpFilters } from "./http-filters.ts";
@@ -102,7 +103,7 @@ function headerOptions({ class: listenerClass, traits }: HttpConnectionManagerIn
 
 function serverHeader(listenerClass: ListenerClass, { server }: HttpTraits["headers"]): Manager {
   if (server?.disabled === true) return { serverHeaderTransformation: ServerHeader.PASS_THROUGH };
-  if (server?.value) return { serverName: server.value };
+  if (server?.value && isHeaderText(server.value)) return { serverName: server.value };
   return listenerClass === "outbound" ? {} : { serverName: "istio-envoy" };
 }
 

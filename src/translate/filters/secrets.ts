@@ -1,5 +1,6 @@
-/** Where Envoy gets certificates: by SDS from its agent. */
+/** Parts of TLS settings: where Envoy gets certificates, which names and ciphers it takes. */
 import { create } from "@bufbuild/protobuf";
+import { isCipherSuite } from "#config/checks/server-tls.ts";
 import { ApiConfigSource_ApiType, ApiVersion } from "#gen/envoy/config/core/v3/config_source_pb.ts";
 import {
   type SdsSecretConfig,
@@ -46,6 +47,11 @@ export function adsSecret(credential: string): SdsSecretConfig {
 export const WORKLOAD_CERTIFICATE = secretOf("default", true);
 /** The roots that the mesh trusts. */
 export const TRUSTED_ROOTS = secretOf("ROOTCA", true);
+
+/** The cipher suites that Envoy knows, each once: one that it does not would leave it without TLS. */
+export function knownCiphers(suites: readonly string[] | undefined): string[] {
+  return [...new Set(suites)].filter(isCipherSuite);
+}
 
 /** Names that have to be met exactly. */
 export function exactly(names: readonly string[]): Init<typeof StringMatcherSchema>[] {

@@ -11,7 +11,7 @@ import type { SdsSecretConfig } from "#gen/envoy/extensions/transport_sockets/tl
 import type { CommonTlsContextSchema } from "#gen/envoy/extensions/transport_sockets/tls/v3/tls_pb.ts";
 import type { Init } from "../encode.ts";
 import { downstreamTlsSocket } from "./downstream-tls.ts";
-import { adsSecret, agentSecret, exactly, TRUSTED_ROOTS, WORKLOAD_CERTIFICATE } from "./secrets.ts";
+import { adsSecret, agentSecret, exactly, knownCiphers, TRUSTED_ROOTS, WORKLOAD_CERTIFICATE } from "./secrets.ts";
 
 type Context = Init<typeof CommonTlsContextSchema>;
 
@@ -69,8 +69,8 @@ function validation(tls: ServerTls, roots: SdsSecretConfig): Context {
   const checks: Init<typeof CertificateValidationContextSchema> = {
     matchSubjectAltNames: exactly(tls.subjectAltNames ?? []),
     ...(isCredential && {
-      verifyCertificateSpki: [...(tls.verifyCertificateSpki ?? [])],
-      verifyCertificateHash: [...(tls.verifyCertificateHash ?? [])],
+      verifyCertificateSpki: (tls.verifyCertificateSpki ?? []).map((pin) => (SPKI.test(pin) ? pin : NO_SPKI)),
+      verifyCertificateHash: (tls.verifyCertificateHash ?? []).map((pin) => (HASH.test(pin) ? pin : NO_HASH)),
     }),
     ...(tls.caCrl && !isCredential && { crl: { specifier: { case: "filename", value: tls.caCrl } } }),
   };
@@ -81,6 +81,12 @@ function validation(tls: ServerTls, roots: SdsSecretConfig): Context {
     },
   };
 }
+
+const SPKI = /^[A-Za-z0-9+/]{43}=$/;
+const HASH = /^([0-9a-f]{64}|[0-9a-f]{2}(:[0-9a-f]{2}){31})$/i;
+/** Envoy refuses what is no pin at all. No certificate has these, so that a mistake does not let anybody in. */
+const NO_SPKI = `${"A".repeat(43)}=`;
+const NO_HASH = "0".repeat(64);
 
 function namesOnly({ subjectAltNames = [] }: ServerTls): Context {
   if (subjectAltNames.length === 0) return {};
@@ -101,11 +107,11 @@ const VERSIONS = {
 function parameters(tls: ServerTls, { tlsDefaults }: MeshConfig): Init<typeof TlsParametersSchema> | undefined {
   const minimum = VERSIONS[tls.minProtocolVersion ?? "TLS_AUTO"] || meshMinimum(tlsDefaults?.minProtocolVersion);
   const maximum = VERSIONS[tls.maxProtocolVersion ?? "TLS_AUTO"];
-  const ciphers = tls.cipherSuites?.length ? tls.cipherSuites : tlsDefaults?.cipherSuites;
+  const ciphers = knownCiphers(tls.cipherSuites?.length ? tls.cipherSuites : tlsDefaults?.cipherSuites);
   const set = {
     ...(minimum && { tlsMinimumProtocolVersion: minimum }),
     ...(maximum && { tlsMaximumProtocolVersion: maximum }),
-    ...(ciphers?.length && { cipherSuites: [...ciphers] }),
+    ...(ciphers.length > 0 && { cipherSuites: ciphers }),
     ...(tlsDefaults?.ecdhCurves?.length && { ecdhCurves: [...tlsDefaults.ecdhCurves] }),
   };
   return Object.keys(set).length === 0 ? undefined : set;

@@ -9,6 +9,7 @@ import type { Protocol } from "#model/service.ts";
 import { duration, type Init, pack } from "../encode.ts";
 import { BLACK_HOLE_CLUSTER } from "../names.ts";
 import type { TcpTraits } from "../traits.ts";
+import { fittingWeights } from "../weights.ts";
 import { accessLogs } from "./access-log.ts";
 import { typedStruct } from "./typed-struct.ts";
 
@@ -71,7 +72,8 @@ function tcpProxyFilter(config: TcpProxy): Filter {
 
 function clusterSpecifier({ clusters, weights }: TcpTarget): TcpProxy["clusterSpecifier"] & {} {
   if (clusters.length === 1) return { case: "cluster", value: clusters[0] ?? "" };
-  const weighted = clusters.map((name, i) => ({ name, weight: weights[i] ?? 0 }));
+  const fitting = fittingWeights(weights);
+  const weighted = clusters.map((name, i) => ({ name, weight: fitting[i] ?? 0 }));
   return { case: "weightedClusters", value: { clusters: weighted } };
 }
 

@@ -27,8 +27,7 @@ export function tracing(mesh: MeshConfig, traits: HttpTraits): Tracing | undefin
 
 function sampling({ tracing }: HttpTraits): number {
   const wanted = tracing.sampling ?? 0;
-  if (wanted === 0) return DEFAULT_SAMPLING;
-  return wanted > 100 ? 1 : wanted;
+  return wanted > 0 && wanted <= 100 ? wanted : DEFAULT_SAMPLING;
 }
 
 function tags(traits: HttpTraits): Tag[] {
@@ -52,16 +51,16 @@ const DRY_RUN_TAGS: readonly Tag[] = ["allow", "deny"].flatMap((action) => [
   policyTag(`istio.authorization.dry_run.${action}_policy.result`, `istio_dry_run_${action}_shadow_engine_result`),
 ]);
 
+/** Envoy refuses tags without a name, a value or a source. */
 function customTags({ tracing }: HttpTraits): Tag[] {
-  return Object.entries(tracing.customTags ?? {}).flatMap(([tag, { literal: text, environment, header }]): Tag[] => {
-    if (text !== undefined) return text.value ? [literal(tag, text.value)] : [];
-    if (environment !== undefined) {
-      return [
-        { tag, type: { case: "environment", value: { name: environment.name ?? "", ...fallback(environment) } } },
-      ];
+  const given = Object.entries(tracing.customTags ?? {}).filter(([tag]) => tag !== "");
+  return given.flatMap(([tag, { literal: text, environment, header }]): Tag[] => {
+    if (text?.value) return [literal(tag, text.value)];
+    if (environment?.name) {
+      return [{ tag, type: { case: "environment", value: { name: environment.name, ...fallback(environment) } } }];
     }
-    if (header === undefined) return [];
-    return [{ tag, type: { case: "requestHeader", value: { name: header.name ?? "", ...fallback(header) } } }];
+    if (!header?.name) return [];
+    return [{ tag, type: { case: "requestHeader", value: { name: header.name, ...fallback(header) } } }];
   });
 }
 

@@ -11,7 +11,7 @@ import { localAddresses, serviceAddresses, wildcardAddresses } from "../scope/ad
 import { visibleServices } from "../scope/services.ts";
 import type { OutboundView } from "../views.ts";
 import type { TcpChain } from "./chains.ts";
-import { rangeKey } from "./cidr.ts";
+import { type Taken, takeFree } from "./distinct-chains.ts";
 import { tcpChains } from "./tcp-routes.ts";
 
 /** A chain for HTTP, before the proxy's own traits are added. */
@@ -35,6 +35,8 @@ export interface ListenerEntry {
   /** What the listener takes so far; `Unsupported` once it has to detect it. */
   protocol: Protocol;
   readonly chains: (HttpChainEntry | TcpChainEntry)[];
+  /** Which connections the TCP chains take. */
+  readonly taken: Taken;
 }
 
 /** How a port takes part: by HTTP, by any protocol, or by detecting which. */
@@ -130,16 +132,18 @@ function addTo(entries: Map<string, ListenerEntry>, candidate: Candidate, place:
     entries.set(key, newEntry(candidate, place));
     return;
   }
-  addChains(known.chains, chainsOf(candidate, place));
+  addChains(known, chainsOf(candidate, place));
   if (!(kind === "tcp" && isTcp(known.protocol))) known.protocol = "Unsupported";
 }
 
 function newEntry(candidate: Candidate, place: Place): ListenerEntry {
   const { addresses, port } = candidate;
-  const chains: ListenerEntry["chains"] = [];
-  addChains(chains, chainsOf(candidate, place));
-  const detects = chains.some((entry) => entry.kind === "http" && entry.sniffed);
-  return { addresses, port: port.port, protocol: detects ? "Unsupported" : port.protocol, chains };
+  const added = chainsOf(candidate, place);
+  const detects = added.some((chain) => chain.kind === "http" && chain.sniffed);
+  const protocol = detects ? "Unsupported" : port.protocol;
+  const entry: ListenerEntry = { addresses, port: port.port, protocol, chains: [], taken: new Set() };
+  addChains(entry, added);
+  return entry;
 }
 
 /** Servers of these speak first, so waiting for the client's first bytes would wait for ever. */
@@ -172,17 +176,12 @@ function chainsOf(candidate: Candidate, { snapshot, view }: Place): ListenerEntr
   return [...tcp.map((chain): TcpChainEntry => ({ kind: "tcp", chain })), ...http];
 }
 
-/** Envoy refuses two chains that take the same connections: the first one stays. */
-function addChains(known: ListenerEntry["chains"], added: ListenerEntry["chains"]): void {
+/** One chain for HTTP, and the others for what none before them takes. */
+function addChains({ chains, taken }: ListenerEntry, added: ListenerEntry["chains"]): void {
   for (const entry of added) {
-    if (!known.some((other) => matchKey(other) === matchKey(entry))) known.push(entry);
+    if (entry.kind === "tcp") {
+      const match = takeFree(taken, entry.chain);
+      if (match !== undefined) chains.push({ kind: "tcp", chain: { ...entry.chain, ...match } });
+    } else if (!chains.some(({ kind }) => kind === "http")) chains.push(entry);
   }
-}
-
-function matchKey(entry: HttpChainEntry | TcpChainEntry): string {
-  if (entry.kind === "http") return "http";
-  const { serverNames, ranges } = entry.chain;
-  const names = [...new Set(serverNames)].filter((name) => name !== "*").sort();
-  const keys = [...new Set(ranges.map((range) => rangeKey(range)))].filter((key) => key !== undefined).sort();
-  return JSON.stringify([names, keys]);
 }

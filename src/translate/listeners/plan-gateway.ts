@@ -15,6 +15,7 @@ import {
 } from "../scope/gateways.ts";
 import { type BoundVirtualService, completeGateway, virtualServicesOf } from "../scope/virtual-services.ts";
 import type { GatewayView } from "../views.ts";
+import { type Taken, takeFree } from "./distinct-chains.ts";
 import { gatewayHttpChain, gatewayListener, gatewayTcpChain } from "./gateway.ts";
 import { type RouteInput, routeChain } from "./tcp-routes.ts";
 
@@ -24,24 +25,32 @@ const LISTENER_FILTER_CHAINS = 3;
 interface PlannedChain {
   readonly serverNames: readonly string[];
   readonly endsTls: boolean;
-  readonly recipe: Recipe;
+  /** For as many of the server names as no other chain has. */
+  readonly recipeFor: (serverNames: readonly string[]) => Recipe;
+}
+
+interface PlannedListener {
+  readonly address: string;
+  readonly port: number;
+  readonly chains: PlannedChain[];
+  readonly taken: Taken;
 }
 
 /** One listener per port and address on which some server has something to do. */
 export function planGatewayListeners(snapshot: Snapshot, view: GatewayView, servers: RouterServers): readonly Recipe[] {
   const { ipMode, outboundExactBalance } = view.traits.listener;
-  const chains = new Map<string, { readonly address: string; readonly port: number; readonly all: PlannedChain[] }>();
+  const listeners = new Map<string, PlannedListener>();
   for (const port of servers.ports) {
     const address = port.bind || (wildcardAddresses(ipMode)[0] ?? "");
     const name = listenerName(address, port.port);
-    const listener = chains.get(name) ?? { address, port: port.port, all: [] };
-    chains.set(name, listener);
-    addDistinct(listener.all, chainsOf(snapshot, view, { port, name }));
+    const listener = listeners.get(name) ?? { address, port: port.port, chains: [], taken: new Set() };
+    listeners.set(name, listener);
+    addChains(listener, chainsOf(snapshot, view, { port, name }));
   }
   const readsProxyProtocol = view.traits.http.topology.proxyProtocol !== undefined;
-  return [...chains].flatMap(([name, { address, port, all }]) => {
-    if (all.length === 0) return [];
-    const inspectsTls = all.some(({ serverNames, endsTls }) => endsTls || serverNames.length > 0);
+  return [...listeners].flatMap(([name, { address, port, chains }]) => {
+    if (chains.length === 0) return [];
+    const inspectsTls = chains.some(({ serverNames, endsTls }) => endsTls || serverNames.length > 0);
     const input = {
       address,
       port,
@@ -50,15 +59,16 @@ export function planGatewayListeners(snapshot: Snapshot, view: GatewayView, serv
       exactBalance: outboundExactBalance,
       mesh: snapshot.mesh,
     };
-    const parts = { field: LISTENER_FILTER_CHAINS, recipes: all.map((chain) => chain.recipe) };
+    const parts = { field: LISTENER_FILTER_CHAINS, recipes: chains.map((chain) => chain.recipeFor(chain.serverNames)) };
     return [recipe({ name, input, build: gatewayListener, parts })];
   });
 }
 
-/** Envoy refuses two chains that take the same connections: the first one stays. */
-function addDistinct(known: PlannedChain[], added: readonly PlannedChain[]): void {
-  const keyOf = ({ serverNames }: PlannedChain) => String(serverNames.filter((name) => name !== "*").toSorted());
-  for (const chain of added) if (!known.some((other) => keyOf(other) === keyOf(chain))) known.push(chain);
+function addChains({ chains, taken }: PlannedListener, added: readonly PlannedChain[]): void {
+  for (const chain of added) {
+    const match = takeFree(taken, { serverNames: chain.serverNames, ranges: [] });
+    if (match !== undefined) chains.push({ ...chain, serverNames: match.serverNames });
+  }
 }
 
 interface PortOf {
@@ -89,12 +99,15 @@ function httpChain({ mesh }: Snapshot, view: GatewayView, { server, name }: Serv
     routeName: server.routeName,
     protocol: server.protocol,
     serverName: isTls ? (server.server.name ?? "") : "",
-    serverNames,
     tls: isTls ? server.server.tls : undefined,
     traits: view.traits.http,
     mesh,
   };
-  return { serverNames, endsTls: isTls, recipe: recipe({ name, input, build: gatewayHttpChain }) };
+  return {
+    serverNames,
+    endsTls: isTls,
+    recipeFor: (left) => recipe({ name, input: { ...input, serverNames: left }, build: gatewayHttpChain }),
+  };
 }
 
 /** Hosts without the namespace in front of them. */
@@ -117,8 +130,10 @@ function tcpChains(snapshot: Snapshot, view: GatewayView, { server, name }: Serv
     const endsTls = tls !== undefined && !isPassedThrough(tls);
     const serverNames = endsTls ? serverNamesOf(server) : sniHosts;
     const { http: traits } = view.traits;
-    const input = { ...chain, serverNames, tls: endsTls ? tls : undefined, traits, mesh: snapshot.mesh };
-    return [{ serverNames, endsTls, recipe: recipe({ name, input, build: gatewayTcpChain }) }];
+    const input = { ...chain, tls: endsTls ? tls : undefined, traits, mesh: snapshot.mesh };
+    const recipeFor = (left: readonly string[]) =>
+      recipe({ name, input: { ...input, serverNames: left }, build: gatewayTcpChain });
+    return [{ serverNames, endsTls, recipeFor }];
   });
 }
 

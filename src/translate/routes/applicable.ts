@@ -8,7 +8,7 @@ import { outboundCluster } from "../names.ts";
 import { destinationRuleFor, type RuleSnapshot } from "../scope/destination-rules.ts";
 import { type BoundVirtualService, completeGateway, sourceConditionId } from "../scope/virtual-services.ts";
 import type { GatewayView, OutboundView } from "../views.ts";
-import { takesEveryRequest } from "./match.ts";
+import { canBeMet, takesEveryRequest } from "./match.ts";
 import { destinationsOf } from "./route.ts";
 import type { RoutedHostInput } from "./virtual-host.ts";
 
@@ -82,7 +82,7 @@ function* conditions(
 
 /** Whether the parts of a condition hold that are known before any request comes. */
 function canHold(match: HttpMatch, { object }: BoundVirtualService, { view, gateway, port }: Arrival): boolean {
-  if (match.port && match.port !== port) return false;
+  if (!canBeMet(match) || (match.port && match.port !== port)) return false;
   const gateways = match.gateways ?? [];
   if (gateways.length > 0) {
     return gateways.some((name) => completeGateway(name, object.metadata.namespace) === gateway);

@@ -1,11 +1,14 @@
 import type { ConsistentHash } from "#config/kinds/destination-rule.ts";
 import type { RouteAction_HashPolicySchema } from "#gen/envoy/config/route/v3/route_components_pb.ts";
 import { duration, type Init } from "../encode.ts";
+import { isHeaderText } from "../header-text.ts";
 
 /** What of a request decides its endpoint, where a rule balances by hash. */
 export function hashPolicy(hash: ConsistentHash | undefined): Init<typeof RouteAction_HashPolicySchema> | undefined {
   if (hash?.httpHeaderName !== undefined) {
-    return { policySpecifier: { case: "header", value: { headerName: hash.httpHeaderName } } };
+    const headerName = hash.httpHeaderName;
+    if (headerName === "" || !isHeaderText(headerName)) return undefined;
+    return { policySpecifier: { case: "header", value: { headerName } } };
   }
   if (hash?.httpCookie !== undefined) {
     const { name, path = "", ttl, attributes = [] } = hash.httpCookie;
@@ -20,6 +23,6 @@ export function hashPolicy(hash: ConsistentHash | undefined): Init<typeof RouteA
   if (hash?.useSourceIp !== undefined) {
     return { policySpecifier: { case: "connectionProperties", value: { sourceIp: hash.useSourceIp } } };
   }
-  if (hash?.httpQueryParameterName === undefined) return undefined;
+  if (!hash?.httpQueryParameterName) return undefined;
   return { policySpecifier: { case: "queryParameter", value: { name: hash.httpQueryParameterName } } };
 }

@@ -5,6 +5,8 @@ import {
   type HeaderValueOptionSchema,
 } from "#gen/envoy/config/core/v3/base_pb.ts";
 import type { Init } from "../encode.ts";
+import { knownFormat } from "../filters/format-string.ts";
+import { isHeaderText } from "../header-text.ts";
 import { compareText } from "../scope/order.ts";
 
 type HeaderOption = Init<typeof HeaderValueOptionSchema>;
@@ -45,15 +47,15 @@ export function authorityOf(headers: Headers | undefined): string | undefined {
 
 function added(headers: Readonly<Record<string, string>> | undefined, appends: boolean): HeaderOption[] {
   return Object.entries(headers ?? {})
-    .filter(([key]) => canChange(key))
+    .filter(([key, value]) => canChange(key) && isHeaderText(value))
     .sort(([a], [b]) => compareText(a, b))
     .map(([key, value]) => ({
-      header: { key, value },
+      header: { key, value: knownFormat(value, "header") },
       appendAction: appends ? AppendAction.APPEND_IF_EXISTS_OR_ADD : AppendAction.OVERWRITE_IF_EXISTS_OR_ADD,
     }));
 }
 
 /** Envoy keeps pseudo headers and the host for itself. */
 function canChange(name: string): boolean {
-  return !name.startsWith(":") && name.toLowerCase() !== "host";
+  return name !== "" && isHeaderText(name) && !name.startsWith(":") && name.toLowerCase() !== "host";
 }

@@ -23,6 +23,13 @@ export function routeMatch(match: HttpMatch | undefined): RouteMatch {
   };
 }
 
+/** Whether some request can meet the condition. Envoy refuses parameters without a name, or with a name this long. */
+export function canBeMet({ queryParams = {} }: HttpMatch): boolean {
+  return Object.keys(queryParams).every((name) => name !== "" && name.length <= LONGEST_PARAMETER);
+}
+
+const LONGEST_PARAMETER = 1024;
+
 /** Whether no request gets past the route, so that those after it are of no use. */
 export function takesEveryRequest(match: HttpMatch | undefined): boolean {
   if (match === undefined) return true;

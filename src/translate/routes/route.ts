@@ -20,7 +20,9 @@ import {
 } from "#gen/envoy/config/route/v3/route_components_pb.ts";
 import { configOrigin } from "../clusters/metadata.ts";
 import { duration, type Init } from "../encode.ts";
+import { isHeaderText } from "../header-text.ts";
 import { parseClusterName, traceOperation } from "../names.ts";
+import { fittingWeights } from "../weights.ts";
 import { hashPolicy } from "./hash-policy.ts";
 import { authorityOf, type HeaderChanges, headerChanges, NO_CHANGES } from "./headers.ts";
 import { pathInTrace, routeMatch } from "./match.ts";
@@ -118,7 +120,8 @@ function actionOf(route: HttpRoute, context: RouteContext): Extract<Route["actio
 function forwardOf(route: HttpRoute, context: RouteContext): RouteAction | undefined {
   const destinations = route.route ?? [];
   const clusterSpecifier = clusterSpecifierOf(route, context);
-  if (clusterSpecifier === undefined) return undefined;
+  const { uri = "", authority = "" } = route.rewrite ?? {};
+  if (clusterSpecifier === undefined || !isHeaderText(uri) || !isHeaderText(authority)) return undefined;
   const timeout = duration(route.timeout ?? 0);
   const retries = retryPolicy(
     route.retries ?? context.retries,
@@ -142,12 +145,13 @@ function clusterSpecifierOf(
   { clusters }: RouteContext,
 ): Extract<RouteAction["clusterSpecifier"], { case: string }> | undefined {
   if (destinations.length === 1) return { case: "cluster", value: clusters[0] ?? "" };
-  const weighted = destinations.flatMap(({ weight = 0, headers }, i) => {
-    if (weight <= 0) return [];
+  const weights = fittingWeights(destinations.map(({ weight = 0 }) => weight));
+  const weighted = destinations.flatMap(({ weight: wanted = 0, headers }, i) => {
+    if (wanted <= 0) return [];
     const authority = authorityOf(headers);
     const cluster: Init<typeof WeightedCluster_ClusterWeightSchema> = {
       name: clusters[i] ?? "",
-      weight,
+      weight: weights[i] ?? wanted,
       ...(headers && headerChanges(headers)),
       ...(authority !== undefined && { hostRewriteSpecifier: { case: "hostRewriteLiteral", value: authority } }),
     };
@@ -210,7 +214,8 @@ const REDIRECT_CODES: Readonly<Record<number, RedirectCode>> = {
 
 function redirectOf(redirect: HttpRedirect, context: RouteContext): Init<typeof RedirectActionSchema> | undefined {
   const responseCode = REDIRECT_CODES[redirect.redirectCode ?? 0];
-  if (responseCode === undefined) return undefined;
+  const isText = isHeaderText(redirect.uri ?? "") && isHeaderText(redirect.authority ?? "");
+  if (responseCode === undefined || !isText) return undefined;
   const port = redirectPort(redirect, context);
   return {
     responseCode,

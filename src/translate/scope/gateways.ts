@@ -138,7 +138,7 @@ function open({ ports, plain }: Merged, opened: RouterPort, isTls: boolean): voi
 
 /** Envoy refuses a server name that two chains have. */
 function claim(names: Set<string>, { hosts }: RouterServer, place: string): boolean {
-  const claimed = hosts.map((host) => `${place}/${host}`);
+  const claimed = hosts.map((host) => `${place}/${host.toLowerCase()}`);
   if (claimed.some((name) => names.has(name))) return false;
   for (const name of claimed) names.add(name);
   return true;
