@@ -1,28 +1,6 @@
-/** Host names as the API uses them: exact, `*`, or `*` followed by a suffix. */
+/** Host names of the API among services and routes; what wildcards mean is in `#config/host.ts`. */
 import { isIP } from "node:net";
-
-/** Whether the name has a wildcard in front. */
-export function isWildcard(host: string): boolean {
-  return host.startsWith("*");
-}
-
-/** Whether some name fits both. Symmetric: `*.com` and `foo.com` match, as do `*.com` and `*.foo.com`. */
-export function hostsMatch(a: string, b: string): boolean {
-  if (isWildcard(a) && isWildcard(b)) {
-    return a.length < b.length ? b.slice(1).endsWith(a.slice(1)) : a.slice(1).endsWith(b.slice(1));
-  }
-  if (isWildcard(a)) return b.endsWith(a.slice(1));
-  if (isWildcard(b)) return a.endsWith(b.slice(1));
-  return a === b;
-}
-
-/** Whether every name that fits `host` fits `other`. */
-export function isSubsetOf(host: string, other: string): boolean {
-  if (isWildcard(host)) {
-    return isWildcard(other) && host.length >= other.length && host.slice(1).endsWith(other.slice(1));
-  }
-  return isWildcard(other) ? host.endsWith(other.slice(1)) : host === other;
-}
+import { isSubsetOf, isWildcard } from "#config/host.ts";
 
 /** The names that fit one of `hosts` and one of `others`: of each matching pair the narrower one. */
 export function intersectHosts(hosts: readonly string[], others: readonly string[]): string[] {

@@ -4,9 +4,10 @@
  */
 import type { ConfigObject } from "#config/config-object.ts";
 import { objectKey } from "#config/config-object.ts";
+import { hostsMatch, isWildcard } from "#config/host.ts";
 import type { Destination, VirtualService } from "#config/kinds/virtual-service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import { completeHost, hostsMatch, isWildcard } from "#translate/hosts.ts";
+import { completeHost } from "#translate/hosts.ts";
 
 /** One text for each reference that leads nowhere. */
 export function unresolvedReferences(snapshot: Snapshot): ReadonlySet<string> {

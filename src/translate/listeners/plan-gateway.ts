@@ -1,8 +1,8 @@
 /** Recipes of the listeners of a router. */
 
+import { hostsMatch } from "#config/host.ts";
 import { isHttp } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import { hostsMatch } from "../hosts.ts";
 import { listenerName } from "../names.ts";
 import { type Recipe, recipe } from "../recipe.ts";
 import { wildcardAddresses } from "../scope/addresses.ts";

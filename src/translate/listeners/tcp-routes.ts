@@ -1,9 +1,11 @@
 /** Where TCP and TLS connections to a service port go, by virtual services or by default. */
+
+import { hostsMatch } from "#config/host.ts";
 import type { L4Match, RouteDestination, TlsMatch } from "#config/kinds/virtual-service.ts";
 import type { Service, ServicePort } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { statName } from "../clusters/stat-name.ts";
-import { completeHost, hostsMatch } from "../hosts.ts";
+import { completeHost } from "../hosts.ts";
 import { derived } from "../indexes.ts";
 import { outboundCluster } from "../names.ts";
 import { destinationRuleFor, type RuleViewpoint } from "../scope/destination-rules.ts";

@@ -1,8 +1,9 @@
 /** Which virtual hosts a port has, and which names each of them gets. */
+
+import { hostsMatch, isWildcard } from "#config/host.ts";
 import type { ConsistentHash } from "#config/kinds/destination-rule.ts";
 import { isHttp, type Service, type ServicePort } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import { hostsMatch, isWildcard } from "../hosts.ts";
 import { virtualHostName } from "../names.ts";
 import { destinationRuleFor } from "../scope/destination-rules.ts";
 import { compareText } from "../scope/order.ts";

@@ -1,9 +1,10 @@
 /** The virtual services that apply to proxies of a namespace, with their names completed. */
 import type { ConfigObject } from "#config/config-object.ts";
+import { isWildcard } from "#config/host.ts";
 import type { VirtualService } from "#config/kinds/virtual-service.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import { completeHost, isWildcard, mostSpecific } from "../hosts.ts";
+import { completeHost, mostSpecific } from "../hosts.ts";
 import { derived } from "../indexes.ts";
 import { compareText, oldestFirst } from "./order.ts";
 import { isPublic, isVisible } from "./visibility.ts";
