@@ -27,10 +27,10 @@ export const NO_ENVOY: string | undefined = existsSync(ENVOY) ? undefined : "no 
 
 /** Encoded resources of one proxy. */
 export interface EnvoyResources {
-  readonly clusters: Iterable<Uint8Array>;
-  readonly listeners: Iterable<Uint8Array>;
-  readonly routes: Iterable<Uint8Array>;
-  readonly endpoints: Iterable<Uint8Array>;
+  readonly clusters: readonly Uint8Array[];
+  readonly listeners: readonly Uint8Array[];
+  readonly routes: readonly Uint8Array[];
+  readonly endpoints: readonly Uint8Array[];
 }
 
 /** Fails the test with Envoy's words when it refuses anything. `proxies` are keyed by a name for messages. */
@@ -50,7 +50,7 @@ export async function acceptedByEnvoy(proxies: ReadonlyMap<string, EnvoyResource
 
 /** What the renaming below would hide. */
 function checkDistinct(name: string, { listeners, clusters, routes }: EnvoyResources): void {
-  const decoded = [...listeners].map((bytes) => fromBinary(ListenerSchema, bytes));
+  const decoded = listeners.map((bytes) => fromBinary(ListenerSchema, bytes));
   const addresses = decoded.flatMap(({ address, additionalAddresses }) =>
     [address, ...additionalAddresses.map((more) => more.address)].map((one) => JSON.stringify(one?.address.value)),
   );
@@ -61,11 +61,11 @@ function checkDistinct(name: string, { listeners, clusters, routes }: EnvoyResou
   );
   assertDistinct(
     `${name}: clusters`,
-    [...clusters].map((bytes) => fromBinary(ClusterSchema, bytes).name),
+    clusters.map((bytes) => fromBinary(ClusterSchema, bytes).name),
   );
   assertDistinct(
     `${name}: routes`,
-    [...routes].map((bytes) => fromBinary(RouteConfigurationSchema, bytes).name),
+    routes.map((bytes) => fromBinary(RouteConfigurationSchema, bytes).name),
   );
 }
 
@@ -77,12 +77,23 @@ function assertDistinct(what: string, values: readonly (string | undefined)[]): 
 function bootstrapOf(proxies: ReadonlyMap<string, EnvoyResources>) {
   const listeners: Listener[] = [];
   const clusters: Cluster[] = [grpcCluster("xds-grpc"), grpcCluster("sds-grpc")];
+  // What many proxies have is asked once.
+  const asked = new Set<string>();
+  const unasked = (kind: keyof EnvoyResources, resources: EnvoyResources) =>
+    resources[kind].filter((bytes) => {
+      const { size } = asked;
+      return asked.add(`${kind} ${Buffer.from(bytes).toString("latin1")}`).size > size;
+    });
   for (const [proxy, resources] of proxies) {
     const prefix = `${proxy}/`;
-    for (const bytes of resources.listeners) listeners.push(renamed(fromBinary(ListenerSchema, bytes), prefix));
-    for (const bytes of resources.routes) listeners.push(routeListener(bytes, prefix));
-    for (const bytes of resources.clusters) clusters.push(renamed(fromBinary(ClusterSchema, bytes), prefix));
-    for (const bytes of resources.endpoints) clusters.push(endpointCluster(bytes, prefix));
+    for (const bytes of unasked("listeners", resources)) {
+      listeners.push(renamed(fromBinary(ListenerSchema, bytes), prefix));
+    }
+    for (const bytes of unasked("routes", resources)) listeners.push(routeListener(bytes, prefix));
+    for (const bytes of unasked("clusters", resources)) {
+      clusters.push(renamed(fromBinary(ClusterSchema, bytes), prefix));
+    }
+    for (const bytes of unasked("endpoints", resources)) clusters.push(endpointCluster(bytes, prefix));
   }
   let port = 10_000;
   for (const listener of listeners) {

@@ -58,9 +58,16 @@ function keepaliveOf(ofMesh: Keepalive, ofRule: Keepalive): Init<typeof TcpKeepa
   const interval = ofRule?.interval ?? ofMesh?.interval;
   return {
     ...(probes && { keepaliveProbes: probes }),
-    ...(time !== undefined && { keepaliveTime: Math.trunc(time / 1000) }),
-    ...(interval !== undefined && { keepaliveInterval: Math.trunc(interval / 1000) }),
+    ...(time !== undefined && { keepaliveTime: keepaliveSeconds(time) }),
+    ...(interval !== undefined && { keepaliveInterval: keepaliveSeconds(interval) }),
   };
+}
+
+/** The kernel refuses longer ones, and with them the connection. */
+const LONGEST_KEEPALIVE_S = 32_767;
+
+function keepaliveSeconds(ms: number): number {
+  return Math.min(Math.trunc(ms / 1000), LONGEST_KEEPALIVE_S);
 }
 
 /** Endpoints that fail are left out for a while. Ejection by success rate, Envoy's default, is off. */

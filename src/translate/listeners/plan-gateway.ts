@@ -60,7 +60,8 @@ export function planGatewayListeners(snapshot: Snapshot, view: GatewayView, serv
       mesh: snapshot.mesh,
     };
     const parts = { field: LISTENER_FILTER_CHAINS, recipes: chains.map((chain) => chain.recipeFor(chain.serverNames)) };
-    return [recipe({ name, input, build: gatewayListener, parts })];
+    const origins = [...new Set(port.servers.map(({ gateway }) => `Gateway/${gateway}`))];
+    return [recipe({ name, input, build: gatewayListener, parts, origins })];
   });
 }
 
