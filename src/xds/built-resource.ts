@@ -31,7 +31,7 @@ export function builtResource(typeUrl: string, recipe: Recipe, bytes: Uint8Array
 /** The objects of the user's configuration that a resource was made from, as `kind/namespace/name`. */
 export function originsOf(recipe: Recipe): readonly string[] {
   const values = Object.values(recipe.input).flatMap((value) => (Array.isArray(value) ? value : [value]));
-  const own = values.filter(isConfigObject).map(objectKey);
+  const own = [...values.filter(isConfigObject).map(objectKey), ...(recipe.origins ?? [])];
   return [...new Set([...own, ...(recipe.parts?.recipes.flatMap(originsOf) ?? [])])];
 }
 

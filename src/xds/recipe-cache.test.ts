@@ -146,4 +146,6 @@ test("originsOf() lists the configuration objects of a resource and its parts", 
     "VirtualService/ns/a",
     "VirtualService/ns/b",
   ]);
+  const listener = { ...textRecipe("l", { text: "" }), origins: ["Gateway/ns/g"] };
+  assert.deepEqual(originsOf(listener), ["Gateway/ns/g"]);
 });

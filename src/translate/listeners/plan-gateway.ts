@@ -34,6 +34,8 @@ interface PlannedListener {
   readonly port: number;
   readonly chains: PlannedChain[];
   readonly taken: Taken;
+  /** Gateways whose servers it has. */
+  readonly origins: Set<string>;
 }
 
 /** One listener per port and address on which some server has something to do. */
@@ -43,12 +45,19 @@ export function planGatewayListeners(snapshot: Snapshot, view: GatewayView, serv
   for (const port of servers.ports) {
     const address = port.bind || (wildcardAddresses(ipMode)[0] ?? "");
     const name = listenerName(address, port.port);
-    const listener = listeners.get(name) ?? { address, port: port.port, chains: [], taken: new Set() };
+    const listener = listeners.get(name) ?? {
+      address,
+      port: port.port,
+      chains: [],
+      taken: new Set(),
+      origins: new Set(),
+    };
     listeners.set(name, listener);
+    for (const { gateway } of port.servers) listener.origins.add(`Gateway/${gateway}`);
     addChains(listener, chainsOf(snapshot, view, { port, name }));
   }
   const readsProxyProtocol = view.traits.http.topology.proxyProtocol !== undefined;
-  return [...listeners].flatMap(([name, { address, port, chains }]) => {
+  return [...listeners].flatMap(([name, { address, port, chains, origins }]) => {
     if (chains.length === 0) return [];
     const inspectsTls = chains.some(({ serverNames, endsTls }) => endsTls || serverNames.length > 0);
     const input = {
@@ -60,8 +69,7 @@ export function planGatewayListeners(snapshot: Snapshot, view: GatewayView, serv
       mesh: snapshot.mesh,
     };
     const parts = { field: LISTENER_FILTER_CHAINS, recipes: chains.map((chain) => chain.recipeFor(chain.serverNames)) };
-    const origins = [...new Set(port.servers.map(({ gateway }) => `Gateway/${gateway}`))];
-    return [recipe({ name, input, build: gatewayListener, parts, origins })];
+    return [recipe({ name, input, build: gatewayListener, parts, origins: [...origins] })];
   });
 }
 
