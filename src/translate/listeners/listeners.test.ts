@@ -158,7 +158,7 @@ const inbound = (yaml: string, options: Options = {}) =>
 const taken = ({ filterChains }: Listener, port: number | undefined) =>
   filterChains.flatMap(({ filterChainMatch: match, transportSocket }) =>
     match?.destinationPort === port
-      ? [`${match.transportProtocol}${transportSocket === undefined ? "" : " ends"}`]
+      ? [`${match?.transportProtocol}${transportSocket === undefined ? "" : " ends"}`]
       : [],
   );
 
