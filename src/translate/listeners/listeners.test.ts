@@ -156,11 +156,10 @@ const inbound = (yaml: string, options: Options = {}) =>
   );
 /** `PORT tls`, `PORT raw_buffer`: what is taken on which port. */
 const taken = ({ filterChains }: Listener, port: number | undefined) =>
-  filterChains.flatMap(({ filterChainMatch: match, transportSocket }) =>
-    match?.destinationPort === port
-      ? [`${match?.transportProtocol}${transportSocket === undefined ? "" : " ends"}`]
-      : [],
-  );
+  filterChains.flatMap(({ filterChainMatch: match, transportSocket }) => {
+    if (match === undefined || match.destinationPort !== port) return [];
+    return [`${match.transportProtocol}${transportSocket === undefined ? "" : " ends"}`];
+  });
 
 test("a port takes what the policies say", () => {
   const policy = (mode: string, more: object = {}) => object("PeerAuthentication", "p", { mtls: { mode }, ...more });

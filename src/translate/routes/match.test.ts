@@ -1,0 +1,70 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { HttpMatch } from "#config/kinds/virtual-service.ts";
+import { canBeMet, pathInTrace, routeMatch, takesEveryRequest } from "./match.ts";
+
+test("without a condition every path is taken", () => {
+  assert.deepEqual(routeMatch(undefined), { pathSpecifier: { case: "prefix", value: "/" } });
+  assert.deepEqual(routeMatch({}).pathSpecifier, { case: "prefix", value: "/" });
+});
+
+test("headers are matched in order of their names, then what the request line says", () => {
+  const { headers } = routeMatch({
+    headers: { b: { exact: "1" }, a: { prefix: "x" } },
+    withoutHeaders: { c: { exact: "2" } },
+    method: { exact: "GET" },
+    authority: { regex: ".*" },
+  });
+  assert.deepEqual(
+    headers?.map(({ name }) => name),
+    ["a", "b", "c", ":method", ":authority"],
+  );
+});
+
+test("no value asks whether a header is there", () => {
+  for (const value of [{}, { regex: "*" }]) {
+    const [header] = routeMatch({ headers: { x: value } }).headers ?? [];
+    assert.deepEqual(header, { name: "x", headerMatchSpecifier: { case: "presentMatch", value: true } });
+    const [parameter] = routeMatch({ queryParams: { x: value } }).queryParameters ?? [];
+    assert.equal(parameter?.queryParameterMatchSpecifier?.case, "presentMatch");
+  }
+});
+
+test("a header that is missing does not have the value that is unwanted", () => {
+  const [header] = routeMatch({ withoutHeaders: { x: { exact: "1" } } }).headers ?? [];
+  assert.equal(header?.invertMatch, true);
+  assert.equal(header?.treatMissingHeaderAsEmpty, true);
+  const [absent] = routeMatch({ withoutHeaders: { x: {} } }).headers ?? [];
+  assert.equal(absent?.invertMatch, true);
+  assert.equal(absent?.treatMissingHeaderAsEmpty, undefined);
+});
+
+test("takesEveryRequest() holds for any path and nothing else", () => {
+  const every: HttpMatch[] = [{}, { uri: { prefix: "/" } }, { uri: { regex: ".*" } }, { port: 80 }, { uri: {} }];
+  for (const match of every) assert.equal(takesEveryRequest(match), true, JSON.stringify(match));
+  const some: HttpMatch[] = [
+    { uri: { prefix: "/a" } },
+    { uri: { exact: "/" } },
+    { headers: { a: {} } },
+    { withoutHeaders: { a: {} } },
+    { queryParams: { a: {} } },
+    { method: { exact: "GET" } },
+    { authority: { exact: "a" } },
+    { scheme: { exact: "http" } },
+  ];
+  for (const match of some) assert.equal(takesEveryRequest(match), false, JSON.stringify(match));
+  assert.equal(takesEveryRequest(undefined), true);
+});
+
+test("a parameter that no request can have makes a condition that none meets", () => {
+  assert.equal(canBeMet({ queryParams: { a: {} } }), true);
+  assert.equal(canBeMet({ queryParams: { "": {} } }), false);
+  assert.equal(canBeMet({ queryParams: { ["q".repeat(1025)]: {} } }), false);
+});
+
+test("a trace is named by the path", () => {
+  assert.equal(pathInTrace({ uri: { exact: "/a" } }), "/a");
+  assert.equal(pathInTrace({ uri: { prefix: "/a" } }), "/a*");
+  assert.equal(pathInTrace({ uri: { regex: "/a.*" } }), "/a.*");
+  assert.equal(pathInTrace(undefined), "/*");
+});
