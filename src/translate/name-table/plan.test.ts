@@ -1,0 +1,58 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { meshOf, type ProxyOptions, proxyOf } from "../../../test/support/mesh.ts";
+import { object, workload } from "../../../test/support/objects.ts";
+import { translated } from "../../../test/support/translated.ts";
+
+const tableOf = (yaml: string, proxy: ProxyOptions = {}) =>
+  translated(meshOf(yaml), proxyOf({ ip: "10.9.0.1", ...proxy })).names.table;
+const addresses = (...args: Parameters<typeof tableOf>) =>
+  Object.fromEntries(Object.entries(tableOf(...args)).map(([host, { ips }]) => [host, ips]));
+const service = (clusterIP: string) =>
+  object("Service", "web", { clusterIP, selector: { app: "web" }, ports: [{ name: "http", port: 80 }] });
+const entry = (spec: object) =>
+  object("ServiceEntry", "ext", {
+    hosts: ["ext.example.com"],
+    ports: [{ number: 443, name: "tls", protocol: "TLS" }],
+    resolution: "DNS",
+    ...spec,
+  });
+const HOST = "web.default.svc.cluster.local";
+
+test("a service has its address, and what short names are made of", () => {
+  assert.deepEqual(
+    { ...tableOf(service("10.96.0.1"))[HOST], $typeName: undefined },
+    {
+      ips: ["10.96.0.1"],
+      registry: "Kubernetes",
+      shortname: "web",
+      namespace: "default",
+      altHosts: [],
+      $typeName: undefined,
+    },
+  );
+});
+
+test("a headless service has the addresses of its endpoints, of the proxy's network", () => {
+  const yaml =
+    service("None") +
+    workload("web-1", "10.1.0.1", { network: "near" }) +
+    workload("web-2", "10.1.0.2", { network: "far" });
+  assert.deepEqual(addresses(yaml), { [HOST]: ["10.1.0.1", "10.1.0.2"] });
+  assert.deepEqual(addresses(yaml, { metadata: { NETWORK: "near" } }), { [HOST]: ["10.1.0.1"] });
+  assert.deepEqual(addresses(service("None")), {});
+});
+
+test("a host without an address has the one that was allocated, for proxies that ask their agent", () => {
+  assert.deepEqual(addresses(entry({})), {});
+  const [ip] = addresses(entry({}), { metadata: { DNS_CAPTURE: "true" } })["ext.example.com"] ?? [];
+  assert.match(ip ?? "", /^240\.240\./);
+});
+
+test("ranges are no answer", () => {
+  assert.deepEqual(addresses(entry({ resolution: "NONE", addresses: ["10.0.0.0/8"] })), {});
+});
+
+test("hosts that the proxy may not call are not there", () => {
+  assert.deepEqual(addresses(entry({ addresses: ["10.1.1.1"], exportTo: ["."] }), { namespace: "other" }), {});
+});
