@@ -5,6 +5,7 @@ import type { Resource } from "./resource.ts";
 import {
   newSession,
   nextResponse,
+  READ_MS,
   REMOVE_AFTER_MS,
   receive,
   retargetType,
@@ -126,6 +127,21 @@ test("a cluster that never gets warm holds nothing up for long, and nothing at a
   assert.equal(stream.next(), "cds d@1");
   assert.equal(stream.next(), "lds l@3");
   assert.equal(stream.answer(LISTENER_TYPE).next(), "idle");
+});
+
+test("clusters that are still being read are waited for longer: their endpoints were not asked for yet", () => {
+  const stream = connected().settle();
+  stream
+    .set(CLUSTER_TYPE, ...CLUSTERS, "c>c")
+    .set(ENDPOINT_TYPE, "a", "b", "c")
+    .set(LISTENER_TYPE, "l@2");
+  assert.equal(stream.next(), "cds c@1");
+  assert.deepEqual(nextResponse(stream.session, stream.now), { kind: "wait", until: stream.now + READ_MS });
+  stream.now += READ_MS - WARM_MS - 1;
+  assert.equal(stream.ask(ENDPOINT_TYPE, { subscribe: ["c"] }).next(), "eds c@1");
+  assert.deepEqual(nextResponse(stream.session, stream.now), { kind: "wait", until: stream.now + WARM_MS });
+  stream.now += WARM_MS;
+  assert.equal(stream.next(), "lds l@2");
 });
 
 test("listeners do not wait for endpoints that keep changing", () => {

@@ -32,6 +32,8 @@ export interface Session<R extends Resource> {
   readonly types: ReadonlyMap<string, Subscription<R>>;
   /** When the proxy last spoke of listeners or routes. */
   readonly routedAt: number;
+  /** When it last spoke of endpoints. */
+  readonly endpointsAt: number;
 }
 
 /** What to do next on a stream. */
@@ -46,6 +48,8 @@ export type Next<R extends Resource> =
 export const REMOVE_AFTER_MS = 200;
 /** Clusters are warm within milliseconds, even on a busy machine; one that is not may wait for a secret that never comes. */
 export const WARM_MS = 2_000;
+/** Thousands of new clusters take Envoy seconds to read; it asks for their endpoints when it has. */
+export const READ_MS = 20_000;
 
 const ORDER = [CLUSTER_TYPE, ENDPOINT_TYPE, LISTENER_TYPE, ROUTE_TYPE];
 const NO_NAMES: ReadonlySet<string> = new Set();
@@ -53,7 +57,7 @@ const REMOVED_LAST = [CLUSTER_TYPE, ENDPOINT_TYPE, ROUTE_TYPE];
 
 /** A stream on which nothing was said yet. */
 export function newSession<R extends Resource>(): Session<R> {
-  return { types: new Map(), routedAt: 0 };
+  return { types: new Map(), routedAt: 0, endpointsAt: 0 };
 }
 
 /** A request came. */
@@ -69,7 +73,9 @@ export function receive<R extends Resource>(
       : onRequest(known, request);
   const types = new Map(session.types).set(request.typeUrl, step.subscription);
   const isRouting = request.typeUrl === LISTENER_TYPE || request.typeUrl === ROUTE_TYPE;
-  return { session: { types, routedAt: isRouting ? now : session.routedAt }, verdict: step.verdict };
+  const routedAt = isRouting ? now : session.routedAt;
+  const endpointsAt = request.typeUrl === ENDPOINT_TYPE ? now : session.endpointsAt;
+  return { session: { types, routedAt, endpointsAt }, verdict: step.verdict };
 }
 
 /** From now on these are the resources of that type. A type nobody asked for stays as it is. */
@@ -124,11 +130,15 @@ function nextInOrder<R extends Resource>(session: Session<R>, now: number): Next
 }
 
 /** When clusters that were sent are not waited for any longer; undefined when they were answered. */
-function warmBy<R extends Resource>({ types }: Session<R>): number | undefined {
-  const clusters = types.get(CLUSTER_TYPE);
-  if (clusters?.pending === undefined) return undefined;
+function warmBy<R extends Resource>({ types, endpointsAt }: Session<R>): number | undefined {
+  const { pending, overdue = [] } = types.get(CLUSTER_TYPE) ?? {};
+  if (pending === undefined) return undefined;
+  const { sentAt, resources } = pending;
   // While an older answer is owed, this one cannot come either.
-  return clusters.overdue.length > 0 ? clusters.pending.sentAt : clusters.pending.sentAt + WARM_MS;
+  if (overdue.length > 0) return sentAt;
+  const readBy = sentAt + READ_MS;
+  const isRead = endpointsAt >= sentAt || resources.every(({ awaits }) => awaits === undefined);
+  return isRead ? Math.min(readBy, Math.max(sentAt, endpointsAt) + WARM_MS) : readBy;
 }
 
 /** A subscription as it is by now: an answer about clusters that takes too long is given up. */
