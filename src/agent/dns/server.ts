@@ -32,6 +32,7 @@ export interface DnsServer {
 
 const TCP_IDLE_MS = 8_000;
 const MAX_TCP_CLIENTS = 1_000;
+const PICKED_PORTS = 10;
 
 /** Opens all sockets. Rejects when one of them cannot be opened. */
 export async function startDnsServer(options: DnsServerOptions): Promise<DnsServer> {
@@ -40,11 +41,12 @@ export async function startDnsServer(options: DnsServerOptions): Promise<DnsServ
   const close = async () => void (await Promise.all(closers.map((closer) => closer())));
   try {
     for (const host of options.hosts) {
-      const udp = await openUdp(host, options.port, options);
-      closers.push(() => closed(udp));
+      const { udp, tcp } = await openPair(host, options);
+      closers.push(
+        () => closed(udp),
+        () => closed(tcp.server).finally(tcp.destroyClients),
+      );
       const { port } = udp.address();
-      const tcp = await openTcp(host, port, options);
-      closers.push(() => closed(tcp.server).finally(tcp.destroyClients));
       ports.push(port);
       options.log.info(`Starting local udp and tcp DNS server on ${host}:${port}`);
     }
@@ -53,6 +55,18 @@ export async function startDnsServer(options: DnsServerOptions): Promise<DnsServ
     throw thrown;
   }
   return { ports, close };
+}
+
+/** UDP and TCP on one port. A port that is picked may be free for one of them only, so others are tried. */
+async function openPair(host: string, options: DnsServerOptions, tries = PICKED_PORTS) {
+  const udp = await openUdp(host, options.port, options);
+  try {
+    return { udp, tcp: await openTcp(host, udp.address().port, options) };
+  } catch (thrown) {
+    await closed(udp);
+    if (options.port !== 0 || tries === 1) throw thrown;
+    return openPair(host, options, tries - 1);
+  }
 }
 
 async function openUdp(host: string, port: number, options: DnsServerOptions): Promise<UdpSocket> {

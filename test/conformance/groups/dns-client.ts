@@ -1,7 +1,7 @@
 /** Lookups of the agent's DNS proxy, with a name server behind it as the data describes it. */
-import { createSocket } from "node:dgram";
+import { createSocket, type Socket } from "node:dgram";
 import { once } from "node:events";
-import { connect, createServer } from "node:net";
+import { connect, createServer, type Server } from "node:net";
 import { fromJson, type JsonValue, toBinary } from "@bufbuild/protobuf";
 import packet, { type Answer, type DecodedPacket, type Question } from "dns-packet";
 import { frame, readFrames } from "#agent/dns/frames.ts";
@@ -143,10 +143,6 @@ async function nameServer({ upstream }: Data) {
     if (known?.includes("A records")) return packet.encode({ ...base, answers: giantRecords() });
     return packet.encode({ ...base, flags: 3 });
   };
-  const udp = createSocket("udp4", (message, { port, address }) => udp.send(reply(message), port, address));
-  udp.bind(0, "127.0.0.1");
-  await once(udp, "listening");
-  const { port } = udp.address();
   const tcp = createServer((client) => {
     const frames = { pending: Buffer.alloc(0) };
     client.on("error", () => client.destroy());
@@ -154,13 +150,29 @@ async function nameServer({ upstream }: Data) {
       for (const message of readFrames(frames, chunk)) client.write(frame(reply(message)));
     });
   });
-  tcp.listen(port, "127.0.0.1");
-  await once(tcp, "listening");
+  const udp = await onOnePort(tcp);
+  udp.on("message", (message, { port, address }) => udp.send(reply(message), port, address));
   const close = () => {
     udp.close();
     tcp.close();
   };
-  return { address: { host: "127.0.0.1", port }, close };
+  return { address: { host: "127.0.0.1", port: udp.address().port }, close };
+}
+
+/** A UDP socket on the port that the server then has too. A free port for one may be taken for the other. */
+async function onOnePort(tcp: Server, tries = 10): Promise<Socket> {
+  const udp = createSocket("udp4");
+  udp.bind(0, "127.0.0.1");
+  await once(udp, "listening");
+  tcp.listen(udp.address().port, "127.0.0.1");
+  try {
+    await once(tcp, "listening");
+    return udp;
+  } catch (thrown) {
+    udp.close();
+    if (tries === 1) throw thrown;
+    return onOnePort(tcp, tries - 1);
+  }
 }
 
 const GIANT_NAME = "aaaaaaaaaaaa.aaaaaa";
