@@ -12,8 +12,6 @@ export const EXTENSION_TYPE = `${PREFIX}envoy.config.core.v3.TypedExtensionConfi
 export const NAME_TABLE_TYPE = `${PREFIX}istio.networking.nds.v1.NameTable`;
 /** The bootstrap-time settings an agent may ask for at run time. */
 export const PROXY_CONFIG_TYPE = `${PREFIX}istio.mesh.v1alpha1.ProxyConfig`;
-/** Not a resource: how an agent reports the health of its workload. */
-export const HEALTH_TYPE = `${PREFIX}istio.v1.HealthInformation`;
 
 /**
  * Types of which a proxy may ask for everything there is. Of the others it asks by name only, since the names come from
