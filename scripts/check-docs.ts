@@ -1,9 +1,10 @@
 /**
  * Keeps the documents true where a script can: links between files exist, decision records have one number each, and the
- * error codes in docs/reference/errors.md are those of the sources.
+ * error codes in docs/reference/errors.md are those of the sources, and pages that are made from tables are current.
  */
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { agentEnvironmentIsCurrent } from "./agent-environment.ts";
 
 const root = join(import.meta.dirname, "..");
 const problems: string[] = [];
@@ -42,6 +43,12 @@ const listed = new Set(
 );
 for (const code of used.difference(listed)) problems.push(`docs/reference/errors.md: ${code} is thrown but not listed`);
 for (const code of listed.difference(used)) problems.push(`docs/reference/errors.md: ${code} is listed but not thrown`);
+
+if (!agentEnvironmentIsCurrent()) {
+  problems.push(
+    "docs/reference/agent-environment.md is not what the table gives: run node scripts/agent-environment.ts",
+  );
+}
 
 for (const problem of problems) console.error(problem);
 process.exit(problems.length === 0 ? 0 : 1);

@@ -18,7 +18,7 @@ test("parseAgentConfig() has Istio's defaults", () => {
     [86_400, "cluster.local", 15021, 15090],
   );
   assert.equal(config.envoy.skipDeprecatedLogs, true);
-  assert.equal(config.grpcBootstrapPath, "./etc/istio/proxy/grpc-bootstrap.json");
+  assert.equal(config.grpcBootstrapPath, "etc/istio/proxy/grpc-bootstrap.json");
 });
 
 test("parseAgentConfig() reads values by their type, and headers by their prefix", () => {
@@ -44,23 +44,35 @@ test("parseAgentConfig() reads values by their type, and headers by their prefix
   assert.deepEqual(config.identity.caHeaders, { BAR: "" });
 });
 
-test("parseAgentConfig() tells every wrong value", () => {
-  const { problems } = parseAgentConfig({
+test("parseAgentConfig() tells every wrong value; where a default can hold it does, as in Istio's agent", () => {
+  const { config, problems, warnings } = parseAgentConfig({
     SECRET_TTL: "soon",
     ENVOY_STATUS_PORT: "0",
     SECRET_GRACE_PERIOD_RATIO: "2",
     ISTIO_CPU_LIMIT: "-1",
     PKCS8_KEY: "maybe",
     ECC_CURVE: "P128",
+    CLOUD_PLATFORM: "moon",
+    PEER_METADATA_DISCOVERY: "x",
   });
   assert.deepEqual(problems.toSorted(), [
+    'CLOUD_PLATFORM: must be one of gcp, aws, azure, none, not "moon"',
     'ECC_CURVE: must be one of P256, P384, not "P128"',
     'ENVOY_STATUS_PORT: must be a port from 1 to 65535, not "0"',
-    'ISTIO_CPU_LIMIT: must be a whole number, not "-1"',
-    'PKCS8_KEY: must be true or false, not "maybe"',
-    'SECRET_GRACE_PERIOD_RATIO: must be a number from 0 to 1, not "2"',
-    'SECRET_TTL: must be a duration such as "5s", not "soon"',
   ]);
+  assert.deepEqual(warnings.toSorted(), [
+    'ISTIO_CPU_LIMIT: must be a whole number, not "-1": 0 is used',
+    'PEER_METADATA_DISCOVERY: must be true or false, not "x": it is ignored',
+    'PKCS8_KEY: must be true or false, not "maybe": false is used',
+    'SECRET_GRACE_PERIOD_RATIO: must be a number from 0 to 1, not "2": 0.5 is used',
+    'SECRET_TTL: must be a duration above 0 such as "24h", not "soon": 24h0m0s is used',
+  ]);
+  assert.deepEqual([config.identity.ttlSeconds, config.cpuLimit, config.identity.key.pkcs8], [86_400, 0, false]);
+});
+
+test("parseAgentConfig() takes an empty text for a value, and any other empty variable for unset", () => {
+  const { config, problems, warnings } = parseAgentConfig({ GRPC_XDS_BOOTSTRAP: "", SECRET_TTL: "", PKCS8_KEY: "" });
+  assert.deepEqual([config.grpcBootstrapPath, config.identity.ttlSeconds, problems, warnings], ["", 86_400, [], []]);
 });
 
 test("parseAgentConfig() warns of what was asked for and has no effect yet", () => {

@@ -1,5 +1,7 @@
-/** All that the agent reads from its environment, under Istio's names. */
-import { type Env, EnvReader } from "#lib/env-reader.ts";
+/** What the agent's environment asks for. Its variables are rows of `agent-environment.ts`; here they get their places. */
+import type { Env } from "#lib/env-reader.ts";
+import { type EnvValues, readEnvironment } from "#lib/env-table.ts";
+import { AGENT_ENVIRONMENT } from "./agent-environment.ts";
 import type { RotationOptions } from "./sds/certificate.ts";
 import type { KeyOptions } from "./sds/key.ts";
 
@@ -98,79 +100,80 @@ export interface ParsedAgentConfig {
   readonly warnings: readonly string[];
 }
 
+type Values = EnvValues<typeof AGENT_ENVIRONMENT>;
+
 export function parseAgentConfig(env: Env): ParsedAgentConfig {
-  const read = new EnvReader(env);
+  const { values, problems, warnings } = readEnvironment(AGENT_ENVIRONMENT, env);
   const config: AgentConfig = {
-    instanceIp: read.string("INSTANCE_IP"),
-    podName: read.string("POD_NAME"),
-    podNamespace: read.string("POD_NAMESPACE"),
-    serviceAccount: read.string("SERVICE_ACCOUNT"),
-    hostIp: read.string("HOST_IP"),
-    clusterId: read.string("ISTIO_META_CLUSTER_ID"),
-    proxyConfig: read.string("PROXY_CONFIG"),
-    cpuLimit: read.integer("ISTIO_CPU_LIMIT", 0),
-    terminationDrainSeconds: read.optionalInteger("TERMINATION_DRAIN_DURATION_SECONDS"),
-    envoy: envoyConfig(read),
+    instanceIp: values.INSTANCE_IP,
+    podName: values.POD_NAME,
+    podNamespace: values.POD_NAMESPACE,
+    serviceAccount: values.SERVICE_ACCOUNT,
+    hostIp: values.HOST_IP,
+    clusterId: values.ISTIO_META_CLUSTER_ID,
+    proxyConfig: values.PROXY_CONFIG,
+    cpuLimit: values.ISTIO_CPU_LIMIT,
+    terminationDrainSeconds: values.TERMINATION_DRAIN_DURATION_SECONDS,
+    envoy: envoyConfig(values),
     dns: {
-      capture: read.boolean("ISTIO_META_DNS_CAPTURE", false),
-      atGateway: read.boolean("ISTIO_META_ENABLE_DNS_SERVER", false),
-      address: read.string("DNS_PROXY_ADDR", "localhost:15053"),
-      forwardParallel: read.boolean("DNS_FORWARD_PARALLEL", false),
+      capture: values.ISTIO_META_DNS_CAPTURE,
+      atGateway: values.ISTIO_META_ENABLE_DNS_SERVER,
+      address: values.DNS_PROXY_ADDR,
+      forwardParallel: values.DNS_FORWARD_PARALLEL,
     },
-    identity: identityConfig(read),
+    identity: identityConfig(values),
     status: {
-      appProbers: read.string("ISTIO_KUBE_APP_PROBERS"),
-      prometheusAnnotations: env.ISTIO_PROMETHEUS_ANNOTATIONS,
-      legacyLocalhostProbes: read.boolean("REWRITE_PROBE_LEGACY_LOCALHOST_DESTINATION", false),
+      appProbers: values.ISTIO_KUBE_APP_PROBERS,
+      prometheusAnnotations: values.ISTIO_PROMETHEUS_ANNOTATIONS,
+      legacyLocalhostProbes: values.REWRITE_PROBE_LEGACY_LOCALHOST_DESTINATION,
     },
-    xdsRootCa: read.string("XDS_ROOT_CA"),
-    xdsHeaders: read.prefixed("XDS_HEADER_"),
-    istiodSan: read.string("ISTIOD_SAN"),
-    grpcBootstrapPath: read.string("GRPC_XDS_BOOTSTRAP", "./etc/istio/proxy/grpc-bootstrap.json"),
+    xdsRootCa: values.XDS_ROOT_CA,
+    xdsHeaders: values.XDS_HEADER_,
+    istiodSan: values.ISTIOD_SAN,
+    grpcBootstrapPath: values.GRPC_XDS_BOOTSTRAP,
   };
-  const asked = WITHOUT_EFFECT.filter((name) => !["", "false", "JWT"].includes(read.string(name)));
-  return { config, problems: read.problems, warnings: asked.map((name) => `${name} is set and has no effect yet`) };
+  const asked = WITHOUT_EFFECT.filter((name) => !["", "false", "JWT"].includes(env[name] ?? ""));
+  return { config, problems, warnings: [...warnings, ...asked.map((name) => `${name} is set and has no effect yet`)] };
 }
 
-function envoyConfig(read: EnvReader): EnvoyConfig {
+function envoyConfig(values: Values): EnvoyConfig {
   return {
-    statusPort: read.port("ENVOY_STATUS_PORT", 15021),
-    prometheusPort: read.port("ENVOY_PROMETHEUS_PORT", 15090),
-    statusPortProxyProtocol: read.boolean("ENVOY_STATUS_PORT_ENABLE_PROXY_PROTOCOL", false),
-    skipDeprecatedLogs: read.boolean("ENVOY_SKIP_DEPRECATED_LOGS", true),
-    metadataDiscovery: read.optionalBoolean("PEER_METADATA_DISCOVERY"),
-    exitOnZeroActiveConnections: read.boolean("EXIT_ON_ZERO_ACTIVE_CONNECTIONS", false),
-    minimumDrainMs: read.durationMs("MINIMUM_DRAIN_DURATION", 5_000),
-    coreDump: read.boolean("ISTIO_ENVOY_ENABLE_CORE_DUMP", false),
-    dualStack: read.boolean("ISTIO_DUAL_STACK", false),
-    fips: read.string("COMPLIANCE_POLICY") === "fips-140-2",
-    stripFragment: read.boolean("HTTP_STRIP_FRAGMENT_FROM_PATH_UNSAFE_IF_DISABLED", true),
-    bootstrapOverrideFile: read.string("ISTIO_BOOTSTRAP_OVERRIDE"),
-    bootstrapTemplate: read.string("ISTIO_BOOTSTRAP"),
+    statusPort: values.ENVOY_STATUS_PORT,
+    prometheusPort: values.ENVOY_PROMETHEUS_PORT,
+    statusPortProxyProtocol: values.ENVOY_STATUS_PORT_ENABLE_PROXY_PROTOCOL,
+    skipDeprecatedLogs: values.ENVOY_SKIP_DEPRECATED_LOGS,
+    metadataDiscovery: values.PEER_METADATA_DISCOVERY,
+    exitOnZeroActiveConnections: values.EXIT_ON_ZERO_ACTIVE_CONNECTIONS,
+    minimumDrainMs: values.MINIMUM_DRAIN_DURATION,
+    coreDump: values.ISTIO_ENVOY_ENABLE_CORE_DUMP,
+    dualStack: values.ISTIO_DUAL_STACK,
+    fips: values.COMPLIANCE_POLICY === "fips-140-2",
+    stripFragment: values.HTTP_STRIP_FRAGMENT_FROM_PATH_UNSAFE_IF_DISABLED,
+    bootstrapOverrideFile: values.ISTIO_BOOTSTRAP_OVERRIDE,
+    bootstrapTemplate: values.ISTIO_BOOTSTRAP,
   };
 }
 
-function identityConfig(read: EnvReader): IdentityConfig {
-  const ecdsa = read.choice("ECC_SIGNATURE_ALGORITHM", "", ["", "ECDSA"]) === "ECDSA";
-  const curve = read.choice("ECC_CURVE", "P256", ["P256", "P384"]) === "P384" ? "P-384" : "P-256";
+function identityConfig(values: Values): IdentityConfig {
+  const curve = values.ECC_CURVE === "P384" ? "P-384" : "P-256";
   return {
-    trustDomain: read.string("TRUST_DOMAIN", "cluster.local"),
-    caAddress: read.string("CA_ADDR"),
-    caRootCa: read.string("CA_ROOT_CA"),
-    caHeaders: read.prefixed("CA_HEADER_"),
-    pilotCertProvider: read.string("PILOT_CERT_PROVIDER", "istiod"),
-    certSigner: read.string("ISTIO_META_CERT_SIGNER"),
-    ttlSeconds: Math.floor(read.durationMs("SECRET_TTL", 86_400_000) / 1000),
+    trustDomain: values.TRUST_DOMAIN,
+    caAddress: values.CA_ADDR,
+    caRootCa: values.CA_ROOT_CA,
+    caHeaders: values.CA_HEADER_,
+    pilotCertProvider: values.PILOT_CERT_PROVIDER,
+    certSigner: values.ISTIO_META_CERT_SIGNER,
+    ttlSeconds: Math.floor(values.SECRET_TTL / 1000),
     rotation: {
-      gracePeriodRatio: read.ratio("SECRET_GRACE_PERIOD_RATIO", 0.5),
-      gracePeriodRatioJitter: read.ratio("SECRET_GRACE_PERIOD_RATIO_JITTER", 0.01),
+      gracePeriodRatio: values.SECRET_GRACE_PERIOD_RATIO,
+      gracePeriodRatioJitter: values.SECRET_GRACE_PERIOD_RATIO_JITTER,
     },
     key: {
-      curve: ecdsa ? curve : undefined,
-      rsaBits: read.integer("WORKLOAD_RSA_KEY_SIZE", 2048),
-      pkcs8: read.boolean("PKCS8_KEY", false),
+      curve: values.ECC_SIGNATURE_ALGORITHM === "ECDSA" ? curve : undefined,
+      rsaBits: values.WORKLOAD_RSA_KEY_SIZE,
+      pkcs8: values.PKCS8_KEY,
     },
-    outputFolder: read.string("OUTPUT_CERTS"),
-    socketFile: read.string("WORKLOAD_IDENTITY_SOCKET_FILE", "socket"),
+    outputFolder: values.OUTPUT_CERTS,
+    socketFile: values.WORKLOAD_IDENTITY_SOCKET_FILE,
   };
 }

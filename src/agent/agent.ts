@@ -86,6 +86,7 @@ function xdsSocketPath({ configPath }: Prepared["proxyConfig"]): string {
 
 async function writeGrpcBootstrap({ config, proxyConfig, node, log }: AgentContext): Promise<void> {
   const { grpcBootstrapPath, identity } = config;
+  if (grpcBootstrapPath === "") return;
   const bootstrap = grpcBootstrap({
     node,
     xdsSocketPath: xdsSocketPath(proxyConfig),

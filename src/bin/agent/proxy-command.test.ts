@@ -231,7 +231,7 @@ for (const [what, options, message] of [
     { proxyConfig: { drainDuration: "0s" } },
     /^Error: The proxy configuration cannot be used: .*drainDuration must be whole seconds/m,
   ],
-  ["an environment that cannot be used", { env: { SECRET_TTL: "x" } }, /^Error: SECRET_TTL: must be a duration/m],
+  ["an environment that cannot be used", { env: { ENVOY_STATUS_PORT: "x" } }, /^Error: ENVOY_STATUS_PORT: must be a port/m],
   ["a wrong log level", { args: ["--log_output_level=loud"] }, /^Error: --log_output_level: unknown log level "loud"/m],
   [
     "probes that make no sense",

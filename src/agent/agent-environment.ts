@@ -1,0 +1,197 @@
+/**
+ * Every environment variable that the agent reads, under Istio's names, with type, default and meaning. This is the only
+ * place that names them; `docs/reference/agent-environment.md` is made from it by `node scripts/agent-environment.ts`.
+ */
+import {
+  choice,
+  duration,
+  type EnvTable,
+  flag,
+  lifetime,
+  list,
+  optionalFlag,
+  optionalText,
+  optionalWholeNumber,
+  port,
+  prefixed,
+  ratio,
+  text,
+  wholeNumber,
+} from "#lib/env-table.ts";
+
+const MB = 1024 * 1024;
+
+const WORKLOAD = {
+  INSTANCE_IP: text("", "Address that identifies this instance. The addresses of its interfaces come after it."),
+  POD_NAME: text("", "Name of the pod; with POD_NAMESPACE it is the name of the node."),
+  POD_NAMESPACE: text("", "Namespace of the pod."),
+  SERVICE_ACCOUNT: text("", "Service account of the pod, the last part of its identity."),
+  HOST_IP: text("", "Address of the machine, put in place of `$(HOST_IP)` in addresses and in the bootstrap override."),
+  ISTIO_META_CLUSTER_ID: text("", "Cluster of the workload, sent with each call to control plane and CA."),
+  ISTIO_META_: prefixed("Node metadata: the rest of the name is the key. `ISTIO_META_CLUSTER_ID` sets `CLUSTER_ID`."),
+  ISTIO_METAJSON_: prefixed(
+    "Node metadata as a JSON object, whose keys are added. `ISTIO_METAJSON_LABELS` also gives the labels.",
+  ),
+} satisfies EnvTable;
+
+const PROXY_CONFIG = {
+  PROXY_CONFIG: text("", "ProxyConfig in YAML or JSON, on top of `defaultConfig` of the mesh file."),
+  ISTIO_CPU_LIMIT: wholeNumber(0, "Worker threads of Envoy where ProxyConfig has no `concurrency`."),
+  TERMINATION_DRAIN_DURATION_SECONDS: optionalWholeNumber(
+    "Of older installations: replaces `terminationDrainDuration` of ProxyConfig.",
+  ),
+  PROXY_CONFIG_XDS_AGENT: flag(false, "Take changes of ProxyConfig from the control plane while running."),
+} satisfies EnvTable;
+
+const PLATFORM = {
+  CLOUD_PLATFORM: choice(
+    ["", "gcp", "aws", "azure", "none"],
+    "Cloud that the workload runs in, whose metadata server is asked for its place; empty to find out.",
+  ),
+  GCP_METADATA: text("", "`PROJECT_ID|PROJECT_NUMBER|CLUSTER_NAME|CLUSTER_ZONE`, in place of asking."),
+  GCP_ZONE: text("", "Zone, with GCP_METADATA."),
+  GCP_QUOTA_PROJECT: text("", "Project that pays for calls, with GCP_METADATA."),
+  GCE_METADATA_HOST: text("169.254.169.254", "Host and port of the metadata server of Google Cloud."),
+  AWS_EC2_METADATA_SERVICE_ENDPOINT: text("", "URL of the metadata server of AWS; empty for its usual addresses."),
+  AZURE_METADATA_HOST: text("http://169.254.169.254", "URL of the metadata server of Azure."),
+  KUBERNETES_SERVICE_HOST: text("", "Set by Kubernetes: the workload runs in a pod."),
+} satisfies EnvTable;
+
+const ENVOY = {
+  ENVOY_STATUS_PORT: port(15021, "Port of Envoy that answers readiness probes."),
+  ENVOY_PROMETHEUS_PORT: port(15090, "Port of Envoy that gives its own metrics."),
+  ENVOY_STATUS_PORT_ENABLE_PROXY_PROTOCOL: flag(false, "Accept PROXY protocol on ENVOY_STATUS_PORT."),
+  ENVOY_SKIP_DEPRECATED_LOGS: flag(true, "Start Envoy with `--skip-deprecated-logs`."),
+  PEER_METADATA_DISCOVERY: optionalFlag(
+    "Learn the metadata of peers from the control plane (Istio's Envoy); unset follows ISTIO_META_ENABLE_HBONE.",
+  ),
+  EXIT_ON_ZERO_ACTIVE_CONNECTIONS: flag(false, "While draining, end as soon as no connection is left."),
+  MINIMUM_DRAIN_DURATION: duration(5_000, "With EXIT_ON_ZERO_ACTIVE_CONNECTIONS: time before connections are counted."),
+  ISTIO_ENVOY_ENABLE_CORE_DUMP: flag(false, "Let Envoy write core dumps."),
+  ISTIO_DUAL_STACK: flag(false, "Listen on both address families where the instance has both."),
+  COMPLIANCE_POLICY: choice(["", "fips-140-2", "pqc"], "Restricts TLS of all parts."),
+  HTTP_STRIP_FRAGMENT_FROM_PATH_UNSAFE_IF_DISABLED: flag(true, "Remove `#fragment` from request paths."),
+  METRICS_LOCALHOST_ACCESS_ONLY: flag(
+    false,
+    "Give the agent's metrics to loopback only; in `proxyMetadata` of ProxyConfig it does so for ENVOY_PROMETHEUS_PORT.",
+  ),
+  ISTIO_BOOTSTRAP: text("", "Go template to render in place of the built-in bootstrap."),
+  ISTIO_BOOTSTRAP_OVERRIDE: text("", "File with bootstrap YAML that Envoy lays over its bootstrap."),
+  GRPC_XDS_BOOTSTRAP: text(
+    "etc/istio/proxy/grpc-bootstrap.json",
+    "Where to write the bootstrap of gRPC clients; empty for none.",
+  ),
+  DISABLE_ENVOY: flag(false, "Run without Envoy: certificates, xDS proxy and status for proxyless workloads."),
+} satisfies EnvTable;
+
+const CONTROL_PLANE = {
+  XDS_ROOT_CA: text("", "Roots to expect of the control plane: `SYSTEM` or a file."),
+  XDS_AUTH_PROVIDER: text("", "Provider of credentials for the control plane, such as `gcp`."),
+  XDS_HEADER_: prefixed("Header sent with each stream to the control plane: the rest of the name."),
+  ISTIOD_SAN: text("", "Name to expect in the control plane's certificate, in place of the host of its address."),
+  PILOT_CERT_PROVIDER: text(
+    "istiod",
+    "Who signed the control plane: istiod, kubernetes, custom, none or `k8s.io/NAME`.",
+  ),
+  ISTIO_DELTA_XDS: flag(true, "Let Envoy open delta streams."),
+  ISTIO_GPRC_MAXRECVMSGSIZE: wholeNumber(4 * MB, "Largest message that gRPC accepts from Envoy, in bytes."),
+  ISTIO_GPRC_MAXSTREAMS: wholeNumber(100_000, "Streams that Envoy may open at the same time."),
+  GRPC_KEEPALIVE_INTERVAL: lifetime(30_000, "Time between signs of life on connections to the control plane."),
+  GRPC_KEEPALIVE_TIMEOUT: lifetime(10_000, "Time to wait for an answer to them."),
+} satisfies EnvTable;
+
+const CERTIFICATES = {
+  CA_PROVIDER: text("Citadel", "Protocol of the CA: Citadel (istiod), GoogleCA, GoogleCAS, GkeWorkloadCertificate."),
+  CA_ADDR: text("", "Address of the CA; empty for `discoveryAddress`."),
+  CA_ROOT_CA: text("", "Roots to expect of the CA: `SYSTEM` or a file."),
+  CA_HEADER_: prefixed("Header sent with each certificate request: the rest of the name."),
+  TRUST_DOMAIN: text("cluster.local", "SPIFFE trust domain of the workload."),
+  SECRET_TTL: lifetime(86_400_000, "Lifetime to ask for."),
+  SECRET_GRACE_PERIOD_RATIO: ratio(0.5, "Share of the lifetime that is left when a new certificate is fetched."),
+  SECRET_GRACE_PERIOD_RATIO_JITTER: ratio(0.01, "How far that share may be off, by chance."),
+  WORKLOAD_RSA_KEY_SIZE: wholeNumber(2048, "Bits of RSA keys."),
+  PKCS8_KEY: flag(false, "Write private keys as PKCS#8."),
+  ECC_SIGNATURE_ALGORITHM: choice(["", "ECDSA"], "Makes ECDSA keys; empty for RSA."),
+  ECC_CURVE: choice(["P256", "P384"], "Curve of ECDSA keys."),
+  FILE_MOUNTED_CERTS: flag(false, "Take certificates from files of ISTIO_META_TLS_* alone; call no CA."),
+  FILE_DEBOUNCE_DURATION: duration(100, "Quiet time before a changed certificate file is read."),
+  OUTPUT_CERTS: text("", "Folder to write key and certificate to; empty for none."),
+  PROV_CERT: text("", "Folder with certificates of a virtual machine, shown to the CA in place of a token."),
+  WORKLOAD_IDENTITY_SOCKET_FILE: text(
+    "socket",
+    "Name of the SDS socket in `./var/run/secrets/workload-spiffe-uds`; another name is that of a foreign server.",
+  ),
+  ISTIO_META_CERT_SIGNER: text("", "Signer that the CA is to use."),
+  JWT_POLICY: text("third-party-jwt", "Kind of token; `first-party-jwt` is treated alike."),
+  CREDENTIAL_FETCHER_TYPE: text("JWT", "Where tokens come from: JWT (a file) or GoogleComputeEngine."),
+  CREDENTIAL_IDENTITY_PROVIDER: text("GoogleComputeEngine", "Who issued tokens of the credential fetcher."),
+} satisfies EnvTable;
+
+const DNS = {
+  ISTIO_META_DNS_CAPTURE: flag(false, "Serve DNS to the application, whose queries are redirected here."),
+  ISTIO_META_ENABLE_DNS_SERVER: flag(false, "Serve DNS at a gateway."),
+  DNS_PROXY_ADDR: text("localhost:15053", "Address of the DNS server."),
+  DNS_FORWARD_PARALLEL: flag(false, "Ask all upstream servers at the same time."),
+} satisfies EnvTable;
+
+const WASM = {
+  ISTIO_AGENT_ENABLE_WASM_REMOTE_LOAD_CONVERSION: flag(true, "Fetch remote Wasm modules and give Envoy local files."),
+  WASM_INSECURE_REGISTRIES: list("Registries and servers whose certificates are not checked; `*` for all."),
+  WASM_MODULE_EXPIRY: lifetime(86_400_000, "Time after which an unused module is removed."),
+  WASM_PURGE_INTERVAL: lifetime(3_600_000, "Time between looks for such modules."),
+  WASM_HTTP_REQUEST_TIMEOUT: lifetime(15_000, "Time for one attempt to fetch a module."),
+  WASM_HTTP_REQUEST_MAX_RETRIES: wholeNumber(5, "Further attempts."),
+} satisfies EnvTable;
+
+const STATUS = {
+  ISTIO_KUBE_APP_PROBERS: text("", "Probes of the application as JSON; written by injection."),
+  ISTIO_PROMETHEUS_ANNOTATIONS: optionalText("Where the application gives metrics, as JSON; written by injection."),
+  REWRITE_PROBE_LEGACY_LOCALHOST_DESTINATION: flag(
+    false,
+    "Probe the application on localhost instead of the pod's address.",
+  ),
+  ISTIO_ENABLE_HTTP2_PROBING: flag(true, "Offer HTTP/2 to applications that are probed over HTTPS."),
+  ENABLE_PROBE_KEEPALIVE_CONNECTIONS: flag(false, "Keep connections to the application open between probes."),
+} satisfies EnvTable;
+
+/** Set by older installations. What they asked for always holds, or is no longer needed. */
+const RETIRED = {
+  PROXY_XDS_VIA_AGENT: flag(true, "Envoy always reaches the control plane through the agent."),
+  ENABLE_INGRESS_GATEWAY_SDS: flag(false, "Gateways always get their secrets over xDS."),
+  CALL_CREDENTIALS: flag(false, "The control plane always gets a token."),
+  STALED_CONNECTION_RECYCLE_RUN_INTERVAL: text("", "Dead connections are closed at once."),
+  SECRET_ROTATION_CHECK_INTERVAL: text("", "Certificates are rotated at their time, not by looking at intervals."),
+  INITIAL_BACKOFF_MSEC: text("", "Calls to the CA are repeated with growing pauses."),
+  DNS_AGENT: text("", "See ISTIO_META_DNS_CAPTURE."),
+  CANONICAL_SERVICE: text("", "The label `service.istio.io/canonical-name` says it."),
+  CANONICAL_REVISION: text("", "The label `service.istio.io/canonical-revision` says it."),
+  NODE_NAME: text("", "ISTIO_META_NODE_NAME goes into node metadata."),
+} satisfies EnvTable;
+
+/** The rows in groups, as the reference page shows them. */
+export const AGENT_ENVIRONMENT_SECTIONS: readonly (readonly [title: string, rows: EnvTable])[] = [
+  ["Workload", WORKLOAD],
+  ["Proxy configuration", PROXY_CONFIG],
+  ["Platform", PLATFORM],
+  ["Envoy and its bootstrap", ENVOY],
+  ["Control plane", CONTROL_PLANE],
+  ["Certificates and tokens", CERTIFICATES],
+  ["DNS", DNS],
+  ["Wasm modules", WASM],
+  ["Status port and probes", STATUS],
+  ["Accepted without effect", RETIRED],
+];
+
+/** All rows. */
+export const AGENT_ENVIRONMENT = {
+  ...WORKLOAD,
+  ...PROXY_CONFIG,
+  ...PLATFORM,
+  ...ENVOY,
+  ...CONTROL_PLANE,
+  ...CERTIFICATES,
+  ...DNS,
+  ...WASM,
+  ...STATUS,
+  ...RETIRED,
+} satisfies EnvTable;

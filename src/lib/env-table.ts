@@ -1,0 +1,166 @@
+/**
+ * Environment variables as a table: each row says what a variable is called, what it may be, what holds without it and
+ * what it is for. Programs read their whole environment through such a table, and their reference page is made from it.
+ */
+import { formatDuration, type Millis, parseDuration } from "./duration.ts";
+import type { Env } from "./env-reader.ts";
+
+/** One row. */
+export interface Variable<T> {
+  /** What a value is, for people. */
+  readonly type: string;
+  readonly fallback: T;
+  /** The default as one would write it; empty when there is none. */
+  readonly shown: string;
+  readonly meaning: string;
+  /** Undefined for a text that is no such value. */
+  readonly parse: (text: string) => T | undefined;
+  /** What a value must be, as the end of a sentence. */
+  readonly wanted: string;
+  /** A wrong value is an error; else it is told, and the default holds, as in Istio's programs. */
+  readonly strict: boolean;
+  /** The row stands for all variables whose names start with its own. */
+  readonly prefix: boolean;
+}
+
+/** Rows by the name of their variable. */
+export type EnvTable = Readonly<Record<string, Variable<unknown>>>;
+
+/** What a table gives, by the names of the variables. */
+export type EnvValues<Table extends EnvTable> = {
+  readonly [Name in keyof Table]: Table[Name] extends Variable<infer T> ? T : never;
+};
+
+/** The values of a table's variables. */
+export interface EnvReading<Table extends EnvTable> {
+  readonly values: EnvValues<Table>;
+  /** Wrong values without which the program cannot do what was asked for. */
+  readonly problems: readonly string[];
+  /** Wrong values in whose place the default holds. */
+  readonly warnings: readonly string[];
+}
+
+/** Reads all variables of a table. */
+export function readEnvironment<Table extends EnvTable>(table: Table, env: Env): EnvReading<Table> {
+  const values: Record<string, unknown> = {};
+  const problems: string[] = [];
+  const warnings: string[] = [];
+  for (const [name, variable] of Object.entries(table)) {
+    values[name] = variable.prefix ? startingWith(name, env) : variable.fallback;
+    const text = env[name];
+    if (variable.prefix || text === undefined) continue;
+    const value = variable.parse(text);
+    if (value !== undefined) values[name] = value;
+    else if (text !== "") {
+      const sentence = `${name}: must be ${variable.wanted}, not "${text}"`;
+      if (variable.strict) problems.push(sentence);
+      else warnings.push(`${sentence}: ${variable.shown === "" ? "it is ignored" : `${variable.shown} is used`}`);
+    }
+  }
+  return { values: values as EnvValues<Table>, problems, warnings };
+}
+
+/** Any text; an empty one is a value, as it is to Go. */
+export function text(fallback: string, meaning: string): Variable<string> {
+  return row({ type: "text", fallback, shown: fallback, meaning, wanted: "text", parse: (value) => value });
+}
+
+/** Text that is told apart from no text. */
+export function optionalText(meaning: string): Variable<string | undefined> {
+  return { ...text("", meaning), fallback: undefined };
+}
+
+/** True or false, in Go's spellings. */
+export function flag(fallback: boolean, meaning: string): Variable<boolean> {
+  return row({
+    type: "boolean",
+    fallback,
+    shown: String(fallback),
+    meaning,
+    wanted: "true or false",
+    parse: parseFlag,
+  });
+}
+
+/** A flag that is told apart from no flag. */
+export function optionalFlag(meaning: string): Variable<boolean | undefined> {
+  return { ...flag(false, meaning), fallback: undefined, shown: "" };
+}
+
+/** A whole number from 0. */
+export function wholeNumber(fallback: number, meaning: string): Variable<number> {
+  const parse = (value: string) => (/^\d+$/.test(value) ? Number(value) : undefined);
+  return row({ type: "number", fallback, shown: String(fallback), meaning, wanted: "a whole number", parse });
+}
+
+/** A number that is told apart from no number. */
+export function optionalWholeNumber(meaning: string): Variable<number | undefined> {
+  return { ...wholeNumber(0, meaning), fallback: undefined, shown: "" };
+}
+
+/** A port. A wrong one is an error: nobody would look at another. */
+export function port(fallback: number, meaning: string): Variable<number> {
+  const parse = (value: string) => (/^\d+$/.test(value) ? within(Number(value), 1, 65_535) : undefined);
+  const shown = String(fallback);
+  return { ...row({ type: "port", fallback, shown, meaning, wanted: "a port from 1 to 65535", parse }), strict: true };
+}
+
+/** A Go duration, in milliseconds. */
+export function duration(fallback: Millis, meaning: string): Variable<Millis> {
+  const wanted = 'a duration such as "5s"';
+  return row({ type: "duration", fallback, shown: formatDuration(fallback), meaning, wanted, parse: parseDuration });
+}
+
+/** A duration above 0, in milliseconds. */
+export function lifetime(fallback: Millis, meaning: string): Variable<Millis> {
+  const parse = (value: string) => (Number(parseDuration(value)) > 0 ? parseDuration(value) : undefined);
+  return { ...duration(fallback, meaning), parse, wanted: 'a duration above 0 such as "24h"' };
+}
+
+/** A number from 0 to 1. */
+export function ratio(fallback: number, meaning: string): Variable<number> {
+  const parse = (value: string) => (value.trim() === "" ? undefined : within(Number(value), 0, 1));
+  return row({ type: "ratio", fallback, shown: String(fallback), meaning, wanted: "a number from 0 to 1", parse });
+}
+
+/** One of some values. Another is an error, since there is nothing that could be meant. */
+export function choice<const T extends string>(choices: readonly [T, ...T[]], meaning: string): Variable<T> {
+  const parse = (value: string) => choices.find((one) => one === value);
+  const names = choices.map((one) => (one === "" ? "empty" : one));
+  const [fallback] = choices;
+  const wanted = `one of ${names.filter((name) => name !== "empty").join(", ")}`;
+  return { ...row({ type: names.join(", "), fallback, shown: fallback, meaning, wanted, parse }), strict: true };
+}
+
+/** Texts separated by commas. */
+export function list(meaning: string): Variable<readonly string[]> {
+  const parse = (value: string) => value.split(",").flatMap((item) => item.trim() || []);
+  return row({ type: "list", fallback: [], shown: "", meaning, wanted: "a list", parse });
+}
+
+/** All variables whose names start so; their values by the rest of the name. */
+export function prefixed(meaning: string): Variable<Readonly<Record<string, string>>> {
+  const parse = () => undefined;
+  return { ...row({ type: "text", fallback: {}, shown: "", meaning, wanted: "text", parse }), prefix: true };
+}
+
+/** A boolean as Go's ParseBool reads it. */
+export function parseFlag(value: string): boolean | undefined {
+  if (/^(1|t|T|true|TRUE|True)$/.test(value)) return true;
+  return /^(0|f|F|false|FALSE|False)$/.test(value) ? false : undefined;
+}
+
+function row<T>(given: Omit<Variable<T>, "strict" | "prefix">): Variable<T> {
+  return { ...given, strict: false, prefix: false };
+}
+
+function within(value: number, least: number, most: number): number | undefined {
+  return value >= least && value <= most ? value : undefined;
+}
+
+function startingWith(prefix: string, env: Env): Readonly<Record<string, string>> {
+  const entries = Object.entries(env).flatMap(([name, value]) =>
+    name.startsWith(prefix) && value !== undefined ? [[name.slice(prefix.length), value] as const] : [],
+  );
+  return Object.fromEntries(entries);
+}
