@@ -7,9 +7,9 @@ import { MeshError } from "#lib/mesh-error.ts";
 import type { Backend } from "./backend.ts";
 import type { Commands } from "./commands.ts";
 import { type Reconciliation, reconcile } from "./reconcile.ts";
-import { formatRule } from "./restore.ts";
 import { addRoutes, allRouteSteps, removeRoutes, routeSteps } from "./routes.ts";
 import type { Family, Rule } from "./rule.ts";
+import { formatRule, ruleLine } from "./rule-text.ts";
 import { captureRules } from "./rules/capture-rules.ts";
 import { parseSaved } from "./saved.ts";
 import type { CaptureSettings } from "./settings.ts";
@@ -73,9 +73,10 @@ async function planSteps(input: ApplyInput, wanted: (family: Family) => readonly
   for (const backend of backends) {
     const { code, stdout, stderr } = await commands.run(backend.save, []);
     if (code !== 0) throw new MeshError("CAPTURE_FAILED", `Cannot read the rules with ${backend.save}: ${stderr}`);
-    const known = captureRules(settings, backend.family);
-    for (const rule of wanted(backend.family)) log.debug(formatRule(rule), { table: rule.table, why: rule.why });
-    steps.push({ backend, before: stdout, ...reconcile(parseSaved(stdout), wanted(backend.family), known) });
+    const rules = wanted(backend.family);
+    const known = captureRules(settings, backend.family).map(ruleLine);
+    for (const rule of rules) log.debug(formatRule(rule), { table: rule.table, why: rule.why });
+    steps.push({ backend, before: stdout, ...reconcile(parseSaved(stdout), rules.map(ruleLine), known) });
   }
   return steps;
 }

@@ -1,14 +1,18 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { reconcile } from "./reconcile.ts";
-import { nat } from "./rule.ts";
+import type { RuleLine } from "./rule-text.ts";
 import { parseSaved } from "./saved.ts";
 
 const WANTED = [
-  nat.append("OUTPUT", "-j ISTIO_OUTPUT", "entry"),
-  nat.append("ISTIO_OUTPUT", "-d 127.0.0.1/32 -j RETURN", "loopback"),
-  nat.append("ISTIO_OUTPUT", "-p tcp --dport 80 -j RETURN", "port"),
+  appended("OUTPUT", "-j ISTIO_OUTPUT"),
+  appended("ISTIO_OUTPUT", "-d 127.0.0.1/32 -j RETURN"),
+  appended("ISTIO_OUTPUT", "-p tcp --dport 80 -j RETURN"),
 ];
+
+function appended(chain: string, spec: string): RuleLine {
+  return { table: "nat", chain, position: undefined, spec };
+}
 
 const IN_PLACE = `*nat
 :OUTPUT ACCEPT [0:0]
@@ -99,7 +103,7 @@ COMMIT
 
 test("reconcile() takes known rules for ours though nothing marks them", () => {
   const saved = parseSaved("*nat\n:PREROUTING ACCEPT [0:0]\n-A PREROUTING -i tap0 -j RETURN\nCOMMIT\n");
-  const known = [nat.insert({ chain: "PREROUTING", position: 1 }, "-i tap0 -j RETURN", "virtual machine")];
+  const known = [{ ...appended("PREROUTING", "-i tap0 -j RETURN"), position: 1 }];
   assert.equal(reconcile(saved, []).text, "");
   assert.equal(reconcile(saved, [], known).text, "* nat\n-D PREROUTING -i tap0 -j RETURN\nCOMMIT\n");
   assert.equal(reconcile(saved, known).inPlace, true);

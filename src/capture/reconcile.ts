@@ -3,7 +3,8 @@
  * are neither touched nor moved.
  */
 import { formatSections, jumpTarget, linesByTable } from "./restore.ts";
-import { isOurChain, type Rule } from "./rule.ts";
+import { isOurChain } from "./rule.ts";
+import type { RuleLine } from "./rule-text.ts";
 import { canonicalSpec, type State, type TableState } from "./saved.ts";
 
 export interface Reconciliation {
@@ -19,7 +20,7 @@ export interface Reconciliation {
  * What must be done so that exactly `wanted` is there; no rules means removing ours. Rules that are `known` are ours
  * wherever they stand.
  */
-export function reconcile(current: State, wanted: readonly Rule[], known = wanted): Reconciliation {
+export function reconcile(current: State, wanted: readonly RuleLine[], known = wanted): Reconciliation {
   const own = new Map([...current].map(([table, chains]) => [table, ownPart(chains, specsByChain(table, known))]));
   const removals = new Map([...own].map(([table, chains]) => [table, removal(chains)]));
   const additions = linesByTable(wanted);
@@ -35,7 +36,7 @@ export function reconcile(current: State, wanted: readonly Rule[], known = wante
 }
 
 /** The same chains with the same rules in the same order. */
-function isInPlace(own: State, wanted: readonly Rule[]): boolean {
+function isInPlace(own: State, wanted: readonly RuleLine[]): boolean {
   const tables = new Set([...own.keys(), ...wanted.map((rule) => rule.table)]);
   return [...tables].every((table) => describe(own.get(table) ?? new Map()) === describe(outcome(table, wanted)));
 }
@@ -48,7 +49,7 @@ function describe(chains: TableState): string {
 }
 
 /** What the wanted rules give in an empty table. */
-function outcome(table: string, wanted: readonly Rule[]): TableState {
+function outcome(table: string, wanted: readonly RuleLine[]): TableState {
   const chains = new Map<string, string[]>();
   for (const line of linesByTable(wanted).get(table) ?? []) {
     const made = /^-N (\S+)$/.exec(line)?.[1];
@@ -63,7 +64,7 @@ function outcome(table: string, wanted: readonly Rule[]): TableState {
 }
 
 /** Canonical specs of the rules of one table, by chain. */
-function specsByChain(table: string, rules: readonly Rule[]): ReadonlyMap<string, ReadonlySet<string>> {
+function specsByChain(table: string, rules: readonly RuleLine[]): ReadonlyMap<string, ReadonlySet<string>> {
   const specs = new Map<string, Set<string>>();
   for (const rule of rules.filter((one) => one.table === table)) {
     specs.set(rule.chain, (specs.get(rule.chain) ?? new Set()).add(canonicalSpec(rule.spec)));

@@ -2,13 +2,15 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { formatCommands, formatRestore } from "./restore.ts";
 import { mangle, nat } from "./rule.ts";
+import { ruleLine } from "./rule-text.ts";
+import { drops, fromInterface, jumps, returns } from "./rules/spec.ts";
 
 const RULES = [
-  nat.append("OUTPUT", "-j ISTIO_OUTPUT", "entry"),
-  nat.insert({ chain: "PREROUTING", position: 1 }, "-i eth1 -j ISTIO_REDIRECT", "virtual machine"),
-  nat.append("ISTIO_OUTPUT", "-j RETURN", "end"),
-  mangle.append("ISTIO_DROP", "-j DROP", "invalid"),
-];
+  nat.append("OUTPUT", jumps("ISTIO_OUTPUT"), "entry"),
+  nat.insert({ chain: "PREROUTING", position: 1 }, jumps("ISTIO_REDIRECT", fromInterface("eth1")), "virtual machine"),
+  nat.append("ISTIO_OUTPUT", returns(), "end"),
+  mangle.append("ISTIO_DROP", drops(), "invalid"),
+].map(ruleLine);
 
 test("formatRestore() has a section per table, which makes every chain before it is used", () => {
   assert.equal(

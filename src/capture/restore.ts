@@ -1,25 +1,20 @@
-/** Rules as text: for iptables-restore, and as single commands. */
-import { isBuiltInChain, type Rule } from "./rule.ts";
-
-/** The rule as iptables takes it after `-t TABLE`. */
-export function formatRule(rule: Rule): string {
-  const verb = rule.position === undefined ? `-A ${rule.chain}` : `-I ${rule.chain} ${rule.position}`;
-  return `${verb} ${rule.spec}`;
-}
+/** Lists of rules as text: for iptables-restore, and as single commands. */
+import { isBuiltInChain } from "./rule.ts";
+import { formatLine, type RuleLine } from "./rule-text.ts";
 
 /** Input of `iptables-restore --noflush`: a section per table, in order of name. Empty when there are no rules. */
-export function formatRestore(rules: readonly Rule[]): string {
+export function formatRestore(rules: readonly RuleLine[]): string {
   return formatSections(linesByTable(rules));
 }
 
 /** Arguments of one iptables call per line. */
-export function formatCommands(rules: readonly Rule[]): readonly string[] {
+export function formatCommands(rules: readonly RuleLine[]): readonly string[] {
   const chains = chainsWithRules(rules).map(({ table, chain }) => `-t ${table} -N ${chain}`);
-  return [...chains, ...rules.map((rule) => `-t ${rule.table} ${formatRule(rule)}`)];
+  return [...chains, ...rules.map((rule) => `-t ${rule.table} ${formatLine(rule)}`)];
 }
 
 /** Lines of each table: its new chains, then its rules. */
-export function linesByTable(rules: readonly Rule[]): Map<string, readonly string[]> {
+export function linesByTable(rules: readonly RuleLine[]): Map<string, readonly string[]> {
   const tables = [...new Set(rules.map((rule) => rule.table))];
   const chains = newChains(rules);
   return new Map(
@@ -27,7 +22,7 @@ export function linesByTable(rules: readonly Rule[]): Map<string, readonly strin
       table,
       [
         ...chains.filter((chain) => chain.table === table).map(({ chain }) => `-N ${chain}`),
-        ...rules.filter((rule) => rule.table === table).map(formatRule),
+        ...rules.filter((rule) => rule.table === table).map(formatLine),
       ],
     ]),
   );
@@ -47,15 +42,15 @@ export function jumpTarget(spec: string): string | undefined {
   return /(?:^| )(?:-j|--jump) (ISTIO_\S+)/.exec(spec)?.[1];
 }
 
-type ChainOfTable = Pick<Rule, "table" | "chain">;
+type ChainOfTable = Pick<RuleLine, "table" | "chain">;
 
 /** Chains that rules are put into, in order of appearance. */
-function chainsWithRules(rules: readonly Rule[]): readonly ChainOfTable[] {
+function chainsWithRules(rules: readonly RuleLine[]): readonly ChainOfTable[] {
   return distinct(rules.filter((rule) => !isBuiltInChain(rule.chain)));
 }
 
 /** Also those that are only jumped to: a jump to a chain that does not exist is an error. */
-function newChains(rules: readonly Rule[]): readonly ChainOfTable[] {
+function newChains(rules: readonly RuleLine[]): readonly ChainOfTable[] {
   const targets = rules.flatMap(({ table, spec }) => {
     const chain = jumpTarget(spec);
     return chain === undefined ? [] : [{ table, chain }];

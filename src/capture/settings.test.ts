@@ -21,8 +21,11 @@ test("parseCaptureSettings() takes the proxy's account for user and group when n
   assert.deepEqual(parse({ proxyUid: "3,4" }).value?.proxyGids, ["3", "4"]);
 });
 
-test("parseCaptureSettings() leaves out empty parts of lists", () => {
-  assert.deepEqual(parse({ inboundPortsExcluded: "22,, 80," }).value?.inboundPortsExcluded, ["22", "80"]);
+test("parseCaptureSettings() leaves out empty parts of lists and reads ranges of ports", () => {
+  assert.deepEqual(parse({ inboundPortsExcluded: "22,, 80:90," }).value?.inboundPortsExcluded, [
+    { from: 22, to: 22 },
+    { from: 80, to: 90 },
+  ]);
 });
 
 test("parseCaptureSettings() splits ranges by family and spells them canonically", () => {

@@ -4,10 +4,10 @@ import ipaddr from "ipaddr.js";
 import type { Parsed, Problem } from "#config/problem.ts";
 import type { CaptureOptions, TextOptionName } from "./options.ts";
 import { TEXT_OPTIONS } from "./options.ts";
-import type { Family } from "./rule.ts";
+import type { Family, PortRange } from "./rule.ts";
 
-/** All, or these; `a:b` is a range of ports. */
-export type PortSet = "*" | readonly string[];
+/** All, or these. */
+export type PortSet = "*" | readonly PortRange[];
 export type RangeSet = "*" | readonly string[];
 
 /** Whose outbound traffic is captured. */
@@ -35,9 +35,9 @@ export interface CaptureSettings {
   readonly tproxyMark: number;
   readonly tproxyTable: number;
   readonly inboundPorts: PortSet;
-  readonly inboundPortsExcluded: readonly string[];
-  readonly outboundPorts: readonly string[];
-  readonly outboundPortsExcluded: readonly string[];
+  readonly inboundPortsExcluded: readonly PortRange[];
+  readonly outboundPorts: readonly PortRange[];
+  readonly outboundPortsExcluded: readonly PortRange[];
   readonly outboundRanges: Readonly<Record<Family, RangeSet>>;
   readonly outboundRangesExcluded: Readonly<Record<Family, readonly string[]>>;
   /** A captured range begins in loopback, so calls over loopback are not exempt as a whole. */
@@ -121,16 +121,15 @@ class OptionReader {
     return this.number(name, 65_535);
   }
 
-  ports(name: TextOptionName): readonly string[] {
-    const ports = list(this.#options[name]);
-    for (const port of ports) {
-      const [from = "", to = from, ...rest] = port.split(":");
-      const good = [from, to].every((part) => /^\d{1,5}$/.test(part) && Number(part) <= 65_535);
-      if (!good || rest.length > 0 || Number(from) > Number(to)) {
-        this.#problem(name, `must list ports from 0 to 65535 or ranges such as "8000:8080", not "${port}"`);
+  ports(name: TextOptionName): readonly PortRange[] {
+    return list(this.#options[name]).map((text) => {
+      const [, first = "", last = first] = /^(0|[1-9]\d{0,4})(?::(0|[1-9]\d{0,4}))?$/.exec(text) ?? [];
+      const range = { from: Number(first), to: Number(last) };
+      if (first === "" || range.from > range.to || range.to > 65_535) {
+        this.#problem(name, `must list ports from 0 to 65535 or ranges such as "8000:8080", not "${text}"`);
       }
-    }
-    return ports;
+      return range;
+    });
   }
 
   names(name: TextOptionName, text = this.#options[name]): readonly string[] {

@@ -9,10 +9,19 @@
  */
 import { type Family, mangle, nat, type Rule } from "../rule.ts";
 import type { CaptureSettings } from "../settings.ts";
-import { dnsRules } from "./dns.ts";
+import { dnsRedirects, dnsZones } from "./dns.ts";
 import { type FamilySettings, familySettings } from "./family.ts";
 import { inboundPorts, redirectChains, tproxyMarks } from "./inbound.ts";
-import { outboundDestinations, outboundEntry, ownerGroups, proxyOwners } from "./outbound.ts";
+import {
+  capturedPorts,
+  capturedRanges,
+  excludedRanges,
+  outboundEntry,
+  outboundLoopback,
+  ownerGroups,
+  proxyOwners,
+} from "./outbound.ts";
+import { drops, fromInterface, inState, jumps, returns, toInterface } from "./spec.ts";
 
 /** Order is behaviour: inside a chain the first rule that matches decides. */
 const SECTIONS: readonly ((settings: FamilySettings) => readonly Rule[])[] = [
@@ -24,8 +33,12 @@ const SECTIONS: readonly ((settings: FamilySettings) => readonly Rule[])[] = [
   outboundEntry,
   proxyOwners,
   ownerGroups,
-  dnsRules,
-  outboundDestinations,
+  dnsRedirects,
+  dnsZones,
+  outboundLoopback,
+  excludedRanges,
+  capturedPorts,
+  capturedRanges,
   tproxyMarks,
 ];
 
@@ -40,8 +53,8 @@ function excludedInterfaces(settings: FamilySettings): readonly Rule[] {
   const tables = settings.mode === "TPROXY" ? [nat, mangle] : [nat];
   return tables.flatMap(({ append }) =>
     settings.excludedInterfaces.flatMap((name) => [
-      append("PREROUTING", `-i ${name} -j RETURN`, "excluded interface"),
-      append("OUTPUT", `-o ${name} -j RETURN`, "excluded interface"),
+      append("PREROUTING", returns(fromInterface(name)), "excluded interface"),
+      append("OUTPUT", returns(toInterface(name)), "excluded interface"),
     ]),
   );
 }
@@ -49,7 +62,7 @@ function excludedInterfaces(settings: FamilySettings): readonly Rule[] {
 function virtualInterfaces(settings: FamilySettings): readonly Rule[] {
   const first = { chain: "PREROUTING", position: 1 };
   return settings.virtualInterfaces.map((name) =>
-    nat.insert(first, `-i ${name} -j RETURN`, "traffic of virtual machines is not inbound"),
+    nat.insert(first, returns(fromInterface(name)), "traffic of virtual machines is not inbound"),
   );
 }
 
@@ -58,9 +71,9 @@ function invalidPackets(settings: FamilySettings): readonly Rule[] {
   return [
     mangle.append(
       "PREROUTING",
-      "-m conntrack --ctstate INVALID -j ISTIO_DROP",
+      jumps("ISTIO_DROP", inState("INVALID")),
       "a packet out of its window would reset the connection",
     ),
-    mangle.append("ISTIO_DROP", "-j DROP", "dropped packets are sent again"),
+    mangle.append("ISTIO_DROP", drops(), "dropped packets are sent again"),
   ];
 }

@@ -4,69 +4,87 @@
  *
  *   application --zone 2--> agent (15053) --zone 1--> name server
  */
-import { nat, type Rule, raw } from "../rule.ts";
+import { type Match, nat, type Rule, raw } from "../rule.ts";
 import { AGENT_DNS_PORT, type FamilySettings } from "./family.ts";
+import { from, fromPort, jumps, type Owner, ownedBy, redirects, setsZone, TCP, to, toPort, UDP } from "./spec.ts";
 
-export function dnsRules(settings: FamilySettings): readonly Rule[] {
+const DNS_PORT = 53;
+const ZONE_OF_AGENT = 1;
+const ZONE_OF_APPLICATION = 2;
+
+/** Queries are led past the agent's port; none are without a server to redirect. */
+export function dnsRedirects(settings: FamilySettings): readonly Rule[] {
   if (settings.dns === "off") return [];
+  const entry = raw.append("OUTPUT", jumps("ISTIO_OUTPUT_DNS"), "outbound queries get a conntrack zone");
+  const servers = serverMatches(settings);
+  if (servers.length === 0) return [entry];
+  const redirect = (protocol: Match) =>
+    servers.map(({ asDestination }) =>
+      nat.append(
+        "ISTIO_OUTPUT_DNS",
+        redirects(AGENT_DNS_PORT, protocol, toPort(DNS_PORT), ...asDestination),
+        "the agent answers this query",
+      ),
+    );
   return [
-    raw.append("OUTPUT", "-j ISTIO_OUTPUT_DNS", "outbound queries get a conntrack zone"),
-    ...redirects(settings),
-    ...settings.proxyUids.flatMap((uid) => agentZones(`--uid-owner ${uid}`)),
-    ...settings.proxyGids.flatMap((gid) => agentZones(`--gid-owner ${gid}`)),
-    ...applicationZones(settings),
+    entry,
+    nat.append("ISTIO_OUTPUT", jumps("ISTIO_OUTPUT_DNS"), "what is left may be a query"),
+    ...redirect(TCP),
+    ...redirect(UDP),
   ];
 }
 
-/** The servers to capture, as matches on their address; one empty match for all of them. */
-function servers(settings: FamilySettings, option: "-d" | "-s"): readonly string[] {
-  if (settings.dns === "all") return [""];
-  return settings.dnsServers.map((server) => `${option} ${server}${settings.host} `);
+/** Zones of the agent's packets come first: they are told by their owner. */
+export function dnsZones(settings: FamilySettings): readonly Rule[] {
+  if (settings.dns === "off") return [];
+  return [...settings.proxyOwners.flatMap(agentZones), ...applicationZones(settings)];
 }
 
-function redirects(settings: FamilySettings): readonly Rule[] {
-  const destinations = servers(settings, "-d");
-  if (destinations.length === 0) return [];
-  const why = "the agent answers this query";
-  return [
-    nat.append("ISTIO_OUTPUT", "-j ISTIO_OUTPUT_DNS", "what is left may be a query"),
-    ...destinations.map((to) =>
-      nat.append("ISTIO_OUTPUT_DNS", `-p tcp --dport 53 ${to}-j REDIRECT --to-ports ${AGENT_DNS_PORT}`, why),
-    ),
-    ...destinations.map((to) =>
-      nat.append("ISTIO_OUTPUT_DNS", `-p udp --dport 53 ${to}-j REDIRECT --to-port ${AGENT_DNS_PORT}`, why),
-    ),
-  ];
+interface ServerMatch {
+  readonly asDestination: readonly Match[];
+  readonly asSource: readonly Match[];
 }
 
-function agentZones(owner: string): readonly Rule[] {
+/** The servers to capture, by address; one without a condition for all of them. */
+function serverMatches(settings: FamilySettings): readonly ServerMatch[] {
+  if (settings.dns === "all") return [{ asDestination: [], asSource: [] }];
+  return settings.dnsServers.map((server) => {
+    const range = `${server}${settings.host}`;
+    return { asDestination: [to(range)], asSource: [from(range)] };
+  });
+}
+
+function agentZones(owner: Owner): readonly Rule[] {
   return [
     raw.append(
       "ISTIO_OUTPUT_DNS",
-      `-p udp --dport 53 -m owner ${owner} -j CT --zone 1`,
+      setsZone(ZONE_OF_AGENT, UDP, toPort(DNS_PORT), ownedBy(owner)),
       "the agent asks a name server",
     ),
     raw.append(
       "ISTIO_OUTPUT_DNS",
-      `-p udp --sport ${AGENT_DNS_PORT} -m owner ${owner} -j CT --zone 2`,
+      setsZone(ZONE_OF_APPLICATION, UDP, fromPort(AGENT_DNS_PORT), ownedBy(owner)),
       "the agent answers the application",
     ),
   ];
 }
 
 function applicationZones(settings: FamilySettings): readonly Rule[] {
-  const sources = servers(settings, "-s");
-  if (sources.length === 0) return [];
-  const destinations = servers(settings, "-d");
+  const servers = serverMatches(settings);
+  if (servers.length === 0) return [];
   return [
-    raw.append("PREROUTING", "-j ISTIO_INBOUND", "answers of name servers get a conntrack zone"),
-    ...sources.flatMap((from, index) => [
+    raw.append("PREROUTING", jumps("ISTIO_INBOUND"), "answers of name servers get a conntrack zone"),
+    ...servers.flatMap(({ asDestination, asSource }) => [
       raw.append(
         "ISTIO_OUTPUT_DNS",
-        `-p udp --dport 53 ${destinations[index] ?? ""}-j CT --zone 2`,
+        setsZone(ZONE_OF_APPLICATION, UDP, toPort(DNS_PORT), ...asDestination),
         "the application asks a name server",
       ),
-      raw.append("ISTIO_INBOUND", `-p udp --sport 53 ${from}-j CT --zone 1`, "a name server answers the agent"),
+      raw.append(
+        "ISTIO_INBOUND",
+        setsZone(ZONE_OF_AGENT, UDP, fromPort(DNS_PORT), ...asSource),
+        "a name server answers the agent",
+      ),
     ]),
   ];
 }

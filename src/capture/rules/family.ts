@@ -1,9 +1,12 @@
 import type { Family } from "../rule.ts";
 import type { CaptureSettings, RangeSet } from "../settings.ts";
+import type { Owner } from "./spec.ts";
 
 /** Settings as one address family sees them. */
 export interface FamilySettings
   extends Omit<CaptureSettings, "outboundRanges" | "outboundRangesExcluded" | "dnsServers"> {
+  /** Users, then groups, that the proxy may run as. */
+  readonly proxyOwners: readonly Owner[];
   /** Loopback addresses that mean the application itself. */
   readonly loopback: string;
   /** Source address from which Envoy's inbound passthrough cluster calls the application. */
@@ -21,6 +24,10 @@ export const AGENT_DNS_PORT = 15053;
 export function familySettings(settings: CaptureSettings, family: Family): FamilySettings {
   return {
     ...settings,
+    proxyOwners: [
+      ...settings.proxyUids.map((id): Owner => ({ of: "uid", id })),
+      ...settings.proxyGids.map((id): Owner => ({ of: "gid", id })),
+    ],
     loopback: family === "v4" ? settings.loopbackCidr : "::1/128",
     passthrough: family === "v4" ? "127.0.0.6/32" : "::6/128",
     host: family === "v4" ? "/32" : "/128",

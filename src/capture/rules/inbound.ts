@@ -1,14 +1,34 @@
 /** Connections that come into the pod. */
-import { mangle, nat, type Rule } from "../rule.ts";
+import { type Match, mangle, nat, type Rule } from "../rule.ts";
 import type { FamilySettings } from "./family.ts";
+import {
+  accepts,
+  from,
+  fromInterface,
+  inState,
+  jumps,
+  marked,
+  notMarked,
+  notTo,
+  type Owner,
+  ofMarkedConnection,
+  ownedBy,
+  redirects,
+  restoresMark,
+  returns,
+  savesMark,
+  setsMark,
+  TCP,
+  toInterface,
+  toPort,
+} from "./spec.ts";
 
 /** The chains that hand connections to Envoy, without which no other rule has a target. */
 export function redirectChains(settings: FamilySettings): readonly Rule[] {
-  const to = (port: number) => `-p tcp -j REDIRECT --to-ports ${port}`;
   return [
-    nat.append("ISTIO_INBOUND", `-p tcp --dport ${settings.tunnelPort} -j RETURN`, "Envoy itself listens for tunnels"),
-    nat.append("ISTIO_REDIRECT", to(settings.proxyPort), "outbound connections enter Envoy here"),
-    nat.append("ISTIO_IN_REDIRECT", to(settings.inboundPort), "inbound connections enter Envoy here"),
+    nat.append("ISTIO_INBOUND", returns(TCP, toPort(settings.tunnelPort)), "Envoy itself listens for tunnels"),
+    nat.append("ISTIO_REDIRECT", redirects(settings.proxyPort, TCP), "outbound connections enter Envoy here"),
+    nat.append("ISTIO_IN_REDIRECT", redirects(settings.inboundPort, TCP), "inbound connections enter Envoy here"),
   ];
 }
 
@@ -21,45 +41,40 @@ export function inboundPorts(settings: FamilySettings): readonly Rule[] {
   const capture = tproxy ? captureByTproxy : captureByRedirect;
   return [
     ...(tproxy ? tproxyChains(settings) : []),
-    append("PREROUTING", "-p tcp -j ISTIO_INBOUND", "every inbound connection is looked at"),
+    append("PREROUTING", jumps("ISTIO_INBOUND", TCP), "every inbound connection is looked at"),
     ...(ports === "*"
       ? [
           ...settings.inboundPortsExcluded.map((port) =>
-            append("ISTIO_INBOUND", `-p tcp --dport ${port} -j RETURN`, "excluded inbound port"),
+            append("ISTIO_INBOUND", returns(TCP, toPort(port)), "excluded inbound port"),
           ),
-          ...capture("-p tcp"),
+          ...capture([TCP]),
         ]
-      : ports.flatMap((port) => capture(`-p tcp --dport ${port}`))),
+      : ports.flatMap((port) => capture([TCP, toPort(port)]))),
   ];
 }
 
-function captureByRedirect(match: string): readonly Rule[] {
-  return [nat.append("ISTIO_INBOUND", `${match} -j ISTIO_IN_REDIRECT`, "captured inbound port")];
+function captureByRedirect(matches: readonly Match[]): readonly Rule[] {
+  return [nat.append("ISTIO_INBOUND", jumps("ISTIO_IN_REDIRECT", ...matches), "captured inbound port")];
 }
 
-function captureByTproxy(match: string): readonly Rule[] {
+function captureByTproxy(matches: readonly Match[]): readonly Rule[] {
   return [
     mangle.append(
       "ISTIO_INBOUND",
-      `${match} -m conntrack --ctstate RELATED,ESTABLISHED -j ISTIO_DIVERT`,
+      jumps("ISTIO_DIVERT", ...matches, inState("RELATED", "ESTABLISHED")),
       "packets of a known connection stay on the way its first packet took",
     ),
-    mangle.append("ISTIO_INBOUND", `${match} -j ISTIO_TPROXY`, "a new connection goes to Envoy"),
+    mangle.append("ISTIO_INBOUND", jumps("ISTIO_TPROXY", ...matches), "a new connection goes to Envoy"),
   ];
 }
 
-function tproxyChains(settings: FamilySettings): readonly Rule[] {
-  const mark = settings.tproxyMark;
+function tproxyChains({ tproxyMark: mark, inboundPort: port, loopback }: FamilySettings): readonly Rule[] {
   return [
-    mangle.append(
-      "ISTIO_DIVERT",
-      `-j MARK --set-mark ${mark}`,
-      "the routing table of TPROXY delivers marked packets locally",
-    ),
-    mangle.append("ISTIO_DIVERT", "-j ACCEPT", "a marked packet needs no further rule"),
+    mangle.append("ISTIO_DIVERT", setsMark(mark), "the routing table of TPROXY delivers marked packets locally"),
+    mangle.append("ISTIO_DIVERT", accepts(), "a marked packet needs no further rule"),
     mangle.append(
       "ISTIO_TPROXY",
-      `! -d ${settings.loopback} -p tcp -j TPROXY --tproxy-mark ${mark}/0xffffffff --on-port ${settings.inboundPort}`,
+      { matches: [notTo(loopback), TCP], target: { kind: "tproxy", port, mark } },
       "Envoy's socket gets the connection with its addresses unchanged",
     ),
   ];
@@ -70,30 +85,21 @@ export function tproxyMarks(settings: FamilySettings): readonly Rule[] {
   if (settings.mode !== "TPROXY") return [];
   const mark = settings.tproxyMark;
   const { append, insert } = mangle;
-  const toSelf = (owner: string) =>
+  const toSelf = (owner: Owner) =>
     append(
       "OUTPUT",
-      `! -d ${settings.loopback} -p tcp -o lo -m owner ${owner} -j MARK --set-mark ${OUTBOUND_MARK}`,
+      setsMark(OUTBOUND_MARK, notTo(settings.loopback), TCP, toInterface("lo"), ownedBy(owner)),
       "Envoy calls its own pod by address: outbound, then inbound",
     );
   const inbound = (position: number) => ({ chain: "ISTIO_INBOUND", position });
   return [
-    append(
-      "PREROUTING",
-      `-p tcp -m mark --mark ${mark} -j CONNMARK --save-mark`,
-      "answers must find their way back to Envoy",
-    ),
-    append("OUTPUT", `-p tcp -o lo -m mark --mark ${mark} -j RETURN`, "Envoy to application: marked once is enough"),
-    ...settings.proxyUids.map((uid) => toSelf(`--uid-owner ${uid}`)),
-    ...settings.proxyGids.map((gid) => toSelf(`--gid-owner ${gid}`)),
-    append(
-      "OUTPUT",
-      `-p tcp -m connmark --mark ${mark} -j CONNMARK --restore-mark`,
-      "answers of the application go to Envoy",
-    ),
-    insert(inbound(1), `-p tcp -m mark --mark ${mark} -j RETURN`, "no endless redirection"),
-    insert(inbound(2), `-p tcp -s ${settings.passthrough} -i lo -j RETURN`, "Envoy or agent to application"),
-    insert(inbound(3), `-p tcp -i lo -m mark ! --mark ${OUTBOUND_MARK} -j RETURN`, "the application calls itself"),
+    append("PREROUTING", savesMark(TCP, marked(mark)), "answers must find their way back to Envoy"),
+    append("OUTPUT", returns(TCP, toInterface("lo"), marked(mark)), "Envoy to application: marked once is enough"),
+    ...settings.proxyOwners.map(toSelf),
+    append("OUTPUT", restoresMark(TCP, ofMarkedConnection(mark)), "answers of the application go to Envoy"),
+    insert(inbound(1), returns(TCP, marked(mark)), "no endless redirection"),
+    insert(inbound(2), returns(TCP, from(settings.passthrough), fromInterface("lo")), "Envoy or agent to application"),
+    insert(inbound(3), returns(TCP, fromInterface("lo"), notMarked(OUTBOUND_MARK)), "the application calls itself"),
   ];
 }
 

@@ -1,7 +1,7 @@
 /** Rules to text: as single commands, and for iptables-restore. */
 import { join } from "node:path";
 import { formatCommands, formatRestore } from "#capture/restore.ts";
-import type { Rule, Table } from "#capture/rule.ts";
+import type { RuleLine } from "#capture/rule-text.ts";
 import { compareText, firstOf } from "../compare.ts";
 import { type Case, type Group, readJson, readText } from "../harness.ts";
 
@@ -9,7 +9,7 @@ interface Operation {
   /** `AppendRuleV4`, `InsertRuleV6` ... */
   readonly op: string;
   /** The cases use made-up tables as well. */
-  readonly table: Table;
+  readonly table: string;
   readonly chain: string;
   readonly position?: number;
   readonly params: readonly string[];
@@ -38,7 +38,7 @@ export const iptablesBuilder: Group = {
 
 function builderCase(at: string, { name, ops, expectedV4, expectedV6 }: BuilderCase): Case {
   const check = async (family: "V4" | "V6", expected: Expected | null) => {
-    const rules = ops.filter(({ op }) => op.endsWith(family)).map(ruleOf);
+    const rules = ops.filter(({ op }) => op.endsWith(family)).map(lineOf);
     const text = async (file: string | undefined) => (file === undefined ? "" : ((await readText(at, file)) ?? ""));
     return firstOf([
       compareText(formatCommands(rules).join("\n"), await text(expected?.rules)),
@@ -48,6 +48,6 @@ function builderCase(at: string, { name, ops, expectedV4, expectedV6 }: BuilderC
   return { name, check: async () => firstOf([await check("V4", expectedV4), await check("V6", expectedV6)]) };
 }
 
-function ruleOf({ table, chain, position, params }: Operation): Rule {
-  return { table, chain, position, spec: params.join(" "), why: "" };
+function lineOf({ table, chain, position, params }: Operation): RuleLine {
+  return { table, chain, position, spec: params.join(" ") };
 }
