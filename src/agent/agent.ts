@@ -21,6 +21,7 @@ import { envoyAdmin } from "./envoy/admin.ts";
 import { runEnvoy } from "./envoy/lifecycle.ts";
 import { startEnvoy } from "./envoy/process.ts";
 import { agentMetrics } from "./metrics.ts";
+import { pathIn } from "./place.ts";
 import { type Prepared, prepare } from "./prepare.ts";
 import { startDns } from "./start-dns.ts";
 import { envoyCommand } from "./start-envoy.ts";
@@ -66,25 +67,23 @@ export async function runAgent(input: AgentInput): Promise<number> {
   }
 }
 
-async function serveXds(
-  { config, proxyConfig, log, metrics, done }: AgentContext,
-  resolver: MeshResolver | undefined,
-): Promise<void> {
+async function serveXds(context: AgentContext, resolver: MeshResolver | undefined): Promise<void> {
+  const { config, proxyConfig, log, metrics, done, place } = context;
   const scoped = log.scope("xdsproxy");
-  const upstream: ControlPlaneOptions = await controlPlaneOptions(config, proxyConfig);
+  const upstream: ControlPlaneOptions = await controlPlaneOptions(context);
   const ownTypes = new Map(
     resolver === undefined ? [] : [[NAME_TABLE_TYPE, (table: Uint8Array) => resolver.update(table)]],
   );
   scoped.info(`Initializing with upstream address "${upstream.address}" and cluster "${config.clusterId}"`);
   const service = xdsProxyService({ upstream, ownTypes, log: scoped, metrics });
-  await serveUnix(xdsSocketPath(proxyConfig), [service], done);
+  await serveUnix(pathIn(place, xdsSocketPath(proxyConfig)), [service], done);
 }
 
 function xdsSocketPath({ configPath }: Prepared["proxyConfig"]): string {
   return join(configPath, "XDS");
 }
 
-async function writeGrpcBootstrap({ config, proxyConfig, node, log }: AgentContext): Promise<void> {
+async function writeGrpcBootstrap({ config, proxyConfig, node, log, place }: AgentContext): Promise<void> {
   const { grpcBootstrapPath, identity } = config;
   if (grpcBootstrapPath === "") return;
   const bootstrap = grpcBootstrap({
@@ -93,7 +92,7 @@ async function writeGrpcBootstrap({ config, proxyConfig, node, log }: AgentConte
     certificateFolder: identity.outputFolder,
   });
   try {
-    await writePrivately(grpcBootstrapPath, JSON.stringify(bootstrap, null, 2));
+    await writePrivately(pathIn(place, grpcBootstrapPath), JSON.stringify(bootstrap, null, 2));
   } catch (thrown) {
     log.warn(`gRPC clients without a proxy find no configuration: ${errorText(thrown)}`);
   }

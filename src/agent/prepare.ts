@@ -2,7 +2,6 @@
 
 import { lookup } from "node:dns/promises";
 import { readFile } from "node:fs/promises";
-import { networkInterfaces } from "node:os";
 import { type ProxyConfig, readProxyConfig } from "#config/proxy-config.ts";
 import type { Env } from "#lib/env-reader.ts";
 import type { Logger } from "#lib/log.ts";
@@ -12,6 +11,7 @@ import type { AgentConfig } from "./agent-config.ts";
 import { parseDownwardApi } from "./downward-api.ts";
 import { instanceAddresses } from "./instance-addresses.ts";
 import { type Labels, nodeId, type ProxyNode, type ProxyType, proxyNode } from "./node.ts";
+import { type Place, pathIn } from "./place.ts";
 
 /** Of `pilot-agent proxy`. */
 export interface ProxyFlags {
@@ -35,6 +35,8 @@ export interface PrepareInput {
   readonly config: AgentConfig;
   readonly env: Env;
   readonly log: Logger;
+  /** Where the workload lives. */
+  readonly place: Place;
 }
 
 export interface Prepared {
@@ -50,11 +52,11 @@ const EXCLUDE_INTERFACES = "traffic.sidecar.istio.io/excludeInterfaces";
 
 /** Rejects when the configuration cannot be used, with all reasons. */
 export async function prepare(input: PrepareInput): Promise<Prepared> {
-  const { flags, config, log } = input;
-  const podAnnotations = await readDownwardApi(ANNOTATIONS_FILE, log);
-  const podLabels = await readDownwardApi(LABELS_FILE, log);
+  const { flags, config, log, place } = input;
+  const podAnnotations = await readDownwardApi(pathIn(place, ANNOTATIONS_FILE), log);
+  const podLabels = await readDownwardApi(pathIn(place, LABELS_FILE), log);
   const excluded = podAnnotations?.[EXCLUDE_INTERFACES]?.split(",") ?? [];
-  const addresses = instanceAddresses(config.instanceIp, networkInterfaces(), excluded);
+  const addresses = instanceAddresses(config.instanceIp, place.interfaces(), excluded);
   const dnsDomain = flags.domain === "" ? `${config.podNamespace}.svc.cluster.local` : flags.domain;
   const identity = {
     type: flags.type,
@@ -112,10 +114,10 @@ async function readDownwardApi(path: string, log: Logger): Promise<Labels | unde
 }
 
 async function effectiveConfig(
-  { flags, config, log }: PrepareInput,
+  { flags, config, log, place }: PrepareInput,
   annotations: Labels | undefined,
 ): Promise<ProxyConfig> {
-  const meshText = await readOptional(flags.meshConfig);
+  const meshText = await readOptional(pathIn(place, flags.meshConfig));
   const { config: proxyConfig, problems } = await readProxyConfig({
     meshFile: meshText === undefined ? undefined : { path: flags.meshConfig, text: meshText },
     environment: config.proxyConfig,

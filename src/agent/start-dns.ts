@@ -6,15 +6,14 @@ import { MeshResolver } from "./dns/resolver.ts";
 import { startDnsServer } from "./dns/server.ts";
 import { readOptional } from "./prepare.ts";
 
-const RESOLV_CONF = "/etc/resolv.conf";
 const DNS_PORT = 53;
 
 /** Serves DNS where it is asked for: at sidecars that capture it, and at gateways that resolve names by themselves. */
 export async function startDns(context: AgentContext, running: Promise<void>[]): Promise<MeshResolver | undefined> {
-  const { config, flags, dnsDomain, log, metrics, done } = context;
+  const { config, flags, dnsDomain, log, metrics, done, place } = context;
   const { capture, atGateway, address, forwardParallel } = config.dns;
   if (!(capture && flags.type === "sidecar") && !atGateway) return undefined;
-  const resolvConf = parseResolvConf((await readOptional(RESOLV_CONF)) ?? "");
+  const resolvConf = parseResolvConf((await readOptional(place.resolvConf)) ?? "");
   const resolver = new MeshResolver({
     namespace: config.podNamespace,
     domain: dnsDomain,
@@ -22,6 +21,7 @@ export async function startDns(context: AgentContext, running: Promise<void>[]):
   });
   const server = await startDnsServer({
     ...listenAddresses(address, resolvConf),
+    opened: place.sockets?.dns,
     resolver,
     nameServers: resolvConf.servers.map((host) => ({ host, port: DNS_PORT })),
     forwardParallel,

@@ -3,6 +3,7 @@ import { basename, join } from "node:path";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import type { AgentContext } from "./agent-context.ts";
 import { WORKLOAD_SOCKET_FOLDER } from "./bootstrap/clusters.ts";
+import { pathIn } from "./place.ts";
 import { caClient } from "./sds/ca-client.ts";
 import { fileSecrets } from "./sds/file-secrets.ts";
 import { workloadSecrets } from "./sds/secret-source.ts";
@@ -18,7 +19,7 @@ export async function startIdentity(
   context: AgentContext,
   running: Promise<void>[],
 ): Promise<WorkloadIdentity | undefined> {
-  const { config, proxyConfig, log, metrics, done } = context;
+  const { config, place, log, metrics, done } = context;
   const { socketFile, trustDomain } = config.identity;
   if (socketFile !== basename(socketFile)) {
     throw new MeshError(
@@ -26,14 +27,14 @@ export async function startIdentity(
       `WORKLOAD_IDENTITY_SOCKET_FILE must be a file name, not the path "${socketFile}"`,
     );
   }
-  const path = join(WORKLOAD_SOCKET_FOLDER, socketFile);
+  const path = pathIn(place, join(WORKLOAD_SOCKET_FOLDER, socketFile));
   if (await isServed(path)) {
     log.info(`Existing workload SDS socket found at ${path}: the workload's certificate comes from there`);
     return undefined;
   }
   if (socketFile !== OWN_SOCKET_FILE)
     throw new MeshError("SDS_SOCKET_INVALID", `There is no SDS server on socket ${path}`);
-  const upstream = caOptions(config, proxyConfig);
+  const upstream = caOptions(context);
   const identity = new WorkloadIdentity({
     ...config.identity,
     identity: `spiffe://${trustDomain}/ns/${config.podNamespace}/sa/${config.serviceAccount}`,
@@ -51,8 +52,8 @@ export async function startIdentity(
 }
 
 /** For applications that read certificates from files (OUTPUT_CERTS). */
-function writeFilesOf(identity: WorkloadIdentity, { config, log }: AgentContext): void {
-  const folder = config.identity.outputFolder;
+function writeFilesOf(identity: WorkloadIdentity, { config, log, place }: AgentContext): void {
+  const folder = pathIn(place, config.identity.outputFolder);
   if (folder === "") return;
   identity.subscribe(({ certificate: { chain, privateKey, roots } }) => {
     const write = (file: string, text: string) => writeFile(join(folder, file), text, { mode: 0o600 });

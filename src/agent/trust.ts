@@ -3,6 +3,7 @@ import { access } from "node:fs/promises";
 import type { ProxyConfig } from "#config/proxy-config.ts";
 import type { AgentConfig } from "./agent-config.ts";
 import type { ControlPlaneOptions } from "./control-plane.ts";
+import { type Place, pathIn } from "./place.ts";
 
 /** Mounted from the ConfigMap `istio-ca-root-cert`. */
 const ROOT_CERTIFICATE = "./var/run/secrets/istio/root-cert.pem";
@@ -13,43 +14,49 @@ const SYSTEM = "SYSTEM";
 /** The port on which the control plane speaks plain text. */
 const PLAIN_TEXT_PORT = ":15010";
 
-export async function controlPlaneOptions(config: AgentConfig, proxyConfig: ProxyConfig): Promise<ControlPlaneOptions> {
+/** What roots and tokens are looked up with. */
+export interface TrustInput {
+  readonly config: AgentConfig;
+  readonly proxyConfig: ProxyConfig;
+  readonly place: Place;
+}
+
+export async function controlPlaneOptions({ config, proxyConfig, place }: TrustInput): Promise<ControlPlaneOptions> {
   const secure = proxyConfig.controlPlaneAuthPolicy !== undefined;
   return {
     address: proxyConfig.discoveryAddress,
-    rootCertificate: secure ? await xdsRoot(config.xdsRootCa) : undefined,
+    rootCertificate: secure ? await xdsRoot(config.xdsRootCa, place) : undefined,
     subjectAltName: config.istiodSan,
     headers: { clusterid: config.clusterId, ...config.xdsHeaders },
-    tokenFile: TOKEN_FILE,
+    tokenFile: pathIn(place, TOKEN_FILE),
   };
 }
 
-export function caOptions(
-  { identity, istiodSan, clusterId }: AgentConfig,
-  proxyConfig: ProxyConfig,
-): ControlPlaneOptions {
+export function caOptions({ config, proxyConfig, place }: TrustInput): ControlPlaneOptions {
+  const { identity, istiodSan, clusterId } = config;
   const { caAddress, caRootCa, caHeaders, pilotCertProvider } = identity;
   const address = caAddress === "" ? proxyConfig.discoveryAddress : caAddress;
   const root = pilotCertProvider === "custom" ? CUSTOM_ROOT_CERTIFICATE : ROOT_CERTIFICATE;
   return {
     address,
-    rootCertificate: address.endsWith(PLAIN_TEXT_PORT) ? undefined : chosen(caRootCa, root),
+    rootCertificate: address.endsWith(PLAIN_TEXT_PORT) ? undefined : chosen(caRootCa, root, place),
     subjectAltName: caAddress === "" ? istiodSan : "",
     headers: { clusterid: clusterId, ...caHeaders },
-    tokenFile: TOKEN_FILE,
+    tokenFile: pathIn(place, TOKEN_FILE),
   };
 }
 
-async function xdsRoot(xdsRootCa: string): Promise<string> {
-  if (xdsRootCa !== "") return chosen(xdsRootCa, "");
+async function xdsRoot(xdsRootCa: string, place: Place): Promise<string> {
+  if (xdsRootCa !== "") return chosen(xdsRootCa, "", place);
+  const custom = pathIn(place, CUSTOM_ROOT_CERTIFICATE);
   try {
-    await access(CUSTOM_ROOT_CERTIFICATE);
-    return CUSTOM_ROOT_CERTIFICATE;
+    await access(custom);
+    return custom;
   } catch {
-    return ROOT_CERTIFICATE;
+    return pathIn(place, ROOT_CERTIFICATE);
   }
 }
 
-function chosen(given: string, fallback: string): string {
-  return given === SYSTEM ? "system" : given || fallback;
+function chosen(given: string, fallback: string, place: Place): string {
+  return given === SYSTEM ? "system" : pathIn(place, given || fallback);
 }

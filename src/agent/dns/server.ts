@@ -14,6 +14,8 @@ import { random16, shuffled } from "./shuffle.ts";
 export interface DnsServerOptions {
   /** One UDP and one TCP socket on each. */
   readonly hosts: readonly string[];
+  /** Sockets that somebody opened already, by host. */
+  readonly opened?: ReadonlyMap<string, { readonly udp: UdpSocket; readonly tcp: TcpServer }> | undefined;
   /** 0 picks a free one. */
   readonly port: number;
   readonly resolver: MeshResolver;
@@ -70,7 +72,8 @@ async function openPair(host: string, options: DnsServerOptions, tries = PICKED_
 }
 
 async function openUdp(host: string, port: number, options: DnsServerOptions): Promise<UdpSocket> {
-  const socket = createSocket(isIPv6(host) ? "udp6" : "udp4");
+  const opened = options.opened?.get(host)?.udp;
+  const socket = opened ?? createSocket(isIPv6(host) ? "udp6" : "udp4");
   let open = true;
   socket.on("close", () => {
     open = false;
@@ -83,8 +86,10 @@ async function openUdp(host: string, port: number, options: DnsServerOptions): P
     if (reply instanceof Promise) void reply.then(send);
     else if (reply !== undefined) send(reply);
   });
-  socket.bind(port, host);
-  await listening(socket, `udp ${host}:${port}`);
+  if (opened === undefined) {
+    socket.bind(port, host);
+    await listening(socket, `udp ${host}:${port}`);
+  }
   // A client that is gone, or a packet that is too large for its network, concerns nobody else.
   socket.on("error", (thrown) => options.log.debug(`DNS over UDP: ${errorText(thrown)}`));
   return socket;
@@ -92,7 +97,9 @@ async function openUdp(host: string, port: number, options: DnsServerOptions): P
 
 async function openTcp(host: string, port: number, options: DnsServerOptions) {
   const clients = new Set<Socket>();
-  const server = createServer((client) => {
+  const opened = options.opened?.get(host)?.tcp;
+  const server = opened ?? createServer();
+  server.on("connection", (client) => {
     clients.add(client);
     client.on("close", () => clients.delete(client));
     client.on("error", () => client.destroy());
@@ -107,8 +114,10 @@ async function openTcp(host: string, port: number, options: DnsServerOptions) {
     });
   });
   server.maxConnections = MAX_TCP_CLIENTS;
-  server.listen(port, host);
-  await listening(server, `tcp ${host}:${port}`);
+  if (opened === undefined) {
+    server.listen(port, host);
+    await listening(server, `tcp ${host}:${port}`);
+  }
   const destroyClients = () => {
     for (const client of clients) client.destroy();
   };

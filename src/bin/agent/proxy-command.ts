@@ -50,7 +50,8 @@ async function runProxy(type: string, command: Command, env: Env): Promise<void>
   if (flags.stsPort > 0) log.warn("--stsPort is set and has no effect yet");
   const { stop, hurry } = signals(log);
   const { runAgent } = await import("#agent/agent.ts");
-  const status = await runAgent({ flags, config, env, log, stop, hurry });
+  const { HERE } = await import("#agent/place.ts");
+  const status = await runAgent({ flags, config, env, log, stop, hurry, place: HERE });
   process.exit(process.exitCode ?? status);
 }
 
