@@ -1,4 +1,5 @@
 /** Connections to the control plane: its certificate authority and its configuration streams. */
+import { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { type ChannelOptions, Client, credentials, Metadata } from "@grpc/grpc-js";
 import type { Logger } from "#lib/log.ts";
@@ -16,6 +17,10 @@ export interface ControlPlaneOptions {
   readonly headers: Readonly<Record<string, string>>;
   /** File with the token of the service account, read for each call because it rotates. */
   readonly tokenFile: string;
+  /** Gets a token in place of reading the file; rejects when there must be one and cannot be had. Empty for none. */
+  readonly fetchToken?: (() => Promise<string>) | undefined;
+  /** PEM files, read for each connection, by which the server knows us in place of a token. */
+  readonly clientCertificate?: { readonly certificate: string; readonly key: string } | undefined;
 }
 
 /** Cost a push of many megabytes no stalls, and no memory while nothing is sent. */
@@ -28,14 +33,14 @@ const MAX_RECONNECT_MS = 5_000;
 /** Of a development set-up, where the control plane is reached by a forwarded port. */
 const NAME_BEHIND_LOCALHOST = "istiod.istio-system.svc";
 
-/** A client with a connection of its own. Rejects when the root certificate cannot be read. */
-export async function connectControlPlane(options: ControlPlaneOptions): Promise<Client> {
+/** A client with a connection of its own. Rejects when a certificate cannot be read. */
+export async function connectControlPlane(options: ControlPlaneOptions, log: Logger): Promise<Client> {
   const channelOptions: ChannelOptions = {
     "grpc.max_receive_message_length": -1,
     "grpc.max_send_message_length": -1,
     "grpc-node.flow_control_window": FLOW_CONTROL_WINDOW_BYTES,
-    "grpc.keepalive_time_ms": KEEPALIVE_MS,
-    "grpc.keepalive_timeout_ms": KEEPALIVE_TIMEOUT_MS,
+    "grpc.keepalive_time_ms": options.keepalive?.intervalMs ?? KEEPALIVE_MS,
+    "grpc.keepalive_timeout_ms": options.keepalive?.timeoutMs ?? KEEPALIVE_TIMEOUT_MS,
     "grpc.initial_reconnect_backoff_ms": RECONNECT_MS,
     "grpc.max_reconnect_backoff_ms": MAX_RECONNECT_MS,
     "grpc.use_local_subchannel_pool": 1,
@@ -48,27 +53,48 @@ export async function connectControlPlane(options: ControlPlaneOptions): Promise
   if (options.rootCertificate === undefined)
     return new Client(options.address, credentials.createInsecure(), channelOptions);
   const roots = options.rootCertificate === "system" ? null : await readRoots(options.rootCertificate);
-  return new Client(options.address, credentials.createSsl(roots), channelOptions);
+  const { key, certificate } = await readClientCertificate(options.clientCertificate);
+  return new Client(options.address, credentials.createSsl(roots, key, certificate), channelOptions);
 }
 
 /** What authenticates a call: the token, if there is one, and the headers. */
-export async function callMetadata({ headers, tokenFile }: ControlPlaneOptions, log: Logger): Promise<Metadata> {
+export async function callMetadata(options: ControlPlaneOptions, log: Logger): Promise<Metadata> {
+  const { headers, tokenFile, fetchToken = () => readToken(tokenFile, log) } = options;
   const metadata = new Metadata();
   for (const [name, value] of Object.entries(headers)) metadata.set(name, value);
+  if (tokenFile === "") return metadata;
+  const token = await fetchToken();
+  if (token !== "") metadata.set("authorization", `Bearer ${token}`);
+  return metadata;
+}
+
+async function readToken(file: string, log: Logger): Promise<string> {
   try {
-    const token = (await readFile(tokenFile, "utf8")).trim();
-    if (token !== "") metadata.set("authorization", `Bearer ${token}`);
+    return (await readFile(file, "utf8")).trim();
   } catch (thrown) {
     // Without a token the control plane may still know the caller by other means.
     log.warn(`There is no service account token: ${errorText(thrown)}`);
+    return "";
   }
-  return metadata;
 }
 
 function serverName({ address, subjectAltName }: ControlPlaneOptions): string {
   if (subjectAltName !== "") return subjectAltName;
   const host = address.replace(/:\d+$/, "").replace(/^\[(.*)\]$/, "$1");
   return host.includes("localhost") ? NAME_BEHIND_LOCALHOST : host;
+}
+
+async function readClientCertificate(
+  files: ControlPlaneOptions["clientCertificate"],
+): Promise<{ readonly key: Buffer | null; readonly certificate: Buffer | null }> {
+  if (files === undefined) return { key: null, certificate: null };
+  try {
+    return { key: await readFile(files.key), certificate: await readFile(files.certificate) };
+  } catch (cause) {
+    throw new MeshError("CLIENT_CERTIFICATE_UNREADABLE", "Cannot read the certificate to show the control plane", {
+      cause,
+    });
+  }
 }
 
 async function readRoots(file: string): Promise<Buffer> {
@@ -80,4 +106,26 @@ async function readRoots(file: string): Promise<Buffer> {
   }
   if (roots.includes("-----BEGIN CERTIFICATE-----")) return roots;
   throw new MeshError("ROOT_CERTIFICATE_UNREADABLE", `${file} holds no certificate in PEM form`);
+}
+
+/** Without a certificate that is valid now the token must do, as it does for a workload that has none yet. */
+async function clientPair(files: ClientCertificateFiles | undefined, log: Logger) {
+  if (files === undefined) return undefined;
+  const { keyFile, certificateFile } = files;
+  let certificate: Buffer;
+  try {
+    certificate = await readFile(certificateFile);
+    if (Date.parse(new X509Certificate(certificate).validTo) < Date.now()) {
+      log.warn(`The certificate in ${certificateFile} has expired, using the token instead`);
+      return undefined;
+    }
+  } catch (thrown) {
+    log.warn(`There is no certificate in ${certificateFile}, using the token instead: ${errorText(thrown)}`);
+    return undefined;
+  }
+  try {
+    return { certificate, key: await readFile(keyFile) };
+  } catch (cause) {
+    throw new MeshError("CLIENT_KEY_UNREADABLE", `Cannot read the key of ${certificateFile}`, { cause });
+  }
 }
