@@ -15,12 +15,14 @@ export interface ControlPlaneOptions {
   readonly subjectAltName: string;
   /** Sent with each call, such as `clusterid`. */
   readonly headers: Readonly<Record<string, string>>;
-  /** File with the token of the service account, read for each call because it rotates. */
+  /** File with the token of the service account, read for each call because it rotates; empty for none. */
   readonly tokenFile: string;
   /** Gets a token in place of reading the file; rejects when there must be one and cannot be had. Empty for none. */
   readonly fetchToken?: (() => Promise<string>) | undefined;
   /** PEM files, read for each connection, by which the server knows us in place of a token. */
   readonly clientCertificate?: { readonly certificate: string; readonly key: string } | undefined;
+  /** GRPC_KEEPALIVE_INTERVAL and GRPC_KEEPALIVE_TIMEOUT, in place of 30 and 10 seconds. */
+  readonly keepalive?: { readonly intervalMs: number; readonly timeoutMs: number } | undefined;
 }
 
 /** Cost a push of many megabytes no stalls, and no memory while nothing is sent. */
@@ -34,7 +36,7 @@ const MAX_RECONNECT_MS = 5_000;
 const NAME_BEHIND_LOCALHOST = "istiod.istio-system.svc";
 
 /** A client with a connection of its own. Rejects when a certificate cannot be read. */
-export async function connectControlPlane(options: ControlPlaneOptions, log: Logger): Promise<Client> {
+export async function connectControlPlane(options: ControlPlaneOptions): Promise<Client> {
   const channelOptions: ChannelOptions = {
     "grpc.max_receive_message_length": -1,
     "grpc.max_send_message_length": -1,
@@ -62,13 +64,13 @@ export async function callMetadata(options: ControlPlaneOptions, log: Logger): P
   const { headers, tokenFile, fetchToken = () => readToken(tokenFile, log) } = options;
   const metadata = new Metadata();
   for (const [name, value] of Object.entries(headers)) metadata.set(name, value);
-  if (tokenFile === "") return metadata;
   const token = await fetchToken();
   if (token !== "") metadata.set("authorization", `Bearer ${token}`);
   return metadata;
 }
 
 async function readToken(file: string, log: Logger): Promise<string> {
+  if (file === "") return "";
   try {
     return (await readFile(file, "utf8")).trim();
   } catch (thrown) {
@@ -84,12 +86,17 @@ function serverName({ address, subjectAltName }: ControlPlaneOptions): string {
   return host.includes("localhost") ? NAME_BEHIND_LOCALHOST : host;
 }
 
+const NO_CERTIFICATE = { key: null, certificate: null };
+
 async function readClientCertificate(
   files: ControlPlaneOptions["clientCertificate"],
 ): Promise<{ readonly key: Buffer | null; readonly certificate: Buffer | null }> {
-  if (files === undefined) return { key: null, certificate: null };
+  if (files === undefined) return NO_CERTIFICATE;
   try {
-    return { key: await readFile(files.key), certificate: await readFile(files.certificate) };
+    const certificate = await readFile(files.certificate);
+    // One that has expired would only end the connection; the token may still do.
+    if (Date.parse(new X509Certificate(certificate).validTo) < Date.now()) return NO_CERTIFICATE;
+    return { key: await readFile(files.key), certificate };
   } catch (cause) {
     throw new MeshError("CLIENT_CERTIFICATE_UNREADABLE", "Cannot read the certificate to show the control plane", {
       cause,
@@ -106,26 +113,4 @@ async function readRoots(file: string): Promise<Buffer> {
   }
   if (roots.includes("-----BEGIN CERTIFICATE-----")) return roots;
   throw new MeshError("ROOT_CERTIFICATE_UNREADABLE", `${file} holds no certificate in PEM form`);
-}
-
-/** Without a certificate that is valid now the token must do, as it does for a workload that has none yet. */
-async function clientPair(files: ClientCertificateFiles | undefined, log: Logger) {
-  if (files === undefined) return undefined;
-  const { keyFile, certificateFile } = files;
-  let certificate: Buffer;
-  try {
-    certificate = await readFile(certificateFile);
-    if (Date.parse(new X509Certificate(certificate).validTo) < Date.now()) {
-      log.warn(`The certificate in ${certificateFile} has expired, using the token instead`);
-      return undefined;
-    }
-  } catch (thrown) {
-    log.warn(`There is no certificate in ${certificateFile}, using the token instead: ${errorText(thrown)}`);
-    return undefined;
-  }
-  try {
-    return { certificate, key: await readFile(keyFile) };
-  } catch (cause) {
-    throw new MeshError("CLIENT_KEY_UNREADABLE", `Cannot read the key of ${certificateFile}`, { cause });
-  }
 }
