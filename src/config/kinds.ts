@@ -1,33 +1,43 @@
 /** Which kinds of objects there are, and what each of them is read with. */
+import { checkAuthorizationPolicy } from "./checks/authorization-policy.ts";
 import { checkDestinationRule } from "./checks/destination-rule.ts";
 import { checkGateway } from "./checks/gateway.ts";
 import { checkMetadata } from "./checks/metadata.ts";
 import { checkPeerAuthentication } from "./checks/peer-authentication.ts";
+import { checkProxyConfigObject } from "./checks/proxy-config-object.ts";
+import { checkRequestAuthentication } from "./checks/request-authentication.ts";
 import { checkService } from "./checks/service.ts";
 import { checkServiceEntry } from "./checks/service-entry.ts";
+import { checkSidecar } from "./checks/sidecar.ts";
 import { checkVirtualService } from "./checks/virtual-service.ts";
 import { checkWorkloadEntry } from "./checks/workload-entry.ts";
+import { checkWorkloadGroup } from "./checks/workload-group.ts";
 import type { ConfigObject } from "./config-object.ts";
+import { authorizationPolicySchema } from "./kinds/authorization-policy.ts";
 import { destinationRuleSchema } from "./kinds/destination-rule.ts";
 import { gatewaySchema } from "./kinds/gateway.ts";
 import { peerAuthenticationSchema } from "./kinds/peer-authentication.ts";
+import { proxyConfigObjectSchema } from "./kinds/proxy-config.ts";
+import { requestAuthenticationSchema } from "./kinds/request-authentication.ts";
 import { serviceSchema } from "./kinds/service.ts";
 import { serviceEntrySchema } from "./kinds/service-entry.ts";
+import { sidecarSchema } from "./kinds/sidecar.ts";
 import { virtualServiceSchema } from "./kinds/virtual-service.ts";
 import { workloadEntrySchema } from "./kinds/workload-entry.ts";
+import { workloadGroupSchema } from "./kinds/workload-group.ts";
 import type { Parsed, Problem } from "./problem.ts";
 import type { Schema } from "./schema/message.ts";
 import { parse } from "./schema/parse.ts";
 
-/** A kind the mesh acts upon. */
+/** A kind the mesh reads. */
 export interface Kind {
   readonly versions: readonly string[];
   /** Reads and checks the spec of an object of this kind. */
   readonly read: (spec: unknown, head: Omit<ConfigObject, "spec">) => Parsed<ConfigObject>;
 }
 
-/** What the mesh makes of a kind: acts upon it, knows it but does nothing yet, leaves it to others, or has never heard of it. */
-export type Standing = { readonly kind: Kind } | "not-yet" | "not-ours" | "unknown";
+/** What the mesh makes of a kind: reads it, knows it but does nothing yet, leaves it to others, or has never heard of it. */
+export type Standing = { readonly kind: Kind; readonly inEffect: boolean } | "not-yet" | "not-ours" | "unknown";
 
 /** How an object with this `apiVersion` and `kind` is treated. */
 export function standingOf(apiVersion: string, kind: string): Standing {
@@ -36,8 +46,9 @@ export function standingOf(apiVersion: string, kind: string): Standing {
   const version = apiVersion.slice(slash + 1);
   if (group === OUR_GROUP) return "not-ours";
   const known = KINDS[`${group}/${kind}`];
-  if (known !== undefined) return known.versions.includes(version) ? { kind: known } : "unknown";
-  return NOT_YET[group]?.includes(kind) === true ? "not-yet" : "unknown";
+  const inEffect = NOT_YET[group]?.includes(kind) !== true;
+  if (known !== undefined) return known.versions.includes(version) ? { kind: known, inEffect } : "unknown";
+  return inEffect ? "unknown" : "not-yet";
 }
 
 /** Settings of the one-machine mesh: they are beside the configuration, but no part of it. */
@@ -50,11 +61,17 @@ const KINDS: Readonly<Record<string, Kind>> = {
   "networking.istio.io/DestinationRule": kind(NETWORKING, destinationRuleSchema, checkDestinationRule),
   "networking.istio.io/Gateway": kind(NETWORKING, gatewaySchema, checkGateway),
   "networking.istio.io/ServiceEntry": kind(NETWORKING, serviceEntrySchema, checkServiceEntry),
+  "networking.istio.io/Sidecar": kind(NETWORKING, sidecarSchema, checkSidecar),
+  "networking.istio.io/ProxyConfig": kind(NETWORKING, proxyConfigObjectSchema, checkProxyConfigObject),
   "networking.istio.io/VirtualService": kind(NETWORKING, virtualServiceSchema, checkVirtualService),
   "networking.istio.io/WorkloadEntry": kind(NETWORKING, workloadEntrySchema, checkWorkloadEntry),
+  "networking.istio.io/WorkloadGroup": kind(NETWORKING, workloadGroupSchema, checkWorkloadGroup),
+  "security.istio.io/AuthorizationPolicy": kind(SECURITY, authorizationPolicySchema, checkAuthorizationPolicy),
   "security.istio.io/PeerAuthentication": kind(SECURITY, peerAuthenticationSchema, checkPeerAuthentication),
+  "security.istio.io/RequestAuthentication": kind(SECURITY, requestAuthenticationSchema, checkRequestAuthentication),
 };
 
+/** Kinds that have no effect yet. Some of them are checked already. */
 const NOT_YET: Readonly<Record<string, readonly string[]>> = {
   "": [
     "ConfigMap",
@@ -107,7 +124,7 @@ function kind<Spec>(
     const spec = parse(schema, rawSpec, "spec");
     if (spec.value === undefined) return { value: undefined, problems: spec.problems };
     const object = { ...head, spec: spec.value };
-    const problems = [...spec.problems, ...checkMetadata(head.metadata), ...check(object)];
+    const problems = [...spec.problems, ...checkMetadata(head.metadata, head.kind), ...check(object)];
     return { value: problems.some(({ severity }) => severity === "error") ? undefined : object, problems };
   };
   return { versions, read };

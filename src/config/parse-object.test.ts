@@ -57,14 +57,19 @@ test("parseObject() knows kinds that have no effect yet", () => {
   const kinds: [string, string][] = [
     ["apps/v1", "Deployment"],
     ["v1", "ServiceAccount"],
-    ["networking.istio.io/v1", "Sidecar"],
+    ["telemetry.istio.io/v1", "Telemetry"],
     ["gateway.networking.k8s.io/v1", "Gateway"],
-    ["security.istio.io/v1", "AuthorizationPolicy"],
+    ["extensions.istio.io/v1alpha1", "WasmPlugin"],
   ];
   for (const [apiVersion, kind] of kinds) {
     const parsed = parseObject({ apiVersion, kind, metadata: { name: "x" }, anything: 1 });
     assert.deepEqual(parsed, { object: undefined, problems: [], key: `${kind}/default/x`, notYet: true });
   }
+});
+
+test("parseObject() checks some kinds before they have an effect", () => {
+  const parsed = parseObject({ apiVersion: "networking.istio.io/v1", kind: "Sidecar", metadata: { name: "x" } });
+  assert.deepEqual([parsed.object, parsed.notYet, parsed.problems[0]?.field], [undefined, true, "spec"]);
 });
 
 test("parseObject() leaves the settings of the one-machine mesh alone", () => {

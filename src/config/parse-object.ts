@@ -32,7 +32,8 @@ export function parseObject(raw: unknown, origin?: Origin): ParsedObject {
     const message = `kind "${kind}" of "${apiVersion}" is unknown: ignored`;
     return { object: undefined, problems: [{ field: "", message, severity: "warning" }], key, notYet: false };
   }
-  return { ...readObject(raw, standing.kind, origin), key, notYet: false };
+  const { object, problems } = readObject(raw, standing.kind, origin);
+  return { object: standing.inEffect ? object : undefined, problems, key, notYet: !standing.inEffect };
 }
 
 function readObject(

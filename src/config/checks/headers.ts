@@ -27,6 +27,11 @@ export function* checkMatchedHeader(name: string, at: string): Iterable<Problem>
   yield error(formatField(at, name), "is not a valid name of a header");
 }
 
+/** The plain name of a header: letters, digits, dashes and underscores. */
+export function* checkHeaderName(name: string, at: string): Iterable<Problem> {
+  if (!/^[-_A-Za-z0-9]+$/.test(name)) yield error(at, `must be a valid name of a header, not "${name}"`);
+}
+
 /** The name of a header in a CORS policy. */
 export function* checkCorsHeader(name: string, at: string): Iterable<Problem> {
   if (name !== "*" && !NAME.test(name)) yield error(at, `must be a valid name of a header, not "${name}"`);

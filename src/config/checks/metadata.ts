@@ -7,13 +7,29 @@ const REFUSED: readonly string[] = [
   "internal.istio.io/parent-namespace",
   "internal.istio.io/parents",
   "internal.istio.io/webhook-always-reject",
-  "istio.io/dry-run",
 ];
+/** Asks for a policy to be tried out: its verdicts are recorded, not enforced. */
+const DRY_RUN = "istio.io/dry-run";
 
 /** What holds for the metadata of all kinds. */
-export function* checkMetadata({ annotations }: Metadata): Iterable<Problem> {
+export function* checkMetadata({ annotations }: Metadata, kind: string): Iterable<Problem> {
   for (const name of REFUSED) {
     if (Object.hasOwn(annotations, name))
       yield error(formatField("metadata.annotations", name), "must not be set here");
+  }
+  if (kind !== "AuthorizationPolicy" && Object.hasOwn(annotations, DRY_RUN)) {
+    yield error(formatField("metadata.annotations", DRY_RUN), "is for authorization policies only");
+  }
+}
+
+/** What an authorization policy, which may be tried out, says about that. */
+export function* checkDryRun({ annotations }: Metadata, action: string): Iterable<Problem> {
+  const value = annotations[DRY_RUN];
+  if (value === undefined) return;
+  const field = formatField("metadata.annotations", DRY_RUN);
+  if (action !== "ALLOW" && action !== "DENY")
+    yield error(field, `is for the actions ALLOW and DENY only, not ${action}`);
+  else if (!/^(1|t|T|TRUE|true|True|0|f|F|FALSE|false|False)$/.test(value)) {
+    yield error(field, `must be "true" or "false", not "${value}"`);
   }
 }

@@ -71,7 +71,8 @@ function* checkOutlierDetection(outlier: OutlierDetection | undefined, at: strin
   yield* checkPercent(outlier.minHealthPercent, `${at}.minHealthPercent`);
 }
 
-function* checkConnectionPool(pool: ConnectionPool | undefined, at: string): Iterable<Problem> {
+/** Limits on connections and requests. */
+export function* checkConnectionPool(pool: ConnectionPool | undefined, at: string): Iterable<Problem> {
   if (pool === undefined) return;
   const { tcp, http } = pool;
   if (tcp === undefined && http === undefined) yield error(at, "needs tcp or http settings");

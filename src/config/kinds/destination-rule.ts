@@ -44,7 +44,8 @@ const loadBalancerSchema = message(
 /** TCP keep-alive; also the mesh-wide default in the mesh config. */
 export const tcpKeepaliveSchema = message({ probes: uint32(), time: duration(), interval: duration() });
 
-const connectionPoolSchema = message({
+/** Limits on connections and requests; a Sidecar has them for its own ports. */
+export const connectionPoolSchema = message({
   tcp: message({
     maxConnections: int32(),
     connectTimeout: duration(),

@@ -4,7 +4,8 @@ import { bool, enumeration, string, uint32 } from "../schema/scalars.ts";
 
 const tlsProtocol = enumeration("TLS_AUTO", "TLSV1_0", "TLSV1_1", "TLSV1_2", "TLSV1_3");
 
-const serverTlsSchema = message({
+/** TLS of a server; a Sidecar has it for its own ports. */
+export const serverTlsSchema = message({
   httpsRedirect: bool(),
   /** PASSTHROUGH when unset. */
   mode: enumeration("PASSTHROUGH", "SIMPLE", "MUTUAL", "AUTO_PASSTHROUGH", "ISTIO_MUTUAL", "OPTIONAL_MUTUAL"),

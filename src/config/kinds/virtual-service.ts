@@ -10,7 +10,8 @@ const stringMatchSchema = message(
 /** From 0 to 100. */
 const percentSchema = message({ value: double() });
 
-const destinationSchema = message({
+/** A host, and perhaps a subset and a port of it. */
+export const destinationSchema = message({
   host: required(string()),
   subset: string(),
   port: message({ number: uint32() }),
