@@ -77,9 +77,9 @@ test("parseAgentConfig() takes an empty text for a value, and any other empty va
 
 test("parseAgentConfig() warns of what was asked for and has no effect yet", () => {
   const { warnings } = parseAgentConfig({
-    FILE_MOUNTED_CERTS: "true",
+    XDS_AUTH_PROVIDER: "gcp",
     DISABLE_ENVOY: "false",
     CREDENTIAL_FETCHER_TYPE: "JWT",
   });
-  assert.deepEqual(warnings, ["FILE_MOUNTED_CERTS is set and has no effect yet"]);
+  assert.deepEqual(warnings, ["XDS_AUTH_PROVIDER is set and has no effect yet"]);
 });

@@ -2,8 +2,7 @@
 import type { Env } from "#lib/env-reader.ts";
 import { type EnvValues, readEnvironment } from "#lib/env-table.ts";
 import { AGENT_ENVIRONMENT } from "./agent-environment.ts";
-import type { RotationOptions } from "./sds/certificate.ts";
-import type { KeyOptions } from "./sds/key.ts";
+import { type IdentityConfig, identityConfig } from "./sds/identity-config.ts";
 
 export interface AgentConfig {
   readonly instanceIp: string;
@@ -56,25 +55,6 @@ export interface DnsConfig {
   readonly forwardParallel: boolean;
 }
 
-export interface IdentityConfig {
-  readonly trustDomain: string;
-  /** CA_ADDR; empty for the discovery address. */
-  readonly caAddress: string;
-  /** CA_ROOT_CA: `SYSTEM` or a file. */
-  readonly caRootCa: string;
-  readonly caHeaders: Readonly<Record<string, string>>;
-  /** PILOT_CERT_PROVIDER */
-  readonly pilotCertProvider: string;
-  readonly certSigner: string;
-  readonly ttlSeconds: number;
-  readonly rotation: RotationOptions;
-  readonly key: KeyOptions;
-  /** OUTPUT_CERTS: a folder that gets the certificate in files. */
-  readonly outputFolder: string;
-  /** WORKLOAD_IDENTITY_SOCKET_FILE: another name means a foreign SDS server. */
-  readonly socketFile: string;
-}
-
 export interface StatusConfig {
   readonly appProbers: string;
   /** Undefined when not set at all: an empty one is wrong. */
@@ -83,14 +63,7 @@ export interface StatusConfig {
 }
 
 /** What Istio's agent does when these are set, and this one does not yet. */
-const WITHOUT_EFFECT: readonly string[] = [
-  "CREDENTIAL_FETCHER_TYPE",
-  "DISABLE_ENVOY",
-  "FILE_MOUNTED_CERTS",
-  "PROV_CERT",
-  "PROXY_CONFIG_XDS_AGENT",
-  "XDS_AUTH_PROVIDER",
-];
+const WITHOUT_EFFECT: readonly string[] = ["DISABLE_ENVOY", "PROXY_CONFIG_XDS_AGENT", "XDS_AUTH_PROVIDER"];
 
 export interface ParsedAgentConfig {
   readonly config: AgentConfig;
@@ -151,29 +124,5 @@ function envoyConfig(values: Values): EnvoyConfig {
     stripFragment: values.HTTP_STRIP_FRAGMENT_FROM_PATH_UNSAFE_IF_DISABLED,
     bootstrapOverrideFile: values.ISTIO_BOOTSTRAP_OVERRIDE,
     bootstrapTemplate: values.ISTIO_BOOTSTRAP,
-  };
-}
-
-function identityConfig(values: Values): IdentityConfig {
-  const curve = values.ECC_CURVE === "P384" ? "P-384" : "P-256";
-  return {
-    trustDomain: values.TRUST_DOMAIN,
-    caAddress: values.CA_ADDR,
-    caRootCa: values.CA_ROOT_CA,
-    caHeaders: values.CA_HEADER_,
-    pilotCertProvider: values.PILOT_CERT_PROVIDER,
-    certSigner: values.ISTIO_META_CERT_SIGNER,
-    ttlSeconds: Math.floor(values.SECRET_TTL / 1000),
-    rotation: {
-      gracePeriodRatio: values.SECRET_GRACE_PERIOD_RATIO,
-      gracePeriodRatioJitter: values.SECRET_GRACE_PERIOD_RATIO_JITTER,
-    },
-    key: {
-      curve: values.ECC_SIGNATURE_ALGORITHM === "ECDSA" ? curve : undefined,
-      rsaBits: values.WORKLOAD_RSA_KEY_SIZE,
-      pkcs8: values.PKCS8_KEY,
-    },
-    outputFolder: values.OUTPUT_CERTS,
-    socketFile: values.WORKLOAD_IDENTITY_SOCKET_FILE,
   };
 }

@@ -125,6 +125,17 @@ const CERTIFICATES = {
   JWT_POLICY: text("third-party-jwt", "Kind of token; `first-party-jwt` is treated alike."),
   CREDENTIAL_FETCHER_TYPE: text("JWT", "Where tokens come from: JWT (a file) or GoogleComputeEngine."),
   CREDENTIAL_IDENTITY_PROVIDER: text("GoogleComputeEngine", "Who issued tokens of the credential fetcher."),
+  PILOT_ENABLE_CA_CRL: flag(true, "Let Envoy use `/var/run/secrets/istio/crl/ca-crl.pem` where it exists."),
+  GKE_CLUSTER_URL: text("", "Issuer of the tokens of a GKE cluster; empty to make it of what the platform says."),
+  SECURE_TOKEN_ENDPOINT: text(
+    "https://sts.googleapis.com/v1/token",
+    "URL that exchanges the workload's token for a federated one.",
+  ),
+  ACCESS_TOKEN_ENDPOINT: text(
+    "https://iamcredentials.googleapis.com/v1/projects/-/serviceAccounts/service-%s@gcp-sa-meshdataplane.iam.gserviceaccount.com:generateAccessToken",
+    "URL that exchanges a federated token for an access token; `%s` is the project's number.",
+  ),
+  GOOGLE_CAS_ENDPOINT: text("privateca.googleapis.com:443", "Address of Google's Certificate Authority Service."),
 } satisfies EnvTable;
 
 const DNS = {
