@@ -5,6 +5,7 @@ export interface FieldVisitor {
   /** Strings, bytes and messages, as a view of the input: copy what is kept. */
   readonly bytes?: Readonly<Record<number, (value: Uint8Array) => void>>;
   readonly varint?: Readonly<Record<number, (value: number) => void>>;
+  readonly double?: Readonly<Record<number, (value: number) => void>>;
 }
 
 const UTF8 = new TextDecoder();
@@ -16,7 +17,9 @@ export function readMessage(message: Uint8Array, visitor: FieldVisitor): void {
     const [number, type] = reader.tag();
     const onBytes = type === WireType.LengthDelimited ? visitor.bytes?.[number] : undefined;
     const onVarint = type === WireType.Varint ? visitor.varint?.[number] : undefined;
+    const onDouble = type === WireType.Bit64 ? visitor.double?.[number] : undefined;
     if (onBytes !== undefined) onBytes(reader.bytes());
+    else if (onDouble !== undefined) onDouble(reader.double());
     else if (onVarint !== undefined) onVarint(reader.int32());
     else reader.skip(type, number);
   }
@@ -25,6 +28,24 @@ export function readMessage(message: Uint8Array, visitor: FieldVisitor): void {
 /** The text of a string field. */
 export function readString(value: Uint8Array): string {
   return UTF8.decode(value);
+}
+
+/** The last value of a field of bytes; undefined when there is none. Throws when the bytes are no message. */
+export function readField(message: Uint8Array, field: number): Uint8Array | undefined {
+  let found: Uint8Array | undefined;
+  readMessage(message, {
+    bytes: {
+      [field]: (value) => {
+        found = value;
+      },
+    },
+  });
+  return found;
+}
+
+/** The text of a string field; empty when there is none. Throws when the bytes are no message. */
+export function readText(message: Uint8Array, field: number): string {
+  return readString(readField(message, field) ?? EMPTY);
 }
 
 /** The key and value of an entry of a `map<string, Message>` field. */

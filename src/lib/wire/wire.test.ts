@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { NameTableSchema } from "#gen/istio/networking/nds/v1/nds_pb.ts";
 import { IstioCertificateRequestSchema } from "#gen/istio/v1/auth/ca_pb.ts";
-import { readMapEntry, readMessage, readString } from "./read.ts";
+import { readField, readMapEntry, readMessage, readString, readText } from "./read.ts";
+import { rewriteMessage } from "./rewrite.ts";
 import { MessageWriter } from "./write.ts";
 
 test("MessageWriter writes what a generated decoder reads", () => {
@@ -49,4 +51,29 @@ test("readMessage() throws on a truncated message", () => {
   const bytes = new MessageWriter().string(1, "long enough").finish();
   assert.throws(() => readMessage(bytes.subarray(0, 5), { bytes: { 1: () => undefined } }));
   assert.throws(() => readMessage(bytes.subarray(0, 5), {}));
+});
+
+test("readField() and readText() give the last value of a field, or none", () => {
+  const bytes = new MessageWriter().string(1, "a").string(1, "b").varint(2, 3).finish();
+  assert.equal(readText(bytes, 1), "b");
+  assert.equal(readField(bytes, 2), undefined);
+  assert.equal(readText(bytes, 9), "");
+});
+
+test("readMessage() reads doubles", () => {
+  const value = toBinary(ValueSchema, create(ValueSchema, { kind: { case: "numberValue", value: 1.5 } }));
+  const seen: number[] = [];
+  readMessage(value, { double: { 2: (number) => void seen.push(number) } });
+  assert.deepEqual(seen, [1.5]);
+});
+
+test("rewriteMessage() replaces and drops fields and keeps all others as they are", () => {
+  const bytes = new MessageWriter().string(1, "one").varint(2, 2).string(3, "three").string(9, "unknown").finish();
+  const rewritten = rewriteMessage(bytes, { 1: () => undefined, 3: (old) => Buffer.concat([old, Buffer.from("!")]) });
+  assert.deepEqual(
+    Buffer.from(rewritten),
+    Buffer.from(new MessageWriter().varint(2, 2).string(3, "three!").string(9, "unknown").finish()),
+  );
+  assert.deepEqual(Buffer.from(rewriteMessage(bytes, {})), Buffer.from(bytes));
+  assert.throws(() => rewriteMessage(bytes.subarray(0, 3), {}));
 });
