@@ -14,6 +14,8 @@ export interface AgentMetrics {
   readonly dnsUpstreamRequests: Counter;
   readonly dnsUpstreamFailures: Counter;
   readonly dnsUpstreamSeconds: Histogram;
+  /** Forwarded questions by what the cache had for them. */
+  readonly dnsCache: Record<"hit" | "miss" | "stale", Counter>;
   readonly xdsRequests: Counter;
   readonly xdsResponses: Counter;
   readonly istiodConnectionFailures: Counter;
@@ -22,6 +24,7 @@ export interface AgentMetrics {
   readonly signRequests: Counter;
   readonly failedSignRequests: Counter;
   readonly signMilliseconds: Counter;
+  readonly wasm: WasmMetrics;
   readonly scrapes: Counter;
   readonly failedScrapes: Record<"envoy" | "application", Counter>;
   /** Seconds until the workload's certificate expires. */
@@ -31,6 +34,24 @@ export interface AgentMetrics {
   /** All of them, as a scraper reads them. */
   text(): string;
 }
+
+/** Wasm modules that are fetched for Envoy. */
+export interface WasmMetrics {
+  /** How many are kept. */
+  cacheEntries: () => number | undefined;
+  readonly cacheLookups: Record<"true" | "false", Counter>;
+  readonly fetches: Record<FetchResult, Counter>;
+  readonly conversions: Record<ConversionResult, Counter>;
+  readonly conversionMilliseconds: Histogram;
+}
+
+export type FetchResult = "success" | "fetch_failure" | "download_failure" | "manifest_failure" | "checksum_mismatched";
+export type ConversionResult =
+  | "success"
+  | "no_remote_load"
+  | "unmarshal_failure"
+  | "fetch_failure"
+  | "miss_remote_fetch_hint";
 
 export type Termination = "cancelled" | "error";
 
@@ -56,6 +77,9 @@ export function agentMetrics(): AgentMetrics {
       "Time until a name server answered.",
       UPSTREAM_DNS_BUCKETS,
     ),
+    dnsCache: registry.counters("dns_forward_cache_lookups_total", "Forwarded DNS questions by what was cached.", {
+      result: ["hit", "miss", "stale"],
+    }),
     xdsRequests: counter("xds_proxy_requests", "xDS requests to the control plane."),
     xdsResponses: counter("xds_proxy_responses", "xDS responses of the control plane."),
     istiodConnectionFailures: counter("istiod_connection_failures", "Connections to the control plane that failed."),
@@ -68,6 +92,7 @@ export function agentMetrics(): AgentMetrics {
       signing,
     ),
     signMilliseconds: counter("outgoing_latency", "Time spent on requests to the certificate authority.", signing),
+    wasm: wasmMetrics(registry),
     scrapes: counter("scrapes_total", "Scrapes of the merged metrics."),
     failedScrapes: {
       envoy: counter("scrape_failures_total", failedScrapes, { type: "envoy" }),
@@ -83,6 +108,30 @@ export function agentMetrics(): AgentMetrics {
   });
   gauge("startup_duration_seconds", "Seconds from start to ready.", { read: () => metrics.startupSeconds });
   processMetrics(registry);
+  return metrics;
+}
+
+const CONVERSION_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384];
+
+function wasmMetrics(registry: Registry): WasmMetrics {
+  const metrics: WasmMetrics = {
+    cacheEntries: () => undefined,
+    cacheLookups: registry.counters("wasm_cache_lookup_count", "Lookups of kept Wasm modules.", {
+      hit: ["true", "false"],
+    }),
+    fetches: registry.counters("wasm_remote_fetch_count", "Fetches of Wasm modules.", {
+      result: ["success", "fetch_failure", "download_failure", "manifest_failure", "checksum_mismatched"],
+    }),
+    conversions: registry.counters("wasm_config_conversion_count", "Wasm configurations that were looked through.", {
+      result: ["success", "no_remote_load", "unmarshal_failure", "fetch_failure", "miss_remote_fetch_hint"],
+    }),
+    conversionMilliseconds: registry.histogram(
+      "wasm_config_conversion_duration",
+      "Time until the Wasm modules of a response were there, in milliseconds.",
+      CONVERSION_BUCKETS,
+    ),
+  };
+  registry.gauge("wasm_cache_entries", "Wasm modules that are kept.", { read: () => metrics.cacheEntries() });
   return metrics;
 }
 
@@ -123,6 +172,18 @@ class Registry {
       },
     };
   };
+
+  /** A counter for each value of a label. */
+  counters<Value extends string>(
+    name: string,
+    help: string,
+    label: Readonly<Record<string, readonly Value[]>>,
+  ): Record<Value, Counter> {
+    const all = Object.entries(label).flatMap(([key, values]) =>
+      values.map((value) => [value, this.counter(name, help, { [key]: value })] as const),
+    );
+    return Object.fromEntries(all) as Record<Value, Counter>;
+  }
 
   /** Reads a value when it is asked for; left out while there is none. */
   readonly gauge = (name: string, help: string, { read, type = "gauge", labels = {} }: GaugeOptions): void => {

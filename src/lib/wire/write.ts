@@ -20,6 +20,12 @@ export class MessageWriter {
     return this;
   }
 
+  /** Written even when 0: the fields that need it are members of a oneof. */
+  double(field: number, value: number): this {
+    this.#writer.tag(field, WireType.Bit64).double(value);
+    return this;
+  }
+
   finish(): Uint8Array {
     return this.#writer.finish();
   }
