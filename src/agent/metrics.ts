@@ -23,7 +23,10 @@ export interface AgentMetrics {
   readonly envoyTerminations: Record<Termination, Counter>;
   readonly signRequests: Counter;
   readonly failedSignRequests: Counter;
+  readonly signRetries: Counter;
   readonly signMilliseconds: Counter;
+  readonly failedFileWatches: Counter;
+  readonly failedFileSecrets: Counter;
   readonly wasm: WasmMetrics;
   readonly scrapes: Counter;
   readonly failedScrapes: Record<"envoy" | "application", Counter>;
@@ -91,8 +94,11 @@ export function agentMetrics(): AgentMetrics {
       "Failed requests to the certificate authority.",
       signing,
     ),
+    signRetries: counter("num_outgoing_retries", "Repeated requests to the certificate authority.", signing),
     signMilliseconds: counter("outgoing_latency", "Time spent on requests to the certificate authority.", signing),
     wasm: wasmMetrics(registry),
+    failedFileWatches: counter("num_file_watcher_failures_total", "Certificate files that could not be watched."),
+    failedFileSecrets: counter("num_file_secret_failures_total", "Certificate files that could not be used."),
     scrapes: counter("scrapes_total", "Scrapes of the merged metrics."),
     failedScrapes: {
       envoy: counter("scrape_failures_total", failedScrapes, { type: "envoy" }),
