@@ -6,6 +6,7 @@ import { dnsClient } from "./groups/dns-client.ts";
 import { iptablesBuilder } from "./groups/iptables-builder.ts";
 import { iptablesCapture } from "./groups/iptables-capture.ts";
 import { nameTable } from "./groups/name-table.ts";
+import { nftablesCapture } from "./groups/nftables-capture.ts";
 import { statusServer } from "./groups/status-server.ts";
 import { xdsResources } from "./groups/xds-resources.ts";
 import { xdsScenarios } from "./groups/xds-scenarios.ts";
@@ -17,6 +18,7 @@ export const GROUPS: readonly Group[] = [
   nameTable,
   iptablesCapture,
   iptablesBuilder,
+  nftablesCapture,
   captureSettings,
   configValidation,
   bootstrap,

@@ -9,9 +9,9 @@
  */
 import { type Family, mangle, nat, type Rule } from "../rule.ts";
 import type { CaptureSettings } from "../settings.ts";
-import { dnsRedirects, dnsZones } from "./dns.ts";
+import { dnsEntries, dnsRedirects, dnsZones } from "./dns.ts";
 import { type FamilySettings, familySettings } from "./family.ts";
-import { inboundPorts, redirectChains, tproxyMarks } from "./inbound.ts";
+import { inboundPorts, redirectChains, tproxyReturns, tproxyToApplication, tproxyToSelf } from "./inbound.ts";
 import {
   capturedPorts,
   capturedRanges,
@@ -19,34 +19,43 @@ import {
   outboundEntry,
   outboundLoopback,
   ownerGroups,
-  proxyOwners,
+  proxyExemption,
 } from "./outbound.ts";
-import { drops, fromInterface, inState, jumps, returns, toInterface } from "./spec.ts";
-
-/** Order is behaviour: inside a chain the first rule that matches decides. */
-const SECTIONS: readonly ((settings: FamilySettings) => readonly Rule[])[] = [
-  excludedInterfaces,
-  virtualInterfaces,
-  invalidPackets,
-  redirectChains,
-  inboundPorts,
-  outboundEntry,
-  proxyOwners,
-  ownerGroups,
-  dnsRedirects,
-  dnsZones,
-  outboundLoopback,
-  excludedRanges,
-  capturedPorts,
-  capturedRanges,
-  tproxyMarks,
-];
+import { drops, fromInterface, inState, jumps, returns, TCP, toInterface, UDP } from "./spec.ts";
 
 /** Ordered rules of one address family; none for IPv6 when it is off. */
 export function captureRules(settings: CaptureSettings, family: Family): readonly Rule[] {
-  if (family === "v6" && !settings.ipv6) return [];
-  const input = familySettings(settings, family);
-  return SECTIONS.flatMap((section) => section(input));
+  return familyEnabled(settings, family) ? ruleSections(familySettings(settings, family)).flat() : [];
+}
+
+/** Whether a family has rules at all. */
+export function familyEnabled(settings: CaptureSettings, family: Family): boolean {
+  return family === "v4" || settings.ipv6;
+}
+
+/** Order is behaviour: inside a chain the first rule that matches decides. Both families have the same sections. */
+export function ruleSections(settings: FamilySettings): readonly (readonly Rule[])[] {
+  return [
+    excludedInterfaces(settings),
+    virtualInterfaces(settings),
+    invalidPackets(settings),
+    redirectChains(settings),
+    inboundPorts(settings),
+    outboundEntry(settings),
+    ...settings.proxyOwners.map((owner) => proxyExemption(settings, owner)),
+    ownerGroups(settings),
+    dnsEntries(settings),
+    dnsRedirects(settings, TCP),
+    dnsRedirects(settings, UDP),
+    dnsZones(settings),
+    outboundLoopback(settings),
+    excludedRanges(settings),
+    capturedPorts(settings),
+    capturedRanges(settings),
+    tproxyToApplication(settings),
+    ...settings.proxyOwners.map((owner) => tproxyToSelf(settings, owner)),
+    tproxyReturns(settings),
+  ];
 }
 
 function excludedInterfaces(settings: FamilySettings): readonly Rule[] {
@@ -68,10 +77,12 @@ function virtualInterfaces(settings: FamilySettings): readonly Rule[] {
 
 function invalidPackets(settings: FamilySettings): readonly Rule[] {
   if (!settings.dropInvalid) return [];
+  // As Istio has it; the resets that this prevents are TCP's anyway.
+  const protocol = settings.dialect === "nftables" ? [TCP] : [];
   return [
     mangle.append(
       "PREROUTING",
-      jumps("ISTIO_DROP", inState("INVALID")),
+      jumps("ISTIO_DROP", ...protocol, inState("INVALID")),
       "a packet out of its window would reset the connection",
     ),
     mangle.append("ISTIO_DROP", drops(), "dropped packets are sent again"),

@@ -6,32 +6,30 @@
  */
 import { type Match, nat, type Rule, raw } from "../rule.ts";
 import { AGENT_DNS_PORT, type FamilySettings } from "./family.ts";
-import { from, fromPort, jumps, type Owner, ownedBy, redirects, setsZone, TCP, to, toPort, UDP } from "./spec.ts";
+import { from, fromPort, jumps, type Owner, ownedBy, redirects, setsZone, to, toPort, UDP } from "./spec.ts";
 
 const DNS_PORT = 53;
 const ZONE_OF_AGENT = 1;
 const ZONE_OF_APPLICATION = 2;
 
-/** Queries are led past the agent's port; none are without a server to redirect. */
-export function dnsRedirects(settings: FamilySettings): readonly Rule[] {
+/** Into the chains that tell queries from the rest; none lead there without a server to redirect. */
+export function dnsEntries(settings: FamilySettings): readonly Rule[] {
   if (settings.dns === "off") return [];
-  const entry = raw.append("OUTPUT", jumps("ISTIO_OUTPUT_DNS"), "outbound queries get a conntrack zone");
-  const servers = serverMatches(settings);
-  if (servers.length === 0) return [entry];
-  const redirect = (protocol: Match) =>
-    servers.map(({ asDestination }) =>
-      nat.append(
-        "ISTIO_OUTPUT_DNS",
-        redirects(AGENT_DNS_PORT, protocol, toPort(DNS_PORT), ...asDestination),
-        "the agent answers this query",
-      ),
-    );
-  return [
-    entry,
-    nat.append("ISTIO_OUTPUT", jumps("ISTIO_OUTPUT_DNS"), "what is left may be a query"),
-    ...redirect(TCP),
-    ...redirect(UDP),
-  ];
+  const zones = raw.append("OUTPUT", jumps("ISTIO_OUTPUT_DNS"), "outbound queries get a conntrack zone");
+  const answers = nat.append("ISTIO_OUTPUT", jumps("ISTIO_OUTPUT_DNS"), "what is left may be a query");
+  return serverMatches(settings).length === 0 ? [zones] : [zones, answers];
+}
+
+/** Queries over one protocol go to the agent. */
+export function dnsRedirects(settings: FamilySettings, protocol: Match): readonly Rule[] {
+  if (settings.dns === "off") return [];
+  return serverMatches(settings).map(({ asDestination }) =>
+    nat.append(
+      "ISTIO_OUTPUT_DNS",
+      redirects(AGENT_DNS_PORT, protocol, toPort(DNS_PORT), ...asDestination),
+      "the agent answers this query",
+    ),
+  );
 }
 
 /** Zones of the agent's packets come first: they are told by their owner. */

@@ -5,6 +5,8 @@ import type { Owner } from "./spec.ts";
 /** Settings as one address family sees them. */
 export interface FamilySettings
   extends Omit<CaptureSettings, "outboundRanges" | "outboundRangesExcluded" | "dnsServers"> {
+  /** In which language the rules will be written; they are not the same in every detail. */
+  readonly dialect: Dialect;
   /** Users, then groups, that the proxy may run as. */
   readonly proxyOwners: readonly Owner[];
   /** Loopback addresses that mean the application itself. */
@@ -18,12 +20,20 @@ export interface FamilySettings
   readonly dnsServers: readonly string[];
 }
 
+/** Programs that take the rules. */
+export type Dialect = "iptables" | "nftables";
+
 /** DNS port of the agent. */
 export const AGENT_DNS_PORT = 15053;
 
-export function familySettings(settings: CaptureSettings, family: Family): FamilySettings {
+export function familySettings(
+  settings: CaptureSettings,
+  family: Family,
+  dialect: Dialect = "iptables",
+): FamilySettings {
   return {
     ...settings,
+    dialect,
     proxyOwners: [
       ...settings.proxyUids.map((id): Owner => ({ of: "uid", id })),
       ...settings.proxyGids.map((id): Owner => ({ of: "gid", id })),

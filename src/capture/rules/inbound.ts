@@ -80,26 +80,44 @@ function tproxyChains({ tproxyMark: mark, inboundPort: port, loopback }: FamilyS
   ];
 }
 
-/** In TPROXY mode marks tell Envoy's own connections to the application from those still to be captured. */
-export function tproxyMarks(settings: FamilySettings): readonly Rule[] {
-  if (settings.mode !== "TPROXY") return [];
-  const mark = settings.tproxyMark;
-  const { append, insert } = mangle;
-  const toSelf = (owner: Owner) =>
-    append(
-      "OUTPUT",
-      setsMark(OUTBOUND_MARK, notTo(settings.loopback), TCP, toInterface("lo"), ownedBy(owner)),
-      "Envoy calls its own pod by address: outbound, then inbound",
-    );
-  const inbound = (position: number) => ({ chain: "ISTIO_INBOUND", position });
+/**
+ * In TPROXY mode marks tell Envoy's own connections to the application from those still to be captured. These are the
+ * marks of connections that Envoy passes on.
+ */
+export function tproxyToApplication({ mode, tproxyMark: mark }: FamilySettings): readonly Rule[] {
+  if (mode !== "TPROXY") return [];
   return [
-    append("PREROUTING", savesMark(TCP, marked(mark)), "answers must find their way back to Envoy"),
-    append("OUTPUT", returns(TCP, toInterface("lo"), marked(mark)), "Envoy to application: marked once is enough"),
-    ...settings.proxyOwners.map(toSelf),
+    mangle.append("PREROUTING", savesMark(TCP, marked(mark)), "answers must find their way back to Envoy"),
+    mangle.append(
+      "OUTPUT",
+      returns(TCP, toInterface("lo"), marked(mark)),
+      "Envoy to application: marked once is enough",
+    ),
+  ];
+}
+
+/** What the proxy sends to its own pod comes from its outbound side and is inbound traffic. */
+export function tproxyToSelf({ mode, loopback }: FamilySettings, owner: Owner): readonly Rule[] {
+  if (mode !== "TPROXY") return [];
+  return [
+    mangle.append(
+      "OUTPUT",
+      setsMark(OUTBOUND_MARK, notTo(loopback), TCP, toInterface("lo"), ownedBy(owner)),
+      "Envoy calls its own pod by address: outbound, then inbound",
+    ),
+  ];
+}
+
+/** Marked packets are answers or on their way already: they are not captured once more. */
+export function tproxyReturns({ mode, tproxyMark: mark, passthrough }: FamilySettings): readonly Rule[] {
+  if (mode !== "TPROXY") return [];
+  const first = (position: number) => ({ chain: "ISTIO_INBOUND", position });
+  const { append, insert } = mangle;
+  return [
     append("OUTPUT", restoresMark(TCP, ofMarkedConnection(mark)), "answers of the application go to Envoy"),
-    insert(inbound(1), returns(TCP, marked(mark)), "no endless redirection"),
-    insert(inbound(2), returns(TCP, from(settings.passthrough), fromInterface("lo")), "Envoy or agent to application"),
-    insert(inbound(3), returns(TCP, fromInterface("lo"), notMarked(OUTBOUND_MARK)), "the application calls itself"),
+    insert(first(1), returns(TCP, marked(mark)), "no endless redirection"),
+    insert(first(2), returns(TCP, from(passthrough), fromInterface("lo")), "Envoy or agent to application"),
+    insert(first(3), returns(TCP, fromInterface("lo"), notMarked(OUTBOUND_MARK)), "the application calls itself"),
   ];
 }
 

@@ -35,11 +35,7 @@ export function outboundEntry(settings: FamilySettings): readonly Rule[] {
 }
 
 /** The proxy's own traffic is exempt, else it would be sent back to the proxy without end. */
-export function proxyOwners(settings: FamilySettings): readonly Rule[] {
-  return settings.proxyOwners.flatMap((owner) => exempt(settings, owner));
-}
-
-function exempt(settings: FamilySettings, owner: Owner): readonly Rule[] {
+export function proxyExemption(settings: FamilySettings, owner: Owner): readonly Rule[] {
   const dns = settings.dns !== "off";
   // Queries of the agent to a resolver on this machine must not become inbound connections.
   const butNot = dns && owner.of === "uid" ? notToPort(53, settings.tunnelPort) : notToPort(settings.tunnelPort);

@@ -1,0 +1,18 @@
+/** Settings of `istio-iptables --native-nftables` to the transaction for `nft`. */
+import { join } from "node:path";
+import { inetRules } from "#capture/nftables/inet-rules.ts";
+import { formatRuleset } from "#capture/nftables/ruleset.ts";
+import { compareText } from "../compare.ts";
+import type { Group, Outcome } from "../harness.ts";
+import { type CaptureConfig, captureCases, settingsOf } from "./capture-cases.ts";
+
+export const nftablesCapture: Group = {
+  name: "nftables capture",
+  cases: (folder) => captureCases(join(folder, "tools/istio-nftables/pkg/capture"), checkRuleset),
+};
+
+function checkRuleset(config: CaptureConfig, expected: string): Outcome {
+  const { settings, problem } = settingsOf(config);
+  if (settings === undefined) return { differs: () => problem };
+  return compareText(formatRuleset(inetRules(settings)).join("\n"), expected);
+}
