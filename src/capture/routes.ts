@@ -54,7 +54,7 @@ export async function addRoutes(commands: Commands, steps: readonly RouteStep[])
   for (const step of steps) {
     const { code, stderr } = await commands.run("ip", step.add);
     if (code === 0) made.push(step);
-    else if (!/file exists/i.test(stderr)) {
+    else if (!/file exists|already assigned/i.test(stderr)) {
       await removeRoutes(commands, made);
       throw new MeshError("CAPTURE_FAILED", `Cannot run "ip ${step.add.join(" ")}": ${stderr}`);
     }
