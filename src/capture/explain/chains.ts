@@ -1,0 +1,16 @@
+import type { Rule, Table } from "../rule.ts";
+
+/** Rules by table and chain, in the order in which the kernel tries them. */
+export type Chains = ReadonlyMap<Table, ReadonlyMap<string, readonly Rule[]>>;
+
+/** What rules give in empty tables when they are applied one after another. */
+export function chainsOf(rules: readonly Rule[]): Chains {
+  const tables = new Map<Table, Map<string, Rule[]>>();
+  for (const rule of rules) {
+    const table = tables.get(rule.table) ?? new Map<string, Rule[]>();
+    const chain = table.get(rule.chain) ?? [];
+    chain.splice(rule.position === undefined ? chain.length : rule.position - 1, 0, rule);
+    tables.set(rule.table, table.set(rule.chain, chain));
+  }
+  return tables;
+}
