@@ -55,12 +55,17 @@ export async function processesIn(inodes: ReadonlySet<bigint>): Promise<number[]
 const UNKILLABLE_MS = 15_000;
 
 /** Ends all processes in the namespaces: asks first, then insists until none is left. */
-export async function endProcessesIn(inodes: ReadonlySet<bigint>, graceMs: number): Promise<void> {
+export function endProcessesIn(inodes: ReadonlySet<bigint>, graceMs: number): Promise<void> {
+  return endProcesses(() => processesIn(inodes), graceMs);
+}
+
+/** Ends all processes that are found, also those that appear meanwhile. */
+export async function endProcesses(find: () => Promise<readonly number[]>, graceMs: number): Promise<void> {
   const deadline = Date.now() + graceMs;
   const asked = new Set<number>();
   const never = new AbortController().signal;
   for (;;) {
-    const pids = await processesIn(inodes);
+    const pids = await find();
     if (pids.length === 0) return;
     if (Date.now() > deadline + UNKILLABLE_MS) {
       throw new MeshError("PROCESS_LEFT", `Cannot end process ${pids.join(", ")}: still there after SIGKILL`);

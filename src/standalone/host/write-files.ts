@@ -8,9 +8,14 @@ import { ignoring } from "./ignoring.ts";
 export async function makeFolders(folders: readonly FolderPlan[]): Promise<void> {
   for (const { path, mode, owner } of folders) {
     await mkdir(path, { recursive: true });
-    await chown(path, owner, owner);
+    await own(path, owner);
     await chmod(path, mode);
   }
+}
+
+/** Gives a file to an account; in a user namespace that maps no such account everything stays with its only one. */
+export async function own(path: string, owner: number): Promise<void> {
+  await ignoring(["EINVAL"], () => chown(path, owner, owner));
 }
 
 /**
@@ -28,7 +33,7 @@ export async function makeFolderPath(path: string): Promise<void> {
 export async function writeAtomically({ path, text, mode, owner }: FilePlan): Promise<void> {
   const aside = join(dirname(path), `.${basename(path)}.new`);
   await writeFile(aside, text, { mode: 0o600 });
-  await chown(aside, owner, owner);
+  await own(aside, owner);
   await chmod(aside, mode);
   await rename(aside, path);
 }

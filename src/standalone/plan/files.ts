@@ -1,6 +1,7 @@
 /** Files and folders of a plan, as values. */
 import { join } from "node:path";
 import { FABRIC } from "./names.ts";
+import { MARKING_BOOTSTRAP, PROXY_BOOTSTRAP, PROXY_RESOLV_CONF } from "./one-account.ts";
 
 export interface FolderPlan {
   readonly path: string;
@@ -25,8 +26,11 @@ export interface EtcInput {
 /** What a member sees in /etc: names resolve as in a cluster, whatever the machine's own resolver does. */
 export function etcFiles({ folder, name, namespace, address }: EtcInput): readonly FilePlan[] {
   const service = `svc.${DOMAIN}`;
+  const search = `search ${namespace}.${service} ${service} ${DOMAIN}\noptions ndots:5\n`;
   const texts = {
-    "resolv.conf": `nameserver ${FABRIC.gateway}\nsearch ${namespace}.${service} ${service} ${DOMAIN}\noptions ndots:5\n`,
+    "resolv.conf": `nameserver ${FABRIC.gateway}\n${search}`,
+    [PROXY_RESOLV_CONF]: `nameserver ${FABRIC.prober}\n${search}`,
+    [PROXY_BOOTSTRAP]: MARKING_BOOTSTRAP,
     hosts: `127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n${address} ${name}\n`,
     "nsswitch.conf":
       "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nservices: files\nprotocols: files\n",

@@ -1,10 +1,14 @@
 /** Whether an account of the mesh may use a file in its own place: a checkout under root's home it may not. */
 import { readdir, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { accountsHere, UNMAPPED_ID } from "../host/user-namespace.ts";
 import type { Account } from "../plan/enter.ts";
 
 export const READ = 4;
 export const EXECUTE = 1;
+
+/** Accounts with no rights of their own: what these may use, everybody may. */
+export const ANYBODY: Account = { uid: -1, gid: -1, home: "/" };
 
 /** What the owner, the group and the others may do, of a file or folder. */
 export interface Permissions {
@@ -13,10 +17,13 @@ export interface Permissions {
   readonly mode: number;
 }
 
-/** Whether the account has all of the wanted rights. */
+/** Whether the account has all of the wanted rights. Where there is but one account, nobody is shut out by it. */
 export function permits({ uid, gid, mode }: Permissions, account: Account, wanted: number): boolean {
-  if (account.uid === 0) return true;
-  const shift = account.uid === uid ? 6 : account.gid === gid ? 3 : 0;
+  const here = accountsHere();
+  if (account.uid === 0 || here === "one") return true;
+  // What belongs to nobody that this namespace knows does not belong to its `nobody`.
+  const owns = (own: number, id: number) => own === id && !(here === "many" && id === UNMAPPED_ID);
+  const shift = owns(account.uid, uid) ? 6 : owns(account.gid, gid) ? 3 : 0;
   return ((mode >> shift) & wanted) === wanted;
 }
 

@@ -5,10 +5,7 @@ import { basename, dirname, join } from "node:path";
 import { MeshError } from "#lib/mesh-error.ts";
 import { ignoring } from "../host/ignoring.ts";
 import type { Account } from "../plan/enter.ts";
-import { EXECUTE, permits, READ, usableBy } from "./readable.ts";
-
-/** Accounts with no rights of their own: what these may use, everybody may. */
-const ANYBODY: Account = { uid: -1, gid: -1, home: "/" };
+import { ANYBODY, EXECUTE, permits, READ, usableBy } from "./readable.ts";
 
 /** A path under which every account has the wanted rights: the file's own when that will do, else one for it aside. */
 export async function placeFile(path: string, wanted: number, runtimeFolder: string): Promise<string> {

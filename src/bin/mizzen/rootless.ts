@@ -1,0 +1,64 @@
+/** An account that is not root runs its meshes in a user namespace: every command about a mesh runs once more in there. */
+import { access, constants } from "node:fs/promises";
+import { userInfo } from "node:os";
+import { dirname, join } from "node:path";
+import type { Command } from "commander";
+import { finish } from "./exit-codes.ts";
+import { defaultStateFolder } from "./options.ts";
+import type { Terminal } from "./terminal.ts";
+
+/** They need no mesh. */
+const FOR_ANYBODY: readonly string[] = ["version", "completion", "init", "doctor", "help"];
+/** They may take the place of a machine that was lost. */
+const CHANGING: readonly string[] = ["up", "down"];
+
+const DIFFERENCES = {
+  many: "without root: accounts of this mesh are those that /etc/subuid gives you; root and others do not see it",
+  one: "without root: apps run under your own account (nobody else is mapped), proxies are spared from capture by a packet mark; root and others do not see this mesh",
+};
+
+/** Runs the command on the person's own machine, unless that is not needed; false when it is to run here. */
+export async function runOnOwnMachine(terminal: Terminal, command: Command): Promise<boolean> {
+  const name = command.name();
+  if (process.getuid?.() === 0 || FOR_ANYBODY.includes(name)) return false;
+  await finish(terminal, async () => {
+    const { runRootless } = await import("#standalone/rootless/run-rootless.ts");
+    const { env, self } = terminal;
+    const folder = dirname(defaultStateFolder(terminal, "any"));
+    return runRootless({
+      person: { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0, name: ownName() },
+      folder,
+      command: [...self, ...process.argv.slice(2)],
+      env: { ...env, XDG_STATE_HOME: dirname(folder), [ROOTLESS]: "1" },
+      cwd: process.cwd(),
+      changes: CHANGING.includes(name),
+      hasProgram: (program) => isInPath(program, env.PATH ?? ""),
+      onMade: (accounts) => {
+        if (name === "up") terminal.say(DIFFERENCES[accounts]);
+      },
+    });
+  });
+  return true;
+}
+
+/** Tells the second run that the machine is one's own. */
+const ROOTLESS = "MIZZEN_ROOTLESS";
+
+/** Whether this process is on such a machine. */
+export function isRootless({ env }: Pick<Terminal, "env">): boolean {
+  return env[ROOTLESS] === "1";
+}
+
+/** A number without an entry in /etc/passwd has no name. */
+function ownName(): string | undefined {
+  try {
+    return userInfo().username;
+  } catch {
+    return undefined;
+  }
+}
+
+async function isInPath(program: string, path: string): Promise<boolean> {
+  const places = path.split(":").map((folder) => access(join(folder, program), constants.X_OK));
+  return (await Promise.allSettled(places)).some(({ status }) => status === "fulfilled");
+}
