@@ -38,6 +38,24 @@ test("istio-iptables takes long flags, Go's spelling of values, and variables", 
   assert.ok(!lines.includes("* mangle"));
 });
 
+test("istio-iptables --native-nftables gives nft one transaction", async () => {
+  const lines = await dryRun(["-b", "*", "--native-nftables"]);
+  assert.deepEqual(lines.slice(0, 2), ["add table inet istio-proxy-nat", "flush table inet istio-proxy-nat"]);
+  assert.ok(lines.includes("add rule inet istio-proxy-nat prerouting meta l4proto tcp counter jump istio-inbound"));
+  assert.ok(!lines.some((line) => line.includes("iptables")));
+});
+
+test("istio-iptables --restore-format=false shows single commands", async () => {
+  const shown = async (...args: string[]) => {
+    const written: string[] = [];
+    const command = istioIptablesCommand({ PATH: process.env.PATH }, (line) => written.push(line));
+    await command.parseAsync([...args, "--dry-run"], { from: "user" });
+    return written.join("");
+  };
+  assert.match(await shown("-f=false"), /\n-t nat -N ISTIO_INBOUND\n(.*\n)*-t nat -A OUTPUT -j ISTIO_OUTPUT\n/);
+  assert.match(await shown(), /\n\* nat\n-N ISTIO_INBOUND\n/);
+});
+
 test("istio-clean-iptables makes no rules", async () => {
   assert.deepEqual(await dryRun(["-b", "*"], {}, istioCleanIptablesCommand), [
     "iptables-save",
@@ -75,9 +93,9 @@ test("istio-iptables prints its environment and its settings", async () => {
   const command = istioIptablesCommand({ ISTIO_SERVICE_CIDR: "10.0.0.0/8" }, (line) => written.push(line));
   await command.parseAsync(["-b", "8080,", "-u", "3,4", "--dry-run"], { from: "user" });
   const [environment = "", config = ""] = written.map((block) => block.replace(/^.*\t/, "")).slice(1);
-  assert.match(environment, /^Istio iptables environment:\nENVOY_PORT=\n/);
+  assert.match(environment, /^Istio iptables environment:\nEnvironment:\n------------\nENVOY_PORT=\n/);
   assert.match(environment, /\nISTIO_SERVICE_CIDR=10\.0\.0\.0\/8\n/);
-  assert.match(config, /^Istio config:\nPROXY_PORT=15001\n/);
+  assert.match(config, /^Istio config:\nVariables:\n----------\nPROXY_PORT=15001\n/);
   assert.match(config, /\nPROXY_UID=3,4\nPROXY_GID=3,4\n/);
   assert.match(config, /\nINBOUND_PORTS_INCLUDE=8080,\n/);
   assert.match(config, /\nDNS_SERVERS=\[\],\[\]\n/);

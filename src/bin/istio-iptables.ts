@@ -56,7 +56,7 @@ function captureCommand(name: string, { env, write, always }: CommandInput): Com
   });
 }
 
-type AnyOption = Partial<TextOption> & { readonly help: string };
+type AnyOption = Partial<Omit<TextOption, "fallback">> & { readonly help: string; readonly fallback?: string | true };
 
 function flagsOf(
   options: Readonly<Record<string, AnyOption>>,
@@ -75,8 +75,9 @@ function textOption(flags: string, { fallback = "", help }: AnyOption): Option {
   return new Option(`${flags} <value>`, shown).argParser((text) => text.replace(/^=/, ""));
 }
 
-function switchOption(flags: string, { help }: AnyOption): Option {
-  return new Option(`${flags} [bool]`, help).preset("true").argParser((text) => {
+function switchOption(flags: string, { help, fallback }: AnyOption): Option {
+  const shown = fallback ? `${help} (default true)` : help;
+  return new Option(`${flags} [bool]`, shown).preset("true").argParser((text) => {
     const value = parseSwitch(text.replace(/^=/, ""));
     if (value === undefined) throw new InvalidArgumentError("It must be true or false.");
     return value;

@@ -1,6 +1,6 @@
 /**
  * What `istio-iptables` can be told: by flag, by environment variable, or by default, in this order of precedence.
- * Names, short forms and variables are those of Istio 1.29.
+ * Names, short forms and variables are those of Istio 1.29, and a few of earlier versions that still mean something.
  */
 
 import type { Problem } from "#config/problem.ts";
@@ -131,7 +131,7 @@ export const TEXT_OPTIONS = {
   virtualInterfaces: {
     flag: "kube-virt-interfaces",
     short: "k",
-    env: ["KUBE_VIRT_INTERFACES"],
+    env: ["KUBEVIRT_INTERFACES", "KUBE_VIRT_INTERFACES"],
     fallback: "",
     help: "Interfaces of virtual machines whose inbound traffic counts as outbound, separated by commas",
   },
@@ -146,6 +146,12 @@ export const TEXT_OPTIONS = {
     env: ["FORCE_IPTABLES_BINARY"],
     fallback: "",
     help: "Back end to use instead of the detected one: legacy or nft",
+  },
+  iptablesVersion: {
+    flag: "iptables-version",
+    env: ["IPTABLES_VERSION"],
+    fallback: "",
+    help: 'Version of iptables instead of the detected one, such as "v1.8.9 (nf_tables)"; says which back end is used',
   },
   probePort: {
     flag: "iptables-probe-port",
@@ -170,12 +176,23 @@ export const TEXT_OPTIONS = {
     fallback: "",
     help: "Groups whose outbound traffic is left alone when all others are captured",
   },
+  inboundIpv6: {
+    env: ["ENABLE_INBOUND_IPV6"],
+    fallback: "",
+    help: "Whether IPv6 is captured; default: when the addresses of the machine say so",
+  },
   loopbackCidr: {
     env: ["ISTIO_OUTBOUND_IPV4_LOOPBACK_CIDR"],
     fallback: "127.0.0.1/32",
     help: "Loopback range that means the application itself",
   },
 } as const satisfies Record<string, TextOption>;
+
+/** An option that is on or off. */
+export interface SwitchOption extends Option {
+  /** On when nothing is given. */
+  readonly fallback?: true;
+}
 
 export const SWITCHES = {
   dryRun: { flag: "dry-run", short: "n", env: ["DRY_RUN"], help: "Show what would be done and change nothing" },
@@ -213,8 +230,15 @@ export const SWITCHES = {
     env: ["FORCE_APPLY"],
     help: "Replace the rules even if they are in place already",
   },
+  restoreFormat: {
+    flag: "restore-format",
+    short: "f",
+    env: ["RESTORE_FORMAT"],
+    fallback: true,
+    help: "Show rules as the text for iptables-restore; otherwise as single commands",
+  },
   nativeNftables: { flag: "native-nftables", env: ["NATIVE_NFTABLES"], help: "Use nftables instead of iptables" },
-} as const satisfies Record<string, Option>;
+} as const satisfies Record<string, SwitchOption>;
 
 export type TextOptionName = keyof typeof TEXT_OPTIONS;
 export type SwitchName = keyof typeof SWITCHES;
@@ -235,7 +259,9 @@ export interface ReadOptions {
 export function readOptions(given: GivenOptions, env: Env): ReadOptions {
   const problems: Problem[] = [];
   const texts = mapEntries<TextOptionName, TextOption, string>(TEXT_OPTIONS, (option) => textFromEnv(option, env));
-  const switches = mapEntries<SwitchName, Option, boolean>(SWITCHES, (option) => switchFromEnv(option, env, problems));
+  const switches = mapEntries<SwitchName, SwitchOption, boolean>(SWITCHES, (option) =>
+    switchFromEnv(option, env, problems),
+  );
   return { options: { ...texts, ...switches, ...given }, problems };
 }
 
@@ -265,8 +291,8 @@ function textFromEnv(option: TextOption, env: Env): string {
   return value;
 }
 
-function switchFromEnv(option: Option, env: Env, problems: Problem[]): boolean {
-  let value = false;
+function switchFromEnv(option: SwitchOption, env: Env, problems: Problem[]): boolean {
+  let value = option.fallback ?? false;
   for (const name of option.env) {
     const found = env[name];
     if (found === undefined || found === "") continue;

@@ -7,6 +7,7 @@ const SHOWN_VARIABLES = [
   "ENVOY_PORT",
   "INBOUND_CAPTURE_PORT",
   "ISTIO_INBOUND_INTERCEPTION_MODE",
+  "ISTIO_INBOUND_TPROXY_MARK",
   "ISTIO_INBOUND_TPROXY_ROUTE_TABLE",
   "ISTIO_INBOUND_PORTS",
   "ISTIO_OUTBOUND_PORTS",
@@ -18,10 +19,10 @@ const SHOWN_VARIABLES = [
   "INVALID_DROP",
 ];
 
-/** `NAME=value` lines under a heading. */
+/** `NAME=value` lines under the headings of all versions of Istio, so that whoever looks for one finds it. */
 export function environmentBlock(env: Env): string {
   return block(
-    "Istio iptables environment:",
+    "Istio iptables environment:\nEnvironment:\n------------",
     SHOWN_VARIABLES.map((name) => [name, env[name] ?? ""]),
   );
 }
@@ -35,7 +36,7 @@ export interface VariablesInput {
 /** `NAME=value` lines of all settings, lists as they were given. */
 export function variablesBlock({ options, settings, around }: VariablesInput): string {
   const servers = [around.dnsServers.v4, around.dnsServers.v6].map((list) => `[${list.join(" ")}]`);
-  return block("Istio config:", [
+  return block("Istio config:\nVariables:\n----------", [
     ["PROXY_PORT", options.proxyPort],
     ["PROXY_INBOUND_CAPTURE_PORT", options.inboundPort],
     ["PROXY_TUNNEL_PORT", options.tunnelPort],
@@ -52,6 +53,7 @@ export function variablesBlock({ options, settings, around }: VariablesInput): s
     ["OUTBOUND_IP_RANGES_EXCLUDE", options.outboundRangesExcluded],
     ["OUTBOUND_PORTS_INCLUDE", options.outboundPorts],
     ["OUTBOUND_PORTS_EXCLUDE", options.outboundPortsExcluded],
+    ["KUBEVIRT_INTERFACES", options.virtualInterfaces],
     ["KUBE_VIRT_INTERFACES", options.virtualInterfaces],
     ["ENABLE_INBOUND_IPV6", settings.ipv6],
     ["DUAL_STACK", options.dualStack],

@@ -1,68 +1,106 @@
 /** Addresses and routes that the rules rely on. */
-import { MeshError } from "#lib/mesh-error.ts";
 import type { Commands } from "./commands.ts";
+import { failure } from "./failure.ts";
 import type { Family } from "./rule.ts";
 import type { CaptureSettings } from "./settings.ts";
+import type { Step } from "./steps.ts";
 
-/** A change by `ip`, and how to take it back. */
-export interface RouteStep {
-  readonly add: readonly string[];
-  readonly remove: readonly string[];
+/** A thing that `ip` makes: arguments after `ip`, around `add` or `del`. */
+export interface Route {
+  readonly family: Family;
+  readonly object: "address" | "route" | "rule";
+  readonly value: string;
   readonly why: string;
 }
 
 /** What is needed with these settings. */
-export function routeSteps(settings: CaptureSettings): readonly RouteStep[] {
+export function neededRoutes(settings: CaptureSettings): readonly Route[] {
   const families: readonly Family[] = settings.ipv6 ? ["v4", "v6"] : ["v4"];
   const tproxy = settings.mode === "TPROXY" && settings.inboundPorts.length > 0;
   return [
-    ...(settings.ipv6 ? [passthroughAddress()] : []),
-    ...(tproxy ? families.flatMap((family) => tproxyRoutes(settings, family)) : []),
+    ...(settings.ipv6 ? [PASSTHROUGH_ADDRESS] : []),
+    ...(tproxy
+      ? families.flatMap((family) => tproxyRoutes(family, settings.tproxyMark, `${settings.tproxyTable}`))
+      : []),
   ];
-}
-
-/** Everything that some settings with this mark and routing table could have made. */
-export function allRouteSteps(settings: CaptureSettings): readonly RouteStep[] {
-  return routeSteps({ ...settings, ipv6: true, mode: "TPROXY", inboundPorts: "*" });
 }
 
 /** IPv4 has all of 127.0.0.0/8 on loopback; of IPv6 only ::1 is there. */
-function passthroughAddress(): RouteStep {
-  return addRemove("-6", ["address", "::6/128 dev lo"], "source address of Envoy's inbound passthrough");
-}
+const PASSTHROUGH_ADDRESS: Route = {
+  family: "v6",
+  object: "address",
+  value: "::6/128 dev lo",
+  why: "source address of Envoy's inbound passthrough",
+};
 
-function tproxyRoutes({ tproxyMark, tproxyTable }: CaptureSettings, family: Family): readonly RouteStep[] {
-  const option = family === "v4" ? "-4" : "-6";
+function tproxyRoutes(family: Family, mark: number, table: string): readonly Route[] {
   return [
-    addRemove(
-      option,
-      ["rule", `fwmark ${tproxyMark} lookup ${tproxyTable}`],
-      "marked packets have a table of their own",
-    ),
-    addRemove(option, ["route", `local default dev lo table ${tproxyTable}`], "which delivers everything locally"),
+    {
+      family,
+      object: "rule",
+      value: `fwmark ${mark} lookup ${table}`,
+      why: "marked packets have a table of their own",
+    },
+    { family, object: "route", value: `local default dev lo table ${table}`, why: "which delivers everything locally" },
   ];
 }
 
-function addRemove(family: string, [object, rest]: readonly [string, string], why: string): RouteStep {
-  const words = rest.split(" ");
-  return { add: [family, object, "add", ...words], remove: [family, object, "del", ...words], why };
-}
-
-/** Makes what is missing; returns what it made. When one step fails, those before it are taken back. */
-export async function addRoutes(commands: Commands, steps: readonly RouteStep[]): Promise<readonly RouteStep[]> {
-  const made: RouteStep[] = [];
-  for (const step of steps) {
-    const { code, stderr } = await commands.run("ip", step.add);
-    if (code === 0) made.push(step);
-    else if (!/file exists|already assigned/i.test(stderr)) {
-      await removeRoutes(commands, made);
-      throw new MeshError("CAPTURE_FAILED", `Cannot run "ip ${step.add.join(" ")}": ${stderr}`);
+/**
+ * What runs with these marks have left: rules for a mark, whatever their table is, that table's one route, and the
+ * address.
+ */
+export async function leftRoutes(commands: Commands, marks: ReadonlySet<number>): Promise<readonly Route[]> {
+  const found: Route[] = [];
+  for (const family of ["v4", "v6"] as const) {
+    const { stdout } = await commands.run("ip", [option(family), "rule"]);
+    for (const [, mark = "", table = ""] of stdout.matchAll(/\bfwmark (0x[\da-f]+|\d+) lookup (\S+)/g)) {
+      if (marks.has(Number(mark))) found.push(...tproxyRoutes(family, Number(mark), table));
     }
   }
-  return made;
+  const { stdout } = await commands.run("ip", ["-6", "-oneline", "address", "show", "dev", "lo"]);
+  return / inet6 ::6\/128 /.test(stdout) ? [PASSTHROUGH_ADDRESS, ...found] : found;
 }
 
-/** Removes what is there of the steps; what is not there is no error. */
-export async function removeRoutes(commands: Commands, steps: readonly RouteStep[]): Promise<void> {
-  for (const step of steps) await commands.run("ip", step.remove);
+/** Makes it, unless it is there already. */
+export function addRoute(commands: Commands, route: Route): Step {
+  let made = false;
+  const args = argumentsOf(route, "add");
+  return {
+    run: async () => {
+      const result = await commands.run("ip", args);
+      made = result.code === 0;
+      if (!made && !/file exists|already assigned/i.test(result.stderr)) {
+        throw failure(`Cannot run "ip ${args.join(" ")}"`, { ...result, program: "ip" });
+      }
+    },
+    undo: async () => {
+      if (made) await commands.run("ip", argumentsOf(route, "del"));
+    },
+  };
+}
+
+/** Removes it; what is not there is no error. */
+export function removeRoute(commands: Commands, route: Route): Step {
+  let removed = false;
+  return {
+    run: async () => {
+      removed = (await commands.run("ip", argumentsOf(route, "del"))).code === 0;
+    },
+    undo: async () => {
+      if (removed) await commands.run("ip", argumentsOf(route, "add"));
+    },
+  };
+}
+
+/** The same thing, whoever needs it. */
+export function sameRoute(a: Route, b: Route): boolean {
+  return a.family === b.family && a.object === b.object && a.value === b.value;
+}
+
+function argumentsOf({ family, object, value }: Route, verb: "add" | "del"): readonly string[] {
+  return [option(family), object, verb, ...value.split(" ")];
+}
+
+function option(family: Family): string {
+  return family === "v4" ? "-4" : "-6";
 }

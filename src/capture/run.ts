@@ -4,19 +4,13 @@ import type { Env } from "#lib/env-reader.ts";
 import type { Logger } from "#lib/log.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 import { applyCapture, cleanCapture, logFinalState } from "./apply.ts";
-import {
-  type Backend,
-  backendsToClean,
-  detectBackend,
-  forcedBackend,
-  missingBackend,
-  PLAIN_BACKENDS,
-} from "./backend.ts";
+import { type BackendKind, plainBackends } from "./backend.ts";
 import { type Commands, recordedCommands, systemCommands } from "./commands.ts";
+import { type Machine, readMachine } from "./machine.ts";
 import { type CaptureOptions, type GivenOptions, readOptions } from "./options.ts";
 import { environmentBlock, variablesBlock } from "./report.ts";
-import type { Family } from "./rule.ts";
-import { parseCaptureSettings } from "./settings.ts";
+import type { Dialect } from "./rules/family.ts";
+import { type CaptureSettings, parseCaptureSettings } from "./settings.ts";
 import { detectSurroundings } from "./surroundings.ts";
 
 export interface CaptureRun {
@@ -33,8 +27,7 @@ export async function runCapture({ given, env, log }: CaptureRun): Promise<void>
   if (options.runValidation) {
     throw new MeshError("CAPTURE_OPTIONS", "Cannot run with --run-validation: it is not supported yet");
   }
-  if (options.nativeNftables) log.warn("--native-nftables is not supported yet: iptables is used");
-  const system = await commandsIn(options.networkNamespace, env);
+  const system = await commandsIn(options, env);
   const around = await detectSurroundings({
     commands: system,
     dualStack: options.dualStack,
@@ -50,49 +43,76 @@ export async function runCapture({ given, env, log }: CaptureRun): Promise<void>
     log.warn("DNS is not captured: /etc/resolv.conf names no server, and --capture-all-dns is not set");
   }
   if (options.dryRun) log.info("running iptables in dry-run mode, no rule changes will be made");
+  if (options.nativeNftables) log.info("native nftables enabled, using nft rules for traffic redirection");
   log.info(environmentBlock(env));
   log.info(variablesBlock({ options, settings, around }));
   if (options.skipRuleApply) return;
+  if (options.dryRun) await dryRun({ options, settings, log }, env.DRY_RUN_FILE_PATH ?? "");
+  else await change({ options, settings, log }, system);
+}
 
-  const recorded = options.dryRun ? recordedCommands() : undefined;
-  const commands = recorded ?? system;
-  const backends =
-    recorded === undefined ? await findBackends({ options, commands, log }) : Object.values(PLAIN_BACKENDS);
-  const input = { settings, backends, commands, log, force: options.forceApply, withoutRoutes: options.dryRun };
+interface Change {
+  readonly options: CaptureOptions;
+  readonly settings: CaptureSettings;
+  readonly log: Logger;
+}
+
+async function change({ options, settings, log }: Change, commands: Commands): Promise<void> {
+  const machine = await readMachine(commands, {
+    dialect: dialectOf(options),
+    kind: backendKind(options),
+    cleanup: options.cleanupOnly,
+  });
+  if (machine.dialect === "iptables" && !machine.backends.some(({ backend }) => backend.family === "v6")) {
+    log.warn("IPv6 is not captured: no ip6tables program works");
+  }
+  await finish({ options, settings, log }, { commands, machine, withoutRoutes: false });
+}
+
+/** Runs nothing, but writes down what would be run, in a file if there is a name for one. */
+async function dryRun({ options, settings, log }: Change, file: string): Promise<void> {
+  const commands = recordedCommands();
+  const dialect = dialectOf(options);
+  const machine: Machine =
+    dialect === "iptables"
+      ? { dialect, backends: await plainBackends(commands), nftListing: undefined }
+      : { dialect, backends: [], nftListing: "" };
+  await finish({ options, settings, log }, { commands, machine, withoutRoutes: true });
+  if (file !== "") await writeFile(file, `${commands.lines.join("\n")}\n`);
+}
+
+interface Place {
+  readonly commands: Commands;
+  readonly machine: Machine;
+  readonly withoutRoutes: boolean;
+}
+
+async function finish({ options, settings, log }: Change, place: Place): Promise<void> {
+  const input = { settings, log, ...place, force: options.forceApply, asCommands: !options.restoreFormat };
   try {
     await (options.cleanupOnly ? cleanCapture(input) : applyCapture(input));
   } finally {
     await logFinalState(input);
   }
-  const file = env.DRY_RUN_FILE_PATH ?? "";
-  if (recorded !== undefined && file !== "") await writeFile(file, `${recorded.lines.join("\n")}\n`);
 }
 
-async function commandsIn(networkNamespace: string, env: Env): Promise<Commands> {
-  const commands = systemCommands({ env, networkNamespace });
+function dialectOf(options: CaptureOptions): Dialect {
+  return options.nativeNftables ? "nftables" : "iptables";
+}
+
+/** The back end that the user insists on. A bare version says nothing about it. */
+function backendKind({ forcedBinary, iptablesVersion }: CaptureOptions): BackendKind | undefined {
+  const wish = forcedBinary === "" ? iptablesVersion : forcedBinary;
+  if (/nft|nf_tables/.test(wish)) return "nft";
+  return wish.includes("legacy") ? "legacy" : undefined;
+}
+
+async function commandsIn({ networkNamespace, cniMode }: CaptureOptions, env: Env): Promise<Commands> {
+  // A CNI plugin runs in the file system of the host, whose lock has nothing to do with the pod's rules.
+  const lock = cniMode && networkNamespace !== "" ? { XTABLES_LOCKFILE: networkNamespace } : {};
+  const commands = systemCommands({ env: { ...env, ...lock }, networkNamespace });
   if (networkNamespace === "") return commands;
   const { code, stderr } = await commands.run("true", []);
   if (code === 0) return commands;
   throw new MeshError("CAPTURE_FAILED", `Cannot enter the network namespace "${networkNamespace}": ${stderr}`);
-}
-
-interface FindInput {
-  readonly options: CaptureOptions;
-  readonly commands: Commands;
-  readonly log: Logger;
-}
-
-/** IPv4 must work; IPv6 is left out, and said so, when its programs are missing. */
-async function findBackends({ options, commands, log }: FindInput): Promise<readonly Backend[]> {
-  const kind = options.forcedBinary;
-  const find = (family: Family) =>
-    kind === "" ? detectBackend(commands, family) : forcedBackend(commands, family, kind);
-  const v4 = await find("v4");
-  if (v4 === undefined) throw await missingBackend(commands);
-  if (options.cleanupOnly && kind === "") {
-    return [...(await backendsToClean(commands, "v4")), ...(await backendsToClean(commands, "v6"))];
-  }
-  const v6 = await find("v6");
-  if (v6 === undefined) log.warn("IPv6 is not captured: no ip6tables program works");
-  return v6 === undefined ? [v4] : [v4, v6];
 }

@@ -21,6 +21,14 @@ export function parseSaved(text: string): State {
   return state;
 }
 
+/** The sections of these tables again; those that the text does not have are empty. */
+export function formatSaved(saved: string, tables: readonly string[]): string {
+  const sections = new Map(
+    [...saved.matchAll(/^\*(\S+)\n[\s\S]*?^COMMIT\n/gm)].map(([text, table = ""]) => [table, text]),
+  );
+  return tables.map((table) => sections.get(table) ?? `*${table}\nCOMMIT\n`).join("");
+}
+
 function chainOf(table: Map<string, string[]>, chain: string): string[] {
   const rules = table.get(chain) ?? [];
   table.set(chain, rules);
@@ -60,7 +68,7 @@ function canonicalOption(option: string): string {
     case "-s":
     case "! -d":
     case "! -s":
-      return `${name} ${network(value)}`;
+      return `${name} ${maskedRange(value)}`;
     case "--to-port":
       return `--to-ports ${value}`;
     case "--mark":
@@ -84,8 +92,8 @@ function hex(number: string): string {
   return `0x${Number(number).toString(16)}`;
 }
 
-/** The network of a range, since the kernel drops the bits beyond its length. */
-function network(range: string): string {
+/** The network of a range, since the kernel drops the bits beyond its length; a single address has its full length. */
+export function maskedRange(range: string): string {
   const [address = "", bits] = range.split("/");
   if (!ipaddr.isValid(address)) return range;
   const v4 = ipaddr.IPv4.isValid(address);

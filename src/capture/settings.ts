@@ -2,8 +2,8 @@
 import { isIPv4, isIPv6 } from "node:net";
 import ipaddr from "ipaddr.js";
 import type { Parsed, Problem } from "#config/problem.ts";
-import type { CaptureOptions, TextOptionName } from "./options.ts";
-import { TEXT_OPTIONS } from "./options.ts";
+import { parseDuration } from "#lib/duration.ts";
+import { type CaptureOptions, parseSwitch, TEXT_OPTIONS, type TextOption, type TextOptionName } from "./options.ts";
 import type { Family, PortRange } from "./rule.ts";
 
 /** All, or these. */
@@ -55,12 +55,18 @@ export interface CaptureSettings {
 /** One `-m owner ! --gid-owner` per group ends up in a single rule, and the kernel limits its length. */
 const MAX_OWNER_GROUPS = 64;
 
+/** As `iptables --version` prints it, or only the part that says which back end it is. */
+const VERSION = /^$|^(iptables )?v?\d+(\.\d+)*( \((nf_tables|legacy)\))?$|^(nft|nf_tables|legacy)$/;
+
 /** Checks everything and reports every problem, not the first. */
 export function parseCaptureSettings(options: CaptureOptions, around: Surroundings): Parsed<CaptureSettings> {
   const read = new OptionReader(options);
   const proxyUid = options.proxyUid === "" ? around.proxyUid : options.proxyUid;
   const captured = read.ranges("outboundRanges");
   read.oneOf("forcedBinary", ["", "legacy", "nft"]);
+  read.matching("iptablesVersion", VERSION, 'a version such as "v1.8.9 (nf_tables)", or legacy or nft');
+  read.port("probePort");
+  read.probeTimeout();
   const settings: CaptureSettings = {
     proxyPort: read.port("proxyPort"),
     inboundPort: read.port("inboundPort"),
@@ -84,8 +90,10 @@ export function parseCaptureSettings(options: CaptureOptions, around: Surroundin
     dns: dnsCapture(options, around),
     dnsServers: around.dnsServers,
     dropInvalid: options.dropInvalid,
-    ipv6: around.ipv6,
+    ipv6: read.optionalSwitch("inboundIpv6") ?? around.ipv6,
   };
+  read.contradiction(settings.inboundPorts, "inboundPorts", "inboundPortsExcluded");
+  read.contradiction(settings.outboundPorts, "outboundPorts", "outboundPortsExcluded");
   return { value: read.problems.length === 0 ? settings : undefined, problems: read.problems };
 }
 
@@ -155,6 +163,35 @@ class OptionReader {
     return text;
   }
 
+  optionalSwitch(name: TextOptionName): boolean | undefined {
+    const text = this.#options[name];
+    const value = parseSwitch(text);
+    if (text !== "" && value === undefined) this.#problem(name, `must be true or false, not "${text}"`);
+    return value;
+  }
+
+  matching(name: TextOptionName, pattern: RegExp, wanted: string): void {
+    const text = this.#options[name];
+    if (!pattern.test(text)) this.#problem(name, `must be ${wanted}, not "${text}"`);
+  }
+
+  probeTimeout(): void {
+    const text = this.#options.probeTimeout;
+    if (!((parseDuration(text) ?? 0) > 0)) {
+      this.#problem("probeTimeout", `must be a time such as "5s", not "${text}"`);
+    }
+  }
+
+  /** Who asks for a port and for its opposite means one of them, and we cannot know which. */
+  contradiction(included: PortSet, name: TextOptionName, opposite: TextOptionName): void {
+    if (included === "*") return;
+    const excluded = new Set(list(this.#options[opposite]));
+    const both = list(this.#options[name]).filter((port) => excluded.has(port));
+    if (both.length > 0) {
+      this.#problem(name, `must not list what ${fieldOf(opposite)} excludes, and both list "${both.join()}"`);
+    }
+  }
+
   ranges(name: TextOptionName): Ranges {
     if (this.#options[name] === "*") return { v4: "*", v6: "*", loopback: false };
     const { v4, v6 } = this.explicitRanges(name);
@@ -192,10 +229,15 @@ class OptionReader {
   }
 
   #problem(name: TextOptionName, message: string): void {
-    const option: { readonly flag?: string; readonly env: readonly string[] } = TEXT_OPTIONS[name];
-    const field = option.flag === undefined ? option.env.join() : `--${option.flag}`;
-    this.problems.push({ field, message, severity: "error" });
+    this.problems.push({ field: fieldOf(name), message, severity: "error" });
   }
+}
+
+/** By what a user sets the option: flag and variable. */
+function fieldOf(name: TextOptionName): string {
+  const { flag, env }: Pick<TextOption, "flag" | "env"> = TEXT_OPTIONS[name];
+  if (flag === undefined) return env.join();
+  return env.length === 0 ? `--${flag}` : `--${flag} (${env.at(-1)})`;
 }
 
 /** Parts between commas; empty ones do not count. */

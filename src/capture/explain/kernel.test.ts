@@ -9,8 +9,8 @@ import fc from "fast-check";
 import { SILENT } from "#lib/log.ts";
 import { type Arrival, BEHIND, type Order, PacketLab, type Place, POD } from "../../../test/support/packet-lab.ts";
 import { applyCapture, cleanCapture } from "../apply.ts";
-import { detectBackend } from "../backend.ts";
 import { systemCommands } from "../commands.ts";
+import { readMachine } from "../machine.ts";
 import { type GivenOptions, readOptions } from "../options.ts";
 import type { Family } from "../rule.ts";
 import { captureRules } from "../rules/capture-rules.ts";
@@ -185,19 +185,17 @@ describe("walk() and the kernel", { skip }, () => {
       ports: PORTS,
     });
     const commands = systemCommands({ env: { PATH: process.env.PATH }, networkNamespace: lab.namespace });
-    const found = await Promise.all([detectBackend(commands, "v4"), detectBackend(commands, "v6")]);
-    const backends = found.filter((one) => one !== undefined);
     let sent = 0;
     await fc.assert(
       fc.asyncProperty(
         settings,
         fc.array(packet, { minLength: PACKETS_PER_RUN, maxLength: PACKETS_PER_RUN }),
         async (one, packets) => {
-          const capture = { settings: one, backends, commands, log: SILENT };
-          await applyCapture(capture);
+          const capture = { settings: one, commands, log: SILENT };
+          await applyCapture({ ...capture, machine: await readMachine(commands) });
           const telling = packets.filter((each) => isTelling(one, each));
           const arrivals = await Promise.all(telling.map((each) => lab.send(orderOf(each), PATIENCE_MS)));
-          await cleanCapture(capture);
+          await cleanCapture({ ...capture, machine: await readMachine(commands) });
           sent += telling.length;
           const wrong = telling.flatMap((each, index) => {
             const said = expected(one, each);

@@ -1,7 +1,7 @@
 /** Settings of `istio-iptables` to the lines it would execute: upstream goldens and recorded mixes of flags. */
 import { join } from "node:path";
 import { applyCapture, logFinalState } from "#capture/apply.ts";
-import { PLAIN_BACKENDS } from "#capture/backend.ts";
+import { plainBackends } from "#capture/backend.ts";
 import { recordedCommands } from "#capture/commands.ts";
 import { SILENT } from "#lib/log.ts";
 import { compareText } from "../compare.ts";
@@ -18,7 +18,8 @@ async function checkLines(config: CaptureConfig, expected: string): Promise<Outc
   const { settings, problem } = settingsOf(config);
   if (settings === undefined) return { differs: () => problem };
   const commands = recordedCommands();
-  const input = { settings, backends: Object.values(PLAIN_BACKENDS), commands, log: SILENT, withoutRoutes: true };
+  const machine = { dialect: "iptables", backends: await plainBackends(commands), nftListing: undefined } as const;
+  const input = { settings, machine, commands, log: SILENT, withoutRoutes: true };
   await applyCapture(input);
   await logFinalState(input);
   return compareText(commands.lines.join("\n"), expected);
