@@ -50,7 +50,7 @@ export async function runAgent(input: AgentInput): Promise<number> {
   };
   const running: Promise<void>[] = [];
   try {
-    const identity = await startIdentity(context, running);
+    const { identity } = await startIdentity(context, running);
     const resolver = await startDns(context, running);
     await serveXds(context, resolver);
     await writeGrpcBootstrap(context);

@@ -1,66 +1,144 @@
-import { mkdir, writeFile } from "node:fs/promises";
+/** The workload's certificate and the secrets around it: where they come from, and the socket that Envoy gets them on. */
+import { existsSync } from "node:fs";
 import { basename, join } from "node:path";
+import { durationMs } from "#config/proxy-config.ts";
+import { sleep } from "#lib/async/sleep.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
+import { formatSpiffeId } from "#lib/pki/spiffe-id.ts";
 import type { AgentContext } from "./agent-context.ts";
 import { WORKLOAD_SOCKET_FOLDER } from "./bootstrap/clusters.ts";
 import { pathIn } from "./place.ts";
-import { caClient } from "./sds/ca-client.ts";
-import { fileSecrets } from "./sds/file-secrets.ts";
-import { workloadSecrets } from "./sds/secret-source.ts";
-import { secretDiscoveryService } from "./sds/service.ts";
+import { caProvider, caProviderName } from "./sds/ca-provider.ts";
+import { certificatePlan } from "./sds/certificate-plan.ts";
+import { FILES_SOCKET, isServedByOthers } from "./sds/existing-socket.ts";
+import { FileSecrets } from "./sds/file-secrets.ts";
+import { checkKeyOptions } from "./sds/key.ts";
+import type { EncodeOptions } from "./sds/messages.ts";
+import { runOutputFiles } from "./sds/output-files.ts";
+import { type SecretServiceInput, secretDiscoveryService } from "./sds/service.ts";
+import { systemRootsFile } from "./sds/system-roots.ts";
+import { TrustBundle } from "./sds/trust-bundle.ts";
 import { WorkloadIdentity } from "./sds/workload-identity.ts";
-import { caOptions } from "./trust.ts";
-import { isServed, serveUnix } from "./unix-server.ts";
+import { workloadSecrets } from "./sds/workload-secrets.ts";
+import { tokenSource } from "./sts/token-source.ts";
+import { caOptions, TOKEN_FILE } from "./trust.ts";
+import { serveUnix } from "./unix-server.ts";
+
+export interface StartedIdentity {
+  /** Undefined when no CA is asked: the certificate is another authority's business. */
+  readonly identity: WorkloadIdentity | undefined;
+  /** Takes roots that the control plane adds while the agent runs. */
+  readonly trustBundle: TrustBundle;
+}
 
 const OWN_SOCKET_FILE = "socket";
+const REVOCATION_FILE = "/var/run/secrets/istio/crl/ca-crl.pem";
+const SERVE_ATTEMPTS = 5;
+const FIRST_PAUSE_MS = 1_000;
 
-/** Serves the workload's certificate, unless a foreign SDS server does: then there is none to give. */
-export async function startIdentity(
-  context: AgentContext,
-  running: Promise<void>[],
-): Promise<WorkloadIdentity | undefined> {
+/** Serves the workload's certificate, unless a foreign SDS server does: then only secrets from files. */
+export async function startIdentity(context: AgentContext, running: Promise<void>[]): Promise<StartedIdentity> {
   const { config, place, log, metrics, done } = context;
-  const { socketFile, trustDomain } = config.identity;
+  const servedByOthers = await findForeignServer(context);
+  const { mounted, askCa } = certificatePlan({ config: config.identity, place, servedByOthers, log });
+  const trustBundle = new TrustBundle();
+  const identity = askCa ? await workloadIdentity(context, running) : undefined;
+  const files = new FileSecrets({
+    log: log.scope("cache"),
+    metrics,
+    debounceMs: config.identity.fileDebounceMs,
+    systemRoots: systemRootsFile(),
+    resolve: (path) => pathIn(place, path),
+  });
+  const own = workloadSecrets({ identity, files, mounted, trustBundle });
+  if (config.identity.outputFolder !== "") {
+    const folder = pathIn(place, config.identity.outputFolder);
+    const output = { folder, mode: config.identity.outputMode, source: own, log: log.scope("cache") };
+    running.push(runOutputFiles(output, done));
+  }
+  if (identity !== undefined) running.push(identity.run(done));
+  const sources = servedByOthers ? [files] : [own, files];
+  await serveSecrets(context, { sources, log: log.scope("sds"), encode: encodeOptions(context) }, servedByOthers);
+  return { identity, trustBundle };
+}
+
+async function findForeignServer({ config, place, log }: AgentContext): Promise<boolean> {
+  const { socketFile } = config.identity;
   if (socketFile !== basename(socketFile)) {
     throw new MeshError(
       "SDS_SOCKET_INVALID",
-      `WORKLOAD_IDENTITY_SOCKET_FILE must be a file name, not the path "${socketFile}"`,
+      `workload identity socket file override must be a filename, not a path: ${socketFile}`,
     );
   }
   const path = pathIn(place, join(WORKLOAD_SOCKET_FOLDER, socketFile));
-  if (await isServed(path)) {
-    log.info(`Existing workload SDS socket found at ${path}: the workload's certificate comes from there`);
-    return undefined;
+  if (await isServedByOthers(path)) {
+    log.info(`Existing workload SDS socket found at ${path}. Default Istio SDS Server will only serve files`);
+    return true;
   }
-  if (socketFile !== OWN_SOCKET_FILE)
-    throw new MeshError("SDS_SOCKET_INVALID", `There is no SDS server on socket ${path}`);
-  const upstream = caOptions(context);
-  const identity = new WorkloadIdentity({
-    ...config.identity,
-    identity: `spiffe://${trustDomain}/ns/${config.podNamespace}/sa/${config.serviceAccount}`,
-    sign: caClient(upstream, log.scope("citadelclient")),
+  if (socketFile === OWN_SOCKET_FILE) return false;
+  throw new MeshError(
+    "SDS_SOCKET_INVALID",
+    `agent configured for non-default SDS socket path: ${path} but no socket found`,
+  );
+}
+
+async function workloadIdentity(context: AgentContext, running: Promise<void>[]): Promise<WorkloadIdentity> {
+  const { config, place, log, metrics, done } = context;
+  const { identity, podNamespace: namespace, serviceAccount } = config;
+  checkKeyOptions(identity.key);
+  const file = pathIn(place, TOKEN_FILE);
+  const fetchToken = await tokenSource({ config: identity, file, log, signal: done, running });
+  const upstream = await caOptions(context);
+  log.info(`CA Endpoint ${upstream.address}, provider ${caProviderName(identity)}`);
+  return new WorkloadIdentity({
+    ...identity,
+    identity: formatSpiffeId({ trustDomain: identity.trustDomain, namespace, serviceAccount }),
+    sign: await caProvider({
+      config: identity,
+      upstream,
+      fetchToken,
+      clusterUrl: identity.google.clusterUrl,
+      log,
+      metrics,
+    }),
     log: log.scope("cache"),
     metrics,
   });
-  log.info(`CA Endpoint ${upstream.address}, provider Citadel`);
-  writeFilesOf(identity, context);
-  running.push(identity.run(done));
-  const sources = [workloadSecrets(identity), fileSecrets(log.scope("cache"))];
-  await serveUnix(path, [secretDiscoveryService(sources, log.scope("sds"))], done);
-  log.scope("sds").info(`SDS server for workload certificates started, listening on "${path}"`);
-  return identity;
 }
 
-/** For applications that read certificates from files (OUTPUT_CERTS). */
-function writeFilesOf(identity: WorkloadIdentity, { config, log, place }: AgentContext): void {
-  const folder = pathIn(place, config.identity.outputFolder);
-  if (folder === "") return;
-  identity.subscribe(({ certificate: { chain, privateKey, roots } }) => {
-    const write = (file: string, text: string) => writeFile(join(folder, file), text, { mode: 0o600 });
-    mkdir(folder, { recursive: true, mode: 0o700 })
-      .then(() =>
-        Promise.all([write("cert-chain.pem", chain), write("key.pem", privateKey), write("root-cert.pem", roots)]),
-      )
-      .catch((thrown: unknown) => log.error(`Cannot write certificates to ${folder}: ${errorText(thrown)}`));
+function encodeOptions({ config, proxyConfig }: AgentContext): () => EncodeOptions {
+  const { cryptomb, qat } = proxyConfig.privateKeyProvider ?? {};
+  const provider = cryptomb ?? qat;
+  const keyProvider: EncodeOptions["keyProvider"] = provider && {
+    name: cryptomb === undefined ? "qat" : "cryptomb",
+    // Istio passes the part below a second on.
+    pollDelayNanos: Math.round((durationMs(provider.pollDelay) % 1000) * 1e6),
+    fallback: provider.fallback ?? false,
+  };
+  return () => ({
+    keyProvider,
+    revocationFile: config.identity.revocationList && existsSync(REVOCATION_FILE) ? REVOCATION_FILE : undefined,
   });
+}
+
+/** Opens the socket; a path that cannot be had yet is tried again with growing pauses. */
+async function serveSecrets(context: AgentContext, input: SecretServiceInput, onlyFiles: boolean): Promise<void> {
+  const { place, stop, done } = context;
+  const path = pathIn(place, onlyFiles ? FILES_SOCKET : join(WORKLOAD_SOCKET_FOLDER, OWN_SOCKET_FILE));
+  input.log.info("Starting SDS grpc server");
+  for (let attempt = 1; !stop.aborted; attempt++) {
+    try {
+      await serveUnix(path, [secretDiscoveryService(input)], done);
+      const what = onlyFiles ? "file certificates only" : "workload certificates";
+      input.log.info(`SDS server for ${what} started, listening on "${path}"`);
+      return;
+    } catch (thrown) {
+      input.log.error(`SDS grpc server for workload proxies failed to set up UDS: ${errorText(thrown)}`);
+      if (attempt >= SERVE_ATTEMPTS) {
+        input.log.warn("SDS grpc server could not be started");
+        throw thrown;
+      }
+      await sleep(FIRST_PAUSE_MS * 2 ** (attempt - 1), stop);
+    }
+  }
 }

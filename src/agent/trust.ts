@@ -1,6 +1,8 @@
-/** Which root certificates the control plane and its CA are recognised by. */
-import { access } from "node:fs/promises";
+/** Which root certificates the control plane and its CA are recognised by, and how they recognise us. */
+import { stat } from "node:fs/promises";
+import { join } from "node:path";
 import type { ProxyConfig } from "#config/proxy-config.ts";
+import { MeshError } from "#lib/mesh-error.ts";
 import type { AgentConfig } from "./agent-config.ts";
 import type { ControlPlaneOptions } from "./control-plane.ts";
 import { type Place, pathIn } from "./place.ts";
@@ -9,10 +11,15 @@ import { type Place, pathIn } from "./place.ts";
 const ROOT_CERTIFICATE = "./var/run/secrets/istio/root-cert.pem";
 /** Of installations that bring their own certificates. */
 const CUSTOM_ROOT_CERTIFICATE = "./etc/certs/root-cert.pem";
-const TOKEN_FILE = "./var/run/secrets/tokens/istio-token";
+export const TOKEN_FILE = "./var/run/secrets/tokens/istio-token";
 const SYSTEM = "SYSTEM";
 /** The port on which the control plane speaks plain text. */
 const PLAIN_TEXT_PORT = ":15010";
+
+/** Keys of ProxyConfig's `proxyMetadata` that name the files of FILE_MOUNTED_CERTS. */
+const CLIENT_KEY = "ISTIO_META_TLS_CLIENT_KEY";
+const CLIENT_CERTIFICATE = "ISTIO_META_TLS_CLIENT_CERT_CHAIN";
+const CLIENT_ROOTS = "ISTIO_META_TLS_CLIENT_ROOT_CERT";
 
 /** What roots and tokens are looked up with. */
 export interface TrustInput {
@@ -21,42 +28,97 @@ export interface TrustInput {
   readonly place: Place;
 }
 
-export async function controlPlaneOptions({ config, proxyConfig, place }: TrustInput): Promise<ControlPlaneOptions> {
+/** How to reach the control plane. Rejects when there is nothing to recognise it by. */
+export async function controlPlaneOptions(input: TrustInput): Promise<ControlPlaneOptions> {
+  const { config, proxyConfig, place } = input;
   const secure = proxyConfig.controlPlaneAuthPolicy !== undefined;
   return {
     address: proxyConfig.discoveryAddress,
-    rootCertificate: secure ? await xdsRoot(config.xdsRootCa, place) : undefined,
+    rootCertificate: secure ? await rootFor("XDS", xdsRoot, input) : undefined,
     subjectAltName: config.istiodSan,
     headers: { clusterid: config.clusterId, ...config.xdsHeaders },
     tokenFile: pathIn(place, TOKEN_FILE),
+    clientCertificate: provisioned(input) ?? mounted(input),
   };
 }
 
-export function caOptions({ config, proxyConfig, place }: TrustInput): ControlPlaneOptions {
+/** How to reach the CA. Rejects when there is nothing to recognise it by. */
+export async function caOptions(input: TrustInput): Promise<ControlPlaneOptions> {
+  const { config, proxyConfig, place } = input;
   const { identity, istiodSan, clusterId } = config;
-  const { caAddress, caRootCa, caHeaders, pilotCertProvider } = identity;
+  const { caAddress, caHeaders } = identity;
   const address = caAddress === "" ? proxyConfig.discoveryAddress : caAddress;
-  const root = pilotCertProvider === "custom" ? CUSTOM_ROOT_CERTIFICATE : ROOT_CERTIFICATE;
+  const plain = address.endsWith(PLAIN_TEXT_PORT);
   return {
     address,
-    rootCertificate: address.endsWith(PLAIN_TEXT_PORT) ? undefined : chosen(caRootCa, root, place),
+    rootCertificate: plain ? undefined : await rootFor("CA", caRoot, input),
     subjectAltName: caAddress === "" ? istiodSan : "",
     headers: { clusterid: clusterId, ...caHeaders },
     tokenFile: pathIn(place, TOKEN_FILE),
+    clientCertificate: provisioned(input),
   };
 }
 
-async function xdsRoot(xdsRootCa: string, place: Place): Promise<string> {
-  if (xdsRootCa !== "") return chosen(xdsRootCa, "", place);
-  const custom = pathIn(place, CUSTOM_ROOT_CERTIFICATE);
-  try {
-    await access(custom);
-    return custom;
-  } catch {
-    return pathIn(place, ROOT_CERTIFICATE);
-  }
+/** Where roots are expected. `later` ones need not be there yet: those of a virtual machine may come after the agent. */
+type RootChoice = { readonly path: string; readonly later?: boolean } | "system";
+
+async function rootFor(
+  what: "XDS" | "CA",
+  choose: (input: TrustInput) => RootChoice | Promise<RootChoice>,
+  input: TrustInput,
+): Promise<string | "system"> {
+  const choice = await choose(input);
+  if (choice === "system") return "system";
+  const path = pathIn(input.place, choice.path);
+  if (choice.later || (await isFile(path))) return path;
+  throw new MeshError("ROOT_CERTIFICATE_MISSING", `root CA file for ${what} does not exist ${path}`);
 }
 
-function chosen(given: string, fallback: string, place: Place): string {
-  return given === SYSTEM ? "system" : pathIn(place, given || fallback);
+async function xdsRoot({ config, proxyConfig, place }: TrustInput): Promise<RootChoice> {
+  const { provisionedFolder, fileMountedCerts, pilotCertProvider } = config.identity;
+  if (config.xdsRootCa === SYSTEM) return "system";
+  if (config.xdsRootCa !== "") return { path: config.xdsRootCa };
+  if (await isFile(pathIn(place, CUSTOM_ROOT_CERTIFICATE))) return { path: CUSTOM_ROOT_CERTIFICATE };
+  if (provisionedFolder !== "") return { path: join(provisionedFolder, "root-cert.pem"), later: true };
+  if (fileMountedCerts) return { path: proxyConfig.proxyMetadata?.[CLIENT_ROOTS] ?? "" };
+  if (pilotCertProvider === "none") throw providerNone("XDS");
+  return { path: ROOT_CERTIFICATE };
+}
+
+function caRoot({ config }: TrustInput): RootChoice {
+  const { caRootCa, provisionedFolder, pilotCertProvider } = config.identity;
+  if (caRootCa === SYSTEM) return "system";
+  if (caRootCa !== "") return { path: caRootCa };
+  if (pilotCertProvider === "custom") return { path: CUSTOM_ROOT_CERTIFICATE };
+  if (provisionedFolder !== "") return { path: join(provisionedFolder, "root-cert.pem"), later: true };
+  if (pilotCertProvider === "none") throw providerNone("CA");
+  return { path: ROOT_CERTIFICATE };
+}
+
+function providerNone(what: string): MeshError {
+  return new MeshError(
+    "ROOT_CERTIFICATE_MISSING",
+    `root CA file for ${what} required but configured provider as none (PILOT_CERT_PROVIDER)`,
+  );
+}
+
+/** PROV_CERT */
+function provisioned({ config, place }: TrustInput): ControlPlaneOptions["clientCertificate"] {
+  const folder = config.identity.provisionedFolder;
+  if (folder === "") return undefined;
+  return {
+    key: pathIn(place, join(folder, "key.pem")),
+    certificate: pathIn(place, join(folder, "cert-chain.pem")),
+  };
+}
+
+/** FILE_MOUNTED_CERTS */
+function mounted({ config, proxyConfig, place }: TrustInput): ControlPlaneOptions["clientCertificate"] {
+  const { [CLIENT_KEY]: key = "", [CLIENT_CERTIFICATE]: certificate = "" } = proxyConfig.proxyMetadata ?? {};
+  if (!config.identity.fileMountedCerts || key === "" || certificate === "") return undefined;
+  return { key: pathIn(place, key), certificate: pathIn(place, certificate) };
+}
+
+async function isFile(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => undefined))?.isFile() ?? false;
 }

@@ -58,6 +58,7 @@ export type ProxyConfig = {
   readonly envoyAccessLogService?: RemoteService;
   readonly envoyMetricsService?: RemoteService;
   readonly proxyMetadata?: Readonly<Record<string, string>>;
+  readonly privateKeyProvider?: { readonly cryptomb?: PollingKeyProvider; readonly qat?: PollingKeyProvider };
   readonly runtimeValues?: Readonly<Record<string, string>>;
   readonly extraStatTags?: readonly string[];
   readonly proxyStatsMatcher?: {
@@ -68,6 +69,12 @@ export type ProxyConfig = {
   readonly fileFlushInterval?: string;
   readonly fileFlushMinSizeKb?: number;
   readonly statsCompression?: boolean;
+};
+
+/** Hardware that does what private keys are for. */
+export type PollingKeyProvider = {
+  readonly pollDelay?: string;
+  readonly fallback?: boolean;
 };
 
 /** What holds where nothing else is said. */

@@ -4,11 +4,13 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { PeerCertificate } from "node:tls";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import {
+  experimental,
   type Metadata,
   Server,
-  ServerCredentials,
+  type ServerCredentials,
   type ServerDuplexStream,
   type ServerUnaryCall,
   type sendUnaryData,
@@ -25,11 +27,23 @@ export interface FakeControlPlane {
   readonly address: string;
   readonly root: Issuer;
   readonly rootPem: string;
-  readonly signings: { readonly csr: string; readonly ttlSeconds: number; readonly metadata: Metadata }[];
+  readonly signings: Signing[];
   close(): void;
 }
 
+export interface Signing {
+  readonly csr: string;
+  readonly ttlSeconds: number;
+  readonly metadata: Metadata;
+  /** What the caller showed over TLS. */
+  readonly clientCertificate: PeerCertificate | undefined;
+}
+
 export interface FakeOptions {
+  /** Signs no sooner than this. */
+  readonly delaySigning?: () => Promise<void>;
+  /** Answers with these bytes instead of a certificate. */
+  readonly answerWith?: () => Buffer | undefined;
   /** Called with each stream; the default leaves it alone. */
   readonly onStream?: (stream: Stream, kind: "delta" | "sotw") => void;
   /** Refuses to sign, with this code and text. */
@@ -94,21 +108,7 @@ export async function startFakeControlPlane(options: FakeOptions = {}): Promise<
           answer(refused);
           return;
         }
-        const { csr, validityDuration } = fromBinary(IstioCertificateRequestSchema, call.request);
-        signings.push({ csr, ttlSeconds: Number(validityDuration), metadata: call.metadata });
-        void signedChain(csr, root, options.identity ?? "spiffe://cluster.local/ns/default/sa/httpbin").then(
-          (certChain) => {
-            answer(
-              null,
-              Buffer.from(
-                toBinary(
-                  IstioCertificateResponseSchema,
-                  create(IstioCertificateResponseSchema, { certChain: [...certChain] }),
-                ),
-              ),
-            );
-          },
-        );
+        void signingAnswer(call, { ...options, root, signings }).then((bytes) => answer(null, bytes));
       },
     },
   );
@@ -127,6 +127,21 @@ export async function startFakeControlPlane(options: FakeOptions = {}): Promise<
   };
 }
 
+async function signingAnswer(
+  call: ServerUnaryCall<Buffer, Buffer>,
+  options: FakeOptions & { readonly root: Issuer; readonly signings: Signing[] },
+): Promise<Buffer> {
+  await options.delaySigning?.();
+  const garbage = options.answerWith?.();
+  if (garbage !== undefined) return garbage;
+  const { csr, validityDuration } = fromBinary(IstioCertificateRequestSchema, call.request);
+  const { sslPeerCertificate: clientCertificate } = call.getAuthContext();
+  options.signings.push({ csr, ttlSeconds: Number(validityDuration), metadata: call.metadata, clientCertificate });
+  const identity = options.identity ?? "spiffe://cluster.local/ns/default/sa/httpbin";
+  const certChain = [...(await signedChain(csr, options.root, identity))];
+  return Buffer.from(toBinary(IstioCertificateResponseSchema, create(IstioCertificateResponseSchema, { certChain })));
+}
+
 async function serverCredentials(root: Issuer): Promise<ServerCredentials> {
   const { generateKeyPairSync } = await import("node:crypto");
   const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
@@ -137,12 +152,20 @@ async function serverCredentials(root: Issuer): Promise<ServerCredentials> {
     notBefore: new Date(Date.now() - 60_000),
     notAfter: new Date(Date.now() + HOUR_MS),
   });
-  const pair = {
-    cert_chain: Buffer.from(certificate),
-    private_key: Buffer.from(privateKey.export({ type: "pkcs8", format: "pem" })),
+  const keyPem = Buffer.from(privateKey.export({ type: "pkcs8", format: "pem" }));
+  const provider: Provider = {
+    addCaCertificateListener: (listener) =>
+      queueMicrotask(() => listener({ caCertificate: Buffer.from(root.certificate.toString()) })),
+    addIdentityCertificateListener: (listener) =>
+      queueMicrotask(() => listener({ certificate: Buffer.from(certificate), privateKey: keyPem })),
+    removeCaCertificateListener: () => undefined,
+    removeIdentityCertificateListener: () => undefined,
   };
-  return ServerCredentials.createSsl(null, [pair]);
+  // A client certificate is asked for and not insisted on, as on port 15012.
+  return experimental.createCertificateProviderServerCredentials(provider, provider, false);
 }
+
+type Provider = Parameters<typeof experimental.createCertificateProviderServerCredentials>[0];
 
 /** A folder that is removed when the test ends. */
 export function temporaryFolder(t: { after(fn: () => void): void }): string {

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { X509Certificate } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -9,15 +10,18 @@ import {
   type FakeControlPlane,
   type FakeOptions,
   freePorts,
+  signedChain,
   startFakeControlPlane,
   temporaryFolder,
   testRoot,
 } from "../../../test/support/fake-control-plane.ts";
 import type { ControlPlaneOptions } from "../control-plane.ts";
-import { caClient } from "./ca-client.ts";
+import { agentMetrics } from "../metrics.ts";
+import { citadelClient } from "./ca-client.ts";
 import { workloadCertificate } from "./certificate.ts";
 import { generateKey } from "./key.ts";
 
+const IDENTITY = "spiffe://cluster.local/ns/default/sa/httpbin";
 const forever = new AbortController().signal;
 
 type Context = { after(fn: () => void): void };
@@ -31,9 +35,19 @@ async function setUp(t: Context, options: FakeOptions = {}) {
   writeFileSync(tokenFile, "first-token\n");
   const lines: string[] = [];
   const log = createLogger({ write: (line) => lines.push(line) });
-  const client = (more: Partial<ControlPlaneOptions> = {}) =>
-    caClient({ ...optionsOf(plane, rootFile, tokenFile), ...more }, log);
-  return { plane, client, rootFile, tokenFile, lines };
+  const metrics = agentMetrics();
+  const client = (more: Partial<ControlPlaneOptions> = {}, timeoutMs = 5_000) =>
+    citadelClient(
+      {
+        upstream: { ...optionsOf(plane, rootFile, tokenFile), ...more },
+        log,
+        retries: metrics.signRetries,
+        timeoutMs,
+        firstPauseMs: 1,
+      },
+      "signer",
+    );
+  return { plane, client, rootFile, tokenFile, lines, metrics };
 }
 
 function optionsOf({ address }: FakeControlPlane, rootCertificate: string, tokenFile: string): ControlPlaneOptions {
@@ -44,14 +58,17 @@ async function request() {
   const key = await generateKey({ curve: undefined, rsaBits: 2048, pkcs8: false });
   return {
     key,
-    sign: { csr: certificateRequest({ identity: "spiffe://x", ...key }), ttlSeconds: 86_400, certSigner: "" },
+    sign: { csr: certificateRequest({ identity: IDENTITY, ...key }), ttlSeconds: 86_400 },
   };
 }
 
-test("caClient() gets a chain for its key, with token, cluster and lifetime in the request", async (t) => {
+test("citadelClient() gets a chain for its key, with token, cluster and lifetime in the request", async (t) => {
   const { plane, client, tokenFile } = await setUp(t);
   const { key, sign } = await request();
-  assert.match(workloadCertificate(await client()(sign, forever), key, 0).chain, /BEGIN CERTIFICATE/);
+  assert.match(
+    workloadCertificate(await client()(sign, forever), { key, identity: IDENTITY, now: 0 }).chain,
+    /BEGIN CERTIFICATE/,
+  );
   writeFileSync(tokenFile, "second-token");
   await client()(sign, forever);
   assert.deepEqual(
@@ -63,7 +80,7 @@ test("caClient() gets a chain for its key, with token, cluster and lifetime in t
   assert.equal(plane.signings[0]?.ttlSeconds, 86_400);
 });
 
-test("caClient() says that the token was refused", async (t) => {
+test("citadelClient() says that the token was refused", async (t) => {
   const refuseSigning = () => ({ code: status.UNAUTHENTICATED, details: "token expired" });
   const { client } = await setUp(t, { refuseSigning });
   const { sign } = await request();
@@ -73,7 +90,7 @@ test("caClient() says that the token was refused", async (t) => {
   });
 });
 
-test("caClient() goes on without a token and says so", async (t) => {
+test("citadelClient() goes on without a token and says so", async (t) => {
   const { plane, client, lines } = await setUp(t);
   const { sign } = await request();
   await client({ tokenFile: "/nowhere/token" })(sign, forever);
@@ -81,7 +98,7 @@ test("caClient() goes on without a token and says so", async (t) => {
   assert.match(lines.join(""), /There is no service account token: .*\/nowhere\/token/);
 });
 
-test("caClient() does not talk to a server of another root, or of another name", async (t) => {
+test("citadelClient() does not talk to a server of another root, or of another name", async (t) => {
   const { plane, client, rootFile } = await setUp(t);
   const { sign } = await request();
   await assert.rejects(client({ subjectAltName: "other.example" })(sign, forever), /it cannot be reached/);
@@ -90,7 +107,7 @@ test("caClient() does not talk to a server of another root, or of another name",
   assert.equal(plane.signings.length, 0);
 });
 
-test("caClient() says that nobody answers, and that there is no root certificate", async (t) => {
+test("citadelClient() says that nobody answers, and that there is no root certificate", async (t) => {
   const { client, rootFile } = await setUp(t);
   const [port] = await freePorts(1);
   const { sign } = await request();
@@ -106,8 +123,62 @@ test("caClient() says that nobody answers, and that there is no root certificate
   await assert.rejects(client()(sign, forever), /holds no certificate in PEM form/);
 });
 
-test("caClient() gives up when it is told to", async (t) => {
+test("citadelClient() gives up when it is told to", async (t) => {
   const { client } = await setUp(t, { refuseSigning: () => undefined });
   const { sign } = await request();
   await assert.rejects(client()(sign, AbortSignal.abort()), /Cancelled/);
+});
+
+test("citadelClient() asks again while that can help, counts it, and takes the token of the moment", async (t) => {
+  let failures = 2;
+  const refuseSigning = () => (failures-- > 0 ? { code: status.UNAVAILABLE, details: "not leader" } : undefined);
+  const { plane, client, lines, metrics } = await setUp(t, { refuseSigning });
+  const { sign } = await request();
+  const tokens = ["a", "b", "c"];
+  await client({ fetchToken: async () => tokens.shift() ?? "" })(sign, forever);
+  assert.deepEqual(plane.signings[0]?.metadata.get("authorization"), ["Bearer c"]);
+  assert.match(metrics.text(), /istio_agent_num_outgoing_retries{request_type="csr"} 2\n/);
+  assert.match(lines.join(""), /warn\tca request failed, starting attempt 1 in /);
+});
+
+test("citadelClient() asks five times at most, and once where asking again cannot help", async (t) => {
+  let asked = 0;
+  let code = status.INTERNAL;
+  const refuseSigning = () => {
+    asked++;
+    return { code, details: "no" };
+  };
+  const { client } = await setUp(t, { refuseSigning });
+  const { sign } = await request();
+  await assert.rejects(client()(sign, forever), { code: "CA_FAILED" });
+  assert.equal(asked, 5);
+  code = status.PERMISSION_DENIED;
+  await assert.rejects(client()(sign, forever), { code: "CA_FAILED" });
+  assert.equal(asked, 6);
+});
+
+test("citadelClient() gives up a CA that never answers, and says how long it waited", async (t) => {
+  const { client } = await setUp(t, { delaySigning: () => new Promise(() => undefined) });
+  const { sign } = await request();
+  await assert.rejects(client({}, 30)(sign, forever), /no answer in 30 ms/);
+});
+
+test("citadelClient() shows a certificate where one is provisioned, and says when it cannot be read", async (t) => {
+  const { plane, client } = await setUp(t);
+  const folder = temporaryFolder(t);
+  const key = await generateKey({ curve: "P-256", rsaBits: 2048, pkcs8: true });
+  const chain = await signedChain(certificateRequest({ identity: IDENTITY, ...key }), plane.root, IDENTITY);
+  const clientCertificate = { certificate: join(folder, "cert-chain.pem"), key: join(folder, "key.pem") };
+  const { sign } = await request();
+  await assert.rejects(client({ clientCertificate })(sign, forever), /Cannot read the certificate to show/);
+  writeFileSync(clientCertificate.certificate, chain.join(""));
+  writeFileSync(clientCertificate.key, key.pem);
+  await client({ clientCertificate })(sign, forever);
+  assert.equal(plane.signings.at(-1)?.clientCertificate?.raw.equals(new X509Certificate(chain[0] ?? "").raw), true);
+});
+
+test("citadelClient() refuses an answer that is no message", async (t) => {
+  const { client } = await setUp(t, { answerWith: () => Buffer.from([0x0a, 0x7f, 1]) });
+  const { sign } = await request();
+  await assert.rejects(client()(sign, forever), { code: "CA_ANSWER_UNUSABLE" });
 });

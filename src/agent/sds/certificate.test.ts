@@ -6,7 +6,7 @@ import { parseDuration } from "#lib/duration.ts";
 import { certificateRequest } from "#lib/pki/csr.ts";
 import { signedChain, testRoot } from "../../../test/support/fake-control-plane.ts";
 import { joinPem, rotationDelayMs, workloadCertificate } from "./certificate.ts";
-import { generateKey } from "./key.ts";
+import { checkKeyOptions, generateKey } from "./key.ts";
 
 const IDENTITY = "spiffe://cluster.local/ns/default/sa/httpbin";
 const EC_KEY = { curve: "P-256", rsaBits: 2048, pkcs8: false } as const;
@@ -44,24 +44,86 @@ test("joinPem() puts each certificate on a line of its own", whereThere, () => {
   for (const { name, certs, expected } of casesOf("TestConcatCerts.json")) assert.equal(joinPem(certs), expected, name);
 });
 
-test("workloadCertificate() takes the chain, the root as its last, and the expiry of the leaf", async () => {
+const now = Date.now();
+
+async function signed(identity = IDENTITY, requested = identity) {
   const [root, key] = [await testRoot(), await generateKey(EC_KEY)];
-  const chain = await signedChain(certificateRequest({ identity: IDENTITY, ...key }), root, IDENTITY);
-  const certificate = workloadCertificate(chain, key, 5);
+  const chain = await signedChain(certificateRequest({ identity: requested, ...key }), root, identity);
+  return { root, key, chain };
+}
+
+test("workloadCertificate() takes the chain, the root as its last, and the expiry of the leaf", async () => {
+  const { key, chain } = await signed();
+  const certificate = workloadCertificate({ chain }, { key, identity: IDENTITY, now });
   assert.equal(certificate.chain, joinPem(chain));
   assert.equal(certificate.roots, chain[1]);
   assert.equal(certificate.privateKey, key.pem);
-  assert.equal(certificate.createdAt, 5);
-  assert.ok(Math.abs(certificate.expiresAt - Date.now() - 3_600_000) < 60_000);
+  assert.equal(certificate.createdAt, now);
+  assert.ok(Math.abs(certificate.expiresAt - now - 3_600_000) < 60_000);
+});
+
+test("workloadCertificate() takes several roots, from the end of the chain or beside it", async () => {
+  const { key, chain } = await signed();
+  const [leaf = "", root = ""] = chain;
+  const other = (await testRoot("other")).certificate.toString();
+  const expected = { key, identity: IDENTITY, now };
+  assert.equal(workloadCertificate({ chain: [leaf, other + root] }, expected).roots, other + root);
+  assert.equal(workloadCertificate({ chain: [leaf], roots: [root, other] }, expected).roots, root + other);
 });
 
 test("workloadCertificate() refuses what does not belong together", async () => {
-  const [root, key, other] = [await testRoot(), await generateKey(EC_KEY), await generateKey(EC_KEY)];
-  const chain = await signedChain(certificateRequest({ identity: IDENTITY, ...other }), root, IDENTITY);
-  assert.throws(() => workloadCertificate(chain, key, 0), { code: "CA_ANSWER_UNUSABLE", message: /for another key/ });
-  assert.throws(() => workloadCertificate(["junk", "junk"], key, 0), /no certificate/);
-  assert.throws(() => workloadCertificate([], key, 0), /0 certificates/);
-  assert.throws(() => workloadCertificate(chain.slice(0, 1), key, 0), /1 certificates/);
+  const { key, chain } = await signed();
+  const [leaf = "", root = ""] = chain;
+  const expected = { key, identity: IDENTITY, now };
+  const another = await generateKey(EC_KEY);
+  assert.throws(() => workloadCertificate({ chain }, { ...expected, key: another }), {
+    code: "CA_ANSWER_UNUSABLE",
+    message: /for another key/,
+  });
+  const foreign = (await testRoot("other")).certificate.toString();
+  assert.throws(() => workloadCertificate({ chain: [leaf, foreign] }, expected), /none of the certificates beside it/);
+  assert.throws(() => workloadCertificate({ chain }, { ...expected, now: now + 7_200_000 }), /has ended at/);
+  assert.throws(() => workloadCertificate({ chain: ["junk", "junk"] }, expected), /no certificate/);
+  const half = root.replace("MII", "AAA");
+  assert.throws(() => workloadCertificate({ chain: [leaf, half] }, expected), /no certificate/);
+  assert.throws(() => workloadCertificate({ chain: [] }, expected), /0 certificates/);
+  assert.throws(() => workloadCertificate({ chain: [leaf] }, expected), /1 certificates/);
+});
+
+test("workloadCertificate() refuses a certificate for another identity", async () => {
+  for (const identity of [
+    "spiffe://cluster.local/ns/default/sa/other",
+    "spiffe://cluster.local/ns/other/sa/httpbin",
+    "https://cluster.local/ns/default/sa/httpbin",
+    "httpbin.default.svc",
+  ]) {
+    const { key, chain } = await signed(identity, IDENTITY);
+    assert.throws(() => workloadCertificate({ chain }, { key, identity: IDENTITY, now }), {
+      code: "CA_ANSWER_UNUSABLE",
+      message: new RegExp(`instead of ${IDENTITY}`),
+    });
+  }
+});
+
+test("workloadCertificate() holds a trust domain that was set against the CA's, and no other", async () => {
+  const { key, chain } = await signed("spiffe://mesh.example/ns/default/sa/httpbin", IDENTITY);
+  workloadCertificate({ chain }, { key, identity: IDENTITY, now });
+  const identity = "spiffe://other.example/ns/default/sa/httpbin";
+  assert.throws(() => workloadCertificate({ chain }, { key, identity, now }), /instead of/);
+});
+
+test("workloadCertificate() leaves the identity to the CA where the environment has none", async () => {
+  const { key, chain } = await signed();
+  workloadCertificate({ chain }, { key, identity: "spiffe://cluster.local/ns//sa/", now });
+});
+
+test("checkKeyOptions() refuses RSA keys that no CA signs for", () => {
+  assert.throws(() => checkKeyOptions({ curve: undefined, rsaBits: 1024, pkcs8: false }), {
+    code: "IDENTITY_INVALID",
+    message: /minimum required size of 2048 \(requested: 1024\)/,
+  });
+  checkKeyOptions({ curve: undefined, rsaBits: 4096, pkcs8: false });
+  checkKeyOptions({ curve: "P-256", rsaBits: 1024, pkcs8: false });
 });
 
 test("generateKey() makes keys of the asked kind and form", async () => {

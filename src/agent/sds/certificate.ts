@@ -1,6 +1,10 @@
 import { X509Certificate } from "node:crypto";
-import { MeshError } from "#lib/mesh-error.ts";
+import { errorText, MeshError } from "#lib/mesh-error.ts";
+import { pemCertificates } from "#lib/pki/pem.ts";
+import { parseSpiffeId } from "#lib/pki/spiffe-id.ts";
+import { uriNames } from "#lib/pki/uri-names.ts";
 import type { WorkloadKey } from "./key.ts";
+import type { Signed } from "./sign.ts";
 
 /** The workload's identity: what it shows, and whom it trusts. All PEM. */
 export interface WorkloadCertificate {
@@ -20,32 +24,67 @@ export interface RotationOptions {
   readonly gracePeriodRatioJitter: number;
 }
 
-/** Joins a signed chain, of which the last certificate is the root, with its key. Throws when they do not belong together. */
-export function workloadCertificate(chain: readonly string[], key: WorkloadKey, now: number): WorkloadCertificate {
-  const [leaf] = chain;
-  const roots = chain.at(-1);
-  if (leaf === undefined || roots === undefined || chain.length < 2) {
-    throw new MeshError(
-      "CA_ANSWER_UNUSABLE",
-      `The CA answered with ${chain.length} certificates: at least the leaf and the root are needed`,
-    );
+export interface Expected {
+  readonly key: WorkloadKey;
+  /** SPIFFE id that was asked for. */
+  readonly identity: string;
+  readonly now: number;
+}
+
+/** The trust domain of those who set none: the CA's own then holds. */
+const DEFAULT_TRUST_DOMAIN = "cluster.local";
+
+/** Joins what a CA signed with its key. Throws when they do not belong together, or it is for somebody else. */
+export function workloadCertificate(signed: Signed, expected: Expected): WorkloadCertificate {
+  const { chain } = signed;
+  const issuers = parseAll([...chain.slice(1), ...(signed.roots ?? [])]);
+  const [leaf] = parseAll(chain.slice(0, 1));
+  if (leaf === undefined || issuers.length === 0) {
+    throw unusable(`${chain.length} certificates: at least the leaf and the root are needed`);
   }
-  let certificate: X509Certificate;
-  try {
-    certificate = new X509Certificate(leaf);
-  } catch (cause) {
-    throw new MeshError("CA_ANSWER_UNUSABLE", "The CA answered with something that is no certificate", { cause });
-  }
-  if (!certificate.checkPrivateKey(key.privateKey)) {
-    throw new MeshError("CA_ANSWER_UNUSABLE", "The CA answered with a certificate for another key");
+  if (!leaf.checkPrivateKey(expected.key.privateKey)) throw unusable("a certificate for another key");
+  checkIdentity(leaf, expected.identity);
+  const expiresAt = Date.parse(leaf.validTo);
+  if (expiresAt <= expected.now) throw unusable(`a certificate that has ended at ${leaf.validTo}`);
+  if (!issuers.some((issuer) => leaf.checkIssued(issuer) && leaf.verify(issuer.publicKey))) {
+    throw unusable("a certificate that none of the certificates beside it has signed");
   }
   return {
     chain: joinPem(chain),
-    privateKey: key.pem,
-    roots,
-    createdAt: now,
-    expiresAt: Date.parse(certificate.validTo),
+    privateKey: expected.key.pem,
+    roots: joinPem(signed.roots ?? chain.slice(-1)),
+    createdAt: expected.now,
+    expiresAt,
   };
+}
+
+function parseAll(texts: readonly string[]): readonly X509Certificate[] {
+  return texts.flatMap((text) => {
+    const blocks = pemCertificates(text);
+    if (blocks.length === 0) throw unusable("something that is no certificate");
+    try {
+      return blocks.map((pem) => new X509Certificate(pem));
+    } catch (cause) {
+      throw unusable(`something that is no certificate (${errorText(cause)})`);
+    }
+  });
+}
+
+/** A CA that takes the identity from the token gives that of the token: a wrong one means the wrong token or the wrong CA. */
+function checkIdentity(leaf: X509Certificate, expected: string): void {
+  const wanted = parseSpiffeId(expected);
+  // Without a namespace or an account in the environment only the CA knows who we are.
+  if (wanted === undefined) return;
+  const uris = uriNames(leaf.raw);
+  const fits = uris.map(parseSpiffeId).some((id) => {
+    const sameDomain = wanted.trustDomain === DEFAULT_TRUST_DOMAIN || id?.trustDomain === wanted.trustDomain;
+    return sameDomain && id?.namespace === wanted.namespace && id.serviceAccount === wanted.serviceAccount;
+  });
+  if (!fits) throw unusable(`a certificate for ${uris.join(", ") || "nobody"} instead of ${expected}`);
+}
+
+function unusable(what: string): MeshError {
+  return new MeshError("CA_ANSWER_UNUSABLE", `The CA answered with ${what}`);
 }
 
 /** How long to keep a certificate, from `now`. `random` is in [0, 1). */

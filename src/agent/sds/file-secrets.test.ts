@@ -1,15 +1,23 @@
 import assert from "node:assert/strict";
-import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
-import { fromBinary } from "@bufbuild/protobuf";
-import { SecretSchema } from "#gen/envoy/extensions/transport_sockets/tls/v3/secret_pb.ts";
 import { createLogger } from "#lib/log.ts";
 import { certificateRequest } from "#lib/pki/csr.ts";
 import { eventually, signedChain, temporaryFolder, testRoot } from "../../../test/support/fake-control-plane.ts";
-import { fileSecrets, parseFileSecret } from "./file-secrets.ts";
+import { agentMetrics } from "../metrics.ts";
+import { FileSecrets, parseFileSecret } from "./file-secrets.ts";
 import { generateKey } from "./key.ts";
-import type { EncodedSecret } from "./messages.ts";
+import type { Secret } from "./secret.ts";
 
 type Context = { after(fn: () => void): void };
 
@@ -27,79 +35,176 @@ test("parseFileSecret() reads names as Istio's table says", { skip: existsSync(t
   }
 });
 
-test("parseFileSecret() reads a pair, the system's roots, and nothing else", () => {
+test("parseFileSecret() reads a pair and nothing else", () => {
   assert.deepEqual(parseFileSecret("file-cert:/a.pem~/b.pem"), { certificate: "/a.pem", key: "/b.pem" });
-  assert.deepEqual(parseFileSecret("file-root:system"), { roots: "/etc/ssl/certs/ca-certificates.crt" });
   assert.equal(parseFileSecret("file-cert:/a.pem"), undefined);
   assert.equal(parseFileSecret("default"), undefined);
 });
 
-function watch(t: Context, name: string) {
+function setUp(t: Context, systemRoots?: string) {
   const lines: string[] = [];
-  const received: EncodedSecret[] = [];
-  const source = fileSecrets(createLogger({ write: (line) => lines.push(line) }), 5);
-  const stop = source.watch(name, (secret) => received.push(secret));
-  t.after(stop);
-  const roots = () =>
-    received.map(({ bytes }) => {
-      const { type } = fromBinary(SecretSchema, bytes);
-      const specifier = type.case === "validationContext" ? type.value.trustedCa?.specifier : undefined;
-      return specifier?.case === "inlineBytes" ? String(Buffer.from(specifier.value)) : "?";
-    });
-  return { lines, received, roots, stop };
+  const metrics = agentMetrics();
+  const log = createLogger({ write: (line) => lines.push(line) });
+  const source = new FileSecrets({ log, metrics, debounceMs: 5, systemRoots, resolve: (path) => path });
+  const watch = (name: string) => {
+    const received: Secret[] = [];
+    const stop = source.watch(name, (secret) => received.push(secret));
+    t.after(stop);
+    const roots = () => received.map((secret) => ("roots" in secret ? secret.roots : "?"));
+    return { received, roots, stop };
+  };
+  return { lines, metrics, source, watch };
 }
 
-const PEM = (text: string) => `-----BEGIN CERTIFICATE-----\n${text}\n-----END CERTIFICATE-----\n`;
+const rootPem = async (organization: string) => (await testRoot(organization)).certificate.toString();
 
-test("fileSecrets() sends roots, and again when the file is written or replaced", async (t) => {
+async function keyAndChain() {
+  const key = await generateKey({ curve: "P-256", rsaBits: 2048, pkcs8: false });
+  const csr = certificateRequest({ identity: "spiffe://x", ...key });
+  return { key: key.pem, chain: (await signedChain(csr, await testRoot(), "spiffe://x")).join("") };
+}
+
+test("FileSecrets sends roots, and again when the file is written or replaced", async (t) => {
   const file = join(temporaryFolder(t), "roots.pem");
-  writeFileSync(file, PEM("one"));
-  const { roots } = watch(t, `file-root:${file}`);
+  const [one, two, three] = [await rootPem("one"), await rootPem("two"), await rootPem("three")];
+  writeFileSync(file, one);
+  const { roots } = setUp(t).watch(`file-root:${file}`);
   await eventually("the first", () => roots().length === 1);
-  writeFileSync(`${file}.new`, PEM("two"));
+  writeFileSync(`${file}.new`, two);
   renameSync(`${file}.new`, file);
   await eventually("the second", () => roots().length === 2);
-  assert.deepEqual(roots(), [PEM("one"), PEM("two")]);
+  writeFileSync(file, three + one);
+  await eventually("the third", () => roots().length === 3);
+  assert.deepEqual(roots(), [one, two, three + one]);
 });
 
-test("fileSecrets() waits for a file that is not there yet, and says so", async (t) => {
-  const file = join(temporaryFolder(t), "roots.pem");
-  const { roots, lines } = watch(t, `file-root:${file}`);
+test("FileSecrets follows the links by which Kubernetes changes mounted files", async (t) => {
+  const folder = temporaryFolder(t);
+  const publish = async (version: string) => {
+    const { key, chain } = await keyAndChain();
+    mkdirSync(join(folder, version));
+    writeFileSync(join(folder, version, "key.pem"), key);
+    writeFileSync(join(folder, version, "cert.pem"), chain);
+    symlinkSync(version, join(folder, "..data_tmp"));
+    renameSync(join(folder, "..data_tmp"), join(folder, "..data"));
+    return chain;
+  };
+  const chains = [await publish("..2026_01")];
+  for (const name of ["key.pem", "cert.pem"]) symlinkSync(`..data/${name}`, join(folder, name));
+  const { watch, lines } = setUp(t);
+  const { received } = watch(`file-cert:${join(folder, "cert.pem")}~${join(folder, "key.pem")}`);
+  await eventually("the first", () => received.length === 1);
+  for (const version of ["..2026_02", "..2026_03"]) {
+    chains.push(await publish(version));
+    await eventually(version, () => received.length === chains.length);
+    rmSync(join(folder, version === "..2026_02" ? "..2026_01" : "..2026_02"), { recursive: true });
+  }
+  assert.deepEqual(
+    received.map((secret) => "chain" in secret && secret.chain),
+    chains,
+  );
+  assert.deepEqual(
+    lines.filter((line) => line.includes("\twarn\t")),
+    [],
+  );
+});
+
+test("FileSecrets follows a folder behind a link, and one that is moved away and made again", async (t) => {
+  const folder = temporaryFolder(t);
+  const [one, two, three] = [await rootPem("one"), await rootPem("two"), await rootPem("three")];
+  for (const [version, text] of [
+    ["v1", one],
+    ["v2", two],
+  ] as const) {
+    mkdirSync(join(folder, version));
+    writeFileSync(join(folder, version, "roots.pem"), text);
+  }
+  symlinkSync("v1", join(folder, "current"));
+  const { roots } = setUp(t).watch(`file-root:${join(folder, "current", "roots.pem")}`);
+  await eventually("the first", () => roots().length === 1);
+  unlinkSync(join(folder, "current"));
+  symlinkSync("v2", join(folder, "current"));
+  await eventually("the second", () => roots().length === 2);
+  renameSync(join(folder, "v2"), join(folder, "old"));
+  mkdirSync(join(folder, "v2"));
+  writeFileSync(join(folder, "v2", "roots.pem"), three);
+  await eventually("the third", () => roots().length === 3);
+  assert.deepEqual(roots(), [one, two, three]);
+});
+
+test("FileSecrets waits for a file in a folder that is not there yet, and says so once", async (t) => {
+  const file = join(temporaryFolder(t), "a", "b", "roots.pem");
+  const { watch, lines, metrics } = setUp(t);
+  const { roots } = watch(`file-root:${file}`);
   await eventually("a warning", () => lines.length > 0);
   assert.match(lines[0] ?? "", /Secret file-root:.* cannot be sent: ENOENT/);
-  writeFileSync(file, PEM("late"));
+  assert.match(metrics.text(), /istio_agent_num_file_secret_failures_total [1-9]/);
+  const late = await rootPem("late");
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, late);
   await eventually("the secret", () => roots().length === 1);
+  assert.equal(lines.filter((line) => line.includes("cannot be sent")).length, 1);
 });
 
-test("fileSecrets() sends a certificate with its key only when they fit", async (t) => {
+test("FileSecrets keeps the last good certificate while files are half written or do not fit", async (t) => {
   const folder = temporaryFolder(t);
-  const [certificate, key] = [join(folder, "cert.pem"), join(folder, "key.pem")];
-  const options = { curve: "P-256", rsaBits: 2048, pkcs8: false } as const;
-  const [mine, other] = [await generateKey(options), await generateKey(options)];
-  const chain = await signedChain(
-    certificateRequest({ identity: "spiffe://x", ...mine }),
-    await testRoot(),
-    "spiffe://x",
-  );
-  writeFileSync(certificate, chain.join(""));
-  writeFileSync(key, other.pem);
-  const { received, lines } = watch(t, `file-cert:${certificate}~${key}`);
-  await eventually("a warning", () => lines.length > 0);
-  assert.match(lines[0] ?? "", /is not the key of/);
-  writeFileSync(key, mine.pem);
-  await eventually("the secret", () => received.length === 1);
-  assert.equal(fromBinary(SecretSchema, received[0]?.bytes ?? new Uint8Array()).type.case, "tlsCertificate");
+  const [certificate, keyFile] = [join(folder, "cert.pem"), join(folder, "key.pem")];
+  const [old, next] = [await keyAndChain(), await keyAndChain()];
+  writeFileSync(certificate, old.chain);
+  writeFileSync(keyFile, old.key);
+  const { watch, lines } = setUp(t);
+  const { received } = watch(`file-cert:${certificate}~${keyFile}`);
+  await eventually("the old one", () => received.length === 1);
+  writeFileSync(certificate, next.chain.slice(0, 200));
+  await eventually("a warning about the half", () => lines.some((line) => line.includes("cannot be sent")));
+  writeFileSync(certificate, next.chain);
+  await eventually("a warning about the pair", () => lines.some((line) => line.includes("is not the key of")));
+  assert.equal(received.length, 1);
+  writeFileSync(keyFile, next.key);
+  await eventually("the new one", () => received.length === 2);
+  assert.deepEqual(received[1], {
+    name: `file-cert:${certificate}~${keyFile}`,
+    chain: next.chain,
+    privateKey: next.key,
+  });
 });
 
-test("fileSecrets() refuses roots that are none, and is silent once nobody wants them", async (t) => {
+test("FileSecrets leaves out roots that cannot be parsed, and refuses files without any other", async (t) => {
   const file = join(temporaryFolder(t), "roots.pem");
-  writeFileSync(file, "junk");
-  const { received, lines, stop } = watch(t, `file-root:${file}`);
-  await eventually("a warning", () => lines.length > 0);
-  assert.match(lines[0] ?? "", /holds no certificate/);
-  stop();
-  rmSync(file);
-  writeFileSync(file, PEM("late"));
+  const good = await rootPem("good");
+  const broken = good.replace(/\n.{20}/, "\nAAAAAAAAAAAAAAAAAAAA");
+  writeFileSync(file, broken);
+  const { watch, lines } = setUp(t);
+  const { roots } = watch(`file-root:${file}`);
+  await eventually("a warning", () => lines.some((line) => line.includes("holds no certificate")));
+  writeFileSync(file, broken + good);
+  await eventually("the good one", () => roots().length === 1);
+  assert.deepEqual(roots(), [good]);
+  assert.match(lines.join(""), /failed to parse some certs from file/);
+});
+
+test("FileSecrets gives the machine's roots as file-root:system", async (t) => {
+  const file = join(temporaryFolder(t), "bundle.crt");
+  const bundle = (await rootPem("a")) + (await rootPem("b"));
+  writeFileSync(file, bundle);
+  const { roots } = setUp(t, file).watch("file-root:system");
+  await eventually("them", () => roots().length === 1);
+  assert.deepEqual(roots(), [bundle]);
+});
+
+test("FileSecrets looks at files once for all who want them, and not at all when nobody does", async (t) => {
+  const file = join(temporaryFolder(t), "roots.pem");
+  writeFileSync(file, await rootPem("one"));
+  const { watch, lines } = setUp(t);
+  const [first, second] = [watch(`file-root:${file}`), watch(`file-root:${file}`)];
+  await eventually("both", () => first.roots().length + second.roots().length === 2);
+  assert.equal(lines.filter((line) => line.includes("read certificate from file")).length, 1);
+  first.stop();
+  second.stop();
+  first.stop();
+  writeFileSync(file, await rootPem("two"));
   await new Promise((resolve) => setTimeout(resolve, 30));
-  assert.deepEqual([received.length, lines.length], [0, 1]);
+  assert.deepEqual([first.roots().length, second.roots().length], [1, 1]);
+  const late = watch(`file-root:${file}`);
+  await eventually("the newest", () => late.roots().length === 1);
 });

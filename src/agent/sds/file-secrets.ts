@@ -1,73 +1,195 @@
 /**
- * Secrets from files, for destinations outside the mesh. Their names say which files: `file-root:ROOTS` and
- * `file-cert:CERTIFICATE~KEY`. Files are looked at again and again, since they are replaced by renaming and by links.
+ * Secrets from files. Names say which files: `file-root:ROOTS` and `file-cert:CERTIFICATE~KEY`, for destinations outside
+ * the mesh; the workload's own may be in files too. What cannot be used is told and not sent: the last good one stays.
  */
 import { createPrivateKey, X509Certificate } from "node:crypto";
-import { type Stats, unwatchFile, watchFile } from "node:fs";
 import { readFile } from "node:fs/promises";
+import { Backoff } from "#lib/async/backoff.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
-import { certificateSecret, type EncodedSecret, rootsSecret } from "./messages.ts";
-import type { SecretSource } from "./secret-source.ts";
+import { pemCertificates } from "#lib/pki/pem.ts";
+import type { AgentMetrics } from "../metrics.ts";
+import { joinPem } from "./certificate.ts";
+import { watchFiles } from "./file-watch.ts";
+import type { Secret, SecretSource } from "./secret.ts";
 
-/** What a name stands for. */
+/** Which files a secret is in. */
 export type FileSecret = { readonly roots: string } | { readonly certificate: string; readonly key: string };
+
+export interface FileSecretsOptions {
+  readonly log: Logger;
+  readonly metrics: Pick<AgentMetrics, "failedFileWatches" | "failedFileSecrets">;
+  /** FILE_DEBOUNCE_DURATION */
+  readonly debounceMs: number;
+  /** File with what the machine trusts; undefined where there is none. */
+  readonly systemRoots: string | undefined;
+  /** A path as the workload means it. */
+  readonly resolve: (path: string) => string;
+}
 
 const ROOT_PREFIX = "file-root:";
 const CERTIFICATE_PREFIX = "file-cert:";
 const SEPARATOR = "~";
 /** `file-root:system` is what the machine trusts. */
-const SYSTEM_ROOTS = "/etc/ssl/certs/ca-certificates.crt";
-const LOOK_EVERY_MS = 1_000;
+const SYSTEM_ROOTS = "system";
+/** After files that cannot be used they are read again even if nobody tells of a change. */
+const LONGEST_RETRY_MS = 10_000;
 
 /** Undefined when the name is not one of a secret in files. */
 export function parseFileSecret(name: string): FileSecret | undefined {
   const parts = name.slice(ROOT_PREFIX.length).split(SEPARATOR);
   const [first = "", second = ""] = parts;
-  if (name.startsWith(ROOT_PREFIX) && parts.length === 1) return { roots: first === "system" ? SYSTEM_ROOTS : first };
+  if (name.startsWith(ROOT_PREFIX) && parts.length === 1) return { roots: first };
   if (name.startsWith(CERTIFICATE_PREFIX) && parts.length === 2) return { certificate: first, key: second };
   return undefined;
 }
 
-/** Reads a secret when it is asked for, and when one of its files changes. What cannot be read is told and not sent. */
-export function fileSecrets(log: Logger, lookEveryMs = LOOK_EVERY_MS): SecretSource {
-  return {
-    owns: (name) => parseFileSecret(name) !== undefined,
-    watch: (name, onSecret) => {
-      const secret = parseFileSecret(name);
-      if (secret === undefined) return () => undefined;
-      let wanted = true;
-      const send = () => {
-        readSecret(name, secret)
-          .then((encoded) => wanted && onSecret(encoded))
-          .catch((thrown: unknown) => log.warn(`Secret ${name} cannot be sent: ${errorText(thrown)}`));
-      };
-      const onChange = (now: Stats, before: Stats) => {
-        if (now.mtimeMs !== before.mtimeMs || now.ino !== before.ino) send();
-      };
-      const files = "roots" in secret ? [secret.roots] : [secret.certificate, secret.key];
-      for (const file of files) watchFile(file, { interval: lookEveryMs, persistent: false }, onChange);
-      send();
-      return () => {
-        wanted = false;
-        for (const file of files) unwatchFile(file, onChange);
-      };
-    },
-  };
+export class FileSecrets implements SecretSource {
+  readonly #options: FileSecretsOptions;
+  readonly #followed = new Map<string, FollowedSecret>();
+
+  constructor(options: FileSecretsOptions) {
+    this.#options = options;
+  }
+
+  owns(name: string): boolean {
+    return parseFileSecret(name) !== undefined;
+  }
+
+  watch(name: string, onSecret: (secret: Secret) => void): () => void {
+    const files = parseFileSecret(name);
+    if (files === undefined) return () => undefined;
+    const { systemRoots } = this.#options;
+    const isSystem = "roots" in files && files.roots === SYSTEM_ROOTS && systemRoots !== undefined;
+    return this.follow(name, isSystem ? { roots: systemRoots } : files, onSecret);
+  }
+
+  /** As `watch`, for a secret whose name does not say its files. All who follow a name share one look at its files. */
+  follow(name: string, files: FileSecret, onSecret: (secret: Secret) => void): () => void {
+    let followed = this.#followed.get(name);
+    if (followed === undefined) {
+      followed = new FollowedSecret(name, resolved(files, this.#options.resolve), this.#options);
+      this.#followed.set(name, followed);
+    }
+    const secret = followed;
+    secret.listen(onSecret);
+    return () => {
+      if (!secret.forget(onSecret)) return;
+      secret.close();
+      this.#followed.delete(name);
+    };
+  }
 }
 
-async function readSecret(name: string, secret: FileSecret): Promise<EncodedSecret> {
-  if ("roots" in secret) {
-    const roots = await readFile(secret.roots, "utf8");
-    if (!roots.includes("-----BEGIN CERTIFICATE-----"))
-      throw new MeshError("SECRET_UNUSABLE", `${secret.roots} holds no certificate`);
-    return rootsSecret(name, roots);
+function resolved(files: FileSecret, resolve: (path: string) => string): FileSecret {
+  if ("roots" in files) return { roots: resolve(files.roots) };
+  return { certificate: resolve(files.certificate), key: resolve(files.key) };
+}
+
+class FollowedSecret {
+  readonly #name: string;
+  readonly #files: FileSecret;
+  readonly #options: FileSecretsOptions;
+  readonly #listeners = new Set<(secret: Secret) => void>();
+  readonly #backoff: Backoff;
+  readonly #stopWatching: () => void;
+  #last: Secret | undefined;
+  #problem = "";
+  #retry: NodeJS.Timeout | undefined;
+  #reading = false;
+  #again = false;
+
+  constructor(name: string, files: FileSecret, options: FileSecretsOptions) {
+    this.#name = name;
+    this.#files = files;
+    this.#options = options;
+    this.#backoff = new Backoff({ initialMs: Math.max(1, options.debounceMs), maxMs: LONGEST_RETRY_MS });
+    this.#stopWatching = watchFiles("roots" in files ? [files.roots] : [files.certificate, files.key], {
+      debounceMs: options.debounceMs,
+      onChange: () => this.#read(),
+      onFailure: (thrown) => {
+        options.metrics.failedFileWatches.add();
+        options.log.error(`${name}: error adding watcher, retrying watches: ${errorText(thrown)}`);
+      },
+    });
+    this.#read();
   }
-  const chain = await readFile(secret.certificate, "utf8");
-  const privateKey = await readFile(secret.key, "utf8");
-  // While both are being replaced they do not fit for a moment; the next look finds them complete.
+
+  listen(onSecret: (secret: Secret) => void): void {
+    this.#listeners.add(onSecret);
+    if (this.#last !== undefined) onSecret(this.#last);
+  }
+
+  /** True when nobody listens any more. */
+  forget(onSecret: (secret: Secret) => void): boolean {
+    return this.#listeners.delete(onSecret) && this.#listeners.size === 0;
+  }
+
+  close(): void {
+    this.#stopWatching();
+    clearTimeout(this.#retry);
+    this.#retry = undefined;
+    this.#listeners.clear();
+  }
+
+  #read(): void {
+    this.#again = this.#reading;
+    if (this.#reading) return;
+    this.#reading = true;
+    clearTimeout(this.#retry);
+    readSecret(this.#name, this.#files, this.#options.log)
+      .then((secret) => this.#replace(secret))
+      .catch((thrown: unknown) => this.#failed(errorText(thrown)))
+      .finally(() => {
+        this.#reading = false;
+        if (this.#again) this.#read();
+      });
+  }
+
+  #replace(secret: Secret): void {
+    this.#backoff.reset();
+    this.#problem = "";
+    if (JSON.stringify(secret) === JSON.stringify(this.#last) || this.#listeners.size === 0) return;
+    this.#last = secret;
+    this.#options.log.info("read certificate from file", { resource: this.#name });
+    for (const listener of this.#listeners) listener(secret);
+  }
+
+  #failed(problem: string): void {
+    if (this.#listeners.size === 0) return;
+    this.#options.metrics.failedFileSecrets.add();
+    if (problem !== this.#problem) this.#options.log.warn(`Secret ${this.#name} cannot be sent: ${problem}`);
+    this.#problem = problem;
+    this.#retry = setTimeout(() => this.#read(), this.#backoff.next()).unref();
+  }
+}
+
+async function readSecret(name: string, files: FileSecret, log: Logger): Promise<Secret> {
+  if ("roots" in files) return { name, roots: usableRoots(await readFile(files.roots, "utf8"), files.roots, log) };
+  const chain = await readFile(files.certificate, "utf8");
+  const privateKey = await readFile(files.key, "utf8");
+  // While both are being replaced they do not fit for a moment.
   if (!new X509Certificate(chain).checkPrivateKey(createPrivateKey(privateKey))) {
-    throw new MeshError("SECRET_UNUSABLE", `${secret.key} is not the key of ${secret.certificate}`);
+    throw new MeshError("SECRET_UNUSABLE", `${files.key} is not the key of ${files.certificate}`);
   }
-  return certificateSecret(name, { chain, privateKey });
+  return { name, chain, privateKey };
+}
+
+/** One root that cannot be parsed must not take the others away from Envoy, which would refuse all of them. */
+function usableRoots(text: string, file: string, log: Logger): string {
+  const problems: string[] = [];
+  const roots = pemCertificates(text).filter((pem) => {
+    try {
+      return new X509Certificate(pem) !== undefined;
+    } catch (thrown) {
+      problems.push(errorText(thrown));
+      return false;
+    }
+  });
+  if (roots.length === 0) {
+    const reasons = problems.length === 0 ? "" : `: ${problems.join(", ")}`;
+    throw new MeshError("SECRET_UNUSABLE", `${file} holds no certificate${reasons}`);
+  }
+  if (problems.length > 0) log.error(`failed to parse some certs from file ${file}: ${problems.join(", ")}`);
+  return joinPem(roots);
 }

@@ -1,5 +1,6 @@
 import { generateKeyPair, type KeyObject } from "node:crypto";
 import { promisify } from "node:util";
+import { MeshError } from "#lib/mesh-error.ts";
 
 export interface KeyOptions {
   /** ECC_SIGNATURE_ALGORITHM is `ECDSA`: the curve of ECC_CURVE; else RSA. */
@@ -8,6 +9,17 @@ export interface KeyOptions {
   readonly rsaBits: number;
   /** PKCS8_KEY: PKCS#8 instead of the older forms, which more programs read. */
   readonly pkcs8: boolean;
+}
+
+const SMALLEST_RSA_BITS = 2048;
+
+/** Throws when no CA would sign for such a key. */
+export function checkKeyOptions({ curve, rsaBits }: KeyOptions): void {
+  if (curve !== undefined || rsaBits >= SMALLEST_RSA_BITS) return;
+  throw new MeshError(
+    "IDENTITY_INVALID",
+    `WORKLOAD_RSA_KEY_SIZE: requested key size does not meet the minimum required size of ${SMALLEST_RSA_BITS} (requested: ${rsaBits})`,
+  );
 }
 
 export interface WorkloadKey {

@@ -5,6 +5,7 @@ import { MessageWriter } from "#lib/wire/write.ts";
 import { parseDeltaRequest } from "#protocol/delta-request.ts";
 import { formatDeltaResponse, resourceFrame } from "#protocol/delta-response.ts";
 import { SECRET_TYPE } from "#protocol/type-urls.ts";
+import type { Secret } from "./secret.ts";
 
 /** A secret under its name, encoded as `envoy.extensions.transport_sockets.tls.v3.Secret`. */
 export interface EncodedSecret {
@@ -12,17 +13,53 @@ export interface EncodedSecret {
   readonly bytes: Uint8Array;
 }
 
-export function certificateSecret(
-  name: string,
-  { chain, privateKey }: { readonly chain: string; readonly privateKey: string },
-): EncodedSecret {
-  const certificate = new MessageWriter().bytes(1, inline(chain)).bytes(2, inline(privateKey)).finish();
-  return { name, bytes: new MessageWriter().string(1, name).bytes(2, certificate).finish() };
+export interface EncodeOptions {
+  /** `privateKeyProvider` of ProxyConfig: hardware that Envoy hands private keys to. */
+  readonly keyProvider?: KeyProvider | undefined;
+  /** A list of revoked certificates, which Envoy reads by itself. */
+  readonly revocationFile?: string | undefined;
 }
 
-export function rootsSecret(name: string, roots: string): EncodedSecret {
-  const context = new MessageWriter().bytes(1, inline(roots)).finish();
-  return { name, bytes: new MessageWriter().string(1, name).bytes(4, context).finish() };
+export interface KeyProvider {
+  readonly name: "cryptomb" | "qat";
+  readonly pollDelayNanos: number;
+  /** Go on without the hardware where it is missing. */
+  readonly fallback: boolean;
+}
+
+const KEY_PROVIDER_TYPES: Readonly<Record<KeyProvider["name"], string>> = {
+  cryptomb: "envoy.extensions.private_key_providers.cryptomb.v3alpha.CryptoMbPrivateKeyMethodConfig",
+  qat: "envoy.extensions.private_key_providers.qat.v3alpha.QatPrivateKeyMethodConfig",
+};
+
+/** The secret as Envoy reads it. */
+export function encodeSecret(secret: Secret, { keyProvider, revocationFile }: EncodeOptions = {}): EncodedSecret {
+  const { name } = secret;
+  const writer = new MessageWriter().string(1, name);
+  if ("roots" in secret) {
+    const context = new MessageWriter().bytes(1, inline(secret.roots));
+    if (revocationFile !== undefined) context.bytes(7, new MessageWriter().string(1, revocationFile).finish());
+    return { name, bytes: writer.bytes(4, context.finish()).finish() };
+  }
+  const certificate = new MessageWriter().bytes(1, inline(secret.chain));
+  if (keyProvider === undefined) certificate.bytes(2, inline(secret.privateKey));
+  else certificate.bytes(6, encodeKeyProvider(keyProvider, secret.privateKey));
+  return { name, bytes: writer.bytes(2, certificate.finish()).finish() };
+}
+
+/** `PrivateKeyProvider`: the key goes into the provider's own message. */
+function encodeKeyProvider({ name, pollDelayNanos, fallback }: KeyProvider, privateKey: string): Uint8Array {
+  const delay = new MessageWriter().varint(2, pollDelayNanos).finish();
+  const method = new MessageWriter().bytes(1, delay).bytes(2, inline(privateKey)).finish();
+  const any = new MessageWriter()
+    .string(1, `type.googleapis.com/${KEY_PROVIDER_TYPES[name]}`)
+    .bytes(2, method)
+    .finish();
+  return new MessageWriter()
+    .string(1, name)
+    .bytes(3, any)
+    .varint(4, fallback ? 1 : 0)
+    .finish();
 }
 
 /** `DataSource.inline_bytes` */

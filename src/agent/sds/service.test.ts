@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { mkdirSync, statSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
@@ -15,15 +16,24 @@ import {
 } from "#gen/envoy/service/discovery/v3/discovery_pb.ts";
 import { createLogger } from "#lib/log.ts";
 import { eventually, temporaryFolder } from "../../../test/support/fake-control-plane.ts";
+import { agentMetrics } from "../metrics.ts";
 import { isServed, RAW, serveUnix } from "../unix-server.ts";
 import type { WorkloadCertificate } from "./certificate.ts";
-import { workloadSecrets } from "./secret-source.ts";
+import { FileSecrets } from "./file-secrets.ts";
+import type { EncodeOptions } from "./messages.ts";
 import { secretDiscoveryService } from "./service.ts";
+import { TrustBundle } from "./trust-bundle.ts";
 import type { CertificateChange } from "./workload-identity.ts";
+import { workloadSecrets } from "./workload-secrets.ts";
 
 type Context = { after(fn: () => void): void };
 
-const certificate = (chain: string, roots = "roots"): WorkloadCertificate => ({
+/** Looks like a root, for those who do not look closely. */
+const pem = (text: string) =>
+  `-----BEGIN CERTIFICATE-----\n${Buffer.from(text).toString("base64")}\n-----END CERTIFICATE-----`;
+const ROOTS = pem("roots");
+
+const certificate = (chain: string, roots = ROOTS): WorkloadCertificate => ({
   chain,
   privateKey: `key of ${chain}`,
   roots,
@@ -35,6 +45,11 @@ const certificate = (chain: string, roots = "roots"): WorkloadCertificate => ({
 class FakeSource {
   readonly listeners = new Set<(change: CertificateChange) => void>();
   current: WorkloadCertificate | undefined;
+  renewals = 0;
+
+  renew(): void {
+    this.renewals++;
+  }
 
   subscribe(listener: (change: CertificateChange) => void) {
     this.listeners.add(listener);
@@ -48,16 +63,23 @@ class FakeSource {
   }
 }
 
-async function setUp(t: Context) {
+async function setUp(t: Context, encode: EncodeOptions = {}) {
   const path = join(temporaryFolder(t), "uds", "socket");
   const source = new FakeSource();
   const lines: string[] = [];
   const stop = new AbortController();
-  await serveUnix(
-    path,
-    [secretDiscoveryService([workloadSecrets(source)], createLogger({ write: (line) => lines.push(line) }))],
-    stop.signal,
-  );
+  const log = createLogger({ write: (line) => lines.push(line) });
+  const trustBundle = new TrustBundle();
+  const files = new FileSecrets({
+    log,
+    metrics: agentMetrics(),
+    debounceMs: 1,
+    systemRoots: undefined,
+    resolve: (file) => file,
+  });
+  const own = workloadSecrets({ identity: source, files, mounted: undefined, trustBundle });
+  const service = secretDiscoveryService({ sources: [own, files], log, encode: () => encode, fetchTimeoutMs: 300 });
+  await serveUnix(path, [service], stop.signal);
   const client = new Client(`unix:${path}`, credentials.createInsecure());
   t.after(() => {
     client.close();
@@ -69,7 +91,15 @@ async function setUp(t: Context) {
     stream.on("error", () => undefined); // cancelling is one
     return stream;
   };
-  return { path, source, lines, open };
+  const fetch = (request: Buffer) =>
+    new Promise<Buffer>((resolve, reject) => {
+      const method = "/envoy.service.secret.v3.SecretDiscoveryService/FetchSecrets";
+      const { requestSerialize, responseDeserialize } = RAW;
+      client.makeUnaryRequest(method, requestSerialize, responseDeserialize, request, (error, answer) =>
+        answer === undefined ? reject(error) : resolve(answer),
+      );
+    });
+  return { path, source, lines, open, fetch, trustBundle };
 }
 
 const sotwRequest = (
@@ -115,7 +145,7 @@ test("SDS sends certificate and roots over a state-of-the-world stream, each und
   assert.equal(response.typeUrl, "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret");
   assert.deepEqual(secrets.map(text), ["default: chain 1, key of chain 1"]);
   stream.write(sotwRequest(["default", "ROOTCA"], { responseNonce: response.nonce }));
-  assert.deepEqual((await nextSotw(stream)).secrets.map(text), ["ROOTCA: roots"]);
+  assert.deepEqual((await nextSotw(stream)).secrets.map(text), [`ROOTCA: ${ROOTS}`]);
   stream.cancel();
 });
 
@@ -126,7 +156,7 @@ test("SDS sends a secret when it is there, if it was asked for before", async (t
   const waiting = nextSotw(stream);
   await onceListening(source);
   source.replace(certificate("chain 1"));
-  assert.deepEqual((await waiting).secrets.map(text), ["ROOTCA: roots"]);
+  assert.deepEqual((await waiting).secrets.map(text), [`ROOTCA: ${ROOTS}`]);
   stream.cancel();
 });
 
@@ -138,16 +168,16 @@ test("SDS pushes a new certificate, and new roots only when they changed", async
   const received = collect(stream);
   await eventually("both", () => received.length === 2);
   source.replace(certificate("chain 2"));
-  source.replace(certificate("chain 3", "new roots"));
+  source.replace(certificate("chain 3", pem("new roots")));
   await eventually("all pushes", () => received.length === 5);
   assert.deepEqual(
     received.map(({ secret }) => secret),
     [
       "default: chain 1, key of chain 1",
-      "ROOTCA: roots",
+      `ROOTCA: ${ROOTS}`,
       "default: chain 2, key of chain 2",
       "default: chain 3, key of chain 3",
-      "ROOTCA: new roots",
+      `ROOTCA: ${pem("new roots")}`,
     ],
   );
   assert.equal(new Set(received.map(({ version }) => version)).size, 5);
@@ -164,7 +194,7 @@ test("SDS does not answer an acknowledgement, and logs a refusal", async (t) => 
   stream.write(sotwRequest(["default"], { responseNonce: response.nonce, errorDetail: { message: "bad key" } }));
   // The next thing that comes is the push, not an answer to one of these.
   stream.write(sotwRequest(["default", "ROOTCA"], { responseNonce: response.nonce }));
-  assert.deepEqual((await nextSotw(stream)).secrets.map(text), ["ROOTCA: roots"]);
+  assert.deepEqual((await nextSotw(stream)).secrets.map(text), [`ROOTCA: ${ROOTS}`]);
   assert.match(lines.join(""), /warn\tEnvoy refused default: bad key/);
   stream.cancel();
 });
@@ -200,7 +230,89 @@ test("SDS refuses secrets it does not have and bytes that are no request, and go
     const [error] = await once(stream, "error");
     assert.equal(error.code, code);
   }
-  assert.match(lines.join(""), /asked for a secret that the agent does not have: other/);
+  assert.match(lines.join(""), /The stream of secrets ends: the agent has no secret other/);
+  const stream = open("StreamSecrets");
+  stream.write(sotwRequest(["default"]));
+  assert.equal((await nextSotw(stream)).secrets.length, 1);
+  stream.cancel();
+});
+
+test("SDS gives secrets to a single request, all that it names", async (t) => {
+  const { source, fetch } = await setUp(t);
+  source.current = certificate("chain 1");
+  const { resources, typeUrl } = fromBinary(DiscoveryResponseSchema, await fetch(sotwRequest(["ROOTCA", "default"])));
+  assert.equal(typeUrl, "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret");
+  assert.deepEqual(
+    resources.map((any) => text(anyUnpack(any, SecretSchema))),
+    [`ROOTCA: ${ROOTS}`, "default: chain 1, key of chain 1"],
+  );
+  assert.equal(source.listeners.size, 0);
+});
+
+test("SDS lets a single request wait for a secret, and not for ever", async (t) => {
+  const { source, fetch, lines } = await setUp(t);
+  const waiting = fetch(sotwRequest(["default"]));
+  await onceListening(source);
+  source.replace(certificate("chain 1"));
+  assert.equal(fromBinary(DiscoveryResponseSchema, await waiting).resources.length, 1);
+  source.current = undefined;
+  await assert.rejects(fetch(sotwRequest(["default"])), { code: 14, details: "secret default is not there yet" });
+  await assert.rejects(fetch(sotwRequest(["other"])), { code: 5, details: "the agent has no secret other" });
+  await assert.rejects(fetch(sotwRequest([])), { code: 3, details: "the request names no secret" });
+  await assert.rejects(fetch(Buffer.from([0x1a, 0x7f, 1])), { code: 3 });
+  assert.match(lines.join(""), /Secrets cannot be given: the agent has no secret other/);
+  assert.equal(source.listeners.size, 0);
+});
+
+test("SDS adds roots of the trust bundle to those of the CA, at once and each of them once", async (t) => {
+  const { source, open, trustBundle } = await setUp(t);
+  source.current = certificate("chain 1", pem("m"));
+  const stream = open("StreamSecrets");
+  stream.write(sotwRequest(["ROOTCA"]));
+  const received = collect(stream);
+  await eventually("the CA's", () => received.length === 1);
+  trustBundle.update([`${pem("a")}\n${pem("m")}\n`, pem("z")]);
+  trustBundle.update([pem("a"), pem("m"), pem("z")]);
+  source.replace(certificate("chain 2", pem("n")));
+  await eventually("all pushes", () => received.length === 3);
+  assert.deepEqual(
+    received.map(({ secret }) => secret),
+    [["m"], ["a", "m", "z"], ["a", "m", "n", "z"]].map((roots) => `ROOTCA: ${roots.map(pem).sort().join("\n")}`),
+  );
+  assert.equal(source.renewals, 1);
+  stream.cancel();
+});
+
+test("SDS hands private keys to hardware and names the list of revoked certificates, where asked", async (t) => {
+  const keyProvider = { name: "cryptomb", pollDelayNanos: 2_000_000, fallback: true } as const;
+  const { source, fetch } = await setUp(t, { keyProvider, revocationFile: "/crl.pem" });
+  source.current = certificate("chain 1");
+  const { resources } = fromBinary(DiscoveryResponseSchema, await fetch(sotwRequest(["default", "ROOTCA"])));
+  const [own, roots] = resources.map((any) => anyUnpack(any, SecretSchema)?.type);
+  const { privateKey, privateKeyProvider } = own?.case === "tlsCertificate" ? own.value : {};
+  assert.equal(privateKey, undefined);
+  assert.deepEqual([privateKeyProvider?.providerName, privateKeyProvider?.fallback], ["cryptomb", true]);
+  const typed = privateKeyProvider?.configType.case === "typedConfig" ? privateKeyProvider.configType.value : undefined;
+  assert.match(typed?.typeUrl ?? "", /cryptomb\.v3alpha\.CryptoMbPrivateKeyMethodConfig$/);
+  assert.ok(Buffer.from(typed?.value ?? []).includes("key of chain 1"));
+  const crl = roots?.case === "validationContext" ? roots.value.crl?.specifier : undefined;
+  assert.deepEqual(crl, { case: "filename", value: "/crl.pem" });
+});
+
+test("SDS survives garbage on its socket", async (t) => {
+  const { source, path, open } = await setUp(t);
+  source.current = certificate("chain 1");
+  for (const garbage of [
+    Buffer.from("GET / HTTP/1.1\r\n\r\n"),
+    Buffer.alloc(100_000, 0xff),
+    Buffer.concat([Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), Buffer.alloc(1_000, 0x7f)]),
+  ]) {
+    const socket = connect(path);
+    socket.on("error", () => undefined);
+    socket.end(garbage);
+    socket.resume();
+    await once(socket, "close");
+  }
   const stream = open("StreamSecrets");
   stream.write(sotwRequest(["default"]));
   assert.equal((await nextSotw(stream)).secrets.length, 1);

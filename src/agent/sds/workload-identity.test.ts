@@ -6,7 +6,8 @@ import { MeshError } from "#lib/mesh-error.ts";
 import type { Issuer } from "#lib/pki/issue.ts";
 import { eventually, signedChain, testRoot } from "../../../test/support/fake-control-plane.ts";
 import { agentMetrics } from "../metrics.ts";
-import type { Sign } from "./ca-client.ts";
+
+import type { Sign } from "./sign.ts";
 import { type CertificateChange, WorkloadIdentity, type WorkloadIdentityOptions } from "./workload-identity.ts";
 
 const IDENTITY = "spiffe://cluster.local/ns/default/sa/httpbin";
@@ -18,12 +19,12 @@ function identityOf(sign: Sign, more: Partial<WorkloadIdentityOptions> = {}) {
     identity: IDENTITY,
     key: { curve: "P-256", rsaBits: 2048, pkcs8: false },
     ttlSeconds: 86_400,
-    certSigner: "",
     rotation: { gracePeriodRatio: 0.5, gracePeriodRatioJitter: 0 },
     sign,
     log: createLogger({ write: (line) => lines.push(line) }),
     metrics,
     backoff: new Backoff({ initialMs: 1, maxMs: 2 }),
+    shortestMs: 0,
     ...more,
   });
   const changes: CertificateChange[] = [];
@@ -35,14 +36,14 @@ function identityOf(sign: Sign, more: Partial<WorkloadIdentityOptions> = {}) {
 const signer =
   (root: () => Issuer): Sign =>
   ({ csr }) =>
-    signedChain(csr, root(), IDENTITY);
+    signedChain(csr, root(), IDENTITY).then((chain) => ({ chain }));
 
 test("WorkloadIdentity gets a certificate, keeps it, and ends with the signal", async () => {
   const root = await testRoot();
-  let asked: { ttlSeconds: number; certSigner: string } | undefined;
+  let asked: { ttlSeconds: number } | undefined;
   const { identity, changes, metrics, stop } = identityOf((request) => {
     asked = request;
-    return signedChain(request.csr, root, IDENTITY);
+    return signedChain(request.csr, root, IDENTITY).then((chain) => ({ chain }));
   });
   assert.equal(identity.current, undefined);
   const running = identity.run(stop.signal);
@@ -63,7 +64,7 @@ test("WorkloadIdentity asks again after a failure, with one line per attempt", a
   let attempts = 0;
   const { identity, lines, metrics, stop } = identityOf((request) => {
     if (++attempts < 3) throw new MeshError("CA_FAILED", "Cannot get a certificate from ca:1: it cannot be reached");
-    return signedChain(request.csr, root, IDENTITY);
+    return signedChain(request.csr, root, IDENTITY).then((chain) => ({ chain }));
   });
   const running = identity.run(stop.signal);
   await eventually("a certificate", () => identity.current !== undefined);
@@ -103,7 +104,7 @@ test("WorkloadIdentity keeps the certificate at hand while the CA fails", async 
   const { identity, lines, stop } = identityOf(
     (request) => {
       if (signed++ > 0) throw new MeshError("CA_FAILED", "down");
-      return signedChain(request.csr, root, IDENTITY);
+      return signedChain(request.csr, root, IDENTITY).then((chain) => ({ chain }));
     },
     { rotation: { gracePeriodRatio: 1, gracePeriodRatioJitter: 0 } },
   );
@@ -122,4 +123,45 @@ test("WorkloadIdentity ends at once when stopped before the CA answered", async 
   setImmediate(() => stop.abort());
   await running;
   assert.equal(identity.current, undefined);
+});
+
+test("WorkloadIdentity refuses a certificate for another identity, and asks again", async () => {
+  const root = await testRoot();
+  let signed = 0;
+  const { identity, lines, changes, stop } = identityOf(({ csr }) => {
+    const name = signed++ < 2 ? "spiffe://cluster.local/ns/default/sa/mallory" : IDENTITY;
+    return signedChain(csr, root, name).then((chain) => ({ chain }));
+  });
+  const running = identity.run(stop.signal);
+  await eventually("a certificate", () => identity.current !== undefined);
+  stop.abort();
+  await running;
+  assert.equal(changes.length, 1);
+  assert.equal(lines.filter((line) => line.includes("sa/mallory instead of spiffe://")).length, 2);
+});
+
+test("WorkloadIdentity renews at once when it is told to", async () => {
+  const root = await testRoot();
+  const { identity, changes, stop } = identityOf(signer(() => root));
+  const running = identity.run(stop.signal);
+  await eventually("a certificate", () => changes.length === 1);
+  identity.renew();
+  await eventually("another", () => changes.length === 2);
+  stop.abort();
+  await running;
+  assert.equal(changes.length, 2);
+});
+
+test("WorkloadIdentity does not flood a CA whose certificates are always old", async () => {
+  const root = await testRoot();
+  const { identity, changes, stop } = identityOf(
+    signer(() => root),
+    { rotation: { gracePeriodRatio: 1, gracePeriodRatioJitter: 0 }, shortestMs: 60_000 },
+  );
+  const running = identity.run(stop.signal);
+  await eventually("a certificate", () => changes.length === 1);
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  stop.abort();
+  await running;
+  assert.equal(changes.length, 1);
 });

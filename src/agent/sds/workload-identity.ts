@@ -9,16 +9,15 @@ import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { certificateRequest } from "#lib/pki/csr.ts";
 import type { AgentMetrics } from "../metrics.ts";
-import type { Sign } from "./ca-client.ts";
 import { type RotationOptions, rotationDelayMs, type WorkloadCertificate, workloadCertificate } from "./certificate.ts";
 import { generateKey, type KeyOptions } from "./key.ts";
+import type { Sign } from "./sign.ts";
 
 export interface WorkloadIdentityOptions {
   /** SPIFFE id that the request names; the CA takes it from the token all the same. */
   readonly identity: string;
   readonly key: KeyOptions;
   readonly ttlSeconds: number;
-  readonly certSigner: string;
   readonly rotation: RotationOptions;
   readonly sign: Sign;
   readonly log: Logger;
@@ -26,6 +25,8 @@ export interface WorkloadIdentityOptions {
   readonly now?: () => number;
   readonly random?: () => number;
   readonly backoff?: Backoff;
+  /** A certificate is kept at least this long, whatever its lifetime: the CA is not flooded. */
+  readonly shortestMs?: number;
 }
 
 /** Which secrets are new. */
@@ -36,11 +37,15 @@ export interface CertificateChange {
 
 const FIRST_RETRY_MS = 500;
 const LONGEST_RETRY_MS = 60_000;
+const SHORTEST_MS = 1_000;
+/** The clock is looked at this often: timers stand still while a machine sleeps, lifetimes do not. */
+const LOOK_EVERY_MS = 60_000;
 
 export class WorkloadIdentity {
   readonly #options: WorkloadIdentityOptions;
   readonly #listeners = new Set<(change: CertificateChange) => void>();
   #current: WorkloadCertificate | undefined;
+  #renewal = new AbortController();
 
   constructor(options: WorkloadIdentityOptions) {
     this.#options = options;
@@ -58,14 +63,33 @@ export class WorkloadIdentity {
     return () => void this.#listeners.delete(onChange);
   }
 
+  /** Asks for a new certificate now instead of when the one at hand is old. */
+  renew(): void {
+    this.#renewal.abort();
+  }
+
   /** Keeps the certificate fresh until the signal is aborted. */
   async run(signal: AbortSignal): Promise<void> {
-    const { rotation, random = Math.random } = this.#options;
+    const { rotation, random = Math.random, shortestMs = SHORTEST_MS } = this.#options;
+    const stop = () => this.#renewal.abort();
+    signal.addEventListener("abort", stop);
     while (!signal.aborted) {
+      this.#renewal = new AbortController();
       const certificate = await this.#obtain(signal);
-      if (certificate === undefined) return;
+      if (certificate === undefined) break;
       this.#replace(certificate);
-      await sleep(rotationDelayMs(certificate, rotation, { now: this.#now(), random: random() }), signal);
+      const delay = rotationDelayMs(certificate, rotation, { now: this.#now(), random: random() });
+      await this.#until(this.#now() + Math.max(delay, shortestMs), signal);
+    }
+    signal.removeEventListener("abort", stop);
+  }
+
+  async #until(time: number, signal: AbortSignal): Promise<void> {
+    const renewal = this.#renewal.signal;
+    while (!renewal.aborted && !signal.aborted) {
+      const left = time - this.#now();
+      if (left <= 0) return;
+      await sleep(Math.min(left, LOOK_EVERY_MS), renewal);
     }
   }
 
@@ -87,14 +111,14 @@ export class WorkloadIdentity {
   }
 
   async #ask(signal: AbortSignal): Promise<WorkloadCertificate> {
-    const { identity, key: keyOptions, ttlSeconds, certSigner, sign, metrics, log } = this.#options;
+    const { identity, key: keyOptions, ttlSeconds, sign, metrics, log } = this.#options;
     const startedAt = performance.now();
     const key = await generateKey(keyOptions);
     const csr = certificateRequest({ identity, ...key });
     metrics.signRequests.add();
     try {
-      const chain = await sign({ csr, ttlSeconds, certSigner }, signal);
-      const certificate = workloadCertificate(chain, key, this.#now());
+      const signed = await sign({ csr, ttlSeconds }, signal);
+      const certificate = workloadCertificate(signed, { key, identity, now: this.#now() });
       const ttl = formatDuration(certificate.expiresAt - certificate.createdAt);
       const latency = formatDuration(Math.round(performance.now() - startedAt));
       log.info("generated new workload certificate", { resourceName: "default", latency, ttl });

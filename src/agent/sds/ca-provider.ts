@@ -1,0 +1,77 @@
+import type { Logger } from "#lib/log.ts";
+import { MeshError } from "#lib/mesh-error.ts";
+import type { ControlPlaneOptions } from "../control-plane.ts";
+import type { AgentMetrics } from "../metrics.ts";
+import type { FetchToken } from "../sts/token-source.ts";
+import { citadelClient } from "./ca-client.ts";
+import type { CaClientInput } from "./ca-connection.ts";
+import type { IdentityConfig } from "./identity-config.ts";
+import type { Sign } from "./sign.ts";
+
+export interface CaProviderInput {
+  readonly config: IdentityConfig;
+  /** How istiod's CA is reached; others share its roots, headers and token. */
+  readonly upstream: ControlPlaneOptions;
+  /** The token of the workload. */
+  readonly fetchToken: FetchToken;
+  /** Issuer of the tokens of a GKE cluster. */
+  readonly clusterUrl: string;
+  readonly log: Logger;
+  readonly metrics: AgentMetrics;
+}
+
+/** The name that decides: addresses of Google are never istiod's. */
+export function caProviderName({ caProvider, caAddress }: Pick<IdentityConfig, "caProvider" | "caAddress">): string {
+  return caAddress.includes("googleapis.com") ? "GoogleCA" : caProvider;
+}
+
+/** The client for CA_PROVIDER. Google's are loaded when they are asked for. */
+export async function caProvider(input: CaProviderInput): Promise<Sign> {
+  const { config, log, metrics } = input;
+  const name = caProviderName(config);
+  const client = (upstream: ControlPlaneOptions, scope: string): CaClientInput => ({
+    upstream,
+    log: log.scope(scope),
+    retries: metrics.signRetries,
+  });
+  if (name === "Citadel")
+    return citadelClient(
+      client({ ...input.upstream, fetchToken: input.fetchToken }, "citadelclient"),
+      config.certSigner,
+    );
+  if (name === "GoogleCA") {
+    const { googleCaClient } = await import("./google-ca-client.ts");
+    return googleCaClient(client(await googleUpstream(input), "googleca"), input.clusterUrl);
+  }
+  if (name === "GoogleCAS") {
+    const { googleCasClient } = await import("./google-cas-client.ts");
+    const upstream = { ...(await googleUpstream(input)), address: config.google.casEndpoint };
+    return googleCasClient(client(upstream, "googlecas"), config.caAddress);
+  }
+  throw new MeshError(
+    "CA_PROVIDER_UNKNOWN",
+    `CA provider "${name}" not registered: choose Citadel, GoogleCA, GoogleCAS or GkeWorkloadCertificate`,
+  );
+}
+
+/** Google knows the workload by a federated token, which its own one is exchanged for. */
+async function googleUpstream({
+  config,
+  upstream,
+  fetchToken,
+  clusterUrl,
+}: CaProviderInput): Promise<ControlPlaneOptions> {
+  const { federatedToken } = await import("../sts/federated-token.ts");
+  const exchange = federatedToken({
+    endpoint: config.google.secureTokenEndpoint,
+    trustDomain: config.trustDomain,
+    provider: config.credentialFetcher === "GoogleComputeEngine" ? config.credentialIdentityProvider : clusterUrl,
+  });
+  return {
+    ...upstream,
+    fetchToken: async () => {
+      const token = await fetchToken();
+      return token === "" ? "" : (await exchange({ subjectToken: token })).token;
+    },
+  };
+}

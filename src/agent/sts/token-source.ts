@@ -1,0 +1,51 @@
+import { readFile } from "node:fs/promises";
+import type { Logger } from "#lib/log.ts";
+import { errorText, MeshError } from "#lib/mesh-error.ts";
+import type { IdentityConfig } from "../sds/identity-config.ts";
+
+/** Gets the workload's token, anew each time since tokens rotate. Empty when there is none. */
+export type FetchToken = () => Promise<string>;
+
+export interface TokenSourceInput {
+  readonly config: IdentityConfig;
+  /** Where Kubernetes keeps the token, and where one that comes from elsewhere is put. */
+  readonly file: string;
+  readonly log: Logger;
+  /** Ends what keeps the token fresh. */
+  readonly signal: AbortSignal;
+  /** What goes on until then. */
+  readonly running: Promise<void>[];
+}
+
+/** The source that CREDENTIAL_FETCHER_TYPE names. */
+export async function tokenSource({ config, file, log, signal, running }: TokenSourceInput): Promise<FetchToken> {
+  const { credentialFetcher, trustDomain, google } = config;
+  if (credentialFetcher === "JWT" || credentialFetcher === "") return fileToken(file, log);
+  if (credentialFetcher === "GoogleComputeEngine") {
+    const { GceToken } = await import("./gce-token.ts");
+    const token = new GceToken({
+      audience: trustDomain,
+      file,
+      metadataHost: google.metadataHost,
+      log: log.scope("gcecred"),
+    });
+    running.push(token.run(signal));
+    return () => token.fetch();
+  }
+  throw new MeshError(
+    "IDENTITY_INVALID",
+    `failed to create credential fetcher: invalid credential fetcher type ${credentialFetcher}: choose JWT or GoogleComputeEngine`,
+  );
+}
+
+/** A file that Kubernetes rotates. Without a token the server may still know the caller by other means. */
+export function fileToken(file: string, log: Logger): FetchToken {
+  return async () => {
+    try {
+      return (await readFile(file, "utf8")).trim();
+    } catch (thrown) {
+      log.warn(`There is no service account token: ${errorText(thrown)}`);
+      return "";
+    }
+  };
+}
