@@ -1,4 +1,5 @@
-/** Host names as the API uses them: exact, `*`, or `*` followed by a suffix. */
+/** Host names as the API uses them: exact, `*`, or `*` followed by a suffix; and short ones. */
+import { isIP } from "node:net";
 
 /** Whether the name has a wildcard in front. */
 export function isWildcard(host: string): boolean {
@@ -16,4 +17,13 @@ export function isSubsetOf(host: string, other: string): boolean {
   const suffix = other.slice(1);
   if (!isWildcard(host)) return host.endsWith(suffix);
   return host.length >= other.length && host.slice(1).endsWith(suffix);
+}
+
+/**
+ * A short name in a configuration object means the service of that name in the object's namespace. Names with a dot, `*`
+ * and addresses are complete already.
+ */
+export function completeHost(host: string, namespace: string, domain: string): string {
+  if (host === "" || host === "*" || host.includes(".") || isIP(host) !== 0) return host;
+  return domain === "" ? `${host}.${namespace}` : `${host}.${namespace}.svc.${domain}`;
 }

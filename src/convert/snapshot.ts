@@ -16,6 +16,7 @@ import type { Features } from "#model/features.ts";
 import { type Service, type ServiceKey, serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { assignAddresses } from "./assign-addresses.ts";
+import { joinDelegates } from "./delegates.ts";
 import { type DraftInput, endpointSets, type ServiceDraft, serviceDrafts } from "./drafts.ts";
 import { keepIdentity, keepSorted } from "./keep-identity.ts";
 import { hasSameItems, madeFrom } from "./memo.ts";
@@ -49,7 +50,13 @@ export function buildSnapshot(input: SnapshotInput): Snapshot {
     features,
     services: services(previous.services, serviceDrafts(draftInput)),
     endpoints: keepEndpoints(previous.endpoints, endpointSets(draftInput)),
-    virtualServices: objects(previous.virtualServices, ofKind<VirtualService>("VirtualService")),
+    virtualServices: objects(
+      previous.virtualServices,
+      joinDelegates(ofKind<VirtualService>("VirtualService"), {
+        exportTo: mesh.defaultVirtualServiceExportTo,
+        domain: features.domain,
+      }),
+    ),
     destinationRules: objects(previous.destinationRules, ofKind<DestinationRule>("DestinationRule")),
     gateways: objects(previous.gateways, ofKind<Gateway>("Gateway")),
     peerAuthentications: objects(previous.peerAuthentications, ofKind<PeerAuthentication>("PeerAuthentication")),

@@ -1,17 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { bySpecificity, completeHost, intersectHosts, mostSpecific } from "./hosts.ts";
+import { bySpecificity, intersectHosts, mostSpecific } from "./hosts.ts";
 
 test("intersectHosts() keeps the narrower name of each pair, once", () => {
   assert.deepEqual(intersectHosts(["foo.com", "*.net"], ["*.com", "bar.net", "foo.com"]), ["foo.com", "bar.net"]);
   assert.deepEqual(intersectHosts(["foo.com"], ["bar.com"]), []);
-});
-
-test("completeHost() takes a short name for a service of the namespace", () => {
-  assert.equal(completeHost("reviews", "ns", "cluster.local"), "reviews.ns.svc.cluster.local");
-  assert.equal(completeHost("reviews", "ns", ""), "reviews.ns");
-  for (const complete of ["*", "a.b", "fd00::1", ""])
-    assert.equal(completeHost(complete, "ns", "cluster.local"), complete);
 });
 
 test("mostSpecific() prefers the exact name, then the longest wildcard", () => {

@@ -1,5 +1,4 @@
 /** Host names of the API among services and routes; what wildcards mean is in `#config/host.ts`. */
-import { isIP } from "node:net";
 import { isSubsetOf, isWildcard } from "#config/host.ts";
 
 /** The names that fit one of `hosts` and one of `others`: of each matching pair the narrower one. */
@@ -18,15 +17,6 @@ export function intersectHosts(hosts: readonly string[], others: readonly string
 export function bySpecificity(a: string, b: string): number {
   if (isWildcard(a) !== isWildcard(b)) return isWildcard(a) ? 1 : -1;
   return b.length - a.length || (a < b ? -1 : a > b ? 1 : 0);
-}
-
-/**
- * A short name in a configuration object means the service of that name in the object's namespace. Names with a dot, `*`
- * and addresses are complete already.
- */
-export function completeHost(host: string, namespace: string, domain: string): string {
-  if (host === "" || host === "*" || host.includes(".") || isIP(host) !== 0) return host;
-  return domain === "" ? `${host}.${namespace}` : `${host}.${namespace}.svc.${domain}`;
 }
 
 /**

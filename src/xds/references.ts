@@ -1,13 +1,12 @@
 /**
- * What the configuration refers to without it being there: a host, a subset, a gateway. Usually it is still on its way,
+ * What the configuration refers to without it being there: a host, a subset, a gateway, a delegate. Usually it is still on its way,
  * in the same `apply`.
  */
 import type { ConfigObject } from "#config/config-object.ts";
 import { objectKey } from "#config/config-object.ts";
-import { hostsMatch, isWildcard } from "#config/host.ts";
+import { completeHost, hostsMatch, isWildcard } from "#config/host.ts";
 import type { Destination, VirtualService } from "#config/kinds/virtual-service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import { completeHost } from "#translate/hosts.ts";
 
 /** One text for each reference that leads nowhere. */
 export function unresolvedReferences(snapshot: Snapshot): ReadonlySet<string> {
@@ -22,8 +21,8 @@ export function unresolvedReferences(snapshot: Snapshot): ReadonlySet<string> {
 }
 
 interface Reference {
-  readonly kind: "host" | "subset" | "gateway";
-  /** Hosts complete; subsets as `host subset`; gateways as `namespace/name`. */
+  readonly kind: "host" | "subset" | "gateway" | "delegate";
+  /** Hosts complete; subsets as `host subset`; gateways as `namespace/name`; delegates as written. */
   readonly name: string;
 }
 
@@ -50,6 +49,7 @@ function targetsOf(snapshot: Snapshot): Targets {
 }
 
 function isKnown({ kind, name }: Reference, targets: Targets): boolean {
+  if (kind === "delegate") return false; // one that is there is part of its root
   return targets[kind].has(name) || (kind === "host" && targets.wildcardHosts.some((host) => hostsMatch(host, name)));
 }
 
@@ -64,7 +64,12 @@ function referencesOf({ spec, metadata }: ConfigObject<VirtualService>, domain: 
       ? [ofHost]
       : [ofHost, { kind: "subset", name: `${complete} ${subset}` }];
   });
-  return [...gateways.map((name) => ({ kind: "gateway", name }) as const), ...destinations];
+  const delegates = (spec.http ?? []).flatMap(({ delegate }) => (delegate === undefined ? [] : (delegate.name ?? "")));
+  return [
+    ...gateways.map((name) => ({ kind: "gateway", name }) as const),
+    ...delegates.map((name) => ({ kind: "delegate", name }) as const),
+    ...destinations,
+  ];
 }
 
 function destinationsOf({ http = [], tls = [], tcp = [] }: VirtualService): readonly Destination[] {

@@ -8,6 +8,10 @@ import { iptablesCapture } from "./groups/iptables-capture.ts";
 import { nameTable } from "./groups/name-table.ts";
 import { nftablesCapture } from "./groups/nftables-capture.ts";
 import { statusServer } from "./groups/status-server.ts";
+import { agentTables } from "./groups/unit-tables/agent.ts";
+import { meshConfigTables } from "./groups/unit-tables/mesh-config.ts";
+import { networkingTables } from "./groups/unit-tables/networking.ts";
+import { wasmTables } from "./groups/unit-tables/wasm.ts";
 import { xdsResources } from "./groups/xds-resources.ts";
 import { xdsScenarios } from "./groups/xds-scenarios.ts";
 import type { Group } from "./harness.ts";
@@ -24,4 +28,8 @@ export const GROUPS: readonly Group[] = [
   bootstrap,
   dnsClient,
   statusServer,
+  agentTables,
+  meshConfigTables,
+  networkingTables,
+  wasmTables,
 ];

@@ -1,5 +1,6 @@
 /** Recipes of the listeners of a router. */
 
+import { completeGateway } from "#config/gateway-name.ts";
 import { hostsMatch } from "#config/host.ts";
 import { isHttp } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
@@ -13,7 +14,7 @@ import {
   type RouterServer,
   type RouterServers,
 } from "../scope/gateways.ts";
-import { type BoundVirtualService, completeGateway, virtualServicesOf } from "../scope/virtual-services.ts";
+import { type BoundVirtualService, virtualServicesOf } from "../scope/virtual-services.ts";
 import type { GatewayView } from "../views.ts";
 import { type Taken, takeFree } from "./distinct-chains.ts";
 import { gatewayHttpChain, gatewayListener, gatewayTcpChain } from "./gateway.ts";

@@ -1,22 +1,16 @@
 /** Where TCP and TLS connections to a service port go, by virtual services or by default. */
 
-import { hostsMatch } from "#config/host.ts";
+import { completeGateway, MESH_GATEWAY } from "#config/gateway-name.ts";
+import { completeHost, hostsMatch } from "#config/host.ts";
 import type { L4Match, RouteDestination, TlsMatch } from "#config/kinds/virtual-service.ts";
 import type { Service, ServicePort } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { statName } from "../clusters/stat-name.ts";
-import { completeHost } from "../hosts.ts";
 import { derived } from "../indexes.ts";
 import { outboundCluster } from "../names.ts";
 import { destinationRuleFor, type RuleViewpoint } from "../scope/destination-rules.ts";
 import { type Viewpoint, visibleServices } from "../scope/services.ts";
-import {
-  type BoundVirtualService,
-  completeGateway,
-  MESH_GATEWAY,
-  sourceConditionId,
-  virtualServicesOf,
-} from "../scope/virtual-services.ts";
+import { type BoundVirtualService, sourceConditionId, virtualServicesOf } from "../scope/virtual-services.ts";
 import type { OutboundView } from "../views.ts";
 import type { TcpChain } from "./chains.ts";
 

@@ -1,12 +1,14 @@
 /** Which routes of a virtual service apply to a proxy on a port, and where they lead. */
+
 import type { ConfigObject } from "#config/config-object.ts";
+import { completeGateway } from "#config/gateway-name.ts";
+import { completeHost } from "#config/host.ts";
 import type { ConsistentHash } from "#config/kinds/destination-rule.ts";
 import type { Destination, HttpMatch, HttpRoute, VirtualService } from "#config/kinds/virtual-service.ts";
 import type { Service } from "#model/service.ts";
-import { completeHost } from "../hosts.ts";
 import { outboundCluster } from "../names.ts";
 import { destinationRuleFor, type RuleSnapshot } from "../scope/destination-rules.ts";
-import { type BoundVirtualService, completeGateway, sourceConditionId } from "../scope/virtual-services.ts";
+import { type BoundVirtualService, sourceConditionId } from "../scope/virtual-services.ts";
 import type { GatewayView, OutboundView } from "../views.ts";
 import { canBeMet, takesEveryRequest } from "./match.ts";
 import { destinationsOf } from "./route.ts";
@@ -74,6 +76,7 @@ function* conditions(
   arrival: Arrival,
 ): Generator<readonly [HttpRoute, HttpMatch | undefined]> {
   for (const route of virtualService.object.spec.http ?? []) {
+    if (route.delegate !== undefined) continue; // its delegate is missing
     const match = route.match ?? [];
     if (match.length === 0) yield [route, undefined];
     for (const condition of match) if (canHold(condition, virtualService, arrival)) yield [route, condition];

@@ -1,5 +1,6 @@
 /** Which virtual hosts a port has, and which names each of them gets. */
 
+import { MESH_GATEWAY } from "#config/gateway-name.ts";
 import { hostsMatch, isWildcard } from "#config/host.ts";
 import type { ConsistentHash } from "#config/kinds/destination-rule.ts";
 import { isHttp, type Service, type ServicePort } from "#model/service.ts";
@@ -8,7 +9,7 @@ import { virtualHostName } from "../names.ts";
 import { destinationRuleFor } from "../scope/destination-rules.ts";
 import { compareText } from "../scope/order.ts";
 import { visibleServices } from "../scope/services.ts";
-import { type BoundVirtualService, finderOf, MESH_GATEWAY, virtualServicesOf } from "../scope/virtual-services.ts";
+import { type BoundVirtualService, finderOf, virtualServicesOf } from "../scope/virtual-services.ts";
 import type { OutboundView } from "../views.ts";
 import { type ApplicableRoute, applicableRoutes } from "./applicable.ts";
 import { hostDomains, type ServiceDomains, serviceDomains } from "./domains.ts";

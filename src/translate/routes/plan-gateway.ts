@@ -1,4 +1,6 @@
 /** Recipes of the routes of a router. */
+
+import { isVisible } from "#config/visibility.ts";
 import type { Service } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { bySpecificity, intersectHosts } from "../hosts.ts";
@@ -8,7 +10,6 @@ import type { RouterServer, RouterServers } from "../scope/gateways.ts";
 import { compareText } from "../scope/order.ts";
 import { servicesOfHost, visibleServices } from "../scope/services.ts";
 import { type BoundVirtualService, virtualServicesOf } from "../scope/virtual-services.ts";
-import { isVisible } from "../scope/visibility.ts";
 import type { GatewayView } from "../views.ts";
 import { type ApplicableRoute, applicableRoutes, routeLists } from "./applicable.ts";
 import { takesEveryRequest } from "./match.ts";

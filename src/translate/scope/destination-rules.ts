@@ -1,11 +1,11 @@
 /** The destination rule that applies to a service as seen from a namespace. */
 import { type ConfigObject, objectKey } from "#config/config-object.ts";
-import { isWildcard } from "#config/host.ts";
+import { completeHost, isWildcard } from "#config/host.ts";
 import type { DestinationRule } from "#config/kinds/destination-rule.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
 import type { Service } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import { completeHost, mostSpecific } from "../hosts.ts";
+import { mostSpecific } from "../hosts.ts";
 import { derived } from "../indexes.ts";
 import { oldestFirst } from "./order.ts";
 

@@ -1,15 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { completeGateway, MESH_GATEWAY } from "#config/gateway-name.ts";
 import { meshOf } from "../../../test/support/mesh.ts";
 import { object } from "../../../test/support/objects.ts";
-import {
-  completeGateway,
-  finderOf,
-  MESH_GATEWAY,
-  sourceConditionId,
-  sourceConditions,
-  virtualServicesOf,
-} from "./virtual-services.ts";
+import { finderOf, sourceConditionId, sourceConditions, virtualServicesOf } from "./virtual-services.ts";
 
 const http = [{ route: [{ destination: { host: "web" } }] }];
 const virtualService = (where: string, spec: object = {}, createdAt = "2024-01-01T00:00:00Z") =>

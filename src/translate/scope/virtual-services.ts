@@ -1,16 +1,14 @@
 /** The virtual services that apply to proxies of a namespace, with their names completed. */
 import type { ConfigObject } from "#config/config-object.ts";
-import { isWildcard } from "#config/host.ts";
+import { completeGateway, MESH_GATEWAY } from "#config/gateway-name.ts";
+import { completeHost, isWildcard } from "#config/host.ts";
 import type { VirtualService } from "#config/kinds/virtual-service.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
+import { isPublic, isVisible } from "#config/visibility.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import { completeHost, mostSpecific } from "../hosts.ts";
+import { mostSpecific } from "../hosts.ts";
 import { derived } from "../indexes.ts";
 import { compareText, oldestFirst } from "./order.ts";
-import { isPublic, isVisible } from "./visibility.ts";
-
-/** The gateway name that means all sidecars. */
-export const MESH_GATEWAY = "mesh";
 
 /** A virtual service whose short names are completed by its namespace. The same object as long as its source is. */
 export interface BoundVirtualService {
@@ -71,15 +69,6 @@ const bound = derived((domain: string, object: ConfigObject<VirtualService>): Bo
 
 function gatewaysOf({ gateways }: VirtualService): readonly string[] {
   return gateways === undefined || gateways.length === 0 ? [MESH_GATEWAY] : gateways;
-}
-
-/** `gateway`, `./gateway`, `gateway.namespace...` and `namespace/gateway` all name the Gateway `namespace/gateway`. */
-export function completeGateway(gateway: string, namespace: string): string {
-  if (gateway === MESH_GATEWAY) return gateway;
-  const [home, name] = gateway.split("/");
-  if (name !== undefined) return home === "." ? `${namespace}/${name}` : gateway;
-  const [first = "", second = namespace] = gateway.split(".");
-  return `${second}/${first}`;
 }
 
 /** Finds the virtual service that speaks for a host: the one that names it, else the one with the longest wildcard. */

@@ -1,0 +1,92 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { ConfigObject } from "#config/config-object.ts";
+import type { HttpRoute, VirtualService } from "#config/kinds/virtual-service.ts";
+import { joinDelegates } from "./delegates.ts";
+
+const RULES = { exportTo: ["*"], domain: "cluster.local" };
+
+function object(id: string, spec: VirtualService): ConfigObject<VirtualService> {
+  const [namespace = "", name = ""] = id.split("/");
+  const metadata = { name, namespace, labels: {}, annotations: {}, createdAt: 0 };
+  return { kind: "VirtualService", metadata, spec, origin: undefined };
+}
+
+const to = (host: string, rest: HttpRoute = {}): HttpRoute => ({ ...rest, route: [{ destination: { host } }] });
+const prefix = (path: string) => ({ uri: { prefix: path } });
+const root = (...http: HttpRoute[]) => object("edge/root", { hosts: ["a.com"], gateways: ["gw"], http });
+const routesOf = (objects: readonly ConfigObject<VirtualService>[], rules = RULES) =>
+  joinDelegates(objects, rules).map(({ metadata, spec }) => [metadata.name, spec.http]);
+
+test("the routes of a delegate take the place of the route that names it", () => {
+  const objects = [
+    root({ match: [prefix("/shop")], delegate: { name: "shop", namespace: "shop" }, timeout: 5 }, to("other")),
+    object("shop/shop", {
+      http: [
+        to("cart", { match: [prefix("/shop/cart")], name: "cart" }),
+        to("front", { timeout: 9, mirror: { host: "copy" } }),
+      ],
+    }),
+  ];
+  assert.deepEqual(routesOf(objects), [
+    [
+      "root",
+      [
+        to("cart.shop.svc.cluster.local", { timeout: 5, match: [prefix("/shop/cart")], name: "cart" }),
+        to("front.shop.svc.cluster.local", {
+          timeout: 9,
+          match: [prefix("/shop")],
+          mirror: { host: "copy.shop.svc.cluster.local" },
+        }),
+        to("other.edge.svc.cluster.local"),
+      ],
+    ],
+  ]);
+});
+
+test("a route that contradicts its root is left out", () => {
+  const joined = (match: HttpRoute["match"]) =>
+    routesOf([
+      root({ match: [prefix("/a"), { headers: { x: { exact: "1" } } }], delegate: { name: "d" } }),
+      object("edge/d", { http: [to("b.com", { match })] }),
+    ])[0]?.[1];
+  assert.deepEqual(joined([{ ...prefix("/b"), headers: { x: { exact: "2" } } }]), []);
+  assert.deepEqual(joined([{ uri: { regex: "/a.*" }, headers: { x: { exact: "2" } } }]), []);
+  assert.deepEqual(joined([{ ...prefix("/b"), method: { exact: "GET" } }]), [
+    to("b.com", { match: [{ ...prefix("/b"), method: { exact: "GET" }, headers: { x: { exact: "1" } } }] }),
+  ]);
+});
+
+test("gateways of both are compared by their complete names", () => {
+  const joined = (gateway: string) =>
+    routesOf([
+      root({ match: [{ gateways: ["gw"] }], delegate: { name: "d", namespace: "shop" } }),
+      object("shop/d", { http: [to("b.com", { match: [{ gateways: [gateway] }] })] }),
+    ])[0]?.[1];
+  assert.deepEqual(joined("edge/gw"), [to("b.com", { match: [{ gateways: ["edge/gw"] }] })]);
+  assert.deepEqual(joined("gw"), []);
+});
+
+test("a route stays as it is while its delegate is missing or not for its namespace", () => {
+  const waiting = { delegate: { name: "d", namespace: "shop" } };
+  const delegate = object("shop/d", { http: [to("b.com")] });
+  const hidden = object("shop/d", { exportTo: ["."], http: [to("b.com")] });
+  assert.deepEqual(routesOf([root(waiting, to("c.com"))]), [["root", [waiting, to("c.com")]]]);
+  assert.deepEqual(routesOf([root(waiting), hidden]), [["root", [waiting]]]);
+  assert.deepEqual(routesOf([root(waiting), delegate], { ...RULES, exportTo: ["."] }), [["root", [waiting]]]);
+  assert.deepEqual(routesOf([root(waiting), delegate]), [["root", [to("b.com")]]]);
+});
+
+test("a virtual service with hosts is no delegate, so nothing can go round in circles", () => {
+  const circle = object("edge/root", { hosts: ["a.com"], http: [{ delegate: { name: "root" } }] });
+  assert.deepEqual(routesOf([circle]), [["root", circle.spec.http]]);
+});
+
+test("what did not change is the same as before", () => {
+  const objects = [root({ delegate: { name: "d" } }), object("edge/d", { http: [to("b.com")] })];
+  const plain = object("edge/plain", { hosts: ["b.com"], http: [to("b.com")] });
+  const [first] = joinDelegates(objects, RULES);
+  const [second, third] = joinDelegates([...objects, plain], RULES);
+  assert.equal(second, first);
+  assert.equal(third, plain);
+});
