@@ -40,6 +40,8 @@ export interface EnvoyConfig {
   readonly dualStack: boolean;
   readonly fips: boolean;
   readonly stripFragment: boolean;
+  /** ENVOY_HOT_RESTART: a changed program or bootstrap takes over from the running one. */
+  readonly hotRestart: boolean;
   /** ISTIO_BOOTSTRAP_OVERRIDE: a file laid over the bootstrap. */
   readonly bootstrapOverrideFile: string;
   /** ISTIO_BOOTSTRAP: a template in place of the bootstrap. */
@@ -60,6 +62,10 @@ export interface StatusConfig {
   /** Undefined when not set at all: an empty one is wrong. */
   readonly prometheusAnnotations: string | undefined;
   readonly legacyLocalhostProbes: boolean;
+  /** ISTIO_ENABLE_HTTP2_PROBING */
+  readonly http2Probes: boolean;
+  /** METRICS_LOCALHOST_ACCESS_ONLY */
+  readonly metricsOnLoopbackOnly: boolean;
 }
 
 /** What Istio's agent does when these are set, and this one does not yet. */
@@ -99,6 +105,8 @@ export function parseAgentConfig(env: Env): ParsedAgentConfig {
       appProbers: values.ISTIO_KUBE_APP_PROBERS,
       prometheusAnnotations: values.ISTIO_PROMETHEUS_ANNOTATIONS,
       legacyLocalhostProbes: values.REWRITE_PROBE_LEGACY_LOCALHOST_DESTINATION,
+      http2Probes: values.ISTIO_ENABLE_HTTP2_PROBING,
+      metricsOnLoopbackOnly: values.METRICS_LOCALHOST_ACCESS_ONLY,
     },
     xdsRootCa: values.XDS_ROOT_CA,
     xdsHeaders: values.XDS_HEADER_,
@@ -122,6 +130,7 @@ function envoyConfig(values: Values): EnvoyConfig {
     dualStack: values.ISTIO_DUAL_STACK,
     fips: values.COMPLIANCE_POLICY === "fips-140-2",
     stripFragment: values.HTTP_STRIP_FRAGMENT_FROM_PATH_UNSAFE_IF_DISABLED,
+    hotRestart: values.ENVOY_HOT_RESTART,
     bootstrapOverrideFile: values.ISTIO_BOOTSTRAP_OVERRIDE,
     bootstrapTemplate: values.ISTIO_BOOTSTRAP,
   };

@@ -3,6 +3,8 @@ import type { AgentMetrics } from "./metrics.ts";
 import type { Prepared, PrepareInput } from "./prepare.ts";
 
 export interface AgentInput extends PrepareInput {
+  /** When the workload began to start, in milliseconds since 1970. */
+  readonly startedAt: number;
   /** Asks for an end with draining. */
   readonly stop: AbortSignal;
   /** Asks for an end at once. */

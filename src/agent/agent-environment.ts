@@ -68,6 +68,10 @@ const ENVOY = {
   EXIT_ON_ZERO_ACTIVE_CONNECTIONS: flag(false, "While draining, end as soon as no connection is left."),
   MINIMUM_DRAIN_DURATION: duration(5_000, "With EXIT_ON_ZERO_ACTIVE_CONNECTIONS: time before connections are counted."),
   ISTIO_ENVOY_ENABLE_CORE_DUMP: flag(false, "Let Envoy write core dumps."),
+  ENVOY_HOT_RESTART: flag(
+    false,
+    "Start a changed Envoy or bootstrap beside the running one, which hands over its sockets; SIGHUP asks for it.",
+  ),
   ISTIO_DUAL_STACK: flag(false, "Listen on both address families where the instance has both."),
   COMPLIANCE_POLICY: choice(["", "fips-140-2", "pqc"], "Restricts TLS of all parts."),
   HTTP_STRIP_FRAGMENT_FROM_PATH_UNSAFE_IF_DISABLED: flag(true, "Remove `#fragment` from request paths."),

@@ -37,14 +37,15 @@ export async function runAgent(input: AgentInput): Promise<number> {
   const finished = new AbortController();
   const quit = new AbortController();
   const drained = new AbortController();
+  const ended = new AbortController();
   const localhost = isIPv6Only(prepared.addresses) ? "::1" : "127.0.0.1";
   const context: AgentContext = {
     ...input,
     ...prepared,
-    stop: AbortSignal.any([input.stop, quit.signal]),
+    stop: AbortSignal.any([input.stop, quit.signal, ended.signal]),
     hurry: AbortSignal.any([input.hurry, quit.signal]),
     localhost,
-    admin: envoyAdmin(localhost, prepared.proxyConfig.proxyAdminPort),
+    admin: envoyAdmin({ host: localhost, port: prepared.proxyConfig.proxyAdminPort, connect: input.place.connect }),
     metrics: agentMetrics(),
     done: finished.signal,
   };
@@ -59,6 +60,7 @@ export async function runAgent(input: AgentInput): Promise<number> {
       resolver,
       quit: () => quit.abort(),
       drain: () => drainNow(context, drained),
+      end: () => ended.abort(),
     });
     return await runProxy(context, drained.signal);
   } finally {

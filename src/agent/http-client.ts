@@ -1,6 +1,8 @@
-/** Requests to Envoy's admin port, to applications and to scrape targets: all of them near, all of them small. */
+/** Requests to Envoy's admin port, to applications and to scrape targets: all of them near. */
 import { type IncomingMessage, request } from "node:http";
+import type { Socket } from "node:net";
 import { MeshError } from "#lib/mesh-error.ts";
+import type { Connect } from "./place.ts";
 
 export interface HttpRequest {
   readonly host: string;
@@ -9,7 +11,14 @@ export interface HttpRequest {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string | string[]>>;
   readonly body?: string;
+  /** For the answer as a whole. */
   readonly timeoutMs: number;
+  /** Over TLS, whoever answers: near servers have certificates that nobody could check. */
+  readonly https?: boolean;
+  /** Gives up when it is aborted. */
+  readonly signal?: AbortSignal | undefined;
+  /** How to get there, when it is not here. */
+  readonly connect?: Connect | undefined;
 }
 
 export interface HttpAnswer {
@@ -27,27 +36,59 @@ export async function fetchText(wanted: HttpRequest): Promise<HttpAnswer> {
   return { status: response.statusCode ?? 0, headers: response.headers, body };
 }
 
-/** Sends a request; the time limit holds for the answer as a whole. No connection is kept. */
-export function send({
-  host,
-  port,
-  path,
-  method = "GET",
-  headers = {},
-  body,
-  timeoutMs,
-}: HttpRequest): Promise<IncomingMessage> {
-  const where = `${method} http://${host.includes(":") ? `[${host}]` : host}:${port}${path}`;
-  return new Promise((resolve, reject) => {
-    const outgoing = request({ host, port, path, method, headers: { ...headers }, agent: false });
-    const timer = setTimeout(() => {
-      outgoing.destroy(new MeshError("HTTP_FAILED", `${where}: no answer in ${timeoutMs} ms`));
-    }, timeoutMs);
-    outgoing.on("response", resolve);
-    outgoing.on("error", (cause) => {
-      reject(cause instanceof MeshError ? cause : new MeshError("HTTP_FAILED", where, { cause }));
+/** Sends a request, and gives the answer when it begins. No connection is kept. */
+export async function send(wanted: HttpRequest): Promise<IncomingMessage> {
+  const { host, port, path, method = "GET", headers = {}, body, timeoutMs } = wanted;
+  const where = formatRequest(wanted);
+  const late = new AbortController();
+  const timer = setTimeout(() => {
+    late.abort(new MeshError("HTTP_FAILED", `${where}: no answer in ${timeoutMs} ms`));
+  }, timeoutMs);
+  const signal = wanted.signal === undefined ? late.signal : AbortSignal.any([late.signal, wanted.signal]);
+  try {
+    const socket = await connection(wanted, signal);
+    return await new Promise((resolve, reject) => {
+      // With an agent, be it none, Node would make a connection of its own.
+      const options = socket === undefined ? { agent: false } : { createConnection: () => socket };
+      const outgoing = request({ host, port, path, method, headers: { ...headers }, ...options });
+      let answer: IncomingMessage | undefined;
+      const cut = () => (answer ?? outgoing).destroy(signal.reason);
+      signal.addEventListener("abort", cut, { once: true });
+      outgoing.on("response", (response) => {
+        answer = response;
+        resolve(response);
+      });
+      outgoing.on("error", reject);
+      outgoing.on("close", () => {
+        clearTimeout(timer);
+        signal.removeEventListener("abort", cut);
+      });
+      if (signal.aborted) cut();
+      outgoing.end(body);
     });
-    outgoing.on("close", () => clearTimeout(timer));
-    outgoing.end(body);
+  } catch (cause) {
+    clearTimeout(timer);
+    throw cause instanceof MeshError ? cause : new MeshError("HTTP_FAILED", where, { cause });
+  }
+}
+
+/** A request in words, for messages. */
+export function formatRequest({ host, port, path, method = "GET", https }: HttpRequest): string {
+  return `${method} ${https ? "https" : "http"}://${host.includes(":") ? `[${host}]` : host}:${port}${path}`;
+}
+
+/** A connection that is more than the usual one; undefined where the usual one will do. */
+async function connection(wanted: HttpRequest, signal: AbortSignal): Promise<Socket | undefined> {
+  const { host, port, connect, https = false } = wanted;
+  const socket = connect === undefined ? undefined : await connect({ host, port }, signal);
+  if (!https) return socket;
+  const { connect: connectTls } = await import("node:tls");
+  return new Promise((resolve, reject) => {
+    const to = socket === undefined ? { host, port } : { socket };
+    const secure = connectTls({ ...to, rejectUnauthorized: false }, () => resolve(secure));
+    const cut = () => secure.destroy(signal.reason);
+    signal.addEventListener("abort", cut, { once: true });
+    secure.once("close", () => signal.removeEventListener("abort", cut));
+    secure.on("error", reject);
   });
 }

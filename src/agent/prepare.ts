@@ -27,6 +27,8 @@ export interface ProxyFlags {
   readonly concurrency: number;
   readonly templateFile: string;
   readonly outlierLogPath: string;
+  /** Serve `/debug/pprof`. */
+  readonly profiling: boolean;
   readonly logAsJson: boolean;
 }
 

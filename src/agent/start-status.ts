@@ -1,13 +1,17 @@
 import { isIPv6 } from "node:net";
 import { formatDuration } from "#lib/duration.ts";
+import { errorText } from "#lib/mesh-error.ts";
 import type { AgentContext } from "./agent-context.ts";
 import { nameTableJson } from "./dns/name-table-json.ts";
 import type { MeshResolver } from "./dns/resolver.ts";
 import type { WorkloadIdentity } from "./sds/workload-identity.ts";
 import { EnvoyReadiness } from "./status/envoy-readiness.ts";
+import { connectFrom } from "./status/probes/connect.ts";
 import { parseAppProbes } from "./status/probes/parse.ts";
-import { parseScrapeTarget } from "./status/scrape.ts";
-import { startStatusServer } from "./status/server.ts";
+import type { ProbeTarget } from "./status/probes/run.ts";
+import { type Need, type Waiting, waitingFor } from "./status/readiness.ts";
+import { parseScrapeTarget, type ScrapeTarget } from "./status/scrape-target.ts";
+import { type StatusOptions, startStatusServer } from "./status/server.ts";
 
 export interface StatusParts {
   /** Undefined when the certificate is another's business. */
@@ -16,60 +20,97 @@ export interface StatusParts {
   readonly resolver: MeshResolver | undefined;
   readonly quit: () => void;
   readonly drain: () => void;
+  /** Ends the agent with draining. */
+  readonly end: () => void;
 }
 
 /** Source addresses that the rules of traffic capture let pass to the application. */
 const PROBE_SOURCE_V4 = "127.0.0.6";
 const PROBE_SOURCE_V6 = "::6";
 
-/** Opens the status port, if there is one. */
+/**
+ * Opens the status port, if there is one. A port that is taken does not keep the proxy from starting: whoever probes it
+ * finds out. Rejects when probes or annotations make no sense.
+ */
 export async function startStatus(context: AgentContext, parts: StatusParts): Promise<void> {
-  const { config, proxyConfig, flags, log, metrics, localhost, done } = context;
+  const { proxyConfig, log, done, place } = context;
   const { statusPort = 0 } = proxyConfig;
   if (statusPort === 0) return;
-  const { appProbers, prometheusAnnotations, legacyLocalhostProbes } = config.status;
-  const host = legacyLocalhostProbes || config.instanceIp === "" ? localhost : config.instanceIp;
-  const server = await startStatusServer(statusPort, {
-    notReady: readiness(context, parts),
-    probes: parseAppProbes(appProbers),
-    probeTarget: { host, localAddress: isIPv6(host) ? PROBE_SOURCE_V6 : PROBE_SOURCE_V4, statusPort },
+  const options = statusOptions(context, parts, statusPort);
+  try {
+    const server = await startStatusServer(place.sockets?.status ?? statusPort, options);
+    done.addEventListener("abort", () => server.close(), { once: true });
+  } catch (thrown) {
+    log.error(`Error listening on status port: ${errorText(thrown)}`);
+  }
+}
+
+function statusOptions(context: AgentContext, parts: StatusParts, statusPort: number): StatusOptions {
+  const { config, flags, log, metrics, localhost, place } = context;
+  return {
+    waiting: readiness(context, parts),
+    probes: parseAppProbes(config.status.appProbers),
+    probeTarget: probeTarget(context, statusPort),
     scrape: {
       envoyPrometheusPort: config.envoy.prometheusPort,
-      // 15020 of a gateway is reachable from outside, so only sidecars show metrics of applications there.
-      application:
-        flags.type === "sidecar" && prometheusAnnotations !== undefined
-          ? parseScrapeTarget(prometheusAnnotations, statusPort)
-          : undefined,
+      application: applicationTarget(context, statusPort),
       localhost,
+      connect: place.connect,
       metrics,
       log,
     },
+    metricsOnLoopbackOnly: config.status.metricsOnLoopbackOnly,
+    profiling: flags.profiling,
     nameTable: () => parts.resolver?.nameTable && nameTableJson(parts.resolver.nameTable, parts.resolver.scope),
     quit: parts.quit,
     drain: parts.drain,
+    failed: parts.end,
     log,
-  });
-  done.addEventListener("abort", () => server.close(), { once: true });
+  };
+}
+
+function probeTarget({ config, localhost, place }: AgentContext, statusPort: number): ProbeTarget {
+  const { legacyLocalhostProbes, http2Probes } = config.status;
+  const host = legacyLocalhostProbes || config.instanceIp === "" ? localhost : config.instanceIp;
+  const connect = place.connect ?? connectFrom(isIPv6(host) ? PROBE_SOURCE_V6 : PROBE_SOURCE_V4);
+  return { host, statusPort, connect, http2: http2Probes };
+}
+
+/** 15020 of a gateway is reachable from outside, so only sidecars show metrics of applications there. */
+function applicationTarget({ config, flags, log }: AgentContext, statusPort: number): ScrapeTarget | undefined {
+  const { prometheusAnnotations } = config.status;
+  if (flags.type !== "sidecar" || prometheusAnnotations === undefined) return undefined;
+  log.info(`Prometheus scraping configuration: ${prometheusAnnotations}`);
+  const { target, problem } = parseScrapeTarget(prometheusAnnotations, statusPort);
+  if (problem !== undefined) log.warn(`Metrics of the application are not scraped: ${problem}`);
+  return target;
 }
 
 /** Ready is a proxy that has its configuration, its names and its certificate, and is not about to end. */
 function readiness(
-  { admin, stop, metrics, log }: AgentContext,
+  { admin, stop, metrics, log, startedAt }: AgentContext,
   { resolver, identity }: StatusParts,
-): () => Promise<string | undefined> {
+): () => Promise<readonly Waiting[]> {
   const envoy = new EnvoyReadiness(admin);
+  const needs: readonly Need[] = [
+    { name: "Envoy's configuration", problem: () => envoy.problem() },
+    { name: "DNS names", problem: () => (resolver?.ready === false ? NO_NAMES : undefined) },
+    {
+      name: "workload certificate",
+      problem: () => (identity !== undefined && identity.current === undefined ? NO_CERTIFICATE : undefined),
+    },
+  ];
   return async () => {
-    if (stop.aborted) return "the agent is ending";
-    const problem =
-      (await envoy.problem()) ??
-      (resolver?.ready === false
-        ? "istio DNS capture is turned ON and DNS lookup table is not ready yet"
-        : undefined) ??
-      (identity !== undefined && identity.current === undefined ? "the workload has no certificate yet" : undefined);
-    if (problem === undefined && metrics.startupSeconds === undefined) {
-      metrics.startupSeconds = process.uptime();
-      log.info(`Readiness succeeded in ${formatDuration(Math.round(process.uptime() * 1000))}`);
+    if (stop.aborted) return [{ name: "nothing", reason: "server is terminated: the agent is ending" }];
+    const waiting = await waitingFor(needs);
+    if (waiting.length === 0 && metrics.startupSeconds === undefined) {
+      const took = Date.now() - startedAt;
+      metrics.startupSeconds = took / 1000;
+      log.info(`Readiness succeeded in ${formatDuration(took)}`);
     }
-    return problem;
+    return waiting;
   };
 }
+
+const NO_NAMES = "istio DNS capture is turned ON and DNS lookup table is not ready yet";
+const NO_CERTIFICATE = "the workload has no certificate yet";

@@ -1,5 +1,6 @@
 import { MeshError } from "#lib/mesh-error.ts";
 import { fetchText } from "../http-client.ts";
+import type { Connect } from "../place.ts";
 
 /** Envoy's admin interface, which listens on loopback only. */
 export interface EnvoyAdmin {
@@ -11,9 +12,15 @@ export interface EnvoyAdmin {
 
 const DRAIN_TIMEOUT_MS = 5_000;
 
-export function envoyAdmin(host: string, port: number): EnvoyAdmin {
+export interface AdminTarget {
+  readonly host: string;
+  readonly port: number;
+  readonly connect: Connect | undefined;
+}
+
+export function envoyAdmin(target: AdminTarget): EnvoyAdmin {
   const call = async (method: string, path: string, timeoutMs: number) => {
-    const { status, body } = await fetchText({ host, port, path, method, timeoutMs });
+    const { status, body } = await fetchText({ ...target, path, method, timeoutMs });
     if (status === 200) return body;
     throw new MeshError("HTTP_FAILED", `Envoy answered ${status} to ${method} ${path}: ${body.trim()}`);
   };

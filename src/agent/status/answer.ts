@@ -1,17 +1,23 @@
+import type { Readable } from "node:stream";
+
 /** A request as a handler sees it. */
 export interface IncomingRequest {
   readonly method: string;
   readonly path: string;
+  /** With its `?`. */
+  readonly query: string;
   readonly fromLoopback: boolean;
   /** All values of each header, by lower-case name. */
   readonly headers: Readonly<Record<string, string[] | undefined>>;
+  /** Aborted when the caller is gone. */
+  readonly signal: AbortSignal;
 }
 
 /** What a handler answers: a plain value, which costs no memory and is tested without a socket. */
 export interface Answer {
   readonly status: number;
-  readonly body?: string;
-  readonly contentType?: string;
+  readonly body?: string | AsyncIterable<string | Buffer> | Readable;
+  readonly headers?: Readonly<Record<string, string>>;
   /** For the log, not for the caller. */
   readonly problem?: string;
 }

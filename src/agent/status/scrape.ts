@@ -1,141 +1,218 @@
-/** Metrics of the agent, of Envoy and of the application as one text. Parts are joined, not parsed. */
-import type { IncomingMessage } from "node:http";
+/**
+ * Metrics of the agent, of Envoy and of the application as one text. Parts are joined, not parsed, and flow through: a
+ * scrape of any size needs the memory of a few packets.
+ *
+ *   agent (text) -> Envoy (stream, names as Istio's) -> application (stream, last: its text may end with `# EOF`)
+ *
+ * A source that fails, hangs or does not end is cut off after its last whole line; the others are given all the same.
+ */
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
-import { type HttpRequest, send } from "../http-client.ts";
+import { formatRequest, type HttpRequest, send } from "../http-client.ts";
 import type { AgentMetrics } from "../metrics.ts";
-
-/** Where the application has its metrics. */
-export interface ScrapeTarget {
-  readonly port: number;
-  readonly path: string;
-}
+import type { Connect } from "../place.ts";
+import { istioNames, wholeLines } from "./exposition-lines.ts";
+import type { ScrapeTarget } from "./scrape-target.ts";
 
 export interface ScrapeOptions {
   readonly envoyPrometheusPort: number;
   readonly application: ScrapeTarget | undefined;
   readonly localhost: string;
+  readonly connect: Connect | undefined;
   readonly metrics: AgentMetrics;
   readonly log: Logger;
 }
 
+/** What a scraper sent. */
+export interface ScrapeRequest {
+  readonly headers: IncomingHttpHeaders;
+  /** With its `?`; Envoy understands it. */
+  readonly query: string;
+  /** Aborted when the scraper is gone. */
+  readonly signal: AbortSignal;
+}
+
 export interface MergedMetrics {
   readonly contentType: string;
-  readonly chunks: AsyncIterable<string>;
+  readonly chunks: AsyncIterable<string | Buffer>;
+}
+
+type SourceName = "envoy" | "application";
+
+interface Source {
+  readonly name: SourceName;
+  readonly response: IncomingMessage;
+  readonly where: string;
+  /** Time without a byte after which nothing more is expected. */
+  readonly silenceMs: number;
 }
 
 const TEXT_FORMAT = "text/plain; version=0.0.4; charset=utf-8";
-const OPEN_METRICS = /^application\/openmetrics-text\s*(?:;|$)/;
-const TIMEOUT_MS = 10_000;
-const PASSED_HEADERS = ["accept", "user-agent", "x-prometheus-scrape-timeout-seconds"];
-
-/** Reads ISTIO_PROMETHEUS_ANNOTATIONS; undefined when the application is not to be scraped. Throws when it makes no sense. */
-export function parseScrapeTarget(json: string, statusPort: number): ScrapeTarget | undefined {
-  let given: { scrape?: unknown; path?: unknown; port?: unknown };
-  try {
-    given = Object(JSON.parse(json));
-  } catch (cause) {
-    throw new MeshError("PROMETHEUS_ANNOTATIONS_INVALID", `failed to unmarshal ISTIO_PROMETHEUS_ANNOTATIONS: ${json}`, {
-      cause,
-    });
-  }
-  if (given.scrape === "false") return undefined;
-  const text = (value: unknown, fallback: string) => (value === undefined || value === "" ? fallback : String(value));
-  const port = Number(text(given.port, "80"));
-  if (!Number.isInteger(port) || port < 1 || port > 65_535) {
-    throw new MeshError(
-      "PROMETHEUS_ANNOTATIONS_INVALID",
-      `prometheus.io/port must be a port from 1 to 65535, not "${given.port}"`,
-    );
-  }
-  if (port === statusPort) {
-    throw new MeshError(
-      "PROMETHEUS_ANNOTATIONS_INVALID",
-      `invalid prometheus scrape configuration: application port is the same as agent port ${statusPort}, which may lead to a recursive loop`,
-    );
-  }
-  return { port, path: text(given.path, "/metrics") };
-}
+const OPEN_METRICS_TYPE = "application/openmetrics-text";
+const OPEN_METRICS_END = "# EOF\n";
+/** How long a scraper waits that does not say: Prometheus' default. */
+const SCRAPER_PATIENCE_MS = 10_000;
+const PATIENCE_HEADER = "x-prometheus-scrape-timeout-seconds";
+/** Parts of the scraper's patience: the application must have some left when Envoy used up its own. */
+const ENVOY_SHARE = 0.7;
+const TOTAL_SHARE = 0.9;
+const SILENCE_SHARE = 0.3;
+const MAX_REDIRECTS = 10;
 
 /** Scrapes all of them. What cannot be had is left out and logged: half the metrics are better than none. */
-export async function mergedMetrics(
-  options: ScrapeOptions,
-  { headers, url = "" }: IncomingMessage,
-): Promise<MergedMetrics> {
-  const { application, envoyPrometheusPort, metrics, localhost: host } = options;
+export async function mergedMetrics(options: ScrapeOptions, request: ScrapeRequest): Promise<MergedMetrics> {
+  const { application, envoyPrometheusPort, metrics, localhost: host, connect } = options;
   metrics.scrapes.add();
-  const query = url.includes("?") ? url.slice(url.indexOf("?")) : "";
-  const passed = Object.fromEntries(
-    PASSED_HEADERS.flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]])),
-  );
-  const timeoutMs = 1000 * Number(headers["x-prometheus-scrape-timeout-seconds"]) || TIMEOUT_MS;
-  const target = { host, headers: passed as Record<string, string>, timeoutMs };
+  const patienceMs = scraperPatienceMs(request.headers, options.log);
+  const target = { host, headers: passedHeaders(request.headers), connect, signal: request.signal };
+  const envoyRequest = { ...target, port: envoyPrometheusPort, path: `/stats/prometheus${request.query}` };
   const [envoy, app] = await Promise.all([
-    scrape({ ...target, port: envoyPrometheusPort, path: `/stats/prometheus${query}` }, "envoy", options),
-    application && scrape({ ...target, ...application }, "application", options),
+    open("envoy", { ...envoyRequest, timeoutMs: ENVOY_SHARE * patienceMs }, { ...options, patienceMs }),
+    application === undefined
+      ? undefined
+      : open(
+          "application",
+          { ...target, ...application, timeoutMs: TOTAL_SHARE * patienceMs },
+          { ...options, patienceMs },
+        ),
   ]);
-  return { contentType: negotiateFormat(app?.headers["content-type"] ?? ""), chunks: merge(options, envoy, app) };
+  const contentType = negotiateFormat(app?.response.headers["content-type"] ?? "");
+  return { contentType, chunks: merge(options, { envoy, app, openMetrics: contentType !== TEXT_FORMAT }) };
 }
 
 /** The format is the application's, since ours are the same in all of them. */
 export function negotiateFormat(contentType: string): string {
-  if (!OPEN_METRICS.test(contentType)) return TEXT_FORMAT;
-  const version = /;\s*version=([\d.]+)/.exec(contentType)?.[1] ?? "0.0.1";
-  return version === "0.0.1" || version === "1.0.0"
-    ? `application/openmetrics-text; version=${version}; charset=utf-8`
+  const [type = "", ...parameters] = contentType.split(";").map((part) => part.trim());
+  if (type.toLowerCase() !== OPEN_METRICS_TYPE) return TEXT_FORMAT;
+  const version = parameters.map((parameter) => /^version="?([^"]*)"?$/i.exec(parameter)?.[1]).find((found) => found);
+  return ["0.0.1", "1.0.0", undefined].includes(version)
+    ? `${OPEN_METRICS_TYPE}; version=${version ?? "0.0.1"}; charset=utf-8`
     : TEXT_FORMAT;
 }
 
-async function scrape(
+function scraperPatienceMs(headers: IncomingHttpHeaders, log: Logger): number {
+  const given = headers[PATIENCE_HEADER];
+  if (given === undefined) return SCRAPER_PATIENCE_MS;
+  const seconds = Number(given);
+  if (seconds > 0 && Number.isFinite(seconds)) return Math.min(seconds * 1000, 2 ** 31 - 1);
+  log.warn(`Failed to parse timeout header ${given}: it must be a number of seconds`);
+  return SCRAPER_PATIENCE_MS;
+}
+
+/** Protobuf is not asked for, though scrapers prefer it: it could not be joined with text. */
+function passedHeaders(headers: IncomingHttpHeaders): Record<string, string> {
+  const accept = headers.accept
+    ?.split(",")
+    .filter((format) => !format.includes("protobuf"))
+    .join(",");
+  const passed = { accept, "user-agent": headers["user-agent"], [PATIENCE_HEADER]: headers[PATIENCE_HEADER] };
+  return Object.fromEntries(
+    Object.entries(passed).flatMap(([name, value]) =>
+      value === undefined || value === "" ? [] : [[name, String(value)]],
+    ),
+  );
+}
+
+async function open(
+  name: SourceName,
   request: HttpRequest,
-  of: "envoy" | "application",
-  options: ScrapeOptions,
-): Promise<IncomingMessage | undefined> {
+  options: ScrapeOptions & { readonly patienceMs: number },
+): Promise<Source | undefined> {
+  const silenceMs = SILENCE_SHARE * options.patienceMs;
   try {
-    const response = await send(request);
-    if (response.statusCode === 200) return response.setEncoding("utf8");
-    response.resume();
-    throw new MeshError(
-      "HTTP_FAILED",
-      `http://${request.host}:${request.port}${request.path} answered ${response.statusCode}`,
-    );
+    return { name, silenceMs, where: formatRequest(request), response: await sendSpeakingSoon(request, silenceMs) };
   } catch (thrown) {
-    options.metrics.failedScrapes[of].add();
-    options.log.error(`failed scraping ${of} metrics: ${errorText(thrown)}`);
+    options.metrics.failedScrapes[name].add();
+    options.log.error(`failed scraping ${name} metrics: ${errorText(thrown)}`);
     return undefined;
   }
 }
 
-/** The application comes last: its text may end with a mark that ends the whole. */
-async function* merge(
-  { metrics, log }: ScrapeOptions,
-  envoy: IncomingMessage | undefined,
-  app: IncomingMessage | undefined,
-) {
-  yield metrics.text();
+/** The answer of a source that begins to speak before the others would wait too long for it. */
+async function sendSpeakingSoon(request: HttpRequest, silenceMs: number): Promise<IncomingMessage> {
+  const silent = new AbortController();
+  const timer = setTimeout(() => {
+    silent.abort(new MeshError("HTTP_FAILED", `${formatRequest(request)}: no answer in ${silenceMs} ms`));
+  }, silenceMs);
+  const signal = request.signal === undefined ? silent.signal : AbortSignal.any([silent.signal, request.signal]);
   try {
-    if (envoy !== undefined) yield* istioNames(envoy);
-    if (app !== undefined) yield* app as AsyncIterable<string>;
+    return await follow({ ...request, signal }, MAX_REDIRECTS);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function follow(request: HttpRequest, redirects: number): Promise<IncomingMessage> {
+  const response = await send(request);
+  const { statusCode = 0, headers } = response;
+  if (statusCode === 200) return response;
+  response.destroy();
+  const next = statusCode >= 300 && statusCode < 400 ? sameHost(headers.location, request) : undefined;
+  if (next === undefined || redirects === 0)
+    throw new MeshError("HTTP_FAILED", `${formatRequest(request)} answered ${statusCode}`);
+  return follow({ ...request, ...next }, redirects - 1);
+}
+
+/** Where a redirect leads, unless it leads elsewhere. */
+function sameHost(
+  location: string | undefined,
+  { host, port, path, https }: HttpRequest,
+): Partial<HttpRequest> | undefined {
+  const base = `${https ? "https" : "http"}://${host.includes(":") ? `[${host}]` : host}:${port}${path}`;
+  if (location === undefined || !URL.canParse(location, base)) return undefined;
+  const url = new URL(location, base);
+  if (![new URL(base).hostname, "localhost"].includes(url.hostname)) return undefined;
+  const secure = url.protocol === "https:";
+  return { port: Number(url.port) || (secure ? 443 : 80), path: url.pathname + url.search, https: secure };
+}
+
+interface Sources {
+  readonly envoy: Source | undefined;
+  readonly app: Source | undefined;
+  readonly openMetrics: boolean;
+}
+
+async function* merge(options: ScrapeOptions, { envoy, app, openMetrics }: Sources): AsyncGenerator<string | Buffer> {
+  try {
+    yield options.metrics.text();
+    if (envoy !== undefined) yield* linesOf(envoy, options);
+    if (app === undefined) return;
+    const complete = yield* linesOf(app, options);
+    // Without its end a scraper takes the whole for broken, and Envoy's metrics with it.
+    if (openMetrics && !complete) yield OPEN_METRICS_END;
+  } finally {
+    envoy?.response.destroy();
+    app?.response.destroy();
+  }
+}
+
+/** All lines of a source, until it ends or breaks; tells which. */
+async function* linesOf(source: Source, { metrics, log }: ScrapeOptions): AsyncGenerator<Buffer, boolean> {
+  try {
+    for await (const lines of wholeLines(spoken(source))) yield source.name === "envoy" ? istioNames(lines) : lines;
+    return true;
   } catch (thrown) {
-    log.error(`metrics ended early: ${errorText(thrown)}`);
+    metrics.failedScrapes[source.name].add();
+    log.error(`metrics of ${source.name} ended early: ${errorText(thrown)}`);
+    return false;
   }
 }
 
-/**
- * Upstream Envoy puts `envoy_` before every name, Istio's does not do so with Istio's own: dashboards look for
- * `istio_requests_total`.
- */
-export async function* istioNames(chunks: AsyncIterable<string>): AsyncGenerator<string> {
-  let pending = "";
-  for await (const chunk of chunks) {
-    const text = pending + chunk;
-    const end = text.lastIndexOf("\n") + 1;
-    pending = text.slice(end);
-    if (end > 0) yield renamed(text.slice(0, end));
+/** Breaks off a source that is silent for too long. Time in which nobody listens does not count. */
+async function* spoken({ response, where, silenceMs }: Source): AsyncGenerator<Buffer> {
+  const watch = () =>
+    setTimeout(() => {
+      response.destroy(new MeshError("HTTP_FAILED", `${where}: nothing more in ${silenceMs} ms`));
+    }, silenceMs);
+  let timer = watch();
+  try {
+    for await (const chunk of response as AsyncIterable<Buffer>) {
+      clearTimeout(timer);
+      yield chunk;
+      timer = watch();
+    }
+  } finally {
+    clearTimeout(timer);
   }
-  if (pending !== "") yield renamed(pending);
-}
-
-function renamed(lines: string): string {
-  return lines.replace(/^(# (?:TYPE|HELP) )?envoy_(?=istio_)/gm, "$1");
 }

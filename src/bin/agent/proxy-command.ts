@@ -16,7 +16,8 @@ export function proxyCommand(env: Env): Command {
     .option("--domain <domain>", "DNS domain; default NAMESPACE.svc.cluster.local", "")
     .option("--meshConfig <file>", "mesh configuration", "./etc/istio/config/mesh")
     .option("--outlierLogPath <path>", "log of outlier detection", "")
-    .option("--profiling", "accepted without effect")
+    .option("--profiling", "serve profiles of the agent on the status port, for loopback only", true)
+    .option("--no-profiling", "do not")
     .option("--proxyComponentLogLevel <levels>", "log levels of Envoy's components; use --proxyLogLevel", "")
     .option("--proxyLogLevel <levels>", "log level of Envoy, also by component: info,misc:error", "warning")
     .option("--serviceCluster <name>", "service cluster", "istio-proxy")
@@ -51,7 +52,8 @@ async function runProxy(type: string, command: Command, env: Env): Promise<void>
   const { stop, hurry } = signals(log);
   const { runAgent } = await import("#agent/agent.ts");
   const { HERE } = await import("#agent/place.ts");
-  const status = await runAgent({ flags, config, env, log, stop, hurry, place: HERE });
+  const startedAt = Date.now() - 1000 * process.uptime();
+  const status = await runAgent({ flags, config, env, log, stop, hurry, startedAt, place: HERE });
   process.exit(process.exitCode ?? status);
 }
 

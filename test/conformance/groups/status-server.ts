@@ -4,6 +4,7 @@ import { type IncomingMessage, request } from "node:http";
 import { agentMetrics } from "#agent/metrics.ts";
 import type { IncomingRequest } from "#agent/status/answer.ts";
 import { configProblem, serverProblem } from "#agent/status/envoy-readiness.ts";
+import { connectFrom } from "#agent/status/probes/connect.ts";
 import { parseAppProbes } from "#agent/status/probes/parse.ts";
 import { negotiateFormat } from "#agent/status/scrape.ts";
 import { isLoopback, type StatusOptions, startStatusServer, statusHandler } from "#agent/status/server.ts";
@@ -81,10 +82,20 @@ function checkKind(one: StatusCase, data: Data): Promise<Outcome> {
 function optionsOf(probers: string, more: Partial<StatusOptions> = {}): StatusOptions {
   const metrics = agentMetrics();
   return {
-    notReady: async () => undefined,
+    waiting: async () => [],
     probes: parseAppProbes(probers),
-    probeTarget: { host: "127.0.0.1", localAddress: "127.0.0.1", statusPort: 15020 },
-    scrape: { envoyPrometheusPort: 1, application: undefined, localhost: "127.0.0.1", metrics, log: SILENT },
+    probeTarget: { host: "127.0.0.1", connect: connectFrom("127.0.0.1"), statusPort: 15020, http2: true },
+    scrape: {
+      envoyPrometheusPort: 1,
+      application: undefined,
+      localhost: "127.0.0.1",
+      connect: undefined,
+      metrics,
+      log: SILENT,
+    },
+    metricsOnLoopbackOnly: false,
+    profiling: false,
+    failed: () => undefined,
     nameTable: () => undefined,
     quit: () => undefined,
     drain: () => undefined,
@@ -96,8 +107,10 @@ function optionsOf(probers: string, more: Partial<StatusOptions> = {}): StatusOp
 const get = (path: string, headers: IncomingRequest["headers"] = {}): IncomingRequest => ({
   method: "GET",
   path,
+  query: "",
   fromLoopback: true,
   headers,
+  signal: new AbortController().signal,
 });
 
 /** Probers with the port of the application in place of `$APP_PORT`. */
@@ -116,7 +129,7 @@ async function checkAppProbe({
   const app = await startApplication();
   try {
     const host = podIP === "" ? "127.0.0.1" : podIP;
-    const target = { host, localAddress: "127.0.0.6", statusPort: 15020 };
+    const target = { host, connect: connectFrom("127.0.0.6"), statusPort: 15020, http2: true };
     const handle = statusHandler(optionsOf(withPort(kubeAppProbers, app.port), { probeTarget: target }));
     const answer = await handle(get(line.split(" ")[1] ?? ""));
     return compareJson(answer.status, expectedStatus);
@@ -223,7 +236,10 @@ async function scrape({ envoy, app, accept }: ScrapeInput): Promise<{ readonly t
     const envoyApp = await open(() => ({ type: "text/plain", body: envoy }));
     const application = await open((incoming) => app(incoming.headers.accept ?? ""));
     const options = optionsOf("");
-    const target = { envoyPrometheusPort: envoyApp.port, application: { port: application.port, path: "/metrics" } };
+    const target = {
+      envoyPrometheusPort: envoyApp.port,
+      application: { port: application.port, path: "/metrics", https: false },
+    };
     const server = await startStatusServer(0, { ...options, scrape: { ...options.scrape, ...target } });
     opened.push(server);
     const outgoing = request({

@@ -1,10 +1,11 @@
 /** HTTP probes with the kubelet's rules: certificates are not verified, redirects on the same host are followed. */
 import { request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders } from "node:http";
+import type { Socket } from "node:net";
 import { connect as tlsConnect } from "node:tls";
 import { MeshError } from "#lib/mesh-error.ts";
 import type { Answer, IncomingRequest } from "../answer.ts";
 import type { HttpProbe } from "./parse.ts";
-import type { ProbeTarget } from "./run.ts";
+import type { ProbeInput, ProbeTarget } from "./run.ts";
 
 const MAX_REDIRECTS = 10;
 const MAX_BODY_BYTES = 10 * 1024;
@@ -16,12 +17,11 @@ export interface ProbeResponse {
   readonly close: () => void;
 }
 
-export async function runHttpProbe(probe: HttpProbe, request: IncomingRequest, target: ProbeTarget): Promise<Answer> {
+export async function runHttpProbe(probe: HttpProbe, { request, target, signal }: ProbeInput): Promise<Answer> {
   const headers = { ...request.headers, host: hostHeader(request, probe, target), connection: "close" };
-  const deadline = AbortSignal.timeout(probe.timeoutMs);
   let path = probe.path;
   for (let redirects = 0; redirects < MAX_REDIRECTS; redirects++) {
-    const response = await sendProbe({ ...probe, path, headers, target, signal: deadline });
+    const response = await sendProbe({ ...probe, path, headers, target, signal });
     try {
       if (response.status < 300 || response.status >= 400)
         return { status: response.status, body: await readSome(response.body) };
@@ -61,45 +61,27 @@ export interface ProbeRequest extends HttpProbe {
 }
 
 async function sendProbe(probe: ProbeRequest): Promise<ProbeResponse> {
-  if (!probe.https) return overHttp1(probe);
-  const socket = await tlsSocket(probe);
-  if (socket.alpnProtocol !== "h2") return overHttp1(probe, socket);
+  const { target, port, signal, https } = probe;
+  const socket = await target.connect({ host: target.host, port }, signal);
+  if (!https) return overHttp1(probe, socket);
+  const secure = await overTls(socket, target.http2 ? ["h2", "http/1.1"] : ["http/1.1"]);
+  if (secure.alpnProtocol !== "h2") return overHttp1(probe, secure);
   const { overHttp2 } = await import("./http2.ts");
-  return overHttp2(probe, socket);
+  return overHttp2(probe, secure);
 }
 
-function tlsSocket({
-  port,
-  target: { host, localAddress },
-  signal,
-}: ProbeRequest): Promise<ReturnType<typeof tlsConnect>> {
+/** The connection below ends with the probe's time, and this with it. */
+function overTls(socket: Socket, ALPNProtocols: string[]): Promise<ReturnType<typeof tlsConnect>> {
   return new Promise((resolve, reject) => {
-    const options = { host, port, localAddress, rejectUnauthorized: false, ALPNProtocols: ["h2", "http/1.1"] };
-    const socket = tlsConnect(options, () => resolve(socket));
+    const secure = tlsConnect({ socket, rejectUnauthorized: false, ALPNProtocols }, () => resolve(secure));
+    secure.on("error", reject);
     socket.on("error", reject);
-    signal.addEventListener("abort", () => socket.destroy(timedOut()), { once: true });
   });
 }
 
-function overHttp1(probe: ProbeRequest, socket?: ReturnType<typeof tlsConnect>): Promise<ProbeResponse> {
-  const {
-    port,
-    path,
-    headers,
-    signal,
-    target: { host, localAddress },
-  } = probe;
+function overHttp1({ port, path, headers, target: { host } }: ProbeRequest, socket: Socket): Promise<ProbeResponse> {
   return new Promise((resolve, reject) => {
-    const connection = socket === undefined ? { localAddress } : { createConnection: () => socket };
-    const request = httpRequest({
-      host,
-      port,
-      path,
-      headers,
-      agent: false,
-      ...connection,
-    });
-    signal.addEventListener("abort", () => request.destroy(timedOut()), { once: true });
+    const request = httpRequest({ host, port, path, headers, createConnection: () => socket });
     request.on("error", reject);
     request.on("response", (response: IncomingMessage) => {
       resolve({
@@ -123,8 +105,4 @@ async function readSome(body: AsyncIterable<Buffer>): Promise<string> {
     if (size >= MAX_BODY_BYTES) break;
   }
   return Buffer.concat(chunks).subarray(0, MAX_BODY_BYTES).toString();
-}
-
-function timedOut(): MeshError {
-  return new MeshError("HTTP_FAILED", "no answer in time");
 }

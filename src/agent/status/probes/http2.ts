@@ -4,7 +4,7 @@ import type { ProbeRequest, ProbeResponse } from "./http.ts";
 
 /** A probe over an HTTP/2 connection that TLS has agreed on. */
 export function overHttp2(
-  { port, path, headers, target: { host }, signal }: ProbeRequest,
+  { port, path, headers, target: { host } }: ProbeRequest,
   socket: Socket,
 ): Promise<ProbeResponse> {
   return new Promise((resolve, reject) => {
@@ -12,13 +12,14 @@ export function overHttp2(
       createConnection: () => socket,
     });
     session.on("error", reject);
-    signal.addEventListener("abort", () => session.destroy(), { once: true });
     const { host: authority, connection: _, ...rest } = headers;
     const stream = session.request({ ":path": path, ":authority": authority, ...rest });
     stream.on("error", reject);
     stream.on("response", ({ ":status": status = 0, location }) => {
       resolve({ status, location: location as string | undefined, body: stream, close: () => session.destroy() });
     });
+    // A connection that ends before its answer came.
+    stream.on("close", () => reject(new Error("the connection ended without an answer")));
     stream.end();
   });
 }

@@ -27,46 +27,72 @@ export type AppProbe = HttpProbe | TcpProbe | GrpcProbe;
 const PATH = /^\/(app-health|app-lifecycle)\/[^/]+\/(livez|readyz|startupz|prestopz|poststartz)$/;
 /** As Kubernetes has it. */
 const DEFAULT_TIMEOUT_SECONDS = 1;
+const MAX_TIMEOUT_SECONDS = 2 ** 31 / 1000;
+const ACTIONS = ["httpget", "tcpsocket", "grpc"] as const;
 
 /** Reads ISTIO_KUBE_APP_PROBERS: probes by the path under which they are served. Throws when it makes no sense. */
 export function parseAppProbes(json: string): ReadonlyMap<string, AppProbe> {
   if (json === "") return new Map();
-  let probers: Readonly<Record<string, unknown>>;
+  let probers: unknown;
   try {
     probers = JSON.parse(json);
   } catch (cause) {
-    throw new MeshError("APP_PROBES_INVALID", `failed to decode ISTIO_KUBE_APP_PROBERS: ${json}`, { cause });
+    throw undecodable(cause instanceof Error ? cause.message : String(cause), json);
   }
-  return new Map(Object.entries(probers).map(([path, prober]) => [path, parseProbe(path, fieldsOf(prober))]));
+  const entries = Object.entries(objectOf(probers, "the whole", json));
+  return new Map(entries.map(([path, prober]) => [path, parseProbe(path, prober, json)]));
 }
 
 type Fields = Readonly<Record<string, unknown>>;
 
-function parseProbe(path: string, prober: Fields): AppProbe {
+function parseProbe(path: string, given: unknown, json: string): AppProbe {
+  const prober = caseless(objectOf(given, path, json));
   if (!PATH.test(path)) throw invalid(`invalid path ${path}, must be in form of regex pattern ${PATH.source}`);
-  const { httpget, tcpsocket, grpc } = prober;
-  if ([httpget, tcpsocket, grpc].filter((action) => action !== undefined && action !== null).length !== 1) {
+  const actions = ACTIONS.filter((name) => prober[name] !== undefined && prober[name] !== null);
+  const [name] = actions;
+  if (name === undefined || actions.length > 1)
     throw invalid(`invalid prober type for ${path}, must be one of type httpGet, tcpSocket or gRPC`);
-  }
-  const action = fieldsOf(httpget ?? tcpsocket ?? grpc);
+  const text = (fields: Fields, field: string) => {
+    const value = fields[field] ?? "";
+    if (typeof value !== "string") throw undecodable(`${field} of ${path} must be text`, json);
+    return value;
+  };
+  const action = caseless(objectOf(prober[name], `${name} of ${path}`, json));
   const { port } = action;
-  if (typeof port !== "number") throw invalid(`invalid prober config for ${path}, the port must be int type`);
-  const timeoutMs = 1000 * (Number(prober.timeoutseconds) || DEFAULT_TIMEOUT_SECONDS);
-  if (tcpsocket !== undefined) return { kind: "tcp", port, timeoutMs };
-  if (grpc !== undefined) return { kind: "grpc", port, timeoutMs, service: String(action.service ?? "") };
-  const target = String(action.path ?? "");
+  if (typeof port !== "number" || !Number.isInteger(port))
+    throw invalid(`invalid prober config for ${path}, the port must be int type`);
+  const timeoutMs = 1000 * timeoutSeconds(prober.timeoutseconds ?? 0, path, json);
+  if (name === "tcpsocket") return { kind: "tcp", port, timeoutMs };
+  if (name === "grpc") return { kind: "grpc", port, timeoutMs, service: text(action, "service") };
+  const target = text(action, "path");
   return {
     kind: "http",
     port,
     timeoutMs,
     path: target.startsWith("/") ? target : `/${target}`,
-    https: action.scheme === "HTTPS",
+    https: text(action, "scheme") === "HTTPS",
   };
 }
 
+function timeoutSeconds(given: unknown, path: string, json: string): number {
+  if (typeof given !== "number" || !Number.isInteger(given))
+    throw undecodable(`timeoutSeconds of ${path} must be a whole number`, json);
+  return given > 0 ? Math.min(given, MAX_TIMEOUT_SECONDS) : DEFAULT_TIMEOUT_SECONDS;
+}
+
+/** Null is the same as nothing. */
+function objectOf(value: unknown, what: string, json: string): Fields {
+  if (typeof value !== "object" || Array.isArray(value)) throw undecodable(`${what} must be an object`, json);
+  return { ...value };
+}
+
 /** Names of fields are read without regard to case, as Go does. */
-function fieldsOf(value: unknown): Fields {
-  return Object.fromEntries(Object.entries(Object(value)).map(([name, field]) => [name.toLowerCase(), field]));
+function caseless(fields: Fields): Fields {
+  return Object.fromEntries(Object.entries(fields).map(([name, field]) => [name.toLowerCase(), field]));
+}
+
+function undecodable(problem: string, json: string): MeshError {
+  return invalid(`failed to decode app prober err = ${problem}, json string = ${json}`);
 }
 
 function invalid(message: string): MeshError {

@@ -1,0 +1,203 @@
+import assert from "node:assert/strict";
+import { createServer as createHttp2Server } from "node:http2";
+import { type AddressInfo, createServer } from "node:net";
+import { test } from "node:test";
+import { freePorts } from "../../../../test/support/fake-control-plane.ts";
+import { type Context, requestOf, serveApp, serveStatus, statusOptions, text } from "../status-fixture.ts";
+import { connectFrom } from "./connect.ts";
+import { parseAppProbes } from "./parse.ts";
+import { type ProbeTarget, runProbe } from "./run.ts";
+
+const TARGET: ProbeTarget = { host: "127.0.0.1", statusPort: 15020, connect: connectFrom("127.0.0.1"), http2: true };
+const http = (port: number, path = "/", timeoutMs = 1000) =>
+  ({ kind: "http", port, path, https: false, timeoutMs }) as const;
+
+test("/app-health passes status and body of the application on, and answers 500 when it does not answer", async (t) => {
+  const port = await serveApp(t, text("teapot", "text/plain", 418));
+  const [closed = 0] = await freePorts(1);
+  const probes = parseAppProbes(
+    JSON.stringify({
+      "/app-health/app/livez": { httpGet: { port, path: "x" } },
+      "/app-lifecycle/app/prestopz": { httpGet: { port, path: "x" } },
+      "/app-health/app/readyz": { httpGet: { port: closed } },
+      "/app-health/app/startupz": { tcpSocket: { port: closed } },
+      "/app-health/open/startupz": { tcpSocket: { port } },
+      "/app-health/grpc/livez": { grpc: { port: closed } },
+      "/app-health/far/livez": { tcpSocket: { port: 70_000 } },
+    }),
+  );
+  const { options, lines } = statusOptions({ probes });
+  const { get } = await serveStatus(t, options);
+  for (const path of ["/app-health/app/livez", "/app-lifecycle/app/prestopz"]) {
+    const answer = await get(path);
+    assert.deepEqual([answer.status, answer.body], [418, "teapot"]);
+  }
+  assert.equal((await get("/app-health/open/startupz")).status, 200);
+  for (const name of ["app/readyz", "app/startupz", "grpc/livez", "far/livez"]) {
+    assert.equal((await get(`/app-health/${name}`)).status, 500, name);
+  }
+  assert.match(
+    lines.join(""),
+    /error\tprobes\tRequest to probe app failed: .*ECONNREFUSED.*\(\/app-health\/app\/readyz\)/,
+  );
+});
+
+test("a probe of any kind ends with its time", async (t) => {
+  const server = createServer(() => undefined);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.after(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  for (const probe of [
+    http(port, "/", 30),
+    { ...http(port, "/", 30), https: true },
+    { kind: "grpc", port, service: "", timeoutMs: 30 } as const,
+  ]) {
+    const { status, problem } = await runProbe(probe, requestOf({}), TARGET);
+    assert.equal(status, 500);
+    assert.match(problem ?? "", /no answer in 30 ms/, `${probe.kind} ${JSON.stringify(probe)}`);
+  }
+  const never: ProbeTarget = {
+    ...TARGET,
+    connect: (_, signal) => new Promise((__, reject) => signal.addEventListener("abort", () => reject(signal.reason))),
+  };
+  const tcp = await runProbe({ kind: "tcp", port, timeoutMs: 30 }, requestOf({}), never);
+  assert.equal(tcp.status, 500);
+});
+
+test("a body of any length is cut to what the kubelet keeps, and an endless one is not waited for", async (t) => {
+  const port = await serveApp(t, (_, response) => {
+    const timer = setInterval(() => response.write("x".repeat(1000)), 1);
+    response.on("close", () => clearInterval(timer));
+  });
+  const { status, body } = await runProbe(http(port), requestOf({}), TARGET);
+  assert.deepEqual([status, String(body).length], [200, 10 * 1024]);
+});
+
+test("the application sees the probe's headers, and its own port in place of the status port", async (t) => {
+  let seen: Readonly<Record<string, unknown>> = {};
+  const port = await serveApp(t, (incoming, response) => {
+    seen = incoming.headersDistinct;
+    response.end();
+  });
+  const headers = { host: ["app.example:15020"], "x-many": ["a", "b"], "user-agent": ["kube-probe/1.33"] };
+  await runProbe(http(port), requestOf({ headers }), TARGET);
+  assert.deepEqual(seen.host, [`app.example:${port}`]);
+  assert.deepEqual(seen["x-many"], ["a", "b"]);
+  assert.deepEqual(seen["user-agent"], ["kube-probe/1.33"]);
+});
+
+test("redirects are followed on the same host, elsewhere they are a sign of life, and endless ones fail", async (t) => {
+  const port = await serveApp(t, (incoming, response) => {
+    const to = { "/near": "/end", "/far": "http://192.0.2.1/", "/loop": "/loop", "/odd": "http://[" }[
+      incoming.url ?? ""
+    ];
+    if (to === undefined) response.writeHead(204).end();
+    else response.writeHead(307, { location: to }).end();
+  });
+  const statusOf = async (path: string) => (await runProbe(http(port, path), requestOf({}), TARGET)).status;
+  assert.deepEqual(
+    [await statusOf("/near"), await statusOf("/far"), await statusOf("/odd"), await statusOf("/loop")],
+    [204, 200, 200, 500],
+  );
+});
+
+async function grpcApp(t: Context, answer: { status: string; body?: Buffer; seen?: (agent: string) => void }) {
+  const server = createHttp2Server();
+  server.on("stream", (stream, headers) => {
+    answer.seen?.(String(headers["user-agent"]));
+    stream.respond({ ":status": 200, "content-type": "application/grpc" }, { waitForTrailers: true });
+    stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": answer.status }));
+    stream.end(answer.body ?? Buffer.alloc(0));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.after(() => server.close());
+  return (server.address() as AddressInfo).port;
+}
+
+test("a gRPC probe wants SERVING, says what it got else, and carries the caller's user agent", async (t) => {
+  const health = (value: number) => Buffer.from([0, 0, 0, 0, 2, 8, value]);
+  let agent = "";
+  const seen = (name: string) => {
+    agent = name;
+  };
+  const probe = async (answer: { status: string; body?: Buffer }) => {
+    const port = await grpcApp(t, { ...answer, seen });
+    const request = requestOf({ headers: { "user-agent": ["kube-probe"] } });
+    return runProbe({ kind: "grpc", port, service: "a", timeoutMs: 1000 }, request, TARGET);
+  };
+  assert.equal((await probe({ status: "0", body: health(1) })).status, 200);
+  assert.equal(agent, "kube-probe");
+  assert.equal((await probe({ status: "0", body: health(2) })).status, 500);
+  assert.equal((await probe({ status: "0" })).status, 500);
+  assert.match((await probe({ status: "12" })).problem ?? "", /does not implement the grpc health protocol/);
+  assert.match((await probe({ status: "4" })).problem ?? "", /not finished within timeout/);
+  assert.match((await probe({ status: "5" })).problem ?? "", /grpc probe failed: status 5/);
+  assert.equal((await probe({ status: "0", body: Buffer.alloc(100_000) })).status, 500);
+  assert.equal((await probe({ status: "0", body: Buffer.from([0, 0, 0, 0, 2, 255]) })).status, 500);
+});
+
+test("a gRPC probe of what speaks something else fails", async (t) => {
+  const port = await serveApp(t, text("hello"));
+  const { status } = await runProbe({ kind: "grpc", port, service: "", timeoutMs: 1000 }, requestOf({}), TARGET);
+  assert.equal(status, 500);
+});
+
+test("parseAppProbes() refuses what cannot be read, with the JSON", () => {
+  const path = "/app-health/a/livez";
+  const prober = (value: unknown) => JSON.stringify({ [path]: value });
+  for (const json of [
+    "{",
+    "[]",
+    "7",
+    '"x"',
+    prober(7),
+    prober([]),
+    prober({ httpGet: 7 }),
+    prober({ httpGet: [] }),
+    prober({ httpGet: { port: 80, path: 7 } }),
+    prober({ httpGet: { port: 80, scheme: {} } }),
+    prober({ grpc: { port: 80, service: 7 } }),
+    prober({ tcpSocket: { port: 80 }, timeoutSeconds: "5" }),
+    prober({ tcpSocket: { port: 80 }, timeoutSeconds: 0.5 }),
+  ]) {
+    assert.throws(
+      () => parseAppProbes(json),
+      (error: Error) =>
+        error.message.startsWith("failed to decode app prober err = ") &&
+        error.message.endsWith(`, json string = ${json}`),
+      json,
+    );
+  }
+  for (const port of [undefined, null, "http", "80", 80.5, {}, true])
+    assert.throws(() => parseAppProbes(prober({ httpGet: { port } })), /the port must be int type/);
+  for (const value of [null, {}, { exec: {} }, { httpGet: null }, { httpGet: { port: 1 }, tcpSocket: { port: 1 } }])
+    assert.throws(() => parseAppProbes(prober(value)), /must be one of type httpGet, tcpSocket or gRPC/);
+  for (const wrong of [
+    "/app-health/a/other",
+    "/app-health//livez",
+    "/app-health/a/b/livez",
+    "app-health/a/livez",
+    "__proto__",
+  ])
+    assert.throws(
+      () => parseAppProbes(`{${JSON.stringify(wrong)}:{"tcpSocket":{"port":1}}}`),
+      /must be in form of regex pattern/,
+      wrong,
+    );
+});
+
+test("parseAppProbes() reads names of fields as Go does and has Kubernetes' defaults", () => {
+  const probes = parseAppProbes(
+    JSON.stringify({
+      "/app-health/a/livez": { HTTPGET: { Port: 1 } },
+      "/app-health/a/readyz": { httpGet: { port: 2, scheme: "HTTPS", path: "x" }, timeoutSeconds: 7, tcpSocket: null },
+      "/app-health/a/startupz": { grpc: { port: 3, service: null } },
+    }),
+  );
+  assert.deepEqual(Object.fromEntries(probes), {
+    "/app-health/a/livez": { kind: "http", port: 1, path: "/", https: false, timeoutMs: 1000 },
+    "/app-health/a/readyz": { kind: "http", port: 2, path: "/x", https: true, timeoutMs: 7000 },
+    "/app-health/a/startupz": { kind: "grpc", port: 3, service: "", timeoutMs: 1000 },
+  });
+  assert.equal(parseAppProbes("").size + parseAppProbes("null").size + parseAppProbes("{}").size, 0);
+});

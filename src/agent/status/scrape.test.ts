@@ -1,0 +1,197 @@
+import assert from "node:assert/strict";
+import { generateKeyPairSync } from "node:crypto";
+import { once } from "node:events";
+import { type IncomingMessage, type RequestListener, request } from "node:http";
+import { createServer as createSecureServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import { test } from "node:test";
+import { issueLeaf, issueRoot } from "#lib/pki/issue.ts";
+import { eventually, freePorts } from "../../../test/support/fake-control-plane.ts";
+import { negotiateFormat } from "./scrape.ts";
+import { type Context, serveApp, serveStatus, statusOptions, text } from "./status-fixture.ts";
+
+interface Targets {
+  readonly envoy?: RequestListener;
+  readonly app?: RequestListener;
+}
+
+async function serveScrapes(t: Context, { envoy = text("envoy_x 1\n"), app }: Targets) {
+  const { options, lines, metrics } = statusOptions();
+  const scrape = {
+    ...options.scrape,
+    envoyPrometheusPort: await serveApp(t, envoy),
+    application: app === undefined ? undefined : { port: await serveApp(t, app), path: "/metrics", https: false },
+  };
+  return { ...(await serveStatus(t, { ...options, scrape })), lines, metrics, options, scrape };
+}
+
+/** What a scraper sends that has this many seconds. */
+const patience = (seconds: number) => ({ headers: { "x-prometheus-scrape-timeout-seconds": String(seconds) } });
+
+test("/stats/prometheus joins agent, Envoy and application, and drops Envoy's prefix from Istio's names", async (t) => {
+  const envoy = "# TYPE envoy_istio_requests_total counter\nenvoy_istio_requests_total{} 1\nenvoy_server_live{} 1\n";
+  const { get } = await serveScrapes(t, { envoy: text(envoy), app: text("app_metric 1\n") });
+  const { body, headers } = await get("/stats/prometheus");
+  assert.match(body, /istio_agent_scrapes_total 1\n/);
+  assert.match(
+    body,
+    /\n# TYPE istio_requests_total counter\nistio_requests_total{} 1\nenvoy_server_live{} 1\napp_metric 1\n$/,
+  );
+  assert.equal(headers["content-type"], "text/plain; version=0.0.4; charset=utf-8");
+});
+
+test("families that several sources have are given as they are, as Istio does", async (t) => {
+  const { get } = await serveScrapes(t, { envoy: text("same 1\n"), app: text("same 2\n") });
+  assert.match((await get("/metrics")).body, /same 1\nsame 2\n$/);
+});
+
+test("a scraper's wishes reach the sources, but never that for protobuf, and Envoy gets its query", async (t) => {
+  const seen: Record<string, IncomingMessage> = {};
+  const record =
+    (name: string): RequestListener =>
+    (incoming, response) => {
+      seen[name] = incoming;
+      response.end();
+    };
+  const { get } = await serveScrapes(t, { envoy: record("envoy"), app: record("app") });
+  const accept =
+    "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0.7,application/openmetrics-text;q=0.6,text/plain;q=0.5";
+  await get("/stats/prometheus?usedonly", {
+    headers: { ...patience(7).headers, accept, "user-agent": "Prometheus/3" },
+  });
+  for (const incoming of Object.values(seen)) {
+    assert.equal(incoming.headers.accept, "application/openmetrics-text;q=0.6,text/plain;q=0.5");
+    assert.equal(incoming.headers["user-agent"], "Prometheus/3");
+    assert.equal(incoming.headers["x-prometheus-scrape-timeout-seconds"], "7");
+  }
+  assert.deepEqual([seen.envoy?.url, seen.app?.url], ["/stats/prometheus?usedonly", "/metrics"]);
+  await get("/metrics", { headers: { accept: "application/vnd.google.protobuf" } });
+  assert.equal(seen.envoy?.headers.accept, undefined);
+});
+
+test("what can be had is given when Envoy or the application fail", async (t) => {
+  const { lines, metrics, options } = await serveScrapes(t, {});
+  const [closed = 0] = await freePorts(1);
+  const application = { port: await serveApp(t, text("no", "text/plain", 500)), path: "/", https: false };
+  const scrape = { ...options.scrape, envoyPrometheusPort: closed, application };
+  const { get } = await serveStatus(t, { ...options, scrape });
+  const { status, body } = await get("/metrics");
+  assert.equal(status, 200);
+  assert.match(body, /istio_agent_process_resident_memory_bytes \d+/);
+  assert.match(lines.join(""), /failed scraping envoy metrics: .*ECONNREFUSED/);
+  assert.match(lines.join(""), /failed scraping application metrics: .* answered 500/);
+  assert.match(
+    metrics.text(),
+    /scrape_failures_total{type="envoy"} 1\n.*scrape_failures_total{type="application"} 1\n/,
+  );
+});
+
+test("a source that never answers costs neither the other nor the scraper's time", async (t) => {
+  const hanging: RequestListener = () => undefined;
+  const first = await serveScrapes(t, { envoy: hanging, app: text("app 1\n") });
+  assert.match((await first.get("/metrics", patience(0.5))).body, /\napp 1\n$/);
+  assert.match(first.lines.join(""), /failed scraping envoy metrics: GET .* no answer in 150 ms/);
+  const second = await serveScrapes(t, { app: hanging });
+  assert.match((await second.get("/metrics", patience(0.5))).body, /\nenvoy_x 1\n$/);
+});
+
+test("a source that falls silent in the middle is cut after its last whole line", async (t) => {
+  const silent: RequestListener = (_, response) => void response.write("envoy_x 1\nenvoy_half{a=");
+  const { get, lines, metrics } = await serveScrapes(t, { envoy: silent, app: text("app 1\n") });
+  assert.match((await get("/metrics", patience(0.5))).body, /\nenvoy_x 1\napp 1\n$/);
+  assert.match(lines.join(""), /metrics of envoy ended early: GET .*: nothing more in 150 ms/);
+  assert.match(metrics.text(), /scrape_failures_total{type="envoy"} 1\n/);
+});
+
+test("a source that streams for ever is cut while the other still has time", async (t) => {
+  const endless: RequestListener = (_, response) => {
+    const write = () => {
+      while (!response.destroyed && response.write("envoy_x 1\n".repeat(1000)));
+    };
+    response.on("drain", write);
+    write();
+  };
+  const { get, lines } = await serveScrapes(t, { envoy: endless, app: text("app 1\n") });
+  const { body } = await get("/metrics", patience(0.3));
+  assert.ok(body.endsWith("\nenvoy_x 1\napp 1\n"));
+  assert.match(lines.join(""), /metrics of envoy ended early: GET .*: no answer in 210 ms/);
+});
+
+test("OpenMetrics of an application that breaks off still end as they must", async (t) => {
+  const breaking: RequestListener = (_, response) => {
+    response.writeHead(200, { "content-type": "application/openmetrics-text; version=1.0.0" });
+    response.write("app 1\napp_half", () => response.destroy());
+  };
+  const { get } = await serveScrapes(t, { app: breaking });
+  const { body, headers } = await get("/metrics");
+  assert.match(body, /\napp 1\n# EOF\n$/);
+  assert.equal(headers["content-type"], "application/openmetrics-text; version=1.0.0; charset=utf-8");
+});
+
+test("redirects of an application are followed on the same host, and not for ever", async (t) => {
+  const app: RequestListener = (incoming, response) => {
+    const to = { "/metrics": "/other", "/loop": "/loop", "/away": "http://192.0.2.1/metrics" }[incoming.url ?? ""];
+    if (to === undefined) response.end("app 1\n");
+    else response.writeHead(302, { location: to }).end();
+  };
+  const { get, options, scrape, lines } = await serveScrapes(t, { app });
+  assert.match((await get("/metrics")).body, /\napp 1\n$/);
+  for (const path of ["/loop", "/away"]) {
+    const application = { port: scrape.application?.port ?? 0, path, https: false };
+    const other = await serveStatus(t, { ...options, scrape: { ...scrape, application } });
+    assert.match((await other.get("/metrics")).body, /\nenvoy_x 1\n$/);
+    assert.match(lines.join(""), new RegExp(`${path} answered 302`));
+  }
+});
+
+test("an application is scraped over HTTPS, whoever signed its certificate", async (t) => {
+  const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const validity = { notBefore: new Date(Date.now() - 60_000), notAfter: new Date(Date.now() + 3_600_000) };
+  const issuer = await issueRoot({ organization: "test", keyKind: "P-256", ...validity });
+  const cert = await issueLeaf({ issuer, publicKey, subjectAltNames: ["app"], ...validity });
+  const server = createSecureServer(
+    { cert, key: privateKey.export({ type: "pkcs8", format: "pem" }) },
+    text("app 1\n"),
+  );
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.after(() => server.close());
+  const { options } = statusOptions();
+  const application = { port: (server.address() as AddressInfo).port, path: "/metrics", https: true };
+  const { get } = await serveStatus(t, { ...options, scrape: { ...options.scrape, application } });
+  assert.match((await get("/metrics")).body, /\napp 1\n$/);
+});
+
+test("a scrape that its scraper leaves is given up at its sources", async (t) => {
+  let ended = false;
+  const endless: RequestListener = (_, response) => {
+    const timer = setInterval(() => response.write("envoy_x 1\n"), 1);
+    response.on("close", () => {
+      clearInterval(timer);
+      ended = true;
+    });
+  };
+  const { port } = await serveScrapes(t, { envoy: endless });
+  const scraper = request({ host: "127.0.0.1", port, path: "/metrics" }).end();
+  const [response] = await once(scraper, "response");
+  await once(response, "data");
+  scraper.destroy();
+  await eventually("end at the source", () => ended, 2_000);
+});
+
+test("negotiateFormat() knows OpenMetrics however it is written", () => {
+  const openMetrics = (version: string) => `application/openmetrics-text; version=${version}; charset=utf-8`;
+  assert.equal(negotiateFormat("application/openmetrics-text"), openMetrics("0.0.1"));
+  assert.equal(negotiateFormat('Application/OpenMetrics-Text;charset=utf-8;version="1.0.0"'), openMetrics("1.0.0"));
+  for (const other of ["", "text/plain", "application/openmetrics-text; version=9", "application/openmetrics-textual"])
+    assert.equal(negotiateFormat(other), "text/plain; version=0.0.4; charset=utf-8", other);
+});
+
+test("a wrong time limit of a scraper is reported and not followed", async (t) => {
+  const { get, lines } = await serveScrapes(t, {});
+  for (const seconds of ["soon", "-1", "Infinity"])
+    assert.match(
+      (await get("/metrics", { headers: { "x-prometheus-scrape-timeout-seconds": seconds } })).body,
+      /envoy_x 1\n$/,
+    );
+  assert.equal(lines.join("").match(/Failed to parse timeout header/g)?.length, 3);
+});
