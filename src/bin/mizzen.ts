@@ -3,6 +3,7 @@ import { Command, CommanderError } from "commander";
 import { createLogger } from "#lib/log.ts";
 import { completionCommand } from "./completion-command.ts";
 import { EXIT, EXIT_CODES_HELP } from "./mizzen/exit-codes.ts";
+import { attachCommand, scaleCommand, workloadCommands } from "./mizzen/life-commands.ts";
 import { downCommand, execCommand, logsCommand, psCommand } from "./mizzen/mesh-commands.ts";
 import { processTerminal, type Terminal } from "./mizzen/terminal.ts";
 import { upCommand } from "./mizzen/up-command.ts";
@@ -22,19 +23,29 @@ function mizzen(terminal: Terminal): Command {
     .description("Runs a service mesh on one machine, from the configuration that production uses.")
     .enablePositionalOptions()
     .addHelpText("after", HELP);
-  const commands = [upCommand, downCommand, psCommand, execCommand, logsCommand].map((make) => make(terminal));
-  for (const command of [...commands, versionCommand()]) program.addCommand(command);
+  const commands = [upCommand, downCommand, psCommand, execCommand, logsCommand, scaleCommand, attachCommand];
+  const made = [...commands.map((make) => make(terminal)), ...workloadCommands(terminal)];
+  for (const command of [...made, versionCommand()]) program.addCommand(command);
   program.addCommand(completionCommand(program));
-  // Not for people: what `up` starts inside the fabric's network namespace.
-  program.addCommand(new Command("run-mesh").action(runMesh), { hidden: true });
+  // Not for people: what `up` starts inside the fabric's network namespace, and what that starts outside of it.
+  program.addCommand(
+    new Command("run-mesh").action(() => runMesh(terminal)),
+    { hidden: true },
+  );
+  program.addCommand(new Command("open-ports").action(openPorts), { hidden: true });
   for (const command of [program, ...program.commands]) command.exitOverride().showHelpAfterError("(see --help)");
   return program;
 }
 
-async function runMesh(): Promise<void> {
+async function openPorts(): Promise<void> {
+  const { answerOpenRequest } = await import("#standalone/up/open-ports.ts");
+  await answerOpenRequest();
+}
+
+async function runMesh({ self }: Terminal): Promise<void> {
   const { runRunner } = await import("#standalone/run/runner.ts");
   const log = createLogger({ write: (line) => void process.stdout.write(line) });
-  process.exitCode = await runRunner(log);
+  process.exitCode = await runRunner({ log, self });
 }
 
 async function main(): Promise<void> {

@@ -16,6 +16,10 @@ const CODES: Readonly<Record<string, number>> = {
   MEMBER_UNKNOWN: EXIT.usage,
   MEMBER_AMBIGUOUS: EXIT.usage,
   NO_PROXY: EXIT.usage,
+  ENV_FILE_INVALID: EXIT.usage,
+  SCALE_INVALID: EXIT.usage,
+  MEMBER_EXISTS: EXIT.usage,
+  MEMBER_OF_FILE: EXIT.usage,
   NOT_ROOT: EXIT.machine,
   TOOL_MISSING: EXIT.machine,
   ENVOY_MISSING: EXIT.machine,
@@ -29,6 +33,9 @@ const CODES: Readonly<Record<string, number>> = {
   MESH_ALREADY_UP: EXIT.mesh,
   MESH_NOT_UP: EXIT.mesh,
   MESH_AMBIGUOUS: EXIT.mesh,
+  MESH_BUSY: EXIT.mesh,
+  MESH_ENDING: EXIT.mesh,
+  MESH_NOT_LISTENING: EXIT.mesh,
 };
 
 export const EXIT_CODES_HELP = `Exit codes: 0 done, 1 failed, 2 wrong command line or mesh.yaml, 3 something is missing on this machine,

@@ -8,6 +8,7 @@ import type { StartedMesh } from "#standalone/up/up.ts";
 import { EXIT, EXIT_CODES_HELP, finish } from "./exit-codes.ts";
 import { rowsOf } from "./member-rows.ts";
 import { defaultStateFolder } from "./options.ts";
+import { sayChanges } from "./say-changes.ts";
 import type { Terminal } from "./terminal.ts";
 
 interface UpFlags {
@@ -15,6 +16,7 @@ interface UpFlags {
   readonly state?: string;
   readonly name?: string;
   readonly freePorts?: boolean;
+  readonly exitWhenDone?: boolean;
   readonly timeout: number;
 }
 
@@ -23,6 +25,9 @@ Examples:
   mizzen up samples/bookinfo            start Bookinfo and stay with it; Ctrl-C removes everything
   mizzen up samples/httpbin --detach    start it in the background; \`mizzen down\` removes it
   mizzen up . --free-ports              publish on free ports, when those of mesh.yaml are taken
+  mizzen up tests --exit-when-done      run its jobs, remove everything, and exit with their exit code
+
+A mesh that is up is changed to what mesh.yaml says now: only what differs is restarted.
 
 ${EXIT_CODES_HELP}`;
 
@@ -37,6 +42,7 @@ export function upCommand(terminal: Terminal): Command {
     .option("--state <folder>", "where identity, logs and status are kept (default: /var/lib/mizzen/NAME)")
     .option("--name <name>", "name of the mesh, instead of the one in mesh.yaml")
     .option("--free-ports", "publish on free host ports instead of those in mesh.yaml")
+    .option("--exit-when-done", "end the mesh when its jobs have, with the exit code of the first one that failed")
     .option("--timeout <seconds>", "how long the mesh may take to become ready", seconds, 120)
     .addHelpText("after", HELP)
     .action((folder: string, flags: UpFlags) => finish(terminal, () => runUp(terminal, folder, flags)));
@@ -46,11 +52,12 @@ async function runUp(terminal: Terminal, folder: string, flags: UpFlags): Promis
   const { up } = await import("#standalone/up/up.ts");
   const startedAt = Date.now();
   const interruption = watchInterrupts(terminal);
-  const mesh = await up({
+  const result = await up({
     folder,
     name: flags.name,
     stateFolder: (name) => (flags.state === undefined ? defaultStateFolder(terminal, name) : resolve(flags.state)),
     freePorts: flags.freePorts === true,
+    exitWhenDone: flags.exitWhenDone === true,
     detached: flags.detach === true,
     startTimeoutMs: flags.timeout * 1000,
     installed: terminal.installed,
@@ -58,9 +65,15 @@ async function runUp(terminal: Terminal, folder: string, flags: UpFlags): Promis
     path: terminal.env.PATH ?? "",
     onProgress: (line) => terminal.say(`${elapsed(startedAt)}  ${line}`),
   });
+  if (result.kind === "applied") {
+    sayChanges(terminal, result.summary);
+    return 0;
+  }
+  const { mesh } = result;
   interruption.aim(mesh);
   try {
-    printReady(terminal, await mesh.ready);
+    const status = await mesh.ready;
+    if (status !== undefined) printReady(terminal, status);
   } catch (error) {
     await end(mesh);
     if (interruption.count > 0) return EXIT.interrupted;
@@ -76,12 +89,17 @@ async function runUp(terminal: Terminal, folder: string, flags: UpFlags): Promis
 }
 
 async function staysUntilEnd(terminal: Terminal, mesh: StartedMesh, interruption: Interruption): Promise<number> {
-  const { code, signal } = await end(mesh);
+  const { code, signal, jobsCode } = await end(mesh);
+  const { name } = mesh.registration;
+  if (jobsCode !== undefined) {
+    terminal.say(`the jobs of mesh "${name}" are done; the mesh is down, nothing of it is left`);
+    return jobsCode;
+  }
   if (code !== 0 && interruption.count === 0) {
     const how = signal === null ? `ended with code ${code}` : `was killed by ${signal}`;
     throw new MeshError("RUNNER_LOST", `the mesh's runner ${how}; the mesh is removed`);
   }
-  terminal.say(`mesh "${mesh.registration.name}" is down, nothing of it is left`);
+  terminal.say(`mesh "${name}" is down, nothing of it is left`);
   return 0;
 }
 

@@ -17,6 +17,8 @@ function member(name: string, changes: Partial<MemberStatus> = {}): MemberStatus
     kind: "workload",
     address: "10.244.0.10",
     ports: [],
+    job: false,
+    state: "running",
     ready: true,
     reason: "",
     app: undefined,

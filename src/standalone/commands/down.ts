@@ -8,7 +8,8 @@ import { isAlive, type ProcessId, signalProcess } from "../host/processes.ts";
 import { readMesh } from "../mesh/read-mesh.ts";
 import { meshId } from "../plan/names.ts";
 import { cleanMesh } from "../run/clean.ts";
-import { registrations } from "../up/registration.ts";
+import { liveRegistration, registrations } from "../up/registration.ts";
+import { lockMesh } from "../up/start-lock.ts";
 import { meshFile } from "../up/up.ts";
 import { findMesh, type MeshChoice } from "./find-mesh.ts";
 
@@ -76,5 +77,7 @@ export async function down({ id, stateFolder, owner }: MeshRemains): Promise<voi
     while ((await isAlive(owner)) && Date.now() < deadline) await sleep(POLL_MS, never);
     if (await isAlive(owner)) signalProcess(owner.pid, "SIGKILL");
   }
-  await cleanMesh({ id, stateFolder, graceMs: GRACE_MS });
+  await using _ = await lockMesh({ id, timeoutMs: RUNNER_MS });
+  // Somebody may have started it again meanwhile.
+  if ((await liveRegistration(id)) === undefined) await cleanMesh({ id, stateFolder, graceMs: GRACE_MS });
 }

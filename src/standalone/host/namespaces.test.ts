@@ -8,8 +8,8 @@ import test from "node:test";
 import { BASE_RULES } from "../fabric/service-rules.ts";
 import { enterCommand, NOBODY, type ROOT } from "../plan/enter.ts";
 import { etcFiles } from "../plan/files.ts";
-import { fabricNamespace, memberAddress, memberNamespace, namespaceFile } from "../plan/names.ts";
-import { fabricNetwork, memberNetwork } from "../plan/network.ts";
+import { assignAddresses, fabricNamespace, memberNamespace, namespaceFile } from "../plan/names.ts";
+import { cableLines, fabricNetwork, memberNetwork } from "../plan/network.ts";
 import { cleanMesh, registrationFile } from "../run/clean.ts";
 import { runCommand } from "./command.ts";
 import { makeNamespace, namespacesOf, restoreRules, setUpNetwork } from "./namespaces.ts";
@@ -31,6 +31,10 @@ const PODS = [
   { name: "db", namespace: "shop" },
 ] as const;
 
+function memberAddress(index: number): string {
+  return [...assignAddresses(["0", "1"], new Map()).values()][index] ?? "";
+}
+
 /** A real fabric with two members. */
 async function fabric(): Promise<Fabric> {
   const id = randomBytes(3).toString("hex");
@@ -43,7 +47,8 @@ async function fabric(): Promise<Fabric> {
   await makeFolders([{ path: folder, mode: 0o755, owner: 0 }]);
   await listMesh(registrationFile(id), "{}");
   await Promise.all([fabricNamespace(id), ...cables.map(({ netns }) => netns)].map(makeNamespace));
-  await setUpNetwork(fabricNetwork(fabricNamespace(id), cables));
+  await setUpNetwork(fabricNetwork(fabricNamespace(id)));
+  await setUpNetwork({ netns: fabricNamespace(id), sysctls: {}, ip: cables.flatMap(cableLines) });
   await Promise.all(cables.map(memberNetwork).map(setUpNetwork));
   const place = async (index: number) => {
     const pod = PODS[index] ?? PODS[0];

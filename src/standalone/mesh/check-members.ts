@@ -2,9 +2,11 @@
 import type { Problem } from "#config/problem.ts";
 import { formatField } from "#config/schema/field-path.ts";
 import { parse } from "#config/schema/parse.ts";
-import { portNumber, portOf, replicaNames } from "./members.ts";
-import { memberKey, type Port, PROXY_ID } from "./mesh.ts";
-import { type MeshFile, type PodFields, portSchema, type ReadinessFields, type WorkloadFields } from "./mesh-schema.ts";
+import { checkDependencies } from "./check-dependencies.ts";
+import { checkWorkload, isPort, type Report } from "./check-workload.ts";
+import { portOf, replicaNames } from "./members.ts";
+import { memberKey } from "./mesh.ts";
+import { type MeshFile, type PodFields, portSchema } from "./mesh-schema.ts";
 import { parsePublishEntry } from "./publish-entry.ts";
 
 /** The control plane's place in the mesh. */
@@ -12,16 +14,11 @@ export const CONTROL_PLANE = { name: "istiod", namespace: "istio-system" } as co
 export const NAME_RULE =
   "must be at most 63 lower-case letters, digits and dashes, with a letter or digit at both ends";
 
-/** Ports that agent and Envoy of a sidecar listen on. */
-const PROXY_PORTS = new Set([15000, 15001, 15004, 15006, 15020, 15021, 15053, 15090]);
 const MAX_REPLICAS = 100;
 const NAME = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 const ACCOUNT = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
 const LABEL_VALUE = /^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$/;
 const LABEL_KEY = /^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
-const VARIABLE = /^[^=\0]+$/;
-
-type Report = (path: string, message: string) => void;
 
 /** Whether a text can name a workload, a namespace or a mesh. */
 export function isName(text: string): boolean {
@@ -44,7 +41,7 @@ export function checkMembers({ workloads = [], gateways = [] }: MeshFile["spec"]
     checkWorkload(workload, check(workload, `spec.workloads[${i}]`, "default"));
   }
   for (const [i, gateway] of gateways.entries()) check(gateway, `spec.gateways[${i}]`, "istio-system");
-  return problems;
+  return [...problems, ...checkDependencies(workloads)];
 }
 
 function checkPod(pod: PodFields, report: Report): void {
@@ -65,21 +62,24 @@ function checkPod(pod: PodFields, report: Report): void {
 
 const LABEL_RULE = "a label's value is at most 63 letters, digits, dashes, dots and underscores";
 
+const PORT_RULE = "write a number, or an object with name, port and protocol (TCP or UDP)";
+
 function checkPorts(raw: readonly unknown[], report: Report): void {
-  const seen = new Set<string | number>();
+  const seen = new Set<string>();
   for (const [i, item] of raw.entries()) {
     const at = `ports[${i}]`;
     const unknown = typeof item === "object" ? parse(portSchema, item, at).problems : [];
-    for (const { field } of unknown) report(field, "is not a port: write a number, or an object with name and port");
+    for (const { field } of unknown) report(field, `is not a port: ${PORT_RULE}`);
     const found = portOf(item);
     if (found === undefined) {
-      if (unknown.length === 0) report(at, `must be a number, or an object with name and port, not ${quoted(item)}`);
+      if (unknown.length === 0) report(at, `must be a port, not ${quoted(item)}: ${PORT_RULE}`);
       continue;
     }
-    const { name, port } = found;
+    const { name, port, protocol } = found;
+    const number = `${port}/${protocol}`;
     if (!isPort(port)) report(at, `must be a port from 1 to 65535, not ${port}`);
-    if (seen.has(port) || (name !== "" && seen.has(name))) report(at, "is given twice");
-    seen.add(port).add(name === "" ? port : name);
+    if (seen.has(number) || (name !== "" && seen.has(name))) report(at, "is given twice");
+    seen.add(number).add(name === "" ? number : name);
   }
 }
 
@@ -117,47 +117,6 @@ function checkPublish(pod: PodFields, publishedBy: Map<string, string>, report: 
       report(at, `has host port ${entry.hostPort}, which "${other}" publishes`);
     publishedBy.set(key, pod.name);
   }
-}
-
-function checkWorkload(workload: WorkloadFields, report: Report): void {
-  const { command, env = {}, user, readiness, inject = true } = workload;
-  const ports = (workload.ports ?? []).map(portOf).filter((port) => port !== undefined);
-  if (command.length === 0 || command[0] === "") report("command", "needs a program, such as [node, app.ts]");
-  if (command.some((part) => part.includes("\0"))) report("command", "must not hold NUL characters");
-  for (const [name, value] of Object.entries(env)) {
-    if (!VARIABLE.test(name)) report(formatField("env", name), "is not a variable's name");
-    if (value.includes("\0")) report(formatField("env", name), "must not hold NUL characters");
-  }
-  if (String(user) === String(PROXY_ID)) {
-    report("user", `must not be ${PROXY_ID}: that is the proxy, whose traffic is not captured`);
-  }
-  if (inject) {
-    for (const [i, { port }] of ports.entries()) {
-      if (PROXY_PORTS.has(port)) report(`ports[${i}]`, `must not be ${port}: the sidecar listens on it`);
-    }
-  }
-  if (readiness !== undefined) checkReadiness(readiness, ports, report);
-}
-
-function checkReadiness(readiness: ReadinessFields, ports: readonly Port[], report: Report): void {
-  const { httpGet, tcpSocket, periodSeconds, timeoutSeconds, failureThreshold, successThreshold } = readiness;
-  const kind = httpGet === undefined ? "tcpSocket" : "httpGet";
-  const port = httpGet?.port ?? tcpSocket?.port;
-  if (port === undefined) {
-    report("readiness", "needs httpGet or tcpSocket");
-    return;
-  }
-  const number = portNumber(port, ports);
-  if (number === undefined) report(`readiness.${kind}.port`, `names "${port}", which is not in ports`);
-  else if (!isPort(number)) report(`readiness.${kind}.port`, `must be a port from 1 to 65535, not ${number}`);
-  if (httpGet?.path !== undefined && !httpGet.path.startsWith("/"))
-    report("readiness.httpGet.path", "must start with /");
-  const least = { periodSeconds, timeoutSeconds, failureThreshold, successThreshold };
-  for (const [name, value] of Object.entries(least)) if (value === 0) report(`readiness.${name}`, "must be at least 1");
-}
-
-function isPort(port: number): boolean {
-  return Number.isInteger(port) && port >= 1 && port <= 65_535;
 }
 
 function below(at: string, path: string): string {

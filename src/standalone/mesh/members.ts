@@ -1,9 +1,17 @@
 /** From the fields of a checked mesh file to members: replicas become members of their own, defaults are filled in. */
 import { resolve } from "node:path";
 import { parse } from "#config/schema/parse.ts";
-import type { App, Member, Port, Probe } from "./mesh.ts";
-import { type MeshFile, type PodFields, portSchema, type ReadinessFields, type WorkloadFields } from "./mesh-schema.ts";
+import { type App, type Limits, type Member, memberKey, type Port, type Probe } from "./mesh.ts";
+import {
+  type LimitFields,
+  type MeshFile,
+  type PodFields,
+  type ProbeFields,
+  portSchema,
+  type WorkloadFields,
+} from "./mesh-schema.ts";
 import { parsePublishEntry } from "./publish-entry.ts";
+import { parseCpu, parseMemory } from "./quantity.ts";
 
 /** The members of a spec without errors; relative paths start from `folder`. */
 export function membersOf({ workloads = [], gateways = [] }: MeshFile["spec"], folder: string): Member[] {
@@ -13,10 +21,28 @@ export function membersOf({ workloads = [], gateways = [] }: MeshFile["spec"], f
     ),
     ...workloads.flatMap((workload) => {
       const pod = podOf(workload, "default", "default");
-      const app = appOf(workload, pod.ports, folder);
-      return replicasOf({ ...pod, proxy: workload.inject === false ? "none" : "sidecar", app }, workload);
+      const member = {
+        ...pod,
+        proxy: workload.inject === false ? ("none" as const) : ("sidecar" as const),
+        after: (workload.after ?? []).flatMap((name) => findWorkload(name, pod.namespace, workloads) ?? []),
+        readiness: workload.readiness && probeOf(workload.readiness, pod.ports),
+        app: appOf(workload, pod.ports, folder),
+      };
+      return replicasOf(member, workload);
     }),
   ];
+}
+
+/** `name.namespace` of the workload that another one means by a name: of its own namespace unless it says otherwise. */
+export function findWorkload(
+  wanted: string,
+  namespace: string,
+  workloads: readonly Pick<WorkloadFields, "name" | "namespace">[],
+): string | undefined {
+  const keys = new Set(
+    workloads.map((workload) => memberKey({ ...workload, namespace: workload.namespace ?? "default" })),
+  );
+  return [memberKey({ name: wanted, namespace }), wanted].find((key) => keys.has(key));
 }
 
 /** Names of the replicas: the name itself for one, `name-1` and so on for several. */
@@ -26,9 +52,9 @@ export function replicaNames({ name, replicas = 1 }: Pick<PodFields, "name" | "r
 
 /** A port of the list: a number, or an object with `name` and `port`. Undefined when it is neither. */
 export function portOf(raw: unknown): Port | undefined {
-  if (typeof raw === "number") return { name: "", port: raw };
+  if (typeof raw === "number") return { name: "", port: raw, protocol: "TCP" };
   const { value } = parse(portSchema, raw, "");
-  return value && { name: value.name ?? "", port: value.port };
+  return value && { name: value.name ?? "", port: value.port, protocol: value.protocol ?? "TCP" };
 }
 
 /** The number of a port that is given by number or by the name of one in the list. */
@@ -45,6 +71,8 @@ function podOf(fields: PodFields, namespace: string, serviceAccount: string): Om
     annotations: fields.annotations ?? {},
     ports: (fields.ports ?? []).map(portOf).filter((port) => port !== undefined),
     publish: (fields.publish ?? []).map(parsePublishEntry).filter((entry) => typeof entry !== "string"),
+    after: [],
+    readiness: undefined,
     app: undefined,
   };
 }
@@ -53,27 +81,36 @@ function replicasOf(pod: Omit<Member, "name">, fields: PodFields): Member[] {
   return replicaNames(fields).map((name) => ({ ...pod, name }));
 }
 
-function appOf(
-  { command, workingDir, env, user, readiness }: WorkloadFields,
-  ports: readonly Port[],
-  folder: string,
-): App {
+function appOf(fields: WorkloadFields, ports: readonly Port[], folder: string): App {
+  const { command, workingDir, env, envFrom, user, restart, liveness, limits } = fields;
   return {
     command,
     workingDir: resolve(folder, workingDir ?? "."),
     env: env ?? {},
+    envFrom: (envFrom ?? []).map((path) => resolve(folder, path)),
     user: String(user ?? "nobody"),
-    readiness: readiness && probeOf(readiness, ports),
+    restart: restart ?? "always",
+    liveness: liveness && probeOf(liveness, ports),
+    limits: limitsOf(limits ?? {}),
+  };
+}
+
+function limitsOf({ memory, cpu, pids }: LimitFields): Limits {
+  return {
+    memoryBytes: memory === undefined ? undefined : parseMemory(memory),
+    cpuMillis: cpu === undefined ? undefined : parseCpu(cpu),
+    pids,
   };
 }
 
 /** Kubernetes' defaults, but for the period: here nobody waits for ten seconds. */
-function probeOf(fields: ReadinessFields, ports: readonly Port[]): Probe {
-  const { httpGet, tcpSocket } = fields;
+function probeOf(fields: ProbeFields, ports: readonly Port[]): Probe {
+  const { httpGet, tcpSocket, exec } = fields;
   const port = httpGet?.port ?? tcpSocket?.port ?? 0;
   return {
     port: portNumber(port, ports) ?? 0,
     httpGet: httpGet && { path: httpGet.path ?? "/", headers: httpGet.headers ?? {} },
+    exec: exec?.command,
     initialDelayMs: (fields.initialDelaySeconds ?? 0) * 1000,
     periodMs: (fields.periodSeconds ?? 2) * 1000,
     timeoutMs: (fields.timeoutSeconds ?? 1) * 1000,

@@ -1,18 +1,24 @@
 /** The fields of `mesh.yaml`. Set and unset stay apart; defaults are in `members.ts`. */
 import { type Fields, type Infer, list, map, message, oneof, required } from "#config/schema/message.ts";
-import { anything, bool, intOrString, string, struct, uint32 } from "#config/schema/scalars.ts";
+import { anything, bool, enumeration, intOrString, string, struct, uint32 } from "#config/schema/scalars.ts";
+import { RESTART_POLICIES } from "./mesh.ts";
 
 const HTTP_GET = { path: string(), port: required(intOrString()), headers: map(string()) };
 const TCP_SOCKET = { port: required(intOrString()) };
-const READINESS = {
+const EXEC = { command: required(list(string())) };
+const PROBE = {
   httpGet: message(HTTP_GET),
   tcpSocket: message(TCP_SOCKET),
+  exec: message(EXEC),
   initialDelaySeconds: uint32(),
   periodSeconds: uint32(),
   timeoutSeconds: uint32(),
   failureThreshold: uint32(),
   successThreshold: uint32(),
 };
+const probeSchema = message(PROBE, oneof("httpGet", "tcpSocket", "exec"));
+/** Quantities as in Kubernetes: `256Mi`, `500m`. */
+const LIMITS = { memory: intOrString(), cpu: anything(), pids: uint32() };
 const POD = {
   name: required(string()),
   namespace: string(),
@@ -20,7 +26,7 @@ const POD = {
   labels: map(string()),
   annotations: map(string()),
   replicas: uint32(),
-  /** Numbers, or `{name, port}`. */
+  /** Numbers, or `{name, port, protocol}`. */
   ports: list(anything()),
   publish: list(string()),
 };
@@ -29,8 +35,13 @@ const WORKLOAD = {
   command: required(list(string())),
   workingDir: string(),
   env: map(string()),
+  envFrom: list(string()),
   user: intOrString(),
-  readiness: message(READINESS, oneof("httpGet", "tcpSocket")),
+  readiness: probeSchema,
+  liveness: probeSchema,
+  restart: enumeration(...RESTART_POLICIES),
+  after: list(string()),
+  limits: message(LIMITS),
   inject: bool(),
 };
 const SPEC = {
@@ -38,6 +49,7 @@ const SPEC = {
   meshConfig: struct(),
   workloads: list(message(WORKLOAD)),
   gateways: list(message(POD)),
+  exitWhenDone: bool(),
 };
 const METADATA = { name: required(string()), labels: map(string()), annotations: map(string()) };
 const MESH = {
@@ -48,12 +60,14 @@ const MESH = {
 };
 
 export const meshSchema = message(MESH);
-export const portSchema = message({ name: string(), port: required(uint32()) });
+const PORT = { name: string(), port: required(uint32()), protocol: enumeration("TCP", "UDP") };
+export const portSchema = message(PORT);
 
 export type MeshFile = Infer<typeof meshSchema>;
 export type PodFields = NonNullable<MeshFile["spec"]["gateways"]>[number];
 export type WorkloadFields = NonNullable<MeshFile["spec"]["workloads"]>[number];
-export type ReadinessFields = NonNullable<WorkloadFields["readiness"]>;
+export type ProbeFields = NonNullable<WorkloadFields["readiness"]>;
+export type LimitFields = NonNullable<WorkloadFields["limits"]>;
 
 /** Which fields an object of the file may have, by the path of the object. */
 const FIELDS_AT: readonly (readonly [RegExp, Fields])[] = [
@@ -62,10 +76,12 @@ const FIELDS_AT: readonly (readonly [RegExp, Fields])[] = [
   [/^spec$/, SPEC],
   [/^spec\.workloads\[\d+\]$/, WORKLOAD],
   [/^spec\.gateways\[\d+\]$/, POD],
-  [/\.readiness$/, READINESS],
+  [/\.(readiness|liveness)$/, PROBE],
+  [/\.exec$/, EXEC],
+  [/\.limits$/, LIMITS],
   [/\.httpGet$/, HTTP_GET],
   [/\.tcpSocket$/, TCP_SOCKET],
-  [/\.ports\[\d+\]$/, { name: POD.name, port: POD.replicas }],
+  [/\.ports\[\d+\]$/, PORT],
 ];
 
 /** Names that are allowed beside a field, given by its path. */

@@ -29,6 +29,7 @@ test("readMesh() fills in what a short file leaves out", () => {
   assert.deepEqual(mesh, {
     name: "shop",
     file: FILE,
+    lines: { "web.default": 6 },
     config: ["/srv/shop"],
     meshConfig: {},
     members: [
@@ -42,15 +43,21 @@ test("readMesh() fills in what a short file leaves out", () => {
         ports: [],
         publish: [],
         proxy: "sidecar",
+        after: [],
+        readiness: undefined,
         app: {
           command: ["node", "web.ts"],
           workingDir: "/srv/shop",
           env: {},
+          envFrom: [],
           user: "nobody",
-          readiness: undefined,
+          restart: "always",
+          liveness: undefined,
+          limits: { memoryBytes: undefined, cpuMillis: undefined, pids: undefined },
         },
       },
     ],
+    exitWhenDone: false,
   });
 });
 
@@ -67,36 +74,51 @@ test("readMesh() reads every field of a workload and a gateway", () => {
     command: [./web, --fast]
     workingDir: web
     env: {PORT: "80"}
+    envFrom: [web.env, /etc/web.env]
     user: 1000
-    ports: [80, {name: metrics, port: 9090}]
+    ports: [80, {name: metrics, port: 9090}, {name: dns, port: 53, protocol: UDP}]
     readiness: {httpGet: {path: /up, port: metrics, headers: {Host: web}}, periodSeconds: 1, failureThreshold: 1}
+    liveness: {exec: {command: [./alive]}, initialDelaySeconds: 3}
+    restart: onFailure
+    after: [db, migrate.ops]
+    limits: {memory: 64Mi, cpu: 1.5, pids: 50}
     inject: false
+  - {name: db, namespace: front, command: [db]}
+  - {name: migrate, namespace: ops, command: [migrate], restart: never}
   gateways:
   - {name: istio-ingressgateway, labels: {istio: ingressgateway}, publish: ["127.0.0.1:8080:8080", "[::1]:0:443", "81:81"]}
+  exitWhenDone: true
 `);
   assert.deepEqual(problems, []);
   assert.deepEqual(mesh?.config, ["/srv/shop/manifests", "/etc/shop.yaml"]);
   const [gateway, web] = mesh?.members ?? [];
   assert.equal(web?.proxy, "none");
   assert.deepEqual(web?.ports, [
-    { name: "", port: 80 },
-    { name: "metrics", port: 9090 },
+    { name: "", port: 80, protocol: "TCP" },
+    { name: "metrics", port: 9090, protocol: "TCP" },
+    { name: "dns", port: 53, protocol: "UDP" },
   ]);
+  const timing = { initialDelayMs: 0, periodMs: 2000, timeoutMs: 1000, failureThreshold: 3, successThreshold: 1 };
+  assert.deepEqual(web?.readiness, {
+    ...timing,
+    port: 9090,
+    httpGet: { path: "/up", headers: { Host: "web" } },
+    exec: undefined,
+    periodMs: 1000,
+    failureThreshold: 1,
+  });
+  assert.deepEqual(web?.after, ["db.front", "migrate.ops"]);
   assert.deepEqual(web?.app, {
     command: ["./web", "--fast"],
     workingDir: "/srv/shop/web",
     env: { PORT: "80" },
+    envFrom: ["/srv/shop/web.env", "/etc/web.env"],
     user: "1000",
-    readiness: {
-      port: 9090,
-      httpGet: { path: "/up", headers: { Host: "web" } },
-      initialDelayMs: 0,
-      periodMs: 1000,
-      timeoutMs: 1000,
-      failureThreshold: 1,
-      successThreshold: 1,
-    },
+    restart: "onFailure",
+    liveness: { ...timing, port: 0, httpGet: undefined, exec: ["./alive"], initialDelayMs: 3000 },
+    limits: { memoryBytes: 64 * 1024 * 1024, cpuMillis: 1500, pids: 50 },
   });
+  assert.equal(mesh?.exitWhenDone, true);
   assert.equal(gateway?.proxy, "router");
   assert.equal(gateway?.namespace, "istio-system");
   assert.equal(gateway?.serviceAccount, "istio-ingressgateway-service-account");
@@ -135,7 +157,7 @@ test("readMesh() says file line, field and what is allowed", () => {
   const lines = problems.map(({ line, field, message }) => `${line}: ${field} ${message}`);
   assert.ok(
     lines.includes(
-      "7: spec.workloads[0].comand is not a known field: allowed are name, namespace, serviceAccount, labels, annotations, replicas, ports, publish, command, workingDir, env, user, readiness, inject",
+      "7: spec.workloads[0].comand is not a known field: allowed are name, namespace, serviceAccount, labels, annotations, replicas, ports, publish, command, workingDir, env, envFrom, user, readiness, liveness, restart, after, limits, inject",
     ),
     lines.join("\n"),
   );
@@ -154,20 +176,34 @@ const WRONG_WORKLOADS: readonly (readonly [string, RegExp])[] = [
   ["ports: [0]", /ports\[0\] must be a port from 1 to 65535, not 0/],
   ["ports: [80, 70000]", /ports\[1\] must be a port from 1 to 65535, not 70000/],
   ["ports: [80, 80]", /ports\[1\] is given twice/],
-  ["ports: [http]", /ports\[0\] must be a number, or an object with name and port, not "http"/],
-  ["ports: [{number: 80}]", /ports\[0\].*write a number, or an object with name and port/],
+  ["ports: [http]", /ports\[0\] must be a port, not "http": write a number, or an object with name, port and protocol/],
+  ["ports: [{number: 80}]", /ports\[0\].*write a number, or an object with name, port and protocol/],
   ["ports: [15001]", /ports\[0\] must not be 15001: the sidecar listens on it/],
   ["ports: 80", /ports must be a list/],
   ["env: {PORT: 80}", /env.PORT must be text, not 80/],
   [`env: {"A=B": x}`, /env\["A=B"\] is not a variable's name/],
   ["user: 1337", /user must not be 1337: that is the proxy/],
   ["inject: maybe", /inject must be true or false, not "maybe"/],
-  ["readiness: {}", /readiness needs httpGet or tcpSocket/],
+  ["ports: [{port: 53, protocol: SCTP}]", /ports\[0\].protocol is not a port: .*TCP or UDP/],
+  ["readiness: {}", /readiness needs httpGet, tcpSocket or exec/],
+  ["liveness: {}", /liveness needs httpGet, tcpSocket or exec/],
+  ["liveness: {tcpSocket: {port: 0}}", /liveness.tcpSocket.port must be a port from 1 to 65535, not 0/],
+  ["liveness: {exec: {command: []}}", /liveness.exec.command needs a program/],
+  ["restart: sometimes", /restart must be one of always, onFailure, never/],
+  ["after: [cache]", /after\[0\] names "cache", which is no workload: there are web/],
+  ["after: [web]", /after leads back to itself: web.default -> web.default/],
+  ["limits: {memory: lots}", /limits.memory must be an amount such as 256Mi or 1G, not "lots"/],
+  ["limits: {memory: 1Mi}", /limits.memory must be at least 4Mi/],
+  ["limits: {cpu: fast}", /limits.cpu must be an amount such as 500m or 1.5, at least 10m, not "fast"/],
+  ["limits: {cpu: 0}", /limits.cpu must be an amount/],
+  ["limits: {pids: 1}", /limits.pids must be at least 4/],
+  ["limits: {memroy: 1Gi}", /limits.memroy is not a known field: allowed are memory, cpu, pids/],
   ["readiness: {httpGet: {port: http}}", /readiness.httpGet.port names "http", which is not in ports/],
   ["readiness: {httpGet: {port: 80, path: up}}", /readiness.httpGet.path must start with \//],
   ["readiness: {httpGet: {port: 80}, tcpSocket: {port: 80}}", /tcpSocket cannot be set together with "httpGet"/],
   ["readiness: {tcpSocket: {port: 80}, periodSeconds: 0}", /readiness.periodSeconds must be at least 1/],
-  ["readiness: {exec: {command: [true]}}", /readiness.exec is not a known field: allowed are httpGet, tcpSocket/],
+  ["readiness: {exec: {command: [true]}}", /readiness.exec.command\[0\] must be text, not true/],
+  ["readiness: {grpc: {port: 1}}", /readiness.grpc is not a known field: allowed are httpGet, tcpSocket, exec/],
   [`publish: ["0.0.0.0:80:80"]`, /publish\[0\] must be on a loopback address/],
   [`publish: ["8080"]`, /publish\[0\] must be HOST_PORT:PORT/],
   [`publish: ["70000:80"]`, /publish\[0\] has host port 70000/],
@@ -216,6 +252,24 @@ test("readMesh() refuses a mesh without members, and names that collide", () => 
     [
       `7: "web-2" in namespace "default" is already the name of another member of the mesh`,
       `8: "istiod" in namespace "istio-system" is already the name of the control plane`,
+    ],
+  );
+});
+
+test("readMesh() finds circles of workloads that wait for each other, and says the way around", () => {
+  const text = `${HEAD}spec:
+  workloads:
+  - {name: a, command: [node], after: [b]}
+  - {name: b, command: [node], after: [c.other]}
+  - {name: c, namespace: other, command: [node], after: [a.default]}
+  - {name: d, command: [node], after: [a]}
+`;
+  assert.deepEqual(
+    read(text).problems.map(({ line, field, message }) => `${line}: ${field} ${message}`),
+    [
+      "6: spec.workloads[0].after leads back to itself: a.default -> b.default -> c.other -> a.default",
+      "7: spec.workloads[1].after leads back to itself: b.default -> c.other -> a.default -> b.default",
+      "8: spec.workloads[2].after leads back to itself: c.other -> a.default -> b.default -> c.other",
     ],
   );
 });

@@ -8,7 +8,7 @@ import { lineOfPath } from "#lib/yaml/places.ts";
 import { readDocuments } from "#lib/yaml/read.ts";
 import { checkMembers, isName, NAME_RULE } from "./check-members.ts";
 import { membersOf } from "./members.ts";
-import type { Mesh } from "./mesh.ts";
+import { type Mesh, memberKey } from "./mesh.ts";
 import { allowedBeside, type MeshFile, meshSchema } from "./mesh-schema.ts";
 
 export const API_VERSION = "mizzen.dev/v1alpha1";
@@ -45,18 +45,31 @@ export function readMesh({ text, file }: MeshText): ReadMesh {
   if (value === undefined || placed.some(({ severity }) => severity === "error")) {
     return { mesh: undefined, problems: placed };
   }
-  return { mesh: meshOf(value, file), problems: placed };
+  return { mesh: meshOf(value, file, text), problems: placed };
 }
 
-function meshOf({ metadata, spec }: MeshFile, file: string): Mesh {
+function meshOf({ metadata, spec }: MeshFile, file: string, text: string): Mesh {
   const folder = dirname(file);
   return {
     name: metadata.name,
     file,
+    lines: linesOf(spec, text),
     config: (spec.config ?? ["."]).map((path) => resolve(folder, path)),
     meshConfig: spec.meshConfig ?? {},
     members: membersOf(spec, folder),
+    exitWhenDone: spec.exitWhenDone ?? false,
   };
+}
+
+function linesOf({ workloads = [], gateways = [] }: MeshFile["spec"], text: string): Mesh["lines"] {
+  const lineOf = (list: string, i: number) => lineOfPath(text, ["spec", list, i]);
+  return Object.fromEntries([
+    ...workloads.map(({ name, namespace = "default" }, i) => [memberKey({ name, namespace }), lineOf("workloads", i)]),
+    ...gateways.map(({ name, namespace = "istio-system" }, i) => [
+      memberKey({ name, namespace }),
+      lineOf("gateways", i),
+    ]),
+  ]);
 }
 
 function checkFile({ apiVersion, kind, metadata, spec }: MeshFile): Problem[] {

@@ -1,6 +1,7 @@
 /** Names and addresses that a mesh takes on the machine. All of them carry the mesh's id, so that any of its parts is found again. */
 import { createHash } from "node:crypto";
 import { join } from "node:path";
+import { MeshError } from "#lib/mesh-error.ts";
 import { memberKey } from "../mesh/mesh.ts";
 
 /** Where `ip netns` looks for namespaces. */
@@ -19,6 +20,7 @@ export const FABRIC = {
   controlPlane: "10.244.0.2",
 } as const;
 const FIRST_MEMBER = 10;
+const LAST_MEMBER = 65_534;
 
 /** Short, and the same for the same state folder. */
 export function meshId(stateFolder: string): string {
@@ -50,8 +52,20 @@ export function cableName(key: string): string {
   return `mz${createHash("sha256").update(key).digest("hex").slice(0, 12)}`;
 }
 
-/** Address of the n-th member, counted from 0. */
-export function memberAddress(index: number): string {
-  const number = FIRST_MEMBER + index;
-  return `10.244.${number >> 8}.${number & 255}`;
+/** Addresses for members that have none yet; those that have one keep it for as long as the mesh is up. */
+export function assignAddresses(
+  keys: readonly string[],
+  assigned: ReadonlyMap<string, string>,
+): ReadonlyMap<string, string> {
+  const taken = new Set(assigned.values());
+  const free = freeAddresses(taken);
+  return new Map(keys.map((key) => [key, assigned.get(key) ?? free.next().value ?? ""]));
+}
+
+function* freeAddresses(taken: ReadonlySet<string>): Generator<string> {
+  for (let number = FIRST_MEMBER; number <= LAST_MEMBER; number++) {
+    const address = `10.244.${number >> 8}.${number & 255}`;
+    if (!taken.has(address)) yield address;
+  }
+  throw new MeshError("ADDRESSES_USED_UP", "Cannot add another member: all addresses of the fabric are in use");
 }

@@ -17,10 +17,10 @@ export interface Cable {
 }
 
 /**
- * The bridge with all cables. Traffic between members is routed here, not switched: each has a /32 and sends everything
+ * The bridge. Traffic between members is routed here, not switched: each has a /32 and sends everything
  * to the gateway. So this namespace sees both directions of every connection and can translate service addresses.
  */
-export function fabricNetwork(netns: string, cables: readonly Cable[]): NetworkPlan {
+export function fabricNetwork(netns: string): NetworkPlan {
   const { bridge, gateway, prefixLength, prober } = FABRIC;
   return {
     netns,
@@ -42,12 +42,16 @@ export function fabricNetwork(netns: string, cables: readonly Cable[]): NetworkP
       `addr add ${gateway}/${prefixLength} dev ${bridge}`,
       `addr add ${prober}/32 dev ${bridge}`,
       `link set ${bridge} up`,
-      ...cables.flatMap(({ key, netns: member }) => [
-        `link add ${cableName(key)} type veth peer name eth0 netns ${member}`,
-        `link set ${cableName(key)} master ${bridge} up`,
-      ]),
     ],
   };
+}
+
+/** Connects a member to the bridge: `ip` lines for the fabric's namespace. */
+export function cableLines({ key, netns }: Pick<Cable, "key" | "netns">): readonly string[] {
+  return [
+    `link add ${cableName(key)} type veth peer name eth0 netns ${netns}`,
+    `link set ${cableName(key)} master ${FABRIC.bridge} up`,
+  ];
 }
 
 /** A member's end of the cable. The default route is there because a packet must be routable before it is redirected. */

@@ -25,6 +25,7 @@ function plan(spec: string, changes: Partial<PlanInput> = {}): MeshPlan {
     workingCopies: {},
     privateConfig: false,
     jwtRule: "{}",
+    addresses: new Map(),
     ...changes,
   });
 }
@@ -38,10 +39,10 @@ const SHOP = `
 `;
 
 test("planMesh() gives every member a namespace with the mesh's id and an address of its own", () => {
-  const { fabric, networks, members } = plan(SHOP);
+  const { fabric, controlPlane, members } = plan(SHOP);
   assert.equal(fabric.netns, "mizzen-abc123-fabric");
   assert.deepEqual(
-    networks.map(({ netns }) => netns),
+    [controlPlane, ...members].map(({ network }) => network.netns),
     [
       "mizzen-abc123-istiod.istio-system",
       "mizzen-abc123-gw.istio-system",
@@ -54,13 +55,25 @@ test("planMesh() gives every member a namespace with the mesh's id and an addres
   assert.deepEqual(addresses, ["10.244.0.10", "10.244.0.11", "10.244.0.12", "10.244.0.13"]);
 });
 
+test("planMesh() leaves members where they are, and gives new ones addresses that are free", () => {
+  const { members } = plan(SHOP, { addresses: new Map([["web-2.default", "10.244.0.10"]]) });
+  assert.deepEqual(
+    members.map(({ key, address }) => [key, address]),
+    [
+      ["gw.istio-system", "10.244.0.11"],
+      ["web-1.default", "10.244.0.12"],
+      ["web-2.default", "10.244.0.10"],
+      ["legacy.default", "10.244.0.13"],
+    ],
+  );
+});
+
 test("planMesh() connects every member to the bridge with the names of both ends", () => {
-  const { fabric, networks } = plan(SHOP);
-  for (const { netns } of networks) {
-    const cable = fabric.ip.find((line) => line.endsWith(`type veth peer name eth0 netns ${netns}`));
-    assert.ok(cable, netns);
-    const name = cable.split(" ")[2];
-    assert.ok(fabric.ip.includes(`link set ${name} master mizzen0 up`));
+  const { controlPlane, members } = plan(SHOP);
+  for (const { cable, network } of [controlPlane, ...members]) {
+    const [add = "", join] = cable;
+    assert.ok(add.endsWith(`type veth peer name eth0 netns ${network.netns}`), add);
+    assert.equal(join, `link set ${add.split(" ")[2]} master mizzen0 up`);
   }
 });
 
@@ -159,7 +172,8 @@ test("planMesh() lets the control plane read configuration that is root's alone,
 });
 
 test("planMesh() keeps secrets from other accounts, and the way to them from the proxy's", () => {
-  const { folders } = plan(SHOP);
+  const whole = plan(SHOP);
+  const folders = [whole, whole.controlPlane, ...whole.members].flatMap((part) => part.folders);
   const secrets = folders.filter(({ path }) => path.includes("/proxy/var/run/secrets"));
   assert.ok(secrets.length > 0);
   for (const { path, mode, owner } of secrets) {

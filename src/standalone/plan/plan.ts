@@ -4,17 +4,18 @@
  */
 import { dirname, join } from "node:path";
 import { CONTROL_PLANE } from "../mesh/check-members.ts";
-import { type App, type Member, type Mesh, memberKey, type Probe } from "../mesh/mesh.ts";
+import { type App, type Member, type Mesh, memberKey } from "../mesh/mesh.ts";
 import { type ControlPlanePlan, controlPlanePlan } from "./control-plane.ts";
 import type { Account, Place } from "./enter.ts";
 import { etcFiles, type FilePlan, type FolderPlan } from "./files.ts";
-import { FABRIC, fabricNamespace, memberAddress, memberNamespace } from "./names.ts";
-import { type Cable, fabricNetwork, memberNetwork, type NetworkPlan } from "./network.ts";
+import { assignAddresses, FABRIC, fabricNamespace, memberNamespace } from "./names.ts";
+import { cableLines, fabricNetwork, memberNetwork, type NetworkPlan } from "./network.ts";
 import { type ProcessPlan, type Programs, plainShell, processPlan, type Shell } from "./process.ts";
 import { type ProxyPlan, proxyPlan } from "./proxy.ts";
 import { type StatePaths, statePaths } from "./state-paths.ts";
 
-export interface PlanInput {
+/** What a person wants, with all that was found out about the machine for it. */
+export interface Desired {
   readonly mesh: Mesh;
   readonly id: string;
   readonly stateFolder: string;
@@ -24,115 +25,100 @@ export interface PlanInput {
   /** Where a working folder is to be used from, when its own place cannot be read. */
   readonly workingCopies: Readonly<Record<string, string>>;
   readonly privateConfig: boolean;
+}
+
+export interface PlanInput extends Desired {
   readonly jwtRule: string;
+  /** Addresses that members have already, by `name.namespace`. */
+  readonly addresses: ReadonlyMap<string, string>;
 }
 
 export interface MeshPlan {
   readonly id: string;
   readonly name: string;
   readonly file: string;
+  readonly lines: Mesh["lines"];
   readonly config: readonly string[];
   readonly paths: StatePaths;
   readonly fabric: NetworkPlan;
-  /** Of the control plane and of every member. */
-  readonly networks: readonly NetworkPlan[];
+  /** Of the mesh as a whole. */
   readonly folders: readonly FolderPlan[];
-  readonly files: readonly FilePlan[];
-  readonly controlPlane: ControlPlanePlan & { readonly address: string; readonly shell: Shell };
+  readonly controlPlane: ControlPlanePlan & PodPlan;
   readonly members: readonly MemberPlan[];
 }
 
-export interface MemberPlan {
+/** What a pod needs before anything runs in it. */
+export interface PodPlan {
+  /** `name.namespace` */
   readonly key: string;
-  readonly member: Member;
   readonly address: string;
   readonly place: Place;
+  /** Its end of the cable, and the `ip` lines for the fabric's. */
+  readonly network: NetworkPlan;
+  readonly cable: readonly string[];
+  readonly folders: readonly FolderPlan[];
+  readonly files: readonly FilePlan[];
+  readonly shell: Shell;
+}
+
+export interface MemberPlan extends PodPlan {
+  readonly member: Member;
   readonly proxy: ProxyPlan | undefined;
   readonly app: AppPlan | undefined;
-  readonly shell: Shell;
 }
 
 export interface AppPlan {
   readonly process: ProcessPlan;
-  readonly readiness: Probe | undefined;
+  readonly app: App;
 }
 
 /** Plans a mesh. */
 export function planMesh(input: PlanInput): MeshPlan {
   const { mesh, id } = input;
   const paths = statePaths(input.stateFolder);
-  const members = mesh.members.map((member, i) => memberPlan(input, member, memberAddress(i)));
-  const istiod = spot(input, CONTROL_PLANE, FABRIC.controlPlane);
-  const controlPlane = controlPlanePlan({
-    ...input,
-    paths,
-    place: istiod.place,
-    log: logFile(paths, istiod.key),
-    meshConfig: mesh.meshConfig,
-    config: mesh.config,
-  });
-  const spots = [istiod, ...members.map(({ member, address }) => spot(input, member, address))];
+  const addresses = assignAddresses(mesh.members.map(memberKey), input.addresses);
   return {
     id,
     name: mesh.name,
     file: mesh.file,
+    lines: mesh.lines,
     config: mesh.config,
     paths,
-    fabric: fabricNetwork(fabricNamespace(id), spots.map(cableOf)),
-    networks: spots.map(cableOf).map(memberNetwork),
+    fabric: fabricNetwork(fabricNamespace(id)),
     folders: [
       { path: paths.root, mode: 0o755, owner: 0 },
       ...[paths.members, paths.logs].map((path) => ({ path, mode: 0o711, owner: 0 })),
       { path: paths.issuer, mode: 0o700, owner: 0 },
-      ...spots.flatMap(({ place }) => [
-        { path: dirname(place.etc), mode: 0o711, owner: 0 },
-        { path: place.etc, mode: 0o755, owner: 0 },
-      ]),
-      ...controlPlane.folders,
-      ...members.flatMap(({ proxy }) => proxy?.folders ?? []),
     ],
-    files: [
-      ...spots.flatMap((place) => etcFiles({ ...place, folder: place.place.etc })),
-      ...controlPlane.files,
-      ...members.flatMap(({ proxy }) => proxy?.files ?? []),
-    ],
-    controlPlane: { ...controlPlane, address: istiod.address, shell: plainShell(istiod.place, input.programs) },
-    members,
+    controlPlane: planControlPlane(input, paths),
+    members: mesh.members.map((member) => planMember(input, member, addresses.get(memberKey(member)) ?? "")),
   };
 }
 
-/** A pod's place in the fabric. */
-interface Spot {
-  readonly key: string;
-  readonly name: string;
-  readonly namespace: string;
-  readonly address: string;
-  readonly place: Place;
+function planControlPlane(input: PlanInput, paths: StatePaths): MeshPlan["controlPlane"] {
+  const pod = podPlan(input, CONTROL_PLANE, FABRIC.controlPlane);
+  const { meshConfig, config } = input.mesh;
+  const plan = controlPlanePlan({
+    ...input,
+    paths,
+    place: pod.place,
+    log: logFile(paths, pod.key),
+    meshConfig,
+    config,
+  });
+  return { ...pod, ...plan, folders: [...pod.folders, ...plan.folders], files: [...pod.files, ...plan.files] };
 }
 
-function spot(
-  { id, stateFolder }: PlanInput,
-  pod: { readonly name: string; readonly namespace: string },
+/** Plans a member at an address. */
+export function planMember(
+  input: Omit<PlanInput, "addresses" | "jwtRule">,
+  member: Member,
   address: string,
-): Spot {
-  const { name, namespace } = pod;
-  const key = memberKey(pod);
-  const etc = join(statePaths(stateFolder).members, key, "etc");
-  return { key, name, namespace, address, place: { netns: memberNamespace(id, pod), hostname: name, etc } };
-}
-
-function cableOf({ key, address, place }: Spot): Cable {
-  return { key, netns: place.netns, address };
-}
-
-function logFile(paths: StatePaths, key: string): string {
-  return join(paths.logs, `${key}.log`);
-}
-
-function memberPlan(input: PlanInput, member: Member, address: string): MemberPlan {
+): MemberPlan {
   const { mesh, programs, stateFolder } = input;
   const paths = statePaths(stateFolder);
-  const { key, place } = spot(input, member, address);
+  const pod = podPlan(input, member, address);
+  const { key, place } = pod;
   const proxy =
     member.proxy === "none"
       ? undefined
@@ -146,8 +132,71 @@ function memberPlan(input: PlanInput, member: Member, address: string): MemberPl
           meshConfig: mesh.meshConfig,
         });
   const app = member.app && appPlan(input, { member, app: member.app, address, place, log: logFile(paths, key) });
-  const shell = app === undefined ? plainShell(place, programs) : shellOf(place, app.process);
-  return { key, member, address, place, proxy, app, shell };
+  return {
+    ...pod,
+    member,
+    proxy,
+    app,
+    folders: [...pod.folders, ...(proxy?.folders ?? [])],
+    files: [...pod.files, ...(proxy?.files ?? [])],
+    shell: app === undefined ? pod.shell : shellOf(place, app.process),
+  };
+}
+
+/** Somebody who joins a running mesh with a process of its own. */
+export interface Guest {
+  readonly member: Member;
+  /** Whom its commands run as. */
+  readonly account: Account;
+  readonly cwd: string;
+}
+
+/** Plans a member in which commands are run from outside. */
+export function planGuest(input: Desired, { member, account, cwd }: Guest, address: string): MemberPlan {
+  const plan = planMember(input, { ...member, app: undefined }, address);
+  const { env } = processPlan({
+    place: plan.place,
+    account,
+    programs: input.programs,
+    cwd,
+    log: "",
+    env: podVariables(member, address),
+    command: [],
+  });
+  return { ...plan, shell: { place: plan.place, account, env, cwd } };
+}
+
+function podVariables({ name, namespace, serviceAccount }: Member, address: string): Record<string, string> {
+  return { POD_NAME: name, POD_NAMESPACE: namespace, POD_IP: address, SERVICE_ACCOUNT: serviceAccount };
+}
+
+function podPlan(
+  { id, stateFolder, programs }: Pick<PlanInput, "id" | "stateFolder" | "programs">,
+  pod: { readonly name: string; readonly namespace: string },
+  address: string,
+): PodPlan {
+  const { name, namespace } = pod;
+  const key = memberKey(pod);
+  const etc = join(statePaths(stateFolder).members, key, "etc");
+  const place: Place = { netns: memberNamespace(id, pod), hostname: name, etc };
+  const cable = { key, netns: place.netns, address };
+  return {
+    key,
+    address,
+    place,
+    network: memberNetwork(cable),
+    cable: cableLines(cable),
+    folders: [
+      { path: dirname(etc), mode: 0o711, owner: 0 },
+      { path: etc, mode: 0o755, owner: 0 },
+    ],
+    files: etcFiles({ folder: etc, name, namespace, address }),
+    shell: plainShell(place, programs),
+  };
+}
+
+function logFile(paths: StatePaths, key: string): string {
+  return join(paths.logs, `${key}.log`);
 }
 
 interface AppInput {
@@ -159,7 +208,7 @@ interface AppInput {
 }
 
 function appPlan(
-  { programs, accounts, workingCopies }: PlanInput,
+  { programs, accounts, workingCopies }: Pick<PlanInput, "programs" | "accounts" | "workingCopies">,
   { member, app, address, place, log }: AppInput,
 ): AppPlan {
   const account = accounts[app.user];
@@ -170,16 +219,10 @@ function appPlan(
     programs,
     cwd: workingCopies[app.workingDir] ?? app.workingDir,
     log,
-    env: {
-      POD_NAME: member.name,
-      POD_NAMESPACE: member.namespace,
-      POD_IP: address,
-      SERVICE_ACCOUNT: member.serviceAccount,
-      ...app.env,
-    },
+    env: { ...podVariables(member, address), ...app.env },
     command: app.command,
   });
-  return { process, readiness: app.readiness };
+  return { process, app };
 }
 
 function shellOf(place: Place, { account, env, cwd }: ProcessPlan): Shell {

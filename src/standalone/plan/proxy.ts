@@ -86,10 +86,10 @@ export function downwardApi(values: Readonly<Record<string, string>>): string {
 function agentProcess({ member, address, place, folder, log, programs, meshConfig }: ProxyInput): ProcessPlan {
   const { name, namespace, workload, serviceAccount } = member;
   const role = member.proxy === "router" ? "router" : "sidecar";
-  const ports = member.ports.map(({ name: portName, port }) => ({
+  const ports = member.ports.map(({ name: portName, port, protocol }) => ({
     ...(portName === "" ? {} : { name: portName }),
     containerPort: port,
-    protocol: "TCP",
+    protocol,
   }));
   return processPlan({
     place,
@@ -104,6 +104,7 @@ function agentProcess({ member, address, place, folder, log, programs, meshConfi
       POD_NAME: name,
       POD_NAMESPACE: namespace,
       INSTANCE_IP: address,
+      CLOUD_PLATFORM: "none",
       HOST_IP: FABRIC.gateway,
       SERVICE_ACCOUNT: serviceAccount,
       TRUST_DOMAIN: textOf(meshConfig.trustDomain) ?? DOMAIN,

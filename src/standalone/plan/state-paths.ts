@@ -11,6 +11,8 @@ export interface StatePaths {
   readonly issuer: string;
   /** What the running mesh says about itself. */
   readonly status: string;
+  /** Unix socket by which the running mesh is told things. */
+  readonly control: string;
   /** WorkloadEntry files: a second configuration folder of the control plane. */
   readonly registry: string;
   readonly controlPlane: string;
@@ -30,6 +32,7 @@ export function statePaths(root: string): StatePaths {
     ca: join(root, "ca"),
     issuer: join(root, "issuer"),
     status: join(root, "status.json"),
+    control: join(root, "control.sock"),
     registry: join(root, "registry"),
     controlPlane: join(root, "control-plane"),
     meshConfig: join(root, "control-plane", "mesh"),
@@ -42,5 +45,5 @@ export function statePaths(root: string): StatePaths {
 
 /** What `down` removes; identity and logs stay. */
 export function volatilePaths(paths: StatePaths): readonly string[] {
-  return [paths.status, paths.registry, paths.controlPlane, paths.members, paths.runtime];
+  return [paths.status, paths.control, paths.registry, paths.controlPlane, paths.members, paths.runtime];
 }

@@ -12,11 +12,13 @@ const WEB: Member = {
   labels: { app: "web", version: "v1" },
   annotations: {},
   ports: [
-    { name: "http", port: 8080 },
-    { name: "", port: 9090 },
+    { name: "http", port: 8080, protocol: "TCP" },
+    { name: "", port: 9090, protocol: "TCP" },
   ],
   publish: [],
   proxy: "sidecar",
+  after: [],
+  readiness: undefined,
   app: undefined,
 };
 

@@ -9,39 +9,51 @@ const TIMING = { initialDelayMs: 0, periodMs: 2000, failureThreshold: 3, success
 const TIMEOUT_MS = 2000;
 const GRACE_MS = 500;
 const PORTS = [
-  { name: "grpc-xds", port: 15010 },
-  { name: "https-dns", port: 15012 },
-  { name: "http-monitoring", port: 15014 },
-];
+  { name: "grpc-xds", port: 15010, protocol: "TCP" },
+  { name: "https-dns", port: 15012, protocol: "TCP" },
+  { name: "http-monitoring", port: 15014, protocol: "TCP" },
+] as const;
 
 export class ControlPlaneRun {
-  readonly #plan: MeshPlan["controlPlane"];
-  readonly #unit: Unit;
+  #plan: MeshPlan["controlPlane"];
+  readonly #onChange: () => void;
+  #unit: Unit;
+  #life: { readonly stop: AbortController; readonly ended: Promise<void> } | undefined;
   #reason: ProbeResult = "not started";
 
   constructor(plan: MeshPlan["controlPlane"], onChange: () => void) {
     this.#plan = plan;
-    const { address, port, path } = plan.readiness;
-    const ask = () => probe({ address, port, httpGet: { path, headers: {} }, timeoutMs: TIMEOUT_MS });
-    const settle = (reason: ProbeResult) => {
-      this.#reason = reason;
-      onChange();
-    };
-    this.#unit = new Unit({
-      plan: plan.process,
-      graceMs: GRACE_MS,
-      onChange: ({ state, lastExit }) => settle(state === "running" ? "starting" : (lastExit ?? state)),
-      beside: (signal) =>
-        watchReadiness({ ask, timing: TIMING, onChange: (result) => settle(result && `not ready: ${result}`) }, signal),
-    });
+    this.#onChange = onChange;
+    this.#unit = this.#newUnit();
   }
 
   get ready(): boolean {
     return this.#reason === undefined;
   }
 
-  run(signal: AbortSignal): Promise<void> {
-    return this.#unit.run(signal);
+  get running(): boolean {
+    return this.#life !== undefined;
+  }
+
+  start(): void {
+    if (this.#life !== undefined) return;
+    const stop = new AbortController();
+    this.#unit = this.#newUnit();
+    this.#life = { stop, ended: this.#unit.run(stop.signal) };
+  }
+
+  async stop(): Promise<void> {
+    this.#life?.stop.abort();
+    await this.#life?.ended;
+    this.#life = undefined;
+    this.#settle("stopped");
+  }
+
+  /** Goes on by another plan. */
+  async replace(plan: MeshPlan["controlPlane"]): Promise<void> {
+    await this.stop();
+    this.#plan = plan;
+    this.start();
   }
 
   status(): MemberStatus {
@@ -52,6 +64,8 @@ export class ControlPlaneRun {
       kind: "control-plane",
       address,
       ports: PORTS,
+      job: false,
+      state: this.#life === undefined ? "stopped" : "running",
       ready: this.ready,
       reason: this.#reason ?? "",
       app: this.#unit.status,
@@ -59,5 +73,22 @@ export class ControlPlaneRun {
       logs: { app: process.log, proxy: undefined },
       shell,
     };
+  }
+
+  #newUnit(): Unit {
+    const { address, port, path } = this.#plan.readiness;
+    const ask = () => probe({ address, port, httpGet: { path, headers: {} }, timeoutMs: TIMEOUT_MS });
+    const onChange = (result: ProbeResult) => this.#settle(result && `not ready: ${result}`);
+    return new Unit({
+      plan: this.#plan.process,
+      graceMs: GRACE_MS,
+      onChange: ({ state, lastExit }) => this.#settle(state === "running" ? "starting" : (lastExit ?? state)),
+      beside: (signal) => watchReadiness({ ask, timing: TIMING, onChange }, signal),
+    });
+  }
+
+  #settle(reason: ProbeResult): void {
+    this.#reason = reason;
+    this.#onChange();
   }
 }

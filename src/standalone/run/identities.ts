@@ -22,7 +22,7 @@ export async function writeTokens(members: readonly MemberPlan[], issuer: TokenI
 /** Writes them again and again, long before they end, until the signal aborts. */
 export async function refreshTokens(
   input: {
-    readonly members: readonly MemberPlan[];
+    readonly members: () => readonly MemberPlan[];
     readonly issuer: TokenIssuer;
     readonly onFailure: (error: unknown) => void;
   },
@@ -31,7 +31,7 @@ export async function refreshTokens(
   for (;;) {
     await sleep(TOKEN_REFRESH_MS, signal);
     if (signal.aborted) return;
-    await writeTokens(input.members, input.issuer).catch(input.onFailure);
+    await writeTokens(input.members(), input.issuer).catch(input.onFailure);
   }
 }
 

@@ -1,89 +1,164 @@
 /**
- * The life of one member: traffic capture, then the proxy, then the app, then listed in the registry for as long as all of
- * it is ready. Each process comes back on its own; a proxy that is down takes the member out of the registry, not the app.
+ * The life of one member: traffic capture, then the proxy, then whatever the app waits for, then the app, then listed in
+ * the registry for as long as all of it is ready. Each process comes back on its own; a proxy that is down takes the member
+ * out of the registry, not the app. A job that has ended takes its proxy with it.
  */
 
 import { sleep } from "#lib/async/sleep.ts";
-import { type ProbeResult, type ProbeTiming, probe, type Target, watchReadiness } from "../fabric/probe.ts";
+import { type ProbeResult, type ProbeTiming, probe, watchReadiness } from "../fabric/probe.ts";
 import { runCommand } from "../host/command.ts";
 import { restoreRules } from "../host/namespaces.ts";
+import { isJob, type Probe } from "../mesh/mesh.ts";
 import { FABRIC } from "../plan/names.ts";
 import { PROBE_RULES } from "../plan/network.ts";
 import type { AppPlan, MemberPlan } from "../plan/plan.ts";
 import type { ProxyPlan } from "../plan/proxy.ts";
-import type { MemberStatus } from "./status.ts";
+import { probeExec } from "./probe-exec.ts";
+import type { MemberState, MemberStatus } from "./status.ts";
 import { Unit } from "./unit.ts";
+import { watchLiveness } from "./watch-liveness.ts";
 
 export interface MemberHooks {
   readonly onChange: () => void;
   /** Readiness changed. */
   readonly onReady: (ready: boolean) => void;
-}
-
-/** When what ends: apps first, so that their last calls still have a proxy. */
-export interface StopSignals {
-  readonly apps: AbortSignal;
-  readonly proxies: AbortSignal;
+  /** Something that a person should know. */
+  readonly onEvent: (line: string) => void;
+  /** What the app still waits for; undefined when it may start. */
+  readonly missing: () => string | undefined;
+  /** Resolves when proxies can be started. */
+  readonly prerequisites: Promise<void>;
 }
 
 /** Envoy's readiness through the port that the kubelet asks. */
 const PROXY_READINESS = { port: 15021, httpGet: { path: "/healthz/ready", headers: {} }, timeoutMs: 3000 };
 const PROXY_TIMING: ProbeTiming = { initialDelayMs: 0, periodMs: 2000, failureThreshold: 3, successThreshold: 1 };
-/** Nothing is lost when a proxy ends with the whole mesh. */
+/** Nothing is lost when a proxy ends after its app. */
 const PROXY_GRACE_MS = 500;
 const APP_GRACE_MS = 5000;
 const SURVIVAL_MS = 250;
 
+/** From a start to the stop that belongs to it. */
+interface Life {
+  readonly apps: AbortController;
+  readonly proxies: AbortController;
+  readonly proxyUp: PromiseWithResolvers<void>;
+  readonly mayStart: PromiseWithResolvers<void>;
+  readonly appEnded: PromiseWithResolvers<void>;
+  ended: Promise<void>;
+}
+
+type Part = "proxy" | "app";
+
 export class MemberRun {
-  readonly plan: MemberPlan;
   readonly #hooks: MemberHooks;
-  readonly #proxy: Unit | undefined;
-  readonly #app: Unit | undefined;
-  readonly #proxyUp = Promise.withResolvers<void>();
+  #plan: MemberPlan;
+  #proxy: Unit | undefined;
+  #app: Unit | undefined;
+  #life: Life | undefined;
+  #state: MemberState = "stopped";
+  #failure: unknown;
+  #captured = false;
   /** Why each part is not ready. */
-  readonly #reasons: { proxy: ProbeResult; app: ProbeResult };
-  #appRun: Promise<void> | undefined;
+  #reasons: Record<Part, ProbeResult> = { proxy: undefined, app: undefined };
   #ready = false;
 
   constructor(plan: MemberPlan, hooks: MemberHooks) {
-    this.plan = plan;
+    this.#plan = plan;
     this.#hooks = hooks;
-    this.#proxy = plan.proxy && this.#proxyUnit(plan.proxy);
-    this.#app = plan.app && this.#appUnit(plan.app);
-    this.#reasons = {
-      proxy: plan.proxy && "proxy not started",
-      app: plan.app && "not started",
-    };
+  }
+
+  get plan(): MemberPlan {
+    return this.#plan;
   }
 
   get ready(): boolean {
     return this.#ready;
   }
 
-  /** Rules that must be there before the first packet. */
-  async capture(): Promise<void> {
-    const capture = this.plan.proxy?.capture;
-    if (capture === undefined) return;
-    await runCommand({ argv: capture.argv, env: capture.env, cwd: capture.cwd });
-    await restoreRules(this.plan.place.netns, PROBE_RULES);
+  get state(): MemberState {
+    return this.#state;
   }
 
-  /** Keeps proxy and app alive; resolves when both have ended. */
-  async run({ apps, proxies }: StopSignals): Promise<void> {
-    const proxy = this.#proxy?.run(proxies);
-    if (proxy === undefined) this.#proxyUp.resolve();
-    apps.addEventListener("abort", () => this.#proxyUp.resolve(), { once: true });
-    this.#appRun = this.#proxyUp.promise.then(() => this.#app?.run(apps));
-    await Promise.all([proxy, this.#appRun]);
+  /** What made it impossible to run the member at all. */
+  get failure(): unknown {
+    return this.#failure;
   }
 
-  /** Resolves when the app has ended, which it does after its signal. */
-  async appEnded(): Promise<void> {
-    await this.#appRun;
+  get proxyReady(): boolean {
+    return this.#life !== undefined && this.#reasons.proxy === undefined;
+  }
+
+  /** Exit code of the app, when it has ended. */
+  get exitCode(): number | undefined {
+    return this.#app?.status.exitCode;
+  }
+
+  /** Starts proxy and app, unless they are. */
+  start(): void {
+    if (this.#life !== undefined && this.#state === "running") return;
+    const life = newLife();
+    const { proxy, app } = this.#plan;
+    this.#proxy = proxy && this.#proxyUnit(proxy);
+    this.#app = app && this.#appUnit(app);
+    this.#reasons = { proxy: proxy && "proxy not started", app: app && "not started" };
+    this.#state = "running";
+    this.#life = life;
+    life.ended = this.#live(life)
+      .catch((error) => {
+        this.#failure = error;
+      })
+      .finally(() => life.appEnded.resolve());
+    this.#settle("app", this.#reasons.app);
+  }
+
+  /** Asks the app to end; resolves when it has. The proxy goes on, so that its last calls arrive. */
+  async stopApp(): Promise<void> {
+    this.#life?.apps.abort();
+    this.#life?.proxyUp.resolve();
+    this.#life?.mayStart.resolve();
+    await this.#life?.appEnded.promise;
+  }
+
+  /** Ends both; resolves when nothing of the member runs any more. */
+  async stop(): Promise<void> {
+    await this.stopApp();
+    const life = this.#life;
+    life?.proxies.abort();
+    await life?.ended;
+    this.#life = undefined;
+    this.#state = "stopped";
+    this.#settle("app", "stopped");
+  }
+
+  /** Goes on with another app, probes or dependencies; the proxy stays. */
+  async replaceApp(plan: MemberPlan): Promise<void> {
+    const life = this.#life;
+    this.#plan = plan;
+    if (life === undefined || this.#state !== "running") {
+      await this.stop();
+      this.start();
+      return;
+    }
+    await this.stopApp();
+    this.#app = plan.app && this.#appUnit(plan.app);
+    const proxyUp = Promise.withResolvers<void>();
+    if (this.proxyReady) proxyUp.resolve();
+    const next: Life = { ...newLife(), proxies: life.proxies, proxyUp };
+    this.#life = next;
+    next.ended = Promise.all([life.ended, this.#liveApp(next)]).then(() => undefined);
+  }
+
+  /** Something elsewhere changed: the app may be allowed to start now. */
+  reconsider(): void {
+    if (this.#life === undefined || this.#app?.status.state !== "waiting") return;
+    const missing = this.#hooks.missing();
+    if (missing === undefined) this.#life.mayStart.resolve();
+    else if (this.proxyReady && this.#reasons.app !== missing) this.#settle("app", missing);
   }
 
   status(): MemberStatus {
-    const { member, address, proxy, app } = this.plan;
+    const { member, address, proxy, app, shell } = this.#plan;
     return {
       name: member.name,
       workload: member.workload,
@@ -91,35 +166,95 @@ export class MemberRun {
       kind: member.proxy === "router" ? "gateway" : "workload",
       address,
       ports: member.ports,
+      job: isJob(member),
+      state: this.#state,
       ready: this.#ready,
-      reason: this.#reason() ?? "",
+      reason: this.#ready || this.#state === "done" ? "" : (this.#reason() ?? ""),
       app: this.#app?.status,
       proxy: this.#proxy?.status,
       logs: { app: app?.process.log, proxy: proxy?.process.log },
-      shell: this.plan.shell,
+      shell,
     };
   }
 
+  async #live(life: Life): Promise<void> {
+    await Promise.all([this.#capture(), this.#hooks.prerequisites]);
+    if (life.apps.signal.aborted) return;
+    const proxy = this.#proxy?.run(life.proxies.signal);
+    if (proxy === undefined) life.proxyUp.resolve();
+    await Promise.all([proxy, this.#liveApp(life)]);
+  }
+
+  /** Rules that must be there before the first packet. They stay as long as the namespace does. */
+  async #capture(): Promise<void> {
+    const capture = this.#plan.proxy?.capture;
+    if (capture === undefined || this.#captured) return;
+    await runCommand({ argv: capture.argv, env: capture.env, cwd: capture.cwd });
+    await restoreRules(this.#plan.place.netns, PROBE_RULES);
+    this.#captured = true;
+  }
+
+  async #liveApp(life: Life): Promise<void> {
+    const { signal } = life.apps;
+    await life.proxyUp.promise;
+    if (this.#app === undefined) {
+      await this.#liveWithoutApp(signal);
+    } else {
+      this.reconsider();
+      await life.mayStart.promise;
+      if (!signal.aborted) await this.#app.run(signal);
+    }
+    life.appEnded.resolve();
+    if (!signal.aborted && this.#app?.status.state === "done") this.#finish(life);
+  }
+
+  /** A gateway, or somebody who runs things in this place on its own and may have told how to ask whether they are ready. */
+  async #liveWithoutApp(signal: AbortSignal): Promise<void> {
+    const { readiness } = this.#plan.member;
+    if (readiness !== undefined) await this.#watchReadiness(readiness, signal);
+  }
+
+  /** A job that has ended needs no proxy any more. */
+  #finish(life: Life): void {
+    const { name } = this.#plan.member;
+    const { exitCode, lastExit } = this.#app?.status ?? {};
+    this.#state = exitCode === 0 ? "done" : "failed";
+    this.#hooks.onEvent(exitCode === 0 ? `job ${name} is done` : `job ${name} failed: it ${lastExit}`);
+    life.proxies.abort();
+    this.#settle("app", exitCode === 0 ? "done" : `job failed: it ${lastExit}`);
+  }
+
   #proxyUnit(plan: ProxyPlan): Unit {
+    const ask = () => probe({ ...PROXY_READINESS, address: this.#plan.address, from: FABRIC.prober });
+    const onChange = (result: ProbeResult) => this.#settle("proxy", result && `proxy not ready: ${result}`);
     return new Unit({
       plan: plan.process,
       graceMs: PROXY_GRACE_MS,
       onChange: (status) =>
         this.#settle("proxy", status.state === "running" ? "proxy starting" : exitReason("proxy", status)),
-      beside: (signal) => this.#watch("proxy", { target: PROXY_READINESS, timing: PROXY_TIMING }, signal),
+      beside: (signal) => watchReadiness({ ask, timing: PROXY_TIMING, onChange }, signal),
     });
   }
 
-  #appUnit({ process, readiness }: AppPlan): Unit {
-    return new Unit({
+  #appUnit({ process, app }: AppPlan): Unit {
+    const { member } = this.#plan;
+    const unit: Unit = new Unit({
       plan: process,
+      restart: app.restart,
       graceMs: APP_GRACE_MS,
-      onChange: (status) => this.#settle("app", status.state === "running" ? "starting" : exitReason("app", status)),
-      beside: (signal) =>
-        readiness === undefined
-          ? this.#waitAndSee(signal)
-          : this.#watch("app", { target: readiness, timing: readiness }, signal),
+      onChange: (status) => {
+        if (status.state !== "done")
+          this.#settle("app", status.state === "running" ? "starting" : exitReason("app", status));
+      },
+      onForce: () =>
+        this.#hooks.onEvent(`${member.name} did not end within ${APP_GRACE_MS / 1000} s of SIGTERM: killed`),
+      beside: async (signal) => {
+        const ready =
+          member.readiness === undefined ? this.#waitAndSee(signal) : this.#watchReadiness(member.readiness, signal);
+        await Promise.all([ready, app.liveness && this.#watchLiveness(app.liveness, unit, signal)]);
+      },
     });
+    return unit;
   }
 
   /** An app that nobody can ask is ready when it did not end at once. */
@@ -128,19 +263,30 @@ export class MemberRun {
     if (!signal.aborted) this.#settle("app", undefined);
   }
 
-  #watch(
-    part: "proxy" | "app",
-    { target, timing }: { readonly target: Omit<Target, "address">; readonly timing: ProbeTiming },
-    signal: AbortSignal,
-  ): Promise<void> {
-    const ask = () => probe({ ...target, address: this.plan.address, from: FABRIC.prober });
-    const onChange = (result: ProbeResult) => this.#settle(part, result && `${part} not ready: ${result}`);
-    return watchReadiness({ ask, timing, onChange }, signal);
+  #watchReadiness(readiness: Probe, signal: AbortSignal): Promise<void> {
+    const onChange = (result: ProbeResult) => this.#settle("app", result && `app not ready: ${result}`);
+    if (!this.#ready) this.#settle("app", "app not ready yet");
+    return watchReadiness({ ask: () => this.#ask(readiness), timing: readiness, onChange }, signal);
   }
 
-  #settle(part: "proxy" | "app", reason: ProbeResult): void {
+  #watchLiveness(liveness: Probe, unit: Unit, signal: AbortSignal): Promise<void> {
+    const onDead = (reason: string) => {
+      this.#hooks.onEvent(`${this.#plan.member.name} is started again: its liveness probe failed: ${reason}`);
+      unit.end();
+    };
+    return watchLiveness({ ask: () => this.#ask(liveness), timing: liveness, onDead }, signal);
+  }
+
+  #ask({ exec, ...target }: Probe): Promise<ProbeResult> {
+    const { address, shell } = this.#plan;
+    return exec === undefined
+      ? probe({ ...target, address, from: FABRIC.prober })
+      : probeExec(shell, exec, target.timeoutMs);
+  }
+
+  #settle(part: Part, reason: ProbeResult): void {
     this.#reasons[part] = reason;
-    if (part === "proxy" && reason === undefined) this.#proxyUp.resolve();
+    if (part === "proxy" && reason === undefined) this.#life?.proxyUp.resolve();
     const ready = this.#reason() === undefined;
     if (ready !== this.#ready) {
       this.#ready = ready;
@@ -150,8 +296,20 @@ export class MemberRun {
   }
 
   #reason(): ProbeResult {
+    if (this.#state !== "running") return this.#reasons.app ?? this.#state;
     return this.#reasons.proxy ?? this.#reasons.app;
   }
+}
+
+function newLife(): Life {
+  return {
+    apps: new AbortController(),
+    proxies: new AbortController(),
+    proxyUp: Promise.withResolvers(),
+    mayStart: Promise.withResolvers(),
+    appEnded: Promise.withResolvers(),
+    ended: Promise.resolve(),
+  };
 }
 
 function exitReason(part: string, status: Unit["status"]): string {

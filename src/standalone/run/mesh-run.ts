@@ -1,52 +1,50 @@
 /**
- * Carries out a plan, from nothing to a running mesh and back. Runs inside the fabric's network namespace, from where every
- * member can be reached as from a node of a cluster.
+ * A mesh while it runs. Lives inside the fabric's network namespace, from where every member can be reached as from a node
+ * of a cluster.
  *
  *   files -> network -> names and service addresses ----+
  *                   \-> control plane -> root cert -> proxies -> apps -> ready
  *                   \-> capture rules of each member --+
+ *
+ * What a person asks of it afterwards (`changes.ts`) is carried out one thing after the other.
  */
-import type { Server } from "node:net";
 import { sleep } from "#lib/async/sleep.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
-import type { ObjectProblem } from "#model/ports.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import { forward } from "../fabric/forward.ts";
-import { makeNamespace, setUpNetwork } from "../host/namespaces.ts";
+import { setUpNetwork } from "../host/namespaces.ts";
 import type { ProcessId } from "../host/processes.ts";
-import { makeFolders, writeAtomically } from "../host/write-files.ts";
+import { makeFolders } from "../host/write-files.ts";
 import { CONTROL_PLANE } from "../mesh/check-members.ts";
 import { memberKey, shortestName } from "../mesh/mesh.ts";
-import type { MemberPlan, MeshPlan } from "../plan/plan.ts";
+import type { MeshPlan } from "../plan/plan.ts";
 import { ControlPlaneRun } from "./control-plane-run.ts";
-import { refreshTokens, rootCertificate, writeRootCertificate, writeTokens } from "./identities.ts";
+import { EventLines } from "./event-lines.ts";
+import { hintsOf } from "./hints.ts";
+import { refreshTokens, rootCertificate } from "./identities.ts";
 import { untilInSync } from "./in-sync.ts";
 import type { TokenIssuer } from "./issuer.ts";
-import { MemberRun } from "./member-run.ts";
+import { jobsExitCode } from "./jobs.ts";
+import type { MemberRun } from "./member-run.ts";
+import { Members, makePods } from "./members.ts";
 import { pagesOf } from "./pages.ts";
+import { type OpenPublished, PublishedPorts } from "./published.ts";
 import { Registry } from "./registry.ts";
-import { runServices } from "./services.ts";
+import { FabricServices, type ReadConfig } from "./services.ts";
 import { startProblem } from "./start-problem.ts";
-import type { MeshStatus, PublishedPort } from "./status.ts";
+import type { MeshStatus } from "./status.ts";
 import { StatusFile } from "./status-file.ts";
 
 export interface MeshRunInput {
   readonly plan: MeshPlan;
   readonly issuer: TokenIssuer;
-  readonly published: readonly Published[];
+  readonly published: readonly OpenPublished[];
   readonly runner: ProcessId;
   readonly startTimeoutMs: number;
+  /** End with the jobs. */
+  readonly exitWhenDone: boolean;
   readonly log: Logger;
-  /** Lines for the person who waits for the mesh. */
-  readonly onProgress: (line: string) => void;
   readonly onReady: (status: MeshStatus) => void;
-}
-
-/** A port of this machine that is open, and where it leads. */
-export interface Published extends PublishedPort {
-  readonly server: Server;
-  readonly target: MemberPlan;
 }
 
 const POLL_MS = 25;
@@ -55,57 +53,102 @@ const SYNC_TIMEOUT_MS = 10_000;
 
 export class MeshRun {
   readonly #input: MeshRunInput;
-  readonly #controlPlane: ControlPlaneRun;
-  readonly #members: readonly MemberRun[];
-  readonly #registry: Registry;
   readonly #status: StatusFile;
   readonly #startedAt = new Date();
-  readonly #closers: (() => void)[] = [];
+  readonly #firstConfig = Promise.withResolvers<void>();
+  readonly #stop = Promise.withResolvers<void>();
   #phase: MeshStatus["phase"] = "starting";
   #snapshot: Snapshot | undefined;
+  #config: ReadConfig = { objects: [], problems: [] };
+
+  /** As last applied; members that joined by themselves are not in it. */
+  plan: MeshPlan;
+  exitWhenDone: boolean;
+  readonly controlPlane: ControlPlaneRun;
+  readonly members: Members;
+  readonly registry: Registry;
+  readonly published = new PublishedPorts();
+  readonly services: FabricServices;
+  readonly events: EventLines;
+  /** Resolves when the mesh was ready for the first time, or will never be. */
+  readonly started = Promise.withResolvers<void>();
+  /** Aborts when the mesh ends. */
+  readonly ending = new AbortController();
 
   constructor(input: MeshRunInput) {
+    const { plan, log } = input;
     this.#input = input;
-    const { plan } = input;
-    this.#registry = new Registry(plan.paths.registry);
-    this.#status = new StatusFile(plan.paths.status, () => this.status(), input.log);
-    const onChange = () => this.#status.touch();
-    this.#controlPlane = new ControlPlaneRun(plan.controlPlane, onChange);
-    this.#members = plan.members.map((member) => {
-      const run: MemberRun = new MemberRun(member, { onChange, onReady: (ready) => this.#list(run, ready) });
-      return run;
+    this.plan = plan;
+    this.exitWhenDone = input.exitWhenDone;
+    this.events = new EventLines(log);
+    this.registry = new Registry(plan.paths.registry);
+    this.#status = new StatusFile(plan.paths.status, () => this.status(), log);
+    const onChange = () => this.#changed();
+    this.controlPlane = new ControlPlaneRun(plan.controlPlane, onChange);
+    this.services = new FabricServices(plan.config, {
+      paths: plan.paths,
+      netns: plan.fabric.netns,
+      log,
+      onSnapshot: (snapshot) => {
+        this.#snapshot = snapshot;
+        this.#status.touch();
+      },
+      onFirst: (config) => this.#onConfig(config),
+    });
+    const root = rootCertificate(plan.paths.ca, this.ending.signal);
+    this.members = new Members({
+      issuer: input.issuer,
+      registry: this.registry,
+      fabric: plan.fabric.netns,
+      root: Promise.all([root, this.#firstConfig.promise]).then(([pem]) => pem),
+      onChange,
+      onEvent: (line) => this.events.add(line),
+      log,
     });
   }
 
-  /** Starts the mesh and keeps it up until the signal aborts, then ends its processes. */
-  async run(signal: AbortSignal): Promise<void> {
-    const apps = new AbortController();
+  /** Starts the mesh and keeps it up until the signal aborts or its jobs are done, then ends its processes. */
+  async run(signal: AbortSignal): Promise<number> {
+    const { issuer, log } = this.#input;
     const rest = new AbortController();
-    const stop = Promise.withResolvers<void>();
-    signal.addEventListener("abort", () => stop.resolve(), { once: true });
-    if (signal.aborted) stop.resolve();
-    const failed = (error: unknown) => stop.reject(error);
+    const stop = () => {
+      this.ending.abort();
+      this.#firstConfig.resolve();
+      this.#stop.resolve();
+    };
+    signal.addEventListener("abort", stop, { once: true });
+    if (signal.aborted) stop();
     const running: Promise<unknown>[] = [];
     try {
       await this.#prepare();
-      running.push(...this.#start({ apps: apps.signal, rest: rest.signal }));
-      for (const part of running) part.catch(failed);
-      await Promise.race([this.#untilReady(signal), stop.promise]);
-      await stop.promise;
+      const onFailure = (error: unknown) => log.error("tokens are not renewed", { reason: errorText(error) });
+      const members = () => this.members.all().map(({ plan }) => plan);
+      running.push(this.services.run(rest.signal), refreshTokens({ members, issuer, onFailure }, rest.signal));
+      for (const part of running) part.catch((error: unknown) => this.#stop.reject(error));
+      this.controlPlane.start();
+      await this.members.add(this.plan.members);
+      await Promise.race([this.#untilStarted(), this.#stop.promise]);
+      this.started.resolve();
+      await this.#stop.promise;
+      return jobsExitCode(this.jobs()) ?? 0;
     } finally {
+      stop();
+      this.started.resolve();
       this.#phase = "stopping";
       this.#status.touch();
-      apps.abort();
-      await Promise.all(this.#members.map((member) => member.appEnded()));
+      await this.members.stop();
+      await this.controlPlane.stop();
       rest.abort();
       await Promise.allSettled(running);
-      for (const close of this.#closers) close();
+      this.published.closeOthers([]);
       await this.#status.close();
     }
   }
 
   status(): MeshStatus {
-    const { plan, runner, published } = this.#input;
+    const { runner } = this.#input;
+    const { plan } = this;
+    const snapshot = this.#snapshot;
     return {
       id: plan.id,
       name: plan.name,
@@ -114,106 +157,125 @@ export class MeshRun {
       runner,
       phase: this.#phase,
       startedAt: this.#startedAt.toISOString(),
-      published: published.map(({ address, member, port, target }) => {
-        const pages = this.#snapshot === undefined ? [] : pagesOf(this.#snapshot, target.member, port);
-        return { address, member, port, pages };
+      published: this.published.ports.map((port) => {
+        const target = this.members.get(port.member)?.plan.member;
+        return { ...port, pages: snapshot && target ? pagesOf(snapshot, target, port.port) : [] };
       }),
-      members: [this.#controlPlane.status(), ...this.#members.map((member) => member.status())],
+      members: [this.controlPlane.status(), ...this.members.all().map((member) => member.status())],
     };
   }
 
-  async #prepare(): Promise<void> {
-    const { plan, issuer, published, onProgress } = this.#input;
-    await makeFolders(plan.folders);
-    await Promise.all(plan.files.map(writeAtomically));
-    await writeTokens(plan.members, issuer);
-    this.#status.touch();
-    await Promise.all(plan.networks.map(({ netns }) => makeNamespace(netns)));
-    await setUpNetwork(plan.fabric);
-    await Promise.all(plan.networks.map(setUpNetwork));
-    for (const { server, target, port } of published)
-      this.#closers.push(forward(server, { address: target.address, port }));
-    onProgress(`network ready: ${plan.networks.length + 1} namespaces named mizzen-${plan.id}-*`);
+  /** Members as far as jobs are concerned. */
+  jobs(): Parameters<typeof jobsExitCode>[0] {
+    return this.members.all().map((run) => ({ member: run.plan.member, status: run.status() }));
   }
 
-  /** Everything that runs until a signal aborts; a failure of any of it is a failure of the mesh. */
-  #start({ apps, rest }: { readonly apps: AbortSignal; readonly rest: AbortSignal }): Promise<unknown>[] {
-    const { plan, issuer, log } = this.#input;
-    const services = Promise.withResolvers<void>();
-    apps.addEventListener("abort", () => services.resolve(), { once: true });
-    const onSnapshot = (snapshot: Snapshot) => {
-      this.#snapshot = snapshot;
-      this.#status.touch();
-    };
-    const onFirst = (problems: readonly ObjectProblem[]) => {
-      this.#reportProblems(problems);
-      services.resolve();
-    };
-    const root = rootCertificate(plan.paths.ca, apps).then(async (pem) => {
-      if (pem !== undefined) await writeRootCertificate(plan.members, pem);
-    });
-    const startMember = async (member: MemberRun) => {
-      await Promise.all([member.capture(), root, services.promise]);
-      if (!apps.aborted) await member.run({ apps, proxies: rest });
-    };
-    const onFailure = (error: unknown) => log.error("tokens are not renewed", { reason: errorText(error) });
-    return [
-      runServices({ plan, log, onSnapshot, onFirst }, rest),
-      this.#controlPlane.run(rest),
-      refreshTokens({ members: plan.members, issuer, onFailure }, rest),
-      ...this.#members.map(startMember),
-    ];
-  }
-
-  async #untilReady(signal: AbortSignal): Promise<void> {
-    const { startTimeoutMs, onProgress, onReady } = this.#input;
-    const deadline = Date.now() + startTimeoutMs;
-    const announced = new Set<string>();
+  /**
+   * Waits until these members, by `name.namespace`, are ready, and all proxies know of them. Throws when one of them will
+   * not be, or not in time.
+   */
+  async untilReady(keys: ReadonlySet<string>, timeoutMs: number): Promise<void> {
+    const { signal } = this.ending;
+    const deadline = Date.now() + timeoutMs;
+    const announced = new Set(this.#phase === "ready" ? this.#readyKeys() : []);
     while (!signal.aborted) {
       const { members } = this.status();
-      for (const member of members) {
+      const wanted = members.filter((member) => keys.has(memberKey(member)));
+      for (const member of wanted) {
         if (!member.ready || announced.has(memberKey(member))) continue;
         announced.add(memberKey(member));
-        onProgress(`${shortestName(member, members)} ready`);
+        this.events.add(`${shortestName(member, members)} ready`);
       }
-      if (members.every(({ ready }) => ready)) break;
-      const problem = await startProblem(members, Date.now() >= deadline);
+      if (wanted.every(({ ready, state }) => ready || state !== "running")) break;
+      const failed = this.members.all().find((run: MemberRun) => run.failure !== undefined);
+      if (failed !== undefined) throw failed.failure;
+      const problem = await startProblem(wanted, this.jobs(), Date.now() >= deadline);
       if (problem !== undefined) throw new MeshError("START_FAILED", problem);
       await sleep(POLL_MS, signal);
     }
-    await this.#untilInSync(signal);
-    if (signal.aborted) return;
-    this.#phase = "ready";
-    await this.#status.write();
-    onReady(this.status());
+    await this.untilInSync(SYNC_TIMEOUT_MS);
   }
 
-  async #untilInSync(signal: AbortSignal): Promise<void> {
-    const { plan, issuer, log } = this.#input;
+  /** Waits until the proxy of a member, by `name.namespace`, is ready; there may be an app to come or none. */
+  async untilProxyReady(key: string, timeoutMs: number): Promise<void> {
+    const deadline = Date.now() + timeoutMs;
+    const run = this.members.get(key);
+    while (run !== undefined && !run.proxyReady && !this.ending.signal.aborted) {
+      if (run.failure !== undefined) throw run.failure;
+      const problem = await startProblem([run.status()], [], Date.now() >= deadline);
+      if (problem !== undefined) throw new MeshError("START_FAILED", problem);
+      await sleep(POLL_MS, this.ending.signal);
+    }
+    await this.untilInSync(SYNC_TIMEOUT_MS);
+  }
+
+  /** Waits until all proxies know all endpoints; but for one, by `name.namespace`, that is about to go. */
+  async untilInSync(timeoutMs: number, but?: string): Promise<void> {
+    const { issuer, log } = this.#input;
+    if (!this.controlPlane.ready) return;
     const { name, namespace } = CONTROL_PLANE;
-    const { address, port } = plan.controlPlane.readiness;
+    const { address, port } = this.plan.controlPlane.readiness;
+    const runs = this.members.all();
     const wanted = {
-      addresses: plan.members.map((member) => member.address),
-      proxies: plan.members.filter(({ proxy }) => proxy !== undefined).length,
+      addresses: runs.filter(({ ready, plan }) => ready && plan.key !== but).map(({ plan }) => plan.address),
+      proxies: runs.filter((run) => run.plan.proxy !== undefined && run.proxyReady).length,
     };
     const token = await issuer.token(namespace, name);
-    const done = await untilInSync({ address, port, token, wanted, timeoutMs: SYNC_TIMEOUT_MS }, signal);
-    if (!done && !signal.aborted) log.warn("some proxies do not know all endpoints yet");
+    const done = await untilInSync({ address, port, token, wanted, timeoutMs }, this.ending.signal);
+    if (!done && !this.ending.signal.aborted) log.warn("some proxies do not know all endpoints yet");
   }
 
-  #list({ plan: { key, member, address } }: MemberRun, ready: boolean): void {
-    const { log } = this.#input;
-    const change = ready ? this.#registry.add(member, address) : this.#registry.remove(member);
-    log.info(ready ? "ready" : "not ready", { member: key });
-    change.catch((error) => log.error("the registry is not up to date", { member: key, reason: errorText(error) }));
+  /** Says what in the configuration is probably not meant. */
+  sayHints(): void {
+    const { file, lines } = this.plan;
+    const members = this.plan.members.map(({ member }) => member);
+    const hints = hintsOf({ members, objects: this.#config.objects, file, lines });
+    for (const hint of hints) this.events.add(`hint: ${hint}`);
   }
 
-  #reportProblems(problems: readonly ObjectProblem[]): void {
-    for (const { origin, object, field, message, severity } of problems) {
-      const place = origin === undefined ? "" : `${origin.file}:${origin.line}: `;
-      this.#input.onProgress(
-        `${severity}: ${place}${[object, field, message].filter((part) => part !== "").join(" ")}`,
-      );
+  async #prepare(): Promise<void> {
+    const { published } = this.#input;
+    const { plan } = this;
+    await makeFolders(plan.folders);
+    this.#status.touch();
+    await setUpNetwork(plan.fabric);
+    await makePods(plan.fabric.netns, [plan.controlPlane]);
+    for (const port of published) {
+      const target = plan.members.find(({ key }) => key === port.port.member);
+      if (target === undefined) throw new Error(`no member "${port.port.member}" for a published port`);
+      this.published.add(port, target.address);
     }
+    this.events.add(`network ready: ${plan.members.length + 2} namespaces named mizzen-${plan.id}-*`);
+  }
+
+  async #untilStarted(): Promise<void> {
+    const keys = new Set(this.status().members.map(memberKey));
+    await this.untilReady(keys, this.#input.startTimeoutMs);
+    if (this.ending.signal.aborted) return;
+    this.sayHints();
+    this.#phase = "ready";
+    await this.#status.write();
+    this.#input.onReady(this.status());
+  }
+
+  #readyKeys(): readonly string[] {
+    return this.status()
+      .members.filter(({ ready }) => ready)
+      .map(memberKey);
+  }
+
+  #changed(): void {
+    this.#status.touch();
+    this.members.reconsider();
+    if (this.exitWhenDone && jobsExitCode(this.jobs()) !== undefined) this.#stop.resolve();
+  }
+
+  #onConfig(config: ReadConfig): void {
+    this.#config = config;
+    for (const { origin, object, field, message, severity } of config.problems) {
+      const place = origin === undefined ? "" : `${origin.file}:${origin.line}: `;
+      this.events.add(`${severity}: ${place}${[object, field, message].filter((part) => part !== "").join(" ")}`);
+    }
+    this.#firstConfig.resolve();
   }
 }

@@ -1,26 +1,39 @@
 /**
  * The process that owns a mesh. It was started inside the fabric's network namespace and gets everything it needs by
- * messages: the host's listening sockets, then what to run. It ends when it is told to, or, unless detached, when whoever
- * started it is gone; in either case it removes all that it made.
+ * messages: the host's listening sockets, then what to run. From then on it listens at the control socket. It ends when it
+ * is told to, or, unless detached, when whoever started it is gone; in either case it removes all that it made.
  */
 import { Server } from "node:net";
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
+import type { MeshEnd } from "../control/protocol.ts";
+import { serveControl } from "../control/serve-control.ts";
 import { identify } from "../host/processes.ts";
 import { makeFolders } from "../host/write-files.ts";
+import { workloadKey } from "../mesh/mesh.ts";
 import { planMesh } from "../plan/plan.ts";
 import { statePaths } from "../plan/state-paths.ts";
 import type { FromRunner, StartMessage, ToRunner } from "../up/messages.ts";
+import { openPortsOutside } from "../up/open-ports.ts";
+import type { Changeable } from "./changes.ts";
 import { cleanMesh } from "./clean.ts";
 import { openIssuer } from "./issuer.ts";
 import { MeshRun } from "./mesh-run.ts";
-import type { PublishedPort } from "./status.ts";
+import type { OpenPublished } from "./published.ts";
+import { Requests } from "./requests.ts";
 
 const GRACE_MS = 500;
 const STOP_SIGNALS = ["SIGTERM", "SIGINT", "SIGHUP"] as const;
 
+export interface RunnerInput {
+  readonly log: Logger;
+  /** Command line of this program without its arguments. */
+  readonly self: readonly string[];
+}
+
 /** Runs a mesh to its end; answers with the exit code. */
-export async function runRunner(log: Logger): Promise<number> {
+export async function runRunner(runner: RunnerInput): Promise<number> {
+  const { log } = runner;
   const stop = new AbortController();
   for (const name of STOP_SIGNALS) {
     process.on(name, () => {
@@ -28,32 +41,36 @@ export async function runRunner(log: Logger): Promise<number> {
       stop.abort();
     });
   }
-  const { start, ports } = await receive();
-  if (!start.detached) process.on("disconnect", () => stop.abort());
-  const { id, stateFolder } = start.input;
+  const received = await receive();
+  const { desired, detached } = received.start;
+  if (!detached) process.on("disconnect", () => stop.abort());
+  const end = Promise.withResolvers<MeshEnd>();
   try {
-    await runMesh({ start, ports, log }, stop.signal);
+    const code = await runMesh({ ...runner, ...received, end: end.promise }, stop.signal);
+    if (!stop.signal.aborted) tell({ kind: "finished", code });
+    end.resolve({ code });
     return 0;
   } catch (error) {
     log.error("the mesh failed", { reason: errorText(error) });
+    end.resolve({ code: 1 });
     tell({ kind: "failed", code: error instanceof MeshError ? error.code : "INTERNAL", message: errorText(error) });
     if (!(error instanceof MeshError)) throw error;
     return 1;
   } finally {
-    await cleanMesh({ id, stateFolder, graceMs: GRACE_MS });
+    await cleanMesh({ id: desired.id, stateFolder: desired.stateFolder, graceMs: GRACE_MS });
     log.info("everything is removed");
     if (process.connected) process.disconnect();
   }
 }
 
-interface ReceivedPort {
-  readonly port: PublishedPort;
-  readonly server: Server;
+interface Received {
+  readonly start: StartMessage;
+  readonly ports: readonly OpenPublished[];
 }
 
 /** Collects the ports until the message that starts the mesh. */
-function receive(): Promise<{ readonly start: StartMessage; readonly ports: readonly ReceivedPort[] }> {
-  const ports: ReceivedPort[] = [];
+function receive(): Promise<Received> {
+  const ports: OpenPublished[] = [];
   return new Promise((resolve, reject) => {
     process.once("disconnect", () => reject(new MeshError("START_FAILED", "whoever started this mesh is gone")));
     process.on("message", (message: ToRunner, handle: unknown) => {
@@ -63,39 +80,47 @@ function receive(): Promise<{ readonly start: StartMessage; readonly ports: read
   });
 }
 
-interface RunInput {
-  readonly start: StartMessage;
-  readonly ports: readonly ReceivedPort[];
-  readonly log: Logger;
+interface RunInput extends RunnerInput, Received {
+  readonly end: Promise<MeshEnd>;
 }
 
-async function runMesh({ start, ports, log }: RunInput, signal: AbortSignal): Promise<void> {
-  const { input } = start;
+async function runMesh({ start, ports, log, self, end }: RunInput, signal: AbortSignal): Promise<number> {
+  const { desired } = start;
   const runner = await identify(process.pid);
   if (runner === undefined) throw new Error("a process knows itself");
-  const paths = statePaths(input.stateFolder);
+  const paths = statePaths(desired.stateFolder);
   await makeFolders([{ path: paths.issuer, mode: 0o700, owner: 0 }]);
   const issuer = await openIssuer(paths.issuer);
-  const plan = planMesh({ ...input, jwtRule: issuer.jwtRule });
-  const published = ports.map(({ port, server }) => {
-    const target = plan.members.find(({ key }) => key === port.member);
-    if (target === undefined) throw new Error(`no member "${port.member}" for a published port`);
-    return { ...port, server, target };
-  });
   const run = new MeshRun({
-    plan,
+    plan: planMesh({ ...desired, jwtRule: issuer.jwtRule, addresses: new Map() }),
     issuer,
-    published,
+    published: ports,
     runner,
     startTimeoutMs: start.startTimeoutMs,
+    exitWhenDone: desired.mesh.exitWhenDone,
     log,
-    onProgress: (line) => {
-      log.info(line);
-      tell({ kind: "progress", line });
-    },
     onReady: (status) => tell({ kind: "ready", status }),
   });
-  await run.run(signal);
+  const mesh: Changeable = {
+    run,
+    desired,
+    jwtRule: issuer.jwtRule,
+    templates: new Map(desired.mesh.members.map((member) => [workloadKey(member), member])),
+    openPorts: (wanted, freePorts) => openPortsOutside(self, wanted, freePorts),
+  };
+  const requests = new Requests(mesh, end);
+  using _ = run.events.listen((line) => tell({ kind: "progress", line }));
+  const close = await serveControl({
+    path: paths.control,
+    handle: (request, session) => requests.handle(request, session),
+    log,
+  });
+  try {
+    return await run.run(signal);
+  } finally {
+    await requests.settled();
+    close();
+  }
 }
 
 function tell(message: FromRunner): void {

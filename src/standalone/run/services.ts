@@ -1,4 +1,5 @@
 /** Keeps the fabric's names and service addresses in step with the configuration. */
+import type { ConfigObject } from "#config/config-object.ts";
 import { type Logger, SILENT } from "#lib/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import { DEFAULT_FEATURES } from "#model/features.ts";
@@ -6,50 +7,84 @@ import type { ObjectProblem } from "#model/ports.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { fileSource } from "#sources/file/file-source.ts";
 import { FIRST_HOSTS, hostTable } from "../fabric/names.ts";
-import { serveDns } from "../fabric/serve-dns.ts";
+import { type DnsServer, serveDns } from "../fabric/serve-dns.ts";
 import { BASE_RULES, serviceRules } from "../fabric/service-rules.ts";
 import { restoreRules } from "../host/namespaces.ts";
 import { FABRIC } from "../plan/names.ts";
-import type { MeshPlan } from "../plan/plan.ts";
+import type { StatePaths } from "../plan/state-paths.ts";
 
 const DNS_PORT = 53;
 
 export interface ServicesInput {
-  readonly plan: MeshPlan;
+  readonly paths: StatePaths;
+  /** Name of the fabric's namespace. */
+  readonly netns: string;
   readonly log: Logger;
   readonly onSnapshot: (snapshot: Snapshot) => void;
-  /** Called when the first configuration has taken effect, with what is wrong in it. */
-  readonly onFirst: (problems: readonly ObjectProblem[]) => void;
+  /** Called when a configuration that is read for the first time has taken effect. */
+  readonly onFirst: (config: ReadConfig) => void;
 }
 
-/** Serves names and translates service addresses until the signal aborts. */
-export async function runServices(
-  { plan, log, onSnapshot, onFirst }: ServicesInput,
-  signal: AbortSignal,
-): Promise<void> {
-  const dns = await serveDns({ address: FABRIC.gateway, port: DNS_PORT, table: FIRST_HOSTS });
-  await restoreRules(plan.fabric.netns, BASE_RULES);
-  const rules = new LatestRules(plan.fabric.netns, log);
-  // The control plane's log tells of later problems: saying them twice helps nobody.
-  const source = fileSource({
-    folders: [...plan.config, plan.paths.registry],
-    meshConfigFile: plan.paths.meshConfig,
-    features: DEFAULT_FEATURES,
-    log: SILENT,
-  });
-  let first = true;
-  const unsubscribe = source.subscribe((snapshot: Snapshot) => {
-    onSnapshot(snapshot);
-    dns.replace(hostTable(snapshot));
-    const done = rules.apply(serviceRules(snapshot));
-    if (first) void done.then(() => onFirst(source.problems()));
-    first = false;
-  });
-  try {
-    await source.run(signal);
-  } finally {
-    unsubscribe();
-    dns.close();
+/** The user's objects as they were read. */
+export interface ReadConfig {
+  readonly objects: readonly ConfigObject[];
+  readonly problems: readonly ObjectProblem[];
+}
+
+export class FabricServices {
+  readonly #input: ServicesInput;
+  #config: readonly string[];
+  #round = new AbortController();
+
+  constructor(config: readonly string[], input: ServicesInput) {
+    this.#config = config;
+    this.#input = input;
+  }
+
+  /** Reads other files and folders from now on; what they say replaces what is known when they have been read. */
+  reconfigure(config: readonly string[]): void {
+    this.#config = config;
+    this.#round.abort();
+  }
+
+  /** Serves names and translates service addresses until the signal aborts. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { netns, log } = this.#input;
+    const dns = await serveDns({ address: FABRIC.gateway, port: DNS_PORT, table: FIRST_HOSTS });
+    try {
+      await restoreRules(netns, BASE_RULES);
+      const rules = new LatestRules(netns, log);
+      while (!signal.aborted) {
+        this.#round = new AbortController();
+        await this.#follow({ dns, rules }, AbortSignal.any([signal, this.#round.signal]));
+      }
+    } finally {
+      dns.close();
+    }
+  }
+
+  async #follow({ dns, rules }: { readonly dns: DnsServer; readonly rules: LatestRules }, signal: AbortSignal) {
+    const { paths, onSnapshot, onFirst } = this.#input;
+    // The control plane's log tells of later problems: saying them twice helps nobody.
+    const source = fileSource({
+      folders: [...this.#config, paths.registry],
+      meshConfigFile: paths.meshConfig,
+      features: DEFAULT_FEATURES,
+      log: SILENT,
+    });
+    let first = true;
+    const unsubscribe = source.subscribe((snapshot: Snapshot) => {
+      onSnapshot(snapshot);
+      dns.replace(hostTable(snapshot));
+      const done = rules.apply(serviceRules(snapshot));
+      if (first) void done.then(() => onFirst({ objects: source.objects(), problems: source.problems() }));
+      first = false;
+    });
+    try {
+      await source.run(signal);
+    } finally {
+      unsubscribe();
+    }
   }
 }
 

@@ -8,7 +8,14 @@ import { startProblem } from "./start-problem.ts";
 import type { MemberStatus } from "./status.ts";
 import type { UnitStatus } from "./unit.ts";
 
-const RUNNING: UnitStatus = { state: "running", pid: 1, restarts: 0, lastExit: undefined, quickExits: 0 };
+const RUNNING: UnitStatus = {
+  state: "running",
+  pid: 1,
+  restarts: 0,
+  lastExit: undefined,
+  exitCode: undefined,
+  quickExits: 0,
+};
 const WEB: MemberStatus = {
   name: "web",
   workload: "web",
@@ -16,6 +23,8 @@ const WEB: MemberStatus = {
   kind: "workload",
   address: "10.244.0.10",
   ports: [],
+  job: false,
+  state: "running",
   ready: false,
   reason: "app not ready: HTTP 503",
   app: RUNNING,
@@ -25,19 +34,19 @@ const WEB: MemberStatus = {
 };
 
 test("startProblem() hopes while processes run, or ended less than three times", async () => {
-  assert.equal(await startProblem([WEB], false), undefined);
+  assert.equal(await startProblem([WEB], [], false), undefined);
   const restarted = { ...RUNNING, lastExit: "exited with code 1", quickExits: 2 };
-  assert.equal(await startProblem([{ ...WEB, app: restarted }], false), undefined);
+  assert.equal(await startProblem([{ ...WEB, app: restarted }], [], false), undefined);
 });
 
 test("startProblem() names the process that keeps ending", async () => {
   const ending = { ...RUNNING, lastExit: "exited with code 1", quickExits: 3 };
   assert.equal(
-    await startProblem([{ ...WEB, proxy: ending }], false),
+    await startProblem([{ ...WEB, proxy: ending }], [], false),
     'proxy of "web" exited with code 1, 3 times in a row',
   );
   const istiod = { ...WEB, kind: "control-plane", app: ending } as const;
-  assert.equal(await startProblem([istiod], false), "control plane exited with code 1, 3 times in a row");
+  assert.equal(await startProblem([istiod], [], false), "control plane exited with code 1, 3 times in a row");
 });
 
 test("startProblem() quotes what the process said last, without what Node.js adds to an error", async () => {
@@ -46,7 +55,7 @@ test("startProblem() quotes what the process said last, without what Node.js add
   const ending = { ...RUNNING, lastExit: "exited with code 1", quickExits: 3 };
   const saidAfter = async (text: string) => {
     await writeFile(app, text);
-    return (await startProblem([{ ...WEB, app: ending, logs: { app, proxy: undefined } }], false))?.split("; ")[1];
+    return (await startProblem([{ ...WEB, app: ending, logs: { app, proxy: undefined } }], [], false))?.split("; ")[1];
   };
   try {
     assert.equal(await saidAfter("listening\nno database\n"), "it said: no database");
@@ -62,7 +71,7 @@ test("startProblem() quotes what the process said last, without what Node.js add
 
 test("startProblem() says who is late, and why, when time is up", async () => {
   assert.equal(
-    await startProblem([{ ...WEB, ready: true }, WEB], true),
+    await startProblem([{ ...WEB, ready: true }, WEB], [], true),
     "not ready in time: web (app not ready: HTTP 503)",
   );
 });

@@ -1,5 +1,7 @@
 /** Why a mesh will not become ready, as one line for the person who waits. */
 import { readFile } from "node:fs/promises";
+import { workloadKey } from "../mesh/mesh.ts";
+import { blockedWorkloads, type JobMember } from "./jobs.ts";
 import type { MemberStatus } from "./status.ts";
 import type { UnitStatus } from "./unit.ts";
 
@@ -7,17 +9,31 @@ import type { UnitStatus } from "./unit.ts";
 const HOPELESS_EXITS = 3;
 
 /** Undefined as long as there is hope. */
-export async function startProblem(members: readonly MemberStatus[], timedOut: boolean): Promise<string | undefined> {
+export async function startProblem(
+  members: readonly MemberStatus[],
+  jobs: readonly JobMember[],
+  timedOut: boolean,
+): Promise<string | undefined> {
+  const blocked = blockedWorkloads(jobs);
   for (const member of members) {
+    if (member.state !== "running") continue;
+    if (blocked.has(workloadKey(member))) {
+      const failed = jobs.find(({ status }) => status.state === "failed");
+      const said = failed && (await lastLine(failed.status.logs?.app));
+      return `workload "${member.name}" cannot be started: it ${member.reason}${said}`;
+    }
     for (const [unit, log, what] of [
       [member.app, member.logs.app, member.kind === "control-plane" ? "control plane" : `workload "${member.name}"`],
       [member.proxy, member.logs.proxy, `proxy of "${member.name}"`],
     ] as const) {
-      if (isHopeless(unit)) return `${what} ${unit.lastExit}, ${unit.quickExits} times in a row${await lastLine(log)}`;
+      if (!member.job && isHopeless(unit))
+        return `${what} ${unit.lastExit}, ${unit.quickExits} times in a row${await lastLine(log)}`;
     }
   }
   if (!timedOut) return undefined;
-  const late = members.filter(({ ready }) => !ready).map(({ name, reason }) => `${name} (${reason})`);
+  const late = members
+    .filter(({ ready, state }) => !ready && state === "running")
+    .map(({ name, reason }) => `${name} (${reason})`);
   return `not ready in time: ${late.join(", ")}`;
 }
 

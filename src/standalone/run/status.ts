@@ -26,12 +26,17 @@ export interface PublishedPort {
   /** `name.namespace` */
   readonly member: string;
   readonly port: number;
+  /** As mesh.yaml has it. */
+  readonly entry: string;
 }
 
 export interface PublishedStatus extends PublishedPort {
   /** What the routes of the mesh serve there. */
   readonly pages: readonly Page[];
 }
+
+/** `running` may or may not be ready; `done` and `failed` are jobs that have ended. */
+export type MemberState = "running" | "stopped" | "done" | "failed";
 
 export interface MemberStatus {
   readonly name: string;
@@ -41,6 +46,9 @@ export interface MemberStatus {
   readonly kind: "workload" | "gateway" | "control-plane";
   readonly address: string;
   readonly ports: readonly Port[];
+  /** Meant to end by itself. */
+  readonly job: boolean;
+  readonly state: MemberState;
   readonly ready: boolean;
   /** Why it is not ready; empty when it is. */
   readonly reason: string;

@@ -1,33 +1,42 @@
 /**
- * One process that is kept alive: started, watched, started again with growing pauses when it ends.
+ * One process that is kept alive: started, watched, started again with growing pauses when it ends. A job is not started
+ * again once it has done its work, or has failed for good.
  *
  *   waiting --> running --(ends)--> pausing --> running ...
+ *                  \--(job ends)--> done
  *      any --(signal aborts)--> stopped
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { chown, type FileHandle, open } from "node:fs/promises";
+import { constants } from "node:os";
 import { Backoff } from "#lib/async/backoff.ts";
 import { sleep } from "#lib/async/sleep.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import { signalProcess } from "../host/processes.ts";
+import type { RestartPolicy } from "../mesh/mesh.ts";
 import type { ProcessPlan } from "../plan/process.ts";
 
 export interface UnitStatus {
-  readonly state: "waiting" | "running" | "pausing" | "stopped";
+  readonly state: "waiting" | "running" | "pausing" | "done" | "stopped";
   readonly pid: number | undefined;
   /** Starts after the first one. */
   readonly restarts: number;
   /** How it last ended; undefined when it never did. */
   readonly lastExit: string | undefined;
+  /** As a shell would give it: 128 and the signal's number for a process that was killed. */
+  readonly exitCode: number | undefined;
   /** Ends in a row of which each came before the process had been up for a while. */
   readonly quickExits: number;
 }
 
 export interface UnitOptions {
   readonly plan: ProcessPlan;
+  readonly restart?: RestartPolicy;
   /** Time between the request to end and the end by force. */
   readonly graceMs: number;
   readonly onChange: (status: UnitStatus) => void;
+  /** Called when a process did not end when it was asked to, and is ended by force. */
+  readonly onForce?: (() => void) | undefined;
   /** Runs beside each life of the process; its signal aborts when that life ends. */
   readonly beside?: ((signal: AbortSignal) => Promise<void>) | undefined;
 }
@@ -36,11 +45,21 @@ const FIRST_PAUSE_MS = 200;
 const LONGEST_PAUSE_MS = 10_000;
 /** A process that lived this long has recovered: its next end is taken as the first. */
 const HEALTHY_MS = 10_000;
+/** A job that failed this often in a row has failed. */
+const MAX_JOB_FAILURES = 6;
 
 export class Unit {
   readonly #options: UnitOptions;
   readonly #backoff = new Backoff({ initialMs: FIRST_PAUSE_MS, maxMs: LONGEST_PAUSE_MS });
-  #status: UnitStatus = { state: "waiting", pid: undefined, restarts: 0, lastExit: undefined, quickExits: 0 };
+  #child: ChildProcess | undefined;
+  #status: UnitStatus = {
+    state: "waiting",
+    pid: undefined,
+    restarts: 0,
+    lastExit: undefined,
+    exitCode: undefined,
+    quickExits: 0,
+  };
 
   constructor(options: UnitOptions) {
     this.#options = options;
@@ -50,32 +69,49 @@ export class Unit {
     return this.#status;
   }
 
-  /** Keeps the process alive until the signal aborts; resolves when the process has ended. */
+  /** Keeps the process alive until the signal aborts or a job is done; resolves when the process has ended. */
   async run(signal: AbortSignal): Promise<void> {
     for (let starts = 0; !signal.aborted; starts++) {
       const startedAt = Date.now();
-      const lastExit = await this.#live(starts, signal);
+      const { text, code } = await this.#live(starts, signal);
       if (signal.aborted) break;
       const healthy = Date.now() - startedAt >= HEALTHY_MS;
       if (healthy) this.#backoff.reset();
       const quickExits = healthy ? 1 : this.#status.quickExits + 1;
-      this.#set({ state: "pausing", pid: undefined, lastExit, quickExits });
+      const ended = { pid: undefined, lastExit: text, exitCode: code, quickExits };
+      if (this.#isDone(code, starts + 1)) {
+        this.#set({ state: "done", ...ended });
+        return;
+      }
+      this.#set({ state: "pausing", ...ended });
       await sleep(this.#backoff.next(), signal);
     }
     this.#set({ state: "stopped", pid: undefined });
   }
 
+  /** Ends the present life of the process: it is asked to, and forced to when it does not. */
+  end(): void {
+    if (this.#child !== undefined) this.#stop(this.#child);
+  }
+
+  #isDone(code: number, lives: number): boolean {
+    const { restart = "always" } = this.#options;
+    return restart === "never" || (restart === "onFailure" && (code === 0 || lives >= MAX_JOB_FAILURES));
+  }
+
   /** One life of the process; resolves to the way it ended. */
-  async #live(restarts: number, signal: AbortSignal): Promise<string> {
+  async #live(restarts: number, signal: AbortSignal): Promise<Exit> {
     const life = new AbortController();
     try {
       const { child, ended } = await startProcess(this.#options.plan);
-      const stop = () => this.#stop(child, ended);
+      this.#child = child;
+      const stop = () => this.#stop(child);
       signal.addEventListener("abort", stop, { once: true });
       if (signal.aborted) stop();
       this.#set({ state: "running", pid: child.pid, restarts });
       const beside = this.#options.beside?.(life.signal);
       const how = await ended;
+      this.#child = undefined;
       signal.removeEventListener("abort", stop);
       life.abort();
       // What it started and left behind holds its ports: the next life needs them.
@@ -84,16 +120,19 @@ export class Unit {
       return how;
     } catch (error) {
       life.abort();
-      return `cannot be started: ${errorText(error)}`;
+      return notStarted(error);
     }
   }
 
-  #stop(child: ChildProcess, ended: Promise<string>): void {
+  #stop(child: ChildProcess): void {
     const { pid } = child;
-    if (pid === undefined) return;
+    if (pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
     signalProcess(pid, "SIGTERM");
-    const insist = setTimeout(() => signalProcess(-pid, "SIGKILL"), this.#options.graceMs);
-    void ended.finally(() => clearTimeout(insist));
+    const insist = setTimeout(() => {
+      this.#options.onForce?.();
+      signalProcess(-pid, "SIGKILL");
+    }, this.#options.graceMs);
+    child.once("exit", () => clearTimeout(insist));
   }
 
   #set(change: Partial<UnitStatus>): void {
@@ -102,10 +141,22 @@ export class Unit {
   }
 }
 
+/** How a process ended. */
+interface Exit {
+  readonly text: string;
+  readonly code: number;
+}
+
+/** As a shell answers for a command that it cannot run. */
+const CANNOT_RUN = 126;
+
+function notStarted(error: unknown): Exit {
+  return { text: `cannot be started: ${errorText(error)}`, code: CANNOT_RUN };
+}
+
 interface Started {
   readonly child: ChildProcess;
-  /** How it ended. */
-  readonly ended: Promise<string>;
+  readonly ended: Promise<Exit>;
 }
 
 /** Starts a process in a session of its own, so that a Ctrl-C on the terminal does not reach it. */
@@ -126,11 +177,15 @@ async function openLog(path: string, owner: number): Promise<FileHandle> {
   return file;
 }
 
-function exitOf(child: ChildProcess): Promise<string> {
+function exitOf(child: ChildProcess): Promise<Exit> {
   return new Promise((resolve) => {
-    child.once("error", (error) => resolve(`cannot be started: ${errorText(error)}`));
+    child.once("error", (error) => resolve(notStarted(error)));
     child.once("exit", (code, signal) =>
-      resolve(signal === null ? `exited with code ${code}` : `was killed by ${signal}`),
+      resolve(
+        signal === null
+          ? { text: `exited with code ${code}`, code: code ?? 1 }
+          : { text: `was killed by ${signal}`, code: 128 + constants.signals[signal] },
+      ),
     );
   });
 }

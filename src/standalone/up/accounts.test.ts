@@ -11,9 +11,13 @@ friend:x:1002:1337::/:/bin/false
 `;
 
 function meshAs(user: string): { readonly members: readonly Member[] } {
-  const app = { command: ["node"], workingDir: "/", env: {}, user, readiness: undefined };
+  const limits = { memoryBytes: undefined, cpuMillis: undefined, pids: undefined };
+  const life = { restart: "always", liveness: undefined, limits } as const;
+  const app = { command: ["node"], workingDir: "/", env: {}, envFrom: [], user, ...life };
   const pod = { name: "a", workload: "a", namespace: "default", serviceAccount: "default", proxy: "sidecar" } as const;
-  return { members: [{ ...pod, labels: {}, annotations: {}, ports: [], publish: [], app }] };
+  return {
+    members: [{ ...pod, labels: {}, annotations: {}, ports: [], publish: [], after: [], readiness: undefined, app }],
+  };
 }
 
 test("accountsOf() finds users by name and number, and takes a number that has no entry", () => {

@@ -2,21 +2,19 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:net";
 import test from "node:test";
-import type { Mesh } from "../mesh/mesh.ts";
 import { parsePublishEntry } from "../mesh/publish-entry.ts";
+import type { WantedPort } from "../run/published.ts";
 import { openHostPorts } from "./host-ports.ts";
 
-function publishing(...entries: readonly string[]): Mesh {
+function publishing(...entries: readonly string[]): readonly WantedPort[] {
   const publish = entries.map(parsePublishEntry).filter((entry) => typeof entry !== "string");
-  const pod = { name: "gw", workload: "gw", namespace: "istio-system", serviceAccount: "gw", proxy: "router" } as const;
-  const member = { ...pod, labels: {}, annotations: {}, ports: [], publish, app: undefined };
-  return { name: "shop", file: "/mesh.yaml", config: [], meshConfig: {}, members: [member] };
+  return publish.map((entry) => ({ member: "gw.istio-system", publish: entry }));
 }
 
 test("openHostPorts() opens the ports and tells which ones it got", async () => {
   const [open] = await openHostPorts(publishing("127.0.0.1:0:8080"), false);
-  assert.match(open?.address ?? "", /^127\.0\.0\.1:[1-9]\d*$/);
-  assert.deepEqual([open?.member, open?.port], ["gw.istio-system", 8080]);
+  assert.match(open?.port.address ?? "", /^127\.0\.0\.1:[1-9]\d*$/);
+  assert.deepEqual([open?.port.member, open?.port.port], ["gw.istio-system", 8080]);
   open?.server.close();
 });
 
@@ -31,7 +29,7 @@ test("openHostPorts() names member and entry of a port that is in use, and keeps
     message: `Cannot publish "${entry}" of "gw": port ${address.port} is in use by another process; stop that process, change the entry, or use --free-ports`,
   });
   const [free] = await openHostPorts(publishing(entry), true);
-  assert.notEqual(free?.address, `127.0.0.1:${address.port}`);
+  assert.notEqual(free?.port.address, `127.0.0.1:${address.port}`);
   free?.server.close();
   taken.close();
 });

@@ -2,15 +2,11 @@
 import { once } from "node:events";
 import { createServer, isIPv6, type Server } from "node:net";
 import { MeshError } from "#lib/mesh-error.ts";
-import { type Mesh, memberKey } from "../mesh/mesh.ts";
+import type { WantedPort } from "../run/published.ts";
+import type { PublishedPort } from "../run/status.ts";
 
 export interface OpenPort {
-  /** `127.0.0.1:8080` */
-  readonly address: string;
-  /** `name.namespace` */
-  readonly member: string;
-  /** Of the member. */
-  readonly port: number;
+  readonly port: PublishedPort;
   readonly server: Server;
 }
 
@@ -21,18 +17,16 @@ const REASONS: Readonly<Record<string, string>> = {
 };
 
 /** Opens all of them, or none. */
-export async function openHostPorts({ members }: Mesh, freePorts: boolean): Promise<OpenPort[]> {
+export async function openHostPorts(wanted: readonly WantedPort[], freePorts: boolean): Promise<OpenPort[]> {
   const open: OpenPort[] = [];
   try {
-    for (const member of members) {
-      for (const { text, host, hostPort, port } of member.publish) {
-        const wanted = freePorts ? 0 : hostPort;
-        const server = createServer().listen({ host, port: wanted });
-        await once(server, "listening").catch((cause: unknown) => {
-          throw portError({ name: member.name, text, hostPort, cause });
-        });
-        open.push({ address: addressOf(server), member: memberKey(member), port, server });
-      }
+    for (const { member, publish } of wanted) {
+      const { text, host, hostPort, port } = publish;
+      const server = createServer().listen({ host, port: freePorts ? 0 : hostPort });
+      await once(server, "listening").catch((cause: unknown) => {
+        throw portError({ name: member.slice(0, member.indexOf(".")), text, hostPort, cause });
+      });
+      open.push({ port: { address: addressOf(server), member, port, entry: text }, server });
     }
     return open;
   } catch (error) {

@@ -1,5 +1,5 @@
 /** What the process that a person started and the runner inside the fabric tell each other. */
-import type { PlanInput } from "../plan/plan.ts";
+import type { Desired } from "../plan/plan.ts";
 import type { MeshStatus, PublishedPort } from "../run/status.ts";
 
 /** To the runner. The listening socket of a port travels beside its message. */
@@ -7,7 +7,7 @@ export type ToRunner = { readonly kind: "port"; readonly port: PublishedPort } |
 
 export interface StartMessage {
   readonly kind: "start";
-  readonly input: Omit<PlanInput, "jwtRule">;
+  readonly desired: Desired;
   /** Stays when whoever started it goes away. */
   readonly detached: boolean;
   readonly startTimeoutMs: number;
@@ -17,4 +17,6 @@ export interface StartMessage {
 export type FromRunner =
   | { readonly kind: "progress"; readonly line: string }
   | { readonly kind: "ready"; readonly status: MeshStatus }
+  /** The mesh has ended by itself, with its jobs. */
+  | { readonly kind: "finished"; readonly code: number }
   | { readonly kind: "failed"; readonly code: string; readonly message: string };

@@ -5,7 +5,7 @@ import { MeshError } from "#lib/mesh-error.ts";
 import { ignoring } from "../host/ignoring.ts";
 import type { Mesh } from "../mesh/mesh.ts";
 import { type Account, NOBODY } from "../plan/enter.ts";
-import type { PlanInput } from "../plan/plan.ts";
+import type { Desired } from "../plan/plan.ts";
 import { type Programs, searchPath } from "../plan/process.ts";
 import { PROXY_ACCOUNT } from "../plan/proxy.ts";
 import { accountsOf } from "./accounts.ts";
@@ -60,7 +60,7 @@ export async function checkMachine({ uid, path }: Machine): Promise<void> {
 }
 
 /** Files that the mesh names, and the accounts in it. */
-export async function checkMesh(mesh: Mesh): Promise<Pick<PlanInput, "accounts" | "privateConfig">> {
+export async function checkMesh(mesh: Mesh): Promise<Pick<Desired, "accounts" | "privateConfig">> {
   const accounts = accountsOf(mesh, await readFile("/etc/passwd", "utf8"));
   for (const path of mesh.config) {
     if (await isMissing(path)) {

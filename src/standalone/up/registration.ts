@@ -19,24 +19,17 @@ export interface Registration {
   readonly owner: ProcessId;
 }
 
-/** Takes the id for this process. What a mesh that died left behind is removed first; one that lives is an error. */
+/** The mesh of this id, when somebody answers for it. */
+export async function liveRegistration(id: string): Promise<Registration | undefined> {
+  const found = await readRegistration(registrationFile(id));
+  return found !== undefined && (await isAlive(found.owner)) ? found : undefined;
+}
+
+/** Takes the id for this process, which holds the lock of the mesh. What a mesh that died left behind is removed first. */
 export async function claim(mesh: Omit<Registration, "owner">): Promise<void> {
   const owner = await ownIdentity();
-  const existing = await readRegistration(registrationFile(mesh.id));
-  if (existing !== undefined && (await isAlive(existing.owner))) {
-    throw new MeshError(
-      "MESH_ALREADY_UP",
-      `Cannot start mesh "${mesh.name}": it is already up (process ${existing.owner.pid}); see \`mizzen ps\`, or stop it with \`mizzen down\``,
-    );
-  }
   await cleanMesh({ id: mesh.id, stateFolder: mesh.stateFolder, graceMs: 0 });
-  try {
-    await listMesh(registrationFile(mesh.id), JSON.stringify({ ...mesh, owner }));
-  } catch (cause) {
-    throw new MeshError("MESH_ALREADY_UP", `Cannot start mesh "${mesh.name}": another start of it is under way`, {
-      cause,
-    });
-  }
+  await listMesh(registrationFile(mesh.id), JSON.stringify({ ...mesh, owner }));
 }
 
 /** Hands the id over to the runner. */

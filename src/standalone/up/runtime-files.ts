@@ -1,10 +1,11 @@
 /** Puts programs and sources where the accounts of the mesh can read them, when they cannot in their own place. */
 import { createHash } from "node:crypto";
-import { chmod, constants, copyFile, cp, link, mkdir, readdir, realpath, rename, rm, stat } from "node:fs/promises";
+import { chmod, constants, copyFile, link, mkdir, realpath, rename, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { MeshError } from "#lib/mesh-error.ts";
 import { ignoring } from "../host/ignoring.ts";
 import type { Account } from "../plan/enter.ts";
+import { mirrorFolder } from "./mirror-folder.ts";
 import { ANYBODY, EXECUTE, permits, READ, usableBy } from "./readable.ts";
 
 /** A path under which every account has the wanted rights: the file's own when that will do, else one for it aside. */
@@ -43,14 +44,11 @@ export async function placeWorkingFolder(input: WorkingFolder): Promise<string> 
   if (await usableBy(real, accounts, READ | EXECUTE)) return real;
   const target = join(runtimeFolder, keyOf([real]), basename(real));
   await makeOpenFolder(dirname(runtimeFolder), runtimeFolder, dirname(target));
-  await rm(target, { recursive: true, force: true });
   let files = 0;
-  const filter = (source: string) => {
+  const count = () => {
     if (++files > maxFiles) throw tooLarge(real);
-    return basename(source) !== ".git";
   };
-  await cp(real, target, { recursive: true, verbatimSymlinks: true, filter });
-  await openTree(target);
+  await mirrorFolder({ source: real, target, count });
   return target;
 }
 
@@ -65,15 +63,6 @@ function tooLarge(folder: string): MeshError {
 async function tryLink(real: string, target: string): Promise<boolean> {
   const done = await ignoring(["EXDEV", "EPERM", "EMLINK", "EEXIST"], () => link(real, target).then(() => true));
   return done ?? (await ignoring(["ENOENT"], () => stat(target))) !== undefined;
-}
-
-async function openTree(folder: string): Promise<void> {
-  await chmod(folder, 0o755);
-  for (const entry of await readdir(folder, { withFileTypes: true })) {
-    const path = join(folder, entry.name);
-    if (entry.isDirectory()) await openTree(path);
-    else if (entry.isFile()) await chmod(path, (await stat(path)).mode & 0o100 ? 0o755 : 0o644);
-  }
 }
 
 async function makeOpenFolder(...folders: readonly string[]): Promise<void> {

@@ -126,8 +126,11 @@ test("exec, logs and ps work from another shell; a workload without a sidecar ha
     /^mizzen: Mesh ".*" has no workload "nobody-there": choose one of istiod, web, plain\n$/,
   );
   const again = await folder.up();
-  assert.equal(again.code, 4);
-  assert.match(again.stderr, /^mizzen: Cannot start mesh ".*": it is already up/m);
+  assert.equal(again.code, 0);
+  assert.match(again.stderr, /^mesh ".*" is up and as it should be: nothing to do$/m);
+  const other = await mizzen(["up", "samples/httpbin", "--state", folder.state]);
+  assert.equal(other.code, 4);
+  assert.match(other.stderr, /^mizzen: Cannot start mesh "httpbin": a mesh of this name is up from ".*mesh.yaml"/m);
 });
 
 test("a killed app, agent, Envoy and control plane come back, and restarts are counted", { skip }, async () => {

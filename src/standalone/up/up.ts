@@ -2,17 +2,22 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { chmod, mkdir, open, readdir, readFile, realpath, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve } from "node:path";
+import { sleep } from "#lib/async/sleep.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
+import { askMesh } from "../control/ask.ts";
+import type { ChangeSummary } from "../control/protocol.ts";
 import { ignoring } from "../host/ignoring.ts";
 import { makeNamespace } from "../host/namespaces.ts";
 import { makeFolderPath } from "../host/write-files.ts";
 import type { Mesh } from "../mesh/mesh.ts";
 import { type MeshProblem, readMesh } from "../mesh/read-mesh.ts";
 import { fabricNamespace, meshId, namespaceFile } from "../plan/names.ts";
-import type { PlanInput } from "../plan/plan.ts";
+import type { Desired } from "../plan/plan.ts";
 import { statePaths } from "../plan/state-paths.ts";
 import { cleanMesh } from "../run/clean.ts";
+import { wantedPorts } from "../run/published.ts";
 import type { MeshStatus } from "../run/status.ts";
+import { withEnvFiles } from "./env-files.ts";
 import { type OpenPort, openHostPorts } from "./host-ports.ts";
 import type { FromRunner, ToRunner } from "./messages.ts";
 import {
@@ -24,7 +29,8 @@ import {
   placeApps,
   placePrograms,
 } from "./preflight.ts";
-import { claim, handOver, type Registration } from "./registration.ts";
+import { claim, handOver, liveRegistration, type Registration } from "./registration.ts";
+import { lockMesh } from "./start-lock.ts";
 
 export interface UpOptions {
   /** Folder with a mesh.yaml, or such a file. */
@@ -34,6 +40,8 @@ export interface UpOptions {
   /** State folder by the name of the mesh. */
   readonly stateFolder: (name: string) => string;
   readonly freePorts: boolean;
+  /** The mesh ends with its jobs, whatever the file says. */
+  readonly exitWhenDone: boolean;
   readonly detached: boolean;
   readonly startTimeoutMs: number;
   readonly installed: InstalledPrograms;
@@ -44,11 +52,16 @@ export interface UpOptions {
   readonly onProgress: (line: string) => void;
 }
 
+/** What `up` did: started the mesh, or changed one that was up. */
+export type UpResult =
+  | { readonly kind: "started"; readonly mesh: StartedMesh }
+  | { readonly kind: "applied"; readonly summary: ChangeSummary };
+
 /** A mesh that has been started. */
 export interface StartedMesh {
   readonly registration: Omit<Registration, "owner">;
-  /** Resolves when the mesh is ready; rejects when it does not get there. */
-  readonly ready: Promise<MeshStatus>;
+  /** Resolves when the mesh is ready, or has ended with its jobs; rejects when it does not get there. */
+  readonly ready: Promise<MeshStatus | undefined>;
   /** Resolves when the runner has ended, to the way it did. */
   readonly ended: Promise<RunnerEnd>;
   /** Asks the runner to stop. */
@@ -62,43 +75,120 @@ export interface StartedMesh {
 export interface RunnerEnd {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
+  /** Of its jobs, when the mesh ended with them. */
+  readonly jobsCode: number | undefined;
 }
 
-/** Begins to start a mesh. Until this resolves nothing of it is left behind on failure. */
-export async function up(options: UpOptions): Promise<StartedMesh> {
+/** Where a mesh and everything about it is known. */
+interface Target {
+  readonly options: UpOptions;
+  readonly mesh: Mesh;
+  readonly checked: Pick<Desired, "accounts" | "privateConfig">;
+  readonly registration: Omit<Registration, "owner">;
+}
+
+/** How long a start or an end of the same mesh that is under way is waited for. */
+const BUSY_MS = 30_000;
+const POLL_MS = 100;
+/** The runner is there, but not listening yet or not any more. */
+const NOT_NOW: readonly string[] = ["MESH_NOT_LISTENING", "MESH_ENDING", "RUNNER_LOST"];
+
+/** Begins to start a mesh, or changes the one that is up. Until this resolves nothing of it is left behind on failure. */
+export async function up(options: UpOptions): Promise<UpResult> {
   const mesh = await loadMesh(options);
   await checkMachine({ uid: process.getuid?.(), path: options.path });
   const checked = await checkMesh(mesh);
   const stateFolder = await prepareStateFolder(options.stateFolder(mesh.name), mesh);
-  const id = meshId(stateFolder);
-  const registration = { id, name: mesh.name, file: mesh.file, stateFolder };
+  const registration = { id: meshId(stateFolder), name: mesh.name, file: mesh.file, stateFolder };
+  const target = { options, mesh, checked, registration };
+  const deadline = Date.now() + BUSY_MS;
+  for (;;) {
+    const running = await liveRegistration(registration.id);
+    if (running === undefined) {
+      const started = await start(target);
+      if (started !== undefined) return { kind: "started", mesh: started };
+      continue;
+    }
+    try {
+      return { kind: "applied", summary: await apply(target, running) };
+    } catch (error) {
+      if (!(error instanceof MeshError && NOT_NOW.includes(error.code)) || Date.now() > deadline) throw error;
+      await sleep(POLL_MS, new AbortController().signal);
+    }
+  }
+}
+
+/** Starts the mesh from nothing; undefined when somebody else was faster. */
+async function start({ options, mesh, checked, registration }: Target): Promise<StartedMesh | undefined> {
+  const { id, stateFolder } = registration;
+  await using _ = await lockMesh({ id, timeoutMs: BUSY_MS });
+  if ((await liveRegistration(id)) !== undefined) return undefined;
   await claim(registration);
   try {
-    const { runtime, logs } = statePaths(stateFolder);
-    await rm(logs, { recursive: true, force: true });
-    const ports = await openHostPorts(mesh, options.freePorts);
-    const programs = await placePrograms(options.installed, runtime);
-    const workingCopies = await placeApps({ mesh, accounts: checked.accounts, programs, runtimeFolder: runtime });
-    const input = { mesh, id, stateFolder, programs, workingCopies, ...checked };
-    return await startRunner({ options, registration, ports, input });
+    await rm(statePaths(stateFolder).logs, { recursive: true, force: true });
+    const ports = await openHostPorts(wantedPorts(mesh.members), options.freePorts);
+    const desired = await desiredOf({ options, mesh, checked, registration });
+    return await startRunner({ options, registration, ports, desired });
   } catch (error) {
     await cleanMesh({ id, stateFolder, graceMs: 0 });
-    throw error;
+    throw unwritable(error, stateFolder);
   }
+}
+
+/** Tells the mesh that is up what it is to become. */
+async function apply(target: Target, running: Registration): Promise<ChangeSummary> {
+  const { options, mesh, registration } = target;
+  if (running.file !== registration.file) {
+    throw new MeshError(
+      "MESH_ALREADY_UP",
+      `Cannot start mesh "${mesh.name}": a mesh of this name is up from "${running.file}"; choose another name with --name, or stop that one with \`mizzen down --mesh ${mesh.name}\``,
+    );
+  }
+  const { freePorts, startTimeoutMs, onProgress } = options;
+  const desired = await desiredOf(target);
+  const request = { kind: "apply", desired, freePorts, timeoutMs: startTimeoutMs } as const;
+  return askMesh(registration.stateFolder, request, { onProgress });
+}
+
+async function desiredOf({ options, mesh, checked, registration }: Target): Promise<Desired> {
+  const { id, stateFolder } = registration;
+  const { runtime } = statePaths(stateFolder);
+  const programs = await placePrograms(options.installed, runtime);
+  const workingCopies = await placeApps({ mesh, accounts: checked.accounts, programs, runtimeFolder: runtime });
+  return { mesh, id, stateFolder, programs, workingCopies, ...checked };
+}
+
+const DISK_PROBLEMS: Readonly<Record<string, string>> = {
+  ENOSPC: "the disk is full",
+  EROFS: "the file system is read-only",
+  EDQUOT: "the disk quota is used up",
+};
+
+/** A disk that gives out is said so, wherever it did. */
+function unwritable(error: unknown, folder: string): unknown {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  const reason = DISK_PROBLEMS[code];
+  if (reason === undefined) return error;
+  return new MeshError(
+    "STATE_UNWRITABLE",
+    `Cannot keep state in "${folder}": ${reason}; choose another folder with --state`,
+  );
 }
 
 /** Finds, reads and checks the mesh file. */
 export async function loadMesh({
   folder,
   name,
+  exitWhenDone,
   onProgress,
-}: Pick<UpOptions, "folder" | "name" | "onProgress">): Promise<Mesh> {
+}: Pick<UpOptions, "folder" | "name" | "exitWhenDone" | "onProgress">): Promise<Mesh> {
   const file = await meshFile(folder);
   const { mesh, problems } = readMesh({ text: await readFile(file, "utf8"), file });
   const lines = problems.map((problem) => describe(file, problem));
   if (mesh === undefined) throw new MeshError("MESH_FILE_INVALID", lines.join("\n"));
   for (const line of lines) onProgress(`warning: ${line}`);
-  return name === undefined ? mesh : { ...mesh, name };
+  const filled = await withEnvFiles(mesh);
+  return { ...filled, name: name ?? mesh.name, exitWhenDone: exitWhenDone || mesh.exitWhenDone };
 }
 
 /** The absolute path of the mesh file that a person means by a folder or a file. */
@@ -151,34 +241,33 @@ interface RunnerInput {
   readonly options: UpOptions;
   readonly registration: Omit<Registration, "owner">;
   readonly ports: readonly OpenPort[];
-  readonly input: Omit<PlanInput, "jwtRule">;
+  readonly desired: Desired;
 }
 
-async function startRunner({ options, registration, ports, input }: RunnerInput): Promise<StartedMesh> {
+async function startRunner({ options, registration, ports, desired }: RunnerInput): Promise<StartedMesh> {
   const { id, stateFolder } = registration;
   const { runnerLog } = statePaths(stateFolder);
   const fabric = fabricNamespace(id);
   await makeFabric(fabric);
   await mkdir(dirname(runnerLog), { recursive: true });
   const log = await open(runnerLog, "a", 0o600);
+  const outside = await open("/proc/self/ns/net", "r");
   const child = spawn("nsenter", [`--net=${namespaceFile(fabric)}`, "--", ...options.runner], {
     cwd: dirname(runnerLog),
-    stdio: ["ignore", log.fd, log.fd, "ipc"],
+    // The last one is HOST_NETWORK_FD.
+    stdio: ["ignore", log.fd, log.fd, "ipc", outside.fd],
     detached: true,
   });
-  await log.close();
-  const ended = new Promise<RunnerEnd>((resolve, reject) => {
-    child.once("error", reject);
-    child.once("exit", (code, signal) => resolve({ code, signal }));
-  });
+  await Promise.all([log.close(), outside.close()]);
+  const ended = untilEnded(child);
   await handOver(registration, child.pid ?? 0);
-  for (const { server, ...port } of ports) {
+  for (const { server, port } of ports) {
     await send(child, { kind: "port", port }, server);
     server.close();
   }
   const { detached, startTimeoutMs } = options;
   const ready = untilReady(child, options.onProgress, ended);
-  await send(child, { kind: "start", input, detached, startTimeoutMs });
+  await send(child, { kind: "start", desired, detached, startTimeoutMs });
   return {
     registration,
     ready,
@@ -204,15 +293,27 @@ async function makeFabric(netns: string): Promise<void> {
   }
 }
 
+function untilEnded(child: ChildProcess): Promise<RunnerEnd> {
+  let jobsCode: number | undefined;
+  child.on("message", (message: FromRunner) => {
+    if (message.kind === "finished") jobsCode = message.code;
+  });
+  return new Promise((resolve, reject) => {
+    child.once("error", reject);
+    child.once("exit", (code, signal) => resolve({ code, signal, jobsCode }));
+  });
+}
+
 function untilReady(
   child: ChildProcess,
   onProgress: (line: string) => void,
   ended: Promise<RunnerEnd>,
-): Promise<MeshStatus> {
-  const { promise, resolve, reject } = Promise.withResolvers<MeshStatus>();
+): Promise<MeshStatus | undefined> {
+  const { promise, resolve, reject } = Promise.withResolvers<MeshStatus | undefined>();
   child.on("message", (message: FromRunner) => {
     if (message.kind === "progress") onProgress(message.line);
     else if (message.kind === "ready") resolve(message.status);
+    else if (message.kind === "finished") resolve(undefined);
     else reject(new MeshError(message.code, message.message));
   });
   ended.then(
