@@ -2,6 +2,7 @@
 import type { Env } from "#lib/env-reader.ts";
 import { type EnvValues, readEnvironment } from "#lib/env-table.ts";
 import { AGENT_ENVIRONMENT } from "./agent-environment.ts";
+import type { PlatformConfig } from "./platform/platform.ts";
 import { type IdentityConfig, identityConfig } from "./sds/identity-config.ts";
 
 export interface AgentConfig {
@@ -18,6 +19,7 @@ export interface AgentConfig {
   readonly dns: DnsConfig;
   readonly identity: IdentityConfig;
   readonly status: StatusConfig;
+  readonly platform: PlatformConfig;
   /** XDS_ROOT_CA: `SYSTEM` or a file. */
   readonly xdsRootCa: string;
   /** XDS_HEADER_*: sent with each stream to the control plane. */
@@ -39,6 +41,8 @@ export interface EnvoyConfig {
   readonly coreDump: boolean;
   readonly dualStack: boolean;
   readonly fips: boolean;
+  /** ISTIO_DELTA_XDS */
+  readonly deltaXds: boolean;
   readonly stripFragment: boolean;
   /** ENVOY_HOT_RESTART: a changed program or bootstrap takes over from the running one. */
   readonly hotRestart: boolean;
@@ -108,6 +112,7 @@ export function parseAgentConfig(env: Env): ParsedAgentConfig {
       http2Probes: values.ISTIO_ENABLE_HTTP2_PROBING,
       metricsOnLoopbackOnly: values.METRICS_LOCALHOST_ACCESS_ONLY,
     },
+    platform: platformConfig(values),
     xdsRootCa: values.XDS_ROOT_CA,
     xdsHeaders: values.XDS_HEADER_,
     istiodSan: values.ISTIOD_SAN,
@@ -129,9 +134,24 @@ function envoyConfig(values: Values): EnvoyConfig {
     coreDump: values.ISTIO_ENVOY_ENABLE_CORE_DUMP,
     dualStack: values.ISTIO_DUAL_STACK,
     fips: values.COMPLIANCE_POLICY === "fips-140-2",
+    deltaXds: values.ISTIO_DELTA_XDS,
     stripFragment: values.HTTP_STRIP_FRAGMENT_FROM_PATH_UNSAFE_IF_DISABLED,
     hotRestart: values.ENVOY_HOT_RESTART,
     bootstrapOverrideFile: values.ISTIO_BOOTSTRAP_OVERRIDE,
     bootstrapTemplate: values.ISTIO_BOOTSTRAP,
+  };
+}
+
+function platformConfig(values: Values): PlatformConfig {
+  return {
+    cloud: values.CLOUD_PLATFORM,
+    gcpMetadata: values.GCP_METADATA,
+    gcpZone: values.GCP_ZONE,
+    gcpQuotaProject: values.GCP_QUOTA_PROJECT,
+    gcpHost: values.GCE_METADATA_HOST,
+    gcpComputeUrl: values.GCP_COMPUTE_URL,
+    awsUrl: values.AWS_EC2_METADATA_SERVICE_ENDPOINT,
+    azureUrl: values.AZURE_METADATA_HOST,
+    kubernetes: values.KUBERNETES_SERVICE_HOST !== "",
   };
 }

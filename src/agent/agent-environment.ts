@@ -51,7 +51,11 @@ const PLATFORM = {
   GCP_METADATA: text("", "`PROJECT_ID|PROJECT_NUMBER|CLUSTER_NAME|CLUSTER_ZONE`, in place of asking."),
   GCP_ZONE: text("", "Zone, with GCP_METADATA."),
   GCP_QUOTA_PROJECT: text("", "Project that pays for calls, with GCP_METADATA."),
-  GCE_METADATA_HOST: text("169.254.169.254", "Host and port of the metadata server of Google Cloud."),
+  GCE_METADATA_HOST: text(
+    "",
+    "Host and port of Google Cloud's metadata server; with it, the platform is Google Cloud.",
+  ),
+  GCP_COMPUTE_URL: text("https://compute.googleapis.com", "Google's Compute API, which knows the labels of a machine."),
   AWS_EC2_METADATA_SERVICE_ENDPOINT: text("", "URL of the metadata server of AWS; empty for its usual addresses."),
   AZURE_METADATA_HOST: text("http://169.254.169.254", "URL of the metadata server of Azure."),
   KUBERNETES_SERVICE_HOST: text("", "Set by Kubernetes: the workload runs in a pod."),
@@ -102,6 +106,8 @@ const CONTROL_PLANE = {
   ISTIO_GPRC_MAXSTREAMS: wholeNumber(100_000, "Streams that Envoy may open at the same time."),
   GRPC_KEEPALIVE_INTERVAL: lifetime(30_000, "Time between signs of life on connections to the control plane."),
   GRPC_KEEPALIVE_TIMEOUT: lifetime(10_000, "Time to wait for an answer to them."),
+  PROXY_XDS_DEBUG_VIA_AGENT: flag(true, "Serve the control plane's debug pages on loopback."),
+  PROXY_XDS_DEBUG_VIA_AGENT_PORT: port(15004, "Port of these pages."),
 } satisfies EnvTable;
 
 const CERTIFICATES = {
@@ -147,6 +153,7 @@ const DNS = {
   ISTIO_META_ENABLE_DNS_SERVER: flag(false, "Serve DNS at a gateway."),
   DNS_PROXY_ADDR: text("localhost:15053", "Address of the DNS server."),
   DNS_FORWARD_PARALLEL: flag(false, "Ask all upstream servers at the same time."),
+  DNS_FORWARD_CACHE: flag(true, "Keep the answers of upstream servers as long as they are valid."),
 } satisfies EnvTable;
 
 const WASM = {
@@ -155,7 +162,16 @@ const WASM = {
   WASM_MODULE_EXPIRY: lifetime(86_400_000, "Time after which an unused module is removed."),
   WASM_PURGE_INTERVAL: lifetime(3_600_000, "Time between looks for such modules."),
   WASM_HTTP_REQUEST_TIMEOUT: lifetime(15_000, "Time for one attempt to fetch a module."),
-  WASM_HTTP_REQUEST_MAX_RETRIES: wholeNumber(5, "Further attempts."),
+  WASM_HTTP_REQUEST_MAX_RETRIES: wholeNumber(5, "Attempts to fetch a module over HTTP."),
+  WASM_ALLOW_LOCAL_SERVERS: flag(
+    false,
+    "Fetch modules also from this machine, its link and the metadata server. Hosts of WASM_INSECURE_REGISTRIES need it not.",
+  ),
+  DOCKER_CONFIG: text(
+    "",
+    "Folder with `config.json`, whose credentials images without a pull secret are fetched with.",
+  ),
+  HOME: text("", "Where `.docker` is without DOCKER_CONFIG."),
 } satisfies EnvTable;
 
 const STATUS = {

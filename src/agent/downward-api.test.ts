@@ -2,28 +2,38 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseDownwardApi } from "./downward-api.ts";
 
-test("parseDownwardApi() reads what the kubelet writes", () => {
-  const text = 'app="httpbin"\nversion="v1"\nconfig="foo: bar\\nother: \\"x\\"\\t\\\\"\nkey="a=b"\n';
-  assert.deepEqual(parseDownwardApi(text), {
-    values: { app: "httpbin", version: "v1", config: 'foo: bar\nother: "x"\t\\', key: "a=b" },
-    problems: [],
+function valuesOf(text: string) {
+  return { ...parseDownwardApi(text).values };
+}
+
+test("parseDownwardApi() reads quoted values by key", () => {
+  assert.deepEqual(valuesOf('app="httpbin"\nconfig="a: b\\nc: \\"d\\" \\\\ \\t"\n\nbar="a=b"'), {
+    app: "httpbin",
+    config: 'a: b\nc: "d" \\ \t',
+    bar: "a=b",
   });
 });
 
-test("parseDownwardApi() reads Go's escapes for other characters", () => {
-  assert.deepEqual(parseDownwardApi('a="\\x07\\u00e9\\U0001F600\\v"').values, { a: "\x07é😀\v" });
+test("parseDownwardApi() reads letters by code, also those of several bytes, and raw values", () => {
+  assert.deepEqual(valuesOf('a="\\u00e9\\U0001F600"\nb="\\xc3\\xa9"\nc="\\101"\nd=`x\\n`'), {
+    a: "é😀",
+    b: "é",
+    c: "A",
+    d: "x\\n",
+  });
 });
 
-test("parseDownwardApi() tells the lines it cannot read and keeps the others", () => {
-  const { values, problems } = parseDownwardApi('good="1"\nbad=unquoted\nopen="x\nno separator\n');
-  assert.deepEqual(values, { good: "1" });
-  assert.deepEqual(problems, [
-    "line 2: the value must be in double quotes: bad=unquoted",
-    'line 3: the value must be in double quotes: open="x',
+test("parseDownwardApi() takes any key, also one that objects have", () => {
+  assert.deepEqual(Object.entries(parseDownwardApi('__proto__="x"\nconstructor="y"').values), [
+    ["__proto__", "x"],
+    ["constructor", "y"],
   ]);
 });
 
-test("parseDownwardApi() keeps __proto__ as a plain key", () => {
-  const { values } = parseDownwardApi('__proto__="x"');
-  assert.deepEqual(Object.keys(values), ["__proto__"]);
-});
+for (const line of ["a=b", 'a="b', 'a="\\q"', 'a="b" ', 'a="\\x4"', "a=`b", "a="]) {
+  test(`parseDownwardApi() reads nothing when a line is wrong: ${line}`, () => {
+    const { values, problem } = parseDownwardApi(`good="1"\n${line}`);
+    assert.deepEqual({ ...values }, {});
+    assert.equal(problem, `line 2: the value must be quoted as by Go: ${line}`);
+  });
+}

@@ -17,6 +17,11 @@ test("instanceAddresses() puts the identifying address first, once, and leaves o
 
 test("instanceAddresses() leaves out excluded interfaces and an INSTANCE_IP that is no address", () => {
   assert.deepEqual(instanceAddresses("nonsense", INTERFACES, ["eth0"]), ["198.51.100.1"]);
+  assert.deepEqual(instanceAddresses("10.0.0.1", INTERFACES, ["eth0", "eth1"]), ["10.0.0.1"]);
+});
+
+test("instanceAddresses() compares addresses in their shortest form", () => {
+  assert.deepEqual(instanceAddresses("FD00:0::2", { eth0: [info("fd00::2")] }, []), ["fd00::2"]);
 });
 
 test("instanceAddresses() falls back to loopback", () => {

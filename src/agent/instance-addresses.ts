@@ -1,4 +1,4 @@
-import { BlockList, isIP, isIPv6 } from "node:net";
+import { BlockList, isIPv4, isIPv6, SocketAddress } from "node:net";
 import type { NetworkInterfaceInfo } from "node:os";
 
 /** As `os.networkInterfaces()` gives them. */
@@ -14,12 +14,17 @@ export function instanceAddresses(
   interfaces: Interfaces,
   excluded: readonly string[],
 ): readonly string[] {
-  const own = Object.entries(interfaces).flatMap(([name, infos = []]) =>
-    excluded.includes(name) ? [] : infos.filter(isGlobal),
+  const all = Object.entries(interfaces).flatMap(([name, infos = []]) =>
+    infos.filter(isGlobal).map(({ address }) => ({ name, address })),
   );
-  const addresses = own.map(({ address }) => address);
-  const first = isIP(instanceIp) === 0 ? [] : [instanceIp];
-  return [...new Set([...first, ...(addresses.length > 0 ? addresses : ["127.0.0.1", "::1"])])];
+  const own = all.filter(({ name }) => !excluded.includes(name)).map(({ address }) => address);
+  return [...new Set([...plainAddress(instanceIp), ...(all.length > 0 ? own : ["127.0.0.1", "::1"])])];
+}
+
+/** In the shortest form, in which it is compared with others. */
+function plainAddress(address: string): readonly string[] {
+  if (isIPv4(address)) return [address];
+  return isIPv6(address) ? [new SocketAddress({ address, family: "ipv6" }).address] : [];
 }
 
 function isGlobal({ internal, address }: NetworkInterfaceInfo): boolean {

@@ -22,8 +22,7 @@ const INPUT: NodeInput = {
 test("nodeId() joins type, first address, pod and domain", () => {
   const id = nodeId({
     type: "router",
-    podName: "gw",
-    podNamespace: "ns",
+    name: "gw.ns",
     dnsDomain: "ns.svc",
     addresses: ["1.1.1.1", "2.2.2.2"],
   });
@@ -115,15 +114,69 @@ for (const [what, more, cluster] of [
   });
 }
 
-test("proxyNode() tells what it cannot read and goes on", () => {
-  const { problems, metadata } = proxyNode({
+test("proxyNode() tells what it cannot read, and what a node cannot have", () => {
+  const { problems, warnings, metadata } = proxyNode({
     ...INPUT,
-    env: { ISTIO_METAJSON_LABELS: "{", ISTIO_METAJSON_X: "[1]", ISTIO_META_DNS_CAPTURE: "maybe" },
+    env: {
+      ISTIO_METAJSON_LABELS: "{",
+      ISTIO_METAJSON_X: "[1]",
+      ISTIO_METAJSON_Y: '{"OWNER":1,"LABELS":{"a":2},"MESH_ID":null}',
+      ISTIO_META_DNS_CAPTURE: "maybe",
+      ISTIO_META_POD_PORTS: "80",
+    },
   });
-  assert.deepEqual(problems, [
+  assert.deepEqual(warnings, [
     "ISTIO_METAJSON_LABELS must be a JSON object, not {",
     "ISTIO_METAJSON_X must be a JSON object, not [1]",
+  ]);
+  assert.deepEqual(problems, [
     'ISTIO_META_DNS_CAPTURE must be true or false, not "maybe"',
+    'ISTIO_META_LABELS must be a map of texts, not {"a":2}',
+    "ISTIO_META_OWNER must be text, not 1",
+    'ISTIO_META_POD_PORTS must be a JSON list of ports, not "80"',
   ]);
   assert.equal("DNS_CAPTURE" in metadata, false);
+});
+
+test("proxyNode() knows keys in any mix of cases, and ports in their own form", () => {
+  const { metadata, extraMetadata } = proxyNode({
+    ...INPUT,
+    env: {
+      ISTIO_META_Owner: "me",
+      ISTIO_META_POD_PORTS: '[{"containerPort":80,"x":1},{"name":"a","containerPort":1,"protocol":"TCP"}]',
+    },
+  });
+  assert.equal(metadata.OWNER, "me");
+  assert.equal(
+    metadata.POD_PORTS,
+    '[{"containerPort":80,"protocol":""},{"name":"a","containerPort":1,"protocol":"TCP"}]',
+  );
+  assert.deepEqual(extraMetadata, { Owner: "me" });
+});
+
+test("proxyNode() takes labels and names from metadata where there is nothing better", () => {
+  const { metadata, labels, cluster } = proxyNode({
+    ...INPUT,
+    env: { ISTIO_META_NAMESPACE: "ns", ISTIO_METAJSON_X: '{"LABELS":{"app":"a"},"ANNOTATIONS":{"n":"1"}}' },
+  });
+  assert.deepEqual([metadata.NAMESPACE, labels, cluster], ["ns", { app: "a" }, "a.ns"]);
+  assert.deepEqual(metadata.ANNOTATIONS, { n: "1" });
+});
+
+const PLATFORM = { metadata: { aws_region: "r" }, locality: { region: "r", zone: "z" }, labels: { machine: "m" } };
+
+test("proxyNode() takes place, metadata and labels from the platform", () => {
+  const env = { ISTIO_METAJSON_LABELS: '{"app":"a"}' };
+  const { metadata, locality, labels } = proxyNode({ ...INPUT, env, platform: PLATFORM });
+  assert.deepEqual(metadata.PLATFORM_METADATA, { aws_region: "r" });
+  assert.deepEqual(locality, { region: "r", zone: "z" });
+  assert.deepEqual(labels, { app: "a", machine: "m" });
+  const labelled = proxyNode({ ...INPUT, platform: PLATFORM, podLabels: { "istio-locality": "x" } });
+  assert.deepEqual([labelled.locality, labelled.labels.machine], [{ region: "x" }, "m"]);
+});
+
+test("proxyNode() says to Envoy alone which sockets there are", () => {
+  const { metadata, extraMetadata } = proxyNode({ ...INPUT, credentialSocket: true, fileCredentials: true });
+  assert.deepEqual(extraMetadata, { credential: "true", "file-credential": "true" });
+  assert.equal("credential" in metadata, false);
 });

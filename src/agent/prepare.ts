@@ -2,6 +2,7 @@
 
 import { lookup } from "node:dns/promises";
 import { readFile } from "node:fs/promises";
+import { isIPv6 } from "node:net";
 import { type ProxyConfig, readProxyConfig } from "#config/proxy-config.ts";
 import type { Env } from "#lib/env-reader.ts";
 import type { Logger } from "#lib/log.ts";
@@ -12,6 +13,8 @@ import { parseDownwardApi } from "./downward-api.ts";
 import { instanceAddresses } from "./instance-addresses.ts";
 import { type Labels, nodeId, type ProxyNode, type ProxyType, proxyNode } from "./node.ts";
 import { type Place, pathIn } from "./place.ts";
+import { discoverPlatform } from "./platform/discover.ts";
+import { isServed } from "./unix-server.ts";
 
 /** Of `pilot-agent proxy`. */
 export interface ProxyFlags {
@@ -50,6 +53,7 @@ export interface Prepared {
 
 const ANNOTATIONS_FILE = "./etc/istio/pod/annotations";
 const LABELS_FILE = "./etc/istio/pod/labels";
+const CREDENTIAL_SOCKET = "./var/run/secrets/credential-uds/socket";
 const EXCLUDE_INTERFACES = "traffic.sidecar.istio.io/excludeInterfaces";
 
 /** Rejects when the configuration cannot be used, with all reasons. */
@@ -60,20 +64,15 @@ export async function prepare(input: PrepareInput): Promise<Prepared> {
   const excluded = podAnnotations?.[EXCLUDE_INTERFACES]?.split(",") ?? [];
   const addresses = instanceAddresses(config.instanceIp, place.interfaces(), excluded);
   const dnsDomain = flags.domain === "" ? `${config.podNamespace}.svc.cluster.local` : flags.domain;
-  const identity = {
-    type: flags.type,
-    podName: config.podName,
-    podNamespace: config.podNamespace,
-    dnsDomain,
-    addresses,
-  };
+  const identity = { type: flags.type, name: `${config.podName}.${config.podNamespace}`, dnsDomain, addresses };
   log.info("Proxy role", {
     ips: `[${addresses.join(" ")}]`,
-    type: flags.type,
-    id: `${config.podName}.${config.podNamespace}`,
+    type: identity.type,
+    id: identity.name,
     domain: dnsDomain,
   });
   const proxyConfig = await effectiveConfig(input, podAnnotations);
+  const platform = await discoverPlatform({ config: config.platform, ipv6: addresses.some(isIPv6), log });
   const node = proxyNode({
     id: nodeId(identity),
     addresses,
@@ -81,6 +80,8 @@ export async function prepare(input: PrepareInput): Promise<Prepared> {
     proxyConfig,
     podLabels,
     podAnnotations,
+    platform,
+    credentialSocket: await isServed(pathIn(place, CREDENTIAL_SOCKET)),
     pilotSubjectAltNames: proxyConfig.controlPlaneAuthPolicy === undefined ? [] : [pilotSubjectAltName(proxyConfig)],
     envoyStatusPort: config.envoy.statusPort,
     envoyPrometheusPort: config.envoy.prometheusPort,
@@ -92,7 +93,10 @@ export async function prepare(input: PrepareInput): Promise<Prepared> {
     stsPort: flags.stsPort,
     version: ISTIO_VERSION,
   });
-  for (const problem of node.problems) log.warn(problem);
+  for (const warning of node.warnings) log.warn(warning);
+  if (node.problems.length > 0) {
+    throw new MeshError("NODE_METADATA_INVALID", `The proxy cannot be described: ${node.problems.join("; ")}`);
+  }
   return { proxyConfig, addresses, dnsDomain, node };
 }
 
@@ -110,9 +114,10 @@ export async function readOptional(path: string): Promise<string | undefined> {
 async function readDownwardApi(path: string, log: Logger): Promise<Labels | undefined> {
   const text = await readOptional(path);
   if (text === undefined) return undefined;
-  const { values, problems } = parseDownwardApi(text);
-  for (const problem of problems) log.warn(`${path}: ${problem}`);
-  return values;
+  const { values, problem } = parseDownwardApi(text);
+  if (problem === undefined) return values;
+  log.warn(`${path} is ignored: ${problem}`);
+  return undefined;
 }
 
 async function effectiveConfig(

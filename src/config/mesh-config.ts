@@ -73,24 +73,24 @@ export function parseMeshConfig(text: string): Parsed<MeshConfig> {
   return meshConfigOf(document.value);
 }
 
-/** As `parseMeshConfig`, for a config that is already data; null and undefined are an empty one. */
-export function meshConfigOf(raw: unknown): Parsed<MeshConfig> {
+/** As `parseMeshConfig`, for a config that is already data, over one that is in effect; null and undefined are an empty one. */
+export function meshConfigOf(raw: unknown, base: MeshConfig = DEFAULTS): Parsed<MeshConfig> {
   const given = parse(meshConfigSchema, raw ?? {}, "");
   if (given.value === undefined) return { value: undefined, problems: given.problems };
   const problems = [...given.problems, ...checkMeshConfig(given.value)];
   const refused = problems.some(({ severity }) => severity === "error");
-  return { value: refused ? undefined : overDefaults(given.value), problems };
+  return { value: refused ? undefined : over(base, given.value), problems };
 }
 
-/** Fields replace their default as a whole, except the proxy settings, the providers and the trust domain aliases. */
-function overDefaults(given: MeshConfigFields): MeshConfig {
+/** Fields replace those of the base as a whole, except the proxy settings, the providers and the trust domain aliases. */
+function over(base: MeshConfig, given: MeshConfigFields): MeshConfig {
   return {
-    ...DEFAULTS,
+    ...base,
     ...withoutUnset(given),
-    defaultConfig: proxyOverDefaults(given.defaultConfig ?? {}),
-    defaultProviders: { ...DEFAULTS.defaultProviders, ...given.defaultProviders },
-    extensionProviders: mergeProviders(DEFAULTS.extensionProviders, given.extensionProviders ?? []),
-    trustDomainAliases: [...new Set(given.trustDomainAliases)].sort(),
+    defaultConfig: proxyOver(base.defaultConfig, given.defaultConfig ?? {}),
+    defaultProviders: { ...base.defaultProviders, ...given.defaultProviders },
+    extensionProviders: mergeProviders(base.extensionProviders, given.extensionProviders ?? []),
+    trustDomainAliases: [...new Set([...base.trustDomainAliases, ...(given.trustDomainAliases ?? [])])].sort(),
   };
 }
 
@@ -99,9 +99,9 @@ function withoutUnset<T extends object>(given: T): { readonly [Name in keyof T]?
   return given as { readonly [Name in keyof T]?: Exclude<T[Name], undefined> };
 }
 
-function proxyOverDefaults(given: ProxyDefaults): ProxyDefaults {
-  if (given.tracingServiceName === undefined) return { ...DEFAULT_PROXY, ...given };
-  const { serviceCluster: _, ...rest } = DEFAULT_PROXY;
+function proxyOver(base: ProxyDefaults, given: ProxyDefaults): ProxyDefaults {
+  if (given.tracingServiceName === undefined) return { ...base, ...given };
+  const { serviceCluster: _, ...rest } = base;
   return { ...rest, ...given };
 }
 

@@ -25,6 +25,25 @@ export type RemoteService = {
   readonly tcpKeepalive?: { readonly probes?: number; readonly time?: string; readonly interval?: string };
 };
 
+/** How an application outside of Kubernetes is asked whether it is ready. */
+export type ReadinessProbeConfig = {
+  readonly initialDelaySeconds?: number;
+  readonly timeoutSeconds?: number;
+  readonly periodSeconds?: number;
+  readonly successThreshold?: number;
+  readonly failureThreshold?: number;
+  readonly httpGet?: {
+    readonly path?: string;
+    readonly port?: number;
+    readonly host?: string;
+    readonly scheme?: string;
+    readonly httpHeaders?: readonly { readonly name?: string; readonly value?: string }[];
+  };
+  readonly tcpSocket?: { readonly host?: string; readonly port?: number };
+  readonly exec?: { readonly command?: readonly string[] };
+  readonly grpc?: { readonly service?: string; readonly port?: number };
+};
+
 /** Where Envoy sends spans. */
 export type TracingConfig = {
   readonly zipkin?: { readonly address?: string };
@@ -69,6 +88,7 @@ export type ProxyConfig = {
   readonly fileFlushInterval?: string;
   readonly fileFlushMinSizeKb?: number;
   readonly statsCompression?: boolean;
+  readonly readinessProbe?: ReadinessProbeConfig;
 };
 
 /** Hardware that does what private keys are for. */
@@ -135,7 +155,7 @@ export async function readProxyConfig(sources: ProxyConfigSources): Promise<Prox
   const { meshFile, environment = "", annotations = {} } = sources;
   if (meshFile !== undefined) {
     const report = reporter(`mesh config file ${meshFile.path}`);
-    merged = overlay(merged, await defaultConfigOf(meshFile.text, report), report);
+    merged = overlayProxyConfig(merged, await defaultConfigOf(meshFile.text, report), report);
   }
   const texts = [
     ["environment variable PROXY_CONFIG", environment],
@@ -143,7 +163,7 @@ export async function readProxyConfig(sources: ProxyConfigSources): Promise<Prox
   ] as const;
   for (const [source, text] of texts) {
     const report = reporter(source);
-    if (text.trim() !== "") merged = overlay(merged, await readObject(text, report), report);
+    if (text.trim() !== "") merged = overlayProxyConfig(merged, await readProxyConfigText(text, report), report);
   }
   const config = withSingleValues(merged, sources, reporter);
   checkProxyConfig(config, reporter("effective proxy configuration"));
@@ -155,18 +175,19 @@ export function durationMs(duration: string | undefined): Millis {
   return parseDuration(duration ?? "0s") ?? 0;
 }
 
-type Layer = Readonly<Record<string, Json>>;
+/** Some fields of a configuration. */
+export type Layer = Readonly<Record<string, Json>>;
 
 async function defaultConfigOf(text: string, report: Report): Promise<Readonly<Record<string, unknown>>> {
-  const { defaultConfig } = await readObject(text, report);
+  const { defaultConfig } = await readProxyConfigText(text, report);
   if (defaultConfig === undefined || defaultConfig === null) return {};
   if (isRecord(defaultConfig)) return defaultConfig;
   report("defaultConfig", "must be an object");
   return {};
 }
 
-/** Reads YAML or JSON. JSON, which injection writes, does not load the YAML reader. */
-async function readObject(text: string, report: Report): Promise<Readonly<Record<string, unknown>>> {
+/** Reads an object from YAML or JSON. JSON, which injection writes, does not load the YAML reader. */
+export async function readProxyConfigText(text: string, report: Report): Promise<Readonly<Record<string, unknown>>> {
   const value = readJson(text) ?? (await readYaml(text, report));
   if (value === undefined || value === null || isRecord(value)) return value ?? {};
   report("", "must be an object");
@@ -189,7 +210,8 @@ async function readYaml(text: string, report: Report): Promise<unknown> {
   return value;
 }
 
-function overlay(below: Layer, given: Readonly<Record<string, unknown>>, report: Report): Layer {
+/** Lays what was given over what is there. */
+export function overlayProxyConfig(below: Layer, given: Readonly<Record<string, unknown>>, report: Report): Layer {
   const result: Record<string, Json> = { ...below };
   const onUnknown = (name: string) => {
     if (!RETIRED_FIELDS.has(name)) unknownField(name, report);
@@ -200,7 +222,7 @@ function overlay(below: Layer, given: Readonly<Record<string, unknown>>, report:
     if (field === "tracingServiceName") delete result.serviceCluster;
     const before = below[field];
     if (MERGED_FIELDS.has(field) && isJsonObject(before))
-      result[field] = { ...before, ...(isJsonObject(value) ? value : {}) };
+      result[field] = { ...inherited(field, before), ...(isJsonObject(value) ? value : {}) };
     else if (value === undefined) delete result[field];
     else result[field] = value;
   }
@@ -208,6 +230,19 @@ function overlay(below: Layer, given: Readonly<Record<string, unknown>>, report:
 }
 
 const MERGED_FIELDS: ReadonlySet<string> = new Set(["proxyMetadata", "proxyHeaders"]);
+/** Of `proxyHeaders` not all fields outlive headers that are given above them. */
+const INHERITED_HEADERS: ReadonlySet<string> = new Set([
+  "forwardedClientCert",
+  "requestId",
+  "attemptCount",
+  "server",
+  "envoyDebugHeaders",
+]);
+
+function inherited(field: string, before: Layer): Layer {
+  if (field !== "proxyHeaders") return before;
+  return Object.fromEntries(Object.entries(before).filter(([name]) => INHERITED_HEADERS.has(name)));
+}
 
 function isJsonObject(value: Json | undefined): value is { readonly [key: string]: Json } {
   return isRecord(value);

@@ -86,6 +86,7 @@ async function startAgent(
       POD_NAME: "httpbin-1",
       POD_NAMESPACE: "default",
       INSTANCE_IP: "127.0.0.1",
+      CLOUD_PLATFORM: "none",
       PROXY_CONFIG: JSON.stringify(config),
       ENVOY_STATUS_PORT: String(envoyStatus),
       ENVOY_PROMETHEUS_PORT: String(envoyPrometheus),
@@ -231,7 +232,11 @@ for (const [what, options, message] of [
     { proxyConfig: { drainDuration: "0s" } },
     /^Error: The proxy configuration cannot be used: .*drainDuration must be whole seconds/m,
   ],
-  ["an environment that cannot be used", { env: { ENVOY_STATUS_PORT: "x" } }, /^Error: ENVOY_STATUS_PORT: must be a port/m],
+  [
+    "an environment that cannot be used",
+    { env: { ENVOY_STATUS_PORT: "x" } },
+    /^Error: ENVOY_STATUS_PORT: must be a port/m,
+  ],
   ["a wrong log level", { args: ["--log_output_level=loud"] }, /^Error: --log_output_level: unknown log level "loud"/m],
   [
     "probes that make no sense",

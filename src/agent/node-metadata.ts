@@ -1,0 +1,145 @@
+/**
+ * Node metadata that configuration and environment give. Keys that the control plane knows have a type; the others go to
+ * Envoy as they are. Pure.
+ */
+import type { Env } from "#lib/env-reader.ts";
+import { parseFlag } from "#lib/env-table.ts";
+import type { Labels } from "./node.ts";
+
+/** Metadata by key. */
+export type Metadata = Readonly<Record<string, unknown>>;
+
+export interface GivenMetadata {
+  /** As it was given. */
+  readonly raw: Metadata;
+  /** Of keys that the control plane knows, in the form in which it reads them; values that say nothing are left out. */
+  readonly known: Metadata;
+  /** Values that are not of their key's type. */
+  readonly problems: readonly string[];
+  /** Variables that could not be read at all. */
+  readonly warnings: readonly string[];
+}
+
+const META_PREFIX = "ISTIO_META_";
+const META_JSON_PREFIX = "ISTIO_METAJSON_";
+
+// biome-ignore format: a list of names
+const TEXT_KEYS = [
+  "APP_CONTAINERS", "AUTO_REGISTER_GROUP", "BASE", "CLOUDRUN_ADDR", "CLUSTER_ID", "GENERATOR", "HTTP10",
+  "HTTP_PROXY_PORT", "IDLE_TIMEOUT", "INTERCEPTION_MODE", "ISTIO_PROXY_SHA", "ISTIO_REVISION", "ISTIO_VERSION",
+  "MESH_ID", "NAME", "NAMESPACE", "NETWORK", "NODE_NAME", "OWNER", "REQUESTED_NETWORK_VIEW", "SERVICE_ACCOUNT",
+  "STS_PORT", "TLS_CLIENT_CERT_CHAIN", "TLS_CLIENT_KEY", "TLS_CLIENT_ROOT_CERT", "TLS_SERVER_CERT_CHAIN",
+  "TLS_SERVER_KEY", "TLS_SERVER_ROOT_CERT", "UNPRIVILEGED_POD", "WORKLOAD_ENTRY", "WORKLOAD_NAME",
+];
+// biome-ignore format: a list of names
+const FLAG_KEYS = [
+  "DISABLE_HBONE_SEND", "DNS_AUTO_ALLOCATE", "DNS_CAPTURE", "ENABLE_HBONE", "INBOUND_LISTENER_EXACT_BALANCE",
+  "OUTBOUND_LISTENER_EXACT_BALANCE",
+];
+const MAP_KEYS = ["ANNOTATIONS", "LABELS", "PLATFORM_METADATA", "STATIC_LABELS"];
+
+/** Gives the value in the control plane's form, nothing when it says nothing, or what it must be. */
+type Reader = (value: unknown) => { readonly value?: unknown } | { readonly wanted: string };
+
+const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
+  ...TEXT_KEYS.map((key) => [key, readText] as const),
+  ...FLAG_KEYS.map((key) => [key, readFlag] as const),
+  ...MAP_KEYS.map((key) => [key, readMap] as const),
+  ["POD_PORTS", readPodPorts],
+]);
+
+/** `ISTIO_META_*` of configuration and environment, then the objects of `ISTIO_METAJSON_*`; the last one counts. */
+export function givenMetadata(proxyMetadata: Labels, env: Env): GivenMetadata {
+  const warnings: string[] = [];
+  const raw: Record<string, unknown> = {};
+  for (const [name, value] of [...Object.entries(proxyMetadata), ...Object.entries(env)]) {
+    if (name.startsWith(META_PREFIX)) raw[name.slice(META_PREFIX.length)] = value;
+  }
+  for (const [name, value] of Object.entries(env)) {
+    if (name.startsWith(META_JSON_PREFIX)) Object.assign(raw, jsonObject(name, value ?? "", warnings));
+  }
+  return { raw, ...knownMetadata(raw), warnings };
+}
+
+/** Labels of ISTIO_METAJSON_LABELS. A value that is no text is empty, as for Istio's agent. */
+export function staticLabels(json: string | undefined): Labels {
+  const entries = Object.entries(jsonObject("ISTIO_METAJSON_LABELS", json ?? "", []));
+  return Object.fromEntries(entries.map(([key, value]) => [key, typeof value === "string" ? value : ""]));
+}
+
+/** Keys are known in any mix of cases, as to Go. */
+function knownMetadata(raw: Metadata): Pick<GivenMetadata, "known" | "problems"> {
+  const known: Record<string, unknown> = {};
+  const problems: string[] = [];
+  for (const given of Object.keys(raw).sort()) {
+    const key = given.toUpperCase();
+    const result = raw[given] === null ? undefined : READERS.get(key)?.(raw[given]);
+    if (result === undefined) continue;
+    if ("wanted" in result) problems.push(`${META_PREFIX}${given} must be ${result.wanted}, not ${shown(raw[given])}`);
+    else if (result.value !== undefined) known[key] = result.value;
+  }
+  return { known, problems };
+}
+
+function readText(value: unknown): ReturnType<Reader> {
+  if (typeof value !== "string") return { wanted: "text" };
+  return value === "" ? {} : { value };
+}
+
+function readFlag(value: unknown): ReturnType<Reader> {
+  const flag = typeof value === "string" ? parseFlag(value) : undefined;
+  if (flag === undefined) return { wanted: "true or false" };
+  return flag ? { value: "true" } : {};
+}
+
+function readMap(value: unknown): ReturnType<Reader> {
+  const isMap = isObject(value) && Object.values(value).every((item) => typeof item === "string");
+  return isMap ? { value } : { wanted: "a map of texts" };
+}
+
+interface PodPort {
+  readonly name?: unknown;
+  readonly containerPort?: unknown;
+  readonly protocol?: unknown;
+}
+
+/** A list of ports as JSON in a text. */
+function readPodPorts(value: unknown): ReturnType<Reader> {
+  const ports = typeof value === "string" ? parsed(value) : undefined;
+  if (!Array.isArray(ports) || !ports.every(isPodPort)) return { wanted: "a JSON list of ports" };
+  const forms = ports.map(({ name = "", containerPort = 0, protocol = "" }) => ({
+    ...(name === "" ? {} : { name }),
+    containerPort,
+    protocol,
+  }));
+  return ports.length === 0 ? {} : { value: JSON.stringify(forms) };
+}
+
+function isPodPort(value: unknown): value is PodPort {
+  if (!isObject(value)) return false;
+  const { name = "", containerPort = 0, protocol = "" }: PodPort = value;
+  return typeof name === "string" && Number.isInteger(containerPort) && typeof protocol === "string";
+}
+
+function jsonObject(name: string, json: string, warnings: string[]): Metadata {
+  const value = parsed(json);
+  if (isObject(value)) return value;
+  if (json !== "" && value !== null) warnings.push(`${name} must be a JSON object, not ${json}`);
+  return {};
+}
+
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return undefined; // whoever asks says what it must be
+  }
+}
+
+function isObject(value: unknown): value is Metadata {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function shown(value: unknown): string {
+  return JSON.stringify(value) ?? String(value);
+}
