@@ -4,8 +4,10 @@ import { type EnvValues, readEnvironment } from "#lib/env-table.ts";
 import { AGENT_ENVIRONMENT } from "./agent-environment.ts";
 import type { PlatformConfig } from "./platform/platform.ts";
 import { type IdentityConfig, identityConfig } from "./sds/identity-config.ts";
+import { type XdsConfig, xdsConfig } from "./xds-proxy/xds-config.ts";
 
 export interface AgentConfig {
+  readonly xds: XdsConfig;
   readonly instanceIp: string;
   readonly podName: string;
   readonly podNamespace: string;
@@ -59,6 +61,8 @@ export interface DnsConfig {
   readonly atGateway: boolean;
   readonly address: string;
   readonly forwardParallel: boolean;
+  /** DNS_FORWARD_CACHE */
+  readonly forwardCache: boolean;
 }
 
 export interface StatusConfig {
@@ -73,7 +77,7 @@ export interface StatusConfig {
 }
 
 /** What Istio's agent does when these are set, and this one does not yet. */
-const WITHOUT_EFFECT: readonly string[] = ["DISABLE_ENVOY", "PROXY_CONFIG_XDS_AGENT", "XDS_AUTH_PROVIDER"];
+const WITHOUT_EFFECT: readonly string[] = ["DISABLE_ENVOY", "XDS_AUTH_PROVIDER"];
 
 export interface ParsedAgentConfig {
   readonly config: AgentConfig;
@@ -88,6 +92,7 @@ type Values = EnvValues<typeof AGENT_ENVIRONMENT>;
 export function parseAgentConfig(env: Env): ParsedAgentConfig {
   const { values, problems, warnings } = readEnvironment(AGENT_ENVIRONMENT, env);
   const config: AgentConfig = {
+    xds: xdsConfig(values),
     instanceIp: values.INSTANCE_IP,
     podName: values.POD_NAME,
     podNamespace: values.POD_NAMESPACE,
@@ -103,6 +108,7 @@ export function parseAgentConfig(env: Env): ParsedAgentConfig {
       atGateway: values.ISTIO_META_ENABLE_DNS_SERVER,
       address: values.DNS_PROXY_ADDR,
       forwardParallel: values.DNS_FORWARD_PARALLEL,
+      forwardCache: values.DNS_FORWARD_CACHE,
     },
     identity: identityConfig(values),
     status: {

@@ -7,29 +7,23 @@
  *   Envoy, which uses all of them and decides how long they live
  */
 import { rm } from "node:fs/promises";
-import { join } from "node:path";
 import { durationMs } from "#config/proxy-config.ts";
 import { errorText } from "#lib/mesh-error.ts";
-import { NAME_TABLE_TYPE } from "#protocol/type-urls.ts";
 import type { AgentContext, AgentInput } from "./agent-context.ts";
 import { isIPv6Only } from "./bootstrap/addresses.ts";
 import { grpcBootstrap } from "./bootstrap/grpc-bootstrap.ts";
 import { writePrivately } from "./bootstrap/write.ts";
-import type { ControlPlaneOptions } from "./control-plane.ts";
-import type { MeshResolver } from "./dns/resolver.ts";
 import { envoyAdmin } from "./envoy/admin.ts";
 import { runEnvoy } from "./envoy/lifecycle.ts";
 import { startEnvoy } from "./envoy/process.ts";
 import { agentMetrics } from "./metrics.ts";
 import { pathIn } from "./place.ts";
-import { type Prepared, prepare } from "./prepare.ts";
+import { prepare } from "./prepare.ts";
 import { startDns } from "./start-dns.ts";
 import { envoyCommand } from "./start-envoy.ts";
 import { startIdentity } from "./start-identity.ts";
 import { startStatus } from "./start-status.ts";
-import { controlPlaneOptions } from "./trust.ts";
-import { serveUnix } from "./unix-server.ts";
-import { xdsProxyService } from "./xds-proxy/service.ts";
+import { startXds, xdsSocketPath } from "./start-xds.ts";
 
 /** Runs until Envoy is gone, and gives the status to exit with. Rejects when something cannot be started. */
 export async function runAgent(input: AgentInput): Promise<number> {
@@ -51,9 +45,9 @@ export async function runAgent(input: AgentInput): Promise<number> {
   };
   const running: Promise<void>[] = [];
   try {
-    const { identity } = await startIdentity(context, running);
+    const { identity, trustBundle } = await startIdentity(context, running);
     const resolver = await startDns(context, running);
-    await serveXds(context, resolver);
+    await startXds(context, { resolver, trustBundle }, running);
     await writeGrpcBootstrap(context);
     await startStatus(context, {
       identity,
@@ -67,22 +61,6 @@ export async function runAgent(input: AgentInput): Promise<number> {
     finished.abort();
     await Promise.all(running);
   }
-}
-
-async function serveXds(context: AgentContext, resolver: MeshResolver | undefined): Promise<void> {
-  const { config, proxyConfig, log, metrics, done, place } = context;
-  const scoped = log.scope("xdsproxy");
-  const upstream: ControlPlaneOptions = await controlPlaneOptions(context);
-  const ownTypes = new Map(
-    resolver === undefined ? [] : [[NAME_TABLE_TYPE, (table: Uint8Array) => resolver.update(table)]],
-  );
-  scoped.info(`Initializing with upstream address "${upstream.address}" and cluster "${config.clusterId}"`);
-  const service = xdsProxyService({ upstream, ownTypes, log: scoped, metrics });
-  await serveUnix(pathIn(place, xdsSocketPath(proxyConfig)), [service], done);
-}
-
-function xdsSocketPath({ configPath }: Prepared["proxyConfig"]): string {
-  return join(configPath, "XDS");
 }
 
 async function writeGrpcBootstrap({ config, proxyConfig, node, log, place }: AgentContext): Promise<void> {

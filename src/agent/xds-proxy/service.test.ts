@@ -23,7 +23,7 @@ import {
 } from "../../../test/support/fake-control-plane.ts";
 import { agentMetrics } from "../metrics.ts";
 import { RAW, serveUnix } from "../unix-server.ts";
-import { xdsProxyService } from "./service.ts";
+import { XdsProxy, type XdsProxyOptions } from "./service.ts";
 
 type Context = { after(fn: () => void): void };
 
@@ -44,10 +44,7 @@ const read = (bytes: Buffer) => fromBinary(DeltaDiscoveryRequestSchema, bytes);
 
 async function setUp(
   t: Context,
-  {
-    plane: given,
-    ownTypes = new Map(),
-  }: { plane?: FakeControlPlane; ownTypes?: Map<string, (resource: Uint8Array) => void> } = {},
+  { plane: given, ownTypes = new Map(), ...more }: Partial<XdsProxyOptions> & { plane?: FakeControlPlane } = {},
 ) {
   const upstreams: { stream: Stream; kind: string; requests: Buffer[] }[] = [];
   const plane =
@@ -75,7 +72,9 @@ async function setUp(
     tokenFile,
   };
   const log = createLogger({ write: (line) => lines.push(line) });
-  await serveUnix(path, [xdsProxyService({ upstream, ownTypes, log, metrics })], stop.signal);
+  const proxy = new XdsProxy({ upstream, ownTypes, log, metrics, ...more });
+  void proxy.run(stop.signal);
+  await serveUnix(path, [proxy.service], stop.signal);
   const client = new Client(`unix:${path}`, credentials.createInsecure(), { "grpc.max_receive_message_length": -1 });
   t.after(() => {
     client.close();
@@ -226,7 +225,7 @@ test("the xDS proxy passes the end of the control plane's stream on to Envoy, wi
   upstream.emit("error", { code: 16, details: "token expired" });
   const [error] = await once(stream, "error");
   assert.deepEqual([error.code, error.details], [16, "token expired"]);
-  assert.match(lines.join(""), /warn\tstream of localhost:\d+ ended with UNAUTHENTICATED: token expired/);
+  assert.match(lines.join(""), /warn\tupstream terminated with unexpected error UNAUTHENTICATED: token expired/);
 
   const next = envoy();
   next.resume();

@@ -4,41 +4,111 @@
  *
  *   Envoy --requests--> agent --requests, and ours once after the first for listeners--> control plane
  *   Envoy <--responses-- agent <--responses-- control plane
- *                          '-- of types that are ours: handled, acknowledged, never forwarded
+ *              |           '-- of types that are ours: handled, acknowledged, never forwarded
+ *              '-- extensions with Wasm modules, once the modules are here
  *
  * The end of either stream is the end of both: after it Envoy starts its whole sequence anew, at whatever replica answers.
+ * Streams know nothing of each other, since two Envoys, or clients without one, may be there at the same time.
  */
+import { unwatchFile, watchFile } from "node:fs";
+import { readFile } from "node:fs/promises";
 import type { ServerDuplexStream } from "@grpc/grpc-js";
 import type { Logger } from "#lib/log.ts";
 import type { ControlPlaneOptions } from "../control-plane.ts";
+import type { WorkloadHealth } from "../health/workload-health.ts";
 import type { AgentMetrics } from "../metrics.ts";
 import { RAW, type UnixService } from "../unix-server.ts";
-import { proxyStream } from "./proxy-stream.ts";
+import { Connections } from "./connections.ts";
+import { ProxyStream } from "./proxy-stream.ts";
 import { DELTA, SOTW, type StreamKind } from "./stream-kind.ts";
 
 export interface XdsProxyOptions {
   readonly upstream: ControlPlaneOptions;
   /** What to do with the resource of a type that is the agent's own; throwing refuses it. */
   readonly ownTypes: ReadonlyMap<string, (resource: Uint8Array) => void>;
+  /** Makes extensions (each an `Any`) fit for Envoy; rejecting refuses them. Absent: they pass as they are. */
+  readonly convertExtensions?: ((resources: readonly Uint8Array[]) => Promise<readonly Uint8Array[]>) | undefined;
+  /** Told to the control plane on each stream, where it is watched. */
+  readonly health?: WorkloadHealth | undefined;
   readonly log: Logger;
   readonly metrics: AgentMetrics;
 }
 
 const SERVICE = "/envoy.service.discovery.v3.AggregatedDiscoveryService";
+/** Mounted files change by a new link, which only looking at them shows. */
+const ROOT_CHECK_MS = 2_000;
 
-export function xdsProxyService(options: XdsProxyOptions): UnixService {
-  let streams = 0;
-  const method = ({ method: name }: StreamKind) => ({
-    path: `${SERVICE}/${name}`,
-    requestStream: true,
-    responseStream: true,
-    ...RAW,
-  });
-  const handler = (kind: StreamKind) => (downstream: ServerDuplexStream<Buffer, Buffer>) => {
-    void proxyStream({ ...options, kind, downstream, id: ++streams, path: `${SERVICE}/${kind.method}` });
-  };
-  return {
-    definition: { [DELTA.method]: method(DELTA), [SOTW.method]: method(SOTW) },
-    implementation: { [DELTA.method]: handler(DELTA), [SOTW.method]: handler(SOTW) },
-  };
+export class XdsProxy {
+  readonly #options: XdsProxyOptions;
+  readonly #connections: Connections;
+  readonly #streams = new Set<ProxyStream>();
+  #count = 0;
+
+  constructor(options: XdsProxyOptions) {
+    this.#options = options;
+    this.#connections = new Connections(options.upstream);
+  }
+
+  /** What to serve on the agent's socket. */
+  get service(): UnixService {
+    const method = ({ method: name }: StreamKind) => ({
+      path: `${SERVICE}/${name}`,
+      requestStream: true,
+      responseStream: true,
+      ...RAW,
+    });
+    return {
+      definition: { [DELTA.method]: method(DELTA), [SOTW.method]: method(SOTW) },
+      implementation: { [DELTA.method]: this.#handler(DELTA), [SOTW.method]: this.#handler(SOTW) },
+    };
+  }
+
+  /** Tells the workload's health and follows the root certificate until the signal is aborted. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { health, upstream } = this.#options;
+    const unsubscribe = health?.subscribe(() => {
+      for (const stream of this.#streams) stream.sendHealth();
+    });
+    const { rootCertificate = "system" } = upstream;
+    const unwatch = rootCertificate === "system" ? undefined : await this.#watchRoot(rootCertificate);
+    if (!signal.aborted)
+      await new Promise((resolve) => {
+        signal.addEventListener("abort", resolve, { once: true });
+      });
+    unsubscribe?.();
+    unwatch?.();
+    this.#connections.close();
+  }
+
+  #handler(kind: StreamKind) {
+    return (downstream: ServerDuplexStream<Buffer, Buffer>) => {
+      const stream = new ProxyStream({
+        ...this.#options,
+        connections: this.#connections,
+        kind,
+        downstream,
+        id: ++this.#count,
+        path: `${SERVICE}/${kind.method}`,
+      });
+      this.#options.log.debug("accepted XDS connection from Envoy, forwarding to upstream XDS server");
+      this.#streams.add(stream);
+      void stream.run().finally(() => this.#streams.delete(stream));
+    };
+  }
+
+  /** Streams whose server was recognised by the old root move to connections for which the new one was asked. */
+  async #watchRoot(file: string): Promise<() => void> {
+    const read = () => readFile(file, "utf8").catch(() => "");
+    let known = await read();
+    const onChange = async () => {
+      const current = await read();
+      if (current === known || current === "") return;
+      known = current;
+      this.#connections.close();
+      for (const stream of this.#streams) void stream.move("the root certificate changed");
+    };
+    const listener = () => void onChange();
+    watchFile(file, { interval: ROOT_CHECK_MS, persistent: false }, listener);
+    return () => unwatchFile(file, listener);
+  }
 }

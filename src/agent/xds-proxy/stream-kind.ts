@@ -1,86 +1,90 @@
 /** The two kinds of xDS streams. Envoy's messages pass as bytes; only their type is read, and our own few are written. */
-import { readMessage, readString } from "#lib/wire/read.ts";
+import { readField, readMessage, readText } from "#lib/wire/read.ts";
+import { rewriteMessage } from "#lib/wire/rewrite.ts";
 import { MessageWriter } from "#lib/wire/write.ts";
 import { EMPTY_REQUEST, formatDeltaRequest } from "#protocol/delta-request.ts";
-import { parseDeltaResponse } from "#protocol/delta-response.ts";
 
-/** A response that ends in the agent. */
-export interface OwnResponse {
+/** What an answer to a response says of it. */
+export interface Envelope {
   readonly typeUrl: string;
+  /** Empty on delta streams, where each resource has its own. */
   readonly version: string;
   readonly nonce: string;
-  /** The first resource, as an encoded message; types of our own have only one. */
-  readonly resource: Uint8Array | undefined;
 }
 
 export interface StreamKind {
   readonly method: "DeltaAggregatedResources" | "StreamAggregatedResources";
   requestType(request: Uint8Array): string;
+  /** The version that a request acknowledges; empty on delta streams. */
+  requestVersion(request: Uint8Array): string;
   responseType(response: Uint8Array): string;
-  parseResponse(response: Uint8Array): OwnResponse;
-  /** A request for all resources of a type. */
-  subscription(typeUrl: string): Buffer;
+  envelope(response: Uint8Array): Envelope;
+  /** The resources of a response, each an `Any`. */
+  resources(response: Uint8Array): readonly Uint8Array[];
+  /** The response with others in their place, in the same order. */
+  withResources(response: Uint8Array, resources: readonly Uint8Array[]): Buffer;
+  /** A request for all resources of a type, or with an error: how the workload's health is told. */
+  request(typeUrl: string, error?: string): Buffer;
   /** The answer to a response; `error` refuses it. */
-  acknowledgement(response: OwnResponse, error: string | undefined): Buffer;
+  acknowledgement(response: Envelope, error: string | undefined): Buffer;
 }
 
 const INTERNAL_ERROR = 13;
 
 export const DELTA: StreamKind = {
   method: "DeltaAggregatedResources",
-  requestType: (request) => stringField(request, 2),
-  responseType: (response) => stringField(response, 4),
-  parseResponse: (response) => {
-    const { typeUrl, systemVersion, nonce, resources } = parseDeltaResponse(response);
-    return { typeUrl, version: systemVersion, nonce, resource: resources[0]?.value };
+  requestType: (request) => readText(request, 2),
+  requestVersion: () => "",
+  responseType: (response) => readText(response, 4),
+  envelope: (response) => ({ typeUrl: readText(response, 4), version: "", nonce: readText(response, 5) }),
+  resources: (response) => fields(response, 2).flatMap((resource) => readField(resource, 2) ?? []),
+  withResources: (response, resources) => {
+    const next = iterate(resources);
+    return toBuffer(rewriteMessage(response, { 2: (resource) => rewriteMessage(resource, { 2: next }) }));
   },
-  subscription: (typeUrl) => Buffer.from(formatDeltaRequest({ ...EMPTY_REQUEST, typeUrl })),
-  acknowledgement: ({ typeUrl, nonce }, error) =>
-    Buffer.from(
-      formatDeltaRequest({
-        ...EMPTY_REQUEST,
-        typeUrl,
-        nonce,
-        error: error === undefined ? undefined : { code: INTERNAL_ERROR, message: error },
-      }),
-    ),
+  request: (typeUrl, error) => deltaRequest({ typeUrl, version: "", nonce: "" }, error),
+  acknowledgement: (response, error) => deltaRequest(response, error),
 };
 
 export const SOTW: StreamKind = {
   method: "StreamAggregatedResources",
-  requestType: (request) => stringField(request, 4),
-  responseType: (response) => stringField(response, 4),
-  parseResponse: (response) => {
-    const resources: Uint8Array[] = [];
-    readMessage(response, { bytes: { 2: (any) => void resources.push(any) } });
-    const [any] = resources;
-    return {
-      typeUrl: stringField(response, 4),
-      version: stringField(response, 1),
-      nonce: stringField(response, 5),
-      resource: any === undefined ? undefined : bytesField(any, 2),
-    };
-  },
-  subscription: (typeUrl) => Buffer.from(new MessageWriter().string(4, typeUrl).finish()),
-  acknowledgement: ({ typeUrl, version, nonce }, error) => {
-    const writer = new MessageWriter().string(1, version).string(4, typeUrl).string(5, nonce);
-    if (error !== undefined) writer.bytes(6, new MessageWriter().varint(1, INTERNAL_ERROR).string(2, error).finish());
-    return Buffer.from(writer.finish());
-  },
+  requestType: (request) => readText(request, 4),
+  requestVersion: (request) => readText(request, 1),
+  responseType: (response) => readText(response, 4),
+  envelope: (response) => ({
+    typeUrl: readText(response, 4),
+    version: readText(response, 1),
+    nonce: readText(response, 5),
+  }),
+  resources: (response) => fields(response, 2),
+  withResources: (response, resources) => toBuffer(rewriteMessage(response, { 2: iterate(resources) })),
+  request: (typeUrl, error) => sotwRequest({ typeUrl, version: "", nonce: "" }, error),
+  acknowledgement: (response, error) => sotwRequest(response, error),
 };
 
-function stringField(message: Uint8Array, field: number): string {
-  return readString(bytesField(message, field) ?? new Uint8Array());
+function deltaRequest({ typeUrl, nonce }: Envelope, error: string | undefined): Buffer {
+  const status = error === undefined ? undefined : { code: INTERNAL_ERROR, message: error };
+  return toBuffer(formatDeltaRequest({ ...EMPTY_REQUEST, typeUrl, nonce, error: status }));
 }
 
-function bytesField(message: Uint8Array, field: number): Uint8Array | undefined {
-  let found: Uint8Array | undefined;
-  readMessage(message, {
-    bytes: {
-      [field]: (value) => {
-        found = value;
-      },
-    },
-  });
+function sotwRequest({ typeUrl, version, nonce }: Envelope, error: string | undefined): Buffer {
+  const writer = new MessageWriter().string(1, version).string(4, typeUrl).string(5, nonce);
+  if (error !== undefined) writer.bytes(6, new MessageWriter().varint(1, INTERNAL_ERROR).string(2, error).finish());
+  return toBuffer(writer.finish());
+}
+
+function fields(message: Uint8Array, field: number): readonly Uint8Array[] {
+  const found: Uint8Array[] = [];
+  readMessage(message, { bytes: { [field]: (value) => void found.push(value) } });
   return found;
+}
+
+function iterate(values: readonly Uint8Array[]): () => Uint8Array | undefined {
+  let at = 0;
+  return () => values[at++];
+}
+
+/** The same bytes, as what grpc-js takes. */
+function toBuffer({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, byteLength);
 }

@@ -1,0 +1,99 @@
+/** Probes an application by HTTP, TCP, gRPC or a command. */
+import { execFile } from "node:child_process";
+import { errorText, MeshError } from "#lib/mesh-error.ts";
+import { send } from "../http-client.ts";
+import type { Connect } from "../place.ts";
+import type { ProbeMethod } from "./readiness-probe.ts";
+
+export interface ProbeOptions {
+  /** Where the application is unless the probe says otherwise. */
+  readonly host: string;
+  readonly timeoutMs: number;
+  readonly connect: Connect;
+  /** Begins the command line of a command that probes. */
+  readonly enter: readonly string[];
+}
+
+type HttpMethod = Extract<ProbeMethod, { kind: "http" }>;
+
+const USER_AGENT = "istio-probe/1.0";
+const MAX_REDIRECTS = 10;
+
+/** Rejects, with the reason, when the application is not ready. */
+export async function probe(method: ProbeMethod, options: ProbeOptions): Promise<void> {
+  const deadline = new AbortController();
+  const late = new MeshError("PROBE_FAILED", `no answer in ${options.timeoutMs} ms`);
+  const timer = setTimeout(() => deadline.abort(late), options.timeoutMs);
+  try {
+    await run(method, options, deadline.signal);
+  } catch (thrown) {
+    throw deadline.signal.aborted ? late : thrown;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function run(method: ProbeMethod, options: ProbeOptions, signal: AbortSignal): Promise<void> {
+  const { host, connect } = options;
+  if (method.kind === "exec") await execute(method.command, options, signal);
+  else if (method.kind === "http") await probeHttp(method, options, signal);
+  else if (method.kind === "tcp") (await connect({ host: method.host || host, port: method.port }, signal)).destroy();
+  else {
+    const { checkGrpcHealth } = await import("../status/probes/grpc.ts");
+    const headers = { "user-agent": [USER_AGENT] };
+    const request = { method: "", path: "", query: "", fromLoopback: true, headers, signal };
+    const target = { host, statusPort: 0, connect, http2: true };
+    const input = { request, target, signal };
+    if (!(await checkGrpcHealth({ ...method, timeoutMs: options.timeoutMs }, input)))
+      throw new MeshError("PROBE_FAILED", `gRPC service on port ${method.port} is not serving`);
+  }
+}
+
+async function probeHttp(method: HttpMethod, options: ProbeOptions, signal: AbortSignal): Promise<void> {
+  const scheme = method.https ? "https" : "http";
+  const host = method.host || options.host;
+  let url = new URL(`${scheme}://${host.includes(":") ? `[${host}]` : host}:${method.port}`);
+  url = URL.canParse(method.path, url.href) ? new URL(method.path, url) : url;
+  for (let redirects = 0; redirects < MAX_REDIRECTS; redirects++) {
+    const response = await send({
+      host: url.hostname.replace(/^\[(.*)\]$/, "$1"),
+      port: Number(url.port || (url.protocol === "https:" ? 443 : 80)),
+      path: url.pathname + url.search,
+      headers: headersOf(method, url),
+      https: url.protocol === "https:",
+      timeoutMs: options.timeoutMs,
+      connect: options.connect,
+      signal,
+    });
+    response.destroy();
+    const { statusCode: status = 0, headers } = response;
+    const location = status >= 300 && status < 400 ? headers.location : undefined;
+    if (location === undefined || !URL.canParse(location, url.href)) {
+      if (status >= 200 && status < 400) return;
+      throw new MeshError("PROBE_FAILED", `status code was not from [200,400), bad code ${status}`);
+    }
+    url = new URL(location, url);
+  }
+  throw new MeshError("PROBE_FAILED", `stopped after ${MAX_REDIRECTS} redirects`);
+}
+
+function headersOf({ headers }: HttpMethod, { host }: URL): Record<string, string[]> {
+  const result: Record<string, string[]> = { host: [host], "user-agent": [USER_AGENT], connection: ["close"] };
+  const given = new Set<string>();
+  for (const [name, value] of headers) {
+    const key = name.toLowerCase();
+    result[key] = given.has(key) ? [...(result[key] ?? []), value] : [value];
+    given.add(key);
+  }
+  return result;
+}
+
+function execute(command: readonly string[], { enter }: ProbeOptions, signal: AbortSignal): Promise<void> {
+  const [program = "", ...args] = [...enter, ...command];
+  return new Promise((resolve, reject) => {
+    execFile(program, args, { signal, killSignal: "SIGKILL", windowsHide: true }, (error) => {
+      if (error === null) resolve();
+      else reject(new MeshError("PROBE_FAILED", `command failed: ${errorText(error).split("\n")[0]}`));
+    });
+  });
+}

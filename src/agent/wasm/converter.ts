@@ -1,0 +1,49 @@
+/** Starts what fetches Wasm modules when the first extension comes: most workloads never have one. */
+import { access, constants } from "node:fs/promises";
+import { resolve } from "node:path";
+import type { Logger } from "#lib/log.ts";
+import type { AgentMetrics } from "../metrics.ts";
+import { type Place, pathIn } from "../place.ts";
+import type { WasmConfig } from "../xds-proxy/xds-config.ts";
+
+export interface ConverterOptions {
+  readonly config: WasmConfig;
+  readonly place: Pick<Place, "folder">;
+  readonly log: Logger;
+  readonly metrics: AgentMetrics;
+  readonly done: AbortSignal;
+}
+
+type Convert = (resources: readonly Uint8Array[]) => Promise<readonly Uint8Array[]>;
+
+/** Mounted in every pod; where it is not, modules are kept below the agent's own folder. */
+const DATA_FOLDER = "/var/lib/istio/data";
+
+export function extensionConverter(options: ConverterOptions): Convert {
+  let started: Promise<Convert> | undefined;
+  return async (resources) => {
+    started ??= start(options);
+    return (await started)(resources);
+  };
+}
+
+async function start({ config, place, log: given, metrics, done }: ConverterOptions): Promise<Convert> {
+  const [{ convertExtensions }, { ModuleCache }] = await Promise.all([
+    import("./convert.ts"),
+    import("./module-cache.ts"),
+  ]);
+  const log = given.scope("wasm");
+  const cache = new ModuleCache({ ...config, folder: await dataFolder(place), log, metrics: metrics.wasm });
+  void cache.run(done);
+  return (resources) => convertExtensions(resources, { fetchModule: cache.get, log, metrics: metrics.wasm });
+}
+
+async function dataFolder(place: Pick<Place, "folder">): Promise<string> {
+  try {
+    if (place.folder !== "") throw new Error("it belongs to the agent, not to one of its workloads");
+    await access(DATA_FOLDER, constants.W_OK);
+    return DATA_FOLDER;
+  } catch {
+    return resolve(pathIn(place, `.${DATA_FOLDER}`)); // Envoy may have another working folder
+  }
+}

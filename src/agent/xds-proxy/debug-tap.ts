@@ -1,0 +1,152 @@
+/**
+ * What the control plane's debug pages show, from inside a pod: a server on loopback that passes questions on as xDS
+ * requests of type `istio.io/debug`, with the workload's own identity. Over HTTP `/debug/syncz` answers with the page
+ * itself; over gRPC, on the same port, `StreamAggregatedResources` answers a request of that type with the response.
+ *
+ * Each question has a stream of its own: one that the control plane refuses would end the stream that it came on, and
+ * Envoy's must not end because somebody was curious.
+ */
+import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer, type Socket } from "node:net";
+import { Server, ServerCredentials, type ServerDuplexStream, type ServiceError, status } from "@grpc/grpc-js";
+import type { Logger } from "#lib/log.ts";
+import { errorText, MeshError } from "#lib/mesh-error.ts";
+import { readField, readText } from "#lib/wire/read.ts";
+import { MessageWriter } from "#lib/wire/write.ts";
+import { type ControlPlaneOptions, callMetadata, connectControlPlane } from "../control-plane.ts";
+import { RAW } from "../unix-server.ts";
+import { SOTW } from "./stream-kind.ts";
+
+export interface DebugTapOptions {
+  readonly host: string;
+  /** 0 picks a free one. */
+  readonly port: number;
+  readonly upstream: ControlPlaneOptions;
+  /** Of the workload, in Istio's form `sidecar~IP~NAME.NAMESPACE~DOMAIN`. */
+  readonly nodeId: string;
+  readonly log: Logger;
+}
+
+export interface DebugTap {
+  readonly port: number;
+  close(): void;
+}
+
+const DEBUG_TYPE = "istio.io/debug";
+const PATH = `/envoy.service.discovery.v3.AggregatedDiscoveryService/${SOTW.method}`;
+const TIMEOUT_MS = 15_000;
+const HTTP2_PREFACE = "PRI ";
+
+/** Rejects when the port cannot be had. */
+export async function startDebugTap(options: DebugTapOptions): Promise<DebugTap> {
+  const http = createHttpServer((request, response) => void answerHttp(request, response, options));
+  const grpc = new Server({ "grpc.enable_channelz": 0 });
+  grpc.addService(
+    { [SOTW.method]: { path: PATH, requestStream: true, responseStream: true, ...RAW } },
+    { [SOTW.method]: (call: ServerDuplexStream<Buffer, Buffer>) => answerGrpc(call, options) },
+  );
+  const injector = grpc.createConnectionInjector(ServerCredentials.createInsecure());
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on("close", () => sockets.delete(socket));
+    socket.on("error", () => socket.destroy());
+    socket.setTimeout(TIMEOUT_MS, () => socket.destroy());
+    socket.once("data", (first) => {
+      socket.pause();
+      socket.unshift(first);
+      if (first.toString("latin1", 0, HTTP2_PREFACE.length) === HTTP2_PREFACE) injector.injectConnection(socket);
+      else http.emit("connection", socket);
+      socket.resume();
+    });
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", (cause) =>
+      reject(new MeshError("DEBUG_NOT_LISTENING", `Cannot serve debug on ${options.host}:${options.port}`, { cause })),
+    );
+    server.listen(options.port, options.host, resolve);
+  });
+  const address = server.address();
+  const close = () => {
+    server.close();
+    http.closeAllConnections();
+    for (const socket of sockets) socket.destroy();
+    grpc.forceShutdown();
+  };
+  return { port: typeof address === "object" && address !== null ? address.port : 0, close };
+}
+
+async function answerHttp(request: IncomingMessage, response: ServerResponse, options: DebugTapOptions): Promise<void> {
+  const url = request.url ?? "";
+  if (url !== "/debug" && !url.startsWith("/debug/") && !url.startsWith("/debug?")) {
+    response.writeHead(404).end("Only /debug/... is served here\n");
+    return;
+  }
+  const name = url.replace(/^\/debug\/?/, "");
+  const message = new MessageWriter().string(3, name).string(4, DEBUG_TYPE).finish();
+  try {
+    const answer = await ask(message, options);
+    const [resource] = SOTW.resources(answer);
+    const page = resource === undefined ? undefined : readField(resource, 2);
+    const type = looksLikeJson(page) ? "application/json" : "text/plain; charset=utf-8";
+    response.writeHead(200, { "content-type": type }).end(page ?? "");
+  } catch (thrown) {
+    const { code } = Object(thrown) as Partial<ServiceError>;
+    response.writeHead(code === status.DEADLINE_EXCEEDED ? 504 : 503).end(`${errorText(thrown)}\n`);
+  }
+}
+
+function answerGrpc(call: ServerDuplexStream<Buffer, Buffer>, options: DebugTapOptions): void {
+  const fail = (failure: Pick<ServiceError, "code" | "details">) => call.emit("error", failure);
+  call.on("error", () => undefined); // whoever asked has gone
+  call.once("data", (message: Buffer) => {
+    try {
+      const typeUrl = readText(message, 4);
+      if (!typeUrl.startsWith(DEBUG_TYPE))
+        return fail({ code: status.INVALID_ARGUMENT, details: `only ${DEBUG_TYPE} is served here, not "${typeUrl}"` });
+    } catch (thrown) {
+      return fail({ code: status.INVALID_ARGUMENT, details: errorText(thrown) });
+    }
+    ask(message, options).then(
+      (answer) => {
+        call.write(answer);
+        call.end();
+      },
+      (thrown: Partial<ServiceError>) => fail({ code: thrown.code ?? status.UNAVAILABLE, details: errorText(thrown) }),
+    );
+    return undefined;
+  });
+}
+
+/** The response to one request, asked in the name of the workload. */
+async function ask(message: Uint8Array, { upstream, nodeId, log }: DebugTapOptions): Promise<Buffer> {
+  const client = await connectControlPlane(upstream);
+  try {
+    const metadata = await callMetadata(upstream, log);
+    const deadline = Date.now() + TIMEOUT_MS;
+    return await new Promise((resolve, reject) => {
+      const { requestSerialize, responseDeserialize } = RAW;
+      const stream = client.makeBidiStreamRequest(PATH, requestSerialize, responseDeserialize, metadata, { deadline });
+      stream.on("error", reject);
+      stream.on("end", () => reject(new MeshError("DEBUG_FAILED", "the control plane ended the stream")));
+      stream.on("data", (response: Buffer) => {
+        resolve(response);
+        stream.cancel();
+      });
+      stream.write(Buffer.from(withNode(message, nodeId)));
+    });
+  } finally {
+    client.close();
+  }
+}
+
+/** Callers need not know who they are. */
+function withNode(message: Uint8Array, nodeId: string): Uint8Array {
+  if (readField(message, 2) !== undefined) return message;
+  const node = new MessageWriter().bytes(2, new MessageWriter().string(1, nodeId).finish()).finish();
+  return Buffer.concat([message, node]);
+}
+
+function looksLikeJson(page: Uint8Array | undefined): boolean {
+  return page !== undefined && /^\s*[[{"]/.test(Buffer.from(page.subarray(0, 32)).toString());
+}
