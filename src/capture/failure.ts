@@ -31,6 +31,10 @@ function reason({ program, code, stderr, input = "" }: Failure): string {
   if (/permission denied|must be root|operation not permitted/i.test(stderr)) {
     return `needs root or the capabilities NET_ADMIN and NET_RAW: ${words}`;
   }
+  // Legacy programs cannot tell one from the other.
+  if (/unable to initialize table/i.test(stderr)) {
+    return `needs root or the capabilities NET_ADMIN and NET_RAW, and a kernel with this table: ${words}`;
+  }
   if (/holding the xtables lock/i.test(stderr)) {
     return `another process held the lock of iptables for ${LOCK_WAIT_SECONDS} s: ${words}`;
   }
