@@ -46,6 +46,7 @@ export async function runAgent(input: AgentInput): Promise<number> {
   const running: Promise<void>[] = [];
   try {
     const { identity, trustBundle } = await startIdentity(context, running);
+    if (context.flags.stsPort > 0) await (await import("./sts/start-sts.ts")).startSts(context);
     const resolver = await startDns(context, running);
     await startXds(context, { resolver, trustBundle }, running);
     await writeGrpcBootstrap(context);

@@ -23,6 +23,8 @@ export interface ProxyFlags {
   readonly domain: string;
   readonly meshConfig: string;
   readonly stsPort: number;
+  /** What exchanges tokens on that port; empty for the default. */
+  readonly tokenManagerPlugin: string;
   readonly serviceCluster: string;
   readonly proxyLogLevel: string;
   readonly proxyComponentLogLevel: string;

@@ -20,6 +20,7 @@ import { systemRootsFile } from "./sds/system-roots.ts";
 import { TrustBundle } from "./sds/trust-bundle.ts";
 import { WorkloadIdentity } from "./sds/workload-identity.ts";
 import { workloadSecrets } from "./sds/workload-secrets.ts";
+import { googlePlatform } from "./sts/google-platform.ts";
 import { tokenSource } from "./sts/token-source.ts";
 import { caOptions, TOKEN_FILE } from "./trust.ts";
 import { serveUnix } from "./unix-server.ts";
@@ -97,7 +98,7 @@ async function workloadIdentity(context: AgentContext, running: Promise<void>[])
       config: identity,
       upstream,
       fetchToken,
-      clusterUrl: identity.google.clusterUrl,
+      clusterUrl: identity.google.clusterUrl || googlePlatform(context.node.metadata).clusterUrl,
       log,
       metrics,
     }),

@@ -23,7 +23,7 @@ export function proxyCommand(env: Env): Command {
     .option("--serviceCluster <name>", "service cluster", "istio-proxy")
     .option("--stsPort <port>", "port of the security token service; 0 for none", wholeNumber, 0)
     .option("--templateFile <file>", "template of the bootstrap", "")
-    .option("--tokenManagerPlugin <name>", "accepted without effect", "")
+    .option("--tokenManagerPlugin <name>", "what exchanges tokens on --stsPort", "GoogleTokenExchange")
     .allowUnknownOption()
     .allowExcessArguments();
   return addLogFlags(command).action(async (type: string, _: object, self: Command) => {
@@ -48,7 +48,6 @@ async function runProxy(type: string, command: Command, env: Env): Promise<void>
   if (problems.length > 0) throw new MeshError("ENVIRONMENT_INVALID", problems.join("; "));
   for (const warning of warnings) log.warn(warning);
   const flags: ProxyFlags = { ...command.opts(), type, logAsJson: command.optsWithGlobals().log_as_json === true };
-  if (flags.stsPort > 0) log.warn("--stsPort is set and has no effect yet");
   const { stop, hurry } = signals(log);
   const { runAgent } = await import("#agent/agent.ts");
   const { HERE } = await import("#agent/place.ts");
