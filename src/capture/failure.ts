@@ -21,12 +21,13 @@ export interface Failure extends CommandResult {
 
 /** The error of an attempt, such as `Cannot apply the rules with iptables-restore`. */
 export function failure(attempt: string, failed: Failure): MeshError {
-  const code = failed.code === 127 ? "IPTABLES_MISSING" : "CAPTURE_FAILED";
-  return new MeshError(code, `${attempt}: ${reason(failed)}`);
+  const { program, code } = failed;
+  if (code !== 127) return new MeshError("CAPTURE_FAILED", `${attempt}: ${reason(failed)}`);
+  const missing = `the program ${program} is missing; install the package ${packageOf(program)}`;
+  return new MeshError("IPTABLES_MISSING", `${attempt}: ${missing}`);
 }
 
 function reason({ program, code, stderr, input = "" }: Failure): string {
-  if (code === 127) return `the program ${program} is missing; install the package ${packageOf(program)}`;
   const words = stderr === "" ? `${program} ended with code ${code}` : stderr;
   if (/permission denied|must be root|operation not permitted/i.test(stderr)) {
     return `needs root or the capabilities NET_ADMIN and NET_RAW: ${words}`;

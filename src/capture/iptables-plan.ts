@@ -3,7 +3,7 @@ import type { Logger } from "#lib/log.ts";
 import type { FoundBackend } from "./backend.ts";
 import type { Commands } from "./commands.ts";
 import { failure, LOCK_WAIT_SECONDS } from "./failure.ts";
-import { reconcile } from "./reconcile.ts";
+import { ownMarks, reconcile } from "./reconcile.ts";
 import { formatCommands } from "./restore.ts";
 import type { Rule } from "./rule.ts";
 import { type RuleLine, ruleLine } from "./rule-text.ts";
@@ -39,10 +39,7 @@ export function planIptables(
   const state = parseSaved(found.saved);
   const wanted = rules.wanted.map(ruleLine);
   const { residue, inPlace, text } = reconcile(state, wanted, rules.known.map(ruleLine));
-  const marks = (state.get("mangle")?.get("ISTIO_DIVERT") ?? []).flatMap((spec) => {
-    const mark = /--set-x?mark (0x[\da-f]+|\d+)/.exec(spec)?.[1];
-    return mark === undefined ? [] : [Number(mark)];
-  });
+  const marks = [...ownMarks(state.get("mangle") ?? new Map())];
   const step = text === "" ? undefined : restoreStep(input, found, { text, wanted });
   return { residue, inPlace, step, marks };
 }

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
-import { parseSwitch, readOptions } from "./options.ts";
+import { parseSwitch, readOptions, SWITCHES, type SwitchOption, TEXT_OPTIONS, type TextOption } from "./options.ts";
 
 test("readOptions() prefers flags to variables and variables to defaults", () => {
   const env = { INBOUND_CAPTURE_PORT: "16006", INBOUND_TUNNEL_PORT: "16008" };
@@ -45,4 +47,17 @@ test("parseSwitch() reads what Go's flags read", () => {
     undefined,
     undefined,
   ]);
+});
+
+test("every option has a row in the reference, with its flag, its variables and its default", () => {
+  const page = readFileSync(join(import.meta.dirname, "../../docs/reference/istio-iptables.md"), "utf8");
+  const options: readonly (TextOption | SwitchOption)[] = [...Object.values(TEXT_OPTIONS), ...Object.values(SWITCHES)];
+  for (const { flag, short, env, fallback } of options) {
+    const names = [...(flag === undefined ? [] : [`--${flag}`]), ...(short === undefined ? [] : [`-${short}`]), ...env];
+    const row = page
+      .split("\n")
+      .find((line) => names.every((name) => line.startsWith("| ") && line.includes(`\`${name}\``)));
+    assert.ok(row, `no row with ${names.join(" and ")}`);
+    if (typeof fallback === "string" && fallback !== "") assert.ok(row.includes(`\`${fallback}\``), row);
+  }
 });

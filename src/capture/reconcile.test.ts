@@ -101,6 +101,24 @@ COMMIT
   );
 });
 
+test("reconcile() knows the marks of TPROXY mode from those of others", () => {
+  const mangle = (chains: string) =>
+    parseSaved(`*mangle
+:OUTPUT ACCEPT [0:0]
+:ISTIO_INBOUND - [0:0]
+-A OUTPUT -o lo -p tcp -m mark --mark 0x539 -j RETURN
+-A OUTPUT ! -d 127.0.0.1/32 -o lo -p tcp -m owner --uid-owner 3 -j MARK --set-xmark 0x53a/0xffffffff
+-A OUTPUT -p tcp -m connmark --mark 0x539 -j CONNMARK --restore-mark --nfmask 0xffffffff --ctmask 0xffffffff
+-A OUTPUT -p tcp -m connmark --mark 0x7 -j CONNMARK --restore-mark --nfmask 0xffffffff --ctmask 0xffffffff
+${chains}COMMIT
+`);
+  const removed = (chains: string) => reconcile(mangle(chains), []).text.match(/^-D .*$/gm) ?? [];
+  assert.equal(removed("").length, 0);
+  const ours = removed("-A ISTIO_INBOUND -p tcp -m mark --mark 0x539 -j RETURN\n");
+  assert.equal(ours.length, 3);
+  assert.ok(!ours.some((line) => line.includes("0x7")));
+});
+
 test("reconcile() takes known rules for ours though nothing marks them", () => {
   const saved = parseSaved("*nat\n:PREROUTING ACCEPT [0:0]\n-A PREROUTING -i tap0 -j RETURN\nCOMMIT\n");
   const known = [{ ...appended("PREROUTING", "-i tap0 -j RETURN"), position: 1 }];

@@ -75,11 +75,12 @@ function specsByChain(table: string, rules: readonly RuleLine[]): ReadonlyMap<st
 /** Our chains as a whole, and of all other chains the rules that are ours. */
 function ownPart(chains: TableState, known: ReadonlyMap<string, ReadonlySet<string>>): TableState {
   const interfaces = ownInterfaces(chains);
+  const marks = ownMarks(chains);
   const isOurs = (chain: string, spec: string) =>
     isOurChain(chain) ||
     isOurChain(jumpTarget(spec) ?? "") ||
     interfaces.has(spec) ||
-    (chains.has("ISTIO_TPROXY") && isTproxyMark(spec)) ||
+    isTproxyMark(spec, marks) ||
     known.get(chain)?.has(canonicalSpec(spec)) === true;
   const own = [...chains].map(([chain, rules]) => [chain, rules.filter((spec) => isOurs(chain, spec))] as const);
   return new Map(own.filter(([chain, rules]) => isOurChain(chain) || rules.length > 0));
@@ -105,13 +106,23 @@ function ownInterfaces(chains: TableState): ReadonlySet<string> {
   return own;
 }
 
-/** Rules by which TPROXY mode keeps marks; nothing else makes them in this table next to our chains. */
-function isTproxyMark(spec: string): boolean {
-  return (
-    /^-p tcp -m (mark|connmark) --mark 0x\w+ -j CONNMARK --(save|restore)-mark/.test(spec) ||
-    /^-o lo -p tcp -m mark --mark 0x\w+ -j RETURN$/.test(spec) ||
-    /^! -d \S+ -o lo -p tcp -m owner --[ug]id-owner \d+ -j MARK --set-xmark 0x53a\/0xffffffff$/.test(spec)
+/** Packet marks of TPROXY mode in a mangle table: our chains set them, or let pass what has them. */
+export function ownMarks(chains: TableState): ReadonlySet<number> {
+  const specs = [...(chains.get("ISTIO_DIVERT") ?? []), ...(chains.get("ISTIO_INBOUND") ?? [])];
+  const marks = specs.map((spec) =>
+    /^-j MARK --set-xmark (0x\w+)|^-p tcp -m mark --mark (0x\w+) -j RETURN$/.exec(spec),
   );
+  return new Set(marks.flatMap((match) => (match === null ? [] : [Number(match[1] ?? match[2])])));
+}
+
+/** Rules by which TPROXY mode keeps its marks; they jump to none of our chains. */
+function isTproxyMark(spec: string, marks: ReadonlySet<number>): boolean {
+  if (marks.size === 0) return false;
+  const mark =
+    /^-p tcp -m (?:mark|connmark) --mark (0x\w+) -j CONNMARK --(?:save|restore)-mark/.exec(spec) ??
+    /^-o lo -p tcp -m mark --mark (0x\w+) -j RETURN$/.exec(spec);
+  if (mark !== null) return marks.has(Number(mark[1]));
+  return /^! -d \S+ -o lo -p tcp -m owner --[ug]id-owner \d+ -j MARK --set-xmark 0x53a\/0xffffffff$/.test(spec);
 }
 
 /** Jumps go first: a chain that is in use cannot be removed. */
