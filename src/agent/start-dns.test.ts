@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { NameTableSchema } from "#gen/istio/networking/nds/v1/nds_pb.ts";
 import { nameTableJson } from "./dns/name-table-json.ts";
-import { listenAddresses } from "./start-dns.ts";
+import { dnsAddress, listenAddresses } from "./start-dns.ts";
 
 const conf = (...servers: string[]) => ({ servers, searchDomains: [] });
 
@@ -18,6 +18,18 @@ test("listenAddresses() takes another address as it is, and refuses what is none
   assert.deepEqual(listenAddresses("10.1.1.1:53", conf("fd00::a")), { hosts: ["10.1.1.1"], port: 53 });
   assert.deepEqual(listenAddresses("[::1]:53", conf()), { hosts: ["::1"], port: 53 });
   assert.throws(() => listenAddresses("15053", conf()), /DNS_PROXY_ADDR must be host:port, not "15053"/);
+});
+
+test("listenAddresses() takes an empty host for all addresses", () => {
+  assert.deepEqual(listenAddresses(":53", conf("10.0.0.10")), { hosts: [""], port: 53 });
+});
+
+test("dnsAddress() serves the whole machine on port 53 as root, and as others the usual address", () => {
+  assert.deepEqual(dnsAddress(":53", true), { address: ":53", forMachine: true });
+  assert.deepEqual(dnsAddress("", true), { address: "localhost:15053", forMachine: false });
+  assert.deepEqual(dnsAddress("10.1.1.1:1053", false), { address: "10.1.1.1:1053", forMachine: false });
+  const { address, forMachine, problem } = dnsAddress("127.0.0.1:53", false);
+  assert.deepEqual([address, forMachine, problem?.includes("not running as root")], ["localhost:15053", false, true]);
 });
 
 test("nameTableJson() shows hosts as they came, and the short names that follow from them", () => {

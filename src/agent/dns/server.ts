@@ -2,28 +2,17 @@
 import { createSocket, type Socket as UdpSocket } from "node:dgram";
 import { once } from "node:events";
 import { createServer, isIPv6, type Socket, type Server as TcpServer } from "node:net";
-import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
-import type { AgentMetrics } from "../metrics.ts";
-import { ask, type NameServer, type Transport } from "./forward.ts";
 import { type Frames, frame, readFrames } from "./frames.ts";
-import { errorAnswer, isQuery, MAX_TCP_BYTES, parseQuery, type Query, RCODE_SERVER_FAILURE } from "./message.ts";
-import type { MeshResolver } from "./resolver.ts";
-import { random16, shuffled } from "./shuffle.ts";
+import { type Respond, type ResponderOptions, responder } from "./responder.ts";
 
-export interface DnsServerOptions {
-  /** One UDP and one TCP socket on each. */
+export interface DnsServerOptions extends ResponderOptions {
+  /** One UDP and one TCP socket on each; empty for all addresses. */
   readonly hosts: readonly string[];
   /** Sockets that somebody opened already, by host. */
   readonly opened?: ReadonlyMap<string, { readonly udp: UdpSocket; readonly tcp: TcpServer }> | undefined;
   /** 0 picks a free one. */
   readonly port: number;
-  readonly resolver: MeshResolver;
-  readonly nameServers: readonly NameServer[];
-  /** DNS_FORWARD_PARALLEL: ask all name servers at once and take the first answer. */
-  readonly forwardParallel: boolean;
-  readonly log: Logger;
-  readonly metrics: AgentMetrics;
 }
 
 export interface DnsServer {
@@ -41,9 +30,10 @@ export async function startDnsServer(options: DnsServerOptions): Promise<DnsServ
   const closers: (() => Promise<void>)[] = [];
   const ports: number[] = [];
   const close = async () => void (await Promise.all(closers.map((closer) => closer())));
+  const input = { ...options, respond: responder(options) };
   try {
     for (const host of options.hosts) {
-      const { udp, tcp } = await openPair(host, options);
+      const { udp, tcp } = host === "" ? await openEverywhere(input) : await openPair(host, input);
       closers.push(
         () => closed(udp),
         () => closed(tcp.server).finally(tcp.destroyClients),
@@ -59,8 +49,22 @@ export async function startDnsServer(options: DnsServerOptions): Promise<DnsServ
   return { ports, close };
 }
 
+interface OpenInput extends DnsServerOptions {
+  readonly respond: Respond;
+}
+
+/** All addresses means IPv6 and IPv4, or IPv4 where IPv6 is off. */
+async function openEverywhere(input: OpenInput) {
+  try {
+    return await openPair("::", input);
+  } catch (thrown) {
+    if (!/EAFNOSUPPORT|EADDRNOTAVAIL/.test(errorText(thrown))) throw thrown;
+    return openPair("0.0.0.0", input);
+  }
+}
+
 /** UDP and TCP on one port. A port that is picked may be free for one of them only, so others are tried. */
-async function openPair(host: string, options: DnsServerOptions, tries = PICKED_PORTS) {
+async function openPair(host: string, options: OpenInput, tries = PICKED_PORTS) {
   const udp = await openUdp(host, options.port, options);
   try {
     return { udp, tcp: await openTcp(host, udp.address().port, options) };
@@ -71,7 +75,7 @@ async function openPair(host: string, options: DnsServerOptions, tries = PICKED_
   }
 }
 
-async function openUdp(host: string, port: number, options: DnsServerOptions): Promise<UdpSocket> {
+async function openUdp(host: string, port: number, options: OpenInput): Promise<UdpSocket> {
   const opened = options.opened?.get(host)?.udp;
   const socket = opened ?? createSocket(isIPv6(host) ? "udp6" : "udp4");
   let open = true;
@@ -82,7 +86,7 @@ async function openUdp(host: string, port: number, options: DnsServerOptions): P
     const send = (answer: Buffer) => {
       if (open) socket.send(answer, clientPort, address);
     };
-    const reply = respond(message, "udp", options);
+    const reply = options.respond(message, "udp");
     if (reply instanceof Promise) void reply.then(send);
     else if (reply !== undefined) send(reply);
   });
@@ -95,7 +99,7 @@ async function openUdp(host: string, port: number, options: DnsServerOptions): P
   return socket;
 }
 
-async function openTcp(host: string, port: number, options: DnsServerOptions) {
+async function openTcp(host: string, port: number, options: OpenInput) {
   const clients = new Set<Socket>();
   const opened = options.opened?.get(host)?.tcp;
   const server = opened ?? createServer();
@@ -107,11 +111,13 @@ async function openTcp(host: string, port: number, options: DnsServerOptions) {
     const frames: Frames = { pending: Buffer.alloc(0) };
     client.on("data", (chunk) => {
       for (const message of readFrames(frames, chunk)) {
-        void Promise.resolve(respond(message, "tcp", options)).then((reply) => {
-          if (reply !== undefined && client.writable) client.write(frame(reply));
+        void Promise.resolve(options.respond(message, "tcp")).then((reply) => {
+          // Who does not read answers may not ask further.
+          if (reply !== undefined && client.writable && !client.write(frame(reply))) client.pause();
         });
       }
     });
+    client.on("drain", () => client.resume());
   });
   server.maxConnections = MAX_TCP_CLIENTS;
   if (opened === undefined) {
@@ -122,56 +128,6 @@ async function openTcp(host: string, port: number, options: DnsServerOptions) {
     for (const client of clients) client.destroy();
   };
   return { server, destroyClients };
-}
-
-/** The answer: at once from the name table, later from a name server, or none to what is no question. */
-function respond(
-  message: Buffer,
-  transport: Transport,
-  options: DnsServerOptions,
-): Buffer | Promise<Buffer> | undefined {
-  const query = parseQuery(message);
-  if (query === undefined) return undefined;
-  options.metrics.dnsRequests.add();
-  if (!isQuery(query)) return errorAnswer(message, query.rcode);
-  if (!options.resolver.ready) return errorAnswer(message, RCODE_SERVER_FAILURE, query.questionEnd);
-  const maxBytes = transport === "tcp" ? MAX_TCP_BYTES : query.maxUdpBytes;
-  return options.resolver.answer(query, maxBytes) ?? forward(query, transport, options);
-}
-
-async function forward(query: Query, transport: Transport, options: DnsServerOptions): Promise<Buffer> {
-  const { metrics, log, nameServers, forwardParallel } = options;
-  metrics.dnsUpstreamRequests.add();
-  const startedAt = performance.now();
-  const one = (server: NameServer) => ask(query, server, transport);
-  try {
-    const servers = shuffled(nameServers, random16);
-    return await (forwardParallel ? Promise.any(servers.map(one)) : firstAnswer(servers, one));
-  } catch (thrown) {
-    metrics.dnsUpstreamFailures.add();
-    const reasons = thrown instanceof AggregateError ? thrown.errors.map(errorText).join("; ") : errorText(thrown);
-    log.info(`No answer for "${query.name}": ${reasons}`);
-    return errorAnswer(query.bytes, RCODE_SERVER_FAILURE, query.questionEnd);
-  } finally {
-    metrics.dnsUpstreamSeconds.observe((performance.now() - startedAt) / 1000);
-  }
-}
-
-async function firstAnswer(
-  servers: readonly NameServer[],
-  one: (server: NameServer) => Promise<Buffer>,
-): Promise<Buffer> {
-  const failures: unknown[] = [];
-  for (const server of servers) {
-    try {
-      return await one(server);
-    } catch (thrown) {
-      failures.push(thrown);
-    }
-  }
-  throw new AggregateError(
-    failures.length > 0 ? failures : [new MeshError("DNS_SERVER_FAILED", "resolv.conf names no server")],
-  );
 }
 
 async function listening(socket: UdpSocket | TcpServer, where: string): Promise<void> {

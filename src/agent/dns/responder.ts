@@ -1,0 +1,40 @@
+import type { Logger } from "#lib/log.ts";
+import type { AgentMetrics } from "../metrics.ts";
+import type { Transport } from "./forward.ts";
+import type { ForwardCache } from "./forward-cache.ts";
+import { type ForwarderOptions, forwarder } from "./forwarder.ts";
+import { errorAnswer, isQuery, MAX_TCP_BYTES, parseQuery, type Query, RCODE_SERVER_FAILURE } from "./message.ts";
+import type { MeshResolver } from "./resolver.ts";
+
+export interface ResponderOptions extends ForwarderOptions {
+  readonly resolver: MeshResolver;
+  /** Keeps answers of name servers; undefined to ask each time. */
+  readonly cache?: ForwardCache | undefined;
+  /** Pass questions on before there is a name table, for a machine that has no other DNS. */
+  readonly answerBeforeSync?: boolean;
+  readonly log: Logger;
+  readonly metrics: AgentMetrics;
+}
+
+/** The answer to a message: at once, later from a name server, or none to what is no question. */
+export type Respond = (message: Buffer, transport: Transport) => Buffer | Promise<Buffer> | undefined;
+
+export function responder(options: ResponderOptions): Respond {
+  const { resolver, cache, answerBeforeSync = false, metrics } = options;
+  const forward = forwarder(options);
+  const forwarded = (query: Query, transport: Transport, maxBytes: number) => {
+    const ask = () => forward(query, transport);
+    const answer = cache === undefined ? ask() : cache.answer(query, maxBytes, ask);
+    if (!(answer instanceof Promise)) return answer;
+    return answer.catch(() => errorAnswer(query.bytes, RCODE_SERVER_FAILURE, query.questionEnd));
+  };
+  return (message, transport) => {
+    const query = parseQuery(message);
+    if (query === undefined) return undefined;
+    metrics.dnsRequests.add();
+    if (!isQuery(query)) return errorAnswer(message, query.rcode);
+    const maxBytes = transport === "tcp" ? MAX_TCP_BYTES : query.maxUdpBytes;
+    if (!resolver.ready && !answerBeforeSync) return errorAnswer(message, RCODE_SERVER_FAILURE, query.questionEnd);
+    return resolver.answer(query, maxBytes) ?? forwarded(query, transport, maxBytes);
+  };
+}
