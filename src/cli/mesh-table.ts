@@ -8,6 +8,8 @@ export interface MemberRow {
   readonly namespace: string;
   readonly address: string;
   readonly ports: readonly { readonly name: string; readonly port: number }[];
+  /** Jobs that have ended are `done` or `failed`. */
+  readonly state?: "running" | "stopped" | "done" | "failed";
   readonly ready: boolean;
   /** Why it is not ready. */
   readonly reason: string;
@@ -26,15 +28,21 @@ export interface PublishedRow {
 /** Members with their state; `restarts` adds that column. */
 export function formatMembers(members: readonly MemberRow[], style: Style, restarts: boolean): string {
   const head = ["WORKLOAD", "NAMESPACE", "ADDRESS", "PORTS", ...(restarts ? ["RESTARTS"] : []), "READY"];
-  const rows = members.map(({ name, namespace, address, ports, ready, reason, restarts: count }) => [
-    name,
-    namespace,
-    address,
-    ports.map(({ port }) => port).join(",") || "-",
-    ...(restarts ? [String(count)] : []),
-    ready ? style.good("yes") : style.bad(`no (${reason})`),
+  const rows = members.map((member) => [
+    member.name,
+    member.namespace,
+    member.address,
+    member.ports.map(({ port }) => port).join(",") || "-",
+    ...(restarts ? [String(member.restarts)] : []),
+    readiness(member, style),
   ]);
   return formatTable([head, ...rows]);
+}
+
+/** Whether a member is ready, or how it ended, in the colour of it. */
+export function readiness({ ready, state, reason }: MemberRow, style: Style): string {
+  if (ready) return style.good("yes");
+  return state === "done" ? style.faint("done") : style.bad(`no (${reason})`);
 }
 
 /** Where the mesh is reached from this machine, ready to be copied; empty when it is not. */

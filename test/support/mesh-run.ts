@@ -17,8 +17,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { MemberStatus, MeshStatus } from "#standalone/run/status.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
-/** A command of another build can be tried instead. */
-const MIZZEN = process.env.MIZZEN ?? join(ROOT, "bin/mizzen");
+/** The command under test; one of another build can be tried instead. */
+export const MIZZEN = process.env.MIZZEN ?? join(ROOT, "bin/mizzen");
 
 export interface Finished {
   readonly code: number;

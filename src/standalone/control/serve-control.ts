@@ -65,7 +65,7 @@ export async function serveControl({ path, handle, log }: ControlInput): Promise
   await chmod(path, 0o600);
   return () => {
     server.close();
-    for (const socket of open) socket.end();
+    for (const socket of open) socket.destroySoon();
   };
 }
 

@@ -26,6 +26,7 @@ function plan(spec: string, changes: Partial<PlanInput> = {}): MeshPlan {
     privateConfig: false,
     jwtRule: "{}",
     addresses: new Map(),
+    groups: undefined,
     ...changes,
   });
 }

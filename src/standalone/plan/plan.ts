@@ -5,6 +5,7 @@
 import { dirname, join } from "node:path";
 import { CONTROL_PLANE } from "../mesh/check-members.ts";
 import { type App, type Member, type Mesh, memberKey } from "../mesh/mesh.ts";
+import { type GroupLayout, type GroupPlan, joinGroups, planGroups } from "./control-groups.ts";
 import { type ControlPlanePlan, controlPlanePlan } from "./control-plane.ts";
 import type { Account, Place } from "./enter.ts";
 import { etcFiles, type FilePlan, type FolderPlan } from "./files.ts";
@@ -25,6 +26,8 @@ export interface Desired {
   /** Where a working folder is to be used from, when its own place cannot be read. */
   readonly workingCopies: Readonly<Record<string, string>>;
   readonly privateConfig: boolean;
+  /** Where limits are set; undefined when no app has any. */
+  readonly groups: GroupLayout | undefined;
 }
 
 export interface PlanInput extends Desired {
@@ -69,6 +72,8 @@ export interface MemberPlan extends PodPlan {
 
 export interface AppPlan {
   readonly process: ProcessPlan;
+  /** Control groups that the process enters. */
+  readonly groups: readonly GroupPlan[];
   readonly app: App;
 }
 
@@ -110,11 +115,7 @@ function planControlPlane(input: PlanInput, paths: StatePaths): MeshPlan["contro
 }
 
 /** Plans a member at an address. */
-export function planMember(
-  input: Omit<PlanInput, "addresses" | "jwtRule">,
-  member: Member,
-  address: string,
-): MemberPlan {
+export function planMember(input: Desired, member: Member, address: string): MemberPlan {
   const { mesh, programs, stateFolder } = input;
   const paths = statePaths(stateFolder);
   const pod = podPlan(input, member, address);
@@ -208,7 +209,7 @@ interface AppInput {
 }
 
 function appPlan(
-  { programs, accounts, workingCopies }: Pick<PlanInput, "programs" | "accounts" | "workingCopies">,
+  { id, programs, accounts, workingCopies, groups: layout }: Desired,
   { member, app, address, place, log }: AppInput,
 ): AppPlan {
   const account = accounts[app.user];
@@ -222,7 +223,8 @@ function appPlan(
     env: { ...podVariables(member, address), ...app.env },
     command: app.command,
   });
-  return { process, app };
+  const groups = layout === undefined ? [] : planGroups({ layout, id, key: memberKey(member), limits: app.limits });
+  return { process: { ...process, argv: joinGroups(groups, process.argv) }, groups, app };
 }
 
 function shellOf(place: Place, { account, env, cwd }: ProcessPlan): Shell {

@@ -1,6 +1,7 @@
 /** Removes everything of a mesh that the machine would not forget by itself. Safe to repeat, and on whatever is left. */
 import { rm, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { removeGroupsOf } from "../host/control-groups.ts";
 import { ignoring } from "../host/ignoring.ts";
 import { namespaceInode, namespacesOf, removeNamespace } from "../host/namespaces.ts";
 import { endProcessesIn } from "../host/processes.ts";
@@ -21,6 +22,7 @@ export async function cleanMesh({ id, stateFolder, graceMs }: CleanInput): Promi
   const inodes = await Promise.all(namespaces.map(namespaceInode));
   await endProcessesIn(new Set(inodes.filter((inode) => inode !== undefined)), graceMs);
   for (const netns of namespaces) await removeNamespace(netns);
+  await removeGroupsOf(id);
   await cleanState(stateFolder);
   await unlistMesh(registrationFile(id));
 }

@@ -7,6 +7,7 @@
 import { sleep } from "#lib/async/sleep.ts";
 import { type ProbeResult, type ProbeTiming, probe, watchReadiness } from "../fabric/probe.ts";
 import { runCommand } from "../host/command.ts";
+import { makeGroups } from "../host/control-groups.ts";
 import { restoreRules } from "../host/namespaces.ts";
 import { isJob, type Probe } from "../mesh/mesh.ts";
 import { FABRIC } from "../plan/names.ts";
@@ -202,10 +203,17 @@ export class MemberRun {
     } else {
       this.reconsider();
       await life.mayStart.promise;
+      if (!signal.aborted) await this.#limit();
       if (!signal.aborted) await this.#app.run(signal);
     }
     life.appEnded.resolve();
     if (!signal.aborted && this.#app?.status.state === "done") this.#finish(life);
+  }
+
+  /** Limits must be there before the process that they are for. */
+  async #limit(): Promise<void> {
+    const { app } = this.#plan;
+    if (app !== undefined) await makeGroups(app.groups);
   }
 
   /** A gateway, or somebody who runs things in this place on its own and may have told how to ask whether they are ready. */

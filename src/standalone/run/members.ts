@@ -3,6 +3,7 @@ import { rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Logger } from "#lib/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
+import { removeGroups } from "../host/control-groups.ts";
 import { makeNamespace, namespaceInode, removeNamespace, setUpNetwork } from "../host/namespaces.ts";
 import { endProcessesIn } from "../host/processes.ts";
 import { makeFolders, writeAtomically } from "../host/write-files.ts";
@@ -110,7 +111,7 @@ export class Members {
     change.catch((error) => log.error("the registry is not up to date", { member: key, reason: errorText(error) }));
   }
 
-  async #removePod({ place, key, member }: MemberPlan): Promise<void> {
+  async #removePod({ place, key, member, app }: MemberPlan): Promise<void> {
     const { fabric, registry } = this.#input;
     await registry.remove(member);
     const inode = await namespaceInode(place.netns);
@@ -118,6 +119,7 @@ export class Members {
     // The kernel takes its time to forget a namespace, and until then the cable's name would be taken.
     await setUpNetwork({ netns: fabric, sysctls: {}, ip: [`link del ${cableName(key)}`] }).catch(() => undefined);
     await removeNamespace(place.netns);
+    await removeGroups(app?.groups ?? []);
     await rm(dirname(place.etc), { recursive: true, force: true });
   }
 }

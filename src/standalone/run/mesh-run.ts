@@ -161,7 +161,7 @@ export class MeshRun {
         const target = this.members.get(port.member)?.plan.member;
         return { ...port, pages: snapshot && target ? pagesOf(snapshot, target, port.port) : [] };
       }),
-      members: [this.controlPlane.status(), ...this.members.all().map((member) => member.status())],
+      members: [this.controlPlane.status(), ...this.#inOrder().map((member) => member.status())],
     };
   }
 
@@ -225,6 +225,11 @@ export class MeshRun {
     if (!done && !this.ending.signal.aborted) log.warn("some proxies do not know all endpoints yet");
   }
 
+  /** Makes the status file say what is so now. */
+  writeStatus(): Promise<void> {
+    return this.#status.write();
+  }
+
   /** Says what in the configuration is probably not meant. */
   sayHints(): void {
     const { file, lines } = this.plan;
@@ -256,6 +261,13 @@ export class MeshRun {
     this.#phase = "ready";
     await this.#status.write();
     this.#input.onReady(this.status());
+  }
+
+  /** As mesh.yaml has them; those who joined come last. */
+  #inOrder(): readonly MemberRun[] {
+    const places = new Map(this.plan.members.map(({ key }, i) => [key, i]));
+    const placeOf = ({ plan }: MemberRun) => places.get(plan.key) ?? places.size;
+    return this.members.all().toSorted((a, b) => placeOf(a) - placeOf(b));
   }
 
   #readyKeys(): readonly string[] {

@@ -59,6 +59,7 @@ export class Requests {
       using _ = this.#mesh.run.events.listen(session.progress);
       const changes = await change();
       for (const line of changes) this.#mesh.run.events.add(line);
+      await this.#mesh.run.writeStatus();
       return { changes, status: this.#mesh.run.status() };
     });
   }

@@ -4,6 +4,7 @@
  * is told to, or, unless detached, when whoever started it is gone; in either case it removes all that it made.
  */
 import { Server } from "node:net";
+import { setImmediate } from "node:timers/promises";
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import type { MeshEnd } from "../control/protocol.ts";
@@ -44,15 +45,12 @@ export async function runRunner(runner: RunnerInput): Promise<number> {
   const received = await receive();
   const { desired, detached } = received.start;
   if (!detached) process.on("disconnect", () => stop.abort());
-  const end = Promise.withResolvers<MeshEnd>();
   try {
-    const code = await runMesh({ ...runner, ...received, end: end.promise }, stop.signal);
+    const code = await runMesh({ ...runner, ...received }, stop.signal);
     if (!stop.signal.aborted) tell({ kind: "finished", code });
-    end.resolve({ code });
     return 0;
   } catch (error) {
     log.error("the mesh failed", { reason: errorText(error) });
-    end.resolve({ code: 1 });
     tell({ kind: "failed", code: error instanceof MeshError ? error.code : "INTERNAL", message: errorText(error) });
     if (!(error instanceof MeshError)) throw error;
     return 1;
@@ -80,11 +78,7 @@ function receive(): Promise<Received> {
   });
 }
 
-interface RunInput extends RunnerInput, Received {
-  readonly end: Promise<MeshEnd>;
-}
-
-async function runMesh({ start, ports, log, self, end }: RunInput, signal: AbortSignal): Promise<number> {
+async function runMesh({ start, ports, log, self }: RunnerInput & Received, signal: AbortSignal): Promise<number> {
   const { desired } = start;
   const runner = await identify(process.pid);
   if (runner === undefined) throw new Error("a process knows itself");
@@ -108,17 +102,23 @@ async function runMesh({ start, ports, log, self, end }: RunInput, signal: Abort
     templates: new Map(desired.mesh.members.map((member) => [workloadKey(member), member])),
     openPorts: (wanted, freePorts) => openPortsOutside(self, wanted, freePorts),
   };
-  const requests = new Requests(mesh, end);
+  const end = Promise.withResolvers<MeshEnd>();
+  const requests = new Requests(mesh, end.promise);
   using _ = run.events.listen((line) => tell({ kind: "progress", line }));
   const close = await serveControl({
     path: paths.control,
     handle: (request, session) => requests.handle(request, session),
     log,
   });
+  let code = 1;
   try {
-    return await run.run(signal);
+    code = await run.run(signal);
+    return code;
   } finally {
+    end.resolve({ code });
     await requests.settled();
+    // Those who watch get their last word before the line is cut.
+    await setImmediate();
     close();
   }
 }

@@ -2,8 +2,10 @@
 import { access, readFile, realpath, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { MeshError } from "#lib/mesh-error.ts";
+import { findLayout } from "../host/control-groups.ts";
 import { ignoring } from "../host/ignoring.ts";
-import type { Mesh } from "../mesh/mesh.ts";
+import { type Mesh, workloadKey } from "../mesh/mesh.ts";
+import { controllersOf, type GroupLayout } from "../plan/control-groups.ts";
 import { type Account, NOBODY } from "../plan/enter.ts";
 import type { Desired } from "../plan/plan.ts";
 import { type Programs, searchPath } from "../plan/process.ts";
@@ -83,6 +85,21 @@ export async function checkMesh(mesh: Mesh): Promise<Pick<Desired, "accounts" | 
     mesh.config.map(async (path) => isReadableTree(await realpath(path), PROXY_ACCOUNT)),
   );
   return { accounts, privateConfig: readable.includes(false) };
+}
+
+/** Where the limits of the mesh are set; undefined when it has none. */
+export async function findGroups(mesh: Mesh): Promise<GroupLayout | undefined> {
+  const limited = mesh.members.flatMap((member) => (member.app === undefined ? [] : [{ member, app: member.app }]));
+  const wanted = limited.flatMap(({ member, app }) => controllersOf(app.limits).map((name) => ({ member, name })));
+  if (wanted.length === 0) return undefined;
+  const layout = await findLayout();
+  const lacking = wanted.find(({ name }) => layout.mounts[name] === undefined);
+  if (lacking === undefined) return layout;
+  const { member, name } = lacking;
+  throw new MeshError(
+    "LIMITS_UNAVAILABLE",
+    `${mesh.file}:${mesh.lines[workloadKey(member)] ?? 1}: Cannot limit workload "${member.workload}": this machine has no control groups for ${name}; leave out limits.${name}, or mount them`,
+  );
 }
 
 /** The state of a mesh must be no part of what the mesh reads. */

@@ -2,104 +2,35 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
-import { type Finished, meshUnavailable, mizzen, RunningMesh, upMesh } from "../../../test/support/mesh-run.ts";
-import { runCommand } from "../host/command.ts";
+import { machineState, meshFolder, processesAbout, tracesOf, WEB_SPEC } from "../../../test/support/mesh-folder.ts";
+import { meshUnavailable, mizzen, RunningMesh, upMesh } from "../../../test/support/mesh-run.ts";
 
 const skip = meshUnavailable();
+const SPEC = WEB_SPEC;
 
-const HEAD = "apiVersion: mizzen.dev/v1alpha1\nkind: Mesh\nmetadata: {name: NAME}\nspec:\n";
-const SERVICE = `
-apiVersion: v1
-kind: Service
-metadata: {name: web}
-spec: {selector: {app: web}, ports: [{name: http, port: 8000, targetPort: 80}]}
-`;
-const WEB = `require("node:http").createServer((q, a) => a.end("web " + process.env.POD_NAME)).listen(80)`;
-const SPEC = `
-  workloads:
-  - name: web
-    labels: {app: web}
-    command: [node, web.cjs]
-    ports: [80]
-    readiness: {httpGet: {path: /, port: 80}}
-  - {name: plain, inject: false, command: [sleep, infinity]}
-`;
-
-interface Folder extends AsyncDisposable {
-  readonly path: string;
-  readonly state: string;
-  up(...args: readonly string[]): Promise<Finished>;
-}
-
-/** A folder with a mesh of its own. */
-async function meshFolder(spec: string): Promise<Folder> {
-  const root = await mkdtemp(join(tmpdir(), "up-"));
-  const path = join(root, "mesh");
-  await mkdir(path);
-  for (const folder of [root, path]) await chmod(folder, 0o755);
-  const name = root.slice(-6).toLowerCase();
-  await writeFile(join(path, "mesh.yaml"), HEAD.replace("NAME", `up-${name}`) + spec);
-  await writeFile(join(path, "service.yaml"), SERVICE);
-  await writeFile(join(path, "web.cjs"), WEB);
-  const state = join(root, "state");
-  return {
-    path,
-    state,
-    up: (...args) => mizzen(["up", path, "--detach", "--state", state, ...args]),
-    async [Symbol.asyncDispose]() {
-      await mizzen(["down", path, "--state", state]);
-      await rm(root, { recursive: true, force: true });
-    },
-  };
-}
-
-/** All that a mesh could leave behind on the machine. */
-async function machine(): Promise<Record<string, string>> {
-  const run = (...argv: string[]) => runCommand({ argv });
-  const inodes = async () => await run("sh", "-c", "ls -1 /run/netns /etc/netns /run/mizzen 2>/dev/null || true");
-  return {
-    links: (await run("ip", "-o", "link")).replaceAll(/^\d+: |qlen \d+/gm, ""),
-    addresses: (await run("ip", "-o", "addr")).replaceAll(/\S+_lft \S+/g, ""),
-    routes: await run("ip", "route", "show", "table", "all"),
-    rules: await run("ip", "rule"),
-    iptables: (await run("iptables-save")).replaceAll(/^#.*$|\[\d+:\d+\]/gm, ""),
-    ip6tables: (await run("ip6tables-save")).replaceAll(/^#.*$|\[\d+:\d+\]/gm, ""),
-    resolvers: await readFile("/etc/resolv.conf", "utf8"),
-    hosts: await readFile("/etc/hosts", "utf8"),
-    hostname: await run("uname", "-n"),
-    forwarding: await readFile("/proc/sys/net/ipv4/ip_forward", "utf8"),
-    names: await inodes(),
-  };
-}
-
-/** Leaves out what meshes of other tests, which run at the same time, come and go with. */
-function withoutOthers(state: Record<string, string>, own: string): Record<string, string> {
-  const names = (state.names ?? "").split("\n").filter((name) => name.includes(own));
-  return { ...state, names: names.join("\n") };
-}
-
-test("up and down leave the machine as it was, and mounts, namespaces and processes too", { skip }, async () => {
-  await using folder = await meshFolder(SPEC);
-  const before = await machine();
+test("up and down leave the machine as it was: network, resolver, mounts, control groups, processes", {
+  skip,
+}, async () => {
+  await using folder = await meshFolder(SPEC.replace("ports: [80]", "ports: [80]\n    limits: {pids: 50}"));
+  const before = await machineState();
   const started = await folder.up();
   assert.equal(started.code, 0, started.stderr);
   const mesh = new RunningMesh("", folder.state);
   const { id } = await mesh.status();
-  const during = await machine();
-  assert.match(during.names ?? "", new RegExp(id));
-  assert.deepEqual({ ...during, names: "" }, { ...before, names: "" }, "while the mesh is up");
+  assert.deepEqual(await machineState(), before, "while the mesh is up");
+  const traces = (await tracesOf(id, folder.state)).join("\n");
+  for (const seen of [/\/run\/netns\//, /\/run\/mizzen\//, /cgroup/, /^nsfs /m, /^process /m])
+    assert.match(traces, seen);
 
   const stopped = await mesh.down();
   assert.deepEqual(stopped.code, 0, stopped.stderr);
-  assert.deepEqual(withoutOthers(await machine(), id), withoutOthers(before, id));
-  const mounts = await readFile("/proc/self/mounts", "utf8");
-  assert.ok(!mounts.includes(id) && !mounts.includes(folder.state), mounts);
-  assert.deepEqual(await processesAbout(folder.state), []);
+  assert.deepEqual(await machineState(), before);
+  assert.deepEqual(await tracesOf(id, folder.state), []);
   assert.deepEqual((await readdir(folder.state)).sort(), [".mizzen", "ca", "issuer", "logs"]);
 });
 
@@ -168,7 +99,7 @@ test("down removes everything after the runner was killed, and up cleans before 
   await mesh.kill("runner");
   assert.equal((await mesh.down()).code, 0);
   assert.deepEqual(await processesAbout(folder.state), []);
-  assert.ok(!(await machine()).names?.includes(id));
+  assert.deepEqual(await tracesOf(id, folder.state), []);
 });
 
 test("down removes a mesh of which only the state folder tells, as after a lost /run", { skip }, async () => {
@@ -182,7 +113,7 @@ test("down removes a mesh of which only the state folder tells, as after a lost 
   const stopped = await mizzen(["down", folder.path, "--state", folder.state]);
   assert.equal(stopped.code, 0, stopped.stderr);
   assert.deepEqual(await processesAbout(folder.state), []);
-  assert.ok(!(await machine()).names?.includes(id));
+  assert.deepEqual(await tracesOf(id, folder.state), []);
 });
 
 test("Ctrl-C stops a mesh that stays in the foreground, and a killed launcher takes it along", { skip }, async () => {
@@ -313,7 +244,7 @@ test("up gives up on an Envoy that ends at once", { skip }, async () => {
 
 test("several meshes are up at once, each with services of its own", { skip }, async () => {
   await using one = await meshFolder(SPEC);
-  await using two = await meshFolder(SPEC.replace("POD_NAME", "POD_IP"));
+  await using two = await meshFolder(SPEC);
   const results = await Promise.all([one.up(), two.up()]);
   assert.deepEqual(
     results.map(({ code }) => code),
@@ -335,12 +266,3 @@ test("upMesh() takes its mesh down at the end of the block", { skip }, async () 
   }
   assert.deepEqual(await processesAbout(state), []);
 });
-
-/** Command lines and folders of processes that have to do with a state folder. */
-async function processesAbout(state: string): Promise<string[]> {
-  const script = `for process in /proc/[0-9]*; do
-    folder=$(readlink "$process/cwd" 2>/dev/null) || continue
-    case "$folder" in "$1"*) tr '\\0' ' ' < "$process/cmdline"; echo;; esac
-  done; true`;
-  return (await runCommand({ argv: ["sh", "-c", script, "sh", state] })).split("\n").filter((line) => line !== "");
-}

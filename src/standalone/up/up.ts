@@ -25,6 +25,7 @@ import {
   checkMesh,
   checkStateAccess,
   checkStatePlace,
+  findGroups,
   type InstalledPrograms,
   placeApps,
   placePrograms,
@@ -83,7 +84,7 @@ export interface RunnerEnd {
 interface Target {
   readonly options: UpOptions;
   readonly mesh: Mesh;
-  readonly checked: Pick<Desired, "accounts" | "privateConfig">;
+  readonly checked: Pick<Desired, "accounts" | "privateConfig" | "groups">;
   readonly registration: Omit<Registration, "owner">;
 }
 
@@ -97,7 +98,7 @@ const NOT_NOW: readonly string[] = ["MESH_NOT_LISTENING", "MESH_ENDING", "RUNNER
 export async function up(options: UpOptions): Promise<UpResult> {
   const mesh = await loadMesh(options);
   await checkMachine({ uid: process.getuid?.(), path: options.path });
-  const checked = await checkMesh(mesh);
+  const checked = { ...(await checkMesh(mesh)), groups: await findGroups(mesh) };
   const stateFolder = await prepareStateFolder(options.stateFolder(mesh.name), mesh);
   const registration = { id: meshId(stateFolder), name: mesh.name, file: mesh.file, stateFolder };
   const target = { options, mesh, checked, registration };
