@@ -1,4 +1,6 @@
 /** The commands `istio-iptables` and `istio-clean-iptables`. What they do is loaded when they run: the agent pays nothing. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { type GivenOptions, parseSwitch, SWITCHES, TEXT_OPTIONS, type TextOption } from "#capture/options.ts";
 import type { Env } from "#lib/env-reader.ts";
@@ -47,13 +49,25 @@ function captureCommand(name: string, { env, write, always }: CommandInput): Com
     const log = commandLogger(values, write);
     try {
       const { runCapture } = await import("#capture/run.ts");
-      await runCapture({ given: { ...Object.fromEntries(given), ...always }, env, log });
+      await runCapture({ given: { ...Object.fromEntries(given), ...always }, env, log, again: runAgainIn });
     } catch (error) {
       if (!(error instanceof MeshError)) throw error;
       log.error(errorText(error));
-      process.exitCode = 1;
+      process.exitCode = error.code === "CAPTURE_INEFFECTIVE" ? VALIDATION_FAILED : 1;
     }
   });
+}
+
+/** By this exit code the repair controller of Istio's CNI plugin knows pods that were started too early. */
+const VALIDATION_FAILED = 126;
+
+/** This command line once more, inside a network namespace, which a running process cannot enter. */
+async function runAgainIn(networkNamespace: string): Promise<number> {
+  const self = [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
+  const args = [`--net=${networkNamespace}`, "--", ...self, "--network-namespace=", "--skip-rule-apply"];
+  const child = spawn("nsenter", args, { stdio: "inherit" });
+  const [code] = await once(child, "close");
+  return Number(code ?? 1);
 }
 
 type AnyOption = Partial<Omit<TextOption, "fallback">> & { readonly help: string; readonly fallback?: string | true };

@@ -32,7 +32,7 @@ function condition(match: Match, packet: PacketNow): boolean {
     case "interface":
       return isInterface(match.name, match.direction === "in" ? packet.inInterface : packet.outInterface);
     case "address":
-      return inRange(match.end === "source" ? packet.source : packet.destination, match.range);
+      return isInRange(match.end === "source" ? packet.source : packet.destination, match.range);
     case "port": {
       const port = match.end === "source" ? packet.sourcePort : packet.port;
       return port !== undefined && match.ports.some(({ from, to }) => port >= from && port <= to);
@@ -47,13 +47,13 @@ function condition(match: Match, packet: PacketNow): boolean {
 }
 
 /** A `+` at the end stands for any rest of the name. */
-function isInterface(wanted: string, name: string | undefined): boolean {
+export function isInterface(wanted: string, name: string | undefined): boolean {
   if (name === undefined) return false;
   return wanted.endsWith("+") ? name.startsWith(wanted.slice(0, -1)) : name === wanted;
 }
 
 /** Bits of the range beyond its length do not count. */
-function inRange(address: string | undefined, range: string): boolean {
+export function isInRange(address: string | undefined, range: string): boolean {
   if (address === undefined) return false;
   const [base = "", length = ""] = range.split("/");
   const one = ipaddr.parse(address);
@@ -62,7 +62,7 @@ function inRange(address: string | undefined, range: string): boolean {
 }
 
 /** A number, or the numbers of `a-b`. */
-function isId(wanted: string, id: number): boolean {
+export function isId(wanted: string, id: number): boolean {
   const [from = "", to = from] = wanted.split("-");
   return id >= Number(from) && id <= Number(to);
 }

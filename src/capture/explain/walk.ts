@@ -21,14 +21,14 @@ export type End =
   | { readonly kind: "forwarded" }
   | { readonly kind: "dropped" };
 
-export interface Walk {
+export interface Walk<R extends Rule = Rule> {
   /** Rules that applied, in order. */
-  readonly steps: readonly Rule[];
+  readonly steps: readonly R[];
   readonly end: End;
 }
 
 /** Where the packet ends, and by which rules. `rules` are those of its address family. */
-export function walk(rules: readonly Rule[], packet: Packet): Walk {
+export function walk<R extends Rule>(rules: readonly R[], packet: Packet): Walk<R> {
   const way = new Way(chainsOf(rules), packet);
   const end = packet.direction === "outbound" ? way.out() : way.in(["raw", "mangle", "nat"]);
   return { steps: way.steps, end };
@@ -38,14 +38,14 @@ export function walk(rules: readonly Rule[], packet: Packet): Walk {
 type Verdict = "pass" | "drop" | undefined;
 
 /** One packet on its way: changes with every rule that applies. */
-class Way {
-  readonly steps: Rule[] = [];
-  readonly #chains: Chains;
+class Way<R extends Rule> {
+  readonly steps: R[] = [];
+  readonly #chains: Chains<R>;
   readonly #packet: Packet;
   #now: PacketNow;
   #captured: (End & { readonly kind: "captured" }) | undefined;
 
-  constructor(chains: Chains, packet: Packet) {
+  constructor(chains: Chains<R>, packet: Packet) {
     this.#chains = chains;
     this.#packet = packet;
     const inbound = packet.direction === "inbound";
