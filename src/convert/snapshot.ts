@@ -3,6 +3,7 @@
  * and what turns out equal to the previous snapshot is kept too, so whoever compares identities sees what an event touched.
  */
 import { type ConfigObject, objectKey } from "#config/config-object.ts";
+import type { AuthorizationPolicy } from "#config/kinds/authorization-policy.ts";
 import type { DestinationRule } from "#config/kinds/destination-rule.ts";
 import type { Gateway } from "#config/kinds/gateway.ts";
 import type { PeerAuthentication } from "#config/kinds/peer-authentication.ts";
@@ -60,6 +61,10 @@ export function buildSnapshot(input: SnapshotInput): Snapshot {
     destinationRules: objects(previous.destinationRules, ofKind<DestinationRule>("DestinationRule")),
     gateways: objects(previous.gateways, ofKind<Gateway>("Gateway")),
     peerAuthentications: objects(previous.peerAuthentications, ofKind<PeerAuthentication>("PeerAuthentication")),
+    authorizationPolicies: objects(
+      previous.authorizationPolicies,
+      ofKind<AuthorizationPolicy>("AuthorizationPolicy"),
+    ),
   };
   return input.previous !== undefined && hasSameParts(previous, next) ? previous : next;
 }
@@ -72,6 +77,7 @@ const NOTHING: Omit<Snapshot, "mesh" | "features"> & { readonly mesh?: MeshConfi
   destinationRules: [],
   gateways: [],
   peerAuthentications: [],
+  authorizationPolicies: [],
 };
 
 /** The sorted services. The same drafts as the last time give the same list without another look. */

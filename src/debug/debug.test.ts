@@ -62,6 +62,7 @@ const SNAPSHOT: Snapshot = {
   destinationRules: [],
   gateways: [],
   peerAuthentications: [],
+  authorizationPolicies: [],
 };
 
 function object(kind: string, name: string, namespace: string, spec: object): ConfigObject {

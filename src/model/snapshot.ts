@@ -1,4 +1,5 @@
 import type { ConfigObject } from "#config/config-object.ts";
+import type { AuthorizationPolicy } from "#config/kinds/authorization-policy.ts";
 import type { DestinationRule } from "#config/kinds/destination-rule.ts";
 import type { Gateway } from "#config/kinds/gateway.ts";
 import type { PeerAuthentication } from "#config/kinds/peer-authentication.ts";
@@ -24,4 +25,5 @@ export interface Snapshot {
   readonly destinationRules: readonly ConfigObject<DestinationRule>[];
   readonly gateways: readonly ConfigObject<Gateway>[];
   readonly peerAuthentications: readonly ConfigObject<PeerAuthentication>[];
+  readonly authorizationPolicies: readonly ConfigObject<AuthorizationPolicy>[];
 }

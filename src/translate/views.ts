@@ -10,12 +10,14 @@
  *                               +--> names      the table of the DNS proxy
  */
 import { type ConfigObject, objectKey } from "#config/config-object.ts";
+import type { AuthorizationPolicy } from "#config/kinds/authorization-policy.ts";
 import type { DestinationRule } from "#config/kinds/destination-rule.ts";
 import type { Gateway } from "#config/kinds/gateway.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { derived } from "./indexes.ts";
 import { listenerName } from "./names.ts";
+import { authorizationPoliciesOf } from "./scope/authorization-policies.ts";
 import { selectingRules } from "./scope/destination-rules.ts";
 import { effectiveMode, policiesOf, type WorkloadMtls } from "./scope/peer-authentication.ts";
 import { placeOf, type ServiceTarget, type WorkloadPlace } from "./scope/service-targets.ts";
@@ -47,6 +49,7 @@ export interface OutboundView extends BaseView {
 export interface InboundView extends BaseView {
   readonly targets: readonly ServiceTarget[];
   readonly mtls: WorkloadMtls;
+  readonly authorization: readonly ConfigObject<AuthorizationPolicy>[];
 }
 
 /** What decides configuration of a router's servers. */
@@ -57,6 +60,7 @@ export interface GatewayView extends BaseView {
   readonly targets: readonly ServiceTarget[];
   readonly selectedRules: readonly string[];
   readonly sourceConditions: readonly string[];
+  readonly authorization: readonly ConfigObject<AuthorizationPolicy>[];
 }
 
 /** What decides the endpoints of a cluster. */
@@ -151,18 +155,21 @@ function keyed<View extends object>(kind: string, view: View): View & { readonly
 function inboundView(snapshot: Snapshot, base: Unkeyed<BaseView>, { proxy, targets }: Owner): InboundView {
   const { rootNamespace } = snapshot.mesh;
   const mtls = effectiveMode(policiesOf(snapshot, proxy.namespace), proxy, rootNamespace);
-  const key = `inbound:${JSON.stringify([base, mtls, targets.map(targetKey)])}`;
-  return { ...base, key, mtls, targets };
+  const authorization = authorizationPoliciesOf(snapshot, proxy);
+  const key = `inbound:${JSON.stringify([base, mtls, targets.map(targetKey), authorization.map(objectKey)])}`;
+  return { ...base, key, mtls, targets, authorization };
 }
 
 function gatewayView(
   snapshot: Snapshot,
-  base: Omit<GatewayView, "key" | "gateways" | "targets">,
+  base: Omit<GatewayView, "key" | "gateways" | "targets" | "authorization">,
   { proxy, targets }: Owner,
 ): GatewayView {
   const gateways = snapshot.gateways.filter(({ spec }) => hasLabels(proxy, spec.selector ?? {}));
-  const key = `gateway:${JSON.stringify([base, gateways.map(objectKey), targets.map(targetKey)])}`;
-  return { ...base, key, gateways, targets };
+  const authorization = authorizationPoliciesOf(snapshot, proxy);
+  const objects = [gateways, authorization].map((list) => list.map(objectKey));
+  const key = `gateway:${JSON.stringify([base, objects, targets.map(targetKey)])}`;
+  return { ...base, key, gateways, targets, authorization };
 }
 
 function namesView({ traits, ...rest }: Unkeyed<Omit<NamesView, "traits">> & { readonly traits: Traits }): NamesView {

@@ -1,4 +1,5 @@
 /** All groups, in the order of the table. */
+import { authorization } from "./groups/authorization.ts";
 import { bootstrap } from "./groups/bootstrap.ts";
 import { captureSettings } from "./groups/capture-settings.ts";
 import { configValidation } from "./groups/config-validation.ts";
@@ -25,6 +26,7 @@ export const GROUPS: readonly Group[] = [
   nftablesCapture,
   captureSettings,
   configValidation,
+  authorization,
   bootstrap,
   dnsClient,
   statusServer,

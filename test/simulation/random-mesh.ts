@@ -365,6 +365,65 @@ const peerAuthentication = object(
   }),
 );
 
+const texts = (...values: string[]) => fc.uniqueArray(fc.constantFrom(...values), { minLength: 1, maxLength: 3 });
+const ranges = texts("10.0.0.0/8", "1.2.3.4", "fd00::/8", "0.0.0.0/0", "::1");
+const principals = texts("*", "cluster.local/ns/default/sa/a", "*/sa/b", "td/ns/a.b/sa/*", "sa(");
+const attributes = texts("*", "a", "a*", "*a", "a[0]", "a.b+c");
+
+const authorizationPolicy = object(
+  "AuthorizationPolicy",
+  "security.istio.io/v1",
+  some({
+    selector: fc.record({ matchLabels: fc.record({ app: name }) }),
+    action: fc.constantFrom("ALLOW", "DENY", "AUDIT"),
+    rules: fc.array(
+      some({
+        from: fc.array(
+          fc.record({
+            source: some({
+              principals,
+              notPrincipals: principals,
+              requestPrincipals: texts("*", "https://a/b", "a/*", "*/b", "*b", "a*"),
+              notNamespaces: attributes,
+              ipBlocks: ranges,
+              notRemoteIpBlocks: ranges,
+            }),
+          }),
+          { minLength: 1, maxLength: 2 },
+        ),
+        to: fc.array(
+          fc.record({
+            operation: some({
+              hosts: texts("a.com", "*.com", "A*"),
+              notPorts: texts("80", "0", "65535"),
+              methods: texts("GET", "*", "P*"),
+              paths: texts("/a", "/a*", "*a", "/{*}/b", "/a/{**}"),
+              notPaths: texts("/{**}", "/a%2Fb"),
+            }),
+          }),
+          { minLength: 1, maxLength: 2 },
+        ),
+        when: fc.array(
+          fc.oneof(
+            fc.record({
+              key: fc.constantFrom(
+                "request.headers[X-A]",
+                "request.auth.claims[a][b]",
+                "source.namespace",
+                "connection.sni",
+              ),
+              values: attributes,
+            }),
+            fc.record({ key: fc.constantFrom("source.ip", "remote.ip", "destination.ip"), notValues: ranges }),
+          ),
+          { maxLength: 2 },
+        ),
+      }),
+      { maxLength: 3 },
+    ),
+  }),
+);
+
 /** The objects of one mesh, as a person or a tool would write them. */
 export const randomMesh: fc.Arbitrary<readonly Json[]> = fc.uniqueArray(
   fc.oneof(
@@ -375,6 +434,7 @@ export const randomMesh: fc.Arbitrary<readonly Json[]> = fc.uniqueArray(
     { arbitrary: destinationRule, weight: 3 },
     { arbitrary: gateway, weight: 2 },
     { arbitrary: peerAuthentication, weight: 1 },
+    { arbitrary: authorizationPolicy, weight: 2 },
   ),
   { minLength: 8, maxLength: 25, selector: (o) => `${o.kind}/${JSON.stringify(o.metadata)}` },
 );

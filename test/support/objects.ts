@@ -2,6 +2,7 @@
 
 const API_VERSIONS: Readonly<Record<string, string>> = {
   Service: "v1",
+  AuthorizationPolicy: "security.istio.io/v1",
   PeerAuthentication: "security.istio.io/v1",
 };
 

@@ -15,6 +15,7 @@ import {
   FilterConfigSchema as AlpnSchema,
 } from "#gen/istio/envoy/config/filter/http/alpn/v2alpha1/config_pb.ts";
 import type { Protocol } from "#model/service.ts";
+import { type AuthorizationInput, customHttpFilters, httpAuthorization } from "../authorization/filters.ts";
 import { pack } from "../encode.ts";
 import type { HttpTraits } from "../traits.ts";
 import type { ListenerClass } from "./listener-class.ts";
@@ -26,16 +27,28 @@ export interface HttpFilterInput {
   /** Protocol as declared by the service or gateway. */
   readonly protocol: Protocol;
   readonly traits: HttpTraits;
+  /** Policies about those who call; a sidecar has none for its own workload's calls. */
+  readonly authorization?: AuthorizationInput;
 }
 
-type HttpFilterBuilder = (input: HttpFilterInput) => HttpFilter | undefined;
+type HttpFilterBuilder = (input: HttpFilterInput) => HttpFilter | readonly HttpFilter[] | undefined;
 
-/** Order is behaviour: the peer is known before anything else happens; the router ends the chain. */
-const HTTP_FILTERS: readonly HttpFilterBuilder[] = [peerMetadata, grpcWeb, grpcStats, alpn, fault, cors, router];
+/** Order is behaviour: the peer is known before anything is decided about it; the router ends the chain. */
+const HTTP_FILTERS: readonly HttpFilterBuilder[] = [
+  peerMetadata,
+  ({ authorization }) => authorization && customHttpFilters(authorization),
+  ({ authorization }) => authorization && httpAuthorization(authorization),
+  grpcWeb,
+  grpcStats,
+  alpn,
+  fault,
+  cors,
+  router,
+];
 
 /** The filters of one connection manager, in order. */
 export function httpFilters(input: HttpFilterInput): HttpFilter[] {
-  return HTTP_FILTERS.map((build) => build(input)).filter((filter) => filter !== undefined);
+  return HTTP_FILTERS.flatMap((build) => build(input) ?? []);
 }
 
 const GRPC_WEB = filterOf("envoy.filters.http.grpc_web", pack(GrpcWebSchema, {}));

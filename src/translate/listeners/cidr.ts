@@ -10,6 +10,14 @@ export function cidrRange(text: string): Init<typeof CidrRangeSchema> | undefine
   return { addressPrefix: parsed.address.toString(), prefixLen: parsed.bits };
 }
 
+/** A checked range as it is written, so that `0.0.0.0/0` is every address of IPv4. What is no range matches no address. */
+export function literalRange(text: string): Init<typeof CidrRangeSchema> {
+  const parsed = parseRange(text);
+  return parsed === undefined
+    ? { addressPrefix: "0.0.0.0", prefixLen: 32 }
+    : { addressPrefix: parsed.address.toString(), prefixLen: parsed.bits };
+}
+
 /** The same text for ranges that hold the same addresses: `10.1.2.3/8` is `10.0.0.0/8`. */
 export function rangeKey(text: string): string | undefined {
   const parsed = parseRange(text);

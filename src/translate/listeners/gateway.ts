@@ -5,6 +5,7 @@ import { TrafficDirection } from "#gen/envoy/config/core/v3/base_pb.ts";
 import { FilterChainSchema } from "#gen/envoy/config/listener/v3/listener_components_pb.ts";
 import { ListenerSchema } from "#gen/envoy/config/listener/v3/listener_pb.ts";
 import type { Protocol } from "#model/service.ts";
+import { type AuthorizationInput, customTcpFilters, tcpAuthorization } from "../authorization/filters.ts";
 import { bytesOf, duration, type Init } from "../encode.ts";
 import { listenerAccessLogs } from "../filters/access-log.ts";
 import { httpConnectionManager } from "../filters/http-connection-manager.ts";
@@ -44,7 +45,7 @@ export function gatewayListener(input: GatewayListenerInput): Uint8Array {
 }
 
 /** What all chains of a gateway share. */
-interface GatewayChainInput {
+interface GatewayChainInput extends AuthorizationInput {
   /** Which TLS connections it takes; empty takes any. */
   readonly serverNames: readonly string[];
   /** TLS that ends here, if any. */
@@ -71,6 +72,7 @@ export function gatewayHttpChain(input: GatewayHttpChainInput): Uint8Array {
     protocol: input.protocol,
     traits: input.traits,
     mesh: input.mesh,
+    authorization: input,
   });
   return bytesOf(FilterChainSchema, { ...chainFields(input, false), filters: [manager] });
 }
@@ -83,7 +85,11 @@ export function gatewayTcpChain(input: GatewayTcpChainInput): Uint8Array {
   const { traits, mesh } = input;
   const proxy = tcpProxy({ ...input, rule: input.rule?.spec }, traits, mesh);
   const exchange = input.tls?.mode === "ISTIO_MUTUAL" ? peerExchange(traits) : [];
-  return bytesOf(FilterChainSchema, { ...chainFields(input, true), filters: [...exchange, ...proxy] });
+  const authorization = [...customTcpFilters(input), ...tcpAuthorization(input)];
+  return bytesOf(FilterChainSchema, {
+    ...chainFields(input, true),
+    filters: [...exchange, ...authorization, ...proxy],
+  });
 }
 
 function chainFields({ serverNames, tls, mesh }: GatewayChainInput, isTcp: boolean): Init<typeof FilterChainSchema> {

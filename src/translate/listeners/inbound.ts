@@ -12,6 +12,7 @@ import {
 import { ListenerSchema } from "#gen/envoy/config/listener/v3/listener_pb.ts";
 import type { RouteConfigurationSchema } from "#gen/envoy/config/route/v3/route_pb.ts";
 import type { Protocol } from "#model/service.ts";
+import { type AuthorizationInput, customTcpFilters, tcpAuthorization } from "../authorization/filters.ts";
 import { bytesOf, duration, type Init } from "../encode.ts";
 import { listenerAccessLogs } from "../filters/access-log.ts";
 import { mutualTls } from "../filters/downstream-tls.ts";
@@ -104,7 +105,7 @@ export function inboundBlackHoleChain({ traits, mesh }: BlackHoleChainInput): Ui
 }
 
 /** One chain for one way connections to a port may look. */
-export interface InboundChainInput {
+export interface InboundChainInput extends AuthorizationInput {
   /** Of no service: goes to whatever port was called. */
   readonly passthrough: boolean;
   /** The port the application listens on; 0 for all that no other chain names. */
@@ -154,7 +155,11 @@ function clusterOf({ passthrough, targetPort }: InboundChainInput): string {
 
 function tcpFilters(input: InboundChainInput): Filter[] {
   const target = { clusters: [clusterOf(input)], weights: [], subset: "", rule: undefined, protocol: input.protocol };
-  return tcpProxy({ ...target, statPrefix: input.tcpStatPrefix }, input.traits, input.mesh);
+  return [
+    ...customTcpFilters(input),
+    ...tcpAuthorization(input),
+    ...tcpProxy({ ...target, statPrefix: input.tcpStatPrefix }, input.traits, input.mesh),
+  ];
 }
 
 function httpFilter(input: InboundChainInput): Filter {
@@ -166,6 +171,7 @@ function httpFilter(input: InboundChainInput): Filter {
     protocol: input.protocol,
     traits: input.traits,
     mesh: input.mesh,
+    authorization: input,
   });
 }
 

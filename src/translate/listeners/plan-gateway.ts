@@ -7,6 +7,7 @@ import type { Snapshot } from "#model/snapshot.ts";
 import { listenerName } from "../names.ts";
 import { type Recipe, recipe } from "../recipe.ts";
 import { wildcardAddresses } from "../scope/addresses.ts";
+import { authorizationInput } from "../scope/authorization-policies.ts";
 import {
   isHttpsServer,
   isPassedThrough,
@@ -101,7 +102,7 @@ interface ServerOf {
   readonly name: string;
 }
 
-function httpChain({ mesh }: Snapshot, view: GatewayView, { server, name }: ServerOf): PlannedChain {
+function httpChain(snapshot: Snapshot, view: GatewayView, { server, name }: ServerOf): PlannedChain {
   const isTls = isHttpsServer(server);
   const serverNames = isTls ? serverNamesOf(server) : [];
   const input = {
@@ -111,7 +112,8 @@ function httpChain({ mesh }: Snapshot, view: GatewayView, { server, name }: Serv
     serverName: isTls ? (server.server.name ?? "") : "",
     tls: isTls ? server.server.tls : undefined,
     traits: view.traits.http,
-    mesh,
+    mesh: snapshot.mesh,
+    ...authorizationInput(snapshot, view.authorization),
   };
   return {
     serverNames,
@@ -140,7 +142,8 @@ function tcpChains(snapshot: Snapshot, view: GatewayView, { server, name }: Serv
     const endsTls = tls !== undefined && !isPassedThrough(tls);
     const serverNames = endsTls ? serverNamesOf(server) : sniHosts;
     const { http: traits } = view.traits;
-    const input = { ...chain, tls: endsTls ? tls : undefined, traits, mesh: snapshot.mesh };
+    const authorization = authorizationInput(snapshot, view.authorization);
+    const input = { ...chain, ...authorization, tls: endsTls ? tls : undefined, traits, mesh: snapshot.mesh };
     const recipeFor = (left: readonly string[]) =>
       recipe({ name, input: { ...input, serverNames: left }, build: gatewayTcpChain });
     return [{ serverNames, endsTls, recipeFor }];

@@ -4,6 +4,7 @@ import type { Snapshot } from "#model/snapshot.ts";
 import { statName } from "../clusters/stat-name.ts";
 import { INBOUND_PASSTHROUGH_CLUSTER, inboundCluster, VIRTUAL_INBOUND } from "../names.ts";
 import { type Recipe, recipe } from "../recipe.ts";
+import { authorizationInput } from "../scope/authorization-policies.ts";
 import { type MtlsMode, modeOfPort } from "../scope/peer-authentication.ts";
 import type { ServiceTarget } from "../scope/service-targets.ts";
 import type { InboundView } from "../views.ts";
@@ -17,9 +18,10 @@ export function planInboundListeners(snapshot: Snapshot, view: InboundView): rea
   const { listener, tcp, http } = view.traits;
   if (listener.interception === "NONE") return [];
   const { mesh } = snapshot;
+  const authorization = authorizationInput(snapshot, view.authorization);
   const ports = [...passthroughPorts(snapshot, view), ...servicePorts(snapshot, view)];
   const chains = ports.flatMap(({ matches, ...port }) =>
-    matches.map((match) => ({ ...port, match, ipMode: listener.ipMode, traits: http, mesh })),
+    matches.map((match) => ({ ...port, ...authorization, match, ipMode: listener.ipMode, traits: http, mesh })),
   );
   const recipes = [
     recipe({ name: VIRTUAL_INBOUND, input: { traits: tcp, mesh }, build: inboundBlackHoleChain }),

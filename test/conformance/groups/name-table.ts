@@ -90,6 +90,7 @@ function snapshotOf({ services, endpointsByServiceAndPort, mesh, proxy }: NameTa
     destinationRules: [],
     gateways: [],
     peerAuthentications: [],
+    authorizationPolicies: [],
   };
 }
 

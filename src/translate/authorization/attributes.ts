@@ -1,0 +1,252 @@
+/**
+ * The attributes a rule may look at, and what each is in Envoy: a permission (what is asked for) or a principal (who asks).
+ * Those of HTTP alone cannot be told from a TCP connection.
+ */
+import type { PermissionSchema, PrincipalSchema } from "#gen/envoy/config/rbac/v3/rbac_pb.ts";
+import { UriTemplateMatchConfigSchema } from "#gen/envoy/extensions/path/match/uri_template/v3/uri_template_match_pb.ts";
+import { type Init, pack } from "../encode.ts";
+import { literalRange } from "../listeners/cidr.ts";
+import {
+  ANYTHING,
+  anyOf,
+  claimListMatcher,
+  claimMatcher,
+  endsWith,
+  exact,
+  headerMatcher,
+  listWith,
+  metadataMatcher,
+  quote,
+  regex,
+  startsWith,
+  type Text,
+  textMatcher,
+  textValue,
+} from "./matchers.ts";
+
+/** What is asked for. */
+export type Permission = Init<typeof PermissionSchema>;
+/** Who asks. */
+export type Principal = Init<typeof PrincipalSchema>;
+
+/** What values mean beside themselves. */
+export interface Meaning {
+  /** Of the policy: service accounts without a namespace are of this one. */
+  readonly namespace: string;
+  /** The mesh's own, then its aliases: a principal of one of them stands for all. */
+  readonly trustDomains: readonly string[];
+}
+
+/** An attribute of requests and connections: one matcher for a list of values. */
+export type Attribute =
+  | {
+      readonly side: "permission";
+      readonly httpOnly: boolean;
+      readonly match: (values: readonly string[], meaning: Meaning) => Permission;
+    }
+  | {
+      readonly side: "principal";
+      readonly httpOnly: boolean;
+      readonly match: (values: readonly string[], meaning: Meaning) => Principal;
+    };
+
+const SPIFFE = "spiffe://";
+/** The trust domain that a policy may always write for the mesh's own. */
+const OWN_TRUST_DOMAIN = "cluster.local";
+
+export const hosts = permission({ httpOnly: true }, (host) => headerRule(headerMatcher(":authority", host, true)));
+export const methods = permission({ httpOnly: true }, (method) => headerRule(headerMatcher(":method", method)));
+export const paths = permission({ httpOnly: true }, pathRule);
+export const ports = permission({}, (port) => ({ rule: { case: "destinationPort", value: Number(port) } }));
+
+export const principals: Attribute = {
+  side: "principal",
+  httpOnly: false,
+  match: (values, { trustDomains }) =>
+    orIds(withAliases(values, trustDomains).map((value) => peer(textMatcher(value, SPIFFE)))),
+};
+export const requestPrincipals: Attribute = {
+  side: "principal",
+  httpOnly: true,
+  match: (values) => {
+    const all = values.map(requestPrincipal);
+    const [only] = all;
+    return only !== undefined && all.length === 1 ? only : orIds(all);
+  },
+};
+export const serviceAccounts = principal({}, (account, { namespace }) =>
+  peer(regex(accountPattern(account, namespace))),
+);
+export const namespaces = principal({}, (namespace) =>
+  peer(regex(`.*/ns/${namespace.split("*").map(quote).join(".*")}/.*`)),
+);
+export const remoteIps = principal({}, (range) => ({ identifier: { case: "remoteIp", value: literalRange(range) } }));
+export const sourceIps = principal({}, (range) => ({
+  identifier: { case: "directRemoteIp", value: literalRange(range) },
+}));
+
+const PLAIN: ReadonlyMap<string, Attribute> = new Map([
+  ["source.ip", sourceIps],
+  ["remote.ip", remoteIps],
+  ["source.namespace", namespaces],
+  ["source.serviceAccount", serviceAccounts],
+  ["source.principal", principals],
+  ["request.auth.principal", requestPrincipals],
+  ["request.auth.audiences", claim("aud")],
+  ["request.auth.presenter", claim("azp")],
+  ["destination.ip", permission({}, (range) => ({ rule: { case: "destinationIp", value: literalRange(range) } }))],
+  ["destination.port", ports],
+  ["connection.sni", permission({}, (name) => ({ rule: { case: "requestedServerName", value: textMatcher(name) } }))],
+]);
+
+/** The attribute that a condition names; undefined when there is none of that name. */
+export function attributeOf(key: string): Attribute | undefined {
+  const plain = PLAIN.get(key);
+  if (plain !== undefined) return plain;
+  const [, name = "", part = ""] = /^([^[]*)\[(.*)\]$/s.exec(key) ?? [];
+  if (name === "request.headers") {
+    return principal({ httpOnly: true }, (value) => ({
+      identifier: { case: "header", value: headerMatcher(part, value) },
+    }));
+  }
+  if (name === "request.auth.claims") return claim(...claimPath(part));
+  return name.startsWith("experimental.envoy.") ? leftByFilter(name.slice("experimental.".length), part) : undefined;
+}
+
+/** `a][b` are claims inside one another; brackets in other places belong to the name of one claim. */
+function claimPath(inBrackets: string): readonly string[] {
+  return /^[^[\]]+(\]\[[^[\]]+)*$/.test(inBrackets) ? inBrackets.split("][") : [inBrackets];
+}
+
+function claim(...path: readonly string[]): Attribute {
+  return {
+    side: "principal",
+    httpOnly: true,
+    match: (values) => ({ identifier: { case: "metadata", value: claimListMatcher(path, values) } }),
+  };
+}
+
+/** What a filter of Envoy says of the request. `[value]` is an item of a list. */
+function leftByFilter(filter: string, key: string): Attribute {
+  const itemOrText = (value: string) =>
+    value.startsWith("[") && value.endsWith("]")
+      ? listWith(textValue(textMatcher(value.replace(/^[[\]]+|[[\]]+$/g, ""))))
+      : textValue(textMatcher(value));
+  return {
+    side: "permission",
+    httpOnly: false,
+    match: (values) => ({
+      rule: { case: "metadata", value: metadataMatcher(filter, [key], anyOf(values.map(itemOrText))) },
+    }),
+  };
+}
+
+function permission(
+  how: { readonly httpOnly?: boolean },
+  one: (value: string, meaning: Meaning) => Permission,
+): Attribute {
+  const { httpOnly = false } = how;
+  return {
+    side: "permission",
+    httpOnly,
+    match: (values, meaning) => ({
+      rule: { case: "orRules", value: { rules: values.map((value) => one(value, meaning)) } },
+    }),
+  };
+}
+
+function principal(
+  how: { readonly httpOnly?: boolean },
+  one: (value: string, meaning: Meaning) => Principal,
+): Attribute {
+  const { httpOnly = false } = how;
+  return { side: "principal", httpOnly, match: (values, meaning) => orIds(values.map((value) => one(value, meaning))) };
+}
+
+function orIds(ids: readonly Principal[]): Principal {
+  return { identifier: { case: "orIds", value: { ids: [...ids] } } };
+}
+
+function headerRule(value: ReturnType<typeof headerMatcher>): Permission {
+  return { rule: { case: "header", value } };
+}
+
+function pathRule(path: string): Permission {
+  if (!/\{\*\*?\}/.test(path)) {
+    return { rule: { case: "urlPath", value: { rule: { case: "path", value: textMatcher(path) } } } };
+  }
+  const pathTemplate = path.replaceAll("{*}", "*").replaceAll("{**}", "**");
+  const typedConfig = pack(UriTemplateMatchConfigSchema, { pathTemplate });
+  return { rule: { case: "uriTemplate", value: { name: "uri-template", typedConfig } } };
+}
+
+/** A caller by the identity that its certificate proves. */
+function peer(principalName: Text): Principal {
+  return { identifier: { case: "authenticated", value: { principalName } } };
+}
+
+/** What is between `/ns/` and `/sa/`, or follows, is up to whoever made the identity. */
+function accountPattern(account: string, home: string): string {
+  const [first = "", second] = account.split("/");
+  const [namespace, name] = second === undefined ? [home, first] : [first, second];
+  return `spiffe://.+/ns/${quote(namespace)}/(.+/|)sa/${quote(name)}(/.+)?`;
+}
+
+/** `issuer/subject` of a token. The issuer may be a URL, so the last slash divides them. */
+function requestPrincipal(value: string): Principal {
+  const slash = value.lastIndexOf("/");
+  const [issuer, subject] = slash < 0 ? wholePrincipal(value) : [value.slice(0, slash), value.slice(slash + 1)];
+  const and = [claimMatcher("iss", issuerText(issuer)), claimMatcher("sub", subjectText(value, subject))];
+  return {
+    identifier: {
+      case: "andIds",
+      value: { ids: and.map((one) => ({ identifier: { case: "metadata", value: one } })) },
+    },
+  };
+}
+
+/** Without a slash, `*x` is the end of a subject and `x*` the start of an issuer. */
+function wholePrincipal(value: string): readonly [issuer: string, subject: string] {
+  if (value.startsWith("*")) return ["*", value];
+  return value.endsWith("*") ? [value, "*"] : [value, ""];
+}
+
+function issuerText(issuer: string): Text {
+  if (issuer === "*") return ANYTHING;
+  if (issuer.startsWith("*")) return endsWith(issuer.slice(1));
+  return issuer.endsWith("*") && !issuer.includes("/") ? startsWith(issuer.slice(0, -1)) : exact(issuer);
+}
+
+/** A star in front of the whole is the issuer's, so the subject behind it is taken as it is. */
+function subjectText(value: string, subject: string): Text {
+  const ofIssuer = value.startsWith("*") && value.includes("/");
+  if (subject === "*" && !ofIssuer) return ANYTHING;
+  if (subject.startsWith("*") && !ofIssuer) return endsWith(subject.slice(1));
+  return subject.endsWith("*") && !ofIssuer ? startsWith(subject.slice(0, -1)) : exact(subject);
+}
+
+/**
+ * Principals of the mesh's trust domain, or of one of its aliases, stand for the same account in all of them. One that
+ * leaves the domain open, or that is of another mesh, stands for itself.
+ */
+export function withAliases(values: readonly string[], trustDomains: readonly string[]): readonly string[] {
+  return values.flatMap((value) => {
+    const [domain = "", ...rest] = value.split("/");
+    if (rest.length !== 4 || domain === "*") return [value];
+    if (domain !== OWN_TRUST_DOMAIN && !trustDomains.some((own) => fits(own, domain))) return [value];
+    const all = trustDomains.map((own) => (endsAs(own, domain) ? value : [own, ...rest].join("/")));
+    return [...new Set(all)];
+  });
+}
+
+function fits(domain: string, pattern: string): boolean {
+  return domain === pattern || pattern === "*" || startsAs(domain, pattern) || endsAs(domain, pattern);
+}
+
+function startsAs(domain: string, pattern: string): boolean {
+  return pattern.endsWith("*") && domain.startsWith(pattern.slice(0, -1));
+}
+
+function endsAs(domain: string, pattern: string): boolean {
+  return pattern.startsWith("*") && domain.endsWith(pattern.slice(1));
+}

@@ -1,0 +1,111 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { meshOf } from "../../../test/support/mesh.ts";
+import { object } from "../../../test/support/objects.ts";
+import { authorizationInput, authorizationPoliciesOf } from "../scope/authorization-policies.ts";
+import { attributeOf, type Meaning, withAliases } from "./attributes.ts";
+import { customHttpFilters, customTcpFilters, httpAuthorization, tcpAuthorization } from "./filters.ts";
+import { rbacPolicy } from "./rule.ts";
+
+const HERE: Meaning = { namespace: "home", trustDomains: ["cluster.local"] };
+const OVER_TCP = { ...HERE, forTcp: true };
+const PATHS = { to: [{ operation: { paths: ["/a"] } }] };
+const WEB = { namespace: "default", labels: { app: "web" } };
+
+function inputOf(yaml: string, providers: readonly object[] = []) {
+  const mesh = { extensionProviders: providers.map((one) => ({ name: "p", ...one })) };
+  const snapshot = meshOf(yaml, { mesh });
+  return authorizationInput(snapshot, authorizationPoliciesOf(snapshot, WEB));
+}
+
+test("a rule to allow that looks at HTTP matches no TCP connection", () => {
+  assert.equal(rbacPolicy(PATHS, { ...OVER_TCP, allows: true }), undefined);
+  assert.equal(
+    rbacPolicy({ when: [{ key: "request.headers[a]", values: ["b"] }] }, { ...OVER_TCP, allows: true }),
+    undefined,
+  );
+  assert.ok(rbacPolicy({ to: [{ operation: { ports: ["80"] } }] }, { ...OVER_TCP, allows: true }));
+});
+
+test("a rule to deny that looks at HTTP denies every TCP connection that the rest of it fits", () => {
+  const policy = rbacPolicy({ ...PATHS, from: [{ source: { namespaces: ["a"] } }] }, { ...OVER_TCP, allows: false });
+  assert.deepEqual(policy?.permissions, [
+    { rule: { case: "andRules", value: { rules: [{ rule: { case: "any", value: true } }] } } },
+  ]);
+  assert.match(JSON.stringify(policy?.principals), /ns\/a\//);
+});
+
+test("an attribute that nobody knows allows nothing", () => {
+  const when = [{ key: "request.unknown", values: ["a"] }];
+  assert.equal(rbacPolicy({ when }, { ...HERE, forTcp: false, allows: true }), undefined);
+});
+
+test("names in regular expressions stand for themselves", () => {
+  const patternOf = (key: string, value: string) =>
+    /"regex":"(.*?)"/.exec(JSON.stringify(attributeOf(key)?.match([value], HERE)))?.[1]?.replaceAll("\\\\", "\\");
+  assert.equal(patternOf("source.namespace", "a.b*"), ".*/ns/a\\.b.*/.*");
+  assert.equal(patternOf("source.serviceAccount", "a.b"), "spiffe://.+/ns/home/(.+/|)sa/a\\.b(/.+)?");
+  assert.equal(patternOf("source.principal", "*/sa/a+b"), "spiffe://.*/sa/a\\+b");
+});
+
+test("an account of the mesh's own trust domain is the same in its aliases", () => {
+  const of = (value: string, ...domains: string[]) => withAliases([value], domains);
+  assert.deepEqual(of("cluster.local/ns/a/sa/b", "new", "old"), ["new/ns/a/sa/b", "old/ns/a/sa/b"]);
+  assert.deepEqual(of("old/ns/a/sa/b", "new", "old"), ["new/ns/a/sa/b", "old/ns/a/sa/b"]);
+  assert.deepEqual(of("other/ns/a/sa/b", "new", "old"), ["other/ns/a/sa/b"]);
+  assert.deepEqual(of("*/ns/a/sa/b", "new", "old"), ["*/ns/a/sa/b"]);
+  assert.deepEqual(of("*-td/ns/a/sa/b", "old-td", "new"), ["*-td/ns/a/sa/b", "new/ns/a/sa/b"]);
+  assert.deepEqual(of("sa/b", "new"), ["sa/b"]);
+});
+
+test("a workload is under the policies of its namespace and of the root namespace that select it", () => {
+  const policy = (name: string, namespace: string, spec: object = {}) =>
+    object("AuthorizationPolicy", `${namespace}/${name}`, spec);
+  const { policies } = inputOf(
+    policy("own", "default") +
+      policy("mesh", "istio-system", { selector: { matchLabels: { app: "web" } } }) +
+      policy("other-labels", "default", { selector: { matchLabels: { app: "x" } } }) +
+      policy("other-namespace", "other") +
+      policy("of-a-gateway", "default", {
+        targetRefs: [{ group: "gateway.networking.k8s.io", kind: "Gateway", name: "g" }],
+      }),
+  );
+  assert.deepEqual(policies.map(({ metadata }) => metadata.name).sort(), ["mesh", "own"]);
+});
+
+test("what is denied is checked before what is allowed", () => {
+  const policy = (name: string, action: string) => object("AuthorizationPolicy", name, { action, rules: [{}] });
+  const input = inputOf(policy("a", "ALLOW") + policy("b", "DENY") + policy("c", "AUDIT"));
+  assert.equal(httpAuthorization(input).length, 3);
+  assert.equal(tcpAuthorization(input).length, 3);
+  assert.deepEqual(customHttpFilters(input), []);
+});
+
+test("nobody to ask means no", () => {
+  const asked = object("AuthorizationPolicy", "asked", { action: "CUSTOM", provider: { name: "p" }, rules: [{}] });
+  const service = object("Service", "asker", { ports: [{ name: "http", port: 80 }] });
+  const http = { service: "asker.default.svc.cluster.local", port: 80 };
+  const names = (input: ReturnType<typeof inputOf>) => [
+    customHttpFilters(input).map(({ name }) => name),
+    customTcpFilters(input).map(({ name }) => name),
+  ];
+  const refused = [["envoy.filters.http.rbac"], ["envoy.filters.network.rbac"]];
+  assert.deepEqual(names(inputOf(asked)), refused);
+  assert.deepEqual(names(inputOf(asked, [{ envoyExtAuthzHttp: http }])), refused, "no such service");
+  for (const wrong of [
+    { port: 0 },
+    { statusOnError: "999" },
+    { pathPrefix: "x" },
+    { headersToUpstreamOnAllow: ["*"] },
+  ]) {
+    assert.deepEqual(names(inputOf(asked + service, [{ envoyExtAuthzHttp: { ...http, ...wrong } }])), refused);
+  }
+  assert.deepEqual(names(inputOf(asked + service, [{ envoyExtAuthzHttp: http }])), [
+    ["envoy.filters.http.rbac", "envoy.filters.http.ext_authz"],
+    [],
+  ]);
+  assert.deepEqual(names(inputOf(asked + service, [{ envoyExtAuthzGrpc: http }])), [
+    ["envoy.filters.http.rbac", "envoy.filters.http.ext_authz"],
+    ["envoy.filters.network.rbac", "envoy.filters.network.ext_authz"],
+  ]);
+});

@@ -1,0 +1,24 @@
+/** Whom a policy applies to. */
+import type { Attachment } from "#config/checks/attachment.ts";
+import type { ConfigObject } from "#config/config-object.ts";
+
+/** Who is asked about. */
+export interface Workload {
+  readonly namespace: string;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+/** The label by which a proxy says that it serves a Gateway of the Gateway API. */
+const GATEWAY_NAME = "gateway.networking.k8s.io/gateway-name";
+
+/** Whether a policy that may apply to the namespace applies to the workload: by labels, or by the gateway it serves. */
+export function isAttached({ spec, metadata }: ConfigObject<Attachment>, workload: Workload): boolean {
+  const targets = [...(spec.targetRefs ?? []), ...(spec.targetRef === undefined ? [] : [spec.targetRef])];
+  if (targets.length > 0) {
+    const gateway = workload.labels[GATEWAY_NAME];
+    const isGateway = ({ group, kind, name }: (typeof targets)[number]) =>
+      group === "gateway.networking.k8s.io" && kind === "Gateway" && name === gateway;
+    return metadata.namespace === workload.namespace && targets.some(isGateway);
+  }
+  return Object.entries(spec.selector?.matchLabels ?? {}).every(([label, value]) => workload.labels[label] === value);
+}

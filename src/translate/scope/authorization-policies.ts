@@ -1,0 +1,56 @@
+/** Which authorization policies a workload is under. */
+import type { ConfigObject } from "#config/config-object.ts";
+import type { AuthorizationPolicy } from "#config/kinds/authorization-policy.ts";
+import type { Service } from "#model/service.ts";
+import type { Snapshot } from "#model/snapshot.ts";
+import type { AuthorizationInput } from "../authorization/filters.ts";
+import type { ProviderTarget } from "../authorization/provider.ts";
+import { derived, kept } from "../indexes.ts";
+import { outboundCluster } from "../names.ts";
+import { isAttached, type Workload } from "./attachment.ts";
+
+type PolicyObject = ConfigObject<AuthorizationPolicy>;
+
+/** The policies of the root namespace and of the workload's own that select it. */
+export function authorizationPoliciesOf(snapshot: Snapshot, workload: Workload): readonly PolicyObject[] {
+  const { authorizationPolicies, mesh } = snapshot;
+  if (authorizationPolicies.length === 0) return authorizationPolicies;
+  return inNamespaces(`${mesh.rootNamespace}/${workload.namespace}`, authorizationPolicies).filter((policy) =>
+    isAttached(policy, workload),
+  );
+}
+
+const inNamespaces = derived((key: string, policies: readonly PolicyObject[]) => {
+  const namespaces = key.split("/");
+  return policies.filter(({ metadata }) => namespaces.includes(metadata.namespace));
+});
+
+/** What the filters of these policies depend on. */
+export function authorizationInput(snapshot: Snapshot, policies: readonly PolicyObject[]): AuthorizationInput {
+  const { trustDomain, trustDomainAliases } = snapshot.mesh;
+  return { policies, trustDomains: [trustDomain, ...trustDomainAliases], provider: providerOf(snapshot, policies) };
+}
+
+/** All CUSTOM policies of a workload have to name the same provider. */
+function providerOf(snapshot: Snapshot, policies: readonly PolicyObject[]): ProviderTarget | undefined {
+  const custom = policies.filter(({ spec }) => spec.action === "CUSTOM");
+  const names = new Set(custom.map(({ spec }) => spec.provider?.name));
+  const [name] = names;
+  if (name === undefined || names.size !== 1) return undefined;
+  const provider = snapshot.mesh.extensionProviders.find((one) => one.name === name);
+  const { service = "", port = 0 } = provider?.envoyExtAuthzHttp ?? provider?.envoyExtAuthzGrpc ?? {};
+  const found = service === "" ? undefined : serviceNamed(snapshot.services, service);
+  if (provider === undefined || found === undefined) return undefined;
+  const { hostname } = found;
+  // Of the same provider and host there is one object: inputs are compared by identity.
+  return kept(provider, hostname, [], () => ({ provider, hostname, cluster: outboundCluster(hostname, port) }));
+}
+
+/** `namespace/host`, or a host that only one namespace has. */
+function serviceNamed(services: readonly Service[], name: string): Service | undefined {
+  const [namespace, hostname] = name.includes("/") ? name.split("/") : [undefined, name];
+  const all = services.filter(
+    (service) => service.hostname === hostname && (namespace === undefined || service.namespace === namespace),
+  );
+  return all.length === 1 ? all[0] : undefined;
+}
