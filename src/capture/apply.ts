@@ -50,6 +50,7 @@ export async function applyCapture(input: ApplyInput): Promise<void> {
   const adds = needed.map((route) => addRoute(input.commands, route));
   const removals = residue ? await routeRemovals(input, plans, needed) : [];
   await runSteps(input.withoutRoutes ? due : [...due, ...adds, ...removals]);
+  await input.machine.memory?.remember(dialect === "iptables" ? settings.virtualInterfaces : []);
 }
 
 /** Removes our rules, chains, addresses and routes, and nothing else. */
@@ -57,6 +58,7 @@ export async function cleanCapture(input: ApplyInput): Promise<void> {
   const plans = [...planBackends(input, () => []), ...planNftables(input, [])];
   const steps = plans.flatMap(({ step }) => step ?? []);
   await runSteps(input.withoutRoutes ? steps : [...steps, ...(await routeRemovals(input, plans, []))]);
+  await input.machine.memory?.remember([]);
 }
 
 /** The state after a run, for people to look at. */
@@ -74,13 +76,16 @@ export async function logFinalState({ settings, machine, commands, log }: ApplyI
 }
 
 function planBackends(input: ApplyInput, rulesOf: (family: Family) => readonly Rule[]): readonly Plan[] {
-  const { settings, commands, log, asCommands = false, machine } = input;
+  const { commands, log, asCommands = false, machine } = input;
+  const remembered = [...(machine.virtualInterfaces ?? []), ...input.settings.virtualInterfaces];
+  // Whatever an earlier run has made is known, also for a family that is not wanted now.
+  const known = { ...input.settings, virtualInterfaces: remembered, ipv6: true };
   const nft = machine.nftListing !== undefined;
   return machine.backends.map((found) => {
     const { family } = found.backend;
     const wanted = found.stale ? [] : rulesOf(family);
     for (const rule of wanted) log.debug(formatRule(rule), { table: rule.table, why: rule.why });
-    return planIptables({ commands, log, nft, asCommands }, found, { wanted, known: captureRules(settings, family) });
+    return planIptables({ commands, log, nft, asCommands }, found, { wanted, known: captureRules(known, family) });
   });
 }
 

@@ -83,6 +83,7 @@ describe("changes in a network namespace", { skip }, () => {
       );
       await capture(pod, given);
       assert.equal(timeless((await pod.run(listing)).stdout), timeless(before.stdout));
+      await capture(pod, { cleanupOnly: true });
     });
 
     test(`other settings with ${name} give what a first run with them gives`, async () => {
@@ -163,6 +164,18 @@ describe("changes in a network namespace", { skip }, () => {
     assert.equal(await pod.state(), empty);
     await capture(pod, { cleanupOnly: true });
     assert.equal(await pod.state(), empty);
+  });
+
+  test("rules that nothing marks are known again, and those of others that look the same are not", async () => {
+    await using pod = await open();
+    await pod.run("iptables-nft -t nat -A PREROUTING -i tap1 -j RETURN");
+    const before = await pod.state();
+    await capture(pod, { ...STANDARD, outboundRanges: "", virtualInterfaces: "tap0", forcedBinary: "nft" });
+    await capture(pod, { cleanupOnly: true });
+    assert.equal(withoutEmptyTables(await pod.state()), withoutEmptyTables(before));
+    await capture(pod, { ...STANDARD, outboundRanges: "", virtualInterfaces: "tap0", forcedBinary: "nft" });
+    await capture(pod, { ...STANDARD, forcedBinary: "nft" });
+    assert.doesNotMatch(await pod.state(), /tap0/);
   });
 
   test("a dry run and skipped rules change nothing", async () => {

@@ -1,6 +1,7 @@
 /** What a network namespace holds, and which programs can change it. */
 import { type BackendKind, backendsWithOurs, type FoundBackend, findBackends, missingBackend } from "./backend.ts";
 import type { Commands } from "./commands.ts";
+import { Memory } from "./memory.ts";
 import { readNft, tryNft } from "./nftables/plan.ts";
 import type { Dialect } from "./rules/family.ts";
 
@@ -11,6 +12,10 @@ export interface Machine {
   readonly backends: readonly FoundBackend[];
   /** What `nft` lists of family inet; undefined when it cannot be used. */
   readonly nftListing: string | undefined;
+  /** What earlier runs have left to know; absent in a dry run. */
+  readonly memory?: Memory;
+  /** Interfaces of virtual machines that earlier runs knew. */
+  readonly virtualInterfaces?: readonly string[];
 }
 
 export interface MachineWish {
@@ -23,6 +28,11 @@ export interface MachineWish {
 
 /** Throws when what takes the rules is missing or may not be used. Nothing is changed. */
 export async function readMachine(commands: Commands, wish: MachineWish = {}): Promise<Machine> {
+  const [machine, memory] = await Promise.all([readRules(commands, wish), Memory.open(commands)]);
+  return { ...machine, memory, virtualInterfaces: await memory.recall() };
+}
+
+async function readRules(commands: Commands, wish: MachineWish): Promise<Machine> {
   const { dialect = "iptables", kind, cleanup = false } = wish;
   if (dialect === "nftables") {
     const [nftListing, backends] = await Promise.all([readNft(commands), allWithOurs(commands)]);
