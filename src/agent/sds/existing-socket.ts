@@ -1,6 +1,7 @@
 /** SDS servers of others, such as SPIRE's agent, whose sockets are mounted at places that are agreed on. */
 import { lstat, rm } from "node:fs/promises";
-import { Client, credentials } from "@grpc/grpc-js";
+import { connect } from "node:http2";
+import { connect as connectSocket } from "node:net";
 import { MeshError } from "#lib/mesh-error.ts";
 import { isServed } from "../unix-server.ts";
 
@@ -22,12 +23,18 @@ export async function isServedByOthers(path: string): Promise<boolean> {
   return false;
 }
 
+/** Only a server of HTTP/2 begins with its settings. */
 function speaksGrpc(path: string): Promise<boolean> {
-  const client = new Client(`unix:${path}`, credentials.createInsecure());
   return new Promise((resolve) => {
-    client.waitForReady(Date.now() + HEALTH_TIMEOUT_MS, (error) => {
-      client.close();
-      resolve(error === undefined);
-    });
+    const session = connect("http://localhost", { createConnection: () => connectSocket(path) });
+    const settle = (speaks: boolean) => {
+      clearTimeout(timer);
+      session.destroy();
+      resolve(speaks);
+    };
+    const timer = setTimeout(() => settle(false), HEALTH_TIMEOUT_MS);
+    session.on("remoteSettings", () => settle(true));
+    session.on("error", () => settle(false));
+    session.on("close", () => settle(false));
   });
 }

@@ -1,0 +1,118 @@
+import assert from "node:assert/strict";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { test } from "node:test";
+import { DEFAULT_PROXY_CONFIG, type ProxyConfig } from "#config/proxy-config.ts";
+import { temporaryFolder } from "../../test/support/fake-control-plane.ts";
+import { parseAgentConfig } from "./agent-config.ts";
+import { HERE } from "./place.ts";
+import { caOptions, controlPlaneOptions } from "./trust.ts";
+
+type Context = { after(fn: () => void): void };
+
+interface Given {
+  readonly env?: Record<string, string>;
+  readonly files?: readonly string[];
+  readonly proxyConfig?: Partial<ProxyConfig>;
+}
+
+const MOUNTED = "var/run/secrets/istio/root-cert.pem";
+const CUSTOM = "etc/certs/root-cert.pem";
+
+function setUp(t: Context, { env = {}, files = [MOUNTED], proxyConfig = {} }: Given) {
+  const folder = temporaryFolder(t);
+  for (const file of files) {
+    mkdirSync(dirname(join(folder, file)), { recursive: true });
+    writeFileSync(join(folder, file), "roots");
+  }
+  const input = {
+    config: parseAgentConfig(env).config,
+    proxyConfig: { ...DEFAULT_PROXY_CONFIG, ...proxyConfig },
+    place: { ...HERE, folder },
+  };
+  return {
+    at: (file: string) => join(folder, file),
+    xds: () => controlPlaneOptions(input),
+    ca: () => caOptions(input),
+  };
+}
+
+test("controlPlaneOptions() and caOptions() take the mounted root, unless another is named", async (t) => {
+  const { at, xds, ca } = setUp(t, { files: [MOUNTED] });
+  assert.equal((await xds()).rootCertificate, at(MOUNTED));
+  assert.equal((await ca()).rootCertificate, at(MOUNTED));
+  const named = setUp(t, { env: { XDS_ROOT_CA: "x.pem", CA_ROOT_CA: "c.pem" }, files: ["x.pem", "c.pem"] });
+  assert.equal((await named.xds()).rootCertificate, named.at("x.pem"));
+  assert.equal((await named.ca()).rootCertificate, named.at("c.pem"));
+  const system = setUp(t, { env: { XDS_ROOT_CA: "SYSTEM", CA_ROOT_CA: "SYSTEM" }, files: [] });
+  assert.equal((await system.xds()).rootCertificate, "system");
+  assert.equal((await system.ca()).rootCertificate, "system");
+});
+
+test("controlPlaneOptions() prefers certificates of the installation, caOptions() only where the provider is custom", async (t) => {
+  const { at, xds, ca } = setUp(t, { files: [MOUNTED, CUSTOM] });
+  assert.equal((await xds()).rootCertificate, at(CUSTOM));
+  assert.equal((await ca()).rootCertificate, at(MOUNTED));
+  for (const provider of ["istiod", "kubernetes", "k8s.io/legacy"]) {
+    const other = setUp(t, { env: { PILOT_CERT_PROVIDER: provider }, files: [MOUNTED] });
+    assert.equal((await other.ca()).rootCertificate, other.at(MOUNTED), provider);
+  }
+  const custom = setUp(t, { env: { PILOT_CERT_PROVIDER: "custom" }, files: [MOUNTED, CUSTOM] });
+  assert.equal((await custom.ca()).rootCertificate, custom.at(CUSTOM));
+});
+
+test("controlPlaneOptions() and caOptions() reject when there is nothing to recognise the server by", async (t) => {
+  const missing = setUp(t, { files: [] });
+  await assert.rejects(missing.xds(), {
+    code: "ROOT_CERTIFICATE_MISSING",
+    message: /root CA file for XDS does not exist/,
+  });
+  await assert.rejects(missing.ca(), { message: /root CA file for CA does not exist .*root-cert\.pem/ });
+  const none = setUp(t, { env: { PILOT_CERT_PROVIDER: "none" } });
+  await assert.rejects(none.xds(), /root CA file for XDS required but configured provider as none/);
+  await assert.rejects(none.ca(), /root CA file for CA required but configured provider as none/);
+  const wrong = setUp(t, { env: { XDS_ROOT_CA: "gone.pem", CA_ROOT_CA: "gone.pem" } });
+  await assert.rejects(wrong.xds(), /does not exist .*gone\.pem/);
+  await assert.rejects(wrong.ca(), /does not exist .*gone\.pem/);
+});
+
+test("PROV_CERT gives a certificate to show and roots that may come later", async (t) => {
+  const { at, xds, ca } = setUp(t, { env: { PROV_CERT: "etc/prov" }, files: [] });
+  const shown = { key: at("etc/prov/key.pem"), certificate: at("etc/prov/cert-chain.pem") };
+  for (const options of [await xds(), await ca()]) {
+    assert.deepEqual(options.clientCertificate, shown);
+    assert.equal(options.rootCertificate, at("etc/prov/root-cert.pem"));
+  }
+});
+
+test("FILE_MOUNTED_CERTS takes the files of proxyMetadata for the control plane, and none for the CA", async (t) => {
+  const proxyMetadata = {
+    ISTIO_META_TLS_CLIENT_KEY: "c/key.pem",
+    ISTIO_META_TLS_CLIENT_CERT_CHAIN: "c/cert.pem",
+    ISTIO_META_TLS_CLIENT_ROOT_CERT: "c/root.pem",
+  };
+  const env = { FILE_MOUNTED_CERTS: "true" };
+  const { at, xds } = setUp(t, { env, files: ["c/root.pem"], proxyConfig: { proxyMetadata } });
+  const options = await xds();
+  assert.equal(options.rootCertificate, at("c/root.pem"));
+  assert.deepEqual(options.clientCertificate, { key: at("c/key.pem"), certificate: at("c/cert.pem") });
+  await assert.rejects(setUp(t, { env, files: [MOUNTED] }).xds(), /root CA file for XDS does not exist/);
+});
+
+test("plain text needs no roots: port 15010 of the CA, and a control plane without TLS", async (t) => {
+  const proxyConfig = { discoveryAddress: "istiod.istio-system.svc:15010" };
+  assert.equal((await setUp(t, { files: [], proxyConfig }).ca()).rootCertificate, undefined);
+  const { controlPlaneAuthPolicy: _, ...plain } = DEFAULT_PROXY_CONFIG;
+  const input = { config: parseAgentConfig({}).config, proxyConfig: plain, place: { ...HERE, folder: "/nowhere" } };
+  assert.equal((await controlPlaneOptions(input)).rootCertificate, undefined);
+});
+
+test("caOptions() asks CA_ADDR with CA_HEADER_*, and expects ISTIOD_SAN of the control plane alone", async (t) => {
+  const env = { CA_ADDR: "ca.example:443", CA_HEADER_TENANT: "a", ISTIO_META_CLUSTER_ID: "c1", ISTIOD_SAN: "istiod.x" };
+  const options = await setUp(t, { env }).ca();
+  assert.deepEqual([options.address, options.subjectAltName], ["ca.example:443", ""]);
+  assert.deepEqual(options.headers, { clusterid: "c1", TENANT: "a" });
+  const { CA_ADDR: _, ...rest } = env;
+  const own = await setUp(t, { env: rest }).ca();
+  assert.deepEqual([own.address, own.subjectAltName], ["istiod.istio-system.svc:15012", "istiod.x"]);
+});
