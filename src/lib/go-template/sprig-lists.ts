@@ -1,0 +1,49 @@
+/** Sprig's functions on lists. */
+import { isDeepStrictEqual } from "node:util";
+import { wholeArgument } from "./functions.ts";
+import { CallError } from "./template-error.ts";
+import { type Callable, isList, isMap, isTrue, itemOf, typeName, type Value } from "./value.ts";
+
+export const LIST_FUNCTIONS: Readonly<Record<string, Callable>> = {
+  list: (...items) => items,
+  tuple: (...items) => items,
+  first: (list) => listOf("first", list)[0],
+  last: (list) => listOf("last", list).at(-1),
+  rest: (list) => listOf("rest", list).slice(1),
+  initial: (list) => listOf("initial", list).slice(0, -1),
+  append: (list, item) => [...listOf("push", list), item],
+  push: (list, item) => [...listOf("push", list), item],
+  prepend: (list, item) => [item, ...listOf("prepend", list)],
+  concat: (...lists) => lists.flatMap((list) => listOf("concat", list)),
+  reverse: (list) => listOf("reverse", list).toReversed(),
+  compact: (list) => listOf("compact", list).filter(isTrue),
+  uniq: (list) => unique(listOf("uniq", list)),
+  without: (list, ...items) => listOf("without", list).filter((item) => !has(items, item)),
+  has: (item, list) => (list === null || list === undefined ? false : has(listOf("has", list), item)),
+  chunk: (size, list) => chunks(listOf("chunk", list), wholeArgument(size)),
+  pluck: (key, ...maps) =>
+    maps.filter(isMap).flatMap((map) => {
+      const item = itemOf(map, String(key));
+      return item === undefined ? [] : [item];
+    }),
+};
+
+function listOf(name: string, value: Value): readonly Value[] {
+  if (isList(value)) return value;
+  throw new CallError(`Cannot ${name} on type ${typeName(value)}`);
+}
+
+function has(list: readonly Value[], item: Value): boolean {
+  return list.some((one) => isDeepStrictEqual(one, item));
+}
+
+function unique(list: readonly Value[]): readonly Value[] {
+  return list.filter((item, index) => !has(list.slice(0, index), item));
+}
+
+function chunks(list: readonly Value[], size: number): readonly Value[] {
+  if (size < 1) throw new CallError("the size of a chunk must be above 0");
+  return Array.from({ length: Math.ceil(list.length / size) }, (_, index) =>
+    list.slice(index * size, (index + 1) * size),
+  );
+}

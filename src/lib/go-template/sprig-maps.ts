@@ -1,0 +1,95 @@
+/** Sprig's functions on maps. Maps are values here: `set` and `unset` give a changed copy, and change nothing else. */
+import { textArgument as text } from "./functions.ts";
+import { strval } from "./sprig-text.ts";
+import { CallError } from "./template-error.ts";
+import {
+  type Callable,
+  entriesOf,
+  hasKey,
+  isMap,
+  isTrue,
+  itemOf,
+  TextMap,
+  typeName,
+  type Value,
+  type ValueMap,
+} from "./value.ts";
+
+export const MAP_FUNCTIONS: Readonly<Record<string, Callable>> = {
+  dict: (...pairs) =>
+    Object.fromEntries(
+      Array.from({ length: Math.ceil(pairs.length / 2) }, (_, index) => [
+        strval(pairs[2 * index]),
+        2 * index + 1 < pairs.length ? pairs[2 * index + 1] : "",
+      ]),
+    ),
+  get: (map, key) => itemOf(mapOf(map), text(key)) ?? "",
+  set: (map, key, item) => ({ ...plainMap(map), [text(key)]: item }),
+  unset: (map, key) => without(map, [text(key)]),
+  hasKey: (map, key) => hasKey(mapOf(map), text(key)),
+  isset: (map, key) => map !== null && map !== undefined && hasKey(mapOf(map), text(key)),
+  keys: (...maps) => maps.flatMap((map) => (entriesOf(mapOf(map)) ?? []).map(([key]) => key)),
+  values: (map) => (entriesOf(mapOf(map)) ?? []).map(([, item]) => item),
+  pick: (map, ...keys) => {
+    const wanted = keys.map(text);
+    return Object.fromEntries((entriesOf(mapOf(map)) ?? []).filter(([key]) => wanted.includes(key)));
+  },
+  omit: (map, ...keys) => without(map, keys.map(text)),
+  omitNil: (map) => withoutNil(mapOf(map)),
+  merge: (first, ...others) =>
+    others.reduce((merged: Value, other) => mergedMaps(plainMap(other), plainMap(merged)), first),
+  mergeOverwrite: (first, ...others) =>
+    others.reduce((merged: Value, other) => mergedMaps(plainMap(merged), plainMap(other)), first),
+  mergeMaps: (...maps) => Object.assign({}, ...maps.filter(isMap).map(plainMap)),
+  strdict: (...pairs) =>
+    new TextMap(
+      Object.fromEntries(
+        Array.from({ length: pairs.length / 2 }, (_, index) => [
+          strval(pairs[2 * index]),
+          strval(pairs[2 * index + 1]),
+        ]),
+      ),
+    ),
+  deepCopy: (value) => value,
+  dig: (...args) => dug(args),
+};
+
+function mapOf(value: Value): ValueMap | TextMap {
+  if (isMap(value)) return value;
+  throw new CallError(`wrong type for value; expected map[string]interface {}; got ${typeName(value)}`);
+}
+
+function plainMap(value: Value): ValueMap {
+  return Object.fromEntries(entriesOf(mapOf(value)) ?? []);
+}
+
+function without(map: Value, keys: readonly string[]): Value {
+  return Object.fromEntries((entriesOf(mapOf(map)) ?? []).filter(([key]) => !keys.includes(key)));
+}
+
+function withoutNil(map: ValueMap | TextMap): Value {
+  const entries = (entriesOf(map) ?? []).filter(([, item]) => item !== null && item !== undefined);
+  return Object.fromEntries(entries.map(([key, item]) => [key, isMap(item) ? withoutNil(item) : item]));
+}
+
+/** What is over wins, unless it is empty. */
+function mergedMaps(under: ValueMap, over: ValueMap): ValueMap {
+  const merged: Record<string, Value> = { ...under };
+  for (const [key, item] of Object.entries(over)) {
+    const below = merged[key];
+    if (isMap(item) && isMap(below)) merged[key] = mergedMaps(plainMap(below), plainMap(item));
+    else if (below === undefined || isTrue(item)) merged[key] = item;
+  }
+  return merged;
+}
+
+/** `dig "a" "b" DEFAULT MAP` */
+function dug(args: readonly Value[]): Value {
+  if (args.length < 3) throw new CallError("dig needs at least three arguments");
+  let value: Value = args.at(-1);
+  for (const key of args.slice(0, -2).map(text)) {
+    if (!isMap(value) || !hasKey(value, key)) return args.at(-2);
+    value = itemOf(value, key);
+  }
+  return value;
+}
