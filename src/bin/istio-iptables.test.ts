@@ -56,12 +56,14 @@ test("istio-iptables --restore-format=false shows single commands", async () => 
   assert.match(await shown(), /\n\* nat\n-N ISTIO_INBOUND\n/);
 });
 
-test("istio-clean-iptables makes no rules", async () => {
-  assert.deepEqual(await dryRun(["-b", "*"], {}, istioCleanIptablesCommand), [
-    "iptables-save",
-    "ip6tables-save",
-    "iptables-save",
-  ]);
+test("istio-clean-iptables shows what it would remove", async () => {
+  const lines = await dryRun(["-b", "80"], {}, istioCleanIptablesCommand);
+  assert.deepEqual(lines.slice(0, 2), ["iptables-save", "ip6tables-save"]);
+  assert.ok(lines.includes("iptables -t nat -D PREROUTING -p tcp -j ISTIO_INBOUND"));
+  assert.ok(lines.includes("iptables -t nat -X ISTIO_INBOUND"));
+  assert.ok(!lines.some((line) => / -[ANI] /.test(line)));
+  const nft = await dryRun(["--native-nftables"], {}, istioCleanIptablesCommand);
+  assert.deepEqual(nft.slice(0, 2), ["add table inet istio-proxy-nat", "delete table inet istio-proxy-nat"]);
 });
 
 test("istio-iptables refuses flags that do not exist or have no sensible value", async () => {

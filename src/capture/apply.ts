@@ -9,10 +9,11 @@ import type { Machine } from "./machine.ts";
 import { type InetRule, inetRules } from "./nftables/inet-rules.ts";
 import { ownTables } from "./nftables/listing.ts";
 import { planNft, tryNft } from "./nftables/plan.ts";
-import { formatNftRule } from "./nftables/ruleset.ts";
+import { formatNftRule, formatRemoval } from "./nftables/ruleset.ts";
+import { formatRemovals } from "./restore.ts";
 import { addRoute, leftRoutes, neededRoutes, type Route, removeRoute, sameRoute } from "./routes.ts";
 import type { Family, Rule } from "./rule.ts";
-import { formatRule } from "./rule-text.ts";
+import { formatRule, ruleLine } from "./rule-text.ts";
 import { captureRules } from "./rules/capture-rules.ts";
 import type { CaptureSettings } from "./settings.ts";
 import { runSteps, type Step } from "./steps.ts";
@@ -25,8 +26,8 @@ export interface ApplyInput {
   readonly log: Logger;
   /** Replace rules that are in place already. */
   readonly force?: boolean;
-  /** Leave addresses and routes alone. */
-  readonly withoutRoutes?: boolean;
+  /** The commands change nothing, and nothing is known of what is there; addresses and routes are left alone. */
+  readonly dryRun?: boolean;
   /** Show rules as single commands instead of the text for iptables-restore. */
   readonly asCommands?: boolean;
 }
@@ -45,20 +46,36 @@ export async function applyCapture(input: ApplyInput): Promise<void> {
   if (due.length === 0) log.info("The rules are in place already");
   else
     log.info(residue ? "Rules of an earlier run differ: replacing them" : "No rules of an earlier run: applying all");
-  if (input.withoutRoutes) log.info("Addresses and routes are not changed in dry-run mode");
+  if (input.dryRun) log.info("Addresses and routes are not changed in dry-run mode");
   const needed = neededRoutes(settings);
   const adds = needed.map((route) => addRoute(input.commands, route));
   const removals = residue ? await routeRemovals(input, plans, needed) : [];
-  await runSteps(input.withoutRoutes ? due : [...due, ...adds, ...removals]);
+  await runSteps(input.dryRun ? due : [...due, ...adds, ...removals]);
   await input.machine.memory?.remember(dialect === "iptables" ? settings.virtualInterfaces : []);
 }
 
 /** Removes our rules, chains, addresses and routes, and nothing else. */
 export async function cleanCapture(input: ApplyInput): Promise<void> {
+  if (input.dryRun) return showRemoval(input);
   const plans = [...planBackends(input, () => []), ...planNftables(input, [])];
   const steps = plans.flatMap(({ step }) => step ?? []);
-  await runSteps(input.withoutRoutes ? steps : [...steps, ...(await routeRemovals(input, plans, []))]);
+  await runSteps([...steps, ...(await routeRemovals(input, plans, []))]);
   await input.machine.memory?.remember([]);
+}
+
+/** All that a run with these settings would have made. */
+async function showRemoval({ settings, machine, commands }: ApplyInput): Promise<void> {
+  if (machine.dialect === "nftables") {
+    await commands.run("nft", ["-f", "-"], formatRemoval().join("\n"));
+    return;
+  }
+  for (const [family, program] of [
+    ["v4", "iptables"],
+    ["v6", "ip6tables"],
+  ] as const) {
+    const lines = formatRemovals(captureRules(settings, family).map(ruleLine));
+    for (const line of lines) await commands.run(program, line.split(" "));
+  }
 }
 
 /** The state after a run, for people to look at. */
@@ -97,11 +114,11 @@ function planNftables(input: ApplyInput, wanted: readonly InetRule[]): readonly 
 
 /** Routes that earlier runs have left, but for those still needed. */
 async function routeRemovals(
-  { settings, commands, withoutRoutes }: ApplyInput,
+  { settings, commands, dryRun }: ApplyInput,
   plans: readonly Plan[],
   needed: readonly Route[],
 ): Promise<readonly Step[]> {
-  if (withoutRoutes) return [];
+  if (dryRun) return [];
   const marks = new Set([settings.tproxyMark, ...plans.flatMap((plan) => plan.marks)]);
   const left = await leftRoutes(commands, marks);
   return left

@@ -13,6 +13,19 @@ export function formatCommands(rules: readonly RuleLine[]): readonly string[] {
   return [...chains, ...rules.map((rule) => `-t ${rule.table} ${formatLine(rule)}`)];
 }
 
+/**
+ * Arguments of one iptables call per line that take rules back, the last one first: those outside our chains and all jumps,
+ * then our chains, which cannot be removed while something jumps to them.
+ */
+export function formatRemovals(rules: readonly RuleLine[]): readonly string[] {
+  const reversed = rules.toReversed();
+  const deletions = reversed.filter(({ chain, spec }) => isBuiltInChain(chain) || jumpTarget(spec) !== undefined);
+  return [
+    ...deletions.map(({ table, chain, spec }) => `-t ${table} -D ${chain} ${spec}`),
+    ...chainsWithRules(reversed).flatMap(({ table, chain }) => [`-t ${table} -F ${chain}`, `-t ${table} -X ${chain}`]),
+  ];
+}
+
 /** Lines of each table: its new chains, then its rules. */
 export function linesByTable(rules: readonly RuleLine[]): Map<string, readonly string[]> {
   const tables = [...new Set(rules.map((rule) => rule.table))];

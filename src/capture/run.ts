@@ -68,7 +68,7 @@ async function change({ options, settings, log }: Change, commands: Commands): P
   if (machine.dialect === "iptables" && !machine.backends.some(({ backend }) => backend.family === "v6")) {
     log.warn("IPv6 is not captured: no ip6tables program works");
   }
-  await finish({ options, settings, log }, { commands, machine, withoutRoutes: false });
+  await finish({ options, settings, log }, { commands, machine, dryRun: false });
 }
 
 /** Runs nothing, but writes down what would be run, in a file if there is a name for one. */
@@ -79,14 +79,14 @@ async function dryRun({ options, settings, log }: Change, file: string): Promise
     dialect === "iptables"
       ? { dialect, backends: await plainBackends(commands), nftListing: undefined }
       : { dialect, backends: [], nftListing: "" };
-  await finish({ options, settings, log }, { commands, machine, withoutRoutes: true });
+  await finish({ options, settings, log }, { commands, machine, dryRun: true });
   if (file !== "") await writeFile(file, `${commands.lines.join("\n")}\n`);
 }
 
 interface Place {
   readonly commands: Commands;
   readonly machine: Machine;
-  readonly withoutRoutes: boolean;
+  readonly dryRun: boolean;
 }
 
 async function finish({ options, settings, log }: Change, place: Place): Promise<void> {

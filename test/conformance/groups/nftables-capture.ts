@@ -1,7 +1,7 @@
 /** Settings of `istio-iptables --native-nftables` to the transaction for `nft`. */
 import { join } from "node:path";
 import { inetRules } from "#capture/nftables/inet-rules.ts";
-import { formatRuleset } from "#capture/nftables/ruleset.ts";
+import { formatRemoval, formatRuleset } from "#capture/nftables/ruleset.ts";
 import { compareText } from "../compare.ts";
 import type { Group, Outcome } from "../harness.ts";
 import { type CaptureConfig, captureCases, settingsOf } from "./capture-cases.ts";
@@ -14,5 +14,6 @@ export const nftablesCapture: Group = {
 function checkRuleset(config: CaptureConfig, expected: string): Outcome {
   const { settings, problem } = settingsOf(config);
   if (settings === undefined) return { differs: () => problem };
-  return compareText(formatRuleset(inetRules(settings)).join("\n"), expected);
+  const commands = config.CLEANUP_ONLY === true ? formatRemoval() : formatRuleset(inetRules(settings));
+  return compareText(commands.join("\n"), expected);
 }
