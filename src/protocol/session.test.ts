@@ -205,6 +205,15 @@ test("types outside the order wait for nobody", () => {
   assert.equal(stream.next(), "nds names@1");
 });
 
+test("new names wait until the proxy knows where they lead", () => {
+  const stream = new Stream().ask(CLUSTER_TYPE).ask(LISTENER_TYPE).ask(NAME_TABLE_TYPE);
+  stream.set(CLUSTER_TYPE, "a").set(LISTENER_TYPE, "l").set(NAME_TABLE_TYPE, "names").settle();
+  stream.set(CLUSTER_TYPE, "a", "b").set(LISTENER_TYPE, "l@2").set(NAME_TABLE_TYPE, "names@2");
+  assert.deepEqual([stream.next(), stream.next()], ["cds b@1", "wait"]);
+  assert.deepEqual([stream.answer(CLUSTER_TYPE).next(), stream.next()], ["lds l@2", "wait"]);
+  assert.deepEqual([stream.answer(LISTENER_TYPE).next()], ["nds names@2"]);
+});
+
 test("names of a type that is not served are answered as removed", () => {
   const stream = new Stream().ask("type.googleapis.com/x.Y", { subscribe: ["n"] });
   assert.equal(stream.next(), "other -n");

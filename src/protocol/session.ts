@@ -10,7 +10,7 @@
  * once they are warm, that is, once it has their endpoints: so endpoints must not wait for that answer, and after it
  * listeners and routes may name the clusters. One that never gets warm holds the others up for `WARM_MS` only. A cluster
  * that was sent is followed by its endpoints even if those did not change, because Envoy warms it again. Types outside
- * this order go when they have something to say.
+ * this order go when they have something to say; only new names wait until the proxy knows where they lead.
  */
 import type { DeltaRequest } from "./delta-request.ts";
 import { findResource, type Layers, type Resource } from "./resource.ts";
@@ -26,7 +26,7 @@ import {
   subscribe,
   type Verdict,
 } from "./subscription.ts";
-import { CLUSTER_TYPE, ENDPOINT_TYPE, LISTENER_TYPE, ROUTE_TYPE } from "./type-urls.ts";
+import { CLUSTER_TYPE, ENDPOINT_TYPE, LISTENER_TYPE, NAME_TABLE_TYPE, ROUTE_TYPE } from "./type-urls.ts";
 
 export interface Session<R extends Resource> {
   readonly types: ReadonlyMap<string, Subscription<R>>;
@@ -92,6 +92,8 @@ export function nextResponse<R extends Resource>(session: Session<R>, now: numbe
   if (ordered.kind === "send") return ordered;
   for (const [typeUrl, subscription] of session.types) {
     if (ORDER.includes(typeUrl)) continue;
+    // The first table is what a start waits for; of a later one, a name that resolves before its routes are there is a 503.
+    if (typeUrl === NAME_TABLE_TYPE && ordered.kind === "wait" && subscription.sent !== "") continue;
     const draft = emit(subscription, { removals: true });
     if (draft !== undefined) return { kind: "send", typeUrl, draft };
   }
