@@ -28,6 +28,10 @@ export interface FakeControlPlane {
   readonly root: Issuer;
   readonly rootPem: string;
   readonly signings: Signing[];
+  /** Announces the end of all connections, as at their maximum age, and ends them after a time. */
+  drain(graceMs: number): void;
+  /** Accepts no further connections. */
+  stopListening(): void;
   close(): void;
 }
 
@@ -123,6 +127,8 @@ export async function startFakeControlPlane(options: FakeOptions = {}): Promise<
     root,
     rootPem: root.certificate.toString(),
     signings,
+    stopListening: () => server.unbind(`127.0.0.1:${port}`),
+    drain: (graceMs) => server.drain(`127.0.0.1:${port}`, graceMs),
     close: () => server.forceShutdown(),
   };
 }

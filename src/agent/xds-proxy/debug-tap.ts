@@ -55,8 +55,11 @@ export async function startDebugTap(options: DebugTapOptions): Promise<DebugTap>
     socket.once("data", (first) => {
       socket.pause();
       socket.unshift(first);
-      if (first.toString("latin1", 0, HTTP2_PREFACE.length) === HTTP2_PREFACE) injector.injectConnection(socket);
-      else http.emit("connection", socket);
+      if (first.toString("latin1", 0, HTTP2_PREFACE.length) === HTTP2_PREFACE) {
+        injector.injectConnection(socket); // reads what is there by itself
+        return;
+      }
+      http.emit("connection", socket);
       socket.resume();
     });
   });

@@ -4,14 +4,11 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
-import { Client, type ClientDuplexStream, credentials } from "@grpc/grpc-js";
 import {
-  DeltaDiscoveryRequestSchema,
   DeltaDiscoveryResponseSchema,
   DiscoveryRequestSchema,
   DiscoveryResponseSchema,
 } from "#gen/envoy/service/discovery/v3/discovery_pb.ts";
-import { createLogger } from "#lib/log.ts";
 import { CLUSTER_TYPE, LISTENER_TYPE, NAME_TABLE_TYPE } from "#protocol/type-urls.ts";
 import {
   eventually,
@@ -19,82 +16,8 @@ import {
   freePorts,
   type Stream,
   startFakeControlPlane,
-  temporaryFolder,
 } from "../../../test/support/fake-control-plane.ts";
-import { agentMetrics } from "../metrics.ts";
-import { RAW, serveUnix } from "../unix-server.ts";
-import { XdsProxy, type XdsProxyOptions } from "./service.ts";
-
-type Context = { after(fn: () => void): void };
-
-const deltaRequest = (typeUrl: string, more: { responseNonce?: string } = {}) =>
-  Buffer.from(toBinary(DeltaDiscoveryRequestSchema, create(DeltaDiscoveryRequestSchema, { typeUrl, ...more })));
-const deltaResponse = (typeUrl: string, nonce: string, value: Uint8Array = new Uint8Array()) =>
-  Buffer.from(
-    toBinary(
-      DeltaDiscoveryResponseSchema,
-      create(DeltaDiscoveryResponseSchema, {
-        typeUrl,
-        nonce,
-        resources: [{ name: "x", version: "1", resource: { typeUrl, value } }],
-      }),
-    ),
-  );
-const read = (bytes: Buffer) => fromBinary(DeltaDiscoveryRequestSchema, bytes);
-
-async function setUp(
-  t: Context,
-  { plane: given, ownTypes = new Map(), ...more }: Partial<XdsProxyOptions> & { plane?: FakeControlPlane } = {},
-) {
-  const upstreams: { stream: Stream; kind: string; requests: Buffer[] }[] = [];
-  const plane =
-    given ??
-    (await startFakeControlPlane({
-      onStream: (stream, kind) => {
-        const upstream = { stream, kind, requests: [] as Buffer[] };
-        stream.on("data", (request: Buffer) => upstream.requests.push(request));
-        stream.on("error", () => undefined);
-        upstreams.push(upstream);
-      },
-    }));
-  const folder = temporaryFolder(t);
-  const [path, rootCertificate, tokenFile] = [join(folder, "XDS"), join(folder, "root.pem"), join(folder, "token")];
-  writeFileSync(rootCertificate, plane.rootPem);
-  writeFileSync(tokenFile, "secret-token");
-  const lines: string[] = [];
-  const metrics = agentMetrics();
-  const stop = new AbortController();
-  const upstream = {
-    address: plane.address,
-    rootCertificate,
-    subjectAltName: "",
-    headers: { clusterid: "Kubernetes", "x-extra": "1" },
-    tokenFile,
-  };
-  const log = createLogger({ write: (line) => lines.push(line) });
-  const proxy = new XdsProxy({ upstream, ownTypes, log, metrics, ...more });
-  void proxy.run(stop.signal);
-  await serveUnix(path, [proxy.service], stop.signal);
-  const client = new Client(`unix:${path}`, credentials.createInsecure(), { "grpc.max_receive_message_length": -1 });
-  t.after(() => {
-    client.close();
-    stop.abort();
-    plane.close();
-  });
-  const envoy = (method = "DeltaAggregatedResources"): ClientDuplexStream<Buffer, Buffer> => {
-    const service = `/envoy.service.discovery.v3.AggregatedDiscoveryService/${method}`;
-    const stream = client.makeBidiStreamRequest(service, RAW.requestSerialize, RAW.responseDeserialize);
-    stream.on("error", () => undefined); // cancelling is one
-    return stream;
-  };
-  const connected = async (count = 1) => {
-    await eventually(`${count} streams at the control plane`, () => upstreams.length >= count);
-    const last = upstreams[count - 1];
-    if (last === undefined) throw new Error("no stream");
-    return last;
-  };
-  return { plane, envoy, connected, upstreams, lines, metrics, folder };
-}
+import { deltaRequest, deltaResponse, read, setUp } from "../../../test/support/xds-proxy-rig.ts";
 
 test("the xDS proxy passes messages on as they are, with token and headers", async (t) => {
   const { envoy, connected, metrics } = await setUp(t);

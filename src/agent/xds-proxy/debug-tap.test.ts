@@ -1,0 +1,104 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { writeFileSync } from "node:fs";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { test } from "node:test";
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { Client, credentials } from "@grpc/grpc-js";
+import { DiscoveryRequestSchema, DiscoveryResponseSchema } from "#gen/envoy/service/discovery/v3/discovery_pb.ts";
+import { SILENT } from "#lib/log.ts";
+import { startFakeControlPlane, temporaryFolder } from "../../../test/support/fake-control-plane.ts";
+import { RAW } from "../unix-server.ts";
+import { startDebugTap } from "./debug-tap.ts";
+
+type Context = { after(fn: () => void): void };
+
+/** A control plane that answers debug requests with the resource's name and who asked, and refuses `secret`. */
+async function setUp(t: Context) {
+  const plane = await startFakeControlPlane({
+    onStream: (stream) => {
+      stream.on("error", () => undefined);
+      stream.on("data", (bytes: Buffer) => {
+        const { typeUrl, resourceNames, node } = fromBinary(DiscoveryRequestSchema, bytes);
+        const [name = ""] = resourceNames;
+        if (name === "secret") {
+          stream.emit("error", { code: 7, details: "the debug info is not available for current identity" });
+          return;
+        }
+        const page = JSON.stringify({ name, node: node?.id, token: stream.metadata.get("authorization")[0] });
+        const value = Buffer.from(name === "text" ? "plain words" : page);
+        const response = create(DiscoveryResponseSchema, { typeUrl, nonce: "1", resources: [{ typeUrl, value }] });
+        stream.write(Buffer.from(toBinary(DiscoveryResponseSchema, response)));
+      });
+    },
+  });
+  const folder = temporaryFolder(t);
+  const [rootCertificate, tokenFile] = [join(folder, "root.pem"), join(folder, "token")];
+  writeFileSync(rootCertificate, plane.rootPem);
+  writeFileSync(tokenFile, "mine");
+  const upstream = { address: plane.address, rootCertificate, subjectAltName: "", headers: {}, tokenFile };
+  const nodeId = "sidecar~10.0.0.1~a.default~default.svc.cluster.local";
+  const tap = await startDebugTap({ host: "127.0.0.1", port: 0, upstream, nodeId, log: SILENT });
+  t.after(() => {
+    tap.close();
+    plane.close();
+  });
+  return { tap, plane, get: (path: string) => fetch(`http://127.0.0.1:${tap.port}${path}`), nodeId };
+}
+
+test("the debug tap gives the control plane's page over HTTP, asked with the workload's identity", async (t) => {
+  const { get, nodeId } = await setUp(t);
+  const answer = await get("/debug/config_dump?proxyID=a.default");
+  assert.equal(answer.headers.get("content-type"), "application/json");
+  assert.deepEqual(await answer.json(), { name: "config_dump?proxyID=a.default", node: nodeId, token: "Bearer mine" });
+  const text = await get("/debug/text");
+  assert.deepEqual([await text.text(), text.headers.get("content-type")], ["plain words", "text/plain; charset=utf-8"]);
+});
+
+test("the debug tap passes a refusal on, knows no other path, and says when nobody answers", async (t) => {
+  const { get, plane } = await setUp(t);
+  const refused = await get("/debug/secret");
+  assert.equal(refused.status, 503);
+  assert.match(await refused.text(), /not available for current identity/);
+  for (const path of ["/", "/debugger", "/quitquitquit"]) assert.equal((await get(path)).status, 404);
+  plane.close();
+  const nobody = await get("/debug/syncz");
+  assert.deepEqual([nobody.status, (await nobody.text()).length > 0], [503, true]);
+});
+
+test("the debug tap answers gRPC on the same port, requests of type istio.io/debug only", async (t) => {
+  const { tap, nodeId } = await setUp(t);
+  const client = new Client(`127.0.0.1:${tap.port}`, credentials.createInsecure());
+  t.after(() => client.close());
+  const open = (typeUrl: string) => {
+    const path = "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";
+    const stream = client.makeBidiStreamRequest(path, RAW.requestSerialize, RAW.responseDeserialize);
+    const request = create(DiscoveryRequestSchema, { typeUrl, resourceNames: ["syncz"] });
+    stream.write(Buffer.from(toBinary(DiscoveryRequestSchema, request)));
+    return stream;
+  };
+  const [bytes] = await once(open("istio.io/debug"), "data");
+  const { typeUrl, resources } = fromBinary(DiscoveryResponseSchema, bytes);
+  assert.equal(typeUrl, "istio.io/debug");
+  assert.equal(JSON.parse(String(Buffer.from(resources[0]?.value ?? []))).node, nodeId);
+  const other = open("type.googleapis.com/envoy.config.cluster.v3.Cluster");
+  other.resume();
+  const [error] = await once(other, "error");
+  assert.equal(error.code, 3);
+});
+
+test("the debug tap survives garbage, and says when its port is taken", async (t) => {
+  const { tap, get } = await setUp(t);
+  for (const garbage of ["PRI garbage\r\n\r\n", "\x00\x01\x02", "GET", "GET /debug/x HTTP/9.9\r\n\r\n"]) {
+    const socket = connect(tap.port, "127.0.0.1");
+    socket.on("error", () => undefined);
+    socket.resume().end(garbage);
+    await once(socket, "close");
+  }
+  assert.equal((await get("/debug/syncz")).status, 200);
+  const upstream = { address: "", rootCertificate: undefined, subjectAltName: "", headers: {}, tokenFile: "" };
+  await assert.rejects(startDebugTap({ host: "127.0.0.1", port: tap.port, upstream, nodeId: "", log: SILENT }), {
+    code: "DEBUG_NOT_LISTENING",
+  });
+});
