@@ -88,7 +88,8 @@ function headersOf({ headers }: HttpMethod, { host }: URL): Record<string, strin
   return result;
 }
 
-function execute(command: readonly string[], { enter }: ProbeOptions, signal: AbortSignal): Promise<void> {
+async function execute(command: readonly string[], { enter }: ProbeOptions, signal: AbortSignal): Promise<void> {
+  if (command.length === 0) throw new MeshError("PROBE_FAILED", "there is no command to probe with");
   const [program = "", ...args] = [...enter, ...command];
   return new Promise((resolve, reject) => {
     execFile(program, args, { signal, killSignal: "SIGKILL", windowsHide: true }, (error) => {
