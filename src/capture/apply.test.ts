@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SILENT } from "#lib/log.ts";
 import { type ApplyInput, applyCapture, cleanCapture } from "./apply.ts";
-import { plainBackends } from "./backend.ts";
 import type { CommandResult, Commands } from "./commands.ts";
+import { plainBackends } from "./iptables/backend.ts";
 import { type GivenOptions, readOptions } from "./options.ts";
 import { parseCaptureSettings } from "./settings.ts";
 

@@ -4,16 +4,16 @@
  */
 import type { Logger } from "#lib/log.ts";
 import type { Commands } from "./commands.ts";
-import { type Plan, planIptables } from "./iptables-plan.ts";
+import { type Plan, planIptables } from "./iptables/plan.ts";
+import { formatRemovals } from "./iptables/restore.ts";
+import { formatRule, ruleLine } from "./iptables/rule-text.ts";
 import type { Machine } from "./machine.ts";
 import { type InetRule, inetRules } from "./nftables/inet-rules.ts";
 import { ownTables } from "./nftables/listing.ts";
 import { planNft, tryNft } from "./nftables/plan.ts";
 import { formatNftRule, formatRemoval } from "./nftables/ruleset.ts";
-import { formatRemovals } from "./restore.ts";
 import { addRoute, leftRoutes, neededRoutes, type Route, removeRoute, sameRoute } from "./routes.ts";
 import type { Family, Rule } from "./rule.ts";
-import { formatRule, ruleLine } from "./rule-text.ts";
 import { captureRules } from "./rules/capture-rules.ts";
 import type { CaptureSettings } from "./settings.ts";
 import { runSteps, type Step } from "./steps.ts";

@@ -1,6 +1,13 @@
 /** What a network namespace holds, and which programs can change it. */
-import { type BackendKind, backendsWithOurs, type FoundBackend, findBackends, missingBackend } from "./backend.ts";
+
 import type { Commands } from "./commands.ts";
+import {
+  type BackendKind,
+  backendsWithOurs,
+  type FoundBackend,
+  findBackends,
+  missingBackend,
+} from "./iptables/backend.ts";
 import { Memory } from "./memory.ts";
 import { readNft, tryNft } from "./nftables/plan.ts";
 import type { Dialect } from "./rules/family.ts";

@@ -1,6 +1,6 @@
 /**
  * One rule of packet filtering, as a value: which packets, and what happens to them. How it is spelled is somewhere
- * else: `rule-text.ts` for iptables.
+ * else: `iptables/` and `nftables/`.
  */
 
 export type Family = "v4" | "v6";

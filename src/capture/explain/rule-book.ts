@@ -1,8 +1,9 @@
 /** The rules as one back end has them, with their words. */
+
+import { formatSpec } from "../iptables/rule-text.ts";
 import { type InetRule, inetRules } from "../nftables/inet-rules.ts";
 import { formatNftRule } from "../nftables/ruleset.ts";
 import type { Family, Rule } from "../rule.ts";
-import { formatSpec } from "../rule-text.ts";
 import { captureRules } from "../rules/capture-rules.ts";
 import type { Dialect } from "../rules/family.ts";
 import type { CaptureSettings } from "../settings.ts";

@@ -1,5 +1,5 @@
 /** Reads what `nft list` prints, to compare it with what is wanted. */
-import { maskedRange } from "../saved.ts";
+import { maskedRange } from "../iptables/saved.ts";
 import { NFT_TABLES } from "./ruleset.ts";
 
 /** Our tables in a listing, as they can be given to `nft -f` again. */

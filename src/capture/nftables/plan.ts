@@ -2,7 +2,7 @@
 import type { Logger } from "#lib/log.ts";
 import type { Commands } from "../commands.ts";
 import { failure } from "../failure.ts";
-import type { Plan } from "../iptables-plan.ts";
+import type { Plan } from "../iptables/plan.ts";
 import type { InetRule } from "./inet-rules.ts";
 import { isListed, ownTables } from "./listing.ts";
 import { formatRemoval, formatRuleset } from "./ruleset.ts";

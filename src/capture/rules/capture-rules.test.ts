@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { formatRule } from "../iptables/rule-text.ts";
 import { type GivenOptions, readOptions } from "../options.ts";
 import { CHAINS, isBuiltInChain, type Rule } from "../rule.ts";
-import { formatRule } from "../rule-text.ts";
 import { type CaptureSettings, parseCaptureSettings, type Surroundings } from "../settings.ts";
 import { captureRules } from "./capture-rules.ts";
 

@@ -1,8 +1,9 @@
 /** Traffic capture where a proxy cannot be told from its app by its account; `plan/one-account.ts` has the whole of it. */
+
+import { formatRestore } from "#capture/iptables/restore.ts";
+import { ruleLine } from "#capture/iptables/rule-text.ts";
 import { type GivenOptions, readOptions } from "#capture/options.ts";
-import { formatRestore } from "#capture/restore.ts";
 import type { Match, Rule } from "#capture/rule.ts";
-import { ruleLine } from "#capture/rule-text.ts";
 import { captureRules } from "#capture/rules/capture-rules.ts";
 import { parseCaptureSettings } from "#capture/settings.ts";
 import { PROXY_ID } from "../mesh/mesh.ts";

@@ -1,7 +1,7 @@
 /** Rules to text: as single commands, and for iptables-restore. */
 import { join } from "node:path";
-import { formatCommands, formatRestore } from "#capture/restore.ts";
-import type { RuleLine } from "#capture/rule-text.ts";
+import { formatCommands, formatRestore } from "#capture/iptables/restore.ts";
+import type { RuleLine } from "#capture/iptables/rule-text.ts";
 import { compareText, firstOf } from "../compare.ts";
 import { type Case, type Group, readJson, readText } from "../harness.ts";
 

@@ -1,8 +1,8 @@
 /** Settings of `istio-iptables` to the lines it would execute: upstream goldens and recorded mixes of flags. */
 import { join } from "node:path";
 import { applyCapture, cleanCapture, logFinalState } from "#capture/apply.ts";
-import { plainBackends } from "#capture/backend.ts";
 import { recordedCommands } from "#capture/commands.ts";
+import { plainBackends } from "#capture/iptables/backend.ts";
 import { SILENT } from "#lib/log.ts";
 import { compareText } from "../compare.ts";
 import type { Group, Outcome } from "../harness.ts";

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { mangle, nat } from "../rule.ts";
+import { drops, fromInterface, jumps, returns } from "../rules/spec.ts";
 import { formatCommands, formatRestore } from "./restore.ts";
-import { mangle, nat } from "./rule.ts";
 import { ruleLine } from "./rule-text.ts";
-import { drops, fromInterface, jumps, returns } from "./rules/spec.ts";
 
 const RULES = [
   nat.append("OUTPUT", jumps("ISTIO_OUTPUT"), "entry"),

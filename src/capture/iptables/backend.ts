@@ -1,7 +1,7 @@
 /** The set of iptables programs to use. A machine may have two, whose rules do not see each other. */
-import type { CommandResult, Commands } from "./commands.ts";
-import { failure } from "./failure.ts";
-import { type Family, isOurChain } from "./rule.ts";
+import type { CommandResult, Commands } from "../commands.ts";
+import { failure } from "../failure.ts";
+import { type Family, isOurChain } from "../rule.ts";
 import { parseSaved, type State } from "./saved.ts";
 
 export interface Backend {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { CommandResult, Commands } from "../commands.ts";
 import { backendsWithOurs, findBackends, missingBackend, plainBackends } from "./backend.ts";
-import type { CommandResult, Commands } from "./commands.ts";
 
 /** A machine with these programs and what they print. */
 function machine(programs: Readonly<Record<string, string | CommandResult>>): Commands {

@@ -2,8 +2,9 @@
  * From the rules that are there to the rules that are wanted, as one text for iptables-restore. Rules of other programs
  * are neither touched nor moved.
  */
+
+import { isOurChain } from "../rule.ts";
 import { formatSections, jumpTarget, linesByTable } from "./restore.ts";
-import { isOurChain } from "./rule.ts";
 import type { RuleLine } from "./rule-text.ts";
 import { canonicalSpec, type State, type TableState } from "./saved.ts";
 
