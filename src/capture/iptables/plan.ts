@@ -1,14 +1,14 @@
 /** What is to be done with iptables so that exactly the wanted rules are there. */
 import type { Logger } from "#lib/log.ts";
+import type { Commands } from "../commands.ts";
+import { failure, LOCK_WAIT_SECONDS } from "../failure.ts";
+import type { Rule } from "../rule.ts";
+import type { Step } from "../steps.ts";
 import type { FoundBackend } from "./backend.ts";
-import type { Commands } from "./commands.ts";
-import { failure, LOCK_WAIT_SECONDS } from "./failure.ts";
 import { ownMarks, reconcile } from "./reconcile.ts";
 import { formatCommands } from "./restore.ts";
-import type { Rule } from "./rule.ts";
 import { type RuleLine, ruleLine } from "./rule-text.ts";
 import { formatSaved, parseSaved } from "./saved.ts";
-import type { Step } from "./steps.ts";
 
 export interface IptablesInput {
   readonly commands: Commands;
