@@ -37,6 +37,8 @@ function inputOf(node: Partial<NodeInput>, more: Partial<BootstrapInput> = {}): 
     dualStack: false,
     statusPortProxyProtocol: false,
     hostIp: "",
+    deltaXds: true,
+    xdsRootCert: "",
     fips: false,
     stripFragment: true,
     ...more,
@@ -60,8 +62,7 @@ test("envoyBootstrap() equals the recorded one of a sidecar", whereThere(recorde
     ...RECORDED_COMMON,
     id: nodeId({
       type: "sidecar",
-      podName: "httpbin-1",
-      podNamespace: "default",
+      name: "httpbin-1.default",
       dnsDomain: "default.svc.cluster.local",
       addresses: RECORDED_COMMON.addresses,
     }),

@@ -38,7 +38,7 @@ export function envoyBootstrap(input: BootstrapInput): {
     bootstrap_extensions: extensions(context),
     ...stats(context, problems),
     admin: admin(context),
-    dynamic_resources: DYNAMIC_RESOURCES,
+    dynamic_resources: dynamicResources(context),
     static_resources: { clusters: staticClusters(context), listeners: staticListeners(context) },
     overload_manager: overloadManager(context),
     ...tracing(context),
@@ -49,9 +49,14 @@ export function envoyBootstrap(input: BootstrapInput): {
   return { bootstrap, problems };
 }
 
-function nodeOf({ node }: BootstrapContext): Json {
-  const metadata = { ...node.extraMetadata, ...node.metadata } as Fields;
-  return { id: node.id, cluster: node.cluster, locality: { ...node.locality }, metadata };
+function nodeOf(context: BootstrapContext): Json {
+  const { id, cluster, locality } = context.node;
+  return { id, cluster, locality: { ...locality }, metadata: nodeMetadata(context) };
+}
+
+/** What the control plane knows, and what else was given. */
+export function nodeMetadata({ node }: BootstrapContext): Fields {
+  return { ...node.extraMetadata, ...node.metadata } as Fields;
 }
 
 function logFormat(asJson: boolean): Json {
@@ -69,7 +74,7 @@ function logFormat(asJson: boolean): Json {
 }
 
 /** Defaults and what the user sets; an empty value removes a default. */
-function runtimeFlags({ proxyConfig, fips, stripFragment }: BootstrapContext): Json {
+export function runtimeFlags({ proxyConfig, fips, stripFragment }: BootstrapContext): Json {
   const flags: Record<string, Json> = {
     "re2.max_program_size.error_level": "32768",
     "envoy.deprecated_features:envoy.config.listener.v3.Listener.hidden_envoy_deprecated_use_original_dst": true,
@@ -121,23 +126,32 @@ function admin({ family, proxyConfig }: BootstrapContext): Json {
   };
 }
 
-/** Listeners and clusters come over one delta stream, and Envoy waits for them without a limit. */
+/** Listeners and clusters come over one stream, and Envoy waits for them without a limit. */
 const ADS: Json = { ads: {}, initial_fetch_timeout: "0s", resource_api_version: "V3" };
-const DYNAMIC_RESOURCES: Json = {
-  lds_config: ADS,
-  cds_config: ADS,
-  ads_config: {
-    api_type: "DELTA_GRPC",
-    set_node_on_first_message_only: true,
-    transport_api_version: "V3",
-    grpc_services: [{ envoy_grpc: { cluster_name: "xds-grpc" } }],
-  },
-};
 
-function overloadManager({ proxyConfig }: BootstrapContext): Json {
-  const wanted =
+function dynamicResources({ deltaXds }: BootstrapContext): Json {
+  return {
+    lds_config: ADS,
+    cds_config: ADS,
+    ads_config: {
+      api_type: deltaXds ? "DELTA_GRPC" : "GRPC",
+      set_node_on_first_message_only: true,
+      transport_api_version: "V3",
+      grpc_services: [{ envoy_grpc: { cluster_name: "xds-grpc" } }],
+    },
+  };
+}
+
+/** Connections of clients that Envoy accepts at the same time. */
+export function maxConnections({ proxyConfig }: BootstrapContext): number {
+  return (
     wholeNumber(proxyConfig.proxyMetadata?.ISTIO_META_GLOBAL_DOWNSTREAM_MAX_CONNECTIONS) ??
-    wholeNumber(proxyConfig.runtimeValues?.["overload.global_downstream_max_connections"]);
+    wholeNumber(proxyConfig.runtimeValues?.["overload.global_downstream_max_connections"]) ??
+    LARGEST_INT32
+  );
+}
+
+function overloadManager(context: BootstrapContext): Json {
   return {
     resource_monitors: [
       {
@@ -145,7 +159,7 @@ function overloadManager({ proxyConfig }: BootstrapContext): Json {
         typed_config: {
           "@type":
             "type.googleapis.com/envoy.extensions.resource_monitors.downstream_connections.v3.DownstreamConnectionsConfig",
-          max_active_downstream_connections: wanted ?? LARGEST_INT32,
+          max_active_downstream_connections: maxConnections(context),
         },
       },
     ],

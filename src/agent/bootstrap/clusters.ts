@@ -1,6 +1,6 @@
 /** Static clusters: what Envoy must reach before and beside the control plane. */
 import { durationMs, type RemoteService } from "#config/proxy-config.ts";
-import type { BootstrapContext, Json } from "./input.ts";
+import { type BootstrapContext, FILE_SDS_SOCKET, type Json } from "./input.ts";
 import { remoteTls } from "./remote-tls.ts";
 
 export const WORKLOAD_SOCKET_FOLDER = "./var/run/secrets/workload-spiffe-uds";
@@ -19,7 +19,7 @@ const HTTP2: Fields = {
 const MANY = { max_connections: 100000, max_pending_requests: 100000, max_requests: 100000 };
 
 export function staticClusters(context: BootstrapContext): Json[] {
-  const { proxyConfig, family, fileSdsSocketPath, workloadIdentitySocketFile } = context;
+  const { proxyConfig, family, fileCredentials = false, workloadIdentitySocketFile } = context;
   const { proxyAdminPort, statusPort = 0, configPath } = proxyConfig;
   const tcp = (port: number): Json => ({
     socket_address: { protocol: "TCP", address: family.localhost, port_value: port },
@@ -30,7 +30,7 @@ export function staticClusters(context: BootstrapContext): Json[] {
     cluster("prometheus_stats", tcp(proxyAdminPort), local),
     cluster("agent", tcp(statusPort), local),
     cluster("sds-grpc", pipe(`${WORKLOAD_SOCKET_FOLDER}/${workloadIdentitySocketFile}`), overSocket),
-    ...(fileSdsSocketPath === undefined ? [] : [cluster("sds-files-grpc", pipe(fileSdsSocketPath), overSocket)]),
+    ...(fileCredentials ? [cluster("sds-files-grpc", pipe(FILE_SDS_SOCKET), overSocket)] : []),
     cluster("xds-grpc", pipe(`${configPath}/XDS`), {
       ...overSocket,
       circuit_breakers: {
@@ -92,7 +92,8 @@ function strictDns(family: BootstrapContext["family"]): Fields {
   };
 }
 
-function keepalive(settings: RemoteService["tcpKeepalive"]): Fields {
+/** Signs of life on connections to a remote service. */
+export function keepalive(settings: RemoteService["tcpKeepalive"]): Fields {
   if (settings === undefined) return {};
   const seconds = (duration: string | undefined) => Math.floor(durationMs(duration) / 1000);
   const { probes = 0, time, interval } = settings;

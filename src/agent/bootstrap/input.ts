@@ -5,6 +5,9 @@ import type { AddressFamily } from "./addresses.ts";
 /** A value of JSON. */
 export type Json = string | number | boolean | readonly Json[] | { readonly [key: string]: Json };
 
+/** Where secrets from files are served when the workload's identity comes from a foreign server. */
+export const FILE_SDS_SOCKET = "./var/run/secrets/credential-uds/files-socket";
+
 /** All that the bootstrap depends on. */
 export interface BootstrapInput {
   readonly node: ProxyNode;
@@ -19,8 +22,12 @@ export interface BootstrapInput {
   readonly statusPortProxyProtocol: boolean;
   readonly outlierLogPath: string;
   readonly workloadIdentitySocketFile: string;
-  /** Another SDS server, for secrets from files, when the workload's identity comes from a foreign socket. */
-  readonly fileSdsSocketPath?: string | undefined;
+  /** Secrets from files come over a socket of their own, since the workload's identity comes from a foreign server. */
+  readonly fileCredentials?: boolean;
+  /** ISTIO_DELTA_XDS is not false. */
+  readonly deltaXds: boolean;
+  /** XDS_ROOT_CA */
+  readonly xdsRootCert: string;
   readonly exitOnZeroActiveConnections: boolean;
   /** HOST_IP, put in place of `$(HOST_IP)` in addresses. */
   readonly hostIp: string;

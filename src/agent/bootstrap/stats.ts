@@ -40,15 +40,56 @@ const LAST_TAGS: readonly (readonly [name: string, regex: string])[] = [
   ["authz_dry_run_result", "(\\.shadow_(allowed|denied))"],
 ];
 
+/** What annotations and configuration ask for, with what is always needed. */
+export interface StatsOptions {
+  readonly prefixes: readonly string[];
+  readonly suffixes: readonly string[];
+  readonly regexps: readonly string[];
+  readonly extraTags: readonly string[];
+  readonly buckets: readonly HistogramBuckets[];
+  /** As Envoy reads durations. */
+  readonly flushInterval: string | undefined;
+  readonly evictionInterval: string | undefined;
+}
+
+interface HistogramBuckets {
+  readonly match: { readonly prefix: string };
+  readonly buckets: readonly number[];
+}
+
+/** Reads them; what cannot be read is told and left out. */
+export function statsOptions(context: BootstrapContext, problems: string[]): StatsOptions {
+  const { proxyConfig, node, exitOnZeroActiveConnections, addresses } = context;
+  const { inclusionPrefixes, inclusionSuffixes, inclusionRegexps } = proxyConfig.proxyStatsMatcher ?? {};
+  // An annotation stands in place of the configuration, not beside it.
+  const wanted = (name: string, configured: readonly string[] = []) => {
+    const annotated = commaList(node.annotations[`${ANNOTATION}/${name}`]);
+    return annotated.length === 0 ? configured : annotated;
+  };
+  const suffixes = exitOnZeroActiveConnections ? [...NEEDED_SUFFIXES, DRAINING_SUFFIX] : NEEDED_SUFFIXES;
+  const annotatedTags = commaList(node.annotations[`${ANNOTATION}/extraStatTags`]);
+  return {
+    prefixes: withAddresses([...wanted("statsInclusionPrefixes", inclusionPrefixes), ...NEEDED_PREFIXES], addresses),
+    suffixes: withAddresses([...wanted("statsInclusionSuffixes", inclusionSuffixes), ...suffixes], addresses),
+    regexps: withAddresses([...wanted("statsInclusionRegexps", inclusionRegexps), NEEDED_REGEX], addresses),
+    extraTags: [...new Set([...(proxyConfig.extraStatTags ?? []), ...annotatedTags].filter((tag) => tag !== ""))],
+    buckets: histogramBuckets(node.annotations[`${ANNOTATION}/statsHistogramBuckets`], problems),
+    ...intervals(context, problems),
+  };
+}
+
 /** `stats_config` and the intervals beside it. */
 export function stats(context: BootstrapContext, problems: string[]): Fields {
+  const options = statsOptions(context, problems);
+  const { flushInterval, evictionInterval, buckets } = options;
   return {
-    ...intervals(context, problems),
+    ...(flushInterval === undefined ? {} : { stats_flush_interval: flushInterval }),
+    ...(evictionInterval === undefined ? {} : { stats_eviction_interval: evictionInterval }),
     stats_config: {
       use_all_default_tags: false,
-      stats_tags: tags(context),
-      ...histogramBuckets(context, problems),
-      stats_matcher: { inclusion_list: { patterns: patterns(context) } },
+      stats_tags: tags(options.extraTags),
+      ...(buckets.length === 0 ? {} : { histogram_bucket_settings: buckets.map((one) => ({ ...one })) }),
+      stats_matcher: { inclusion_list: { patterns: patterns(context, options) } },
     },
   };
 }
@@ -80,37 +121,22 @@ export function statsSinks({ proxyConfig, hostIp }: BootstrapContext): Fields {
 }
 
 /** True when the proxy learns its peers' metadata from the control plane, which only Istio's Envoy can. */
-export function discoversMetadata({ node }: BootstrapContext): boolean {
-  return node.metadata.METADATA_DISCOVERY === "true";
+export function discoversMetadata({ node, deltaXds }: BootstrapContext): boolean {
+  return deltaXds && node.metadata.METADATA_DISCOVERY === "true";
 }
 
-function tags({ proxyConfig, node }: BootstrapContext): Json {
-  const annotated = commaList(node.annotations[`${ANNOTATION}/extraStatTags`]);
-  const extra = new Set([...(proxyConfig.extraStatTags ?? []), ...annotated].filter((tag) => tag !== ""));
-  const extraTags = [...extra].map((tag) => [tag, `(${tag}=\\.=(.*?);\\.;)`] as const);
-  return [...FIRST_TAGS, ...extraTags, ...LAST_TAGS].map(([tag_name, regex]) => ({ tag_name, regex }));
+function tags(extraTags: readonly string[]): Json {
+  const extra = extraTags.map((tag) => [tag, `(${tag}=\\.=(.*?);\\.;)`] as const);
+  return [...FIRST_TAGS, ...extra, ...LAST_TAGS].map(([tag_name, regex]) => ({ tag_name, regex }));
 }
 
-function patterns(context: BootstrapContext): Json {
-  const { proxyConfig, node, exitOnZeroActiveConnections } = context;
-  const { inclusionPrefixes, inclusionSuffixes, inclusionRegexps } = proxyConfig.proxyStatsMatcher ?? {};
-  // An annotation stands in place of the configuration, not beside it.
-  const wanted = (name: string, configured: readonly string[] = []) => {
-    const annotated = commaList(node.annotations[`${ANNOTATION}/${name}`]);
-    return annotated.length === 0 ? configured : annotated;
-  };
-  const suffixes = exitOnZeroActiveConnections ? [...NEEDED_SUFFIXES, DRAINING_SUFFIX] : NEEDED_SUFFIXES;
-  const perAddress = (names: readonly string[]) => withAddresses(names, context.addresses);
+function patterns(context: BootstrapContext, { prefixes, suffixes, regexps }: StatsOptions): Json {
   return [
     { prefix: "reporter=" },
     ...(discoversMetadata(context) ? [{ prefix: "workload_discovery" }] : []),
-    ...perAddress([...wanted("statsInclusionPrefixes", inclusionPrefixes), ...NEEDED_PREFIXES]).map((prefix) => ({
-      prefix,
-    })),
-    ...perAddress([...wanted("statsInclusionSuffixes", inclusionSuffixes), ...suffixes]).map((suffix) => ({ suffix })),
-    ...perAddress([...wanted("statsInclusionRegexps", inclusionRegexps), NEEDED_REGEX]).map((regex) => ({
-      safe_regex: { regex },
-    })),
+    ...prefixes.map((prefix) => ({ prefix })),
+    ...suffixes.map((suffix) => ({ suffix })),
+    ...regexps.map((regex) => ({ safe_regex: { regex } })),
     { prefix: "component" },
     { prefix: "istio" },
   ];
@@ -123,7 +149,10 @@ function withAddresses(names: readonly string[], addresses: readonly string[]): 
   );
 }
 
-function intervals({ node }: BootstrapContext, problems: string[]): Fields {
+function intervals(
+  { node }: BootstrapContext,
+  problems: string[],
+): Pick<StatsOptions, "flushInterval" | "evictionInterval"> {
   const flush = annotatedInterval(node.annotations, "statsFlushInterval", problems);
   const eviction = annotatedInterval(node.annotations, "statsEvictionInterval", problems);
   const evicts = eviction !== undefined && eviction % (flush ?? DEFAULT_FLUSH_MS) === 0;
@@ -133,8 +162,8 @@ function intervals({ node }: BootstrapContext, problems: string[]): Fields {
     );
   }
   return {
-    ...(flush === undefined ? {} : { stats_flush_interval: protobufSeconds(flush) }),
-    ...(evicts ? { stats_eviction_interval: protobufSeconds(eviction) } : {}),
+    flushInterval: flush === undefined ? undefined : protobufSeconds(flush),
+    evictionInterval: evicts ? protobufSeconds(eviction) : undefined,
   };
 }
 
@@ -150,18 +179,28 @@ function annotatedInterval(
   return ms;
 }
 
-function histogramBuckets({ node }: BootstrapContext, problems: string[]): Fields {
-  const text = node.annotations[`${ANNOTATION}/statsHistogramBuckets`];
-  if (text === undefined) return {};
+function histogramBuckets(text: string | undefined, problems: string[]): readonly HistogramBuckets[] {
+  if (text === undefined) return [];
+  const byPrefix = parsedBuckets(text);
+  if (byPrefix === undefined) {
+    problems.push(
+      `annotation ${ANNOTATION}/statsHistogramBuckets must be a JSON object of lists of numbers, not ${text}`,
+    );
+    return [];
+  }
+  return Object.keys(byPrefix)
+    .sort()
+    .map((prefix) => ({ match: { prefix }, buckets: byPrefix[prefix] ?? [] }));
+}
+
+function parsedBuckets(text: string): Readonly<Record<string, readonly number[]>> | undefined {
   try {
-    const byPrefix = JSON.parse(text) as Record<string, number[]>;
-    const settings = Object.keys(byPrefix)
-      .sort()
-      .map((prefix) => ({ match: { prefix }, buckets: byPrefix[prefix] ?? [] }));
-    return settings.length === 0 ? {} : { histogram_bucket_settings: settings };
+    const value: unknown = JSON.parse(text);
+    const isNumbers = (list: unknown) => Array.isArray(list) && list.every((item) => typeof item === "number");
+    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+    return isObject && Object.values(value).every(isNumbers) ? { ...value } : undefined;
   } catch {
-    problems.push(`annotation ${ANNOTATION}/statsHistogramBuckets must be a JSON object of lists, not ${text}`);
-    return {};
+    return undefined; // told by the caller, as is JSON of another kind
   }
 }
 

@@ -72,6 +72,8 @@ test("writeBootstrap() writes a file that the Envoy at hand accepts", whereEnvoy
     hostIp: "",
     fips: true,
     stripFragment: false,
+    deltaXds: true,
+    xdsRootCert: "",
   });
   const { path, removed, bootstrap: written } = await writeBootstrap(bootstrap, { configPath, binaryPath: ENVOY });
   assert.deepEqual(removed, ["metadata_discovery", "envoy.tracers.lightstep"]);

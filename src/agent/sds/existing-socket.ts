@@ -2,13 +2,45 @@
 import { lstat, rm } from "node:fs/promises";
 import { connect } from "node:http2";
 import { connect as connectSocket } from "node:net";
+import { basename, join } from "node:path";
+import type { Logger } from "#lib/log.ts";
 import { MeshError } from "#lib/mesh-error.ts";
+import { WORKLOAD_SOCKET_FOLDER } from "../bootstrap/clusters.ts";
+import { FILE_SDS_SOCKET } from "../bootstrap/input.ts";
+import { type Place, pathIn } from "../place.ts";
 import { isServed } from "../unix-server.ts";
 
-/** Where we serve secrets from files when the workload's certificate comes from a foreign server. */
-export const FILES_SOCKET = "./var/run/secrets/credential-uds/files-socket";
+/** A foreign server of credentials that Gateways and DestinationRules name as `sds://`. */
+export const CREDENTIAL_SOCKET = "./var/run/secrets/credential-uds/socket";
 
+/** The name of our own socket. */
+const OWN_SOCKET_FILE = "socket";
 const HEALTH_TIMEOUT_MS = 1_000;
+
+/** Whether a foreign server gives the workload's certificate. Rejects when one was named that is not there. */
+export async function findForeignServer(socketFile: string, place: Place, log: Logger): Promise<boolean> {
+  if (socketFile !== basename(socketFile)) {
+    throw new MeshError(
+      "SDS_SOCKET_INVALID",
+      `workload identity socket file override must be a filename, not a path: ${socketFile}`,
+    );
+  }
+  const path = pathIn(place, join(WORKLOAD_SOCKET_FOLDER, socketFile));
+  if (await isServedByOthers(path)) {
+    log.info(`Existing workload SDS socket found at ${path}. Default Istio SDS Server will only serve files`);
+    return true;
+  }
+  if (socketFile === OWN_SOCKET_FILE) return false;
+  throw new MeshError(
+    "SDS_SOCKET_INVALID",
+    `agent configured for non-default SDS socket path: ${path} but no socket found`,
+  );
+}
+
+/** Where our own server listens. */
+export function ownSocketPath(place: Place, onlyFiles: boolean): string {
+  return pathIn(place, onlyFiles ? FILE_SDS_SOCKET : join(WORKLOAD_SOCKET_FOLDER, OWN_SOCKET_FILE));
+}
 
 /** Whether a foreign server answers on a socket; what a dead one left behind is removed. */
 export async function isServedByOthers(path: string): Promise<boolean> {

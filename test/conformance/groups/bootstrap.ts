@@ -63,6 +63,8 @@ async function check(one: BootstrapCase, { common }: Data, at: string) {
     dualStack: false,
     statusPortProxyProtocol: false,
     hostIp: env.HOST_IP ?? "",
+    deltaXds: true,
+    xdsRootCert: "",
     fips: false,
     stripFragment: true,
   });

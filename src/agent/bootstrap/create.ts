@@ -1,0 +1,63 @@
+/** Makes the bootstrap file that Envoy starts with: the built-in document, or a template of the user. */
+import { join } from "node:path";
+import type { AgentContext } from "../agent-context.ts";
+import { pathIn } from "../place.ts";
+import { envoyBootstrap, LIGHTSTEP_TOKEN_FILE } from "./bootstrap.ts";
+import type { BootstrapInput } from "./input.ts";
+import { writeBootstrap, writePrivately } from "./write.ts";
+
+/** What it depends on. */
+export type CreateBootstrapInput = Pick<
+  AgentContext,
+  "node" | "proxyConfig" | "addresses" | "config" | "flags" | "log" | "place"
+>;
+
+/** Writes it into the configuration folder and gives the name of the file. */
+export async function createBootstrap(context: CreateBootstrapInput, fileName: string): Promise<string> {
+  const { proxyConfig, log, place } = context;
+  const input = bootstrapInput(context);
+  const configPath = pathIn(place, proxyConfig.configPath);
+  const token = proxyConfig.tracing?.lightstep?.accessToken;
+  if (token !== undefined) await writePrivately(join(configPath, LIGHTSTEP_TOKEN_FILE), token);
+  const template = templateFile(context);
+  if (template !== "") {
+    const { renderBootstrap } = await import("./custom.ts");
+    // Envoy tells the format of a file by its name.
+    const rendered = /\.yaml(\.tmpl)?$/.test(template) ? fileName.replace(/\.json$/, ".yaml") : fileName;
+    await writePrivately(join(configPath, rendered), await renderBootstrap(pathIn(place, template), input));
+    return rendered;
+  }
+  const { bootstrap, problems } = envoyBootstrap(input);
+  for (const problem of problems) log.warn(problem);
+  const { binaryPath } = proxyConfig;
+  const { removed } = await writeBootstrap(place.extendBootstrap(bootstrap), { configPath, binaryPath, fileName });
+  for (const name of removed) log.warn(`This Envoy has no ${name}: it is left out`);
+  return fileName;
+}
+
+/** ISTIO_BOOTSTRAP before `--templateFile` before the configuration; empty for the built-in bootstrap. */
+function templateFile({ config, flags, proxyConfig }: CreateBootstrapInput): string {
+  return config.envoy.bootstrapTemplate || flags.templateFile || (proxyConfig.proxyBootstrapTemplatePath ?? "");
+}
+
+function bootstrapInput({ node, proxyConfig, addresses, config, flags }: CreateBootstrapInput): BootstrapInput {
+  return {
+    node,
+    proxyConfig,
+    addresses,
+    logAsJson: flags.logAsJson,
+    dualStack: config.envoy.dualStack,
+    deltaXds: config.envoy.deltaXds,
+    xdsRootCert: config.xdsRootCa,
+    envoyStatusPort: config.envoy.statusPort,
+    envoyPrometheusPort: config.envoy.prometheusPort,
+    statusPortProxyProtocol: config.envoy.statusPortProxyProtocol,
+    outlierLogPath: flags.outlierLogPath,
+    workloadIdentitySocketFile: config.identity.socketFile,
+    fileCredentials: "file-credential" in node.extraMetadata,
+    exitOnZeroActiveConnections: config.envoy.exitOnZeroActiveConnections,
+    hostIp: config.hostIp,
+    fips: config.envoy.fips,
+    stripFragment: config.envoy.stripFragment,
+  };
+}

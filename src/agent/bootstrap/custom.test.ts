@@ -1,0 +1,81 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { DEFAULT_PROXY_CONFIG } from "#config/proxy-config.ts";
+import { type NodeInput, proxyNode } from "../node.ts";
+import { renderBootstrap } from "./custom.ts";
+import type { BootstrapInput } from "./input.ts";
+
+function input(more: Partial<NodeInput> = {}): BootstrapInput {
+  const node: NodeInput = {
+    id: "router~10.0.0.1~gw.ns~ns.svc.cluster.local",
+    addresses: ["10.0.0.1", "fd00::1"],
+    env: { POD_NAMESPACE: "ns", ISTIO_META_MESH_ID: "m" },
+    proxyConfig: { ...DEFAULT_PROXY_CONFIG, tracing: { zipkin: { address: "$(HOST_IP):9411" } } },
+    podLabels: { app: "gw", "istio-locality": "r.z" },
+    pilotSubjectAltNames: ["istiod.istio-system.svc"],
+    envoyStatusPort: 15021,
+    envoyPrometheusPort: 15090,
+    exitOnZeroActiveConnections: false,
+    skipDeprecatedLogs: true,
+    workloadIdentitySocketFile: "socket",
+    outlierLogPath: "",
+    stsPort: 0,
+    version: "1.29.6",
+    ...more,
+  };
+  return {
+    ...node,
+    node: proxyNode(node),
+    logAsJson: false,
+    dualStack: true,
+    deltaXds: true,
+    xdsRootCert: "",
+    statusPortProxyProtocol: false,
+    hostIp: "192.0.2.1",
+    fips: false,
+    stripFragment: true,
+  };
+}
+
+async function render(t: TestContext, source: string, more?: Partial<NodeInput>): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), "custom-"));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, "bootstrap.tmpl");
+  writeFileSync(file, source);
+  return renderBootstrap(file, input(more));
+}
+
+for (const [source, expected] of [
+  ["{{ .nodeID }} {{ .nodeType }} {{ .cluster }}", "router~10.0.0.1~gw.ns~ns.svc.cluster.local router gw.ns"],
+  ["{{ .region }}/{{ .zone }}{{ if .sub_zone }}x{{ end }}", "r/z"],
+  ["{{ .config.ProxyAdminPort }} {{ .config.StatusPort }} {{ .config.ConfigPath }}", "15000 15020 ./etc/istio/proxy"],
+  ["{{ .config.DrainDuration }}|{{ .config.StatsdUdpAddress }}|{{ .config.Concurrency }}", "45s||<no value>"],
+  [
+    "{{ .localhost }} {{ .wildcard }} {{ .additional_localhost }} {{ .dns_lookup_family }}",
+    "127.0.0.1 0.0.0.0 ::1 ALL",
+  ],
+  ["{{ .zipkin }} {{ .statsd }}", '{"address":"192.0.2.1","port_value":9411} <no value>'],
+  ["{{ .pilot_SAN }} {{ .discovery_host }}", '[{"exact":"istiod.istio-system.svc"}] istiod.istio-system.svc'],
+  ["{{ range .inclusionSuffix }}{{ . }},{{ end }}", "rbac.allowed,rbac.denied,shadow_allowed,shadow_denied,"],
+  ['{{ .metadata.MeshID }} {{ .metadata.Labels.app }} {{ index .metadata.Labels "no" }}|', "m gw |"],
+  ["{{ (fromJson .meta_json_str).NAMESPACE }} {{ toJson .histogram_buckets }}", "ns []"],
+  ["{{ .envoy_status_port }} {{ .global_downstream_max_connections }} {{ .xds_type }}", "15021 2147483647 DELTA_GRPC"],
+] as const) {
+  test(`renderBootstrap() gives a template the values that Istio's agent gives: ${source}`, async (t) => {
+    assert.equal(await render(t, source), expected);
+  });
+}
+
+test("renderBootstrap() names file and line of what is wrong", async (t) => {
+  await assert.rejects(render(t, "{\n{{ .config.NoSuchField }}"), (error: Error) => {
+    assert.match(String(error.cause), /bootstrap\.tmpl:2: .*can't evaluate field NoSuchField/);
+    return true;
+  });
+  await assert.rejects(render(t, "\n\n{{ if }}"), (error: Error) =>
+    /:3: missing value for if/.test(String(error.cause)),
+  );
+  await assert.rejects(renderBootstrap("/nowhere/x", input()), /Cannot read the bootstrap template \/nowhere\/x/);
+});
