@@ -46,6 +46,8 @@ export interface EnvoyConfig {
   /** ISTIO_DELTA_XDS */
   readonly deltaXds: boolean;
   readonly stripFragment: boolean;
+  /** DISABLE_ENVOY: the workload speaks xDS itself. */
+  readonly disabled: boolean;
   /** ENVOY_HOT_RESTART: a changed program or bootstrap takes over from the running one. */
   readonly hotRestart: boolean;
   /** ISTIO_BOOTSTRAP_OVERRIDE: a file laid over the bootstrap. */
@@ -77,7 +79,7 @@ export interface StatusConfig {
 }
 
 /** What Istio's agent does when these are set, and this one does not yet. */
-const WITHOUT_EFFECT: readonly string[] = ["DISABLE_ENVOY", "XDS_AUTH_PROVIDER"];
+const WITHOUT_EFFECT: readonly string[] = ["XDS_AUTH_PROVIDER"];
 
 export interface ParsedAgentConfig {
   readonly config: AgentConfig;
@@ -142,6 +144,7 @@ function envoyConfig(values: Values): EnvoyConfig {
     fips: values.COMPLIANCE_POLICY === "fips-140-2",
     deltaXds: values.ISTIO_DELTA_XDS,
     stripFragment: values.HTTP_STRIP_FRAGMENT_FROM_PATH_UNSAFE_IF_DISABLED,
+    disabled: values.DISABLE_ENVOY,
     hotRestart: values.ENVOY_HOT_RESTART,
     bootstrapOverrideFile: values.ISTIO_BOOTSTRAP_OVERRIDE,
     bootstrapTemplate: values.ISTIO_BOOTSTRAP,

@@ -5,6 +5,8 @@ import type { Prepared, PrepareInput } from "./prepare.ts";
 export interface AgentInput extends PrepareInput {
   /** When the workload began to start, in milliseconds since 1970. */
   readonly startedAt: number;
+  /** Sends `reload` when Envoy is to be replaced, with hot restart. */
+  readonly reload: EventTarget;
   /** Asks for an end with draining. */
   readonly stop: AbortSignal;
   /** Asks for an end at once. */

@@ -6,21 +6,17 @@
  *   status 15020 --> Envoy's admin port, the application
  *   Envoy, which uses all of them and decides how long they live
  */
-import { rm } from "node:fs/promises";
-import { durationMs } from "#config/proxy-config.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import type { AgentContext, AgentInput } from "./agent-context.ts";
 import { isIPv6Only } from "./bootstrap/addresses.ts";
 import { grpcBootstrap } from "./bootstrap/grpc-bootstrap.ts";
 import { writePrivately } from "./bootstrap/write.ts";
 import { envoyAdmin } from "./envoy/admin.ts";
-import { runEnvoy } from "./envoy/lifecycle.ts";
-import { startEnvoy } from "./envoy/process.ts";
 import { agentMetrics } from "./metrics.ts";
 import { pathIn } from "./place.ts";
 import { prepare } from "./prepare.ts";
+import { runProxy } from "./run-proxy.ts";
 import { startDns } from "./start-dns.ts";
-import { envoyCommand } from "./start-envoy.ts";
 import { startIdentity } from "./start-identity.ts";
 import { startStatus } from "./start-status.ts";
 import { startXds, xdsSocketPath } from "./start-xds.ts";
@@ -76,35 +72,6 @@ async function writeGrpcBootstrap({ config, proxyConfig, node, log, place }: Age
     await writePrivately(pathIn(place, grpcBootstrapPath), JSON.stringify(bootstrap, null, 2));
   } catch (thrown) {
     log.warn(`gRPC clients without a proxy find no configuration: ${errorText(thrown)}`);
-  }
-}
-
-async function runProxy(context: AgentContext, drained: AbortSignal): Promise<number> {
-  const { config, proxyConfig, flags, log, admin } = context;
-  const { command, writtenFile } = await envoyCommand(context);
-  if (context.stop.aborted) return 0;
-  log.info(`Envoy command: [${command.args.join(" ")}]`);
-  const envoy = await startEnvoy(command);
-  try {
-    return await runEnvoy({
-      envoy,
-      admin,
-      log,
-      stop: context.stop,
-      // What is drained already has nothing to wait for.
-      hurry: AbortSignal.any([context.hurry, drained]),
-      drain: {
-        sidecar: flags.type === "sidecar",
-        terminationDrainMs: durationMs(proxyConfig.terminationDrainDuration),
-        exitOnZeroActiveConnections: config.envoy.exitOnZeroActiveConnections,
-        minimumDrainMs: config.envoy.minimumDrainMs,
-        checkEveryMs: 1_000,
-        envoyStatusPort: config.envoy.statusPort,
-        envoyPrometheusPort: config.envoy.prometheusPort,
-      },
-    });
-  } finally {
-    if (writtenFile !== undefined) await rm(writtenFile, { force: true });
   }
 }
 

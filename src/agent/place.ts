@@ -6,6 +6,7 @@ import type { Socket as UdpSocket } from "node:dgram";
 import type { Server, Socket } from "node:net";
 import { networkInterfaces } from "node:os";
 import { isAbsolute, join } from "node:path";
+import type { Bootstrap } from "./bootstrap/bootstrap.ts";
 import type { Interfaces } from "./instance-addresses.ts";
 
 export interface Place {
@@ -22,6 +23,8 @@ export interface Place {
   readonly output: number | "inherit";
   /** Listening sockets that were opened there; where the agent itself is, it opens them when it needs them. */
   readonly sockets: PlaceSockets | undefined;
+  /** Adds to the bootstrap of the Envoy there what the agent needs in order to reach it. */
+  readonly extendBootstrap: (bootstrap: Bootstrap) => Bootstrap;
   /** Connects to an address there; undefined where the agent itself is. */
   readonly connect: Connect | undefined;
 }
@@ -43,6 +46,7 @@ export const HERE: Place = {
   envoyUser: undefined,
   output: "inherit",
   sockets: undefined,
+  extendBootstrap: (bootstrap) => bootstrap,
   connect: undefined,
 };
 

@@ -1,37 +1,71 @@
+/** What Envoy is started with: its bootstrap, its command line, its user. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { MeshError } from "#lib/mesh-error.ts";
+import { errorText, MeshError } from "#lib/mesh-error.ts";
 import type { AgentContext } from "./agent-context.ts";
 import { envoyBootstrap, LIGHTSTEP_TOKEN_FILE } from "./bootstrap/bootstrap.ts";
 import { writeBootstrap, writePrivately } from "./bootstrap/write.ts";
-import { envoyArguments } from "./envoy/arguments.ts";
+import { envoyArguments, type HotRestartArguments } from "./envoy/arguments.ts";
 import type { EnvoyCommand } from "./envoy/process.ts";
+import { pathIn } from "./place.ts";
 
-export interface PreparedEnvoy {
-  readonly command: EnvoyCommand;
-  /** The bootstrap, when the agent wrote it; to be removed with the process. */
-  readonly writtenFile: string | undefined;
+/** All of it, but for what differs between epochs. */
+export interface EnvoyPlan {
+  /** Path of the bootstrap as Envoy sees it. */
+  readonly configFile: string;
+  /** False for a bootstrap that the user brings. */
+  readonly written: boolean;
+  readonly command: (configFile: string, hotRestart?: HotRestartArguments) => EnvoyCommand;
 }
+
+/** The user that Istio's images have for the proxy, whose traffic is not captured. */
+export const PROXY_USER = 1337;
+/** The ciphers that FIPS 140-2 allows with TLS 1.2, for Google's gRPC library inside Envoy. */
+const FIPS_CIPHERS =
+  "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384";
 
 /** Writes the bootstrap, unless the user brings one, and says how to start Envoy with it. */
-export async function envoyCommand(context: AgentContext): Promise<PreparedEnvoy> {
-  const { proxyConfig, flags, config, addresses } = context;
-  const writtenFile = proxyConfig.customConfigFile === undefined ? await bootstrapFile(context) : undefined;
-  const override = config.envoy.bootstrapOverrideFile;
-  const args = envoyArguments({
-    configFile: writtenFile ?? proxyConfig.customConfigFile ?? "",
-    proxyConfig,
-    addresses,
-    logLevel: flags.proxyLogLevel,
-    componentLogLevel: flags.proxyComponentLogLevel,
-    skipDeprecatedLogs: config.envoy.skipDeprecatedLogs,
-    coreDump: config.envoy.coreDump,
-    bootstrapOverride: override === "" ? undefined : await overrideJson(override, config.hostIp),
-  });
-  return { command: { binaryPath: proxyConfig.binaryPath, args }, writtenFile };
+export async function planEnvoy(context: AgentContext, fileName = "envoy-rev.json"): Promise<EnvoyPlan> {
+  const { proxyConfig, flags, config, addresses, place, env } = context;
+  const { customConfigFile, binaryPath, configPath } = proxyConfig;
+  if (customConfigFile === undefined) await writeBootstrapOf(context, fileName);
+  const bootstrapOverride = await overrideOf(context);
+  return {
+    configFile: customConfigFile ?? join(configPath, fileName),
+    written: customConfigFile === undefined,
+    command: (configFile, hotRestart) => ({
+      binaryPath,
+      args: envoyArguments({
+        configFile,
+        proxyConfig,
+        addresses,
+        logLevel: flags.proxyLogLevel,
+        componentLogLevel: flags.proxyComponentLogLevel,
+        skipDeprecatedLogs: config.envoy.skipDeprecatedLogs,
+        coreDump: config.envoy.coreDump,
+        bootstrapOverride,
+        hotRestart,
+      }),
+      enter: place.enter,
+      workingFolder: place.folder,
+      user: place.enter.length === 0 ? envoyUser(context) : undefined,
+      env: config.envoy.fips ? { ...env, GRPC_SSL_CIPHER_SUITES: FIPS_CIPHERS } : env,
+      output: place.output,
+    }),
+  };
 }
 
-async function bootstrapFile({ node, proxyConfig, addresses, config, flags, log }: AgentContext): Promise<string> {
+/**
+ * The user that Envoy gets, where it is not the agent's. An agent that is root and serves DNS on port 53 stands in a
+ * container without rules of traffic capture; there its Envoy must not be root.
+ */
+export function envoyUser({ place, config }: Pick<AgentContext, "place" | "config">): number | undefined {
+  if (place.envoyUser !== undefined) return place.envoyUser;
+  return process.getuid?.() === 0 && config.dns.address.endsWith(":53") ? PROXY_USER : undefined;
+}
+
+async function writeBootstrapOf(context: AgentContext, fileName: string): Promise<void> {
+  const { node, proxyConfig, addresses, config, flags, log, place } = context;
   const { bootstrap, problems } = envoyBootstrap({
     node,
     proxyConfig,
@@ -52,11 +86,27 @@ async function bootstrapFile({ node, proxyConfig, addresses, config, flags, log 
   const template = config.envoy.bootstrapTemplate || flags.templateFile || proxyConfig.proxyBootstrapTemplatePath;
   if (template !== undefined && template !== "")
     log.warn(`Bootstrap template ${template} is not supported: the built-in bootstrap is used`);
+  const configPath = pathIn(place, proxyConfig.configPath);
   const token = proxyConfig.tracing?.lightstep?.accessToken;
-  if (token !== undefined) await writePrivately(join(proxyConfig.configPath, LIGHTSTEP_TOKEN_FILE), token);
-  const { path, removed } = await writeBootstrap(bootstrap, proxyConfig);
+  if (token !== undefined) await writePrivately(join(configPath, LIGHTSTEP_TOKEN_FILE), token);
+  const { removed } = await writeBootstrap(place.extendBootstrap(bootstrap), {
+    configPath,
+    binaryPath: proxyConfig.binaryPath,
+    fileName,
+  });
   for (const name of removed) log.warn(`This Envoy has no ${name}: it is left out`);
-  return path;
+}
+
+/** What is laid over the bootstrap. As with Istio's agent, one that cannot be read keeps nothing from starting. */
+async function overrideOf({ config, place, log }: AgentContext): Promise<string | undefined> {
+  const file = config.envoy.bootstrapOverrideFile;
+  if (file === "") return undefined;
+  try {
+    return await overrideJson(pathIn(place, file), config.hostIp);
+  } catch (thrown) {
+    log.warn(`Failed to read bootstrap override: ${errorText(thrown)}`);
+    return undefined;
+  }
 }
 
 /** Envoy takes it on the command line. `$(HOST_IP)` stands for the address of the machine, in brackets where it is IPv6. */

@@ -52,7 +52,7 @@ function statusOptions(context: AgentContext, parts: StatusParts, statusPort: nu
     probes: parseAppProbes(config.status.appProbers),
     probeTarget: probeTarget(context, statusPort),
     scrape: {
-      envoyPrometheusPort: config.envoy.prometheusPort,
+      envoyPrometheusPort: config.envoy.disabled ? undefined : config.envoy.prometheusPort,
       application: applicationTarget(context, statusPort),
       localhost,
       connect: place.connect,
@@ -88,12 +88,12 @@ function applicationTarget({ config, flags, log }: AgentContext, statusPort: num
 
 /** Ready is a proxy that has its configuration, its names and its certificate, and is not about to end. */
 function readiness(
-  { admin, stop, metrics, log, startedAt }: AgentContext,
+  { admin, config, stop, metrics, log, startedAt }: AgentContext,
   { resolver, identity }: StatusParts,
 ): () => Promise<readonly Waiting[]> {
   const envoy = new EnvoyReadiness(admin);
   const needs: readonly Need[] = [
-    { name: "Envoy's configuration", problem: () => envoy.problem() },
+    { name: "Envoy's configuration", problem: () => (config.envoy.disabled ? undefined : envoy.problem()) },
     { name: "DNS names", problem: () => (resolver?.ready === false ? NO_NAMES : undefined) },
     {
       name: "workload certificate",

@@ -13,12 +13,16 @@ export async function writePrivately(path: string, text: string): Promise<void> 
   await rename(partial, path);
 }
 
-/** Writes the bootstrap to `envoy-rev.json` in the configuration folder, without what the Envoy at hand lacks. */
+/** Writes the bootstrap to a file in the configuration folder, without what the Envoy at hand lacks. */
 export async function writeBootstrap(
   wanted: Bootstrap,
-  { configPath, binaryPath }: { readonly configPath: string; readonly binaryPath: string },
+  {
+    configPath,
+    binaryPath,
+    fileName = "envoy-rev.json",
+  }: { readonly configPath: string; readonly binaryPath: string; readonly fileName?: string },
 ): Promise<SupportedBootstrap & { readonly path: string }> {
-  const path = join(configPath, "envoy-rev.json");
+  const path = join(configPath, fileName);
   const write = (bootstrap: Bootstrap) => writePrivately(path, `${JSON.stringify(bootstrap, null, 2)}\n`);
   await write(wanted);
   const supported = await supportedBootstrap(wanted, async (bootstrap) => {

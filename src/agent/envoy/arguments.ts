@@ -14,7 +14,18 @@ export interface EnvoyArgumentsInput {
   readonly coreDump: boolean;
   /** Content of ISTIO_BOOTSTRAP_OVERRIDE as JSON, laid over the bootstrap. */
   readonly bootstrapOverride?: string | undefined;
+  /** With it, another Envoy can take over from this one. */
+  readonly hotRestart?: HotRestartArguments | undefined;
 }
+
+export interface HotRestartArguments {
+  readonly epoch: number;
+  /** What all epochs of one proxy have in common: a number, or for the first one the file to write it to. */
+  readonly baseId: number | { readonly file: string };
+}
+
+/** Beyond the time that an epoch has to drain, for what it still does. */
+const SHUTDOWN_AFTER_DRAIN_S = 15;
 
 /** Envoy's command line. */
 export function envoyArguments(input: EnvoyArgumentsInput): string[] {
@@ -22,14 +33,15 @@ export function envoyArguments(input: EnvoyArgumentsInput): string[] {
   const { fileFlushInterval, fileFlushMinSizeKb = 0, concurrency = 0 } = proxyConfig;
   const { level, components } = splitLogLevel(input.logLevel);
   const componentLevels = components.length > 0 ? components.join(",") : input.componentLogLevel;
+  const drainSeconds = Math.floor(durationMs(proxyConfig.drainDuration) / 1000);
   return [
     ["-c", input.configFile],
-    ["--drain-time-s", String(Math.floor(durationMs(proxyConfig.drainDuration) / 1000))],
+    ["--drain-time-s", String(drainSeconds)],
     ["--drain-strategy", "immediate"], // clients are told as soon as draining starts
     ["--local-address-ip-version", isIPv6Only(input.addresses) ? "v6" : "v4"],
     // Envoy's own 10 s make access logs seem lost; under load the buffer is full before this anyway.
     ["--file-flush-interval-msec", String(fileFlushInterval === undefined ? 1000 : durationMs(fileFlushInterval))],
-    ["--disable-hot-restart"],
+    hotRestartArguments(input.hotRestart, drainSeconds),
     ["--allow-unknown-static-fields"],
     fileFlushMinSizeKb > 0 ? ["--file-flush-min-size-kb", String(fileFlushMinSizeKb)] : [],
     level === "" ? [] : ["-l", level],
@@ -39,6 +51,17 @@ export function envoyArguments(input: EnvoyArgumentsInput): string[] {
     bootstrapOverride === undefined ? [] : ["--config-yaml", bootstrapOverride],
     concurrency > 0 ? ["--concurrency", String(concurrency)] : [],
   ].flat();
+}
+
+function hotRestartArguments(hotRestart: HotRestartArguments | undefined, drainSeconds: number): string[] {
+  if (hotRestart === undefined) return ["--disable-hot-restart"];
+  const { epoch, baseId } = hotRestart;
+  const base =
+    typeof baseId === "number"
+      ? ["--base-id", String(baseId)]
+      : ["--use-dynamic-base-id", "--base-id-path", baseId.file];
+  const shutdown = ["--parent-shutdown-time-s", String(drainSeconds + SHUTDOWN_AFTER_DRAIN_S)];
+  return ["--restart-epoch", String(epoch), ...base, ...shutdown];
 }
 
 /** Envoy has two settings where Istio's logging has one: `info,misc:error` is level `info` and component `misc:error`. */

@@ -65,8 +65,9 @@ test("runEnvoy() ends with Envoy's own status and one line that says so", async 
   const { status, lines } = run(envoy, calls);
   end({ code: 3, signal: null });
   assert.equal(await status, 3);
-  assert.equal(lines.length, 1);
-  assert.match(lines[0] ?? "", /error\tEnvoy exited with status 3 after .*; what it printed above says why/);
+  assert.match(lines[0] ?? "", /info\tStarting proxy agent\n/);
+  assert.equal(lines.length, 2);
+  assert.match(lines[1] ?? "", /error\tEnvoy exited with status 3 after .*; what it printed above says why/);
 });
 
 test("runEnvoy() reports a killed Envoy as a shell would and hints at memory", async () => {

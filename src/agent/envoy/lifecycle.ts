@@ -41,13 +41,16 @@ const COUNT_TIMEOUT_MS = 2_000;
 export async function runEnvoy(input: EnvoyLifecycleInput): Promise<number> {
   const { envoy, log, stop } = input;
   const startedAt = Date.now();
+  log.info("Starting proxy agent");
   const exit = await Promise.race([envoy.exited, aborted(stop)]);
   if (exit !== undefined) {
     reportExit(exit, Date.now() - startedAt, log);
     return exitStatus(exit);
   }
   const gone = AbortSignal.any([input.hurry, exitSignal(envoy)]);
-  if (!gone.aborted) await drain({ ...input, gone });
+  if (gone.aborted) log.info("Agent already drained, exiting immediately");
+  else await drain({ ...input, gone });
+  log.warn("Aborting proxy");
   envoy.kill();
   await envoy.exited;
   log.info("Agent has successfully terminated");

@@ -6,6 +6,14 @@ import { MeshError } from "#lib/mesh-error.ts";
 export interface EnvoyCommand {
   readonly binaryPath: string;
   readonly args: readonly string[];
+  /** Begins the command line, where Envoy runs in another place than the agent. */
+  readonly enter?: readonly string[];
+  /** Empty for the agent's own. */
+  readonly workingFolder?: string;
+  /** The user and group to run as, where it is not the agent's. */
+  readonly user?: number | undefined;
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  readonly output?: number | "inherit";
 }
 
 /** How a process ended: by itself with a status, or by a signal. */
@@ -20,9 +28,16 @@ export interface EnvoyProcess {
   kill(): void;
 }
 
-/** Starts Envoy, whose output goes to ours. Rejects when there is nothing to start. */
-export async function startEnvoy({ binaryPath, args }: EnvoyCommand): Promise<EnvoyProcess> {
-  const child = spawn(binaryPath, args, { stdio: "inherit" });
+/** Starts Envoy. Rejects when there is nothing to start. */
+export async function startEnvoy(command: EnvoyCommand): Promise<EnvoyProcess> {
+  const { binaryPath, args, enter = [], workingFolder = "", user, env, output = "inherit" } = command;
+  const [program = binaryPath, ...rest] = [...enter, binaryPath, ...args];
+  const child = spawn(program, rest, {
+    stdio: ["ignore", output, output],
+    ...(workingFolder === "" ? {} : { cwd: workingFolder }),
+    ...(user === undefined ? {} : { uid: user, gid: user }),
+    ...(env === undefined ? {} : { env: { ...env } }),
+  });
   const exited = exitOf(child);
   try {
     await once(child, "spawn");

@@ -44,6 +44,17 @@ export class EnvoyReadiness {
   }
 }
 
+/** True when the Envoy that answers is of that epoch of hot restart, and serves. */
+export async function servesEpoch(admin: EnvoyAdmin, epoch: number): Promise<boolean> {
+  try {
+    const text = await admin.stats(`${SERVER_STATS}|^server\\.hot_restart_epoch$`, TIMEOUT_MS);
+    return parseStats(text).get("server.hot_restart_epoch") === epoch && serverProblem(text) === undefined;
+  } catch {
+    // While one epoch follows the other, nobody answers for a moment.
+    return false;
+  }
+}
+
 /** What the statistics of updates say against being configured. */
 export function configProblem(text: string): string | undefined {
   const stats = parseStats(text);

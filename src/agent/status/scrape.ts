@@ -16,7 +16,8 @@ import { istioNames, wholeLines } from "./exposition-lines.ts";
 import type { ScrapeTarget } from "./scrape-target.ts";
 
 export interface ScrapeOptions {
-  readonly envoyPrometheusPort: number;
+  /** Undefined without Envoy. */
+  readonly envoyPrometheusPort: number | undefined;
   readonly application: ScrapeTarget | undefined;
   readonly localhost: string;
   readonly connect: Connect | undefined;
@@ -66,16 +67,16 @@ export async function mergedMetrics(options: ScrapeOptions, request: ScrapeReque
   metrics.scrapes.add();
   const patienceMs = scraperPatienceMs(request.headers, options.log);
   const target = { host, headers: passedHeaders(request.headers), connect, signal: request.signal };
-  const envoyRequest = { ...target, port: envoyPrometheusPort, path: `/stats/prometheus${request.query}` };
+  const opened = (name: SourceName, where: ScrapeTarget | undefined, share: number) =>
+    where && open(name, { ...target, ...where, timeoutMs: share * patienceMs }, { ...options, patienceMs });
+  const envoyTarget = envoyPrometheusPort && {
+    port: envoyPrometheusPort,
+    path: `/stats/prometheus${request.query}`,
+    https: false,
+  };
   const [envoy, app] = await Promise.all([
-    open("envoy", { ...envoyRequest, timeoutMs: ENVOY_SHARE * patienceMs }, { ...options, patienceMs }),
-    application === undefined
-      ? undefined
-      : open(
-          "application",
-          { ...target, ...application, timeoutMs: TOTAL_SHARE * patienceMs },
-          { ...options, patienceMs },
-        ),
+    opened("envoy", envoyTarget || undefined, ENVOY_SHARE),
+    opened("application", application, TOTAL_SHARE),
   ]);
   const contentType = negotiateFormat(app?.response.headers["content-type"] ?? "");
   return { contentType, chunks: merge(options, { envoy, app, openMetrics: contentType !== TEXT_FORMAT }) };

@@ -49,10 +49,12 @@ async function runProxy(type: string, command: Command, env: Env): Promise<void>
   for (const warning of warnings) log.warn(warning);
   const flags: ProxyFlags = { ...command.opts(), type, logAsJson: command.optsWithGlobals().log_as_json === true };
   const { stop, hurry } = signals(log);
+  const reload = new EventTarget();
+  if (config.envoy.hotRestart) process.on("SIGHUP", () => reload.dispatchEvent(new Event("reload")));
   const { runAgent } = await import("#agent/agent.ts");
   const { HERE } = await import("#agent/place.ts");
   const startedAt = Date.now() - 1000 * process.uptime();
-  const status = await runAgent({ flags, config, env, log, stop, hurry, startedAt, place: HERE });
+  const status = await runAgent({ flags, config, env, log, stop, hurry, reload, startedAt, place: HERE });
   process.exit(process.exitCode ?? status);
 }
 
