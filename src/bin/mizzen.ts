@@ -4,7 +4,9 @@ import { createLogger } from "#lib/log.ts";
 import { completionCommand } from "./completion-command.ts";
 import { EXIT, EXIT_CODES_HELP } from "./mizzen/exit-codes.ts";
 import { attachCommand, scaleCommand, workloadCommands } from "./mizzen/life-commands.ts";
-import { downCommand, execCommand, logsCommand, psCommand } from "./mizzen/mesh-commands.ts";
+import { logsCommand } from "./mizzen/logs-command.ts";
+import { downCommand, execCommand, openCommand } from "./mizzen/mesh-commands.ts";
+import { psCommand } from "./mizzen/ps-command.ts";
 import { processTerminal, type Terminal } from "./mizzen/terminal.ts";
 import { upCommand } from "./mizzen/up-command.ts";
 import { versionCommand } from "./version-command.ts";
@@ -23,7 +25,16 @@ function mizzen(terminal: Terminal): Command {
     .description("Runs a service mesh on one machine, from the configuration that production uses.")
     .enablePositionalOptions()
     .addHelpText("after", HELP);
-  const commands = [upCommand, downCommand, psCommand, execCommand, logsCommand, scaleCommand, attachCommand];
+  const commands = [
+    upCommand,
+    downCommand,
+    psCommand,
+    execCommand,
+    logsCommand,
+    openCommand,
+    scaleCommand,
+    attachCommand,
+  ];
   const made = [...commands.map((make) => make(terminal)), ...workloadCommands(terminal)];
   for (const command of [...made, versionCommand()]) program.addCommand(command);
   program.addCommand(completionCommand(program));

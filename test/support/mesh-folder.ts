@@ -116,9 +116,12 @@ export async function meshFolder(spec: string): Promise<MeshFolder> {
   return folder;
 }
 
+/** The ways out of other meshes that are up at the same time. */
+const OTHERS = /^.*\bmze-.*\n/gm;
+
 /** All of the machine that a mesh must leave as it is, while it is up and afterwards. */
 export async function machineState(): Promise<Record<string, string>> {
-  const run = (...argv: string[]) => runCommand({ argv });
+  const run = async (...argv: string[]) => (await runCommand({ argv })).replaceAll(OTHERS, "");
   return {
     links: (await run("ip", "-o", "link")).replaceAll(/^\d+: |qlen \d+/gm, ""),
     addresses: (await run("ip", "-o", "addr")).replaceAll(/\S+_lft \S+/g, ""),

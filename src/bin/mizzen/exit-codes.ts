@@ -16,6 +16,7 @@ const CODES: Readonly<Record<string, number>> = {
   MEMBER_UNKNOWN: EXIT.usage,
   MEMBER_AMBIGUOUS: EXIT.usage,
   NO_PROXY: EXIT.usage,
+  NOTHING_PUBLISHED: EXIT.usage,
   ENV_FILE_INVALID: EXIT.usage,
   SCALE_INVALID: EXIT.usage,
   MEMBER_EXISTS: EXIT.usage,

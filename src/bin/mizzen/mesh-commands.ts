@@ -1,11 +1,7 @@
-/** Commands about a mesh that is up: `down`, `ps`, `exec`, `logs`. */
+/** Commands about a mesh that is up: `down`, `exec`, `open`. */
 import { resolve } from "node:path";
-import { Command, Option } from "commander";
-import { formatMembers, formatPublished } from "#cli/mesh-table.ts";
-import { formatOutput, OUTPUT_FORMATS, type OutputFormat } from "#cli/output.ts";
-import type { MeshStatus } from "#standalone/run/status.ts";
+import { Command } from "commander";
 import { EXIT_CODES_HELP, finish } from "./exit-codes.ts";
-import { rowsOf } from "./member-rows.ts";
 import { type ChoiceOptions, choiceOf, defaultStateFolder, needRoot, withChoice } from "./options.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -40,38 +36,6 @@ async function runDown(terminal: Terminal, folder: string | undefined, options: 
   return 0;
 }
 
-interface PsOptions extends ChoiceOptions {
-  readonly output?: OutputFormat;
-}
-
-export function psCommand(terminal: Terminal): Command {
-  return withChoice(new Command("ps"))
-    .summary("show the workloads of a mesh")
-    .description(
-      "Shows the control plane, gateways and workloads of a mesh: where they are, whether they are ready, restarts.",
-    )
-    .addOption(new Option("-o, --output <format>", "form of the output").choices(OUTPUT_FORMATS))
-    .addHelpText("after", "\nExamples:\n  mizzen ps\n  mizzen ps -o json | jq '.members[] | select(.ready | not)'")
-    .action((options: PsOptions) =>
-      finish(terminal, async () => {
-        needRoot("look at a mesh");
-        const { findStatus } = await import("#standalone/commands/find-mesh.ts");
-        const { status, watched } = await findStatus(choiceOf(options));
-        terminal.print(options.output === undefined ? psText(status, terminal) : formatOutput(status, options.output));
-        if (!watched)
-          terminal.say(
-            `the runner of mesh "${status.name}" is gone: nobody watches over it; run \`mizzen up\` or \`mizzen down\``,
-          );
-        return 0;
-      }),
-    );
-}
-
-function psText(status: MeshStatus, { style }: Terminal): string {
-  const published = formatPublished(status.published, style);
-  return `${formatMembers(rowsOf(status), style, true)}${published === "" ? "" : `\n${published}`}`;
-}
-
 export function execCommand(terminal: Terminal): Command {
   return withChoice(new Command("exec"))
     .summary("run a command inside a workload")
@@ -99,36 +63,30 @@ export function execCommand(terminal: Terminal): Command {
     );
 }
 
-interface LogsOptions extends ChoiceOptions {
-  readonly proxy?: boolean;
-  readonly follow?: boolean;
+interface OpenOptions extends ChoiceOptions {
+  readonly print?: boolean;
 }
 
-export function logsCommand(terminal: Terminal): Command {
-  return withChoice(new Command("logs"))
-    .summary("show what a workload or its proxy printed")
+export function openCommand(terminal: Terminal): Command {
+  return withChoice(new Command("open"))
+    .summary("open a published address in the browser, or print it")
     .description(
-      "Shows the log of a workload's app, or with --proxy of its agent and Envoy; istiod is the control plane.",
+      "Opens the address of a published port in the browser of this machine; prints it where there is none, or with --print.",
     )
-    .argument("<workload>", "name, or name.namespace")
-    .option("--proxy", "the log of the proxy instead")
-    .option("-f, --follow", "go on with what is added")
-    .addHelpText(
-      "after",
-      "\nExamples:\n  mizzen logs productpage -f\n  mizzen logs reviews-v1 --proxy\n  mizzen logs istiod",
-    )
-    .action((workload: string, options: LogsOptions) =>
+    .argument("[workload]", "whose port; not needed when one publishes")
+    .option("-p, --print", "print the address only")
+    .addHelpText("after", "\nExamples:\n  mizzen open\n  curl $(mizzen open istio-ingressgateway --print)")
+    .action((workload: string | undefined, options: OpenOptions) =>
       finish(terminal, async () => {
-        needRoot("read the logs of a mesh");
-        const [{ findMember, findStatus }, { logFile, printLog }] = await Promise.all([
+        needRoot("look at a mesh");
+        const [{ findStatus }, { browserFor, publishedUrl }] = await Promise.all([
           import("#standalone/commands/find-mesh.ts"),
-          import("#standalone/commands/logs.ts"),
+          import("#standalone/commands/open.ts"),
         ]);
         const { status } = await findStatus(choiceOf(options));
-        const file = logFile(findMember(status, workload), options.proxy === true);
-        const never = new AbortController().signal;
-        const write = (chunk: Buffer) => void process.stdout.write(chunk);
-        await printLog({ file, follow: options.follow === true, write }, never);
+        const url = publishedUrl(status, workload);
+        terminal.print(`${url}\n`);
+        if (options.print !== true) await browserFor(terminal.env)?.(url);
         return 0;
       }),
     );

@@ -6,6 +6,8 @@ import type { InstalledPrograms } from "#standalone/up/preflight.ts";
 export interface Terminal {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly style: Style;
+  /** Somebody looks at the results as they come. */
+  readonly isScreen: boolean;
   /** Results. */
   print(text: string): void;
   /** Everything else. */
@@ -27,6 +29,7 @@ export function processTerminal(): Terminal {
   return {
     env,
     style: styleFor(stdout, env),
+    isScreen: stdout.isTTY === true,
     print: (text) => void stdout.write(text),
     say: (line) => void stderr.write(`${line}\n`),
     installed: installedPrograms(entry, env),

@@ -11,7 +11,7 @@ import { cleanMesh } from "../run/clean.ts";
 import { liveRegistration, registrations } from "../up/registration.ts";
 import { lockMesh } from "../up/start-lock.ts";
 import { meshFile } from "../up/up.ts";
-import { findMesh, type MeshChoice } from "./find-mesh.ts";
+import { findMesh, type MeshChoice, matching } from "./find-mesh.ts";
 
 export interface DownRequest {
   /** Folder of the mesh file, when given. */
@@ -36,19 +36,16 @@ export async function meshToTakeDown({
   defaultStateFolder,
 }: DownRequest): Promise<MeshRemains | undefined> {
   const file = folder === undefined ? undefined : await meshFile(folder);
-  const all = (await registrations()).filter((mesh) => file === undefined || mesh.file === file);
-  if (all.length > 0) {
-    const [only, second] = all;
-    return second === undefined && noChoice(choice) ? only : findMesh({ ...choice, file });
-  }
+  const found = await matching(await registrations(), { ...choice, file });
+  const [only, second] = found;
+  if (only !== undefined) return second === undefined ? only : findMesh({ ...choice, file });
   const stateFolder = choice.stateFolder ?? (await stateFolderOf(file, choice.name, defaultStateFolder));
-  const real = stateFolder && (await ignoring(["ENOENT"], () => realpath(stateFolder)));
-  if (real === undefined || real === "") return undefined;
-  return { id: meshId(real), name: choice.name ?? basename(real), stateFolder: real, owner: undefined };
-}
-
-function noChoice({ name, stateFolder }: MeshChoice): boolean {
-  return name === undefined && stateFolder === undefined;
+  const real = stateFolder && (await ignoring(["ENOENT", "ENOTDIR"], () => realpath(stateFolder)));
+  if (real !== undefined && real !== "") {
+    return { id: meshId(real), name: choice.name ?? basename(real), stateFolder: real, owner: undefined };
+  }
+  // A name that nobody has is most likely a mistake; a folder whose mesh is not up is what was wanted.
+  return choice.name === undefined ? undefined : findMesh(choice);
 }
 
 async function stateFolderOf(

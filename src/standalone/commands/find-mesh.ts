@@ -17,26 +17,34 @@ export interface MeshChoice {
 }
 
 /** The mesh among those of the machine. */
-export async function findMesh({ name, stateFolder, file }: MeshChoice): Promise<Registration> {
+export async function findMesh(choice: MeshChoice): Promise<Registration> {
   const all = await registrations();
-  const folder = stateFolder && ((await ignoring(["ENOENT"], () => realpath(stateFolder))) ?? stateFolder);
-  const found = all.filter(
-    (mesh) =>
-      (name === undefined || mesh.name === name) &&
-      (folder === undefined || mesh.stateFolder === folder) &&
-      (file === undefined || mesh.file === file),
-  );
+  const found = await matching(all, choice);
   const [only, second] = found;
   if (only !== undefined && second === undefined) return only;
   if (second !== undefined) {
     const list = found.map((mesh) => `"${mesh.name}" (--state ${mesh.stateFolder})`).join(", ");
     throw new MeshError("MESH_AMBIGUOUS", `Cannot tell which mesh is meant: ${list}; choose with --mesh or --state`);
   }
-  const wanted = name ?? folder ?? file;
+  const wanted = choice.name ?? choice.stateFolder ?? choice.file;
   const others = all.length === 0 ? "" : `; up: ${all.map((mesh) => mesh.name).join(", ")}`;
   throw new MeshError(
     "MESH_NOT_UP",
     `${wanted === undefined ? "No mesh is up" : `Mesh "${wanted}" is not up`}${others}; start one with \`mizzen up FOLDER\``,
+  );
+}
+
+/** Those of the meshes that a choice allows. */
+export async function matching(
+  all: readonly Registration[],
+  { name, stateFolder, file }: MeshChoice,
+): Promise<readonly Registration[]> {
+  const folder = stateFolder && ((await ignoring(["ENOENT", "ENOTDIR"], () => realpath(stateFolder))) ?? stateFolder);
+  return all.filter(
+    (mesh) =>
+      (name === undefined || mesh.name === name) &&
+      (folder === undefined || mesh.stateFolder === folder) &&
+      (file === undefined || mesh.file === file),
   );
 }
 
@@ -68,6 +76,13 @@ export function findMember({ name: mesh, members }: MeshStatus, wanted: string):
   }
   const list = members.map((member) => shortestName(member, members)).join(", ");
   throw new MeshError("MEMBER_UNKNOWN", `Mesh "${mesh}" has no workload "${wanted}": choose one of ${list}`);
+}
+
+/** All members that are meant by a name: one member, or all replicas of a workload. */
+export function findMembers(status: MeshStatus, wanted: string): readonly MemberStatus[] {
+  const first = findMember(status, wanted);
+  if (first.name === wanted || memberKey(first) === wanted) return [first];
+  return status.members.filter((member) => member.workload === first.workload && member.namespace === first.namespace);
 }
 
 function isReplicaOf({ workload, namespace }: MemberStatus, wanted: string): boolean {

@@ -6,10 +6,12 @@
 import type { Member } from "../mesh/mesh.ts";
 import type { Account } from "../plan/enter.ts";
 import type { Desired } from "../plan/plan.ts";
+import type { ProxyDetails } from "../run/proxy-details.ts";
 import type { MemberStatus, MeshStatus } from "../run/status.ts";
 
 export type ControlRequest =
   | StatusRequest
+  | DetailsRequest
   | ApplyRequest
   | WorkloadRequest
   | ScaleRequest
@@ -19,6 +21,11 @@ export type ControlRequest =
 
 export interface StatusRequest {
   readonly kind: "status";
+}
+
+/** What the proxies tell about themselves. */
+export interface DetailsRequest {
+  readonly kind: "details";
 }
 
 /** Makes the mesh what is desired; what does not differ goes on as it is. */
@@ -72,6 +79,7 @@ export interface WatchRequest {
 /** What `done` brings, by request. */
 export interface ControlAnswers {
   readonly status: MeshStatus;
+  readonly details: MeshDetails;
   readonly apply: ChangeSummary;
   readonly restart: ChangeSummary;
   readonly stop: ChangeSummary;
@@ -80,6 +88,12 @@ export interface ControlAnswers {
   readonly join: MemberStatus;
   readonly leave: null;
   readonly watch: MeshEnd;
+}
+
+/** The status with what each proxy that answers tells, by `name.namespace`. */
+export interface MeshDetails {
+  readonly status: MeshStatus;
+  readonly proxies: Readonly<Record<string, ProxyDetails>>;
 }
 
 /** What a change did, one line for each thing, such as `web restarted`; empty when there was nothing to do. */

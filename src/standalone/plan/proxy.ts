@@ -1,5 +1,6 @@
 /** A member's agent: the files it finds, its environment and arguments, as the injected container has them in Kubernetes. */
 import { join } from "node:path";
+import { type GivenOptions, TEXT_OPTIONS, type TextOption } from "#capture/options.ts";
 import { type Member, PROXY_ID } from "../mesh/mesh.ts";
 import { type Account, type Place, ROOT } from "./enter.ts";
 import { DOMAIN, type FilePlan, type FolderPlan } from "./files.ts";
@@ -44,7 +45,7 @@ export interface ProxyPlan {
   readonly rootCertFile: string;
   readonly process: ProcessPlan;
   /** Sets up traffic capture; a gateway has none. */
-  readonly capture: ProcessPlan | undefined;
+  readonly capture: (ProcessPlan & { readonly options: GivenOptions }) | undefined;
 }
 
 export function proxyPlan(input: ProxyInput): ProxyPlan {
@@ -137,23 +138,10 @@ function proxyConfig({ envoy }: Programs, { defaultConfig }: ProxyInput["meshCon
 }
 
 /** What the init container of an injected pod runs. It needs root, and sees the member's own name servers. */
-function captureProcess({ member, place, folder, log, programs }: ProxyInput): ProcessPlan {
-  const annotation = (name: string, fallback: string) =>
-    member.annotations[`traffic.sidecar.istio.io/${name}`] ?? fallback;
-  const exclude = [UNCAPTURED_PORTS, annotation("excludeInboundPorts", "")].filter((part) => part !== "").join(",");
-  const flags = {
-    "-p": "15001",
-    "-z": "15006",
-    "-u": String(PROXY_ID),
-    "-m": "REDIRECT",
-    "-i": annotation("includeOutboundIPRanges", "*"),
-    "-x": annotation("excludeOutboundIPRanges", ""),
-    "-b": annotation("includeInboundPorts", "*"),
-    "-d": exclude,
-    "-q": annotation("includeOutboundPorts", ""),
-    "-o": annotation("excludeOutboundPorts", ""),
-  };
-  return processPlan({
+function captureProcess({ member, place, folder, log, programs }: ProxyInput): ProxyPlan["capture"] {
+  const options = captureOptions(member);
+  const flags = Object.entries(options).map(([name, value]) => [flagOf(name), value] as const);
+  const process = processPlan({
     place,
     account: ROOT,
     programs,
@@ -163,11 +151,35 @@ function captureProcess({ member, place, folder, log, programs }: ProxyInput): P
     command: [
       ...programs.agent,
       "istio-iptables",
-      ...Object.entries(flags).flatMap(([flag, value]) => (value === "" ? [] : [flag, value])),
+      ...flags.flatMap(([flag, value]) => (value === "" ? [] : [flag, value])),
       "--redirect-dns",
       "--log_output_level=default:warn",
     ],
   });
+  return { ...process, options: { ...options, redirectDns: true } };
+}
+
+/** What injection would tell `istio-iptables`, by the names of its text options. */
+function captureOptions({ annotations }: Member): Record<string, string> {
+  const annotation = (name: string, fallback: string) => annotations[`traffic.sidecar.istio.io/${name}`] ?? fallback;
+  return {
+    proxyPort: "15001",
+    inboundPort: "15006",
+    proxyUid: String(PROXY_ID),
+    mode: "REDIRECT",
+    outboundRanges: annotation("includeOutboundIPRanges", "*"),
+    outboundRangesExcluded: annotation("excludeOutboundIPRanges", ""),
+    inboundPorts: annotation("includeInboundPorts", "*"),
+    inboundPortsExcluded: [UNCAPTURED_PORTS, annotation("excludeInboundPorts", "")].filter((part) => part !== "").join(","),
+    outboundPorts: annotation("includeOutboundPorts", ""),
+    outboundPortsExcluded: annotation("excludeOutboundPorts", ""),
+  };
+}
+
+function flagOf(name: string): string {
+  const option = Object.entries<TextOption>(TEXT_OPTIONS).find(([key]) => key === name)?.[1];
+  if (option?.short === undefined) throw new Error(`istio-iptables has no option "${name}"`);
+  return `-${option.short}`;
 }
 
 function textOf(value: unknown): string | undefined {

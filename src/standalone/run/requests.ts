@@ -1,9 +1,11 @@
 /** Carries out what arrives at the control socket: changes one after the other, everything else at once. */
 import { MeshError } from "#lib/mesh-error.ts";
-import type { ChangeSummary, ControlRequest, JoinRequest, MeshEnd } from "../control/protocol.ts";
+import type { ChangeSummary, ControlRequest, JoinRequest, MeshDetails, MeshEnd } from "../control/protocol.ts";
 import type { ControlSession } from "../control/serve-control.ts";
 import { memberKey } from "../mesh/mesh.ts";
+import { FABRIC } from "../plan/names.ts";
 import { addMember, applyDesired, type Changeable, changeWorkload, removeMember, scaleWorkload } from "./changes.ts";
+import { askProxy, type ProxyDetails } from "./proxy-details.ts";
 import type { MemberStatus } from "./status.ts";
 
 export class Requests {
@@ -23,6 +25,8 @@ export class Requests {
     switch (request.kind) {
       case "status":
         return mesh.run.status();
+      case "details":
+        return this.#details();
       case "watch":
         return this.#watch(session);
       case "apply":
@@ -44,6 +48,19 @@ export class Requests {
   /** Resolves when no change is under way any more. */
   async settled(): Promise<void> {
     await this.#last;
+  }
+
+  async #details(): Promise<MeshDetails> {
+    const { run } = this.#mesh;
+    const proxied = run.members.all().filter(({ plan, state }) => plan.proxy !== undefined && state === "running");
+    const proxies: Record<string, ProxyDetails> = {};
+    await Promise.all(
+      proxied.map(async ({ plan }) => {
+        const told = await askProxy(plan.address, FABRIC.prober);
+        if (told !== undefined) proxies[plan.key] = told;
+      }),
+    );
+    return { status: run.status(), proxies };
   }
 
   async #watch(session: ControlSession): Promise<MeshEnd> {
