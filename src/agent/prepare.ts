@@ -14,7 +14,7 @@ import { instanceAddresses } from "./instance-addresses.ts";
 import { type Labels, nodeId, type ProxyNode, type ProxyType, proxyNode } from "./node.ts";
 import { type Place, pathIn } from "./place.ts";
 import { discoverPlatform } from "./platform/discover.ts";
-import { isServed } from "./unix-server.ts";
+import { CREDENTIAL_SOCKET, findForeignServer, isServedByOthers } from "./sds/existing-socket.ts";
 
 /** Of `pilot-agent proxy`. */
 export interface ProxyFlags {
@@ -51,11 +51,12 @@ export interface Prepared {
   readonly addresses: readonly string[];
   readonly dnsDomain: string;
   readonly node: ProxyNode;
+  /** A foreign SDS server gives the workload's certificate. */
+  readonly servedByOthers: boolean;
 }
 
 const ANNOTATIONS_FILE = "./etc/istio/pod/annotations";
 const LABELS_FILE = "./etc/istio/pod/labels";
-const CREDENTIAL_SOCKET = "./var/run/secrets/credential-uds/socket";
 const EXCLUDE_INTERFACES = "traffic.sidecar.istio.io/excludeInterfaces";
 
 /** Rejects when the configuration cannot be used, with all reasons. */
@@ -75,6 +76,7 @@ export async function prepare(input: PrepareInput): Promise<Prepared> {
   });
   const proxyConfig = await effectiveConfig(input, podAnnotations);
   const platform = await discoverPlatform({ config: config.platform, ipv6: addresses.some(isIPv6), log });
+  const servedByOthers = await findForeignServer(config.identity.socketFile, place, log);
   const node = proxyNode({
     id: nodeId(identity),
     addresses,
@@ -83,7 +85,8 @@ export async function prepare(input: PrepareInput): Promise<Prepared> {
     podLabels,
     podAnnotations,
     platform,
-    credentialSocket: await isServed(pathIn(place, CREDENTIAL_SOCKET)),
+    credentialSocket: await isServedByOthers(pathIn(place, CREDENTIAL_SOCKET)),
+    fileCredentials: servedByOthers,
     pilotSubjectAltNames: proxyConfig.controlPlaneAuthPolicy === undefined ? [] : [pilotSubjectAltName(proxyConfig)],
     envoyStatusPort: config.envoy.statusPort,
     envoyPrometheusPort: config.envoy.prometheusPort,
@@ -99,7 +102,7 @@ export async function prepare(input: PrepareInput): Promise<Prepared> {
   if (node.problems.length > 0) {
     throw new MeshError("NODE_METADATA_INVALID", `The proxy cannot be described: ${node.problems.join("; ")}`);
   }
-  return { proxyConfig, addresses, dnsDomain, node };
+  return { proxyConfig, addresses, dnsDomain, node, servedByOthers };
 }
 
 /** The content of a file; undefined when there is none. */

@@ -1,16 +1,14 @@
 /** The workload's certificate and the secrets around it: where they come from, and the socket that Envoy gets them on. */
 import { existsSync } from "node:fs";
-import { basename, join } from "node:path";
 import { durationMs } from "#config/proxy-config.ts";
 import { sleep } from "#lib/async/sleep.ts";
-import { errorText, MeshError } from "#lib/mesh-error.ts";
+import { errorText } from "#lib/mesh-error.ts";
 import { formatSpiffeId } from "#lib/pki/spiffe-id.ts";
 import type { AgentContext } from "./agent-context.ts";
-import { WORKLOAD_SOCKET_FOLDER } from "./bootstrap/clusters.ts";
 import { pathIn } from "./place.ts";
 import { caProvider, caProviderName } from "./sds/ca-provider.ts";
 import { certificatePlan } from "./sds/certificate-plan.ts";
-import { FILES_SOCKET, isServedByOthers } from "./sds/existing-socket.ts";
+import { ownSocketPath } from "./sds/existing-socket.ts";
 import { FileSecrets } from "./sds/file-secrets.ts";
 import { checkKeyOptions } from "./sds/key.ts";
 import type { EncodeOptions } from "./sds/messages.ts";
@@ -32,15 +30,13 @@ export interface StartedIdentity {
   readonly trustBundle: TrustBundle;
 }
 
-const OWN_SOCKET_FILE = "socket";
 const REVOCATION_FILE = "/var/run/secrets/istio/crl/ca-crl.pem";
 const SERVE_ATTEMPTS = 5;
 const FIRST_PAUSE_MS = 1_000;
 
 /** Serves the workload's certificate, unless a foreign SDS server does: then only secrets from files. */
 export async function startIdentity(context: AgentContext, running: Promise<void>[]): Promise<StartedIdentity> {
-  const { config, place, log, metrics, done } = context;
-  const servedByOthers = await findForeignServer(context);
+  const { config, place, log, metrics, done, servedByOthers } = context;
   const { mounted, askCa } = certificatePlan({ config: config.identity, place, servedByOthers, log });
   const trustBundle = new TrustBundle();
   const identity = askCa ? await workloadIdentity(context, running) : undefined;
@@ -59,28 +55,8 @@ export async function startIdentity(context: AgentContext, running: Promise<void
   }
   if (identity !== undefined) running.push(identity.run(done));
   const sources = servedByOthers ? [files] : [own, files];
-  await serveSecrets(context, { sources, log: log.scope("sds"), encode: encodeOptions(context) }, servedByOthers);
+  await serveSecrets(context, { sources, log: log.scope("sds"), encode: encodeOptions(context) });
   return { identity, trustBundle };
-}
-
-async function findForeignServer({ config, place, log }: AgentContext): Promise<boolean> {
-  const { socketFile } = config.identity;
-  if (socketFile !== basename(socketFile)) {
-    throw new MeshError(
-      "SDS_SOCKET_INVALID",
-      `workload identity socket file override must be a filename, not a path: ${socketFile}`,
-    );
-  }
-  const path = pathIn(place, join(WORKLOAD_SOCKET_FOLDER, socketFile));
-  if (await isServedByOthers(path)) {
-    log.info(`Existing workload SDS socket found at ${path}. Default Istio SDS Server will only serve files`);
-    return true;
-  }
-  if (socketFile === OWN_SOCKET_FILE) return false;
-  throw new MeshError(
-    "SDS_SOCKET_INVALID",
-    `agent configured for non-default SDS socket path: ${path} but no socket found`,
-  );
 }
 
 async function workloadIdentity(context: AgentContext, running: Promise<void>[]): Promise<WorkloadIdentity> {
@@ -123,9 +99,9 @@ function encodeOptions({ config, proxyConfig }: AgentContext): () => EncodeOptio
 }
 
 /** Opens the socket; a path that cannot be had yet is tried again with growing pauses. */
-async function serveSecrets(context: AgentContext, input: SecretServiceInput, onlyFiles: boolean): Promise<void> {
-  const { place, stop, done } = context;
-  const path = pathIn(place, onlyFiles ? FILES_SOCKET : join(WORKLOAD_SOCKET_FOLDER, OWN_SOCKET_FILE));
+async function serveSecrets(context: AgentContext, input: SecretServiceInput): Promise<void> {
+  const { place, stop, done, servedByOthers: onlyFiles } = context;
+  const path = ownSocketPath(place, onlyFiles);
   input.log.info("Starting SDS grpc server");
   for (let attempt = 1; !stop.aborted; attempt++) {
     try {

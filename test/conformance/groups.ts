@@ -10,6 +10,7 @@ import { nameTable } from "./groups/name-table.ts";
 import { nftablesCapture } from "./groups/nftables-capture.ts";
 import { statusServer } from "./groups/status-server.ts";
 import { agentTables } from "./groups/unit-tables/agent.ts";
+import { certificateTables } from "./groups/unit-tables/certificates.ts";
 import { meshConfigTables } from "./groups/unit-tables/mesh-config.ts";
 import { networkingTables } from "./groups/unit-tables/networking.ts";
 import { wasmTables } from "./groups/unit-tables/wasm.ts";
@@ -31,6 +32,7 @@ export const GROUPS: readonly Group[] = [
   dnsClient,
   statusServer,
   agentTables,
+  certificateTables,
   meshConfigTables,
   networkingTables,
   wasmTables,

@@ -1,0 +1,102 @@
+/** Tables about certificates, keys, tokens and identities. */
+import { createPrivateKey, X509Certificate } from "node:crypto";
+import { joinPem, rotationDelayMs } from "#agent/sds/certificate.ts";
+import { parseFileSecret } from "#agent/sds/file-secrets.ts";
+import { jwtAudience, jwtExpiry } from "#agent/sts/jwt.ts";
+import { parseDuration } from "#lib/duration.ts";
+import { requestedPublicKey } from "#lib/pki/certificate-request.ts";
+import { parsePem } from "#lib/pki/pem.ts";
+import { compareJson } from "../../compare.ts";
+import type { Outcome } from "../../harness.ts";
+import { byRow, leftOut, unitTables } from "../../unit-tables.ts";
+
+/** Go's numbers of public key algorithms. */
+const ALGORITHMS: Readonly<Record<string, number>> = { rsa: 1, ec: 3 };
+
+/** The value, or undefined when there is none to be had. */
+function attempt<T>(make: () => T): T | undefined {
+  try {
+    return make();
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether we take what Istio takes and refuse what it refuses. The words differ. */
+function sameVerdict(accepted: boolean, errorMessage: string): Outcome {
+  return compareJson(accepted, errorMessage === "");
+}
+
+const certificates = (text: string) => parsePem(text).map(({ pem }) => new X509Certificate(pem));
+
+export const certificateTables = unitTables(
+  "unit tables: certificates",
+  ["security/pkg/nodeagent", "security/pkg/pki", "security/pkg/util", "pkg/security"],
+  {
+    rotateTime: byRow<{
+      createdSecondsFromNow: number;
+      expireSecondsFromNow: number;
+      gracePeriodRatio: number;
+      expected: string;
+    }>(({ createdSecondsFromNow, expireSecondsFromNow, gracePeriodRatio, expected }) => {
+      const certificate = { createdAt: createdSecondsFromNow * 1000, expiresAt: expireSecondsFromNow * 1000 };
+      const rotation = { gracePeriodRatio, gracePeriodRatioJitter: 0 };
+      return compareJson(rotationDelayMs(certificate, rotation, { now: 0, random: 0 }), parseDuration(expected));
+    }),
+    concatCerts: byRow<{ certs: readonly string[]; expected: string }>(({ certs, expected }) =>
+      compareJson(joinPem(certs), expected),
+    ),
+    SdsCertificateConfigFromResourceName: byRow<{
+      resource: string;
+      key: boolean;
+      root: boolean;
+      output: { CertificatePath?: string; PrivateKeyPath?: string; CaCertificatePath?: string };
+    }>(({ resource, key, root, output }) => {
+      const secret = parseFileSecret(resource) ?? {};
+      const {
+        certificate,
+        key: privateKey,
+        roots,
+      } = { certificate: undefined, key: undefined, roots: undefined, ...secret };
+      return compareJson(
+        { key: privateKey !== undefined, root: roots !== undefined, paths: [certificate, privateKey, roots] },
+        { key, root, paths: [output.CertificatePath, output.PrivateKeyPath, output.CaCertificatePath] },
+      );
+    }),
+    GetExp: byRow<{ jwt: string; expectedExp?: string; expectedErr?: object }>(({ jwt, expectedExp, expectedErr }) => {
+      if (expectedErr !== undefined) return sameVerdict(attempt(() => [jwtExpiry(jwt)]) !== undefined, "error");
+      const wanted = expectedExp === undefined ? undefined : Date.parse(expectedExp);
+      return compareJson(jwtExpiry(jwt), wanted);
+    }),
+    GetAud: byRow<{ jwt: string; aud?: readonly string[] }>(({ jwt, aud }) =>
+      compareJson(
+        attempt(() => jwtAudience(jwt)),
+        aud,
+      ),
+    ),
+    "CertUtil.GetWaitTime": leftOut("rotation follows the ratio of the lifetime; this was of the former node agent"),
+    ParsePemEncodedCertificate: byRow<{ pem: string; publicKeyAlgo: number; errMsg: string }>(
+      ({ pem, publicKeyAlgo, errMsg }) => {
+        const [certificate] = attempt(() => certificates(pem)) ?? [];
+        if (errMsg !== "") return sameVerdict(certificate !== undefined, errMsg);
+        return compareJson(ALGORITHMS[certificate?.publicKey.asymmetricKeyType ?? ""], publicKeyAlgo);
+      },
+    ),
+    ParsePemEncodedCertificateChain: byRow<{ pem: string; errMsg: string }>(({ pem, errMsg }) =>
+      sameVerdict((attempt(() => certificates(pem)) ?? []).length > 0, errMsg),
+    ),
+    ParsePemEncodedCSR: byRow<{ pem: string; errMsg: string }>(async ({ pem, errMsg }) => {
+      const refusal = await requestedPublicKey(pem).then(() => "", String);
+      if (refusal.includes("RSA key has 1024 bits")) return { leftOut: "keys of 1024 bits are refused on purpose" };
+      return sameVerdict(refusal === "", errMsg);
+    }),
+    GetRSAKeySize: byRow<{ pem: string; size: number; errMsg: string }>(({ pem, size, errMsg }) => {
+      const key = attempt(() => createPrivateKey(pem));
+      const bits = key?.asymmetricKeyDetails?.modulusLength;
+      return errMsg === "" ? compareJson(bits, size) : sameVerdict(bits !== undefined, errMsg);
+    }),
+    BuildSubjectAltNameExtension: leftOut("names of certificates are written by an X.509 library"),
+    DualUseCommonName: leftOut("our certificates have no common name: names are alternative names only"),
+    VerifyCertificate: leftOut("a helper of Istio's own tests"),
+  },
+);
