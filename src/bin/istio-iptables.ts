@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { type GivenOptions, parseSwitch, SWITCHES, TEXT_OPTIONS, type TextOption } from "#capture/options.ts";
+import type { PrepareInput } from "#capture/prepare.ts";
 import type { Env } from "#lib/env-reader.ts";
 import { createLogger, type Logger, parseLogLevels } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
@@ -11,7 +12,7 @@ type Write = (line: string) => void;
 
 /** Sets up traffic capture in the network namespace of the caller. */
 export function istioIptablesCommand(env: Env, write: Write = toStdout): Command {
-  return captureCommand("istio-iptables", { env, write, always: {} })
+  return captureCommand("istio-iptables", { env, write, always: {}, explains: true })
     .summary("Set up iptables rules for Istio Sidecar")
     .description("istio-iptables is responsible for setting up port forwarding for Istio Sidecar.");
 }
@@ -31,31 +32,82 @@ interface CommandInput {
   readonly write: Write;
   /** Options that the command implies. */
   readonly always: GivenOptions;
+  /** It has the flags that ask what rules would do. */
+  readonly explains?: boolean;
 }
 
-function captureCommand(name: string, { env, write, always }: CommandInput): Command {
+function captureCommand(name: string, { env, write, always, explains = false }: CommandInput): Command {
   const command = new Command(name);
   const names = new Map<string, string>();
   for (const [key, option] of [...flagsOf(TEXT_OPTIONS, textOption), ...flagsOf(SWITCHES, switchOption)]) {
     command.addOption(option);
     names.set(option.attributeName(), key);
   }
+  if (explains) addExplainOptions(command);
   addLogOptions(command);
   return command.action(async (values: Record<string, unknown>) => {
     const given = Object.entries(values).flatMap(([attribute, value]) => {
       const key = names.get(attribute);
       return key === undefined ? [] : [[key, value]];
     });
-    const log = commandLogger(values, write);
+    // What is explained is for another program to read, or for a file.
+    const log = commandLogger(values, values.explain === undefined ? write : toStderr);
+    const input = { given: { ...Object.fromEntries(given), ...always }, env, log };
     try {
+      if (values.explain !== undefined) return write(await explain(values, input));
+      refuseExplainFlags(values);
       const { runCapture } = await import("#capture/run.ts");
-      await runCapture({ given: { ...Object.fromEntries(given), ...always }, env, log, again: runAgainIn });
+      await runCapture({ ...input, again: runAgainIn });
     } catch (error) {
       if (!(error instanceof MeshError)) throw error;
       log.error(errorText(error));
       process.exitCode = error.code === "CAPTURE_INEFFECTIVE" ? VALIDATION_FAILED : 1;
     }
   });
+}
+
+/** What `--explain` can be told about a packet. */
+const PACKET_OPTIONS = [
+  new Option("--uid <user>", "With --explain: user that sends the packet (default 1000)"),
+  new Option("--gid <group>", "With --explain: group that sends the packet (default: the number of --uid)"),
+  new Option("--in-interface <name>", "With --explain: interface by which the packet comes in"),
+  new Option("--out-interface <name>", "With --explain: interface by which the packet goes out"),
+  new Option("--proto <protocol>", "With --explain: tcp (default) or udp"),
+  new Option("--source <address>", "With --explain: address, with or without a port, that the packet is from"),
+  new Option("--direction <direction>", "With --explain: inbound or outbound (default)"),
+  new Option("--ctstate <state>", "With --explain: NEW (default), ESTABLISHED, RELATED or INVALID"),
+];
+const OUTPUT_OPTION = new Option(
+  "--output <format>",
+  "With --explain: text (default) or json, and for the plan also mermaid or svg",
+);
+
+function addExplainOptions(command: Command): void {
+  command.option(
+    "--explain [what]",
+    "Say what the rules do, and change nothing: the plan, or the way of a packet to ADDRESS:PORT",
+  );
+  for (const option of [OUTPUT_OPTION, ...PACKET_OPTIONS]) command.addOption(option);
+}
+
+async function explain(values: Record<string, unknown>, input: PrepareInput): Promise<string> {
+  const { runExplain } = await import("#capture/explain/run-explain.ts");
+  const given = PACKET_OPTIONS.map((option) => option.attributeName()).filter((name) => values[name] !== undefined);
+  return runExplain({
+    ...input,
+    what: values.explain === true ? "" : String(values.explain),
+    output: values.output === undefined ? undefined : String(values.output),
+    flags: Object.fromEntries(given.map((name) => [name, String(values[name])])),
+  });
+}
+
+function refuseExplainFlags(values: Record<string, unknown>): void {
+  const given = [OUTPUT_OPTION, ...PACKET_OPTIONS].find((option) => values[option.attributeName()] !== undefined);
+  if (given === undefined) return;
+  throw new MeshError(
+    "CAPTURE_OPTIONS",
+    `Cannot set up traffic capture: ${given.long} has a meaning only with --explain`,
+  );
 }
 
 /** By this exit code the repair controller of Istio's CNI plugin knows pods that were started too early. */
@@ -117,6 +169,10 @@ function commandLogger(values: Record<string, unknown>, write: Write): Logger {
   });
   for (const problem of problems) log.warn(problem);
   return log;
+}
+
+function toStderr(line: string): void {
+  process.stderr.write(line);
 }
 
 function toStdout(line: string): void {

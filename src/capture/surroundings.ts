@@ -48,7 +48,8 @@ export function parseNameServers(text: string): Readonly<Record<Family, readonly
   };
 }
 
-async function localAddresses(commands: Commands): Promise<readonly string[]> {
+/** Addresses of all interfaces of the network namespace. */
+export async function localAddresses(commands: Commands): Promise<readonly string[]> {
   const { code, stdout } = await commands.run("ip", ["-oneline", "address"]);
   // Without `ip` only IPv4 is captured; there is no better guess.
   if (code !== 0) return [];

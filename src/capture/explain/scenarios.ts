@@ -181,16 +181,16 @@ function answers({ samples, dns: mode, dnsServers, proxyOwners, proxyGids }: Sta
   const agent = first === undefined ? undefined : { uid: firstId(first.id), gid: firstId(proxyGids[0] ?? first.id) };
   return [
     {
-      who: "a name server",
-      verb: "answers",
-      object: "the agent",
-      packet: { ...samples.inbound, protocol: "udp", source: server, sourcePort: 53 },
-    },
-    {
       who: "the agent",
       verb: "answers",
       object: "the application",
       packet: { ...samples.overLoopback, protocol: "udp", sourcePort: AGENT_DNS_PORT, owner: agent },
+    },
+    {
+      who: "a name server",
+      verb: "answers",
+      object: "the agent",
+      packet: { ...samples.inbound, protocol: "udp", source: server, sourcePort: 53 },
     },
   ];
 }
