@@ -23,9 +23,11 @@ export interface WorkloadSecretsInput {
 /** The secrets of the workload itself. Files win over the CA, the certificate and the roots each for themselves. */
 export function workloadSecrets({ identity, files, mounted, trustBundle }: WorkloadSecretsInput): SecretSource {
   trustBundle.subscribe(() => identity?.renew());
-  const certificate = (onSecret: (secret: Secret) => void): (() => void) => {
-    if (mounted !== undefined && (identity === undefined || hasCertificate(mounted)))
-      return files.follow(WORKLOAD_SECRET, mounted, onSecret);
+  const ownCertificate = (onSecret: (secret: Secret) => void): (() => void) => {
+    if (mounted !== undefined && (identity === undefined || hasCertificate(mounted))) {
+      const { certificate, key } = mounted;
+      return files.follow(WORKLOAD_SECRET, { certificate, key }, onSecret);
+    }
     return fromCa(identity, WORKLOAD_SECRET, onSecret);
   };
   const roots = (onSecret: (secret: Secret) => void): (() => void) => {
@@ -35,7 +37,7 @@ export function workloadSecrets({ identity, files, mounted, trustBundle }: Workl
   };
   return {
     owns: (name) => name === WORKLOAD_SECRET || name === ROOT_SECRET,
-    watch: (name, onSecret) => (name === ROOT_SECRET ? merged(roots, trustBundle, onSecret) : certificate(onSecret)),
+    watch: (name, onSecret) => (name === ROOT_SECRET ? merged(roots, trustBundle, onSecret) : ownCertificate(onSecret)),
   };
 }
 
