@@ -7,6 +7,8 @@ import { attachCommand, scaleCommand, workloadCommands } from "./mizzen/life-com
 import { logsCommand } from "./mizzen/logs-command.ts";
 import { downCommand, execCommand, openCommand } from "./mizzen/mesh-commands.ts";
 import { psCommand } from "./mizzen/ps-command.ts";
+import { runOnOwnMachine } from "./mizzen/rootless.ts";
+import { runCommand } from "./mizzen/run-command.ts";
 import { processTerminal, type Terminal } from "./mizzen/terminal.ts";
 import { upCommand } from "./mizzen/up-command.ts";
 import { versionCommand } from "./version-command.ts";
@@ -16,6 +18,7 @@ Examples:
   mizzen up samples/bookinfo                                   run a mesh on this machine
   mizzen ps                                                    show its workloads
   mizzen exec sleep -- curl -sS http://httpbin:8000/headers    call from inside it
+  mizzen run -- curl -sS http://httpbin:8000/headers           run any process as a member of it
   mizzen down                                                  remove it
 
 ${EXIT_CODES_HELP}`;
@@ -32,6 +35,7 @@ function mizzen(terminal: Terminal): Command {
     execCommand,
     logsCommand,
     openCommand,
+    runCommand,
     scaleCommand,
     attachCommand,
   ];
@@ -61,7 +65,12 @@ async function runMesh({ self }: Terminal): Promise<void> {
 
 async function main(): Promise<void> {
   try {
-    await mizzen(processTerminal()).parseAsync();
+    const terminal = processTerminal();
+    const program = mizzen(terminal);
+    program.hook("preAction", async (_, command) => {
+      if (await runOnOwnMachine(terminal, command)) process.exit();
+    });
+    await program.parseAsync();
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     process.exitCode = error.exitCode === 0 ? 0 : EXIT.usage;

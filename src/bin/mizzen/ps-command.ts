@@ -38,6 +38,7 @@ async function show(terminal: Terminal, options: PsOptions): Promise<number> {
   const { findStatus } = await import("#standalone/commands/find-mesh.ts");
   const { status, watched } = await findStatus(choiceOf(options));
   terminal.print(options.output === undefined ? psText(status, terminal) : formatOutput(status, options.output));
+  for (const note of status.notes) terminal.say(`note: ${note}`);
   if (!watched)
     terminal.say(
       `the runner of mesh "${status.name}" is gone: nobody watches over it; run \`mizzen up\` or \`mizzen down\``,

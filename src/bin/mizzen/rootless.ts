@@ -3,6 +3,7 @@ import { access, constants } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { dirname, join } from "node:path";
 import type { Command } from "commander";
+import { accountsHere } from "#standalone/host/user-namespace.ts";
 import { finish } from "./exit-codes.ts";
 import { defaultStateFolder } from "./options.ts";
 import type { Terminal } from "./terminal.ts";
@@ -29,7 +30,7 @@ export async function runOnOwnMachine(terminal: Terminal, command: Command): Pro
       person: { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0, name: ownName() },
       folder,
       command: [...self, ...process.argv.slice(2)],
-      env: { ...env, XDG_STATE_HOME: dirname(folder), [ROOTLESS]: "1" },
+      env: { ...env, XDG_STATE_HOME: dirname(folder), [ROOTLESS]: `${process.getuid?.()}:${process.getgid?.()}` },
       cwd: process.cwd(),
       changes: CHANGING.includes(name),
       hasProgram: (program) => isInPath(program, env.PATH ?? ""),
@@ -46,7 +47,14 @@ const ROOTLESS = "MIZZEN_ROOTLESS";
 
 /** Whether this process is on such a machine. */
 export function isRootless({ env }: Pick<Terminal, "env">): boolean {
-  return env[ROOTLESS] === "1";
+  return env[ROOTLESS] !== undefined;
+}
+
+/** Whom the person is outside, where nobody else is mapped; else their account is root's on their machine. */
+export function ownerOfMachine(env: Terminal["env"]): { readonly uid: number; readonly gid: number } | undefined {
+  const [uid, gid] = (env[ROOTLESS] ?? "").split(":").map(Number);
+  if (uid === undefined || gid === undefined) return undefined;
+  return accountsHere() === "one" ? { uid, gid } : { uid: 0, gid: 0 };
 }
 
 /** A number without an entry in /etc/passwd has no name. */

@@ -8,6 +8,7 @@ import type { StartedMesh } from "#standalone/up/up.ts";
 import { EXIT, EXIT_CODES_HELP, finish } from "./exit-codes.ts";
 import { rowsOf } from "./member-rows.ts";
 import { defaultStateFolder } from "./options.ts";
+import { isRootless } from "./rootless.ts";
 import { sayChanges } from "./say-changes.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -16,6 +17,7 @@ interface UpFlags {
   readonly state?: string;
   readonly name?: string;
   readonly freePorts?: boolean;
+  readonly egress?: boolean;
   readonly exitWhenDone?: boolean;
   readonly timeout: number;
 }
@@ -42,6 +44,7 @@ export function upCommand(terminal: Terminal): Command {
     .option("--state <folder>", "where identity, logs and status are kept (default: /var/lib/mizzen/NAME)")
     .option("--name <name>", "name of the mesh, instead of the one in mesh.yaml")
     .option("--free-ports", "publish on free host ports instead of those in mesh.yaml")
+    .option("--egress", "let workloads reach what this machine reaches; without it there is no way out")
     .option("--exit-when-done", "end the mesh when its jobs have, with the exit code of the first one that failed")
     .option("--timeout <seconds>", "how long the mesh may take to become ready", seconds, 120)
     .addHelpText("after", HELP)
@@ -57,6 +60,8 @@ async function runUp(terminal: Terminal, folder: string, flags: UpFlags): Promis
     name: flags.name,
     stateFolder: (name) => (flags.state === undefined ? defaultStateFolder(terminal, name) : resolve(flags.state)),
     freePorts: flags.freePorts === true,
+    egress: flags.egress === true,
+    rootless: isRootless(terminal),
     exitWhenDone: flags.exitWhenDone === true,
     detached: flags.detach === true,
     startTimeoutMs: flags.timeout * 1000,

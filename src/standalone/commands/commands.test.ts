@@ -37,6 +37,8 @@ const MESH: MeshStatus = {
   runner: { pid: 1, startTime: "1", bootId: "" },
   phase: "ready",
   startedAt: "",
+  egress: false,
+  notes: [],
   published: [],
   members: [
     member("web-1", { workload: "web" }),

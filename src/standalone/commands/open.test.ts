@@ -22,6 +22,8 @@ function published(name: string, port: number, pages: PublishedStatus["pages"] =
 function mesh(...ports: readonly PublishedStatus[]): MeshStatus {
   return {
     ...{ id: "abc123", name: "shop", file: "/mesh.yaml", stateFolder: "/state", phase: "ready", startedAt: "" },
+    egress: false,
+    notes: [],
     runner: { pid: 1, startTime: "1", bootId: "" },
     published: ports,
     members: [member("web"), member("gw"), member("db-1", "db")],

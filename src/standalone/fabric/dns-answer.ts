@@ -1,4 +1,4 @@
-/** One DNS message in, one out. There is no way out of the fabric, so a name that is not in the table does not exist. */
+/** One DNS message in, one out, for names of the fabric: what is not in the table does not exist. */
 import {
   AUTHORITATIVE_ANSWER,
   type DecodedPacket,
@@ -11,6 +11,7 @@ import {
 } from "dns-packet";
 import { type HostTable, lookUp } from "./names.ts";
 
+const SERVER_FAILURE = 2;
 const NXDOMAIN = 3;
 const NOT_IMPLEMENTED = 4;
 /** As in a cluster: short, because services come and go. */
@@ -38,6 +39,14 @@ export function dnsAnswer({ query, table, transport }: DnsQuestion): Buffer | un
   const answer = encode({ ...head, flags, answers });
   const fits = transport === "tcp" || answer.length <= udpLimit(packet);
   return fits ? answer : encode({ ...head, flags: flags | TRUNCATED_RESPONSE });
+}
+
+/** For a question that nobody answered; undefined for what is not a query. */
+export function serverFailure(query: Buffer): Buffer | undefined {
+  const packet = decodeQuery(query);
+  if (packet === undefined) return undefined;
+  const flags = ((packet.flags ?? 0) & RECURSION_DESIRED) | RECURSION_AVAILABLE | SERVER_FAILURE;
+  return encode({ type: "response", id: packet.id ?? 0, questions: packet.questions ?? [], flags });
 }
 
 /** How much the caller takes over UDP, as it says by EDNS. */

@@ -5,6 +5,7 @@ import { buffer } from "node:stream/consumers";
 import test from "node:test";
 import { type DecodedPacket, decode, encode, RECURSION_DESIRED } from "dns-packet";
 import { dnsAnswer } from "./dns-answer.ts";
+import { outsideName } from "./dns-question.ts";
 import type { HostTable } from "./names.ts";
 import { serveDns } from "./serve-dns.ts";
 
@@ -99,3 +100,62 @@ test("serveDns() ends a TCP connection on which something else is spoken", async
     server.close();
   }
 });
+
+test("outsideName() is a name that only somebody outside the mesh could know", () => {
+  assert.equal(outsideName(question("Example.COM"), TABLE), "example.com");
+  assert.equal(outsideName(question("my.localhost.example"), TABLE), "my.localhost.example");
+  for (const name of [
+    ...["web.shop.svc.cluster.local", "gone.shop.svc.cluster.local", "example.com.shop.svc.cluster.local"],
+    ...["web.shop.svc", "localhost", "printer.local", "1.0.0.10.in-addr.arpa", "web", "cluster.local", "gone.shop"],
+  ]) {
+    assert.equal(outsideName(question(name), TABLE), undefined, name);
+  }
+  assert.equal(outsideName(Buffer.from("GET / HTTP/1.1\r\n\r\n"), TABLE), undefined);
+});
+
+test("serveDns() passes questions about the outside on, and says that there was no answer", async () => {
+  const ask = async (query: Buffer) => {
+    const [asked] = decode(query).questions ?? [];
+    if (asked?.name !== "example.com") return undefined;
+    return encode({
+      type: "response",
+      id: 7,
+      questions: [asked],
+      answers: [{ type: "A", name: asked.name, data: "203.0.113.5" }],
+    });
+  };
+  const server = await serveDns({
+    address: "127.0.0.1",
+    port: 0,
+    table: TABLE,
+    outside: { ask: async (query) => withId(await ask(query), query) },
+  });
+  try {
+    const resolver = new Resolver();
+    resolver.setServers([`127.0.0.1:${server.port}`]);
+    assert.deepEqual(await resolver.resolve4("example.com"), ["203.0.113.5"]);
+    assert.deepEqual(await resolver.resolve4("web.shop.svc.cluster.local"), ["10.96.0.7"]);
+    await assert.rejects(resolver.resolve4("other.example"), { code: "ESERVFAIL" });
+  } finally {
+    server.close();
+  }
+});
+
+test("serveDns() tells who asked for the outside where there is no way out", async () => {
+  const refused: string[] = [];
+  const onRefused = (name: string, from: string) => void refused.push(`${from} ${name}`);
+  const server = await serveDns({ address: "127.0.0.1", port: 0, table: TABLE, outside: { onRefused } });
+  try {
+    const resolver = new Resolver();
+    resolver.setServers([`127.0.0.1:${server.port}`]);
+    await assert.rejects(resolver.resolve4("example.com"), { code: "ENOTFOUND" });
+    await assert.rejects(resolver.resolve4("gone.shop.svc.cluster.local"), { code: "ENOTFOUND" });
+    assert.deepEqual(refused, ["127.0.0.1 example.com"]);
+  } finally {
+    server.close();
+  }
+});
+
+function withId(answer: Buffer | undefined, query: Buffer): Buffer | undefined {
+  return answer && Buffer.concat([query.subarray(0, 2), answer.subarray(2)]);
+}

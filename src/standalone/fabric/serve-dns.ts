@@ -2,7 +2,8 @@
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
-import { dnsAnswer } from "./dns-answer.ts";
+import { dnsAnswer, serverFailure } from "./dns-answer.ts";
+import { outsideName } from "./dns-question.ts";
 import type { HostTable } from "./names.ts";
 
 export interface DnsServer {
@@ -17,6 +18,15 @@ export interface DnsInput {
   /** 0 picks a free one. */
   readonly port: number;
   readonly table: HostTable;
+  /** For names of the world outside; without it they do not exist. */
+  readonly outside?: OutsideNames | undefined;
+}
+
+export interface OutsideNames {
+  /** Asks name servers outside; undefined when none answers. Absent in a mesh without a way out. */
+  readonly ask?: ((query: Buffer) => Promise<Buffer | undefined>) | undefined;
+  /** A name was asked for from this address, and there is no way out. */
+  readonly onRefused?: ((name: string, from: string) => void) | undefined;
 }
 
 const MAX_TCP_BYTES = 4096;
@@ -24,11 +34,20 @@ const TCP_IDLE_MS = 10_000;
 
 /** Starts the server; it answers when the promise resolves. */
 export async function serveDns(input: DnsInput): Promise<DnsServer> {
-  let table = input.table;
+  let { table } = input;
+  let closed = false;
+  const answer: Answerer = async ({ query, from, transport }) => {
+    const name = input.outside === undefined ? undefined : outsideName(query, table);
+    if (name !== undefined && input.outside?.ask !== undefined) {
+      return (await input.outside.ask(query)) ?? serverFailure(query);
+    }
+    if (name !== undefined) input.outside?.onRefused?.(name, from);
+    return dnsAnswer({ query, table, transport });
+  };
   const udp = createSocket("udp4");
-  udp.on("message", (query, peer) => {
-    const answer = dnsAnswer({ query, table, transport: "udp" });
-    if (answer !== undefined) udp.send(answer, peer.port, peer.address);
+  udp.on("message", async (query, peer) => {
+    const message = await answer({ query, from: peer.address, transport: "udp" });
+    if (message !== undefined && !closed) udp.send(message, peer.port, peer.address, () => undefined);
   });
   udp.bind(input.port, input.address);
   await once(udp, "listening");
@@ -36,7 +55,7 @@ export async function serveDns(input: DnsInput): Promise<DnsServer> {
   udp.on("error", () => undefined);
 
   const { port } = udp.address();
-  const tcp = createServer((socket) => answerTcp(socket, () => table)).listen(port, input.address);
+  const tcp = createServer((socket) => answerTcp(socket, answer)).listen(port, input.address);
   await once(tcp, "listening");
   return {
     port,
@@ -44,25 +63,39 @@ export async function serveDns(input: DnsInput): Promise<DnsServer> {
       table = next;
     },
     close() {
+      closed = true;
       udp.close();
       tcp.close();
     },
   };
 }
 
-/** Each message has its length in front of it, in two bytes. */
-function answerTcp(socket: Socket, table: () => HostTable): void {
+interface Asked {
+  readonly query: Buffer;
+  readonly from: string;
+  readonly transport: "udp" | "tcp";
+}
+
+/** Undefined for what is not a query. */
+type Answerer = (asked: Asked) => Promise<Buffer | undefined>;
+
+/** Each message has its length in front of it, in two bytes. Answers go out in the order in which they are ready. */
+function answerTcp(socket: Socket, answer: Answerer): void {
   let received = Buffer.alloc(0);
+  const from = socket.remoteAddress ?? "";
+  const reply = async (query: Buffer) => {
+    const message = await answer({ query, from, transport: "tcp" });
+    if (message === undefined) socket.destroy();
+    else if (socket.writable) socket.write(Buffer.concat([lengthOf(message), message]));
+  };
   socket.setTimeout(TCP_IDLE_MS, () => socket.destroy());
   socket.on("error", () => socket.destroy());
   socket.on("data", (chunk: Buffer) => {
     received = Buffer.concat([received, chunk]);
     while (received.length >= 2 && received.length >= 2 + received.readUInt16BE(0)) {
       const end = 2 + received.readUInt16BE(0);
-      const answer = dnsAnswer({ query: received.subarray(2, end), table: table(), transport: "tcp" });
+      void reply(received.subarray(2, end));
       received = received.subarray(end);
-      if (answer === undefined) socket.destroy();
-      else socket.write(Buffer.concat([lengthOf(answer), answer]));
     }
     if (received.length > MAX_TCP_BYTES) socket.destroy();
   });

@@ -170,7 +170,9 @@ function captureOptions({ annotations }: Member): Record<string, string> {
     outboundRanges: annotation("includeOutboundIPRanges", "*"),
     outboundRangesExcluded: annotation("excludeOutboundIPRanges", ""),
     inboundPorts: annotation("includeInboundPorts", "*"),
-    inboundPortsExcluded: [UNCAPTURED_PORTS, annotation("excludeInboundPorts", "")].filter((part) => part !== "").join(","),
+    inboundPortsExcluded: [UNCAPTURED_PORTS, annotation("excludeInboundPorts", "")]
+      .filter((part) => part !== "")
+      .join(","),
     outboundPorts: annotation("includeOutboundPorts", ""),
     outboundPortsExcluded: annotation("excludeOutboundPorts", ""),
   };

@@ -1,5 +1,5 @@
 /** Where things lie in the state folder of a mesh. */
-import { join } from "node:path";
+import { basename, join } from "node:path";
 
 export interface StatePaths {
   readonly root: string;
@@ -45,5 +45,9 @@ export function statePaths(root: string): StatePaths {
 
 /** What `down` removes; identity and logs stay. */
 export function volatilePaths(paths: StatePaths): readonly string[] {
-  return [paths.status, paths.control, paths.registry, paths.controlPlane, paths.members, paths.runtime];
+  // Files that are being written when their process is killed stay under another name.
+  const unfinished = [paths.status, join(paths.issuer, "key.json")].map((file) =>
+    join(file, "..", `.${basename(file)}.new`),
+  );
+  return [...unfinished, paths.status, paths.control, paths.registry, paths.controlPlane, paths.members, paths.runtime];
 }

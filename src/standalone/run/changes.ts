@@ -2,6 +2,7 @@
  * What a running mesh can be made to do. Every function makes one change from beginning to end; the caller sees to it that
  * they come one after the other (`requests.ts`).
  */
+import { rm } from "node:fs/promises";
 import { MeshError } from "#lib/mesh-error.ts";
 import type { ApplyRequest, JoinRequest } from "../control/protocol.ts";
 import { writeAtomically } from "../host/write-files.ts";
@@ -220,7 +221,9 @@ export async function removeMember({ run }: Changeable, key: string): Promise<vo
       `"${key}" is a workload of mesh.yaml: remove it there, or use \`mizzen stop\``,
     );
   }
+  const logs = run.members.get(key)?.status().logs;
   await run.members.remove(key);
+  if (logs?.proxy !== undefined) await rm(logs.proxy, { force: true });
 }
 
 /** All replicas of a workload, or one member; each by name or by `name.namespace`. */

@@ -9,11 +9,13 @@ import { type ProbeResult, type ProbeTiming, probe, watchReadiness } from "../fa
 import { runCommand } from "../host/command.ts";
 import { makeGroups } from "../host/control-groups.ts";
 import { restoreRules } from "../host/namespaces.ts";
+import { accountsHere } from "../host/user-namespace.ts";
 import { isJob, type Probe } from "../mesh/mesh.ts";
 import { FABRIC } from "../plan/names.ts";
 import { PROBE_RULES } from "../plan/network.ts";
 import type { AppPlan, MemberPlan } from "../plan/plan.ts";
 import type { ProxyPlan } from "../plan/proxy.ts";
+import { markedCaptureRules } from "../rootless/marked-rules.ts";
 import { probeExec } from "./probe-exec.ts";
 import type { MemberState, MemberStatus } from "./status.ts";
 import { Unit } from "./unit.ts";
@@ -190,8 +192,10 @@ export class MemberRun {
   async #capture(): Promise<void> {
     const capture = this.#plan.proxy?.capture;
     if (capture === undefined || this.#captured) return;
-    await runCommand({ argv: capture.argv, env: capture.env, cwd: capture.cwd });
-    await restoreRules(this.#plan.place.netns, PROBE_RULES);
+    const { netns } = this.#plan.place;
+    if (accountsHere() === "one") await restoreRules(netns, markedCaptureRules(capture.options));
+    else await runCommand({ argv: capture.argv, env: capture.env, cwd: capture.cwd });
+    await restoreRules(netns, PROBE_RULES);
     this.#captured = true;
   }
 

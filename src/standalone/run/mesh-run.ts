@@ -8,10 +8,13 @@
  *
  * What a person asks of it afterwards (`changes.ts`) is carried out one thing after the other.
  */
+import type { Socket } from "node:dgram";
 import { sleep } from "#lib/async/sleep.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import type { Snapshot } from "#model/snapshot.ts";
+import { describeRefused, RefusedNames } from "../egress/refused-names.ts";
+import { machineNameServers, type UpstreamDns, upstreamDns } from "../egress/upstream-dns.ts";
 import { setUpNetwork } from "../host/namespaces.ts";
 import type { ProcessId } from "../host/processes.ts";
 import { makeFolders } from "../host/write-files.ts";
@@ -39,12 +42,29 @@ export interface MeshRunInput {
   readonly plan: MeshPlan;
   readonly issuer: TokenIssuer;
   readonly published: readonly OpenPublished[];
+  /** In the machine's network; a mesh without a way out has none. */
+  readonly resolver: Socket | undefined;
   readonly runner: ProcessId;
   readonly startTimeoutMs: number;
   /** End with the jobs. */
   readonly exitWhenDone: boolean;
   readonly log: Logger;
   readonly onReady: (status: MeshStatus) => void;
+}
+
+/** The first that the kernel is asked for: what it lacks shows here. */
+async function makeFabric({ fabric, controlPlane }: MeshPlan): Promise<void> {
+  try {
+    await setUpNetwork(fabric);
+    await makePods(fabric.netns, [controlPlane]);
+  } catch (cause) {
+    if (!(cause instanceof MeshError)) throw cause;
+    throw new MeshError(
+      "KERNEL_REFUSED",
+      "Cannot make the network of the mesh: the kernel refuses; it needs bridge and veth devices (modprobe bridge veth)",
+      { cause },
+    );
+  }
 }
 
 const POLL_MS = 25;
@@ -56,6 +76,8 @@ export class MeshRun {
   readonly #status: StatusFile;
   readonly #startedAt = new Date();
   readonly #firstConfig = Promise.withResolvers<void>();
+  readonly #upstream: UpstreamDns | undefined;
+  readonly #refused = new RefusedNames();
   readonly #stop = Promise.withResolvers<void>();
   #phase: MeshStatus["phase"] = "starting";
   #snapshot: Snapshot | undefined;
@@ -85,10 +107,12 @@ export class MeshRun {
     this.#status = new StatusFile(plan.paths.status, () => this.status(), log);
     const onChange = () => this.#changed();
     this.controlPlane = new ControlPlaneRun(plan.controlPlane, onChange);
+    this.#upstream = input.resolver && upstreamDns({ socket: input.resolver, servers: machineNameServers });
     this.services = new FabricServices(plan.config, {
       paths: plan.paths,
       netns: plan.fabric.netns,
       log,
+      outside: { ask: this.#upstream?.ask, onRefused: (name, from) => this.#onRefused(name, from) },
       onSnapshot: (snapshot) => {
         this.#snapshot = snapshot;
         this.#status.touch();
@@ -140,6 +164,7 @@ export class MeshRun {
       await this.controlPlane.stop();
       rest.abort();
       await Promise.allSettled(running);
+      this.#upstream?.close();
       this.published.closeOthers([]);
       await this.#status.close();
     }
@@ -157,6 +182,8 @@ export class MeshRun {
       runner,
       phase: this.#phase,
       startedAt: this.#startedAt.toISOString(),
+      egress: this.#upstream !== undefined,
+      notes: this.#refused.notes(),
       published: this.published.ports.map((port) => {
         const target = this.members.get(port.member)?.plan.member;
         return { ...port, pages: snapshot && target ? pagesOf(snapshot, target, port.port) : [] };
@@ -243,8 +270,7 @@ export class MeshRun {
     const { plan } = this;
     await makeFolders(plan.folders);
     this.#status.touch();
-    await setUpNetwork(plan.fabric);
-    await makePods(plan.fabric.netns, [plan.controlPlane]);
+    await makeFabric(plan);
     for (const port of published) {
       const target = plan.members.find(({ key }) => key === port.port.member);
       if (target === undefined) throw new Error(`no member "${port.port.member}" for a published port`);
@@ -274,6 +300,14 @@ export class MeshRun {
     return this.status()
       .members.filter(({ ready }) => ready)
       .map(memberKey);
+  }
+
+  /** A person who sees that a name does not resolve is told once why, and what to do. */
+  #onRefused(name: string, from: string): void {
+    const who = this.members.all().find(({ plan }) => plan.address === from)?.plan.member.name;
+    if (who === undefined || !this.#refused.add(who, name)) return;
+    this.events.add(`hint: ${describeRefused(who, [name])}`);
+    this.#status.touch();
   }
 
   #changed(): void {

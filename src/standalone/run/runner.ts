@@ -3,19 +3,21 @@
  * messages: the host's listening sockets, then what to run. From then on it listens at the control socket. It ends when it
  * is told to, or, unless detached, when whoever started it is gone; in either case it removes all that it made.
  */
+import { Socket } from "node:dgram";
 import { Server } from "node:net";
 import { setImmediate } from "node:timers/promises";
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import type { MeshEnd } from "../control/protocol.ts";
 import { serveControl } from "../control/serve-control.ts";
+import { diskProblem } from "../host/disk-problem.ts";
 import { identify } from "../host/processes.ts";
 import { makeFolders } from "../host/write-files.ts";
 import { workloadKey } from "../mesh/mesh.ts";
 import { planMesh } from "../plan/plan.ts";
 import { statePaths } from "../plan/state-paths.ts";
 import type { FromRunner, StartMessage, ToRunner } from "../up/messages.ts";
-import { openPortsOutside } from "../up/open-ports.ts";
+import { HOST_NETWORK_FD, openPortsOutside } from "../up/open-ports.ts";
 import type { Changeable } from "./changes.ts";
 import { cleanMesh } from "./clean.ts";
 import { openIssuer } from "./issuer.ts";
@@ -43,19 +45,22 @@ export async function runRunner(runner: RunnerInput): Promise<number> {
     });
   }
   const received = await receive();
+  const outside =
+    received.resolver === undefined ? undefined : ["nsenter", `--net=/proc/${process.pid}/fd/${HOST_NETWORK_FD}`, "--"];
   const { desired, detached } = received.start;
   if (!detached) process.on("disconnect", () => stop.abort());
   try {
     const code = await runMesh({ ...runner, ...received }, stop.signal);
     if (!stop.signal.aborted) tell({ kind: "finished", code });
     return 0;
-  } catch (error) {
+  } catch (cause) {
+    const error = diskProblem(cause, desired.stateFolder);
     log.error("the mesh failed", { reason: errorText(error) });
     tell({ kind: "failed", code: error instanceof MeshError ? error.code : "INTERNAL", message: errorText(error) });
     if (!(error instanceof MeshError)) throw error;
     return 1;
   } finally {
-    await cleanMesh({ id: desired.id, stateFolder: desired.stateFolder, graceMs: GRACE_MS });
+    await cleanMesh({ id: desired.id, stateFolder: desired.stateFolder, graceMs: GRACE_MS, outside });
     log.info("everything is removed");
     if (process.connected) process.disconnect();
   }
@@ -64,21 +69,26 @@ export async function runRunner(runner: RunnerInput): Promise<number> {
 interface Received {
   readonly start: StartMessage;
   readonly ports: readonly OpenPublished[];
+  /** Of a mesh with a way out. */
+  readonly resolver: Socket | undefined;
 }
 
 /** Collects the ports until the message that starts the mesh. */
 function receive(): Promise<Received> {
   const ports: OpenPublished[] = [];
+  let resolver: Socket | undefined;
   return new Promise((resolve, reject) => {
     process.once("disconnect", () => reject(new MeshError("START_FAILED", "whoever started this mesh is gone")));
     process.on("message", (message: ToRunner, handle: unknown) => {
-      if (message.kind === "start") resolve({ start: message, ports });
-      else if (handle instanceof Server) ports.push({ port: message.port, server: handle });
+      if (message.kind === "start") resolve({ start: message, ports, resolver });
+      else if (message.kind === "resolver" && handle instanceof Socket) resolver = handle;
+      else if (message.kind === "port" && handle instanceof Server) ports.push({ port: message.port, server: handle });
     });
   });
 }
 
-async function runMesh({ start, ports, log, self }: RunnerInput & Received, signal: AbortSignal): Promise<number> {
+async function runMesh(input: RunnerInput & Received, signal: AbortSignal): Promise<number> {
+  const { start, ports, resolver, log, self } = input;
   const { desired } = start;
   const runner = await identify(process.pid);
   if (runner === undefined) throw new Error("a process knows itself");
@@ -89,6 +99,7 @@ async function runMesh({ start, ports, log, self }: RunnerInput & Received, sign
     plan: planMesh({ ...desired, jwtRule: issuer.jwtRule, addresses: new Map() }),
     issuer,
     published: ports,
+    resolver,
     runner,
     startTimeoutMs: start.startTimeoutMs,
     exitWhenDone: desired.mesh.exitWhenDone,

@@ -6,20 +6,24 @@ import { DEFAULT_FEATURES } from "#model/features.ts";
 import type { ObjectProblem } from "#model/ports.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { fileSource } from "#sources/file/file-source.ts";
-import { FIRST_HOSTS, hostTable } from "../fabric/names.ts";
-import { type DnsServer, serveDns } from "../fabric/serve-dns.ts";
+import { FIRST_HOSTS, type HostTable, hostTable } from "../fabric/names.ts";
+import { type DnsServer, type OutsideNames, serveDns } from "../fabric/serve-dns.ts";
 import { BASE_RULES, serviceRules } from "../fabric/service-rules.ts";
 import { restoreRules } from "../host/namespaces.ts";
 import { FABRIC } from "../plan/names.ts";
 import type { StatePaths } from "../plan/state-paths.ts";
 
 const DNS_PORT = 53;
+/** The second one is for proxies whose questions would be captured on their way to the first (`plan/one-account.ts`). */
+const DNS_ADDRESSES = [FABRIC.gateway, FABRIC.prober];
 
 export interface ServicesInput {
   readonly paths: StatePaths;
   /** Name of the fabric's namespace. */
   readonly netns: string;
   readonly log: Logger;
+  /** Who answers for names outside the mesh. */
+  readonly outside: OutsideNames;
   readonly onSnapshot: (snapshot: Snapshot) => void;
   /** Called when a configuration that is read for the first time has taken effect. */
   readonly onFirst: (config: ReadConfig) => void;
@@ -49,8 +53,15 @@ export class FabricServices {
 
   /** Serves names and translates service addresses until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
-    const { netns, log } = this.#input;
-    const dns = await serveDns({ address: FABRIC.gateway, port: DNS_PORT, table: FIRST_HOSTS });
+    const { netns, log, outside } = this.#input;
+    const servers = await Promise.all(
+      DNS_ADDRESSES.map((address) => serveDns({ address, port: DNS_PORT, table: FIRST_HOSTS, outside })),
+    );
+    const dns = {
+      replace(table: HostTable) {
+        for (const server of servers) server.replace(table);
+      },
+    };
     try {
       await restoreRules(netns, BASE_RULES);
       const rules = new LatestRules(netns, log);
@@ -59,11 +70,11 @@ export class FabricServices {
         await this.#follow({ dns, rules }, AbortSignal.any([signal, this.#round.signal]));
       }
     } finally {
-      dns.close();
+      for (const server of servers) server.close();
     }
   }
 
-  async #follow({ dns, rules }: { readonly dns: DnsServer; readonly rules: LatestRules }, signal: AbortSignal) {
+  async #follow({ dns, rules }: Followers, signal: AbortSignal): Promise<void> {
     const { paths, onSnapshot, onFirst } = this.#input;
     // The control plane's log tells of later problems: saying them twice helps nobody.
     const source = fileSource({
@@ -86,6 +97,12 @@ export class FabricServices {
       unsubscribe();
     }
   }
+}
+
+/** Who is told of every change. */
+interface Followers {
+  readonly dns: Pick<DnsServer, "replace">;
+  readonly rules: LatestRules;
 }
 
 /** Applies one set of rules at a time; of those that arrive meanwhile only the last. */

@@ -16,6 +16,10 @@ export interface MeshStatus {
   readonly runner: ProcessId;
   readonly phase: "starting" | "ready" | "stopping";
   readonly startedAt: string;
+  /** Whether workloads reach what the machine reaches. */
+  readonly egress: boolean;
+  /** What a person who looks at the mesh should know. */
+  readonly notes: readonly string[];
   readonly published: readonly PublishedStatus[];
   readonly members: readonly MemberStatus[];
 }

@@ -7,12 +7,13 @@
  *      any --(signal aborts)--> stopped
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import { chown, type FileHandle, open } from "node:fs/promises";
+import { type FileHandle, open } from "node:fs/promises";
 import { constants } from "node:os";
 import { Backoff } from "#lib/async/backoff.ts";
 import { sleep } from "#lib/async/sleep.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import { signalProcess } from "../host/processes.ts";
+import { own } from "../host/write-files.ts";
 import type { RestartPolicy } from "../mesh/mesh.ts";
 import type { ProcessPlan } from "../plan/process.ts";
 
@@ -173,7 +174,7 @@ async function startProcess({ argv, env, cwd, log, account }: ProcessPlan): Prom
 
 async function openLog(path: string, owner: number): Promise<FileHandle> {
   const file = await open(path, "a", 0o600);
-  await chown(path, owner, owner);
+  await own(path, owner);
   return file;
 }
 

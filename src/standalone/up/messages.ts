@@ -3,7 +3,11 @@ import type { Desired } from "../plan/plan.ts";
 import type { MeshStatus, PublishedPort } from "../run/status.ts";
 
 /** To the runner. The listening socket of a port travels beside its message. */
-export type ToRunner = { readonly kind: "port"; readonly port: PublishedPort } | StartMessage;
+export type ToRunner =
+  | { readonly kind: "port"; readonly port: PublishedPort }
+  /** A socket of the machine's network, to ask its name servers through: the mesh has a way out. */
+  | { readonly kind: "resolver" }
+  | StartMessage;
 
 export interface StartMessage {
   readonly kind: "start";

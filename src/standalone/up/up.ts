@@ -1,11 +1,14 @@
 /** Starts a mesh: checks everything, opens the published ports, and puts a runner into a fabric of its own. */
 import { type ChildProcess, spawn } from "node:child_process";
+import type { Socket } from "node:dgram";
 import { chmod, mkdir, open, readdir, readFile, realpath, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { sleep } from "#lib/async/sleep.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { askMesh } from "../control/ask.ts";
 import type { ChangeSummary } from "../control/protocol.ts";
+import { checkEgress, openEgress } from "../egress/open-egress.ts";
+import { diskProblem } from "../host/disk-problem.ts";
 import { ignoring } from "../host/ignoring.ts";
 import { makeNamespace } from "../host/namespaces.ts";
 import { makeFolderPath } from "../host/write-files.ts";
@@ -41,6 +44,10 @@ export interface UpOptions {
   /** State folder by the name of the mesh. */
   readonly stateFolder: (name: string) => string;
   readonly freePorts: boolean;
+  /** Workloads reach what this machine reaches. */
+  readonly egress: boolean;
+  /** The machine's network belongs to somebody else. */
+  readonly rootless: boolean;
   /** The mesh ends with its jobs, whatever the file says. */
   readonly exitWhenDone: boolean;
   readonly detached: boolean;
@@ -98,6 +105,7 @@ const NOT_NOW: readonly string[] = ["MESH_NOT_LISTENING", "MESH_ENDING", "RUNNER
 export async function up(options: UpOptions): Promise<UpResult> {
   const mesh = await loadMesh(options);
   await checkMachine({ uid: process.getuid?.(), path: options.path });
+  if (options.egress) await checkEgress(options);
   const checked = { ...(await checkMesh(mesh)), groups: await findGroups(mesh) };
   const stateFolder = await prepareStateFolder(options.stateFolder(mesh.name), mesh);
   const registration = { id: meshId(stateFolder), name: mesh.name, file: mesh.file, stateFolder };
@@ -132,7 +140,7 @@ async function start({ options, mesh, checked, registration }: Target): Promise<
     return await startRunner({ options, registration, ports, desired });
   } catch (error) {
     await cleanMesh({ id, stateFolder, graceMs: 0 });
-    throw unwritable(error, stateFolder);
+    throw diskProblem(error, stateFolder);
   }
 }
 
@@ -146,6 +154,13 @@ async function apply(target: Target, running: Registration): Promise<ChangeSumma
     );
   }
   const { freePorts, startTimeoutMs, onProgress } = options;
+  const status = await askMesh(registration.stateFolder, { kind: "status" });
+  if (options.egress && !status.egress) {
+    throw new MeshError(
+      "MESH_ALREADY_UP",
+      `Cannot give mesh "${mesh.name}" a way out while it is up; run \`mizzen down --mesh ${mesh.name}\` first`,
+    );
+  }
   const desired = await desiredOf(target);
   const request = { kind: "apply", desired, freePorts, timeoutMs: startTimeoutMs } as const;
   return askMesh(registration.stateFolder, request, { onProgress });
@@ -157,23 +172,6 @@ async function desiredOf({ options, mesh, checked, registration }: Target): Prom
   const programs = await placePrograms(options.installed, runtime);
   const workingCopies = await placeApps({ mesh, accounts: checked.accounts, programs, runtimeFolder: runtime });
   return { mesh, id, stateFolder, programs, workingCopies, ...checked };
-}
-
-const DISK_PROBLEMS: Readonly<Record<string, string>> = {
-  ENOSPC: "the disk is full",
-  EROFS: "the file system is read-only",
-  EDQUOT: "the disk quota is used up",
-};
-
-/** A disk that gives out is said so, wherever it did. */
-function unwritable(error: unknown, folder: string): unknown {
-  const code = error instanceof Error && "code" in error ? String(error.code) : "";
-  const reason = DISK_PROBLEMS[code];
-  if (reason === undefined) return error;
-  return new MeshError(
-    "STATE_UNWRITABLE",
-    `Cannot keep state in "${folder}": ${reason}; choose another folder with --state`,
-  );
 }
 
 /** Finds, reads and checks the mesh file. */
@@ -217,7 +215,8 @@ async function prepareStateFolder(folder: string, mesh: Mesh): Promise<string> {
     await checkStateAccess(real);
     return real;
   } catch (cause) {
-    if (cause instanceof MeshError) throw cause;
+    const problem = diskProblem(cause, folder);
+    if (problem instanceof MeshError) throw problem;
     throw new MeshError("STATE_UNWRITABLE", `Cannot keep state in "${folder}"; choose another folder with --state`, {
       cause,
     });
@@ -250,21 +249,27 @@ async function startRunner({ options, registration, ports, desired }: RunnerInpu
   const { runnerLog } = statePaths(stateFolder);
   const fabric = fabricNamespace(id);
   await makeFabric(fabric);
+  const egress = options.egress ? await openEgress({ id, fabric, rootless: options.rootless }) : undefined;
   await mkdir(dirname(runnerLog), { recursive: true });
   const log = await open(runnerLog, "a", 0o600);
   const outside = await open("/proc/self/ns/net", "r");
   const child = spawn("nsenter", [`--net=${namespaceFile(fabric)}`, "--", ...options.runner], {
     cwd: dirname(runnerLog),
-    // The last one is HOST_NETWORK_FD.
-    stdio: ["ignore", log.fd, log.fd, "ipc", outside.fd],
+    // After the channel comes HOST_NETWORK_FD, then what keeps a way out open.
+    stdio: ["ignore", log.fd, log.fd, "ipc", outside.fd, ...(egress?.keeper === undefined ? [] : [egress.keeper])],
     detached: true,
   });
   await Promise.all([log.close(), outside.close()]);
+  egress?.keeper?.destroy();
   const ended = untilEnded(child);
   await handOver(registration, child.pid ?? 0);
   for (const { server, port } of ports) {
     await send(child, { kind: "port", port }, server);
     server.close();
+  }
+  if (egress !== undefined) {
+    await send(child, { kind: "resolver" }, egress.resolver);
+    egress.resolver.close();
   }
   const { detached, startTimeoutMs } = options;
   const ready = untilReady(child, options.onProgress, ended);
@@ -325,7 +330,7 @@ function untilReady(
   return promise;
 }
 
-function send(child: ChildProcess, message: ToRunner, handle?: OpenPort["server"]): Promise<void> {
+function send(child: ChildProcess, message: ToRunner, handle?: OpenPort["server"] | Socket): Promise<void> {
   return new Promise((resolve, reject) => {
     child.send(message, handle, {}, (error) => {
       if (error === null) resolve();
