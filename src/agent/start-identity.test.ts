@@ -1,6 +1,6 @@
 /** The workload's secrets as a whole: from the environment and files to what comes over the socket. */
 import assert from "node:assert/strict";
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
@@ -242,6 +242,14 @@ test("startIdentity() ends at once when it is told to while the socket cannot be
   await eventually("a line", () => lines.some((line) => line.includes("failed to set up UDS")), 20_000);
   end.abort();
   await starting;
+});
+
+test("startIdentity() serves no secrets without Envoy, and writes them all the same", async (t) => {
+  const { folder, start } = await setUp(t, { DISABLE_ENVOY: "true", OUTPUT_CERTS: "out" });
+  const { identity } = await start();
+  await eventually("the files", () => existsSync(join(folder, "out/cert-chain.pem")));
+  assert.equal(readFileSync(join(folder, "out/cert-chain.pem"), "utf8"), identity?.current?.chain);
+  assert.equal(existsSync(join(folder, SOCKET)), false);
 });
 
 test("startIdentity() refuses keys that are too small and providers that it does not know", async (t) => {

@@ -55,7 +55,9 @@ export async function startIdentity(context: AgentContext, running: Promise<void
   }
   if (identity !== undefined) running.push(identity.run(done));
   const sources = servedByOthers ? [files] : [own, files];
-  await serveSecrets(context, { sources, log: log.scope("sds"), encode: encodeOptions(context) });
+  // A workload that speaks xDS itself reads its certificate from OUTPUT_CERTS.
+  if (!config.envoy.disabled)
+    await serveSecrets(context, { sources, log: log.scope("sds"), encode: encodeOptions(context) });
   return { identity, trustBundle };
 }
 
