@@ -108,9 +108,11 @@ export class BenchAgent implements AsyncDisposable {
   accept(stream: ServerStream, nameTable: Uint8Array): void {
     this.#upstream = stream;
     stream.on("error", () => undefined);
+    let sent = false;
     stream.on("data", (request: Buffer) => {
-      if (request.includes(NAME_TABLE_TYPE) && request.length < NAME_TABLE_TYPE.length + 8)
-        stream.write(deltaResponse(NAME_TABLE_TYPE, nameTable));
+      if (sent || !request.includes(NAME_TABLE_TYPE)) return;
+      sent = true;
+      stream.write(deltaResponse(NAME_TABLE_TYPE, nameTable));
     });
   }
 
