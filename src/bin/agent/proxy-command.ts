@@ -48,7 +48,7 @@ async function runProxy(type: string, command: Command, env: Env): Promise<void>
   if (problems.length > 0) throw new MeshError("ENVIRONMENT_INVALID", problems.join("; "));
   for (const warning of warnings) log.warn(warning);
   const flags: ProxyFlags = { ...command.opts(), type, logAsJson: command.optsWithGlobals().log_as_json === true };
-  const { stop, hurry } = signals(log);
+  const { stop, hurry } = endSignals(log);
   const reload = new EventTarget();
   if (config.envoy.hotRestart) process.on("SIGHUP", () => reload.dispatchEvent(new Event("reload")));
   const { runAgent } = await import("#agent/agent.ts");
@@ -59,7 +59,7 @@ async function runProxy(type: string, command: Command, env: Env): Promise<void>
 }
 
 /** The first signal asks for an end with draining, the second for one at once. A bug ends Envoy as well. */
-function signals(log: Logger): { readonly stop: AbortSignal; readonly hurry: AbortSignal } {
+export function endSignals(log: Logger): { readonly stop: AbortSignal; readonly hurry: AbortSignal } {
   const stop = new AbortController();
   const hurry = new AbortController();
   const onSignal = () => (stop.signal.aborted ? hurry : stop).abort();
