@@ -24,7 +24,7 @@ import {
   removeNamespace,
   workloadJson,
   writeWorkload,
-} from "./shared-fixture.ts";
+} from "../../../test/support/namespaced-workloads.ts";
 
 const NAMES = toBinary(
   NameTableSchema,

@@ -2,7 +2,7 @@
 import { execFileSync } from "node:child_process";
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { ENVOY, writePodFiles } from "../../../test/support/agent-process.ts";
+import { ENVOY, writePodFiles } from "./agent-process.ts";
 
 /** Why there can be no namespaces; undefined when there can. */
 export const NO_NAMESPACES: string | undefined = process.getuid?.() === 0 ? undefined : "network namespaces need root";
