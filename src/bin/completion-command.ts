@@ -30,6 +30,11 @@ export function completionCommand(
   return command;
 }
 
+/** The script for a shell. */
+export function completionScript(shell: "bash" | "zsh", program: Command): string {
+  return SHELLS[shell]?.(program.name(), wordsOf(program)) ?? "";
+}
+
 function wordsOf(program: Command): readonly Words[] {
   const flags = (command: Command) =>
     command

@@ -1,5 +1,8 @@
 /** The agent's program. What a command does is loaded when it runs, so that the small ones start fast. */
-import { Command } from "commander";
+import { Command, CommanderError } from "commander";
+import { createLogger } from "#lib/log.ts";
+import { errorText, MeshError } from "#lib/mesh-error.ts";
+import { collateralCommand } from "./agent/collateral-command.ts";
 import { addLogFlags } from "./agent/log-flags.ts";
 import { proxyCommand } from "./agent/proxy-command.ts";
 import { requestCommand } from "./agent/request-command.ts";
@@ -10,11 +13,15 @@ import { completionCommand } from "./completion-command.ts";
 import { istioCleanIptablesCommand, istioIptablesCommand } from "./istio-iptables.ts";
 import { versionCommand } from "./version-command.ts";
 
+/** What Istio's agent ends with when a command fails. */
+const FAILED = 255;
+
 /** How this program is run. */
 const SELF = [process.execPath, ...process.execArgv, ...process.argv.slice(1, 2)];
 
 const program = addLogFlags(new Command("pilot-agent"))
-  .description("Runs beside a workload or gateway: starts Envoy and serves it certificates, configuration and names.")
+  .description("Istio Pilot agent runs in the sidecar or gateway container and bootstraps Envoy.")
+  .allowUnknownOption()
   .addCommand(proxyCommand(process.env))
   .addCommand(serveCommand(SELF))
   .addCommand(openSocketsCommand(), { hidden: true })
@@ -23,10 +30,15 @@ const program = addLogFlags(new Command("pilot-agent"))
   .addCommand(requestCommand())
   .addCommand(waitCommand())
   .addCommand(versionCommand());
-program.addCommand(completionCommand(program));
+program.addCommand(completionCommand(program)).addCommand(collateralCommand(program), { hidden: true });
+for (const command of [program, ...program.commands]) command.exitOverride();
 
 program.parseAsync(goSwitches(process.argv.slice(2)), { from: "user" }).catch((error: unknown) => {
-  // A bug: let it be seen with its stack.
-  console.error(error);
-  process.exit(1);
+  if (error instanceof CommanderError && (error.exitCode === 0 || error.code === "commander.help")) return;
+  if (error instanceof MeshError) process.stderr.write(`Error: ${errorText(error)}\n`);
+  else if (!(error instanceof CommanderError)) console.error(error); // A bug: let it be seen with its stack.
+  const json = process.argv.includes("--log_as_json");
+  const write = (line: string) => void process.stdout.write(line);
+  createLogger({ write, json }).error(errorText(error).replace(/^error: /, ""));
+  process.exit(FAILED);
 });

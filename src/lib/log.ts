@@ -1,5 +1,6 @@
 /**
- * Logging in Istio's line format: `time<TAB>level<TAB>[scope<TAB>]message<TAB>key=value ...`, or one JSON object per line.
+ * Logging in Istio's line format: `time<TAB>level<TAB>[scope<TAB>][caller<TAB>]message<TAB>key=value ...`, or one JSON
+ * object per line.
  * A logger is a value that is handed down; there is no global one.
  */
 
@@ -15,6 +16,10 @@ export interface LogOptions {
   readonly json?: boolean;
   /** Level by scope; `default` holds for scopes that are not named. */
   readonly levels?: Readonly<Record<string, LogLevel>>;
+  /** Scopes whose lines say from where they come; `all` for all of them. */
+  readonly callers?: ReadonlySet<string>;
+  /** Least severe level that gets a stack trace, by scope; `default` holds for scopes that are not named. */
+  readonly stackLevels?: Readonly<Record<string, LogLevel>>;
   readonly now?: () => Date;
 }
 
@@ -40,9 +45,10 @@ export function parseLogLevels(text: string): { levels: Record<string, LogLevel>
   const levels: Record<string, LogLevel> = {};
   const problems: string[] = [];
   for (const part of text.split(",").filter((p) => p !== "")) {
-    const colon = part.indexOf(":");
+    const colon = part.lastIndexOf(":");
     const scope = colon < 0 ? "default" : part.slice(0, colon);
     const level = part.slice(colon + 1);
+    if (scope.includes(":")) problems.push(`"${part}" is not of the form scope:level`);
     const known = LOG_LEVELS.find((name) => name === level);
     if (known === undefined) problems.push(`unknown log level "${level}": choose one of ${LOG_LEVELS.join(", ")}`);
     else levels[scope] = known;
@@ -51,13 +57,27 @@ export function parseLogLevels(text: string): { levels: Record<string, LogLevel>
 }
 
 function scopedLogger(options: LogOptions, scope: string): Logger {
-  const limit = LOG_LEVELS.indexOf(options.levels?.[scope] ?? options.levels?.all ?? options.levels?.default ?? "info");
+  const limit = limitOf(options.levels, scope, "info");
+  const stackLimit = limitOf(options.stackLevels, scope, "none");
+  const named = (options.callers?.has(scope) ?? false) || (options.callers?.has("all") ?? false);
   const line = options.json ? jsonLine : textLine;
   const at = (level: LogLevel) => {
     if (LOG_LEVELS.indexOf(level) > limit) return () => undefined;
+    const traced = LOG_LEVELS.indexOf(level) <= stackLimit;
     return (message: string, fields?: LogFields) => {
       const time = (options.now?.() ?? new Date()).toISOString().replace(/(\d{3})Z$/, "$1000Z");
-      options.write(line({ time, level, scope, message, fields: fields ?? {} }));
+      const stack = named || traced ? stackHere() : [];
+      options.write(
+        line({
+          time,
+          level,
+          scope,
+          message,
+          fields: fields ?? {},
+          caller: named ? callerOf(stack[0] ?? "") : "",
+          stack: traced ? stack.join("\n") : "",
+        }),
+      );
     };
   };
   return {
@@ -69,22 +89,43 @@ function scopedLogger(options: LogOptions, scope: string): Logger {
   };
 }
 
+function limitOf(levels: LogOptions["levels"], scope: string, fallback: LogLevel): number {
+  return LOG_LEVELS.indexOf(levels?.[scope] ?? levels?.all ?? levels?.default ?? fallback);
+}
+
+/** Where a message comes from, without the frames of this file. */
+function stackHere(): readonly string[] {
+  const frames = (new Error().stack ?? "").split("\n").slice(1);
+  return frames.slice(2).map((frame) => frame.trim());
+}
+
+/** `folder/file.ts:12` of a frame. */
+function callerOf(frame: string): string {
+  const match = /([^/\\(]+[/\\])?([^/\\(]+):(\d+):\d+\)?$/.exec(frame);
+  return match === null ? "" : `${match[1] ?? ""}${match[2]}:${match[3]}`;
+}
+
 interface Entry {
   readonly time: string;
   readonly level: LogLevel;
   readonly scope: string;
   readonly message: string;
   readonly fields: LogFields;
+  /** Empty unless asked for. */
+  readonly caller: string;
+  readonly stack: string;
 }
 
-function textLine({ time, level, scope, message, fields }: Entry): string {
+function textLine({ time, level, scope, message, fields, caller, stack }: Entry): string {
   const pairs = Object.entries(fields).filter(([, value]) => value !== undefined);
   const tail = pairs.length === 0 ? "" : `\t${pairs.map(([key, value]) => `${key}=${value}`).join(" ")}`;
   const name = scope === "default" ? "" : `${scope}\t`;
-  return `${time}\t${level}\t${name}${message}${tail}\n`;
+  const from = caller === "" ? "" : `${caller}\t`;
+  return `${time}\t${level}\t${name}${from}${message}${tail}\n${stack === "" ? "" : `${stack}\n`}`;
 }
 
-function jsonLine({ time, level, scope, message, fields }: Entry): string {
+function jsonLine({ time, level, scope, message, fields, caller, stack }: Entry): string {
   const name = scope === "default" ? {} : { scope };
-  return `${JSON.stringify({ level, time, ...name, msg: message, ...fields })}\n`;
+  const [from, trace] = [caller === "" ? {} : { caller }, stack === "" ? {} : { stack }];
+  return `${JSON.stringify({ level, time, ...name, ...from, msg: message, ...fields, ...trace })}\n`;
 }

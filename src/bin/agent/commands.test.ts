@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { test } from "node:test";
 import { Command } from "commander";
 import { temporaryFolder } from "../../../test/support/fake-control-plane.ts";
-import { addLogFlags, loggerOf } from "./log-flags.ts";
+import { addLogFlags, flagLines, loggerOf } from "./log-flags.ts";
 import { goSwitches } from "./switches.ts";
 
 const PROGRAM = join(import.meta.dirname, "../pilot-agent.ts");
@@ -37,7 +38,7 @@ async function webServer(t: { after(fn: () => void): void }, status: () => numbe
 
 test("goSwitches() turns Go's switches with a value into switches", () => {
   const args = ["proxy", "--log_as_json=true", "--profiling=false", "--log_as_json=0", "--domain=a=b", "sidecar"];
-  assert.deepEqual(goSwitches(args), ["proxy", "--log_as_json", "--domain=a=b", "sidecar"]);
+  assert.deepEqual(goSwitches(args), ["proxy", "--log_as_json", "--no-profiling", "--domain=a=b", "sidecar"]);
 });
 
 test("loggerOf() reads flags of the program and of the command, which wins", async (t) => {
@@ -61,7 +62,6 @@ test("loggerOf() reads flags of the program and of the command, which wins", asy
   const log = loggerOf(command);
   log.debug("seen");
   log.scope("dns").error("not seen");
-  const { readFileSync } = await import("node:fs");
   assert.match(readFileSync(file, "utf8"), /^{"level":"debug","time":"[^"]+","msg":"seen"}\n$/);
 });
 
@@ -90,16 +90,16 @@ test("wait ends when the proxy answers 200, and fails when it does not in time",
     "--timeoutSeconds",
     "1",
   );
-  assert.equal(code, 1);
+  assert.equal(code, 255);
   assert.match(err, /^Error: timeout waiting for Envoy proxy to become ready\. Last error: HTTP status code 503$/m);
 });
 
 test("request asks only the ports of a proxy, and says that nobody answers", async () => {
   const other = await run("request", "GET", "stats", "--debug-port", "80");
-  assert.equal(other.code, 1);
+  assert.equal(other.code, 255);
   assert.match(other.err, /Allowed choices are 15000, 15004, 15020, 15021/);
   const refused = await run("request", "GET", "/stats", "--debug-port", "15004");
-  assert.equal(refused.code, 1);
+  assert.equal(refused.code, 255);
   assert.match(refused.err, /^Error: GET http:\/\/localhost:15004\/stats/m);
 });
 
@@ -109,4 +109,72 @@ test("the program lists its commands and tells its version", async () => {
     assert.match(out, new RegExp(`^  ${name}`, "m"));
   }
   assert.match((await run("version", "-o", "json")).out, /"version": "1\.29\.6"/);
+});
+
+test("collateral writes pages about every command and scripts for shells", async (t) => {
+  const folder = join(temporaryFolder(t), "new", "folder");
+  assert.equal((await run("collateral", "--all", "-o", folder)).code, 0);
+  const files = readdirSync(folder);
+  for (const file of [
+    "pilot-agent.md",
+    "pilot-agent_proxy.md",
+    "pilot-agent_completion_bash.yaml",
+    "pilot-agent-wait.pilot-agent CLI",
+    "pilot-agent.html",
+    "pilot-agent.bash",
+    "_pilot-agent",
+  ]) {
+    assert.ok(files.includes(file), file);
+  }
+  assert.match(readFileSync(join(folder, "pilot-agent_proxy.md"), "utf8"), /## pilot-agent proxy[\s\S]*--concurrency/);
+  const one = temporaryFolder(t);
+  await run("collateral", "--markdown", "-o", one);
+  assert.ok(readdirSync(one).every((file) => file.endsWith(".md")));
+});
+
+test("collateral says when it cannot write", async () => {
+  const { code, err } = await run("collateral", "--all", "-o", "/dev/null/x");
+  assert.equal(code, 255);
+  assert.match(err, /^Error: Cannot write to \/dev\/null\/x: /m);
+});
+
+test("a command that there is not, a flag that there is not, and a missing argument end with 255 and a line in the log", async () => {
+  for (const args of [["nocommand"], ["version", "--bogus"], ["request", "GET"]]) {
+    const { code, out, err } = await run(...args);
+    assert.equal(code, 255);
+    assert.match(err, /^error: /);
+    assert.match(out, /\terror\t/);
+  }
+});
+
+test("the program tolerates unknown flags before a command", async () => {
+  const { code, err } = await run("--trust-domain=cluster.local");
+  assert.deepEqual([code, /unknown/.test(err)], [0, false]);
+});
+
+test("loggerOf() rotates a file, and refuses limits that are none", async (t) => {
+  const file = join(temporaryFolder(t), "agent.log");
+  const program = addLogFlags(new Command()).action(() => undefined);
+  await program.parseAsync(
+    ["--log_rotate", file, "--log_caller=all", "--log_target=stderr", "--log_output_level=none,dns:info"],
+    {
+      from: "user",
+    },
+  );
+  loggerOf(program).scope("dns").info("kept");
+  assert.match(readFileSync(file, "utf8"), /\tinfo\tdns\tagent\/commands\.test\.ts:\d+\tkept\n$/);
+  const wrong = addLogFlags(new Command()).action(() => undefined);
+  await wrong.parseAsync(["--log_rotate", file, "--log_rotate_max_age=x"], { from: "user" });
+  assert.throws(() => loggerOf(wrong), /--log_rotate_max_age: must be a whole number, not "x"/);
+});
+
+test("flagLines() shows every flag with its value, as Istio's programs do", async () => {
+  const program = addLogFlags(new Command()).action(() => undefined);
+  await program.parseAsync(["--log_target=stdout", "--log_target=/tmp/x"], { from: "user" });
+  assert.deepEqual(flagLines(program).slice(0, 3), [
+    'FLAG: --help="false"',
+    'FLAG: --log_as_json="false"',
+    'FLAG: --log_caller=""',
+  ]);
+  assert.ok(flagLines(program).includes('FLAG: --log_target="[stdout,/tmp/x]"'));
 });

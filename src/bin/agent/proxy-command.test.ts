@@ -216,7 +216,7 @@ test("proxy keeps Envoy running while the control plane is away, and connects ag
 
 test("proxy says in one line that there is no Envoy, and that Envoy ended at once", { timeout: 30_000 }, async (t) => {
   const missing = await startAgent(t, { proxyConfig: { binaryPath: "/nowhere/envoy" } });
-  assert.deepEqual(await exitOf(missing.child), [1, null]);
+  assert.deepEqual(await exitOf(missing.child), [255, null]);
   assert.match(
     missing.text(),
     /^Error: Cannot start Envoy: \/nowhere\/envoy does not exist \(ProxyConfig\.binaryPath names it\): spawn .*ENOENT$/m,
@@ -246,14 +246,14 @@ for (const [what, options, message] of [
 ] as const satisfies readonly (readonly [string, AgentOptions, RegExp])[]) {
   test(`proxy refuses ${what} in one line`, { timeout: 30_000 }, async (t) => {
     const { child, text } = await startAgent(t, options);
-    assert.deepEqual(await exitOf(child), [1, null]);
+    assert.deepEqual(await exitOf(child), [255, null]);
     assert.match(text(), message);
   });
 }
 
 test("proxy refuses a type that is none, and goes on without a status port that is taken", whereEnvoy, async (t) => {
   const wrong = await startAgent(t, { args: [], type: "waypoint" as "sidecar" });
-  assert.deepEqual(await exitOf(wrong.child), [1, null]);
+  assert.deepEqual(await exitOf(wrong.child), [255, null]);
   assert.match(wrong.text(), /^Error: The proxy type must be sidecar or router, not "waypoint"$/m);
   const { createServer } = await import("node:net");
   const holder = createServer().listen(0, "::");

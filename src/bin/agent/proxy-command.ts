@@ -3,43 +3,52 @@ import { parseAgentConfig } from "#agent/agent-config.ts";
 import type { ProxyFlags } from "#agent/prepare.ts";
 import type { Env } from "#lib/env-reader.ts";
 import type { Logger } from "#lib/log.ts";
-import { errorText, MeshError } from "#lib/mesh-error.ts";
+import { MeshError } from "#lib/mesh-error.ts";
 import { VERSION_TEXT } from "../version-command.ts";
-import { addLogFlags, loggerOf } from "./log-flags.ts";
+import { addLogFlags, flagLines, loggerOf } from "./log-flags.ts";
 
 /** `proxy [sidecar|router]`. Unknown flags are tolerated: old installations still pass flags that are long gone. */
 export function proxyCommand(env: Env): Command {
   const command = new Command("proxy")
-    .description("Runs Envoy and the agent beside it")
+    .description("XDS proxy agent")
     .argument("[type]", "sidecar or router", "sidecar")
-    .option("--concurrency <number>", "number of worker threads of Envoy", wholeNumber, 0)
-    .option("--domain <domain>", "DNS domain; default NAMESPACE.svc.cluster.local", "")
-    .option("--meshConfig <file>", "mesh configuration", "./etc/istio/config/mesh")
-    .option("--outlierLogPath <path>", "log of outlier detection", "")
+    .option("--concurrency <number>", "number of worker threads to run", wholeNumber, 0)
+    .option("--domain <domain>", "DNS domain suffix. If not provided uses POD_NAMESPACE.svc.cluster.local", "")
+    .option(
+      "--meshConfig <file>",
+      "File name for Istio mesh configuration; PROXY_CONFIG and the annotation proxy.istio.io/config override it",
+      "./etc/istio/config/mesh",
+    )
+    .option("--outlierLogPath <path>", "The log path for outlier detection", "")
     .option("--profiling", "serve profiles of the agent on the status port, for loopback only", true)
     .option("--no-profiling", "do not")
-    .option("--proxyComponentLogLevel <levels>", "log levels of Envoy's components; use --proxyLogLevel", "")
-    .option("--proxyLogLevel <levels>", "log level of Envoy, also by component: info,misc:error", "warning")
-    .option("--serviceCluster <name>", "service cluster", "istio-proxy")
-    .option("--stsPort <port>", "port of the security token service; 0 for none", wholeNumber, 0)
-    .option("--templateFile <file>", "template of the bootstrap", "")
-    .option("--tokenManagerPlugin <name>", "what exchanges tokens on --stsPort", "GoogleTokenExchange")
+    .option(
+      "--proxyComponentLogLevel <levels>",
+      "The component log level used to start the Envoy proxy. Deprecated, use proxyLogLevel instead",
+      "",
+    )
+    .option(
+      "--proxyLogLevel <levels>",
+      "The log level used to start the Envoy proxy (trace, debug, info, warning, error, critical, off), also by scope: info,misc:error",
+      "warning",
+    )
+    .option("--serviceCluster <name>", "Service cluster", "istio-proxy")
+    .option(
+      "--stsPort <port>",
+      "HTTP Port on which to serve Security Token Service (STS). If zero, STS service will not be provided.",
+      wholeNumber,
+      0,
+    )
+    .option("--templateFile <file>", "Go template bootstrap config", "")
+    .option("--tokenManagerPlugin <name>", "Token provider specific plugin name.", "GoogleTokenExchange")
     .allowUnknownOption()
     .allowExcessArguments();
-  return addLogFlags(command).action(async (type: string, _: object, self: Command) => {
-    try {
-      await runProxy(type, self, env);
-    } catch (error) {
-      if (!(error instanceof MeshError)) throw error;
-      process.stderr.write(`Error: ${errorText(error)}\n`);
-      process.exit(1);
-    }
-  });
+  return addLogFlags(command).action((type: string, _: object, self: Command) => runProxy(type, self, env));
 }
 
 async function runProxy(type: string, command: Command, env: Env): Promise<void> {
   const log = loggerOf(command);
-  for (const [name, value] of Object.entries(command.opts())) log.info(`FLAG: --${name}="${value}"`);
+  for (const line of flagLines(command)) log.info(line);
   log.info(`Version ${VERSION_TEXT}`);
   if (type !== "sidecar" && type !== "router") {
     throw new MeshError("PROXY_TYPE_INVALID", `The proxy type must be sidecar or router, not "${type}"`);

@@ -1,5 +1,5 @@
 import { Command, Option } from "commander";
-import { errorText } from "#lib/mesh-error.ts";
+import { MeshError } from "#lib/mesh-error.ts";
 
 /** Envoy's admin port, its status port, the agent's, and the agent's debug port. */
 const ALLOWED_PORTS = ["15000", "15004", "15020", "15021"];
@@ -16,23 +16,14 @@ export function requestCommand(write: (text: string) => void = (text) => void pr
     .action(async (method: string, path: string, body: string | undefined, { debugPort }: { debugPort: string }) => {
       const { fetchText } = await import("#agent/http-client.ts");
       const target = { host: "localhost", port: Number(debugPort), path: `/${path.replace(/^\//, "")}` };
-      try {
-        const answer = await fetchText({
-          ...target,
-          method,
-          timeoutMs: TIMEOUT_MS,
-          ...(body === undefined ? {} : { body }),
-        });
-        if (answer.status > 399 && answer.status !== 404)
-          fail(`received unsuccessful status code ${answer.status}: ${answer.body}`);
-        else write(`${answer.body}\n`);
-      } catch (thrown) {
-        fail(errorText(thrown));
-      }
+      const answer = await fetchText({
+        ...target,
+        method,
+        timeoutMs: TIMEOUT_MS,
+        ...(body === undefined ? {} : { body }),
+      });
+      if (answer.status > 399 && answer.status !== 404)
+        throw new MeshError("HTTP_FAILED", `received unsuccessful status code ${answer.status}: ${answer.body}`);
+      write(`${answer.body}\n`);
     });
-}
-
-function fail(message: string): void {
-  process.stderr.write(`Error: ${message}\n`);
-  process.exitCode = 1;
 }

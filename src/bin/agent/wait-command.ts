@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError } from "commander";
 import { sleep } from "#lib/async/sleep.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
+import { loggerOf } from "./log-flags.ts";
 
 interface WaitOptions {
   readonly periodMillis: number;
@@ -17,11 +18,14 @@ export function waitCommand(): Command {
     .option("--requestTimeoutMillis <number>", "milliseconds to wait for an answer", wholeNumber, 500)
     .option("--timeoutSeconds <number>", "seconds to wait at most", wholeNumber, 60)
     .option("--url <url>", "what to ask", "http://localhost:15021/healthz/ready")
-    .action(async (options: WaitOptions) => {
+    .action(async (options: WaitOptions, self: Command) => {
+      loggerOf(self).info(`Waiting for Envoy proxy to be ready (timeout: ${options.timeoutSeconds} seconds)...`);
       const problem = await waitUntilReady(options);
-      if (problem === undefined) return;
-      process.stderr.write(`Error: timeout waiting for Envoy proxy to become ready. Last error: ${problem}\n`);
-      process.exitCode = 1;
+      if (problem === undefined) loggerOf(self).info("Envoy is ready!");
+      else {
+        const message = `timeout waiting for Envoy proxy to become ready. Last error: ${problem}`;
+        throw new MeshError("ENVOY_NOT_READY", message);
+      }
     });
 }
 

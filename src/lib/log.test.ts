@@ -1,0 +1,71 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createLogger, type LogOptions, parseLogLevels } from "./log.ts";
+
+const now = () => new Date(Date.UTC(2026, 0, 2, 3, 4, 5, 678));
+
+function lines(options: Partial<LogOptions>, use: (log: ReturnType<typeof createLogger>) => void): string {
+  let text = "";
+  use(
+    createLogger({
+      now,
+      write: (line) => {
+        text += line;
+      },
+      ...options,
+    }),
+  );
+  return text;
+}
+
+test("a line has time, level, scope, message and fields", () => {
+  assert.equal(
+    lines({}, (log) => {
+      log.info("Proxy role", { type: "sidecar", id: undefined });
+      log.scope("dns").warn("slow");
+      log.debug("not shown");
+    }),
+    "2026-01-02T03:04:05.678000Z\tinfo\tProxy role\ttype=sidecar\n2026-01-02T03:04:05.678000Z\twarn\tdns\tslow\n",
+  );
+});
+
+test("a scope has its own level, else that of all, else the default", () => {
+  const levels = { default: "error", ads: "debug" } as const;
+  const text = lines({ levels }, (log) => {
+    log.warn("a");
+    log.scope("ads").debug("b");
+    log.scope("dns").warn("c");
+  });
+  assert.match(text, /^[^\n]*debug\tads\tb\n$/);
+  assert.match(
+    lines({ levels: { all: "none" } }, (log) => log.error("x")),
+    /^$/,
+  );
+});
+
+test("callers and stack traces are added where they are asked for", () => {
+  const callers = new Set(["dns"]);
+  const text = lines({ callers }, (log) => {
+    log.info("plain");
+    log.scope("dns").info("named");
+  });
+  assert.match(text, /info\tplain\n.*\tinfo\tdns\tlib\/log\.test\.ts:\d+\tnamed\n$/);
+  const traced = lines({ stackLevels: { default: "error" } }, (log) => {
+    log.warn("no");
+    log.error("yes");
+  });
+  assert.match(traced, /warn\tno\n.*error\tyes\nat .*log\.test\.ts:\d+:\d+\)?\n/);
+});
+
+test("JSON has one object per line", () => {
+  const text = lines({ json: true, callers: new Set(["all"]) }, (log) => log.scope("sds").info('a "b"', { n: 1 }));
+  const { caller, ...rest } = JSON.parse(text);
+  assert.match(caller, /^lib\/log\.test\.ts:\d+$/);
+  assert.deepEqual(rest, { level: "info", time: "2026-01-02T03:04:05.678000Z", scope: "sds", msg: 'a "b"', n: 1 });
+});
+
+test("parseLogLevels() reads levels by scope and tells what is none", () => {
+  assert.deepEqual(parseLogLevels("warn,ads:debug"), { levels: { default: "warn", ads: "debug" }, problems: [] });
+  assert.equal(parseLogLevels("ads:loud").problems.length, 1);
+  assert.deepEqual(parseLogLevels("a:b:info").problems, ['"a:b:info" is not of the form scope:level']);
+});
