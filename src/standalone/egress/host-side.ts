@@ -29,8 +29,7 @@ for setting in /proc/sys/net/ipv4/conf/*/forwarding; do
   name=\${setting%/forwarding}
   name=\${name##*/}
   case $name in all | default | lo | ${LINK_PREFIX}*) continue ;; esac
-  read -r value < "$setting"
-  if [ "$value" = 0 ]; then
+  if [ "$(cat "$setting")" = 0 ]; then
     echo "$name" >> "$2"
     echo 1 > "$setting"
   fi

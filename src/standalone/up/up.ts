@@ -273,6 +273,8 @@ async function startRunner({ options, registration, ports, desired }: RunnerInpu
   }
   const { detached, startTimeoutMs } = options;
   const ready = untilReady(child, options.onProgress, ended);
+  // Whoever waits for it hears of a failure; one that comes before anybody does is no bug of ours.
+  ready.catch(() => undefined);
   await send(child, { kind: "start", desired, detached, startTimeoutMs });
   return {
     registration,
