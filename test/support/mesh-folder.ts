@@ -35,13 +35,16 @@ export const WEB_SPEC = `
 export class MeshFolder implements AsyncDisposable {
   readonly root: string;
   readonly path: string;
+  /** What the state folder lies in: a test may mount a disk of its own there. */
+  readonly disk: string;
   readonly state: string;
   readonly name: string;
 
   constructor(root: string) {
     this.root = root;
     this.path = join(root, "mesh");
-    this.state = join(root, "state");
+    this.disk = join(root, "disk");
+    this.state = join(this.disk, "state");
     this.name = `up-${root.slice(-6).toLowerCase()}`;
   }
 

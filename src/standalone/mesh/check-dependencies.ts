@@ -21,8 +21,8 @@ export function checkDependencies(workloads: readonly WorkloadFields[]): Problem
       found.filter((key) => key !== undefined),
     );
   }
-  for (const [i, key] of [...waits.keys()].entries()) {
-    const circle = circleFrom(key, waits);
+  for (const [i, { name, namespace = "default" }] of workloads.entries()) {
+    const circle = circleFrom(memberKey({ name, namespace }), waits);
     if (circle !== undefined) report(`spec.workloads[${i}].after`, `leads back to itself: ${circle.join(" -> ")}`);
   }
   return problems;

@@ -65,6 +65,7 @@ export class MemberRun {
   /** Why each part is not ready. */
   #reasons: Record<Part, ProbeResult> = { proxy: undefined, app: undefined };
   #ready = false;
+  #firstReady: PromiseWithResolvers<void> | undefined;
 
   constructor(plan: MemberPlan, hooks: MemberHooks) {
     this.#plan = plan;
@@ -281,12 +282,17 @@ export class MemberRun {
     return watchReadiness({ ask: () => this.#ask(readiness), timing: readiness, onChange }, signal);
   }
 
-  #watchLiveness(liveness: Probe, unit: Unit, signal: AbortSignal): Promise<void> {
+  /** Begins when the app has been ready for the first time: how long a start may take is not asked here. */
+  async #watchLiveness(liveness: Probe, unit: Unit, signal: AbortSignal): Promise<void> {
+    const firstReady = Promise.withResolvers<void>();
+    this.#firstReady = firstReady;
+    signal.addEventListener("abort", () => firstReady.resolve(), { once: true });
+    await firstReady.promise;
     const onDead = (reason: string) => {
       this.#hooks.onEvent(`${this.#plan.member.name} is started again: its liveness probe failed: ${reason}`);
       unit.end();
     };
-    return watchLiveness({ ask: () => this.#ask(liveness), timing: liveness, onDead }, signal);
+    await watchLiveness({ ask: () => this.#ask(liveness), timing: liveness, onDead }, signal);
   }
 
   #ask({ exec, ...target }: Probe): Promise<ProbeResult> {
@@ -299,6 +305,7 @@ export class MemberRun {
   #settle(part: Part, reason: ProbeResult): void {
     this.#reasons[part] = reason;
     if (part === "proxy" && reason === undefined) this.#life?.proxyUp.resolve();
+    if (part === "app" && reason === undefined) this.#firstReady?.resolve();
     const ready = this.#reason() === undefined;
     if (ready !== this.#ready) {
       this.#ready = ready;

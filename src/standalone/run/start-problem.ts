@@ -42,7 +42,7 @@ function isHopeless(unit: UnitStatus | undefined): unit is UnitStatus {
 }
 
 /** What Node.js prints after an error that nobody caught: places in the program, details of the error, its own version. */
-const AFTER_THE_ERROR = /^(\s|[{}]|Node\.js v|$)/;
+const AFTER_THE_ERROR = /^(\s|[{}]|Node\.js v|Emitted 'error' event|$)/;
 
 /** The last words of a process, which most often say why it ended. */
 async function lastLine(log: string | undefined): Promise<string> {
