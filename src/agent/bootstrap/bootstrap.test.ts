@@ -108,7 +108,7 @@ test("envoyBootstrap() listens on IPv6 only where there is nothing else, and on 
   const { text } = bootstrapOf({ addresses: ["fd00::1", "10.0.0.1"] }, { dualStack: true });
   assert.match(
     text,
-    /"name":"::_15021".*"additional_addresses":\[{"address":{"socket_address":{"protocol":"TCP","address":"0\.0\.0\.0"/,
+    /"name":"::_15021".*"additionalAddresses":\[{"address":{"socket_address":{"protocol":"TCP","address":"0\.0\.0\.0"/,
   );
 });
 

@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import type { ProxyNode } from "../node.ts";
 
 export interface GrpcBootstrapInput {
@@ -34,9 +35,9 @@ function certificateProviders(folder: string): object {
     default: {
       plugin_name: "file_watcher",
       config: {
-        certificate_file: `${folder}/cert-chain.pem`,
-        private_key_file: `${folder}/key.pem`,
-        ca_certificate_file: `${folder}/root-cert.pem`,
+        certificate_file: join(folder, "cert-chain.pem"),
+        private_key_file: join(folder, "key.pem"),
+        ca_certificate_file: join(folder, "root-cert.pem"),
         refresh_interval: "900s",
       },
     },

@@ -108,7 +108,7 @@ function listener({ address, additionalAddress, port, filter, options = {} }: Li
   return {
     name: `${address}_${port}`,
     address: at(address),
-    ...(additionalAddress === undefined ? {} : { additional_addresses: [{ address: at(additionalAddress) }] }),
+    ...(additionalAddress === undefined ? {} : { additionalAddresses: [{ address: at(additionalAddress) }] }),
     ignore_global_conn_limit: true,
     bypass_overload_manager: true,
     ...options,

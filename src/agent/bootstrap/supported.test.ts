@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -20,7 +20,7 @@ const missing = (name: string) => async () =>
 test("supportedBootstrap() does not ask about what every build has", async () => {
   const bootstrap = { bootstrap_extensions: [INTERNAL], tracing: { http: { name: "envoy.tracers.zipkin" } } };
   const result = await supportedBootstrap(bootstrap, () => assert.fail("asked"));
-  assert.deepEqual(result, { bootstrap, removed: [] });
+  assert.deepEqual(result, { bootstrap, removed: [], known: {} });
 });
 
 test("supportedBootstrap() removes what Envoy says it lacks, one after the other", async () => {
@@ -34,13 +34,22 @@ test("supportedBootstrap() removes what Envoy says it lacks, one after the other
   assert.deepEqual(result, {
     bootstrap: { bootstrap_extensions: [INTERNAL], x: 1 },
     removed: ["metadata_discovery", "envoy.tracers.lightstep"],
+    known: { metadata_discovery: false, "envoy.tracers.lightstep": false },
   });
+});
+
+test("supportedBootstrap() does not ask about what is known", async () => {
+  const bootstrap = { bootstrap_extensions: [DISCOVERY], tracing: { http: { name: "envoy.tracers.lightstep" } } };
+  const known = { metadata_discovery: false, "envoy.tracers.lightstep": true };
+  const result = await supportedBootstrap(bootstrap, () => assert.fail("asked"), known);
+  assert.deepEqual(result, { bootstrap: { tracing: bootstrap.tracing }, removed: ["metadata_discovery"], known });
 });
 
 test("supportedBootstrap() leaves everything when Envoy accepts it or complains of something else", async () => {
   const bootstrap = { bootstrap_extensions: [DISCOVERY] };
   for (const answer of ["", "some other error", "Didn't find a registered implementation for 'elsewhere'"]) {
-    assert.deepEqual(await supportedBootstrap(bootstrap, async () => answer), { bootstrap, removed: [] });
+    const known = answer === "" ? { metadata_discovery: true } : {};
+    assert.deepEqual(await supportedBootstrap(bootstrap, async () => answer), { bootstrap, removed: [], known });
   }
 });
 
@@ -80,4 +89,27 @@ test("writeBootstrap() writes a file that the Envoy at hand accepts", whereEnvoy
   assert.deepEqual(JSON.parse(readFileSync(path, "utf8")), written);
   assert.equal(statSync(path).mode & 0o777, 0o600);
   assert.equal(statSync(configPath).mode & 0o777, 0o700);
+});
+
+test("writeBootstrap() asks an Envoy once, as long as it is the same one", async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), "extensions-"));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const [binaryPath, asked] = [join(folder, "envoy"), join(folder, "asked")];
+  const program = (more: string) =>
+    writeFileSync(binaryPath, `#!/bin/sh\necho x >> ${asked}\n${more}\n`, { mode: 0o755 });
+  const questions = () => (existsSync(asked) ? readFileSync(asked, "utf8").length / 2 : 0);
+  const write = () => writeBootstrap({ bootstrap_extensions: [DISCOVERY] }, { configPath: folder, binaryPath });
+  program(
+    `grep -q metadata_discovery "$4" || exit 0; echo "Didn't find a registered implementation for 'metadata_discovery'" >&2; exit 1`,
+  );
+  assert.deepEqual((await write()).removed, ["metadata_discovery"]);
+  assert.equal(questions(), 1);
+  assert.deepEqual((await write()).removed, ["metadata_discovery"]);
+  assert.equal(questions(), 1);
+  program("exit 0");
+  assert.deepEqual((await write()).removed, []);
+  assert.equal(questions(), 2);
+  writeFileSync(join(folder, "envoy-extensions.json"), "{");
+  assert.deepEqual((await write()).removed, []);
+  assert.equal(questions(), 3);
 });

@@ -3,6 +3,7 @@
  * Envoy itself is asked, and only about parts that some builds are known to lack.
  */
 import type { Bootstrap } from "./bootstrap.ts";
+import type { KnownExtensions } from "./extension-cache.ts";
 import type { Json } from "./input.ts";
 
 /** Extensions of the bootstrap that upstream Envoy lacks, or had once. */
@@ -13,22 +14,35 @@ export interface SupportedBootstrap {
   readonly bootstrap: Bootstrap;
   /** Names of the extensions that were removed. */
   readonly removed: readonly string[];
+  /** What is known of this build now. */
+  readonly known: KnownExtensions;
 }
 
-/** `validate` gives what Envoy says against a bootstrap; nothing when it accepts it. */
+/** `validate` gives what Envoy says against a bootstrap; nothing when it accepts it. It is asked only about what is not known. */
 export async function supportedBootstrap(
   wanted: Bootstrap,
   validate: (bootstrap: Bootstrap) => Promise<string>,
+  before: KnownExtensions = {},
 ): Promise<SupportedBootstrap> {
-  let bootstrap = wanted;
-  const removed: string[] = [];
-  while (extensionsOf(bootstrap).some((name) => NOT_IN_EVERY_BUILD.has(name))) {
-    const missing = MISSING.exec(await validate(bootstrap))?.[1];
-    if (missing === undefined || !extensionsOf(bootstrap).includes(missing)) break;
-    removed.push(missing);
+  const known: Record<string, boolean> = { ...before };
+  const lacking = doubtful(wanted).filter((name) => known[name] === false);
+  let bootstrap = lacking.reduce(withoutExtension, wanted);
+  while (doubtful(bootstrap).some((name) => known[name] === undefined)) {
+    const answer = await validate(bootstrap);
+    const missing = MISSING.exec(answer)?.[1];
+    if (missing === undefined || !extensionsOf(bootstrap).includes(missing)) {
+      if (answer === "") for (const name of doubtful(bootstrap)) known[name] = true;
+      break;
+    }
+    known[missing] = false;
     bootstrap = withoutExtension(bootstrap, missing);
   }
-  return { bootstrap, removed };
+  return { bootstrap, removed: extensionsOf(wanted).filter((name) => !extensionsOf(bootstrap).includes(name)), known };
+}
+
+/** Extensions of a bootstrap that some builds lack. */
+export function doubtful(bootstrap: Bootstrap): readonly string[] {
+  return extensionsOf(bootstrap).filter((name) => NOT_IN_EVERY_BUILD.has(name));
 }
 
 function extensionsOf({ bootstrap_extensions: extensions, tracing }: Bootstrap): string[] {

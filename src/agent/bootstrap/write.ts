@@ -1,9 +1,13 @@
 import { execFile } from "node:child_process";
 import { mkdir, rename, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { promisify } from "node:util";
+import { isDeepStrictEqual, promisify } from "node:util";
 import type { Bootstrap } from "./bootstrap.ts";
-import { type SupportedBootstrap, supportedBootstrap } from "./supported.ts";
+import { hashOf, knownText, readKnown } from "./extension-cache.ts";
+import { doubtful, type SupportedBootstrap, supportedBootstrap } from "./supported.ts";
+
+/** In the configuration folder: what is known of the Envoy at hand. */
+const KNOWN_FILE = "envoy-extensions.json";
 
 /** Writes a file as a whole or not at all; its folder is private to the agent's user. */
 export async function writePrivately(path: string, text: string): Promise<void> {
@@ -25,11 +29,18 @@ export async function writeBootstrap(
   const path = join(configPath, fileName);
   const write = (bootstrap: Bootstrap) => writePrivately(path, `${JSON.stringify(bootstrap, null, 2)}\n`);
   await write(wanted);
-  const supported = await supportedBootstrap(wanted, async (bootstrap) => {
+  if (doubtful(wanted).length === 0) return { bootstrap: wanted, removed: [], known: {}, path };
+  const knownFile = join(configPath, KNOWN_FILE);
+  const hash = await hashOf(binaryPath);
+  const before = hash === undefined ? {} : await readKnown(knownFile, hash);
+  const ask = async (bootstrap: Bootstrap) => {
     await write(bootstrap);
     return validate(binaryPath, path);
-  });
+  };
+  const supported = await supportedBootstrap(wanted, ask, before);
   if (supported.removed.length > 0) await write(supported.bootstrap);
+  if (hash !== undefined && !isDeepStrictEqual(before, supported.known))
+    await writePrivately(knownFile, knownText(hash, supported.known));
   return { ...supported, path };
 }
 
