@@ -54,6 +54,11 @@ const CASES: readonly (readonly [string, string, object])[] = [
     `  meshConfig: {defaultConfig: {concurrency: 2}}\n${BASE}`,
     { meshConfig: true, replaced: "web db" },
   ],
+  [
+    "the trust domain",
+    `  meshConfig: {trustDomain: shop.example}\n${BASE}`,
+    { meshConfig: true, istiod: true, replaced: "web db" },
+  ],
   ["where objects are", `  config: [objects]\n${BASE}`, { istiod: true, config: true }],
 ];
 

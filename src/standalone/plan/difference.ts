@@ -35,10 +35,18 @@ export function difference(current: MeshPlan, desired: MeshPlan): Difference {
       .map(({ plan }) => plan),
     controlPlane: {
       files: !isDeepStrictEqual(current.controlPlane.files, desired.controlPlane.files),
-      process: !isDeepStrictEqual(current.controlPlane.process, desired.controlPlane.process),
+      process:
+        !isDeepStrictEqual(current.controlPlane.process, desired.controlPlane.process) ||
+        trustDomain(current) !== trustDomain(desired),
     },
     config: !isDeepStrictEqual(current.config, desired.config),
   };
+}
+
+/** The authority takes it over when it starts, and only then. */
+function trustDomain({ controlPlane, paths }: MeshPlan): unknown {
+  const file = controlPlane.files.find(({ path }) => path === paths.meshConfig);
+  return file && JSON.parse(file.text).trustDomain;
 }
 
 /** Everything but what a member runs beside its proxy, and but its published ports, which are the machine's. */
