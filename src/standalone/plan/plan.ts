@@ -214,7 +214,7 @@ function appPlan(
 ): AppPlan {
   const account = accounts[app.user];
   if (account === undefined) throw new Error(`no account was looked up for user "${app.user}"`);
-  const process = processPlan({
+  const plain = processPlan({
     place,
     account,
     programs,
@@ -224,7 +224,7 @@ function appPlan(
     command: app.command,
   });
   const groups = layout === undefined ? [] : planGroups({ layout, id, key: memberKey(member), limits: app.limits });
-  return { process: { ...process, argv: joinGroups(groups, process.argv) }, groups, app };
+  return { process: { ...plain, argv: joinGroups(groups, plain.argv) }, groups, app };
 }
 
 function shellOf(place: Place, { account, env, cwd }: ProcessPlan): Shell {
