@@ -3,8 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import type { AgentContext } from "./agent-context.ts";
-import { envoyBootstrap, LIGHTSTEP_TOKEN_FILE } from "./bootstrap/bootstrap.ts";
-import { writeBootstrap, writePrivately } from "./bootstrap/write.ts";
+import { createBootstrap } from "./bootstrap/create.ts";
 import { envoyArguments, type HotRestartArguments } from "./envoy/arguments.ts";
 import type { EnvoyCommand } from "./envoy/process.ts";
 import { pathIn } from "./place.ts";
@@ -28,10 +27,10 @@ const FIPS_CIPHERS =
 export async function planEnvoy(context: AgentContext, fileName = "envoy-rev.json"): Promise<EnvoyPlan> {
   const { proxyConfig, flags, config, addresses, place, env } = context;
   const { customConfigFile, binaryPath, configPath } = proxyConfig;
-  if (customConfigFile === undefined) await writeBootstrapOf(context, fileName);
+  const configFile = customConfigFile ?? join(configPath, await createBootstrap(context, fileName));
   const bootstrapOverride = await overrideOf(context);
   return {
-    configFile: customConfigFile ?? join(configPath, fileName),
+    configFile,
     written: customConfigFile === undefined,
     command: (configFile, hotRestart) => ({
       binaryPath,
@@ -62,39 +61,6 @@ export async function planEnvoy(context: AgentContext, fileName = "envoy-rev.jso
 export function envoyUser({ place, config }: Pick<AgentContext, "place" | "config">): number | undefined {
   if (place.envoyUser !== undefined) return place.envoyUser;
   return process.getuid?.() === 0 && config.dns.address.endsWith(":53") ? PROXY_USER : undefined;
-}
-
-async function writeBootstrapOf(context: AgentContext, fileName: string): Promise<void> {
-  const { node, proxyConfig, addresses, config, flags, log, place } = context;
-  const { bootstrap, problems } = envoyBootstrap({
-    node,
-    proxyConfig,
-    addresses,
-    logAsJson: flags.logAsJson,
-    dualStack: config.envoy.dualStack,
-    envoyStatusPort: config.envoy.statusPort,
-    envoyPrometheusPort: config.envoy.prometheusPort,
-    statusPortProxyProtocol: config.envoy.statusPortProxyProtocol,
-    outlierLogPath: flags.outlierLogPath,
-    workloadIdentitySocketFile: config.identity.socketFile,
-    exitOnZeroActiveConnections: config.envoy.exitOnZeroActiveConnections,
-    hostIp: config.hostIp,
-    fips: config.envoy.fips,
-    stripFragment: config.envoy.stripFragment,
-  });
-  for (const problem of problems) log.warn(problem);
-  const template = config.envoy.bootstrapTemplate || flags.templateFile || proxyConfig.proxyBootstrapTemplatePath;
-  if (template !== undefined && template !== "")
-    log.warn(`Bootstrap template ${template} is not supported: the built-in bootstrap is used`);
-  const configPath = pathIn(place, proxyConfig.configPath);
-  const token = proxyConfig.tracing?.lightstep?.accessToken;
-  if (token !== undefined) await writePrivately(join(configPath, LIGHTSTEP_TOKEN_FILE), token);
-  const { removed } = await writeBootstrap(place.extendBootstrap(bootstrap), {
-    configPath,
-    binaryPath: proxyConfig.binaryPath,
-    fileName,
-  });
-  for (const name of removed) log.warn(`This Envoy has no ${name}: it is left out`);
 }
 
 /** What is laid over the bootstrap. As with Istio's agent, one that cannot be read keeps nothing from starting. */
