@@ -6,7 +6,7 @@
 import { type Millis, parseDuration } from "#lib/duration.ts";
 import type { Problem } from "./problem.ts";
 import { PROXY_CONFIG_FIELDS, RETIRED_FIELDS } from "./proxy-config-fields.ts";
-import { isRecord, type Json, knownFields, type Report, unknownField } from "./proxy-config-schema.ts";
+import { integer, isRecord, type Json, knownFields, type Report, text, unknownField } from "./proxy-config-schema.ts";
 
 /** TLS towards a service that Envoy itself calls. */
 export type TlsSettings = {
@@ -168,6 +168,12 @@ export async function readProxyConfig(sources: ProxyConfigSources): Promise<Prox
   const config = withSingleValues(merged, sources, reporter);
   checkProxyConfig(config, reporter("effective proxy configuration"));
   return { config: problems.some(({ severity }) => severity === "error") ? undefined : config, problems };
+}
+
+/** Every field, with what it is when nobody sets it: an empty text, 0, or nothing. */
+export function unsetProxyConfig(): Readonly<Record<string, "" | 0 | null>> {
+  const fields = Object.entries(PROXY_CONFIG_FIELDS);
+  return Object.fromEntries(fields.map(([name, read]) => [name, read === text ? "" : read === integer ? 0 : null]));
 }
 
 /** The length of a duration of the configuration. */

@@ -1,8 +1,6 @@
 /** What a bootstrap template of the user is rendered with: the values that Istio's agent gives to its own, by its names. */
 import { join } from "node:path";
-import type { ProxyConfig, RemoteService } from "#config/proxy-config.ts";
-import { PROXY_CONFIG_FIELDS } from "#config/proxy-config-fields.ts";
-import { integer, text } from "#config/proxy-config-schema.ts";
+import { type ProxyConfig, type RemoteService, unsetProxyConfig } from "#config/proxy-config.ts";
 import { Struct, TextMap, toValue, type Value, type ValueMap } from "#lib/go-template/value.ts";
 import { addressFamily } from "./addresses.ts";
 import { LIGHTSTEP_TOKEN_FILE, maxConnections, nodeMetadata, runtimeFlags } from "./bootstrap.ts";
@@ -192,15 +190,9 @@ function goName(key: string): string {
 
 /** ProxyConfig under the names that its fields have in Go; unset texts and numbers are empty, the rest is nil. */
 function configStruct(config: ProxyConfig): Struct {
-  const given: Readonly<Record<string, unknown>> = config;
-  const fields = Object.entries(PROXY_CONFIG_FIELDS).map(([name, read]) => {
-    const unset = read === text ? "" : read === integer ? 0n : null;
-    const value = given[name];
+  const fields = Object.entries({ ...unsetProxyConfig(), ...config }).map(([name, value]) => {
     const whole = typeof value === "number" && Number.isInteger(value) ? BigInt(value) : undefined;
-    return [
-      `${name.charAt(0).toUpperCase()}${name.slice(1)}`,
-      whole ?? (value === undefined ? unset : toValue(value)),
-    ] as const;
+    return [`${name.charAt(0).toUpperCase()}${name.slice(1)}`, whole ?? toValue(value)] as const;
   });
   return new Struct("*model.NodeMetaProxyConfig", Object.fromEntries(fields));
 }
