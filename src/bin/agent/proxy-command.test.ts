@@ -197,11 +197,12 @@ test("proxy ends with the status of an Envoy that was killed", whereEnvoy, async
 
 test("proxy keeps Envoy running while the control plane is away, and connects again", whereEnvoy, async (t) => {
   const first = await startFakeControlPlane({ onStream: answer });
-  const { child, ready, text } = await startAgent(t, { plane: first });
+  const args = ["--log_output_level=default:info,xdsproxy:debug"];
+  const { child, ready, text } = await startAgent(t, { plane: first, args });
   await ready();
   const envoy = envoyPid(child);
   first.close();
-  await eventually("the loss", () => text().includes("stream of localhost"));
+  await eventually("the loss", () => /upstream terminated|stream of localhost|Cannot prepare another/.test(text()));
   await ready();
   let streams = 0;
   const onStream = (stream: Stream) => {
