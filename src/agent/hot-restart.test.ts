@@ -14,6 +14,7 @@ import { parseDeltaRequest } from "#protocol/delta-request.ts";
 import { formatDeltaResponse, resourceFrame } from "#protocol/delta-response.ts";
 import { LISTENER_TYPE } from "#protocol/type-urls.ts";
 import {
+  type AgentProcess,
   agentEnvironment,
   agentPorts,
   agentReady,
@@ -144,6 +145,9 @@ function envoyOfEpoch({ pid }: ChildProcess, epoch: number): number {
 }
 
 async function startHotAgent(t: { after(fn: () => void | Promise<void>): void }, binaryPath: string) {
+  let agent: AgentProcess | undefined;
+  // Before its folder is removed: it cleans up by what is in there.
+  t.after(() => agent?.end());
   const folder = temporaryFolder(t);
   const [port = 0] = await freePorts(1);
   const { plane, state } = await planeWithListener(t, port);
@@ -155,9 +159,12 @@ async function startHotAgent(t: { after(fn: () => void | Promise<void>): void },
     drainDuration: "1s",
     terminationDrainDuration: "0.100s",
   };
-  const env = agentEnvironment(ports, { proxyConfig: JSON.stringify(proxyConfig), ENVOY_HOT_RESTART: "true" });
-  const agent = spawnAgent(["proxy", "sidecar"], { cwd: folder, env });
-  t.after(() => agent.end());
+  const env = agentEnvironment(ports, {
+    proxyConfig: JSON.stringify(proxyConfig),
+    ENVOY_HOT_RESTART: "true",
+    ISTIO_BOOTSTRAP_OVERRIDE: "./etc/istio/config/override.yaml",
+  });
+  agent = spawnAgent(["proxy", "sidecar"], { cwd: folder, env });
   await agentReady(ports, agent.text);
   const epoch = async () => {
     const target = { host: "127.0.0.1", port: ports.admin, path: "/server_info", timeoutMs: 5_000 };
@@ -218,11 +225,14 @@ test("an Envoy that does not become ready is taken back, and the old one serves 
   assert.equal(await epoch(), 1);
 });
 
-test("a bootstrap that Envoy refuses is never started", WHERE_ENVOY, async (t) => {
+test("what Envoy refuses, and what the agent cannot follow, is never started", WHERE_ENVOY, async (t) => {
   const { text, folder, epoch } = await startHotAgent(t, ENVOY);
-  writeFileSync(join(folder, "etc/istio/config/mesh"), 'defaultConfig: {runtimeValues: {"": "x"}}\n');
+  const write = (name: string, yaml: string) => writeFileSync(join(folder, "etc/istio/config", name), yaml);
+  write("mesh", 'defaultConfig: {runtimeValues: {"a.b": "x"}}\n');
   await eventually("a new epoch", () => text().includes("Epoch 1 serves"), 20_000);
-  writeFileSync(join(folder, "etc/istio/config/mesh"), "defaultConfig: {statusPort: 1}\n");
-  await eventually("the refusal", () => text().includes("Envoy is not replaced: ProxyConfig"), 20_000);
+  write("override.yaml", 'static_resources: {clusters: [{name: ""}]}\n');
+  await eventually("Envoy's refusal", () => text().includes("Envoy is not replaced: it refuses the"), 20_000);
+  write("mesh", "defaultConfig: {configPath: ./elsewhere}\n");
+  await eventually("ours", () => text().includes("Envoy is not replaced: ProxyConfig.configPath changed"), 20_000);
   assert.equal(await epoch(), 1);
 });
