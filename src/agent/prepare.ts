@@ -102,6 +102,8 @@ export async function prepare(input: PrepareInput): Promise<Prepared> {
   if (node.problems.length > 0) {
     throw new MeshError("NODE_METADATA_INVALID", `The proxy cannot be described: ${node.problems.join("; ")}`);
   }
+  const names = node.metadata.PILOT_SAN;
+  log.info(`Pilot SAN: [${Array.isArray(names) ? names.join(" ") : ""}]`);
   return { proxyConfig, addresses, dnsDomain, node, servedByOthers };
 }
 
@@ -145,6 +147,7 @@ async function effectiveConfig(
     throw new MeshError("PROXY_CONFIG_INVALID", `The proxy configuration cannot be used: ${errors.join("; ")}`);
   }
   for (const text of texts) log.warn(text);
+  if (flags.concurrency > 0) log.warn(`legacy --concurrency=${flags.concurrency}: use concurrency of ProxyConfig`);
   log.info(`Effective config: ${JSON.stringify(proxyConfig)}`);
   return withResolvedStatsd(proxyConfig, log);
 }
