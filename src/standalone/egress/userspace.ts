@@ -1,8 +1,7 @@
 /** A way out that changes nothing of the machine: a program that plays the network, for those who may not touch the real one. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { Readable, type Writable } from "node:stream";
-import { text } from "node:stream/consumers";
+import type { Readable, Writable } from "node:stream";
 import { MeshError } from "#lib/mesh-error.ts";
 import { namespaceFile } from "../plan/names.ts";
 import { FABRIC_END } from "./link.ts";
@@ -24,10 +23,12 @@ export async function startUserspaceNetwork(fabric: string): Promise<Readable | 
     ],
     { stdio: ["ignore", "ignore", "pipe", "pipe", "pipe"], detached: true, cwd: "/" },
   );
-  const words = text(child.stderr ?? Readable.from([]));
-  const failed = Promise.race([once(child, "error"), once(child, "exit")]).then(async () => {
-    const reason = (await words).trim().slice(-300);
-    throw new MeshError("EGRESS_FAILED", `Cannot make a way out: slirp4netns ended: ${reason}`);
+  let words = "";
+  child.stderr?.on("data", (chunk: Buffer) => {
+    words += chunk.toString();
+  });
+  const failed = Promise.race([once(child, "error"), once(child, "close")]).then(() => {
+    throw new MeshError("EGRESS_FAILED", `Cannot make a way out: slirp4netns ended: ${words.trim().slice(-300)}`);
   });
   await Promise.race([once(pipeOf(child, READY), "data"), failed]);
   child.stderr?.destroy();

@@ -71,6 +71,15 @@ const POLL_MS = 25;
 /** How long the news of the last member may take to reach all proxies before the mesh is called ready without. */
 const SYNC_TIMEOUT_MS = 10_000;
 
+/** What proxies should know beside the endpoints of all members that are ready. */
+interface Expected {
+  /** A member, by `name.namespace`, that is about to go. */
+  readonly leaving?: string;
+  /** Texts that objects of the configuration hold, or do not hold any more. */
+  readonly mentioned?: readonly string[];
+  readonly forgotten?: readonly string[];
+}
+
 export class MeshRun {
   readonly #input: MeshRunInput;
   readonly #status: StatusFile;
@@ -236,20 +245,27 @@ export class MeshRun {
     await this.untilInSync(SYNC_TIMEOUT_MS);
   }
 
-  /** Waits until all proxies know all endpoints; but for one, by `name.namespace`, that is about to go. */
-  async untilInSync(timeoutMs: number, but?: string): Promise<void> {
+  /** Waits until all proxies know all endpoints, and what else is expected; false when that took too long. */
+  async untilInSync(timeoutMs: number, expected: Expected = {}): Promise<boolean> {
     const { issuer, log } = this.#input;
-    if (!this.controlPlane.ready) return;
+    // Proxies go on with what they have until it comes back, and no news reaches them before.
+    if (!this.controlPlane.ready) return true;
+    const { leaving, mentioned = [], forgotten = [] } = expected;
     const { name, namespace } = CONTROL_PLANE;
     const { address, port } = this.plan.controlPlane.readiness;
     const runs = this.members.all();
     const wanted = {
-      addresses: runs.filter(({ ready, plan }) => ready && plan.key !== but).map(({ plan }) => plan.address),
+      mentioned: [
+        ...runs.filter(({ ready, plan }) => ready && plan.key !== leaving).map(({ plan }) => plan.address),
+        ...mentioned,
+      ],
+      forgotten,
       proxies: runs.filter((run) => run.plan.proxy !== undefined && run.proxyReady).length,
     };
     const token = await issuer.token(namespace, name);
     const done = await untilInSync({ address, port, token, wanted, timeoutMs }, this.ending.signal);
-    if (!done && !this.ending.signal.aborted) log.warn("some proxies do not know all endpoints yet");
+    if (!done && !this.ending.signal.aborted) log.warn("some proxies do not know all of the configuration yet");
+    return done;
   }
 
   /** Makes the status file say what is so now. */
@@ -304,8 +320,11 @@ export class MeshRun {
 
   /** A person who sees that a name does not resolve is told once why, and what to do. */
   #onRefused(name: string, from: string): void {
-    const who = this.members.all().find(({ plan }) => plan.address === from)?.plan.member.name;
-    if (who === undefined || !this.#refused.add(who, name)) return;
+    const pods = this.members.all().map(({ plan }) => plan);
+    const who = pods.find(({ address }) => address === from)?.member.name;
+    // `service.namespace`, of a service that is not there.
+    const isInside = pods.some(({ member }) => name.endsWith(`.${member.namespace}`));
+    if (who === undefined || isInside || !this.#refused.add(who, name)) return;
     this.events.add(`hint: ${describeRefused(who, [name])}`);
     this.#status.touch();
   }
