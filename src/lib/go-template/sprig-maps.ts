@@ -1,4 +1,4 @@
-/** Sprig's functions on maps. Maps are values here: `set` and `unset` give a changed copy, and change nothing else. */
+/** Sprig's functions on maps. `set`, `unset` and the merges change their first map, as templates rely on. */
 import { textArgument as text } from "./functions.ts";
 import { strval } from "./sprig-text.ts";
 import { CallError } from "./template-error.ts";
@@ -24,8 +24,8 @@ export const MAP_FUNCTIONS: Readonly<Record<string, Callable>> = {
       ]),
     ),
   get: (map, key) => itemOf(mapOf(map), text(key)) ?? "",
-  set: (map, key, item) => ({ ...plainMap(map), [text(key)]: item }),
-  unset: (map, key) => without(map, [text(key)]),
+  set: (map, key, item) => changed(map, { ...plainMap(map), [text(key)]: item }),
+  unset: (map, key) => changed(map, without(map, [text(key)])),
   hasKey: (map, key) => hasKey(mapOf(map), text(key)),
   isset: (map, key) => map !== null && map !== undefined && hasKey(mapOf(map), text(key)),
   keys: (...maps) => maps.flatMap((map) => (entriesOf(mapOf(map)) ?? []).map(([key]) => key)),
@@ -36,10 +36,8 @@ export const MAP_FUNCTIONS: Readonly<Record<string, Callable>> = {
   },
   omit: (map, ...keys) => without(map, keys.map(text)),
   omitNil: (map) => withoutNil(mapOf(map)),
-  merge: (first, ...others) =>
-    others.reduce((merged: Value, other) => mergedMaps(plainMap(other), plainMap(merged)), first),
-  mergeOverwrite: (first, ...others) =>
-    others.reduce((merged: Value, other) => mergedMaps(plainMap(merged), plainMap(other)), first),
+  merge: (first, ...others) => changed(first, others.map(plainMap).reduce(filled, plainMap(first))),
+  mergeOverwrite: (first, ...others) => changed(first, others.map(plainMap).reduce(overwritten, plainMap(first))),
   mergeMaps: (...maps) => Object.assign({}, ...maps.filter(isMap).map(plainMap)),
   strdict: (...pairs) =>
     new TextMap(
@@ -63,7 +61,7 @@ function plainMap(value: Value): ValueMap {
   return Object.fromEntries(entriesOf(mapOf(value)) ?? []);
 }
 
-function without(map: Value, keys: readonly string[]): Value {
+function without(map: Value, keys: readonly string[]): ValueMap {
   return Object.fromEntries((entriesOf(mapOf(map)) ?? []).filter(([key]) => !keys.includes(key)));
 }
 
@@ -72,15 +70,34 @@ function withoutNil(map: ValueMap | TextMap): Value {
   return Object.fromEntries(entries.map(([key, item]) => [key, isMap(item) ? withoutNil(item) : item]));
 }
 
-/** What is over wins, unless it is empty. */
-function mergedMaps(under: ValueMap, over: ValueMap): ValueMap {
-  const merged: Record<string, Value> = { ...under };
-  for (const [key, item] of Object.entries(over)) {
-    const below = merged[key];
-    if (isMap(item) && isMap(below)) merged[key] = mergedMaps(plainMap(below), plainMap(item));
-    else if (below === undefined || isTrue(item)) merged[key] = item;
+/** Gives a map the content of another. A map of texts cannot hold it and stays as it is. */
+function changed(map: Value, content: ValueMap): Value {
+  if (!isMap(map) || map instanceof TextMap) return content;
+  const target: Record<string, Value> = map;
+  for (const key of Object.keys(target)) delete target[key];
+  for (const [key, value] of Object.entries(content))
+    Object.defineProperty(target, key, { value, enumerable: true, writable: true, configurable: true });
+  return target;
+}
+
+/** What is there stays, unless it is empty. */
+function filled(there: ValueMap, more: ValueMap): ValueMap {
+  return combined(there, more, (old) => !isTrue(old));
+}
+
+/** What comes later wins. */
+function overwritten(there: ValueMap, more: ValueMap): ValueMap {
+  return combined(there, more, () => true);
+}
+
+function combined(there: ValueMap, more: ValueMap, replaces: (old: Value) => boolean): ValueMap {
+  const result: Record<string, Value> = { ...there };
+  for (const [key, item] of Object.entries(more)) {
+    const old = result[key];
+    if (isMap(item) && isMap(old)) result[key] = combined(plainMap(old), plainMap(item), replaces);
+    else if (old === undefined || replaces(old)) result[key] = item;
   }
-  return merged;
+  return result;
 }
 
 /** `dig "a" "b" DEFAULT MAP` */

@@ -19,6 +19,11 @@ function render(source: string): string {
 
 /** As Sprig 3 and Istio's own functions give them. */
 const CASES: readonly (readonly [source: string, expected: string])[] = [
+  [`{{ $d := dict "a" 1 }}{{ $_ := set $d "b" 2 }}{{ $d }}{{ $_ = unset $d "a" }}{{ $d }}`, "map[a:1 b:2]map[b:2]"],
+  [
+    `{{ mergeOverwrite (dict "a" 1) (dict "a" 0) | toJson }} {{ merge (dict "a" "") (dict "a" "x") | toJson }}`,
+    `{"a":0} {"a":"x"}`,
+  ],
   [`{{ default "x" .none }}{{ default "x" "" }}{{ default "x" "y" }}{{ .nope | default "z" }}`, "xxyz"],
   [
     `{{ empty "" }} {{ empty .l }} {{ coalesce .none "" "c" }} {{ ternary "a" "b" true }} {{ false | ternary "a" "b" }}`,
