@@ -45,7 +45,14 @@ test("workloadEntry() is an object that the control plane accepts, with the memb
   );
 });
 
-test("workloadEntry() turns mutual TLS off for a member without a sidecar", () => {
-  const [object] = objectsOf(workloadEntry({ ...WEB, proxy: "none", ports: [] }, "10.244.0.11"));
-  assert.equal(object?.metadata.labels["security.istio.io/tlsMode"], "disabled");
+test("workloadEntry() turns mutual TLS off for a member without a sidecar, a gateway, or one that says so", () => {
+  const off = { ...WEB.labels, "security.istio.io/tlsMode": "disabled" };
+  for (const member of [
+    { ...WEB, proxy: "none" },
+    { ...WEB, proxy: "router" },
+    { ...WEB, labels: off },
+  ] as const) {
+    const [object] = objectsOf(workloadEntry({ ...member, ports: [] }, "10.244.0.11"));
+    assert.equal(object?.metadata.labels["security.istio.io/tlsMode"], "disabled");
+  }
 });

@@ -15,7 +15,8 @@ export function workloadEntry(member: Member, address: string): string {
   const labels = {
     ...member.labels,
     [WORKLOAD_NAME]: workload,
-    [TLS_MODE]: proxy === "none" ? "disabled" : "istio",
+    // Injection says so of sidecars; a gateway's ports speak what its Gateways say.
+    [TLS_MODE]: proxy === "sidecar" ? (member.labels[TLS_MODE] ?? "istio") : "disabled",
   };
   const named = member.ports.filter((port) => port.name !== "");
   const entry = {

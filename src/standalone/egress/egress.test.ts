@@ -1,0 +1,199 @@
+/**
+ * The way out, with a machine and a world of its own: two network namespaces, one that plays the machine, one that plays
+ * the world outside, with a web server and a name server in it. Nothing of the real machine is touched.
+ */
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { readFile, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import test, { type TestContext } from "node:test";
+import { errorText } from "#lib/mesh-error.ts";
+import { type MeshFolder, meshFolder } from "../../../test/support/mesh-folder.ts";
+import { MIZZEN, meshUnavailable } from "../../../test/support/mesh-run.ts";
+import { runCommand } from "../host/command.ts";
+import type { MeshStatus } from "../run/status.ts";
+
+const ROOT = resolve(import.meta.dirname, "../../..");
+
+const SPEC = `
+  meshConfig: {accessLogFile: /dev/stdout, outboundTrafficPolicy: {mode: REGISTRY_ONLY}}
+  workloads:
+  - {name: sleep, labels: {app: sleep}, command: [sleep, infinity]}
+  - {name: plain, inject: false, command: [sleep, infinity]}
+  gateways:
+  - {name: istio-egressgateway, labels: {istio: egressgateway}, ports: [8080]}
+`;
+const CONFIG = `
+apiVersion: networking.istio.io/v1
+kind: ServiceEntry
+metadata: {name: api}
+spec:
+  hosts: [api.example.test, gate.example.test]
+  ports: [{number: 80, name: http, protocol: HTTP}]
+  resolution: DNS
+  location: MESH_EXTERNAL
+---
+apiVersion: v1
+kind: Service
+metadata: {name: istio-egressgateway, namespace: istio-system}
+spec: {selector: {istio: egressgateway}, ports: [{name: http, port: 80, targetPort: 8080}]}
+---
+apiVersion: networking.istio.io/v1
+kind: Gateway
+metadata: {name: out}
+spec:
+  selector: {istio: egressgateway}
+  servers: [{port: {number: 80, name: http, protocol: HTTP}, hosts: [gate.example.test]}]
+---
+apiVersion: networking.istio.io/v1
+kind: VirtualService
+metadata: {name: out}
+spec:
+  hosts: [gate.example.test]
+  gateways: [mesh, out]
+  http:
+  - match: [{gateways: [mesh]}]
+    route: [{destination: {host: istio-egressgateway.istio-system.svc.cluster.local, port: {number: 80}}}]
+  - match: [{gateways: [out]}]
+    route: [{destination: {host: gate.example.test, port: {number: 80}}}]
+`;
+
+/** Knows all names under example.test but those that begin with "no", and tells its callers their address. */
+const WORLD = `const dns = require("dns-packet"), udp = require("node:dgram").createSocket("udp4");
+udp.on("message", (query, peer) => {
+  const { id, questions } = dns.decode(query);
+  const [{ name, type }] = questions;
+  const known = name.endsWith(".example.test") && !name.startsWith("no");
+  const answers = known && type === "A" ? [{ type, name, ttl: 5, data: "203.0.113.2" }] : [];
+  const flags = dns.RECURSION_AVAILABLE | (known ? 0 : 3);
+  udp.send(dns.encode({ type: "response", id, flags, questions, answers }), peer.port, peer.address);
+});
+udp.bind(53, "203.0.113.2", () => require("node:http")
+  .createServer((call, answer) => answer.end("outside sees " + call.socket.remoteAddress))
+  .listen(80, "203.0.113.2", () => console.log("up")));`;
+
+/** How curl ends for a name that nobody has. */
+const UNRESOLVED = /exit 6: /;
+
+interface Lab extends AsyncDisposable {
+  /** Runs a program on the machine. */
+  run(...argv: readonly string[]): Promise<string>;
+  /** All of the machine's network that a way out could change. */
+  state(): Promise<string>;
+}
+
+async function lab(folder: MeshFolder): Promise<Lab> {
+  const id = randomBytes(3).toString("hex");
+  const [machine, world] = [`lab-${id}-machine`, `lab-${id}-world`];
+  const resolvConf = join(folder.root, "resolv.conf");
+  await writeFile(resolvConf, "nameserver 203.0.113.2\n");
+  const lines = [
+    ...[`netns add ${machine}`, `netns add ${world}`],
+    `link add up0 netns ${machine} type veth peer name up0 netns ${world}`,
+    ...[machine, world].flatMap((netns, i) => [
+      `-n ${netns} addr add 203.0.113.${i + 1}/24 dev up0`,
+      ...["lo", "up0"].map((name) => `-n ${netns} link set ${name} up`),
+    ]),
+  ];
+  for (const line of lines) await runCommand({ argv: ["ip", ...line.split(" ")] });
+  const inWorld = ["nsenter", `--net=/run/netns/${world}`, process.execPath, "-e", WORLD];
+  const inMachine = ["nsenter", `--net=/run/netns/${machine}`, "unshare", "--mount", "sh", "-c"];
+  const [server, holder] = await Promise.all([
+    started(inWorld),
+    started([...inMachine, 'mount --bind "$1" /etc/resolv.conf; echo; exec cat', "sh", resolvConf]),
+  ]);
+  const run = (...argv: readonly string[]) =>
+    runCommand({ argv: ["nsenter", `--target=${holder.pid}`, "--mount", "--net", "--wd", "--", ...argv], cwd: ROOT });
+  return {
+    run,
+    async state() {
+      const forwarding = 'for file in /proc/sys/net/ipv4/conf/*/forwarding; do echo "$file $(cat "$file")"; done';
+      const script = `nft list ruleset; iptables-save | grep -v "^#"; ip -brief link; ip -brief addr; ip route; ${forwarding}`;
+      return run("sh", "-c", script);
+    },
+    async [Symbol.asyncDispose]() {
+      server.kill("SIGKILL");
+      holder.kill("SIGKILL");
+      for (const netns of [machine, world]) await runCommand({ argv: ["ip", "netns", "del", netns] });
+    },
+  };
+}
+
+/** A process that has said something. */
+async function started([program = "", ...args]: readonly string[]): Promise<ChildProcess> {
+  const child = spawn(program, args, { cwd: ROOT, stdio: ["pipe", "pipe", "inherit"] });
+  await once(child.stdout, "data");
+  return child;
+}
+
+test("--egress", { skip: meshUnavailable() }, async (t: TestContext) => {
+  await using folder = await meshFolder(SPEC);
+  await folder.add("outside.yaml", CONFIG);
+  await using machine = await lab(folder);
+  const mizzen = (command: string, ...args: readonly string[]) =>
+    machine.run(MIZZEN, command, "--state", folder.state, ...args);
+  const curl = (workload: string, ...args: readonly string[]) =>
+    mizzen("exec", workload, "--", "curl", "-s", "-m", "10", "-w", " %{http_code}", ...args).catch(errorText);
+  const status = async (): Promise<MeshStatus> => JSON.parse(await mizzen("ps", "-o", "json"));
+  const before = await machine.state();
+
+  await t.test("one cable and one table appear on the machine", async () => {
+    await mizzen("up", folder.path, "--detach", "--egress");
+    const during = await machine.state();
+    const { id, egress } = await status();
+    assert.equal(egress, true);
+    assert.ok(during.includes(`mze-${id}`) && during.includes(`table ip mizzen_${id} {`), during);
+    assert.equal(during.match(/masquerade/g)?.length, 1);
+  });
+
+  await t.test("a workload without a sidecar reaches the outside by address and by name", async () => {
+    assert.equal(await curl("plain", "http://203.0.113.2/"), "outside sees 203.0.113.1 200");
+    assert.equal(await curl("plain", "http://any.example.test/"), "outside sees 203.0.113.1 200");
+    assert.match(await curl("plain", "http://no.example.test/"), UNRESOLVED);
+  });
+
+  await t.test("with a sidecar and REGISTRY_ONLY it reaches what a ServiceEntry names, and nothing else", async () => {
+    assert.equal(await curl("sleep", "http://api.example.test/"), "outside sees 203.0.113.1 200");
+    assert.equal(await curl("sleep", "http://other.example.test/"), " 502");
+  });
+
+  await t.test("an egress gateway is on the way when routes say so", async () => {
+    assert.equal(await curl("sleep", "http://gate.example.test/gated"), "outside sees 203.0.113.1 200");
+    assert.match(await mizzen("logs", "istio-egressgateway", "--proxy"), /"GET \/gated HTTP/);
+  });
+
+  await t.test("down takes all of it back", async () => {
+    await mizzen("down");
+    assert.equal(await machine.state(), before);
+  });
+
+  await t.test("so it does after a crash", async () => {
+    await mizzen("up", folder.path, "--detach", "--egress");
+    const { runner } = await status();
+    process.kill(runner.pid, "SIGKILL");
+    await mizzen("down");
+    assert.equal(await machine.state(), before);
+    await assert.rejects(readFile("/run/mizzen/forwarding", "utf8"), { code: "ENOENT" });
+  });
+
+  await t.test("without it the outside is out of reach, and ps says how to get there", async () => {
+    await mizzen("up", folder.path, "--detach");
+    assert.equal(await machine.state(), before, "nothing of the machine is changed");
+    assert.match(await curl("plain", "http://any.example.test/"), UNRESOLVED);
+    const { egress, notes } = await status();
+    assert.equal(egress, false);
+    assert.deepEqual(
+      notes.filter((note) => note.startsWith("plain ")),
+      [
+        "plain asked for any.example.test, but this mesh has no way out: take it down and start it with `mizzen up --egress`",
+      ],
+    );
+    await assert.rejects(mizzen("up", folder.path, "--detach", "--egress"), (error: Error) => {
+      assert.match(String(error.cause), /Cannot give mesh ".*" a way out while it is up; run `mizzen down/);
+      return true;
+    });
+    await mizzen("down");
+  });
+});
