@@ -11,6 +11,7 @@ import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
+import { gzipSync } from "node:zlib";
 
 const root = join(import.meta.dirname, "..");
 const upstream = join(root, "node_modules/@grpc/grpc-js-xds/deps");
@@ -95,6 +96,9 @@ if (!existsSync(stampFile) || readFileSync(stampFile, "utf8") !== stamp) {
   rmSync(out, { recursive: true, force: true });
   run("buf", ["generate", "--template", "buf.gen.yaml", relative(root, tree)]);
   run("buf", ["build", relative(root, tree), "--exclude-source-info", "-o", join(relative(root, out), "all.binpb")]);
+  // A module, so that bundles carry it: a program has no files beside it that it could count on.
+  const packed = gzipSync(readFileSync(join(out, "all.binpb")), { level: 9 }).toString("base64");
+  writeFileSync(join(out, "all_descriptors.ts"), `export const ALL_DESCRIPTORS =\n  "${packed}";\n`);
   writeFileSync(stampFile, stamp);
   console.log(`generated src/gen from ${files.length} .proto files`);
 }

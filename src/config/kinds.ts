@@ -1,6 +1,7 @@
 /** Which kinds of objects there are, and what each of them is read with. */
 import { checkAuthorizationPolicy } from "./checks/authorization-policy.ts";
 import { checkDestinationRule } from "./checks/destination-rule.ts";
+import { checkEnvoyFilter } from "./checks/envoy-filter.ts";
 import { checkGateway } from "./checks/gateway.ts";
 import { checkMetadata } from "./checks/metadata.ts";
 import { checkPeerAuthentication } from "./checks/peer-authentication.ts";
@@ -15,6 +16,7 @@ import { checkWorkloadGroup } from "./checks/workload-group.ts";
 import type { ConfigObject } from "./config-object.ts";
 import { authorizationPolicySchema } from "./kinds/authorization-policy.ts";
 import { destinationRuleSchema } from "./kinds/destination-rule.ts";
+import { envoyFilterSchema } from "./kinds/envoy-filter.ts";
 import { gatewaySchema } from "./kinds/gateway.ts";
 import { peerAuthenticationSchema } from "./kinds/peer-authentication.ts";
 import { proxyConfigObjectSchema } from "./kinds/proxy-config.ts";
@@ -59,6 +61,7 @@ const SECURITY = ["v1", "v1beta1"];
 const KINDS: Readonly<Record<string, Kind>> = {
   "/Service": kind(["v1"], serviceSchema, checkService),
   "networking.istio.io/DestinationRule": kind(NETWORKING, destinationRuleSchema, checkDestinationRule),
+  "networking.istio.io/EnvoyFilter": kind(NETWORKING, envoyFilterSchema, checkEnvoyFilter),
   "networking.istio.io/Gateway": kind(NETWORKING, gatewaySchema, checkGateway),
   "networking.istio.io/ServiceEntry": kind(NETWORKING, serviceEntrySchema, checkServiceEntry),
   "networking.istio.io/Sidecar": kind(NETWORKING, sidecarSchema, checkSidecar),

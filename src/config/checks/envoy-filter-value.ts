@@ -1,0 +1,71 @@
+/** The value of a patch: the JSON form of a message of Envoy, whose type follows from what the patch applies to. */
+import { type DescMessage, fromJson, type JsonValue, type Message } from "@bufbuild/protobuf";
+import { allDescriptors } from "#lib/descriptors.ts";
+import { errorText } from "#lib/mesh-error.ts";
+import type { ConfigPatch } from "../kinds/envoy-filter.ts";
+
+/** What a patch can apply to. */
+export type PatchTarget = Exclude<NonNullable<ConfigPatch["applyTo"]>, "INVALID">;
+
+/** A message and its type. */
+export interface PatchValue {
+  readonly type: DescMessage;
+  readonly message: Message;
+}
+
+/** The message that the value of a patch is, by what it applies to. */
+const MESSAGES: Readonly<Record<PatchTarget, string>> = {
+  LISTENER: "envoy.config.listener.v3.Listener",
+  FILTER_CHAIN: "envoy.config.listener.v3.FilterChain",
+  NETWORK_FILTER: "envoy.config.listener.v3.Filter",
+  HTTP_FILTER: "envoy.extensions.filters.network.http_connection_manager.v3.HttpFilter",
+  ROUTE_CONFIGURATION: "envoy.config.route.v3.RouteConfiguration",
+  VIRTUAL_HOST: "envoy.config.route.v3.VirtualHost",
+  HTTP_ROUTE: "envoy.config.route.v3.Route",
+  CLUSTER: "envoy.config.cluster.v3.Cluster",
+  EXTENSION_CONFIG: "envoy.config.core.v3.TypedExtensionConfig",
+  BOOTSTRAP: "envoy.config.bootstrap.v3.Bootstrap",
+  LISTENER_FILTER: "envoy.config.listener.v3.ListenerFilter",
+};
+
+/**
+ * Reads the value of a patch. Fields that we do not know are left out: the proxy may be of another version than we are.
+ * Gives the reason where it cannot be read.
+ */
+export function parsePatchValue(applyTo: PatchTarget, value: object): PatchValue | string {
+  return parseMessage(applyTo, value, true);
+}
+
+/** What of a value that can be read is unknown to us, in words. */
+export function unknownInValue(applyTo: PatchTarget, value: object): string | undefined {
+  const strict = parseMessage(applyTo, value, false);
+  return typeof strict === "string" ? strict : undefined;
+}
+
+function parseMessage(applyTo: PatchTarget, value: object, ignoreUnknownFields: boolean): PatchValue | string {
+  const registry = allDescriptors();
+  const type = registry.getMessage(MESSAGES[applyTo]);
+  if (type === undefined) throw new Error(`No descriptor of "${MESSAGES[applyTo]}"`);
+  if (hasPrototypeKey(value)) return 'cannot have the key "__proto__"';
+  try {
+    return { type, message: fromJson(type, value as JsonValue, { registry, ignoreUnknownFields }) };
+  } catch (thrown) {
+    // What people write can be wrong in as many ways as JSON can; the reader tells which.
+    return reasonOf(errorText(thrown));
+  }
+}
+
+function reasonOf(text: string): string {
+  const [, typeUrl] = /: (\S+) is not in the type registry/.exec(text) ?? [];
+  if (typeUrl === undefined) return text;
+  const hint = typeUrl.includes(".v2.") ? ": Envoy speaks v3 only" : "";
+  return `names the type "${typeUrl}", which does not exist${hint}`;
+}
+
+/** Deeper than this nothing in Envoy's configuration is; reading stops by itself there. */
+const MAX_DEPTH = 100;
+
+function hasPrototypeKey(value: unknown, depth = 0): boolean {
+  if (typeof value !== "object" || value === null || depth > MAX_DEPTH) return false;
+  return Object.hasOwn(value, "__proto__") || Object.values(value).some((inner) => hasPrototypeKey(inner, depth + 1));
+}
