@@ -113,7 +113,6 @@ const NOT_YET: Readonly<Record<string, readonly string[]>> = {
   "networking.k8s.io": ["Ingress", "IngressClass", "NetworkPolicy"],
   policy: ["PodDisruptionBudget"],
   "rbac.authorization.k8s.io": ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"],
-  "security.istio.io": ["RequestAuthentication"],
   "storage.k8s.io": ["StorageClass"],
   "telemetry.istio.io": ["Telemetry"],
 };

@@ -7,6 +7,7 @@ import type { AuthorizationPolicy } from "#config/kinds/authorization-policy.ts"
 import type { DestinationRule } from "#config/kinds/destination-rule.ts";
 import type { Gateway } from "#config/kinds/gateway.ts";
 import type { PeerAuthentication } from "#config/kinds/peer-authentication.ts";
+import type { RequestAuthentication } from "#config/kinds/request-authentication.ts";
 import type { Service as ServiceSpec } from "#config/kinds/service.ts";
 import type { ServiceEntry } from "#config/kinds/service-entry.ts";
 import type { VirtualService } from "#config/kinds/virtual-service.ts";
@@ -14,6 +15,7 @@ import type { WorkloadEntry } from "#config/kinds/workload-entry.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
 import type { EndpointSet } from "#model/endpoint.ts";
 import type { Features } from "#model/features.ts";
+import type { KeySets } from "#model/key-set.ts";
 import { type Service, type ServiceKey, serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { assignAddresses } from "./assign-addresses.ts";
@@ -27,6 +29,8 @@ export interface SnapshotInput {
   readonly objects: readonly ConfigObject[];
   readonly mesh: MeshConfig;
   readonly features: Features;
+  /** None when not given. */
+  readonly keySets?: KeySets | undefined;
   /** The snapshot before this one: what did not change keeps its identity and its address. */
   readonly previous?: Snapshot | undefined;
 }
@@ -65,9 +69,16 @@ export function buildSnapshot(input: SnapshotInput): Snapshot {
       previous.authorizationPolicies,
       ofKind<AuthorizationPolicy>("AuthorizationPolicy"),
     ),
+    requestAuthentications: objects(
+      previous.requestAuthentications,
+      ofKind<RequestAuthentication>("RequestAuthentication"),
+    ),
+    keySets: keepTexts(previous.keySets, input.keySets ?? NO_KEY_SETS),
   };
   return input.previous !== undefined && hasSameParts(previous, next) ? previous : next;
 }
+
+const NO_KEY_SETS: KeySets = new Map();
 
 const NOTHING: Omit<Snapshot, "mesh" | "features"> & { readonly mesh?: MeshConfig; readonly features?: Features } = {
   version: 0,
@@ -78,6 +89,8 @@ const NOTHING: Omit<Snapshot, "mesh" | "features"> & { readonly mesh?: MeshConfi
   gateways: [],
   peerAuthentications: [],
   authorizationPolicies: [],
+  requestAuthentications: [],
+  keySets: NO_KEY_SETS,
 };
 
 /** The sorted services. The same drafts as the last time give the same list without another look. */
@@ -121,6 +134,11 @@ function keepEndpoints(
     same &&= before === kept;
   }
   return same ? previous : merged;
+}
+
+function keepTexts(previous: KeySets, next: KeySets): KeySets {
+  const same = next.size === previous.size && [...next].every(([id, text]) => previous.get(id) === text);
+  return same ? previous : next;
 }
 
 /** Endpoints that are equal to one before are that one, wherever in the list they stand. */

@@ -63,6 +63,8 @@ const SNAPSHOT: Snapshot = {
   gateways: [],
   peerAuthentications: [],
   authorizationPolicies: [],
+  requestAuthentications: [],
+  keySets: new Map(),
 };
 
 function object(kind: string, name: string, namespace: string, spec: object): ConfigObject {

@@ -7,6 +7,11 @@ export interface Features {
   readonly sniffOutbound: boolean;
   /** PILOT_ENABLE_PROTOCOL_SNIFFING_FOR_INBOUND */
   readonly sniffInbound: boolean;
+  /**
+   * PILOT_JWT_ENABLE_REMOTE_JWKS: who fetches the keys of token issuers. `hybrid`: Envoy, where the server is a service of
+   * the mesh, else the control plane.
+   */
+  readonly keyFetching: "control-plane" | "hybrid" | "envoy";
 }
 
 export const DEFAULT_FEATURES: Features = {
@@ -14,4 +19,5 @@ export const DEFAULT_FEATURES: Features = {
   clusterId: "Kubernetes",
   sniffOutbound: true,
   sniffInbound: true,
+  keyFetching: "control-plane",
 };

@@ -3,10 +3,12 @@ import type { AuthorizationPolicy } from "#config/kinds/authorization-policy.ts"
 import type { DestinationRule } from "#config/kinds/destination-rule.ts";
 import type { Gateway } from "#config/kinds/gateway.ts";
 import type { PeerAuthentication } from "#config/kinds/peer-authentication.ts";
+import type { RequestAuthentication } from "#config/kinds/request-authentication.ts";
 import type { VirtualService } from "#config/kinds/virtual-service.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
 import type { EndpointSet } from "./endpoint.ts";
 import type { Features } from "./features.ts";
+import type { KeySets } from "./key-set.ts";
 import type { Service, ServiceKey } from "./service.ts";
 
 /**
@@ -26,4 +28,7 @@ export interface Snapshot {
   readonly gateways: readonly ConfigObject<Gateway>[];
   readonly peerAuthentications: readonly ConfigObject<PeerAuthentication>[];
   readonly authorizationPolicies: readonly ConfigObject<AuthorizationPolicy>[];
+  readonly requestAuthentications: readonly ConfigObject<RequestAuthentication>[];
+  /** Keys of token issuers that were fetched. */
+  readonly keySets: KeySets;
 }

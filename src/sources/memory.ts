@@ -1,6 +1,7 @@
 /** A source that is told its files instead of reading them: for tests, and for configuration that exists as text only. */
 import { DEFAULT_MESH_CONFIG, type MeshConfig } from "#config/mesh-config.ts";
 import { DEFAULT_FEATURES, type Features } from "#model/features.ts";
+import type { KeySets } from "#model/key-set.ts";
 import type { Source } from "#model/ports.ts";
 import { readConfigFile } from "./config-file.ts";
 import { ObjectTable } from "./object-table.ts";
@@ -18,6 +19,8 @@ export interface MemorySource extends Source {
   /** Changes files, all in one snapshot; undefined removes a file. */
   write(files: Readonly<Record<string, string | undefined>>): void;
   setMesh(mesh: MeshConfig): void;
+  /** Replaces the fetched keys of token issuers. */
+  takeKeySets(keySets: KeySets): void;
 }
 
 /** A source over the given texts. */
@@ -39,6 +42,7 @@ export function memorySource(options: MemorySourceOptions = {}): MemorySource {
     objects: () => store.objects(),
     problems: () => store.problems(),
     subscribe: (onSnapshot) => store.subscribe(onSnapshot),
+    takeKeySets: (keySets) => store.takeKeySets(keySets),
     write,
     setMesh: (next) => {
       mesh = next;

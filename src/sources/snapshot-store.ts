@@ -3,6 +3,7 @@ import type { ConfigObject } from "#config/config-object.ts";
 import { DEFAULT_MESH_CONFIG, type MeshConfig } from "#config/mesh-config.ts";
 import { buildSnapshot } from "#convert/snapshot.ts";
 import type { Features } from "#model/features.ts";
+import type { KeySets } from "#model/key-set.ts";
 import type { ObjectProblem, Source } from "#model/ports.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import type { Collection } from "./object-table.ts";
@@ -13,6 +14,8 @@ export class SnapshotStore implements Source {
   #snapshot: Snapshot;
   #collection: Collection = { objects: [], problems: [] };
   #published = false;
+  #mesh: MeshConfig = DEFAULT_MESH_CONFIG;
+  #keySets: KeySets = new Map();
 
   constructor(features: Features) {
     this.#features = features;
@@ -21,11 +24,29 @@ export class SnapshotStore implements Source {
 
   /** Replaces the configuration. Subscribers are called if that changes the mesh, and in any case the first time. */
   publish(collection: Collection, mesh: MeshConfig): void {
-    const previous = this.#snapshot;
     this.#collection = collection;
-    this.#snapshot = buildSnapshot({ objects: collection.objects, mesh, features: this.#features, previous });
-    if (this.#published && this.#snapshot === previous) return;
+    this.#mesh = mesh;
+    const isFirst = !this.#published;
     this.#published = true;
+    this.#build(isFirst);
+  }
+
+  /** Replaces the fetched keys of token issuers. */
+  takeKeySets(keySets: KeySets): void {
+    this.#keySets = keySets;
+    if (this.#published) this.#build(false);
+  }
+
+  #build(isFirst: boolean): void {
+    const previous = this.#snapshot;
+    this.#snapshot = buildSnapshot({
+      objects: this.#collection.objects,
+      mesh: this.#mesh,
+      features: this.#features,
+      keySets: this.#keySets,
+      previous,
+    });
+    if (!isFirst && this.#snapshot === previous) return;
     for (const notify of [...this.#subscribers]) notify(this.#snapshot);
   }
 

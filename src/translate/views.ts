@@ -13,6 +13,7 @@ import { type ConfigObject, objectKey } from "#config/config-object.ts";
 import type { AuthorizationPolicy } from "#config/kinds/authorization-policy.ts";
 import type { DestinationRule } from "#config/kinds/destination-rule.ts";
 import type { Gateway } from "#config/kinds/gateway.ts";
+import type { RequestAuthentication } from "#config/kinds/request-authentication.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { derived } from "./indexes.ts";
@@ -20,6 +21,7 @@ import { listenerName } from "./names.ts";
 import { authorizationPoliciesOf } from "./scope/authorization-policies.ts";
 import { selectingRules } from "./scope/destination-rules.ts";
 import { effectiveMode, policiesOf, type WorkloadMtls } from "./scope/peer-authentication.ts";
+import { requestAuthenticationsOf } from "./scope/request-authentications.ts";
 import { placeOf, type ServiceTarget, type WorkloadPlace } from "./scope/service-targets.ts";
 import { sourceConditions } from "./scope/virtual-services.ts";
 import { type Traits, traitsOf } from "./traits.ts";
@@ -50,6 +52,7 @@ export interface InboundView extends BaseView {
   readonly targets: readonly ServiceTarget[];
   readonly mtls: WorkloadMtls;
   readonly authorization: readonly ConfigObject<AuthorizationPolicy>[];
+  readonly authentication: readonly ConfigObject<RequestAuthentication>[];
 }
 
 /** What decides configuration of a router's servers. */
@@ -61,6 +64,7 @@ export interface GatewayView extends BaseView {
   readonly selectedRules: readonly string[];
   readonly sourceConditions: readonly string[];
   readonly authorization: readonly ConfigObject<AuthorizationPolicy>[];
+  readonly authentication: readonly ConfigObject<RequestAuthentication>[];
 }
 
 /** What decides the endpoints of a cluster. */
@@ -156,20 +160,23 @@ function inboundView(snapshot: Snapshot, base: Unkeyed<BaseView>, { proxy, targe
   const { rootNamespace } = snapshot.mesh;
   const mtls = effectiveMode(policiesOf(snapshot, proxy.namespace), proxy, rootNamespace);
   const authorization = authorizationPoliciesOf(snapshot, proxy);
-  const key = `inbound:${JSON.stringify([base, mtls, targets.map(targetKey), authorization.map(objectKey)])}`;
-  return { ...base, key, mtls, targets, authorization };
+  const authentication = requestAuthenticationsOf(snapshot, proxy);
+  const policies = [authorization, authentication].map((list) => list.map(objectKey));
+  const key = `inbound:${JSON.stringify([base, mtls, targets.map(targetKey), policies])}`;
+  return { ...base, key, mtls, targets, authorization, authentication };
 }
 
 function gatewayView(
   snapshot: Snapshot,
-  base: Omit<GatewayView, "key" | "gateways" | "targets" | "authorization">,
+  base: Omit<GatewayView, "key" | "gateways" | "targets" | "authorization" | "authentication">,
   { proxy, targets }: Owner,
 ): GatewayView {
   const gateways = snapshot.gateways.filter(({ spec }) => hasLabels(proxy, spec.selector ?? {}));
   const authorization = authorizationPoliciesOf(snapshot, proxy);
-  const objects = [gateways, authorization].map((list) => list.map(objectKey));
+  const authentication = requestAuthenticationsOf(snapshot, proxy);
+  const objects = [gateways, authorization, authentication].map((list) => list.map(objectKey));
   const key = `gateway:${JSON.stringify([base, objects, targets.map(targetKey)])}`;
-  return { ...base, key, gateways, targets, authorization };
+  return { ...base, key, gateways, targets, authorization, authentication };
 }
 
 function namesView({ traits, ...rest }: Unkeyed<Omit<NamesView, "traits">> & { readonly traits: Traits }): NamesView {

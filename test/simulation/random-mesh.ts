@@ -3,6 +3,7 @@
  * those are for the checks to find. Whatever passes the checks must be configuration that Envoy accepts.
  */
 import fc from "fast-check";
+import { randomSidecar } from "./random-sidecar.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -177,7 +178,10 @@ const httpMatches = fc.array(
   some({
     uri: stringMatch,
     method: stringMatch,
-    headers: fc.dictionary(fc.constantFrom("end-user", "x-v", "cookie"), fc.oneof(stringMatch, fc.constant({}))),
+    headers: fc.dictionary(
+      fc.constantFrom("end-user", "x-v", "cookie", "@request.auth.claims[a][b]"),
+      fc.oneof(stringMatch, fc.constant({})),
+    ),
     withoutHeaders: fc.dictionary(fc.constant("x-no"), stringMatch),
     queryParams: fc.dictionary(fc.constant("q"), stringMatch),
     authority: stringMatch,
@@ -370,6 +374,43 @@ const ranges = texts("10.0.0.0/8", "1.2.3.4", "fd00::/8", "0.0.0.0/0", "::1");
 const principals = texts("*", "cluster.local/ns/default/sa/a", "*/sa/b", "td/ns/a.b/sa/*", "sa(");
 const attributes = texts("*", "a", "a*", "*a", "a[0]", "a.b+c");
 
+const token = fc.record(
+  {
+    issuer: fc.constantFrom("https://a.example", "https://b.example/", "me"),
+    jwksUri: fc.constantFrom(
+      "https://a.example/keys",
+      "http://web.default:8080/keys",
+      "http://api.prod.svc.cluster.local",
+    ),
+    jwks: fc.constantFrom(
+      '{"keys": [{"kty": "oct", "k": "AyM1SysPpbyDfgZld3umj1qzKObwVMkoqQ-EstJQLr_T-1qS0gZH75"}]}',
+      "x",
+    ),
+    audiences: fc.array(fc.constantFrom("a", "b", ""), { maxLength: 2 }),
+    fromHeaders: fc.array(fc.constantFrom({ name: "x-jwt", prefix: "Bearer " }, { name: "X-Token" }), { maxLength: 2 }),
+    fromParams: fc.array(fc.constantFrom("token", "a b"), { maxLength: 2 }),
+    fromCookies: fc.array(fc.constantFrom("token", "session"), { maxLength: 2 }),
+    outputPayloadToHeader: fc.constantFrom("x-payload", "x payload"),
+    outputClaimToHeaders: fc.array(
+      fc.constantFrom({ header: "x-sub", claim: "sub" }, { header: "x-b", claim: "a.b" }),
+      {
+        maxLength: 2,
+      },
+    ),
+    forwardOriginalToken: fc.boolean(),
+    timeout: duration,
+    spaceDelimitedClaims: fc.array(fc.constantFrom("roles", "scope"), { maxLength: 2 }),
+  },
+  { requiredKeys: ["issuer"] },
+);
+const requestAuthentication = object(
+  "RequestAuthentication",
+  "security.istio.io/v1",
+  some({
+    selector: some({ matchLabels: some({ app: name, istio: fc.constant("ingressgateway") }) }),
+    jwtRules: fc.array(token, { maxLength: 3 }),
+  }),
+);
 const authorizationPolicy = object(
   "AuthorizationPolicy",
   "security.istio.io/v1",
@@ -424,6 +465,8 @@ const authorizationPolicy = object(
   }),
 );
 
+const sidecar = object("Sidecar", "networking.istio.io/v1", randomSidecar);
+
 /** The objects of one mesh, as a person or a tool would write them. */
 export const randomMesh: fc.Arbitrary<readonly Json[]> = fc.uniqueArray(
   fc.oneof(
@@ -433,8 +476,10 @@ export const randomMesh: fc.Arbitrary<readonly Json[]> = fc.uniqueArray(
     { arbitrary: virtualService, weight: 4 },
     { arbitrary: destinationRule, weight: 3 },
     { arbitrary: gateway, weight: 2 },
+    { arbitrary: sidecar, weight: 2 },
     { arbitrary: peerAuthentication, weight: 1 },
     { arbitrary: authorizationPolicy, weight: 2 },
+    { arbitrary: requestAuthentication, weight: 2 },
   ),
   { minLength: 8, maxLength: 25, selector: (o) => `${o.kind}/${JSON.stringify(o.metadata)}` },
 );

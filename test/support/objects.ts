@@ -4,6 +4,7 @@ const API_VERSIONS: Readonly<Record<string, string>> = {
   Service: "v1",
   AuthorizationPolicy: "security.istio.io/v1",
   PeerAuthentication: "security.istio.io/v1",
+  RequestAuthentication: "security.istio.io/v1",
 };
 
 /** One document; `where` is `name` or `namespace/name`. */

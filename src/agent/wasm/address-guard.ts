@@ -1,22 +1,7 @@
-/**
- * Configuration may name any server to fetch from, and answers of that server any other. What only this machine can
- * reach (itself, its link, the cloud's metadata server) must not be asked on their behalf.
- */
-import { lookup as dnsLookup, type LookupAddress, type LookupOptions } from "node:dns";
-import { BlockList, isIP, isIPv6, type LookupFunction } from "node:net";
+/** Which servers modules are fetched from, whoever names them: configuration, or the answers of other servers. */
+import { BlockList, type LookupFunction } from "node:net";
 import { MeshError } from "#lib/mesh-error.ts";
-
-const LOCAL = new BlockList();
-LOCAL.addSubnet("127.0.0.0", 8);
-LOCAL.addSubnet("0.0.0.0", 8);
-LOCAL.addSubnet("169.254.0.0", 16);
-LOCAL.addAddress("::", "ipv6");
-LOCAL.addAddress("::1", "ipv6");
-LOCAL.addSubnet("fe80::", 10, "ipv6");
-// Metadata servers of clouds that are not on the link.
-LOCAL.addAddress("100.100.100.200");
-LOCAL.addAddress("168.63.129.16");
-LOCAL.addAddress("fd00:ec2::254", "ipv6");
+import { bareHost, checkedLookup, isIn, isLocalAddress, isLocalUrl } from "#lib/net/local-addresses.ts";
 
 const PRIVATE = new BlockList();
 PRIVATE.addSubnet("10.0.0.0", 8);
@@ -24,30 +9,13 @@ PRIVATE.addSubnet("172.16.0.0", 12);
 PRIVATE.addSubnet("192.168.0.0", 16);
 PRIVATE.addSubnet("fc00::", 7, "ipv6");
 
-const METADATA_NAMES: ReadonlySet<string> = new Set(["metadata.google.internal", "metadata.goog", "metadata"]);
-
-/** Whether an address means this machine, its link or the cloud's metadata server. */
-export function isLocalAddress(address: string): boolean {
-  return matches(LOCAL, address);
-}
-
 /** Throws when a URL leads, without asking DNS, to where only this machine can go. */
 export function assertNotLocal(url: URL): void {
-  const host = bareHost(url);
-  if (host === "localhost" || host.endsWith(".localhost") || METADATA_NAMES.has(host) || isLocalAddress(host))
-    throw refused(host);
+  if (isLocalUrl(url)) throw refused(bareHost(url));
 }
 
-/** Looks names up and refuses those that lead to this machine: the check holds for the very address that is used. */
-export const guardedLookup: LookupFunction = (hostname, options: LookupOptions, callback) => {
-  dnsLookup(hostname, { ...options, all: true }, (error, addresses: LookupAddress[]) => {
-    const [first] = addresses ?? [];
-    if (error !== null || first === undefined) callback(error ?? refused(hostname), []);
-    else if (addresses.some(({ address }) => isLocalAddress(address))) callback(refused(hostname), []);
-    else if (options.all === true) callback(null, addresses);
-    else callback(null, first.address, first.family);
-  });
-};
+/** Looks names up and refuses those that lead to this machine. */
+export const guardedLookup: LookupFunction = checkedLookup(isLocalAddress, refused);
 
 /**
  * Throws when a challenge (`WWW-Authenticate`) names a place to get tokens from that no registry has: a registry can
@@ -67,20 +35,8 @@ function assertRealmAllowed(realm: string, mayBeLocal: (host: string) => boolean
   const host = bareHost(url);
   if (host === "") throw unsafe("it has no host");
   if (mayBeLocal(url.host)) return;
-  if (matches(PRIVATE, host)) throw unsafe(`${host} is a private address`);
+  if (isIn(PRIVATE, host)) throw unsafe(`${host} is a private address`);
   assertNotLocal(url);
-}
-
-function matches(blocked: BlockList, address: string): boolean {
-  if (isIP(address) === 0) return false;
-  return blocked.check(address, isIPv6(address) ? "ipv6" : "ipv4");
-}
-
-function bareHost({ hostname }: URL): string {
-  return hostname
-    .replace(/^\[(.*)\]$/, "$1")
-    .replace(/\.$/, "")
-    .toLowerCase();
 }
 
 function refused(host: string): MeshError {

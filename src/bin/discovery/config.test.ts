@@ -125,6 +125,31 @@ describe("parseDiscoveryConfig()", () => {
   });
 });
 
+test("keys of token issuers are fetched as the environment says", () => {
+  assert.equal(config([]).features.keyFetching, "control-plane");
+  for (const [text, mode] of [
+    ["true", "hybrid"],
+    ["hybrid", "hybrid"],
+    ["envoy", "envoy"],
+    ["istiod", "control-plane"],
+  ])
+    assert.equal(config([], { PILOT_JWT_ENABLE_REMOTE_JWKS: text }).features.keyFetching, mode);
+  const { keys } = config([], {
+    PILOT_JWKS_ALLOW_LOCAL: "true",
+    BLOCKED_CIDRS_IN_JWKS_URIS: "10.0.0.0/8, fd00::/8",
+    PILOT_JWT_PUB_KEY_REFRESH_INTERVAL: "1m",
+  });
+  assert.deepEqual(keys, {
+    allowLocal: true,
+    blockedRanges: ["10.0.0.0/8", "fd00::/8"],
+    insecure: false,
+    refreshMs: 60_000,
+    extraRootsFile: "/cacerts/extra.pem",
+  });
+  assert.equal(config([]).keys.allowLocal, false);
+  assert.deepEqual(problems([], { BLOCKED_CIDRS_IN_JWKS_URIS: "10.0.0.0/33,x" }).length, 2);
+});
+
 test("describeFlags() names every flag once, in order, as Istio logs them", () => {
   const lines = describeFlags(flags(["--registries=", "--configDir", "a", "--configDir", "b"]).values);
   assert.ok(lines.includes('FLAG: --configDir="[a,b]"'));

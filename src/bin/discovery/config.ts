@@ -1,4 +1,5 @@
 /** Everything that flags and environment say, read once into one typed value. */
+import { isIP } from "node:net";
 import { type JwtRule, parseJwtRule } from "#authn/jwt-rule.ts";
 import { parseDuration } from "#lib/duration.ts";
 import { type Env, EnvReader } from "#lib/env-reader.ts";
@@ -7,8 +8,10 @@ import type { Keepalive } from "#lib/net/grpc-listener.ts";
 import { type ListenAddress, parseListenAddress } from "#lib/net/listen-address.ts";
 import type { KeyKind } from "#lib/pki/signing-key.ts";
 import type { Features } from "#model/features.ts";
+import type { FetchRules } from "#sources/jwks/fetch-keys.ts";
 import type { FlagValues, ParsedFlags } from "./flags.ts";
 
+const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
@@ -32,6 +35,8 @@ export interface DiscoveryConfig {
   readonly tlsFiles: { readonly certFile: string; readonly keyFile: string; readonly caFile: string } | undefined;
   readonly customHosts: readonly string[];
   readonly jwtRule: JwtRule | undefined;
+  /** How keys of token issuers are fetched. */
+  readonly keys: KeySettings;
   readonly debugOnHttp: boolean;
   readonly log: LogSettings;
 }
@@ -43,6 +48,12 @@ export interface CaSettings {
   readonly maxTtlMs: number;
   readonly rootLifetimeMs: number;
   readonly rootKey: KeyKind;
+}
+
+export interface KeySettings extends Omit<FetchRules, "extraRoots"> {
+  readonly refreshMs: number;
+  /** Certificates that servers of keys may have beside the usual ones; it need not exist. */
+  readonly extraRootsFile: string;
 }
 
 export interface LogSettings {
@@ -81,6 +92,7 @@ export function parseDiscoveryConfig(flags: ParsedFlags, env: Env): ParsedConfig
       clusterId: flag.text("clusterID"),
       sniffOutbound: read.boolean("PILOT_ENABLE_PROTOCOL_SNIFFING_FOR_OUTBOUND", true),
       sniffInbound: read.boolean("PILOT_ENABLE_PROTOCOL_SNIFFING_FOR_INBOUND", true),
+      keyFetching: keyFetching(read),
     },
     namespace: flag.text("namespace"),
     revision: read.string("REVISION", ""),
@@ -100,6 +112,7 @@ export function parseDiscoveryConfig(flags: ParsedFlags, env: Env): ParsedConfig
     tlsFiles: tlsFiles(flag),
     customHosts: read.list("ISTIOD_CUSTOM_HOST"),
     jwtRule: jwtRule(read),
+    keys: keySettings(read),
     debugOnHttp: read.boolean("ENABLE_DEBUG_ON_HTTP", true),
     log: logSettings(flag),
   };
@@ -149,6 +162,32 @@ function jwtRule(read: EnvReader): JwtRule | undefined {
   const { value, problems } = parseJwtRule(text);
   read.problems.push(...problems.map(({ field, message }) => `JWT_RULE: ${`${field} ${message}`.trim()}`));
   return value;
+}
+
+/** Any other text means the same as none, as by istiod. */
+function keyFetching(read: EnvReader): Features["keyFetching"] {
+  const mode = read.string("PILOT_JWT_ENABLE_REMOTE_JWKS", "false");
+  if (mode === "envoy") return "envoy";
+  return mode === "hybrid" || mode === "true" ? "hybrid" : "control-plane";
+}
+
+function keySettings(read: EnvReader): KeySettings {
+  const blocked = read.list("BLOCKED_CIDRS_IN_JWKS_URIS");
+  const bad = blocked.filter((range) => !isRange(range));
+  read.problems.push(...bad.map((range) => `BLOCKED_CIDRS_IN_JWKS_URIS: "${range}" is not a range such as 10.0.0.0/8`));
+  return {
+    allowLocal: read.boolean("PILOT_JWKS_ALLOW_LOCAL", false),
+    blockedRanges: blocked.filter(isRange),
+    insecure: read.boolean("JWKS_RESOLVER_INSECURE_SKIP_VERIFY", false),
+    refreshMs: read.lifetimeMs("PILOT_JWT_PUB_KEY_REFRESH_INTERVAL", 20 * MINUTE_MS),
+    extraRootsFile: "/cacerts/extra.pem",
+  };
+}
+
+function isRange(text: string): boolean {
+  const [net = "", prefix = ""] = text.split("/");
+  const bits = net.includes(":") ? 128 : 32;
+  return isIP(net) !== 0 && /^\d+$/.test(prefix) && Number(prefix) <= bits;
 }
 
 function logSettings(flag: FlagReader): LogSettings {

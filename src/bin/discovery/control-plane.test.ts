@@ -68,6 +68,7 @@ describe("ControlPlane", () => {
       tlsFiles: undefined,
       customHosts: [],
       jwtRule: { issuer: ISSUER, audiences: ["istio-ca"], keys: { kind: "inline", jwks } },
+      keys: { allowLocal: true, blockedRanges: [], insecure: false, refreshMs: DAY, extraRootsFile: "" },
       debugOnHttp: true,
       log: { json: false, levels: {}, targets: [] },
     };

@@ -17,12 +17,14 @@ import { type AnyCall, callCredentials, type GrpcService } from "#lib/net/grpc-s
 import type { ServerIdentitySource } from "#lib/net/server-identity.ts";
 import type { Caller, Source } from "#model/ports.ts";
 import { type FileSource, fileSource } from "#sources/file/file-source.ts";
+import type { KeySetSource } from "#sources/jwks/key-set-source.ts";
 import { AdsServer } from "#xds/ads-server.ts";
 import { translatedParts } from "#xds/translated-parts.ts";
 import { VERSION_TEXT } from "../version-command.ts";
 import { Background } from "./background.ts";
 import type { DiscoveryConfig } from "./config.ts";
 import { httpListeners } from "./http.ts";
+import { keySetSource } from "./key-sets.ts";
 import { addCaMetrics, type ControlPlaneMetrics, controlPlaneMetrics } from "./metrics.ts";
 import { type Authenticate, authentication, type SecurityInput, startCa, startServerIdentity } from "./security.ts";
 
@@ -36,6 +38,7 @@ export class ControlPlane {
   readonly #config: DiscoveryConfig;
   readonly #log: Logger;
   readonly #source: FileSource;
+  readonly #keySets: KeySetSource;
   readonly #metrics: ControlPlaneMetrics;
   readonly #xds: AdsServer;
   readonly #readiness = new Readiness();
@@ -55,6 +58,7 @@ export class ControlPlane {
       log: log.scope("file"),
     });
     this.#metrics = controlPlaneMetrics(this.#source, Date.now);
+    this.#keySets = keySetSource({ config, taker: this.#source, metrics: this.#metrics, log });
     this.#xds = new AdsServer({
       source: this.#source,
       partsOf: translatedParts,
@@ -89,6 +93,7 @@ export class ControlPlane {
     const first = firstSnapshot(this.#source);
     this.#background.run(this.#xds.run(this.#background.signal));
     this.#background.run(this.#source.run(this.#background.signal));
+    this.#background.run(this.#keySets.run(this.#background.signal));
     await this.#background.raced(Promise.race([first, stop]));
     if (signal.aborted) return;
     this.#log.info(`mesh configuration:\n${dump(apiForm(this.#source.current().mesh))}`);

@@ -4,6 +4,7 @@ import { CA_COUNTERS, CA_GAUGES, caGauges } from "#ca/metrics.ts";
 import { type MetricDefinition, Metrics } from "#lib/metrics.ts";
 import { VERSION } from "#lib/version.ts";
 import type { Source } from "#model/ports.ts";
+import { KEY_SET_COUNTERS } from "#sources/jwks/key-set-source.ts";
 import { XDS_METRICS } from "#xds/metrics.ts";
 import { VERSION_TEXT } from "../version-command.ts";
 
@@ -15,7 +16,7 @@ const PILOT_METRICS = {
   pilot_virt_services: { type: "gauge", help: "Virtual services known to the control plane" },
 } as const satisfies Record<string, MetricDefinition>;
 
-const ALL = { ...PILOT_METRICS, ...XDS_METRICS, ...CA_COUNTERS, ...CA_GAUGES };
+const ALL = { ...PILOT_METRICS, ...XDS_METRICS, ...CA_COUNTERS, ...CA_GAUGES, ...KEY_SET_COUNTERS };
 export type ControlPlaneMetrics = Metrics<keyof typeof ALL>;
 
 /** The registry, with what can be told at any time. */

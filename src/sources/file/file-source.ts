@@ -11,6 +11,7 @@
 import { basename, resolve, sep } from "node:path";
 import type { Logger } from "#lib/log.ts";
 import type { Features } from "#model/features.ts";
+import type { KeySets } from "#model/key-set.ts";
 import type { ObjectProblem, Source } from "#model/ports.ts";
 import { type ConfigFile, losesObjects, readConfigFile, unreadableConfigFile } from "../config-file.ts";
 import { ObjectTable } from "../object-table.ts";
@@ -33,6 +34,8 @@ export interface FileSourceOptions {
 }
 
 export interface FileSource extends Source {
+  /** Replaces the fetched keys of token issuers. */
+  takeKeySets(keySets: KeySets): void;
   /** Reads everything, calls the subscribers, then watches until the signal aborts. */
   run(signal: AbortSignal): Promise<void>;
 }

@@ -3,6 +3,7 @@ import type { HeaderMatcherSchema } from "#gen/envoy/config/route/v3/route_compo
 import type { MetadataMatcherSchema } from "#gen/envoy/type/matcher/v3/metadata_pb.ts";
 import type { StringMatcherSchema } from "#gen/envoy/type/matcher/v3/string_pb.ts";
 import type { ValueMatcherSchema } from "#gen/envoy/type/matcher/v3/value_pb.ts";
+import { JWT_FILTER, JWT_PAYLOAD } from "../authentication/jwt-filter.ts";
 import type { Init } from "../encode.ts";
 
 /** A match of text. */
@@ -11,10 +12,6 @@ export type Text = Init<typeof StringMatcherSchema>;
 export type Value = Init<typeof ValueMatcherSchema>;
 type Header = Init<typeof HeaderMatcherSchema>;
 type Metadata = Init<typeof MetadataMatcherSchema>;
-
-/** Where the filter that checks tokens leaves their claims. */
-const JWT_FILTER = "envoy.filters.http.jwt_authn";
-const JWT_PAYLOAD = "payload";
 
 /** Any text but the empty one, which Envoy does not accept as a prefix. */
 export const ANYTHING: Text = regex(".+");
@@ -76,8 +73,12 @@ export function claimMatcher(claim: string, value: Text): Metadata {
 
 /** A claim, perhaps inside others, that is one of the texts or a list with one of them. */
 export function claimListMatcher(claims: readonly string[], values: readonly string[]): Metadata {
-  const one = anyOf(values.map((value) => textValue(textMatcher(value))));
-  return metadataMatcher(JWT_FILTER, [JWT_PAYLOAD, ...claims], anyOf([listWith(one), one]));
+  return claimValueMatcher(claims, anyOf(values.map((value) => textValue(textMatcher(value)))));
+}
+
+/** A claim, perhaps inside others, that is such a value or a list with one. */
+export function claimValueMatcher(claims: readonly string[], value: Value): Metadata {
+  return metadataMatcher(JWT_FILTER, [JWT_PAYLOAD, ...claims], anyOf([listWith(value), value]));
 }
 
 /** A value that is text. */

@@ -14,6 +14,7 @@ import {
 } from "#gen/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager_pb.ts";
 import { UuidRequestIdConfigSchema } from "#gen/envoy/extensions/request_id/uuid/v3/uuid_pb.ts";
 import { isHttp2, type Protocol } from "#model/service.ts";
+import type { JwtInput } from "../authentication/jwt-filter.ts";
 import type { AuthorizationInput } from "../authorization/filters.ts";
 import { duration, type Init, pack } from "../encode.ts";
 import { isHeaderText } from "../header-text.ts";
@@ -37,6 +38,7 @@ export interface HttpConnectionManagerInput {
   readonly traits: HttpTraits;
   readonly mesh: MeshConfig;
   readonly authorization?: AuthorizationInput;
+  readonly authentication?: JwtInput;
 }
 
 /** A network filter with an HTTP connection manager. */

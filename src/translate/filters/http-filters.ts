@@ -15,6 +15,7 @@ import {
   FilterConfigSchema as AlpnSchema,
 } from "#gen/istio/envoy/config/filter/http/alpn/v2alpha1/config_pb.ts";
 import type { Protocol } from "#model/service.ts";
+import { type JwtInput, jwtFilter } from "../authentication/jwt-filter.ts";
 import { type AuthorizationInput, customHttpFilters, httpAuthorization } from "../authorization/filters.ts";
 import { pack } from "../encode.ts";
 import type { HttpTraits } from "../traits.ts";
@@ -29,6 +30,8 @@ export interface HttpFilterInput {
   readonly traits: HttpTraits;
   /** Policies about those who call; a sidecar has none for its own workload's calls. */
   readonly authorization?: AuthorizationInput;
+  /** Tokens of end users that are checked. */
+  readonly authentication?: JwtInput;
 }
 
 type HttpFilterBuilder = (input: HttpFilterInput) => HttpFilter | readonly HttpFilter[] | undefined;
@@ -37,6 +40,7 @@ type HttpFilterBuilder = (input: HttpFilterInput) => HttpFilter | readonly HttpF
 const HTTP_FILTERS: readonly HttpFilterBuilder[] = [
   peerMetadata,
   ({ authorization }) => authorization && customHttpFilters(authorization),
+  ({ authentication, class: at }) => authentication && jwtFilter(authentication, at === "gateway"),
   ({ authorization }) => authorization && httpAuthorization(authorization),
   grpcWeb,
   grpcStats,

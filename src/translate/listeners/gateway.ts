@@ -5,6 +5,7 @@ import { TrafficDirection } from "#gen/envoy/config/core/v3/base_pb.ts";
 import { FilterChainSchema } from "#gen/envoy/config/listener/v3/listener_components_pb.ts";
 import { ListenerSchema } from "#gen/envoy/config/listener/v3/listener_pb.ts";
 import type { Protocol } from "#model/service.ts";
+import type { JwtInput } from "../authentication/jwt-filter.ts";
 import { type AuthorizationInput, customTcpFilters, tcpAuthorization } from "../authorization/filters.ts";
 import { bytesOf, duration, type Init } from "../encode.ts";
 import { listenerAccessLogs } from "../filters/access-log.ts";
@@ -55,7 +56,7 @@ interface GatewayChainInput extends AuthorizationInput {
 }
 
 /** HTTP, with or without TLS. */
-export interface GatewayHttpChainInput extends GatewayChainInput {
+export interface GatewayHttpChainInput extends GatewayChainInput, JwtInput {
   readonly listener: string;
   readonly routeName: string;
   readonly protocol: Protocol;
@@ -73,6 +74,7 @@ export function gatewayHttpChain(input: GatewayHttpChainInput): Uint8Array {
     traits: input.traits,
     mesh: input.mesh,
     authorization: input,
+    authentication: input,
   });
   return bytesOf(FilterChainSchema, { ...chainFields(input, false), filters: [manager] });
 }

@@ -12,6 +12,7 @@ import {
 import { ListenerSchema } from "#gen/envoy/config/listener/v3/listener_pb.ts";
 import type { RouteConfigurationSchema } from "#gen/envoy/config/route/v3/route_pb.ts";
 import type { Protocol } from "#model/service.ts";
+import type { JwtInput } from "../authentication/jwt-filter.ts";
 import { type AuthorizationInput, customTcpFilters, tcpAuthorization } from "../authorization/filters.ts";
 import { bytesOf, duration, type Init } from "../encode.ts";
 import { listenerAccessLogs } from "../filters/access-log.ts";
@@ -105,7 +106,7 @@ export function inboundBlackHoleChain({ traits, mesh }: BlackHoleChainInput): Ui
 }
 
 /** One chain for one way connections to a port may look. */
-export interface InboundChainInput extends AuthorizationInput {
+export interface InboundChainInput extends AuthorizationInput, JwtInput {
   /** Of no service: goes to whatever port was called. */
   readonly passthrough: boolean;
   /** The port the application listens on; 0 for all that no other chain names. */
@@ -172,6 +173,7 @@ function httpFilter(input: InboundChainInput): Filter {
     traits: input.traits,
     mesh: input.mesh,
     authorization: input,
+    authentication: input,
   });
 }
 

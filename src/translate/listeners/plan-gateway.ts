@@ -15,6 +15,7 @@ import {
   type RouterServer,
   type RouterServers,
 } from "../scope/gateways.ts";
+import { jwtInput } from "../scope/request-authentications.ts";
 import { type BoundVirtualService, virtualServicesOf } from "../scope/virtual-services.ts";
 import type { GatewayView } from "../views.ts";
 import { type Taken, takeFree } from "./distinct-chains.ts";
@@ -114,6 +115,7 @@ function httpChain(snapshot: Snapshot, view: GatewayView, { server, name }: Serv
     traits: view.traits.http,
     mesh: snapshot.mesh,
     ...authorizationInput(snapshot, view.authorization),
+    ...jwtInput(snapshot, view.authentication),
   };
   return {
     serverNames,

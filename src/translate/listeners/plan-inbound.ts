@@ -6,6 +6,7 @@ import { INBOUND_PASSTHROUGH_CLUSTER, inboundCluster, VIRTUAL_INBOUND } from "..
 import { type Recipe, recipe } from "../recipe.ts";
 import { authorizationInput } from "../scope/authorization-policies.ts";
 import { type MtlsMode, modeOfPort } from "../scope/peer-authentication.ts";
+import { jwtInput } from "../scope/request-authentications.ts";
 import type { ServiceTarget } from "../scope/service-targets.ts";
 import type { InboundView } from "../views.ts";
 import { inboundBlackHoleChain, inboundChain, type VirtualInboundInput, virtualInbound } from "./inbound.ts";
@@ -18,10 +19,13 @@ export function planInboundListeners(snapshot: Snapshot, view: InboundView): rea
   const { listener, tcp, http } = view.traits;
   if (listener.interception === "NONE") return [];
   const { mesh } = snapshot;
-  const authorization = authorizationInput(snapshot, view.authorization);
+  const policies = {
+    ...authorizationInput(snapshot, view.authorization),
+    ...jwtInput(snapshot, view.authentication),
+  };
   const ports = [...passthroughPorts(snapshot, view), ...servicePorts(snapshot, view)];
   const chains = ports.flatMap(({ matches, ...port }) =>
-    matches.map((match) => ({ ...port, ...authorization, match, ipMode: listener.ipMode, traits: http, mesh })),
+    matches.map((match) => ({ ...port, ...policies, match, ipMode: listener.ipMode, traits: http, mesh })),
   );
   const recipes = [
     recipe({ name: VIRTUAL_INBOUND, input: { traits: tcp, mesh }, build: inboundBlackHoleChain }),

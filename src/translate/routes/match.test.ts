@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { HttpMatch } from "#config/kinds/virtual-service.ts";
-import { canBeMet, pathInTrace, routeMatch, takesEveryRequest } from "./match.ts";
+import { canBeMet, claimPath, pathInTrace, routeMatch, takesEveryRequest } from "./match.ts";
 
 test("without a condition every path is taken", () => {
   assert.deepEqual(routeMatch(undefined), { pathSpecifier: { case: "prefix", value: "/" } });
@@ -19,6 +19,35 @@ test("headers are matched in order of their names, then what the request line sa
     headers?.map(({ name }) => name),
     ["a", "b", "c", ":method", ":authority"],
   );
+});
+
+test("what looks like a header of claims is asked of the token that was checked", () => {
+  const { headers, dynamicMetadata } = routeMatch({
+    headers: { "@request.auth.claims.group": { exact: "admin" }, a: { exact: "1" } },
+    withoutHeaders: { "@request.auth.claims[a.b]": {} },
+  });
+  assert.deepEqual(
+    headers?.map(({ name }) => name),
+    ["a"],
+  );
+  const paths = dynamicMetadata?.map(({ path = [], invert }) => [path.map(({ segment }) => segment?.value), invert]);
+  assert.deepEqual(paths, [
+    [["payload", "group"], false],
+    [["payload", "a.b"], true],
+  ]);
+});
+
+test("claimPath() reads both ways to write claims inside one another", () => {
+  assert.deepEqual(claimPath("@request.auth.claims.a.b"), ["a", "b"]);
+  assert.deepEqual(claimPath("@Request.Auth.Claims[a.b][c]"), ["a.b", "c"]);
+  for (const header of [
+    "@request.auth.claims",
+    "@request.auth.claims.",
+    "@request.auth.claims[]",
+    "x",
+    "@request.auth",
+  ])
+    assert.equal(claimPath(header), undefined, header);
 });
 
 test("no value asks whether a header is there", () => {

@@ -5,11 +5,14 @@ import type {
   QueryParameterMatcherSchema,
   RouteMatchSchema,
 } from "#gen/envoy/config/route/v3/route_components_pb.ts";
+import type { MetadataMatcherSchema } from "#gen/envoy/type/matcher/v3/metadata_pb.ts";
 import type { StringMatcherSchema } from "#gen/envoy/type/matcher/v3/string_pb.ts";
+import { claimValueMatcher, textValue } from "../authorization/matchers.ts";
 import type { Init } from "../encode.ts";
 import { compareText } from "../scope/order.ts";
 
 type RouteMatch = Init<typeof RouteMatchSchema>;
+type MetadataMatcher = Init<typeof MetadataMatcherSchema>;
 type HeaderMatcher = Init<typeof HeaderMatcherSchema> & { readonly name: string };
 
 /** The condition of one route; without one every request is taken. */
@@ -19,6 +22,7 @@ export function routeMatch(match: HttpMatch | undefined): RouteMatch {
     pathSpecifier: pathSpecifier(match.uri),
     caseSensitive: match.ignoreUriCase !== true,
     headers: headerMatchers(match),
+    dynamicMetadata: claimMatchers(match),
     queryParameters: entries(match.queryParams).map(([name, value]) => queryMatcher(name, value)),
   };
 }
@@ -51,10 +55,33 @@ function pathSpecifier(uri: StringMatch | undefined): NonNullable<RouteMatch["pa
   return { case: "prefix", value: uri?.prefix ?? "/" };
 }
 
+/** Conditions that look like headers, but are about claims of the token that was checked before. */
+function claimMatchers({ headers, withoutHeaders }: HttpMatch): MetadataMatcher[] {
+  const matchers = (map: HttpMatch["headers"], invert: boolean) =>
+    entries(map).flatMap(([name, value]) => {
+      const claims = claimPath(name);
+      return claims === undefined ? [] : [{ ...claimMatcher(claims, value), invert }];
+    });
+  return [...matchers(headers, false), ...matchers(withoutHeaders, true)];
+}
+
+function claimMatcher(claims: readonly string[], value: StringMatch): MetadataMatcher {
+  const present = { matchPattern: { case: "presentMatch", value: true } } as const;
+  return claimValueMatcher(claims, asksPresence(value) ? present : textValue(stringMatcher(value)));
+}
+
+/** `@request.auth.claims.a.b` or, where names have dots, `@request.auth.claims[a][b]`; undefined for a plain header. */
+export function claimPath(header: string): readonly string[] | undefined {
+  const [, path] = /^@request\.auth\.claims(.*)$/is.exec(header) ?? [];
+  if (path === undefined || path.length < 2) return undefined;
+  if (path.startsWith(".")) return path.slice(1).split(".");
+  return /^\[.+\]$/s.test(path) ? path.slice(1, -1).split("][") : undefined;
+}
+
 function headerMatchers(match: HttpMatch): HeaderMatcher[] {
   const named = [
-    ...entries(match.headers).map(([name, value]) => headerMatcher(name, value)),
-    ...entries(match.withoutHeaders).map(([name, value]) => ({
+    ...headerEntries(match.headers).map(([name, value]) => headerMatcher(name, value)),
+    ...headerEntries(match.withoutHeaders).map(([name, value]) => ({
       ...headerMatcher(name, value),
       invertMatch: true,
       // A header that is not there does not have the value; whether it is there is asked without a value.
@@ -94,6 +121,10 @@ export function stringMatcher({ exact, prefix, regex }: StringMatch): Init<typeo
   if (exact !== undefined) return { matchPattern: { case: "exact", value: exact } };
   if (prefix !== undefined) return { matchPattern: { case: "prefix", value: prefix } };
   return { matchPattern: { case: "safeRegex", value: { regex: regex ?? "" } } };
+}
+
+function headerEntries(map: HttpMatch["headers"]): [string, StringMatch][] {
+  return entries(map).filter(([name]) => claimPath(name) === undefined);
 }
 
 function entries<T>(map: Readonly<Record<string, T>> | undefined): [string, T][] {

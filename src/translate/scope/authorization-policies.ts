@@ -1,13 +1,13 @@
 /** Which authorization policies a workload is under. */
 import type { ConfigObject } from "#config/config-object.ts";
 import type { AuthorizationPolicy } from "#config/kinds/authorization-policy.ts";
-import type { Service } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import type { AuthorizationInput } from "../authorization/filters.ts";
 import type { ProviderTarget } from "../authorization/provider.ts";
 import { derived, kept } from "../indexes.ts";
 import { outboundCluster } from "../names.ts";
 import { isAttached, type Workload } from "./attachment.ts";
+import { serviceNamed } from "./services-by-name.ts";
 
 type PolicyObject = ConfigObject<AuthorizationPolicy>;
 
@@ -44,13 +44,4 @@ function providerOf(snapshot: Snapshot, policies: readonly PolicyObject[]): Prov
   const { hostname } = found;
   // Of the same provider and host there is one object: inputs are compared by identity.
   return kept(provider, hostname, [], () => ({ provider, hostname, cluster: outboundCluster(hostname, port) }));
-}
-
-/** `namespace/host`, or a host that only one namespace has. */
-function serviceNamed(services: readonly Service[], name: string): Service | undefined {
-  const [namespace, hostname] = name.includes("/") ? name.split("/") : [undefined, name];
-  const all = services.filter(
-    (service) => service.hostname === hostname && (namespace === undefined || service.namespace === namespace),
-  );
-  return all.length === 1 ? all[0] : undefined;
 }

@@ -91,6 +91,8 @@ function snapshotOf({ services, endpointsByServiceAndPort, mesh, proxy }: NameTa
     gateways: [],
     peerAuthentications: [],
     authorizationPolicies: [],
+    requestAuthentications: [],
+    keySets: new Map(),
   };
 }
 

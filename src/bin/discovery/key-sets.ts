@@ -1,0 +1,37 @@
+/** The part that fetches keys of token issuers, with its settings. */
+import { readFileSync } from "node:fs";
+import { rootCertificates } from "node:tls";
+import type { Logger } from "#lib/log.ts";
+import { fetchKeySet } from "#sources/jwks/fetch-keys.ts";
+import { KeySetSource, type KeySetTaker } from "#sources/jwks/key-set-source.ts";
+import { wantedKeySets } from "#translate/scope/request-authentications.ts";
+import type { DiscoveryConfig } from "./config.ts";
+import type { ControlPlaneMetrics } from "./metrics.ts";
+
+export interface KeySetInput {
+  readonly config: DiscoveryConfig;
+  readonly taker: KeySetTaker;
+  readonly metrics: ControlPlaneMetrics;
+  readonly log: Logger;
+}
+
+export function keySetSource({ config: { keys }, taker, metrics, log }: KeySetInput): KeySetSource {
+  return new KeySetSource({
+    taker,
+    wanted: wantedKeySets,
+    fetch: (address, signal) => fetchKeySet(address, { ...keys, extraRoots: extraRoots(keys.extraRootsFile) }, signal),
+    refreshMs: keys.refreshMs,
+    log: log.scope("jwks"),
+    count: (name) => metrics.count(name),
+  });
+}
+
+/** Naming roots replaces the usual ones, so these come along. */
+function extraRoots(file: string): readonly string[] {
+  try {
+    return [...rootCertificates, readFileSync(file, "utf8")];
+  } catch {
+    // Usually there is no such file; who put one there that cannot be read sees that servers are not trusted.
+    return [];
+  }
+}
