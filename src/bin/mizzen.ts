@@ -2,6 +2,7 @@
 import { Command, CommanderError } from "commander";
 import { createLogger } from "#lib/log.ts";
 import { completionCommand } from "./completion-command.ts";
+import { applyCommand, deleteCommand } from "./mizzen/apply-commands.ts";
 import { EXIT, EXIT_CODES_HELP } from "./mizzen/exit-codes.ts";
 import { attachCommand, scaleCommand, workloadCommands } from "./mizzen/life-commands.ts";
 import { logsCommand } from "./mizzen/logs-command.ts";
@@ -9,6 +10,7 @@ import { downCommand, execCommand, openCommand } from "./mizzen/mesh-commands.ts
 import { psCommand } from "./mizzen/ps-command.ts";
 import { runOnOwnMachine } from "./mizzen/rootless.ts";
 import { runCommand } from "./mizzen/run-command.ts";
+import { shellCommand } from "./mizzen/shell-command.ts";
 import { processTerminal, type Terminal } from "./mizzen/terminal.ts";
 import { upCommand } from "./mizzen/up-command.ts";
 import { versionCommand } from "./version-command.ts";
@@ -33,8 +35,11 @@ function mizzen(terminal: Terminal): Command {
     downCommand,
     psCommand,
     execCommand,
+    shellCommand,
     logsCommand,
     openCommand,
+    applyCommand,
+    deleteCommand,
     runCommand,
     scaleCommand,
     attachCommand,

@@ -58,3 +58,14 @@ export function formatPublished(published: readonly PublishedRow[], style: Style
 function pageCommand(host: string): string {
   return host === "*" ? "open " : `curl -H 'Host: ${host}' `;
 }
+
+/** What a person may try next, each with the command for it; empty when there is nothing. */
+export function formatSuggestions(
+  suggestions: readonly { readonly what: string; readonly run: string }[],
+  style: Style,
+): string {
+  if (suggestions.length === 0) return "";
+  const width = Math.max(...suggestions.map(({ what }) => what.length));
+  const lines = suggestions.map(({ what, run }) => `  ${style.faint(what.padEnd(width))}  ${run}\n`);
+  return `\nTry, in another terminal:\n${lines.join("")}`;
+}

@@ -63,7 +63,7 @@ function ineffective({ kind, spec }: ConfigObject): Problem[] {
 }
 
 /** The objects of a document and where in it they stand: `kubectl get -o yaml` writes them as a list. */
-function itemsOf(value: unknown): { readonly raw: unknown; readonly path: readonly (string | number)[] }[] {
+export function itemsOf(value: unknown): { readonly raw: unknown; readonly path: readonly (string | number)[] }[] {
   if (!isList(value)) return [{ raw: value, path: [] }];
   return value.items.map((raw, i) => ({ raw, path: ["items", i] }));
 }

@@ -1,42 +1,35 @@
 /**
- * A one-machine mesh for tests, started by the commands that people use. Each has a name, a state folder and free host
- * ports of its own, so that several can be up at the same time; all of it is gone at the end of the block.
+ * A one-machine mesh for tests, started by the library that people use for theirs, with what only tests of the mesh itself
+ * do. Each has a name, a state folder and free host ports of its own; all of it is gone at the end of the block.
  *
  *     await using mesh = await upMesh("samples/httpbin");
  *     const { body } = await mesh.curl("sleep", "http://httpbin:8000/headers");
  */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { randomBytes } from "node:crypto";
 import { accessSync, constants } from "node:fs";
-import { chmod, cp, mkdtemp, readFile, rm } from "node:fs/promises";
+import { chmod, cp, mkdtemp, readFile, readlink, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { text } from "node:stream/consumers";
 import { setTimeout as delay } from "node:timers/promises";
-import type { MemberStatus, MeshStatus } from "#standalone/run/status.ts";
+import { openMesh, startMesh } from "#bin/mesh.ts";
+import type { ExecResult, Mesh, StartMeshOptions, Workload } from "#standalone/library/api.ts";
+import { namespaceFile } from "#standalone/plan/names.ts";
+import { statePaths } from "#standalone/plan/state-paths.ts";
+import { type MemberStatus, type MeshStatus, readStatus } from "#standalone/run/status.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 /** The command under test; one of another build can be tried instead. */
 export const MIZZEN = process.env.MIZZEN ?? join(ROOT, "bin/mizzen");
 
-export interface Finished {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
+export type Finished = ExecResult;
 
 export interface Answer {
   readonly status: number;
   /** By lower-case name. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-}
-
-export interface UpMeshOptions {
-  /** More arguments of `mizzen up`. */
-  readonly args?: readonly string[];
-  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** What of a mesh can be killed: a process of a member, the control plane, or the runner itself. */
@@ -80,33 +73,27 @@ export async function scratchFolder(folder: string): Promise<AsyncDisposable & {
 }
 
 /** Starts the mesh of a folder (relative to the checkout, or absolute) and waits until it is ready. */
-export async function upMesh(folder: string, options: UpMeshOptions = {}): Promise<RunningMesh> {
-  const name = `t-${randomBytes(4).toString("hex")}`;
-  const stateFolder = await mkdtemp(join(tmpdir(), "mizzen-state-"));
-  const mesh = new RunningMesh(name, stateFolder);
-  const args = ["up", folder, "--detach", "--free-ports", "--name", name, "--state", stateFolder];
-  const { code, stderr } = await mizzen([...args, ...(options.args ?? [])], options.env);
-  if (code !== 0) {
-    const log = await mesh.allLogs();
-    await mesh[Symbol.asyncDispose]();
-    assert.fail(`mizzen up ended with code ${code}\n${stderr}\n${log}`);
-  }
-  return mesh;
+export async function upMesh(folder: string, options: StartMeshOptions = {}): Promise<RunningMesh> {
+  const mesh = await startMesh(resolve(ROOT, folder), options);
+  return new RunningMesh(mesh.name, mesh.state, mesh);
 }
 
+/** A mesh as tests look at it: by the library, and by what only tests do. */
 export class RunningMesh implements AsyncDisposable {
   readonly name: string;
   readonly stateFolder: string;
+  readonly #started: Mesh | undefined;
 
-  constructor(name: string, stateFolder: string) {
+  /** Without a mesh of its own, the one that is up with this state folder, whoever started it. */
+  constructor(name: string, stateFolder: string, started?: Mesh) {
     this.name = name;
     this.stateFolder = stateFolder;
+    this.#started = started;
   }
 
   async status(): Promise<MeshStatus> {
-    const { code, stdout, stderr } = await mizzen(["ps", "--state", this.stateFolder, "-o", "json"]);
-    assert.equal(code, 0, stderr);
-    return JSON.parse(stdout);
+    const status = await readStatus(statePaths(this.stateFolder).status);
+    return status ?? assert.fail(`no mesh is up in ${this.stateFolder}`);
   }
 
   async member(name: string): Promise<MemberStatus> {
@@ -116,20 +103,21 @@ export class RunningMesh implements AsyncDisposable {
     return found;
   }
 
+  async workload(name: string): Promise<Workload> {
+    return (await this.mesh()).workload(name);
+  }
+
   /** `http://127.0.0.1:PORT` of the first published port of a member. */
   async address(member = "istio-ingressgateway"): Promise<string> {
-    const { published } = await this.status();
-    const found = published.find((port) => port.member.startsWith(`${member}.`));
-    assert.ok(found, `"${member}" publishes no port`);
-    return `http://${found.address}`;
+    return (await this.mesh()).url(member);
   }
 
   /** Runs a command inside a workload. */
-  exec(workload: string, command: readonly string[]): Promise<Finished> {
-    return mizzen(["exec", "--state", this.stateFolder, workload, "--", ...command]);
+  async exec(workload: string, command: readonly string[]): Promise<Finished> {
+    return (await this.workload(workload)).exec(command);
   }
 
-  /** Calls an address from inside a workload; an answer of any status is an answer, none fails the test. */
+  /** Calls an address from inside a workload by curl; an answer of any status is an answer, none fails the test. */
   async curl(workload: string, url: string, args: readonly string[] = []): Promise<Answer> {
     const { code, stdout, stderr } = await this.exec(workload, ["curl", "-sS", "-i", "-m", "20", ...args, url]);
     assert.equal(code, 0, `curl ${url} in ${workload}: ${stderr}`);
@@ -137,10 +125,12 @@ export class RunningMesh implements AsyncDisposable {
   }
 
   async logs(workload: string, log: "app" | "proxy" = "app"): Promise<string> {
-    const proxy = log === "proxy" ? ["--proxy"] : [];
-    const { code, stdout, stderr } = await mizzen(["logs", "--state", this.stateFolder, workload, ...proxy]);
-    assert.equal(code, 0, stderr);
-    return stdout;
+    return (await this.workload(workload)).logs(log);
+  }
+
+  /** The mesh itself. */
+  async mesh(): Promise<Mesh> {
+    return this.#started ?? openMesh(this.stateFolder);
   }
 
   /** Kills a part of the mesh at once; resolves to the number of the process that was killed. */
@@ -166,18 +156,8 @@ export class RunningMesh implements AsyncDisposable {
     return mizzen(["down", "--state", this.stateFolder]);
   }
 
-  /** The ends of all logs, for the message of a failed test. */
-  async allLogs(): Promise<string> {
-    const folder = join(this.stateFolder, "logs");
-    const child = spawn("sh", ["-c", 'for file in *; do echo "== $file"; tail -n 15 "$file"; done'], { cwd: folder });
-    child.once("error", () => undefined);
-    return text(child.stdout);
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
-    const { code, stderr } = await this.down();
-    await rm(this.stateFolder, { recursive: true, force: true });
-    assert.equal(code, 0, stderr);
+    await (await this.mesh()).stop();
   }
 
   async #pidOf(part: Part): Promise<number> {
@@ -186,14 +166,17 @@ export class RunningMesh implements AsyncDisposable {
     const { app, proxy } = await this.member(part === "istiod" ? "istiod" : part.member);
     const unit = part === "istiod" || part.process === "app" ? app : proxy;
     assert.ok(unit?.pid, `no process for ${JSON.stringify(part)}`);
-    return part !== "istiod" && part.process === "envoy" ? envoyOf(unit.pid) : unit.pid;
+    if (part === "istiod" || part.process !== "envoy") return unit.pid;
+    return envoyOf(unit.pid, (await this.member(part.member)).shell.place.netns);
   }
 }
 
-async function envoyOf(agent: number): Promise<number> {
+async function envoyOf(agent: number, netns: string): Promise<number> {
   const children = await readFile(`/proc/${agent}/task/${agent}/children`, "utf8");
+  const { ino } = await stat(namespaceFile(netns));
   for (const pid of children.trim().split(" ")) {
-    if ((await readFile(`/proc/${pid}/comm`, "utf8")).startsWith("envoy")) return Number(pid);
+    const isEnvoy = (await readFile(`/proc/${pid}/comm`, "utf8")).startsWith("envoy");
+    if (isEnvoy && (await readlink(`/proc/${pid}/ns/net`)) === `net:[${ino}]`) return Number(pid);
   }
   return assert.fail(`the agent ${agent} has no Envoy`);
 }

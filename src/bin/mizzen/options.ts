@@ -18,8 +18,10 @@ export function withChoice(command: Command): Command {
     .addOption(new Option("--state <folder>", "which mesh, by its state folder"));
 }
 
+/** Without an option, MIZZEN_MESH of the environment names the mesh. */
 export function choiceOf({ mesh, state }: ChoiceOptions): MeshChoice {
-  return { name: mesh, stateFolder: state === undefined ? undefined : resolve(state) };
+  const name = mesh ?? (state === undefined ? process.env.MIZZEN_MESH || undefined : undefined);
+  return { name, stateFolder: state === undefined ? undefined : resolve(state) };
 }
 
 /** Where the state of a mesh lies unless a person says otherwise. */

@@ -13,6 +13,8 @@ export interface Terminal {
   /** Everything else. */
   say(line: string): void;
   readonly installed: InstalledPrograms;
+  /** The command that a person runs. */
+  readonly program: string;
   /** Command line of this program without its arguments. */
   readonly self: readonly string[];
 }
@@ -33,13 +35,14 @@ export function processTerminal(): Terminal {
     print: (text) => void stdout.write(text),
     say: (line) => void stderr.write(`${line}\n`),
     installed: installedPrograms(entry, env),
+    program: join(rootOf(entry), "bin/mizzen"),
     self: [execPath, ...execArgv, entry],
   };
 }
 
 /** Programs lie beside the bundle that runs; run from its source, in the checkout's `dist`. */
 function installedPrograms(entry: string, env: Terminal["env"]): InstalledPrograms {
-  const root = entry.endsWith(".ts") ? resolve(entry, "../../..") : resolve(entry, "../..");
+  const root = rootOf(entry);
   const bundles = entry.endsWith(".ts") ? join(root, "dist") : dirname(entry);
   return {
     node: process.execPath,
@@ -47,4 +50,9 @@ function installedPrograms(entry: string, env: Terminal["env"]): InstalledProgra
     agentBundle: join(bundles, "pilot-agent.cjs"),
     discoveryBundle: join(bundles, "pilot-discovery.cjs"),
   };
+}
+
+/** The folder of the checkout or the installation. */
+function rootOf(entry: string): string {
+  return entry.endsWith(".ts") ? resolve(entry, "../../..") : resolve(entry, "../..");
 }

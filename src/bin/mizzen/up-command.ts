@@ -1,8 +1,9 @@
 /** `mizzen up`: starts a mesh and stays with it, or leaves it in the background. */
-import { join, resolve } from "node:path";
-import { Command, InvalidArgumentError } from "commander";
-import { formatMembers, formatPublished } from "#cli/mesh-table.ts";
-import { MeshError } from "#lib/mesh-error.ts";
+import { dirname, join, relative, resolve } from "node:path";
+import { Command, InvalidArgumentError, Option } from "commander";
+import { formatMembers, formatPublished, formatSuggestions } from "#cli/mesh-table.ts";
+import { errorText, MeshError } from "#lib/mesh-error.ts";
+import type { ChildReply } from "#standalone/library/start-mesh.ts";
 import type { MeshStatus } from "#standalone/run/status.ts";
 import type { StartedMesh } from "#standalone/up/up.ts";
 import { EXIT, EXIT_CODES_HELP, finish } from "./exit-codes.ts";
@@ -19,6 +20,7 @@ interface UpFlags {
   readonly freePorts?: boolean;
   readonly egress?: boolean;
   readonly exitWhenDone?: boolean;
+  readonly asChild?: boolean;
   readonly timeout: number;
 }
 
@@ -47,14 +49,31 @@ export function upCommand(terminal: Terminal): Command {
     .option("--egress", "let workloads reach what this machine reaches; without it there is no way out")
     .option("--exit-when-done", "end the mesh when its jobs have, with the exit code of the first one that failed")
     .option("--timeout <seconds>", "how long the mesh may take to become ready", seconds, 120)
+    .addOption(new Option("--as-child", "for programs that start a mesh").hideHelp())
     .addHelpText("after", HELP)
-    .action((folder: string, flags: UpFlags) => finish(terminal, () => runUp(terminal, folder, flags)));
+    .action((folder: string, flags: UpFlags) =>
+      finish(terminal, () => (flags.asChild === true ? runAsChild : runUp)(terminal, folder, flags)),
+    );
+}
+
+/** For the library: tells how the start went by a line of JSON, and ends when its input does. */
+async function runAsChild(terminal: Terminal, folder: string, flags: UpFlags): Promise<number> {
+  try {
+    return await runUp(terminal, folder, flags);
+  } catch (error) {
+    if (error instanceof MeshError) tell(terminal, { kind: "failed", code: error.code, message: errorText(error) });
+    throw error;
+  }
+}
+
+function tell(terminal: Terminal, reply: ChildReply): void {
+  terminal.print(`${JSON.stringify(reply)}\n`);
 }
 
 async function runUp(terminal: Terminal, folder: string, flags: UpFlags): Promise<number> {
   const { up } = await import("#standalone/up/up.ts");
   const startedAt = Date.now();
-  const interruption = watchInterrupts(terminal);
+  const interruption = watchInterrupts(terminal, flags.asChild === true);
   const result = await up({
     folder,
     name: flags.name,
@@ -71,6 +90,7 @@ async function runUp(terminal: Terminal, folder: string, flags: UpFlags): Promis
     onProgress: (line) => terminal.say(`${elapsed(startedAt)}  ${line}`),
   });
   if (result.kind === "applied") {
+    if (flags.asChild === true) throw new MeshError("MESH_ALREADY_UP", "a mesh is up with this state folder");
     sayChanges(terminal, result.summary);
     return 0;
   }
@@ -78,7 +98,8 @@ async function runUp(terminal: Terminal, folder: string, flags: UpFlags): Promis
   interruption.aim(mesh);
   try {
     const status = await mesh.ready;
-    if (status !== undefined) printReady(terminal, status);
+    if (status !== undefined && flags.asChild === true) tell(terminal, { kind: "ready", status });
+    else if (status !== undefined) printReady(terminal, status, mesh);
   } catch (error) {
     await end(mesh);
     if (interruption.count > 0) return EXIT.interrupted;
@@ -116,11 +137,23 @@ async function end(mesh: StartedMesh): ReturnType<() => StartedMesh["ended"]> {
   return how;
 }
 
-function printReady(terminal: Terminal, status: MeshStatus): void {
+function printReady(terminal: Terminal, status: MeshStatus, { suggestions }: StartedMesh): void {
   const { style } = terminal;
   terminal.print(`\n${formatMembers(rowsOf(status), style, false)}`);
   const published = formatPublished(status.published, style);
   terminal.print(published === "" ? "" : `\n${published}`);
+  const words = { mizzen: shortPath(terminal.program), folder: shortPath(dirname(status.file)) };
+  const tried = suggestions.map(({ what, run }) => ({
+    what,
+    run: run.replaceAll(/\{(mizzen|folder)\}/g, (_, word: keyof typeof words) => words[word]),
+  }));
+  terminal.print(formatSuggestions(tried, style));
+}
+
+/** As a person would write it in this folder. */
+function shortPath(path: string): string {
+  const near = relative(process.cwd(), path);
+  return near === "" ? "." : near.startsWith("..") ? path : near;
 }
 
 interface Interruption {
@@ -130,20 +163,20 @@ interface Interruption {
 }
 
 /** The first interrupt stops the mesh, the second one does not wait for apps that take their time. */
-function watchInterrupts(terminal: Terminal): Interruption {
+function watchInterrupts(terminal: Terminal, asChild: boolean): Interruption {
   let mesh: StartedMesh | undefined;
   let count = 0;
   const stop = () => {
     if (count === 1) mesh?.stop();
     else if (mesh !== undefined) void mesh.kill();
   };
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
-    process.on(signal, () => {
-      count++;
-      terminal.say(count === 1 ? "stopping the mesh" : "stopping the mesh by force");
-      stop();
-    });
-  }
+  const interrupt = () => {
+    count++;
+    terminal.say(count === 1 ? "stopping the mesh" : "stopping the mesh by force");
+    stop();
+  };
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, interrupt);
+  if (asChild) process.stdin.resume().once("end", interrupt);
   return {
     get count() {
       return count;

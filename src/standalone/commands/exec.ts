@@ -20,3 +20,11 @@ export async function execIn(
     throw new MeshError("EXEC_FAILED", `Cannot run a command in "${place.hostname}"`, { cause });
   }
 }
+
+/** The machine's bash, or the shell that every machine has, with a prompt that says where one is. The machine's own settings of it would hide that. */
+const SHELL = "if command -v bash >/dev/null; then exec bash --noprofile --norc; else exec sh; fi";
+
+/** The command that opens a shell in a member of this name. */
+export function shellIn(name: string): readonly string[] {
+  return ["env", `PS1=${name} $ `, "sh", "-c", SHELL];
+}

@@ -13,6 +13,7 @@ export type ControlRequest =
   | StatusRequest
   | DetailsRequest
   | ApplyRequest
+  | ConfigureRequest
   | WorkloadRequest
   | ScaleRequest
   | JoinRequest
@@ -36,6 +37,21 @@ export interface ApplyRequest {
   readonly freePorts: boolean;
   /** How long what is new or changed may take to become ready. */
   readonly timeoutMs: number;
+}
+
+/** Adds objects to the configuration, replaces or removes those that were added so. `done` comes when all proxies have them. */
+export interface ConfigureRequest {
+  readonly kind: "configure";
+  readonly apply: readonly AppliedObject[];
+  /** By `kind/namespace/name`. */
+  readonly remove: readonly string[];
+}
+
+export interface AppliedObject {
+  /** `kind/namespace/name` */
+  readonly key: string;
+  /** As written. */
+  readonly object: Readonly<Record<string, unknown>>;
 }
 
 /** A workload with all its replicas, one member, or `istiod`. */
@@ -81,6 +97,7 @@ export interface ControlAnswers {
   readonly status: MeshStatus;
   readonly details: MeshDetails;
   readonly apply: ChangeSummary;
+  readonly configure: ChangeSummary;
   readonly restart: ChangeSummary;
   readonly stop: ChangeSummary;
   readonly start: ChangeSummary;

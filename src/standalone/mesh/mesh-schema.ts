@@ -44,12 +44,14 @@ const WORKLOAD = {
   limits: message(LIMITS),
   inject: bool(),
 };
+const SUGGESTION = { what: required(string()), run: required(string()) };
 const SPEC = {
   config: list(string()),
   meshConfig: struct(),
   workloads: list(message(WORKLOAD)),
   gateways: list(message(POD)),
   exitWhenDone: bool(),
+  try: list(message(SUGGESTION)),
 };
 const METADATA = { name: required(string()), labels: map(string()), annotations: map(string()) };
 const MESH = {
@@ -77,6 +79,7 @@ const FIELDS_AT: readonly (readonly [RegExp, Fields])[] = [
   [/^spec\.workloads\[\d+\]$/, WORKLOAD],
   [/^spec\.gateways\[\d+\]$/, POD],
   [/\.(readiness|liveness)$/, PROBE],
+  [/^spec\.try\[\d+\]$/, SUGGESTION],
   [/\.exec$/, EXEC],
   [/\.limits$/, LIMITS],
   [/\.httpGet$/, HTTP_GET],

@@ -13,6 +13,14 @@ export interface Mesh {
   readonly members: readonly Member[];
   /** The mesh ends by itself when all of its jobs have. */
   readonly exitWhenDone: boolean;
+  /** What a person may try when the mesh is ready. */
+  readonly suggestions: readonly Suggestion[];
+}
+
+/** `run` is a command line in which `{mizzen}` is this program and `{folder}` the folder of the mesh file. */
+export interface Suggestion {
+  readonly what: string;
+  readonly run: string;
 }
 
 /** What is a pod in Kubernetes: one replica of a workload or of a gateway. */

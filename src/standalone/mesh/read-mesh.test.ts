@@ -58,6 +58,7 @@ test("readMesh() fills in what a short file leaves out", () => {
       },
     ],
     exitWhenDone: false,
+    suggestions: [],
   });
 });
 

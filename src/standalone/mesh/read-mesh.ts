@@ -58,6 +58,7 @@ function meshOf({ metadata, spec }: MeshFile, file: string, text: string): Mesh 
     meshConfig: spec.meshConfig ?? {},
     members: membersOf(spec, folder),
     exitWhenDone: spec.exitWhenDone ?? false,
+    suggestions: spec.try ?? [],
   };
 }
 

@@ -15,6 +15,8 @@ export interface StatePaths {
   readonly control: string;
   /** WorkloadEntry files: a second configuration folder of the control plane. */
   readonly registry: string;
+  /** Objects that were applied while the mesh runs, one file each: a third configuration folder. */
+  readonly applied: string;
   readonly controlPlane: string;
   readonly meshConfig: string;
   readonly members: string;
@@ -34,6 +36,7 @@ export function statePaths(root: string): StatePaths {
     status: join(root, "status.json"),
     control: join(root, "control.sock"),
     registry: join(root, "registry"),
+    applied: join(root, "applied"),
     controlPlane: join(root, "control-plane"),
     meshConfig: join(root, "control-plane", "mesh"),
     members: join(root, "members"),
@@ -49,5 +52,14 @@ export function volatilePaths(paths: StatePaths): readonly string[] {
   const unfinished = [paths.status, join(paths.issuer, "key.json")].map((file) =>
     join(file, "..", `.${basename(file)}.new`),
   );
-  return [...unfinished, paths.status, paths.control, paths.registry, paths.controlPlane, paths.members, paths.runtime];
+  return [
+    ...unfinished,
+    paths.status,
+    paths.control,
+    paths.registry,
+    paths.applied,
+    paths.controlPlane,
+    paths.members,
+    paths.runtime,
+  ];
 }

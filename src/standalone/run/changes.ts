@@ -142,7 +142,7 @@ async function withdraw(run: MeshRun, member: MemberRun | undefined): Promise<vo
     .filter((other) => other.plan.key !== key && workloadKey(other.plan.member) === workloadKey(own));
   if (!others.some(({ ready }) => ready)) return;
   await run.registry.remove(own);
-  await run.untilInSync(WITHDRAW_MS, key);
+  await run.untilInSync(WITHDRAW_MS, { leaving: key });
 }
 
 /** Starts, stops or restarts a workload, a member or the control plane. */

@@ -5,8 +5,9 @@ import { isInSync } from "./in-sync.ts";
 const OBJECTS = '[{"kind":"WorkloadEntry","spec":{"address":"10.244.0.11"}}]';
 const SYNCED = { proxy: "web.default", cluster_sent: "1", cluster_acked: "1", endpoint_sent: "2", endpoint_acked: "2" };
 
-function inSync(proxies: unknown, addresses: readonly string[], count = 1): boolean {
-  return isInSync({ objects: OBJECTS, proxies: JSON.stringify(proxies) }, { addresses, proxies: count });
+function inSync(proxies: unknown, mentioned: readonly string[], count = 1): boolean {
+  const wanted = { mentioned, forgotten: ["10.244.0.99"], proxies: count };
+  return isInSync({ objects: OBJECTS, proxies: JSON.stringify(proxies) }, wanted);
 }
 
 test("isInSync() wants every member known, every proxy connected, and everything acknowledged", () => {
@@ -16,4 +17,9 @@ test("isInSync() wants every member known, every proxy connected, and everything
   assert.ok(!inSync([{ ...SYNCED, endpoint_sent: "3" }], []), "not acknowledged");
   assert.ok(!inSync([{ proxy: "web.default", cluster_sent: "1" }], []), "never acknowledged");
   assert.ok(!inSync({ error: "401" }, []), "not a list of proxies");
+});
+
+test("isInSync() waits until what was removed is forgotten", () => {
+  const pages = { objects: OBJECTS, proxies: JSON.stringify([SYNCED]) };
+  assert.ok(!isInSync(pages, { mentioned: [], forgotten: ["10.244.0.11"], proxies: 1 }));
 });

@@ -15,15 +15,18 @@ export interface SyncPages {
 }
 
 export interface SyncWanted {
-  /** Addresses of registered members. */
-  readonly addresses: readonly string[];
+  /** Addresses of registered members, and whatever else its objects must mention. */
+  readonly mentioned: readonly string[];
+  /** What none of its objects may mention any more. */
+  readonly forgotten: readonly string[];
   /** Number of connected proxies. */
   readonly proxies: number;
 }
 
-/** Whether the control plane lists all addresses, and all proxies have acknowledged all that they were sent. */
-export function isInSync(pages: SyncPages, { addresses, proxies }: SyncWanted): boolean {
-  if (!addresses.every((address) => pages.objects.includes(`"${address}"`))) return false;
+/** Whether the control plane knows all that it should, and all proxies have acknowledged all that they were sent. */
+export function isInSync(pages: SyncPages, { mentioned, forgotten, proxies }: SyncWanted): boolean {
+  const isMentioned = (text: string) => pages.objects.includes(`"${text}"`);
+  if (!mentioned.every(isMentioned) || forgotten.some(isMentioned)) return false;
   const connected: unknown = JSON.parse(pages.proxies);
   return Array.isArray(connected) && connected.length >= proxies && connected.every(hasAcknowledged);
 }

@@ -5,6 +5,7 @@ import type { ControlSession } from "../control/serve-control.ts";
 import { memberKey } from "../mesh/mesh.ts";
 import { FABRIC } from "../plan/names.ts";
 import { addMember, applyDesired, type Changeable, changeWorkload, removeMember, scaleWorkload } from "./changes.ts";
+import { configure } from "./configure.ts";
 import { askProxy, type ProxyDetails } from "./proxy-details.ts";
 import type { MemberStatus } from "./status.ts";
 
@@ -31,6 +32,8 @@ export class Requests {
         return this.#watch(session);
       case "apply":
         return this.#change(session, () => applyDesired(mesh, request));
+      case "configure":
+        return this.#change(session, () => configure(mesh.run, request));
       case "restart":
       case "stop":
       case "start":

@@ -78,7 +78,7 @@ export class FabricServices {
     const { paths, onSnapshot, onFirst } = this.#input;
     // The control plane's log tells of later problems: saying them twice helps nobody.
     const source = fileSource({
-      folders: [...this.#config, paths.registry],
+      folders: [...this.#config, paths.registry, paths.applied],
       meshConfigFile: paths.meshConfig,
       features: DEFAULT_FEATURES,
       log: SILENT,

@@ -12,7 +12,7 @@ import { diskProblem } from "../host/disk-problem.ts";
 import { ignoring } from "../host/ignoring.ts";
 import { makeNamespace } from "../host/namespaces.ts";
 import { makeFolderPath } from "../host/write-files.ts";
-import type { Mesh } from "../mesh/mesh.ts";
+import type { Mesh, Suggestion } from "../mesh/mesh.ts";
 import { type MeshProblem, readMesh } from "../mesh/read-mesh.ts";
 import { fabricNamespace, meshId, namespaceFile } from "../plan/names.ts";
 import type { Desired } from "../plan/plan.ts";
@@ -68,6 +68,7 @@ export type UpResult =
 /** A mesh that has been started. */
 export interface StartedMesh {
   readonly registration: Omit<Registration, "owner">;
+  readonly suggestions: readonly Suggestion[];
   /** Resolves when the mesh is ready, or has ended with its jobs; rejects when it does not get there. */
   readonly ready: Promise<MeshStatus | undefined>;
   /** Resolves when the runner has ended, to the way it did. */
@@ -278,6 +279,7 @@ async function startRunner({ options, registration, ports, desired }: RunnerInpu
   await send(child, { kind: "start", desired, detached, startTimeoutMs });
   return {
     registration,
+    suggestions: desired.mesh.suggestions,
     ready,
     ended,
     stop: () => void child.kill("SIGTERM"),
