@@ -38,7 +38,8 @@ function withoutPast<R extends Resource>({ target, wildcard, names }: Subscripti
   return { target, wildcard, names };
 }
 
-function lastGood<R extends Resource>({ good }: Subscription<R>, name: string): R | undefined {
+/** The version that the proxy had when nothing was left to send. */
+export function lastGood<R extends Resource>({ good }: Subscription<R>, name: string): R | undefined {
   return good.wildcard || good.names.has(name) ? findResource(good.target, name) : undefined;
 }
 

@@ -4,6 +4,7 @@
  */
 import { readMapEntry, readMessage, readString } from "#lib/wire/read.ts";
 import { MessageWriter } from "#lib/wire/write.ts";
+import { formatRequestError, parseRequestError, type RequestError } from "./request-error.ts";
 
 export interface DeltaRequest {
   /** Encoded `envoy.config.core.v3.Node`; the first request of a stream carries it, the others need not. */
@@ -17,11 +18,6 @@ export interface DeltaRequest {
   readonly nonce: string;
   /** Set when that response was rejected. */
   readonly error: RequestError | undefined;
-}
-
-export interface RequestError {
-  readonly code: number;
-  readonly message: string;
 }
 
 /** A request that asks nothing: the fields to start from. */
@@ -59,7 +55,7 @@ export function parseDeltaRequest(bytes: Uint8Array): DeltaRequest {
         nonce = readString(value);
       },
       7: (value) => {
-        error = parseStatus(value);
+        error = parseRequestError(value);
       },
     },
   });
@@ -77,27 +73,6 @@ export function formatDeltaRequest(request: DeltaRequest): Uint8Array {
     writer.bytes(5, new MessageWriter().string(1, name).string(2, version).finish());
   }
   writer.string(6, request.nonce);
-  if (request.error !== undefined) {
-    writer.bytes(7, new MessageWriter().varint(1, request.error.code).string(2, request.error.message).finish());
-  }
+  if (request.error !== undefined) writer.bytes(7, formatRequestError(request.error));
   return writer.finish();
-}
-
-/** `google.rpc.Status` */
-function parseStatus(bytes: Uint8Array): RequestError {
-  let code = 0;
-  let message = "";
-  readMessage(bytes, {
-    varint: {
-      1: (value) => {
-        code = value;
-      },
-    },
-    bytes: {
-      2: (value) => {
-        message = readString(value);
-      },
-    },
-  });
-  return { code, message };
 }

@@ -4,8 +4,9 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { type DeltaRequest, EMPTY_REQUEST } from "./delta-request.ts";
 import type { Resource } from "./resource.ts";
-import { newSession, nextResponse, receive, retargetType, type Session, sent } from "./session.ts";
-import type { Response } from "./subscription.ts";
+import { newSession, nextResponse, receive, retargetType, type Session, type StreamKind, sent } from "./session.ts";
+import { EMPTY_STATE_REQUEST, type StateRequest, toDelta } from "./state-request.ts";
+import type { Draft } from "./subscription.ts";
 import { CLUSTER_TYPE, ENDPOINT_TYPE, LISTENER_TYPE, ROUTE_TYPE } from "./type-urls.ts";
 
 /** A service that is absent does not exist. Numbers are versions; calls to a service go to the cluster of another one. */
@@ -41,6 +42,14 @@ function layersOf(mesh: Mesh): Layers {
   ]);
 }
 
+/** A response as the proxy reads it; over state-of-the-world xDS `removed` does not exist. */
+interface Told {
+  readonly nonce: string;
+  readonly resources: readonly Resource[];
+  readonly removed: readonly string[];
+}
+type Request = { readonly delta: DeltaRequest } | { readonly state: StateRequest };
+
 /** Subscribes, warms, drops and keeps versions as Envoy does. */
 class FakeEnvoy {
   readonly has = new Map(
@@ -53,14 +62,21 @@ class FakeEnvoy {
   /** Clusters in use, as opposed to those that wait for endpoints. */
   readonly active = new Set<string>();
   readonly warming = new Set<string>();
-  outbox: DeltaRequest[] = [];
+  outbox: Request[] = [];
   /** What it says of clusters while some of them are warming: nothing, until they are not. */
-  #paused: DeltaRequest[] = [];
+  #paused: Request[] = [];
+  readonly #nonces = new Map<string, string>();
+  readonly #kind: StreamKind;
   /** It had its first clusters: then it asks for listeners. */
   #started = false;
 
+  constructor(kind: StreamKind) {
+    this.#kind = kind;
+  }
+
   connect(): void {
     this.outbox = [];
+    this.#nonces.clear();
     this.#paused = [];
     this.#ask(CLUSTER_TYPE);
     if (this.subscribed.get(ENDPOINT_TYPE)?.size !== 0) this.#ask(ENDPOINT_TYPE);
@@ -72,8 +88,12 @@ class FakeEnvoy {
     this.#send({ ...EMPTY_REQUEST, typeUrl, subscribe, initialVersions: new Map(this.#of(typeUrl)) });
   }
 
-  #send(request: DeltaRequest): void {
-    const pauses = request.typeUrl === CLUSTER_TYPE && this.#started && this.warming.size > 0;
+  #send(delta: DeltaRequest): void {
+    const { typeUrl } = delta;
+    const names = [...(this.subscribed.get(typeUrl) ?? [])];
+    const nonce = this.#nonces.get(typeUrl) ?? "";
+    const request = this.#kind === "delta" ? { delta } : { state: { ...EMPTY_STATE_REQUEST, typeUrl, names, nonce } };
+    const pauses = typeUrl === CLUSTER_TYPE && this.#started && this.warming.size > 0;
     (pauses ? this.#paused : this.outbox).push(request);
   }
 
@@ -84,9 +104,13 @@ class FakeEnvoy {
     this.#started = true;
   }
 
-  apply(typeUrl: string, response: Response<Resource>): void {
+  apply(typeUrl: string, response: Told): void {
+    this.#nonces.set(typeUrl, response.nonce);
     const known = this.#of(typeUrl);
     const names = this.subscribed.get(typeUrl);
+    const isWhole = this.#kind === "state" && names === undefined;
+    const told = new Set(response.resources.map(({ name }) => name));
+    const removed = isWhole ? [...known.keys()].filter((name) => !told.has(name)) : response.removed;
     const updates = response.resources.filter(({ name }) => names === undefined || names.has(name));
     for (const { name, version } of updates) {
       const changed = known.get(name) !== version;
@@ -95,7 +119,7 @@ class FakeEnvoy {
       if (typeUrl === ENDPOINT_TYPE) this.#warmed(name);
       if (typeUrl === LISTENER_TYPE) this.#want(ROUTE_TYPE, name.replace("l-", "r-"));
     }
-    for (const name of response.removed) {
+    for (const name of removed) {
       known.delete(name);
       if (typeUrl === ENDPOINT_TYPE) this.#warmed(name);
       if (typeUrl === LISTENER_TYPE) this.#drop(ROUTE_TYPE, name.replace("l-", "r-"));
@@ -141,26 +165,37 @@ class FakeEnvoy {
 
 /** The server's side of one stream after the other to the same proxy. */
 class Simulation {
-  readonly envoy = new FakeEnvoy();
-  session: Session<Resource> = newSession();
+  readonly #kind: StreamKind;
+  envoy: FakeEnvoy;
+  session: Session<Resource>;
   #target: Layers = layersOf({});
   #newest: Layers = layersOf({});
   #now = 0;
   #nonce = 0;
-  #inFlight: { typeUrl: string; response: Response<Resource> }[] = [];
+  #inFlight: { typeUrl: string; response: Told }[] = [];
+
+  constructor(kind: StreamKind) {
+    this.#kind = kind;
+    this.envoy = new FakeEnvoy(kind);
+    this.session = newSession(kind);
+  }
 
   configure(mesh: Mesh): void {
     this.#newest = layersOf(mesh);
   }
   cut(): void {
-    this.session = newSession();
+    this.session = newSession(this.#kind);
     this.#inFlight = [];
+    // It cannot tell what it kept, so what it uses may be gone with the first response: only a new one has no gap.
+    if (this.#kind === "state") this.envoy = new FakeEnvoy(this.#kind);
     this.envoy.connect();
   }
   toServer(): boolean {
     const request = this.envoy.outbox.shift();
     if (request === undefined) return false;
-    this.session = receive(this.session, request, this.#now).session;
+    const delta =
+      "delta" in request ? request.delta : toDelta(request.state, this.session.types.get(request.state.typeUrl));
+    this.session = receive(this.session, delta, this.#now).session;
     return true;
   }
   toProxy(): boolean {
@@ -184,7 +219,7 @@ class Simulation {
     if (next.kind !== "send") return until !== undefined;
     const nonce = `${this.#nonce++}`;
     this.session = sent(this.session, next, { nonce, sentAt: this.#now });
-    this.#inFlight.push({ typeUrl: next.typeUrl, response: { ...next.draft, nonce, sentAt: this.#now } });
+    this.#inFlight.push({ typeUrl: next.typeUrl, response: { ...told(next.draft), nonce } });
     return true;
   }
   settle(): void {
@@ -192,6 +227,11 @@ class Simulation {
       assert.ok(step < 500, "does not settle");
   }
 }
+
+const told = ({ resources, repeated, removed }: Draft<Resource>) => ({
+  resources: [...resources, ...repeated],
+  removed,
+});
 
 const version = fc.constantFrom("1", "2", "3");
 const mesh = fc.dictionary(
@@ -204,28 +244,30 @@ const action = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom("cut", "settle") },
 );
 
-test("whatever happens, the proxy ends with exactly what exists, nothing warming, and no route ever names a missing cluster", () => {
-  fc.assert(
-    fc.property(fc.array(action, { maxLength: 60, size: "max" }), mesh, (actions, last) => {
-      const simulation = new Simulation();
-      simulation.cut();
-      for (const step of actions) {
-        if (typeof step === "object") simulation.configure(step);
-        else if (step === "cut") simulation.cut();
-        else if (step === "settle") simulation.settle();
-        else if (step === "serveAll") while (simulation.serve());
-        else if (step === "toServer") simulation.toServer();
-        else if (step === "toProxy") simulation.toProxy();
-        else simulation.serve();
-      }
-      simulation.configure(last);
-      simulation.settle();
-      for (const [typeUrl, layer] of layersOf(last)) {
-        const has = [...(simulation.envoy.has.get(typeUrl) ?? [])].sort();
-        assert.deepEqual(has, [...layer.values()].map((r) => [r.name, r.version]).sort(), typeUrl);
-      }
-      assert.deepEqual([...simulation.envoy.warming], []);
-    }),
-    { numRuns: 500 },
-  );
-});
+for (const kind of ["delta", "state"] as const) {
+  test(`whatever happens on a ${kind} stream, the proxy ends with exactly what exists, nothing warming, and no route ever names a missing cluster`, () => {
+    fc.assert(
+      fc.property(fc.array(action, { maxLength: 60, size: "max" }), mesh, (actions, last) => {
+        const simulation = new Simulation(kind);
+        simulation.cut();
+        for (const step of actions) {
+          if (typeof step === "object") simulation.configure(step);
+          else if (step === "cut") simulation.cut();
+          else if (step === "settle") simulation.settle();
+          else if (step === "serveAll") while (simulation.serve());
+          else if (step === "toServer") simulation.toServer();
+          else if (step === "toProxy") simulation.toProxy();
+          else simulation.serve();
+        }
+        simulation.configure(last);
+        simulation.settle();
+        for (const [typeUrl, layer] of layersOf(last)) {
+          const has = [...(simulation.envoy.has.get(typeUrl) ?? [])].sort();
+          assert.deepEqual(has, [...layer.values()].map((r) => [r.name, r.version]).sort(), typeUrl);
+        }
+        assert.deepEqual([...simulation.envoy.warming], []);
+      }),
+      { numRuns: 500 },
+    );
+  });
+}

@@ -18,6 +18,7 @@ import {
   afterSending,
   type Draft,
   emit,
+  type Form,
   givenUp,
   onRequest,
   retarget,
@@ -26,15 +27,26 @@ import {
   subscribe,
   type Verdict,
 } from "./subscription.ts";
-import { CLUSTER_TYPE, ENDPOINT_TYPE, LISTENER_TYPE, NAME_TABLE_TYPE, ROUTE_TYPE } from "./type-urls.ts";
+import {
+  CLUSTER_TYPE,
+  ENDPOINT_TYPE,
+  LISTENER_TYPE,
+  NAME_TABLE_TYPE,
+  ROUTE_TYPE,
+  WILDCARD_TYPES,
+} from "./type-urls.ts";
 
 export interface Session<R extends Resource> {
+  readonly kind: StreamKind;
   readonly types: ReadonlyMap<string, Subscription<R>>;
   /** When the proxy last spoke of listeners or routes. */
   readonly routedAt: number;
   /** When it last spoke of endpoints. */
   readonly endpointsAt: number;
 }
+
+/** Delta or state-of-the-world xDS. */
+export type StreamKind = "delta" | "state";
 
 /** What to do next on a stream. */
 export type Next<R extends Resource> =
@@ -56,8 +68,8 @@ const NO_NAMES: ReadonlySet<string> = new Set();
 const REMOVED_LAST = [CLUSTER_TYPE, ENDPOINT_TYPE, ROUTE_TYPE];
 
 /** A stream on which nothing was said yet. */
-export function newSession<R extends Resource>(): Session<R> {
-  return { types: new Map(), routedAt: 0, endpointsAt: 0 };
+export function newSession<R extends Resource>(kind: StreamKind = "delta"): Session<R> {
+  return { kind, types: new Map(), routedAt: 0, endpointsAt: 0 };
 }
 
 /** A request came. */
@@ -69,13 +81,22 @@ export function receive<R extends Resource>(
   const known = session.types.get(request.typeUrl);
   const step =
     known === undefined
-      ? { subscription: subscribe<R>(request), verdict: { kind: "none" } as const }
+      ? {
+          subscription: subscribe<R>(request, formOf(session.kind, request.typeUrl)),
+          verdict: { kind: "none" } as const,
+        }
       : onRequest(known, request);
   const types = new Map(session.types).set(request.typeUrl, step.subscription);
   const isRouting = request.typeUrl === LISTENER_TYPE || request.typeUrl === ROUTE_TYPE;
   const routedAt = isRouting ? now : session.routedAt;
   const endpointsAt = request.typeUrl === ENDPOINT_TYPE ? now : session.endpointsAt;
-  return { session: { types, routedAt, endpointsAt }, verdict: step.verdict };
+  return { session: { ...session, types, routedAt, endpointsAt }, verdict: step.verdict };
+}
+
+/** Of clusters and listeners, and of what else comes as a whole, a proxy forgets what a response leaves out. */
+function formOf(kind: StreamKind, typeUrl: string): Form {
+  if (kind === "delta") return "delta";
+  return WILDCARD_TYPES.has(typeUrl) ? "complete" : "partial";
 }
 
 /** From now on these are the resources of that type. A type nobody asked for stays as it is. */

@@ -1,5 +1,5 @@
 /**
- * What one proxy wants and has of one resource type, over delta xDS. A value: each step gives a new one, and what is to
+ * What one proxy wants and has of one resource type, over either kind of xDS. A value: each step gives a new one, and what is to
  * be sent follows from it.
  *
  * ```
@@ -12,14 +12,24 @@
  * `emit` looks the names up and makes a response. Nothing is sent before the last response was answered, or given up
  * (`overdue`): Envoy keeps its answer to clusters back until the last of them is warm, and one that waits for a secret which
  * never comes is never warm.
+ *
+ * Over state-of-the-world xDS all is the same but how it is said: where a response has to hold everything (`complete`), what
+ * did not change is repeated in it, and what is left out is gone.
  */
-import { onAnswer } from "./answers.ts";
+import { lastGood, onAnswer } from "./answers.ts";
 import { changesBetween } from "./changes.ts";
 import type { DeltaRequest } from "./delta-request.ts";
 import { findResource, type Layers, type Resource, type Versioned } from "./resource.ts";
 import { ENDPOINT_TYPE, WILDCARD_TYPES } from "./type-urls.ts";
 
+/**
+ * How responses tell changes. `delta`: what changed and what is gone. Over state-of-the-world xDS, `complete`: everything,
+ * and what is missing is gone; `partial`: what changed, and nothing can be said to be gone.
+ */
+export type Form = "delta" | "complete" | "partial";
+
 export interface Subscription<R extends Resource> {
+  readonly form: Form;
   /** Everything there is of the type is wanted. */
   readonly wildcard: boolean;
   /** Wanted by name. */
@@ -30,6 +40,8 @@ export interface Subscription<R extends Resource> {
   readonly missing: ReadonlySet<string>;
   /** The proxy still has these, and they no longer exist: their removal is owed. */
   readonly leftover: ReadonlySet<string>;
+  /** Those as they were, where responses have to repeat them until then. */
+  readonly leaving: ReadonlyMap<string, R>;
   /** Rejected by the proxy, and not to be sent again in that version. */
   readonly held: ReadonlyMap<string, Held<R>>;
   /** Groups of names still to be tried apart, after a rejection that did not say what it was about. */
@@ -77,7 +89,10 @@ export interface Step<R extends Resource> {
 
 /** A response that has no nonce yet, and the state after it was sent. */
 export interface Draft<R extends Resource> {
+  /** New, changed or asked for: a rejection is about these. */
   readonly resources: readonly R[];
+  /** What the proxy has already, where a response has to hold everything. */
+  readonly repeated: readonly R[];
   readonly removed: readonly string[];
   readonly after: Subscription<R>;
 }
@@ -90,7 +105,7 @@ const NO_NAMES: ReadonlySet<string> = new Set();
 const MAX_OVERDUE = 16;
 
 /** The first request of a type on a stream. */
-export function subscribe<R extends Resource>(request: DeltaRequest): Subscription<R> {
+export function subscribe<R extends Resource>(request: DeltaRequest, form: Form = "delta"): Subscription<R> {
   const asked = new Set(request.subscribe);
   const wildcard = WILDCARD_TYPES.has(request.typeUrl) && (asked.size === 0 || asked.has("*"));
   asked.delete("*");
@@ -99,11 +114,13 @@ export function subscribe<R extends Resource>(request: DeltaRequest): Subscripti
   // replaced just before the stream broke. So endpoints are sent in any case.
   const kept = request.typeUrl === ENDPOINT_TYPE ? new Map<string, Versioned>() : initial;
   return {
+    form,
     wildcard,
     names: asked,
     due: new Set([...asked].filter((name) => !kept.has(name))),
     missing: NO_NAMES,
     leftover: NO_NAMES,
+    leaving: new Map(),
     held: new Map(),
     suspects: [],
     unanswered: wildcard || asked.size > 0,
@@ -178,9 +195,24 @@ export function retarget<R extends Resource>(state: Subscription<R>, target: Lay
     initial: undefined,
     due: removed.size === 0 ? due : due.difference(removed),
     leftover: state.leftover.difference(new Set(returned)).union(removed),
+    leaving: state.form === "complete" ? leavingWith(state, { removed, returned }) : state.leaving,
     missing: state.missing.difference(new Set(returned)),
     suspects: state.suspects.map((group) => group.difference(removed)),
   };
+}
+
+function leavingWith<R extends Resource>(
+  { leaving, target, held }: Subscription<R>,
+  { removed, returned }: { readonly removed: ReadonlySet<string>; readonly returned: readonly string[] },
+): ReadonlyMap<string, R> {
+  if (removed.size === 0 && returned.length === 0) return leaving;
+  const changed = new Map(leaving);
+  for (const name of removed) {
+    const last = held.get(name)?.good ?? findResource(target, name);
+    if (last !== undefined) changed.set(name, last);
+  }
+  for (const name of returned) changed.delete(name);
+  return changed;
 }
 
 /**
@@ -194,7 +226,8 @@ export function emit<R extends Resource>(
   if (state.pending !== undefined) return undefined;
   const [apart, ...suspects] = state.suspects;
   const names = apart ?? state.due;
-  const gone = options.removals && apart === undefined ? state.leftover.difference(options.keep ?? NO_NAMES) : NO_NAMES;
+  const tellsGone = options.removals && apart === undefined && state.form !== "partial";
+  const gone = tellsGone ? state.leftover.difference(options.keep ?? NO_NAMES) : NO_NAMES;
   const { resources, unknown } = lookUp(state, names);
   const removed = [...gone, ...unknown];
   const after = {
@@ -203,10 +236,27 @@ export function emit<R extends Resource>(
     due: apart === undefined ? NO_NAMES : state.due.difference(apart),
     suspects,
     leftover: state.leftover.difference(gone),
+    leaving: new Map([...state.leaving].filter(([name]) => !gone.has(name))),
     missing: removed.length === 0 ? state.missing : state.missing.union(new Set(removed).intersection(state.names)),
   };
-  if (resources.length + removed.length > 0 || state.unanswered) return { resources, removed, after };
+  if (resources.length + removed.length > 0 || state.unanswered) {
+    return { resources, repeated: repeatedIn(after, names), removed, after };
+  }
   return suspects.length === state.suspects.length ? undefined : emit(after, options);
+}
+
+/**
+ * What a complete response holds besides the names that it is about. Of what is still to be sent, the proxy has the last
+ * good version.
+ */
+function repeatedIn<R extends Resource>(state: Subscription<R>, told: ReadonlySet<string>): readonly R[] {
+  if (state.form !== "complete") return [];
+  const all = state.wildcard ? state.target.flatMap((layer) => [...layer.keys()]) : [];
+  const names = new Set([...all, ...state.names]).difference(told);
+  const isUntold = (name: string) => state.due.has(name) || state.suspects.some((group) => group.has(name));
+  const current = [...names].map((name) => (isUntold(name) ? lastGood(state, name) : chosen(state, name)));
+  const leaving = [...state.leftover].map((name) => state.leaving.get(name));
+  return [...current, ...leaving].filter((resource) => resource !== undefined);
 }
 
 /** The state once the draft was sent. */
@@ -225,13 +275,18 @@ function lookUp<R extends Resource>(state: Subscription<R>, names: ReadonlySet<s
   const resources: R[] = [];
   const unknown: string[] = [];
   for (const name of names) {
-    const current = findResource(state.target, name);
-    const held = state.held.get(name);
-    const resource = current !== undefined && current.version === held?.rejected.version ? held.good : current;
+    const resource = chosen(state, name);
     if (resource !== undefined) resources.push(resource);
     else unknown.push(name);
   }
   return { resources, unknown };
+}
+
+/** The newest version that the proxy did not reject. */
+function chosen<R extends Resource>(state: Subscription<R>, name: string): R | undefined {
+  const current = findResource(state.target, name);
+  const held = state.held.get(name);
+  return current !== undefined && current.version === held?.rejected.version ? held.good : current;
 }
 
 function sameLayers<R extends Resource>(left: Layers<R>, right: Layers<R>): boolean {

@@ -222,14 +222,6 @@ test("pushes, rejections and connected proxies are counted under Istio's names",
   }
 });
 
-test("state-of-the-world discovery is refused in words", async () => {
-  await using ads = await startAds(MESH);
-  using client = new XdsClient(ads.address, { method: "StreamAggregatedResources" });
-  const { code, details } = await client.ended();
-  assert.equal(code, status.UNIMPLEMENTED);
-  assert.match(details, /use DeltaAggregatedResources/);
-});
-
 test("streams end when the server stops", async () => {
   const ads = await startAds(MESH);
   using client = new XdsClient(ads.address, { node: ONE });

@@ -1,8 +1,9 @@
 /**
- * The xDS server: `envoy.service.discovery.v3.AggregatedDiscoveryService`, in its delta form.
+ * The xDS server: `envoy.service.discovery.v3.AggregatedDiscoveryService` and the services of single types, as delta and as
+ * state of the world.
  *
  * ```
- *  Source ── snapshot ──> ChangeGate ── release ──> Pusher <── wake ── DeltaStream <── requests ── proxy
+ *  Source ── snapshot ──> ChangeGate ── release ──> Pusher <── wake ── XdsStream <── requests ── proxy
  *                         (debounce)                  │                    ^  │
  *                                                     │ one stream at a    │  └── Session of protocol/: what the proxy
  *                                                     │ time, in slices    │      has, wants, rejected; what comes next
@@ -29,12 +30,13 @@ import type { Snapshot } from "#model/snapshot.ts";
 import { ByteBudget } from "./byte-budget.ts";
 import { ChangeGate } from "./change-gate.ts";
 import { type Clock, SYSTEM_CLOCK } from "./clock.ts";
-import { type AdsCall, DeltaStream } from "./delta-stream.ts";
+import { DIALECTS, type Dialect, nodeIn } from "./dialect.ts";
 import { type Authenticate, authenticated, introduced } from "./introduction.ts";
 import { type Metrics, NO_METRICS } from "./metrics.ts";
 import type { PartsOf } from "./parts.ts";
 import { Pusher } from "./pusher.ts";
 import { Refusal, refuse } from "./refusal.ts";
+import { type AdsCall, XdsStream } from "./xds-stream.ts";
 
 export interface AdsServerOptions {
   /** Should begin to read after the server was made, so that it hears of the first snapshot. */
@@ -78,26 +80,29 @@ const DEFAULT_LIMITS: AdsLimits = {
   sharedBytes: 16 * 1024 * 1024,
 };
 
-const SERVICE = "/envoy.service.discovery.v3.AggregatedDiscoveryService/";
 const asIs = (bytes: Buffer) => bytes;
 
 /** Messages are bytes on both sides: they are read and written by protocol/. */
-function method(name: string) {
-  return {
-    path: SERVICE + name,
-    requestStream: true,
-    responseStream: true,
-    requestSerialize: asIs,
-    requestDeserialize: asIs,
-    responseSerialize: asIs,
-    responseDeserialize: asIs,
-  };
-}
+const DEFINITION: ServiceDefinition = Object.fromEntries(
+  DIALECTS.map(({ method, path }) => [
+    method,
+    {
+      path,
+      requestStream: true,
+      responseStream: true,
+      requestSerialize: asIs,
+      requestDeserialize: asIs,
+      responseSerialize: asIs,
+      responseDeserialize: asIs,
+    },
+  ]),
+);
 
-const DEFINITION: ServiceDefinition = {
-  DeltaAggregatedResources: method("DeltaAggregatedResources"),
-  StreamAggregatedResources: method("StreamAggregatedResources"),
-};
+/** Where and how a stream came. */
+interface Port {
+  readonly dialect: Dialect;
+  readonly authenticate: Authenticate;
+}
 
 export class AdsServer {
   readonly #unsubscribe: () => void;
@@ -130,13 +135,10 @@ export class AdsServer {
 
   /** The service for a port where callers prove themselves in that way. */
   service(authenticate: Authenticate): GrpcService {
-    const unsupported = "State-of-the-world discovery is not served here: use DeltaAggregatedResources";
+    const accept = (dialect: Dialect) => (call: AdsCall) => void this.#accept(call, { dialect, authenticate });
     return {
       definition: DEFINITION,
-      implementation: {
-        DeltaAggregatedResources: (call: AdsCall) => void this.#accept(call, authenticate),
-        StreamAggregatedResources: (call: AdsCall) => refuse(call, new Refusal(status.UNIMPLEMENTED, unsupported)),
-      },
+      implementation: Object.fromEntries(DIALECTS.map((dialect) => [dialect.method, accept(dialect)])),
     };
   }
 
@@ -160,7 +162,7 @@ export class AdsServer {
     return this.#pusher.held;
   }
 
-  async #accept(call: AdsCall, authenticate: Authenticate): Promise<void> {
+  async #accept(call: AdsCall, { dialect, authenticate }: Port): Promise<void> {
     const { unknownStreams, introductionMs } = this.#limits;
     if (this.#stopped) return refuse(call, new Refusal(status.UNAVAILABLE, "The control plane is shutting down"));
     if (this.#unknown >= unknownStreams) {
@@ -179,11 +181,11 @@ export class AdsServer {
     try {
       const caller = await authenticated(call, authenticate);
       if (known) return; // it left, or was sent away, meanwhile
-      let stream: DeltaStream | undefined;
+      let stream: XdsStream | undefined;
       call.on("data", (bytes: Buffer) => {
         this.#guard(call, () => {
           this.#measure(bytes);
-          stream ??= this.#open(call, introduced(bytes, caller));
+          stream ??= this.#open(call, { dialect, proxy: introduced(nodeIn(dialect, bytes), caller) });
           leave();
           stream.receive(bytes);
         });
@@ -193,14 +195,15 @@ export class AdsServer {
     }
   }
 
-  #open(call: AdsCall, proxy: MeshProxy): DeltaStream {
+  #open(call: AdsCall, { dialect, proxy }: { dialect: Dialect; proxy: MeshProxy }): XdsStream {
     const { streams, names, sendMs } = this.#limits;
     if (this.#pusher.streams.size >= streams) {
       throw new Refusal(status.RESOURCE_EXHAUSTED, `${streams} proxies are connected: try another replica`);
     }
-    const stream = new DeltaStream({
+    const stream = new XdsStream({
       id: `${proxy.id}-${++this.#count}`,
       call,
+      dialect,
       proxy,
       log: this.#log,
       metrics: this.#metrics,
@@ -217,13 +220,13 @@ export class AdsServer {
     return stream;
   }
 
-  #left(stream: DeltaStream): void {
+  #left(stream: XdsStream): void {
     this.#pusher.remove(stream);
     this.#countProxies(stream, -1);
     this.#log.info("proxy disconnected", { node: stream.proxy.nodeId });
   }
 
-  #countProxies({ istioVersion: version }: DeltaStream, difference: number): void {
+  #countProxies({ istioVersion: version }: XdsStream, difference: number): void {
     const count = (this.#connected.get(version) ?? 0) + difference;
     if (count === 0) this.#connected.delete(version);
     else this.#connected.set(version, count);

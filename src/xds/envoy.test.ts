@@ -12,7 +12,7 @@ import { RouteConfigurationSchema } from "#gen/envoy/config/route/v3/route_pb.ts
 import { RouterSchema } from "#gen/envoy/extensions/filters/http/router/v3/router_pb.ts";
 import { HttpConnectionManagerSchema } from "#gen/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager_pb.ts";
 import { CLUSTER_TYPE, ENDPOINT_TYPE, LISTENER_TYPE, ROUTE_TYPE } from "#protocol/type-urls.ts";
-import { AdsEnvoy, get, NO_ENVOY } from "../../test/support/ads-envoy.ts";
+import { AdsEnvoy, type ApiType, get, NO_ENVOY } from "../../test/support/ads-envoy.ts";
 import { startAds } from "../../test/support/ads-fixture.ts";
 import type { Labels, XdsMetric } from "./metrics.ts";
 
@@ -123,33 +123,37 @@ function constantLoad(socket: string): AsyncDisposable & { readonly failures: st
   };
 }
 
-test("clusters, listeners and routes are replaced under constant load without a failed request", {
-  skip: NO_ENVOY,
-}, async () => {
-  using app = await upstream();
-  await using ads = await startAds({});
-  await using envoy = await AdsEnvoy.start(ads.address);
-  const socket = envoy.socket("in");
-  ads.set(meshTo("first", app.port, { socket }));
-  await envoy.until(
-    "the listener answers",
-    async () => (await get(socket, "/").catch(() => undefined))?.status === 200,
-  );
-  await using load = constantLoad(socket);
-  for (let round = 0; round < 5; round++) {
-    for (const name of ["second", "first"]) {
-      ads.set(meshTo(name, app.port, { socket, mark: `${round}` }));
-      const other = name === "first" ? "second" : "first";
-      await envoy.until(`${other} is gone`, async () => {
-        const has = (await get(envoy.socket("admin"), "/clusters")).body;
-        return has.includes(`${name}::127.0.0.1`) && !has.includes(`${other}::`);
-      });
-      await envoy.warmed();
+const KINDS: readonly ApiType[] = ["DELTA_GRPC", "GRPC"];
+
+for (const kind of KINDS) {
+  test(`clusters, listeners and routes are replaced under constant load without a failed request (${kind})`, {
+    skip: NO_ENVOY,
+  }, async () => {
+    using app = await upstream();
+    await using ads = await startAds({});
+    await using envoy = await AdsEnvoy.start(ads.address, kind);
+    const socket = envoy.socket("in");
+    ads.set(meshTo("first", app.port, { socket }));
+    await envoy.until(
+      "the listener answers",
+      async () => (await get(socket, "/").catch(() => undefined))?.status === 200,
+    );
+    await using load = constantLoad(socket);
+    for (let round = 0; round < 5; round++) {
+      for (const name of ["second", "first"]) {
+        ads.set(meshTo(name, app.port, { socket, mark: `${round}` }));
+        const other = name === "first" ? "second" : "first";
+        await envoy.until(`${other} is gone`, async () => {
+          const has = (await get(envoy.socket("admin"), "/clusters")).body;
+          return has.includes(`${name}::127.0.0.1`) && !has.includes(`${other}::`);
+        });
+        await envoy.warmed();
+      }
     }
-  }
-  assert.deepEqual(load.failures, []);
-  assert.ok(load.calls > 50, `only ${load.calls} calls`);
-});
+    assert.deepEqual(load.failures, []);
+    assert.ok(load.calls > 50, `only ${load.calls} calls`);
+  });
+}
 
 test("a cluster does not stay warming when the stream is cut between it and its endpoints", {
   skip: NO_ENVOY,
@@ -185,31 +189,33 @@ test("a cluster does not stay warming when the stream is cut between it and its 
   assert.equal((await get(socket, "/")).status, 200);
 });
 
-test("what Envoy rejects is found by what it says, and the rest arrives", { skip: NO_ENVOY }, async () => {
-  using app = await upstream();
-  await using ads = await startAds({});
-  await using envoy = await AdsEnvoy.start(ads.address);
-  const socket = envoy.socket("in");
-  const good = meshTo("good", app.port, { socket }).all;
-  const bad = cluster("bad", { lbPolicy: Cluster_LbPolicy.CLUSTER_PROVIDED }); // which EDS clusters cannot have
-  ads.set({
-    all: {
-      ...good,
-      [CLUSTER_TYPE]: { bad, ...good[CLUSTER_TYPE] },
-      [LISTENER_TYPE]: { worse: Buffer.from("\n\u0005worse"), ...good[LISTENER_TYPE] },
-    },
+for (const kind of KINDS) {
+  test(`what Envoy rejects is found by what it says, and the rest arrives (${kind})`, { skip: NO_ENVOY }, async () => {
+    using app = await upstream();
+    await using ads = await startAds({});
+    await using envoy = await AdsEnvoy.start(ads.address, kind);
+    const socket = envoy.socket("in");
+    const good = meshTo("good", app.port, { socket }).all;
+    const bad = cluster("bad", { lbPolicy: Cluster_LbPolicy.CLUSTER_PROVIDED }); // which EDS clusters cannot have
+    ads.set({
+      all: {
+        ...good,
+        [CLUSTER_TYPE]: { bad, ...good[CLUSTER_TYPE] },
+        [LISTENER_TYPE]: { worse: Buffer.from("\n\u0005worse"), ...good[LISTENER_TYPE] },
+      },
+    });
+    await envoy.until(
+      "the listener answers",
+      async () => (await get(socket, "/").catch(() => undefined))?.status === 200,
+    );
+    await envoy.warmed();
+    const [proxy] = ads.server.connections();
+    const rejected = [CLUSTER_TYPE, LISTENER_TYPE].map((typeUrl) => proxy?.types.get(typeUrl)?.rejected);
+    assert.ok(
+      rejected.every((nonce) => nonce !== ""),
+      "Envoy took what it should not",
+    );
+    const clusters = (await get(envoy.socket("admin"), "/clusters")).body;
+    assert.ok(clusters.includes("good::") && !clusters.includes("bad::"));
   });
-  await envoy.until(
-    "the listener answers",
-    async () => (await get(socket, "/").catch(() => undefined))?.status === 200,
-  );
-  await envoy.warmed();
-  const [proxy] = ads.server.connections();
-  const rejected = [CLUSTER_TYPE, LISTENER_TYPE].map((typeUrl) => proxy?.types.get(typeUrl)?.rejected);
-  assert.ok(
-    rejected.every((nonce) => nonce !== ""),
-    "Envoy took what it should not",
-  );
-  const clusters = (await get(envoy.socket("admin"), "/clusters")).body;
-  assert.ok(clusters.includes("good::") && !clusters.includes("bad::"));
-});
+}

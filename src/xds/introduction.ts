@@ -5,9 +5,8 @@ import type { AnyCall } from "#lib/net/grpc-service.ts";
 import type { Caller } from "#model/ports.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import { parseProxyNode } from "#model/proxy-node.ts";
-import { parseDeltaRequest } from "#protocol/delta-request.ts";
-import type { AdsCall } from "./delta-stream.ts";
 import { Refusal } from "./refusal.ts";
+import type { AdsCall } from "./xds-stream.ts";
 
 /** Who is calling; undefined where callers prove nothing, as on the plaintext port. Throws when the proof is bad. */
 export type Authenticate = (call: AnyCall) => Promise<Caller | undefined>;
@@ -22,8 +21,8 @@ export async function authenticated(call: AdsCall, authenticate: Authenticate): 
 }
 
 /** The proxy that a first request introduces. Where the caller proved who it is, it can be no other workload. */
-export function introduced(bytes: Buffer, caller: Caller | undefined): MeshProxy {
-  const proxy = proxyIn(bytes);
+export function introduced(node: Uint8Array | undefined, caller: Caller | undefined): MeshProxy {
+  const proxy = proxyIn(node);
   if (caller === undefined) return proxy;
   if (proxy.namespace !== caller.namespace) {
     const message = `Cannot serve a proxy of namespace "${proxy.namespace}": the caller is ${caller.identity}`;
@@ -36,13 +35,7 @@ export function introduced(bytes: Buffer, caller: Caller | undefined): MeshProxy
   return proxy;
 }
 
-function proxyIn(bytes: Buffer): MeshProxy {
-  let node: Uint8Array | undefined;
-  try {
-    ({ node } = parseDeltaRequest(bytes));
-  } catch (cause) {
-    throw new Refusal(status.INVALID_ARGUMENT, "Cannot read the request: it is no DeltaDiscoveryRequest", { cause });
-  }
+function proxyIn(node: Uint8Array | undefined): MeshProxy {
   if (node === undefined) throw new Refusal(status.INVALID_ARGUMENT, "The first request needs a node");
   const { value, problems } = parseProxyNode(node);
   if (value !== undefined) return value;

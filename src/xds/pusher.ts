@@ -14,12 +14,12 @@ import type { BuiltResource } from "./built-resource.ts";
 import type { ByteBudget } from "./byte-budget.ts";
 import { Catalogue } from "./catalogue.ts";
 import type { Clock } from "./clock.ts";
-import type { DeltaStream } from "./delta-stream.ts";
 import type { Metrics } from "./metrics.ts";
 import { omitting } from "./omitting-layer.ts";
 import type { PartsOf, ProxyParts } from "./parts.ts";
 import { Responses } from "./responses.ts";
 import { Slices } from "./slices.ts";
+import type { XdsStream } from "./xds-stream.ts";
 
 export interface PusherOptions {
   readonly partsOf: PartsOf;
@@ -57,9 +57,9 @@ export class Pusher {
   readonly #slices: Slices;
   readonly #catalogue: Catalogue;
   readonly #responses: Responses;
-  readonly #streams = new Set<DeltaStream>();
+  readonly #streams = new Set<XdsStream>();
   /** Streams to look at, in the order they came, with the time. */
-  readonly #queue = new Map<DeltaStream, number>();
+  readonly #queue = new Map<XdsStream, number>();
   #world: World | undefined;
   #wakeUp: () => void = () => undefined;
   #forgetResponses: () => void = () => undefined;
@@ -72,7 +72,7 @@ export class Pusher {
     this.#responses = new Responses({ maxBytes, controlPlane });
   }
 
-  get streams(): ReadonlySet<DeltaStream> {
+  get streams(): ReadonlySet<XdsStream> {
     return this.#streams;
   }
 
@@ -88,18 +88,18 @@ export class Pusher {
     for (const stream of this.#streams) this.wake(stream);
   }
 
-  add(stream: DeltaStream): void {
+  add(stream: XdsStream): void {
     this.#streams.add(stream);
   }
 
   /** There may be something to do for the stream. */
-  wake(stream: DeltaStream): void {
+  wake(stream: XdsStream): void {
     if (!this.#queue.has(stream)) this.#queue.set(stream, this.#options.clock.now());
     this.#wakeUp();
   }
 
   /** Its parts are given back in its turn: it may be just being served. */
-  remove(stream: DeltaStream): void {
+  remove(stream: XdsStream): void {
     this.#streams.delete(stream);
     this.wake(stream);
   }
@@ -116,7 +116,7 @@ export class Pusher {
   }
 
   /** The next stream that can be served. One whose last response has not left yet comes back by itself. */
-  #take(): DeltaStream | undefined {
+  #take(): XdsStream | undefined {
     const { budget, clock, metrics } = this.#options;
     if (budget.isSpent) return undefined;
     for (const [stream, since] of this.#queue) {
@@ -138,7 +138,7 @@ export class Pusher {
     this.#forgetResponses();
   }
 
-  async #serve(stream: DeltaStream): Promise<void> {
+  async #serve(stream: XdsStream): Promise<void> {
     try {
       if (stream.isClosed) this.#forget(stream);
       else if (this.#world !== undefined) await this.#push(stream, this.#world);
@@ -149,12 +149,12 @@ export class Pusher {
     }
   }
 
-  #forget(stream: DeltaStream): void {
+  #forget(stream: XdsStream): void {
     this.#catalogue.use(undefined, stream.parts);
     stream.parts = undefined;
   }
 
-  async #push(stream: DeltaStream, world: World): Promise<void> {
+  async #push(stream: XdsStream, world: World): Promise<void> {
     const { clock, metrics } = this.#options;
     const start = clock.now();
     const parts = this.#partsFor(stream, world);
@@ -167,7 +167,8 @@ export class Pusher {
     const next = nextResponse(stream.session, clock.now());
     if (next.kind === "send") {
       const { typeUrl, draft } = next;
-      const content = { typeUrl, resources: draft.resources, removed: draft.removed };
+      const { resources, repeated, removed } = draft;
+      const content = { kind: stream.session.kind, typeUrl, resources: [...resources, ...repeated], removed };
       stream.send(next, this.#responses.encode(content, `${world.version}`));
       metrics.observe("pilot_xds_push_time", (clock.now() - start) / 1000, { type: shortTypeName(typeUrl) });
     } else if (next.kind === "wait") {
@@ -177,7 +178,7 @@ export class Pusher {
   }
 
   /** From now on the wanted types are of this world. The proxy may ask for more of them while we are at it. */
-  async #target(stream: DeltaStream, { parts, world, wants }: Targeting): Promise<void> {
+  async #target(stream: XdsStream, { parts, world, wants }: Targeting): Promise<void> {
     const found = new Map<string, Layers<BuiltResource>>();
     const missing = () => stream.session.types.keys().find((typeUrl) => wants(typeUrl) && !found.has(typeUrl));
     for (let typeUrl = missing(); typeUrl !== undefined; typeUrl = missing()) {
@@ -186,14 +187,14 @@ export class Pusher {
     for (const [typeUrl, layers] of found) stream.retarget(typeUrl, layers);
   }
 
-  async #layers(stream: DeltaStream, wanted: { parts: ProxyParts; typeUrl: string; version: number }) {
+  async #layers(stream: XdsStream, wanted: { parts: ProxyParts; typeUrl: string; version: number }) {
     const { parts, typeUrl, version } = wanted;
     const names = stream.session.types.get(typeUrl)?.due ?? [];
     const layers = await this.#catalogue.layers(parts, typeUrl, { version, names });
     return typeUrl === LISTENER_TYPE ? layers.map((layer) => omitting(layer, parts.omittedListeners)) : layers;
   }
 
-  #partsFor(stream: DeltaStream, world: World): ProxyParts {
+  #partsFor(stream: XdsStream, world: World): ProxyParts {
     if (stream.parts !== undefined && stream.partsVersion === world.version) return stream.parts;
     const parts = this.#options.partsOf(world.snapshot, stream.proxy);
     this.#catalogue.use(parts, stream.parts);
@@ -207,6 +208,6 @@ export class Pusher {
  * Endpoints and names are always the newest, and go first. Clusters, listeners and routes become the newest together, when
  * the proxy has taken all of the last round: else a row of changes to clusters could keep its listeners waiting for ever.
  */
-function isReadyForRound({ session, newTypes }: DeltaStream, now: number): boolean {
+function isReadyForRound({ session, newTypes }: XdsStream, now: number): boolean {
   return newTypes.some((typeUrl) => ROUND.has(typeUrl)) || nextResponse(session, now).kind === "idle";
 }

@@ -1,5 +1,5 @@
 import type { status } from "@grpc/grpc-js";
-import type { AdsCall } from "./delta-stream.ts";
+import type { AdsCall } from "./xds-stream.ts";
 
 /** Why a stream ends, as the proxy is told. */
 export class Refusal extends Error {

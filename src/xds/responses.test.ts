@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseDeltaResponse } from "#protocol/delta-response.ts";
-import { LISTENER_TYPE } from "#protocol/type-urls.ts";
+import { parseStateResponse } from "#protocol/state-response.ts";
+import { ENDPOINT_TYPE, LISTENER_TYPE } from "#protocol/type-urls.ts";
 import { recipe } from "#translate/recipe.ts";
 import { builtResource } from "./built-resource.ts";
 import { Responses } from "./responses.ts";
@@ -9,6 +10,7 @@ import { Responses } from "./responses.ts";
 const resource = (name: string, size = 1) =>
   builtResource(LISTENER_TYPE, recipe({ name, input: {}, build: () => new Uint8Array() }), new Uint8Array(size));
 const content = (...resources: ReturnType<typeof resource>[]) => ({
+  kind: "delta" as const,
   typeUrl: LISTENER_TYPE,
   resources,
   removed: ["gone"],
@@ -52,4 +54,23 @@ test("nothing is kept after clearing", () => {
   const before = encoder.encode(a, "");
   encoder.clear();
   assert.notEqual(encoder.encode(a, ""), before);
+});
+
+test("over state of the world the same resources are plain messages", () => {
+  const both = content(resource("a", 300), resource("b"));
+  const { nonce, bytes } = responses().encode({ ...both, kind: "state" }, "7");
+  const parsed = parseStateResponse(bytes);
+  assert.deepEqual(
+    [parsed.nonce, parsed.version, parsed.typeUrl, parsed.resources.map(({ length }) => length)],
+    [nonce, "7", LISTENER_TYPE, [300, 1]],
+  );
+});
+
+test("over state of the world endpoints that do not exist are empty ones", () => {
+  const none = { kind: "state", typeUrl: ENDPOINT_TYPE, resources: [], removed: ["x"] } as const;
+  const { resources } = parseStateResponse(responses().encode(none, "1").bytes);
+  assert.deepEqual(
+    resources.map((bytes) => Buffer.from(bytes).toString()),
+    ["\n\u0001x"],
+  );
 });

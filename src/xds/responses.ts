@@ -1,5 +1,9 @@
 import { randomBytes } from "node:crypto";
+import { MessageWriter } from "#lib/wire/write.ts";
 import { formatDeltaResponse } from "#protocol/delta-response.ts";
+import type { StreamKind } from "#protocol/session.ts";
+import { formatStateResponse, stateFrame, stateFrameIn } from "#protocol/state-response.ts";
+import { ENDPOINT_TYPE, ROUTE_TYPE } from "#protocol/type-urls.ts";
 import type { BuiltResource } from "./built-resource.ts";
 
 /** A response as it goes over the wire, to one proxy or to many. */
@@ -9,6 +13,7 @@ export interface EncodedResponse {
 }
 
 export interface ResponseContent {
+  readonly kind: StreamKind;
   readonly typeUrl: string;
   readonly resources: readonly BuiltResource[];
   readonly removed: readonly string[];
@@ -39,7 +44,7 @@ export class Responses {
   }
 
   encode(content: ResponseContent, systemVersion: string): EncodedResponse {
-    const key = `${content.typeUrl} ${content.resources.map(({ id }) => id).join()} ${content.removed.join("\n")}`;
+    const key = `${content.kind} ${content.typeUrl} ${content.resources.map(({ id }) => id).join()} ${content.removed.join("\n")}`;
     const response = this.#kept.get(key) ?? this.#encode(content, systemVersion);
     if (!this.#kept.delete(key)) this.#keptBytes += response.bytes.length;
     this.#kept.set(key, response);
@@ -53,14 +58,16 @@ export class Responses {
     this.#keptBytes = 0;
   }
 
-  #encode({ typeUrl, resources, removed }: ResponseContent, systemVersion: string): EncodedResponse {
+  #encode(content: ResponseContent, version: string): EncodedResponse {
     const nonce = `${this.#prefix}${(this.#count++).toString(36)}`;
-    const frames = resources.map(({ frame }) => frame);
+    const { typeUrl, resources, removed } = content;
     const { controlPlane } = this.#options;
-    return {
-      nonce,
-      bytes: formatDeltaResponse({ typeUrl, nonce, systemVersion, resources: frames, removed, controlPlane }),
-    };
+    const common = { typeUrl, nonce, controlPlane };
+    const bytes =
+      content.kind === "delta"
+        ? formatDeltaResponse({ ...common, systemVersion: version, resources: resources.map((r) => r.frame), removed })
+        : formatStateResponse({ ...common, version, resources: stateFrames(content) });
+    return { nonce, bytes };
   }
 
   #forgetOldest(): void {
@@ -70,4 +77,15 @@ export class Responses {
       this.#keptBytes -= bytes.length;
     }
   }
+}
+
+/**
+ * State of the world has no word for "does not exist", and who asked for endpoints or routes waits until it hears of them: an
+ * empty message, which is its name in field 1, says it.
+ */
+function stateFrames({ typeUrl, resources, removed }: ResponseContent): readonly Uint8Array[] {
+  const frames = resources.map(({ frame, value }) => stateFrameIn(frame, typeUrl, value));
+  if (typeUrl !== ENDPOINT_TYPE && typeUrl !== ROUTE_TYPE) return frames;
+  const empty = removed.map((name) => stateFrame(typeUrl, new MessageWriter().string(1, name).finish()));
+  return [...frames, ...empty];
 }

@@ -11,6 +11,9 @@ export const ENVOY = join(import.meta.dirname, "../../.cache/envoy");
 /** Why a test that needs Envoy cannot run; false when it can. */
 export const NO_ENVOY = existsSync(ENVOY) ? false : "no Envoy: run make setup";
 
+/** Delta, or state of the world. */
+export type ApiType = "DELTA_GRPC" | "GRPC";
+
 const PATIENCE_MS = 20_000;
 
 export class AdsEnvoy implements AsyncDisposable {
@@ -19,10 +22,10 @@ export class AdsEnvoy implements AsyncDisposable {
   readonly relay: Relay;
   #output = "";
 
-  private constructor(folder: string, relay: Relay) {
+  private constructor(folder: string, relay: Relay, apiType: ApiType) {
     this.#folder = folder;
     this.relay = relay;
-    const bootstrap = JSON.stringify(bootstrapOf(join(folder, "admin"), relay.port));
+    const bootstrap = JSON.stringify(bootstrapOf(join(folder, "admin"), relay.port, apiType));
     const options = ["--config-yaml", bootstrap, "--concurrency", "1", "--disable-hot-restart", "-l", "warning"];
     this.#process = spawn(ENVOY, options, { stdio: ["ignore", "pipe", "pipe"] });
     for (const stream of [this.#process.stdout, this.#process.stderr]) {
@@ -33,9 +36,9 @@ export class AdsEnvoy implements AsyncDisposable {
   }
 
   /** Runs until it is disposed of. */
-  static async start(adsAddress: string): Promise<AdsEnvoy> {
+  static async start(adsAddress: string, apiType: ApiType = "DELTA_GRPC"): Promise<AdsEnvoy> {
     const relay = await Relay.start(adsAddress);
-    return new AdsEnvoy(mkdtempSync(join(tmpdir(), "envoy-")), relay);
+    return new AdsEnvoy(mkdtempSync(join(tmpdir(), "envoy-")), relay, apiType);
   }
 
   /** Path of a socket for a listener of this Envoy. */
@@ -154,14 +157,14 @@ export function get(socketPath: string, path: string): Promise<{ readonly status
   });
 }
 
-function bootstrapOf(adminPath: string, port: number): object {
+function bootstrapOf(adminPath: string, port: number, apiType: ApiType): object {
   const ads = { ads: {}, resource_api_version: "V3" };
   return {
     node: { id: "sidecar~127.0.0.1~test.default~default.svc.cluster.local", cluster: "test" },
     admin: { address: { pipe: { path: adminPath } } },
     dynamic_resources: {
       ads_config: {
-        api_type: "DELTA_GRPC",
+        api_type: apiType,
         transport_api_version: "V3",
         set_node_on_first_message_only: true,
         grpc_services: [{ envoy_grpc: { cluster_name: "xds" } }],

@@ -1,4 +1,4 @@
-/** A delta xDS client for tests: it sends what it is told and hands over what it gets. */
+/** An xDS client for tests, delta or state of the world: it sends what it is told and hands over what it gets. */
 import assert from "node:assert/strict";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { Client, type ClientDuplexStream, credentials, Metadata, type StatusObject } from "@grpc/grpc-js";
@@ -6,12 +6,16 @@ import { NodeSchema } from "#gen/envoy/config/core/v3/base_pb.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import { type DeltaRequest, EMPTY_REQUEST, formatDeltaRequest } from "#protocol/delta-request.ts";
 import { type DeltaEnvelope, parseDeltaResponse } from "#protocol/delta-response.ts";
+import { formatStateRequest } from "#protocol/state-request.ts";
+import { parseStateResponse } from "#protocol/state-response.ts";
+import { DIALECTS } from "#xds/dialect.ts";
 
 export interface XdsClientOptions {
   /** Encoded node, sent with the first request; see `nodeOf`. */
   readonly node?: Uint8Array;
   readonly headers?: Readonly<Record<string, string>>;
-  readonly method?: "DeltaAggregatedResources" | "StreamAggregatedResources";
+  /** Of the stream; methods that begin with `Stream` are state of the world. */
+  readonly method?: string;
 }
 
 const PATIENCE_MS = 5_000;
@@ -23,6 +27,9 @@ export class XdsClient implements Disposable {
   #notify: () => void = () => undefined;
   #node: Uint8Array | undefined;
   #status: StatusObject | undefined;
+  readonly #isState: boolean;
+  /** Over state of the world every request repeats the names. */
+  readonly #names = new Map<string, readonly string[]>();
   /** Bytes of all responses. */
   receivedBytes = 0;
 
@@ -34,11 +41,13 @@ export class XdsClient implements Disposable {
       "grpc.max_receive_message_length": -1,
       "grpc.use_local_subchannel_pool": 1,
     });
-    const path = `/envoy.service.discovery.v3.AggregatedDiscoveryService/${options.method ?? "DeltaAggregatedResources"}`;
-    this.#call = this.#client.makeBidiStreamRequest(path, asIs, asIs, metadata);
+    const dialect = DIALECTS.find(({ method }) => method === (options.method ?? "DeltaAggregatedResources"));
+    assert.ok(dialect);
+    this.#isState = dialect.kind === "state";
+    this.#call = this.#client.makeBidiStreamRequest(dialect.path, asIs, asIs, metadata);
     this.#call.on("data", (bytes: Buffer) => {
       this.receivedBytes += bytes.length;
-      this.#responses.push(parseDeltaResponse(bytes));
+      this.#responses.push(this.#isState ? stateEnvelope(bytes) : parseDeltaResponse(bytes));
       this.#notify();
     });
     this.#call.on("error", () => undefined); // the status tells
@@ -49,7 +58,11 @@ export class XdsClient implements Disposable {
   }
 
   request(typeUrl: string, fields: Partial<DeltaRequest> = {}): void {
-    this.#call.write(Buffer.from(formatDeltaRequest({ ...EMPTY_REQUEST, node: this.#node, typeUrl, ...fields })));
+    const request = { ...EMPTY_REQUEST, node: this.#node, typeUrl, ...fields };
+    if (fields.subscribe !== undefined) this.#names.set(typeUrl, fields.subscribe);
+    const names = this.#names.get(typeUrl) ?? [];
+    const state = { ...request, names, version: "" };
+    this.#call.write(Buffer.from(this.#isState ? formatStateRequest(state) : formatDeltaRequest(request)));
     this.#node = undefined;
   }
 
@@ -126,6 +139,17 @@ export class XdsClient implements Disposable {
       });
     }
   }
+}
+
+/** Of the resources only the content is told. */
+function stateEnvelope(bytes: Uint8Array): DeltaEnvelope {
+  const { version, resources, ...rest } = parseStateResponse(bytes);
+  return {
+    ...rest,
+    systemVersion: version,
+    resources: resources.map((value) => ({ name: "", version: "", value })),
+    removed: [],
+  };
 }
 
 /** The node that such a proxy sends. */

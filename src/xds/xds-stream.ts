@@ -1,9 +1,9 @@
-/** One delta stream to one proxy: the shell around a session of protocol/. */
+/** One stream to one proxy: the shell around a session of protocol/. */
 import { type ServerDuplexStream, status } from "@grpc/grpc-js";
 import type { Logger } from "#lib/log.ts";
 import type { ConnectedProxy } from "#model/ports.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
-import { type DeltaRequest, parseDeltaRequest } from "#protocol/delta-request.ts";
+import type { DeltaRequest } from "#protocol/delta-request.ts";
 import type { Layers } from "#protocol/resource.ts";
 import { newSession, receive, retargetType, type Session, sent } from "#protocol/session.ts";
 import type { Draft, Verdict } from "#protocol/subscription.ts";
@@ -11,6 +11,7 @@ import { shortTypeName } from "#protocol/type-urls.ts";
 import { type BuiltResource, originsOf } from "./built-resource.ts";
 import type { ByteBudget } from "./byte-budget.ts";
 import type { Clock } from "./clock.ts";
+import { type Dialect, requestIn } from "./dialect.ts";
 import type { Metrics, XdsMetric } from "./metrics.ts";
 import type { ProxyParts } from "./parts.ts";
 import { Refusal, refuse } from "./refusal.ts";
@@ -18,9 +19,10 @@ import type { EncodedResponse } from "./responses.ts";
 
 export type AdsCall = ServerDuplexStream<Buffer, Buffer>;
 
-export interface DeltaStreamOptions {
+export interface XdsStreamOptions {
   readonly id: string;
   readonly call: AdsCall;
+  readonly dialect: Dialect;
   readonly proxy: MeshProxy;
   readonly log: Logger;
   readonly metrics: Metrics;
@@ -31,8 +33,8 @@ export interface DeltaStreamOptions {
   readonly maxNames: number;
   readonly budget: ByteBudget;
   /** There may be something to send. */
-  readonly wake: (stream: DeltaStream) => void;
-  readonly closed: (stream: DeltaStream) => void;
+  readonly wake: (stream: XdsStream) => void;
+  readonly closed: (stream: XdsStream) => void;
 }
 
 const REJECT_METRICS: ReadonlyMap<string, XdsMetric> = new Map([
@@ -44,10 +46,10 @@ const REJECT_METRICS: ReadonlyMap<string, XdsMetric> = new Map([
 /** Enough to understand a rejection; Envoy's can be as long as the response. */
 const MAX_REASON = 2_000;
 
-export class DeltaStream {
-  readonly #options: DeltaStreamOptions;
+export class XdsStream {
+  readonly #options: XdsStreamOptions;
   readonly #connectedAt: number;
-  #session: Session<BuiltResource> = newSession();
+  #session: Session<BuiltResource>;
   readonly #targeted = new Set<string>();
   #closed = false;
   #unflushedBytes = 0;
@@ -59,9 +61,10 @@ export class DeltaStream {
   /** Version of the world its clusters, listeners and routes are of. */
   targetVersion = Number.NaN;
 
-  constructor(options: DeltaStreamOptions) {
+  constructor(options: XdsStreamOptions) {
     this.#options = options;
     this.#connectedAt = options.clock.now();
+    this.#session = newSession(options.dialect.kind);
     const { call } = options;
     for (const event of ["cancelled", "close", "error"]) call.on(event, () => this.#close());
     call.on("end", () => call.end());
@@ -88,13 +91,7 @@ export class DeltaStream {
 
   /** A message from the proxy. */
   receive(bytes: Uint8Array): void {
-    let request: DeltaRequest;
-    try {
-      request = parseDeltaRequest(bytes);
-    } catch (cause) {
-      throw new Refusal(status.INVALID_ARGUMENT, "Cannot read the request: it is no DeltaDiscoveryRequest", { cause });
-    }
-    if (request.typeUrl === "") throw new Refusal(status.INVALID_ARGUMENT, "Cannot answer a request without type_url");
+    const request = requestIn(this.#options.dialect, bytes, this.#session);
     const { session, verdict } = receive(this.#session, request, this.#options.clock.now());
     const names = session.types.values().reduce((sum, subscription) => sum + subscription.names.size, 0);
     const { maxNames } = this.#options;
@@ -135,11 +132,11 @@ export class DeltaStream {
       type: type === "other" ? type : next.typeUrl,
     });
     const { nodeId: node } = this.proxy;
-    const { resources, removed } = next.draft;
+    const { resources, repeated, removed } = next.draft;
     this.#options.log.debug("push", {
       type,
       node,
-      resources: resources.length,
+      resources: resources.length + repeated.length,
       removed: removed.length,
       bytes: response.bytes.length,
     });

@@ -1,0 +1,77 @@
+/** The streams that are served: aggregated, or of one type alone; delta, or state of the world. */
+import { status } from "@grpc/grpc-js";
+import { type DeltaRequest, parseDeltaRequest } from "#protocol/delta-request.ts";
+import type { Resource } from "#protocol/resource.ts";
+import type { Session, StreamKind } from "#protocol/session.ts";
+import { parseStateRequest, toDelta } from "#protocol/state-request.ts";
+import {
+  CLUSTER_TYPE,
+  ENDPOINT_TYPE,
+  EXTENSION_TYPE,
+  LISTENER_TYPE,
+  ROUTE_TYPE,
+  SECRET_TYPE,
+} from "#protocol/type-urls.ts";
+import { Refusal } from "./refusal.ts";
+
+/** What is spoken on a stream. */
+export interface Dialect {
+  /** Name of the gRPC method, without its service. */
+  readonly method: string;
+  readonly path: string;
+  readonly kind: StreamKind;
+  /** The only type that is served; undefined for all. */
+  readonly typeUrl: string | undefined;
+}
+
+const SERVICES: readonly { readonly service: string; readonly resources: string; readonly typeUrl?: string }[] = [
+  { service: "discovery.v3.AggregatedDiscoveryService", resources: "AggregatedResources" },
+  { service: "cluster.v3.ClusterDiscoveryService", resources: "Clusters", typeUrl: CLUSTER_TYPE },
+  { service: "endpoint.v3.EndpointDiscoveryService", resources: "Endpoints", typeUrl: ENDPOINT_TYPE },
+  { service: "listener.v3.ListenerDiscoveryService", resources: "Listeners", typeUrl: LISTENER_TYPE },
+  { service: "route.v3.RouteDiscoveryService", resources: "Routes", typeUrl: ROUTE_TYPE },
+  { service: "secret.v3.SecretDiscoveryService", resources: "Secrets", typeUrl: SECRET_TYPE },
+  { service: "extension.v3.ExtensionConfigDiscoveryService", resources: "ExtensionConfigs", typeUrl: EXTENSION_TYPE },
+];
+
+/** All that are served, on every port of xDS. */
+export const DIALECTS: readonly Dialect[] = SERVICES.flatMap(({ service, resources, typeUrl }) =>
+  (["delta", "state"] as const).map((kind) => {
+    const method = `${kind === "delta" ? "Delta" : "Stream"}${resources}`;
+    return { method, path: `/envoy.service.${service}/${method}`, kind, typeUrl };
+  }),
+);
+
+/** The encoded node of a request, if it has one. */
+export function nodeIn({ kind }: Dialect, bytes: Uint8Array): Uint8Array | undefined {
+  return reading(kind, () => (kind === "delta" ? parseDeltaRequest(bytes) : parseStateRequest(bytes))).node;
+}
+
+/** What a request asks, beside what the session knows. Refused when it is none, or about another type. */
+export function requestIn<R extends Resource>(dialect: Dialect, bytes: Uint8Array, session: Session<R>): DeltaRequest {
+  const { kind } = dialect;
+  if (kind === "delta") {
+    const request = reading(kind, () => parseDeltaRequest(bytes));
+    return { ...request, typeUrl: typeOf(dialect, request) };
+  }
+  const request = reading(kind, () => parseStateRequest(bytes));
+  const typeUrl = typeOf(dialect, request);
+  return toDelta({ ...request, typeUrl }, session.types.get(typeUrl));
+}
+
+/** On a stream of one type requests need not repeat it. */
+function typeOf({ typeUrl: only, method }: Dialect, { typeUrl }: { readonly typeUrl: string }): string {
+  const asked = typeUrl || only;
+  if (asked === undefined) throw new Refusal(status.INVALID_ARGUMENT, "Cannot answer a request without type_url");
+  if (only === undefined || asked === only) return asked;
+  throw new Refusal(status.INVALID_ARGUMENT, `Cannot answer a request for ${asked}: ${method} is about ${only}`);
+}
+
+function reading<T>(kind: StreamKind, read: () => T): T {
+  try {
+    return read();
+  } catch (cause) {
+    const wanted = kind === "delta" ? "DeltaDiscoveryRequest" : "DiscoveryRequest";
+    throw new Refusal(status.INVALID_ARGUMENT, `Cannot read the request: it is no ${wanted}`, { cause });
+  }
+}
