@@ -68,8 +68,8 @@ test("parseObject() knows kinds that have no effect yet", () => {
 });
 
 test("parseObject() checks some kinds before they have an effect", () => {
-  const parsed = parseObject({ apiVersion: "networking.istio.io/v1", kind: "Sidecar", metadata: { name: "x" } });
-  assert.deepEqual([parsed.object, parsed.notYet, parsed.problems[0]?.field], [undefined, true, "spec"]);
+  const parsed = parseObject({ apiVersion: "networking.istio.io/v1", kind: "WorkloadGroup", metadata: { name: "x" } });
+  assert.deepEqual([parsed.object, parsed.notYet, parsed.problems[0]?.field], [undefined, true, "spec.template"]);
 });
 
 test("parseObject() leaves the settings of the one-machine mesh alone", () => {

@@ -10,6 +10,7 @@ import type { PeerAuthentication } from "#config/kinds/peer-authentication.ts";
 import type { RequestAuthentication } from "#config/kinds/request-authentication.ts";
 import type { Service as ServiceSpec } from "#config/kinds/service.ts";
 import type { ServiceEntry } from "#config/kinds/service-entry.ts";
+import type { Sidecar } from "#config/kinds/sidecar.ts";
 import type { VirtualService } from "#config/kinds/virtual-service.ts";
 import type { WorkloadEntry } from "#config/kinds/workload-entry.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
@@ -64,6 +65,7 @@ export function buildSnapshot(input: SnapshotInput): Snapshot {
     ),
     destinationRules: objects(previous.destinationRules, ofKind<DestinationRule>("DestinationRule")),
     gateways: objects(previous.gateways, ofKind<Gateway>("Gateway")),
+    sidecars: objects(previous.sidecars, ofKind<Sidecar>("Sidecar")),
     peerAuthentications: objects(previous.peerAuthentications, ofKind<PeerAuthentication>("PeerAuthentication")),
     authorizationPolicies: objects(
       previous.authorizationPolicies,
@@ -87,6 +89,7 @@ const NOTHING: Omit<Snapshot, "mesh" | "features"> & { readonly mesh?: MeshConfi
   virtualServices: [],
   destinationRules: [],
   gateways: [],
+  sidecars: [],
   peerAuthentications: [],
   authorizationPolicies: [],
   requestAuthentications: [],

@@ -12,6 +12,10 @@ export interface Features {
    * the mesh, else the control plane.
    */
   readonly keyFetching: "control-plane" | "hybrid" | "envoy";
+  /** ENABLE_TLS_ON_SIDECAR_INGRESS: TLS settings of a Sidecar's ingress listeners take effect. */
+  readonly tlsOnSidecarIngress: boolean;
+  /** PILOT_ALLOW_SIDECAR_SERVICE_INBOUND_LISTENER_MERGE: ports of services stay beside a Sidecar's ingress listeners. */
+  readonly mergeSidecarIngress: boolean;
 }
 
 export const DEFAULT_FEATURES: Features = {
@@ -20,4 +24,6 @@ export const DEFAULT_FEATURES: Features = {
   sniffOutbound: true,
   sniffInbound: true,
   keyFetching: "control-plane",
+  tlsOnSidecarIngress: false,
+  mergeSidecarIngress: false,
 };

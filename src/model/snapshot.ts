@@ -4,6 +4,7 @@ import type { DestinationRule } from "#config/kinds/destination-rule.ts";
 import type { Gateway } from "#config/kinds/gateway.ts";
 import type { PeerAuthentication } from "#config/kinds/peer-authentication.ts";
 import type { RequestAuthentication } from "#config/kinds/request-authentication.ts";
+import type { Sidecar } from "#config/kinds/sidecar.ts";
 import type { VirtualService } from "#config/kinds/virtual-service.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
 import type { EndpointSet } from "./endpoint.ts";
@@ -26,6 +27,7 @@ export interface Snapshot {
   readonly virtualServices: readonly ConfigObject<VirtualService>[];
   readonly destinationRules: readonly ConfigObject<DestinationRule>[];
   readonly gateways: readonly ConfigObject<Gateway>[];
+  readonly sidecars: readonly ConfigObject<Sidecar>[];
   readonly peerAuthentications: readonly ConfigObject<PeerAuthentication>[];
   readonly authorizationPolicies: readonly ConfigObject<AuthorizationPolicy>[];
   readonly requestAuthentications: readonly ConfigObject<RequestAuthentication>[];

@@ -3,7 +3,8 @@
  * not have yet. All work is in the folders, one per type of resource.
  */
 import type { Snapshot } from "#model/snapshot.ts";
-import { planInboundClusters, planOutboundClusters } from "./clusters/plan.ts";
+import { planOutboundClusters } from "./clusters/plan.ts";
+import { planInboundClusters } from "./clusters/plan-inbound.ts";
 import { planGatewayListeners } from "./listeners/plan-gateway.ts";
 import { planInboundListeners } from "./listeners/plan-inbound.ts";
 import { planOutboundListeners, routeNamesOf } from "./listeners/plan-outbound.ts";

@@ -23,6 +23,7 @@ import { selectingRules } from "./scope/destination-rules.ts";
 import { effectiveMode, policiesOf, type WorkloadMtls } from "./scope/peer-authentication.ts";
 import { requestAuthenticationsOf } from "./scope/request-authentications.ts";
 import { placeOf, type ServiceTarget, type WorkloadPlace } from "./scope/service-targets.ts";
+import { type SidecarObject, sidecarFor } from "./scope/sidecars.ts";
 import { sourceConditions } from "./scope/virtual-services.ts";
 import { type Traits, traitsOf } from "./traits.ts";
 
@@ -35,6 +36,8 @@ export interface BaseView {
   /** `default.svc.cluster.local`: short host names are completed by it. */
   readonly dnsDomain: string;
   readonly traits: Traits;
+  /** Key of the Sidecar that the proxy is under; empty for none, as for all routers. */
+  readonly sidecar: string;
 }
 
 /** What decides configuration towards services. */
@@ -53,6 +56,8 @@ export interface InboundView extends BaseView {
   readonly mtls: WorkloadMtls;
   readonly authorization: readonly ConfigObject<AuthorizationPolicy>[];
   readonly authentication: readonly ConfigObject<RequestAuthentication>[];
+  /** The proxy's own addresses, where its Sidecar opens ports or names endpoints on them; none otherwise. */
+  readonly addresses: readonly string[];
 }
 
 /** What decides configuration of a router's servers. */
@@ -72,6 +77,7 @@ export interface EndpointsView {
   readonly key: string;
   readonly role: MeshProxy["type"];
   readonly namespace: string;
+  readonly sidecar: string;
   readonly selectedRules: readonly string[];
   readonly locality: string;
   /** `name=value` of the proxy's labels that some rule uses to tell what is near. */
@@ -83,6 +89,7 @@ export interface NamesView {
   readonly key: string;
   readonly role: MeshProxy["type"];
   readonly namespace: string;
+  readonly sidecar: string;
   readonly traits: Pick<Traits, "autoAddresses" | "listener">;
   readonly network: string;
 }
@@ -115,11 +122,13 @@ export function viewsOf(snapshot: Snapshot, connected: MeshProxy): ProxyViews {
     .filter(({ labels }) => hasLabels(proxy, labels))
     .map(({ id }) => id);
   const { type: role, namespace, dnsDomain } = proxy;
-  const base = { role, namespace, dnsDomain, traits };
+  const sidecarObject = role === "sidecar" ? sidecarFor(snapshot, proxy) : undefined;
+  const sidecar = sidecarObject === undefined ? "" : objectKey(sidecarObject);
+  const base = { role, namespace, dnsDomain, traits, sidecar };
   const network = textOf(proxy.metadata.NETWORK);
   return {
     outbound: keyed("outbound", { ...base, selectedRules, sourceConditions: conditions, locality }),
-    inbound: role === "sidecar" ? inboundView(snapshot, base, { proxy, targets }) : undefined,
+    inbound: role === "sidecar" ? inboundView(snapshot, base, { proxy, targets, sidecar: sidecarObject }) : undefined,
     gateway:
       role === "router"
         ? gatewayView(snapshot, { ...base, selectedRules, sourceConditions: conditions }, { proxy, targets })
@@ -127,11 +136,12 @@ export function viewsOf(snapshot: Snapshot, connected: MeshProxy): ProxyViews {
     endpoints: keyed("endpoints", {
       role,
       namespace,
+      sidecar,
       selectedRules,
       locality,
       proxyLabels: nearLabels(snapshot, proxy),
     }),
-    names: namesView({ role, namespace, traits, network }),
+    names: namesView({ role, namespace, sidecar, traits, network }),
     omittedListeners: ownListeners(proxy, targets),
   };
 }
@@ -149,21 +159,32 @@ function isLabels(value: unknown): value is Readonly<Record<string, string>> {
   );
 }
 
-type Owner = { readonly proxy: MeshProxy; readonly targets: readonly ServiceTarget[] };
+interface Owner {
+  readonly proxy: MeshProxy;
+  readonly targets: readonly ServiceTarget[];
+  readonly sidecar?: SidecarObject | undefined;
+}
 type Unkeyed<View> = Omit<View, "key">;
 
 function keyed<View extends object>(kind: string, view: View): View & { readonly key: string } {
   return { ...view, key: `${kind}:${JSON.stringify(view)}` };
 }
 
-function inboundView(snapshot: Snapshot, base: Unkeyed<BaseView>, { proxy, targets }: Owner): InboundView {
+function inboundView(snapshot: Snapshot, base: Unkeyed<BaseView>, { proxy, targets, sidecar }: Owner): InboundView {
   const { rootNamespace } = snapshot.mesh;
   const mtls = effectiveMode(policiesOf(snapshot, proxy.namespace), proxy, rootNamespace);
   const authorization = authorizationPoliciesOf(snapshot, proxy);
   const authentication = requestAuthenticationsOf(snapshot, proxy);
   const policies = [authorization, authentication].map((list) => list.map(objectKey));
-  const key = `inbound:${JSON.stringify([base, mtls, targets.map(targetKey), policies])}`;
-  return { ...base, key, mtls, targets, authorization, authentication };
+  const addresses = namesOwnAddress(sidecar) ? proxy.addresses : [];
+  const key = `inbound:${JSON.stringify([base, mtls, targets.map(targetKey), policies, addresses])}`;
+  return { ...base, key, mtls, targets, authorization, authentication, addresses };
+}
+
+/** Listeners without an address are on that of the proxy, and `0.0.0.0` as an endpoint means it. */
+function namesOwnAddress(sidecar: SidecarObject | undefined): boolean {
+  const ingress = sidecar?.spec.ingress ?? [];
+  return ingress.some(({ bind, defaultEndpoint = "" }) => !bind || /^(0\.0\.0\.0|\[::\]):/.test(defaultEndpoint));
 }
 
 function gatewayView(

@@ -51,6 +51,24 @@ const BY_PROXY = [
   })),
   {
     apiVersion: "networking.istio.io/v1",
+    kind: "Sidecar",
+    metadata: { name: "of-web", namespace: "default" },
+    spec: {
+      workloadSelector: { labels: { app: "web", version: "v1" } },
+      egress: [{ port: { number: 80, protocol: "HTTP", name: "out" }, hosts: ["prod/*"] }, { hosts: ["./*"] }],
+      ingress: [{ port: { number: 8080, protocol: "HTTP", name: "in" }, defaultEndpoint: "0.0.0.0:9090" }],
+      inboundConnectionPool: { tcp: { maxConnections: 9 } },
+      outboundTrafficPolicy: { mode: "REGISTRY_ONLY" },
+    },
+  },
+  {
+    apiVersion: "networking.istio.io/v1",
+    kind: "Sidecar",
+    metadata: { name: "of-all", namespace: "istio-system" },
+    spec: { egress: [{ hosts: ["./*", "istio-system/*"] }] },
+  },
+  {
+    apiVersion: "networking.istio.io/v1",
     kind: "ServiceEntry",
     metadata: { name: "without-address", namespace: "default" },
     spec: {

@@ -93,6 +93,8 @@ export function parseDiscoveryConfig(flags: ParsedFlags, env: Env): ParsedConfig
       sniffOutbound: read.boolean("PILOT_ENABLE_PROTOCOL_SNIFFING_FOR_OUTBOUND", true),
       sniffInbound: read.boolean("PILOT_ENABLE_PROTOCOL_SNIFFING_FOR_INBOUND", true),
       keyFetching: keyFetching(read),
+      tlsOnSidecarIngress: read.boolean("ENABLE_TLS_ON_SIDECAR_INGRESS", false),
+      mergeSidecarIngress: read.boolean("PILOT_ALLOW_SIDECAR_SERVICE_INBOUND_LISTENER_MERGE", false),
     },
     namespace: flag.text("namespace"),
     revision: read.string("REVISION", ""),

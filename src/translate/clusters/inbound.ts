@@ -1,10 +1,11 @@
 /** Clusters of the workload's own ports, as its proxy sees them. */
 import type { ConfigObject } from "#config/config-object.ts";
-import type { DestinationRule } from "#config/kinds/destination-rule.ts";
+import type { ConnectionPool, DestinationRule } from "#config/kinds/destination-rule.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
 import { Cluster_DiscoveryType, Cluster_LbPolicy, ClusterSchema } from "#gen/envoy/config/cluster/v3/cluster_pb.ts";
 import type { Service, ServicePort } from "#model/service.ts";
 import { bytesOf, duration, type Init } from "../encode.ts";
+import { socketAddress } from "../listeners/address.ts";
 import { inboundCluster as inboundClusterName, statPrefix } from "../names.ts";
 import { effectivePolicy } from "../scope/traffic-policy.ts";
 import type { ClusterTraits } from "../traits.ts";
@@ -22,6 +23,11 @@ export interface InboundClusterInput {
   readonly port: ServicePort;
   /** All services with an endpoint on this port, oldest first; the first one's rule applies. */
   readonly services: readonly Service[];
+  /** Where connections go: an address, or `unix://PATH`; empty for the address that was called. */
+  readonly endpoint: string;
+  readonly endpointPort: number;
+  /** Limits of the Sidecar, in place of those of the rule. */
+  readonly pool: ConnectionPool | undefined;
   readonly rule: ConfigObject<DestinationRule> | undefined;
   readonly traits: ClusterTraits;
   readonly mesh: MeshConfig;
@@ -34,7 +40,7 @@ const LONGEST_MS = 9_223_372_035_000;
 export function inboundCluster(input: InboundClusterInput): Uint8Array {
   const { targetPort, port, services, rule, traits, mesh } = input;
   const name = inboundClusterName(targetPort);
-  const pool = effectivePolicy(rule?.spec, port.port).connectionPool;
+  const pool = input.pool ?? effectivePolicy(rule?.spec, port.port).connectionPool;
   const protocol = upstreamProtocol({ protocol: port.protocol, pool, direction: "inbound", traits, mesh });
   const [service] = services;
   return bytesOf(ClusterSchema, {
@@ -52,26 +58,30 @@ export function inboundCluster(input: InboundClusterInput): Uint8Array {
   });
 }
 
-/** To the address that was called, or always to the loopback, as older proxies did. */
-function destination({ targetPort, traits, mesh }: InboundClusterInput): Init<typeof ClusterSchema> {
-  if (mesh.inboundTrafficPolicy.mode === "LOCALHOST") {
-    const address = traits.ipMode === "ipv6" ? "::1" : "127.0.0.1";
-    const socketAddress = { address, portSpecifier: { case: "portValue" as const, value: targetPort } };
-    const endpoint = { address: { address: { case: "socketAddress" as const, value: socketAddress } } };
+/** Connections of the proxy to itself would be captured again, but for those from this address. */
+function destination({ targetPort, endpoint, endpointPort, traits }: InboundClusterInput): Init<typeof ClusterSchema> {
+  const source = { upstreamBindConfig: { sourceAddress: anyPort(inboundSource(traits.ipMode)) } };
+  if (endpoint === "") {
     return {
-      clusterDiscoveryType: { case: "type", value: Cluster_DiscoveryType.STATIC },
-      loadAssignment: {
-        clusterName: inboundClusterName(targetPort),
-        endpoints: [{ lbEndpoints: [{ hostIdentifier: { case: "endpoint", value: endpoint } }] }],
-      },
+      clusterDiscoveryType: { case: "type", value: Cluster_DiscoveryType.ORIGINAL_DST },
+      lbPolicy: Cluster_LbPolicy.CLUSTER_PROVIDED,
+      cleanupInterval: duration(LONGEST_MS),
+      ...source,
     };
   }
+  const value = { address: socketAddress(endpoint, endpointPort) };
   return {
-    clusterDiscoveryType: { case: "type", value: Cluster_DiscoveryType.ORIGINAL_DST },
-    lbPolicy: Cluster_LbPolicy.CLUSTER_PROVIDED,
-    cleanupInterval: duration(LONGEST_MS),
-    upstreamBindConfig: { sourceAddress: anyPort(inboundSource(traits.ipMode)) },
+    clusterDiscoveryType: { case: "type", value: Cluster_DiscoveryType.STATIC },
+    loadAssignment: {
+      clusterName: inboundClusterName(targetPort),
+      endpoints: [{ lbEndpoints: [{ hostIdentifier: { case: "endpoint", value } }] }],
+    },
+    ...(!isLoopback(endpoint) && source),
   };
+}
+
+function isLoopback(endpoint: string): boolean {
+  return endpoint === "127.0.0.1" || endpoint === "::1";
 }
 
 function metadata({ services, rule }: InboundClusterInput): Init<typeof ClusterSchema> {

@@ -1,4 +1,4 @@
-/** Recipes of clusters. */
+/** Recipes of the clusters towards services. */
 import { type ConfigObject, objectKey } from "#config/config-object.ts";
 import type { DestinationRule } from "#config/kinds/destination-rule.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
@@ -6,22 +6,14 @@ import { type EndpointSet, NO_ENDPOINTS } from "#model/endpoint.ts";
 import { type Service, type ServicePort, serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { derived, kept } from "../indexes.ts";
-import { inboundTargets } from "../listeners/plan-inbound.ts";
-import {
-  BLACK_HOLE_CLUSTER,
-  INBOUND_PASSTHROUGH_CLUSTER,
-  inboundCluster as inboundClusterName,
-  outboundCluster as outboundClusterName,
-  PASSTHROUGH_CLUSTER,
-} from "../names.ts";
+import { BLACK_HOLE_CLUSTER, outboundCluster as outboundClusterName, PASSTHROUGH_CLUSTER } from "../names.ts";
 import { type Recipe, recipe } from "../recipe.ts";
 import { destinationRuleFor } from "../scope/destination-rules.ts";
+import { servicesInScope } from "../scope/egress.ts";
 import { type MtlsMode, namespaceMode, policiesOf } from "../scope/peer-authentication.ts";
-import { visibleServices } from "../scope/services.ts";
 import { effectivePolicy, prefersNear } from "../scope/traffic-policy.ts";
-import type { InboundView, OutboundView } from "../views.ts";
-import { blackHoleCluster, inboundPassthroughCluster, passthroughCluster } from "./fixed.ts";
-import { inboundCluster } from "./inbound.ts";
+import type { OutboundView } from "../views.ts";
+import { blackHoleCluster, passthroughCluster } from "./fixed.ts";
 import { discoveryOf, outboundCluster } from "./outbound.ts";
 
 /** Clusters of all services in view, and those for unknown destinations. */
@@ -32,7 +24,7 @@ export function planOutboundClusters(snapshot: Snapshot, view: OutboundView): re
   };
   const input = { traits: view.traits.cluster, mesh: snapshot.mesh };
   const key = `clusters ${view.locality} ${JSON.stringify(input.traits)}`;
-  for (const service of visibleServices(snapshot, view).list) {
+  for (const service of servicesInScope(snapshot, view).list) {
     if (service.resolution === "alias") continue;
     for (const made of serviceClusters(snapshot, view, { service, key })) add(made);
   }
@@ -134,23 +126,3 @@ const expandedIdentities = derived(
     return [...new Set([...all, ...aliases])].sort();
   },
 );
-
-/** Clusters of the workload's own ports. */
-export function planInboundClusters(snapshot: Snapshot, view: InboundView): readonly Recipe[] {
-  const { mesh } = snapshot;
-  const traits = view.traits.cluster;
-  const passthrough = recipe({
-    name: INBOUND_PASSTHROUGH_CLUSTER,
-    input: { traits, mesh },
-    build: inboundPassthroughCluster,
-  });
-  if (view.traits.listener.interception === "NONE") return [passthrough];
-  const own = inboundTargets(snapshot, view).map(({ service, port, targetPort }) => {
-    const sharing = view.targets.filter((target) => target.targetPort === targetPort && target.port.port === port.port);
-    const services = [...new Map(sharing.map((target) => [target.service.hostname, target.service])).values()];
-    const rule = destinationRuleFor(snapshot, service, { namespace: view.namespace, selectedRules: [] });
-    const input = { targetPort, port, services, rule, traits, mesh };
-    return recipe({ name: inboundClusterName(targetPort), input, build: inboundCluster });
-  });
-  return [...own, passthrough];
-}

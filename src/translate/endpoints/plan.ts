@@ -5,8 +5,8 @@ import type { Snapshot } from "#model/snapshot.ts";
 import { parseClusterName } from "../names.ts";
 import { type Recipe, recipe } from "../recipe.ts";
 import { destinationRuleFor } from "../scope/destination-rules.ts";
+import { servicesInScope } from "../scope/egress.ts";
 import { policiesOf } from "../scope/peer-authentication.ts";
-import { visibleServices } from "../scope/services.ts";
 import { effectivePolicy, prefersNear } from "../scope/traffic-policy.ts";
 import type { EndpointsView } from "../views.ts";
 import { assignment, emptyAssignment } from "./assignment.ts";
@@ -15,7 +15,7 @@ import { assignment, emptyAssignment } from "./assignment.ts";
 export function planEndpoints(snapshot: Snapshot, view: EndpointsView, cluster: string): Recipe | undefined {
   const name = parseClusterName(cluster);
   if (name?.direction !== "outbound") return undefined;
-  const service = visibleServices(snapshot, view).byHost.get(name.hostname);
+  const service = servicesInScope(snapshot, view).byHost.get(name.hostname);
   const port = service?.ports.find((each) => each.port === name.port);
   if (service === undefined || port === undefined) return emptyRecipe(cluster);
   if (service.resolution === "dns" || service.resolution === "dns-round-robin") return emptyRecipe(cluster);

@@ -6,8 +6,14 @@ import type {
 } from "#gen/envoy/config/listener/v3/listener_pb.ts";
 import type { Init } from "../encode.ts";
 
-/** An address and port. */
+/** What a socket file is told from an address by. */
+export const UNIX_PREFIX = "unix://";
+
+/** An address and port, or a socket file, which has none. */
 export function socketAddress(address: string, port: number): Init<typeof AddressSchema> {
+  if (address.startsWith(UNIX_PREFIX)) {
+    return { address: { case: "pipe", value: { path: address.slice(UNIX_PREFIX.length) } } };
+  }
   return {
     address: { case: "socketAddress", value: { address, portSpecifier: { case: "portValue", value: port } } },
   };

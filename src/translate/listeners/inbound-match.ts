@@ -41,6 +41,9 @@ const FOREIGN_TLS: InboundMatch = {
   endsTls: false,
 };
 
+/** TLS with certificates of the user's own, which ends here. */
+export const ENDED_TLS = { http: mutual("http"), tcp: mutual("tcp") } as const;
+
 const MATCHES: Readonly<Record<PortKind, Readonly<Record<MtlsMode, readonly InboundMatch[]>>>> = {
   http: {
     STRICT: [mutual("http")],

@@ -1,5 +1,6 @@
 /** The listener for all captured incoming connections, and its chains. */
 import { create } from "@bufbuild/protobuf";
+import type { ServerTls } from "#config/kinds/gateway.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
 import { TrafficDirection } from "#gen/envoy/config/core/v3/base_pb.ts";
 import {
@@ -18,6 +19,7 @@ import { bytesOf, duration, type Init } from "../encode.ts";
 import { listenerAccessLogs } from "../filters/access-log.ts";
 import { mutualTls } from "../filters/downstream-tls.ts";
 import { httpConnectionManager } from "../filters/http-connection-manager.ts";
+import { serverTls } from "../filters/server-tls.ts";
 import { blackHole, peerExchange, tcpProxy } from "../filters/tcp-proxy.ts";
 import {
   hostInUrl,
@@ -30,15 +32,17 @@ import {
   VIRTUAL_INBOUND_BLACK_HOLE,
   VIRTUAL_INBOUND_CATCH_ALL_HTTP,
 } from "../names.ts";
-import { wildcardAddresses } from "../scope/addresses.ts";
-import type { HttpTraits, Interception, IpMode, TcpTraits } from "../traits.ts";
+import type { HttpTraits, Interception, TcpTraits } from "../traits.ts";
 import { EXACT_BALANCE, socketAddress } from "./address.ts";
 import type { InboundMatch } from "./inbound-match.ts";
 import { HTTP_INSPECTOR, ORIGINAL_DESTINATION, ORIGINAL_SOURCE, TLS_INSPECTOR } from "./inspectors.ts";
 
 /** The listener without its chains, which are parts of it. */
-export interface VirtualInboundInput {
-  readonly ipMode: IpMode;
+export interface InboundListenerInput {
+  readonly name: string;
+  readonly address: string;
+  readonly port: number;
+  /** How connections get to it; NONE for a port that clients connect to themselves. */
   readonly interception: Interception;
   readonly exactBalance: boolean;
   /** Where the TLS inspector has no work, or the only ports where it has; undefined where it is not needed at all. */
@@ -50,12 +54,11 @@ export interface VirtualInboundInput {
 }
 
 /** Canonical bytes of the listener without its chains. */
-export function virtualInbound(input: VirtualInboundInput): Uint8Array {
-  const [address = ""] = wildcardAddresses(input.ipMode);
-  const { mesh } = input;
+export function inboundListener(input: InboundListenerInput): Uint8Array {
+  const { name, address, port, mesh } = input;
   return bytesOf(ListenerSchema, {
-    name: VIRTUAL_INBOUND,
-    address: socketAddress(address, mesh.proxyInboundListenPort),
+    name,
+    address: socketAddress(address, port),
     listenerFilters: listenerFilters(input),
     listenerFiltersTimeout: duration(mesh.protocolDetectionTimeout),
     trafficDirection: TrafficDirection.INBOUND,
@@ -67,10 +70,10 @@ export function virtualInbound(input: VirtualInboundInput): Uint8Array {
   });
 }
 
-function listenerFilters(input: VirtualInboundInput): ListenerFilter[] {
+function listenerFilters(input: InboundListenerInput): ListenerFilter[] {
   const { tlsInspector, tlsPorts, httpInspector, httpPorts } = input;
   return [
-    ORIGINAL_DESTINATION,
+    ...(input.interception === "NONE" ? [] : [ORIGINAL_DESTINATION]),
     ...(input.interception === "TPROXY" ? [ORIGINAL_SOURCE] : []),
     ...(tlsInspector === "nowhere" ? [] : [disabledOn(TLS_INSPECTOR, tlsInspector, tlsPorts)]),
     ...(httpInspector === "nowhere" ? [] : [disabledOn(HTTP_INSPECTOR, httpInspector, httpPorts)]),
@@ -118,14 +121,19 @@ export interface InboundChainInput extends AuthorizationInput, JwtInput {
   readonly match: InboundMatch;
   /** Statistics of TCP connections are kept under this. */
   readonly tcpStatPrefix: string;
-  readonly ipMode: IpMode;
+  /** The address that it is called on. */
+  readonly bind: string;
+  /** TLS of the user's own, in place of the mesh's. */
+  readonly tls: ServerTls | undefined;
+  /** The path of the Sidecar it comes from; empty for services. */
+  readonly origin: string;
   readonly traits: HttpTraits;
   readonly mesh: MeshConfig;
 }
 
 /** Canonical bytes of a chain. */
 export function inboundChain(input: InboundChainInput): Uint8Array {
-  const { match, targetPort, traits, mesh } = input;
+  const { match, targetPort, traits, mesh, tls, origin } = input;
   const isHttp = match.treatedAs === "http";
   return bytesOf(FilterChainSchema, {
     name: chainName(input),
@@ -135,7 +143,11 @@ export function inboundChain(input: InboundChainInput): Uint8Array {
       ...(targetPort > 0 && { destinationPort: targetPort }),
     },
     filters: [...peerExchange(traits), ...(isHttp ? [httpFilter(input)] : tcpFilters(input))],
-    ...(match.endsTls && { transportSocket: mutualTls(offeredProtocols(isHttp, traits), mesh) }),
+    ...(match.endsTls && {
+      transportSocket:
+        tls === undefined ? mutualTls(offeredProtocols(isHttp, traits), mesh) : serverTls({ tls, isTcp: false, mesh }),
+    }),
+    ...(origin !== "" && { metadata: { filterMetadata: { istio: { config: origin } } } }),
   });
 }
 
@@ -145,8 +157,8 @@ function offeredProtocols(isHttp: boolean, traits: TcpTraits): readonly string[]
   return traits.metadataExchange && !isHttp ? ["istio-peer-exchange", ...protocols] : protocols;
 }
 
-function chainName({ passthrough, match, targetPort, ipMode }: InboundChainInput): string {
-  if (!passthrough) return listenerName(wildcardAddresses(ipMode)[0] ?? "", targetPort);
+function chainName({ passthrough, match, targetPort, bind }: InboundChainInput): string {
+  if (!passthrough) return listenerName(bind, targetPort);
   return match.treatedAs === "http" ? VIRTUAL_INBOUND_CATCH_ALL_HTTP : VIRTUAL_INBOUND;
 }
 

@@ -8,8 +8,9 @@ import { isHttp, type Protocol, type Service, type ServicePort, serviceKey } fro
 import type { Snapshot } from "#model/snapshot.ts";
 import { ownRouteName, sharedRouteName } from "../names.ts";
 import { localAddresses, serviceAddresses, wildcardAddresses } from "../scope/addresses.ts";
-import { visibleServices } from "../scope/services.ts";
+import { type EgressListener, scopeOf } from "../scope/egress.ts";
 import type { OutboundView } from "../views.ts";
+import { UNIX_PREFIX } from "./address.ts";
 import type { TcpChain } from "./chains.ts";
 import { type Taken, takeFree } from "./distinct-chains.ts";
 import { tcpChains } from "./tcp-routes.ts";
@@ -32,6 +33,10 @@ export interface TcpChainEntry {
 export interface ListenerEntry {
   readonly addresses: readonly string[];
   readonly port: number;
+  /** Opens its port, instead of being handed connections. */
+  readonly isOpened: boolean;
+  /** Was made by a listener of a Sidecar for its own port: services of the others do not come to it. */
+  isClosed: boolean;
   /** What the listener takes so far; `Unsupported` once it has to detect it. */
   protocol: Protocol;
   readonly chains: (HttpChainEntry | TcpChainEntry)[];
@@ -42,10 +47,23 @@ export interface ListenerEntry {
 /** How a port takes part: by HTTP, by any protocol, or by detecting which. */
 type Kind = "http" | "tcp" | "auto";
 
-interface Candidate {
+/** A service port, and the way out through which it is called. */
+interface Call {
   readonly service: Service;
   readonly port: ServicePort;
   readonly kind: Kind;
+  readonly listener: EgressListener;
+  readonly binding: Binding;
+}
+
+/** Where a listener of the scope listens. */
+interface Binding {
+  readonly isOpened: boolean;
+  /** None for the addresses of the services. */
+  readonly addresses: readonly string[];
+}
+
+interface Candidate extends Call {
   readonly addresses: readonly string[];
   readonly ranges: readonly string[];
 }
@@ -53,17 +71,33 @@ interface Candidate {
 /** The listeners of a view, by address and port. Earlier services win conflicts that cannot be solved by detection. */
 export function outboundEntries(snapshot: Snapshot, view: OutboundView): ReadonlyMap<string, ListenerEntry> {
   const entries = new Map<string, ListenerEntry>();
-  for (const service of visibleServices(snapshot, view).list) {
-    if (service.resolution === "alias") continue;
-    for (const port of service.ports) {
-      const kind = kindOf(port.protocol, snapshot.features.sniffOutbound);
-      if (kind === undefined) continue;
-      for (const candidate of candidates(snapshot, view, { service, port, kind })) {
+  for (const listener of scopeOf(snapshot, view).listeners) {
+    if (listener.port === undefined) for (const entry of entries.values()) entry.isClosed = true;
+    for (const call of callsOf(listener, snapshot, view)) {
+      for (const candidate of candidates(snapshot, view, call)) {
         if (!isReserved(candidate, snapshot, view)) addTo(entries, candidate, { snapshot, view });
       }
     }
   }
   return entries;
+}
+
+function* callsOf(listener: EgressListener, { features }: Snapshot, view: OutboundView): Generator<Call> {
+  const binding = bindingOf(listener, view);
+  for (const service of listener.services) {
+    if (service.resolution === "alias") continue;
+    for (const port of listener.port === undefined ? service.ports : [listener.port]) {
+      const kind = kindOf(port.protocol, features.sniffOutbound);
+      if (kind !== undefined) yield { service, port, kind, listener, binding };
+    }
+  }
+}
+
+/** Nothing can be redirected to a socket file, nor where nothing is captured. */
+function bindingOf({ bind, isOpened }: EgressListener, { traits }: OutboundView): Binding {
+  const { interception, ipMode } = traits.listener;
+  const opens = isOpened || interception === "NONE" || bind.startsWith(UNIX_PREFIX);
+  return { isOpened: opens, addresses: bind !== "" ? [bind] : opens ? localAddresses(ipMode) : [] };
 }
 
 function kindOf(protocol: Protocol, sniffs: boolean): Kind | undefined {
@@ -72,43 +106,45 @@ function kindOf(protocol: Protocol, sniffs: boolean): Kind | undefined {
   return isHttp(protocol) ? "http" : "tcp";
 }
 
-type Origin = Pick<Candidate, "service" | "port" | "kind">;
-
 /** The addresses on which a service port is expected. */
-function candidates(snapshot: Snapshot, view: OutboundView, origin: Origin): readonly Candidate[] {
-  const { ipMode, interception } = view.traits.listener;
+function candidates(snapshot: Snapshot, view: OutboundView, call: Call): readonly Candidate[] {
+  const { ipMode } = view.traits.listener;
   const wildcards = wildcardAddresses(ipMode);
-  if (interception === "NONE") return [{ ...origin, addresses: localAddresses(ipMode), ranges: [] }];
-  if (origin.kind === "http") return [{ ...origin, addresses: wildcards, ranges: [] }];
-  const own = serviceAddresses(origin.service, { ipMode, autoAddresses: view.traits.autoAddresses });
-  if (own.length === 0) return withoutAddress(snapshot, view, origin);
+  if (call.binding.addresses.length > 0) return [{ ...call, addresses: call.binding.addresses, ranges: [] }];
+  if (call.kind === "http") return [{ ...call, addresses: wildcards, ranges: [] }];
+  const own = addressesOf(call.service, view);
+  if (own.length === 0) return withoutAddress(snapshot, view, call);
   // Each address of a ServiceEntry is a destination of its own; those of a Kubernetes service are one in two families.
-  const groups = origin.service.registry === "Kubernetes" ? [own] : own.map((address) => [address]);
+  const groups = call.service.registry === "Kubernetes" ? [own] : own.map((address) => [address]);
   return groups.map((addresses) =>
     addresses[0]?.includes("/")
-      ? { ...origin, addresses: wildcards, ranges: addresses }
-      : { ...origin, addresses, ranges: [] },
+      ? { ...call, addresses: wildcards, ranges: addresses }
+      : { ...call, addresses, ranges: [] },
   );
 }
 
+function addressesOf(service: Service, { traits }: OutboundView): readonly string[] {
+  return serviceAddresses(service, { ipMode: traits.listener.ipMode, autoAddresses: traits.autoAddresses });
+}
+
 /** A headless service is called by the addresses of its endpoints; any other host without an address by any address. */
-function withoutAddress(snapshot: Snapshot, view: OutboundView, origin: Origin): readonly Candidate[] {
-  const { service, port } = origin;
+function withoutAddress(snapshot: Snapshot, view: OutboundView, call: Call): readonly Candidate[] {
+  const { service, port, listener } = call;
   const { ipMode } = view.traits.listener;
   const wildcards = service.registry === "External" ? wildcardAddresses(ipMode) : wildcardAddresses(ipMode).slice(0, 1);
-  const anywhere: Candidate = { ...origin, addresses: wildcards, ranges: [] };
-  if (service.resolution !== "passthrough") return [anywhere];
+  const anywhere: Candidate = { ...call, addresses: wildcards, ranges: [] };
+  if (service.resolution !== "passthrough" || listener.port !== undefined) return [anywhere];
   const endpoints = snapshot.endpoints.get(serviceKey(service))?.endpoints ?? [];
   const instances = endpoints.filter((endpoint) => endpoint.ports[port.name] !== undefined);
   if (instances.length === 0 && service.registry !== "Kubernetes") return [anywhere];
   const reachable = instances.filter(({ address, health }) => isIP(address) !== 0 && health !== "unhealthy");
-  return reachable.map(({ address }) => ({ ...origin, addresses: [address], ranges: [] }));
+  return reachable.map(({ address }) => ({ ...call, addresses: [address], ranges: [] }));
 }
 
 /** Ports that Envoy itself listens on; two listeners cannot have one address. */
-function isReserved({ addresses, port }: Candidate, { mesh }: Snapshot, view: OutboundView): boolean {
-  const { ipMode, reservedPorts, interception, unprivileged } = view.traits.listener;
-  if (interception === "NONE" && unprivileged && port.port < 1024) return true;
+function isReserved({ addresses, port, binding }: Candidate, { mesh }: Snapshot, view: OutboundView): boolean {
+  const { ipMode, reservedPorts, unprivileged } = view.traits.listener;
+  if (binding.isOpened && unprivileged && port.port > 0 && port.port < 1024) return true;
   const taken = [...reservedPorts, mesh.proxyListenPort, mesh.proxyInboundListenPort];
   return addresses[0] === wildcardAddresses(ipMode)[0] && taken.includes(port.port);
 }
@@ -122,7 +158,8 @@ function addTo(entries: Map<string, ListenerEntry>, candidate: Candidate, place:
   const { addresses, port, kind } = candidate;
   const key = `${addresses[0]}_${port.port}`;
   const known = entries.get(key);
-  if (known === undefined) {
+  if (known?.isClosed) return;
+  if (known === undefined || port.protocol === "HTTP_PROXY") {
     entries.set(key, newEntry(candidate, place));
     return;
   }
@@ -137,11 +174,19 @@ function addTo(entries: Map<string, ListenerEntry>, candidate: Candidate, place:
 }
 
 function newEntry(candidate: Candidate, place: Place): ListenerEntry {
-  const { addresses, port } = candidate;
+  const { addresses, port, binding } = candidate;
   const added = chainsOf(candidate, place);
   const detects = added.some((chain) => chain.kind === "http" && chain.sniffed);
   const protocol = detects ? "Unsupported" : port.protocol;
-  const entry: ListenerEntry = { addresses, port: port.port, protocol, chains: [], taken: new Set() };
+  const entry: ListenerEntry = {
+    addresses,
+    port: port.port,
+    isOpened: binding.isOpened,
+    isClosed: false,
+    protocol,
+    chains: [],
+    taken: new Set(),
+  };
   addChains(entry, added);
   return entry;
 }
@@ -159,20 +204,24 @@ function isTcp(protocol: Protocol): boolean {
 function httpEntry({ addresses, port, service, kind }: Candidate, view: OutboundView): HttpChainEntry {
   const isWildcard = addresses[0] === wildcardAddresses(view.traits.listener.ipMode)[0];
   const isOwn = kind === "auto" && !isWildcard;
+  const ofPort = isOwn ? ownRouteName(service.hostname, port.port) : sharedRouteName(port.port);
   return {
     kind: "http",
-    routeName: isOwn ? ownRouteName(service.hostname, port.port) : sharedRouteName(port.port),
-    sniffed: kind === "auto" || isWildcard,
+    routeName: port.port === 0 ? (addresses[0] ?? "") : ofPort,
+    sniffed: kind === "auto" || (isWildcard && port.protocol !== "HTTP_PROXY"),
     protocol: port.protocol,
   };
 }
 
 function chainsOf(candidate: Candidate, { snapshot, view }: Place): ListenerEntry["chains"] {
-  const { service, port, ranges, addresses, kind } = candidate;
+  const { service, port, ranges, addresses, kind, listener } = candidate;
   const http = kind === "tcp" ? [] : [httpEntry(candidate, view)];
   if (kind === "http") return http;
-  const isShared = addresses[0] === wildcardAddresses(view.traits.listener.ipMode)[0];
-  const tcp = tcpChains(snapshot, view, { service, port, ranges, isShared });
+  const [own] = addressesOf(service, view);
+  const isAnywhere = addresses[0] === wildcardAddresses(view.traits.listener.ipMode)[0];
+  const isShared = own === undefined ? isAnywhere : own.includes("/");
+  const { virtualServices } = listener;
+  const tcp = tcpChains(snapshot, view, { service, port, ranges, isShared, virtualServices });
   return [...tcp.map((chain): TcpChainEntry => ({ kind: "tcp", chain })), ...http];
 }
 

@@ -7,9 +7,7 @@ import { bytesOf, duration, type Init } from "../encode.ts";
 import { listenerAccessLogs } from "../filters/access-log.ts";
 import { blackHole, tcpProxy } from "../filters/tcp-proxy.ts";
 import {
-  BLACK_HOLE_CLUSTER,
   listenerName,
-  PASSTHROUGH_CLUSTER,
   PASSTHROUGH_FILTER_CHAIN,
   VIRTUAL_OUTBOUND,
   VIRTUAL_OUTBOUND_BLACK_HOLE,
@@ -31,6 +29,8 @@ export interface OutboundListenerInput extends TcpChain {
   readonly inspectsHttp: boolean;
   /** `none`: there is only one chain, and it takes all; `chain`: that of this input; `passthrough`: on as they came. */
   readonly rest: "none" | "chain" | "passthrough";
+  /** The cluster of connections to unknown destinations. */
+  readonly unknown: string;
   readonly exactBalance: boolean;
   readonly traits: TcpTraits;
   readonly mesh: MeshConfig;
@@ -65,17 +65,16 @@ function defaultChain(input: OutboundListenerInput): Init<typeof ListenerSchema>
       return {
         defaultFilterChain: {
           filterChainMatch: {},
-          filters: unknownDestination(input.traits, input.mesh),
+          filters: unknownDestination(input),
           name: PASSTHROUGH_FILTER_CHAIN,
         },
       };
   }
 }
 
-/** On to where the application wanted, or nowhere, as the mesh says. */
-function unknownDestination(traits: TcpTraits, mesh: MeshConfig) {
-  const cluster = mesh.outboundTrafficPolicy.mode === "ALLOW_ANY" ? PASSTHROUGH_CLUSTER : BLACK_HOLE_CLUSTER;
-  const target = { statPrefix: cluster, clusters: [cluster], weights: [], subset: "", rule: undefined };
+/** On to where the application wanted, to another proxy, or nowhere. */
+function unknownDestination({ unknown, traits, mesh }: Pick<VirtualOutboundInput, "unknown" | "traits" | "mesh">) {
+  const target = { statPrefix: unknown, clusters: [unknown], weights: [], subset: "", rule: undefined };
   return tcpProxy({ ...target, protocol: "TCP" }, traits, mesh);
 }
 
@@ -83,12 +82,14 @@ function unknownDestination(traits: TcpTraits, mesh: MeshConfig) {
 export interface VirtualOutboundInput {
   readonly ipMode: IpMode;
   readonly interception: Interception;
+  readonly unknown: string;
   readonly traits: TcpTraits;
   readonly mesh: MeshConfig;
 }
 
 /** Receives all captured connections and hands those on for whose address there is a listener. */
-export function virtualOutbound({ ipMode, interception, traits, mesh }: VirtualOutboundInput): Uint8Array {
+export function virtualOutbound(input: VirtualOutboundInput): Uint8Array {
+  const { ipMode, interception, mesh } = input;
   const [address = ""] = wildcardAddresses(ipMode);
   const port = mesh.proxyListenPort;
   // A connection to the port itself was not captured: passing it on would bring it back here for ever.
@@ -100,7 +101,7 @@ export function virtualOutbound({ ipMode, interception, traits, mesh }: VirtualO
   return bytesOf(ListenerSchema, {
     name: VIRTUAL_OUTBOUND,
     address: socketAddress(address, port),
-    filterChains: [blackHoleChain, { name: VIRTUAL_OUTBOUND_CATCH_ALL, filters: unknownDestination(traits, mesh) }],
+    filterChains: [blackHoleChain, { name: VIRTUAL_OUTBOUND_CATCH_ALL, filters: unknownDestination(input) }],
     useOriginalDst: true,
     ...(interception === "TPROXY" && { transparent: true }),
     trafficDirection: TrafficDirection.OUTBOUND,

@@ -4,6 +4,8 @@ import type { Snapshot } from "#model/snapshot.ts";
 import { derived, kept } from "../indexes.ts";
 import { listenerName, VIRTUAL_OUTBOUND } from "../names.ts";
 import { type Recipe, recipe } from "../recipe.ts";
+import { scopeOf } from "../scope/egress.ts";
+import { sidecarNamed, unknownTarget } from "../scope/sidecars.ts";
 import type { OutboundView } from "../views.ts";
 import { httpChain, type TcpChain, takesAll, tcpChain } from "./chains.ts";
 import { type OutboundListenerInput, outboundListener, virtualOutbound } from "./outbound.ts";
@@ -14,12 +16,13 @@ import { tcpVirtualServices } from "./tcp-routes.ts";
 export function planOutboundListeners(snapshot: Snapshot, view: OutboundView): readonly Recipe[] {
   const entries = entriesOf(snapshot, view);
   const { http, tcp, listener } = view.traits;
-  const listeners = kept(entries, `recipes ${view.key}`, [http, tcp, listener, snapshot.mesh], () =>
-    entries.map((entry) => listenerRecipe(entry, snapshot, view)),
+  const unknown = unknownTarget(snapshot, sidecarNamed(snapshot, view.sidecar));
+  const listeners = kept(entries, `recipes ${view.key}`, [http, tcp, listener, unknown, snapshot.mesh], () =>
+    entries.map((entry) => listenerRecipe(entry, { mesh: snapshot.mesh, unknown }, view)),
   );
   const { ipMode, interception } = listener;
   if (interception === "NONE") return listeners;
-  const input = { ipMode, interception, traits: view.traits.tcp, mesh: snapshot.mesh };
+  const input = { ipMode, interception, unknown, traits: view.traits.tcp, mesh: snapshot.mesh };
   return [...listeners, recipe({ name: VIRTUAL_OUTBOUND, input, build: virtualOutbound })];
 }
 
@@ -35,10 +38,13 @@ export function routeNamesOf(snapshot: Snapshot, view: OutboundView): ReadonlySe
  */
 function entriesOf(snapshot: Snapshot, view: OutboundView): readonly ListenerEntry[] {
   const { mesh, features, services, destinationRules } = snapshot;
-  const { role, namespace, traits, selectedRules, sourceConditions } = view;
-  const key = JSON.stringify([role, namespace, traits.listener, traits.autoAddresses, selectedRules, sourceConditions]);
+  const { role, namespace, sidecar, traits, selectedRules, sourceConditions } = view;
+  const { listener, autoAddresses } = traits;
+  const key = JSON.stringify([role, namespace, sidecar, listener, autoAddresses, selectedRules, sourceConditions]);
+  const scope = scopeOf(snapshot, view);
+  const imported = scope.listeners.flatMap((one) => [one.services, ...tcpVirtualServices("", one.virtualServices)]);
   const endpoints = hasHeadless("", services) ? [snapshot.endpoints] : [];
-  const from = [mesh, features, destinationRules, ...tcpVirtualServices(snapshot, view), ...endpoints];
+  const from = [mesh, features, destinationRules, scope.sidecar, scope.services, ...imported, ...endpoints];
   return kept(services, `listeners ${key}`, from, () => [...outboundEntries(snapshot, view).values()]);
 }
 
@@ -59,7 +65,11 @@ const NO_CHAIN: TcpChain = {
   ranges: [],
 };
 
-function listenerRecipe(entry: ListenerEntry, { mesh }: Snapshot, view: OutboundView): Recipe {
+function listenerRecipe(
+  entry: ListenerEntry,
+  { mesh, unknown }: Pick<OutboundListenerInput, "mesh" | "unknown">,
+  view: OutboundView,
+): Recipe {
   const name = listenerName(entry.addresses[0] ?? "", entry.port);
   const { tcp, http, listener } = view.traits;
   const all = entry.chains.length === 1 ? undefined : entry.chains.find(isCatchAll)?.chain;
@@ -74,10 +84,11 @@ function listenerRecipe(entry: ListenerEntry, { mesh }: Snapshot, view: Outbound
     ...(all ?? NO_CHAIN),
     addresses: entry.addresses,
     port: entry.port,
-    bindToPort: listener.interception === "NONE",
+    bindToPort: entry.isOpened,
     inspectsTls: entry.chains.some((chain) => chain.kind === "tcp" && chain.chain.serverNames.length > 0),
     inspectsHttp: entry.chains.some((chain) => chain.kind === "http" && chain.sniffed),
     rest: all !== undefined ? "chain" : entry.chains.every(takesEverything) ? "none" : "passthrough",
+    unknown,
     exactBalance: listener.outboundExactBalance,
     traits: tcp,
     mesh,

@@ -9,8 +9,8 @@ import { statName } from "../clusters/stat-name.ts";
 import { derived } from "../indexes.ts";
 import { outboundCluster } from "../names.ts";
 import { destinationRuleFor, type RuleViewpoint } from "../scope/destination-rules.ts";
-import { type Viewpoint, visibleServices } from "../scope/services.ts";
-import { type BoundVirtualService, sourceConditionId, virtualServicesOf } from "../scope/virtual-services.ts";
+import { type ScopeViewpoint, servicesInScope } from "../scope/egress.ts";
+import { type BoundVirtualService, sourceConditionId } from "../scope/virtual-services.ts";
 import type { OutboundView } from "../views.ts";
 import type { TcpChain } from "./chains.ts";
 
@@ -22,11 +22,13 @@ export interface TcpRouteInput {
   readonly ranges: readonly string[];
   /** The listener is shared by all services of the port: TLS is told apart by the server name. */
   readonly isShared: boolean;
+  /** Those that apply where the service is called from. */
+  readonly virtualServices: readonly BoundVirtualService[];
 }
 
 /** The chains of a service port: one for each way its virtual services tell, or the one to the service itself. */
 export function tcpChains(snapshot: Snapshot, view: OutboundView, input: TcpRouteInput): readonly TcpChain[] {
-  const virtualServices = tcpVirtualServices(snapshot, view).filter(({ hosts }) =>
+  const virtualServices = tcpVirtualServices("", input.virtualServices).filter(({ hosts }) =>
     hosts.some((host) => hostsMatch(host, input.service.hostname)),
   );
   const isTls = input.port.protocol === "HTTPS" || input.port.protocol === "TLS";
@@ -37,24 +39,17 @@ export function tcpChains(snapshot: Snapshot, view: OutboundView, input: TcpRout
 }
 
 /** The virtual services that speak of more than HTTP: few do. */
-export function tcpVirtualServices(snapshot: Snapshot, view: OutboundView): readonly BoundVirtualService[] {
-  return withoutHttp("", virtualServicesOf(snapshot, MESH_GATEWAY, view.namespace));
-}
-
-const withoutHttp = derived((_: string, virtualServices: readonly BoundVirtualService[]) =>
+export const tcpVirtualServices = derived((_: string, virtualServices: readonly BoundVirtualService[]) =>
   virtualServices.filter(({ object: { spec } }) => spec.tcp !== undefined || spec.tls !== undefined),
 );
 
-interface Routing extends TcpRouteInput {
-  readonly virtualServices: readonly BoundVirtualService[];
-}
-
-function tlsRoutes(snapshot: Snapshot, view: OutboundView, routing: Routing): TcpChain[] | undefined {
+function tlsRoutes(snapshot: Snapshot, view: OutboundView, routing: TcpRouteInput): TcpChain[] | undefined {
   const chains = new Map<string, TcpChain>();
   for (const virtualService of routing.virtualServices) {
     for (const { match = [], route = [] } of virtualService.object.spec.tls ?? []) {
       for (const condition of match.filter((each) => isMet(each, virtualService, view, routing.port.port))) {
-        const { sniHosts = [], destinationSubnets = [] } = condition;
+        const { sniHosts = [] } = condition;
+        const destinationSubnets = subnetsOf(condition, routing.port);
         const key = `${sniHosts}|${destinationSubnets}`;
         const chain = chains.has(key) ? undefined : routeChain(snapshot, view, { route, virtualService, ...routing });
         const ranges = destinationSubnets.length > 0 ? destinationSubnets : routing.ranges;
@@ -65,7 +60,7 @@ function tlsRoutes(snapshot: Snapshot, view: OutboundView, routing: Routing): Tc
   return chains.size === 0 ? undefined : [...chains.values()];
 }
 
-function tcpRoutes(snapshot: Snapshot, view: OutboundView, routing: Routing): TcpChain[] | undefined {
+function tcpRoutes(snapshot: Snapshot, view: OutboundView, routing: TcpRouteInput): TcpChain[] | undefined {
   const chains: TcpChain[] = [];
   for (const virtualService of routing.virtualServices) {
     for (const { match = [], route = [] } of virtualService.object.spec.tcp ?? []) {
@@ -73,7 +68,7 @@ function tcpRoutes(snapshot: Snapshot, view: OutboundView, routing: Routing): Tc
       if (match.length > 0 && met.length === 0) continue;
       const chain = routeChain(snapshot, view, { route, virtualService, ...routing });
       if (chain === undefined) continue;
-      const takesAny = match.length === 0 || met.some(({ destinationSubnets = [] }) => destinationSubnets.length === 0);
+      const takesAny = match.length === 0 || met.some((each) => subnetsOf(each, routing.port).length === 0);
       if (takesAny) return [...chains, { ...chain, ranges: routing.ranges }];
       const ranges = met.flatMap(({ destinationSubnets = [] }) => destinationSubnets);
       chains.push({ ...chain, origin: undefined, ranges });
@@ -83,6 +78,11 @@ function tcpRoutes(snapshot: Snapshot, view: OutboundView, routing: Routing): Tc
   const last = serviceChain(snapshot, view, routing);
   const isCovered = chains.some(({ ranges }) => String([...ranges].sort()) === String([...last.ranges].sort()));
   return isCovered ? chains : [...chains, last];
+}
+
+/** A socket file knows of no addresses. */
+function subnetsOf({ destinationSubnets = [] }: L4Match | TlsMatch, { port }: ServicePort): readonly string[] {
+  return port === 0 ? [] : destinationSubnets;
 }
 
 /** Whether the conditions hold that are known before any connection comes. */
@@ -106,13 +106,13 @@ export interface RouteInput {
 /** The chain of one route; undefined when no destination has a weight, which Envoy would refuse. */
 export function routeChain(
   snapshot: Snapshot,
-  view: Viewpoint & RuleViewpoint,
+  view: ScopeViewpoint & RuleViewpoint,
   input: RouteInput,
 ): TcpChain | undefined {
   const { virtualService, port } = input;
   const { object, domain } = virtualService;
   const { namespace, name } = object.metadata;
-  const { byHost } = visibleServices(snapshot, view);
+  const { byHost } = servicesInScope(snapshot, view);
   const weighted = input.route.length === 1 ? input.route : input.route.filter(({ weight = 0 }) => weight > 0);
   const targets = weighted.map(({ destination, weight = 0 }) => {
     const hostname = completeHost(destination.host, namespace, domain);
@@ -144,10 +144,12 @@ export function routeChain(
 /** To the service itself. On a shared listener, TLS of a host is known by its server name. */
 function serviceChain(snapshot: Snapshot, view: OutboundView, input: TcpRouteInput): TcpChain {
   const { service, port, ranges, isShared } = input;
-  const cluster = outboundCluster(service.hostname, port.port);
+  // A listener's own port may be none of the service's; one that has a single port can only mean that.
+  const number = (service.ports.length === 1 ? service.ports[0]?.port : undefined) ?? port.port;
+  const cluster = outboundCluster(service.hostname, number);
   const isTls = port.protocol === "HTTPS" || port.protocol === "TLS";
   // The name of the port is not part of what connections are counted under.
-  const named = { service, port: { port: port.port, name: "" }, subset: "", targetPort: 0, fallback: cluster };
+  const named = { service, port: { port: number, name: "" }, subset: "", targetPort: 0, fallback: cluster };
   return {
     clusters: [cluster],
     weights: [],

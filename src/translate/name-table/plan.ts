@@ -8,8 +8,9 @@ import type { Snapshot } from "#model/snapshot.ts";
 import { bytesOf } from "../encode.ts";
 import { type Recipe, recipe } from "../recipe.ts";
 import { serviceAddresses } from "../scope/addresses.ts";
+import { scopeOf } from "../scope/egress.ts";
 import { compareText } from "../scope/order.ts";
-import { visibleServices } from "../scope/services.ts";
+import { distinctServices } from "../scope/services.ts";
 import type { NamesView } from "../views.ts";
 
 /** Field of the map in the message, whose entries are its parts. */
@@ -17,7 +18,8 @@ const TABLE = 1;
 
 /** All names that proxies of the view can look up. Short forms of Kubernetes names are the agent's business. */
 export function planNameTable(snapshot: Snapshot, view: NamesView): Recipe {
-  const recipes = visibleServices(snapshot, view).list.flatMap((service) => {
+  const named = scopeOf(snapshot, view).listeners.flatMap(({ services }) => services);
+  const recipes = distinctServices(named).list.flatMap((service) => {
     const endpoints = snapshot.endpoints.get(serviceKey(service)) ?? NO_ENDPOINTS;
     const ips = addressesOf(service, endpoints, view);
     if (ips.length === 0) return [];

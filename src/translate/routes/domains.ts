@@ -20,6 +20,13 @@ export function serviceDomains(service: Service, dnsDomain: string, traits: Addr
   );
 }
 
+/** Each name also with the port behind it, where requests may come for any port. */
+export function withPort({ all, short }: ServiceDomains, port: number): ServiceDomains {
+  const both = (names: Iterable<string>) => [...names].flatMap((name) => [name, `${name}:${port}`]);
+  const names = both(all);
+  return { all: names, lower: names.map((name) => name.toLowerCase()), short: new Set(both(short)) };
+}
+
 /** The one name of a host that no service has. */
 export function hostDomains(host: string): ServiceDomains {
   return { all: [hostInUrl(host)], lower: [hostInUrl(host).toLowerCase()], short: new Set() };

@@ -7,15 +7,24 @@ import { isHttp, type Service, type ServicePort } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { virtualHostName } from "../names.ts";
 import { destinationRuleFor } from "../scope/destination-rules.ts";
+import { type EgressListener, scopeOf, servicesInScope } from "../scope/egress.ts";
 import { compareText } from "../scope/order.ts";
-import { visibleServices } from "../scope/services.ts";
-import { type BoundVirtualService, finderOf, virtualServicesOf } from "../scope/virtual-services.ts";
+import { type BoundVirtualService, finderOf } from "../scope/virtual-services.ts";
 import type { OutboundView } from "../views.ts";
 import { type ApplicableRoute, applicableRoutes } from "./applicable.ts";
-import { hostDomains, type ServiceDomains, serviceDomains } from "./domains.ts";
+import { hostDomains, type ServiceDomains, serviceDomains, withPort } from "./domains.ts";
 
 /** The part of a snapshot that routes depend on: endpoints come and go without them. */
-export type RouteSnapshot = Pick<Snapshot, "mesh" | "features" | "services" | "virtualServices" | "destinationRules">;
+export type RouteSnapshot = Pick<
+  Snapshot,
+  "mesh" | "features" | "services" | "virtualServices" | "destinationRules" | "sidecars"
+>;
+
+/** The port whose routes are asked for; 0 for the socket file `bind`. */
+export interface RoutePlace {
+  readonly port: number;
+  readonly bind: string;
+}
 
 /** A virtual host with its names. */
 export interface OutboundHost {
@@ -26,29 +35,44 @@ export interface OutboundHost {
   readonly routes: readonly ApplicableRoute[] | undefined;
   /** How the service's endpoints are chosen, where a rule says by hash. */
   readonly hash: ConsistentHash | undefined;
+  /** The port that is called: of the service, or for routes that of the listener. */
+  readonly port: number;
 }
 
 /** The virtual hosts of a port, in order of their names. */
-export function outboundHosts(snapshot: RouteSnapshot, view: OutboundView, port: number): readonly OutboundHost[] {
-  const services = servicesOn(snapshot, view, port);
+export function outboundHosts(snapshot: RouteSnapshot, view: OutboundView, place: RoutePlace): readonly OutboundHost[] {
+  const on = calledOn(snapshot, view, place);
+  if (on === undefined) return [];
+  const { services, listener, port } = on;
+  const namesOf = ({ domains }: PortService, number: number) => (port === 0 ? withPort(domains, number) : domains);
   const claimed = new Set<string>();
   const candidates: Candidate[] = [];
-  for (const virtualService of relevant(snapshot, view, { services, port })) {
+  for (const virtualService of relevant(on)) {
     const routes = meshRoutes(snapshot, view, { virtualService, port });
     if (routes.length === 0) continue;
-    const { hosts, matched } = splitHosts(virtualService, services, finderOf(meshVirtualServices(snapshot, view)));
-    const usable = matched.filter((one) => isRoutable(one.port));
+    const { hosts, matched } = splitHosts(virtualService, services, finderOf(listener.virtualServices));
+    const usable = matched.filter(({ ports }) => ports.length > 0);
     if (usable.length === 0 && port !== 80) continue;
     for (const { service } of usable) claimed.add(service.hostname);
-    candidates.push(...hosts.map((hostname) => ({ hostname, routes, domains: hostDomains(hostname) })));
-    candidates.push(...usable.map(({ service, domains }) => ({ hostname: service.hostname, routes, domains })));
+    const ports = port === 0 ? new Set(usable.flatMap((one) => one.ports.map((each) => each.port))) : [port];
+    for (const number of ports) {
+      const reached = usable.filter((one) => one.ports.some((each) => each.port === number));
+      candidates.push(
+        ...hosts.map((hostname) => ({ hostname, routes, domains: hostDomains(hostname), number })),
+        ...reached.map((one) => ({ hostname: one.service.hostname, routes, domains: namesOf(one, number), number })),
+      );
+    }
   }
-  for (const { service, port: servicePort, domains } of services.values()) {
-    const isFree = !claimed.has(service.hostname) && service.resolution !== "alias";
-    if (!isFree || !isRoutable(servicePort)) continue;
-    candidates.push({ hostname: service.hostname, domains, hash: hashOf(snapshot, view, { service, port }) });
+  for (const called of services.values()) {
+    const { service, ports } = called;
+    if (claimed.has(service.hostname) || service.resolution === "alias") continue;
+    for (const { port: number } of ports) {
+      const hash = hashOf(snapshot, view, { service, port: number });
+      candidates.push({ hostname: service.hostname, domains: namesOf(called, number), hash, number });
+    }
   }
-  return settle(candidates, port).sort((a, b) => compareText(a.name, b.name));
+  const hosts = port === 0 ? anyPort(candidates) : settle(candidates, port);
+  return hosts.sort((a, b) => compareText(a.name, b.name));
 }
 
 interface Candidate {
@@ -56,16 +80,33 @@ interface Candidate {
   readonly domains: ServiceDomains;
   readonly routes?: readonly ApplicableRoute[];
   readonly hash?: ConsistentHash | undefined;
+  /** The port that is part of its name. */
+  readonly number: number;
+}
+
+/** What can be called on a port. */
+interface Called {
+  /** 0 where requests tell the port themselves: to a socket file, or to an HTTP proxy. */
+  readonly port: number;
+  readonly listener: EgressListener;
+  readonly services: ReadonlyMap<string, PortService>;
 }
 
 interface PortService {
   readonly service: Service;
-  readonly port: ServicePort;
+  /** Those that take HTTP; all of them where the port is not known. */
+  readonly ports: readonly ServicePort[];
   readonly domains: ServiceDomains;
 }
 
-function meshVirtualServices(snapshot: RouteSnapshot, view: OutboundView): readonly BoundVirtualService[] {
-  return virtualServicesOf(snapshot, MESH_GATEWAY, view.namespace);
+function calledOn(snapshot: RouteSnapshot, view: OutboundView, { port, bind }: RoutePlace): Called | undefined {
+  const { listeners } = scopeOf(snapshot, view);
+  const listener = listeners.find((one) => {
+    return one.port === undefined || (one.port.port === port && (port !== 0 || one.bind === bind));
+  });
+  if (listener === undefined) return undefined;
+  const number = listener.port?.protocol === "HTTP_PROXY" ? 0 : port;
+  return { port: number, listener, services: servicesOn(listener, view, number) };
 }
 
 function meshRoutes(
@@ -77,8 +118,8 @@ function meshRoutes(
     view,
     gateway: MESH_GATEWAY,
     port,
-    serviceOf: (hostname) => visibleServices(snapshot, view).byHost.get(hostname),
-    prefersOnlyPort: false,
+    serviceOf: (hostname) => servicesInScope(snapshot, view).byHost.get(hostname),
+    prefersOnlyPort: port === 0,
   });
 }
 
@@ -86,26 +127,21 @@ function isRoutable({ protocol }: ServicePort): boolean {
   return isHttp(protocol) || protocol === "Unsupported";
 }
 
-function servicesOn(snapshot: RouteSnapshot, view: OutboundView, number: number): ReadonlyMap<string, PortService> {
-  const { autoAddresses, listener } = view.traits;
-  const traits = { ipMode: listener.ipMode, autoAddresses };
+function servicesOn(listener: EgressListener, view: OutboundView, number: number): ReadonlyMap<string, PortService> {
+  const { autoAddresses, listener: traits } = view.traits;
   const found = new Map<string, PortService>();
-  for (const service of visibleServices(snapshot, view).list) {
-    const port = service.ports.find((each) => each.port === number);
-    if (port === undefined) continue;
-    const domains = serviceDomains(service, view.dnsDomain, traits);
-    found.set(domains.lower[0] ?? "", { service, port, domains });
+  for (const service of listener.services) {
+    const ports = number === 0 ? service.ports : service.ports.filter((each) => each.port === number).slice(0, 1);
+    if (ports.length === 0) continue;
+    const domains = serviceDomains(service, view.dnsDomain, { ipMode: traits.ipMode, autoAddresses });
+    found.set(domains.lower[0] ?? "", { service, ports: ports.filter(isRoutable), domains });
   }
   return found;
 }
 
 /** Virtual services that speak for a service of the port; on port 80 also those for hosts that no service has. */
-function relevant(
-  snapshot: RouteSnapshot,
-  view: OutboundView,
-  { services, port }: { readonly services: ReadonlyMap<string, PortService>; readonly port: number },
-): readonly BoundVirtualService[] {
-  const all = meshVirtualServices(snapshot, view);
+function relevant({ services, listener, port }: Called): readonly BoundVirtualService[] {
+  const all = listener.virtualServices;
   if (port === 80) return all;
   const wildcards = [...services.keys()].filter(isWildcard);
   return all.filter(({ hosts }) =>
@@ -156,14 +192,27 @@ function hashOf(
   return ofPort?.loadBalancer?.consistentHash ?? policy?.loadBalancer?.consistentHash;
 }
 
+/** The port 80 is what is meant without one; all others have to be named. */
+function anyPort(candidates: readonly Candidate[]): OutboundHost[] {
+  const rank = ({ number }: Candidate) => (number === 80 ? 0 : 1);
+  return settle(
+    candidates.toSorted((a, b) => rank(a) - rank(b)),
+    0,
+  ).flatMap((host) => {
+    if (host.name.endsWith(":80")) return [host];
+    const domains = host.domains.filter((domain) => domain.includes(":"));
+    return domains.length === 0 ? [] : [{ ...host, domains }];
+  });
+}
+
 /** Gives each name to the first that claims it: Envoy refuses a name that two virtual hosts have. */
 function settle(candidates: readonly Candidate[], port: number): OutboundHost[] {
   const full = new Set(candidates.map(({ hostname }) => hostname));
   const names = new Set<string>();
   const taken = new Set<string>();
   const settled: OutboundHost[] = [];
-  for (const { hostname, domains, routes, hash } of candidates) {
-    const name = virtualHostName(hostname, port);
+  for (const { hostname, domains, routes, hash, number } of candidates) {
+    const name = virtualHostName(hostname, number);
     if (names.has(name)) continue;
     names.add(name);
     const own = domains.all.filter((domain, i) => {
@@ -174,7 +223,8 @@ function settle(candidates: readonly Candidate[], port: number): OutboundHost[] 
     });
     // The same list as before where all names are free, which is cheaper to compare.
     const free = own.length === domains.all.length ? domains.all : own;
-    if (free.length > 0) settled.push({ name, hostname, domains: free, routes, hash });
+    if (free.length === 0) continue;
+    settled.push({ name, hostname, domains: free, routes, hash, port: routes === undefined ? number : port });
   }
   return settled;
 }

@@ -1,10 +1,12 @@
 /** Recipes of the routes towards services. */
 import { kept } from "../indexes.ts";
+import { UNIX_PREFIX } from "../listeners/address.ts";
 import { ALLOW_ANY } from "../names.ts";
 import { type Recipe, recipe } from "../recipe.ts";
+import { sidecarNamed, unknownTarget } from "../scope/sidecars.ts";
 import type { OutboundView } from "../views.ts";
 import { routeLists } from "./applicable.ts";
-import { type OutboundHost, outboundHosts, type RouteSnapshot } from "./outbound-hosts.ts";
+import { type OutboundHost, outboundHosts, type RoutePlace, type RouteSnapshot } from "./outbound-hosts.ts";
 import { routeConfiguration, routedHost, serviceHost, unknownHost } from "./virtual-host.ts";
 
 const VIRTUAL_HOSTS = 2;
@@ -17,8 +19,10 @@ export function planOutboundRoutes(
 ): readonly Recipe[] {
   const rest = unknownHosts(snapshot, view);
   return [...names].map((name) => {
-    const at = name.lastIndexOf(":");
-    const { hosts, recipes } = hostsOn(snapshot, view, Number(name.slice(at + 1)));
+    const isSocket = name.startsWith(UNIX_PREFIX);
+    const at = isSocket ? -1 : name.lastIndexOf(":");
+    const place = isSocket ? { port: 0, bind: name } : { port: Number(name.slice(at + 1)), bind: "" };
+    const { hosts, recipes } = hostsOn(snapshot, view, place);
     const parts = at === -1 ? [...recipes, rest] : ownHosts(snapshot, view, { hosts, hostname: name.slice(0, at) });
     return recipe({
       name,
@@ -35,22 +39,23 @@ interface PortHosts {
 }
 
 /** Most changes in a mesh are of endpoints, which routes do not depend on: the plan of a port outlives them. */
-function hostsOn(snapshot: RouteSnapshot, view: OutboundView, port: number): PortHosts {
-  const { mesh, features, services, virtualServices, destinationRules } = snapshot;
-  const { role, namespace, dnsDomain, traits, selectedRules, sourceConditions } = view;
+function hostsOn(snapshot: RouteSnapshot, view: OutboundView, { port, bind }: RoutePlace): PortHosts {
+  const { mesh, features, services, virtualServices, destinationRules, sidecars } = snapshot;
+  const { role, namespace, dnsDomain, traits, selectedRules, sourceConditions, sidecar } = view;
   const of = [
     role,
     namespace,
+    sidecar,
     dnsDomain,
     traits.listener.ipMode,
     traits.autoAddresses,
     selectedRules,
     sourceConditions,
   ];
-  const key = `hosts ${port} ${JSON.stringify([of, traits.http.headers])}`;
-  return kept(services, key, [mesh, features, virtualServices, destinationRules], () => {
-    const hosts = outboundHosts(snapshot, view, port);
-    return { hosts, recipes: hosts.map((host) => hostRecipe(snapshot, view, { ...host, port })) };
+  const key = `hosts ${bind || port} ${JSON.stringify([of, traits.http.headers])}`;
+  return kept(services, key, [mesh, features, virtualServices, destinationRules, sidecars], () => {
+    const hosts = outboundHosts(snapshot, view, { port, bind });
+    return { hosts, recipes: hosts.map((host) => hostRecipe(snapshot, view, host)) };
   });
 }
 
@@ -61,16 +66,13 @@ function ownHosts(
   { hosts, hostname }: { readonly hosts: readonly OutboundHost[]; readonly hostname: string },
 ): readonly Recipe[] {
   const own = hosts.filter(({ domains }) => domains.includes(hostname));
-  return own.map((host) => {
-    const port = Number(host.name.slice(host.name.lastIndexOf(":") + 1));
-    return hostRecipe(snapshot, view, { ...host, port, domains: own.length === 1 ? ["*"] : host.domains });
-  });
+  return own.map((host) => hostRecipe(snapshot, view, { ...host, domains: own.length === 1 ? ["*"] : host.domains }));
 }
 
 function hostRecipe(
   { mesh }: RouteSnapshot,
   view: OutboundView,
-  { name, hostname, domains, routes, hash, port }: OutboundHost & { readonly port: number },
+  { name, hostname, domains, routes, hash, port }: OutboundHost,
 ): Recipe {
   const fixed = { name, domains, port, attemptCount: countsAttempts(view), retries: mesh.defaultHttpRetryPolicy };
   if (routes === undefined) return recipe({ name, input: { ...fixed, hostname, hash }, build: serviceHost });
@@ -78,9 +80,9 @@ function hostRecipe(
   return recipe({ name, input: { ...fixed, ...others, ...routeLists(routes) }, build: routedHost });
 }
 
-function unknownHosts({ mesh }: RouteSnapshot, view: OutboundView): Recipe {
+function unknownHosts(snapshot: RouteSnapshot, view: OutboundView): Recipe {
   const input = {
-    isAllowed: mesh.outboundTrafficPolicy.mode === "ALLOW_ANY",
+    cluster: unknownTarget(snapshot, sidecarNamed(snapshot, view.sidecar)),
     attemptCount: countsAttempts(view),
     xForwardedHost: forwardsHost(view),
   };

@@ -9,7 +9,7 @@ import {
 } from "#gen/envoy/config/route/v3/route_components_pb.ts";
 import { RouteConfigurationSchema } from "#gen/envoy/config/route/v3/route_pb.ts";
 import { bytesOf, duration, type Init } from "../encode.ts";
-import { ALLOW_ANY, BLOCK_ALL, outboundCluster, PASSTHROUGH_CLUSTER, traceOperation } from "../names.ts";
+import { ALLOW_ANY, BLACK_HOLE_CLUSTER, BLOCK_ALL, outboundCluster, traceOperation } from "../names.ts";
 import { hashPolicy } from "./hash-policy.ts";
 import { retryPolicy } from "./retry.ts";
 import { destinationsOf, routeOf } from "./route.ts";
@@ -109,17 +109,19 @@ export function routedHost(input: RoutedHostInput): Uint8Array {
 
 /** Hosts that no service has. */
 export interface UnknownHostInput {
-  readonly isAllowed: boolean;
+  /** Where their requests go. */
+  readonly cluster: string;
   readonly attemptCount: boolean;
   readonly xForwardedHost: boolean;
 }
 
 /** Canonical bytes of the virtual host for all other hosts. */
-export function unknownHost({ isAllowed, attemptCount, xForwardedHost }: UnknownHostInput): Uint8Array {
+export function unknownHost({ cluster, attemptCount, xForwardedHost }: UnknownHostInput): Uint8Array {
+  const isAllowed = cluster !== BLACK_HOLE_CLUSTER;
   const name = isAllowed ? ALLOW_ANY : BLOCK_ALL;
   const match = { pathSpecifier: { case: "prefix" as const, value: "/" } };
   const onward = {
-    clusterSpecifier: { case: "cluster" as const, value: PASSTHROUGH_CLUSTER },
+    clusterSpecifier: { case: "cluster" as const, value: cluster },
     timeout: duration(0),
     maxGrpcTimeout: duration(0),
     ...(xForwardedHost && { appendXForwardedHost: true }),

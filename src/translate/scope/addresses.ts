@@ -1,5 +1,5 @@
 /** Addresses by which services are called, and to which listeners bind. */
-import { isIPv4, isIPv6 } from "node:net";
+import { isIP, isIPv4, isIPv6 } from "node:net";
 import type { Service } from "#model/service.ts";
 import type { IpMode } from "../traits.ts";
 
@@ -22,6 +22,14 @@ function ownAddresses({ addresses, registry }: Service, ipMode: IpMode): readonl
   const usable = addresses.filter((address) => (ipMode === "ipv4" ? isIPv4(address) : isIPv6(address)));
   return usable.length > 0 ? usable : addresses.slice(0, 1);
 }
+
+/** The first address by which others reach a proxy; undefined when it has only local ones. */
+export function globalAddress(addresses: readonly string[]): string | undefined {
+  return addresses.find((address) => isIP(address) !== 0 && !LOCAL.test(address));
+}
+
+/** Loopback, link-local, multicast and unspecified addresses. */
+const LOCAL = /^(127\.|169\.254\.|22[4-9]\.|23\d\.|0\.0\.0\.0$|255\.255\.255\.255$|::1?$|fe[89ab]|ff)/i;
 
 /** All addresses of the machine, in each family of the proxy. */
 export function wildcardAddresses(ipMode: IpMode): readonly string[] {

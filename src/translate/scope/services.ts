@@ -37,30 +37,32 @@ export function servicesOfHost(snapshot: Pick<Snapshot, "services">, hostname: s
 
 const NO_SERVICES: ReadonlyMap<string, Service> = new Map();
 
-const visibleToSidecars = derived((namespace: string, services: readonly Service[], mesh: MeshConfig) =>
-  choose(services, { namespace, preferred: namespace, fallback: mesh.defaultServiceExportTo }),
-);
-const visibleToRouters = derived((namespace: string, services: readonly Service[], mesh: MeshConfig) =>
-  choose(services, { namespace, preferred: undefined, fallback: mesh.defaultServiceExportTo }),
-);
-
-interface Choice {
-  readonly namespace: string;
-  /** Its declaration of a host is taken before any other. */
-  readonly preferred: string | undefined;
-  /** Who sees services that do not say. */
-  readonly fallback: readonly string[];
+/** All declarations of services that a namespace sees: those for few namespaces first, then the oldest. */
+export function declarationsFor(snapshot: Pick<Snapshot, "services" | "mesh">, namespace: string): readonly Service[] {
+  return seenBy(namespace, snapshot.services, snapshot.mesh);
 }
 
-function choose(services: readonly Service[], { namespace, preferred, fallback }: Choice): VisibleServices {
+const visibleToSidecars = derived((namespace: string, services: readonly Service[], mesh: MeshConfig) =>
+  distinctServices(seenBy(namespace, services, mesh), namespace),
+);
+const visibleToRouters = derived((namespace: string, services: readonly Service[], mesh: MeshConfig) =>
+  distinctServices(seenBy(namespace, services, mesh)),
+);
+
+const seenBy = derived((namespace: string, services: readonly Service[], mesh: MeshConfig) => {
+  const fallback = mesh.defaultServiceExportTo;
   const seen = services.filter(({ exportTo, namespace: home }) => isVisible(exportTo, { home, namespace, fallback }));
   const sorted = seen.sort(oldestFirst);
-  const nearFirst = [
+  return [
     ...sorted.filter(({ exportTo }) => !isPublic(exportTo, fallback)),
     ...sorted.filter(({ exportTo }) => isPublic(exportTo, fallback)),
   ];
+});
+
+/** Each host once; the declaration of the `preferred` namespace is taken before any other. */
+export function distinctServices(declarations: readonly Service[], preferred?: string): VisibleServices {
   const byHost = new Map<string, Service>();
-  for (const service of nearFirst) {
+  for (const service of declarations) {
     const known = byHost.get(service.hostname);
     byHost.set(service.hostname, known === undefined ? service : chosen(known, service, preferred));
   }

@@ -2,7 +2,7 @@
 import type { ConfigObject } from "#config/config-object.ts";
 import { completeGateway, MESH_GATEWAY } from "#config/gateway-name.ts";
 import { completeHost, isWildcard } from "#config/host.ts";
-import type { VirtualService } from "#config/kinds/virtual-service.ts";
+import type { Destination, HttpRoute, VirtualService } from "#config/kinds/virtual-service.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
 import { isPublic, isVisible } from "#config/visibility.ts";
 import type { Snapshot } from "#model/snapshot.ts";
@@ -115,6 +115,29 @@ const conditionsOf = derived((_: string, objects: readonly ConfigObject<VirtualS
   }
   return [...found.values()];
 });
+
+/** The hosts that a virtual service leads to from a namespace, each with the ports that it names; 0 is any port. */
+export const destinationsFrom = derived((namespace: string, { object, domain }: BoundVirtualService) => {
+  const { spec, metadata } = object;
+  const fits = ({ match = [] }: HttpRoute) => {
+    const named = match.flatMap(({ sourceNamespace }) => sourceNamespace || []);
+    return named.length === 0 || named.includes(namespace);
+  };
+  const all = [
+    ...(spec.http ?? []).filter(fits).flatMap(destinationsOf),
+    ...[...(spec.tcp ?? []), ...(spec.tls ?? [])].flatMap(({ route = [] }) => route.map((one) => one.destination)),
+  ];
+  const found = new Map<string, Set<number>>();
+  for (const { host, port } of all) {
+    const hostname = completeHost(host, metadata.namespace, domain);
+    found.set(hostname, (found.get(hostname) ?? new Set()).add(port?.number ?? 0));
+  }
+  return found;
+});
+
+function destinationsOf({ route = [], mirror, mirrors = [] }: HttpRoute): readonly Destination[] {
+  return [...route, ...mirrors].flatMap(({ destination }) => destination ?? []).concat(mirror ?? []);
+}
 
 /** The same text for the same labels, in whatever order they were written. */
 export function sourceConditionId(labels: Readonly<Record<string, string>>): string {

@@ -89,6 +89,7 @@ function snapshotOf({ services, endpointsByServiceAndPort, mesh, proxy }: NameTa
     virtualServices: [],
     destinationRules: [],
     gateways: [],
+    sidecars: [],
     peerAuthentications: [],
     authorizationPolicies: [],
     requestAuthentications: [],
