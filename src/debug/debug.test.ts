@@ -61,6 +61,7 @@ const SNAPSHOT: Snapshot = {
   virtualServices: [],
   destinationRules: [],
   gateways: [],
+  sidecars: [],
   peerAuthentications: [],
   authorizationPolicies: [],
   requestAuthentications: [],
