@@ -67,10 +67,7 @@ export function buildSnapshot(input: SnapshotInput): Snapshot {
     gateways: objects(previous.gateways, ofKind<Gateway>("Gateway")),
     sidecars: objects(previous.sidecars, ofKind<Sidecar>("Sidecar")),
     peerAuthentications: objects(previous.peerAuthentications, ofKind<PeerAuthentication>("PeerAuthentication")),
-    authorizationPolicies: objects(
-      previous.authorizationPolicies,
-      ofKind<AuthorizationPolicy>("AuthorizationPolicy"),
-    ),
+    authorizationPolicies: objects(previous.authorizationPolicies, ofKind<AuthorizationPolicy>("AuthorizationPolicy")),
     requestAuthentications: objects(
       previous.requestAuthentications,
       ofKind<RequestAuthentication>("RequestAuthentication"),
