@@ -30,14 +30,18 @@ const changes = ({ subscribe: more, unsubscribe: less }: ReturnType<typeof toDel
 
 test("formatStateRequest() and parseStateRequest() are a round trip", () => {
   const text = fc.string();
-  const request = fc.record({
-    version: text,
-    node: fc.option(fc.uint8Array(), { nil: undefined }),
-    names: fc.array(fc.string({ minLength: 1 })),
-    typeUrl: text,
-    nonce: text,
-    error: fc.option(fc.record({ code: fc.nat(100), message: text }, { noNullPrototype: true }), { nil: undefined }),
-  });
+  const plain = { noNullPrototype: true };
+  const request = fc.record(
+    {
+      version: text,
+      node: fc.option(fc.uint8Array(), { nil: undefined }),
+      names: fc.array(fc.string({ minLength: 1 })),
+      typeUrl: text,
+      nonce: text,
+      error: fc.option(fc.record({ code: fc.nat(100), message: text }, plain), { nil: undefined }),
+    },
+    plain,
+  );
   fc.assert(
     fc.property(request, (value) => {
       const parsed = parseStateRequest(formatStateRequest(value));
