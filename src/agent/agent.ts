@@ -13,13 +13,15 @@ import { grpcBootstrap } from "./bootstrap/grpc-bootstrap.ts";
 import { writePrivately } from "./bootstrap/write.ts";
 import { envoyAdmin } from "./envoy/admin.ts";
 import { agentMetrics } from "./metrics.ts";
+import { openSockets } from "./open-sockets.ts";
 import { pathIn } from "./place.ts";
 import { prepare } from "./prepare.ts";
-import { runProxy } from "./run-proxy.ts";
+import { startProxy } from "./run-proxy.ts";
 import { startDns } from "./start-dns.ts";
 import { startIdentity } from "./start-identity.ts";
 import { startStatus } from "./start-status.ts";
-import { startXds, xdsSocketPath } from "./start-xds.ts";
+import { controlPlaneOptions } from "./trust.ts";
+import { xdsSocketPath } from "./xds-proxy/xds-config.ts";
 
 /** Runs until Envoy is gone, and gives the status to exit with. Rejects when something cannot be started. */
 export async function runAgent(input: AgentInput): Promise<number> {
@@ -41,19 +43,29 @@ export async function runAgent(input: AgentInput): Promise<number> {
   };
   const running: Promise<void>[] = [];
   try {
-    const { identity, trustBundle } = await startIdentity(context, running);
+    const identity = await startIdentity(context, running);
     if (context.flags.stsPort > 0) await (await import("./sts/start-sts.ts")).startSts(context);
     const resolver = await startDns(context, running);
-    await startXds(context, { resolver, trustBundle }, running);
+    const upstream = await controlPlaneOptions(context);
+    const sockets = await openSockets(context);
     await writeGrpcBootstrap(context);
     await startStatus(context, {
-      identity,
+      identity: identity.identity,
       resolver,
       quit: () => quit.abort(),
       drain: () => drainNow(context, drained),
       end: () => ended.abort(),
     });
-    return await runProxy(context, drained.signal);
+    const proxy = await startProxy(context);
+    try {
+      const { serveEnvoy } = await import("./serve-envoy.ts");
+      await serveEnvoy(context, { ...identity, resolver, upstream, sockets }, running);
+    } catch (thrown) {
+      quit.abort();
+      await proxy.run(drained.signal);
+      throw thrown;
+    }
+    return await proxy.run(drained.signal);
   } finally {
     finished.abort();
     await Promise.all(running);

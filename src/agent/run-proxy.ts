@@ -26,15 +26,28 @@ const READY_CHECK_MS = 200;
 const BASE_ID_FILE = "base-id";
 const NEXT_BOOTSTRAP = "envoy-rev.next.json";
 
-/** Resolves with the status to exit with. `drained` is aborted when Envoy has been told to drain already. */
-export async function runProxy(context: AgentContext, drained: AbortSignal): Promise<number> {
-  const { log, admin, config, stop, hurry } = context;
+/** An Envoy that was started. */
+export interface ProxyRun {
+  /** Resolves with the status to exit with. `drained` is aborted when Envoy has been told to drain already. */
+  run(drained: AbortSignal): Promise<number>;
+}
+
+export async function startProxy(context: AgentContext): Promise<ProxyRun> {
+  const { config, stop } = context;
   if (config.envoy.disabled) {
-    if (!stop.aborted) await once(stop, "abort");
-    return 0;
+    return {
+      run: async () => {
+        if (!stop.aborted) await once(stop, "abort");
+        return 0;
+      },
+    };
   }
   const started = config.envoy.hotRestart ? await startEpochs(context) : await startSingle(context);
-  if (started === undefined) return 0;
+  return { run: async (drained) => (started === undefined ? 0 : runStarted(context, started, drained)) };
+}
+
+async function runStarted(context: AgentContext, started: StartedEnvoy, drained: AbortSignal): Promise<number> {
+  const { log, admin, stop, hurry } = context;
   try {
     return await runEnvoy({
       envoy: started.envoy,

@@ -22,9 +22,11 @@ import {
 import { parseAgentConfig } from "./agent-config.ts";
 import type { AgentContext } from "./agent-context.ts";
 import { agentMetrics } from "./metrics.ts";
+import { openSockets } from "./open-sockets.ts";
 import { HERE } from "./place.ts";
 import { findForeignServer } from "./sds/existing-socket.ts";
 import { generateKey } from "./sds/key.ts";
+import { secretDiscoveryService } from "./sds/service.ts";
 import { startIdentity } from "./start-identity.ts";
 import { RAW, serveUnix } from "./unix-server.ts";
 
@@ -76,7 +78,11 @@ async function setUp(t: Context, env: Record<string, string> = {}, fake: FakeOpt
       node: { metadata: {} } as AgentContext["node"],
       servedByOthers: await findForeignServer(config.identity.socketFile, place, log),
     };
-    return startIdentity(needed as AgentContext, running);
+    const context = needed as AgentContext;
+    const started = await startIdentity(context, running);
+    const { sds } = await openSockets(context);
+    if (sds !== undefined) await serveUnix(sds, [secretDiscoveryService(started.secrets)], end.signal);
+    return started;
   };
   return {
     plane,

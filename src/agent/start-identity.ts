@@ -1,19 +1,16 @@
-/** The workload's certificate and the secrets around it: where they come from, and the socket that Envoy gets them on. */
+/** The workload's certificate and the secrets around it: where they come from. */
 import { existsSync } from "node:fs";
 import { durationMs } from "#config/proxy-config.ts";
-import { sleep } from "#lib/async/sleep.ts";
-import { errorText } from "#lib/mesh-error.ts";
 import { formatSpiffeId } from "#lib/pki/spiffe-id.ts";
 import type { AgentContext } from "./agent-context.ts";
 import { pathIn } from "./place.ts";
 import { caProvider, caProviderName } from "./sds/ca-provider.ts";
 import { certificatePlan } from "./sds/certificate-plan.ts";
-import { ownSocketPath } from "./sds/existing-socket.ts";
 import { FileSecrets } from "./sds/file-secrets.ts";
 import { checkKeyOptions } from "./sds/key.ts";
 import type { EncodeOptions } from "./sds/messages.ts";
 import { runOutputFiles } from "./sds/output-files.ts";
-import { type SecretServiceInput, secretDiscoveryService } from "./sds/service.ts";
+import type { SecretServiceInput } from "./sds/service.ts";
 import { systemRootsFile } from "./sds/system-roots.ts";
 import { TrustBundle } from "./sds/trust-bundle.ts";
 import { WorkloadIdentity } from "./sds/workload-identity.ts";
@@ -21,20 +18,19 @@ import { workloadSecrets } from "./sds/workload-secrets.ts";
 import { googlePlatform } from "./sts/google-platform.ts";
 import { tokenSource } from "./sts/token-source.ts";
 import { caOptions, TOKEN_FILE } from "./trust.ts";
-import { serveUnix } from "./unix-server.ts";
 
 export interface StartedIdentity {
   /** Undefined when no CA is asked: the certificate is another authority's business. */
   readonly identity: WorkloadIdentity | undefined;
   /** Takes roots that the control plane adds while the agent runs. */
   readonly trustBundle: TrustBundle;
+  /** What Envoy is to be served. */
+  readonly secrets: SecretServiceInput;
 }
 
 const REVOCATION_FILE = "/var/run/secrets/istio/crl/ca-crl.pem";
-const SERVE_ATTEMPTS = 5;
-const FIRST_PAUSE_MS = 1_000;
 
-/** Serves the workload's certificate, unless a foreign SDS server does: then only secrets from files. */
+/** Gets the workload's certificate, unless a foreign SDS server does: then there are only secrets from files. */
 export async function startIdentity(context: AgentContext, running: Promise<void>[]): Promise<StartedIdentity> {
   const { config, place, log, metrics, done, servedByOthers } = context;
   const { mounted, askCa } = certificatePlan({ config: config.identity, place, servedByOthers, log });
@@ -55,10 +51,7 @@ export async function startIdentity(context: AgentContext, running: Promise<void
   }
   if (identity !== undefined) running.push(identity.run(done));
   const sources = servedByOthers ? [files] : [own, files];
-  // A workload that speaks xDS itself reads its certificate from OUTPUT_CERTS.
-  if (!config.envoy.disabled)
-    await serveSecrets(context, { sources, log: log.scope("sds"), encode: encodeOptions(context) });
-  return { identity, trustBundle };
+  return { identity, trustBundle, secrets: { sources, log: log.scope("sds"), encode: encodeOptions(context) } };
 }
 
 async function workloadIdentity(context: AgentContext, running: Promise<void>[]): Promise<WorkloadIdentity> {
@@ -98,26 +91,4 @@ function encodeOptions({ config, proxyConfig }: AgentContext): () => EncodeOptio
     keyProvider,
     revocationFile: config.identity.revocationList && existsSync(REVOCATION_FILE) ? REVOCATION_FILE : undefined,
   });
-}
-
-/** Opens the socket; a path that cannot be had yet is tried again with growing pauses. */
-async function serveSecrets(context: AgentContext, input: SecretServiceInput): Promise<void> {
-  const { place, stop, done, servedByOthers: onlyFiles } = context;
-  const path = ownSocketPath(place, onlyFiles);
-  input.log.info("Starting SDS grpc server");
-  for (let attempt = 1; !stop.aborted; attempt++) {
-    try {
-      await serveUnix(path, [secretDiscoveryService(input)], done);
-      const what = onlyFiles ? "file certificates only" : "workload certificates";
-      input.log.info(`SDS server for ${what} started, listening on "${path}"`);
-      return;
-    } catch (thrown) {
-      input.log.error(`SDS grpc server for workload proxies failed to set up UDS: ${errorText(thrown)}`);
-      if (attempt >= SERVE_ATTEMPTS) {
-        input.log.warn("SDS grpc server could not be started");
-        throw thrown;
-      }
-      await sleep(FIRST_PAUSE_MS * 2 ** (attempt - 1), stop);
-    }
-  }
 }

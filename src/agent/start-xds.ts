@@ -1,5 +1,4 @@
 /** Serves Envoy's xDS socket, with everything that shares the streams to the control plane. */
-import { join } from "node:path";
 import { errorText } from "#lib/mesh-error.ts";
 import { NAME_TABLE_TYPE, PROXY_CONFIG_TYPE } from "#protocol/type-urls.ts";
 import type { AgentContext } from "./agent-context.ts";
@@ -9,12 +8,11 @@ import type { MeshResolver } from "./dns/resolver.ts";
 import { probe } from "./health/probe.ts";
 import { readinessProbe } from "./health/readiness-probe.ts";
 import { HealthWatch } from "./health/workload-health.ts";
-import { pathIn } from "./place.ts";
 import type { TrustBundle } from "./sds/trust-bundle.ts";
 import { EnvoyReadiness } from "./status/envoy-readiness.ts";
 import { connectFrom } from "./status/probes/connect.ts";
-import { controlPlaneOptions } from "./trust.ts";
 import { serveUnix } from "./unix-server.ts";
+import type { UnixSocket } from "./unix-socket.ts";
 import { extensionConverter } from "./wasm/converter.ts";
 import { caCertificates } from "./xds-proxy/proxy-config-resource.ts";
 import { XdsProxy, type XdsProxyOptions } from "./xds-proxy/service.ts";
@@ -24,6 +22,8 @@ export interface XdsParts {
   /** Undefined without DNS. */
   readonly resolver: MeshResolver | undefined;
   readonly trustBundle: TrustBundle;
+  readonly upstream: ControlPlaneOptions;
+  readonly socket: UnixSocket;
 }
 
 /** Source addresses that the rules of traffic capture let pass to the application. */
@@ -31,9 +31,9 @@ const PROBE_SOURCE_V4 = "127.0.0.6";
 const PROBE_SOURCE_V6 = "::6";
 
 export async function startXds(context: AgentContext, parts: XdsParts, running: Promise<void>[]): Promise<void> {
-  const { config, proxyConfig, log, metrics, done, place } = context;
+  const { config, log, metrics, done } = context;
   const scoped = log.scope("xdsproxy");
-  const upstream = { ...(await controlPlaneOptions(context)), keepalive: config.xds.keepalive };
+  const upstream = { ...parts.upstream, keepalive: config.xds.keepalive };
   const health = healthWatch(context);
   if (health !== undefined) running.push(health.run(done));
   scoped.info(`Initializing with upstream address "${upstream.address}" and cluster "${config.clusterId}"`);
@@ -46,13 +46,8 @@ export async function startXds(context: AgentContext, parts: XdsParts, running: 
     metrics,
   });
   running.push(proxy.run(done));
-  await serveUnix(pathIn(place, xdsSocketPath(proxyConfig)), [proxy.service], done);
+  await serveUnix(parts.socket, [proxy.service], done);
   await serveDebug(context, upstream);
-}
-
-/** In the folder of the proxy's configuration. */
-export function xdsSocketPath({ configPath }: AgentContext["proxyConfig"]): string {
-  return join(configPath, "XDS");
 }
 
 function ownTypes({ config }: AgentContext, { resolver, trustBundle }: XdsParts): XdsProxyOptions["ownTypes"] {

@@ -3,7 +3,6 @@ import { MeshError } from "#lib/mesh-error.ts";
 import type { ControlPlaneOptions } from "../control-plane.ts";
 import type { AgentMetrics } from "../metrics.ts";
 import type { FetchToken } from "../sts/token-source.ts";
-import { citadelClient } from "./ca-client.ts";
 import type { CaClientInput } from "./ca-connection.ts";
 import type { IdentityConfig } from "./identity-config.ts";
 import type { Sign } from "./sign.ts";
@@ -25,7 +24,7 @@ export function caProviderName({ caProvider, caAddress }: Pick<IdentityConfig, "
   return caAddress.includes("googleapis.com") ? "GoogleCA" : caProvider;
 }
 
-/** The client for CA_PROVIDER. Google's are loaded when they are asked for. */
+/** The client for CA_PROVIDER. Google's are loaded when they are asked for, istiod's when there is something to sign. */
 export async function caProvider(input: CaProviderInput): Promise<Sign> {
   const { config, log, metrics } = input;
   const name = caProviderName(config);
@@ -34,11 +33,13 @@ export async function caProvider(input: CaProviderInput): Promise<Sign> {
     log: log.scope(scope),
     retries: metrics.signRetries,
   });
-  if (name === "Citadel")
-    return citadelClient(
-      client({ ...input.upstream, fetchToken: input.fetchToken }, "citadelclient"),
-      config.certSigner,
-    );
+  if (name === "Citadel") {
+    const citadel = client({ ...input.upstream, fetchToken: input.fetchToken }, "citadelclient");
+    return async (request, signal) => {
+      const { citadelClient } = await import("./ca-client.ts");
+      return citadelClient(citadel, config.certSigner)(request, signal);
+    };
+  }
   if (name === "GoogleCA") {
     const { googleCaClient } = await import("./google-ca-client.ts");
     return googleCaClient(client(await googleUpstream(input), "googleca"), input.clusterUrl);

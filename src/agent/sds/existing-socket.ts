@@ -1,6 +1,5 @@
 /** SDS servers of others, such as SPIRE's agent, whose sockets are mounted at places that are agreed on. */
 import { lstat, rm } from "node:fs/promises";
-import { connect } from "node:http2";
 import { connect as connectSocket } from "node:net";
 import { basename, join } from "node:path";
 import type { Logger } from "#lib/log.ts";
@@ -8,7 +7,7 @@ import { MeshError } from "#lib/mesh-error.ts";
 import { WORKLOAD_SOCKET_FOLDER } from "../bootstrap/clusters.ts";
 import { FILE_SDS_SOCKET } from "../bootstrap/input.ts";
 import { type Place, pathIn } from "../place.ts";
-import { isServed } from "../unix-server.ts";
+import { isServed } from "../unix-socket.ts";
 
 /** A foreign server of credentials that Gateways and DestinationRules name as `sds://`. */
 export const CREDENTIAL_SOCKET = "./var/run/secrets/credential-uds/socket";
@@ -56,7 +55,8 @@ export async function isServedByOthers(path: string): Promise<boolean> {
 }
 
 /** Only a server of HTTP/2 begins with its settings. */
-function speaksGrpc(path: string): Promise<boolean> {
+async function speaksGrpc(path: string): Promise<boolean> {
+  const { connect } = await import("node:http2");
   return new Promise((resolve) => {
     const session = connect("http://localhost", { createConnection: () => connectSocket(path) });
     const settle = (speaks: boolean) => {

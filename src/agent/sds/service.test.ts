@@ -17,7 +17,8 @@ import {
 import { createLogger } from "#lib/log.ts";
 import { eventually, temporaryFolder } from "../../../test/support/fake-control-plane.ts";
 import { agentMetrics } from "../metrics.ts";
-import { isServed, RAW, serveUnix } from "../unix-server.ts";
+import { RAW, serveUnix } from "../unix-server.ts";
+import { isServed } from "../unix-socket.ts";
 import type { WorkloadCertificate } from "./certificate.ts";
 import { FileSecrets } from "./file-secrets.ts";
 import type { EncodeOptions } from "./messages.ts";

@@ -1,3 +1,5 @@
+import { join } from "node:path";
+import type { ProxyConfig } from "#config/proxy-config.ts";
 import type { EnvValues } from "#lib/env-table.ts";
 import type { AGENT_ENVIRONMENT } from "../agent-environment.ts";
 
@@ -29,6 +31,11 @@ export function xdsConfig(values: EnvValues<typeof AGENT_ENVIRONMENT>): XdsConfi
     keepalive: { intervalMs: values.GRPC_KEEPALIVE_INTERVAL, timeoutMs: values.GRPC_KEEPALIVE_TIMEOUT },
     wasm: values.ISTIO_AGENT_ENABLE_WASM_REMOTE_LOAD_CONVERSION ? wasmConfig(values) : undefined,
   };
+}
+
+/** In the folder of the proxy's configuration. */
+export function xdsSocketPath({ configPath }: Pick<ProxyConfig, "configPath">): string {
+  return join(configPath, "XDS");
 }
 
 function wasmConfig(values: EnvValues<typeof AGENT_ENVIRONMENT>): WasmConfig {

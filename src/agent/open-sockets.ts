@@ -1,0 +1,58 @@
+/** The sockets between Envoy and its agent. They are opened before Envoy starts, and served while it does. */
+import { sleep } from "#lib/async/sleep.ts";
+import { errorText } from "#lib/mesh-error.ts";
+import type { AgentContext } from "./agent-context.ts";
+import { pathIn } from "./place.ts";
+import { ownSocketPath } from "./sds/existing-socket.ts";
+import { openUnixSocket, type UnixSocket } from "./unix-socket.ts";
+import { xdsSocketPath } from "./xds-proxy/xds-config.ts";
+
+export interface EnvoySockets {
+  readonly xds: UnixSocket;
+  /** Undefined without Envoy: a workload that speaks xDS itself reads its certificate from OUTPUT_CERTS. */
+  readonly sds: UnixSocket | undefined;
+}
+
+const ATTEMPTS = 5;
+const FIRST_PAUSE_MS = 1_000;
+
+export async function openSockets(context: AgentContext): Promise<EnvoySockets> {
+  const { config, proxyConfig, place, done } = context;
+  const sds = config.envoy.disabled ? undefined : await openSecretSocket(context);
+  const xds = await openUnixSocket(pathIn(place, xdsSocketPath(proxyConfig)));
+  const close = () => {
+    xds.close();
+    sds?.close();
+  };
+  done.addEventListener("abort", close, { once: true });
+  if (done.aborted) close();
+  return { xds, sds };
+}
+
+/** A path that cannot be had yet is tried again with growing pauses. */
+async function openSecretSocket({
+  place,
+  stop,
+  servedByOthers,
+  ...context
+}: AgentContext): Promise<UnixSocket | undefined> {
+  const log = context.log.scope("sds");
+  const path = ownSocketPath(place, servedByOthers);
+  log.info("Starting SDS grpc server");
+  for (let attempt = 1; !stop.aborted; attempt++) {
+    try {
+      const socket = await openUnixSocket(path);
+      const what = servedByOthers ? "file certificates only" : "workload certificates";
+      log.info(`SDS server for ${what} started, listening on "${path}"`);
+      return socket;
+    } catch (thrown) {
+      log.error(`SDS grpc server for workload proxies failed to set up UDS: ${errorText(thrown)}`);
+      if (attempt >= ATTEMPTS) {
+        log.warn("SDS grpc server could not be started");
+        throw thrown;
+      }
+      await sleep(FIRST_PAUSE_MS * 2 ** (attempt - 1), stop);
+    }
+  }
+  return undefined;
+}

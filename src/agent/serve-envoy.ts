@@ -1,0 +1,22 @@
+/** Answers Envoy on its sockets. What this needs is loaded while Envoy starts: it is the larger part of the agent. */
+import type { AgentContext } from "./agent-context.ts";
+import type { ControlPlaneOptions } from "./control-plane.ts";
+import type { MeshResolver } from "./dns/resolver.ts";
+import type { EnvoySockets } from "./open-sockets.ts";
+import { secretDiscoveryService } from "./sds/service.ts";
+import type { StartedIdentity } from "./start-identity.ts";
+import { startXds } from "./start-xds.ts";
+import { serveUnix } from "./unix-server.ts";
+
+export interface ServeEnvoyParts extends StartedIdentity {
+  readonly sockets: EnvoySockets;
+  /** Undefined without DNS. */
+  readonly resolver: MeshResolver | undefined;
+  readonly upstream: ControlPlaneOptions;
+}
+
+export async function serveEnvoy(context: AgentContext, parts: ServeEnvoyParts, running: Promise<void>[]) {
+  const { sockets, secrets } = parts;
+  if (sockets.sds !== undefined) await serveUnix(sockets.sds, [secretDiscoveryService(secrets)], context.done);
+  await startXds(context, { ...parts, socket: sockets.xds }, running);
+}

@@ -1,0 +1,54 @@
+/** Unix sockets that are there before anything answers on them: whoever connects meanwhile is served a moment later. */
+import { once } from "node:events";
+import { chmod, mkdir, rm } from "node:fs/promises";
+import { connect, createServer, type Socket } from "node:net";
+import { dirname } from "node:path";
+import { MeshError } from "#lib/mesh-error.ts";
+
+/** A socket that listens. */
+export interface UnixSocket {
+  /** Gives the connections to whoever serves them, also those that came before. */
+  serve(take: (connection: Socket) => void): void;
+  /** No more connections; those that nobody took are cut. */
+  close(): void;
+}
+
+/** Opens a socket that only the own user can connect to, in place of what an earlier run left there. */
+export async function openUnixSocket(path: string): Promise<UnixSocket> {
+  const waiting: Socket[] = [];
+  let take = (connection: Socket): void => void waiting.push(connection);
+  const server = createServer((connection) => take(connection));
+  try {
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    await rm(path, { force: true });
+    server.listen(path);
+    await once(server, "listening");
+    await chmod(path, 0o600);
+  } catch (cause) {
+    server.close();
+    throw new MeshError("SOCKET_NOT_SERVED", `Cannot serve on socket ${path}`, { cause });
+  }
+  return {
+    serve: (taker) => {
+      take = taker;
+      for (const connection of waiting.splice(0)) taker(connection);
+    },
+    close: () => {
+      server.close();
+      for (const connection of waiting.splice(0)) connection.destroy();
+    },
+  };
+}
+
+/** True when somebody answers on the socket. */
+export function isServed(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(path);
+    const settle = (served: boolean) => {
+      socket.destroy();
+      resolve(served);
+    };
+    socket.on("connect", () => settle(true));
+    socket.on("error", () => settle(false));
+  });
+}
