@@ -1,10 +1,10 @@
-/** Bundles each command into dist/. CommonJS because it starts faster and takes less memory than ES modules. */
+/** Bundles each command, and the library, into dist/. CommonJS because it starts faster and takes less memory than ES modules. */
 import { createHash } from "node:crypto";
 import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 const root = join(import.meta.dirname, "..");
-const COMMANDS = ["pilot-agent", "pilot-discovery", "mizzen"].filter((name) =>
+const COMMANDS = ["pilot-agent", "pilot-discovery", "mizzen", "mesh"].filter((name) =>
   existsSync(join(root, `src/bin/${name}.ts`)),
 );
 
@@ -30,6 +30,7 @@ if (!existsSync(stampFile) || readFileSync(stampFile, "utf8") !== stamp) {
     platform: "node",
     target: "node24",
     format: "cjs",
+    define: { "import.meta.dirname": "__dirname" },
     logLevel: "warning",
     metafile: true,
   }).then((result) => writeFileSync(join(root, "dist/meta.json"), JSON.stringify(result.metafile)));

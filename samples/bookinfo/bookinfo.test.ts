@@ -44,7 +44,7 @@ const NOWHERE = "http://127.0.0.1:1";
 
 async function productpage({ detailsUrl = NOWHERE, reviewsUrl = NOWHERE }: Urls): Promise<string> {
   const ratingsUrl = await start(createRatings());
-  return start(createProductpage({ detailsUrl, reviewsUrl, ratingsUrl, timeoutMs: 100 }));
+  return start(createProductpage({ podName: "productpage-1", detailsUrl, reviewsUrl, ratingsUrl, timeoutMs: 100 }));
 }
 
 async function reviews(version: string, ratingsUrl: string): Promise<string> {
@@ -60,10 +60,18 @@ async function html(url: string, headers: Record<string, string> = {}): Promise<
 test("productpage shows details, reviews and who served them", async () => {
   const reviewsUrl = await reviews("v1", NOWHERE);
   const text = await html(`${await productpage({ detailsUrl: await start(createDetails()), reviewsUrl })}/productpage`);
-  for (const part of ["The Comedy of Errors", "William Shakespeare", "Reviewer1", "reviews v1", "reviews-v1-1"]) {
+  for (const part of [
+    "The Comedy of Errors",
+    "William Shakespeare",
+    "Reviewer1",
+    ">v1<",
+    "reviews-v1-1",
+    "productpage-1",
+  ]) {
     assert.ok(text.includes(part), part);
   }
   assert.ok(!text.includes("★") && !text.includes("Sorry"));
+  assert.match(text, /<li class="not-asked"><strong>ratings<\/strong>/);
 });
 
 for (const [version, color] of [
@@ -89,6 +97,7 @@ test("reviews come without stars when ratings do not answer", async () => {
   const reviewsUrl = await reviews("v2", NOWHERE);
   const text = await html(`${await productpage({ reviewsUrl })}/productpage`);
   assert.ok(text.includes("Ratings are currently unavailable") && text.includes("Reviewer2"));
+  assert.match(text, /<li class="failed"><strong>ratings<\/strong>/);
 });
 
 test("productpage says sorry for what is missing, late or broken, and shows the rest", async () => {

@@ -11,6 +11,8 @@ export const PRODUCT = {
 };
 
 export interface PageInput {
+  /** Name of the pod that makes this page. */
+  readonly podName: string;
   /** Empty when nobody is signed in. */
   readonly user: string;
   /** Undefined when the service did not answer. */
@@ -18,7 +20,8 @@ export interface PageInput {
   readonly reviews: Reviews | undefined;
 }
 
-export function page({ user, details, reviews }: PageInput): string {
+export function page(input: PageInput): string {
+  const { user, details, reviews } = input;
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -41,6 +44,7 @@ ${signIn(user)}
 ${detailsSection(details)}
 </div>
 </section>
+${trail(input)}
 ${reviewsSection(reviews)}
 </main>
 </body>
@@ -82,8 +86,43 @@ function reviewsSection(reviews: Reviews | undefined): string {
 <div class="reviews">
 ${reviews.reviews.map(reviewCard).join("\n")}
 </div>
-<p class="served">Reviews served by <strong>reviews ${html(reviews.version)}</strong> <code>${html(reviews.podname)}</code></p>
 </section>`;
+}
+
+interface Stop {
+  readonly service: string;
+  /** Version and pod that answered. */
+  readonly who?: readonly [version: string, pod: string];
+  readonly state: "answered" | "failed" | "not asked";
+}
+
+/** Who answered for this page: what routes, faults and policies change is seen here first. */
+function trail({ podName, details, reviews }: PageInput): string {
+  const ratings = reviews?.reviews.map(({ rating }) => rating).find((rating) => rating !== undefined);
+  const stops: readonly Stop[] = [
+    { service: "productpage", who: ["", podName], state: "answered" },
+    { service: "details", state: details === undefined ? "failed" : "answered" },
+    {
+      service: "reviews",
+      state: reviews === undefined ? "failed" : "answered",
+      ...(reviews === undefined ? {} : { who: [reviews.version, reviews.podname] as const }),
+    },
+    {
+      service: "ratings",
+      state: ratings === undefined ? "not asked" : "error" in ratings ? "failed" : "answered",
+    },
+  ];
+  return `<section class="trail" aria-label="who answered">
+<h2>Who answered <a href="/productpage">reload</a></h2>
+<ol>${stops.map(stop).join("")}</ol>
+</section>`;
+}
+
+function stop({ service, who, state }: Stop): string {
+  const [version = "", pod = ""] = who ?? [];
+  const name = `<strong>${service}${version === "" ? "" : ` <b class="version ${/^v\d$/.test(version) ? version : ""}">${html(version)}</b>`}</strong>`;
+  const below = pod === "" ? `<span>${state}</span>` : `<code>${html(pod)}</code>`;
+  return `<li class="${state.replace(" ", "-")}">${name}${below}</li>`;
 }
 
 function reviewCard({ reviewer, text, rating }: Review): string {
@@ -119,7 +158,7 @@ export const STYLE = `:root {
 }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.6 Georgia, "Times New Roman", serif; }
-.bar { display: flex; justify-content: space-between; align-items: center; gap: 1rem; padding: .6rem max(1rem, calc(50vw - 30rem));
+.bar { display: flex; justify-content: space-between; align-items: center; gap: 1rem; padding: .6rem max(1rem, calc(50vw - 29rem));
   background: var(--card); border-bottom: 1px solid var(--line); font: 15px/1.4 system-ui, sans-serif; }
 .brand { font-weight: 700; letter-spacing: .02em; color: var(--accent); text-decoration: none; }
 .user { display: flex; gap: .5rem; align-items: center; margin: 0; }
@@ -142,6 +181,11 @@ h1 { margin: 0 0 .5rem; font-size: 2.2rem; line-height: 1.15; } h2 { margin: 3re
 .stars { font-size: 1.3rem; letter-spacing: .1em; } .stars span { opacity: .18; }
 .stars.black { color: light-dark(#111, #fff); } .stars.red { color: #d02436; }
 .sorry { padding: .8rem 1rem; border-radius: .5rem; border: 1px solid #c98a0066; background: #f5b70022; font: 15px/1.4 system-ui, sans-serif; }
-.served { margin-top: 1.2rem; color: var(--soft); font: 14px system-ui, sans-serif; } code { font-size: .95em; }
-@media (max-width: 40rem) { .hero { grid-template-columns: 1fr; } .cover { width: 11rem; } }
+.trail { font: 15px/1.4 system-ui, sans-serif; } .trail h2 { font-family: Georgia, "Times New Roman", serif; } .trail h2 a { margin-left: .6rem; font: 15px system-ui, sans-serif; color: var(--accent); }
+.trail ol { display: grid; grid-template-columns: repeat(auto-fit, minmax(11rem, 1fr)); gap: .8rem; margin: 0; padding: 0; list-style: none; }
+.trail li { display: flex; flex-direction: column; gap: .2rem; padding: .7rem .9rem; border-radius: .6rem; background: var(--card); border: 1px solid var(--line); border-left: .3rem solid #2f9e62; overflow-wrap: anywhere; }
+.trail li.failed { border-left-color: #d02436; } .trail li.not-asked { border-left-color: var(--line); opacity: .65; }
+.trail span { color: var(--soft); font-size: .85rem; } .trail code { color: var(--soft); font-size: .85rem; }
+.version { margin-left: .3rem; padding: .05rem .45rem; border-radius: 1rem; font-size: .85rem; background: var(--line); } .version.v2 { background: light-dark(#111, #fff); color: light-dark(#fff, #111); } .version.v3 { background: #d02436; color: #fff; }
+@media (max-width: 40rem) { .hero { grid-template-columns: 1fr; } .cover { width: 11rem; } .bar { flex-wrap: wrap; } .user { flex: 1; } .user input { flex: 1; min-width: 6rem; } .trail ol, .facts { grid-template-columns: 1fr 1fr; } }
 `;

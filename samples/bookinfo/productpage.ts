@@ -6,6 +6,7 @@
  *   /api/v1/products   the same as JSON
  */
 import type { IncomingHttpHeaders, Server } from "node:http";
+import { hostname } from "node:os";
 import type { Details } from "./details.ts";
 import { PRODUCT, page, STYLE } from "./page.ts";
 import type { Ratings } from "./ratings.ts";
@@ -13,6 +14,7 @@ import type { Reviews } from "./reviews.ts";
 import { type Answer, type Call, createService, fetchJson, json, NOT_FOUND, propagated, serve } from "./service.ts";
 
 export interface ProductpageOptions {
+  readonly podName: string;
   readonly detailsUrl: string;
   readonly reviewsUrl: string;
   readonly ratingsUrl: string;
@@ -37,7 +39,7 @@ async function productpage(call: Call, options: ProductpageOptions): Promise<Ans
   const user = userOf(call);
   const headers = headersFor(call, user);
   const [details, reviews] = await Promise.all([fetchDetails(options, headers), fetchReviews(options, headers)]);
-  return text("text/html; charset=utf-8", page({ user, details, reviews }));
+  return text("text/html; charset=utf-8", page({ podName: options.podName, user, details, reviews }));
 }
 
 async function api(call: Call, options: ProductpageOptions): Promise<Answer> {
@@ -124,7 +126,8 @@ if (import.meta.main) {
     DETAILS_URL = "http://details:9080",
     REVIEWS_URL = "http://reviews:9080",
     RATINGS_URL = "http://ratings:9080",
+    POD_NAME: podName = hostname(),
   } = process.env;
   const urls = { detailsUrl: DETAILS_URL, reviewsUrl: REVIEWS_URL, ratingsUrl: RATINGS_URL };
-  serve("productpage", createProductpage({ ...urls, timeoutMs: 3_000 }));
+  serve("productpage", createProductpage({ ...urls, podName, timeoutMs: 3_000 }));
 }

@@ -24,7 +24,7 @@ async function runDown(terminal: Terminal, folder: string | undefined, options: 
   const stateFolder = options.state === undefined ? undefined : resolve(options.state);
   const mesh = await meshToTakeDown({
     folder,
-    choice: { name: options.mesh, stateFolder },
+    choice: folder === undefined ? choiceOf(options) : { name: options.mesh, stateFolder },
     defaultStateFolder: (name) => defaultStateFolder(terminal, name),
   });
   if (mesh === undefined) {
