@@ -32,6 +32,9 @@ export const WEB_SPEC = `
   - {name: plain, inject: false, command: [sleep, infinity]}
 `;
 
+/** MESH_AGENTS=shared plays all of this with one agent for all proxies. */
+const AGENTS = process.env.MESH_AGENTS === undefined ? [] : ["--agents", process.env.MESH_AGENTS];
+
 export class MeshFolder implements AsyncDisposable {
   readonly root: string;
   readonly path: string;
@@ -58,7 +61,7 @@ export class MeshFolder implements AsyncDisposable {
   }
 
   up(...args: readonly string[]): Promise<Finished> {
-    return mizzen(["up", this.path, "--detach", "--state", this.state, ...args]);
+    return mizzen(["up", this.path, "--detach", "--state", this.state, ...AGENTS, ...args]);
   }
 
   /** Any other command about this mesh. */

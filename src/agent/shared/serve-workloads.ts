@@ -8,12 +8,12 @@
  * A file that appears is a workload to serve, one that disappears is drained and ended, a changed one is both. What fails
  * in one workload stays there: it is started again with growing pauses.
  */
+import { watch } from "node:fs";
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
-import { watchFiles } from "../envoy/watch-files.ts";
 import { parseWorkloadFile } from "./workload-file.ts";
 import { runWorkload, type WorkloadState } from "./workload-run.ts";
 
@@ -35,6 +35,8 @@ interface Running {
 }
 
 const SUFFIX = ".json";
+/** Files of one change most often come together. */
+const SETTLE_MS = 20;
 
 /** Resolves when it was told to stop and all workloads are gone. Rejects when there is no such folder. */
 export async function serveWorkloads(input: ServeWorkloadsInput): Promise<void> {
@@ -44,13 +46,34 @@ export async function serveWorkloads(input: ServeWorkloadsInput): Promise<void> 
   const server = new WorkloadServer(input, shortFolder);
   try {
     const changed = () => void server.update().catch((thrown: unknown) => log.error(errorText(thrown)));
-    watchFiles([join(folder, "any")], changed, stop);
+    watchWorkloads(folder, changed, stop);
     await server.update();
     if (!stop.aborted) await new Promise((resolve) => stop.addEventListener("abort", resolve, { once: true }));
     await server.end();
   } finally {
     await rm(shortFolder, { recursive: true, force: true });
   }
+}
+
+/** Calls back soon after the files of workloads changed; what is said about them is of no concern. */
+function watchWorkloads(folder: string, onChange: () => void, signal: AbortSignal): void {
+  let timer: NodeJS.Timeout | undefined;
+  const watcher = watch(folder, { persistent: false }, (_, file) => {
+    if (file?.endsWith(SUFFIX) === false) return;
+    timer ??= setTimeout(() => {
+      timer = undefined;
+      onChange();
+    }, SETTLE_MS);
+  });
+  watcher.on("error", () => watcher.close());
+  signal.addEventListener(
+    "abort",
+    () => {
+      clearTimeout(timer);
+      watcher.close();
+    },
+    { once: true },
+  );
 }
 
 class WorkloadServer {

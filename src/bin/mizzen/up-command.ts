@@ -4,6 +4,7 @@ import { Command, InvalidArgumentError, Option } from "commander";
 import { formatMembers, formatPublished, formatSuggestions } from "#cli/mesh-table.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import type { ChildReply } from "#standalone/library/start-mesh.ts";
+import { AGENTS_MODES, type AgentsMode } from "#standalone/mesh/mesh.ts";
 import type { MeshStatus } from "#standalone/run/status.ts";
 import type { StartedMesh } from "#standalone/up/up.ts";
 import { EXIT, EXIT_CODES_HELP, finish } from "./exit-codes.ts";
@@ -20,6 +21,7 @@ interface UpFlags {
   readonly freePorts?: boolean;
   readonly egress?: boolean;
   readonly exitWhenDone?: boolean;
+  readonly agents?: AgentsMode;
   readonly asChild?: boolean;
   readonly timeout: number;
 }
@@ -48,6 +50,9 @@ export function upCommand(terminal: Terminal): Command {
     .option("--free-ports", "publish on free host ports instead of those in mesh.yaml")
     .option("--egress", "let workloads reach what this machine reaches; without it there is no way out")
     .option("--exit-when-done", "end the mesh when its jobs have, with the exit code of the first one that failed")
+    .addOption(
+      new Option("--agents <mode>", "an agent process for each proxy, or one for all").choices([...AGENTS_MODES]),
+    )
     .option("--timeout <seconds>", "how long the mesh may take to become ready", seconds, 120)
     .addOption(new Option("--as-child", "for programs that start a mesh").hideHelp())
     .addHelpText("after", HELP)
@@ -82,6 +87,7 @@ async function runUp(terminal: Terminal, folder: string, flags: UpFlags): Promis
     egress: flags.egress === true,
     rootless: isRootless(terminal),
     exitWhenDone: flags.exitWhenDone === true,
+    agents: flags.agents,
     detached: flags.detach === true,
     startTimeoutMs: flags.timeout * 1000,
     installed: terminal.installed,

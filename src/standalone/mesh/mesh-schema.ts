@@ -1,7 +1,7 @@
 /** The fields of `mesh.yaml`. Set and unset stay apart; defaults are in `members.ts`. */
 import { type Fields, type Infer, list, map, message, oneof, required } from "#config/schema/message.ts";
 import { anything, bool, enumeration, intOrString, string, struct, uint32 } from "#config/schema/scalars.ts";
-import { RESTART_POLICIES } from "./mesh.ts";
+import { AGENTS_MODES, RESTART_POLICIES } from "./mesh.ts";
 
 const HTTP_GET = { path: string(), port: required(intOrString()), headers: map(string()) };
 const TCP_SOCKET = { port: required(intOrString()) };
@@ -50,6 +50,7 @@ const SPEC = {
   meshConfig: struct(),
   workloads: list(message(WORKLOAD)),
   gateways: list(message(POD)),
+  agents: enumeration(...AGENTS_MODES),
   exitWhenDone: bool(),
   try: list(message(SUGGESTION)),
 };

@@ -11,11 +11,16 @@ export interface Mesh {
   /** As written: the control plane reads it as its mesh config. */
   readonly meshConfig: Readonly<Record<string, unknown>>;
   readonly members: readonly Member[];
+  /** Whether each proxy has an agent process of its own, or all have one. */
+  readonly agents: AgentsMode;
   /** The mesh ends by itself when all of its jobs have. */
   readonly exitWhenDone: boolean;
   /** What a person may try when the mesh is ready. */
   readonly suggestions: readonly Suggestion[];
 }
+
+export const AGENTS_MODES = ["own", "shared"] as const;
+export type AgentsMode = (typeof AGENTS_MODES)[number];
 
 /** `run` is a command line in which `{mizzen}` is this program and `{folder}` the folder of the mesh file. */
 export interface Suggestion {

@@ -57,6 +57,7 @@ test("readMesh() fills in what a short file leaves out", () => {
         },
       },
     ],
+    agents: "own",
     exitWhenDone: false,
     suggestions: [],
   });

@@ -57,6 +57,7 @@ function meshOf({ metadata, spec }: MeshFile, file: string, text: string): Mesh 
     config: (spec.config ?? ["."]).map((path) => resolve(folder, path)),
     meshConfig: spec.meshConfig ?? {},
     members: membersOf(spec, folder),
+    agents: spec.agents ?? "own",
     exitWhenDone: spec.exitWhenDone ?? false,
     suggestions: spec.try ?? [],
   };

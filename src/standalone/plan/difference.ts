@@ -15,6 +15,8 @@ export interface Difference {
     /** Must be started again: proxies go on with what they have meanwhile. */
     readonly process: boolean;
   };
+  /** It comes, goes, or must be started again. */
+  readonly sharedAgent: boolean;
   /** Which files and folders hold the user's objects. */
   readonly config: boolean;
 }
@@ -39,6 +41,7 @@ export function difference(current: MeshPlan, desired: MeshPlan): Difference {
         !isDeepStrictEqual(current.controlPlane.process, desired.controlPlane.process) ||
         trustDomain(current) !== trustDomain(desired),
     },
+    sharedAgent: !isDeepStrictEqual(current.sharedAgent, desired.sharedAgent),
     config: !isDeepStrictEqual(current.config, desired.config),
   };
 }

@@ -92,8 +92,8 @@ test("planMesh() starts agents as the proxy's account, with what an injected pod
   assert.deepEqual(agent.argv.slice(agent.argv.indexOf("proxy"), agent.argv.indexOf("proxy") + 4), [
     "proxy",
     "sidecar",
-    "--domain",
-    "default.svc.cluster.local",
+    "--domain=default.svc.cluster.local",
+    "--proxyLogLevel=warning",
   ]);
   const { env } = agent;
   assert.equal(env.POD_NAME, "web-1");
@@ -167,7 +167,7 @@ test("planMesh() lets the control plane read configuration that is root's alone,
   const { argv, env } = open.controlPlane.process;
   assert.deepEqual(
     argv.filter((_, i) => argv[i - 1] === "--configDir"),
-    ["/srv/shop", "/state/registry"],
+    ["/srv/shop", "/state/registry", "/state/applied"],
   );
   assert.equal(env.ROOT_CA_DIR, "/state/ca");
 });
@@ -207,4 +207,25 @@ test("cableName() fits an interface however long the member's name is", () => {
 test("meshId() differs by state folder", () => {
   assert.match(meshId("/a"), /^[0-9a-f]{6}$/);
   assert.notEqual(meshId("/a"), meshId("/b"));
+});
+
+test("planMesh() with a shared agent describes each proxy to it, and names the control plane by address", () => {
+  const { sharedAgent, members } = plan(`  agents: shared\n${SHOP}`);
+  assert.deepEqual(sharedAgent?.process.argv, [...PROGRAMS.agent, "serve", "/state/agents"]);
+  const described = members.map(({ shared }) => shared?.name);
+  assert.deepEqual(described, ["gw.istio-system", "web-1.default", "web-2.default", undefined]);
+  const workload = members.find(({ key }) => key === "web-1.default")?.shared?.workload;
+  assert.equal(workload?.folder, "/state/members/web-1.default/proxy");
+  assert.equal(workload?.env.ISTIOD_SAN, "istiod.istio-system.svc");
+  assert.equal(workload?.env.CA_ADDR, undefined);
+  const proxyConfig = JSON.parse(workload?.env.PROXY_CONFIG ?? "");
+  assert.equal(proxyConfig.discoveryAddress, "10.244.0.2:15012");
+  assert.equal(proxyConfig.drainDuration, "1s");
+  assert.deepEqual(workload?.flags.type, "sidecar");
+});
+
+test("planMesh() with agents of their own has no shared one", () => {
+  const { sharedAgent, members } = plan(SHOP);
+  assert.equal(sharedAgent, undefined);
+  assert.ok(members.every(({ shared }) => shared === undefined));
 });

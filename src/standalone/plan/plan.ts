@@ -13,6 +13,7 @@ import { assignAddresses, FABRIC, fabricNamespace, memberNamespace } from "./nam
 import { cableLines, fabricNetwork, memberNetwork, type NetworkPlan } from "./network.ts";
 import { type ProcessPlan, type Programs, plainShell, processPlan, type Shell } from "./process.ts";
 import { type ProxyPlan, proxyPlan } from "./proxy.ts";
+import { type SharedAgentPlan, type SharedMemberPlan, sharedAgentPlan, sharedMemberPlan } from "./shared-agent.ts";
 import { type StatePaths, statePaths } from "./state-paths.ts";
 
 /** What a person wants, with all that was found out about the machine for it. */
@@ -47,6 +48,8 @@ export interface MeshPlan {
   /** Of the mesh as a whole. */
   readonly folders: readonly FolderPlan[];
   readonly controlPlane: ControlPlanePlan & PodPlan;
+  /** Undefined when each proxy has an agent of its own. */
+  readonly sharedAgent: SharedAgentPlan | undefined;
   readonly members: readonly MemberPlan[];
 }
 
@@ -67,6 +70,8 @@ export interface PodPlan {
 export interface MemberPlan extends PodPlan {
   readonly member: Member;
   readonly proxy: ProxyPlan | undefined;
+  /** What the shared agent is told; undefined without one, or without a proxy. */
+  readonly shared: SharedMemberPlan | undefined;
   readonly app: AppPlan | undefined;
 }
 
@@ -96,6 +101,7 @@ export function planMesh(input: PlanInput): MeshPlan {
       { path: paths.issuer, mode: 0o700, owner: 0 },
     ],
     controlPlane: planControlPlane(input, paths),
+    sharedAgent: mesh.agents === "shared" ? sharedAgentPlan({ ...input, paths }) : undefined,
     members: mesh.members.map((member) => planMember(input, member, addresses.get(memberKey(member)) ?? "")),
   };
 }
@@ -120,23 +126,22 @@ export function planMember(input: Desired, member: Member, address: string): Mem
   const paths = statePaths(stateFolder);
   const pod = podPlan(input, member, address);
   const { key, place } = pod;
-  const proxy =
-    member.proxy === "none"
-      ? undefined
-      : proxyPlan({
-          member,
-          address,
-          place,
-          folder: join(paths.members, key, "proxy"),
-          log: logFile(paths, `${key}.proxy`),
-          programs,
-          meshConfig: mesh.meshConfig,
-        });
+  const proxyInput = {
+    member,
+    address,
+    place,
+    folder: join(paths.members, key, "proxy"),
+    log: logFile(paths, `${key}.proxy`),
+    programs,
+    meshConfig: mesh.meshConfig,
+  };
+  const proxy = member.proxy === "none" ? undefined : proxyPlan(proxyInput);
   const app = member.app && appPlan(input, { member, app: member.app, address, place, log: logFile(paths, key) });
   return {
     ...pod,
     member,
     proxy,
+    shared: proxy && mesh.agents === "shared" ? sharedMemberPlan(key, proxyInput) : undefined,
     app,
     folders: [...pod.folders, ...(proxy?.folders ?? [])],
     files: [...pod.files, ...(proxy?.files ?? [])],

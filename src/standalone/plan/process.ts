@@ -60,6 +60,7 @@ export function processPlan(input: ProcessInput): ProcessPlan {
   };
 }
 
-function baseEnv({ home }: Account, programs: Programs): Record<string, string> {
+/** What every process of the mesh has in its environment. */
+export function baseEnv({ home }: Account, programs: Programs): Record<string, string> {
   return { PATH: searchPath(programs), HOME: home, LANG: "C.UTF-8" };
 }

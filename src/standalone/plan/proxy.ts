@@ -84,9 +84,10 @@ export function downwardApi(values: Readonly<Record<string, string>>): string {
     .join("");
 }
 
-function agentProcess({ member, address, place, folder, log, programs, meshConfig }: ProxyInput): ProcessPlan {
+/** The process of an agent that serves one member. */
+export function agentProcess({ member, address, place, folder, log, programs, meshConfig }: ProxyInput): ProcessPlan {
   const { name, namespace, workload, serviceAccount } = member;
-  const role = member.proxy === "router" ? "router" : "sidecar";
+  const { type: role, ...flags } = agentFlags(member);
   const ports = member.ports.map(({ name: portName, port, protocol }) => ({
     ...(portName === "" ? {} : { name: portName }),
     containerPort: port,
@@ -124,17 +125,29 @@ function agentProcess({ member, address, place, folder, log, programs, meshConfi
       ...programs.agent,
       "proxy",
       role,
-      "--domain",
-      `${namespace}.svc.${DOMAIN}`,
-      "--proxyLogLevel=warning",
-      "--proxyComponentLogLevel=misc:error",
+      ...Object.entries(flags).map(([name, value]) => `--${name}=${value}`),
       "--log_output_level=default:info",
     ],
   });
 }
 
-function proxyConfig({ envoy }: Programs, { defaultConfig }: ProxyInput["meshConfig"]): object {
-  return { binaryPath: envoy, concurrency: CONCURRENCY, ...(isRecord(defaultConfig) ? defaultConfig : {}) };
+/** What `pilot-agent proxy` is told: its kind, and its flags by name. */
+export function agentFlags({ proxy, namespace }: Pick<Member, "proxy" | "namespace">) {
+  return {
+    type: proxy === "router" ? "router" : "sidecar",
+    domain: `${namespace}.svc.${DOMAIN}`,
+    proxyLogLevel: "warning",
+    proxyComponentLogLevel: "misc:error",
+  };
+}
+
+function proxyConfig({ envoy }: Programs, meshConfig: ProxyInput["meshConfig"]): object {
+  return { binaryPath: envoy, concurrency: CONCURRENCY, ...defaultConfigOf(meshConfig) };
+}
+
+/** The ProxyConfig of a mesh config; empty when it has none. */
+export function defaultConfigOf({ defaultConfig }: ProxyInput["meshConfig"]): Readonly<Record<string, unknown>> {
+  return isRecord(defaultConfig) ? defaultConfig : {};
 }
 
 /** What the init container of an injected pod runs. It needs root, and sees the member's own name servers. */

@@ -18,6 +18,8 @@ export interface StatePaths {
   /** Objects that were applied while the mesh runs, one file each: a third configuration folder. */
   readonly applied: string;
   readonly controlPlane: string;
+  /** What a shared agent is told, a file for each member. */
+  readonly agents: string;
   readonly meshConfig: string;
   readonly members: string;
   readonly logs: string;
@@ -38,6 +40,7 @@ export function statePaths(root: string): StatePaths {
     registry: join(root, "registry"),
     applied: join(root, "applied"),
     controlPlane: join(root, "control-plane"),
+    agents: join(root, "agents"),
     meshConfig: join(root, "control-plane", "mesh"),
     members: join(root, "members"),
     logs: join(root, "logs"),
@@ -59,6 +62,7 @@ export function volatilePaths(paths: StatePaths): readonly string[] {
     paths.registry,
     paths.applied,
     paths.controlPlane,
+    paths.agents,
     paths.members,
     paths.runtime,
   ];

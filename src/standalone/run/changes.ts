@@ -101,6 +101,7 @@ async function carryOut({ mesh, next, differs }: Step): Promise<string[]> {
     changes.push(`${CONTROL_PLANE.name} restarted`);
   }
   await Promise.all(removed.map(({ key }) => run.members.remove(key)));
+  if (differs.sharedAgent && next.sharedAgent !== undefined) await run.sharedAgent.start(next.sharedAgent);
   await run.members.add(added);
   await eachWorkload(replaced, (plan) => replaceMember(run, plan));
   await eachWorkload(appChanged, async (plan) => {
@@ -108,6 +109,8 @@ async function carryOut({ mesh, next, differs }: Step): Promise<string[]> {
     await withdraw(run, member);
     await member?.replaceApp(plan);
   });
+  const isShared = run.members.all().some(({ plan }) => plan.shared !== undefined);
+  if (next.sharedAgent === undefined && !isShared) await run.sharedAgent.stop();
   return [
     ...changes,
     ...removed.map(({ key }) => `${shortName(key)} removed`),

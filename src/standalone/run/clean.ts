@@ -9,6 +9,7 @@ import { namespaceInode, namespacesOf, removeNamespace } from "../host/namespace
 import { endProcessesIn } from "../host/processes.ts";
 import { unlistMesh } from "../host/run-folders.ts";
 import { MESHES_FOLDER } from "../plan/names.ts";
+import { sharedAgentFolder } from "../plan/shared-agent.ts";
 import { statePaths, volatilePaths } from "../plan/state-paths.ts";
 
 export interface CleanInput {
@@ -28,6 +29,7 @@ export async function cleanMesh({ id, stateFolder, graceMs, outside = [] }: Clea
   for (const netns of namespaces) await removeNamespace(netns);
   await disconnectHost(id, outside);
   await removeGroupsOf(id);
+  await rm(sharedAgentFolder(id), { recursive: true, force: true });
   // Off the list before the files go: on a disk that cannot be written these stay, and nothing else.
   await unlistMesh(registrationFile(id));
   await cleanState(stateFolder);

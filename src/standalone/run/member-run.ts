@@ -17,8 +17,9 @@ import type { AppPlan, MemberPlan } from "../plan/plan.ts";
 import type { ProxyPlan } from "../plan/proxy.ts";
 import { markedCaptureRules } from "../rootless/marked-rules.ts";
 import { probeExec } from "./probe-exec.ts";
+import { type SharedAgent, SharedProxy } from "./shared-proxy.ts";
 import type { MemberState, MemberStatus } from "./status.ts";
-import { Unit } from "./unit.ts";
+import { Unit, type UnitStatus } from "./unit.ts";
 import { watchLiveness } from "./watch-liveness.ts";
 
 export interface MemberHooks {
@@ -29,6 +30,8 @@ export interface MemberHooks {
   readonly onEvent: (line: string) => void;
   /** What the app still waits for; undefined when it may start. */
   readonly missing: () => string | undefined;
+  /** Runs the proxies of members that are planned for it. */
+  readonly sharedAgent: SharedAgent;
   /** Resolves when proxies can be started. */
   readonly prerequisites: Promise<void>;
 }
@@ -56,7 +59,7 @@ type Part = "proxy" | "app";
 export class MemberRun {
   readonly #hooks: MemberHooks;
   #plan: MemberPlan;
-  #proxy: Unit | undefined;
+  #proxy: Unit | SharedProxy | undefined;
   #app: Unit | undefined;
   #life: Life | undefined;
   #state: MemberState = "stopped";
@@ -237,16 +240,17 @@ export class MemberRun {
     this.#settle("app", exitCode === 0 ? "done" : `job failed: it ${lastExit}`);
   }
 
-  #proxyUnit(plan: ProxyPlan): Unit {
+  #proxyUnit(plan: ProxyPlan): Unit | SharedProxy {
+    const { shared } = this.#plan;
     const ask = () => probe({ ...PROXY_READINESS, address: this.#plan.address, from: FABRIC.prober });
     const onChange = (result: ProbeResult) => this.#settle("proxy", result && `proxy not ready: ${result}`);
-    return new Unit({
-      plan: plan.process,
-      graceMs: PROXY_GRACE_MS,
-      onChange: (status) =>
+    const options = {
+      onChange: (status: UnitStatus) =>
         this.#settle("proxy", status.state === "running" ? "proxy starting" : exitReason("proxy", status)),
-      beside: (signal) => watchReadiness({ ask, timing: PROXY_TIMING, onChange }, signal),
-    });
+      beside: (signal: AbortSignal) => watchReadiness({ ask, timing: PROXY_TIMING, onChange }, signal),
+    };
+    if (shared !== undefined) return new SharedProxy({ ...options, plan: shared, agent: this.#hooks.sharedAgent });
+    return new Unit({ ...options, plan: plan.process, graceMs: PROXY_GRACE_MS });
   }
 
   #appUnit({ process, app }: AppPlan): Unit {

@@ -14,10 +14,12 @@ import { writeRootCertificate, writeTokens } from "./identities.ts";
 import type { TokenIssuer } from "./issuer.ts";
 import { MemberRun } from "./member-run.ts";
 import type { Registry } from "./registry.ts";
+import type { SharedAgent } from "./shared-proxy.ts";
 
 export interface MembersInput {
   readonly issuer: TokenIssuer;
   readonly registry: Registry;
+  readonly sharedAgent: SharedAgent;
   /** Name of the fabric's namespace. */
   readonly fabric: string;
   /** Resolves to the root certificate when proxies can be started; to undefined when the mesh ends before. */
@@ -81,10 +83,11 @@ export class Members {
   }
 
   #newRun(plan: MemberPlan): MemberRun {
-    const { onChange, onEvent, root } = this.#input;
+    const { onChange, onEvent, root, sharedAgent } = this.#input;
     const run: MemberRun = new MemberRun(plan, {
       onChange,
       onEvent,
+      sharedAgent,
       onReady: (ready) => this.#list(run, ready),
       missing: () => this.#missing(run.plan),
       prerequisites: root.then(async (pem) => {

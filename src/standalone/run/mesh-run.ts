@@ -34,6 +34,7 @@ import { pagesOf } from "./pages.ts";
 import { type OpenPublished, PublishedPorts } from "./published.ts";
 import { Registry } from "./registry.ts";
 import { FabricServices, type ReadConfig } from "./services.ts";
+import { SharedAgentRun } from "./shared-agent-run.ts";
 import { startProblem } from "./start-problem.ts";
 import type { MeshStatus } from "./status.ts";
 import { StatusFile } from "./status-file.ts";
@@ -97,6 +98,7 @@ export class MeshRun {
   exitWhenDone: boolean;
   readonly controlPlane: ControlPlaneRun;
   readonly members: Members;
+  readonly sharedAgent = new SharedAgentRun();
   readonly registry: Registry;
   readonly published = new PublishedPorts();
   readonly services: FabricServices;
@@ -132,6 +134,7 @@ export class MeshRun {
     this.members = new Members({
       issuer: input.issuer,
       registry: this.registry,
+      sharedAgent: this.sharedAgent,
       fabric: plan.fabric.netns,
       root: Promise.all([root, this.#firstConfig.promise]).then(([pem]) => pem),
       onChange,
@@ -159,6 +162,7 @@ export class MeshRun {
       running.push(this.services.run(rest.signal), refreshTokens({ members, issuer, onFailure }, rest.signal));
       for (const part of running) part.catch((error: unknown) => this.#stop.reject(error));
       this.controlPlane.start();
+      if (this.plan.sharedAgent !== undefined) await this.sharedAgent.start(this.plan.sharedAgent);
       await this.members.add(this.plan.members);
       await Promise.race([this.#untilStarted(), this.#stop.promise]);
       this.started.resolve();
@@ -170,6 +174,7 @@ export class MeshRun {
       this.#phase = "stopping";
       this.#status.touch();
       await this.members.stop();
+      await this.sharedAgent.stop();
       await this.controlPlane.stop();
       rest.abort();
       await Promise.allSettled(running);

@@ -45,7 +45,7 @@ export interface UnitOptions {
 const FIRST_PAUSE_MS = 200;
 const LONGEST_PAUSE_MS = 10_000;
 /** A process that lived this long has recovered: its next end is taken as the first. */
-const HEALTHY_MS = 10_000;
+export const HEALTHY_MS = 10_000;
 /** A job that failed this often in a row has failed. */
 const MAX_JOB_FAILURES = 6;
 

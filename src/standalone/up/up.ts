@@ -12,7 +12,7 @@ import { diskProblem } from "../host/disk-problem.ts";
 import { ignoring } from "../host/ignoring.ts";
 import { makeNamespace } from "../host/namespaces.ts";
 import { makeFolderPath } from "../host/write-files.ts";
-import type { Mesh, Suggestion } from "../mesh/mesh.ts";
+import type { AgentsMode, Mesh, Suggestion } from "../mesh/mesh.ts";
 import { type MeshProblem, readMesh } from "../mesh/read-mesh.ts";
 import { fabricNamespace, meshId, namespaceFile } from "../plan/names.ts";
 import type { Desired } from "../plan/plan.ts";
@@ -48,6 +48,8 @@ export interface UpOptions {
   readonly egress: boolean;
   /** The machine's network belongs to somebody else. */
   readonly rootless: boolean;
+  /** Instead of what the file says. */
+  readonly agents: AgentsMode | undefined;
   /** The mesh ends with its jobs, whatever the file says. */
   readonly exitWhenDone: boolean;
   readonly detached: boolean;
@@ -180,15 +182,21 @@ export async function loadMesh({
   folder,
   name,
   exitWhenDone,
+  agents,
   onProgress,
-}: Pick<UpOptions, "folder" | "name" | "exitWhenDone" | "onProgress">): Promise<Mesh> {
+}: Pick<UpOptions, "folder" | "name" | "exitWhenDone" | "agents" | "onProgress">): Promise<Mesh> {
   const file = await meshFile(folder);
   const { mesh, problems } = readMesh({ text: await readFile(file, "utf8"), file });
   const lines = problems.map((problem) => describe(file, problem));
   if (mesh === undefined) throw new MeshError("MESH_FILE_INVALID", lines.join("\n"));
   for (const line of lines) onProgress(`warning: ${line}`);
   const filled = await withEnvFiles(mesh);
-  return { ...filled, name: name ?? mesh.name, exitWhenDone: exitWhenDone || mesh.exitWhenDone };
+  return {
+    ...filled,
+    name: name ?? mesh.name,
+    agents: agents ?? mesh.agents,
+    exitWhenDone: exitWhenDone || mesh.exitWhenDone,
+  };
 }
 
 /** The absolute path of the mesh file that a person means by a folder or a file. */

@@ -1,0 +1,94 @@
+/**
+ * One agent for all members (`agents: shared`): `pilot-agent serve` in the fabric's namespace, as root, because it enters
+ * those of the members. It has no mounts of its own: a copy of them would keep the namespaces of members alive after they
+ * are gone. So it sees the machine's resolver, and is told the control plane by its address.
+ */
+import { join } from "node:path";
+import { CONTROL_PLANE } from "../mesh/check-members.ts";
+import { PROXY_ID } from "../mesh/mesh.ts";
+import { enterCommand, ROOT } from "./enter.ts";
+import type { FolderPlan } from "./files.ts";
+import { FABRIC, MESHES_FOLDER } from "./names.ts";
+import { baseEnv, type ProcessPlan, type Programs } from "./process.ts";
+import { agentFlags, agentProcess, defaultConfigOf, PROXY_ACCOUNT, type ProxyInput } from "./proxy.ts";
+import type { StatePaths } from "./state-paths.ts";
+
+export interface SharedAgentPlan {
+  readonly folders: readonly FolderPlan[];
+  /** Where members are described. */
+  readonly folder: string;
+  readonly process: ProcessPlan;
+}
+
+/** What the shared agent is told about a member: a file `NAME.json` in its folder. */
+export interface SharedMemberPlan {
+  /** Name of the file without its end. */
+  readonly name: string;
+  /** The member's files of /etc. */
+  readonly etc: string;
+  readonly workload: {
+    readonly folder: string;
+    readonly enter: readonly string[];
+    readonly user: number;
+    readonly env: Readonly<Record<string, string>>;
+    readonly flags: Readonly<Record<string, string>>;
+    readonly log: string;
+  };
+}
+
+const XDS_PORT = 15012;
+
+export interface SharedAgentInput {
+  readonly id: string;
+  readonly paths: StatePaths;
+  readonly programs: Programs;
+}
+
+export function sharedAgentPlan({ id, paths, programs }: SharedAgentInput): SharedAgentPlan {
+  const temporary = sharedAgentFolder(id);
+  return {
+    folder: paths.agents,
+    folders: [
+      { path: paths.agents, mode: 0o700, owner: 0 },
+      { path: temporary, mode: 0o711, owner: 0 },
+    ],
+    process: {
+      argv: [...programs.agent, "serve", paths.agents],
+      // Paths of sockets must be short, and that of the state folder is a person's choice.
+      env: { ...baseEnv(ROOT, programs), TMPDIR: temporary },
+      cwd: paths.agents,
+      log: join(paths.logs, "agent.log"),
+      account: ROOT,
+    },
+  };
+}
+
+/** Where the shared agent of a mesh has what it needs for the moment. */
+export function sharedAgentFolder(id: string): string {
+  return join(MESHES_FOLDER, `${id}.agent`);
+}
+
+/** A member for the shared agent. Its Envoy ends at once with it, as that of an agent of its own does. */
+export function sharedMemberPlan(name: string, input: ProxyInput): SharedMemberPlan {
+  const { meshConfig, place, folder, log } = input;
+  const defaultConfig = {
+    ...defaultConfigOf(meshConfig),
+    discoveryAddress: `${FABRIC.controlPlane}:${XDS_PORT}`,
+    terminationDrainDuration: "0s",
+  };
+  const { env } = agentProcess({ ...input, meshConfig: { ...meshConfig, defaultConfig } });
+  // Without an address of its own the CA is where the control plane is, and known by the same name.
+  const { CA_ADDR: _, ...rest } = env;
+  return {
+    name,
+    etc: place.etc,
+    workload: {
+      folder,
+      enter: enterCommand({ place, account: PROXY_ACCOUNT, command: [] }),
+      user: PROXY_ID,
+      env: { ...rest, ISTIOD_SAN: `${CONTROL_PLANE.name}.${CONTROL_PLANE.namespace}.svc` },
+      flags: agentFlags(input.member),
+      log,
+    },
+  };
+}
