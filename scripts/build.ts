@@ -1,4 +1,5 @@
 /** Bundles each command, and the library, into dist/. CommonJS because it starts faster and takes less memory than ES modules. */
+import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,8 +9,11 @@ const COMMANDS = ["pilot-agent", "pilot-discovery", "mizzen", "mesh"].filter((na
   existsSync(join(root, `src/bin/${name}.ts`)),
 );
 
+/** Of `bin/pilot-agent`. */
+const AGENT_FLAGS = ["--max-semi-space-size=1"];
+
 const hash = createHash("sha256");
-for (const file of ["package-lock.json", "package.json", "scripts/build.ts", "src/gen/.stamp"])
+for (const file of ["package-lock.json", "package.json", "scripts/build.ts", "scripts/agent-code.ts", "src/gen/.stamp"])
   hash.update(readFileSync(join(root, file)));
 for (const file of globSync("src/**/*.ts", { cwd: root, exclude: ["src/gen/**"] }).sort()) {
   if (!file.startsWith("src/gen/") && !file.endsWith(".test.ts"))
@@ -23,7 +27,7 @@ if (!existsSync(stampFile) || readFileSync(stampFile, "utf8") !== stamp) {
   mkdirSync(join(root, "dist"), { recursive: true });
   await build({
     absWorkingDir: root,
-    entryPoints: COMMANDS.map((name) => `src/bin/${name}.ts`),
+    entryPoints: [...COMMANDS, "launcher"].map((name) => `src/bin/${name}.ts`),
     outdir: "dist",
     outExtension: { ".js": ".cjs" },
     bundle: true,
@@ -34,6 +38,8 @@ if (!existsSync(stampFile) || readFileSync(stampFile, "utf8") !== stamp) {
     logLevel: "warning",
     metafile: true,
   }).then((result) => writeFileSync(join(root, "dist/meta.json"), JSON.stringify(result.metafile)));
+  const code = [...AGENT_FLAGS, join(root, "scripts/agent-code.ts"), join(root, "dist/pilot-agent.cjs")];
+  execFileSync(process.execPath, code, { stdio: "pipe" });
   writeFileSync(stampFile, stamp);
   console.log(`bundled ${COMMANDS.join(", ")} into dist/`);
 }
