@@ -10,6 +10,7 @@ cd "$(dirname "$0")/.."
 mkdir -p .cache
 
 ENVOY_VERSION=1.40.0
+GRPCIO_VERSION=1.85.1
 
 say() { printf 'setup: %s\n' "$*" >&2; }
 fail() { say "$*"; exit 1; }
@@ -43,6 +44,19 @@ if [ "$(cat .cache/envoy.stamp 2>/dev/null)" != "$ENVOY_VERSION" ] || [ ! -x .ca
     chmod 755 "$binary"
     ln -sf "${binary#.cache/}" .cache/envoy
     printf '%s' "$ENVOY_VERSION" >.cache/envoy.stamp
+  fi
+fi
+
+# --- a foreign xDS client for the tests; without it they say skipped
+if [ "$(cat .cache/grpc.stamp 2>/dev/null)" != "$GRPCIO_VERSION" ] && command -v python3 >/dev/null; then
+  say "installing grpcio $GRPCIO_VERSION"
+  rm -rf .cache/grpc-venv
+  if python3 -m venv .cache/grpc-venv >.cache/grpc.log 2>&1 &&
+    .cache/grpc-venv/bin/pip install --quiet --disable-pip-version-check "grpcio==$GRPCIO_VERSION" >>.cache/grpc.log 2>&1; then
+    printf '%s' "$GRPCIO_VERSION" >.cache/grpc.stamp
+  else
+    rm -rf .cache/grpc-venv
+    say "grpcio cannot be installed (see .cache/grpc.log): its tests will be skipped"
   fi
 fi
 

@@ -4,7 +4,6 @@
  */
 import type { Logger } from "#lib/log.ts";
 import type { Layers } from "#protocol/resource.ts";
-import { ENDPOINT_TYPE } from "#protocol/type-urls.ts";
 import type { Recipe } from "#translate/recipe.ts";
 import type { BuiltResource } from "./built-resource.ts";
 import type { Part, PartByName, ProxyParts } from "./parts.ts";
@@ -46,9 +45,9 @@ export class Catalogue {
   /** A proxy that had the parts `before` has the parts `after` from now on; undefined before it came and after it went. */
   use(after: ProxyParts | undefined, before: ProxyParts | undefined): void {
     for (const part of listedParts(after)) this.#listedPart(part).users++;
-    if (after !== undefined) this.#askedPart(after.endpoints).users++;
+    for (const [typeUrl, part] of after?.asked ?? []) this.#askedPart(part, typeUrl).users++;
     for (const part of listedParts(before)) this.#leave(this.#listed, part.key);
-    if (before !== undefined) this.#leave(this.#asked, before.endpoints.key);
+    for (const { key } of before?.asked.values() ?? []) this.#leave(this.#asked, key);
   }
 
   /** The resources of a type for a proxy with these parts at that snapshot. Names are built ahead where they are asked for. */
@@ -57,7 +56,8 @@ export class Catalogue {
     typeUrl: string,
     at: { version: number; names: Iterable<string> },
   ): Promise<Layers<BuiltResource>> {
-    if (typeUrl === ENDPOINT_TYPE) return [await this.#endpoints(parts.endpoints, at)];
+    const asked = parts.asked.get(typeUrl);
+    if (asked !== undefined) return [await this.#askedLayer(asked, typeUrl, at)];
     const layers = [];
     for (const part of parts.types.get(typeUrl) ?? []) layers.push(await this.#layer(part, typeUrl, at.version));
     return layers;
@@ -78,8 +78,8 @@ export class Catalogue {
     return layer.layer;
   }
 
-  async #endpoints(part: PartByName, at: { version: number; names: Iterable<string> }) {
-    const state = this.#askedPart(part);
+  async #askedLayer(part: PartByName, typeUrl: string, at: { version: number; names: Iterable<string> }) {
+    const state = this.#askedPart(part, typeUrl);
     if (state.version !== at.version) {
       await state.layer.update((name) => part.plan(name));
       state.version = at.version;
@@ -103,10 +103,10 @@ export class Catalogue {
     return made;
   }
 
-  #askedPart(part: PartByName): AskedPart {
+  #askedPart(part: PartByName, typeUrl: string): AskedPart {
     const known = this.#asked.get(part.key);
     if (known !== undefined) return known;
-    const layer = new AskedLayer(this.#context(ENDPOINT_TYPE), (name) => part.plan(name));
+    const layer = new AskedLayer(this.#context(typeUrl), (name) => part.plan(name));
     const made = { users: 0, version: Number.NaN, layer };
     this.#asked.set(part.key, made);
     return made;

@@ -24,7 +24,8 @@ export interface PartByName {
 export interface ProxyParts {
   /** The parts that hold resources of a type, always in the same order. */
   readonly types: ReadonlyMap<string, readonly Part[]>;
-  readonly endpoints: PartByName;
+  /** By type: those of which a proxy has only what it asks for. */
+  readonly asked: ReadonlyMap<string, PartByName>;
   /** Listeners that are not for this proxy, though its part has them. */
   readonly omittedListeners: ReadonlySet<string>;
 }

@@ -105,7 +105,7 @@ async function resourcesOf(catalogue: Catalogue, parts: ProxyParts, version: num
   const [endpoints] = await catalogue.layers(parts, ENDPOINT_TYPE, { version, names: clusters });
   for (const name of clusters) {
     const value = endpoints?.get(name)?.value;
-    if (value !== undefined) add(`${ENDPOINT_TYPE} ${parts.endpoints.key} ${name}`, value);
+    if (value !== undefined) add(`${ENDPOINT_TYPE} ${parts.asked.get(ENDPOINT_TYPE)?.key} ${name}`, value);
   }
   return found;
 }

@@ -1,12 +1,30 @@
 /** What proxies are sent: the plans of translation, as parts by view. */
-import { CLUSTER_TYPE, LISTENER_TYPE, NAME_TABLE_TYPE, ROUTE_TYPE } from "#protocol/type-urls.ts";
+import type { Snapshot } from "#model/snapshot.ts";
+import {
+  CLUSTER_TYPE,
+  ENDPOINT_TYPE,
+  EXTENSION_TYPE,
+  LISTENER_TYPE,
+  NAME_TABLE_TYPE,
+  ROUTE_TYPE,
+} from "#protocol/type-urls.ts";
+import { type GrpcView, planGrpcCluster, planGrpcListener, planGrpcRoutes } from "#translate/grpc/plan.ts";
 import { type Plan, planEndpoints, planGateway, planInbound, planNameTable, planOutbound } from "#translate/plan.ts";
-import { viewsOf } from "#translate/views.ts";
-import type { Part, PartPlan, PartsOf } from "./parts.ts";
+import { type ProxyViews, viewsOf } from "#translate/views.ts";
+import type { Part, PartPlan, PartsOf, ProxyParts } from "./parts.ts";
+
+/** What is sent depends on who reads it: Envoy, or a program that speaks xDS itself. */
+export const translatedParts: PartsOf = (snapshot, proxy) => {
+  const views = viewsOf(snapshot, proxy);
+  const { inbound } = views;
+  if (proxy.metadata.GENERATOR !== "grpc" || inbound === undefined) return envoyParts(snapshot, views);
+  const isMutualTls = proxy.labels["security.istio.io/tlsMode"] === "istio";
+  return grpcParts(snapshot, views, { outbound: views.outbound, inbound, isMutualTls });
+};
 
 /** A sidecar has what its workload calls and what calls its workload; a router what it calls and what its Gateways say. */
-export const translatedParts: PartsOf = (snapshot, proxy) => {
-  const { outbound, inbound, gateway, endpoints, names, omittedListeners } = viewsOf(snapshot, proxy);
+function envoyParts(snapshot: Snapshot, views: ProxyViews): ProxyParts {
+  const { outbound, inbound, gateway, endpoints, names, omittedListeners } = views;
   const parts = [
     part(outbound.key, () => planOutbound(snapshot, outbound)),
     ...(inbound === undefined ? [] : [part(inbound.key, () => planInbound(snapshot, inbound))]),
@@ -21,21 +39,43 @@ export const translatedParts: PartsOf = (snapshot, proxy) => {
       [CLUSTER_TYPE, parts],
       [LISTENER_TYPE, parts],
       [ROUTE_TYPE, parts],
+      [EXTENSION_TYPE, parts],
       [NAME_TABLE_TYPE, [nameTable]],
     ]),
-    endpoints: { key: endpoints.key, plan: (cluster) => planEndpoints(snapshot, endpoints, cluster) },
+    asked: new Map([
+      [ENDPOINT_TYPE, { key: endpoints.key, plan: (cluster) => planEndpoints(snapshot, endpoints, cluster) }],
+    ]),
     omittedListeners,
   };
-};
+}
+
+/** Everything by name. */
+function grpcParts(snapshot: Snapshot, { endpoints }: ProxyViews, view: GrpcView): ProxyParts {
+  const { outbound, inbound, isMutualTls } = view;
+  const all = `${outbound.key} ${inbound.key} ${isMutualTls}`;
+  return {
+    types: new Map(),
+    asked: new Map([
+      [LISTENER_TYPE, { key: `grpc listeners ${all}`, plan: (name) => planGrpcListener(snapshot, view, name) }],
+      [ROUTE_TYPE, { key: `grpc routes ${outbound.key}`, plan: (name) => planGrpcRoutes(snapshot, view, name) }],
+      [CLUSTER_TYPE, { key: `grpc clusters ${outbound.key}`, plan: (name) => planGrpcCluster(snapshot, view, name) }],
+      [ENDPOINT_TYPE, { key: endpoints.key, plan: (name) => planEndpoints(snapshot, endpoints, name) }],
+    ]),
+    omittedListeners: NO_NAMES,
+  };
+}
+
+const NO_NAMES: ReadonlySet<string> = new Set();
 
 function part(key: string, plan: () => Plan): Part {
   return { key, plan: () => byType(plan()) };
 }
 
-function byType({ clusters, listeners, routes }: Plan): PartPlan {
+function byType({ clusters, listeners, routes, extensions }: Plan): PartPlan {
   return new Map([
     [CLUSTER_TYPE, clusters],
     [LISTENER_TYPE, listeners],
     [ROUTE_TYPE, routes],
+    [EXTENSION_TYPE, extensions],
   ]);
 }

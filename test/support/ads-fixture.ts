@@ -119,16 +119,17 @@ function handMadeParts(plan: PlanByPart, { proxy, build, onPlan }: Maker): Proxy
       );
     },
   }));
+  const endpoints = {
+    key: "endpoints",
+    plan: (name: string) => {
+      const content = plan.all?.[ENDPOINT_TYPE]?.[name];
+      return content === undefined ? undefined : recipeOf(ENDPOINT_TYPE, name, content);
+    },
+  };
   const types = new Set(Object.values(plan).flatMap((resources) => Object.keys(resources)));
   return {
     types: new Map([...types].filter((typeUrl) => typeUrl !== ENDPOINT_TYPE).map((typeUrl) => [typeUrl, parts])),
-    endpoints: {
-      key: "endpoints",
-      plan: (name) => {
-        const content = plan.all?.[ENDPOINT_TYPE]?.[name];
-        return content === undefined ? undefined : recipeOf(ENDPOINT_TYPE, name, content);
-      },
-    },
+    asked: new Map([[ENDPOINT_TYPE, endpoints]]),
     omittedListeners: new Set(),
   };
 }

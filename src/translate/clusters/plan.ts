@@ -110,7 +110,7 @@ function mtlsOf(snapshot: Snapshot, { service, port, rule, subset, endpoints }: 
 }
 
 /** SPIFFE ids of the endpoints and names the user gave, in all trust domains that count as ours. */
-function serverIdentities(service: Service, { identities }: EndpointSet, mesh: MeshConfig): readonly string[] {
+export function serverIdentities(service: Service, { identities }: EndpointSet, mesh: MeshConfig): readonly string[] {
   if (service.subjectAltNames.length === 0 && mesh.trustDomainAliases.length === 0) return identities;
   return expandedIdentities("", service, identities, mesh);
 }

@@ -1,0 +1,157 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type DescMessage, fromBinary, toJson } from "@bufbuild/protobuf";
+import { ClusterSchema } from "#gen/envoy/config/cluster/v3/cluster_pb.ts";
+import { ListenerSchema } from "#gen/envoy/config/listener/v3/listener_pb.ts";
+import { VirtualHostSchema } from "#gen/envoy/config/route/v3/route_components_pb.ts";
+import { RouteConfigurationSchema } from "#gen/envoy/config/route/v3/route_pb.ts";
+import { HttpConnectionManagerSchema } from "#gen/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager_pb.ts";
+import { UpstreamTlsContextSchema } from "#gen/envoy/extensions/transport_sockets/tls/v3/tls_pb.ts";
+import { meshOf, type ProxyOptions, proxyOf } from "../../../test/support/mesh.ts";
+import type { Recipe } from "../recipe.ts";
+import { viewsOf } from "../views.ts";
+import { type GrpcView, planGrpcCluster, planGrpcListener, planGrpcRoutes } from "./plan.ts";
+
+const SERVICE = `
+apiVersion: v1
+kind: Service
+metadata: {name: greeter, namespace: default}
+spec:
+  clusterIP: 10.1.2.3
+  selector: {app: greeter}
+  ports: [{name: grpc, port: 7070, targetPort: 17070}]
+---
+apiVersion: networking.istio.io/v1
+kind: WorkloadEntry
+metadata: {name: greeter-1, namespace: default}
+spec: {address: 10.0.0.1, labels: {app: greeter}, serviceAccount: greeter}
+---
+`;
+const HOST = "greeter.default.svc.cluster.local";
+const CLUSTER = `outbound|7070||${HOST}`;
+const SERVER = "xds.istio.io/grpc/lds/inbound/0.0.0.0:17070";
+
+function start(more = "", options: ProxyOptions & { readonly isMutualTls?: boolean } = {}) {
+  const snapshot = meshOf(SERVICE + more);
+  const { outbound, inbound } = viewsOf(snapshot, proxyOf({ labels: { app: "greeter" }, ...options }));
+  assert.ok(inbound);
+  const view: GrpcView = { outbound, inbound, isMutualTls: options.isMutualTls ?? false };
+  return { snapshot, view };
+}
+function read<D extends DescMessage>(schema: D, recipe: Recipe | undefined) {
+  assert.ok(recipe);
+  return fromBinary(schema, recipe.build(recipe.input));
+}
+const filtersOf = (bytes: Uint8Array | undefined) => {
+  assert.ok(bytes);
+  return fromBinary(HttpConnectionManagerSchema, bytes).httpFilters.map(({ name }) => name);
+};
+
+test("a client's listener leads to the routes of its service, by any of its names", () => {
+  const { snapshot, view } = start();
+  for (const name of [HOST, "greeter", "greeter.default", "greeter.default.svc"]) {
+    const listener = read(ListenerSchema, planGrpcListener(snapshot, view, `${name}:7070`));
+    assert.equal(listener.name, `${name}:7070`);
+    const { value = new Uint8Array() } = listener.apiListener?.apiListener ?? {};
+    const manager = fromBinary(HttpConnectionManagerSchema, value);
+    assert.equal(manager.routeSpecifier.case === "rds" && manager.routeSpecifier.value.routeConfigName, CLUSTER);
+    assert.deepEqual(filtersOf(value), ["envoy.filters.http.fault", "envoy.filters.http.router"]);
+  }
+});
+
+test("names that lead nowhere have no resource", () => {
+  const { snapshot, view } = start();
+  for (const name of ["", "greeter", ":7070", "greeter:7071", "greeter:x", "other:7070", "[::1", `${SERVER}1`]) {
+    assert.equal(planGrpcListener(snapshot, view, name), undefined, name);
+  }
+  for (const name of ["", "inbound|7070||", `outbound|7071||${HOST}`, `outbound|7070|v1|${HOST}`, "outbound|7070||x"]) {
+    assert.equal(planGrpcCluster(snapshot, view, name), undefined, name);
+  }
+  for (const name of ["", "7070", "outbound|7070||", `outbound|0||${HOST}`])
+    assert.equal(planGrpcRoutes(snapshot, view, name), undefined, name);
+});
+
+test("routes have domains with and without the port, and time limits where gRPC reads them", () => {
+  const { snapshot, view } = start(`
+apiVersion: networking.istio.io/v1
+kind: VirtualService
+metadata: {name: greeter, namespace: default}
+spec:
+  hosts: [greeter]
+  http: [{route: [{destination: {host: greeter}}], timeout: 3s}]
+`);
+  const recipe = planGrpcRoutes(snapshot, view, CLUSTER);
+  assert.equal(read(RouteConfigurationSchema, recipe).name, CLUSTER);
+  const host = read(VirtualHostSchema, recipe?.parts?.recipes[0]);
+  for (const domain of [HOST, `${HOST}:7070`, "greeter:7070", "10.1.2.3"])
+    assert.ok(host.domains.includes(domain), domain);
+  const [route] = host.routes;
+  assert.ok(route?.action.case === "route");
+  assert.equal(route.action.value.maxStreamDuration?.maxStreamDuration?.seconds, 3n);
+  assert.equal(route.action.value.maxGrpcTimeout, undefined);
+});
+
+test("clusters take of a traffic policy what gRPC can do, and mutual TLS where it is asked for", () => {
+  const { snapshot, view } = start(`
+apiVersion: networking.istio.io/v1
+kind: DestinationRule
+metadata: {name: greeter, namespace: default}
+spec:
+  host: greeter
+  trafficPolicy:
+    tls: {mode: ISTIO_MUTUAL}
+    connectionPool: {http: {http2MaxRequests: 7}}
+  subsets:
+  - name: v1
+    labels: {version: v1}
+    trafficPolicy: {loadBalancer: {simple: LEAST_REQUEST}, tls: {mode: DISABLE}}
+`);
+  const whole = read(ClusterSchema, planGrpcCluster(snapshot, view, CLUSTER));
+  assert.equal(whole.edsClusterConfig?.serviceName, CLUSTER);
+  assert.equal(whole.lbPolicy, 0);
+  assert.equal(whole.circuitBreakers?.thresholds[0]?.maxRequests, 7);
+  const socket = whole.transportSocket?.configType;
+  assert.ok(socket?.case === "typedConfig");
+  const tls = JSON.stringify(
+    toJson(UpstreamTlsContextSchema, fromBinary(UpstreamTlsContextSchema, socket.value.value)),
+  );
+  assert.match(tls, /"exact":"spiffe:\/\/cluster.local\/ns\/default\/sa\/greeter"/);
+  assert.match(tls, /"caCertificateProviderInstance":\{"instanceName":"default","certificateName":"ROOTCA"\}/);
+  const subset = read(ClusterSchema, planGrpcCluster(snapshot, view, `outbound|7070|v1|${HOST}`));
+  assert.equal(subset.lbPolicy, 1);
+  assert.equal(subset.transportSocket, undefined);
+});
+
+test("a server is called in plain text, or with mutual TLS where that is strict or callers are told so", () => {
+  const strict = `
+apiVersion: security.istio.io/v1
+kind: PeerAuthentication
+metadata: {name: default, namespace: default}
+spec: {mtls: {mode: STRICT}}
+`;
+  const chainOf = ({ snapshot, view }: ReturnType<typeof start>) =>
+    read(ListenerSchema, planGrpcListener(snapshot, view, SERVER)).filterChains.map(
+      ({ name, transportSocket }) => `${name} ${transportSocket !== undefined}`,
+    );
+  assert.deepEqual(chainOf(start()), ["inbound-plaintext false"]);
+  assert.deepEqual(chainOf(start("", { isMutualTls: true })), ["inbound-mtls true"]);
+  assert.deepEqual(chainOf(start(strict)), ["inbound-mtls true"]);
+});
+
+test("a server has what is denied and what is allowed as filters of their own names, and no other policies", () => {
+  const policy = (name: string, action: string) => `
+apiVersion: security.istio.io/v1
+kind: AuthorizationPolicy
+metadata: {name: ${name}, namespace: default}
+spec: {action: ${action}, rules: [{to: [{operation: {paths: ["/a"]}}]}]}
+---`;
+  const { snapshot, view } = start(policy("a", "ALLOW") + policy("b", "DENY") + policy("c", "AUDIT"));
+  const [chain] = read(ListenerSchema, planGrpcListener(snapshot, view, SERVER)).filterChains;
+  const config = chain?.filters[0]?.configType;
+  assert.ok(config?.case === "typedConfig");
+  assert.deepEqual(filtersOf(config.value.value), [
+    "envoy.filters.http.rbac.DENY",
+    "envoy.filters.http.rbac",
+    "envoy.filters.http.router",
+  ]);
+});

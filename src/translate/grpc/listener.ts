@@ -1,0 +1,102 @@
+/** Listeners as gRPC takes them: a client's name where routes are found, a server's how it is called. */
+import { ListenerSchema } from "#gen/envoy/config/listener/v3/listener_pb.ts";
+import { HTTPFaultSchema } from "#gen/envoy/extensions/filters/http/fault/v3/fault_pb.ts";
+import { RouterSchema } from "#gen/envoy/extensions/filters/http/router/v3/router_pb.ts";
+import {
+  type HttpFilter,
+  type HttpFilterSchema,
+  HttpConnectionManagerSchema as ManagerSchema,
+} from "#gen/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager_pb.ts";
+import { type AuthorizationInput, httpAuthorization } from "../authorization/filters.ts";
+import { bytesOf, type Init, pack } from "../encode.ts";
+import { downstreamSocket } from "./tls.ts";
+
+/** What a client's listener depends on. */
+export interface ClientListenerInput {
+  /** As it was asked for: `greeter.default:7070`. */
+  readonly name: string;
+  readonly address: string;
+  readonly port: number;
+  readonly routeName: string;
+}
+
+/** Canonical bytes of a listener that only says where a client finds its routes. */
+export function clientListener({ name, address, port, routeName }: ClientListenerInput): Uint8Array {
+  const manager = pack(ManagerSchema, {
+    httpFilters: [FAULT, ROUTER],
+    routeSpecifier: { case: "rds", value: { configSource: ADS, routeConfigName: routeName } },
+  });
+  return bytesOf(ListenerSchema, {
+    name,
+    address: socketAddress(address, port),
+    apiListener: { apiListener: manager },
+  });
+}
+
+/** What a server's listener depends on. */
+export interface ServerListenerInput extends Pick<AuthorizationInput, "policies" | "trustDomains"> {
+  readonly name: string;
+  readonly host: string;
+  readonly port: number;
+  readonly isMutualTls: boolean;
+}
+
+/** Canonical bytes of a server's listener. gRPC refuses listener filters, and cannot tell TLS from plain text. */
+export function serverListener(input: ServerListenerInput): Uint8Array {
+  const suffix = input.isMutualTls ? "mtls" : "plaintext";
+  const manager = pack(ManagerSchema, {
+    httpFilters: [...authorization(input), ROUTER],
+    routeSpecifier: {
+      case: "routeConfig",
+      value: {
+        name: "inbound",
+        virtualHosts: [
+          {
+            domains: ["*"],
+            routes: [
+              {
+                match: { pathSpecifier: { case: "prefix", value: "/" } },
+                action: { case: "nonForwardingAction", value: {} },
+              },
+            ],
+          },
+        ],
+      },
+    },
+  });
+  return bytesOf(ListenerSchema, {
+    name: input.name,
+    address: socketAddress(input.host, input.port),
+    filterChains: [
+      {
+        name: `inbound-${suffix}`,
+        filters: [{ name: `inbound-hcm${suffix}`, configType: { case: "typedConfig", value: manager } }],
+        ...(input.isMutualTls && { transportSocket: downstreamSocket() }),
+      },
+    ],
+  });
+}
+
+/** gRPC knows what is allowed and what is denied, and wants each filter to have a name of its own. */
+function authorization({ policies, trustDomains }: ServerListenerInput): HttpFilter[] {
+  const of = (action: "ALLOW" | "DENY", name: string) =>
+    httpAuthorization({
+      policies: policies.filter(({ spec }) => (spec.action ?? "ALLOW") === action),
+      trustDomains,
+      provider: undefined,
+    }).map((filter) => ({ ...filter, name }));
+  return [...of("DENY", "envoy.filters.http.rbac.DENY"), ...of("ALLOW", "envoy.filters.http.rbac")];
+}
+
+const ADS = { configSourceSpecifier: { case: "ads", value: {} } } as const;
+const FAULT = filterOf("envoy.filters.http.fault", pack(HTTPFaultSchema, {}));
+const ROUTER = filterOf("envoy.filters.http.router", pack(RouterSchema, {}));
+
+function filterOf(name: string, value: ReturnType<typeof pack>): Init<typeof HttpFilterSchema> {
+  return { name, configType: { case: "typedConfig", value } };
+}
+
+function socketAddress(address: string, port: number) {
+  const portSpecifier = { case: "portValue", value: port } as const;
+  return { address: { case: "socketAddress", value: { address, portSpecifier } } } as const;
+}
