@@ -18,6 +18,7 @@ import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { derived } from "./indexes.ts";
 import { listenerName } from "./names.ts";
+import { selectPatches } from "./patches/select.ts";
 import { authorizationPoliciesOf } from "./scope/authorization-policies.ts";
 import { selectingRules } from "./scope/destination-rules.ts";
 import { effectiveMode, policiesOf, type WorkloadMtls } from "./scope/peer-authentication.ts";
@@ -38,6 +39,8 @@ export interface BaseView {
   readonly traits: Traits;
   /** Key of the Sidecar that the proxy is under; empty for none, as for all routers. */
   readonly sidecar: string;
+  /** Ids of the patches of EnvoyFilters for this part, in order. */
+  readonly patches: readonly string[];
 }
 
 /** What decides configuration towards services. */
@@ -110,8 +113,8 @@ export interface ProxyViews {
 
 /** The views of a proxy in a snapshot. */
 export function viewsOf(snapshot: Snapshot, connected: MeshProxy): ProxyViews {
-  const namespaceSent = textOf(connected.metadata.NAMESPACE) || connected.namespace;
-  const place = placeOf(snapshot, connected.addresses, namespaceSent);
+  const { NAMESPACE: sent = connected.namespace } = connected.metadata;
+  const place = placeOf(snapshot, connected.addresses, textOf(sent));
   const { targets, locality } = place;
   const proxy = { ...connected, labels: labelsOf(connected, place) };
   const traits = traitsOf(snapshot.mesh, proxy);
@@ -125,13 +128,17 @@ export function viewsOf(snapshot: Snapshot, connected: MeshProxy): ProxyViews {
   const sidecarObject = role === "sidecar" ? sidecarFor(snapshot, proxy) : undefined;
   const sidecar = sidecarObject === undefined ? "" : objectKey(sidecarObject);
   const base = { role, namespace, dnsDomain, traits, sidecar };
+  const patches = selectPatches(snapshot, proxy);
+  const outbound = { ...base, patches: patches.outbound, selectedRules, sourceConditions: conditions };
+  const inbound = { ...base, patches: patches.inbound };
   const network = textOf(proxy.metadata.NETWORK);
   return {
-    outbound: keyed("outbound", { ...base, selectedRules, sourceConditions: conditions, locality }),
-    inbound: role === "sidecar" ? inboundView(snapshot, base, { proxy, targets, sidecar: sidecarObject }) : undefined,
+    outbound: keyed("outbound", { ...outbound, locality }),
+    inbound:
+      role === "sidecar" ? inboundView(snapshot, inbound, { proxy, targets, sidecar: sidecarObject }) : undefined,
     gateway:
       role === "router"
-        ? gatewayView(snapshot, { ...base, selectedRules, sourceConditions: conditions }, { proxy, targets })
+        ? gatewayView(snapshot, { ...outbound, patches: patches.gateway }, { proxy, targets })
         : undefined,
     endpoints: keyed("endpoints", {
       role,
