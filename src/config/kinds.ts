@@ -109,7 +109,7 @@ const NOT_YET: Readonly<Record<string, readonly string[]>> = {
   ],
   "gateway.networking.x-k8s.io": ["XBackendTrafficPolicy", "XListenerSet"],
   "inference.networking.k8s.io": ["InferencePool"],
-  "networking.istio.io": ["EnvoyFilter", "ProxyConfig", "WorkloadGroup"],
+  "networking.istio.io": ["ProxyConfig", "WorkloadGroup"],
   "networking.k8s.io": ["Ingress", "IngressClass", "NetworkPolicy"],
   policy: ["PodDisruptionBudget"],
   "rbac.authorization.k8s.io": ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"],

@@ -6,6 +6,7 @@ import { type ConfigObject, objectKey } from "#config/config-object.ts";
 import type { AuthorizationPolicy } from "#config/kinds/authorization-policy.ts";
 import type { DestinationRule } from "#config/kinds/destination-rule.ts";
 import type { Gateway } from "#config/kinds/gateway.ts";
+import type { EnvoyFilter } from "#config/kinds/envoy-filter.ts";
 import type { PeerAuthentication } from "#config/kinds/peer-authentication.ts";
 import type { RequestAuthentication } from "#config/kinds/request-authentication.ts";
 import type { Service as ServiceSpec } from "#config/kinds/service.ts";
@@ -69,6 +70,7 @@ export function buildSnapshot(input: SnapshotInput): Snapshot {
     peerAuthentications: objects(previous.peerAuthentications, ofKind<PeerAuthentication>("PeerAuthentication")),
     authorizationPolicies: objects(previous.authorizationPolicies, ofKind<AuthorizationPolicy>("AuthorizationPolicy")),
     requestAuthentications: objects(
+    envoyFilters: objects(previous.envoyFilters, ofKind<EnvoyFilter>("EnvoyFilter")),
       previous.requestAuthentications,
       ofKind<RequestAuthentication>("RequestAuthentication"),
     ),
@@ -92,6 +94,7 @@ const NOTHING: Omit<Snapshot, "mesh" | "features"> & { readonly mesh?: MeshConfi
   requestAuthentications: [],
   keySets: NO_KEY_SETS,
 };
+  envoyFilters: [],
 
 /** The sorted services. The same drafts as the last time give the same list without another look. */
 const services = madeFrom((previous: readonly Service[], drafts: readonly ServiceDraft[]) =>

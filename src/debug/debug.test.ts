@@ -64,6 +64,7 @@ const SNAPSHOT: Snapshot = {
   sidecars: [],
   peerAuthentications: [],
   authorizationPolicies: [],
+  envoyFilters: [],
   requestAuthentications: [],
   keySets: new Map(),
 };

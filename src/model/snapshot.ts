@@ -2,6 +2,7 @@ import type { ConfigObject } from "#config/config-object.ts";
 import type { AuthorizationPolicy } from "#config/kinds/authorization-policy.ts";
 import type { DestinationRule } from "#config/kinds/destination-rule.ts";
 import type { Gateway } from "#config/kinds/gateway.ts";
+import type { EnvoyFilter } from "#config/kinds/envoy-filter.ts";
 import type { PeerAuthentication } from "#config/kinds/peer-authentication.ts";
 import type { RequestAuthentication } from "#config/kinds/request-authentication.ts";
 import type { Sidecar } from "#config/kinds/sidecar.ts";
@@ -31,6 +32,7 @@ export interface Snapshot {
   readonly peerAuthentications: readonly ConfigObject<PeerAuthentication>[];
   readonly authorizationPolicies: readonly ConfigObject<AuthorizationPolicy>[];
   readonly requestAuthentications: readonly ConfigObject<RequestAuthentication>[];
+  readonly envoyFilters: readonly ConfigObject<EnvoyFilter>[];
   /** Keys of token issuers that were fetched. */
   readonly keySets: KeySets;
 }

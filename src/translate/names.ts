@@ -101,6 +101,20 @@ export function gatewayServerRouteName(server: GatewayServerName): string {
   return server.bind === "" ? name : `${name}.${server.bind}`;
 }
 
+/** What the name of a gateway's routes tells: port 0 and empty texts where it tells nothing. */
+export function parseGatewayRouteName(name: string): {
+  readonly port: number;
+  readonly portName: string;
+  /** `namespace/name` */
+  readonly gateway: string;
+} {
+  const [scheme, port = "", portName = "", gateway = "", namespace = "", ...rest] = name.split(".");
+  const isNumber = /^\d+$/.test(port);
+  if (scheme === "http") return { port: isNumber && portName === "" ? Number(port) : 0, portName: "", gateway: "" };
+  if (scheme !== "https" || namespace === "" || rest.length > 0) return { port: 0, portName: "", gateway: "" };
+  return { port: isNumber ? Number(port) : 0, portName, gateway: `${namespace}/${gateway}` };
+}
+
 /** `reviews.default.svc.cluster.local:9080`; IPv6 addresses are put in brackets. */
 export function virtualHostName(hostname: string, port: number): string {
   return `${hostInUrl(hostname)}:${port}`;

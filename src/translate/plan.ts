@@ -8,11 +8,14 @@ import { planInboundClusters } from "./clusters/plan-inbound.ts";
 import { planGatewayListeners } from "./listeners/plan-gateway.ts";
 import { planInboundListeners } from "./listeners/plan-inbound.ts";
 import { planOutboundListeners, routeNamesOf } from "./listeners/plan-outbound.ts";
+import { parseGatewayRouteName } from "./names.ts";
+import { type Patching, patchedPlan } from "./patches/plan.ts";
+import { chosenPatches } from "./patches/select.ts";
 import type { Recipe } from "./recipe.ts";
 import { planGatewayRoutes } from "./routes/plan-gateway.ts";
 import { planOutboundRoutes } from "./routes/plan-outbound.ts";
-import { routerServers } from "./scope/gateways.ts";
-import type { GatewayView, InboundView, OutboundView } from "./views.ts";
+import { type RouterServers, routerServers } from "./scope/gateways.ts";
+import type { BaseView, GatewayView, InboundView, OutboundView } from "./views.ts";
 
 export { planEndpoints } from "./endpoints/plan.ts";
 export { planNameTable } from "./name-table/plan.ts";
@@ -22,34 +25,65 @@ export interface Plan {
   readonly clusters: readonly Recipe[];
   readonly listeners: readonly Recipe[];
   readonly routes: readonly Recipe[];
+  /** Settings of extensions that listeners fetch by name. */
+  readonly extensions: readonly Recipe[];
 }
 
 /** Towards services. A router has the clusters only: its listeners and routes are those of its Gateways. */
 export function planOutbound(snapshot: Snapshot, view: OutboundView): Plan {
   const clusters = planOutboundClusters(snapshot, view);
-  if (view.role === "router") return { clusters, listeners: [], routes: [] };
-  return {
+  if (view.role === "router") {
+    const plan = { clusters, listeners: [], routes: [], extensions: [] };
+    return patchedPlan(plan, patching(snapshot, view, { context: "GATEWAY" }));
+  }
+  const plan = {
     clusters,
     listeners: planOutboundListeners(snapshot, view),
     routes: planOutboundRoutes(snapshot, view, routeNamesOf(snapshot, view)),
+    extensions: [],
   };
+  return patchedPlan(plan, patching(snapshot, view, { context: "SIDECAR_OUTBOUND" }));
 }
 
 /** The workload's own ports. */
 export function planInbound(snapshot: Snapshot, view: InboundView): Plan {
-  return {
+  const plan = {
     clusters: planInboundClusters(snapshot, view),
     listeners: planInboundListeners(snapshot, view),
     routes: [],
+    extensions: [],
   };
+  const hostsOf = (port: number) =>
+    view.targets.flatMap(({ targetPort, service }) => (targetPort === port ? [service.hostname] : []));
+  return patchedPlan(plan, patching(snapshot, view, { context: "SIDECAR_INBOUND", hostsOf }));
 }
 
 /** The servers of a router. Its clusters are those of its outbound view. */
 export function planGateway(snapshot: Snapshot, view: GatewayView): Plan {
   const servers = routerServers(view);
-  return {
+  const plan = {
     clusters: [],
     listeners: planGatewayListeners(snapshot, view, servers),
     routes: planGatewayRoutes(snapshot, view, servers),
+    extensions: [],
   };
+  return patchedPlan(plan, patching(snapshot, view, { context: "GATEWAY", servicePorts: calledPorts(servers) }));
+}
+
+function patching(
+  snapshot: Snapshot,
+  { patches }: BaseView,
+  where: Partial<Patching> & Pick<Patching, "context">,
+): Patching {
+  return { patches: chosenPatches(snapshot, patches), hostsOf: () => [], servicePorts: new Map(), ...where };
+}
+
+/** The ports that Gateways name for each port that routes are called after. */
+function calledPorts({ byRouteName }: RouterServers): Patching["servicePorts"] {
+  const ports = new Map<number, Set<number>>();
+  for (const [name, servers] of byRouteName) {
+    const { port } = parseGatewayRouteName(name);
+    ports.set(port, new Set([...(ports.get(port) ?? []), ...servers.map(({ server }) => server.port.number)]));
+  }
+  return ports;
 }

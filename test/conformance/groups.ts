@@ -4,6 +4,7 @@ import { bootstrap } from "./groups/bootstrap.ts";
 import { captureSettings } from "./groups/capture-settings.ts";
 import { configValidation } from "./groups/config-validation.ts";
 import { dnsClient } from "./groups/dns-client.ts";
+import { envoyFilterPatches } from "./groups/envoy-filter-patches.ts";
 import { iptablesBuilder } from "./groups/iptables-builder.ts";
 import { iptablesCapture } from "./groups/iptables-capture.ts";
 import { nameTable } from "./groups/name-table.ts";
@@ -11,6 +12,7 @@ import { nftablesCapture } from "./groups/nftables-capture.ts";
 import { statusServer } from "./groups/status-server.ts";
 import { agentTables } from "./groups/unit-tables/agent.ts";
 import { certificateTables } from "./groups/unit-tables/certificates.ts";
+import { envoyFilterTables } from "./groups/unit-tables/envoy-filter.ts";
 import { meshConfigTables } from "./groups/unit-tables/mesh-config.ts";
 import { networkingTables } from "./groups/unit-tables/networking.ts";
 import { wasmTables } from "./groups/unit-tables/wasm.ts";
@@ -32,8 +34,10 @@ export const GROUPS: readonly Group[] = [
   dnsClient,
   statusServer,
   agentTables,
+  envoyFilterPatches,
   certificateTables,
   meshConfigTables,
   networkingTables,
   wasmTables,
 ];
+  envoyFilterTables,

@@ -92,6 +92,7 @@ function snapshotOf({ services, endpointsByServiceAndPort, mesh, proxy }: NameTa
     sidecars: [],
     peerAuthentications: [],
     authorizationPolicies: [],
+    envoyFilters: [],
     requestAuthentications: [],
     keySets: new Map(),
   };

@@ -1,0 +1,217 @@
+/**
+ * Recipes of what patches touch become recipes of patched resources: they make the whole message first, then change it. All
+ * others stay as they are, so that a patch for one cluster costs the others nothing.
+ */
+import { fromBinary } from "@bufbuild/protobuf";
+import type { ConfigObject } from "#config/config-object.ts";
+import type { EnvoyFilter } from "#config/kinds/envoy-filter.ts";
+import { ClusterSchema } from "#gen/envoy/config/cluster/v3/cluster_pb.ts";
+import { TypedExtensionConfigSchema } from "#gen/envoy/config/core/v3/extension_pb.ts";
+import { ListenerSchema } from "#gen/envoy/config/listener/v3/listener_pb.ts";
+import { RouteConfigurationSchema } from "#gen/envoy/config/route/v3/route_pb.ts";
+import { encode } from "../encode.ts";
+import { parseClusterName } from "../names.ts";
+import type { Plan } from "../plan.ts";
+import { type Recipe, recipe } from "../recipe.ts";
+import { clusterFate, patchCluster } from "./clusters.ts";
+import { patchInlineRoutes, patchListener, patchListenerItself } from "./listeners.ts";
+import { addsTo, matchesListenerName, matchesRoutes, type RoutesPlace } from "./match.ts";
+import { type Patch, type PatchContext, type PatchSet, patchAt, patchSet, type Target, type ValueOf } from "./patch.ts";
+import { type FlatRecipe, flatBytes, flatRecipe, originsOf } from "./recipe-tree.ts";
+import { patchRoutes } from "./routes.ts";
+import type { Chosen } from "./select.ts";
+
+/** What is patched, and what the patches look at beside the resources. */
+export interface Patching extends RoutesPlace {
+  readonly context: PatchContext;
+  readonly patches: readonly Chosen[];
+  /** The services of an inbound cluster. */
+  readonly hostsOf: (targetPort: number) => readonly string[];
+}
+
+/** The plan with its patches. */
+export function patchedPlan(plan: Plan, patching: Patching): Plan {
+  if (patching.patches.length === 0) return plan;
+  return {
+    clusters: patchedClusters(plan.clusters, patching),
+    listeners: patchedListeners(plan.listeners, patching),
+    routes: patchedRoutes(plan.routes, patching),
+    extensions: distinct([...plan.extensions, ...addedExtensions(patching)]),
+  };
+}
+
+/** Which patches, as inputs have to have them: the objects, and for each which of its patches. */
+interface PatchInput {
+  readonly filters: readonly ConfigObject<EnvoyFilter>[];
+  readonly indexes: readonly number[];
+}
+
+interface PatchedInput extends PatchInput {
+  readonly context: PatchContext;
+  readonly original: FlatRecipe;
+}
+
+interface PatchedCluster extends PatchedInput {
+  readonly hosts: readonly string[];
+}
+
+interface PatchedRoutes extends PatchedInput {
+  readonly ports: readonly number[];
+  readonly calledPorts: readonly number[];
+}
+
+function patchedClusters(clusters: readonly Recipe[], patching: Patching): readonly Recipe[] {
+  const own = of(patching, "CLUSTER");
+  const patches = own.map(({ patch }) => patch);
+  const changed = own.filter(({ patch }) => patch.operation !== "ADD");
+  const patched = clusters.flatMap((original) => {
+    const parsed = parseClusterName(original.name);
+    const hosts = parsed?.direction === "inbound" ? patching.hostsOf(parsed.port) : [];
+    const { name, isTouched } = clusterFate(patches, original.name, hosts);
+    if (name === undefined) return [];
+    if (!isTouched) return [original];
+    const input = { ...inputOf(changed, patching, original), hosts };
+    return [recipe({ name, input, build: patchedCluster, origins: originsOf(original) })];
+  });
+  const fresh = own.filter(({ patch }) => addsTo(patch, patching.context));
+  return distinct([...patched, ...added(fresh, addedCluster)]);
+}
+
+function patchedCluster({ original, hosts, ...input }: PatchedCluster): Uint8Array {
+  const cluster = fromBinary(ClusterSchema, flatBytes(original));
+  patchCluster(setOf(input).CLUSTER, cluster, hosts);
+  return encode(ClusterSchema, cluster);
+}
+
+const LISTENER_TARGETS: readonly Target[] = [
+  "LISTENER",
+  "LISTENER_FILTER",
+  "FILTER_CHAIN",
+  "NETWORK_FILTER",
+  "HTTP_FILTER",
+];
+const ROUTE_TARGETS: readonly Target[] = ["ROUTE_CONFIGURATION", "VIRTUAL_HOST", "HTTP_ROUTE"];
+
+function patchedListeners(listeners: readonly Recipe[], patching: Patching): readonly Recipe[] {
+  // Routes of the workload's own ports are inside its listeners.
+  const inline = patching.context === "SIDECAR_INBOUND" ? ROUTE_TARGETS : [];
+  const own = of(patching, ...LISTENER_TARGETS, ...inline).filter(({ patch }) => !isAdded("LISTENER", patch));
+  const patched = listeners.flatMap((original) => {
+    const fitting = own.filter(({ patch }) => matchesListenerName(patch.match.listener, original.name));
+    if (fitting.length === 0) return [original];
+    const name = listenerNameAfter(original, fitting);
+    if (name === undefined) return [];
+    const input = inputOf(own, patching, original);
+    return [recipe({ name, input, build: patchedListener, origins: originsOf(original) })];
+  });
+  const fresh = of(patching, "LISTENER").filter(({ patch }) => addsTo(patch, patching.context));
+  return distinct([...patched, ...added(fresh, addedListener)]);
+}
+
+/** Its name after the patches, undefined when they remove it. Only where it may be removed or renamed it is made to see that. */
+function listenerNameAfter(original: Recipe, fitting: readonly Chosen[]): string | undefined {
+  const { LISTENER: patches } = patchSet(fitting.map(({ patch }) => patch));
+  if (!patches.some(({ operation, value }) => operation === "REMOVE" || value?.name)) return original.name;
+  const listener = fromBinary(ListenerSchema, original.build(original.input));
+  return patchListenerItself(patches, listener) ? listener.name : undefined;
+}
+
+function patchedListener({ original, context, ...input }: PatchedInput): Uint8Array {
+  const listener = fromBinary(ListenerSchema, flatBytes(original));
+  const patches = setOf(input);
+  if (context === "SIDECAR_INBOUND" && ROUTE_TARGETS.some((target) => patches[target].length > 0)) {
+    patchInlineRoutes(patches, listener);
+  }
+  patchListener(patches, listener);
+  return encode(ListenerSchema, listener);
+}
+
+function patchedRoutes(routes: readonly Recipe[], patching: Patching): readonly Recipe[] {
+  const own = of(patching, ...ROUTE_TARGETS);
+  return routes.map((original) => {
+    const { name } = original;
+    const fits = ({ patch }: Chosen) => matchesRoutes(patch.match.routeConfiguration, name, patching);
+    if (!own.some(fits)) return original;
+    const ports = [...patching.servicePorts].flatMap(([port, called]) =>
+      [...called].map((one) => [port, one] as const),
+    );
+    const input = {
+      ...inputOf(own, patching, original),
+      ports: ports.map(([port]) => port),
+      calledPorts: ports.map(([, called]) => called),
+    };
+    return recipe({ name, input, build: patchedRouteConfiguration, origins: originsOf(original) });
+  });
+}
+
+function patchedRouteConfiguration({ original, context, ports, calledPorts, ...input }: PatchedRoutes): Uint8Array {
+  const routes = fromBinary(RouteConfigurationSchema, flatBytes(original));
+  const servicePorts = new Map<number, Set<number>>();
+  for (const [i, port] of ports.entries()) {
+    servicePorts.set(port, (servicePorts.get(port) ?? new Set()).add(calledPorts[i] ?? 0));
+  }
+  patchRoutes(setOf(input), routes, { context, servicePorts });
+  return encode(RouteConfigurationSchema, routes);
+}
+
+/** Resources that patches add, known by their name. */
+function added(
+  chosen: readonly (Chosen & { readonly patch: { readonly value: { readonly name: string } | undefined } })[],
+  build: (input: PatchInput) => Uint8Array,
+): readonly Recipe[] {
+  return chosen.map(({ filter, index, patch }) =>
+    recipe({ name: patch.value?.name ?? "", input: { filters: [filter], indexes: [index] }, build }),
+  );
+}
+
+function addedExtensions(patching: Patching): readonly Recipe[] {
+  const fresh = of(patching, "EXTENSION_CONFIG").filter(({ patch }) => patch.operation === "ADD");
+  return added(fresh, addedExtension);
+}
+
+function addedCluster(input: PatchInput): Uint8Array {
+  return encode(ClusterSchema, messageOf(input, "CLUSTER"));
+}
+
+function addedListener(input: PatchInput): Uint8Array {
+  return encode(ListenerSchema, messageOf(input, "LISTENER"));
+}
+
+function addedExtension(input: PatchInput): Uint8Array {
+  return encode(TypedExtensionConfigSchema, messageOf(input, "EXTENSION_CONFIG"));
+}
+
+function messageOf<Of extends Target>(input: PatchInput, target: Of): ValueOf<Of> {
+  const value = setOf(input)[target][0]?.value;
+  if (value === undefined) throw new Error(`No value of ${target} in the patch`);
+  return value;
+}
+
+function of<Of extends Target>({ patches }: Patching, ...targets: readonly Of[]) {
+  return patches.filter((chosen): chosen is Chosen & { readonly patch: Patch<Of> } =>
+    targets.some((target) => target === chosen.patch.target),
+  );
+}
+
+function isAdded(target: Target, patch: Patch): boolean {
+  return patch.target === target && patch.operation === "ADD";
+}
+
+function inputOf(chosen: readonly Chosen[], { context }: Patching, original: Recipe): PatchedInput {
+  return {
+    filters: chosen.map(({ filter }) => filter),
+    indexes: chosen.map(({ index }) => index),
+    context,
+    original: flatRecipe(original),
+  };
+}
+
+function setOf({ filters, indexes }: PatchInput): PatchSet {
+  return patchSet(filters.flatMap((filter, i) => patchAt(filter, indexes[i] ?? 0) ?? []));
+}
+
+/** Of two resources of one name the first one counts. */
+function distinct(recipes: readonly Recipe[]): readonly Recipe[] {
+  const names = new Set<string>();
+  return recipes.filter(({ name }) => !names.has(name) && names.add(name));
+}
