@@ -13,6 +13,7 @@ import {
   type HttpFilter,
   HttpFilterSchema,
 } from "#gen/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager_pb.ts";
+import { spaceDelimitedClaims } from "#model/token-claims.ts";
 import { duration, type Init, pack } from "../encode.ts";
 
 /** The name of the filter, under which it leaves what it found. */
@@ -23,8 +24,6 @@ export const JWT_PAYLOAD = "payload";
 const DEFAULT_TIMEOUT_MS = 5_000;
 /** How long Envoy keeps keys that it fetches itself. */
 const CACHE_MS = 300_000;
-/** Claims that are lists by convention, written as one text with spaces. */
-const SPACE_DELIMITED = ["permission", "scope"];
 
 /** What the filter depends on. The lists go side by side; in each place either `jwtKeys` or `jwtClusters` is not empty. */
 export interface JwtInput {
@@ -57,11 +56,6 @@ export function jwtFilter(input: JwtInput, reroutes: boolean): HttpFilter | unde
     bypassCorsPreflight: true,
   });
   return create(HttpFilterSchema, { name: JWT_FILTER, configType: { case: "typedConfig", value: typedConfig } });
-}
-
-/** Claims that are read as lists: those of the rule, and those that are so by convention. */
-export function spaceDelimitedClaims(claims: readonly string[] = []): readonly string[] {
-  return [...new Set([...claims, ...SPACE_DELIMITED])].sort();
 }
 
 type Provider = Init<typeof JwtProviderSchema>;

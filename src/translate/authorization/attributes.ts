@@ -4,6 +4,7 @@
  */
 import type { PermissionSchema, PrincipalSchema } from "#gen/envoy/config/rbac/v3/rbac_pb.ts";
 import { UriTemplateMatchConfigSchema } from "#gen/envoy/extensions/path/match/uri_template/v3/uri_template_match_pb.ts";
+import { withAliases } from "#model/trust-domain.ts";
 import { type Init, pack } from "../encode.ts";
 import { literalRange } from "../listeners/cidr.ts";
 import {
@@ -51,8 +52,6 @@ export type Attribute =
     };
 
 const SPIFFE = "spiffe://";
-/** The trust domain that a policy may always write for the mesh's own. */
-const OWN_TRUST_DOMAIN = "cluster.local";
 
 export const hosts = permission({ httpOnly: true }, (host) => headerRule(headerMatcher(":authority", host, true)));
 export const methods = permission({ httpOnly: true }, (method) => headerRule(headerMatcher(":method", method)));
@@ -223,30 +222,4 @@ function subjectText(value: string, subject: string): Text {
   if (subject === "*" && !ofIssuer) return ANYTHING;
   if (subject.startsWith("*") && !ofIssuer) return endsWith(subject.slice(1));
   return subject.endsWith("*") && !ofIssuer ? startsWith(subject.slice(0, -1)) : exact(subject);
-}
-
-/**
- * Principals of the mesh's trust domain, or of one of its aliases, stand for the same account in all of them. One that
- * leaves the domain open, or that is of another mesh, stands for itself.
- */
-export function withAliases(values: readonly string[], trustDomains: readonly string[]): readonly string[] {
-  return values.flatMap((value) => {
-    const [domain = "", ...rest] = value.split("/");
-    if (rest.length !== 4 || domain === "*") return [value];
-    if (domain !== OWN_TRUST_DOMAIN && !trustDomains.some((own) => fits(own, domain))) return [value];
-    const all = trustDomains.map((own) => (endsAs(own, domain) ? value : [own, ...rest].join("/")));
-    return [...new Set(all)];
-  });
-}
-
-function fits(domain: string, pattern: string): boolean {
-  return domain === pattern || pattern === "*" || startsAs(domain, pattern) || endsAs(domain, pattern);
-}
-
-function startsAs(domain: string, pattern: string): boolean {
-  return pattern.endsWith("*") && domain.startsWith(pattern.slice(0, -1));
-}
-
-function endsAs(domain: string, pattern: string): boolean {
-  return pattern.startsWith("*") && domain.endsWith(pattern.slice(1));
 }

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { withAliases } from "#model/trust-domain.ts";
 import { meshOf } from "../../../test/support/mesh.ts";
 import { object } from "../../../test/support/objects.ts";
 import { authorizationInput, authorizationPoliciesOf } from "../scope/authorization-policies.ts";
-import { attributeOf, type Meaning, withAliases } from "./attributes.ts";
+import { attributeOf, type Meaning } from "./attributes.ts";
 import { customHttpFilters, customTcpFilters, httpAuthorization, tcpAuthorization } from "./filters.ts";
 import { rbacPolicy } from "./rule.ts";
 

@@ -1,0 +1,207 @@
+/** What each field of a rule looks at, and whether a request has one of the values it names. */
+import ipaddr from "ipaddr.js";
+import { withAliases } from "#model/trust-domain.ts";
+import type { Claims, HttpRequest, Request } from "./request.ts";
+import { fitsTemplate, fitsText, quoted } from "./text.ts";
+
+/** What values mean beside themselves. */
+export interface Meaning {
+  /** Of the policy: service accounts without a namespace are of this one. */
+  readonly namespace: string;
+  /** The mesh's own, then its aliases: a principal of one of them stands for all. */
+  readonly trustDomains: readonly string[];
+}
+
+/** An attribute of requests. Those of HTTP alone cannot be told from a connection. */
+export type Attribute =
+  | {
+      readonly httpOnly: true;
+      readonly fits: (value: string, request: HttpRequest, meaning: Meaning) => boolean;
+      /** As people read it. */
+      readonly shown: (request: HttpRequest) => string;
+    }
+  | {
+      readonly httpOnly: false;
+      readonly fits: (value: string, request: Request, meaning: Meaning) => boolean;
+      readonly shown: (request: Request) => string;
+    };
+
+const NO_PEER = "none (no mutual TLS)";
+const NO_TOKEN = "none (no token)";
+const SPIFFE = "spiffe://";
+
+const principals: Attribute = {
+  httpOnly: false,
+  fits: (value, { peer = "" }, { trustDomains }) =>
+    withAliases([value], trustDomains).some((one) => fitsPrincipal(one, peer)),
+  shown: ({ peer }) => peer?.replace(SPIFFE, "") ?? NO_PEER,
+};
+const namespaces: Attribute = {
+  httpOnly: false,
+  fits: (value, { peer = "" }) => new RegExp(`/ns/${value.split("*").map(quoted).join(".*")}/`).test(peer),
+  shown: ({ peer }) => (peer === undefined ? NO_PEER : (/\/ns\/([^/]+)\//.exec(peer)?.[1] ?? peer)),
+};
+const serviceAccounts: Attribute = {
+  httpOnly: false,
+  fits: (value, { peer = "" }, { namespace }) => {
+    const [first = "", second] = value.split("/");
+    const [home, name] = second === undefined ? [namespace, first] : [first, second];
+    return new RegExp(`^spiffe://.+/ns/${quoted(home)}/(.+/|)sa/${quoted(name)}(/.+)?$`).test(peer);
+  },
+  shown: ({ peer }) => peer?.replace(/^.*\/ns\/([^/]+)\/sa\//, "$1/") ?? NO_PEER,
+};
+const sourceIps = address(({ sourceIp }) => sourceIp);
+const remoteIps = address(({ remoteIp }) => remoteIp);
+const ports: Attribute = {
+  httpOnly: false,
+  fits: (value, { port }) => Number(value) === port,
+  shown: ({ port }) => String(port),
+};
+const requestPrincipals: Attribute = {
+  httpOnly: true,
+  fits: (value, { claims }) => claims !== undefined && fitsRequestPrincipal(value, claims),
+  shown: ({ claims }) => (claims === undefined ? NO_TOKEN : `${String(claims.iss)}/${String(claims.sub)}`),
+};
+
+/** Fields of `source` and `operation`, without `not`. */
+export const FIELDS: ReadonlyMap<string, Attribute> = new Map([
+  ["principals", principals],
+  ["namespaces", namespaces],
+  ["serviceAccounts", serviceAccounts],
+  ["requestPrincipals", requestPrincipals],
+  ["ipBlocks", sourceIps],
+  ["remoteIpBlocks", remoteIps],
+  [
+    "hosts",
+    http(
+      ({ host }) => host,
+      (value, host) => fitsHeader(value, [host], true),
+    ),
+  ],
+  [
+    "methods",
+    http(
+      ({ method }) => method,
+      (value, method) => fitsHeader(value, [method]),
+    ),
+  ],
+  ["paths", http(({ path }) => path.replace(/[?#].*$/s, ""), fitsPath)],
+  ["ports", ports],
+]);
+
+const KEYS: ReadonlyMap<string, Attribute> = new Map([
+  ["source.ip", sourceIps],
+  ["remote.ip", remoteIps],
+  ["source.namespace", namespaces],
+  ["source.principal", principals],
+  ["source.serviceAccount", serviceAccounts],
+  ["request.auth.principal", requestPrincipals],
+  ["request.auth.audiences", claim(["aud"])],
+  ["request.auth.presenter", claim(["azp"])],
+  ["destination.ip", address(({ destinationIp }) => destinationIp)],
+  ["destination.port", ports],
+  [
+    "connection.sni",
+    { httpOnly: false, fits: (value, { sni }) => fitsText(value, sni), shown: ({ sni }) => sni || "none" },
+  ],
+]);
+
+/** The attribute that a condition names; undefined when there is none of that name. */
+export function attributeOfKey(key: string): Attribute | undefined {
+  const plain = KEYS.get(key);
+  if (plain !== undefined) return plain;
+  const [, name = "", part = ""] = /^([^[]*)\[(.*)\]$/s.exec(key) ?? [];
+  if (name === "request.headers") return header(part);
+  if (name === "request.auth.claims") return claim(claimPath(part));
+  // Nothing is known of what other filters say of a request.
+  return name.startsWith("experimental.envoy.")
+    ? { httpOnly: false, fits: () => false, shown: () => "unknown" }
+    : undefined;
+}
+
+function http(of: (request: HttpRequest) => string, fits: (value: string, text: string) => boolean): Attribute {
+  return { httpOnly: true, fits: (value, request) => fits(value, of(request)), shown: (request) => of(request) };
+}
+
+function address(of: (request: Request) => string): Attribute {
+  return { httpOnly: false, fits: (range, request) => isInRange(of(request), range), shown: of };
+}
+
+function header(name: string): Attribute {
+  const of = ({ headers, host, method, path }: HttpRequest): readonly string[] => {
+    const pseudo: Readonly<Record<string, string>> = { ":authority": host, host, ":method": method, ":path": path };
+    const lower = name.toLowerCase();
+    const known = pseudo[lower];
+    return known === undefined ? (headers[lower] ?? []) : [known];
+  };
+  return {
+    httpOnly: true,
+    fits: (value, request) => fitsHeader(value, of(request)),
+    shown: (request) => (of(request).length === 0 ? "none" : of(request).join(",")),
+  };
+}
+
+/** Values of a header that comes more than once are looked at as one text. `*` is any value, also an empty one. */
+function fitsHeader(pattern: string, values: readonly string[], ignoreCase = false): boolean {
+  if (values.length === 0) return false;
+  return pattern === "*" || fitsText(pattern, values.join(","), ignoreCase);
+}
+
+function fitsPath(pattern: string, path: string): boolean {
+  return /\{\*\*?\}/.test(pattern) ? fitsTemplate(pattern, path) : fitsText(pattern, path);
+}
+
+function fitsPrincipal(pattern: string, peer: string): boolean {
+  if (pattern === "*") return peer !== "";
+  if (pattern.startsWith("*")) return peer.startsWith(SPIFFE) && peer.slice(SPIFFE.length).endsWith(pattern.slice(1));
+  return fitsText(`${SPIFFE}${pattern}`, peer);
+}
+
+/** `issuer/subject`, divided by the last slash; a star in front belongs to the issuer, one at the end to the subject. */
+function fitsRequestPrincipal(value: string, { iss, sub }: Claims): boolean {
+  if (typeof iss !== "string" || typeof sub !== "string") return false;
+  const slash = value.lastIndexOf("/");
+  if (slash < 0) {
+    if (value === "*") return iss !== "" && sub !== "";
+    if (value.startsWith("*")) return iss !== "" && sub.endsWith(value.slice(1));
+    if (value.endsWith("*")) return iss.startsWith(value.slice(0, -1)) && sub !== "";
+    return iss === value && sub === "";
+  }
+  const [issuer, subject] = [value.slice(0, slash), value.slice(slash + 1)];
+  const issuerFits = issuer.startsWith("*") || !issuer.includes("/") ? fitsText(issuer, iss) : issuer === iss;
+  return issuerFits && (value.startsWith("*") ? sub === subject : fitsText(subject, sub));
+}
+
+/** `a][b` are claims inside one another; brackets in other places belong to the name of one claim. */
+function claimPath(inBrackets: string): readonly string[] {
+  return /^[^[\]]+(\]\[[^[\]]+)*$/.test(inBrackets) ? inBrackets.split("][") : [inBrackets];
+}
+
+function claim(path: readonly string[]): Attribute {
+  const of = ({ claims }: HttpRequest): unknown =>
+    path.reduce<unknown>(
+      (value, name) => (isRecord(value) && Object.hasOwn(value, name) ? value[name] : undefined),
+      claims,
+    );
+  return {
+    httpOnly: true,
+    fits: (value, request) => {
+      const found = of(request);
+      return (Array.isArray(found) ? found : [found]).some((one) => typeof one === "string" && fitsText(value, one));
+    },
+    shown: (request) => (request.claims === undefined ? NO_TOKEN : (JSON.stringify(of(request)) ?? "none")),
+  };
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Whether an address is in a range, `10.0.0.0/8`, or is the one named. Addresses of one kind are in no range of the other. */
+function isInRange(text: string, range: string): boolean {
+  const [net = "", prefix] = range.split("/");
+  if (!ipaddr.isValid(text) || !ipaddr.isValid(net)) return false;
+  const [one, of] = [ipaddr.process(text), ipaddr.parse(net)];
+  const bits = prefix === undefined ? (of.kind() === "ipv4" ? 32 : 128) : Number(prefix);
+  return one.kind() === of.kind() && one.match(of, bits);
+}

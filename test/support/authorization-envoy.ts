@@ -1,0 +1,231 @@
+/**
+ * One real Envoy with many listeners, each with the filters of a set of policies in front of an answer of 200. Callers
+ * prove who they are by certificates, and where they are by addresses of the loopback network.
+ */
+import assert from "node:assert/strict";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { Agent, request } from "node:https";
+import type { AddressInfo } from "node:net";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { create, toBinary } from "@bufbuild/protobuf";
+import { BootstrapSchema } from "#gen/envoy/config/bootstrap/v3/bootstrap_pb.ts";
+import { DownstreamTlsContextSchema } from "#gen/envoy/extensions/transport_sockets/tls/v3/tls_pb.ts";
+import type { Snapshot } from "#model/snapshot.ts";
+import { pack } from "#translate/encode.ts";
+import { httpConnectionManager } from "#translate/filters/http-connection-manager.ts";
+import { authorizationInput, authorizationPoliciesOf } from "#translate/scope/authorization-policies.ts";
+import { jwtInput, requestAuthenticationsOf } from "#translate/scope/request-authentications.ts";
+import { traitsOf } from "#translate/traits.ts";
+import { ENVOY, get } from "./ads-envoy.ts";
+import { proxyOf } from "./mesh.ts";
+
+/** Whose policies are in force. */
+export const WORKLOAD = { namespace: "default", labels: { app: "web" } };
+
+/** Who asks, and for what. */
+export interface Ask {
+  /** One of the identities that the rig was started with; undefined shows no certificate. */
+  readonly identity?: string | undefined;
+  /** An address of 127.0.0.0/8. */
+  readonly sourceIp?: string;
+  readonly method?: string;
+  readonly path?: string;
+  readonly host?: string;
+  readonly headers?: Readonly<Record<string, string | readonly string[]>>;
+}
+
+export class AuthorizationEnvoy implements AsyncDisposable {
+  readonly #folder: string;
+  readonly #process: ChildProcess;
+  readonly #agents = new Map<string, Agent>();
+  readonly ports: readonly number[];
+  #output = "";
+
+  private constructor(folder: string, ports: readonly number[]) {
+    this.#folder = folder;
+    this.ports = ports;
+    const args = ["-c", join(folder, "bootstrap.pb"), "--concurrency", "1", "--disable-hot-restart", "-l", "warning"];
+    this.#process = spawn(ENVOY, args, { stdio: ["ignore", "pipe", "pipe"] });
+    for (const stream of [this.#process.stdout, this.#process.stderr])
+      stream?.on("data", (chunk: Buffer) => {
+        this.#output += chunk.toString();
+      });
+  }
+
+  /** `meshOfPort` makes the mesh of each listener; policies may name the port. */
+  static async start(
+    identities: readonly string[],
+    meshesOfPorts: readonly ((port: number) => Snapshot)[],
+  ): Promise<AuthorizationEnvoy> {
+    const folder = mkdtempSync(join(tmpdir(), "authorization-"));
+    makeCertificates(folder, identities);
+    const ports = await freePorts(meshesOfPorts.length);
+    const listeners = meshesOfPorts.map((meshOf, i) => listenerOf(meshOf(ports[i] ?? 0), ports[i] ?? 0, folder));
+    const bootstrap = create(BootstrapSchema, {
+      node: { id: "test", cluster: "test" },
+      admin: { address: { address: { case: "pipe", value: { path: join(folder, "admin") } } } },
+      staticResources: { listeners },
+    });
+    writeFileSync(join(folder, "bootstrap.pb"), toBinary(BootstrapSchema, bootstrap));
+    const envoy = new AuthorizationEnvoy(folder, ports);
+    try {
+      await envoy.#ready();
+    } catch (error) {
+      await envoy[Symbol.asyncDispose]();
+      throw error;
+    }
+    return envoy;
+  }
+
+  /** The status that a request to a listener gets. */
+  ask(listener: number, { identity, sourceIp = "127.0.0.1", path = "/", ...rest }: Ask): Promise<number> {
+    const port = this.ports[listener] ?? assert.fail(`no listener ${listener}`);
+    const { method = "GET", host = "example.com", headers = {} } = rest;
+    const sent = Object.entries({ host, ...headers }).map(([name, value]) => [name, value] as const);
+    return new Promise((resolve, reject) => {
+      const asked = request({
+        host: "127.0.0.1",
+        port,
+        method,
+        path,
+        localAddress: sourceIp,
+        agent: this.#agent(identity, sourceIp),
+        headers: Object.fromEntries(sent) as Record<string, string | string[]>,
+        rejectUnauthorized: false,
+        setHost: false,
+      });
+      asked.on("error", (cause) => reject(new Error(`${method} ${path}: ${cause.message}\n${this.#output}`)));
+      asked.on("response", (response) => {
+        response.resume();
+        response.on("end", () => resolve(response.statusCode ?? 0));
+      });
+      asked.end();
+    });
+  }
+
+  #agent(identity: string | undefined, sourceIp: string): Agent {
+    const key = `${identity} ${sourceIp}`;
+    const known = this.#agents.get(key);
+    if (known !== undefined) return known;
+    const file = (ending: string) => readFileSync(join(this.#folder, `${fileName(identity ?? "")}.${ending}`));
+    const credentials = identity === undefined ? {} : { cert: file("crt"), key: file("key") };
+    const agent = new Agent({ keepAlive: true, maxSockets: 2, ...credentials });
+    this.#agents.set(key, agent);
+    return agent;
+  }
+
+  async #ready(): Promise<void> {
+    const end = performance.now() + 20_000;
+    for (;;) {
+      assert.equal(this.#process.exitCode, null, `Envoy ended:\n${this.#output}`);
+      assert.ok(performance.now() < end, `Envoy is not ready:\n${this.#output}`);
+      try {
+        const { status } = await get(join(this.#folder, "admin"), "/ready");
+        if (status === 200) return;
+      } catch {
+        // Not listening yet.
+      }
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const agent of this.#agents.values()) agent.destroy();
+    if (this.#process.exitCode === null) {
+      const exited = new Promise((resolve) => this.#process.once("exit", resolve));
+      this.#process.kill("SIGKILL");
+      await exited;
+    }
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
+
+function listenerOf(snapshot: Snapshot, port: number, folder: string) {
+  const { mesh } = snapshot;
+  const read = (file: string) => ({
+    specifier: { case: "inlineBytes" as const, value: readFileSync(join(folder, file)) },
+  });
+  const tls = pack(DownstreamTlsContextSchema, {
+    commonTlsContext: {
+      tlsCertificates: [{ certificateChain: read("server.crt"), privateKey: read("server.key") }],
+      validationContextType: { case: "validationContext", value: { trustedCa: read("ca.crt") } },
+    },
+  });
+  const manager = httpConnectionManager({
+    class: "inbound",
+    statPrefix: "test",
+    protocol: "HTTP",
+    traits: traitsOf(mesh, proxyOf(WORKLOAD)).http,
+    mesh,
+    authorization: authorizationInput(snapshot, authorizationPoliciesOf(snapshot, WORKLOAD)),
+    authentication: jwtInput(snapshot, requestAuthenticationsOf(snapshot, WORKLOAD)),
+    routes: {
+      virtualHosts: [
+        {
+          name: "all",
+          domains: ["*"],
+          routes: [
+            {
+              match: { pathSpecifier: { case: "prefix", value: "/" } },
+              action: { case: "directResponse", value: { status: 200 } },
+            },
+          ],
+        },
+      ],
+    },
+  });
+  return {
+    name: String(port),
+    address: {
+      address: {
+        case: "socketAddress" as const,
+        value: { address: "127.0.0.1", portSpecifier: { case: "portValue" as const, value: port } },
+      },
+    },
+    filterChains: [
+      {
+        filters: [manager],
+        transportSocket: {
+          name: "envoy.transport_sockets.tls",
+          configType: { case: "typedConfig" as const, value: tls },
+        },
+      },
+    ],
+  };
+}
+
+async function freePorts(count: number): Promise<readonly number[]> {
+  const servers = await Promise.all(
+    Array.from({ length: count }, async () => {
+      const server = createServer();
+      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+      return server;
+    }),
+  );
+  const ports = servers.map((server) => (server.address() as AddressInfo).port);
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return ports;
+}
+
+function fileName(identity: string): string {
+  return identity.replace(/[^a-z0-9.]/gi, "_");
+}
+
+function makeCertificates(folder: string, identities: readonly string[]): void {
+  const openssl = (args: readonly string[]) => execFileSync("openssl", args, { cwd: folder, stdio: "pipe" });
+  const key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1"];
+  openssl(["req", "-x509", ...key, "-subj", "/CN=ca", "-keyout", "ca.key", "-out", "ca.crt"]);
+  for (const [name, subjectAltName] of [
+    ["server", "DNS:example.com"],
+    ...identities.map((identity) => [fileName(identity), `URI:${identity}`]),
+  ]) {
+    openssl([
+      ...["req", "-x509", ...key, "-CA", "ca.crt", "-CAkey", "ca.key", "-subj", "/", "-addext"],
+      ...[`subjectAltName=${subjectAltName}`, "-addext", "basicConstraints=CA:FALSE"],
+      ...["-keyout", `${name}.key`, "-out", `${name}.crt`],
+    ]);
+  }
+}
