@@ -1,21 +1,12 @@
-/**
- * The way out, with a machine and a world of its own: two network namespaces, one that plays the machine, one that plays
- * the world outside, with a web server and a name server in it. Nothing of the real machine is touched.
- */
+/** The way out, with a machine and a world of its own. */
 import assert from "node:assert/strict";
-import { type ChildProcess, spawn } from "node:child_process";
-import { randomBytes } from "node:crypto";
-import { once } from "node:events";
-import { readFile, writeFile } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { readFile } from "node:fs/promises";
 import test, { type TestContext } from "node:test";
 import { errorText } from "#lib/mesh-error.ts";
-import { type MeshFolder, meshFolder } from "../../../test/support/mesh-folder.ts";
+import { machineLab } from "../../../test/support/machine-lab.ts";
+import { meshFolder } from "../../../test/support/mesh-folder.ts";
 import { MIZZEN, meshUnavailable } from "../../../test/support/mesh-run.ts";
-import { runCommand } from "../host/command.ts";
 import type { MeshStatus } from "../run/status.ts";
-
-const ROOT = resolve(import.meta.dirname, "../../..");
 
 const SPEC = `
   meshConfig: {accessLogFile: /dev/stdout, outboundTrafficPolicy: {mode: REGISTRY_ONLY}}
@@ -60,78 +51,13 @@ spec:
     route: [{destination: {host: gate.example.test, port: {number: 80}}}]
 `;
 
-/** Knows all names under example.test but those that begin with "no", and tells its callers their address. */
-const WORLD = `const dns = require("dns-packet"), udp = require("node:dgram").createSocket("udp4");
-udp.on("message", (query, peer) => {
-  const { id, questions } = dns.decode(query);
-  const [{ name, type }] = questions;
-  const known = name.endsWith(".example.test") && !name.startsWith("no");
-  const answers = known && type === "A" ? [{ type, name, ttl: 5, data: "203.0.113.2" }] : [];
-  const flags = dns.RECURSION_AVAILABLE | (known ? 0 : 3);
-  udp.send(dns.encode({ type: "response", id, flags, questions, answers }), peer.port, peer.address);
-});
-udp.bind(53, "203.0.113.2", () => require("node:http")
-  .createServer((call, answer) => answer.end("outside sees " + call.socket.remoteAddress))
-  .listen(80, "203.0.113.2", () => console.log("up")));`;
-
 /** How curl ends for a name that nobody has. */
 const UNRESOLVED = /exit 6: /;
-
-interface Lab extends AsyncDisposable {
-  /** Runs a program on the machine. */
-  run(...argv: readonly string[]): Promise<string>;
-  /** All of the machine's network that a way out could change. */
-  state(): Promise<string>;
-}
-
-async function lab(folder: MeshFolder): Promise<Lab> {
-  const id = randomBytes(3).toString("hex");
-  const [machine, world] = [`lab-${id}-machine`, `lab-${id}-world`];
-  const resolvConf = join(folder.root, "resolv.conf");
-  await writeFile(resolvConf, "nameserver 203.0.113.2\n");
-  const lines = [
-    ...[`netns add ${machine}`, `netns add ${world}`],
-    `link add up0 netns ${machine} type veth peer name up0 netns ${world}`,
-    ...[machine, world].flatMap((netns, i) => [
-      `-n ${netns} addr add 203.0.113.${i + 1}/24 dev up0`,
-      ...["lo", "up0"].map((name) => `-n ${netns} link set ${name} up`),
-    ]),
-  ];
-  for (const line of lines) await runCommand({ argv: ["ip", ...line.split(" ")] });
-  const inWorld = ["nsenter", `--net=/run/netns/${world}`, process.execPath, "-e", WORLD];
-  const inMachine = ["nsenter", `--net=/run/netns/${machine}`, "unshare", "--mount", "sh", "-c"];
-  const [server, holder] = await Promise.all([
-    started(inWorld),
-    started([...inMachine, 'mount --bind "$1" /etc/resolv.conf; echo; exec cat', "sh", resolvConf]),
-  ]);
-  const run = (...argv: readonly string[]) =>
-    runCommand({ argv: ["nsenter", `--target=${holder.pid}`, "--mount", "--net", "--wd", "--", ...argv], cwd: ROOT });
-  return {
-    run,
-    async state() {
-      const forwarding = 'for file in /proc/sys/net/ipv4/conf/*/forwarding; do echo "$file $(cat "$file")"; done';
-      const script = `nft list ruleset; iptables-save | grep -v "^#"; ip -brief link; ip -brief addr; ip route; ${forwarding}`;
-      return run("sh", "-c", script);
-    },
-    async [Symbol.asyncDispose]() {
-      server.kill("SIGKILL");
-      holder.kill("SIGKILL");
-      for (const netns of [machine, world]) await runCommand({ argv: ["ip", "netns", "del", netns] });
-    },
-  };
-}
-
-/** A process that has said something. */
-async function started([program = "", ...args]: readonly string[]): Promise<ChildProcess> {
-  const child = spawn(program, args, { cwd: ROOT, stdio: ["pipe", "pipe", "inherit"] });
-  await once(child.stdout, "data");
-  return child;
-}
 
 test("--egress", { skip: meshUnavailable() }, async (t: TestContext) => {
   await using folder = await meshFolder(SPEC);
   await folder.add("outside.yaml", CONFIG);
-  await using machine = await lab(folder);
+  await using machine = await machineLab(folder.root);
   const mizzen = (command: string, ...args: readonly string[]) =>
     machine.run(MIZZEN, command, "--state", folder.state, ...args);
   const curl = (workload: string, ...args: readonly string[]) =>
