@@ -2,7 +2,7 @@
 import { culprits } from "./culprits.ts";
 import type { DeltaRequest } from "./delta-request.ts";
 import { findResource, type Resource } from "./resource.ts";
-import type { Response, Step, Subscription } from "./subscription.ts";
+import type { Held, Response, Step, Subscription } from "./subscription.ts";
 
 /** What a request says about a response of ours, and what follows from it. */
 export function onAnswer<R extends Resource>(subscription: Subscription<R>, request: DeltaRequest): Step<R> {
@@ -52,7 +52,7 @@ function stillHeld<R extends Resource>({ held, target, due }: Subscription<R>): 
 
 /**
  * Envoy applies what it can of a rejected response, or nothing, depending on the type. The culprits are held at their last
- * good version and the others sent again without them. Where Envoy does not say who it was, halves are tried apart; so no
+ * good version, or replaced by what they fall back on, and the others sent again without them. Where Envoy does not say who it was, halves are tried apart; so no
  * response is ever sent twice.
  */
 function onRejection<R extends Resource>(state: Subscription<R>, pending: Response<R>, message: string): Step<R> {
@@ -61,11 +61,11 @@ function onRejection<R extends Resource>(state: Subscription<R>, pending: Respon
   const innocent = pending.resources.filter((resource) => !guilty.includes(resource)).map((resource) => resource.name);
   const held = new Map(state.held);
   const entries = guilty.map((rejected) => {
-    const before = held.get(rejected.name);
-    const entry = { rejected, good: before === undefined ? lastGood(state, rejected.name) : before.good };
+    const entry = heldAfter(state, rejected);
     held.set(rejected.name, entry);
     return entry;
   });
+  const replaced = entries.filter(({ rejected, good }) => good !== undefined && good === rejected.fallback?.());
   const apart = guilty.length === 0 ? halves(innocent) : [];
   return {
     subscription: {
@@ -73,12 +73,27 @@ function onRejection<R extends Resource>(state: Subscription<R>, pending: Respon
       pending: undefined,
       rejected: pending.nonce,
       held,
-      due: guilty.length === 0 ? state.due : state.due.union(new Set(innocent)),
+      due:
+        guilty.length === 0
+          ? state.due
+          : state.due.union(new Set([...innocent, ...replaced.map(({ rejected }) => rejected.name)])),
       suspects: [...apart, ...state.suspects],
       leftover: pending.resources.length === 0 ? state.leftover : state.leftover.union(new Set(pending.removed)),
     },
     verdict: { kind: "rejected", message, held: entries },
   };
+}
+
+/** What the proxy is to have instead of what it rejected. When it rejects that too, it keeps whatever it had before. */
+function heldAfter<R extends Resource>(state: Subscription<R>, rejected: R): Held<R> {
+  const before = state.held.get(rejected.name);
+  if (before !== undefined && before.good?.version === rejected.version) {
+    const good = lastGood(state, rejected.name);
+    const isTried = good?.version === rejected.version || good?.version === before.rejected.version;
+    return { rejected: before.rejected, good: isTried ? undefined : good };
+  }
+  const good = before === undefined ? lastGood(state, rejected.name) : before.good;
+  return { rejected, good: rejected.fallback?.() ?? good };
 }
 
 function halves(names: readonly string[]): readonly ReadonlySet<string>[] {

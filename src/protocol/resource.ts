@@ -13,6 +13,8 @@ export interface Resource extends Versioned {
    * Envoy answers calls that are routed to it with 503.
    */
   readonly awaits: string | undefined;
+  /** What to send to a proxy that rejects it, where there is a form of it that is likely to be taken. */
+  readonly fallback?: () => this | undefined;
 }
 
 /**

@@ -194,6 +194,26 @@ test("the last good version outlives a second rejection", () => {
   assert.equal(verdict.kind === "rejected" && verdict.held[0]?.good?.version, "1");
 });
 
+test("a rejected resource with a fallback is replaced by that, at once", () => {
+  const plain: Resource = { name: "a", version: "1-plain", value: new Uint8Array(), awaits: undefined };
+  const patched: Resource = { ...plain, version: "1", fallback: () => plain };
+  const state = retarget(subscribe<Resource>(ask(CLUSTER_TYPE)), [new Map([["a", patched]])]);
+  const { subscription } = reject(state, "a: bad");
+  const taken = flush(subscription);
+  assert.equal(taken.said, "a@1-plain");
+  assert.equal(said(taken.state), "nothing");
+  const next: Resource = { ...plain, version: "2", fallback: () => ({ ...plain, version: "2-plain" }) };
+  assert.equal(said(retarget(taken.state, [new Map([["a", next]])])), "a@2");
+});
+
+test("a fallback that is rejected too is not sent again", () => {
+  const plain: Resource = { name: "a", version: "1-plain", value: new Uint8Array(), awaits: undefined };
+  const patched: Resource = { ...plain, version: "1", fallback: () => plain };
+  const state = retarget(subscribe<Resource>(ask(CLUSTER_TYPE)), [new Map([["a", patched]])]);
+  const { subscription } = reject(reject(state, "a: bad").subscription, "a: bad");
+  assert.equal(said(subscription), "nothing");
+});
+
 test("removals inside a rejected response are told again", () => {
   const { state } = flush(first(CLUSTER_TYPE, {}, "a", "b"));
   assert.equal(said(reject(retarget(state, [layer("b@2")]), "b: bad").subscription), "-a");

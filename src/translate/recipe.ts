@@ -16,6 +16,8 @@ export interface Recipe<Input extends object = object> {
    * their own and appended as field `field`: a message is the concatenation of its fields.
    */
   readonly parts?: { readonly field: number; readonly recipes: readonly Recipe[] };
+  /** The same resource without what users patched of it: what a proxy gets that rejects it. */
+  readonly unpatched?: Recipe;
   /** `kind/namespace/name` of configuration it comes from, beyond the objects in its input; for messages to people alone. */
   readonly origins?: readonly string[];
 }

@@ -4,6 +4,7 @@ import { readMessage, readString } from "#lib/wire/read.ts";
 import { resourceFrame } from "#protocol/delta-response.ts";
 import type { Resource } from "#protocol/resource.ts";
 import { CLUSTER_TYPE } from "#protocol/type-urls.ts";
+import { recipeBytes } from "#translate/patches/recipe-tree.ts";
 import type { Recipe } from "#translate/recipe.ts";
 
 /** A resource ready to be copied into responses. */
@@ -14,6 +15,8 @@ export interface BuiltResource extends Resource {
   readonly frame: Uint8Array;
   /** What it was made from. */
   readonly recipe: Recipe;
+  /** Made when first asked for: hardly any is. */
+  readonly fallback: () => this | undefined;
 }
 
 let ids = 0;
@@ -25,7 +28,21 @@ export function builtResource(typeUrl: string, recipe: Recipe, bytes: Uint8Array
   const frame = resourceFrame(typeUrl, { name, version, value: bytes });
   const value = frame.subarray(frame.length - bytes.length);
   const awaits = typeUrl === CLUSTER_TYPE ? awaitedEndpoints(value) : undefined;
-  return { id: ids++, name, version, frame, value, awaits, recipe };
+  let fallback: BuiltResource | undefined;
+  return {
+    id: ids++,
+    name,
+    version,
+    frame,
+    value,
+    awaits,
+    recipe,
+    fallback: () => {
+      const { unpatched } = recipe;
+      if (unpatched !== undefined) fallback ??= builtResource(typeUrl, { ...unpatched, name }, recipeBytes(unpatched));
+      return fallback;
+    },
+  };
 }
 
 /** The objects of the user's configuration that a resource was made from, as `kind/namespace/name`. */

@@ -176,7 +176,9 @@ export class XdsStream {
     const metric = REJECT_METRICS.get(type);
     if (metric !== undefined) metrics.count(metric, { err: `${request.error?.code ?? 0}` });
     const culprits = verdict.held.map(({ rejected }) => rejected);
-    log.warn("proxy rejected configuration: it keeps the last good version of it", {
+    const isPatched = culprits.some(({ recipe }) => recipe.unpatched !== undefined);
+    const instead = isPatched ? "gets it without the patches" : "keeps the last good version of it";
+    log.warn(`proxy rejected configuration: it ${instead}`, {
       type,
       node: this.proxy.nodeId,
       resources: culprits.map(({ name }) => name).join(",") || "not known yet",

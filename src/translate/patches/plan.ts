@@ -71,7 +71,7 @@ function patchedClusters(clusters: readonly Recipe[], patching: Patching): reado
     if (name === undefined) return [];
     if (!isTouched) return [original];
     const input = { ...inputOf(changed, patching, original), hosts };
-    return [recipe({ name, input, build: patchedCluster, origins: originsOf(original) })];
+    return [recipe({ name, input, build: patchedCluster, origins: originsOf(original), unpatched: original })];
   });
   const fresh = own.filter(({ patch }) => addsTo(patch, patching.context));
   return distinct([...patched, ...added(fresh, addedCluster)]);
@@ -102,7 +102,7 @@ function patchedListeners(listeners: readonly Recipe[], patching: Patching): rea
     const name = listenerNameAfter(original, fitting);
     if (name === undefined) return [];
     const input = inputOf(own, patching, original);
-    return [recipe({ name, input, build: patchedListener, origins: originsOf(original) })];
+    return [recipe({ name, input, build: patchedListener, origins: originsOf(original), unpatched: original })];
   });
   const fresh = of(patching, "LISTENER").filter(({ patch }) => addsTo(patch, patching.context));
   return distinct([...patched, ...added(fresh, addedListener)]);
@@ -140,7 +140,7 @@ function patchedRoutes(routes: readonly Recipe[], patching: Patching): readonly 
       ports: ports.map(([port]) => port),
       calledPorts: ports.map(([, called]) => called),
     };
-    return recipe({ name, input, build: patchedRouteConfiguration, origins: originsOf(original) });
+    return recipe({ name, input, build: patchedRouteConfiguration, origins: originsOf(original), unpatched: original });
   });
 }
 

@@ -22,7 +22,7 @@ export function flatRecipe({ build, name, input, parts }: Recipe): FlatRecipe {
 
 /** The bytes of the message that the recipe makes, with its parts. */
 export function flatBytes(flat: FlatRecipe): Uint8Array {
-  return encode(readRecipe(flat.values()));
+  return recipeBytes(readRecipe(flat.values()));
 }
 
 /** `kind/namespace/name` of what the recipe and its parts come from beyond their inputs. */
@@ -30,9 +30,11 @@ export function originsOf({ origins = [], parts }: Recipe): readonly string[] {
   return [...origins, ...(parts?.recipes.flatMap(originsOf) ?? [])];
 }
 
-function encode({ build, input, parts }: Recipe): Uint8Array {
+/** The bytes of a message with its parts. */
+export function recipeBytes({ build, input, parts }: Recipe): Uint8Array {
   const writer = new BinaryWriter().raw(build(input));
-  for (const part of parts?.recipes ?? []) writer.tag(parts?.field ?? 0, WireType.LengthDelimited).bytes(encode(part));
+  for (const part of parts?.recipes ?? [])
+    writer.tag(parts?.field ?? 0, WireType.LengthDelimited).bytes(recipeBytes(part));
   return writer.finish();
 }
 
