@@ -1,5 +1,6 @@
 /** Which kinds of objects there are, and what each of them is read with. */
 import { checkAuthorizationPolicy } from "./checks/authorization-policy.ts";
+import { checkSecret } from "./checks/credential.ts";
 import { checkDestinationRule } from "./checks/destination-rule.ts";
 import { checkEnvoyFilter } from "./checks/envoy-filter.ts";
 import { checkGateway } from "./checks/gateway.ts";
@@ -15,6 +16,7 @@ import { checkWorkloadEntry } from "./checks/workload-entry.ts";
 import { checkWorkloadGroup } from "./checks/workload-group.ts";
 import type { ConfigObject } from "./config-object.ts";
 import { authorizationPolicySchema } from "./kinds/authorization-policy.ts";
+import { configMapSchema, secretSchema } from "./kinds/credential.ts";
 import { destinationRuleSchema } from "./kinds/destination-rule.ts";
 import { envoyFilterSchema } from "./kinds/envoy-filter.ts";
 import { gatewaySchema } from "./kinds/gateway.ts";
@@ -34,6 +36,8 @@ import { parse } from "./schema/parse.ts";
 /** A kind the mesh reads. */
 export interface Kind {
   readonly versions: readonly string[];
+  /** Its content where that stands beside the metadata, not in a spec. */
+  readonly content?: readonly string[];
   /** Reads and checks the spec of an object of this kind. */
   readonly read: (spec: unknown, head: Omit<ConfigObject, "spec">) => Parsed<ConfigObject>;
 }
@@ -59,6 +63,13 @@ const NETWORKING = ["v1", "v1beta1", "v1alpha3"];
 const SECURITY = ["v1", "v1beta1"];
 
 const KINDS: Readonly<Record<string, Kind>> = {
+  "/ConfigMap": content(
+    kind(["v1"], configMapSchema, () => []),
+    "data",
+    "binaryData",
+    "immutable",
+  ),
+  "/Secret": content(kind(["v1"], secretSchema, checkSecret), "type", "data", "stringData", "immutable"),
   "/Service": kind(["v1"], serviceSchema, checkService),
   "networking.istio.io/DestinationRule": kind(NETWORKING, destinationRuleSchema, checkDestinationRule),
   "networking.istio.io/EnvoyFilter": kind(NETWORKING, envoyFilterSchema, checkEnvoyFilter),
@@ -77,7 +88,6 @@ const KINDS: Readonly<Record<string, Kind>> = {
 /** Kinds that have no effect yet. Some of them are checked already. */
 const NOT_YET: Readonly<Record<string, readonly string[]>> = {
   "": [
-    "ConfigMap",
     "Endpoints",
     "Namespace",
     "Node",
@@ -86,7 +96,6 @@ const NOT_YET: Readonly<Record<string, readonly string[]>> = {
     "Pod",
     "ReplicationController",
     "ResourceQuota",
-    "Secret",
     "ServiceAccount",
   ],
   "admissionregistration.k8s.io": ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"],
@@ -130,4 +139,16 @@ function kind<Spec>(
     return { value: problems.some(({ severity }) => severity === "error") ? undefined : object, problems };
   };
   return { versions, read };
+}
+
+/** A kind without a spec: fields are named as they stand in the object. */
+function content({ versions, read }: Kind, ...fields: readonly string[]): Kind {
+  return {
+    versions,
+    content: fields,
+    read: (raw, head) => {
+      const { value, problems } = read(raw, head);
+      return { value, problems: problems.map((one) => ({ ...one, field: one.field.replace(/^spec\.?/, "") })) };
+    },
+  };
 }

@@ -41,7 +41,7 @@ function readObject(
   kind: Kind,
   origin: Origin | undefined,
 ): { object: ConfigObject | undefined; problems: readonly Problem[] } {
-  const envelope = parse(envelopeSchema, raw, "");
+  const envelope = parse(envelopeSchema, withSpec(raw, kind.content ?? []), "");
   if (envelope.value === undefined) return { object: undefined, problems: envelope.problems };
   const { kind: name, metadata, spec } = envelope.value;
   const { value: object, problems } = kind.read(spec ?? {}, {
@@ -50,6 +50,15 @@ function readObject(
     origin,
   });
   return { object, problems: [...envelope.problems, ...problems] };
+}
+
+/** Some kinds of Kubernetes have no spec: what stands beside the metadata is read as one. */
+function withSpec(raw: unknown, content: readonly string[]): unknown {
+  if (content.length === 0 || typeof raw !== "object" || raw === null) return raw;
+  const { true: inside = [], false: others = [] } = Object.groupBy(Object.entries(raw), ([name]) =>
+    content.includes(name) ? "true" : "false",
+  );
+  return { ...Object.fromEntries(others), spec: Object.fromEntries(inside) };
 }
 
 const NO_OBJECT: Problem = {

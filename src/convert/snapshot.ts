@@ -4,9 +4,10 @@
  */
 import { type ConfigObject, objectKey } from "#config/config-object.ts";
 import type { AuthorizationPolicy } from "#config/kinds/authorization-policy.ts";
+import type { ConfigMap, Secret } from "#config/kinds/credential.ts";
 import type { DestinationRule } from "#config/kinds/destination-rule.ts";
-import type { Gateway } from "#config/kinds/gateway.ts";
 import type { EnvoyFilter } from "#config/kinds/envoy-filter.ts";
+import type { Gateway } from "#config/kinds/gateway.ts";
 import type { PeerAuthentication } from "#config/kinds/peer-authentication.ts";
 import type { RequestAuthentication } from "#config/kinds/request-authentication.ts";
 import type { Service as ServiceSpec } from "#config/kinds/service.ts";
@@ -69,11 +70,13 @@ export function buildSnapshot(input: SnapshotInput): Snapshot {
     sidecars: objects(previous.sidecars, ofKind<Sidecar>("Sidecar")),
     peerAuthentications: objects(previous.peerAuthentications, ofKind<PeerAuthentication>("PeerAuthentication")),
     authorizationPolicies: objects(previous.authorizationPolicies, ofKind<AuthorizationPolicy>("AuthorizationPolicy")),
-    requestAuthentications: objects(
     envoyFilters: objects(previous.envoyFilters, ofKind<EnvoyFilter>("EnvoyFilter")),
+    requestAuthentications: objects(
       previous.requestAuthentications,
       ofKind<RequestAuthentication>("RequestAuthentication"),
     ),
+    secrets: objects(previous.secrets, ofKind<Secret>("Secret")),
+    configMaps: objects(previous.configMaps, ofKind<ConfigMap>("ConfigMap")),
     keySets: keepTexts(previous.keySets, input.keySets ?? NO_KEY_SETS),
   };
   return input.previous !== undefined && hasSameParts(previous, next) ? previous : next;
@@ -91,10 +94,12 @@ const NOTHING: Omit<Snapshot, "mesh" | "features"> & { readonly mesh?: MeshConfi
   sidecars: [],
   peerAuthentications: [],
   authorizationPolicies: [],
+  envoyFilters: [],
   requestAuthentications: [],
+  secrets: [],
+  configMaps: [],
   keySets: NO_KEY_SETS,
 };
-  envoyFilters: [],
 
 /** The sorted services. The same drafts as the last time give the same list without another look. */
 const services = madeFrom((previous: readonly Service[], drafts: readonly ServiceDraft[]) =>

@@ -9,10 +9,13 @@ const API_VERSIONS: Readonly<Record<string, string>> = {
 };
 const NETWORKING = "networking.istio.io/v1";
 
+/** Nobody looks at secrets, whatever else they may see. */
+const HIDDEN: ReadonlySet<string> = new Set(["Secret"]);
+
 /** All objects as last accepted, in the form of the API, by kind and then by name. */
 export function configz(objects: readonly ConfigObject[], scope: Scope): readonly object[] {
   return objects
-    .filter(({ metadata }) => inScope(scope, metadata.namespace))
+    .filter(({ kind, metadata }) => !HIDDEN.has(kind) && inScope(scope, metadata.namespace))
     .toSorted((a, b) => compare(sortKey(a), sortKey(b)))
     .map(({ kind, metadata, spec }) => ({
       kind,

@@ -66,6 +66,8 @@ const SNAPSHOT: Snapshot = {
   authorizationPolicies: [],
   envoyFilters: [],
   requestAuthentications: [],
+  secrets: [],
+  configMaps: [],
   keySets: new Map(),
 };
 

@@ -11,6 +11,8 @@ export interface Proxy {
   readonly dnsDomain: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly serviceAccount: string;
+  /** Who it proved to be; unset where it proved nothing, as in plain text. */
+  readonly verified?: { readonly namespace: string; readonly serviceAccount: string } | undefined;
   /** Everything the node sent, as JSON. */
   readonly metadata: Readonly<Record<string, unknown>>;
   /** `1.40.0`; empty when not sent. */

@@ -1,8 +1,9 @@
 import type { ConfigObject } from "#config/config-object.ts";
 import type { AuthorizationPolicy } from "#config/kinds/authorization-policy.ts";
+import type { ConfigMap, Secret } from "#config/kinds/credential.ts";
 import type { DestinationRule } from "#config/kinds/destination-rule.ts";
-import type { Gateway } from "#config/kinds/gateway.ts";
 import type { EnvoyFilter } from "#config/kinds/envoy-filter.ts";
+import type { Gateway } from "#config/kinds/gateway.ts";
 import type { PeerAuthentication } from "#config/kinds/peer-authentication.ts";
 import type { RequestAuthentication } from "#config/kinds/request-authentication.ts";
 import type { Sidecar } from "#config/kinds/sidecar.ts";
@@ -31,8 +32,11 @@ export interface Snapshot {
   readonly sidecars: readonly ConfigObject<Sidecar>[];
   readonly peerAuthentications: readonly ConfigObject<PeerAuthentication>[];
   readonly authorizationPolicies: readonly ConfigObject<AuthorizationPolicy>[];
-  readonly requestAuthentications: readonly ConfigObject<RequestAuthentication>[];
   readonly envoyFilters: readonly ConfigObject<EnvoyFilter>[];
+  readonly requestAuthentications: readonly ConfigObject<RequestAuthentication>[];
   /** Keys of token issuers that were fetched. */
   readonly keySets: KeySets;
+  /** Certificates and keys, and roots, that gateways and clients may ask for by name. */
+  readonly secrets: readonly ConfigObject<Secret>[];
+  readonly configMaps: readonly ConfigObject<ConfigMap>[];
 }

@@ -131,7 +131,7 @@ for (const kind of KINDS) {
   }, async () => {
     using app = await upstream();
     await using ads = await startAds({});
-    await using envoy = await AdsEnvoy.start(ads.address, kind);
+    await using envoy = await AdsEnvoy.start(ads.address, { apiType: kind });
     const socket = envoy.socket("in");
     ads.set(meshTo("first", app.port, { socket }));
     await envoy.until(
@@ -193,7 +193,7 @@ for (const kind of KINDS) {
   test(`what Envoy rejects is found by what it says, and the rest arrives (${kind})`, { skip: NO_ENVOY }, async () => {
     using app = await upstream();
     await using ads = await startAds({});
-    await using envoy = await AdsEnvoy.start(ads.address, kind);
+    await using envoy = await AdsEnvoy.start(ads.address, { apiType: kind });
     const socket = envoy.socket("in");
     const good = meshTo("good", app.port, { socket }).all;
     const bad = cluster("bad", { lbPolicy: Cluster_LbPolicy.CLUSTER_PROVIDED }); // which EDS clusters cannot have

@@ -32,7 +32,7 @@ export function introduced(node: Uint8Array | undefined, caller: Caller | undefi
     const message = `Cannot serve a proxy of service account "${proxy.serviceAccount}": the caller is ${caller.identity}`;
     throw new Refusal(status.PERMISSION_DENIED, message);
   }
-  return proxy;
+  return { ...proxy, verified: { namespace: caller.namespace, serviceAccount: caller.serviceAccount } };
 }
 
 function proxyIn(node: Uint8Array | undefined): MeshProxy {

@@ -7,17 +7,23 @@ import {
   LISTENER_TYPE,
   NAME_TABLE_TYPE,
   ROUTE_TYPE,
+  SECRET_TYPE,
 } from "#protocol/type-urls.ts";
 import { type GrpcView, planGrpcCluster, planGrpcListener, planGrpcRoutes } from "#translate/grpc/plan.ts";
 import { type Plan, planEndpoints, planGateway, planInbound, planNameTable, planOutbound } from "#translate/plan.ts";
+import { planSecret, type SecretsView, secretsView } from "#translate/secrets/plan.ts";
 import { type ProxyViews, viewsOf } from "#translate/views.ts";
-import type { Part, PartPlan, PartsOf, ProxyParts } from "./parts.ts";
+import type { Part, PartByName, PartPlan, PartsOf, ProxyParts } from "./parts.ts";
 
 /** What is sent depends on who reads it: Envoy, or a program that speaks xDS itself. */
 export const translatedParts: PartsOf = (snapshot, proxy) => {
   const views = viewsOf(snapshot, proxy);
   const { inbound } = views;
-  if (proxy.metadata.GENERATOR !== "grpc" || inbound === undefined) return envoyParts(snapshot, views);
+  if (proxy.metadata.GENERATOR !== "grpc" || inbound === undefined) {
+    const parts = envoyParts(snapshot, views);
+    const secrets = secretsView(proxy);
+    return secrets === undefined ? parts : withSecrets(parts, snapshot, secrets);
+  }
   const isMutualTls = proxy.labels["security.istio.io/tlsMode"] === "istio";
   return grpcParts(snapshot, views, { outbound: views.outbound, inbound, isMutualTls });
 };
@@ -47,6 +53,11 @@ function envoyParts(snapshot: Snapshot, views: ProxyViews): ProxyParts {
     ]),
     omittedListeners,
   };
+}
+
+function withSecrets(parts: ProxyParts, snapshot: Snapshot, view: SecretsView): ProxyParts {
+  const secrets: PartByName = { key: view.key, plan: (name) => planSecret(snapshot, view, name) };
+  return { ...parts, asked: new Map(parts.asked).set(SECRET_TYPE, secrets) };
 }
 
 /** Everything by name. */

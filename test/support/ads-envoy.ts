@@ -14,6 +14,12 @@ export const NO_ENVOY = existsSync(ENVOY) ? false : "no Envoy: run make setup";
 /** Delta, or state of the world. */
 export type ApiType = "DELTA_GRPC" | "GRPC";
 
+export interface AdsEnvoyOptions {
+  readonly apiType?: ApiType;
+  /** Fields of its node; a sidecar of `default` otherwise. */
+  readonly node?: object;
+}
+
 const PATIENCE_MS = 20_000;
 
 export class AdsEnvoy implements AsyncDisposable {
@@ -22,12 +28,12 @@ export class AdsEnvoy implements AsyncDisposable {
   readonly relay: Relay;
   #output = "";
 
-  private constructor(folder: string, relay: Relay, apiType: ApiType) {
+  private constructor(folder: string, relay: Relay, options: AdsEnvoyOptions) {
     this.#folder = folder;
     this.relay = relay;
-    const bootstrap = JSON.stringify(bootstrapOf(join(folder, "admin"), relay.port, apiType));
-    const options = ["--config-yaml", bootstrap, "--concurrency", "1", "--disable-hot-restart", "-l", "warning"];
-    this.#process = spawn(ENVOY, options, { stdio: ["ignore", "pipe", "pipe"] });
+    const bootstrap = JSON.stringify(bootstrapOf(join(folder, "admin"), relay.port, options));
+    const flags = ["--config-yaml", bootstrap, "--concurrency", "1", "--disable-hot-restart", "-l", "warning"];
+    this.#process = spawn(ENVOY, flags, { stdio: ["ignore", "pipe", "pipe"] });
     for (const stream of [this.#process.stdout, this.#process.stderr]) {
       stream?.on("data", (chunk: Buffer) => {
         this.#output += chunk.toString();
@@ -36,9 +42,9 @@ export class AdsEnvoy implements AsyncDisposable {
   }
 
   /** Runs until it is disposed of. */
-  static async start(adsAddress: string, apiType: ApiType = "DELTA_GRPC"): Promise<AdsEnvoy> {
+  static async start(adsAddress: string, options: AdsEnvoyOptions = {}): Promise<AdsEnvoy> {
     const relay = await Relay.start(adsAddress);
-    return new AdsEnvoy(mkdtempSync(join(tmpdir(), "envoy-")), relay, apiType);
+    return new AdsEnvoy(mkdtempSync(join(tmpdir(), "envoy-")), relay, options);
   }
 
   /** Path of a socket for a listener of this Envoy. */
@@ -157,10 +163,10 @@ export function get(socketPath: string, path: string): Promise<{ readonly status
   });
 }
 
-function bootstrapOf(adminPath: string, port: number, apiType: ApiType): object {
+function bootstrapOf(adminPath: string, port: number, { apiType = "DELTA_GRPC", node = {} }: AdsEnvoyOptions): object {
   const ads = { ads: {}, resource_api_version: "V3" };
   return {
-    node: { id: "sidecar~127.0.0.1~test.default~default.svc.cluster.local", cluster: "test" },
+    node: { id: "sidecar~127.0.0.1~test.default~default.svc.cluster.local", cluster: "test", ...node },
     admin: { address: { pipe: { path: adminPath } } },
     dynamic_resources: {
       ads_config: {

@@ -94,6 +94,8 @@ function snapshotOf({ services, endpointsByServiceAndPort, mesh, proxy }: NameTa
     authorizationPolicies: [],
     envoyFilters: [],
     requestAuthentications: [],
+    secrets: [],
+    configMaps: [],
     keySets: new Map(),
   };
 }

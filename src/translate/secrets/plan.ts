@@ -1,0 +1,71 @@
+/**
+ * Secrets that a proxy asks for by the names which Gateways and DestinationRules give (`credentialName`). Who may have one is
+ * decided by the namespace that the proxy proved, never by what it says: without Kubernetes there are no access rights
+ * finer than that.
+ *
+ *     kubernetes://NAME, kubernetes://NAMESPACE/NAME   certificate and key of a Secret in the proxy's own namespace
+ *     ... -cacert                                      the roots in it, or in the Secret without that ending
+ *     configmap://NAMESPACE/NAME                       roots in a ConfigMap, which are no secret
+ */
+import type { ConfigObject } from "#config/config-object.ts";
+import type { ConfigMap, Secret } from "#config/kinds/credential.ts";
+import type { Proxy as MeshProxy } from "#model/proxy.ts";
+import type { Snapshot } from "#model/snapshot.ts";
+import { derived } from "../indexes.ts";
+import { type Recipe, recipe } from "../recipe.ts";
+import {
+  certificateSecret,
+  configMapHoldsRoots,
+  configMapRoots,
+  holdsCertificate,
+  holdsRoots,
+  rootsSecret,
+} from "./secret.ts";
+
+/** Who asks. */
+export interface SecretsView {
+  readonly key: string;
+  readonly namespace: string;
+}
+
+const KUBERNETES = "kubernetes://";
+const CONFIG_MAP = "configmap://";
+const ROOTS = "-cacert";
+
+/** What a proxy may see; undefined for one that did not prove who it is. */
+export function secretsView({ verified }: MeshProxy): SecretsView | undefined {
+  return verified && { key: `secrets:${verified.namespace}`, namespace: verified.namespace };
+}
+
+/** The secret of that name; undefined when there is none for this proxy. */
+export function planSecret(snapshot: Snapshot, view: SecretsView, name: string): Recipe | undefined {
+  if (name.startsWith(CONFIG_MAP)) return planConfigMap(snapshot, name);
+  if (!name.startsWith(KUBERNETES)) return undefined;
+  const [first = "", second] = name.slice(KUBERNETES.length).split("/");
+  const [namespace, called] = second === undefined ? [view.namespace, first] : [first, second];
+  if (namespace !== view.namespace) return undefined;
+  const find = (of: string) => named("", snapshot.secrets).get(`${namespace}/${of}`);
+  if (!called.endsWith(ROOTS)) {
+    const secret = find(called);
+    if (secret === undefined || !holdsCertificate(secret.spec)) return undefined;
+    return recipe({ name, input: { name, secret }, build: certificateSecret });
+  }
+  const secret = find(called) ?? find(called.slice(0, -ROOTS.length));
+  if (secret === undefined || !holdsRoots(secret.spec)) return undefined;
+  return recipe({ name, input: { name, secret }, build: rootsSecret });
+}
+
+function planConfigMap({ configMaps }: Snapshot, name: string): Recipe | undefined {
+  const [namespace = "", called = ""] = name.slice(CONFIG_MAP.length).split("/");
+  const wanted = called.endsWith(ROOTS) ? called.slice(0, -ROOTS.length) : called;
+  const configMap = namedMap("", configMaps).get(`${namespace}/${wanted}`);
+  if (configMap === undefined || !configMapHoldsRoots(configMap.spec)) return undefined;
+  return recipe({ name, input: { name, configMap }, build: configMapRoots });
+}
+
+const named = derived((_: string, secrets: readonly ConfigObject<Secret>[]) => byName(secrets));
+const namedMap = derived((_: string, configMaps: readonly ConfigObject<ConfigMap>[]) => byName(configMaps));
+
+function byName<Spec>(objects: readonly ConfigObject<Spec>[]): ReadonlyMap<string, ConfigObject<Spec>> {
+  return new Map(objects.map((object) => [`${object.metadata.namespace}/${object.metadata.name}`, object]));
+}

@@ -1,0 +1,83 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { fromBinary } from "@bufbuild/protobuf";
+import { SecretSchema } from "#gen/envoy/extensions/transport_sockets/tls/v3/secret_pb.ts";
+import { selfSigned } from "../../../test/support/certificates.ts";
+import { meshOf, proxyOf } from "../../../test/support/mesh.ts";
+import { planSecret, secretsView } from "./plan.ts";
+
+const { certificate, key } = selfSigned("web.example.com");
+const quoted = (text: string) => JSON.stringify(text);
+const secret = (name: string, content: object, namespace = "default") =>
+  `apiVersion: v1\nkind: Secret\nmetadata: {name: ${name}, namespace: ${namespace}}\nstringData: ${JSON.stringify(content)}\n---\n`;
+const MESH = meshOf(
+  secret("generic", { cert: certificate, key, cacert: "roots", crl: "revoked" }) +
+    secret("tls", { "tls.crt": certificate, "tls.key": key, "ca.crt": "tls roots", "tls.ocsp-staple": "staple" }) +
+    secret("apart", { cert: certificate, key }) +
+    secret("apart-cacert", { cacert: "own roots" }) +
+    secret("none", { other: "x" }) +
+    secret("half", { cert: certificate }) +
+    `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: roots, namespace: other}\ndata: {ca.crt: ${quoted("public roots")}}\n`,
+);
+const view = secretsView({ ...proxyOf(), verified: { namespace: "default", serviceAccount: "a" } });
+
+/** What is in a secret, by field. */
+function contentOf(name: string): Readonly<Record<string, string>> | undefined {
+  assert.ok(view);
+  const recipe = planSecret(MESH, view, name);
+  if (recipe === undefined) return undefined;
+  const { type, name: own } = fromBinary(SecretSchema, recipe.build(recipe.input));
+  assert.equal(own, name);
+  assert.ok(type.case === "tlsCertificate" || type.case === "validationContext");
+  return Object.fromEntries(
+    Object.entries(type.value).flatMap(([field, source]) =>
+      typeof source === "object" && source !== null && "specifier" in source
+        ? [[field, Buffer.from(source.specifier.value).toString()]]
+        : [],
+    ),
+  );
+}
+
+test("certificates are found under either pair of names, with what belongs to them", () => {
+  assert.deepEqual(contentOf("kubernetes://generic"), { certificateChain: certificate, privateKey: key });
+  assert.deepEqual(contentOf("kubernetes://tls"), {
+    certificateChain: certificate,
+    privateKey: key,
+    ocspStaple: "staple",
+  });
+});
+
+test("roots are those of the Secret with the ending, else of the one without", () => {
+  assert.deepEqual(contentOf("kubernetes://apart-cacert"), { trustedCa: "own roots" });
+  assert.deepEqual(contentOf("kubernetes://generic-cacert"), { trustedCa: "roots", crl: "revoked" });
+  assert.deepEqual(contentOf("kubernetes://tls-cacert"), { trustedCa: "tls roots" });
+});
+
+test("roots in a ConfigMap are for everybody", () => {
+  assert.deepEqual(contentOf("configmap://other/roots"), { trustedCa: "public roots" });
+  assert.deepEqual(contentOf("configmap://other/roots-cacert"), { trustedCa: "public roots" });
+});
+
+test("what does not exist, is incomplete or of another namespace is no secret", () => {
+  for (const name of [
+    "",
+    "default",
+    "kubernetes://",
+    "kubernetes://missing",
+    "kubernetes://none",
+    "kubernetes://half",
+    "kubernetes://half-cacert",
+    "kubernetes://other/generic",
+    "kubernetes:///generic",
+    "kubernetes-gateway://default/generic",
+    "configmap://roots",
+    "configmap://other/__proto__",
+    "invalid://",
+  ]) {
+    assert.equal(contentOf(name), undefined, name);
+  }
+});
+
+test("a proxy that proved nothing has no view of secrets", () => {
+  assert.equal(secretsView(proxyOf()), undefined);
+});
