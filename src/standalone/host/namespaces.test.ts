@@ -193,3 +193,17 @@ test("enterCommand() keeps the exit code, and lets a program read root's files o
   const argv = enterCommand({ place, account: NOBODY, capability: "dac_read_search", command: ["cat", secret] });
   assert.equal(await runCommand({ argv }), "hidden");
 });
+
+test("the gateway and every address keep their hardware address, whoever comes and goes", { skip }, async () => {
+  await using mesh = await fabric();
+  const gateway = async () => {
+    const argv = ["nsenter", `--net=${namespaceFile(fabricNamespace(mesh.id))}`, "ip", "link", "show", "mizzen0"];
+    return /link\/ether (\S+)/.exec(await runCommand({ argv }))?.[1];
+  };
+  assert.equal(await gateway(), "02:6d:0a:f4:00:01");
+  assert.match(await mesh.in(0, ["ip", "link", "show", "eth0"]), /link\/ether 02:6d:0a:f4:00:0a/);
+  // A bridge that has none of its own takes the lowest of its cables'.
+  const ip = ["link add low0 address 00:00:00:00:00:01 type veth peer name low1", "link set low0 master mizzen0 up"];
+  await setUpNetwork({ netns: fabricNamespace(mesh.id), sysctls: {}, ip });
+  assert.equal(await gateway(), "02:6d:0a:f4:00:01");
+});

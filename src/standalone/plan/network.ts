@@ -38,7 +38,8 @@ export function fabricNetwork(netns: string): NetworkPlan {
     },
     ip: [
       "link set lo up",
-      `link add ${bridge} type bridge forward_delay 0`,
+      // Without an address of its own a bridge takes that of one of its cables: all would lose it when that one goes.
+      `link add ${bridge} address ${hardwareAddress(gateway)} type bridge forward_delay 0`,
       `addr add ${gateway}/${prefixLength} dev ${bridge}`,
       `addr add ${prober}/32 dev ${bridge}`,
       `link set ${bridge} up`,
@@ -61,12 +62,22 @@ export function memberNetwork({ netns, address }: Cable): NetworkPlan {
     sysctls: { "ipv4/ip_unprivileged_port_start": "0", "ipv6/conf/eth0/accept_dad": "0", ...WITHOUT_DAD },
     ip: [
       "link set lo up",
+      `link set eth0 address ${hardwareAddress(address)}`,
       `addr add ${address}/32 dev eth0`,
       "link set eth0 up",
       `route add ${FABRIC.gateway} dev eth0 scope link`,
       `route add default via ${FABRIC.gateway}`,
     ],
   };
+}
+
+/**
+ * The same for the same address: whoever gets the address of a member that has just left is found by those who still know
+ * where that one was. The first byte says that nobody gave it out.
+ */
+function hardwareAddress(address: string): string {
+  const bytes = ["02", "6d", ...address.split(".").map((part) => Number(part).toString(16).padStart(2, "0"))];
+  return bytes.join(":");
 }
 
 /** Duplicate address detection would keep IPv6 addresses unusable for the first seconds. */
