@@ -25,5 +25,6 @@ export function isSubsetOf(host: string, other: string): boolean {
  */
 export function completeHost(host: string, namespace: string, domain: string): string {
   if (host === "" || host === "*" || host.includes(".") || isIP(host) !== 0) return host;
-  return domain === "" ? `${host}.${namespace}` : `${host}.${namespace}.svc.${domain}`;
+  const inNamespace = namespace === "" ? host : `${host}.${namespace}`;
+  return domain === "" ? inNamespace : `${inNamespace}.svc.${domain}`;
 }

@@ -7,6 +7,7 @@ import { dnsClient } from "./groups/dns-client.ts";
 import { envoyFilterPatches } from "./groups/envoy-filter-patches.ts";
 import { iptablesBuilder } from "./groups/iptables-builder.ts";
 import { iptablesCapture } from "./groups/iptables-capture.ts";
+import { localityLoadBalancing } from "./groups/locality.ts";
 import { nameTable } from "./groups/name-table.ts";
 import { nftablesCapture } from "./groups/nftables-capture.ts";
 import { statusServer } from "./groups/status-server.ts";
@@ -16,6 +17,8 @@ import { envoyFilterTables } from "./groups/unit-tables/envoy-filter.ts";
 import { meshConfigTables } from "./groups/unit-tables/mesh-config.ts";
 import { networkingTables } from "./groups/unit-tables/networking.ts";
 import { wasmTables } from "./groups/unit-tables/wasm.ts";
+import { virtualServiceRoutes } from "./groups/virtual-service-routes.ts";
+import { xdsBenchmarks, xdsGeneration, xdsSimulation } from "./groups/xds-recorded.ts";
 import { xdsResources } from "./groups/xds-resources.ts";
 import { xdsScenarios } from "./groups/xds-scenarios.ts";
 import type { Group } from "./harness.ts";
@@ -23,6 +26,11 @@ import type { Group } from "./harness.ts";
 export const GROUPS: readonly Group[] = [
   xdsResources,
   xdsScenarios,
+  xdsSimulation,
+  xdsBenchmarks,
+  xdsGeneration,
+  virtualServiceRoutes,
+  localityLoadBalancing,
   nameTable,
   iptablesCapture,
   iptablesBuilder,
@@ -30,14 +38,14 @@ export const GROUPS: readonly Group[] = [
   captureSettings,
   configValidation,
   authorization,
+  envoyFilterPatches,
   bootstrap,
   dnsClient,
   statusServer,
   agentTables,
-  envoyFilterPatches,
   certificateTables,
+  envoyFilterTables,
   meshConfigTables,
   networkingTables,
   wasmTables,
 ];
-  envoyFilterTables,

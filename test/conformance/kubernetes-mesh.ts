@@ -6,6 +6,7 @@ import type { ConfigObject } from "#config/config-object.ts";
 import { destinationRuleSchema } from "#config/kinds/destination-rule.ts";
 import { serviceSchema } from "#config/kinds/service.ts";
 import { sidecarSchema } from "#config/kinds/sidecar.ts";
+import { virtualServiceSchema } from "#config/kinds/virtual-service.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
 import { parseObject } from "#config/parse-object.ts";
 import type { Schema } from "#config/schema/message.ts";
@@ -21,6 +22,7 @@ export interface KubernetesObject {
     readonly name: string;
     readonly namespace?: string;
     readonly labels?: Readonly<Record<string, string>>;
+    readonly annotations?: Readonly<Record<string, string>>;
   };
 }
 
@@ -51,6 +53,9 @@ const CLUSTER_KINDS: ReadonlySet<string> = new Set(["Namespace", "Node", "Pod", 
 export function kubernetesMesh(input: MeshInput): Snapshot | { readonly leftOut: string } {
   const { objects, mesh, features = DEFAULT_FEATURES } = input;
   const parsed: ConfigObject[] = [];
+  const kinds = new Set(objects.map(({ kind }) => kind));
+  if (kinds.has("EndpointSlice") && !kinds.has("Pod")) return { leftOut: "EndpointSlices have no effect yet" };
+  if (objects.some(isInternal)) return { leftOut: "Gateways made from the Gateway API have no effect yet" };
   for (const raw of [...objects.filter((one) => !CLUSTER_KINDS.has(one.kind)), ...workloadEntries(objects)]) {
     const { object, problems, notYet, key } = parseObject(raw);
     if (notYet) return { leftOut: `${raw.kind} of ${raw.apiVersion.split("/")[0]} has no effect yet` };
@@ -68,6 +73,7 @@ const UNCHECKED = new Map<string, Schema<unknown>>([
   ["DestinationRule", destinationRuleSchema],
   ["Service", serviceSchema],
   ["Sidecar", sidecarSchema],
+  ["VirtualService", virtualServiceSchema],
 ]);
 
 function unchecked(raw: KubernetesObject): ConfigObject | undefined {
@@ -106,6 +112,11 @@ function workloadEntry(pod: Pod, address: string, node: KubernetesObject | undef
       locality: zone === undefined ? region : `${region}/${zone}`,
     },
   };
+}
+
+/** What Istio makes of objects of the Gateway API is marked so. */
+function isInternal({ metadata: { annotations = {} } }: KubernetesObject): boolean {
+  return Object.keys(annotations).some((name) => name.startsWith("internal.istio.io/"));
 }
 
 function isPod(object: KubernetesObject): object is Pod {

@@ -28,7 +28,8 @@ interface PortDump {
   readonly Protocol: string;
 }
 
-interface ServiceDump {
+/** A service of Istio's own model. */
+export interface ServiceDump {
   readonly Hostname: string;
   readonly DefaultAddress?: string;
   readonly Ports?: readonly PortDump[];
@@ -112,10 +113,10 @@ function kubernetesObject(dump: object): KubernetesObject {
 }
 
 function withDumps(snapshot: Snapshot, { services = [], instances = [] }: RecordedInput): Snapshot {
-  const dumped = services.map(serviceOf);
+  const dumped = services.map(dumpedService);
   const endpoints = new Map<ServiceKey, EndpointSet>(snapshot.endpoints);
   for (const { Service: service, Endpoint: endpoint } of instances) {
-    const key = serviceKey(serviceOf(service));
+    const key = serviceKey(dumpedService(service));
     const known = endpoints.get(key)?.endpoints ?? [];
     endpoints.set(key, { endpoints: [...known, endpointOf(endpoint)], identities: [] });
   }
@@ -129,7 +130,8 @@ export function homeOf({ instances = [] }: RecordedInput, addresses: readonly st
   return namespaces.size === 1 ? [...namespaces][0] : undefined;
 }
 
-function serviceOf(dump: ServiceDump): Service {
+/** The service of a dump. */
+export function dumpedService(dump: ServiceDump): Service {
   const {
     Name: name = "",
     Namespace: namespace = "",

@@ -14,11 +14,14 @@ export interface LocalityGroup {
   readonly priority?: number;
 }
 
+/** What decides which endpoints are near. */
+export type NearInput = Pick<EndpointsInput, "rule" | "subset" | "locality" | "proxyLabels" | "mesh" | "port">;
+
 /**
  * Either traffic is distributed over localities by given shares, or, with outlier detection, far endpoints stand by for
  * near ones.
  */
-export function preferNear(groups: readonly LocalityGroup[], input: EndpointsInput): readonly LocalityGroup[] {
+export function preferNear(groups: readonly LocalityGroup[], input: NearInput): readonly LocalityGroup[] {
   const policy = effectivePolicy(input.rule?.spec, input.port.port, input.subset === "" ? undefined : input.subset);
   const settings = localitySettings(policy, input.mesh);
   if (settings?.distribute !== undefined) return distributed(groups, settings.distribute, input.locality);
