@@ -34,6 +34,7 @@ import { DIALECTS, type Dialect, nodeIn } from "./dialect.ts";
 import { type Authenticate, authenticated, introduced } from "./introduction.ts";
 import { type Metrics, NO_METRICS } from "./metrics.ts";
 import type { PartsOf } from "./parts.ts";
+import { PushJournal } from "./push-journal.ts";
 import { Pusher } from "./pusher.ts";
 import { Refusal, refuse } from "./refusal.ts";
 import { type AdsCall, XdsStream } from "./xds-stream.ts";
@@ -48,6 +49,8 @@ export interface AdsServerOptions {
   readonly clock?: Clock;
   readonly metrics?: Metrics;
   readonly limits?: Partial<AdsLimits>;
+  /** Where changes and pushes are noted for people. */
+  readonly journal?: PushJournal;
   /** Who answers, as proxies show it. */
   readonly controlPlane?: string;
 }
@@ -111,6 +114,7 @@ export class AdsServer {
   readonly #metrics: Metrics;
   readonly #limits: AdsLimits;
   readonly #budget: ByteBudget;
+  readonly #journal: PushJournal;
   readonly #pusher: Pusher;
   readonly #gate: ChangeGate;
   readonly #connected = new Map<string, number>();
@@ -125,10 +129,11 @@ export class AdsServer {
     this.#clock = clock;
     this.#metrics = metrics;
     this.#limits = { ...DEFAULT_LIMITS, ...options.limits };
+    this.#journal = options.journal ?? new PushJournal();
     this.#budget = new ByteBudget(this.#limits.bufferedBytes);
     const shared = { log: this.#log, metrics, clock, budget: this.#budget, maxSharedBytes: this.#limits.sharedBytes };
     this.#pusher = new Pusher({ ...shared, partsOf, controlPlane });
-    this.#gate = new ChangeGate({ clock, metrics, release: (snapshot, at) => this.#pusher.release(snapshot, at) });
+    this.#gate = new ChangeGate({ clock, metrics, release: (snapshot, at) => this.#release(snapshot, at) });
     this.#unsubscribe = source.subscribe((snapshot) => this.#gate.offer(snapshot));
     if (options.initial !== undefined) this.#gate.offer(options.initial);
   }
@@ -160,6 +165,11 @@ export class AdsServer {
   /** What is held for them: parts of configuration, and resources. */
   get held(): { readonly parts: number; readonly resources: number } {
     return this.#pusher.held;
+  }
+
+  #release(snapshot: Snapshot, changedAt: number): void {
+    this.#journal.released(snapshot, { changedAt, releasedAt: this.#clock.now() });
+    this.#pusher.release(snapshot, changedAt);
   }
 
   async #accept(call: AdsCall, { dialect, authenticate }: Port): Promise<void> {
@@ -211,6 +221,7 @@ export class AdsServer {
       sendTimeoutMs: sendMs,
       maxNames: names,
       budget: this.#budget,
+      journal: this.#journal,
       wake: (woken) => this.#pusher.wake(woken),
       closed: (gone) => this.#left(gone),
     });

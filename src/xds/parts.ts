@@ -2,6 +2,7 @@
  * What the configuration of a proxy is made of: parts that other proxies may have in common with it, each known by a key.
  * This is all the xDS server knows of translation.
  */
+import { hash } from "node:crypto";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import type { Recipe } from "#translate/recipe.ts";
@@ -31,3 +32,10 @@ export interface ProxyParts {
 }
 
 export type PartsOf = (snapshot: Snapshot, proxy: MeshProxy) => ProxyParts;
+
+/** A short name for what a proxy has of a type: who has the same one has the same resources. */
+export function viewId(parts: ProxyParts, typeUrl: string): string {
+  const asked = parts.asked.get(typeUrl);
+  const keys = asked === undefined ? (parts.types.get(typeUrl) ?? []).map(({ key }) => key) : [asked.key];
+  return hash("sha1", keys.join("\n"), "hex").slice(0, 8);
+}

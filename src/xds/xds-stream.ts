@@ -13,7 +13,8 @@ import type { ByteBudget } from "./byte-budget.ts";
 import type { Clock } from "./clock.ts";
 import { type Dialect, requestIn } from "./dialect.ts";
 import type { Metrics, XdsMetric } from "./metrics.ts";
-import type { ProxyParts } from "./parts.ts";
+import { type ProxyParts, viewId } from "./parts.ts";
+import type { OpenPush, PushJournal } from "./push-journal.ts";
 import { Refusal, refuse } from "./refusal.ts";
 import type { EncodedResponse } from "./responses.ts";
 
@@ -32,6 +33,7 @@ export interface XdsStreamOptions {
   /** How many resources it may ask for by name. */
   readonly maxNames: number;
   readonly budget: ByteBudget;
+  readonly journal: PushJournal;
   /** There may be something to send. */
   readonly wake: (stream: XdsStream) => void;
   readonly closed: (stream: XdsStream) => void;
@@ -45,12 +47,15 @@ const REJECT_METRICS: ReadonlyMap<string, XdsMetric> = new Map([
 ]);
 /** Enough to understand a rejection; Envoy's can be as long as the response. */
 const MAX_REASON = 2_000;
+const MAX_OPEN = 64;
 
 export class XdsStream {
   readonly #options: XdsStreamOptions;
   readonly #connectedAt: number;
   #session: Session<BuiltResource>;
   readonly #targeted = new Set<string>();
+  /** By nonce: pushes that the proxy has not answered. */
+  readonly #open = new Map<string, OpenPush>();
   #closed = false;
   #unflushedBytes = 0;
   #cancelTimeout: () => void = () => undefined;
@@ -133,13 +138,18 @@ export class XdsStream {
     });
     const { nodeId: node } = this.proxy;
     const { resources, repeated, removed } = next.draft;
-    this.#options.log.debug("push", {
+    const push = {
       type,
       node,
       resources: resources.length + repeated.length,
       removed: removed.length,
       bytes: response.bytes.length,
-    });
+    };
+    this.#options.log.debug("push", push);
+    const view = this.parts === undefined ? "" : viewId(this.parts, next.typeUrl);
+    // Answers that are given up are few, but a stream can live for months.
+    if (this.#open.size >= MAX_OPEN) this.#open.clear();
+    this.#open.set(response.nonce, this.#options.journal.sent({ ...push, at: sentAt, view }));
   }
 
   /** Wakes it at that time, unless something else does before. */
@@ -170,6 +180,7 @@ export class XdsStream {
   #judge(request: DeltaRequest, verdict: Verdict<BuiltResource>): void {
     const type = shortTypeName(request.typeUrl);
     const { metrics, log } = this.#options;
+    this.#note(request, verdict);
     if (verdict.kind === "stale") metrics.count("pilot_xds_expired_nonce", { type });
     if (verdict.kind !== "rejected") return;
     metrics.count("pilot_total_xds_rejects", { type });
@@ -183,9 +194,22 @@ export class XdsStream {
       node: this.proxy.nodeId,
       resources: culprits.map(({ name }) => name).join(",") || "not known yet",
       objects: [...new Set(culprits.flatMap(({ recipe }) => originsOf(recipe)))].join(","),
-      // From outside, so it must not look like lines of ours.
-      reason: verdict.message.slice(0, MAX_REASON).replaceAll(/\p{Cc}+/gu, " "),
+      reason: shown(verdict.message),
     });
+  }
+
+  #note({ nonce }: DeltaRequest, verdict: Verdict<BuiltResource>): void {
+    const push = this.#open.get(nonce);
+    if (push === undefined || verdict.kind === "none" || verdict.kind === "stale") return;
+    this.#open.delete(nonce);
+    const now = this.#options.clock.now();
+    if (verdict.kind !== "rejected") {
+      push.answered({ result: "acknowledged" }, now);
+      return;
+    }
+    const rejected = verdict.held.map((held) => held.rejected);
+    const culprits = [...rejected.map(({ name }) => name), ...rejected.flatMap(({ recipe }) => originsOf(recipe))];
+    push.answered({ result: "rejected", error: shown(verdict.message), culprits }, now);
   }
 
   #onTimeout(typeUrl: string): void {
@@ -210,4 +234,9 @@ export class XdsStream {
     this.#options.budget.giveBack(this.#unflushedBytes);
     this.#unflushedBytes = 0;
   }
+}
+
+/** From outside, so it must not look like lines of ours. */
+function shown(message: string): string {
+  return message.slice(0, MAX_REASON).replaceAll(/\p{Cc}+/gu, " ");
 }

@@ -1,0 +1,45 @@
+/** In words, what differs between two snapshots. What is the same is the same object, so this looks at little. */
+import { type ConfigObject, objectKey } from "#config/config-object.ts";
+import type { Snapshot } from "#model/snapshot.ts";
+
+/** `+ VirtualService/default/reviews`, `~ Endpoints/default/reviews.default.svc.cluster.local`, `~ MeshConfig`. */
+export function snapshotChanges(before: Snapshot, after: Snapshot): readonly string[] {
+  const objects = Object.keys(after).flatMap((field) => {
+    const [old, next] = [Reflect.get(before, field), Reflect.get(after, field)];
+    return isObjectList(old) && isObjectList(next) && old !== next ? differences(keyed(old), keyed(next)) : [];
+  });
+  return [
+    ...(before.mesh === after.mesh ? [] : ["~ MeshConfig"]),
+    ...objects,
+    ...(before.services === after.services ? [] : serviceDifferences(before, after)),
+    ...(before.endpoints === after.endpoints ? [] : differences(endpoints(before), endpoints(after))),
+  ];
+}
+
+function serviceDifferences(before: Snapshot, after: Snapshot): readonly string[] {
+  const named = ({ services }: Snapshot) =>
+    new Map(services.map((service) => [`service ${service.namespace}/${service.hostname}`, service]));
+  return differences(named(before), named(after));
+}
+
+function endpoints(snapshot: Snapshot): ReadonlyMap<string, unknown> {
+  return new Map([...snapshot.endpoints].map(([service, set]) => [`endpoints of ${service}`, set]));
+}
+
+function isObjectList(value: unknown): value is readonly ConfigObject[] {
+  return Array.isArray(value) && value.every((item) => isConfigObject(item));
+}
+
+function isConfigObject(item: unknown): boolean {
+  return typeof item === "object" && item !== null && "kind" in item && "metadata" in item;
+}
+
+function keyed(objects: readonly ConfigObject[]): ReadonlyMap<string, unknown> {
+  return new Map(objects.map((object) => [objectKey(object), object]));
+}
+
+function differences(before: ReadonlyMap<string, unknown>, after: ReadonlyMap<string, unknown>): readonly string[] {
+  const changed = [...after].filter(([key, value]) => before.get(key) !== value);
+  const gone = [...before.keys()].filter((key) => !after.has(key));
+  return [...changed.map(([key]) => `${before.has(key) ? "~" : "+"} ${key}`), ...gone.map((key) => `- ${key}`)];
+}
