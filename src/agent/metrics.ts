@@ -1,4 +1,5 @@
 /** The agent's own metrics under Istio's names, in Prometheus' text format. Small on purpose: it runs in every pod. */
+import { processMetrics } from "./process-metrics.ts";
 
 export interface Counter {
   add(amount?: number): void;
@@ -113,7 +114,7 @@ export function agentMetrics(): AgentMetrics {
     labels: { resource_name: "default" },
   });
   gauge("startup_duration_seconds", "Seconds from start to ready.", { read: () => metrics.startupSeconds });
-  processMetrics(registry);
+  for (const { name, help, ...options } of processMetrics()) gauge(name, help, options);
   return metrics;
 }
 
@@ -139,17 +140,6 @@ function wasmMetrics(registry: Registry): WasmMetrics {
   };
   registry.gauge("wasm_cache_entries", "Wasm modules that are kept.", { read: () => metrics.cacheEntries() });
   return metrics;
-}
-
-function processMetrics({ gauge }: Registry): void {
-  const startedAt = Date.now() / 1000 - process.uptime();
-  const cpuSeconds = () => {
-    const { user, system } = process.cpuUsage();
-    return (user + system) / 1e6;
-  };
-  gauge("process_cpu_seconds_total", "CPU time used.", { read: cpuSeconds, type: "counter" });
-  gauge("process_resident_memory_bytes", "Resident memory.", { read: () => process.memoryUsage.rss() });
-  gauge("process_start_time_seconds", "Start of the process, in seconds since 1970.", { read: () => startedAt });
 }
 
 interface Family {
