@@ -3,6 +3,7 @@
  * those are for the checks to find. Whatever passes the checks must be configuration that Envoy accepts.
  */
 import fc from "fast-check";
+import { randomPatches } from "./random-patches.ts";
 import { randomSidecar } from "./random-sidecar.ts";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -466,6 +467,7 @@ const authorizationPolicy = object(
 );
 
 const sidecar = object("Sidecar", "networking.istio.io/v1", randomSidecar);
+const envoyFilter = object("EnvoyFilter", "networking.istio.io/v1alpha3", randomPatches);
 
 /** The objects of one mesh, as a person or a tool would write them. */
 export const randomMesh: fc.Arbitrary<readonly Json[]> = fc.uniqueArray(
@@ -477,6 +479,7 @@ export const randomMesh: fc.Arbitrary<readonly Json[]> = fc.uniqueArray(
     { arbitrary: destinationRule, weight: 3 },
     { arbitrary: gateway, weight: 2 },
     { arbitrary: sidecar, weight: 2 },
+    { arbitrary: envoyFilter, weight: 2 },
     { arbitrary: peerAuthentication, weight: 1 },
     { arbitrary: authorizationPolicy, weight: 2 },
     { arbitrary: requestAuthentication, weight: 2 },

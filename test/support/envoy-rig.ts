@@ -64,6 +64,11 @@ export class EnvoyRig implements AsyncDisposable {
     return this.#complaints;
   }
 
+  /** The body of an admin page of the first Envoy. */
+  async admin(path: string): Promise<string> {
+    return (await this.#envoys[0]?.admin(path)) ?? "";
+  }
+
   async #settled(what: string): Promise<void> {
     const end = performance.now() + PATIENCE_MS;
     while (this.#converged < this.#envoys.length) {
