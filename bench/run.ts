@@ -1,44 +1,19 @@
 /**
- * Prints what a control plane with many sidecars costs, beside what Istio needed for the same:
- *   node bench/run.ts [--proxies 50] [--services 500] [--rounds 5] [--own]
- * Where the folder SHARED (default ../shared) has tools/xds-load.mjs, that program measures it too.
+ * Prints what Mizzen costs, with the aim beside each figure:
+ *   node bench/run.ts [control-plane] [agent] [mesh] [--proxies 50] [--services 500] [--rounds 5] [--own]
+ * Without a name all sections are run; `mesh` needs root. Where the folder SHARED (default ../shared) has
+ * tools/xds-load.mjs, that program measures the control plane too; with ISTIOD=/path/to/pilot-discovery calls are compared
+ * with those under the configuration of a real one.
  */
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { ControlPlaneProcess } from "./control-plane-process.ts";
-import { type Figures, runLoad } from "./load.ts";
-import { MeshFolder, type MeshShape } from "./mesh-folder.ts";
-import { ISTIO_50_X_500 } from "./recorded.ts";
-import { refereed } from "./referee.ts";
-import { figuresTable } from "./table.ts";
+import { agentFigures } from "./sections/agent.ts";
+import { controlPlaneFigures } from "./sections/control-plane.ts";
+import { aimsTable, type Figure } from "./sections/figures.ts";
+import { meshFigures } from "./sections/mesh.ts";
 
-const ROOT = join(import.meta.dirname, "..");
-/** As long as the other program waits for a push to be over. */
-const SETTLE_MS = 1_500;
-
-interface Target {
-  readonly mesh: MeshFolder;
-  readonly config: string;
-  readonly controlPlane: ControlPlaneProcess;
-}
-
-/** Each program gets a fresh mesh and a fresh control plane. */
-async function measured(shape: MeshShape, measure: (target: Target) => Promise<Figures>): Promise<Figures> {
-  const folder = mkdtempSync(join(tmpdir(), "mizzen-bench-"));
-  try {
-    const config = join(folder, "config");
-    const mesh = new MeshFolder(config, shape);
-    mesh.prepare();
-    await using controlPlane = await ControlPlaneProcess.start(folder, config);
-    return await measure({ mesh, config, controlPlane });
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
-}
-
-const { values } = parseArgs({
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
   options: {
     proxies: { type: "string", default: "50" },
     services: { type: "string", default: "500" },
@@ -46,19 +21,28 @@ const { values } = parseArgs({
     own: { type: "boolean", default: false },
   },
 });
-const shape = { proxies: Number(values.proxies), services: Number(values.services), own: values.own };
-const rounds = Number(values.rounds);
-const program = join(process.env.SHARED ?? join(ROOT, "../shared"), "tools/xds-load.mjs");
-
-const columns: [string, Figures][] = [];
-if (shape.proxies === 50 && shape.services === 500 && !shape.own) columns.push(["Istio 1.29.6", ISTIO_50_X_500]);
-const load = { shape, rounds, settleMs: SETTLE_MS };
-columns.push(["Mizzen", await measured(shape, (target) => runLoad({ ...load, ...target }))]);
-if (existsSync(program)) {
-  const run = { shape, rounds };
-  const byOther = (target: Target) => refereed({ program, modules: ROOT }, { ...run, ...target });
-  columns.push(["Mizzen, by xds-load", await measured(shape, byOther)]);
+const { SHARED = join(import.meta.dirname, "../../shared"), ISTIOD } = process.env;
+const sections: Readonly<Record<string, () => Promise<readonly Figure[]>>> = {
+  "control-plane": () =>
+    controlPlaneFigures({
+      shape: { proxies: Number(values.proxies), services: Number(values.services), own: values.own },
+      rounds: Number(values.rounds),
+      program: join(SHARED, "tools/xds-load.mjs"),
+    }),
+  agent: agentFigures,
+  mesh: async () => {
+    if (process.getuid?.() === 0) return meshFigures(ISTIOD || undefined);
+    console.log("mesh: not measured, it needs root\n");
+    return [];
+  },
+};
+const unknown = positionals.find((name) => sections[name] === undefined);
+if (unknown !== undefined) {
+  console.error(`There is no section "${unknown}": choose from ${Object.keys(sections).join(", ")}`);
+  process.exit(1);
 }
-const own = shape.own ? ", every two proxies behind a service of their own" : "";
-console.log(`${shape.proxies} proxies, ${shape.services} services${own}\n\n${figuresTable(columns)}`);
-if (!existsSync(program)) console.log(`\nnot measured by xds-load: ${program} does not exist`);
+const figures: Figure[] = [];
+for (const [name, measure] of Object.entries(sections)) {
+  if (positionals.length === 0 || positionals.includes(name)) figures.push(...(await measure()));
+}
+console.log(aimsTable(figures));

@@ -1,0 +1,94 @@
+/** What a control plane with many sidecars costs, beside what Istio needed for the same. */
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ControlPlaneProcess } from "../control-plane-process.ts";
+import { type Figures, runLoad } from "../load.ts";
+import { MeshFolder, type MeshShape } from "../mesh-folder.ts";
+import { ISTIO_50_X_500 } from "../recorded.ts";
+import { refereed } from "../referee.ts";
+import { figuresTable } from "../table.ts";
+import { type Figure, figure } from "./figures.ts";
+
+const ROOT = join(import.meta.dirname, "../..");
+/** As long as the other program waits for a push to be over. */
+const SETTLE_MS = 1_500;
+
+export interface ControlPlaneRun {
+  readonly shape: MeshShape;
+  readonly rounds: number;
+  /** Another program that measures the same, where it exists. */
+  readonly program: string;
+}
+
+interface Target {
+  readonly mesh: MeshFolder;
+  readonly config: string;
+  readonly controlPlane: ControlPlaneProcess;
+}
+
+/** Prints the figures beside each other; answers with ours beside the aims. */
+export async function controlPlaneFigures({ shape, rounds, program }: ControlPlaneRun): Promise<readonly Figure[]> {
+  const compares = shape.proxies === 50 && shape.services === 500 && !shape.own;
+  const ours = await measured(shape, (target) => runLoad({ shape, rounds, settleMs: SETTLE_MS, ...target }));
+  const columns: [string, Figures][] = [...(compares ? [["Istio 1.29.6", ISTIO_50_X_500] as const] : [])].map(
+    ([title, figures]) => [title, figures],
+  );
+  columns.push(["Mizzen", ours]);
+  if (existsSync(program)) {
+    const byOther = (target: Target) => refereed({ program, modules: ROOT }, { shape, rounds, ...target });
+    columns.push(["Mizzen, by xds-load", await measured(shape, byOther)]);
+  }
+  const own = shape.own ? ", every two proxies behind a service of their own" : "";
+  console.log(`${shape.proxies} proxies, ${shape.services} services${own}\n\n${figuresTable(columns)}\n`);
+  if (!existsSync(program)) console.log(`not measured by xds-load: ${program} does not exist\n`);
+  return aims(ours, compares ? ISTIO_50_X_500 : undefined);
+}
+
+/** Each program gets a fresh mesh and a fresh control plane. */
+async function measured(shape: MeshShape, measure: (target: Target) => Promise<Figures>): Promise<Figures> {
+  const folder = mkdtempSync(join(tmpdir(), "mizzen-bench-"));
+  try {
+    const config = join(folder, "config");
+    const mesh = new MeshFolder(config, shape);
+    mesh.prepare();
+    await using controlPlane = await ControlPlaneProcess.start(folder, config);
+    return await measure({ mesh, config, controlPlane });
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** A fifth of Istio's connecting, a tenth of its changes, half of its memory. */
+function aims(ours: Figures, istio: Figures | undefined): readonly Figure[] {
+  const part = (value: number | undefined, share: number) => (value === undefined ? undefined : value * share);
+  const change = (what: string, name: "endpoint" | "route" | "service", mostMs: number | undefined) => [
+    figure({ what: `control plane: ${what}, 99 of 100`, value: ours[name].p99Ms, unit: "ms", most: mostMs }),
+    figure({ what: "  CPU", value: ours[name].cpuMs, unit: "ms", most: part(istio?.[name].cpuMs, 0.1) }),
+  ];
+  return [
+    figure({
+      what: "control plane: all proxies in sync",
+      value: ours.connectSeconds,
+      unit: "s",
+      digits: 2,
+      most: part(istio?.connectSeconds, 0.2),
+    }),
+    figure({
+      what: "  CPU",
+      value: ours.connectCpuSeconds,
+      unit: "s",
+      digits: 2,
+      most: part(istio?.connectCpuSeconds, 0.2),
+    }),
+    ...change("endpoint change", "endpoint", istio === undefined ? undefined : 50),
+    ...change("route change", "route", part(istio?.route.p99Ms, 0.1)),
+    ...change("new service", "service", part(istio?.service.p99Ms, 0.1)),
+    figure({
+      what: "control plane: private memory",
+      value: ours.privateMegabytes,
+      unit: "MB",
+      most: part(istio?.privateMegabytes, 0.5),
+    }),
+  ];
+}
