@@ -13,6 +13,7 @@ import { runCommand } from "./mizzen/run-command.ts";
 import { shellCommand } from "./mizzen/shell-command.ts";
 import { processTerminal, type Terminal } from "./mizzen/terminal.ts";
 import { upCommand } from "./mizzen/up-command.ts";
+import { xCommand } from "./mizzen/x-command.ts";
 import { versionCommand } from "./version-command.ts";
 
 const HELP = `
@@ -43,6 +44,7 @@ function mizzen(terminal: Terminal): Command {
     runCommand,
     scaleCommand,
     attachCommand,
+    xCommand,
   ];
   const made = [...commands.map((make) => make(terminal)), ...workloadCommands(terminal)];
   for (const command of [...made, versionCommand()]) program.addCommand(command);
