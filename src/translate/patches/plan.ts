@@ -10,6 +10,7 @@ import { TypedExtensionConfigSchema } from "#gen/envoy/config/core/v3/extension_
 import { ListenerSchema } from "#gen/envoy/config/listener/v3/listener_pb.ts";
 import { RouteConfigurationSchema } from "#gen/envoy/config/route/v3/route_pb.ts";
 import { encode } from "../encode.ts";
+import { kept } from "../indexes.ts";
 import { parseClusterName } from "../names.ts";
 import type { Plan } from "../plan.ts";
 import { type Recipe, recipe } from "../recipe.ts";
@@ -202,7 +203,8 @@ function inputOf(chosen: readonly Chosen[], { context }: Patching, original: Rec
     filters: chosen.map(({ filter }) => filter),
     indexes: chosen.map(({ index }) => index),
     context,
-    original: flatRecipe(original),
+    // Recipes of what did not change are the same objects, and so is what was laid out of them.
+    original: kept(original, "flat", [], () => flatRecipe(original)),
   };
 }
 

@@ -58,6 +58,7 @@ export function selectPatches(snapshot: Snapshot, proxy: MeshProxy): SelectedPat
 
 /** The patches of these ids. */
 export function chosenPatches({ envoyFilters }: Snapshot, ids: readonly string[]): readonly Chosen[] {
+  if (ids.length === 0) return [];
   const known = byId("", envoyFilters);
   return ids.flatMap((id) => known.get(id) ?? []);
 }
