@@ -77,6 +77,20 @@ async function setting(file: string, value: string): Promise<void> {
   else await writeFile(file, value);
 }
 
+/** Where each kind of control group counts the processes that the kernel ended because the group had no memory left. */
+const OUT_OF_MEMORY = { 1: "memory.oom_control", 2: "memory.events" } as const;
+
+/** How often that happened in these groups. */
+export async function outOfMemoryKills(groups: readonly GroupPlan[]): Promise<number> {
+  const counts = await Promise.all(
+    groups.map(async ({ folder, version }) => {
+      const text = await ignoring(["ENOENT"], () => readFile(join(folder, OUT_OF_MEMORY[version]), "utf8"));
+      return Number(/^oom_kill (\d+)$/m.exec(text ?? "")?.[1] ?? 0);
+    }),
+  );
+  return counts.reduce((sum, count) => sum + count, 0);
+}
+
 /** Removes the group of one app. */
 export async function removeGroups(groups: readonly GroupPlan[]): Promise<void> {
   for (const { folder } of groups) {

@@ -14,6 +14,13 @@ export function parseMemory(text: string | number): number | undefined {
   return bytes > 0 ? bytes : undefined;
 }
 
+/** Bytes as a person would have written them. */
+export function formatMemory(bytes = 0): string {
+  const units = Object.entries(BYTES).toSorted(([, one], [, other]) => other - one);
+  const [unit, factor] = units.find(([, size]) => bytes > 0 && bytes % size === 0) ?? ["", 1];
+  return `${bytes / factor}${unit}`;
+}
+
 /** Thousandths of a processor of `500m`, `"0.5"` or `2`; undefined when it is none of them. */
 export function parseCpu(value: unknown): number | undefined {
   const [, digits, unit] = /^(\d+(?:\.\d+)?)(m?)$/.exec(String(value)) ?? [];

@@ -7,10 +7,11 @@
 import { sleep } from "#lib/async/sleep.ts";
 import { type ProbeResult, type ProbeTiming, probe, watchReadiness } from "../fabric/probe.ts";
 import { runCommand } from "../host/command.ts";
-import { makeGroups } from "../host/control-groups.ts";
+import { makeGroups, outOfMemoryKills } from "../host/control-groups.ts";
 import { restoreRules } from "../host/namespaces.ts";
 import { accountsHere } from "../host/user-namespace.ts";
 import { isJob, type Probe } from "../mesh/mesh.ts";
+import { formatMemory } from "../mesh/quantity.ts";
 import { FABRIC } from "../plan/names.ts";
 import { PROBE_RULES } from "../plan/network.ts";
 import type { AppPlan, MemberPlan } from "../plan/plan.ts";
@@ -65,6 +66,8 @@ export class MemberRun {
   #state: MemberState = "stopped";
   #failure: unknown;
   #captured = false;
+  /** Processes of the app that the kernel ended because of its memory limit, as last counted. */
+  #memoryKills = 0;
   /** Why each part is not ready. */
   #reasons: Record<Part, ProbeResult> = { proxy: undefined, app: undefined };
   #ready = false;
@@ -221,7 +224,18 @@ export class MemberRun {
   /** Limits must be there before the process that they are for. */
   async #limit(): Promise<void> {
     const { app } = this.#plan;
-    if (app !== undefined) await makeGroups(app.groups);
+    if (app === undefined) return;
+    await makeGroups(app.groups);
+    this.#memoryKills = await outOfMemoryKills(app.groups);
+  }
+
+  /** What the exit code does not tell. */
+  async #explain({ groups, app }: AppPlan): Promise<string | undefined> {
+    const kills = await outOfMemoryKills(groups);
+    const isMore = kills > this.#memoryKills;
+    this.#memoryKills = kills;
+    if (!isMore) return undefined;
+    return `was killed: it needed more than its memory limit of ${formatMemory(app.limits.memoryBytes)}`;
   }
 
   /** A gateway, or somebody who runs things in this place on its own and may have told how to ask whether they are ready. */
@@ -253,11 +267,13 @@ export class MemberRun {
     return new Unit({ ...options, plan: plan.process, graceMs: PROXY_GRACE_MS });
   }
 
-  #appUnit({ process, app }: AppPlan): Unit {
+  #appUnit(plan: AppPlan): Unit {
+    const { process, app } = plan;
     const { member } = this.#plan;
     const unit: Unit = new Unit({
       plan: process,
       restart: app.restart,
+      explain: () => this.#explain(plan),
       graceMs: APP_GRACE_MS,
       onChange: (status) => {
         if (status.state !== "done")

@@ -38,6 +38,8 @@ export interface UnitOptions {
   readonly onChange: (status: UnitStatus) => void;
   /** Called when a process did not end when it was asked to, and is ended by force. */
   readonly onForce?: (() => void) | undefined;
+  /** Says more about an end than the process could; undefined when there is no more to say. */
+  readonly explain?: (() => Promise<string | undefined>) | undefined;
   /** Runs beside each life of the process; its signal aborts when that life ends. */
   readonly beside?: ((signal: AbortSignal) => Promise<void>) | undefined;
 }
@@ -112,13 +114,14 @@ export class Unit {
       this.#set({ state: "running", pid: child.pid, restarts });
       const beside = this.#options.beside?.(life.signal);
       const how = await ended;
+      const why = await this.#options.explain?.();
       this.#child = undefined;
       signal.removeEventListener("abort", stop);
       life.abort();
       // What it started and left behind holds its ports: the next life needs them.
       if (child.pid !== undefined) signalProcess(-child.pid, "SIGKILL");
       await beside;
-      return how;
+      return why === undefined ? how : { ...how, text: why };
     } catch (error) {
       life.abort();
       return notStarted(error);

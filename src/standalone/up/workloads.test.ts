@@ -1,5 +1,7 @@
 /** Workloads of every kind in real meshes: jobs, order, probes, limits, callers without a sidecar. */
 import assert from "node:assert/strict";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import test from "node:test";
 import { Begun, meshFolder, tracesOf } from "../../../test/support/mesh-folder.ts";
 import { meshUnavailable } from "../../../test/support/mesh-run.ts";
@@ -28,10 +30,13 @@ test("a mesh that ends with its jobs runs them in order and exits with the code 
 
 test("--exit-when-done ends a detached mesh too, and attach passes the exit code on", { skip }, async () => {
   await using folder = await meshFolder(
-    '  workloads: [{name: job, inject: false, command: [sh, -c, "sleep 3; exit 5"], restart: never}]\n',
+    '  workloads: [{name: job, inject: false, command: [sh, -c, "until [ -e go ]; do sleep 0.1; done; exit 5"], restart: never}]\n',
   );
   assert.equal((await folder.up("--exit-when-done")).code, 0);
-  assert.equal(await folder.begin("attach").ended, 5);
+  const attached = folder.begin("attach");
+  await attached.until(/./);
+  await writeFile(join(folder.path, "go"), "");
+  assert.equal(await attached.ended, 5, attached.said);
 });
 
 test("jobs that are done stay listed without a proxy, those that fail are tried again, up starts what waits for them", {
@@ -105,6 +110,34 @@ const ASK_UDP = `const udp = require("node:dgram").createSocket("udp4");
 udp.on("message", (text) => { console.log(String(text)); process.exit(); });
 setInterval(() => udp.send("hello", 53, "echo"), 100);
 setTimeout(() => process.exit(1), 10000);`;
+
+test("an app that needs more memory than its limit is ended, and that is said", { skip }, async () => {
+  await using folder = await meshFolder(`
+  exitWhenDone: true
+  workloads:
+  - {name: hog, inject: false, command: [tail, /dev/zero], restart: never, limits: {memory: 32Mi}}
+  - {name: modest, inject: false, command: [sh, -c, "exit 3"], restart: never, limits: {memory: 32Mi}}
+`);
+  const up = new Begun(["up", folder.path, "--state", folder.state]);
+  assert.equal(await up.ended, 137, up.said);
+  assert.match(up.said, /job hog failed: it was killed: it needed more than its memory limit of 32Mi\n/);
+  assert.match(up.said, /job modest failed: it exited with code 3\n/);
+});
+
+test("an app cannot have more processes than its limit", { skip }, async () => {
+  await using folder = await meshFolder(`
+  exitWhenDone: true
+  workloads:
+  - name: forks
+    inject: false
+    command: [sh, -c, "for i in 1 2 3 4 5 6 7 8 9; do sleep 5 & done; wait"]
+    restart: never
+    limits: {pids: 6}
+`);
+  const up = new Begun(["up", folder.path, "--state", folder.state]);
+  assert.notEqual(await up.ended, 0, up.said);
+  assert.match(await readFile(join(folder.state, "logs/forks.default.log"), "utf8"), /[Cc]annot fork/);
+});
 
 test("several ports, UDP, variables from files, limits, liveness and callers without a sidecar", {
   skip,
