@@ -3,11 +3,16 @@ import { apiForm } from "./api-form.ts";
 import { inScope, type Scope } from "./scope.ts";
 
 /** Group and version under which a kind is shown; the networking group holds all others. */
-const API_VERSIONS: Readonly<Record<string, string>> = {
+export const API_VERSIONS: Readonly<Record<string, string>> = {
+  ConfigMap: "v1",
+  Secret: "v1",
   Service: "v1",
+  AuthorizationPolicy: "security.istio.io/v1",
   PeerAuthentication: "security.istio.io/v1",
+  RequestAuthentication: "security.istio.io/v1",
+  EnvoyFilter: "networking.istio.io/v1alpha3",
 };
-const NETWORKING = "networking.istio.io/v1";
+export const NETWORKING = "networking.istio.io/v1";
 
 /** Nobody looks at secrets, whatever else they may see. */
 const HIDDEN: ReadonlySet<string> = new Set(["Secret"]);

@@ -8,8 +8,10 @@ import { SILENT } from "#lib/log.ts";
 import type { Endpoint } from "#model/endpoint.ts";
 import { DEFAULT_FEATURES } from "#model/features.ts";
 import type { ConnectedProxy } from "#model/ports.ts";
+import type { ChangeRecord, PushRecord } from "#model/push-record.ts";
 import type { Service } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
+import { proxyOf } from "../../test/support/mesh.ts";
 import { Readiness } from "./readiness.ts";
 import { addDebugRoutes, addReadyRoute, addVersionRoute } from "./routes.ts";
 
@@ -89,12 +91,31 @@ const PROXIES: readonly ConnectedProxy[] = [
     connectionId: "httpbin-1.default-1",
     nodeId: "sidecar~10.0.0.1~httpbin-1.default~default.svc.cluster.local",
     connectedAt: 0,
+    address: "10.0.0.1:4000",
+    proxy: proxyOf({ name: "httpbin-1", ip: "127.0.0.1" }),
     istioVersion: "1.29.6",
+    resources: (typeUrl) => (typeUrl === CLUSTERS ? [["a", Buffer.from("\n\u0001a")]] : []),
     types: new Map([
       [CLUSTERS, { sent: "2", acknowledged: "1", rejected: "duplicate cluster" }],
       [NAMES, { sent: "1", acknowledged: "", rejected: "" }],
     ]),
   },
+];
+
+const CHANGES: readonly ChangeRecord[] = [
+  {
+    id: 1,
+    changedAt: 10,
+    releasedAt: 20,
+    objects: ["~ VirtualService/default/b", "+ Service/elsewhere/c"],
+    objectCount: 2,
+  },
+];
+const PUSH = { at: 30, type: "rds", view: "abc", resources: 1, removed: 0, bytes: 100, result: "sent" } as const;
+const PUSHES: readonly PushRecord[] = [
+  { ...PUSH, change: 0, node: "sidecar~10.0.0.1~httpbin-1.default~d" },
+  { ...PUSH, change: 1, node: "sidecar~10.0.0.1~httpbin-1.default~d", result: "acknowledged" },
+  { ...PUSH, change: 1, node: "sidecar~10.0.0.2~other-1.elsewhere~d" },
 ];
 
 /** Believes a token that is the name of a namespace. */
@@ -116,6 +137,8 @@ function server(): FastifyInstance {
   addDebugRoutes(app, {
     source: { current: () => SNAPSHOT, objects: () => OBJECTS },
     connections: () => PROXIES,
+    pushes: { changes: () => CHANGES, pushes: () => PUSHES },
+    held: () => ({ parts: 2, resources: 7 }),
     authenticate,
     rootNamespace: () => "istio-system",
     log: SILENT,
@@ -288,4 +311,51 @@ test("/version answers with the version alone", async () => {
   const app = fastify();
   addVersionRoute(app, "1.2.3");
   assert.equal((await app.inject("/version")).body, "1.2.3");
+});
+
+test("/debug/list names every page", async () => {
+  const listed = await json("/debug/list");
+  assert.ok(Array.isArray(listed));
+  for (const name of ["adsz", "config_dump", "list", "mesh", "pushes", "syncz"]) assert.ok(listed.includes(name), name);
+  for (const name of listed) assert.ok([200, 400].includes((await get(`/debug/${name}`)).status), name);
+});
+
+test("/debug/adsz shows proxies with what they watch, /debug/connections without", async () => {
+  const client = {
+    connectionId: "httpbin-1.default-1",
+    connectedAt: "1970-01-01T00:00:00.000Z",
+    address: "10.0.0.1:4000",
+  };
+  assert.deepEqual(await json("/debug/connections"), { totalClients: 1, clients: [client] });
+  const { clients } = Object(await json("/debug/adsz"));
+  assert.deepEqual(clients[0].watches, { [CLUSTERS]: ["a"], [NAMES]: [] });
+  assert.equal(clients[0].metadata.NAMESPACE, "default");
+});
+
+test("/debug/config_dump shows what one proxy was sent", async () => {
+  const { configs } = Object(await json("/debug/config_dump?proxyID=httpbin-1.default"));
+  assert.deepEqual(configs[1].dynamicActiveClusters, [{ cluster: { "@type": CLUSTERS, name: "a" } }]);
+  assert.equal((await get("/debug/config_dump")).status, 400);
+  assert.equal((await get("/debug/config_dump?proxyID=nobody.default")).status, 404);
+  assert.equal((await get("/debug/config_dump?proxyID=httpbin-1.default", "192.0.2.7", "elsewhere")).status, 404);
+});
+
+test("/debug/instancesz shows the services of each proxy, /debug/sidecarz what it may see", async () => {
+  const instances = Object(await json("/debug/instancesz"));
+  assert.equal(instances["httpbin-1.default"][0].Port.TargetPort, 8080);
+  const { services } = Object(await json("/debug/sidecarz?proxyID=httpbin-1.default"));
+  assert.ok(services.includes("default/httpbin.default.svc.cluster.local"));
+});
+
+test("/debug/pushes joins changes with what was sent, for the namespace of the caller", async () => {
+  const { changes } = Object(await json("/debug/pushes"));
+  assert.deepEqual(
+    changes.map(({ id, proxies, views, bytes }: Record<string, unknown>) => [id, proxies, views, bytes]),
+    [
+      [0, 1, 1, 100],
+      [1, 2, 1, 200],
+    ],
+  );
+  const mine = Object(JSON.parse((await get("/debug/pushes?change=1", "192.0.2.7", "default")).body)).changes;
+  assert.deepEqual([mine.length, mine[0].proxies, mine[0].objects], [1, 1, ["~ VirtualService/default/b"]]);
 });

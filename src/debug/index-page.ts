@@ -1,4 +1,4 @@
-import type { DebugPage } from "./pages.ts";
+import type { DebugPage } from "./page.ts";
 
 /** `/debug`: the list of pages. */
 export function indexPage(pages: readonly DebugPage[]): string {

@@ -1,47 +1,60 @@
-import type { ConnectedProxy, Source } from "#model/ports.ts";
+/** Pages under Istio's names. */
 import { configz } from "./configz.ts";
 import { endpointz } from "./endpointz.ts";
+import { authorizationz, mesh, pushContext, resourcesz } from "./mesh-pages.ts";
+import type { DebugPage } from "./page.ts";
+import { adsz, connections, instancesz, sidecarz } from "./proxies.ts";
+import { pushes } from "./pushes.ts";
 import { registryz } from "./registryz.ts";
-import type { Scope } from "./scope.ts";
+import { configDump, ecdsz, edsz, ndsz } from "./resources.ts";
 import { syncz } from "./syncz.ts";
 
-/** What the pages look at. */
-export interface DebugState {
-  readonly source: Pick<Source, "current" | "objects">;
-  readonly connections: () => readonly ConnectedProxy[];
+function page(name: string, help: string, content: DebugPage["content"]): DebugPage {
+  return { path: `/debug/${name}`, help, content };
 }
 
-export interface DebugPage {
-  readonly path: string;
-  readonly help: string;
-  readonly content: (state: DebugState, scope: Scope) => unknown;
-}
-
-/** Pages under Istio's names, in the order of the index. */
-export const DEBUG_PAGES: readonly DebugPage[] = [
-  {
-    path: "/debug/configz",
-    help: "Objects of the configuration as last accepted",
-    content: ({ source }, scope) => configz(source.objects(), scope),
-  },
-  {
-    path: "/debug/endpointShardz",
-    help: "Endpoints by service and registry",
-    content: ({ source }, scope) => endpointz(source.current(), scope),
-  },
-  {
-    path: "/debug/endpointz",
-    help: "The same under its older name",
-    content: ({ source }, scope) => endpointz(source.current(), scope),
-  },
-  {
-    path: "/debug/registryz",
-    help: "Services known to the control plane",
-    content: ({ source }, scope) => registryz(source.current(), scope),
-  },
-  {
-    path: "/debug/syncz",
-    help: "What each connected proxy was sent and has acknowledged",
-    content: ({ source, connections }, scope) => syncz(connections(), source.current().features.clusterId, scope),
-  },
+const PAGES: readonly DebugPage[] = [
+  page("adsz", "Connected proxies, what they said of themselves and what they watch", adsz),
+  page("authorizationz", "Authorization policies by namespace", authorizationz),
+  page("cachez", "How many parts of configuration and resources are held for proxies", ({ held }) => held()),
+  page("config_dump", "What a proxy was sent, as its admin port would show it; ?proxyID=NAME.NAMESPACE", configDump),
+  page("configz", "Objects of the configuration as last accepted", ({ source }, { scope }) =>
+    configz(source.objects(), scope),
+  ),
+  page("connections", "Connected proxies", connections),
+  page("ecdsz", "Extensions that a proxy was sent; ?proxyID=NAME.NAMESPACE", ecdsz),
+  page("edsz", "Endpoints that a proxy was sent; ?proxyID=NAME.NAMESPACE", edsz),
+  page("endpointShardz", "Endpoints by service and registry", ({ source }, { scope }) =>
+    endpointz(source.current(), scope),
+  ),
+  page("endpointz", "The same under its older name", ({ source }, { scope }) => endpointz(source.current(), scope)),
+  page("inject", "Templates of injection: none without Kubernetes", () => ({})),
+  page("instancesz", "The services that each connected proxy stands behind", instancesz),
+  page("mesh", "The mesh config in effect", mesh),
+  page("ndsz", "The name table that a proxy was sent; ?proxyID=NAME.NAMESPACE", ndsz),
+  page("networkz", "Gateways between networks: none without several networks", () => null),
+  page("push_status", "Counts of conflicts in the last push; they are reported on the objects instead", () => ({})),
+  page("pushcontext", "What pushes are made of", pushContext),
+  page(
+    "pushes",
+    "The push journal: changes, and what was sent because of them; ?proxyID=NAME.NAMESPACE&change=ID",
+    pushes,
+  ),
+  page("registryz", "Services known to the control plane", ({ source }, { scope }) =>
+    registryz(source.current(), scope),
+  ),
+  page("resourcesz", "Kinds of objects that are in effect", resourcesz),
+  page("sidecarz", "What a proxy may see; ?proxyID=NAME.NAMESPACE", sidecarz),
+  page("syncz", "What each connected proxy was sent and has acknowledged", ({ source, connections: all }, { scope }) =>
+    syncz(all(), source.current().features.clusterId, scope),
+  ),
+  page("telemetryz", "Telemetry objects by namespace", ({ source }) => ({
+    telemetries: { namespace_to_telemetries: {}, root_namespace: source.current().mesh.rootNamespace },
+  })),
 ];
+
+/** In the order of the index. */
+export const DEBUG_PAGES: readonly DebugPage[] = [
+  ...PAGES,
+  page("list", "Names of these pages", () => [...PAGES.map(({ path }) => path.slice("/debug/".length)), "list"].sort()),
+].sort((a, b) => (a.path < b.path ? -1 : 1));

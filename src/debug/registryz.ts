@@ -16,7 +16,8 @@ export function registryz(snapshot: Snapshot, scope: Scope): readonly object[] {
   return snapshot.services.filter(({ namespace }) => inScope(scope, namespace)).map(serviceOf);
 }
 
-function serviceOf(service: Service): object {
+/** One service, in Istio's shape. */
+export function serviceOf(service: Service): object {
   const [firstAddress] = service.addresses;
   return {
     Attributes: {

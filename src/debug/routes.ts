@@ -4,7 +4,8 @@ import type { Logger } from "#lib/log.ts";
 import type { Metrics } from "#lib/metrics.ts";
 import { type AccessOptions, accessOf } from "./access.ts";
 import { indexPage } from "./index-page.ts";
-import { DEBUG_PAGES, type DebugState } from "./pages.ts";
+import { type DebugPage, type DebugState, PageRefusal, type PageRequest } from "./page.ts";
+import { DEBUG_PAGES } from "./pages.ts";
 import type { Readiness } from "./readiness.ts";
 
 export interface DebugOptions extends DebugState, AccessOptions {
@@ -14,17 +15,35 @@ export interface DebugOptions extends DebugState, AccessOptions {
 /** `/debug` and the pages it lists. */
 export function addDebugRoutes(app: FastifyInstance, options: DebugOptions): void {
   app.get("/debug", (_, reply) => reply.type("text/html; charset=utf-8").send(indexPage(DEBUG_PAGES)));
-  for (const { path, content } of DEBUG_PAGES) {
-    app.get<{ Querystring: { pretty?: string } }>(path, async (request, reply) => {
+  for (const page of DEBUG_PAGES) {
+    app.get<{ Querystring: Record<string, string | undefined> }>(page.path, async (request, reply) => {
       const { remoteAddress } = request.socket;
       const access = await accessOf({ remoteAddress, authorization: request.headers.authorization }, options);
       if ("refused" in access) {
-        options.log.warn("debug page refused", { path, peer: remoteAddress, reason: access.refused });
+        options.log.warn("debug page refused", { path: page.path, peer: remoteAddress, reason: access.refused });
         return reply.code(401).type("text/plain").send(`${access.refused}\n`);
       }
-      const indent = request.query.pretty === undefined ? 0 : 2;
-      return reply.type("application/json").send(JSON.stringify(content(options, access.scope), null, indent));
+      const { status, type, body } = answerOf(page, options, { scope: access.scope, query: request.query });
+      return reply.code(status).type(type).send(body);
     });
+  }
+}
+
+/** A page as it is sent. */
+export interface PageAnswer {
+  readonly status: number;
+  readonly type: string;
+  readonly body: string;
+}
+
+/** The answer to a request for a page. */
+export function answerOf(page: DebugPage, state: DebugState, request: PageRequest): PageAnswer {
+  try {
+    const indent = request.query.pretty === undefined ? 0 : 2;
+    return { status: 200, type: "application/json", body: JSON.stringify(page.content(state, request), null, indent) };
+  } catch (thrown) {
+    if (!(thrown instanceof PageRefusal)) throw thrown;
+    return { status: thrown.status, type: "text/plain", body: `${thrown.message}\n` };
   }
 }
 

@@ -1,6 +1,7 @@
 /** Interfaces through which folders of layer 4 meet; `bin/` fills them in. */
 import type { ConfigObject } from "#config/config-object.ts";
 import type { Origin, Problem } from "#config/problem.ts";
+import type { Proxy as MeshProxy } from "./proxy.ts";
 import type { Snapshot } from "./snapshot.ts";
 
 /** A problem with one object, as a source reports it. */
@@ -50,6 +51,10 @@ export interface Caller {
 export interface ConnectedProxy {
   readonly connectionId: string;
   readonly nodeId: string;
+  /** Where it called from, `10.0.0.1:41888`. */
+  readonly address: string;
+  /** As it described itself. */
+  readonly proxy: MeshProxy;
   readonly connectedAt: number;
   readonly istioVersion: string;
   /** By type URL. */
@@ -57,4 +62,6 @@ export interface ConnectedProxy {
     string,
     { readonly sent: string; readonly acknowledged: string; readonly rejected: string }
   >;
+  /** Names of the resources of a type that it has or is about to get, each with the encoded message. */
+  resources(typeUrl: string): Iterable<readonly [name: string, message: Uint8Array]>;
 }

@@ -4,7 +4,7 @@ import type { Logger } from "#lib/log.ts";
 import type { ConnectedProxy } from "#model/ports.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import type { DeltaRequest } from "#protocol/delta-request.ts";
-import type { Layers } from "#protocol/resource.ts";
+import { findResource, type Layers } from "#protocol/resource.ts";
 import { newSession, receive, retargetType, type Session, sent } from "#protocol/session.ts";
 import type { Draft, Verdict } from "#protocol/subscription.ts";
 import { shortTypeName } from "#protocol/type-urls.ts";
@@ -171,10 +171,22 @@ export class XdsStream {
     return {
       connectionId: this.#options.id,
       nodeId: this.proxy.nodeId,
+      address: this.#options.call.getPeer(),
+      proxy: this.proxy,
       connectedAt: this.#connectedAt,
       istioVersion: this.istioVersion,
       types: new Map(types),
+      resources: (typeUrl) => this.#resources(typeUrl),
     };
+  }
+
+  *#resources(typeUrl: string): Iterable<readonly [string, Uint8Array]> {
+    const { wildcard, names, target } = this.#session.types.get(typeUrl) ?? {};
+    const wanted = wildcard === true ? (target ?? []).flatMap((layer) => [...layer.keys()]) : (names ?? []);
+    for (const name of new Set(wanted)) {
+      const found = findResource(target ?? [], name);
+      if (found !== undefined) yield [name, found.value];
+    }
   }
 
   #judge(request: DeltaRequest, verdict: Verdict<BuiltResource>): void {

@@ -19,6 +19,7 @@ import type { Caller, Source } from "#model/ports.ts";
 import { type FileSource, fileSource } from "#sources/file/file-source.ts";
 import type { KeySetSource } from "#sources/jwks/key-set-source.ts";
 import { AdsServer } from "#xds/ads-server.ts";
+import { PushJournal } from "#xds/push-journal.ts";
 import { translatedParts } from "#xds/translated-parts.ts";
 import { VERSION_TEXT } from "../version-command.ts";
 import { Background } from "./background.ts";
@@ -40,6 +41,7 @@ export class ControlPlane {
   readonly #source: FileSource;
   readonly #keySets: KeySetSource;
   readonly #metrics: ControlPlaneMetrics;
+  readonly #journal = new PushJournal();
   readonly #xds: AdsServer;
   readonly #readiness = new Readiness();
   readonly #security: SecurityInput;
@@ -64,6 +66,7 @@ export class ControlPlane {
       partsOf: translatedParts,
       log,
       metrics: this.#metrics,
+      journal: this.#journal,
       controlPlane: VERSION_TEXT,
     });
     this.#security = { config, mesh: () => this.#source.current().mesh, log, now: Date.now };
@@ -111,6 +114,8 @@ export class ControlPlane {
       debug: {
         source: this.#source,
         connections: () => this.#xds.connections(),
+        pushes: this.#journal,
+        held: () => this.#xds.held,
         authenticate: this.#authenticate,
         rootNamespace: () => this.#source.current().mesh.rootNamespace,
         log: this.#log.scope("debug"),

@@ -1,0 +1,52 @@
+/** What every page has in common. */
+import type { ConnectedProxy, Source } from "#model/ports.ts";
+import type { PushHistory } from "#model/push-record.ts";
+import { inScope, type Scope } from "./scope.ts";
+
+/** What the pages look at. */
+export interface DebugState {
+  readonly source: Pick<Source, "current" | "objects">;
+  readonly connections: () => readonly ConnectedProxy[];
+  readonly pushes: PushHistory;
+  /** What the xDS server holds for proxies. */
+  readonly held: () => { readonly parts: number; readonly resources: number };
+}
+
+/** Who asks for what. */
+export interface PageRequest {
+  readonly scope: Scope;
+  readonly query: Readonly<Record<string, string | undefined>>;
+}
+
+export interface DebugPage {
+  readonly path: string;
+  readonly help: string;
+  /** The content as JSON; throws `PageRefusal` when there is none. */
+  readonly content: (state: DebugState, request: PageRequest) => unknown;
+}
+
+/** A page that cannot be shown, and why. */
+export class PageRefusal extends Error {
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.name = "PageRefusal";
+    this.status = status;
+  }
+}
+
+/** The proxies that may be looked at. */
+export function visibleProxies({ connections }: DebugState, { scope }: PageRequest): readonly ConnectedProxy[] {
+  return connections().filter(({ proxy }) => inScope(scope, proxy.namespace));
+}
+
+/** The proxy that is asked about, by its id (`httpbin-1.default`), node id or connection. */
+export function askedProxy(state: DebugState, request: PageRequest): ConnectedProxy {
+  const id = request.query.proxyID ?? "";
+  if (id === "") throw new PageRefusal(400, "You must provide a proxyID in the query string");
+  const isMeant = ({ proxy, nodeId, connectionId }: ConnectedProxy) => [proxy.id, nodeId, connectionId].includes(id);
+  const found = visibleProxies(state, request).findLast(isMeant);
+  if (found === undefined) throw new PageRefusal(404, `Proxy not connected to this control plane: "${id}"`);
+  return found;
+}

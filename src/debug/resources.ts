@@ -1,0 +1,78 @@
+/** Pages that show what a proxy was sent, as the JSON of Envoy's own messages. */
+import { fromBinary, toJson } from "@bufbuild/protobuf";
+import { allDescriptors } from "#lib/descriptors.ts";
+import type { ConnectedProxy } from "#model/ports.ts";
+import {
+  CLUSTER_TYPE,
+  ENDPOINT_TYPE,
+  EXTENSION_TYPE,
+  LISTENER_TYPE,
+  NAME_TABLE_TYPE,
+  ROUTE_TYPE,
+  SECRET_TYPE,
+} from "#protocol/type-urls.ts";
+import { askedProxy, type DebugState, type PageRequest } from "./page.ts";
+
+const DUMP = "type.googleapis.com/envoy.admin.v3";
+
+/** Resources of one type. */
+export function resourcesOf(typeUrl: string) {
+  return (state: DebugState, request: PageRequest): object => ({
+    configs: messages(askedProxy(state, request), typeUrl),
+  });
+}
+
+export const edsz = resourcesOf(ENDPOINT_TYPE);
+export const ndsz = resourcesOf(NAME_TABLE_TYPE);
+export const ecdsz = resourcesOf(EXTENSION_TYPE);
+
+/** All of it, as Envoy's admin port would show it. Of secrets there are the names. */
+export function configDump(state: DebugState, request: PageRequest): object {
+  const connected = askedProxy(state, request);
+  const versionInfo = (typeUrl: string) => connected.types.get(typeUrl)?.sent ?? "";
+  const of = (typeUrl: string) => messages(connected, typeUrl);
+  return {
+    configs: [
+      { "@type": `${DUMP}.BootstrapConfigDump` },
+      {
+        "@type": `${DUMP}.ClustersConfigDump`,
+        versionInfo: versionInfo(CLUSTER_TYPE),
+        dynamicActiveClusters: of(CLUSTER_TYPE).map((cluster) => ({ cluster })),
+      },
+      {
+        "@type": `${DUMP}.ListenersConfigDump`,
+        versionInfo: versionInfo(LISTENER_TYPE),
+        dynamicListeners: of(LISTENER_TYPE).map((listener) => ({
+          name: listener.name,
+          activeState: { versionInfo: versionInfo(LISTENER_TYPE), listener },
+        })),
+      },
+      { "@type": `${DUMP}.ScopedRoutesConfigDump` },
+      {
+        "@type": `${DUMP}.RoutesConfigDump`,
+        dynamicRouteConfigs: of(ROUTE_TYPE).map((routeConfig) => ({
+          versionInfo: versionInfo(ROUTE_TYPE),
+          routeConfig,
+        })),
+      },
+      {
+        "@type": `${DUMP}.SecretsConfigDump`,
+        dynamicActiveSecrets: [...connected.resources(SECRET_TYPE)].map(([name]) => ({ name })),
+      },
+      {
+        "@type": `${DUMP}.EcdsConfigDump`,
+        ecdsFilters: of(EXTENSION_TYPE).map((ecdsFilter) => ({ ecdsFilter })),
+      },
+    ],
+  };
+}
+
+function messages(connected: ConnectedProxy, typeUrl: string): readonly { readonly [field: string]: unknown }[] {
+  const registry = allDescriptors();
+  const schema = registry.getMessage(typeUrl.slice(typeUrl.indexOf("/") + 1));
+  if (schema === undefined) return [];
+  return [...connected.resources(typeUrl)].map(([, bytes]) => ({
+    "@type": typeUrl,
+    ...Object(toJson(schema, fromBinary(schema, bytes), { registry })),
+  }));
+}
