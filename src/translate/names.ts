@@ -76,6 +76,9 @@ export function sharedRouteName(port: number): string {
   return String(port);
 }
 
+/** The routes of the listener that applications use as an HTTP proxy. */
+export const HTTP_PROXY_ROUTES = "http_proxy";
+
 /** The routes of one service whose protocol is detected, on its own address. */
 export function ownRouteName(hostname: string, port: number): string {
   return `${hostname}:${port}`;

@@ -23,6 +23,15 @@ export interface ClusterTraits {
   /** Istio's build of Envoy tells the peer's workload over TCP; upstream Envoy has no such filter. */
   readonly metadataExchange: boolean;
   readonly preserveHeaderCase: boolean;
+  /** Files of a certificate in place of the workload's, by node metadata TLS_CLIENT_*. */
+  readonly certificate: ClientCertificate | undefined;
+}
+
+/** Files on the proxy's machine. */
+export interface ClientCertificate {
+  readonly clientCertificate: string;
+  readonly privateKey: string;
+  readonly caCertificates: string;
 }
 
 /** What chains of network filters depend on. */
@@ -61,6 +70,8 @@ export interface ListenerTraits {
   readonly unprivileged: boolean;
   /** Ports that Envoy itself has taken: status and Prometheus. */
   readonly reservedPorts: readonly number[];
+  /** Where applications may use the proxy as one for HTTP; 0 for nowhere. */
+  readonly httpProxyPort: number;
   readonly outboundExactBalance: boolean;
   readonly inboundExactBalance: boolean;
 }
@@ -90,13 +101,14 @@ export function traitsOf(mesh: MeshConfig, proxy: MeshProxy): Traits {
       ipMode,
       metadataExchange,
       preserveHeaderCase: config.proxyHeaders?.preserveHttp1HeaderCase === true,
+      certificate: clientCertificate(metadata),
     }),
     tcp: interned(mesh, tcp),
     http: interned(mesh, {
       ...httpTraits(tcp, proxy, config),
       workload: mesh.enableTracing && config.tracing?.enableIstioTags !== false ? tracedWorkload(proxy) : undefined,
     }),
-    listener: interned(mesh, listenerTraits(proxy, ipMode)),
+    listener: interned(mesh, listenerTraits(mesh, proxy, ipMode)),
     autoAddresses: isTrue(metadata.DNS_CAPTURE),
   };
 }
@@ -122,13 +134,24 @@ function tracedWorkload({ metadata, labels }: MeshProxy): TracedWorkload {
   };
 }
 
-function listenerTraits({ metadata }: MeshProxy, ipMode: IpMode): ListenerTraits {
+function clientCertificate(metadata: MeshProxy["metadata"]): ClientCertificate | undefined {
+  const chain = textOf(metadata.TLS_CLIENT_CERT_CHAIN);
+  if (chain === "") return undefined;
+  return {
+    clientCertificate: chain,
+    privateKey: textOf(metadata.TLS_CLIENT_KEY),
+    caCertificates: textOf(metadata.TLS_CLIENT_ROOT_CERT),
+  };
+}
+
+function listenerTraits(mesh: MeshConfig, { metadata }: MeshProxy, ipMode: IpMode): ListenerTraits {
   const mode = textOf(metadata.INTERCEPTION_MODE);
   return {
     ipMode,
     interception: mode === "TPROXY" || mode === "NONE" ? mode : "REDIRECT",
     unprivileged: isTrue(metadata.UNPRIVILEGED_POD),
     reservedPorts: ["ENVOY_STATUS_PORT", "ENVOY_PROMETHEUS_PORT"].map((name) => Number(metadata[name])).filter(Boolean),
+    httpProxyPort: Number(metadata.HTTP_PROXY_PORT) || (mesh.proxyHttpPort ?? 0),
     outboundExactBalance: isTrue(metadata.OUTBOUND_LISTENER_EXACT_BALANCE),
     inboundExactBalance: isTrue(metadata.INBOUND_LISTENER_EXACT_BALANCE),
   };

@@ -75,6 +75,8 @@ const UNSET: Partial<MeshConfig> = {
 
 /** What of the control plane's environment has a counterpart here; other switches belong to parts that do not exist yet. */
 const SWITCHES: Readonly<Record<string, (value: string) => Partial<Features>>> = {
+  // For sidecars and gateways that are no part of ambient it changes nothing.
+  PILOT_ENABLE_AMBIENT: () => ({}),
   ENABLE_TLS_ON_SIDECAR_INGRESS: (value) => ({ tlsOnSidecarIngress: value === "true" }),
   PILOT_ALLOW_SIDECAR_SERVICE_INBOUND_LISTENER_MERGE: (value) => ({ mergeSidecarIngress: value === "true" }),
 };

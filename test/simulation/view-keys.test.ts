@@ -138,6 +138,8 @@ const METADATA = {
   UNPRIVILEGED_POD: ["true", "false"],
   ENVOY_STATUS_PORT: [8080, 15021],
   NETWORK: ["", "n1"],
+  HTTP_PROXY_PORT: ["15007", "0"],
+  TLS_CLIENT_CERT_CHAIN: ["", "/etc/certs/cert.pem"],
   MESH_ID: ["mesh-1", "mesh-2"],
   CLUSTER_ID: ["Kubernetes", "east"],
   STATIC_LABELS: [{ version: "v9" }, { app: "web" }],

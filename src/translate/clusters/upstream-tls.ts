@@ -65,11 +65,24 @@ const PLAIN: UpstreamTls = { sockets: {}, http: undefined };
 
 /** By the rule if it says so; else mutual TLS to those endpoints of the mesh that can do it. */
 export function upstreamTls(input: UpstreamTlsInput): UpstreamTls {
-  if (input.tls !== undefined) return ruledTls(input.tls, input);
-  const { service, mesh, mtls } = input;
+  const { service, mesh, mtls, traits, identities, serverName } = input;
+  if (input.tls !== undefined) return ruledTls(withFiles(input.tls, input), input);
   if (service.meshExternal || !mesh.enableAutoMtls || mtls === "DISABLE") return PLAIN;
-  const socket = istioMutual(input, input.identities, input.serverName);
+  const socket =
+    traits.certificate === undefined
+      ? istioMutual(input, identities, serverName)
+      : originatedSocket(
+          { mode: "MUTUAL", ...traits.certificate, subjectAltNames: identities, sni: serverName },
+          input,
+        );
   return { sockets: input.isOriginalDestination ? { transportSocket: socket } : perEndpoint(socket), http: undefined };
+}
+
+/** A proxy with a certificate in files shows that one to the mesh, whatever the rule says. */
+function withFiles(tls: ClientTls, { traits, service }: UpstreamTlsInput): ClientTls {
+  const isMutual = tls.mode === "MUTUAL" || tls.mode === "ISTIO_MUTUAL";
+  if (traits.certificate === undefined || service.meshExternal || !isMutual) return tls;
+  return { mode: "MUTUAL", ...traits.certificate, subjectAltNames: tls.subjectAltNames, sni: tls.sni };
 }
 
 function ruledTls(tls: ClientTls, input: UpstreamTlsInput): UpstreamTls {
@@ -125,13 +138,17 @@ const TLS_PARAMETERS = create(TlsParametersSchema, TLS_VERSIONS);
 
 /** TLS to servers outside the mesh, with certificates from files or credentials. */
 function originated(tls: ClientTls, input: UpstreamTlsInput): UpstreamTls {
+  return { sockets: { transportSocket: originatedSocket(tls, input) }, http: autoServerName(tls) };
+}
+
+function originatedSocket(tls: ClientTls, input: UpstreamTlsInput): TransportSocket {
   const { cipherSuites, ecdhCurves = [] } = input.mesh.tlsDefaults ?? {};
   const context: Init<typeof CommonTlsContextSchema> = {
     tlsParams: { ...TLS_VERSIONS, cipherSuites: knownCiphers(cipherSuites), ecdhCurves: [...ecdhCurves] },
     ...certificates(tls, input),
     ...(input.isHttp2 && { alpnProtocols: ["h2"] }),
   };
-  return { sockets: { transportSocket: tlsSocket(tls.sni ?? "", context) }, http: autoServerName(tls) };
+  return tlsSocket(tls.sni ?? "", context);
 }
 
 /** What is sent and checked by default comes from the `Host` header. */

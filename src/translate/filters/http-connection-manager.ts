@@ -35,6 +35,8 @@ export interface HttpConnectionManagerInput {
   /** Routes by name, fetched on their own, or given here. */
   readonly routes: string | Init<typeof RouteConfigurationSchema>;
   readonly protocol: Protocol;
+  /** Clients use it as a proxy, and name hosts in the URL. */
+  readonly takesAbsoluteUrls?: boolean;
   readonly traits: HttpTraits;
   readonly mesh: MeshConfig;
   readonly authorization?: AuthorizationInput;
@@ -158,8 +160,10 @@ function inboundDetails({ setCurrentClientCertDetails: details }: HttpTraits["he
   };
 }
 
-function protocolOptions({ class: listenerClass, protocol, traits }: HttpConnectionManagerInput): Manager {
+function protocolOptions(input: HttpConnectionManagerInput): Manager {
+  const { class: listenerClass, protocol, traits } = input;
   const http1: Init<typeof Http1ProtocolOptionsSchema> = {
+    ...(input.takesAbsoluteUrls === true && { allowAbsoluteUrl: true }),
     ...(traits.http10 && { acceptHttp10: true }),
     ...(traits.headers.preserveHttp1HeaderCase === true && { headerKeyFormat: PRESERVE_CASE }),
   };

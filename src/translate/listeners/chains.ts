@@ -12,7 +12,7 @@ import { configOrigin } from "../clusters/metadata.ts";
 import { bytesOf, duration, type Init } from "../encode.ts";
 import { httpConnectionManager } from "../filters/http-connection-manager.ts";
 import { tcpProxy } from "../filters/tcp-proxy.ts";
-import { statPrefix } from "../names.ts";
+import { HTTP_PROXY_ROUTES, statPrefix } from "../names.ts";
 import type { HttpTraits, TcpTraits } from "../traits.ts";
 import { cidrRange } from "./cidr.ts";
 
@@ -58,6 +58,7 @@ export function httpChain(input: HttpChainInput): Uint8Array {
     class: "outbound",
     statPrefix: statPrefix(`outbound_${input.listener}`),
     routes: input.routeName,
+    takesAbsoluteUrls: input.routeName === HTTP_PROXY_ROUTES,
     protocol: input.protocol,
     traits: input.traits,
     mesh: input.mesh,

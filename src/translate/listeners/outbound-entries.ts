@@ -6,7 +6,7 @@
 import { isIP } from "node:net";
 import { isHttp, type Protocol, type Service, type ServicePort, serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import { ownRouteName, sharedRouteName } from "../names.ts";
+import { HTTP_PROXY_ROUTES, ownRouteName, sharedRouteName } from "../names.ts";
 import { localAddresses, serviceAddresses, wildcardAddresses } from "../scope/addresses.ts";
 import { type EgressListener, scopeOf } from "../scope/egress.ts";
 import type { OutboundView } from "../views.ts";
@@ -79,7 +79,18 @@ export function outboundEntries(snapshot: Snapshot, view: OutboundView): Readonl
       }
     }
   }
-  return entries;
+  const proxy = httpProxy(view);
+  return proxy === undefined ? entries : entries.set(`${proxy.addresses[0]}_${proxy.port}`, proxy);
+}
+
+/** Applications that are told to use a proxy for HTTP find one here, if somebody says where. */
+function httpProxy({ traits }: OutboundView): ListenerEntry | undefined {
+  const { httpProxyPort: port, ipMode } = traits.listener;
+  if (port === 0) return undefined;
+  const protocol = "HTTP_PROXY";
+  const chain: HttpChainEntry = { kind: "http", routeName: HTTP_PROXY_ROUTES, sniffed: false, protocol };
+  const addresses = localAddresses(ipMode);
+  return { addresses, port, isOpened: true, isClosed: true, protocol, chains: [chain], taken: new Set() };
 }
 
 function* callsOf(listener: EgressListener, { features }: Snapshot, view: OutboundView): Generator<Call> {

@@ -1,7 +1,7 @@
 /** Recipes of the routes towards services. */
 import { kept } from "../indexes.ts";
 import { UNIX_PREFIX } from "../listeners/address.ts";
-import { ALLOW_ANY } from "../names.ts";
+import { ALLOW_ANY, HTTP_PROXY_ROUTES } from "../names.ts";
 import { type Recipe, recipe } from "../recipe.ts";
 import { sidecarNamed, unknownTarget } from "../scope/sidecars.ts";
 import type { OutboundView } from "../views.ts";
@@ -19,9 +19,9 @@ export function planOutboundRoutes(
 ): readonly Recipe[] {
   const rest = unknownHosts(snapshot, view);
   return [...names].map((name) => {
-    const isSocket = name.startsWith(UNIX_PREFIX);
-    const at = isSocket ? -1 : name.lastIndexOf(":");
-    const place = isSocket ? { port: 0, bind: name } : { port: Number(name.slice(at + 1)), bind: "" };
+    const isForAnyPort = name.startsWith(UNIX_PREFIX) || name === HTTP_PROXY_ROUTES;
+    const at = isForAnyPort ? -1 : name.lastIndexOf(":");
+    const place = isForAnyPort ? { port: 0, bind: name } : { port: Number(name.slice(at + 1)), bind: "" };
     const { hosts, recipes } = hostsOn(snapshot, view, place);
     const parts = at === -1 ? [...recipes, rest] : ownHosts(snapshot, view, { hosts, hostname: name.slice(0, at) });
     return recipe({
