@@ -10,6 +10,7 @@ test("parseAgentConfig() has Istio's defaults", () => {
     atGateway: false,
     address: "localhost:15053",
     forwardParallel: false,
+    forwardCache: true,
   });
   assert.deepEqual(config.identity.key, { curve: undefined, rsaBits: 2048, pkcs8: false });
   assert.deepEqual(config.identity.rotation, { gracePeriodRatio: 0.5, gracePeriodRatioJitter: 0.01 });
