@@ -9,26 +9,29 @@ const PREFIXED = Buffer.from("envoy_istio_");
 const COMMENTS = ["# TYPE ", "# HELP "];
 
 /**
- * Pieces that each end with a line, so that whatever breaks off leaves no half of one behind. A last line without an end
- * gets one. Throws when a line does not end at all.
+ * Pieces of whole lines, so that whatever breaks off leaves no half of one behind. Only a line that begins in one piece and
+ * ends in another is copied. A last line without an end gets one. Throws when a line does not end at all.
  */
 export async function* wholeLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  let rest: Buffer[] = [];
-  let restBytes = 0;
+  let begun: Buffer[] = [];
+  let begunBytes = 0;
   for await (const chunk of chunks) {
     const end = chunk.lastIndexOf(LINE_FEED) + 1;
-    if (end > 0) {
-      yield rest.length === 0 ? chunk.subarray(0, end) : Buffer.concat([...rest, chunk.subarray(0, end)]);
-      rest = [];
-      restBytes = 0;
+    let start = 0;
+    if (end > 0 && begunBytes > 0) {
+      start = chunk.indexOf(LINE_FEED) + 1;
+      yield Buffer.concat([...begun, chunk.subarray(0, start)]);
+      begun = [];
+      begunBytes = 0;
     }
+    if (end > start) yield chunk.subarray(start, end);
     if (end === chunk.length) continue;
-    rest.push(chunk.subarray(end));
-    restBytes += chunk.length - end;
-    if (restBytes > MAX_LINE_BYTES)
+    begun.push(chunk.subarray(end));
+    begunBytes += chunk.length - end;
+    if (begunBytes > MAX_LINE_BYTES)
       throw new MeshError("HTTP_FAILED", `a line of the metrics has more than ${MAX_LINE_BYTES} bytes`);
   }
-  if (restBytes > 0) yield Buffer.concat([...rest, Buffer.of(LINE_FEED)]);
+  if (begunBytes > 0) yield Buffer.concat([...begun, Buffer.of(LINE_FEED)]);
 }
 
 /**
