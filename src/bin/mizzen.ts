@@ -3,7 +3,9 @@ import { Command, CommanderError } from "commander";
 import { createLogger } from "#lib/log.ts";
 import { completionCommand } from "./completion-command.ts";
 import { applyCommand, deleteCommand } from "./mizzen/apply-commands.ts";
+import { doctorCommand } from "./mizzen/doctor-command.ts";
 import { EXIT, EXIT_CODES_HELP } from "./mizzen/exit-codes.ts";
+import { initCommand } from "./mizzen/init-command.ts";
 import { attachCommand, scaleCommand, workloadCommands } from "./mizzen/life-commands.ts";
 import { logsCommand } from "./mizzen/logs-command.ts";
 import { downCommand, execCommand, openCommand } from "./mizzen/mesh-commands.ts";
@@ -32,6 +34,8 @@ function mizzen(terminal: Terminal): Command {
     .enablePositionalOptions()
     .addHelpText("after", HELP);
   const commands = [
+    initCommand,
+    doctorCommand,
     upCommand,
     downCommand,
     psCommand,

@@ -10,6 +10,8 @@ const CODES: Readonly<Record<string, number>> = {
   CONFIG_MISSING: EXIT.usage,
   CONFIG_INVALID: EXIT.usage,
   CONFIG_UNREADABLE: EXIT.usage,
+  INIT_EXISTS: EXIT.usage,
+  INIT_INVALID: EXIT.usage,
   OBJECT_TAKEN: EXIT.usage,
   OBJECT_UNKNOWN: EXIT.usage,
   WORKING_DIR_MISSING: EXIT.usage,

@@ -24,7 +24,7 @@ export interface InstalledPrograms {
 }
 
 /** Tools of the machine, and the Debian package that has them. */
-const TOOLS: Readonly<Record<string, string>> = {
+export const TOOLS: Readonly<Record<string, string>> = {
   ip: "iproute2",
   "iptables-restore": "iptables",
   nsenter: "util-linux",
