@@ -25,7 +25,7 @@ export interface RecordedInput {
 interface PortDump {
   readonly Name: string;
   readonly Port: number;
-  readonly Protocol: string;
+  readonly Protocol?: string;
 }
 
 /** A service of Istio's own model. */
@@ -41,6 +41,7 @@ export interface ServiceDump {
     readonly Namespace?: string;
     readonly ServiceRegistry?: string;
     readonly Labels?: Readonly<Record<string, string>>;
+    readonly ExportTo?: readonly string[];
   };
 }
 
@@ -148,7 +149,7 @@ export function dumpedService(dump: ServiceDump): Service {
     registry: registry === "Kubernetes" ? "Kubernetes" : "External",
     addresses: address === UNSPECIFIED || address === "" ? [] : [address],
     autoAddress: undefined,
-    ports: (dump.Ports ?? []).map(({ Name, Port, Protocol }) => ({
+    ports: (dump.Ports ?? []).map(({ Name, Port, Protocol = "" }) => ({
       name: Name,
       port: Port,
       protocol: parseProtocol(Protocol),
@@ -157,7 +158,7 @@ export function dumpedService(dump: ServiceDump): Service {
     meshExternal: dump.MeshExternal === true,
     headless: false,
     labels,
-    exportTo: [],
+    exportTo: dump.Attributes?.ExportTo ?? [],
     subjectAltNames: [],
     createdAt: Date.parse(dump.CreationTime ?? "") || 0,
   };

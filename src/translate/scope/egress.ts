@@ -143,8 +143,8 @@ function isPortBound(port: ServicePort | undefined): port is ServicePort {
 const withPorts = derived((numbers: string, service: Service): Service | undefined => {
   const wanted = numbers.split(",").map(Number);
   const ports = service.ports.filter(({ port }) => wanted.includes(port));
-  if (ports.length === service.ports.length) return service;
-  return ports.length === 0 ? undefined : { ...service, ports };
+  if (ports.length === 0) return undefined;
+  return ports.length === service.ports.length ? service : { ...service, ports };
 });
 
 /** Services that the virtual services of a listener lead to: of the own namespace, else of the first that shows it. */
