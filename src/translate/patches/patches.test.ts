@@ -157,6 +157,11 @@ test("listeners are removed by port and name, and chains by port", () => {
   assert.ok(!ports({ context: "SIDECAR_INBOUND", listener: { portNumber: 8080 } }).includes(8080));
 });
 
+test("a listener without a name is none", () => {
+  const add = { applyTo: "LISTENER", patch: { operation: "ADD", value: { per_connection_buffer_limit_bytes: 1 } } };
+  assert.ok(!of(filter("a", [add])).listeners.has(""));
+});
+
 const LUA = "type.googleapis.com/envoy.extensions.filters.http.lua.v3.Lua";
 
 function httpFilters(patches: readonly Patch[]): string[] {

@@ -155,14 +155,15 @@ function patchedRouteConfiguration({ original, context, ports, calledPorts, ...i
   return encode(RouteConfigurationSchema, routes);
 }
 
-/** Resources that patches add, known by their name. */
+/** Resources that patches add, known by their name; one without is none. */
 function added(
   chosen: readonly (Chosen & { readonly patch: { readonly value: { readonly name: string } | undefined } })[],
   build: (input: PatchInput) => Uint8Array,
 ): readonly Recipe[] {
-  return chosen.map(({ filter, index, patch }) =>
-    recipe({ name: patch.value?.name ?? "", input: { filters: [filter], indexes: [index] }, build }),
-  );
+  return chosen.flatMap(({ filter, index, patch }) => {
+    const name = patch.value?.name ?? "";
+    return name === "" ? [] : [recipe({ name, input: { filters: [filter], indexes: [index] }, build })];
+  });
 }
 
 function addedExtensions(patching: Patching): readonly Recipe[] {
