@@ -17,6 +17,8 @@ export interface ServeEnvoyParts extends StartedIdentity {
 
 export async function serveEnvoy(context: AgentContext, parts: ServeEnvoyParts, running: Promise<void>[]) {
   const { sockets, secrets } = parts;
-  if (sockets.sds !== undefined) await serveUnix(sockets.sds, [secretDiscoveryService(secrets)], context.done);
+  const { done: signal, config } = context;
+  if (sockets.sds !== undefined)
+    await serveUnix(sockets.sds, [secretDiscoveryService(secrets)], { signal, ...config.xds.limits });
   await startXds(context, { ...parts, socket: sockets.xds }, running);
 }

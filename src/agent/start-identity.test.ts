@@ -81,7 +81,7 @@ async function setUp(t: Context, env: Record<string, string> = {}, fake: FakeOpt
     const context = needed as AgentContext;
     const started = await startIdentity(context, running);
     const { sds } = await openSockets(context);
-    if (sds !== undefined) await serveUnix(sds, [secretDiscoveryService(started.secrets)], end.signal);
+    if (sds !== undefined) await serveUnix(sds, [secretDiscoveryService(started.secrets)], { signal: end.signal });
     return started;
   };
   return {
@@ -191,7 +191,7 @@ test("startIdentity() leaves the workload's certificate to a foreign server, and
     code: "SDS_SOCKET_INVALID",
     message: /non-default SDS socket path: .*spire but no socket found/,
   });
-  await serveUnix(join(folder, dirname(SOCKET), "spire"), [], end.signal);
+  await serveUnix(join(folder, dirname(SOCKET), "spire"), [], { signal: end.signal });
   assert.equal((await start()).identity, undefined);
   const { issuer } = await mounted();
   put("roots.pem", issuer);

@@ -46,7 +46,7 @@ export async function startXds(context: AgentContext, parts: XdsParts, running: 
     metrics,
   });
   running.push(proxy.run(done));
-  await serveUnix(parts.socket, [proxy.service], done);
+  await serveUnix(parts.socket, [proxy.service], { signal: done, ...config.xds.limits });
   await serveDebug(context, upstream);
 }
 

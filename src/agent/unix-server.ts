@@ -14,15 +14,25 @@ export const RAW = {
   responseDeserialize: (bytes: Buffer) => bytes,
 } as const;
 
-/** Serves gRPC on a socket, which is opened unless it is open already. Ends with the signal. */
+export interface ServeOptions {
+  /** Ends it. */
+  readonly signal: AbortSignal;
+  /** Longer ones end their stream; without a limit unless given. */
+  readonly maxRequestBytes?: number;
+  /** On one connection; without a limit unless given. */
+  readonly maxStreams?: number;
+}
+
+/** Serves gRPC on a socket, which is opened unless it is open already. */
 export async function serveUnix(
   where: string | UnixSocket,
   services: readonly UnixService[],
-  signal: AbortSignal,
+  { signal, maxRequestBytes = -1, maxStreams }: ServeOptions,
 ): Promise<void> {
   const socket = typeof where === "string" ? await openUnixSocket(where) : where;
   const server = new Server({
-    "grpc.max_receive_message_length": -1,
+    "grpc.max_receive_message_length": maxRequestBytes,
+    ...(maxStreams === undefined ? {} : { "grpc.max_concurrent_streams": maxStreams }),
     "grpc.max_send_message_length": -1,
     "grpc.enable_channelz": 0,
   });

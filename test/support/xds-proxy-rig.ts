@@ -72,7 +72,7 @@ export async function setUp(
   const log = createLogger({ write: (line) => lines.push(line) });
   const proxy = new XdsProxy({ upstream, ownTypes, log, metrics, ...more });
   void proxy.run(stop.signal);
-  await serveUnix(path, [proxy.service], stop.signal);
+  await serveUnix(path, [proxy.service], { signal: stop.signal });
   const client = new Client(`unix:${path}`, credentials.createInsecure(), { "grpc.max_receive_message_length": -1 });
   t.after(() => {
     client.close();

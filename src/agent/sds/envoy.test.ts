@@ -157,7 +157,7 @@ async function setUp(t: Context, key: KeyOptions, root: () => Issuer) {
   });
   const trustBundle = new TrustBundle();
   const own = workloadSecrets({ identity, files, mounted: undefined, trustBundle });
-  await serveUnix(socket, [secretDiscoveryService({ sources: [own, files], log: SILENT })], stop.signal);
+  await serveUnix(socket, [secretDiscoveryService({ sources: [own, files], log: SILENT })], { signal: stop.signal });
   let running: Promise<void> | undefined;
   t.after(async () => {
     stop.abort();

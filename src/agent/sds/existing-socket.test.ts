@@ -11,7 +11,7 @@ test("isServedByOthers() finds a server that speaks gRPC", async (t) => {
   const path = join(temporaryFolder(t), "socket");
   const stop = new AbortController();
   t.after(() => stop.abort());
-  await serveUnix(path, [], stop.signal);
+  await serveUnix(path, [], { signal: stop.signal });
   assert.equal(await isServedByOthers(path), true);
   assert.equal(existsSync(path), true);
 });

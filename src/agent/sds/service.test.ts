@@ -80,7 +80,7 @@ async function setUp(t: Context, encode: EncodeOptions = {}) {
   });
   const own = workloadSecrets({ identity: source, files, mounted: undefined, trustBundle });
   const service = secretDiscoveryService({ sources: [own, files], log, encode: () => encode, fetchTimeoutMs: 300 });
-  await serveUnix(path, [service], stop.signal);
+  await serveUnix(path, [service], { signal: stop.signal });
   const client = new Client(`unix:${path}`, credentials.createInsecure());
   t.after(() => {
     client.close();
@@ -337,7 +337,7 @@ test("serveUnix() takes the place of a stale socket, and lets only its own user 
   assert.equal(await isServed(path), false);
   const stop = new AbortController();
   t.after(() => stop.abort());
-  await serveUnix(path, [], stop.signal);
+  await serveUnix(path, [], { signal: stop.signal });
   assert.equal(await isServed(path), true);
   assert.equal(statSync(path).mode & 0o777, 0o600);
 });
@@ -345,7 +345,7 @@ test("serveUnix() takes the place of a stale socket, and lets only its own user 
 test("serveUnix() says which socket it cannot serve on", async (t) => {
   const file = join(temporaryFolder(t), "file");
   writeFileSync(file, "");
-  await assert.rejects(serveUnix(join(file, "socket"), [], new AbortController().signal), {
+  await assert.rejects(serveUnix(join(file, "socket"), [], { signal: new AbortController().signal }), {
     code: "SOCKET_NOT_SERVED",
     message: `Cannot serve on socket ${file}/socket`,
   });

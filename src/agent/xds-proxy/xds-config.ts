@@ -10,6 +10,8 @@ export interface XdsConfig {
   /** PROXY_XDS_DEBUG_VIA_AGENT and its port; undefined without. */
   readonly debugPort: number | undefined;
   readonly keepalive: { readonly intervalMs: number; readonly timeoutMs: number };
+  /** Of Envoy's requests: ISTIO_GPRC_MAXRECVMSGSIZE and ISTIO_GPRC_MAXSTREAMS. */
+  readonly limits: { readonly maxRequestBytes: number; readonly maxStreams: number };
   /** Undefined when modules are Envoy's own business. */
   readonly wasm: WasmConfig | undefined;
 }
@@ -29,6 +31,7 @@ export function xdsConfig(values: EnvValues<typeof AGENT_ENVIRONMENT>): XdsConfi
     dynamicProxyConfig: values.PROXY_CONFIG_XDS_AGENT,
     debugPort: values.PROXY_XDS_DEBUG_VIA_AGENT ? values.PROXY_XDS_DEBUG_VIA_AGENT_PORT : undefined,
     keepalive: { intervalMs: values.GRPC_KEEPALIVE_INTERVAL, timeoutMs: values.GRPC_KEEPALIVE_TIMEOUT },
+    limits: { maxRequestBytes: values.ISTIO_GPRC_MAXRECVMSGSIZE, maxStreams: values.ISTIO_GPRC_MAXSTREAMS },
     wasm: values.ISTIO_AGENT_ENABLE_WASM_REMOTE_LOAD_CONVERSION ? wasmConfig(values) : undefined,
   };
 }
