@@ -120,3 +120,22 @@ test("websocket: through the gateway and from inside", { skip }, async () => {
   const gateway = mesh.workload("istio-ingressgateway");
   await eventually(async () => /"GET \/ HTTP\/1\.1" 101/.test(await gateway.logs("proxy")));
 });
+
+test("jwt: users are known by their tokens", { skip }, async () => {
+  await using mesh = await sample("jwt");
+  const call = async (token?: string) => {
+    const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
+    const answer = await mesh.workload("sleep").fetch("http://api:8000/", { headers });
+    return `${answer.status} ${(await answer.text()).trim()}`;
+  };
+  const tokenOf = async (user: string) => (await readFile(join(ROOT, `samples/jwt/${user}.jwt`), "utf8")).trim();
+  assert.equal(await call(await tokenOf("anna")), "200 hello anna");
+  assert.match(await call(await tokenOf("ben")), /^403 /);
+  assert.match(await call(), /^403 /);
+  assert.match(await call("x.y.z"), /^401 /);
+  const [head, , signature] = (await tokenOf("anna")).split(".");
+  const forged = Buffer.from(
+    JSON.stringify({ iss: "https://issuer.example", sub: "eve", aud: "api", groups: ["readers"] }),
+  );
+  assert.match(await call(`${head}.${forged.toString("base64url")}.${signature}`), /^401 /);
+});
