@@ -12,6 +12,7 @@ import type { ChangeRecord, PushRecord } from "#model/push-record.ts";
 import type { Service } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { proxyOf } from "../../test/support/mesh.ts";
+import { debugAnswer } from "./answer.ts";
 import { Readiness } from "./readiness.ts";
 import { addDebugRoutes, addReadyRoute, addVersionRoute } from "./routes.ts";
 
@@ -358,4 +359,22 @@ test("/debug/pushes joins changes with what was sent, for the namespace of the c
   );
   const mine = Object(JSON.parse((await get("/debug/pushes?change=1", "192.0.2.7", "default")).body)).changes;
   assert.deepEqual([mine.length, mine[0].proxies, mine[0].objects], [1, 1, ["~ VirtualService/default/b"]]);
+});
+
+test("debugAnswer() gives everything to the root namespace, and to others what is about their own proxies", () => {
+  const state = {
+    source: { current: () => SNAPSHOT, objects: () => OBJECTS },
+    connections: () => PROXIES,
+    pushes: { changes: () => [], pushes: () => [] },
+    held: () => ({ parts: 0, resources: 0 }),
+    rootNamespace: () => "istio-system",
+  };
+  const ask = (page: string, namespace: string) =>
+    debugAnswer(page, { identity: "me", namespace, serviceAccount: "a", provedBy: "jwt" }, state);
+  const bodyOf = (answer: ReturnType<typeof ask>) => ("body" in answer ? answer.body : answer.refused);
+  assert.match(bodyOf(ask("syncz", "istio-system")), /httpbin-1\.default/);
+  assert.match(bodyOf(ask("syncz", "default")), /is not for me/);
+  assert.match(bodyOf(ask("config_dump?proxyID=httpbin-1.default", "default")), /ClustersConfigDump/);
+  assert.match(bodyOf(ask("config_dump?proxyID=httpbin-1.default", "elsewhere")), /not connected/);
+  assert.match(bodyOf(ask("nonsense", "istio-system")), /no debug page/);
 });

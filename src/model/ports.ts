@@ -47,6 +47,9 @@ export interface Caller {
   readonly provedBy: "jwt" | "certificate";
 }
 
+/** Answers a caller's question for a debug page, such as `syncz` or `config_dump?proxyID=...`. */
+export type DebugAnswers = (page: string, caller: Caller) => { readonly body: string } | { readonly refused: string };
+
 /** What is known of a connected proxy, for debug pages and metrics. */
 export interface ConnectedProxy {
   readonly connectionId: string;

@@ -134,3 +134,22 @@ test("messages and headers beyond a size are refused before anybody looks at the
   using client = new XdsClient(ads.address, { node: ONE, headers: { authorization: `Bearer ${"x".repeat(100_000)}` } });
   assert.notEqual((await client.ended()).code, status.OK);
 });
+
+test("what a caller claims is not compared where that check is off", async () => {
+  await using ads = await startAds(MESH, { authenticate: async () => CALLER, checksIdentity: false });
+  using client = new XdsClient(ads.address, { node: nodeOf(proxyOf({ namespace: "kube-system" })) });
+  ask(client);
+  await client.take(CLUSTER_TYPE);
+  const [connected] = ads.server.connections();
+  assert.deepEqual(connected?.proxy.verified, { namespace: "default", serviceAccount: "default" });
+});
+
+test("more streams a second than allowed wait, and are refused when that takes too long", async () => {
+  await using ads = await startAds(MESH, { limits: { requestsPerSecond: 0.5 } });
+  using first = new XdsClient(ads.address, { node: ONE });
+  ask(first);
+  await first.take(CLUSTER_TYPE);
+  using second = new XdsClient(ads.address, { node: ONE });
+  ask(second);
+  assert.equal((await second.ended()).code, status.RESOURCE_EXHAUSTED);
+});

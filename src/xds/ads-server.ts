@@ -24,12 +24,13 @@ import { type ServiceDefinition, status } from "@grpc/grpc-js";
 import type { Logger } from "#lib/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import type { GrpcService } from "#lib/net/grpc-service.ts";
-import type { ConnectedProxy, Source } from "#model/ports.ts";
+import type { Caller, ConnectedProxy, DebugAnswers, Source } from "#model/ports.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { ByteBudget } from "./byte-budget.ts";
 import { ChangeGate } from "./change-gate.ts";
 import { type Clock, SYSTEM_CLOCK } from "./clock.ts";
+import { debugQuestion, debugResponse } from "./debug-question.ts";
 import { DIALECTS, type Dialect, nodeIn } from "./dialect.ts";
 import { type Authenticate, authenticated, introduced } from "./introduction.ts";
 import { type Metrics, NO_METRICS } from "./metrics.ts";
@@ -37,6 +38,7 @@ import type { PartsOf } from "./parts.ts";
 import { PushJournal } from "./push-journal.ts";
 import { Pusher } from "./pusher.ts";
 import { Refusal, refuse } from "./refusal.ts";
+import { RequestLimit } from "./request-limit.ts";
 import { type AdsCall, XdsStream } from "./xds-stream.ts";
 
 export interface AdsServerOptions {
@@ -49,6 +51,10 @@ export interface AdsServerOptions {
   readonly clock?: Clock;
   readonly metrics?: Metrics;
   readonly limits?: Partial<AdsLimits>;
+  /** Who answers questions for debug pages; nobody when not given. */
+  readonly debug?: DebugAnswers;
+  /** Whether a proxy has to be of the namespace and account that its caller proved; true when not given. */
+  readonly checksIdentity?: boolean;
   /** Where changes and pushes are noted for people. */
   readonly journal?: PushJournal;
   /** Who answers, as proxies show it. */
@@ -60,6 +66,8 @@ export interface AdsLimits {
   readonly streams: number;
   /** Streams that have not proved who they are, or not yet said which proxy they are. */
   readonly unknownStreams: number;
+  /** New streams a second; 0 for any number. */
+  readonly requestsPerSecond: number;
   /** How long they may take for it. */
   readonly introductionMs: number;
   /** Resources that a proxy may ask for by name. */
@@ -76,6 +84,7 @@ export interface AdsLimits {
 const DEFAULT_LIMITS: AdsLimits = {
   streams: 20_000,
   unknownStreams: 1_000,
+  requestsPerSecond: 0,
   introductionMs: 10_000,
   names: 100_000,
   sendMs: 30_000,
@@ -115,6 +124,8 @@ export class AdsServer {
   readonly #limits: AdsLimits;
   readonly #budget: ByteBudget;
   readonly #journal: PushJournal;
+  readonly #options: AdsServerOptions;
+  readonly #limit: RequestLimit | undefined;
   readonly #pusher: Pusher;
   readonly #gate: ChangeGate;
   readonly #connected = new Map<string, number>();
@@ -129,6 +140,9 @@ export class AdsServer {
     this.#clock = clock;
     this.#metrics = metrics;
     this.#limits = { ...DEFAULT_LIMITS, ...options.limits };
+    this.#options = options;
+    const { requestsPerSecond } = this.#limits;
+    this.#limit = requestsPerSecond > 0 ? new RequestLimit(requestsPerSecond) : undefined;
     this.#journal = options.journal ?? new PushJournal();
     this.#budget = new ByteBudget(this.#limits.bufferedBytes);
     const shared = { log: this.#log, metrics, clock, budget: this.#budget, maxSharedBytes: this.#limits.sharedBytes };
@@ -189,13 +203,15 @@ export class AdsServer {
     };
     for (const event of ["cancelled", "close", "error"]) call.on(event, leave);
     try {
+      await this.#itsTurn();
       const caller = await authenticated(call, authenticate);
       if (known) return; // it left, or was sent away, meanwhile
       let stream: XdsStream | undefined;
       call.on("data", (bytes: Buffer) => {
         this.#guard(call, () => {
           this.#measure(bytes);
-          stream ??= this.#open(call, { dialect, proxy: introduced(nodeIn(dialect, bytes), caller) });
+          if (this.#answersDebug(call, bytes, { dialect, caller })) return;
+          stream ??= this.#open(call, { dialect, proxy: this.#introduced(nodeIn(dialect, bytes), caller) });
           leave();
           stream.receive(bytes);
         });
@@ -203,6 +219,26 @@ export class AdsServer {
     } catch (thrown) {
       this.#refuse(call, thrown);
     }
+  }
+
+  /** Waits until the stream may begin. */
+  async #itsTurn(): Promise<void> {
+    const wait = this.#limit === undefined ? 0 : this.#limit.turn(this.#clock.now());
+    if (wait === undefined) throw new Refusal(status.RESOURCE_EXHAUSTED, "Too many streams at once: try again later");
+    if (wait > 0) await new Promise<void>((resolve) => void this.#clock.after(wait, resolve));
+  }
+
+  #introduced(node: Uint8Array | undefined, caller: Caller | undefined): MeshProxy {
+    return introduced(node, caller, { checked: this.#options.checksIdentity ?? true });
+  }
+
+  #answersDebug(call: AdsCall, bytes: Buffer, from: { dialect: Dialect; caller: Caller | undefined }): boolean {
+    const { debug: answers } = this.#options;
+    if (answers === undefined) return false;
+    const page = debugQuestion(from.dialect, bytes);
+    if (page === undefined) return false;
+    call.write(debugResponse(page, from.dialect, { answers, caller: from.caller }));
+    return true;
   }
 
   #open(call: AdsCall, { dialect, proxy }: { dialect: Dialect; proxy: MeshProxy }): XdsStream {

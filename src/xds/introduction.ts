@@ -20,19 +20,26 @@ export async function authenticated(call: AdsCall, authenticate: Authenticate): 
   }
 }
 
-/** The proxy that a first request introduces. Where the caller proved who it is, it can be no other workload. */
-export function introduced(node: Uint8Array | undefined, caller: Caller | undefined): MeshProxy {
+/** The proxy that a first request introduces. Where the caller proved who it is, it can be no other workload, if that is checked. */
+export function introduced(
+  node: Uint8Array | undefined,
+  caller: Caller | undefined,
+  identity: { readonly checked: boolean } = { checked: true },
+): MeshProxy {
   const proxy = proxyIn(node);
   if (caller === undefined) return proxy;
-  if (proxy.namespace !== caller.namespace) {
-    const message = `Cannot serve a proxy of namespace "${proxy.namespace}": the caller is ${caller.identity}`;
-    throw new Refusal(status.PERMISSION_DENIED, message);
-  }
-  if (proxy.serviceAccount !== "" && proxy.serviceAccount !== caller.serviceAccount) {
-    const message = `Cannot serve a proxy of service account "${proxy.serviceAccount}": the caller is ${caller.identity}`;
-    throw new Refusal(status.PERMISSION_DENIED, message);
-  }
+  if (identity.checked) checkIdentity(proxy, caller);
   return { ...proxy, verified: { namespace: caller.namespace, serviceAccount: caller.serviceAccount } };
+}
+
+function checkIdentity(proxy: MeshProxy, caller: Caller): void {
+  const deny = (what: string, claimed: string) => {
+    const message = `Cannot serve a proxy of ${what} "${claimed}": the caller is ${caller.identity}`;
+    throw new Refusal(status.PERMISSION_DENIED, message);
+  };
+  if (proxy.namespace !== caller.namespace) deny("namespace", proxy.namespace);
+  const { serviceAccount } = proxy;
+  if (serviceAccount !== "" && serviceAccount !== caller.serviceAccount) deny("service account", serviceAccount);
 }
 
 function proxyIn(node: Uint8Array | undefined): MeshProxy {

@@ -38,6 +38,12 @@ export interface DiscoveryConfig {
   /** How keys of token issuers are fetched. */
   readonly keys: KeySettings;
   readonly debugOnHttp: boolean;
+  readonly xds: {
+    /** A proxy has to be of the namespace and account that its caller proved. */
+    readonly checksIdentity: boolean;
+    /** New streams a second; 0 for any number. */
+    readonly requestsPerSecond: number;
+  };
   readonly log: LogSettings;
 }
 
@@ -116,6 +122,10 @@ export function parseDiscoveryConfig(flags: ParsedFlags, env: Env): ParsedConfig
     jwtRule: jwtRule(read),
     keys: keySettings(read),
     debugOnHttp: read.boolean("ENABLE_DEBUG_ON_HTTP", true),
+    xds: {
+      checksIdentity: read.boolean("PILOT_ENABLE_XDS_IDENTITY_CHECK", true),
+      requestsPerSecond: requestsPerSecond(read),
+    },
     log: logSettings(flag),
   };
   return { config, problems: [...flag.problems, ...read.problems] };
@@ -144,6 +154,15 @@ function rootKey(read: EnvReader): KeyKind {
   if (Number.isInteger(rsaBits) && rsaBits >= 2048 && rsaBits <= 8192) return { rsaBits };
   read.problems.push(`CITADEL_SELF_SIGNED_CA_RSA_KEY_SIZE: "${text}" is not a number of bits from 2048 to 8192`);
   return "P-256";
+}
+
+/** Real istiod has a default by the number of processors; here many streams at once cost no more than one after the other. */
+function requestsPerSecond(read: EnvReader): number {
+  const text = read.string("PILOT_MAX_REQUESTS_PER_SECOND", "0");
+  const value = Number(text);
+  if (Number.isFinite(value) && value >= 0) return value;
+  read.problems.push(`PILOT_MAX_REQUESTS_PER_SECOND: "${text}" is not a number of streams a second`);
+  return 0;
 }
 
 function tlsFiles(flag: FlagReader): DiscoveryConfig["tlsFiles"] {

@@ -70,6 +70,7 @@ describe("ControlPlane", () => {
       jwtRule: { issuer: ISSUER, audiences: ["istio-ca"], keys: { kind: "inline", jwks } },
       keys: { allowLocal: true, blockedRanges: [], insecure: false, refreshMs: DAY, extraRootsFile: "" },
       debugOnHttp: true,
+    xds: { checksIdentity: true, requestsPerSecond: 0 },
       log: { json: false, levels: {}, targets: [] },
     };
     lines = [];

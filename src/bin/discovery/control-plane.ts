@@ -8,8 +8,10 @@ import { logVerbosity, setLogVerbosity } from "@grpc/grpc-js";
 import { dump } from "js-yaml";
 import type { Authority } from "#ca/authority.ts";
 import { certificateService } from "#ca/certificate-service.ts";
+import { debugAnswer } from "#debug/answer.ts";
 import { apiForm } from "#debug/api-form.ts";
 import { Readiness } from "#debug/readiness.ts";
+import type { DebugOptions } from "#debug/routes.ts";
 import type { Logger } from "#lib/log.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 import { GrpcListener, type GrpcListenerOptions } from "#lib/net/grpc-listener.ts";
@@ -67,6 +69,9 @@ export class ControlPlane {
       log,
       metrics: this.#metrics,
       journal: this.#journal,
+      checksIdentity: config.xds.checksIdentity,
+      limits: { requestsPerSecond: config.xds.requestsPerSecond },
+      debug: (page, caller) => debugAnswer(page, caller, this.#debugOptions()),
       controlPlane: VERSION_TEXT,
     });
     this.#security = { config, mesh: () => this.#source.current().mesh, log, now: Date.now };
@@ -106,20 +111,24 @@ export class ControlPlane {
     this.#log.info("control plane is ready");
   }
 
+  #debugOptions(): DebugOptions {
+    return {
+      source: this.#source,
+      connections: () => this.#xds.connections(),
+      pushes: this.#journal,
+      held: () => this.#xds.held,
+      authenticate: this.#authenticate,
+      rootNamespace: () => this.#source.current().mesh.rootNamespace,
+      log: this.#log.scope("debug"),
+    };
+  }
+
   async #startHttp(): Promise<void> {
     const listeners = httpListeners({
       config: this.#config,
       readiness: this.#readiness,
       metrics: this.#metrics,
-      debug: {
-        source: this.#source,
-        connections: () => this.#xds.connections(),
-        pushes: this.#journal,
-        held: () => this.#xds.held,
-        authenticate: this.#authenticate,
-        rootNamespace: () => this.#source.current().mesh.rootNamespace,
-        log: this.#log.scope("debug"),
-      },
+      debug: this.#debugOptions(),
     });
     for (const { what, listener } of listeners) await this.#listen(what, listener);
   }

@@ -34,6 +34,8 @@ Environment:
   CITADEL_SELF_SIGNED_CA_RSA_KEY_SIZE  makes the key of a new root RSA with so many bits (default: ECDSA P-256)
   ENABLE_CA_SERVER                     false: no certificates are issued
   ENABLE_DEBUG_ON_HTTP                 false: no /debug
+  PILOT_ENABLE_XDS_IDENTITY_CHECK      false: proxies may claim another namespace and account than their caller proved
+  PILOT_MAX_REQUESTS_PER_SECOND        new xDS streams a second; the others wait for up to a second (default 0: any number)
   ISTIOD_CUSTOM_HOST                   further names of the control plane's certificate, separated by commas
   POD_NAMESPACE, CLUSTER_ID, REVISION  where this control plane runs
 `;
