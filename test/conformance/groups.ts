@@ -13,6 +13,7 @@ import { nftablesCapture } from "./groups/nftables-capture.ts";
 import { statusServer } from "./groups/status-server.ts";
 import { agentTables } from "./groups/unit-tables/agent.ts";
 import { certificateTables } from "./groups/unit-tables/certificates.ts";
+import { configGenerationTables } from "./groups/unit-tables/config-generation.ts";
 import { envoyFilterTables } from "./groups/unit-tables/envoy-filter.ts";
 import { meshConfigTables } from "./groups/unit-tables/mesh-config.ts";
 import { networkingTables } from "./groups/unit-tables/networking.ts";
@@ -44,6 +45,7 @@ export const GROUPS: readonly Group[] = [
   statusServer,
   agentTables,
   certificateTables,
+  configGenerationTables,
   envoyFilterTables,
   meshConfigTables,
   networkingTables,

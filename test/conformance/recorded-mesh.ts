@@ -32,6 +32,7 @@ interface PortDump {
 export interface ServiceDump {
   readonly Hostname: string;
   readonly DefaultAddress?: string;
+  readonly ClusterVIPs?: { readonly Addresses?: object | null };
   readonly Ports?: readonly PortDump[];
   readonly Resolution?: number;
   readonly CreationTime?: string;
@@ -42,6 +43,7 @@ export interface ServiceDump {
     readonly ServiceRegistry?: string;
     readonly Labels?: Readonly<Record<string, string>>;
     readonly ExportTo?: readonly string[];
+    readonly Aliases?: readonly unknown[];
   };
 }
 

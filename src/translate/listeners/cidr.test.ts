@@ -9,7 +9,7 @@ test("an address is a range of one", () => {
 });
 
 test("what means any address, or none, is no range", () => {
-  for (const text of ["0.0.0.0/0", "0.0.0.0", "example.com", "", "10.0.0.0/99"]) {
+  for (const text of ["0.0.0.0/0", "0.0.0.0", "example.com", "", "10.0.0.0/99", "19216800", "10.1/16"]) {
     assert.equal(cidrRange(text), undefined, text);
     assert.equal(rangeKey(text), undefined, text);
   }

@@ -1,4 +1,5 @@
 /** Ranges of addresses. */
+import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
 import type { CidrRangeSchema } from "#gen/envoy/config/core/v3/address_pb.ts";
 import type { Init } from "../encode.ts";
@@ -32,6 +33,8 @@ export function rangeKey(text: string): string | undefined {
 }
 
 function parseRange(text: string): { address: ipaddr.IPv4 | ipaddr.IPv6; bits: number } | undefined {
+  // The library also takes numbers in other forms, such as 2130706433, which nobody means.
+  if (isIP(text.split("/")[0] ?? "") === 0) return undefined;
   if (ipaddr.isValidCIDR(text)) {
     const [address, bits] = ipaddr.parseCIDR(text);
     return { address, bits };

@@ -1,0 +1,150 @@
+/** Tables about the small parts of generated configuration: names, addresses, domains, TLS, policies. */
+import { create, fromBinary } from "@bufbuild/protobuf";
+import { destinationRuleSchema } from "#config/kinds/destination-rule.ts";
+import { gatewaySchema } from "#config/kinds/gateway.ts";
+import { meshConfigSchema } from "#config/mesh/mesh-schema.ts";
+import { DEFAULT_MESH_CONFIG } from "#config/mesh-config.ts";
+import { parse } from "#config/schema/parse.ts";
+import { AddressSchema, CidrRangeSchema } from "#gen/envoy/config/core/v3/address_pb.ts";
+import { DownstreamTlsContextSchema } from "#gen/envoy/extensions/transport_sockets/tls/v3/tls_pb.ts";
+import { statName } from "#translate/clusters/stat-name.ts";
+import { serverTls } from "#translate/filters/server-tls.ts";
+import { socketAddress } from "#translate/listeners/address.ts";
+import { cidrRange } from "#translate/listeners/cidr.ts";
+import { hostInUrl, traceOperation, virtualHostName } from "#translate/names.ts";
+import { serviceDomains } from "#translate/routes/domains.ts";
+import { localAddresses, wildcardAddresses } from "#translate/scope/addresses.ts";
+import { effectivePolicy } from "#translate/scope/traffic-policy.ts";
+import { traitsOf } from "#translate/traits.ts";
+import { compareJson } from "../../compare.ts";
+import { type NodeDump, recordedProxy } from "../../recorded.ts";
+import { dumpedService, type ServiceDump } from "../../recorded-mesh.ts";
+import { formatResource, messageType, parseResource, throughBytes } from "../../resources.ts";
+import { byRow, leftOut, type RowCheck, unitTables } from "../../unit-tables.ts";
+
+interface HostRow {
+  readonly host: string;
+  readonly port: number;
+  readonly match: string;
+}
+
+interface StatRow {
+  readonly statPattern: string;
+  readonly want: string;
+}
+
+const PORT = 80;
+
+/** A table of the policy of a rule and that of its subset, to what is in effect for the subset. */
+const mergedPolicy: RowCheck = byRow<{
+  original?: object;
+  subset?: object;
+  expected?: object;
+  port?: { Port: number };
+}>(({ original, subset, expected = {}, port = { Port: PORT } }) => {
+  const read = (policy: object | undefined, of: object | undefined) => {
+    const spec = { host: "a", trafficPolicy: policy, subsets: of && [{ name: "s", labels: {}, trafficPolicy: of }] };
+    const { value, problems } = parse(destinationRuleSchema, spec, "");
+    if (value === undefined) throw new Error(JSON.stringify(problems));
+    return value;
+  };
+  const withoutUnset = (policy: object) => JSON.parse(JSON.stringify(policy));
+  const ours = effectivePolicy(read(original, subset ?? {}), port.Port, "s");
+  return compareJson(withoutUnset(ours), withoutUnset(effectivePolicy(read(expected, undefined), port.Port)));
+});
+
+const serverContext: RowCheck = byRow<{
+  server: { tls?: object };
+  transportProtocol: number;
+  mesh?: object;
+  result?: unknown;
+}>(({ server, transportProtocol, mesh, result }) => {
+  if (transportProtocol !== 0) return { leftOut: "HTTP/3 at gateways is not supported yet" };
+  if (server.tls === undefined) return compareJson(undefined, result);
+  const port = { number: PORT, name: "a", protocol: "HTTPS" };
+  const servers = [{ ...server, port, hosts: ["a"] }];
+  const tls = parse(gatewaySchema, { servers }, "").value?.servers?.[0]?.tls;
+  if (tls === undefined) throw new Error("the server is refused");
+  const pins = [...(tls.verifyCertificateSpki ?? []), ...(tls.verifyCertificateHash ?? [])];
+  if (pins.some((pin) => pin.length < 43))
+    return { leftOut: "Envoy refuses pins that are no hash; ours let nobody in" };
+  const meshConfig = { ...DEFAULT_MESH_CONFIG, ...(parse(meshConfigSchema, mesh ?? {}, "").value as object) };
+  const { configType } = serverTls({ tls, isTcp: false, mesh: meshConfig });
+  const bytes = configType.case === "typedConfig" ? configType.value.value : new Uint8Array();
+  const type = messageType(DownstreamTlsContextSchema.typeName);
+  const ours = formatResource(type, fromBinary(type, bytes));
+  return compareJson(ours, throughBytes(type, parseResource(type, result)));
+});
+
+export const configGenerationTables = unitTables("unit tables: config generation", ["pilot/pkg/networking"], {
+  TraceOperation: byRow<HostRow>(({ host, port, match }) => compareJson(traceOperation(hostInUrl(host), port), match)),
+  DomainName: byRow<HostRow>(({ host, port, match }) => compareJson(virtualHostName(host, port), match)),
+  IPv6Compliant: byRow<HostRow>(({ host, match }) => compareJson(hostInUrl(host), match)),
+  BuildAddress: byRow<{ addr: string; port: number; expected: unknown }>(({ addr, port, expected }) => {
+    if (addr.startsWith("/")) return { leftOut: "socket files are written unix://PATH" };
+    const ours = create(AddressSchema, socketAddress(addr, port));
+    return compareJson(formatResource(AddressSchema, ours), expected);
+  }),
+  ConvertAddressToCidr: byRow<{ addr: string; want?: unknown }>(({ addr, want }) => {
+    const range = cidrRange(addr);
+    return compareJson(range && formatResource(CidrRangeSchema, create(CidrRangeSchema, range)), want);
+  }),
+  BuildStatPrefix: byRow<
+    StatRow & {
+      readonly host: string;
+      readonly subsetName: string;
+      readonly port: { readonly Name: string; readonly Port: number };
+      readonly targetPort: number;
+      readonly attributes: ServiceDump["Attributes"];
+    }
+  >(({ statPattern, host, subsetName, port, targetPort, attributes, want }) => {
+    const service = dumpedService({ Hostname: host, ...(attributes && { Attributes: attributes }) });
+    const named = { port: port.Port, name: port.Name };
+    const input = { service, port: named, subset: subsetName, targetPort, fallback: "" };
+    return compareJson(statName(statPattern, input), want);
+  }),
+  BuildInboundStatPrefix: byRow<
+    StatRow & {
+      readonly subset: string;
+      readonly port: number;
+      readonly portName: string;
+      readonly tm: Readonly<Record<string, string>>;
+    }
+  >(({ statPattern, subset, port, portName, tm, want }) => {
+    const { InstanceHostname: Hostname = "", KubernetesServiceName: Name, KubernetesServiceNamespace: Namespace } = tm;
+    const kubernetes = Name !== undefined && Namespace !== undefined;
+    const Attributes = kubernetes ? { Name, Namespace, ServiceRegistry: "Kubernetes" } : {};
+    const service = dumpedService({ Hostname, Attributes });
+    return compareJson(statName(statPattern, { service, port: { port, name: portName }, subset, fallback: "" }), want);
+  }),
+  generateVirtualHostDomains: byRow<{
+    service: ServiceDump;
+    node: { readonly DNSDomain: string };
+    enableDualStack: boolean;
+    want: readonly string[];
+  }>(({ service, node, enableDualStack, want }) => {
+    if (enableDualStack) return { leftOut: "ISTIO_DUAL_STACK is not read yet" };
+    const { ClusterVIPs, Attributes } = service;
+    if (Attributes?.Aliases !== undefined) return { leftOut: "names of ExternalName services are not supported yet" };
+    if (ClusterVIPs?.Addresses != null) return { leftOut: "addresses by cluster are not supported yet" };
+    const traits = { ipMode: "ipv4", autoAddresses: false } as const;
+    return compareJson(serviceDomains(dumpedService(service), node.DNSDomain, traits).all, want);
+  }),
+  getActualWildcardAndLocalHost: byRow<{ proxy: { IPAddresses: string[] }; expected: string[] }>(
+    ({ proxy, expected }) => {
+      const node: NodeDump = {
+        type: "sidecar",
+        id: "a.b",
+        ipAddresses: proxy.IPAddresses,
+        configNamespace: "b",
+        dnsDomain: "",
+        metadata: {},
+      };
+      const { ipMode } = traitsOf(DEFAULT_MESH_CONFIG, recordedProxy(node)).listener;
+      return compareJson([wildcardAddresses(ipMode)[0], localAddresses(ipMode)[0]], expected);
+    },
+  ),
+  MergeSubsetTrafficPolicy: mergedPolicy,
+  buildGatewayListenerTLSContext: serverContext,
+  "ECDS from WasmPlugin": leftOut("WasmPlugin has no effect yet"),
+});
