@@ -45,11 +45,13 @@ const WORKLOAD = {
   inject: bool(),
 };
 const SUGGESTION = { what: required(string()), run: required(string()) };
+const NETWORK = { cidr: string() };
 const SPEC = {
   config: list(string()),
   meshConfig: struct(),
   workloads: list(message(WORKLOAD)),
   gateways: list(message(POD)),
+  network: message(NETWORK),
   agents: enumeration(...AGENTS_MODES),
   exitWhenDone: bool(),
   try: list(message(SUGGESTION)),
@@ -80,6 +82,7 @@ const FIELDS_AT: readonly (readonly [RegExp, Fields])[] = [
   [/^spec\.workloads\[\d+\]$/, WORKLOAD],
   [/^spec\.gateways\[\d+\]$/, POD],
   [/\.(readiness|liveness)$/, PROBE],
+  [/^spec\.network$/, NETWORK],
   [/^spec\.try\[\d+\]$/, SUGGESTION],
   [/\.exec$/, EXEC],
   [/\.limits$/, LIMITS],

@@ -11,6 +11,8 @@ export interface Mesh {
   /** As written: the control plane reads it as its mesh config. */
   readonly meshConfig: Readonly<Record<string, unknown>>;
   readonly members: readonly Member[];
+  /** The range of addresses that the mesh has for itself. */
+  readonly cidr: string;
   /** Whether each proxy has an agent process of its own, or all have one. */
   readonly agents: AgentsMode;
   /** The mesh ends by itself when all of its jobs have. */

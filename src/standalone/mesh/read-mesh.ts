@@ -6,6 +6,7 @@ import { formatField, parseField } from "#config/schema/field-path.ts";
 import { parse } from "#config/schema/parse.ts";
 import { lineOfPath } from "#lib/yaml/places.ts";
 import { readDocuments } from "#lib/yaml/read.ts";
+import { DEFAULT_CIDR, rangeProblem } from "../plan/address-range.ts";
 import { checkMembers, isName, NAME_RULE } from "./check-members.ts";
 import { membersOf } from "./members.ts";
 import { type Mesh, memberKey } from "./mesh.ts";
@@ -57,6 +58,7 @@ function meshOf({ metadata, spec }: MeshFile, file: string, text: string): Mesh 
     config: (spec.config ?? ["."]).map((path) => resolve(folder, path)),
     meshConfig: spec.meshConfig ?? {},
     members: membersOf(spec, folder),
+    cidr: spec.network?.cidr ?? DEFAULT_CIDR,
     agents: spec.agents ?? "own",
     exitWhenDone: spec.exitWhenDone ?? false,
     suggestions: spec.try ?? [],
@@ -84,6 +86,8 @@ function checkFile({ apiVersion, kind, metadata, spec }: MeshFile): Problem[] {
     wrong("spec.workloads", "needs at least one workload, here or under spec.gateways");
   }
   if (spec.config?.length === 0) wrong("spec.config", "needs at least one file or folder");
+  const range = spec.network?.cidr === undefined ? undefined : rangeProblem(spec.network.cidr);
+  if (range !== undefined) wrong("spec.network.cidr", range);
   for (const problem of meshConfigOf(spec.meshConfig).problems) {
     problems.push({ ...problem, field: parseField(problem.field).reduce(formatField, "spec.meshConfig") });
   }

@@ -4,13 +4,13 @@ import { CONTROL_PLANE } from "../mesh/check-members.ts";
 import { PROXY_ID } from "../mesh/mesh.ts";
 import { type Place, READ_ANYTHING } from "./enter.ts";
 import { DOMAIN, type FilePlan, type FolderPlan } from "./files.ts";
-import { FABRIC } from "./names.ts";
 import { type ProcessPlan, type Programs, processPlan } from "./process.ts";
 import { PROXY_ACCOUNT } from "./proxy.ts";
 import type { StatePaths } from "./state-paths.ts";
 
 export interface ControlPlaneInput {
   readonly place: Place;
+  readonly address: string;
   readonly log: string;
   readonly paths: StatePaths;
   readonly programs: Programs;
@@ -42,7 +42,7 @@ export function controlPlanePlan(input: ControlPlaneInput): ControlPlanePlan {
     ],
     files: [{ path: paths.meshConfig, text: `${JSON.stringify(meshConfig, null, 2)}\n`, mode: 0o644, owner: 0 }],
     process: controlPlaneProcess(input),
-    readiness: { address: FABRIC.controlPlane, port: 8080, path: "/ready" },
+    readiness: { address: input.address, port: 8080, path: "/ready" },
   };
 }
 

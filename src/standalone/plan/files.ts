@@ -1,5 +1,6 @@
 /** Files and folders of a plan, as values. */
 import { join } from "node:path";
+import { DEFAULT_RANGE } from "./address-range.ts";
 import { FABRIC } from "./names.ts";
 import { MARKING_BOOTSTRAP, PROXY_BOOTSTRAP, PROXY_RESOLV_CONF } from "./one-account.ts";
 
@@ -21,14 +22,22 @@ export interface EtcInput {
   readonly name: string;
   readonly namespace: string;
   readonly address: string;
+  /** Of the fabric. */
+  readonly nameServer?: string;
 }
 
 /** What a member sees in /etc: names resolve as in a cluster, whatever the machine's own resolver does. */
-export function etcFiles({ folder, name, namespace, address }: EtcInput): readonly FilePlan[] {
+export function etcFiles({
+  folder,
+  name,
+  namespace,
+  address,
+  nameServer = DEFAULT_RANGE.gateway,
+}: EtcInput): readonly FilePlan[] {
   const service = `svc.${DOMAIN}`;
   const search = `search ${namespace}.${service} ${service} ${DOMAIN}\noptions ndots:5\n`;
   const texts = {
-    "resolv.conf": `nameserver ${FABRIC.gateway}\n${search}`,
+    "resolv.conf": `nameserver ${nameServer}\n${search}`,
     [PROXY_RESOLV_CONF]: `nameserver ${FABRIC.prober}\n${search}`,
     [PROXY_BOOTSTRAP]: MARKING_BOOTSTRAP,
     hosts: `127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n${address} ${name}\n`,

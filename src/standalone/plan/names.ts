@@ -3,24 +3,19 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { MeshError } from "#lib/mesh-error.ts";
 import { memberKey } from "../mesh/mesh.ts";
+import { type AddressRange, DEFAULT_RANGE, memberAddresses } from "./address-range.ts";
 
 /** Where `ip netns` looks for namespaces. */
 export const NETNS_FOLDER = "/run/netns";
 /** Which meshes there are on this machine: one small file each, gone after a reboot like the namespaces themselves. */
 export const MESHES_FOLDER = "/run/mizzen";
 
-/** Addresses inside the fabric. No other network is connected to it, so every mesh can have the same ones. */
+/** What is the same in every fabric; addresses of members are in `address-range.ts`. */
 export const FABRIC = {
   bridge: "mizzen0",
-  /** Default route and name server of every member. */
-  gateway: "10.244.0.1",
-  prefixLength: 16,
   /** Source of readiness probes, the address that Istio gives to the kubelet's probes; the capture rules spare it. */
   prober: "169.254.7.127",
-  controlPlane: "10.244.0.2",
 } as const;
-const FIRST_MEMBER = 10;
-const LAST_MEMBER = 65_534;
 
 /** Short, and the same for the same state folder. */
 export function meshId(stateFolder: string): string {
@@ -56,16 +51,17 @@ export function cableName(key: string): string {
 export function assignAddresses(
   keys: readonly string[],
   assigned: ReadonlyMap<string, string>,
+  range: AddressRange = DEFAULT_RANGE,
 ): ReadonlyMap<string, string> {
   const taken = new Set(assigned.values());
-  const free = freeAddresses(taken);
+  const free = freeAddresses(taken, range);
   return new Map(keys.map((key) => [key, assigned.get(key) ?? free.next().value ?? ""]));
 }
 
-function* freeAddresses(taken: ReadonlySet<string>): Generator<string> {
-  for (let number = FIRST_MEMBER; number <= LAST_MEMBER; number++) {
-    const address = `10.244.${number >> 8}.${number & 255}`;
-    if (!taken.has(address)) yield address;
-  }
-  throw new MeshError("ADDRESSES_USED_UP", "Cannot add another member: all addresses of the fabric are in use");
+function* freeAddresses(taken: ReadonlySet<string>, range: AddressRange): Generator<string> {
+  for (const address of memberAddresses(range)) if (!taken.has(address)) yield address;
+  throw new MeshError(
+    "ADDRESSES_USED_UP",
+    `Cannot add another member: all addresses of ${range.cidr} are in use; choose a larger spec.network.cidr`,
+  );
 }

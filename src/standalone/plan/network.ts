@@ -1,4 +1,5 @@
 /** The fabric as `ip` batches: one namespace with a bridge, one per member with a cable to it. */
+import { type AddressRange, DEFAULT_RANGE } from "./address-range.ts";
 import { cableName, FABRIC } from "./names.ts";
 
 /** Settings and `ip` lines for one namespace, applied together by one process. */
@@ -14,14 +15,16 @@ export interface Cable {
   readonly key: string;
   readonly netns: string;
   readonly address: string;
+  readonly range?: AddressRange;
 }
 
 /**
  * The bridge. Traffic between members is routed here, not switched: each has a /32 and sends everything
  * to the gateway. So this namespace sees both directions of every connection and can translate service addresses.
  */
-export function fabricNetwork(netns: string): NetworkPlan {
-  const { bridge, gateway, prefixLength, prober } = FABRIC;
+export function fabricNetwork(netns: string, range = DEFAULT_RANGE): NetworkPlan {
+  const { bridge, prober } = FABRIC;
+  const { gateway, prefixLength } = range;
   return {
     netns,
     sysctls: {
@@ -56,7 +59,7 @@ export function cableLines({ key, netns }: Pick<Cable, "key" | "netns">): readon
 }
 
 /** A member's end of the cable. The default route is there because a packet must be routable before it is redirected. */
-export function memberNetwork({ netns, address }: Cable): NetworkPlan {
+export function memberNetwork({ netns, address, range = DEFAULT_RANGE }: Cable): NetworkPlan {
   return {
     netns,
     sysctls: { "ipv4/ip_unprivileged_port_start": "0", "ipv6/conf/eth0/accept_dad": "0", ...WITHOUT_DAD },
@@ -65,8 +68,8 @@ export function memberNetwork({ netns, address }: Cable): NetworkPlan {
       `link set eth0 address ${hardwareAddress(address)}`,
       `addr add ${address}/32 dev eth0`,
       "link set eth0 up",
-      `route add ${FABRIC.gateway} dev eth0 scope link`,
-      `route add default via ${FABRIC.gateway}`,
+      `route add ${range.gateway} dev eth0 scope link`,
+      `route add default via ${range.gateway}`,
     ],
   };
 }

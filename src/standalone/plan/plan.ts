@@ -5,11 +5,12 @@
 import { dirname, join } from "node:path";
 import { CONTROL_PLANE } from "../mesh/check-members.ts";
 import { type App, type Member, type Mesh, memberKey } from "../mesh/mesh.ts";
+import { type AddressRange, addressRange } from "./address-range.ts";
 import { type GroupLayout, type GroupPlan, joinGroups, planGroups } from "./control-groups.ts";
 import { type ControlPlanePlan, controlPlanePlan } from "./control-plane.ts";
 import type { Account, Place } from "./enter.ts";
 import { etcFiles, type FilePlan, type FolderPlan } from "./files.ts";
-import { assignAddresses, FABRIC, fabricNamespace, memberNamespace } from "./names.ts";
+import { assignAddresses, fabricNamespace, memberNamespace } from "./names.ts";
 import { cableLines, fabricNetwork, memberNetwork, type NetworkPlan } from "./network.ts";
 import { type ProcessPlan, type Programs, plainShell, processPlan, type Shell } from "./process.ts";
 import { type ProxyPlan, proxyPlan } from "./proxy.ts";
@@ -44,6 +45,7 @@ export interface MeshPlan {
   readonly lines: Mesh["lines"];
   readonly config: readonly string[];
   readonly paths: StatePaths;
+  readonly range: AddressRange;
   readonly fabric: NetworkPlan;
   /** Of the mesh as a whole. */
   readonly folders: readonly FolderPlan[];
@@ -58,6 +60,7 @@ export interface PodPlan {
   /** `name.namespace` */
   readonly key: string;
   readonly address: string;
+  readonly range: AddressRange;
   readonly place: Place;
   /** Its end of the cable, and the `ip` lines for the fabric's. */
   readonly network: NetworkPlan;
@@ -86,7 +89,8 @@ export interface AppPlan {
 export function planMesh(input: PlanInput): MeshPlan {
   const { mesh, id } = input;
   const paths = statePaths(input.stateFolder);
-  const addresses = assignAddresses(mesh.members.map(memberKey), input.addresses);
+  const range = addressRange(mesh.cidr);
+  const addresses = assignAddresses(mesh.members.map(memberKey), input.addresses, range);
   return {
     id,
     name: mesh.name,
@@ -94,7 +98,8 @@ export function planMesh(input: PlanInput): MeshPlan {
     lines: mesh.lines,
     config: mesh.config,
     paths,
-    fabric: fabricNetwork(fabricNamespace(id)),
+    range,
+    fabric: fabricNetwork(fabricNamespace(id), range),
     folders: [
       { path: paths.root, mode: 0o755, owner: 0 },
       ...[paths.members, paths.logs].map((path) => ({ path, mode: 0o711, owner: 0 })),
@@ -107,12 +112,13 @@ export function planMesh(input: PlanInput): MeshPlan {
 }
 
 function planControlPlane(input: PlanInput, paths: StatePaths): MeshPlan["controlPlane"] {
-  const pod = podPlan(input, CONTROL_PLANE, FABRIC.controlPlane);
+  const pod = podPlan(input, CONTROL_PLANE, addressRange(input.mesh.cidr).controlPlane);
   const { meshConfig, config } = input.mesh;
   const plan = controlPlanePlan({
     ...input,
     paths,
     place: pod.place,
+    address: pod.address,
     log: logFile(paths, pod.key),
     meshConfig,
     config,
@@ -129,6 +135,7 @@ export function planMember(input: Desired, member: Member, address: string): Mem
   const proxyInput = {
     member,
     address,
+    range: pod.range,
     place,
     folder: join(paths.members, key, "proxy"),
     log: logFile(paths, `${key}.proxy`),
@@ -177,7 +184,7 @@ function podVariables({ name, namespace, serviceAccount }: Member, address: stri
 }
 
 function podPlan(
-  { id, stateFolder, programs }: Pick<PlanInput, "id" | "stateFolder" | "programs">,
+  { id, stateFolder, programs, mesh }: Pick<PlanInput, "id" | "stateFolder" | "programs" | "mesh">,
   pod: { readonly name: string; readonly namespace: string },
   address: string,
 ): PodPlan {
@@ -185,10 +192,12 @@ function podPlan(
   const key = memberKey(pod);
   const etc = join(statePaths(stateFolder).members, key, "etc");
   const place: Place = { netns: memberNamespace(id, pod), hostname: name, etc };
-  const cable = { key, netns: place.netns, address };
+  const range = addressRange(mesh.cidr);
+  const cable = { key, netns: place.netns, address, range };
   return {
     key,
     address,
+    range,
     place,
     network: memberNetwork(cable),
     cable: cableLines(cable),
@@ -196,7 +205,7 @@ function podPlan(
       { path: dirname(etc), mode: 0o711, owner: 0 },
       { path: etc, mode: 0o755, owner: 0 },
     ],
-    files: etcFiles({ folder: etc, name, namespace, address }),
+    files: etcFiles({ folder: etc, name, namespace, address, nameServer: range.gateway }),
     shell: plainShell(place, programs),
   };
 }

@@ -2,9 +2,9 @@
 import { join } from "node:path";
 import { type GivenOptions, TEXT_OPTIONS, type TextOption } from "#capture/options.ts";
 import { type Member, PROXY_ID } from "../mesh/mesh.ts";
+import type { AddressRange } from "./address-range.ts";
 import { type Account, type Place, ROOT } from "./enter.ts";
 import { DOMAIN, type FilePlan, type FolderPlan } from "./files.ts";
-import { FABRIC } from "./names.ts";
 import { type ProcessPlan, type Programs, processPlan } from "./process.ts";
 
 export const PROXY_ACCOUNT: Account = { uid: PROXY_ID, gid: PROXY_ID, home: "/" };
@@ -30,6 +30,7 @@ const OWN_FOLDERS = [
 export interface ProxyInput {
   readonly member: Member;
   readonly address: string;
+  readonly range: AddressRange;
   readonly place: Place;
   /** The agent's working folder. */
   readonly folder: string;
@@ -85,7 +86,16 @@ export function downwardApi(values: Readonly<Record<string, string>>): string {
 }
 
 /** The process of an agent that serves one member. */
-export function agentProcess({ member, address, place, folder, log, programs, meshConfig }: ProxyInput): ProcessPlan {
+export function agentProcess({
+  member,
+  address,
+  place,
+  folder,
+  log,
+  programs,
+  meshConfig,
+  range,
+}: ProxyInput): ProcessPlan {
   const { name, namespace, workload, serviceAccount } = member;
   const { type: role, ...flags } = agentFlags(member);
   const ports = member.ports.map(({ name: portName, port, protocol }) => ({
@@ -107,7 +117,7 @@ export function agentProcess({ member, address, place, folder, log, programs, me
       POD_NAMESPACE: namespace,
       INSTANCE_IP: address,
       CLOUD_PLATFORM: "none",
-      HOST_IP: FABRIC.gateway,
+      HOST_IP: range.gateway,
       SERVICE_ACCOUNT: serviceAccount,
       TRUST_DOMAIN: textOf(meshConfig.trustDomain) ?? DOMAIN,
       PROXY_CONFIG: JSON.stringify(proxyConfig(programs, meshConfig)),

@@ -8,7 +8,7 @@ import { CONTROL_PLANE } from "../mesh/check-members.ts";
 import { PROXY_ID } from "../mesh/mesh.ts";
 import { enterCommand, ROOT } from "./enter.ts";
 import type { FolderPlan } from "./files.ts";
-import { FABRIC, MESHES_FOLDER } from "./names.ts";
+import { MESHES_FOLDER } from "./names.ts";
 import { baseEnv, type ProcessPlan, type Programs } from "./process.ts";
 import { agentFlags, agentProcess, defaultConfigOf, PROXY_ACCOUNT, type ProxyInput } from "./proxy.ts";
 import type { StatePaths } from "./state-paths.ts";
@@ -70,10 +70,10 @@ export function sharedAgentFolder(id: string): string {
 
 /** A member for the shared agent. Its Envoy ends at once with it, as that of an agent of its own does. */
 export function sharedMemberPlan(name: string, input: ProxyInput): SharedMemberPlan {
-  const { meshConfig, place, folder, log } = input;
+  const { meshConfig, place, folder, log, range } = input;
   const defaultConfig = {
     ...defaultConfigOf(meshConfig),
-    discoveryAddress: `${FABRIC.controlPlane}:${XDS_PORT}`,
+    discoveryAddress: `${range.controlPlane}:${XDS_PORT}`,
     terminationDrainDuration: "0s",
   };
   const { env } = agentProcess({ ...input, meshConfig: { ...meshConfig, defaultConfig } });

@@ -7,14 +7,14 @@ import type { Match, Rule } from "#capture/rule.ts";
 import { captureRules } from "#capture/rules/capture-rules.ts";
 import { parseCaptureSettings } from "#capture/settings.ts";
 import { PROXY_ID } from "../mesh/mesh.ts";
-import { FABRIC } from "../plan/names.ts";
+import { DEFAULT_RANGE } from "../plan/address-range.ts";
 import { PROXY_MARK } from "../plan/one-account.ts";
 
 /** The capture rules with these options, for `iptables-restore --noflush`. */
-export function markedCaptureRules(given: GivenOptions): string {
-  const excluded = [given.outboundRangesExcluded ?? "", `${FABRIC.controlPlane}/32`].filter((part) => part !== "");
+export function markedCaptureRules(given: GivenOptions, range = DEFAULT_RANGE): string {
+  const excluded = [given.outboundRangesExcluded ?? "", `${range.controlPlane}/32`].filter((part) => part !== "");
   const { options } = readOptions({ ...given, outboundRangesExcluded: excluded.join(",") }, {});
-  const around = { ipv6: false, dnsServers: { v4: [FABRIC.gateway], v6: [] }, proxyUid: String(PROXY_ID) };
+  const around = { ipv6: false, dnsServers: { v4: [range.gateway], v6: [] }, proxyUid: String(PROXY_ID) };
   const { value: settings, problems } = parseCaptureSettings(options, around);
   if (settings === undefined) throw new Error(problems.map(({ message }) => message).join("; "));
   return formatRestore(captureRules(settings, "v4").filter(isNeeded).map(marked).map(ruleLine));

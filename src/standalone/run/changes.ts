@@ -39,6 +39,12 @@ export async function applyDesired(mesh: Changeable, request: ApplyRequest): Pro
   const { desired, freePorts, timeoutMs } = request;
   const { run } = mesh;
   const next = planNext(mesh, desired);
+  if (next.range.cidr !== run.plan.range.cidr) {
+    throw new MeshError(
+      "NETWORK_FIXED",
+      `Cannot change spec.network.cidr from ${run.plan.range.cidr} to ${next.range.cidr} while the mesh is up: run \`mizzen down\` first`,
+    );
+  }
   const differs = difference(run.plan, next);
   const members = next.members.map(({ member }) => member);
   const opened = await mesh.openPorts(run.published.missing(members), freePorts);
@@ -212,7 +218,7 @@ export async function scaleWorkload(mesh: Changeable, name: string, replicas: nu
 export async function addMember({ run, desired }: Changeable, request: JoinRequest): Promise<void> {
   const key = memberKey(request.member);
   if (run.members.get(key) !== undefined || key === CONTROL_PLANE_KEY) throw nameTaken(request.member);
-  const address = assignAddresses([key], addressesOf(run)).get(key) ?? "";
+  const address = assignAddresses([key], addressesOf(run), run.plan.range).get(key) ?? "";
   await run.members.add([planGuest(desired, request, address)]);
 }
 

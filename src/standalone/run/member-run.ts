@@ -199,8 +199,9 @@ export class MemberRun {
   async #capture(): Promise<void> {
     const capture = this.#plan.proxy?.capture;
     if (capture === undefined || this.#captured) return;
-    const { netns } = this.#plan.place;
-    if (accountsHere() === "one") await restoreRules(netns, markedCaptureRules(capture.options));
+    const { place, range } = this.#plan;
+    const { netns } = place;
+    if (accountsHere() === "one") await restoreRules(netns, markedCaptureRules(capture.options, range));
     else await runCommand({ argv: capture.argv, env: capture.env, cwd: capture.cwd });
     await restoreRules(netns, PROBE_RULES);
     this.#captured = true;

@@ -122,6 +122,7 @@ export class MeshRun {
     this.services = new FabricServices(plan.config, {
       paths: plan.paths,
       netns: plan.fabric.netns,
+      range: plan.range,
       log,
       outside: { ask: this.#upstream?.ask, onRefused: (name, from) => this.#onRefused(name, from) },
       onSnapshot: (snapshot) => {

@@ -6,21 +6,21 @@ import { DEFAULT_FEATURES } from "#model/features.ts";
 import type { ObjectProblem } from "#model/ports.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { fileSource } from "#sources/file/file-source.ts";
-import { FIRST_HOSTS, type HostTable, hostTable } from "../fabric/names.ts";
+import { firstHosts, type HostTable, hostTable } from "../fabric/names.ts";
 import { type DnsServer, type OutsideNames, serveDns } from "../fabric/serve-dns.ts";
 import { BASE_RULES, serviceRules } from "../fabric/service-rules.ts";
 import { restoreRules } from "../host/namespaces.ts";
+import type { AddressRange } from "../plan/address-range.ts";
 import { FABRIC } from "../plan/names.ts";
 import type { StatePaths } from "../plan/state-paths.ts";
 
 const DNS_PORT = 53;
-/** The second one is for proxies whose questions would be captured on their way to the first (`plan/one-account.ts`). */
-const DNS_ADDRESSES = [FABRIC.gateway, FABRIC.prober];
 
 export interface ServicesInput {
   readonly paths: StatePaths;
   /** Name of the fabric's namespace. */
   readonly netns: string;
+  readonly range: AddressRange;
   readonly log: Logger;
   /** Who answers for names outside the mesh. */
   readonly outside: OutsideNames;
@@ -53,9 +53,11 @@ export class FabricServices {
 
   /** Serves names and translates service addresses until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
-    const { netns, log, outside } = this.#input;
+    const { netns, log, outside, range } = this.#input;
+    // The second one is for proxies whose questions would be captured on their way to the first (`plan/one-account.ts`).
+    const addresses = [range.gateway, FABRIC.prober];
     const servers = await Promise.all(
-      DNS_ADDRESSES.map((address) => serveDns({ address, port: DNS_PORT, table: FIRST_HOSTS, outside })),
+      addresses.map((address) => serveDns({ address, port: DNS_PORT, table: firstHosts(range), outside })),
     );
     const dns = {
       replace(table: HostTable) {
@@ -86,7 +88,7 @@ export class FabricServices {
     let first = true;
     const unsubscribe = source.subscribe((snapshot: Snapshot) => {
       onSnapshot(snapshot);
-      dns.replace(hostTable(snapshot));
+      dns.replace(hostTable(snapshot, this.#input.range));
       const done = rules.apply(serviceRules(snapshot));
       if (first) void done.then(() => onFirst({ objects: source.objects(), problems: source.problems() }));
       first = false;

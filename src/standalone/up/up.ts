@@ -7,6 +7,7 @@ import { sleep } from "#lib/async/sleep.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { askMesh } from "../control/ask.ts";
 import type { ChangeSummary } from "../control/protocol.ts";
+import { checkEgressRange } from "../egress/check-range.ts";
 import { checkEgress, openEgress } from "../egress/open-egress.ts";
 import { diskProblem } from "../host/disk-problem.ts";
 import { ignoring } from "../host/ignoring.ts";
@@ -108,7 +109,10 @@ const NOT_NOW: readonly string[] = ["MESH_NOT_LISTENING", "MESH_ENDING", "RUNNER
 export async function up(options: UpOptions): Promise<UpResult> {
   const mesh = await loadMesh(options);
   await checkMachine({ uid: process.getuid?.(), path: options.path });
-  if (options.egress) await checkEgress(options);
+  if (options.egress) {
+    await checkEgress(options);
+    await checkEgressRange(mesh.cidr);
+  }
   const checked = { ...(await checkMesh(mesh)), groups: await findGroups(mesh) };
   const stateFolder = await prepareStateFolder(options.stateFolder(mesh.name), mesh);
   const registration = { id: meshId(stateFolder), name: mesh.name, file: mesh.file, stateFolder };
