@@ -26,6 +26,8 @@ export interface Keepalive {
 /** A node with its metadata is tens of kilobytes; nothing that clients send is near this. */
 const MAX_REQUEST_BYTES = 4 * 1024 * 1024;
 const MAX_STREAMS_PER_CONNECTION = 100_000;
+/** Streams of xDS never end by themselves: a connection that was told to go is closed after this time. */
+const AGE_GRACE_MS = 10_000;
 /** Node's 64 KB would stall each large push once per 64 KB. */
 const FLOW_CONTROL_WINDOW_BYTES = 4 * 1024 * 1024;
 
@@ -71,7 +73,10 @@ function serverOptions({ intervalMs, timeoutMs, maxConnectionAgeMs }: Keepalive)
     "grpc.keepalive_time_ms": intervalMs,
     "grpc.keepalive_timeout_ms": timeoutMs,
     "grpc-node.flow_control_window": FLOW_CONTROL_WINDOW_BYTES,
-    ...(maxConnectionAgeMs === undefined ? {} : { "grpc.max_connection_age_ms": maxConnectionAgeMs }),
+    ...(maxConnectionAgeMs !== undefined && {
+      "grpc.max_connection_age_ms": maxConnectionAgeMs,
+      "grpc.max_connection_age_grace_ms": AGE_GRACE_MS,
+    }),
   };
 }
 
