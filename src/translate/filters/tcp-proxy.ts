@@ -7,7 +7,7 @@ import { MongoProxySchema } from "#gen/envoy/extensions/filters/network/mongo_pr
 import { TcpProxySchema } from "#gen/envoy/extensions/filters/network/tcp_proxy/v3/tcp_proxy_pb.ts";
 import type { Protocol } from "#model/service.ts";
 import { duration, type Init, pack } from "../encode.ts";
-import { BLACK_HOLE_CLUSTER } from "../names.ts";
+import { BLACK_HOLE_CLUSTER, virtualHostName } from "../names.ts";
 import type { TcpTraits } from "../traits.ts";
 import { fittingWeights } from "../weights.ts";
 import { accessLogs } from "./access-log.ts";
@@ -51,6 +51,7 @@ function plainProxy(target: TcpTarget, traits: TcpTraits, mesh: MeshConfig): Fil
     ...(tcp?.maxConnectionDuration !== undefined && {
       maxDownstreamConnectionDuration: duration(tcp.maxConnectionDuration),
     }),
+    ...tunneled(target),
     ...(hashesBySource(target) && { hashPolicy: [{ policySpecifier: { case: "sourceIp", value: {} } }] }),
   });
 }
@@ -75,6 +76,15 @@ function clusterSpecifier({ clusters, weights }: TcpTarget): TcpProxy["clusterSp
   const fitting = fittingWeights(weights);
   const weighted = clusters.map((name, i) => ({ name, weight: fitting[i] ?? 0 }));
   return { case: "weightedClusters", value: { clusters: weighted } };
+}
+
+/** Through a proxy that connects on to the target; a subset's settings are its own, and not inherited. */
+function tunneled({ rule, subset }: TcpTarget): TcpProxy {
+  const policy = subset === "" ? rule : rule?.subsets?.find(({ name }) => name === subset);
+  const tunnel = policy?.trafficPolicy?.tunnel;
+  if (tunnel === undefined) return {};
+  const { targetHost, targetPort, protocol } = tunnel;
+  return { tunnelingConfig: { hostname: virtualHostName(targetHost, targetPort), usePost: protocol === "POST" } };
 }
 
 /** A subset's own way to balance replaces that of the rule. */

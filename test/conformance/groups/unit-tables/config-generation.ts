@@ -6,9 +6,14 @@ import { meshConfigSchema } from "#config/mesh/mesh-schema.ts";
 import { DEFAULT_MESH_CONFIG } from "#config/mesh-config.ts";
 import { parse } from "#config/schema/parse.ts";
 import { AddressSchema, CidrRangeSchema } from "#gen/envoy/config/core/v3/address_pb.ts";
+import {
+  TcpProxy_TunnelingConfigSchema,
+  TcpProxySchema,
+} from "#gen/envoy/extensions/filters/network/tcp_proxy/v3/tcp_proxy_pb.ts";
 import { DownstreamTlsContextSchema } from "#gen/envoy/extensions/transport_sockets/tls/v3/tls_pb.ts";
 import { statName } from "#translate/clusters/stat-name.ts";
 import { serverTls } from "#translate/filters/server-tls.ts";
+import { tcpProxy } from "#translate/filters/tcp-proxy.ts";
 import { socketAddress } from "#translate/listeners/address.ts";
 import { cidrRange } from "#translate/listeners/cidr.ts";
 import { hostInUrl, traceOperation, virtualHostName } from "#translate/names.ts";
@@ -74,6 +79,22 @@ const serverContext: RowCheck = byRow<{
   const type = messageType(DownstreamTlsContextSchema.typeName);
   const ours = formatResource(type, fromBinary(type, bytes));
   return compareJson(ours, throughBytes(type, parseResource(type, result)));
+});
+
+const tunneling: RowCheck = byRow<{
+  destinationRule: object;
+  routeDestinations: readonly { readonly destination: { readonly subset?: string } }[];
+  expectedTunnelingConfig?: unknown;
+}>(({ destinationRule, routeDestinations, expectedTunnelingConfig }) => {
+  const rule = parse(destinationRuleSchema, destinationRule, "").value;
+  const [only, ...more] = routeDestinations;
+  const subset = more.length > 0 ? "" : (only?.destination.subset ?? "");
+  const target = { statPrefix: "a", clusters: ["a"], weights: [], subset, rule, protocol: "TCP" } as const;
+  const [filter] = tcpProxy(target, { metadataExchange: false, idleTimeoutMs: undefined }, DEFAULT_MESH_CONFIG);
+  const value = filter?.configType.case === "typedConfig" ? filter.configType.value.value : new Uint8Array();
+  const { tunnelingConfig } = fromBinary(TcpProxySchema, value);
+  const type = TcpProxy_TunnelingConfigSchema;
+  return compareJson(tunnelingConfig && formatResource(type, tunnelingConfig), expectedTunnelingConfig);
 });
 
 export const configGenerationTables = unitTables("unit tables: config generation", ["pilot/pkg/networking"], {
@@ -145,6 +166,7 @@ export const configGenerationTables = unitTables("unit tables: config generation
     },
   ),
   MergeSubsetTrafficPolicy: mergedPolicy,
+  "TCP proxy tunneling": tunneling,
   buildGatewayListenerTLSContext: serverContext,
   "ECDS from WasmPlugin": leftOut("WasmPlugin has no effect yet"),
 });
