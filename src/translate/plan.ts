@@ -53,8 +53,12 @@ export function planInbound(snapshot: Snapshot, view: InboundView): Plan {
     routes: [],
     extensions: [],
   };
-  const hostsOf = (port: number) =>
-    view.targets.flatMap(({ targetPort, service }) => (targetPort === port ? [service.hostname] : []));
+  const hostsOf = (port: number) => {
+    const hosts = view.targets.flatMap(({ targetPort, service }) => (targetPort === port ? [service.hostname] : []));
+    // A port that only a Sidecar lists is called after that.
+    const [, , sidecar] = view.sidecar.split("/");
+    return hosts.length === 0 && sidecar !== undefined ? [`${sidecar}.${view.namespace}`] : hosts;
+  };
   return patchedPlan(plan, patching(snapshot, view, { context: "SIDECAR_INBOUND", hostsOf }));
 }
 

@@ -32,6 +32,7 @@ import { ChangeGate } from "./change-gate.ts";
 import { type Clock, SYSTEM_CLOCK } from "./clock.ts";
 import { debugQuestion, debugResponse } from "./debug-question.ts";
 import { DIALECTS, type Dialect, nodeIn } from "./dialect.ts";
+import { IdlePatchReport } from "./idle-patches.ts";
 import { type Authenticate, authenticated, introduced } from "./introduction.ts";
 import { type Metrics, NO_METRICS } from "./metrics.ts";
 import type { PartsOf } from "./parts.ts";
@@ -128,6 +129,7 @@ export class AdsServer {
   readonly #limit: RequestLimit | undefined;
   readonly #pusher: Pusher;
   readonly #gate: ChangeGate;
+  readonly #idlePatches: IdlePatchReport;
   readonly #connected = new Map<string, number>();
   #unknown = 0;
   #count = 0;
@@ -147,6 +149,8 @@ export class AdsServer {
     this.#budget = new ByteBudget(this.#limits.bufferedBytes);
     const shared = { log: this.#log, metrics, clock, budget: this.#budget, maxSharedBytes: this.#limits.sharedBytes };
     this.#pusher = new Pusher({ ...shared, partsOf, controlPlane });
+    const proxies = () => [...this.#pusher.streams].map((stream) => stream.proxy);
+    this.#idlePatches = new IdlePatchReport({ log: this.#log, clock, proxies });
     this.#gate = new ChangeGate({ clock, metrics, release: (snapshot, at) => this.#release(snapshot, at) });
     this.#unsubscribe = source.subscribe((snapshot) => this.#gate.offer(snapshot));
     if (options.initial !== undefined) this.#gate.offer(options.initial);
@@ -167,6 +171,7 @@ export class AdsServer {
     this.#stopped = true;
     this.#unsubscribe();
     this.#gate.stop();
+    this.#idlePatches.stop();
     const reason = new Refusal(status.UNAVAILABLE, "The control plane is shutting down");
     for (const stream of this.#pusher.streams) stream.end(reason);
   }
@@ -184,6 +189,7 @@ export class AdsServer {
   #release(snapshot: Snapshot, changedAt: number): void {
     this.#journal.released(snapshot, { changedAt, releasedAt: this.#clock.now() });
     this.#pusher.release(snapshot, changedAt);
+    this.#idlePatches.changed(snapshot);
   }
 
   async #accept(call: AdsCall, { dialect, authenticate }: Port): Promise<void> {
@@ -262,6 +268,7 @@ export class AdsServer {
       closed: (gone) => this.#left(gone),
     });
     this.#pusher.add(stream);
+    this.#idlePatches.changed();
     this.#countProxies(stream, 1);
     this.#log.info("proxy connected", { node: proxy.nodeId, peer: call.getPeer() });
     return stream;
