@@ -93,7 +93,7 @@ const operation = withNots({
 const when = (key: string, values: fc.Arbitrary<unknown>) =>
   some({ values, notValues: values }).map((lists) => ({ key, ...lists }));
 const condition = fc.oneof(
-  when("request.headers[X-A]", texts("1", "1,2", "*", "1*", "*2", "")),
+  when("request.headers[X-A]", texts("1", "1,2", "*", "1*", "*2", "2")),
   when("request.headers[host]", texts("example.com", "*")),
   when("source.ip", ranges),
   when("remote.ip", ranges),

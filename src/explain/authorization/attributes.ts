@@ -141,10 +141,9 @@ function header(name: string): Attribute {
   };
 }
 
-/** Values of a header that comes more than once are looked at as one text. `*` is any value, also an empty one. */
+/** Of a header that comes more than once each value counts on its own. `*` is any value, also an empty one. */
 function fitsHeader(pattern: string, values: readonly string[], ignoreCase = false): boolean {
-  if (values.length === 0) return false;
-  return pattern === "*" || fitsText(pattern, values.join(","), ignoreCase);
+  return values.some((value) => pattern === "*" || fitsText(pattern, value, ignoreCase));
 }
 
 function fitsPath(pattern: string, path: string): boolean {

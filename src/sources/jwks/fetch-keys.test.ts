@@ -88,7 +88,7 @@ describe("fetchKeySet()", () => {
     await assert.rejects(get("/slow-body", {}, { timeoutMs: 20 }), { code: "KEYS_UNAVAILABLE" });
   });
 
-  test("asks nothing that only this machine can reach, however it is written", async () => {
+  test("asks nothing that only this machine can reach, however it is written (CVE-2026-41413)", async () => {
     const { port } = new URL(origin);
     const hosts = ["127.0.0.1", "localhost", "LOCALHOST.", "[::1]", "[::ffff:127.0.0.1]", "2130706433", "0.0.0.0"];
     for (const host of [...hosts, "169.254.169.254", "metadata.google.internal", "[fe80::1]"]) {
