@@ -100,8 +100,12 @@ class WatchedFiles extends SnapshotStore implements FileSource {
     if (rescan) for (const path of await this.#rescan()) paths.add(path);
     let changed = !this.#started || [...this.#scan.failures].join() !== failuresBefore;
     for (const batch of batches([...paths], BATCH)) {
-      const results = await Promise.all(batch.map((path) => this.#look(path, changes.confirmed.has(path))));
-      changed ||= results.includes(true);
+      const texts = await Promise.all(batch.map(readText));
+      // One after the other: each takes slices of the event loop, and those of many files together would be a long one.
+      for (const [i, path] of batch.entries()) {
+        const differs = await this.#look(path, texts[i] ?? {}, changes.confirmed.has(path));
+        changed ||= differs;
+      }
     }
     if (changed) this.#publishAll();
   }
@@ -147,11 +151,10 @@ class WatchedFiles extends SnapshotStore implements FileSource {
     return new Map([...(await Promise.all(aims.map(nearestFolder))), ...this.#scan.folders]);
   }
 
-  /** Reads one file. Returns whether that made a difference. */
-  async #look(path: string, confirmed: boolean): Promise<boolean> {
-    if (path === this.#meshPath) return this.#lookAtMesh(path, confirmed);
+  /** Looks at one file as it was read. Returns whether that made a difference. */
+  async #look(path: string, { text, failure }: ReadText, confirmed: boolean): Promise<boolean> {
+    if (path === this.#meshPath) return this.#lookAtMesh(path, { text, failure }, confirmed);
     const previous = this.#table.get(path);
-    const { text, failure } = await readText(path);
     if (text !== undefined && text === previous?.text) return false;
     const next = await nextFile({ path, text, failure, previous });
     if (this.#started && !confirmed && losesObjects(previous, next)) {
@@ -163,8 +166,7 @@ class WatchedFiles extends SnapshotStore implements FileSource {
     return true;
   }
 
-  async #lookAtMesh(path: string, confirmed: boolean): Promise<boolean> {
-    const { text, failure } = await readText(path);
+  #lookAtMesh(path: string, { text, failure }: ReadText, confirmed: boolean): boolean {
     if (text !== undefined && text === this.#mesh.text) return false;
     const next = nextMesh({ path, text, failure, previous: this.#mesh });
     const doubtful = (text ?? "") === "" || next.problems.some(({ severity }) => severity === "error");
