@@ -59,9 +59,7 @@ export interface ScopeViewpoint extends Viewpoint {
 export function scopeOf(snapshot: ScopeSnapshot, viewpoint: ScopeViewpoint): EgressScope {
   const { services, mesh, features, virtualServices } = snapshot;
   const sidecar = sidecarNamed(snapshot, viewpoint.sidecar);
-  if (sidecar?.spec.egress === undefined || sidecar.spec.egress.length === 0) {
-    return wholeScope(snapshot, viewpoint, sidecar);
-  }
+  if (sidecar === undefined || !limitsEgress(sidecar)) return wholeScope(snapshot, viewpoint, sidecar);
   const key = `scope ${viewpoint.namespace} ${viewpoint.sidecar}`;
   return kept(services, key, [mesh, features, virtualServices, sidecar], () =>
     sidecarScope(snapshot, viewpoint.namespace, sidecar),
@@ -70,7 +68,14 @@ export function scopeOf(snapshot: ScopeSnapshot, viewpoint: ScopeViewpoint): Egr
 
 /** The services of a viewpoint, as `scopeOf` has them. */
 export function servicesInScope(snapshot: ScopeSnapshot, viewpoint: ScopeViewpoint): VisibleServices {
+  const sidecar = sidecarNamed(snapshot, viewpoint.sidecar);
+  // Asked for each destination of each route: most often there is no need to look at virtual services.
+  if (sidecar === undefined || !limitsEgress(sidecar)) return visibleServices(snapshot, viewpoint);
   return scopeOf(snapshot, viewpoint).services;
+}
+
+function limitsEgress({ spec }: SidecarObject): boolean {
+  return (spec.egress ?? []).length > 0;
 }
 
 function wholeScope(
