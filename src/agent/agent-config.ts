@@ -74,6 +74,8 @@ export interface StatusConfig {
   readonly legacyLocalhostProbes: boolean;
   /** ISTIO_ENABLE_HTTP2_PROBING */
   readonly http2Probes: boolean;
+  /** ENABLE_PROBE_KEEPALIVE_CONNECTIONS */
+  readonly keptProbeConnections: boolean;
   /** METRICS_LOCALHOST_ACCESS_ONLY */
   readonly metricsOnLoopbackOnly: boolean;
 }
@@ -118,6 +120,7 @@ export function parseAgentConfig(env: Env): ParsedAgentConfig {
       prometheusAnnotations: values.ISTIO_PROMETHEUS_ANNOTATIONS,
       legacyLocalhostProbes: values.REWRITE_PROBE_LEGACY_LOCALHOST_DESTINATION,
       http2Probes: values.ISTIO_ENABLE_HTTP2_PROBING,
+      keptProbeConnections: values.ENABLE_PROBE_KEEPALIVE_CONNECTIONS,
       metricsOnLoopbackOnly: values.METRICS_LOCALHOST_ACCESS_ONLY,
     },
     platform: platformConfig(values),

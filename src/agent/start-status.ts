@@ -7,6 +7,7 @@ import type { MeshResolver } from "./dns/resolver.ts";
 import type { WorkloadIdentity } from "./sds/workload-identity.ts";
 import { EnvoyReadiness } from "./status/envoy-readiness.ts";
 import { connectFrom } from "./status/probes/connect.ts";
+import { KeptConnections } from "./status/probes/kept-connections.ts";
 import { parseAppProbes } from "./status/probes/parse.ts";
 import type { ProbeTarget } from "./status/probes/run.ts";
 import { type Need, type Waiting, waitingFor } from "./status/readiness.ts";
@@ -69,11 +70,13 @@ function statusOptions(context: AgentContext, parts: StatusParts, statusPort: nu
   };
 }
 
-function probeTarget({ config, localhost, place }: AgentContext, statusPort: number): ProbeTarget {
-  const { legacyLocalhostProbes, http2Probes } = config.status;
+function probeTarget({ config, localhost, place, done }: AgentContext, statusPort: number): ProbeTarget {
+  const { legacyLocalhostProbes, http2Probes, keptProbeConnections } = config.status;
   const host = legacyLocalhostProbes || config.instanceIp === "" ? localhost : config.instanceIp;
   const connect = place.connect ?? connectFrom(isIPv6(host) ? PROBE_SOURCE_V6 : PROBE_SOURCE_V4);
-  return { host, statusPort, connect, http2: http2Probes };
+  const kept = keptProbeConnections ? new KeptConnections(connect) : undefined;
+  done.addEventListener("abort", () => kept?.close(), { once: true });
+  return { host, statusPort, connect, http2: http2Probes, kept };
 }
 
 /** 15020 of a gateway is reachable from outside, so only sidecars show metrics of applications there. */

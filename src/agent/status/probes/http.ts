@@ -1,7 +1,7 @@
 /** HTTP probes with the kubelet's rules: certificates are not verified, redirects on the same host are followed. */
-import { request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders } from "node:http";
+import { Agent, request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders } from "node:http";
 import type { Socket } from "node:net";
-import { connect as tlsConnect } from "node:tls";
+import { type TLSSocket, connect as tlsConnect } from "node:tls";
 import { MeshError } from "#lib/mesh-error.ts";
 import type { Answer, IncomingRequest } from "../answer.ts";
 import type { HttpProbe } from "./parse.ts";
@@ -18,7 +18,12 @@ export interface ProbeResponse {
 }
 
 export async function runHttpProbe(probe: HttpProbe, { request, target, signal }: ProbeInput): Promise<Answer> {
-  const headers = { ...request.headers, host: hostHeader(request, probe, target), connection: "close" };
+  const { connection: _, ...given } = request.headers;
+  const own = {
+    host: hostHeader(request, probe, target),
+    ...(target.kept === undefined ? { connection: "close" } : {}),
+  };
+  const headers = { ...given, ...own };
   let path = probe.path;
   for (let redirects = 0; redirects < MAX_REDIRECTS; redirects++) {
     const response = await sendProbe({ ...probe, path, headers, target, signal });
@@ -62,6 +67,7 @@ export interface ProbeRequest extends HttpProbe {
 
 async function sendProbe(probe: ProbeRequest): Promise<ProbeResponse> {
   const { target, port, signal, https } = probe;
+  if (target.kept !== undefined) return overHttp1(probe, target.kept.agentFor(probe));
   const socket = await target.connect({ host: target.host, port }, signal);
   if (!https) return overHttp1(probe, socket);
   const secure = await overTls(socket, target.http2 ? ["h2", "http/1.1"] : ["http/1.1"]);
@@ -71,7 +77,7 @@ async function sendProbe(probe: ProbeRequest): Promise<ProbeResponse> {
 }
 
 /** The connection below ends with the probe's time, and this with it. */
-function overTls(socket: Socket, ALPNProtocols: string[]): Promise<ReturnType<typeof tlsConnect>> {
+export function overTls(socket: Socket, ALPNProtocols: string[]): Promise<TLSSocket> {
   return new Promise((resolve, reject) => {
     const secure = tlsConnect({ socket, rejectUnauthorized: false, ALPNProtocols }, () => resolve(secure));
     secure.on("error", reject);
@@ -79,10 +85,22 @@ function overTls(socket: Socket, ALPNProtocols: string[]): Promise<ReturnType<ty
   });
 }
 
-function overHttp1({ port, path, headers, target: { host } }: ProbeRequest, socket: Socket): Promise<ProbeResponse> {
+function overHttp1(probe: ProbeRequest, through: Socket | Agent): Promise<ProbeResponse> {
+  const { port, path, headers, signal, target } = probe;
+  const connection = through instanceof Agent ? { agent: through } : { createConnection: () => through };
   return new Promise((resolve, reject) => {
-    const request = httpRequest({ host, port, path, headers, createConnection: () => socket });
-    request.on("error", reject);
+    const request = httpRequest({ host: target.host, port, path, headers, ...connection });
+    const cut = () => {
+      request.destroy(signal.reason);
+      reject(signal.reason); // A request without a connection yet says nothing.
+    };
+    signal.addEventListener("abort", cut, { once: true });
+    request.on("close", () => signal.removeEventListener("abort", cut));
+    request.on("error", (error) => {
+      // The application closed a connection that was kept, as it may: that says nothing of its health.
+      if (request.reusedSocket && !signal.aborted) resolve(overHttp1(probe, through));
+      else reject(error);
+    });
     request.on("response", (response: IncomingMessage) => {
       resolve({
         status: response.statusCode ?? 0,

@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
+import { createServer as createHttpServer } from "node:http";
 import { createServer as createHttp2Server } from "node:http2";
 import { type AddressInfo, createServer } from "node:net";
 import { test } from "node:test";
 import { freePorts } from "../../../../test/support/fake-control-plane.ts";
 import { type Context, requestOf, serveApp, serveStatus, statusOptions, text } from "../status-fixture.ts";
 import { connectFrom } from "./connect.ts";
+import { KeptConnections } from "./kept-connections.ts";
 import { parseAppProbes } from "./parse.ts";
 import { type ProbeTarget, runProbe } from "./run.ts";
 
@@ -200,4 +202,42 @@ test("parseAppProbes() reads names of fields as Go does and has Kubernetes' defa
     "/app-health/a/startupz": { kind: "grpc", port: 3, service: "", timeoutMs: 1000 },
   });
   assert.equal(parseAppProbes("").size + parseAppProbes("null").size + parseAppProbes("{}").size, 0);
+});
+
+test("probes with kept connections use one again, and open another when the application closed it", async (t) => {
+  let connections = 0;
+  const app = createHttpServer((_, response) => response.end("ok"));
+  app.on("connection", () => connections++);
+  await new Promise<void>((resolve) => app.listen(0, "127.0.0.1", resolve));
+  const { port } = app.address() as AddressInfo;
+  const kept = new KeptConnections(TARGET.connect);
+  t.after(() => {
+    kept.close();
+    app.close();
+  });
+  const target = { ...TARGET, kept };
+  const probed = async () => (await runProbe(http(port), requestOf({}), target)).status;
+  assert.deepEqual([await probed(), await probed()], [200, 200]);
+  assert.equal(connections, 1);
+  app.closeAllConnections();
+  assert.equal(await probed(), 200);
+  assert.equal(connections, 2);
+  assert.equal((await runProbe(http(port), requestOf({}), TARGET)).status, 200);
+  assert.equal(connections, 3);
+});
+
+test("probes with kept connections fail when nobody listens, and when nobody answers in time", async (t) => {
+  const kept = new KeptConnections(TARGET.connect);
+  t.after(() => kept.close());
+  const [closed = 0] = await freePorts(1);
+  const refused = await runProbe(http(closed), requestOf({}), { ...TARGET, kept });
+  assert.match(refused.problem ?? "", /ECONNREFUSED/);
+  const mute = createServer(() => undefined);
+  await new Promise<void>((resolve) => mute.listen(0, "127.0.0.1", resolve));
+  t.after(() => mute.close());
+  const { port } = mute.address() as AddressInfo;
+  for (const https of [false, true]) {
+    const late = await runProbe({ ...http(port, "/", 30), https }, requestOf({}), { ...TARGET, kept });
+    assert.match(late.problem ?? "", /no answer in 30 ms/);
+  }
 });

@@ -3,6 +3,7 @@ import { errorText } from "#lib/mesh-error.ts";
 import type { Connect } from "../../place.ts";
 import type { Answer, IncomingRequest } from "../answer.ts";
 import { runHttpProbe } from "./http.ts";
+import type { KeptConnections } from "./kept-connections.ts";
 import type { AppProbe } from "./parse.ts";
 
 export interface ProbeTarget {
@@ -13,6 +14,8 @@ export interface ProbeTarget {
   readonly connect: Connect;
   /** ISTIO_ENABLE_HTTP2_PROBING: HTTP/2 is offered to those probed over TLS. */
   readonly http2: boolean;
+  /** Undefined when each probe has a connection of its own, as the kubelet's have. */
+  readonly kept?: KeptConnections | undefined;
 }
 
 export async function runProbe(probe: AppProbe, request: IncomingRequest, target: ProbeTarget): Promise<Answer> {
