@@ -66,6 +66,20 @@ workloadSelector: {matchLabels: {app: web}}, trafficPolicy: {tls: {mode: SIMPLE}
     (address) =>
       `{apiVersion: networking.istio.io/v1, kind: WorkloadEntry, metadata: {name: db, namespace: default}, spec: {address: ${address}, labels: {app: db}, serviceAccount: db}}`,
   ),
+  ["MERGE", "REMOVE"].map(
+    (
+      operation,
+    ) => `{apiVersion: networking.istio.io/v1alpha3, kind: EnvoyFilter, metadata: {name: web, namespace: default}, spec: {workloadSelector: {labels: {app: web}}, configPatches: [
+{applyTo: CLUSTER, match: {cluster: {portNumber: 80}}, patch: {operation: ${operation}, value: {connect_timeout: 3s}}},
+{applyTo: VIRTUAL_HOST, match: {context: SIDECAR_OUTBOUND}, patch: {operation: ${operation}, value: {request_headers_to_remove: [x]}}}]}}`,
+  ),
+  ["1s", "2s"].map(
+    (
+      timeout,
+    ) => `{apiVersion: networking.istio.io/v1alpha3, kind: EnvoyFilter, metadata: {name: all, namespace: istio-system}, spec: {configPatches: [
+{applyTo: FILTER_CHAIN, match: {proxy: {metadata: {HTTP10: "1"}}}, patch: {operation: MERGE, value: {transport_socket_connect_timeout: ${timeout}}}},
+{applyTo: HTTP_ROUTE, match: {context: GATEWAY}, patch: {operation: MERGE, value: {route: {timeout: ${timeout}}}}}]}}`,
+  ),
 ];
 const PROXIES: readonly MeshProxy[] = [
   proxyOf({ ip: "10.0.0.1", name: "a-1", labels: { app: "a" } }),
