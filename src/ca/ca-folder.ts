@@ -3,26 +3,29 @@
  * operator, or written by us on the first start and read on all later ones. Other processes find root-cert.pem there.
  */
 import { chmod, mkdir, mkdtemp, open, readFile, rename, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { MeshError } from "#lib/mesh-error.ts";
 import type { CaFiles } from "./signing-bundle.ts";
 
+type CaFile = Exclude<keyof CaFiles, "passphrase">;
+
 /** File by field; the key comes last, because it is written last. */
-export const CA_FILE_NAMES: Readonly<Record<keyof CaFiles, string>> = {
+export const CA_FILE_NAMES: Readonly<Record<CaFile, string>> = {
   rootPem: "root-cert.pem",
   chainPem: "cert-chain.pem",
   certificatePem: "ca-cert.pem",
   keyPem: "ca-key.pem",
 };
 /** Tells, as in Istio, that nobody plugged these files in. */
-const GENERATED_MARK = "istio-generated";
-const SECRET_MODE = 0o600;
+export const GENERATED_MARK = "istio-generated";
+/** Of private keys. */
+export const SECRET_MODE = 0o600;
 const PUBLIC_MODE = 0o644;
 const FOLDER_MODE = 0o755;
 
 /** The files, or undefined when there is none of them. Some without the others are an error: nothing is guessed. */
 export async function readCaFolder(folder: string): Promise<CaFiles | undefined> {
-  const fields = Object.keys(CA_FILE_NAMES) as (keyof CaFiles)[];
+  const fields = Object.keys(CA_FILE_NAMES) as CaFile[];
   const texts = await Promise.all(fields.map((field) => readIfThere(join(folder, CA_FILE_NAMES[field]))));
   const missing = fields.filter((_, i) => texts[i] === undefined).map((field) => CA_FILE_NAMES[field]);
   if (missing.length === fields.length) return undefined;
@@ -32,7 +35,7 @@ export async function readCaFolder(folder: string): Promise<CaFiles | undefined>
       `the CA folder "${folder}" is incomplete: ${missing.join(", ")} missing; add it, or remove the other files to begin with a new root`,
     );
   }
-  const text = (field: keyof CaFiles) => texts[fields.indexOf(field)] ?? "";
+  const text = (field: CaFile) => texts[fields.indexOf(field)] ?? "";
   return {
     rootPem: text("rootPem"),
     chainPem: text("chainPem"),
@@ -52,9 +55,7 @@ export async function writeCaFolder(folder: string, files: CaFiles): Promise<voi
     if (isNew) await chmod(folder, FOLDER_MODE);
     const aside = await mkdtemp(join(folder, ".new-"));
     try {
-      const contents = Object.entries(CA_FILE_NAMES).map(
-        ([field, name]) => [name, files[field as keyof CaFiles]] as const,
-      );
+      const contents = Object.entries(CA_FILE_NAMES).map(([field, name]) => [name, files[field as CaFile]] as const);
       for (const [name, text] of [[GENERATED_MARK, ""] as const, ...contents]) {
         await writeDurably(join(aside, name), text, name === CA_FILE_NAMES.keyPem ? SECRET_MODE : PUBLIC_MODE);
       }
@@ -70,7 +71,22 @@ export async function writeCaFolder(folder: string, files: CaFiles): Promise<voi
   }
 }
 
-async function readIfThere(file: string): Promise<string | undefined> {
+/** Puts a new text in the place of an old one; readers see either, whole. */
+export async function replaceFile(file: string, text: string, mode: number = PUBLIC_MODE): Promise<void> {
+  const aside = `${file}.new`;
+  try {
+    // What a crash left there.
+    await rm(aside, { force: true });
+    await writeDurably(aside, text, mode);
+    await rename(aside, file);
+    await syncFolder(dirname(file));
+  } catch (cause) {
+    throw new MeshError("CA_FOLDER_UNWRITABLE", `cannot write "${file}" (ROOT_CA_DIR)`, { cause });
+  }
+}
+
+/** Undefined when there is no such file. */
+export async function readIfThere(file: string): Promise<string | undefined> {
   try {
     return await readFile(file, "utf8");
   } catch (cause) {

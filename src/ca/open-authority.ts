@@ -8,12 +8,13 @@ import { errorText, MeshError } from "#lib/mesh-error.ts";
 import type { KeyKind } from "#lib/pki/signing-key.ts";
 import { Authority, type AuthorityOptions } from "./authority.ts";
 import { CA_FILE_NAMES, readCaFolder, writeCaFolder } from "./ca-folder.ts";
+import { type CaLocation, loadBundle, readPassphrase } from "./load-bundle.ts";
+import { finishPromotion } from "./next-root.ts";
 import { selfSignedCa } from "./self-signed.ts";
-import { type SigningBundle, sharesRoot, signingBundle } from "./signing-bundle.ts";
+import { type SigningBundle, sharesRoot } from "./signing-bundle.ts";
 import { watchFiles } from "./watch-files.ts";
 
-export interface CaConfig extends AuthorityOptions {
-  readonly folder: string;
+export interface CaConfig extends AuthorityOptions, CaLocation {
   /** Of a root that has to be made. */
   readonly trustDomain: string;
   readonly rootLifetimeMs: number;
@@ -24,19 +25,20 @@ export interface CaConfig extends AuthorityOptions {
 /** Reads or makes what the authority signs with. */
 export async function openAuthority(config: CaConfig): Promise<Authority> {
   const { folder, log, now } = config;
+  await finishPromotion(folder);
   if ((await readCaFolder(folder)) === undefined) {
     const { trustDomain, rootLifetimeMs: lifetimeMs, rootKey: keyKind } = config;
-    await writeCaFolder(folder, await selfSignedCa({ trustDomain, lifetimeMs, keyKind, now: now() }));
-    log.info("made a self-signed root", { folder });
+    const passphrase = await readPassphrase(config.passphraseFile);
+    await writeCaFolder(folder, await selfSignedCa({ trustDomain, lifetimeMs, keyKind, now: now(), passphrase }));
+    log.info("made a self-signed root", { folder, encrypted: passphrase !== undefined });
   }
-  const bundle = await loadBundle(folder, now());
+  const bundle = await loadBundle(config, now());
   log.info("CA is ready", describe(bundle, folder));
   return new Authority(bundle, config);
 }
 
-export interface ReloadInput {
+export interface ReloadInput extends CaLocation {
   readonly authority: Authority;
-  readonly folder: string;
   readonly log: Logger;
   readonly now: () => number;
   readonly intervalMs: number;
@@ -47,7 +49,7 @@ export function reloadAuthority(input: ReloadInput, signal: AbortSignal): void {
   const { authority, folder, log, now } = input;
   const reload = async () => {
     try {
-      const next = await loadBundle(folder, now());
+      const next = await loadBundle(input, now());
       if (isSame(authority.bundle, next)) return;
       if (!sharesRoot(authority.bundle, next)) {
         throw new MeshError(
@@ -63,16 +65,6 @@ export function reloadAuthority(input: ReloadInput, signal: AbortSignal): void {
   };
   const files = Object.values(CA_FILE_NAMES).map((name) => join(folder, name));
   watchFiles({ files, intervalMs: input.intervalMs, onChange: () => void reload() }, signal);
-}
-
-async function loadBundle(folder: string, now: number): Promise<SigningBundle> {
-  const files = await readCaFolder(folder);
-  if (files === undefined) throw new MeshError("CA_FILES_INCOMPLETE", `the CA folder "${folder}" is empty`);
-  try {
-    return signingBundle(files, now);
-  } catch (cause) {
-    throw new MeshError("CA_FILES_INVALID", `cannot sign with the files in "${folder}" (ROOT_CA_DIR)`, { cause });
-  }
 }
 
 function isSame(one: SigningBundle, other: SigningBundle): boolean {

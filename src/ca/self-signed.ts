@@ -9,6 +9,8 @@ export interface SelfSignedInput {
   readonly lifetimeMs: number;
   readonly keyKind: KeyKind;
   readonly now: number;
+  /** Encrypts the key. */
+  readonly passphrase?: string | undefined;
 }
 
 /** A new root that signs workload certificates itself. */
@@ -20,5 +22,5 @@ export async function selfSignedCa(input: SelfSignedInput): Promise<CaFiles> {
     notAfter: new Date(input.now + input.lifetimeMs),
   });
   const pem = certificate.toString();
-  return { keyPem: formatSigningKey(key), certificatePem: pem, rootPem: pem, chainPem: "" };
+  return { keyPem: formatSigningKey(key, input.passphrase), certificatePem: pem, rootPem: pem, chainPem: "" };
 }

@@ -15,6 +15,8 @@ export interface CaFiles {
   readonly chainPem: string;
   /** root-cert.pem: one or more roots. */
   readonly rootPem: string;
+  /** Opens an encrypted key. */
+  readonly passphrase?: string | undefined;
 }
 
 export interface SigningBundle {
@@ -24,6 +26,8 @@ export interface SigningBundle {
   /** PEM, all roots in one text. */
   readonly rootPem: string;
   readonly roots: readonly X509Certificate[];
+  /** From the signing certificate to its root, both included: when one of them ends, what is signed is worth nothing. */
+  readonly path: readonly X509Certificate[];
 }
 
 /** Checks that the files belong together and can sign now; each thing that is wrong has its sentence. */
@@ -37,7 +41,7 @@ export function signingBundle(files: CaFiles, now: number): SigningBundle {
       `${roots.length === 0 ? "root-cert.pem" : "ca-cert.pem"} holds no certificate`,
     );
   }
-  const key = signingKey(files.keyPem);
+  const key = signingKey(files);
   if (!certificate.checkPrivateKey(key.privateKey)) {
     throw new MeshError("CA_FILES_INVALID", "the key in ca-key.pem does not belong to the certificate in ca-cert.pem");
   }
@@ -47,8 +51,8 @@ export function signingBundle(files: CaFiles, now: number): SigningBundle {
       "the certificate in ca-cert.pem may not sign others: it is no CA certificate",
     );
   }
-  checkPath({ certificate, roots, chain: certificates(files.chainPem, "cert-chain.pem"), now });
-  return { issuer: { certificate, key }, chain, rootPem: files.rootPem, roots };
+  const path = pathToRoot({ certificate, roots, chain: certificates(files.chainPem, "cert-chain.pem"), now });
+  return { issuer: { certificate, key }, chain, rootPem: files.rootPem, roots, path };
 }
 
 /** True when both trust a root in common, so that workloads with old and new certificates can still talk. */
@@ -64,15 +68,15 @@ function certificates(text: string, file: string): X509Certificate[] {
   }
 }
 
-function signingKey(pem: string): Issuer["key"] {
+function signingKey({ keyPem, passphrase }: CaFiles): Issuer["key"] {
   try {
-    return parseSigningKey(pem);
+    return parseSigningKey(keyPem, passphrase);
   } catch (cause) {
     throw new MeshError("CA_FILES_INVALID", "the key in ca-key.pem cannot be used", { cause });
   }
 }
 
-interface Path {
+interface PathInput {
   readonly certificate: X509Certificate;
   readonly chain: readonly X509Certificate[];
   readonly roots: readonly X509Certificate[];
@@ -80,20 +84,22 @@ interface Path {
 }
 
 /** Follows the issuers from the signing certificate to a root. Peers get the chain alone, so all between must be in it. */
-function checkPath({ certificate, chain, roots, now }: Path): void {
+function pathToRoot({ certificate, chain, roots, now }: PathInput): readonly X509Certificate[] {
   const has = (list: readonly X509Certificate[], wanted: X509Certificate) =>
     list.some((candidate) => candidate.raw.equals(wanted.raw));
+  const path = [certificate];
   let current = certificate;
   // Each round takes one certificate of the chain, so that a loop in it ends.
   for (let rounds = 0; rounds <= chain.length; rounds++) {
     checkValidity(current, now);
-    if (has(roots, current)) return;
+    if (has(roots, current)) return path;
     if (!has(chain, current)) {
       throw new MeshError("CA_FILES_INVALID", `cert-chain.pem lacks the certificate of ${nameOf(current)}`);
     }
     const issuer = [...roots, ...chain].find((candidate) => isIssuedBy(current, candidate));
     if (issuer === undefined) break;
     current = issuer;
+    path.push(issuer);
   }
   throw new MeshError(
     "CA_FILES_INVALID",

@@ -37,10 +37,13 @@ describe("parseDiscoveryConfig()", () => {
     assert.deepEqual(ca, {
       enabled: true,
       folder: "./etc/cacerts",
+      passphraseFile: undefined,
       defaultTtlMs: 24 * 3_600_000,
       maxTtlMs: 90 * 24 * 3_600_000,
       rootLifetimeMs: 3650 * 24 * 3_600_000,
       rootKey: "P-256",
+      gracePercent: 20,
+      checkIntervalMs: 3_600_000,
     });
     assert.equal(namespace, "istio-system");
     assert.equal(features.clusterId, "Kubernetes");
@@ -71,6 +74,9 @@ describe("parseDiscoveryConfig()", () => {
       DEFAULT_WORKLOAD_CERT_TTL: "1h",
       MAX_WORKLOAD_CERT_TTL: "2h",
       CITADEL_SELF_SIGNED_CA_RSA_KEY_SIZE: "4096",
+      CITADEL_SELF_SIGNED_ROOT_CERT_GRACE_PERIOD_PERCENTILE: "40",
+      CITADEL_SELF_SIGNED_ROOT_CERT_CHECK_INTERVAL: "-1s",
+      CA_KEY_PASSPHRASE_FILE: "/secret",
       ENABLE_CA_SERVER: "false",
     });
     assert.deepEqual(ca, {
@@ -80,6 +86,9 @@ describe("parseDiscoveryConfig()", () => {
       maxTtlMs: 7_200_000,
       rootLifetimeMs: 3650 * 24 * 3_600_000,
       rootKey: { rsaBits: 4096 },
+      passphraseFile: "/secret",
+      gracePercent: 40,
+      checkIntervalMs: 0,
     });
   });
 
@@ -105,6 +114,8 @@ describe("parseDiscoveryConfig()", () => {
       JWT_RULE: '{"audiences":1}',
       MAX_WORKLOAD_CERT_TTL: "soon",
       CITADEL_SELF_SIGNED_CA_RSA_KEY_SIZE: "1024",
+      CITADEL_SELF_SIGNED_ROOT_CERT_GRACE_PERIOD_PERCENTILE: "101",
+      CITADEL_SELF_SIGNED_ROOT_CERT_CHECK_INTERVAL: "often",
       ENABLE_CA_SERVER: "maybe",
     };
     assert.deepEqual(
@@ -118,6 +129,8 @@ describe("parseDiscoveryConfig()", () => {
         "ENABLE_CA_SERVER",
         "MAX_WORKLOAD_CERT_TTL",
         "CITADEL_SELF_SIGNED_CA_RSA_KEY_SIZE",
+        "CITADEL_SELF_SIGNED_ROOT_CERT_GRACE_PERIOD_PERCENTILE",
+        "CITADEL_SELF_SIGNED_ROOT_CERT_CHECK_INTERVAL",
         "JWT_RULE",
         "JWT_RULE",
       ],

@@ -6,14 +6,12 @@ import { type Env, EnvReader } from "#lib/env-reader.ts";
 import { type LogLevel, parseLogLevels } from "#lib/log.ts";
 import type { Keepalive } from "#lib/net/grpc-listener.ts";
 import { type ListenAddress, parseListenAddress } from "#lib/net/listen-address.ts";
-import type { KeyKind } from "#lib/pki/signing-key.ts";
 import type { Features } from "#model/features.ts";
 import type { FetchRules } from "#sources/jwks/fetch-keys.ts";
+import { type CaSettings, caSettings } from "./ca-settings.ts";
 import type { FlagValues, ParsedFlags } from "./flags.ts";
 
 const MINUTE_MS = 60_000;
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 
 export interface DiscoveryConfig {
   readonly folders: readonly string[];
@@ -45,15 +43,6 @@ export interface DiscoveryConfig {
     readonly requestsPerSecond: number;
   };
   readonly log: LogSettings;
-}
-
-export interface CaSettings {
-  readonly enabled: boolean;
-  readonly folder: string;
-  readonly defaultTtlMs: number;
-  readonly maxTtlMs: number;
-  readonly rootLifetimeMs: number;
-  readonly rootKey: KeyKind;
 }
 
 export interface KeySettings extends Omit<FetchRules, "extraRoots"> {
@@ -134,26 +123,6 @@ export function parseDiscoveryConfig(flags: ParsedFlags, env: Env): ParsedConfig
 /** The default means for ever, in the number of nanoseconds that Go can count. */
 function maxConnectionAge({ given }: ParsedFlags, flag: FlagReader): number | undefined {
   return given.has("keepaliveMaxServerConnectionAge") ? flag.durationMs("keepaliveMaxServerConnectionAge") : undefined;
-}
-
-function caSettings(read: EnvReader): CaSettings {
-  return {
-    enabled: read.boolean("ENABLE_CA_SERVER", true),
-    folder: read.string("ROOT_CA_DIR", "./etc/cacerts"),
-    defaultTtlMs: read.lifetimeMs("DEFAULT_WORKLOAD_CERT_TTL", DAY_MS),
-    maxTtlMs: read.lifetimeMs("MAX_WORKLOAD_CERT_TTL", 90 * DAY_MS),
-    rootLifetimeMs: read.lifetimeMs("CITADEL_SELF_SIGNED_CA_CERT_TTL", 3650 * DAY_MS),
-    rootKey: rootKey(read),
-  };
-}
-
-function rootKey(read: EnvReader): KeyKind {
-  const text = read.string("CITADEL_SELF_SIGNED_CA_RSA_KEY_SIZE");
-  if (text === "") return "P-256";
-  const rsaBits = Number(text);
-  if (Number.isInteger(rsaBits) && rsaBits >= 2048 && rsaBits <= 8192) return { rsaBits };
-  read.problems.push(`CITADEL_SELF_SIGNED_CA_RSA_KEY_SIZE: "${text}" is not a number of bits from 2048 to 8192`);
-  return "P-256";
 }
 
 /** Real istiod has a default by the number of processors; here many streams at once cost no more than one after the other. */

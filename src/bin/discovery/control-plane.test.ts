@@ -64,13 +64,16 @@ describe("ControlPlane", () => {
         maxTtlMs: 90 * DAY,
         rootLifetimeMs: 3650 * DAY,
         rootKey: "P-256",
+        passphraseFile: undefined,
+        gracePercent: 20,
+        checkIntervalMs: 3_600_000,
       },
       tlsFiles: undefined,
       customHosts: [],
       jwtRule: { issuer: ISSUER, audiences: ["istio-ca"], keys: { kind: "inline", jwks } },
       keys: { allowLocal: true, blockedRanges: [], insecure: false, refreshMs: DAY, extraRootsFile: "" },
       debugOnHttp: true,
-    xds: { checksIdentity: true, requestsPerSecond: 0 },
+      xds: { checksIdentity: true, requestsPerSecond: 0 },
       log: { json: false, levels: {}, targets: [] },
     };
     lines = [];

@@ -32,6 +32,7 @@ Environment:
   MAX_WORKLOAD_CERT_TTL                longest lifetime of certificates (default 2160h)
   CITADEL_SELF_SIGNED_CA_CERT_TTL      lifetime of a new root (default 87600h)
   CITADEL_SELF_SIGNED_CA_RSA_KEY_SIZE  makes the key of a new root RSA with so many bits (default: ECDSA P-256)
+  CA_KEY_PASSPHRASE_FILE               its first line is the passphrase of the private keys of the CA
   ENABLE_CA_SERVER                     false: no certificates are issued
   ENABLE_DEBUG_ON_HTTP                 false: no /debug
   PILOT_ENABLE_XDS_IDENTITY_CHECK      false: proxies may claim another namespace and account than their caller proved

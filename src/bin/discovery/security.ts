@@ -4,6 +4,7 @@ import { clientCertificateAuthenticator } from "#authn/client-certificate.ts";
 import { jwtAuthenticator } from "#authn/jwt.ts";
 import type { Authority } from "#ca/authority.ts";
 import { openAuthority, reloadAuthority } from "#ca/open-authority.ts";
+import { rotateRoot } from "#ca/rotate-root.ts";
 import { ServingCertificate } from "#ca/serving-certificate.ts";
 import { servingNames } from "#ca/serving-names.ts";
 import { TlsFiles } from "#ca/tls-files.ts";
@@ -37,13 +38,15 @@ export function authentication({ config, mesh, log, now }: SecurityInput): Authe
   ]);
 }
 
-/** The certificate authority, if it is on; its files are followed in the background. */
+/** The certificate authority, if it is on; its files are followed, and its own root is replaced in time, in the background. */
 export async function startCa(input: SecurityInput, background: Background): Promise<Authority | undefined> {
   const { config, mesh, now } = input;
   if (!config.ca.enabled) return undefined;
   const log = input.log.scope("ca");
-  const authority = await openAuthority({ ...config.ca, trustDomain: mesh().trustDomain, log, now });
-  reloadAuthority({ authority, folder: config.ca.folder, log, now, intervalMs: FILE_INTERVAL_MS }, background.signal);
+  const settings = { ...config.ca, trustDomain: mesh().trustDomain, log, now };
+  const authority = await openAuthority(settings);
+  reloadAuthority({ ...settings, authority, intervalMs: FILE_INTERVAL_MS }, background.signal);
+  background.run(rotateRoot({ ...settings, authority }, background.signal));
   return authority;
 }
 

@@ -33,20 +33,22 @@ export async function generateSigningKey(kind: KeyKind): Promise<SigningKey> {
   return signingKey(privateKey);
 }
 
-/** Reads a private key of any PEM form: PKCS#8, PKCS#1, SEC 1. */
-export function parseSigningKey(pem: string): SigningKey {
+/** Reads a private key of any PEM form: PKCS#8, PKCS#1, SEC 1. The passphrase is for one that is encrypted. */
+export function parseSigningKey(pem: string, passphrase?: string): SigningKey {
   let key: KeyObject;
   try {
-    key = createPrivateKey(pem);
+    key = createPrivateKey(passphrase === undefined ? pem : { key: pem, passphrase });
   } catch (cause) {
-    throw new MeshError("KEY_INVALID", "not a PEM private key without a passphrase", { cause });
+    const wanted = passphrase === undefined ? "without a passphrase" : "that the given passphrase opens";
+    throw new MeshError("KEY_INVALID", `not a PEM private key ${wanted}`, { cause });
   }
   return signingKey(key);
 }
 
-/** The private key as PKCS#8 PEM. */
-export function formatSigningKey(key: SigningKey): string {
-  return key.privateKey.export({ format: "pem", type: "pkcs8" }).toString();
+/** The private key as PKCS#8 PEM, encrypted if there is a passphrase. */
+export function formatSigningKey(key: SigningKey, passphrase?: string): string {
+  const encryption = passphrase === undefined ? {} : { cipher: "aes-256-cbc", passphrase };
+  return key.privateKey.export({ format: "pem", type: "pkcs8", ...encryption }).toString();
 }
 
 function signingKey(privateKey: KeyObject): SigningKey {
