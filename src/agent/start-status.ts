@@ -1,9 +1,10 @@
-import { isIPv6 } from "node:net";
+import { isIPv6, type Server } from "node:net";
 import { formatDuration } from "#lib/duration.ts";
-import { errorText } from "#lib/mesh-error.ts";
+import { errorText, MeshError } from "#lib/mesh-error.ts";
 import type { AgentContext } from "./agent-context.ts";
 import { nameTableJson } from "./dns/name-table-json.ts";
 import type { MeshResolver } from "./dns/resolver.ts";
+import type { Place } from "./place.ts";
 import type { WorkloadIdentity } from "./sds/workload-identity.ts";
 import { EnvoyReadiness } from "./status/envoy-readiness.ts";
 import { connectFrom } from "./status/probes/connect.ts";
@@ -38,12 +39,26 @@ export async function startStatus(context: AgentContext, parts: StatusParts): Pr
   const { statusPort = 0 } = proxyConfig;
   if (statusPort === 0) return;
   const options = statusOptions(context, parts, statusPort);
+  const where = statusSocket(place, statusPort);
   try {
-    const server = await startStatusServer(place.sockets?.status ?? statusPort, options);
+    const server = await startStatusServer(where, options);
     done.addEventListener("abort", () => server.close(), { once: true });
   } catch (thrown) {
     log.error(`Error listening on status port: ${errorText(thrown)}`);
   }
+}
+
+/** The socket that was opened for the status port, or the port. Throws when it was opened on another: Envoy would not find it. */
+export function statusSocket({ sockets }: Pick<Place, "sockets">, statusPort: number): Server | number {
+  const opened = sockets?.status;
+  if (opened === undefined) return statusPort;
+  const address = opened.address();
+  const port = typeof address === "object" ? address?.port : undefined;
+  if (port === statusPort) return opened;
+  throw new MeshError(
+    "WORKLOAD_FILE_INVALID",
+    `statusPort must be that of the ProxyConfig, ${statusPort}, but port ${port} was opened`,
+  );
 }
 
 function statusOptions(context: AgentContext, parts: StatusParts, statusPort: number): StatusOptions {

@@ -10,7 +10,7 @@ const LAUNCHER = join(import.meta.dirname, "launcher.ts");
 const SCRIPT = join(import.meta.dirname, "bundle-script.ts");
 const BUNDLE = `
 const { join } = require("node:path");
-import("node:os").then(({ EOL }) => process.stdout.write(JSON.stringify([join(__dirname, "x"), __filename, process.argv.slice(1)]) + EOL));
+import("node:os").then(({ EOL }) => process.stdout.write(JSON.stringify([join(__dirname, "x"), __filename, process.argv.slice(1), require("node:fs").readFileSync("/proc/self/comm", "utf8").trim()]) + EOL));
 `;
 
 function setUp(t: Parameters<typeof temporaryFolder>[0]) {
@@ -19,7 +19,7 @@ function setUp(t: Parameters<typeof temporaryFolder>[0]) {
   writeFileSync(bundle, BUNDLE);
   const run = () =>
     JSON.parse(execFileSync(process.execPath, [LAUNCHER, bundle, "proxy", "--x=1"], { encoding: "utf8" }));
-  return { bundle, run, expected: [join(folder, "x"), bundle, [bundle, "proxy", "--x=1"]] };
+  return { bundle, run, expected: [join(folder, "x"), bundle, [bundle, "proxy", "--x=1"], "bundle"] };
 }
 
 test("the launcher runs a bundle as Node would, with its arguments", (t) => {

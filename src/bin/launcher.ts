@@ -1,6 +1,14 @@
 /** Runs the bundle that the first argument names, with the other arguments. */
+import { writeFileSync } from "node:fs";
+import { basename } from "node:path";
 import { bundleScript, runBundle } from "./bundle-script.ts";
 
 const [node = "", , bundle = "", ...args] = process.argv;
 process.argv = [node, bundle, ...args];
+try {
+  // The name by which ps, ss and lsof show it; the arguments stay as they are.
+  writeFileSync("/proc/self/comm", basename(bundle, ".cjs"));
+} catch {
+  // Only Linux has it.
+}
 runBundle(bundle, bundleScript(bundle));
