@@ -7,16 +7,15 @@ import type { Source } from "#model/ports.ts";
 import { KEY_SET_COUNTERS } from "#sources/jwks/key-set-source.ts";
 import { XDS_METRICS } from "#xds/metrics.ts";
 import { VERSION_TEXT } from "../version-command.ts";
+import { MESH_FIGURES, MESH_GAUGES, type MeshGauge } from "./mesh-gauges.ts";
 
 const PILOT_METRICS = {
   istio_build: { type: "gauge", help: "What was built", labels: ["component", "tag"] },
   pilot_info: { type: "gauge", help: "Version of the control plane", labels: ["version"] },
   istiod_uptime_seconds: { type: "gauge", help: "Seconds since the control plane started" },
-  pilot_services: { type: "gauge", help: "Services known to the control plane" },
-  pilot_virt_services: { type: "gauge", help: "Virtual services known to the control plane" },
 } as const satisfies Record<string, MetricDefinition>;
 
-const ALL = { ...PILOT_METRICS, ...XDS_METRICS, ...CA_COUNTERS, ...CA_GAUGES, ...KEY_SET_COUNTERS };
+const ALL = { ...PILOT_METRICS, ...MESH_GAUGES, ...XDS_METRICS, ...CA_COUNTERS, ...CA_GAUGES, ...KEY_SET_COUNTERS };
 export type ControlPlaneMetrics = Metrics<keyof typeof ALL>;
 
 /** The registry, with what can be told at any time. */
@@ -26,8 +25,9 @@ export function controlPlaneMetrics(source: Source, now: () => number): ControlP
   metrics.set("istio_build", 1, { component: "pilot", tag: VERSION });
   metrics.set("pilot_info", 1, { version: VERSION_TEXT });
   metrics.compute("istiod_uptime_seconds", () => [{ value: (now() - startedAt) / 1000 }]);
-  metrics.compute("pilot_services", () => [{ value: source.current().services.length }]);
-  metrics.compute("pilot_virt_services", () => [{ value: source.current().virtualServices.length }]);
+  for (const name of Object.keys(MESH_GAUGES) as MeshGauge[]) {
+    metrics.compute(name, () => [{ value: MESH_FIGURES[name](source.current()) }]);
+  }
   return metrics;
 }
 

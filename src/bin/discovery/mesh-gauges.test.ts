@@ -1,0 +1,42 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { meshOf } from "../../../test/support/mesh.ts";
+import { MESH_FIGURES } from "./mesh-gauges.ts";
+
+const entry = (name: string, resolution: string, more = "") => `
+apiVersion: networking.istio.io/v1
+kind: ServiceEntry
+metadata: {name: ${name}, namespace: default}
+spec:
+  hosts: [${name}.example.com]
+  resolution: ${resolution}
+  ports: [{number: 80, name: http, protocol: HTTP}]
+  ${more}
+---`;
+const object = (kind: string, name: string, spec: string) => `
+apiVersion: networking.istio.io/v1
+kind: ${kind}
+metadata: {name: ${name}, namespace: default}
+spec: ${spec}
+---`;
+
+test("the figures of a mesh", () => {
+  const snapshot = meshOf(
+    entry("full", "STATIC", "endpoints: [{address: 10.0.0.1}]") +
+      entry("empty", "STATIC", "workloadSelector: {labels: {app: none}}") +
+      object("DestinationRule", "one", "{host: a, subsets: [{name: v1}, {name: v2}]}") +
+      object("DestinationRule", "two", "{host: a, subsets: [{name: v1}]}") +
+      object("VirtualService", "one", "{hosts: [a, b], http: [{route: [{destination: {host: a}}]}]}") +
+      object("VirtualService", "two", "{hosts: [b], http: [{route: [{destination: {host: a}}]}]}"),
+  );
+  const figures = Object.fromEntries(Object.entries(MESH_FIGURES).map(([name, figure]) => [name, figure(snapshot)]));
+  assert.deepEqual(figures, {
+    pilot_services: 2,
+    pilot_virt_services: 2,
+    pilot_eds_no_instances: 1,
+    pilot_dns_cluster_without_endpoints: 0,
+    pilot_endpoint_not_ready: 0,
+    pilot_destrule_subsets: 1,
+    pilot_vservice_dup_domain: 1,
+  });
+});

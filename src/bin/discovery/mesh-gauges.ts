@@ -1,0 +1,56 @@
+/** Figures about the configuration itself, counted when somebody asks, under the names that Istio's dashboards know. */
+import type { MetricDefinition } from "#lib/metrics.ts";
+import { NO_ENDPOINTS } from "#model/endpoint.ts";
+import { type Service, serviceKey } from "#model/service.ts";
+import type { Snapshot } from "#model/snapshot.ts";
+
+function gauge(help: string): MetricDefinition {
+  return { type: "gauge", help };
+}
+
+/** All of them. */
+export const MESH_GAUGES = {
+  pilot_services: gauge("Services known to the control plane"),
+  pilot_virt_services: gauge("Virtual services known to the control plane"),
+  pilot_eds_no_instances: gauge("Services whose endpoints are told over EDS, and that have none"),
+  pilot_dns_cluster_without_endpoints: gauge("Services found by DNS that have no endpoint to ask for"),
+  pilot_endpoint_not_ready: gauge("Endpoints that are not healthy"),
+  pilot_destrule_subsets: gauge("Subsets that several destination rules give to one host in one namespace"),
+  pilot_vservice_dup_domain: gauge("Hosts that several virtual services of one namespace have on one gateway"),
+} as const satisfies Record<string, MetricDefinition>;
+
+export type MeshGauge = keyof typeof MESH_GAUGES;
+
+/** The figures of a snapshot. */
+export const MESH_FIGURES: Readonly<Record<MeshGauge, (snapshot: Snapshot) => number>> = {
+  pilot_services: ({ services }) => services.length,
+  pilot_virt_services: ({ virtualServices }) => virtualServices.length,
+  pilot_eds_no_instances: (snapshot) => withoutEndpoints(snapshot, ({ resolution }) => resolution === "static"),
+  pilot_dns_cluster_without_endpoints: (snapshot) =>
+    withoutEndpoints(snapshot, ({ resolution }) => resolution === "dns" || resolution === "dns-round-robin"),
+  pilot_endpoint_not_ready: ({ endpoints }) =>
+    endpoints.values().reduce((sum, set) => sum + set.endpoints.filter(({ health }) => health !== "healthy").length, 0),
+  pilot_destrule_subsets: ({ destinationRules }) =>
+    repeated(
+      destinationRules.flatMap(({ metadata, spec }) =>
+        (spec.subsets ?? []).map(({ name }) => `${metadata.namespace} ${spec.host} ${name}`),
+      ),
+    ),
+  pilot_vservice_dup_domain: ({ virtualServices }) =>
+    repeated(
+      virtualServices.flatMap(({ metadata, spec }) =>
+        (spec.gateways ?? ["mesh"]).flatMap((gateway) =>
+          (spec.hosts ?? []).map((host) => `${metadata.namespace} ${gateway} ${host}`),
+        ),
+      ),
+    ),
+};
+
+function withoutEndpoints({ services, endpoints }: Snapshot, isMeant: (service: Service) => boolean): number {
+  const hasNone = (service: Service) => (endpoints.get(serviceKey(service)) ?? NO_ENDPOINTS).endpoints.length === 0;
+  return services.filter((service) => isMeant(service) && hasNone(service)).length;
+}
+
+function repeated(names: readonly string[]): number {
+  return names.length - new Set(names).size;
+}
