@@ -116,7 +116,7 @@ async function runUp(terminal: Terminal, folder: string, flags: UpFlags): Promis
     mesh.release();
     return 0;
   }
-  terminal.say("Press Ctrl-C to stop the mesh and remove everything.");
+  if (flags.asChild !== true) terminal.say("Press Ctrl-C to stop the mesh and remove everything.");
   return staysUntilEnd(terminal, mesh, interruption);
 }
 

@@ -6,8 +6,8 @@ import { dirname, join } from "node:path";
 import { errorText } from "#lib/mesh-error.ts";
 import { runCommand } from "../host/command.ts";
 import { findLayout } from "../host/control-groups.ts";
-import { CONTROLLERS } from "../plan/control-groups.ts";
 import { DEFAULT_RANGE } from "../plan/address-range.ts";
+import { CONTROLLERS } from "../plan/control-groups.ts";
 import { refusal } from "../rootless/refusal.ts";
 import { type InstalledPrograms, TOOLS } from "../up/preflight.ts";
 import { type Finding, good } from "./finding.ts";
@@ -184,8 +184,13 @@ async function lookAtAddresses(): Promise<Finding> {
   const range = DEFAULT_RANGE.cidr;
   const table = await readFile("/proc/net/route", "utf8").catch(() => "");
   if (!routesInto(table, DEFAULT_RANGE.gateway)) return good(check, `${range} is used by nobody else`);
-  const found = `this machine has a route into ${range}, which every mesh has for itself`;
-  return { check, verdict: "poor", found, remedy: "workloads do not reach what is there; all else is as usual" };
+  const found = `this machine has a route into ${range}, which a mesh has for itself unless told otherwise`;
+  return {
+    check,
+    verdict: "poor",
+    found,
+    remedy: "with --egress, choose another range by spec.network.cidr of mesh.yaml",
+  };
 }
 
 /** Whether a table such as /proc/net/route has an entry, but the default one, that overlaps the /16 of an address. */
