@@ -17,6 +17,7 @@ import { configGenerationTables } from "./groups/unit-tables/config-generation.t
 import { envoyFilterTables } from "./groups/unit-tables/envoy-filter.ts";
 import { meshConfigTables } from "./groups/unit-tables/mesh-config.ts";
 import { networkingTables } from "./groups/unit-tables/networking.ts";
+import { securityTables } from "./groups/unit-tables/security.ts";
 import { wasmTables } from "./groups/unit-tables/wasm.ts";
 import { virtualServiceRoutes } from "./groups/virtual-service-routes.ts";
 import { xdsBenchmarks, xdsGeneration, xdsSimulation } from "./groups/xds-recorded.ts";
@@ -49,5 +50,6 @@ export const GROUPS: readonly Group[] = [
   envoyFilterTables,
   meshConfigTables,
   networkingTables,
+  securityTables,
   wasmTables,
 ];

@@ -19,7 +19,10 @@ const CIPHER_SUITES = [
 /** Mutual TLS: the client has to show a certificate of one of the mesh's trust domains. */
 export function mutualTls(alpnProtocols: readonly string[], mesh: MeshConfig): TransportSocket {
   const { meshMTLS } = mesh;
-  const trustDomains = [...new Set([mesh.trustDomain, ...mesh.trustDomainAliases])];
+  const ofRoots = (mesh.caCertificates ?? []).flatMap(({ trustDomains = [] }) => trustDomains);
+  const trustDomains = [...new Set([mesh.trustDomain, ...mesh.trustDomainAliases, ...ofRoots])].filter(
+    (domain) => domain !== "",
+  );
   return downstreamTlsSocket({
     requireClientCertificate: true,
     commonTlsContext: {
