@@ -155,3 +155,16 @@ spec: {action: ${action}, rules: [{to: [{operation: {paths: ["/a"]}}]}]}
     "envoy.filters.http.router",
   ]);
 });
+
+test("a policy that allows nothing lets nobody call a server", () => {
+  const { snapshot, view } = start(`
+apiVersion: security.istio.io/v1
+kind: AuthorizationPolicy
+metadata: {name: nothing, namespace: default}
+spec: {}
+`);
+  const [chain] = read(ListenerSchema, planGrpcListener(snapshot, view, SERVER)).filterChains;
+  const config = chain?.filters[0]?.configType;
+  assert.ok(config?.case === "typedConfig");
+  assert.deepEqual(filtersOf(config.value.value), ["envoy.filters.http.rbac", "envoy.filters.http.router"]);
+});

@@ -1,13 +1,15 @@
 /** Listeners as gRPC takes them: a client's name where routes are found, a server's how it is called. */
 import { ListenerSchema } from "#gen/envoy/config/listener/v3/listener_pb.ts";
+import { RBAC_Action as Action } from "#gen/envoy/config/rbac/v3/rbac_pb.ts";
 import { HTTPFaultSchema } from "#gen/envoy/extensions/filters/http/fault/v3/fault_pb.ts";
+import { RBACSchema } from "#gen/envoy/extensions/filters/http/rbac/v3/rbac_pb.ts";
 import { RouterSchema } from "#gen/envoy/extensions/filters/http/router/v3/router_pb.ts";
 import {
-  type HttpFilter,
   type HttpFilterSchema,
   HttpConnectionManagerSchema as ManagerSchema,
 } from "#gen/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager_pb.ts";
-import { type AuthorizationInput, httpAuthorization } from "../authorization/filters.ts";
+import type { AuthorizationInput } from "../authorization/filters.ts";
+import { MATCHES_NOTHING, rbacPolicy } from "../authorization/rule.ts";
 import { bytesOf, type Init, pack } from "../encode.ts";
 import { downstreamSocket } from "./tls.ts";
 
@@ -78,16 +80,30 @@ export function serverListener(input: ServerListenerInput): Uint8Array {
 }
 
 /** gRPC knows what is allowed and what is denied, and wants each filter to have a name of its own. */
-function authorization({ policies, trustDomains }: ServerListenerInput): HttpFilter[] {
-  const of = (action: "ALLOW" | "DENY", name: string) =>
-    httpAuthorization({
-      policies: policies.filter(({ spec }) => (spec.action ?? "ALLOW") === action),
-      trustDomains,
-      provider: undefined,
-    }).map((filter) => ({ ...filter, name }));
-  return [...of("DENY", "envoy.filters.http.rbac.DENY"), ...of("ALLOW", "envoy.filters.http.rbac")];
+function authorization(input: ServerListenerInput): Init<typeof HttpFilterSchema>[] {
+  const denied = rulesOf(input, "DENY");
+  const allowed = rulesOf(input, "ALLOW");
+  return [
+    ...(denied === undefined ? [] : [filterOf("envoy.filters.http.rbac.DENY", denied)]),
+    ...(allowed === undefined ? [] : [filterOf("envoy.filters.http.rbac", allowed)]),
+  ];
 }
 
+/** A policy that allows nothing is one, though it has no rules: Istio leaves it out here, and lets everybody in. */
+function rulesOf({ policies, trustDomains }: ServerListenerInput, action: "ALLOW" | "DENY") {
+  const allows = action === "ALLOW";
+  const rules = policies
+    .filter(({ spec, metadata }) => (spec.action ?? "ALLOW") === action && metadata.annotations[DRY_RUN] !== "true")
+    .flatMap(({ metadata: { namespace, name }, spec: { rules: own = [] } }) => {
+      if (own.length === 0) return allows ? [[`${namespace}-${name}-0`, MATCHES_NOTHING]] : [];
+      const use = { forTcp: false, allows, trustDomains, namespace };
+      return own.map((rule, i) => [`${namespace}-${name}-${i}`, rbacPolicy(rule, use) ?? MATCHES_NOTHING]);
+    });
+  if (rules.length === 0) return undefined;
+  return pack(RBACSchema, { rules: { action: Action[action], policies: Object.fromEntries(rules) } });
+}
+
+const DRY_RUN = "istio.io/dry-run";
 const ADS = { configSourceSpecifier: { case: "ads", value: {} } } as const;
 const FAULT = filterOf("envoy.filters.http.fault", pack(HTTPFaultSchema, {}));
 const ROUTER = filterOf("envoy.filters.http.router", pack(RouterSchema, {}));

@@ -12,6 +12,7 @@ import { outboundCluster, parseClusterName } from "../names.ts";
 import { type Recipe, recipe } from "../recipe.ts";
 import { routeLists } from "../routes/applicable.ts";
 import { type OutboundHost, outboundHosts } from "../routes/outbound-hosts.ts";
+import { serviceHost } from "../routes/virtual-host.ts";
 import { serviceAddresses } from "../scope/addresses.ts";
 import { authorizationInput } from "../scope/authorization-policies.ts";
 import { destinationRuleFor } from "../scope/destination-rules.ts";
@@ -20,7 +21,7 @@ import { modeOfPort } from "../scope/peer-authentication.ts";
 import type { InboundView, OutboundView } from "../views.ts";
 import { grpcCluster } from "./cluster.ts";
 import { clientListener, serverListener } from "./listener.ts";
-import { grpcRoutedHost, grpcRoutes, grpcServiceHost } from "./route.ts";
+import { grpcRoutedHost, grpcRoutes } from "./route.ts";
 
 /** The views of a program, and whether callers of it are told to use mutual TLS. */
 export interface GrpcView {
@@ -71,15 +72,18 @@ function hostsOn(snapshot: Snapshot, view: OutboundView, port: number): readonly
   const { mesh, features, services, virtualServices, destinationRules, sidecars } = snapshot;
   const key = `grpc hosts ${port} ${view.key}`;
   return kept(services, key, [mesh, features, virtualServices, destinationRules, sidecars], () =>
-    outboundHosts(snapshot, view, { port, bind: "" }).map((host) => hostRecipe(snapshot, host, port)),
+    outboundHosts(snapshot, view, { port, bind: "" }).map((host) =>
+      hostRecipe(snapshot, view, { ...host, listenerPort: port }),
+    ),
   );
 }
 
-function hostRecipe({ mesh }: Snapshot, host: OutboundHost, listenerPort: number): Recipe {
-  const { name, hostname, routes, hash, port } = host;
+function hostRecipe({ mesh }: Snapshot, view: OutboundView, host: OutboundHost & { listenerPort: number }): Recipe {
+  const { name, hostname, routes, hash, port, listenerPort } = host;
+  const attemptCount = view.traits.http.headers.attemptCount?.disabled !== true;
   const domains = host.domains.flatMap((domain) => (domain === "*" ? domain : [domain, `${domain}:${listenerPort}`]));
-  const fixed = { name, domains, port, attemptCount: false, retries: mesh.defaultHttpRetryPolicy };
-  if (routes === undefined) return recipe({ name, input: { ...fixed, hostname, hash }, build: grpcServiceHost });
+  const fixed = { name, domains, port, attemptCount, retries: mesh.defaultHttpRetryPolicy };
+  if (routes === undefined) return recipe({ name, input: { ...fixed, hostname, hash }, build: serviceHost });
   const others = { isTls: false, requiresTls: false, xForwardedHost: false };
   return recipe({ name, input: { ...fixed, ...others, ...routeLists(routes) }, build: grpcRoutedHost });
 }

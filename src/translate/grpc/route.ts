@@ -3,16 +3,11 @@ import { fromBinary } from "@bufbuild/protobuf";
 import { VirtualHostSchema } from "#gen/envoy/config/route/v3/route_components_pb.ts";
 import { RouteConfigurationSchema } from "#gen/envoy/config/route/v3/route_pb.ts";
 import { bytesOf, encode } from "../encode.ts";
-import { type RoutedHostInput, routedHost, type ServiceHostInput, serviceHost } from "../routes/virtual-host.ts";
+import { type RoutedHostInput, routedHost } from "../routes/virtual-host.ts";
 
 /** A route configuration without its virtual hosts, which are parts of it. */
 export function grpcRoutes({ name }: { readonly name: string }): Uint8Array {
   return bytesOf(RouteConfigurationSchema, { name });
-}
-
-/** All calls to the service itself. */
-export function grpcServiceHost(input: ServiceHostInput): Uint8Array {
-  return withStreamLimits(serviceHost(input));
 }
 
 /** Calls as virtual services tell. */
