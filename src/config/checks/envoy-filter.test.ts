@@ -73,6 +73,20 @@ test("a match looks at what the patch applies to", () => {
   ]);
 });
 
+test("a match of waypoints needs their context", () => {
+  assert.deepEqual(problemsOf({ match: { context: "GATEWAY", waypoint: {} } }), [
+    "error .match.waypoint needs the context WAYPOINT",
+  ]);
+});
+
+test("workloads are selected by labels or by what they serve, not both", () => {
+  const targetRefs = [{ group: "gateway.networking.k8s.io", kind: "Gateway", name: "a" }];
+  const remove = { applyTo: "CLUSTER", patch: { operation: "REMOVE" } };
+  assert.deepEqual(problemsOf(remove, { targetRefs, workloadSelector: { labels: { a: "b" } } }), [
+    "error spec.targetRefs cannot be set together with workloadSelector",
+  ]);
+});
+
 test("the proxy version is a regular expression of RE2", () => {
   const [problem] = problemsOf({
     applyTo: "CLUSTER",
@@ -83,7 +97,10 @@ test("the proxy version is a regular expression of RE2", () => {
 });
 
 test("what has no effect is said", () => {
-  assert.match(String(problemsOf({ match: { context: "WAYPOINT" } })), /^warning \.match\.context has no effect/);
+  assert.match(
+    String(problemsOf({ match: { context: "WAYPOINT", waypoint: {} } })),
+    /^warning \.match\.context has no effect/,
+  );
   assert.match(String(valueProblems("BOOTSTRAP", {}, "MERGE")), /^warning \.applyTo has no effect/);
   assert.deepEqual(problemsOf({ applyTo: "CLUSTER", patch: { operation: "REMOVE" } }, { workloadSelector: {} }), [
     "warning spec.workloadSelector.labels selects everything, since it is empty",

@@ -32,6 +32,9 @@ export function* checkEnvoyFilter({ spec }: ConfigObject<EnvoyFilter>): Iterable
   if (spec.workloadSelector !== undefined) {
     yield* checkSelector(spec.workloadSelector.labels, "spec.workloadSelector.labels");
   }
+  if (spec.workloadSelector !== undefined && (spec.targetRefs ?? []).length > 0) {
+    yield error("spec.targetRefs", "cannot be set together with workloadSelector");
+  }
   for (const [i, patch] of (spec.configPatches ?? []).entries()) yield* checkPatch(patch, `spec.configPatches[${i}]`);
 }
 
@@ -39,6 +42,7 @@ function* checkPatch({ applyTo = "INVALID", match, patch }: ConfigPatch, at: str
   if (match?.context === "WAYPOINT") {
     return yield warning(`${at}.match.context`, "has no effect: there are no waypoints yet");
   }
+  if (match?.waypoint !== undefined) return yield error(`${at}.match.waypoint`, "needs the context WAYPOINT");
   if (applyTo === "INVALID") return yield error(`${at}.applyTo`, "is required");
   if (patch === undefined) return yield error(`${at}.patch`, "is required");
   const { operation = "INVALID", value } = patch;
