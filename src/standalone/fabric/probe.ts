@@ -31,7 +31,7 @@ function probeTcp({ address, port, timeoutMs, from }: Target): Promise<ProbeResu
     };
     socket.setTimeout(timeoutMs, () => finish(`no connection in ${timeoutMs} ms`));
     socket.once("connect", () => finish(undefined));
-    socket.once("error", (error) => finish(errorText(error)));
+    socket.once("error", (error) => finish(reasonOf(error, { address, port })));
   });
 }
 
@@ -55,8 +55,16 @@ function probeHttp(target: Target, { path, headers }: NonNullable<Target["httpGe
         resolve(status >= 200 && status < 400 ? undefined : `HTTP ${status}`);
       },
     );
-    request.once("error", (error) => resolve(signal.aborted ? `no answer in ${timeoutMs} ms` : errorText(error)));
+    request.once("error", (error) =>
+      resolve(signal.aborted ? `no answer in ${timeoutMs} ms` : reasonOf(error, target)),
+    );
   });
+}
+
+/** The most frequent of all mistakes is to listen on loopback. */
+function reasonOf(error: Error, { address, port }: Pick<Target, "address" | "port">): string {
+  if (!("code" in error) || error.code !== "ECONNREFUSED") return errorText(error);
+  return `nothing listens on port ${port} of ${address} (127.0.0.1 alone is not enough)`;
 }
 
 export interface ProbeTiming {
@@ -75,10 +83,12 @@ export async function watchReadiness(
     readonly ask: () => Promise<ProbeResult>;
     readonly timing: ProbeTiming;
     readonly onChange: (result: ProbeResult) => void;
+    /** Called with each failure of what is not ready. */
+    readonly onWaiting?: (reason: string) => void;
   },
   signal: AbortSignal,
 ): Promise<void> {
-  const { ask, timing, onChange } = input;
+  const { ask, timing, onChange, onWaiting } = input;
   let ready = false;
   let inARow = 0;
   await sleep(timing.initialDelayMs, signal);
@@ -92,6 +102,7 @@ export async function watchReadiness(
       inARow = 0;
       onChange(result);
     }
+    if (!ready && result !== undefined) onWaiting?.(result);
     await sleep(ready ? timing.periodMs : Math.min(EAGER_PERIOD_MS, timing.periodMs), signal);
   }
 }

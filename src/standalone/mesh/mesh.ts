@@ -130,6 +130,14 @@ export function isJob({ app }: Pick<Member, "app">): boolean {
 /** Account of agents, Envoys and the control plane; the capture rules let its traffic pass, so no app may have it. */
 export const PROXY_ID = 1337;
 
+/** Where a member is in the mesh file, as messages begin: `mesh.yaml:12: `; empty when it is in none. */
+export function placeOf(
+  { file, lines = {} }: Partial<Pick<Mesh, "file" | "lines">>,
+  member: Pick<Member, "workload" | "namespace">,
+): string {
+  return file === undefined ? "" : `${file}:${lines[workloadKey(member)] ?? 1}: `;
+}
+
 type MemberName = Pick<Member, "name" | "namespace">;
 
 /** What a person calls a member: its name, with its namespace where another member has the same. */

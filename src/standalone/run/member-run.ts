@@ -43,7 +43,9 @@ const PROXY_TIMING: ProbeTiming = { initialDelayMs: 0, periodMs: 2000, failureTh
 /** Nothing is lost when a proxy ends after its app. */
 const PROXY_GRACE_MS = 500;
 const APP_GRACE_MS = 5000;
-const SURVIVAL_MS = 250;
+/** How long an app must live that nobody can ask; longer when it has just failed to. */
+const SURVIVAL_MS = 400;
+const SECOND_SURVIVAL_MS = 3000;
 
 /** From a start to the stop that belongs to it. */
 interface Life {
@@ -284,7 +286,9 @@ export class MemberRun {
         this.#hooks.onEvent(`${member.name} did not end within ${APP_GRACE_MS / 1000} s of SIGTERM: killed`),
       beside: async (signal) => {
         const ready =
-          member.readiness === undefined ? this.#waitAndSee(signal) : this.#watchReadiness(member.readiness, signal);
+          member.readiness === undefined
+            ? this.#waitAndSee(unit, signal)
+            : this.#watchReadiness(member.readiness, signal);
         await Promise.all([ready, app.liveness && this.#watchLiveness(app.liveness, unit, signal)]);
       },
     });
@@ -292,15 +296,19 @@ export class MemberRun {
   }
 
   /** An app that nobody can ask is ready when it did not end at once. */
-  async #waitAndSee(signal: AbortSignal): Promise<void> {
-    await sleep(SURVIVAL_MS, signal);
+  async #waitAndSee({ status }: Unit, signal: AbortSignal): Promise<void> {
+    await sleep(status.quickExits === 0 ? SURVIVAL_MS : SECOND_SURVIVAL_MS, signal);
     if (!signal.aborted) this.#settle("app", undefined);
   }
 
   #watchReadiness(readiness: Probe, signal: AbortSignal): Promise<void> {
     const onChange = (result: ProbeResult) => this.#settle("app", result && `app not ready: ${result}`);
     if (!this.#ready) this.#settle("app", "app not ready yet");
-    return watchReadiness({ ask: () => this.#ask(readiness), timing: readiness, onChange }, signal);
+    const onWaiting = (reason: string) => {
+      const told = `app not ready: ${reason}`;
+      if (this.#reasons.app !== told) this.#settle("app", told);
+    };
+    return watchReadiness({ ask: () => this.#ask(readiness), timing: readiness, onChange, onWaiting }, signal);
   }
 
   /** Begins when the app has been ready for the first time: how long a start may take is not asked here. */

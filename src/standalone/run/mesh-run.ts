@@ -36,7 +36,7 @@ import { Registry } from "./registry.ts";
 import { FabricServices, type ReadConfig } from "./services.ts";
 import { SharedAgentRun } from "./shared-agent-run.ts";
 import { startProblem } from "./start-problem.ts";
-import type { MeshStatus } from "./status.ts";
+import type { MemberStatus, MeshStatus } from "./status.ts";
 import { StatusFile } from "./status-file.ts";
 
 export interface MeshRunInput {
@@ -79,6 +79,11 @@ interface Expected {
   /** Texts that objects of the configuration hold, or do not hold any more. */
   readonly mentioned?: readonly string[];
   readonly forgotten?: readonly string[];
+}
+
+/** Nothing more is to be waited for. */
+function isSettled({ ready, state }: MemberStatus): boolean {
+  return ready || state !== "running";
 }
 
 export class MeshRun {
@@ -228,14 +233,17 @@ export class MeshRun {
         announced.add(memberKey(member));
         this.events.add(`${shortestName(member, members)} ready`);
       }
-      if (wanted.every(({ ready, state }) => ready || state !== "running")) break;
+      if (wanted.every(isSettled)) {
+        await this.untilInSync(SYNC_TIMEOUT_MS);
+        // Some end a moment after they began.
+        if (this.status().members.every((member) => !keys.has(memberKey(member)) || isSettled(member))) return;
+      }
       const failed = this.members.all().find((run: MemberRun) => run.failure !== undefined);
       if (failed !== undefined) throw failed.failure;
       const problem = await startProblem(wanted, this.jobs(), Date.now() >= deadline);
       if (problem !== undefined) throw new MeshError("START_FAILED", problem);
       await sleep(POLL_MS, signal);
     }
-    await this.untilInSync(SYNC_TIMEOUT_MS);
   }
 
   /** Waits until the proxy of a member, by `name.namespace`, is ready; there may be an app to come or none. */

@@ -28,6 +28,10 @@ test("accountsOf() finds users by name and number, and takes a number that has n
 
 test("accountsOf() refuses a user that does not exist, and every user that would pass by the sidecar", () => {
   assert.throws(() => accountsOf(meshAs("nobdy"), PASSWD), { code: "USER_UNKNOWN", message: /no user "nobdy"/ });
+  const placed = { ...meshAs("nobdy"), file: "mesh.yaml", lines: { "a.default": 12 } };
+  assert.throws(() => accountsOf(placed, PASSWD), {
+    message: /^mesh\.yaml:12: Cannot run workload "a": .*correct user$/,
+  });
   for (const user of ["istio-proxy", "friend"]) {
     assert.throws(() => accountsOf(meshAs(user), PASSWD), { code: "USER_NOT_ALLOWED" });
   }

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { MeshError } from "#lib/mesh-error.ts";
 import { findLayout } from "../host/control-groups.ts";
 import { ignoring } from "../host/ignoring.ts";
-import { type Mesh, workloadKey } from "../mesh/mesh.ts";
+import { type Mesh, placeOf } from "../mesh/mesh.ts";
 import { controllersOf, type GroupLayout } from "../plan/control-groups.ts";
 import { type Account, NOBODY } from "../plan/enter.ts";
 import type { Desired } from "../plan/plan.ts";
@@ -72,12 +72,13 @@ export async function checkMesh(mesh: Mesh): Promise<Pick<Desired, "accounts" | 
       );
     }
   }
-  for (const { workload, app } of mesh.members) {
+  for (const member of mesh.members) {
+    const { workload, app } = member;
     const info = app && (await ignoring(["ENOENT", "ENOTDIR"], () => stat(app.workingDir)));
     if (app !== undefined && info?.isDirectory() !== true) {
       throw new MeshError(
         "WORKING_DIR_MISSING",
-        `Cannot run workload "${workload}": there is no folder "${app.workingDir}"`,
+        `${placeOf(mesh, member)}Cannot run workload "${workload}": there is no folder "${app.workingDir}"; make it, or correct workingDir`,
       );
     }
   }
@@ -98,7 +99,7 @@ export async function findGroups(mesh: Mesh): Promise<GroupLayout | undefined> {
   const { member, name } = lacking;
   throw new MeshError(
     "LIMITS_UNAVAILABLE",
-    `${mesh.file}:${mesh.lines[workloadKey(member)] ?? 1}: Cannot limit workload "${member.workload}": this machine has no control groups for ${name}; leave out limits.${name}, or mount them`,
+    `${placeOf(mesh, member)}Cannot limit workload "${member.workload}": this machine has no control groups for ${name}; leave out limits.${name}, or mount them`,
   );
 }
 
@@ -160,9 +161,10 @@ export async function placeApps({
   programs,
   runtimeFolder,
 }: AppsInput): Promise<Record<string, string>> {
-  const apps = mesh.members.flatMap(({ workload, app }) => {
+  const apps = mesh.members.flatMap((member) => {
+    const { app } = member;
     const account = app && accounts[app.user];
-    return app === undefined || account === undefined ? [] : [{ workload, app, account }];
+    return app === undefined || account === undefined ? [] : [{ member, app, account }];
   });
   const copies: Record<string, string> = {};
   for (const [folder, users] of Map.groupBy(apps, ({ app }) => app.workingDir)) {
@@ -172,12 +174,15 @@ export async function placeApps({
       runtimeFolder,
     });
   }
-  for (const { workload, app, account } of apps) {
+  for (const { member, app, account } of apps) {
     const workingDir = copies[app.workingDir] ?? app.workingDir;
     const path = app.env.PATH ?? searchPath(programs);
     const problem = await commandProblem({ command: app.command[0] ?? "", workingDir, path, account });
     if (problem === undefined) continue;
-    throw new MeshError("COMMAND_NOT_FOUND", `Cannot run workload "${workload}": ${problem}`);
+    throw new MeshError(
+      "COMMAND_NOT_FOUND",
+      `${placeOf(mesh, member)}Cannot run workload "${member.workload}": ${problem}; install it, or correct its command`,
+    );
   }
   return copies;
 }

@@ -81,7 +81,7 @@ test("readiness of what an app waits for is named while it waits", { skip }, asy
   assert.equal(failed.code, 1);
   assert.match(
     failed.stderr,
-    /not ready in time: db \(app not ready yet\), web \(waits for db \(app not ready yet\)\)/,
+    /not ready in time: db \(app not ready: nothing listens on port 5432 of \S+ .*\), web \(waits for db \(app not ready: .*\)\)/,
   );
 });
 
