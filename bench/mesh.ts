@@ -40,8 +40,9 @@ export interface CallComparison {
 }
 
 const HOST = "w0.bench";
-const CALLS = 4000;
-const WARM_UP = 1000;
+/** The best of some rounds counts: what else the machine does is in all of them, but seldom in each. */
+const ROUNDS = 5;
+const CALLS = 1500;
 /** Clock ticks per second of /proc, on every Linux that Node runs on. */
 const TICKS = 100;
 
@@ -140,13 +141,18 @@ async function calls(mesh: BenchMesh, from: string, url: string): Promise<CallFi
     const printed = await mesh.exec(from, ["node", join(mesh.folder, "client.cjs"), url, String(count)]);
     return (JSON.parse(printed) as number[]).toSorted((a, b) => a - b);
   };
-  await run(WARM_UP);
+  await run(CALLS);
   const envoys = await envoysOf(mesh, ["caller", "w0"]);
-  const cpu = await cpuMs(envoys);
-  const times = await run(CALLS);
-  const spent = (await cpuMs(envoys)) - cpu;
-  const at = (part: number) => times[Math.floor(times.length * part)] ?? 0;
-  return { p50Ms: at(0.5), p99Ms: at(0.99), cpuMs: (spent * 1000) / CALLS };
+  const rounds: CallFigures[] = [];
+  for (let i = 0; i < ROUNDS; i++) {
+    const cpu = await cpuMs(envoys);
+    const times = await run(CALLS);
+    const spent = (await cpuMs(envoys)) - cpu;
+    const at = (part: number) => times[Math.floor(times.length * part)] ?? 0;
+    rounds.push({ p50Ms: at(0.5), p99Ms: at(0.99), cpuMs: (spent * 1000) / CALLS });
+  }
+  const least = (name: keyof CallFigures) => Math.min(...rounds.map((round) => round[name]));
+  return { p50Ms: least("p50Ms"), p99Ms: least("p99Ms"), cpuMs: least("cpuMs") };
 }
 
 function services(count: number): Record<string, string> {
