@@ -10,6 +10,7 @@ import { attachCommand, scaleCommand, workloadCommands } from "./mizzen/life-com
 import { logsCommand } from "./mizzen/logs-command.ts";
 import { downCommand, execCommand, openCommand } from "./mizzen/mesh-commands.ts";
 import { psCommand } from "./mizzen/ps-command.ts";
+import { pushesCommand } from "./mizzen/pushes-command.ts";
 import { runOnOwnMachine } from "./mizzen/rootless.ts";
 import { runCommand } from "./mizzen/run-command.ts";
 import { shellCommand } from "./mizzen/shell-command.ts";
@@ -39,6 +40,7 @@ function mizzen(terminal: Terminal): Command {
     upCommand,
     downCommand,
     psCommand,
+    pushesCommand,
     execCommand,
     shellCommand,
     logsCommand,

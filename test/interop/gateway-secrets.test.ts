@@ -9,12 +9,12 @@ import { createLogger } from "#lib/log.ts";
 import type { Caller } from "#model/ports.ts";
 import { SECRET_TYPE } from "#protocol/type-urls.ts";
 import { memorySource } from "#sources/memory.ts";
-import { AdsEnvoy, NO_ENVOY } from "../../test/support/ads-envoy.ts";
-import { selfSigned, type TestCertificate } from "../../test/support/certificates.ts";
-import { proxyOf } from "../../test/support/mesh.ts";
-import { nodeOf, XdsClient } from "../../test/support/xds-client.ts";
-import { AdsServer } from "./ads-server.ts";
-import { translatedParts } from "./translated-parts.ts";
+import { AdsServer } from "#xds/ads-server.ts";
+import { translatedParts } from "#xds/translated-parts.ts";
+import { AdsEnvoy, NO_ENVOY } from "../support/ads-envoy.ts";
+import { selfSigned, type TestCertificate } from "../support/certificates.ts";
+import { proxyOf } from "../support/mesh.ts";
+import { nodeOf, XdsClient } from "../support/xds-client.ts";
 
 const base64 = (text: string) => Buffer.from(text).toString("base64");
 const secret = ({ certificate, key }: TestCertificate, namespace = "default") => `
