@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { generateKeyPairSync, type KeyObject, X509Certificate } from "node:crypto";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { createServer as createHttpServer } from "node:http";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,9 +14,10 @@ import { IstioCertificateRequestSchema } from "#gen/istio/v1/auth/ca_pb.ts";
 import { createLogger } from "#lib/log.ts";
 import { certificateRequest } from "#lib/pki/csr.ts";
 import { DEFAULT_FEATURES } from "#model/features.ts";
-import { CLUSTER_TYPE } from "#protocol/type-urls.ts";
+import { CLUSTER_TYPE, LISTENER_TYPE } from "#protocol/type-urls.ts";
 import { expositionProblems } from "../../../test/support/exposition.ts";
 import { proxyOf } from "../../../test/support/mesh.ts";
+import { object } from "../../../test/support/objects.ts";
 import { nodeOf, XdsClient } from "../../../test/support/xds-client.ts";
 import type { DiscoveryConfig } from "./config.ts";
 import { ControlPlane } from "./control-plane.ts";
@@ -168,6 +170,28 @@ describe("ControlPlane", () => {
     assert.deepEqual(await names(), ["outbound|80||httpbin.example.com"]);
     assert.match((await get("/debug/syncz")).text, /"proxy":"app-1.default"/);
     assert.deepEqual(expositionProblems((await get("/metrics", "monitoring service")).text), []);
+  });
+
+  test("fetches the keys of a jwksUri, and sends proxies what it got", async () => {
+    const keys = '{"keys": [{"kty": "oct", "k": "c2VjcmV0"}]}';
+    const server = createHttpServer((_, response) => response.end(keys)).listen(0, "127.0.0.1");
+    await new Promise((resolve) => server.once("listening", resolve));
+    server.unref();
+    const { port } = server.address() as { port: number };
+    const jwtRules = [{ issuer: "me", jwksUri: `http://127.0.0.1:${port}/keys` }];
+    writeFileSync(join(folder, "config/tokens.yaml"), object("RequestAuthentication", "tokens", { jwtRules }));
+    run();
+    await logged(/keys of a token issuer are fetched/);
+    using proxy = new XdsClient(await address("gRPC discovery service"), { node: nodeOf(proxyOf()) });
+    proxy.request(LISTENER_TYPE);
+    // Keys may come a moment after the first answer.
+    for (let text = ""; !text.includes(keys); ) {
+      const { resources } = await proxy.take(LISTENER_TYPE);
+      text = resources.map(({ value }) => Buffer.from(value).toString("latin1")).join();
+    }
+    const { text: metrics } = await get("/metrics", "monitoring service");
+    assert.match(metrics, /^pilot_jwks_resolver_network_fetch_success_total 1$/m);
+    server.close();
   });
 
   test("refuses an xDS stream over TLS without a token, and says why", async () => {
