@@ -8,6 +8,7 @@ import type { EnvoyFilter } from "#config/kinds/envoy-filter.ts";
 import { ClusterSchema } from "#gen/envoy/config/cluster/v3/cluster_pb.ts";
 import { TypedExtensionConfigSchema } from "#gen/envoy/config/core/v3/extension_pb.ts";
 import { ListenerSchema } from "#gen/envoy/config/listener/v3/listener_pb.ts";
+import { VirtualHostSchema } from "#gen/envoy/config/route/v3/route_components_pb.ts";
 import { RouteConfigurationSchema } from "#gen/envoy/config/route/v3/route_pb.ts";
 import { encode } from "../encode.ts";
 import { kept } from "../indexes.ts";
@@ -17,9 +18,10 @@ import { type Recipe, recipe } from "../recipe.ts";
 import { clusterFate, patchCluster } from "./clusters.ts";
 import { patchInlineRoutes, patchListener, patchListenerItself } from "./listeners.ts";
 import { addsTo, matchesListenerName, matchesRoutes, type RoutesPlace } from "./match.ts";
+import { mergeInto } from "./merge.ts";
 import { type Patch, type PatchContext, type PatchSet, patchAt, patchSet, type Target, type ValueOf } from "./patch.ts";
 import { type FlatRecipe, flatBytes, flatRecipe, originsOf } from "./recipe-tree.ts";
-import { patchRoutes } from "./routes.ts";
+import { patchedHost, patchRoutes } from "./routes.ts";
 import type { Chosen } from "./select.ts";
 
 /** What is patched, and what the patches look at beside the resources. */
@@ -133,6 +135,8 @@ function patchedRoutes(routes: readonly Recipe[], patching: Patching): readonly 
     const { name } = original;
     const fits = ({ patch }: Chosen) => matchesRoutes(patch.match.routeConfiguration, name, patching);
     if (!own.some(fits)) return original;
+    const fitting = own.filter(fits);
+    if (isHostByHost(fitting)) return routesHostByHost(original, fitting, patching);
     const ports = [...patching.servicePorts].flatMap(([port, called]) =>
       [...called].map((one) => [port, one] as const),
     );
@@ -143,6 +147,55 @@ function patchedRoutes(routes: readonly Recipe[], patching: Patching): readonly 
     };
     return recipe({ name, input, build: patchedRouteConfiguration, origins: originsOf(original), unpatched: original });
   });
+}
+
+/** Hosts can be patched apart from one another unless the whole says which there are. */
+function isHostByHost(fitting: readonly Chosen[]): boolean {
+  const { ROUTE_CONFIGURATION: whole, VIRTUAL_HOST: hosts } = patchSet(fitting.map(({ patch }) => patch));
+  const keepsHosts = whole.every(({ value }) => !value?.name && (value?.virtualHosts ?? []).length === 0);
+  return keepsHosts && hosts.every(({ operation }) => operation !== "REMOVE");
+}
+
+/** Hosts stay parts: when one of them changes, only that one is made and patched again. */
+function routesHostByHost(original: Recipe, fitting: readonly Chosen[], patching: Patching): Recipe {
+  const { name, input, build, parts, origins = [] } = original;
+  const ofWhole = fitting.filter(({ patch }) => patch.target === "ROUTE_CONFIGURATION");
+  const ofHosts = fitting.filter(({ patch }) => !ofWhole.some((one) => one.patch === patch));
+  const changing = ofHosts.filter(({ patch }) => !isAdded("VIRTUAL_HOST", patch));
+  const hosts = (parts?.recipes ?? []).map((host) =>
+    changing.length > 0
+      ? recipe({ name: host.name, input: inputOf(changing, patching, host), build: patchedVirtualHost })
+      : host,
+  );
+  const fresh = of({ ...patching, patches: ofHosts }, "VIRTUAL_HOST").filter(({ patch }) =>
+    isAdded("VIRTUAL_HOST", patch),
+  );
+  const recipes = [...hosts, ...added(fresh, addedVirtualHost)];
+  const joined = { field: parts?.field ?? VIRTUAL_HOSTS, recipes };
+  const common = { name, parts: joined, origins, unpatched: original };
+  if (ofWhole.length === 0) return recipe({ ...common, input, build });
+  const whole = inputOf(ofWhole, patching, { name, input, build });
+  return recipe({ ...common, input: whole, build: mergedRoutes });
+}
+
+const VIRTUAL_HOSTS = 2;
+
+function mergedRoutes({ original, ...input }: PatchedInput): Uint8Array {
+  const routes = fromBinary(RouteConfigurationSchema, flatBytes(original));
+  for (const { operation, value } of setOf(input).ROUTE_CONFIGURATION) {
+    if (operation === "MERGE" && value !== undefined) mergeInto(RouteConfigurationSchema, routes, value);
+  }
+  return encode(RouteConfigurationSchema, routes);
+}
+
+function patchedVirtualHost({ original, ...input }: PatchedInput): Uint8Array {
+  const host = patchedHost(setOf(input), fromBinary(VirtualHostSchema, flatBytes(original)));
+  if (typeof host === "string") throw new Error(`Virtual host "${host}" is removed apart from the others`);
+  return encode(VirtualHostSchema, host);
+}
+
+function addedVirtualHost(input: PatchInput): Uint8Array {
+  return encode(VirtualHostSchema, messageOf(input, "VIRTUAL_HOST"));
 }
 
 function patchedRouteConfiguration({ original, context, ports, calledPorts, ...input }: PatchedRoutes): Uint8Array {

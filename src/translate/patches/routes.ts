@@ -26,9 +26,10 @@ export function patchRoutes(patches: RoutePatches, routes: RouteConfiguration, p
   const routePatches = patches.HTTP_ROUTE.filter(fits);
   const removed = new Set<string>();
   const hosts = routes.virtualHosts.map((host) => {
-    const left = patchedHost(hostPatches, host, removed);
-    if (left !== undefined) patchHostRoutes(routePatches, left);
-    return left ?? host;
+    const left = patchedHost({ VIRTUAL_HOST: hostPatches, HTTP_ROUTE: routePatches }, host);
+    if (typeof left !== "string") return left;
+    removed.add(left);
+    return host;
   });
   const added = hostPatches.flatMap(({ operation, value }) =>
     operation === "ADD" && value !== undefined ? [clone(VirtualHostSchema, value)] : [],
@@ -36,23 +37,20 @@ export function patchRoutes(patches: RoutePatches, routes: RouteConfiguration, p
   routes.virtualHosts = [...hosts, ...added].filter(({ name }) => !removed.has(name));
 }
 
-/** The host after its patches; undefined when it is removed, and with it all of its name. */
-function patchedHost(
-  patches: readonly Patch<"VIRTUAL_HOST">[],
+/** The host and its routes after their patches; its name when it is removed, and with it all of that name. */
+export function patchedHost(
+  patches: Pick<PatchSet, "VIRTUAL_HOST" | "HTTP_ROUTE">,
   host: VirtualHost,
-  removed: Set<string>,
-): VirtualHost | undefined {
+): VirtualHost | string {
   let current = host;
-  for (const { operation, match, value } of patches) {
+  for (const { operation, match, value } of patches.VIRTUAL_HOST) {
     if (!matchesHost(match.routeConfiguration, current)) continue;
-    if (operation === "REMOVE") {
-      removed.add(current.name);
-      return undefined;
-    }
+    if (operation === "REMOVE") return current.name;
     if (value === undefined) continue;
     if (operation === "MERGE") mergeInto(VirtualHostSchema, current, value);
     else if (operation === "REPLACE") current = clone(VirtualHostSchema, value);
   }
+  patchHostRoutes(patches.HTTP_ROUTE, current);
   return current;
 }
 
