@@ -4,9 +4,10 @@ import { errorText, MeshError } from "#lib/mesh-error.ts";
 import type { AgentContext } from "./agent-context.ts";
 import { nameTableJson } from "./dns/name-table-json.ts";
 import type { MeshResolver } from "./dns/resolver.ts";
-import type { Place } from "./place.ts";
+import { type Place, pathIn } from "./place.ts";
 import type { WorkloadIdentity } from "./sds/workload-identity.ts";
 import { EnvoyReadiness } from "./status/envoy-readiness.ts";
+import { grpcBootstrapProblem } from "./status/grpc-readiness.ts";
 import { connectFrom } from "./status/probes/connect.ts";
 import { KeptConnections } from "./status/probes/kept-connections.ts";
 import { parseAppProbes } from "./status/probes/parse.ts";
@@ -106,12 +107,19 @@ function applicationTarget({ config, flags, log }: AgentContext, statusPort: num
 
 /** Ready is a proxy that has its configuration, its names and its certificate, and is not about to end. */
 function readiness(
-  { admin, config, stop, metrics, log, startedAt }: AgentContext,
+  { admin, config, stop, metrics, log, startedAt, place }: AgentContext,
   { resolver, identity }: StatusParts,
 ): () => Promise<readonly Waiting[]> {
   const envoy = new EnvoyReadiness(admin);
   const needs: readonly Need[] = [
     { name: "Envoy's configuration", problem: () => (config.envoy.disabled ? undefined : envoy.problem()) },
+    {
+      name: "gRPC bootstrap",
+      problem: () =>
+        config.grpcBootstrapPath === ""
+          ? undefined
+          : grpcBootstrapProblem(config.grpcBootstrapPath, (path) => pathIn(place, path)),
+    },
     { name: "DNS names", problem: () => (resolver?.ready === false ? NO_NAMES : undefined) },
     {
       name: "workload certificate",
