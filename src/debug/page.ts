@@ -1,5 +1,5 @@
 /** What every page has in common. */
-import type { ConnectedProxy, Source } from "#model/ports.ts";
+import type { AuthorityStatus, ConnectedProxy, Source } from "#model/ports.ts";
 import type { PushHistory } from "#model/push-record.ts";
 import { inScope, type Scope } from "./scope.ts";
 
@@ -10,6 +10,8 @@ export interface DebugState {
   readonly pushes: PushHistory;
   /** What the xDS server holds for proxies. */
   readonly held: () => { readonly parts: number; readonly resources: number };
+  /** Undefined while there is no certificate authority. */
+  readonly authority?: () => AuthorityStatus | undefined;
 }
 
 /** Who asks for what. */

@@ -16,6 +16,7 @@ function page(name: string, help: string, content: DebugPage["content"]): DebugP
 const PAGES: readonly DebugPage[] = [
   page("adsz", "Connected proxies, what they said of themselves and what they watch", adsz),
   page("authorizationz", "Authorization policies by namespace", authorizationz),
+  page("ca", "Certificates of the mesh's authority and when they end", ({ authority }) => authority?.() ?? {}),
   page("cachez", "How many parts of configuration and resources are held for proxies", ({ held }) => held()),
   page("config_dump", "What a proxy was sent, as its admin port would show it; ?proxyID=NAME.NAMESPACE", configDump),
   page("configz", "Objects of the configuration as last accepted", ({ source }, { scope }) =>

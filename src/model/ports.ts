@@ -50,6 +50,23 @@ export interface Caller {
 /** Answers a caller's question for a debug page, such as `syncz` or `config_dump?proxyID=...`. */
 export type DebugAnswers = (page: string, caller: Caller) => { readonly body: string } | { readonly refused: string };
 
+/** One of the certificates of the mesh's authority, for people. */
+export interface CertificateStatus {
+  readonly subject: string;
+  readonly serial: string;
+  readonly expires: string;
+  readonly daysLeft: number;
+  /** Set when the end is near. */
+  readonly warning: string | undefined;
+}
+
+/** With what the mesh's authority signs, and which roots are trusted. */
+export interface AuthorityStatus {
+  /** From the signing certificate to its root. */
+  readonly signing: readonly CertificateStatus[];
+  readonly roots: readonly CertificateStatus[];
+}
+
 /** What is known of a connected proxy, for debug pages and metrics. */
 export interface ConnectedProxy {
   readonly connectionId: string;

@@ -216,6 +216,7 @@ describe("ControlPlane", () => {
     assert.match((await get("/version")).text, /^1\.29\.6-/);
     assert.equal((await get("/version", "monitoring service")).text, (await get("/version")).text);
     assert.match((await get("/debug/registryz")).text, /httpbin\.example\.com/);
+    assert.match((await get("/debug/ca")).text, /"signing":\[\{"subject":"O=cluster.local".*"daysLeft":3649/);
     assert.match((await get("/metrics", "monitoring service")).text, /^pilot_services 1$/m);
     stopping.abort();
     await running;

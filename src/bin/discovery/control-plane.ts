@@ -8,6 +8,7 @@ import { logVerbosity, setLogVerbosity } from "@grpc/grpc-js";
 import { dump } from "js-yaml";
 import type { Authority } from "#ca/authority.ts";
 import { certificateService } from "#ca/certificate-service.ts";
+import { authorityStatus } from "#ca/expiry.ts";
 import { debugAnswer } from "#debug/answer.ts";
 import { apiForm } from "#debug/api-form.ts";
 import { Readiness } from "#debug/readiness.ts";
@@ -50,6 +51,7 @@ export class ControlPlane {
   readonly #authenticate: Authenticate;
   readonly #background = new Background();
   readonly #listeners: Listener[] = [];
+  #authority: Authority | undefined;
 
   constructor(config: DiscoveryConfig, log: Logger) {
     this.#config = config;
@@ -106,6 +108,7 @@ export class ControlPlane {
     if (signal.aborted) return;
     this.#log.info(`mesh configuration:\n${dump(apiForm(this.#source.current().mesh))}`);
     const authority = await startCa(this.#security, this.#background);
+    this.#authority = authority;
     if (authority !== undefined) addCaMetrics(this.#metrics, authority, Date.now);
     await this.#startGrpc(authority, await startServerIdentity(this.#security, authority, this.#background));
     this.#log.info("control plane is ready");
@@ -117,6 +120,7 @@ export class ControlPlane {
       connections: () => this.#xds.connections(),
       pushes: this.#journal,
       held: () => this.#xds.held,
+      authority: () => (this.#authority === undefined ? undefined : authorityStatus(this.#authority, Date.now())),
       authenticate: this.#authenticate,
       rootNamespace: () => this.#source.current().mesh.rootNamespace,
       log: this.#log.scope("debug"),

@@ -3,6 +3,7 @@ import { type Authentication, authenticatorChain, type Credentials } from "#auth
 import { clientCertificateAuthenticator } from "#authn/client-certificate.ts";
 import { jwtAuthenticator } from "#authn/jwt.ts";
 import type { Authority } from "#ca/authority.ts";
+import { ExpiryWarner } from "#ca/expiry.ts";
 import { openAuthority, reloadAuthority } from "#ca/open-authority.ts";
 import { rotateRoot } from "#ca/rotate-root.ts";
 import { ServingCertificate } from "#ca/serving-certificate.ts";
@@ -47,6 +48,7 @@ export async function startCa(input: SecurityInput, background: Background): Pro
   const authority = await openAuthority(settings);
   reloadAuthority({ ...settings, authority, intervalMs: FILE_INTERVAL_MS }, background.signal);
   background.run(rotateRoot({ ...settings, authority }, background.signal));
+  background.run(new ExpiryWarner({ authority, log, now }).run(background.signal));
   return authority;
 }
 
