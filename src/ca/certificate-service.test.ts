@@ -35,6 +35,7 @@ describe("certificateService() over TLS", () => {
   let files: CaFiles;
   let listener: GrpcListener;
   let target: string;
+  let isAllowed = true;
 
   before(async () => {
     files = await selfSignedCa({ trustDomain: "cluster.local", lifetimeMs: DAY, keyKind: "P-256", now: Date.now() });
@@ -45,7 +46,7 @@ describe("certificateService() over TLS", () => {
     listener = new GrpcListener({
       flag: "--secureGRPCAddr",
       address: { host: "127.0.0.1", port: 0 },
-      services: [certificateService({ signer: authority, authenticate, count, log })],
+      services: [certificateService({ signer: authority, authenticate, count, log, allow: () => isAllowed })],
       identity: await ServingCertificate.issue({ authority, names: ["localhost"], log: SILENT, now: Date.now }),
       keepalive: { intervalMs: 30_000, timeoutMs: 10_000, maxConnectionAgeMs: undefined },
     });
@@ -105,7 +106,10 @@ describe("certificateService() over TLS", () => {
     assert.equal(lines.length, 1);
     assert.match(
       lines[0] ?? "",
-      new RegExp(`info\tcertificate issued\tpeer=.* identity=${IDENTITY} provedBy=jwt serial=`),
+      new RegExp(
+        `info\tcertificate issued\tpeer=.* identity=${IDENTITY} provedBy=jwt serial=\\w+ expires=\\S+ ttlSeconds=3600$`,
+        "m",
+      ),
     );
   });
 
@@ -138,5 +142,23 @@ describe("certificateService() over TLS", () => {
       code: status.INVALID_ARGUMENT,
       details: /another identity/,
     });
+  });
+
+  test("refuses an identity that asks too often, before it reads the CSR", async () => {
+    isAllowed = false;
+    try {
+      await assert.rejects(ask({ csr: "garbage" }), { code: status.RESOURCE_EXHAUSTED, details: /too often/ });
+    } finally {
+      isAllowed = true;
+    }
+    assert.match(lines.join(""), new RegExp(`certificate refused\tpeer=\\S+ identity=${IDENTITY} .*too often`));
+  });
+
+  test("says nothing secret in the log", async () => {
+    await ask({ csr: csr(IDENTITY) });
+    const issued = lines.join("");
+    await assert.rejects(ask({ csr: csr(IDENTITY), authorization: "Bearer s3cret" }));
+    assert.match(issued + lines.join(""), /certificate issued.*\n.*certificate refused/);
+    assert.doesNotMatch(issued + lines.join(""), /s3cret|Bearer|PRIVATE|BEGIN/);
   });
 });

@@ -1,6 +1,7 @@
 /**
  * `istio.v1.auth.IstioCertificateService`: a workload sends a CSR with its token and gets a certificate for the identity
- * that the token proves. Each answer leaves one line in the log, issued or refused.
+ * that the token proves. Each answer leaves one line in the log, issued or refused: who asked, from where, for what and
+ * why not; never a token or a key.
  */
 import { X509Certificate } from "node:crypto";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
@@ -16,12 +17,15 @@ import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { callCredentials, type GrpcService } from "#lib/net/grpc-service.ts";
 import type { CertificateSigner } from "#model/ports.ts";
+import { CLOCK_SKEW_MS } from "./lifetime.ts";
 import type { CaCounter } from "./metrics.ts";
 
 export interface CertificateServiceOptions {
   readonly signer: CertificateSigner;
   readonly authenticate: (credentials: Credentials) => Promise<Authentication>;
   readonly count: (counter: CaCounter) => void;
+  /** False when the identity asks too often. */
+  readonly allow: (identity: string) => boolean;
   readonly log: Logger;
 }
 
@@ -72,23 +76,40 @@ async function certificateFor(call: Call, options: CertificateServiceOptions): P
   }
   const { identity, provedBy } = authentication.caller;
   try {
-    const chain = await sign(call.request, identity, options.signer);
+    const chain = await sign(call.request, identity, options);
     count("citadel_server_success_cert_issuance_count");
-    const { serialNumber: serial, validToDate } = new X509Certificate(chain[0] ?? "");
-    log.info("certificate issued", { peer, identity, provedBy, serial, expires: validToDate.toISOString() });
+    log.info("certificate issued", { peer, identity, provedBy, ...described(chain[0] ?? "") });
     return { chain };
   } catch (error) {
-    const isBadRequest = error instanceof MeshError && error.code === "CSR_INVALID";
-    count(isBadRequest ? "citadel_server_csr_parsing_err_count" : "citadel_server_csr_sign_err_count");
+    const { counter, code } = failureOf(error);
+    count(counter);
     const reason = errorText(error).replaceAll(/\s+/g, " ");
-    log.warn("certificate refused", { peer, identity, reason });
-    return { refusal: { code: isBadRequest ? status.INVALID_ARGUMENT : status.INTERNAL, details: reason } };
+    log.warn("certificate refused", { peer, identity, provedBy, reason });
+    return { refusal: { code, details: reason } };
   }
 }
 
-function sign(request: IstioCertificateRequest, identity: string, signer: CertificateSigner) {
+function described(leaf: string): { serial: string; expires: string; ttlSeconds: number } {
+  const { serialNumber: serial, validFromDate, validToDate } = new X509Certificate(leaf);
+  const ttlSeconds = (validToDate.getTime() - validFromDate.getTime() - CLOCK_SKEW_MS) / 1000;
+  return { serial, expires: validToDate.toISOString(), ttlSeconds };
+}
+
+function failureOf(error: unknown): { readonly counter: CaCounter; readonly code: status } {
+  const reason = error instanceof MeshError ? error.code : "";
+  if (reason === "CSR_INVALID")
+    return { counter: "citadel_server_csr_parsing_err_count", code: status.INVALID_ARGUMENT };
+  const code = reason === "CSR_TOO_MANY" ? status.RESOURCE_EXHAUSTED : status.INTERNAL;
+  return { counter: "citadel_server_csr_sign_err_count", code };
+}
+
+function sign(request: IstioCertificateRequest, identity: string, options: CertificateServiceOptions) {
+  // Before anything is parsed: what is limited is work.
+  if (!options.allow(identity)) {
+    throw new MeshError("CSR_TOO_MANY", `"${identity}" asks for certificates too often`);
+  }
   if (request.metadata?.ImpersonatedIdentity !== undefined) {
     throw new MeshError("CSR_INVALID", "certificates for another identity than the caller's are not issued");
   }
-  return signer.sign({ csrPem: request.csr, identity, ttlSeconds: Number(request.validityDuration) });
+  return options.signer.sign({ csrPem: request.csr, identity, ttlSeconds: Number(request.validityDuration) });
 }

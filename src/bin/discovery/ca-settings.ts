@@ -17,6 +17,8 @@ export interface CaSettings {
   readonly gracePercent: number;
   /** Between two looks at the root; 0: it is not replaced. */
   readonly checkIntervalMs: number;
+  /** Certificates that one identity may ask for in a second; 0: any number. */
+  readonly requestsPerIdentity: number;
 }
 
 /** Reads what the environment says of the certificate authority. */
@@ -31,6 +33,7 @@ export function caSettings(read: EnvReader): CaSettings {
     rootKey: rootKey(read),
     gracePercent: gracePercent(read),
     checkIntervalMs: Math.max(0, read.durationMs("CITADEL_SELF_SIGNED_ROOT_CERT_CHECK_INTERVAL", HOUR_MS)),
+    requestsPerIdentity: read.integer("CA_REQUESTS_PER_SECOND_PER_IDENTITY", 100),
   };
 }
 

@@ -44,6 +44,7 @@ describe("parseDiscoveryConfig()", () => {
       rootKey: "P-256",
       gracePercent: 20,
       checkIntervalMs: 3_600_000,
+      requestsPerIdentity: 100,
     });
     assert.equal(namespace, "istio-system");
     assert.equal(features.clusterId, "Kubernetes");
@@ -77,6 +78,7 @@ describe("parseDiscoveryConfig()", () => {
       CITADEL_SELF_SIGNED_ROOT_CERT_GRACE_PERIOD_PERCENTILE: "40",
       CITADEL_SELF_SIGNED_ROOT_CERT_CHECK_INTERVAL: "-1s",
       CA_KEY_PASSPHRASE_FILE: "/secret",
+      CA_REQUESTS_PER_SECOND_PER_IDENTITY: "7",
       ENABLE_CA_SERVER: "false",
     });
     assert.deepEqual(ca, {
@@ -89,6 +91,7 @@ describe("parseDiscoveryConfig()", () => {
       passphraseFile: "/secret",
       gracePercent: 40,
       checkIntervalMs: 0,
+      requestsPerIdentity: 7,
     });
   });
 

@@ -69,6 +69,7 @@ describe("ControlPlane", () => {
         passphraseFile: undefined,
         gracePercent: 20,
         checkIntervalMs: 3_600_000,
+        requestsPerIdentity: 100,
       },
       tlsFiles: undefined,
       customHosts: [],

@@ -9,6 +9,7 @@ import { dump } from "js-yaml";
 import type { Authority } from "#ca/authority.ts";
 import { certificateService } from "#ca/certificate-service.ts";
 import { authorityStatus } from "#ca/expiry.ts";
+import { IdentityLimit } from "#ca/identity-limit.ts";
 import { debugAnswer } from "#debug/answer.ts";
 import { apiForm } from "#debug/api-form.ts";
 import { Readiness } from "#debug/readiness.ts";
@@ -160,10 +161,12 @@ export class ControlPlane {
 
   #certificateService(signer: Authority): GrpcService {
     const log = this.#log.scope("serverca");
+    const limit = new IdentityLimit({ perSecond: this.#config.ca.requestsPerIdentity, now: Date.now });
     return certificateService({
       signer,
       authenticate: this.#authenticate,
       count: (name) => this.#metrics.count(name),
+      allow: (identity) => limit.take(identity),
       log,
     });
   }
