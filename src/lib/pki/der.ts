@@ -1,4 +1,4 @@
-/** Writes DER, the encoding of certificates and requests. Only what a certificate request needs. */
+/** Writes DER, the encoding of certificates and requests. Only what these need. */
 
 const SEQUENCE = 0x30;
 const SET = 0x31;
@@ -8,6 +8,8 @@ const OCTET_STRING = 0x04;
 const BOOLEAN = 0x01;
 const OBJECT_IDENTIFIER = 0x06;
 const NULL = 0x05;
+const UTC_TIME = 0x17;
+const GENERALIZED_TIME = 0x18;
 const CONTEXT = 0x80;
 const CONSTRUCTED = 0x20;
 
@@ -42,11 +44,24 @@ export const truth = (value: boolean): Der => encode(BOOLEAN, Buffer.from([value
 /** A whole number below 128. */
 export const smallInteger = (value: number): Der => encode(INTEGER, Buffer.from([value]));
 
+/** A whole number from its bytes; the first must be neither zero nor above 0x7f, which would make it negative. */
+export const positiveInteger = (bytes: Uint8Array): Der => encode(INTEGER, bytes);
+
+/** A time to the second: in two-digit years up to 2049, as X.509 wants it, and in four digits from then on. */
+export function time(date: Date): Der {
+  const digits = date.toISOString().replaceAll(/[-:T]|\..*/g, "");
+  const isShort = date.getUTCFullYear() >= 1950 && date.getUTCFullYear() < 2050;
+  return encode(isShort ? UTC_TIME : GENERALIZED_TIME, Buffer.from(`${isShort ? digits.slice(2) : digits}Z`));
+}
+
 /** A bit string of whole bytes. */
 export const bitString = (value: Uint8Array): Der => encode(BIT_STRING, Buffer.from([0]), value);
 
 /** `[n]` around a value that keeps its own tag. */
 export const explicit = (n: number, ...items: readonly Der[]): Der => encode(CONTEXT | CONSTRUCTED | n, ...items);
+
+/** `[n]` in place of the tag of bytes. */
+export const implicit = (n: number, value: Uint8Array): Der => encode(CONTEXT | n, value);
 
 /** `[n]` in place of the tag of a string. */
 export const implicitString = (n: number, value: string): Der => encode(CONTEXT | n, Buffer.from(value, "latin1"));

@@ -65,6 +65,38 @@ describe("issueLeaf()", () => {
     assert.equal(new Set(serials.map((pem) => new X509Certificate(pem).serialNumber)).size, 8);
   });
 
+  test("writes addresses of both families, and times after 2049", async () => {
+    const subjectAltNames = ["10.0.0.255", "::1", "2001:db8::", "fe80::1:2:3", "::ffff:1.2.3.4", "1:2:3:4:5:6:7:8"];
+    const notAfter = new Date(Date.UTC(2050, 0, 1));
+    const leaf = new X509Certificate(await issueLeaf({ issuer, publicKey, subjectAltNames, ...validity, notAfter }));
+    assert.deepEqual(
+      leaf.subjectAltName?.split(", ").map((name) => name.toLowerCase()),
+      [
+        "ip address:10.0.0.255",
+        "ip address:0:0:0:0:0:0:0:1",
+        "ip address:2001:db8:0:0:0:0:0:0",
+        "ip address:fe80:0:0:0:0:1:2:3",
+        "ip address:0:0:0:0:0:ffff:102:304",
+        "ip address:1:2:3:4:5:6:7:8",
+      ],
+    );
+    assert.equal(leaf.validToDate.getTime(), notAfter.getTime());
+  });
+
+  for (const namedCurve of ["secp384r1", "secp521r1"]) {
+    test(`signs with a root on ${namedCurve}`, async () => {
+      const ec = generateKeyPairSync("ec", { namedCurve }).privateKey;
+      const key = parseSigningKey(ec.export({ format: "pem", type: "pkcs8" }).toString());
+      const leaf = await issueLeaf({
+        issuer: { certificate: issuer.certificate, key },
+        publicKey,
+        subjectAltNames: ["a.b"],
+        ...validity,
+      });
+      assert.ok(new X509Certificate(leaf).verify(createPublicKey(ec)));
+    });
+  }
+
   test("signs with an RSA root too", async () => {
     const rsa = await root({ rsaBits: 2048 });
     const leaf = await issueLeaf({ issuer: rsa, publicKey, subjectAltNames: ["a.b"], ...validity });
