@@ -39,7 +39,7 @@ async function certificate(...subjectAltNames: string[]): Promise<Buffer> {
   return new X509Certificate(await issueLeaf({ issuer, publicKey, subjectAltNames, ...validity })).raw;
 }
 
-const authenticate = clientCertificateAuthenticator(() => "cluster.local");
+const authenticate = clientCertificateAuthenticator(() => ["cluster.local", "old.domain", "me@here"]);
 
 test("clientCertificateAuthenticator() reads the identity of a certificate", async () => {
   const identity = "spiffe://cluster.local/ns/default/sa/httpbin";
@@ -47,6 +47,15 @@ test("clientCertificateAuthenticator() reads the identity of a certificate", asy
     caller: { identity, namespace: "default", serviceAccount: "httpbin", provedBy: "certificate" },
   });
 });
+
+for (const domain of ["old.domain", "me.here"]) {
+  test(`clientCertificateAuthenticator() believes the trust domain ${domain}, and leaves the identity as it is`, async () => {
+    const identity = `spiffe://${domain}/ns/default/sa/httpbin`;
+    const result = await authenticate({ ...NOBODY, certificate: await certificate(identity) });
+    assert.ok(result !== undefined && "caller" in result);
+    assert.equal(result.caller.identity, identity);
+  });
+}
 
 test("clientCertificateAuthenticator() has nothing to say without a certificate", async () => {
   assert.equal(await authenticate(NOBODY), undefined);

@@ -11,6 +11,8 @@ export interface AuthorityOptions {
   /** Longer wishes are cut to this. */
   readonly maxTtlMs: number;
   readonly now: () => number;
+  /** PEM of roots that workloads trust beside ours, at any time; they prove nothing to the control plane. */
+  readonly furtherRoots?: () => readonly string[];
 }
 
 export interface LeafRequest {
@@ -49,15 +51,17 @@ export class Authority implements CertificateSigner {
   }
 
   trustBundle(): string {
-    return this.#bundle.rootPem;
+    const { rootPem } = this.#bundle;
+    const further = (this.#options.furtherRoots?.() ?? []).filter((root) => !rootPem.includes(root.trim()));
+    return further.length === 0 ? rootPem : [rootPem.replace(/\n*$/, "\n"), ...further].join("");
   }
 
   /** As Istio answers: the leaf, then each certificate of the chain, and all roots in the last element. */
   async sign({ csrPem, identity, ttlSeconds }: SignRequest): Promise<readonly string[]> {
     const publicKey = await requestedPublicKey(csrPem);
-    const { rootPem } = this.#bundle;
+    const roots = this.trustBundle();
     const chain = await this.issue({ publicKey, subjectAltNames: [identity], ttlMs: ttlSeconds * 1000 });
-    return [...chain, rootPem];
+    return [...chain, roots];
   }
 
   /** The leaf and its chain without the root. */

@@ -19,6 +19,8 @@ export interface CaSettings {
   readonly checkIntervalMs: number;
   /** Certificates that one identity may ask for in a second; 0: any number. */
   readonly requestsPerIdentity: number;
+  /** Workloads trust `caCertificates` of the mesh config too. */
+  readonly multiRoot: boolean;
 }
 
 /** Reads what the environment says of the certificate authority. */
@@ -34,6 +36,7 @@ export function caSettings(read: EnvReader): CaSettings {
     gracePercent: gracePercent(read),
     checkIntervalMs: Math.max(0, read.durationMs("CITADEL_SELF_SIGNED_ROOT_CERT_CHECK_INTERVAL", HOUR_MS)),
     requestsPerIdentity: read.integer("CA_REQUESTS_PER_SECOND_PER_IDENTITY", 100),
+    multiRoot: read.boolean("ISTIO_MULTIROOT_MESH", false),
   };
 }
 

@@ -45,6 +45,7 @@ describe("parseDiscoveryConfig()", () => {
       gracePercent: 20,
       checkIntervalMs: 3_600_000,
       requestsPerIdentity: 100,
+      multiRoot: false,
     });
     assert.equal(namespace, "istio-system");
     assert.equal(features.clusterId, "Kubernetes");
@@ -79,6 +80,7 @@ describe("parseDiscoveryConfig()", () => {
       CITADEL_SELF_SIGNED_ROOT_CERT_CHECK_INTERVAL: "-1s",
       CA_KEY_PASSPHRASE_FILE: "/secret",
       CA_REQUESTS_PER_SECOND_PER_IDENTITY: "7",
+      ISTIO_MULTIROOT_MESH: "true",
       ENABLE_CA_SERVER: "false",
     });
     assert.deepEqual(ca, {
@@ -92,6 +94,7 @@ describe("parseDiscoveryConfig()", () => {
       gracePercent: 40,
       checkIntervalMs: 0,
       requestsPerIdentity: 7,
+      multiRoot: true,
     });
   });
 

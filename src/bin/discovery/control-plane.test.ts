@@ -70,6 +70,7 @@ describe("ControlPlane", () => {
         gracePercent: 20,
         checkIntervalMs: 3_600_000,
         requestsPerIdentity: 100,
+        multiRoot: false,
       },
       tlsFiles: undefined,
       customHosts: [],

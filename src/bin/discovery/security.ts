@@ -9,6 +9,7 @@ import { rotateRoot } from "#ca/rotate-root.ts";
 import { ServingCertificate } from "#ca/serving-certificate.ts";
 import { servingNames } from "#ca/serving-names.ts";
 import { TlsFiles } from "#ca/tls-files.ts";
+import { trustAnchors } from "#ca/trust-anchors.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
 import type { Logger } from "#lib/log.ts";
 import type { ServerIdentitySource } from "#lib/net/server-identity.ts";
@@ -34,7 +35,7 @@ export function authentication({ config, mesh, log, now }: SecurityInput): Authe
   const { jwtRule } = config;
   if (jwtRule === undefined) log.warn("JWT_RULE is not set: workloads without a certificate cannot prove who they are");
   return authenticatorChain([
-    clientCertificateAuthenticator(trustDomain),
+    clientCertificateAuthenticator(() => [trustDomain(), ...mesh().trustDomainAliases]),
     ...(jwtRule === undefined ? [] : [jwtAuthenticator(jwtRule, { trustDomain, now })]),
   ]);
 }
@@ -44,12 +45,28 @@ export async function startCa(input: SecurityInput, background: Background): Pro
   const { config, mesh, now } = input;
   if (!config.ca.enabled) return undefined;
   const log = input.log.scope("ca");
-  const settings = { ...config.ca, trustDomain: mesh().trustDomain, log, now };
+  const furtherRoots = config.ca.multiRoot ? meshAnchors(mesh, log) : () => [];
+  const settings = { ...config.ca, trustDomain: mesh().trustDomain, log, now, furtherRoots };
   const authority = await openAuthority(settings);
   reloadAuthority({ ...settings, authority, intervalMs: FILE_INTERVAL_MS }, background.signal);
   background.run(rotateRoot({ ...settings, authority }, background.signal));
   background.run(new ExpiryWarner({ authority, log, now }).run(background.signal));
   return authority;
+}
+
+/** `caCertificates` of the mesh config in effect; what is wrong with them is said once. */
+function meshAnchors(mesh: () => MeshConfig, log: Logger): () => readonly string[] {
+  let seen: MeshConfig["caCertificates"];
+  let anchors: readonly string[] = [];
+  return () => {
+    const { caCertificates } = mesh();
+    if (caCertificates === seen) return anchors;
+    seen = caCertificates;
+    const read = trustAnchors(caCertificates ?? []);
+    for (const reason of read.problems) log.warn("a trust anchor of the mesh config is not used", { reason });
+    anchors = read.anchors;
+    return anchors;
+  };
 }
 
 /** What the TLS listener shows: the operator's files, else a certificate of the CA, else there is none. */

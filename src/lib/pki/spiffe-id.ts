@@ -8,9 +8,14 @@ export interface SpiffeId {
 
 const SHAPE = /^spiffe:\/\/([^/]+)\/ns\/([^/]+)\/sa\/([^/]+)$/;
 
-/** The id as a URI. A trust domain may be written like a mail address; `@` cannot stand in a URI's host. */
+/** A trust domain may be written like a mail address; `@` cannot stand in a URI's host. */
+export function trustDomainInUri(trustDomain: string): string {
+  return trustDomain.replaceAll("@", ".");
+}
+
+/** The id as a URI. */
 export function formatSpiffeId({ trustDomain, namespace, serviceAccount }: SpiffeId): string {
-  return `spiffe://${trustDomain.replaceAll("@", ".")}/ns/${namespace}/sa/${serviceAccount}`;
+  return `spiffe://${trustDomainInUri(trustDomain)}/ns/${namespace}/sa/${serviceAccount}`;
 }
 
 /** Undefined when the text is no id of a workload. */
