@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
-import { exportJWK, generateKeyPair, type JWTPayload, SignJWT, UnsecuredJWT } from "jose";
+import { CompactSign, exportJWK, generateKeyPair, type JWTPayload, SignJWT, UnsecuredJWT } from "jose";
 import type { Authentication, Authenticator } from "./authenticator.ts";
 import { jwtAuthenticator } from "./jwt.ts";
 import type { JwtRule, KeyLocation } from "./jwt-rule.ts";
@@ -124,6 +124,64 @@ describe("jwtAuthenticator()", () => {
     const authenticate = authenticator({ kind: "inline", jwks: oct });
     assert.equal(await refusal(text, authenticate), 'the token\'s algorithm "HS256" is not accepted');
   });
+
+  test("refuses a public key that is used as a shared secret", async () => {
+    const { keys } = JSON.parse(jwks);
+    const secret = Buffer.from(JSON.stringify(keys[0]));
+    const text = await new SignJWT(claims()).setProtectedHeader({ alg: "HS256", kid: "one" }).sign(secret);
+    assert.equal(await refusal(text), 'the token\'s algorithm "HS256" is not accepted');
+  });
+
+  test("refuses a token whose algorithm is of another type than the key it names", async () => {
+    const { privateKey: rsa } = await generateKeyPair("RS256");
+    const text = await new SignJWT(claims()).setProtectedHeader({ alg: "RS256", kid: "one" }).sign(rsa);
+    assert.equal(await refusal(text), 'the issuer has no key for the token\'s kid "one"');
+  });
+
+  test("refuses another algorithm than the key is meant for, although its type would do", async () => {
+    const pair = await generateKeyPair("RS256");
+    const keys = [{ ...(await exportJWK(pair.publicKey)), kid: "one", alg: "RS512" }];
+    const authenticate = authenticator({ kind: "inline", jwks: JSON.stringify({ keys }) });
+    const text = await new SignJWT(claims()).setProtectedHeader({ alg: "RS256", kid: "one" }).sign(pair.privateKey);
+    assert.match(await refusal(text, authenticate), /no key for the token's kid/);
+  });
+
+  test("refuses a key that the token brings along", async () => {
+    const pair = await generateKeyPair("ES256");
+    const jwk = await exportJWK(pair.publicKey);
+    const header = { alg: "ES256", kid: "one", jwk, jku: "https://evil/keys", x5u: "https://evil/cert" };
+    const text = await new SignJWT(claims()).setProtectedHeader(header).sign(pair.privateKey);
+    assert.equal(await refusal(text), "the token's signature is wrong");
+  });
+
+  test("refuses critical extensions that it does not know", async () => {
+    const [, payload, signature] = (await token()).split(".");
+    const header = Buffer.from(JSON.stringify({ alg: "ES256", kid: "one", crit: ["x"], x: 1 })).toString("base64url");
+    assert.match(await refusal(`${header}.${payload}.${signature}`), /^the token is malformed/);
+  });
+
+  test("refuses huge claims before it parses them, and repeats no long ones", async () => {
+    assert.equal(
+      await refusal(await token({ more: "x".repeat(1_000_000) })),
+      "the token has more than 16384 characters",
+    );
+    const long = await refusal(await token({ sub: "x".repeat(10_000) }));
+    assert.ok(long.length < 400, long);
+  });
+
+  for (const [what, wrong] of Object.entries<Record<string, unknown>>({
+    "an end that is no number": { exp: "tomorrow" },
+    "a beginning that is no number": { nbf: {} },
+    "a subject that is a list": { sub: ["system:serviceaccount:default:httpbin"] },
+    "an audience that is an object": { aud: { "istio-ca": true } },
+    "an issuer that is a list": { iss: [ISSUER] },
+  })) {
+    test(`refuses ${what}`, async () => {
+      const payload = Buffer.from(JSON.stringify({ ...claims(), ...wrong }));
+      const text = await new CompactSign(payload).setProtectedHeader({ alg: "ES256", kid: "one" }).sign(privateKey);
+      assert.match(await refusal(text), /^the token/);
+    });
+  }
 
   for (const sub of [
     "alice",

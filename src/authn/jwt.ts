@@ -70,7 +70,9 @@ async function verifiedPayload({ token, rule, keys, now }: VerifyInput): Promise
 }
 
 function callerOf(payload: JWTPayload, trustDomain: string): Authentication {
-  const [, namespace, serviceAccount] = SUBJECT.exec(payload.sub ?? "") ?? [];
+  // Claims are what the issuer wrote, whatever their type says: a list of one text would match as that text.
+  const subject: unknown = payload.sub;
+  const [, namespace, serviceAccount] = (typeof subject === "string" ? SUBJECT.exec(subject) : undefined) ?? [];
   if (namespace === undefined || serviceAccount === undefined) {
     return { refused: `the token's subject ${quoted(payload.sub)} is not system:serviceaccount:NAMESPACE:NAME` };
   }

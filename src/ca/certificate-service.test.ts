@@ -8,6 +8,7 @@ import { after, before, describe, test } from "node:test";
 import { create, fromBinary, type JsonObject, toBinary } from "@bufbuild/protobuf";
 import { Client, credentials, Metadata, status } from "@grpc/grpc-js";
 import type { Authentication, Credentials } from "#authn/authenticator.ts";
+import { clientCertificateAuthenticator } from "#authn/client-certificate.ts";
 import { IstioCertificateRequestSchema, IstioCertificateResponseSchema } from "#gen/istio/v1/auth/ca_pb.ts";
 import { createLogger, SILENT } from "#lib/log.ts";
 import { GrpcListener } from "#lib/net/grpc-listener.ts";
@@ -22,8 +23,10 @@ const DAY = 86_400_000;
 const IDENTITY = "spiffe://cluster.local/ns/default/sa/httpbin";
 const TOKEN = "Bearer good";
 
-/** Stands for the chain of authenticators, which has tests of its own. */
-async function authenticate({ authorization }: Credentials): Promise<Authentication> {
+/** Stands for the chain of authenticators, which has tests of its own: certificates first, then one token. */
+async function authenticate({ authorization, certificate }: Credentials): Promise<Authentication> {
+  const proved = await clientCertificateAuthenticator(() => ["cluster.local"])({ authorization, certificate });
+  if (proved !== undefined) return proved;
   if (authorization !== TOKEN) return { refused: "the token expired at noon" };
   return { caller: { identity: IDENTITY, namespace: "default", serviceAccount: "httpbin", provedBy: "jwt" } };
 }
@@ -61,12 +64,15 @@ describe("certificateService() over TLS", () => {
     readonly csr: string;
     readonly authorization?: string;
     readonly metadata?: JsonObject;
+    /** Shown as the client's. */
+    readonly pair?: { readonly key: string; readonly chain: string };
   }
 
-  function ask({ csr, authorization = TOKEN, metadata }: Asked): Promise<readonly string[]> {
+  function ask({ csr, authorization = TOKEN, metadata, pair }: Asked): Promise<readonly string[]> {
     lines.length = 0;
     counted.length = 0;
-    const client = new Client(target, credentials.createSsl(Buffer.from(files.rootPem)));
+    const shown = pair === undefined ? [] : [Buffer.from(pair.key), Buffer.from(pair.chain)];
+    const client = new Client(target, credentials.createSsl(Buffer.from(files.rootPem), ...shown));
     const headers = new Metadata();
     headers.set("authorization", authorization);
     const request = create(IstioCertificateRequestSchema, {
@@ -110,6 +116,31 @@ describe("certificateService() over TLS", () => {
         `info\tcertificate issued\tpeer=.* identity=${IDENTITY} provedBy=jwt serial=\\w+ expires=\\S+ ttlSeconds=3600$`,
         "m",
       ),
+    );
+  });
+
+  test("renews by the former certificate alone, for the same identity", async () => {
+    const keys = generateKeyPairSync("ec", { namedCurve: "prime256v1" });
+    const [chain = ""] = await ask({ csr: certificateRequest({ identity: IDENTITY, ...keys }) });
+    const key = keys.privateKey.export({ format: "pem", type: "pkcs8" }).toString();
+    const foreign = csr("spiffe://cluster.local/ns/kube-system/sa/admin");
+    const [renewed = ""] = await ask({ csr: foreign, authorization: "", pair: { key, chain } });
+    assert.equal(new X509Certificate(renewed).subjectAltName, `URI:${IDENTITY}`);
+    assert.match(lines.join(""), /certificate issued.* provedBy=certificate /);
+  });
+
+  test("does not believe a certificate of another CA with the same names", async () => {
+    const now = Date.now();
+    const other = await selfSignedCa({ trustDomain: "cluster.local", lifetimeMs: DAY, keyKind: "P-256", now });
+    const authority = new Authority(signingBundle(other, now), { defaultTtlMs: DAY, maxTtlMs: DAY, now: () => now });
+    const keys = generateKeyPairSync("ec", { namedCurve: "prime256v1" });
+    const csrPem = certificateRequest({ identity: IDENTITY, ...keys });
+    const [chain = ""] = await authority.sign({ csrPem, identity: IDENTITY, ttlSeconds: 0 });
+    const key = keys.privateKey.export({ format: "pem", type: "pkcs8" }).toString();
+    await assert.rejects(ask({ csr: csrPem, authorization: "", pair: { key, chain } }));
+    assert.deepEqual(
+      counted.filter((name) => name.includes("success")),
+      [],
     );
   });
 
