@@ -167,13 +167,25 @@ describe("certificateService() over TLS", () => {
     });
   });
 
-  test("refuses to act for another identity", async () => {
+  test("refuses to act for another identity as istiod does, with the reason in the log alone", async () => {
     const metadata = { ImpersonatedIdentity: "spiffe://cluster.local/ns/a/sa/b" };
     await assert.rejects(ask({ csr: csr(IDENTITY), metadata }), {
-      code: status.INVALID_ARGUMENT,
-      details: /another identity/,
+      code: status.UNAUTHENTICATED,
+      details: "request impersonation authentication failure",
     });
+    assert.deepEqual(counted, ["citadel_server_csr_count", "citadel_server_authentication_failure_count"]);
+    assert.match(
+      lines.join(""),
+      /certificate refused.*not trusted to act for "spiffe:\/\/cluster\.local\/ns\/a\/sa\/b"/,
+    );
   });
+
+  for (const value of ["", 7, ["spiffe://cluster.local/ns/a/sa/b"], { a: 1 }]) {
+    test(`issues for the caller when the identity to act for is ${JSON.stringify(value)}`, async () => {
+      const [leaf = ""] = await ask({ csr: csr(IDENTITY), metadata: { ImpersonatedIdentity: value } });
+      assert.equal(new X509Certificate(leaf).subjectAltName, `URI:${IDENTITY}`);
+    });
+  }
 
   test("refuses an identity that asks too often, before it reads the CSR", async () => {
     isAllowed = false;

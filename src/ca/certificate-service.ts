@@ -81,11 +81,11 @@ async function certificateFor(call: Call, options: CertificateServiceOptions): P
     log.info("certificate issued", { peer, identity, provedBy, ...described(chain[0] ?? "") });
     return { chain };
   } catch (error) {
-    const { counter, code } = failureOf(error);
+    const { counter, code, details } = failureOf(error);
     count(counter);
     const reason = errorText(error).replaceAll(/\s+/g, " ");
     log.warn("certificate refused", { peer, identity, provedBy, reason });
-    return { refusal: { code, details: reason } };
+    return { refusal: { code, details: details ?? reason } };
   }
 }
 
@@ -95,12 +95,26 @@ function described(leaf: string): { serial: string; expires: string; ttlSeconds:
   return { serial, expires: validToDate.toISOString(), ttlSeconds };
 }
 
-function failureOf(error: unknown): { readonly counter: CaCounter; readonly code: status } {
-  const reason = error instanceof MeshError ? error.code : "";
-  if (reason === "CSR_INVALID")
-    return { counter: "citadel_server_csr_parsing_err_count", code: status.INVALID_ARGUMENT };
-  const code = reason === "CSR_TOO_MANY" ? status.RESOURCE_EXHAUSTED : status.INTERNAL;
-  return { counter: "citadel_server_csr_sign_err_count", code };
+interface Failure {
+  readonly counter: CaCounter;
+  readonly code: status;
+  /** In place of the reason, which then is for the log alone. */
+  readonly details?: string;
+}
+
+const FAILURES: Readonly<Record<string, Failure>> = {
+  CSR_INVALID: { counter: "citadel_server_csr_parsing_err_count", code: status.INVALID_ARGUMENT },
+  CSR_TOO_MANY: { counter: "citadel_server_csr_sign_err_count", code: status.RESOURCE_EXHAUSTED },
+  CALLER_REFUSED: {
+    counter: "citadel_server_authentication_failure_count",
+    code: status.UNAUTHENTICATED,
+    details: "request impersonation authentication failure",
+  },
+};
+
+function failureOf(error: unknown): Failure {
+  const known = error instanceof MeshError ? FAILURES[error.code] : undefined;
+  return known ?? { counter: "citadel_server_csr_sign_err_count", code: status.INTERNAL };
 }
 
 function sign(request: IstioCertificateRequest, identity: string, options: CertificateServiceOptions) {
@@ -108,8 +122,10 @@ function sign(request: IstioCertificateRequest, identity: string, options: Certi
   if (!options.allow(identity)) {
     throw new MeshError("CSR_TOO_MANY", `"${identity}" asks for certificates too often`);
   }
-  if (request.metadata?.ImpersonatedIdentity !== undefined) {
-    throw new MeshError("CSR_INVALID", "certificates for another identity than the caller's are not issued");
+  const wanted = request.metadata?.ImpersonatedIdentity;
+  if (typeof wanted === "string" && wanted !== "") {
+    // Node agents may, in Istio, for pods of their own node: what runs on a node only Kubernetes knows.
+    throw new MeshError("CALLER_REFUSED", `not trusted to act for "${wanted.slice(0, 200)}"`);
   }
   return options.signer.sign({ csrPem: request.csr, identity, ttlSeconds: Number(request.validityDuration) });
 }
