@@ -32,12 +32,17 @@ export interface JwtOptions extends KeySetOptions {
   readonly trustDomain: () => string;
 }
 
+/** The token of an `authorization` header; undefined when it holds something else. */
+export function bearerToken(authorization: string): string | undefined {
+  return BEARER.exec(authorization)?.[1];
+}
+
 /** Believes tokens that the rule's issuer signed for one of the rule's audiences. */
 export function jwtAuthenticator(rule: JwtRule, options: JwtOptions): Authenticator {
   const keys = keySetOf(rule, options);
   return async ({ authorization }) => {
     if (authorization === undefined) return undefined;
-    const [, token] = BEARER.exec(authorization) ?? [];
+    const token = bearerToken(authorization);
     if (token === undefined) return { refused: "the authorization header holds no bearer token" };
     if (token.length > MAX_CHARACTERS) return { refused: `the token has more than ${MAX_CHARACTERS} characters` };
     try {

@@ -19,9 +19,10 @@ export interface CallCredentials {
 
 /** Reads the credentials of a call. An unverified certificate does not appear: grpc-js shows authorized ones only. */
 export function callCredentials(call: AnyCall): CallCredentials {
-  const [authorization] = call.metadata.get("authorization");
+  const values = call.metadata.get("authorization").filter((value) => typeof value === "string");
   return {
-    authorization: typeof authorization === "string" ? authorization : undefined,
+    // Of several the first token counts, as with istiod.
+    authorization: values.find((value) => value.startsWith("Bearer ")) ?? values[0],
     certificate: call.getAuthContext().sslPeerCertificate?.raw,
   };
 }

@@ -89,7 +89,7 @@ function leafExtensions({ issuer, subjectAltNames }: LeafInput): readonly Der[] 
     extension(OID.basicConstraints, sequence(), true),
     // An issuer without a key identifier gets no pointer, since any other would be wrong.
     ...(keyId === undefined ? [] : [extension(OID.authorityKeyIdentifier, sequence(implicit(0, keyId)))]),
-    extension(OID.subjectAltName, sequence(...subjectAltNames.map(generalName)), true),
+    extension(OID.subjectAltName, generalNames(subjectAltNames), true),
   ];
 }
 
@@ -129,6 +129,11 @@ function issuerParts(certificate: X509Certificate): IssuerParts {
   };
   partsOfIssuers.set(certificate, parts);
   return parts;
+}
+
+/** URIs, IP addresses and DNS names as the value of the extension of alternative names. */
+export function generalNames(names: readonly string[]): Der {
+  return sequence(...names.map(generalName));
 }
 
 function generalName(name: string): Der {

@@ -1,10 +1,15 @@
 /** Tables about certificates, keys, tokens and identities. */
 import { createPrivateKey, X509Certificate } from "node:crypto";
+import { Metadata } from "@grpc/grpc-js";
+import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { joinPem, rotationDelayMs } from "#agent/sds/certificate.ts";
 import { parseFileSecret } from "#agent/sds/file-secrets.ts";
 import { jwtAudience, jwtExpiry } from "#agent/sts/jwt.ts";
+import { bearerToken, jwtAuthenticator } from "#authn/jwt.ts";
 import { parseDuration } from "#lib/duration.ts";
+import { callCredentials } from "#lib/net/grpc-service.ts";
 import { requestedPublicKey } from "#lib/pki/certificate-request.ts";
+import { generalNames } from "#lib/pki/issue.ts";
 import { parsePem } from "#lib/pki/pem.ts";
 import { compareJson } from "../../compare.ts";
 import type { Outcome } from "../../harness.ts";
@@ -27,11 +32,23 @@ function sameVerdict(accepted: boolean, errorMessage: string): Outcome {
   return compareJson(accepted, errorMessage === "");
 }
 
+/** Whether a token for an audience is believed by a rule that wants others. */
+async function isBelieved({ audience, wanted }: Record<"audience" | "wanted", readonly string[]>): Promise<boolean> {
+  const { publicKey, privateKey } = await generateKeyPair("ES256");
+  const jwks = JSON.stringify({ keys: [await exportJWK(publicKey)] });
+  const rule = { issuer: "me", audiences: wanted, keys: { kind: "inline", jwks } } as const;
+  const authenticate = jwtAuthenticator(rule, { now: Date.now, trustDomain: () => "cluster.local" });
+  const claims = { iss: "me", sub: "system:serviceaccount:a:b", aud: [...audience] };
+  const token = await new SignJWT(claims).setProtectedHeader({ alg: "ES256" }).setExpirationTime("1h").sign(privateKey);
+  const result = await authenticate({ authorization: `Bearer ${token}`, certificate: undefined });
+  return result !== undefined && "caller" in result;
+}
+
 const certificates = (text: string) => parsePem(text).map(({ pem }) => new X509Certificate(pem));
 
 export const certificateTables = unitTables(
   "unit tables: certificates",
-  ["security/pkg/nodeagent", "security/pkg/pki", "security/pkg/util", "pkg/security"],
+  ["security/pkg/nodeagent", "security/pkg/pki", "security/pkg/server", "security/pkg/util", "pkg/security"],
   {
     rotateTime: byRow<{
       createdSecondsFromNow: number;
@@ -95,7 +112,28 @@ export const certificateTables = unitTables(
       const bits = key?.asymmetricKeyDetails?.modulusLength;
       return errMsg === "" ? compareJson(bits, size) : sameVerdict(bits !== undefined, errMsg);
     }),
-    BuildSubjectAltNameExtension: leftOut("names of certificates are written by an X.509 library"),
+    BuildSubjectAltNameExtension: byRow<{ hosts: string; expectedExt: { Value: { $base64: string } } }>(
+      ({ hosts, expectedExt }) =>
+        compareJson(generalNames(hosts.split(",")).toString("base64"), expectedExt.Value.$base64),
+    ),
+    checkAudience: byRow<{ audToCheck: readonly string[]; audExpected: readonly string[]; expectRet: boolean }>(
+      async ({ audToCheck, audExpected, expectRet }) =>
+        compareJson(await isBelieved({ audience: audToCheck, wanted: audExpected }), expectRet),
+    ),
+    ExtractBearerToken: byRow<{ metadata: Record<string, readonly string[]>; expectedToken: string }>(
+      ({ metadata: { authorization = [] }, expectedToken }) => {
+        const metadata = new Metadata();
+        for (const value of authorization) metadata.add("authorization", value);
+        const call = { metadata, getPeer: () => "", getAuthContext: () => ({}) };
+        return compareJson(bearerToken(callCredentials(call).authorization ?? "") ?? "", expectedToken);
+      },
+    ),
+    XfccAuthenticator: leftOut(
+      "callers prove themselves by TLS or a token, never by a header that a proxy before us wrote",
+    ),
+    NodeAuthorizer: leftOut(
+      "which pods run on the node of an agent only Kubernetes knows: nobody acts for others without it",
+    ),
     DualUseCommonName: leftOut("our certificates have no common name: names are alternative names only"),
     VerifyCertificate: leftOut("a helper of Istio's own tests"),
   },
