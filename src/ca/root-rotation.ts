@@ -30,11 +30,19 @@ export function rotationStep({
   maxTtlMs,
   now,
 }: RotationState): "wait" | "announce" | "sign" {
-  const end = current.validToDate.getTime();
-  const graceMs = ((end - current.validFromDate.getTime()) * gracePercent) / 100;
-  if (next === undefined) return now >= end - graceMs ? "announce" : "wait";
+  const graceMs = graceOf(current, gracePercent);
+  if (next === undefined) return now >= announcementOf(current, gracePercent) ? "announce" : "wait";
   // Each certificate that was issued before the announcement has ended by then, and its renewal brought both roots.
   // Half the grace period if that is shorter, so that the other half is left for certificates of the old root to end.
   const announcedMs = Math.min(maxTtlMs, graceMs / 2);
   return now >= next.validFromDate.getTime() + CLOCK_SKEW_MS + announcedMs ? "sign" : "wait";
+}
+
+/** When the successor of a root is announced. */
+export function announcementOf(root: X509Certificate, gracePercent: number): number {
+  return root.validToDate.getTime() - graceOf(root, gracePercent);
+}
+
+function graceOf({ validFromDate, validToDate }: X509Certificate, gracePercent: number): number {
+  return ((validToDate.getTime() - validFromDate.getTime()) * gracePercent) / 100;
 }

@@ -6,6 +6,7 @@ import { joinPem, rotationDelayMs } from "#agent/sds/certificate.ts";
 import { parseFileSecret } from "#agent/sds/file-secrets.ts";
 import { jwtAudience, jwtExpiry } from "#agent/sts/jwt.ts";
 import { bearerToken, jwtAuthenticator } from "#authn/jwt.ts";
+import { announcementOf } from "#ca/root-rotation.ts";
 import { parseDuration } from "#lib/duration.ts";
 import { callCredentials } from "#lib/net/grpc-service.ts";
 import { requestedPublicKey } from "#lib/pki/certificate-request.ts";
@@ -91,7 +92,17 @@ export const certificateTables = unitTables(
         aud,
       ),
     ),
-    "CertUtil.GetWaitTime": leftOut("rotation follows the ratio of the lifetime; this was of the former node agent"),
+    "CertUtil.GetWaitTime": byRow<{ cert: string; now: string; expectedWaitTime?: number; expectedErr: string }>(
+      ({ cert, now, expectedWaitTime, expectedErr }) => {
+        const [certificate] = attempt(() => certificates(cert)) ?? [];
+        // A date here ends at milliseconds, Go's at nanoseconds.
+        const [, whole = "", fraction = "0"] = /^([^.Z]+)(?:\.(\d+))?Z$/.exec(now) ?? [];
+        const at = Date.parse(`${whole}Z`) / 1000 + Number(`0.${fraction}`);
+        const wait = certificate === undefined ? 0 : announcementOf(certificate, 50) / 1000 - at;
+        if (expectedErr !== "") return sameVerdict(wait > 0, expectedErr);
+        return compareJson(Math.floor(wait), expectedWaitTime);
+      },
+    ),
     ParsePemEncodedCertificate: byRow<{ pem: string; publicKeyAlgo: number; errMsg: string }>(
       ({ pem, publicKeyAlgo, errMsg }) => {
         const [certificate] = attempt(() => certificates(pem)) ?? [];
