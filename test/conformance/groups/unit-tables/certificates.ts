@@ -97,8 +97,8 @@ export const certificateTables = unitTables(
         const [certificate] = attempt(() => certificates(cert)) ?? [];
         // A date here ends at milliseconds, Go's at nanoseconds.
         const [, whole = "", fraction = "0"] = /^([^.Z]+)(?:\.(\d+))?Z$/.exec(now) ?? [];
-        const at = Date.parse(`${whole}Z`) / 1000 + Number(`0.${fraction}`);
-        const wait = certificate === undefined ? 0 : announcementOf(certificate, 50) / 1000 - at;
+        const until = certificate === undefined ? 0 : announcementOf(certificate, 50) - Date.parse(`${whole}Z`);
+        const wait = until / 1000 - Number(`0.${fraction}`);
         if (expectedErr !== "") return sameVerdict(wait > 0, expectedErr);
         return compareJson(Math.floor(wait), expectedWaitTime);
       },
