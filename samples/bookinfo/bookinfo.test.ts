@@ -44,7 +44,7 @@ const NOWHERE = "http://127.0.0.1:1";
 
 async function productpage({ detailsUrl = NOWHERE, reviewsUrl = NOWHERE }: Urls): Promise<string> {
   const ratingsUrl = await start(createRatings());
-  return start(createProductpage({ podName: "productpage-1", detailsUrl, reviewsUrl, ratingsUrl, timeoutMs: 100 }));
+  return start(createProductpage({ podName: "productpage-1", detailsUrl, reviewsUrl, ratingsUrl, timeoutMs: 10_000 }));
 }
 
 async function reviews(version: string, ratingsUrl: string): Promise<string> {

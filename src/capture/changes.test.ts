@@ -77,12 +77,13 @@ describe("changes in a network namespace", { skip }, () => {
       await pod.run(["bash", "-c", "echo packet > /dev/udp/10.9.0.1/9"]);
       const listing = nameOfListing(name);
       const before = await pod.run(listing);
-      assert.match(
-        before.stdout,
-        /\[[1-9]\d*:\d+\] -A OUTPUT -j ISTIO_OUTPUT|packets [1-9]\d* bytes \d+ jump istio-output/,
-      );
+      const counted = /\[[1-9]\d*:\d+\] -A OUTPUT -j ISTIO_OUTPUT$|packets [1-9]\d* bytes \d+ jump istio-output$/m;
+      assert.match(before.stdout, counted);
       await capture(pod, given);
-      assert.equal(timeless((await pod.run(listing)).stdout), timeless(before.stdout));
+      const after = await pod.run(listing);
+      // Made anew, the counters would be 0. The kernel itself sends something now and then, so they may have grown.
+      assert.match(after.stdout, counted);
+      assert.equal(uncounted(after.stdout), uncounted(before.stdout));
       await capture(pod, { cleanupOnly: true });
     });
 
@@ -192,8 +193,12 @@ function nameOfListing(backEnd: string): string {
   return backEnd === "nftables" ? "nft list ruleset" : `${backEnd}-save -c`;
 }
 
-function timeless(saved: string): string {
-  return saved.replaceAll(/^#.*\n/gm, "");
+/** A listing without the time and the counters in it. */
+function uncounted(saved: string): string {
+  return saved
+    .replaceAll(/^#.*\n/gm, "")
+    .replaceAll(/\[\d+:\d+\]/g, "[]")
+    .replaceAll(/packets \d+ bytes \d+/g, "");
 }
 
 /** Tables that only have their built-in chains: whether they show up depends on who touched them before. */

@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 import { Command } from "commander";
@@ -98,9 +99,10 @@ test("request asks only the ports of a proxy, and says that nobody answers", asy
   const other = await run("request", "GET", "stats", "--debug-port", "80");
   assert.equal(other.code, 255);
   assert.match(other.err, /Allowed choices are 15000, 15004, 15020, 15021/);
-  const refused = await run("request", "GET", "/stats", "--debug-port", "15004");
+  const port = await closedPort([15000, 15004, 15020, 15021]);
+  const refused = await run("request", "GET", "/stats", "--debug-port", String(port));
   assert.equal(refused.code, 255);
-  assert.match(refused.err, /^Error: GET http:\/\/localhost:15004\/stats/m);
+  assert.match(refused.err, new RegExp(`^Error: GET http://localhost:${port}/stats`, "m"));
 });
 
 test("the program lists its commands and tells its version", async () => {
@@ -178,3 +180,17 @@ test("flagLines() shows every flag with its value, as Istio's programs do", asyn
   ]);
   assert.ok(flagLines(program).includes('FLAG: --log_target="[stdout,/tmp/x]"'));
 });
+
+/** One of the ports at which nobody listens at present: agents of other tests have some of them. */
+async function closedPort(ports: readonly number[]): Promise<number> {
+  for (const port of ports) {
+    const socket = connect(port, "localhost");
+    const [isOpen] = await Promise.race([
+      once(socket, "connect").then(() => [true]),
+      once(socket, "error").then(() => [false]),
+    ]).catch(() => [false]);
+    socket.destroy();
+    if (!isOpen) return port;
+  }
+  throw new Error(`somebody listens on each of ${ports.join(", ")}`);
+}

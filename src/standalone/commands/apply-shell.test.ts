@@ -105,6 +105,6 @@ test("apply, delete and shell", { skip: meshUnavailable() }, async (t) => {
     const line = `${MIZZEN} shell --state ${folder.state} web`;
     const { stdout } = await withInput(["script", "-qec", line, "/dev/null"], "echo $((6 * 7))\nexit\n");
     assert.match(stdout, /web \$ echo/);
-    assert.match(stdout, /\r42\r\n/);
+    assert.match(stdout, /[\r\n]42\r\n/);
   });
 });
