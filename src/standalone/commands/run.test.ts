@@ -83,6 +83,12 @@ async function guests(mesh: RunningMesh): Promise<readonly string[]> {
   return names.filter((name) => /^(mizzen-[0-9a-f]+-)?(guest|run-)/.test(name) && !known.has(name));
 }
 
+/** What the mesh says of itself is written down a moment after it is so. */
+async function assertNoGuests(mesh: RunningMesh): Promise<void> {
+  for (let i = 0; i < 100 && (await guests(mesh)).length > 0; i++) await delay(100);
+  assert.deepEqual(await guests(mesh), []);
+}
+
 test("run in a mesh", { skip: meshUnavailable() }, async (t: TestContext) => {
   await using mesh = await upMesh("samples/httpbin");
 
@@ -92,7 +98,7 @@ test("run in a mesh", { skip: meshUnavailable() }, async (t: TestContext) => {
     assert.equal(code, 7, stderr);
     assert.match(stdout, /URI=spiffe:\/\/cluster\.local\/ns\/default\/sa\/batch/);
     assert.equal(stderr, "oops\n");
-    assert.deepEqual(await guests(mesh), []);
+    await assertNoGuests(mesh);
   });
 
   await t.test("signals reach it, and one that ends it is an exit code", async () => {
@@ -129,8 +135,7 @@ test("run in a mesh", { skip: meshUnavailable() }, async (t: TestContext) => {
 
     guest.child.kill("SIGKILL");
     // The runner finds out by itself, and takes its time to remove everything.
-    for (let i = 0; i < 100 && (await guests(mesh)).length > 0; i++) await delay(100);
-    assert.deepEqual(await guests(mesh), []);
+    await assertNoGuests(mesh);
     assert.equal((await mesh.curl("sleep", "http://httpbin:8000/status/200")).status, 200);
   });
 
@@ -138,7 +143,7 @@ test("run in a mesh", { skip: meshUnavailable() }, async (t: TestContext) => {
     const { code, stderr } = await run(mesh, "--name", "guest", "--", "no-such-command");
     assert.equal(code, 2);
     assert.match(stderr, /^mizzen: Cannot run it in the mesh: command "no-such-command" is not found in /);
-    assert.deepEqual(await guests(mesh), []);
+    await assertNoGuests(mesh);
   });
 
   await t.test("several at once; each can call at the very moment it starts", async () => {
@@ -159,6 +164,6 @@ test("run in a mesh", { skip: meshUnavailable() }, async (t: TestContext) => {
       answers.map(({ stdout, stderr }) => stdout + stderr),
       answers.map(() => "200"),
     );
-    assert.deepEqual(await guests(mesh), []);
+    await assertNoGuests(mesh);
   });
 });
