@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { access, readdir } from "node:fs/promises";
+import { access, chmod, mkdtemp, readdir, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import test from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
@@ -105,8 +105,7 @@ test("a mesh for a program: calls, commands, configuration, workloads; gone with
 });
 
 test("startMesh() fails with the code of what is wrong, and leaves nothing", { skip }, async () => {
-  const temporary = async () => (await readdir("/tmp")).filter((name) => name.startsWith("mizzen-")).length;
-  const before = await temporary();
+  await using temporary = await ownTemporaryFolder();
   await assert.rejects(startMesh("/nowhere"), { code: "MESH_FILE_MISSING", message: 'Cannot find "/nowhere"' });
   await using wrong = await meshFolder("  workloads: [{name: web, comand: [node]}]\n");
   await assert.rejects(startMesh(wrong.path), { code: "MESH_FILE_INVALID", message: /mesh\.yaml:5: .*comand is not/ });
@@ -117,8 +116,28 @@ test("startMesh() fails with the code of what is wrong, and leaves nothing", { s
   );
   await assert.rejects(startMesh(slow.path, { timeoutMs: 100 }), { code: "START_FAILED", message: /web/ });
   await assert.rejects(openMesh(join(dirname(slow.path), "state")), { code: "MESH_NOT_UP" });
-  assert.ok((await temporary()) <= before);
+  const left = await readdir(temporary.path);
+  assert.deepEqual(
+    left.filter((name) => name.startsWith("mizzen-")),
+    [],
+  );
 });
+
+/** A folder for temporary files that nobody else uses, for as long as it is held. */
+async function ownTemporaryFolder(): Promise<AsyncDisposable & { readonly path: string }> {
+  const path = await mkdtemp("/tmp/library-");
+  await chmod(path, 0o755);
+  const { TMPDIR } = process.env;
+  process.env.TMPDIR = path;
+  return {
+    path,
+    [Symbol.asyncDispose]: async () => {
+      if (TMPDIR === undefined) delete process.env.TMPDIR;
+      else process.env.TMPDIR = TMPDIR;
+      await rm(path, { recursive: true });
+    },
+  };
+}
 
 const OWNER = `
 import { startMesh } from ${JSON.stringify(join(import.meta.dirname, "../../../src/bin/mesh.ts"))};
