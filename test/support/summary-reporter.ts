@@ -1,4 +1,5 @@
 /** Closes a test run with failures in full, what was skipped and why, and a line of counts. Skipped fails under CI. */
+import { writeFileSync } from "node:fs";
 import type { TestEvent } from "node:test/reporters";
 
 interface Finished {
@@ -32,6 +33,13 @@ export default async function* summary(source: AsyncIterable<TestEvent>): AsyncG
   yield "\n";
   for (const { name, file, reason } of failed) yield `\nFAILED ${name}\n  ${file}\n${reason.replace(/^/gm, "    ")}\n`;
   for (const { name, file, reason } of skipped) yield `SKIPPED ${name} (${file}): ${reason}\n`;
+  // Who tries failed files again must not lose sight of what was skipped: then there is nothing to try.
+  const list = process.env.FAILED_FILES;
+  if (list !== undefined)
+    writeFileSync(
+      list,
+      skipped.length > 0 && process.env.CI === "true" ? "" : [...new Set(failed.map(({ file }) => file))].join("\n"),
+    );
   yield `\n${passed} passed, ${failed.length} failed, ${skipped.length} skipped\n`;
   if (skipped.length > 0 && process.env.CI === "true") {
     yield "skipped tests fail under CI=true\n";
