@@ -9,6 +9,7 @@ import { type ListenAddress, parseListenAddress } from "#lib/net/listen-address.
 import type { Features } from "#model/features.ts";
 import type { FetchRules } from "#sources/jwks/fetch-keys.ts";
 import { type CaSettings, caSettings } from "./ca-settings.ts";
+import { featuresOf } from "./features.ts";
 import type { FlagValues, ParsedFlags } from "./flags.ts";
 
 const MINUTE_MS = 60_000;
@@ -82,15 +83,7 @@ export function parseDiscoveryConfig(flags: ParsedFlags, env: Env): ParsedConfig
   const config: DiscoveryConfig = {
     folders: flag.all("configDir"),
     meshConfig: { file: flag.text("meshConfig"), isGiven: flags.given.has("meshConfig") },
-    features: {
-      domain: flag.text("domain"),
-      clusterId: flag.text("clusterID"),
-      sniffOutbound: read.boolean("PILOT_ENABLE_PROTOCOL_SNIFFING_FOR_OUTBOUND", true),
-      sniffInbound: read.boolean("PILOT_ENABLE_PROTOCOL_SNIFFING_FOR_INBOUND", true),
-      keyFetching: keyFetching(read),
-      tlsOnSidecarIngress: read.boolean("ENABLE_TLS_ON_SIDECAR_INGRESS", false),
-      mergeSidecarIngress: read.boolean("PILOT_ALLOW_SIDECAR_SERVICE_INBOUND_LISTENER_MERGE", false),
-    },
+    features: featuresOf(read, { domain: flag.text("domain"), clusterId: flag.text("clusterID") }),
     namespace: flag.text("namespace"),
     revision: read.string("REVISION", ""),
     listen: {
@@ -152,13 +145,6 @@ function jwtRule(read: EnvReader): JwtRule | undefined {
   const { value, problems } = parseJwtRule(text);
   read.problems.push(...problems.map(({ field, message }) => `JWT_RULE: ${`${field} ${message}`.trim()}`));
   return value;
-}
-
-/** Any other text means the same as none, as by istiod. */
-function keyFetching(read: EnvReader): Features["keyFetching"] {
-  const mode = read.string("PILOT_JWT_ENABLE_REMOTE_JWKS", "false");
-  if (mode === "envoy") return "envoy";
-  return mode === "hybrid" || mode === "true" ? "hybrid" : "control-plane";
 }
 
 function keySettings(read: EnvReader): KeySettings {
