@@ -9,6 +9,7 @@ import { requestCommand } from "./agent/request-command.ts";
 import { openSocketsCommand, serveCommand } from "./agent/serve-command.ts";
 import { goSwitches } from "./agent/switches.ts";
 import { waitCommand } from "./agent/wait-command.ts";
+import { cobraMessage, inCobraStyle } from "./cobra-style.ts";
 import { completionCommand } from "./completion-command.ts";
 import { istioCleanIptablesCommand, istioIptablesCommand } from "./istio-iptables.ts";
 import { versionCommand } from "./version-command.ts";
@@ -20,6 +21,7 @@ const FAILED = 255;
 const SELF = [process.execPath, ...process.execArgv, ...process.argv.slice(1, 2)];
 
 const program = addLogFlags(new Command("pilot-agent"))
+  .summary("Istio Pilot agent.")
   .description("Istio Pilot agent runs in the sidecar or gateway container and bootstraps Envoy.")
   .allowUnknownOption()
   .addCommand(proxyCommand(process.env))
@@ -31,14 +33,19 @@ const program = addLogFlags(new Command("pilot-agent"))
   .addCommand(waitCommand())
   .addCommand(versionCommand());
 program.addCommand(completionCommand(program)).addCommand(collateralCommand(program), { hidden: true });
-for (const command of [program, ...program.commands]) command.exitOverride();
+inCobraStyle(program);
 
-program.parseAsync(goSwitches(process.argv.slice(2)), { from: "user" }).catch((error: unknown) => {
-  if (error instanceof CommanderError && (error.exitCode === 0 || error.code === "commander.help")) return;
-  if (error instanceof MeshError) process.stderr.write(`Error: ${errorText(error)}\n`);
-  else if (!(error instanceof CommanderError)) console.error(error); // A bug: let it be seen with its stack.
+run().catch((error: unknown) => {
+  if (error instanceof CommanderError && error.exitCode === 0) return;
+  const text = error instanceof CommanderError ? cobraMessage(error, program.name()) : errorText(error);
+  if (error instanceof MeshError || error instanceof CommanderError) process.stderr.write(`Error: ${text}\n`);
+  else console.error(error); // A bug: let it be seen with its stack.
   const json = process.argv.includes("--log_as_json");
   const write = (line: string) => void process.stdout.write(line);
-  createLogger({ write, json }).error(errorText(error).replace(/^error: /, ""));
+  createLogger({ write, json }).error(text.split("\n", 1)[0] ?? text);
   process.exit(FAILED);
 });
+
+async function run(): Promise<void> {
+  await program.parseAsync(goSwitches(process.argv.slice(2)), { from: "user" });
+}

@@ -13,9 +13,9 @@ interface VersionOptions {
 /** Prints what this program is. */
 export function versionCommand(write: (text: string) => void = (text) => void process.stdout.write(text)): Command {
   return new Command("version")
-    .description("Says which version this is")
+    .description("Prints out build version information")
     .option("-s, --short", "the version alone")
-    .addOption(new Option("-o, --output <format>", "form of the output").choices(["yaml", "json"]))
+    .addOption(new Option("-o, --output <string>", "One of 'yaml' or 'json'.").choices(["yaml", "json"]))
     .action((options: VersionOptions) => write(`${versionText(options)}\n`));
 }
 

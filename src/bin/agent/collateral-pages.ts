@@ -40,7 +40,7 @@ export function manPages(program: Command, { title, section, manual }: PageHeadi
   return commandsOf(program).map(({ path, command }) => ({
     file: `${path.replaceAll(" ", "-")}.${section}`,
     text: [
-      `.TH "${title.toUpperCase()}" "${section}" "" "" "${manual}"`,
+      `.TH "${title}" "${section}" "" "" "${manual}"`,
       ".SH NAME",
       `${roff(path.replaceAll(" ", "-"))} \\- ${roff(command.description())}`,
       ".SH SYNOPSIS",

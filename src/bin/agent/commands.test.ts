@@ -98,7 +98,7 @@ test("wait ends when the proxy answers 200, and fails when it does not in time",
 test("request asks only the ports of a proxy, and says that nobody answers", async () => {
   const other = await run("request", "GET", "stats", "--debug-port", "80");
   assert.equal(other.code, 255);
-  assert.match(other.err, /Allowed choices are 15000, 15004, 15020, 15021/);
+  assert.match(other.err, /^Error: debug port 80 is not in allowed list \[15000 15004 15020 15021\]$/m);
   const port = await closedPort([15000, 15004, 15020, 15021]);
   const refused = await run("request", "GET", "/stats", "--debug-port", String(port));
   assert.equal(refused.code, 255);
@@ -144,9 +144,33 @@ test("a command that there is not, a flag that there is not, and a missing argum
   for (const args of [["nocommand"], ["version", "--bogus"], ["request", "GET"]]) {
     const { code, out, err } = await run(...args);
     assert.equal(code, 255);
-    assert.match(err, /^error: /);
+    assert.match(err, /^Error: /);
     assert.match(out, /\terror\t/);
   }
+  assert.match((await run("version", "--bogus")).err, /^Error: unknown flag: --bogus$/m);
+  assert.match((await run("nocommand")).err, /^Error: unknown command "nocommand" for "pilot-agent"$/m);
+});
+
+test("values that a flag cannot take are told with the flag", async () => {
+  for (const flag of ["--concurrency=x", "--stsPort=1.5", "--log_as_json=maybe", "--profiling=2", "--vklog=high"]) {
+    const [name = "", value = ""] = flag.split("=");
+    const { code, err } = await run("proxy", flag);
+    assert.equal(code, 255);
+    assert.match(err, new RegExp(`^Error: invalid argument "${value}" for "${name}" flag: it must be `, "m"));
+  }
+});
+
+test("help is in the form of Istio's programs, on stdout, also without a command", async () => {
+  const proxy = (await run("proxy", "--help")).out;
+  assert.match(proxy, /^XDS proxy agent\n\nUsage:\n {2}pilot-agent proxy \[flags\]\n/);
+  assert.match(proxy, /^ {2}-h, --help {28}help for proxy$/m);
+  assert.match(proxy, /^ {6}--serviceCluster string {11}Service cluster \(default "istio-proxy"\)$/m);
+  assert.match(proxy, /^ {6}--concurrency int {17}number of worker threads to run$/m);
+  assert.match(proxy, /\nGlobal Flags:\n {6}--log_as_json /);
+  const { code, out, err } = await run();
+  assert.deepEqual([code, err], [0, ""]);
+  assert.match(out, /^Istio Pilot agent runs in .*\n\nUsage:\n {2}pilot-agent \[command\]\n\nAvailable Commands:\n/);
+  assert.equal((await run("help", "proxy")).out, proxy);
 });
 
 test("the program tolerates unknown flags before a command", async () => {

@@ -1,9 +1,10 @@
 /** Istio's `--log_*` flags. They may stand before or behind the name of the command. */
 import { appendFileSync } from "node:fs";
-import { type Command, Option } from "commander";
+import type { Command } from "commander";
 import { createLogger, LOG_LEVELS, type Logger, type LogLevel, parseLogLevels } from "#lib/log.ts";
 import { rotatingFile } from "#lib/log-file.ts";
 import { MeshError } from "#lib/mesh-error.ts";
+import { wholeNumber } from "./whole-number.ts";
 
 interface LogFlags {
   readonly log_as_json?: boolean;
@@ -20,9 +21,10 @@ interface LogFlags {
 /** Areas that have a level of their own. */
 // biome-ignore format: a list of names
 export const LOG_SCOPES: readonly string[] = [
-  "ads", "all", "ca", "cache", "citadelclient", "default", "delta", "dns", "gcecred", "googleca", "googlecas",
-  "healthcheck", "iptables", "klog", "monitoring", "probes", "sds", "security", "spiffe", "stsclient", "stsserver",
-  "token", "validation", "wasm", "xdsproxy",
+  "ads", "all", "authn", "authorization", "ca", "cache", "citadelclient", "controllers", "default", "delta", "dns",
+  "gcecred", "googleca", "googlecas", "grpc", "grpcgen", "healthcheck", "iptables", "klog", "mockcred", "model",
+  "monitoring", "probes", "sds", "security", "serviceentry", "spiffe", "stsclient", "stsserver", "token", "trustBundle",
+  "validation", "wasm", "wle", "xdsproxy",
 ];
 const MB = 1024 * 1024;
 const DAY_MS = 86_400_000;
@@ -30,27 +32,35 @@ const DEFAULTS = { maxAge: 30, maxBackups: 1000, maxSize: 104_857_600 };
 
 /** Adds them. */
 export function addLogFlags(command: Command): Command {
-  const scopes = `scope is one of ${LOG_SCOPES.join(", ")}`;
-  const levels = `level one of ${[...LOG_LEVELS].reverse().join(", ")}`;
+  const scopes = `[${LOG_SCOPES.join(", ")}]`;
+  const pairs = `in the form of <scope>:<level>,... where scope can be one of ${scopes} and level one of [${[...LOG_LEVELS].reverse().join(", ")}]`;
   return command
     .option("--log_as_json", "Whether to format output as JSON or in plain console-friendly format")
-    .option("--log_caller <scopes>", `Scopes, separated by commas, whose lines say from where they come; ${scopes}`)
-    .option("--log_output_level <scope:level,...>", `Least level of messages by scope; ${scopes}, ${levels}`)
+    .option("--log_caller <string>", `Comma-separated scopes whose lines tell from where they come, any of ${scopes}`)
+    .option("--log_output_level <string>", `Comma-separated least level of messages by scope, ${pairs}`)
     .option(
-      "--log_stacktrace_level <scope:level,...>",
-      "Least level of messages with a stack trace (default: default:none)",
+      "--log_stacktrace_level <string>",
+      `Comma-separated least level of messages with a stack trace by scope, ${pairs} (default "default:none")`,
     )
-    .option("--log_target <path>", "Where to log: stdout, stderr or a file; may be repeated (default: stdout)", collect)
-    .option("--log_rotate <path>", "The path for the optional rotating log file")
-    .option("--log_rotate_max_age <days>", `Days to keep rotated files; 0 for no limit (default: ${DEFAULTS.maxAge})`)
     .option(
-      "--log_rotate_max_backups <number>",
-      `Rotated files to keep; 0 for no limit (default: ${DEFAULTS.maxBackups})`,
+      "--log_target <stringArray>",
+      "Where to log: any path, or the special values stdout and stderr; may be repeated (default [stdout])",
+      collect,
     )
-    .option("--log_rotate_max_size <megabytes>", `Size at which the file is rotated (default: ${DEFAULTS.maxSize})`)
-    .addOption(
-      new Option("--vklog <level>", "Verbosity of Kubernetes' client library, which this program does without"),
+    .option("--log_rotate <string>", "The path for the optional rotating log file")
+    .option("--log_rotate_max_age <int>", withPreset("Days to keep rotated files; 0 for no limit", DEFAULTS.maxAge))
+    .option("--log_rotate_max_backups <int>", withPreset("Rotated files to keep; 0 for no limit", DEFAULTS.maxBackups))
+    .option("--log_rotate_max_size <int>", withPreset("Megabytes at which the file is rotated", DEFAULTS.maxSize))
+    .option(
+      "--vklog <Level>",
+      "number for the log level verbosity of Kubernetes' client library. Like -v flag. ex: --vklog=9",
+      wholeNumber("--vklog"),
     );
+}
+
+/** Presets are applied when the flags of a program and of its command were joined; until then absent is absent. */
+function withPreset(text: string, preset: number): string {
+  return `${text} (default ${preset})`;
 }
 
 /** The logger that the flags of a command and of those above it describe. Throws when they cannot be followed. */

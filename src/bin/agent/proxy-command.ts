@@ -1,4 +1,4 @@
-import { Command, InvalidArgumentError } from "commander";
+import { Command, Option } from "commander";
 import { parseAgentConfig } from "#agent/agent-config.ts";
 import type { ProxyFlags } from "#agent/prepare.ts";
 import type { Env } from "#lib/env-reader.ts";
@@ -6,41 +6,46 @@ import type { Logger } from "#lib/log.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 import { VERSION_TEXT } from "../version-command.ts";
 import { addLogFlags, flagLines, loggerOf } from "./log-flags.ts";
+import { wholeNumber } from "./whole-number.ts";
 
 /** `proxy [sidecar|router]`. Unknown flags are tolerated: old installations still pass flags that are long gone. */
 export function proxyCommand(env: Env): Command {
   const command = new Command("proxy")
     .description("XDS proxy agent")
+    .usage("[options]")
     .argument("[type]", "sidecar or router", "sidecar")
-    .option("--concurrency <number>", "number of worker threads to run", wholeNumber, 0)
-    .option("--domain <domain>", "DNS domain suffix. If not provided uses POD_NAMESPACE.svc.cluster.local", "")
+    .option("--concurrency <int>", "number of worker threads to run", wholeNumber("--concurrency"), 0)
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: that is how a shell would write it
+    .option("--domain <string>", "DNS domain suffix. If not provided uses ${POD_NAMESPACE}.svc.cluster.local", "")
     .option(
-      "--meshConfig <file>",
-      "File name for Istio mesh configuration; PROXY_CONFIG and the annotation proxy.istio.io/config override it",
+      "--meshConfig <string>",
+      "File name for Istio mesh configuration. If not specified, a default mesh will be used. This may be overridden by " +
+        "PROXY_CONFIG environment variable or proxy.istio.io/config annotation.",
       "./etc/istio/config/mesh",
     )
-    .option("--outlierLogPath <path>", "The log path for outlier detection", "")
-    .option("--profiling", "serve profiles of the agent on the status port, for loopback only", true)
-    .option("--no-profiling", "do not")
+    .option("--outlierLogPath <string>", "The log path for outlier detection", "")
+    .option("--profiling", "Enable profiling via web interface host:port/debug/pprof/.", true)
+    .addOption(new Option("--no-profiling").hideHelp())
     .option(
-      "--proxyComponentLogLevel <levels>",
+      "--proxyComponentLogLevel <string>",
       "The component log level used to start the Envoy proxy. Deprecated, use proxyLogLevel instead",
       "",
     )
     .option(
-      "--proxyLogLevel <levels>",
-      "The log level used to start the Envoy proxy (trace, debug, info, warning, error, critical, off), also by scope: info,misc:error",
+      "--proxyLogLevel <string>",
+      "The log level used to start the Envoy proxy (choose from {trace, debug, info, warning, error, critical, off}). " +
+        "Level may also include one or more scopes, such as 'info,misc:error,upstream:debug'",
       "warning",
     )
-    .option("--serviceCluster <name>", "Service cluster", "istio-proxy")
+    .option("--serviceCluster <string>", "Service cluster", "istio-proxy")
     .option(
-      "--stsPort <port>",
+      "--stsPort <int>",
       "HTTP Port on which to serve Security Token Service (STS). If zero, STS service will not be provided.",
-      wholeNumber,
+      wholeNumber("--stsPort"),
       0,
     )
-    .option("--templateFile <file>", "Go template bootstrap config", "")
-    .option("--tokenManagerPlugin <name>", "Token provider specific plugin name.", "GoogleTokenExchange")
+    .option("--templateFile <string>", "Go template bootstrap config", "")
+    .option("--tokenManagerPlugin <string>", "Token provider specific plugin name.", "GoogleTokenExchange")
     .allowUnknownOption()
     .allowExcessArguments();
   return addLogFlags(command).action((type: string, _: object, self: Command) => runProxy(type, self, env));
@@ -81,9 +86,4 @@ export function endSignals(log: Logger): { readonly stop: AbortSignal; readonly 
     hurry.abort();
   });
   return { stop: stop.signal, hurry: hurry.signal };
-}
-
-function wholeNumber(text: string): number {
-  if (/^\d+$/.test(text)) return Number(text);
-  throw new InvalidArgumentError("It must be a whole number.");
 }

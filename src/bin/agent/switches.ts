@@ -1,3 +1,5 @@
+import { MeshError } from "#lib/mesh-error.ts";
+
 /** Flags without a value that Go's programs also take as `--flag=true` and `--flag=false`. */
 const SWITCHES: ReadonlySet<string> = new Set(["--log_as_json", "--profiling"]);
 
@@ -7,6 +9,8 @@ export function goSwitches(args: readonly string[]): string[] {
     const [name = "", value] = arg.split("=");
     if (value === undefined || !SWITCHES.has(name)) return [arg];
     if (/^(1|t|true)$/i.test(value)) return [name];
+    if (!/^(0|f|false)$/i.test(value))
+      throw new MeshError("FLAG_INVALID", `invalid argument "${value}" for "${name}" flag: it must be true or false`);
     return name === "--profiling" ? ["--no-profiling"] : [];
   });
 }

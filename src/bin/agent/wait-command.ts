@@ -1,7 +1,8 @@
-import { Command, InvalidArgumentError } from "commander";
+import { Command } from "commander";
 import { sleep } from "#lib/async/sleep.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { loggerOf } from "./log-flags.ts";
+import { wholeNumber } from "./whole-number.ts";
 
 interface WaitOptions {
   readonly periodMillis: number;
@@ -14,10 +15,25 @@ interface WaitOptions {
 export function waitCommand(): Command {
   return new Command("wait")
     .description("Waits until the Envoy proxy is ready")
-    .option("--periodMillis <number>", "milliseconds between attempts", wholeNumber, 500)
-    .option("--requestTimeoutMillis <number>", "milliseconds to wait for an answer", wholeNumber, 500)
-    .option("--timeoutSeconds <number>", "seconds to wait at most", wholeNumber, 60)
-    .option("--url <url>", "what to ask", "http://localhost:15021/healthz/ready")
+    .option(
+      "--periodMillis <int>",
+      "number of milliseconds to wait between attempts",
+      wholeNumber("--periodMillis"),
+      500,
+    )
+    .option(
+      "--requestTimeoutMillis <int>",
+      "number of milliseconds to wait for response",
+      wholeNumber("--requestTimeoutMillis"),
+      500,
+    )
+    .option(
+      "--timeoutSeconds <int>",
+      "maximum number of seconds to wait for Envoy to be ready",
+      wholeNumber("--timeoutSeconds"),
+      60,
+    )
+    .option("--url <string>", "URL to use in requests", "http://localhost:15021/healthz/ready")
     .action(async (options: WaitOptions, self: Command) => {
       loggerOf(self).info(`Waiting for Envoy proxy to be ready (timeout: ${options.timeoutSeconds} seconds)...`);
       const problem = await waitUntilReady(options);
@@ -31,7 +47,7 @@ export function waitCommand(): Command {
 
 /** The last problem, when the time is over. */
 async function waitUntilReady({ periodMillis, timeoutSeconds, ...options }: WaitOptions): Promise<string | undefined> {
-  const deadline = AbortSignal.timeout(timeoutSeconds * 1000);
+  const deadline = AbortSignal.timeout(1000 * Math.max(0, timeoutSeconds));
   let problem = "not asked yet";
   while (!deadline.aborted) {
     try {
@@ -59,9 +75,4 @@ async function assertReady({
     timeoutMs: requestTimeoutMillis,
   });
   if (status !== 200) throw new MeshError("HTTP_FAILED", `HTTP status code ${status}`);
-}
-
-function wholeNumber(text: string): number {
-  if (/^\d+$/.test(text)) return Number(text);
-  throw new InvalidArgumentError("It must be a whole number.");
 }
