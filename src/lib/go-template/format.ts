@@ -66,6 +66,7 @@ function formatted(value: Value, directive: Directive): string {
   if (verb === "T") return padded(typeName(value), directive);
   if (value === null || value === undefined) return verb === "v" ? padded("<nil>", directive) : `%!${verb}(<nil>)`;
   if (isList(value)) return `[${value.map((item) => formatted(item, directive)).join(" ")}]`;
+  if (value instanceof Struct && value.traits.text !== undefined) return formatted(value.traits.text, directive);
   if (value instanceof Struct) {
     const fields = entriesOf(value) ?? [];
     const named = flags.includes("+")

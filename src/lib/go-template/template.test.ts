@@ -3,6 +3,7 @@ import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { DATA, TEMPLATES } from "./cases.ts";
+import { SPRIG_FUNCTIONS } from "./sprig.ts";
 import { compileTemplate, type TemplateOptions } from "./template.ts";
 import { TemplateError } from "./template-error.ts";
 import { Struct, TextMap, toValue, type Value } from "./value.ts";
@@ -56,6 +57,18 @@ test("a struct has fields and methods, and nothing else", () => {
     message: 'template: t:2: executing "t" at <.Nope>: can\'t evaluate field Nope in type Config',
     line: 2,
   });
+});
+
+test("a struct may print, be written as JSON and be nil in its own way", () => {
+  const mode = new Struct("Mode", { String: () => "TPROXY" }, { text: "TPROXY", json: "TPROXY" });
+  const none = new Struct("*Tracing", { GetAddress: () => "" }, { isNil: true });
+  const data = new Struct("Root", { Mode: mode, None: none }, { json: { mode: "TPROXY" } });
+  const options = { functions: SPRIG_FUNCTIONS };
+  assert.equal(
+    render("{{ .Mode }} {{ .Mode.String }} {{ toJson . }}", data, options),
+    'TPROXY TPROXY {"mode":"TPROXY"}',
+  );
+  assert.equal(render("{{ if .None }}set{{ else }}nil{{ end }}{{ .None.GetAddress }}", data), "nil");
 });
 
 test("a missing key of a map of texts is an empty text", () => {

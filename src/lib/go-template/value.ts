@@ -44,14 +44,26 @@ export class TextMap {
   }
 }
 
-/** A struct. Fields that are functions are its methods. */
+/** What a struct is besides its fields. */
+export interface StructTraits {
+  /** How it is written as JSON, when that differs from its fields. */
+  readonly json?: unknown;
+  /** What its method `String` gives, which is how it prints. */
+  readonly text?: string;
+  /** A nil pointer: its methods can be called, and it counts as false. */
+  readonly isNil?: boolean;
+}
+
+/** A struct or a pointer to one. Fields that are functions are its methods. */
 export class Struct {
   readonly type: string;
   readonly fields: ReadonlyMap<string, Value>;
+  readonly traits: StructTraits;
 
-  constructor(type: string, fields: Readonly<Record<string, Value>>) {
+  constructor(type: string, fields: Readonly<Record<string, Value>>, traits: StructTraits = {}) {
     this.type = type;
     this.fields = new Map(Object.entries(fields));
+    this.traits = traits;
   }
 }
 
@@ -69,6 +81,7 @@ export function toValue(data: unknown): Value {
 export function fromValue(value: Value): unknown {
   if (typeof value === "bigint") return Number(value);
   if (isList(value)) return value.map(fromValue);
+  if (value instanceof Struct && "json" in value.traits) return value.traits.json;
   const map = entriesOf(value);
   if (map !== undefined) return Object.fromEntries(map.map(([key, item]) => [key, fromValue(item)]));
   return value ?? null;
@@ -104,7 +117,7 @@ export function hasKey(map: ValueMap | TextMap, key: string): boolean {
 
 /** What `if` asks: false for false, 0, nil and whatever is empty. */
 export function isTrue(value: Value): boolean {
-  if (value instanceof Struct) return true;
+  if (value instanceof Struct) return !value.traits.isNil;
   if (isList(value)) return value.length > 0;
   if (isMap(value)) return value instanceof TextMap ? value.entries.size > 0 : Object.keys(value).length > 0;
   return Boolean(value);
