@@ -4,6 +4,7 @@
  */
 import type { Env } from "#lib/env-reader.ts";
 import { parseFlag } from "#lib/env-table.ts";
+import { isRecord } from "#lib/is-record.ts";
 import type { Labels } from "./node.ts";
 
 /** Metadata by key. */
@@ -93,7 +94,7 @@ function readFlag(value: unknown): ReturnType<Reader> {
 }
 
 function readMap(value: unknown): ReturnType<Reader> {
-  const isMap = isObject(value) && Object.values(value).every((item) => typeof item === "string");
+  const isMap = isRecord(value) && Object.values(value).every((item) => typeof item === "string");
   return isMap ? { value } : { wanted: "a map of texts" };
 }
 
@@ -116,14 +117,14 @@ function readPodPorts(value: unknown): ReturnType<Reader> {
 }
 
 function isPodPort(value: unknown): value is PodPort {
-  if (!isObject(value)) return false;
+  if (!isRecord(value)) return false;
   const { name = "", containerPort = 0, protocol = "" }: PodPort = value;
   return typeof name === "string" && Number.isInteger(containerPort) && typeof protocol === "string";
 }
 
 function jsonObject(name: string, json: string, warnings: string[]): Metadata {
   const value = parsed(json);
-  if (isObject(value)) return value;
+  if (isRecord(value)) return value;
   if (json !== "" && value !== null) warnings.push(`${name} must be a JSON object, not ${json}`);
   return {};
 }
@@ -134,10 +135,6 @@ function parsed(json: string): unknown {
   } catch {
     return undefined; // whoever asks says what it must be
   }
-}
-
-function isObject(value: unknown): value is Metadata {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function shown(value: unknown): string {

@@ -4,6 +4,7 @@
  * and a schema library would cost each of them megabytes.
  */
 import { type Millis, parseDuration } from "#lib/duration.ts";
+import { isRecord } from "#lib/is-record.ts";
 
 /** A value in canonical form. */
 export type Json = string | number | boolean | readonly Json[] | { readonly [key: string]: Json };
@@ -147,11 +148,6 @@ export function protobufDuration(ms: Millis): string {
     .padStart(9, "0")
     .replace(/(000){1,3}$/, "");
   return `${ms < 0 ? "-" : ""}${seconds}${digits === "" ? "" : `.${digits}`}s`;
-}
-
-/** A plain object. */
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function join(at: string, name: string): string {

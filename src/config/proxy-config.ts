@@ -4,9 +4,10 @@
  * replaces the field below it as a whole; only `proxyMetadata` and `proxyHeaders` are merged.
  */
 import { type Millis, parseDuration } from "#lib/duration.ts";
+import { isRecord } from "#lib/is-record.ts";
 import type { Problem } from "./problem.ts";
 import { PROXY_CONFIG_FIELDS, RETIRED_FIELDS } from "./proxy-config-fields.ts";
-import { integer, isRecord, type Json, knownFields, type Report, text, unknownField } from "./proxy-config-schema.ts";
+import { integer, type Json, knownFields, type Report, text, unknownField } from "./proxy-config-schema.ts";
 
 /** TLS towards a service that Envoy itself calls. */
 export type TlsSettings = {

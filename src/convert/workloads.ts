@@ -1,20 +1,26 @@
-/** WorkloadEntries as endpoints, and the index by which selectors find them. */
+/** Workloads, whatever they run on, as endpoints of services; and the index by which selectors find them. */
 import { isIP } from "node:net";
 import type { ConfigObject } from "#config/config-object.ts";
-import type { WorkloadEntry } from "#config/kinds/workload-entry.ts";
+import type { WorkloadEntry, WorkloadEntryStatus } from "#config/kinds/workload-entry.ts";
 import type { Endpoint } from "#model/endpoint.ts";
+import { labelledLocality, locatedLabels } from "./locality.ts";
+import type { NetworkOf } from "./networks.ts";
 
 const TLS_MODE_LABEL = "security.istio.io/tlsMode";
-const LOCALITY_LABEL = "istio-locality";
 const WORKLOAD_NAME_LABEL = "service.istio.io/workload-name";
 const AUTO_REGISTRATION_GROUP = "istio.io/autoRegistrationGroup";
+const HEALTH_CHECKED = "proxy.istio.io/health-checks-enabled";
 
-/** A workload that services may select. */
-export interface Workload {
-  readonly name: string;
-  readonly namespace: string;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly entry: WorkloadEntry;
+/** A workload that services may select, or that a ServiceEntry lists: an endpoint but for the ports that lead to it. */
+export interface Workload extends Omit<Endpoint, "ports" | "health" | "servicePorts"> {
+  /** Ports by the names that the workload itself gives them. */
+  readonly ports: Readonly<Record<string, number>>;
+}
+
+/** Where workloads are, as far as they do not say themselves. */
+export interface Surroundings {
+  readonly clusterId: string;
+  readonly networkOf: NetworkOf;
 }
 
 /** A set of labels with the keys under which an index has it: making these anew for each snapshot would be half its cost. */
@@ -22,9 +28,6 @@ export interface LabelSet {
   readonly labels: Readonly<Record<string, string>>;
   readonly places: readonly string[];
 }
-
-/** An endpoint as the objects know it, which do not say in which cluster they are. */
-export type ClusterlessEndpoint = Omit<Endpoint, "clusterId">;
 
 /** Finds the workloads that carry all of the given labels; no labels select none. */
 export type WorkloadFinder = (selector: LabelSet) => readonly Workload[];
@@ -40,10 +43,41 @@ export function labelSet(namespace: string, labels: Readonly<Record<string, stri
 }
 
 /** The workload of a WorkloadEntry object. Labels of the metadata count like those of the spec, and before them. */
-export function workloadOf({ metadata, spec }: ConfigObject<WorkloadEntry>): Workload {
+export function workloadOf({ metadata, spec }: ConfigObject<WorkloadEntry>, around: Surroundings): Workload {
   const labels = { ...spec.labels, ...metadata.labels };
-  const name = labels[WORKLOAD_NAME_LABEL] ?? metadata.annotations[AUTO_REGISTRATION_GROUP] ?? metadata.name;
-  return { name, namespace: metadata.namespace, labels, entry: spec };
+  const name = metadata.annotations[AUTO_REGISTRATION_GROUP] ?? labels[WORKLOAD_NAME_LABEL] ?? metadata.name;
+  return workloadOfEntry({ ...spec, labels }, { name, namespace: metadata.namespace }, around);
+}
+
+/** The workload that an entry describes; one that a ServiceEntry lists has no name. */
+export function workloadOfEntry(
+  entry: WorkloadEntry,
+  { name, namespace }: { readonly name: string; readonly namespace: string },
+  { clusterId, networkOf }: Surroundings,
+): Workload {
+  const { address = "", network = "", labels = {} } = entry;
+  const locality = entry.locality || labelledLocality(labels);
+  const place = { clusterId, locality, nodeName: "", network: network || networkOf(address, labels) };
+  return {
+    address,
+    ports: entry.ports ?? {},
+    labels: locatedLabels(labels, place),
+    namespace,
+    workloadName: name,
+    serviceAccount: entry.serviceAccount ?? "",
+    tlsMode: tlsModeOf(labels, entry.serviceAccount),
+    network,
+    locality,
+    clusterId,
+    weight: entry.weight ?? 0,
+  };
+}
+
+/** Whether a WorkloadEntry takes part: one whose agent checks its health only once that is known to be good. */
+export function isHealthy({ metadata, status }: ConfigObject<WorkloadEntry>): boolean {
+  if (!isTrue(metadata.annotations[HEALTH_CHECKED])) return true;
+  const { conditions = [] } = (status ?? {}) as WorkloadEntryStatus;
+  return conditions.find(({ type }) => type === "Healthy")?.status?.toLowerCase() === "true";
 }
 
 /** Indexes workloads by each of their labels, so that a selector looks only at those that share its rarest label. */
@@ -63,39 +97,32 @@ export function workloadFinder(workloads: readonly IndexedWorkload[]): WorkloadF
 }
 
 /** Whether the workload is found by an IP address, not by a name or a socket file. */
-export function hasIpAddress({ entry }: Workload): boolean {
-  return isIP(entry.address ?? "") !== 0;
+export function hasIpAddress({ address }: Workload): boolean {
+  return isIP(address) !== 0;
 }
 
 /** The port the workload itself names, if it does. */
-export function workloadPort({ entry }: Workload, name: string): number | undefined {
-  const port = entry.ports !== undefined && Object.hasOwn(entry.ports, name) ? entry.ports[name] : undefined;
-  return port === 0 ? undefined : port;
+export function workloadPort({ ports }: Workload, name: string): number | undefined {
+  return (Object.hasOwn(ports, name) && ports[name]) || undefined;
 }
 
-/** The endpoint of a workload with the given ports, in no cluster yet. */
-export function endpointOf(workload: Workload, ports: Endpoint["ports"]): ClusterlessEndpoint {
-  const { entry, labels } = workload;
-  return {
-    address: entry.address ?? "",
-    ports,
-    labels,
-    namespace: workload.namespace,
-    workloadName: workload.name,
-    serviceAccount: entry.serviceAccount ?? "",
-    tlsMode: tlsModeOf(workload),
-    network: entry.network ?? "",
-    locality: entry.locality || (labels[LOCALITY_LABEL] ?? "").replaceAll(".", "/"),
-    weight: entry.weight ?? 0,
-    health: "healthy",
-  };
+/** The endpoint of a workload with the given ports. */
+export function endpointOf(workload: Workload, ports: Endpoint["ports"]): Endpoint {
+  return { ...workload, ports, health: "healthy" };
 }
 
 /** Without a label of its own, a workload with an identity is taken to have a proxy of the mesh. */
-function tlsModeOf({ entry, labels }: Workload): Endpoint["tlsMode"] {
-  const label = labels[TLS_MODE_LABEL];
-  if (label !== undefined) return label === "istio" ? "istio" : "disabled";
-  return (entry.serviceAccount ?? "") === "" ? "disabled" : "istio";
+function tlsModeOf(labels: Readonly<Record<string, string>>, serviceAccount = ""): Endpoint["tlsMode"] {
+  return labels[TLS_MODE_LABEL] === undefined && serviceAccount !== "" ? "istio" : labelledTlsMode(labels);
+}
+
+/** What the labels of a workload say about mutual TLS. */
+export function labelledTlsMode(labels: Readonly<Record<string, string>>): Endpoint["tlsMode"] {
+  return labels[TLS_MODE_LABEL] === "istio" ? "istio" : "disabled";
+}
+
+function isTrue(annotation: string | undefined): boolean {
+  return /^(1|t|T|TRUE|true|True)$/.test(annotation ?? "");
 }
 
 function carries(workload: Workload, labels: Readonly<Record<string, string>>): boolean {

@@ -1,6 +1,7 @@
 /** Who speaks mutual TLS to whom: what clients send, what servers accept, and which object says so. */
 import { type ConfigObject, objectKey } from "#config/config-object.ts";
 import type { PeerAuthentication } from "#config/kinds/peer-authentication.ts";
+import { hasLabels } from "#model/labels.ts";
 import type { KnownWorkload } from "./workloads.ts";
 
 /** What a server accepts. */
@@ -23,8 +24,7 @@ export function acceptedBy(
   { policies, rootNamespace }: { readonly policies: readonly Policy[]; readonly rootNamespace: string },
 ): Decided<Accepts> {
   if (server.proxy === "none") return { value: "DISABLE", by: "no proxy" };
-  const selects = ({ spec }: Policy) =>
-    Object.entries(spec.selector?.matchLabels ?? {}).every(([label, value]) => server.labels[label] === value);
+  const selects = ({ spec }: Policy) => hasLabels(server.labels, spec.selector?.matchLabels);
   const isWide = ({ spec }: Policy) => Object.keys(spec.selector?.matchLabels ?? {}).length === 0;
   const inRoot = ({ metadata }: Policy) => metadata.namespace === rootNamespace;
   const atHome = policies.filter((policy) => policy.metadata.namespace === server.namespace && !inRoot(policy));

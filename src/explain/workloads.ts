@@ -2,6 +2,7 @@
 import type { ConfigObject } from "#config/config-object.ts";
 import type { Service } from "#config/kinds/service.ts";
 import type { WorkloadEntry } from "#config/kinds/workload-entry.ts";
+import { hasLabels } from "#model/labels.ts";
 
 /** What selects, identifies and protects a workload. */
 export interface KnownWorkload {
@@ -43,10 +44,9 @@ export function workloadOfEntry({ metadata, spec }: ConfigObject<WorkloadEntry>)
 /** The ports of services that lead to a workload. */
 export function portsOf(workload: KnownWorkload, services: readonly ConfigObject<Service>[]): readonly KnownPort[] {
   return services
-    .filter(({ metadata, spec }) => {
-      const selector = Object.entries(spec.selector ?? {});
-      const fits = selector.every(([label, value]) => workload.labels[label] === value);
-      return metadata.namespace === workload.namespace && selector.length > 0 && fits;
+    .filter(({ metadata, spec: { selector = {} } }) => {
+      const selects = Object.keys(selector).length > 0 && hasLabels(workload.labels, selector);
+      return metadata.namespace === workload.namespace && selects;
     })
     .flatMap((service) =>
       (service.spec.ports ?? []).map(({ port, targetPort, name = "", appProtocol = "", protocol = "TCP" }) => ({

@@ -14,6 +14,7 @@ import type { AuthorizationPolicy } from "#config/kinds/authorization-policy.ts"
 import type { DestinationRule } from "#config/kinds/destination-rule.ts";
 import type { Gateway } from "#config/kinds/gateway.ts";
 import type { RequestAuthentication } from "#config/kinds/request-authentication.ts";
+import { hasLabels } from "#model/labels.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { derived } from "./indexes.ts";
@@ -122,7 +123,7 @@ export function viewsOf(snapshot: Snapshot, connected: MeshProxy): ProxyViews {
     .filter((rule) => isSelected(rule, proxy))
     .map(objectKey);
   const conditions = sourceConditions(snapshot)
-    .filter(({ labels }) => hasLabels(proxy, labels))
+    .filter(({ labels }) => hasLabels(proxy.labels, labels))
     .map(({ id }) => id);
   const { type: role, namespace, dnsDomain } = proxy;
   const sidecarObject = role === "sidecar" ? sidecarFor(snapshot, proxy) : undefined;
@@ -199,7 +200,7 @@ function gatewayView(
   base: Omit<GatewayView, "key" | "gateways" | "targets" | "authorization" | "authentication">,
   { proxy, targets }: Owner,
 ): GatewayView {
-  const gateways = snapshot.gateways.filter(({ spec }) => hasLabels(proxy, spec.selector ?? {}));
+  const gateways = snapshot.gateways.filter(({ spec }) => hasLabels(proxy.labels, spec.selector ?? {}));
   const authorization = authorizationPoliciesOf(snapshot, proxy);
   const authentication = requestAuthenticationsOf(snapshot, proxy);
   const objects = [gateways, authorization, authentication].map((list) => list.map(objectKey));
@@ -218,11 +219,7 @@ function targetKey({ service, port, targetPort }: ServiceTarget): string {
 }
 
 function isSelected({ spec, metadata }: ConfigObject<DestinationRule>, proxy: MeshProxy): boolean {
-  return metadata.namespace === proxy.namespace && hasLabels(proxy, spec.workloadSelector?.matchLabels ?? {});
-}
-
-function hasLabels({ labels }: MeshProxy, wanted: Readonly<Record<string, string>>): boolean {
-  return Object.entries(wanted).every(([label, value]) => labels[label] === value);
+  return metadata.namespace === proxy.namespace && hasLabels(proxy.labels, spec.workloadSelector?.matchLabels);
 }
 
 /** Labels by which some rule, or the mesh, orders endpoints. */

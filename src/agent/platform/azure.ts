@@ -1,3 +1,4 @@
+import { isRecord } from "#lib/is-record.ts";
 import { askOrNothing } from "./metadata-client.ts";
 import { given, NO_PLATFORM, type PlatformFacts } from "./platform.ts";
 
@@ -21,7 +22,7 @@ export async function azure(baseUrl: string): Promise<PlatformFacts> {
 /** What an answer of the metadata server says. */
 export function azureFacts(response: string): PlatformFacts {
   const { compute } = jsonObject(response);
-  if (!isObject(compute)) return NO_PLATFORM;
+  if (!isRecord(compute)) return NO_PLATFORM;
   const text = (key: string) => (typeof compute[key] === "string" ? compute[key] : undefined);
   const named = given({
     [`${PREFIX}name`]: text("name"),
@@ -38,7 +39,7 @@ export function azureFacts(response: string): PlatformFacts {
 /** A list of tags comes before their form in one text, which cannot hold a `;`. */
 function tagsOf(list: unknown, text: string): Readonly<Record<string, string>> {
   const pairs: readonly (readonly [name: string, value: string])[] = Array.isArray(list)
-    ? list.filter(isObject).map(({ name, value }) => [String(name ?? ""), String(value ?? "")] as const)
+    ? list.filter(isRecord).map(({ name, value }) => [String(name ?? ""), String(value ?? "")] as const)
     : text.split(";").flatMap((tag) => {
         const [name = "", value = ""] = tag.split(/:(.*)/s);
         return tag === "" ? [] : [[name, value] as const];
@@ -55,12 +56,8 @@ function newestVersion(answer: string | undefined): string {
 function jsonObject(text: string): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : {};
+    return isRecord(value) ? value : {};
   } catch {
     return {}; // a server that answers with something else is no metadata server
   }
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,5 +1,6 @@
 /** A workload that an agent is told to serve: a JSON file. */
 import { isAbsolute } from "node:path";
+import { isRecord } from "#lib/is-record.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 import type { ProxyFlags } from "../prepare.ts";
 
@@ -47,7 +48,7 @@ export function parseWorkloadFile(json: string): WorkloadFile {
   } catch (cause) {
     throw invalid("it is no JSON", cause);
   }
-  if (!isObject(given)) throw invalid("it must be an object");
+  if (!isRecord(given)) throw invalid("it must be an object");
   const problems = [
     ...Object.keys(given).flatMap((name) => (FIELDS.includes(name) ? [] : [`there is no field "${name}"`])),
     ...checks(given),
@@ -69,7 +70,7 @@ type Fields = Readonly<Record<string, unknown>>;
 
 function checks({ folder, enter = [], user = 0, env = {}, flags = {}, statusPort = 0, log = "" }: Fields): string[] {
   const known = FLAGS as unknown as Fields;
-  const wrongFlags = isObject(flags)
+  const wrongFlags = isRecord(flags)
     ? Object.entries(flags)
         .filter(([name, value]) => typeof value !== typeof known[name])
         .map(([name]) => `flags.${name}`)
@@ -78,15 +79,11 @@ function checks({ folder, enter = [], user = 0, env = {}, flags = {}, statusPort
     typeof folder === "string" && isAbsolute(folder) ? "" : "folder must be an absolute path",
     isTexts(enter) ? "" : "enter must be a list of words",
     isNumber(user, 2 ** 31) ? "" : "user must be a user id",
-    isObject(env) && isTexts(Object.values(env)) ? "" : "env must be an object of texts",
+    isRecord(env) && isTexts(Object.values(env)) ? "" : "env must be an object of texts",
     ...wrongFlags.map((name) => `${name} is not what pilot-agent proxy takes`),
     isNumber(statusPort, 65_535) ? "" : "statusPort must be a port",
     typeof log === "string" ? "" : "log must be a path",
   ].filter((problem) => problem !== "");
-}
-
-function isObject(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function isTexts(value: unknown): boolean {

@@ -5,6 +5,7 @@ import { formatTable } from "#cli/table.ts";
 import { objectKey } from "#config/config-object.ts";
 import { acceptedBy, canTalk, type Decided, mtlsMatrix, mtlsReasons, type Pair, type Sends } from "#explain/mtls.ts";
 import { type KnownPort, type KnownWorkload, portsOf } from "#explain/workloads.ts";
+import { hasLabels } from "#model/labels.ts";
 import { destinationRuleFor, selectingRules } from "#translate/scope/destination-rules.ts";
 import { namespaceMode } from "#translate/scope/peer-authentication.ts";
 import { effectivePolicy } from "#translate/scope/traffic-policy.ts";
@@ -82,7 +83,7 @@ function sentBy(
     const rule = destinationRuleFor(snapshot, service, {
       namespace: client.namespace,
       selectedRules: selectingRules(snapshot)
-        .filter(({ spec }) => hasLabels(client, spec.workloadSelector?.matchLabels ?? {}))
+        .filter(({ spec }) => hasLabels(client.labels, spec.workloadSelector?.matchLabels ?? {}))
         .map(objectKey),
     });
     const { tls } = effectivePolicy(rule?.spec, port.port);
@@ -97,8 +98,4 @@ function sentBy(
   return namespaceMode(snapshot, namespace) === "DISABLE"
     ? { value: "plain", by: `PeerAuthentication of namespace ${namespace}` }
     : { value: "mTLS", by: "auto mTLS" };
-}
-
-function hasLabels({ labels }: KnownWorkload, wanted: Readonly<Record<string, string>>): boolean {
-  return Object.entries(wanted).every(([label, value]) => labels[label] === value);
 }

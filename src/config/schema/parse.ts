@@ -3,6 +3,7 @@
  * fields reported), then zod checks what is left.
  */
 import type { z } from "zod";
+import { isRecord } from "#lib/is-record.ts";
 import type { Parsed, Problem } from "../problem.ts";
 import { formatField } from "./field-path.ts";
 import type { Schema } from "./message.ts";
@@ -29,9 +30,9 @@ function normalise(schema: z.core.$ZodType, raw: unknown, walk: Walk): unknown {
     case "optional":
       return normalise(def.innerType, raw, walk);
     case "object":
-      return isObject(raw) ? normaliseMessage(def.shape, raw, walk) : raw;
+      return isRecord(raw) ? normaliseMessage(def.shape, raw, walk) : raw;
     case "record":
-      return isObject(raw) ? normaliseMap(def.valueType, raw, walk) : raw;
+      return isRecord(raw) ? normaliseMap(def.valueType, raw, walk) : raw;
     case "array":
       return Array.isArray(raw) ? raw.map((item, i) => normalise(def.element, item, below(walk, i))) : raw;
     default:
@@ -78,10 +79,6 @@ function below(walk: Walk, name: PropertyKey): Walk {
 /** The JSON name of a protobuf field: `retry_on` is `retryOn`. */
 function camelCase(name: string): string {
   return name.includes("_") ? name.replace(/_(.?)/g, (_, next: string) => next.toUpperCase()) : name;
-}
-
-function isObject(raw: unknown): raw is object {
-  return typeof raw === "object" && raw !== null && !Array.isArray(raw);
 }
 
 const CONTAINERS: Readonly<Record<string, string>> = { object: "an object", record: "an object", array: "a list" };

@@ -1,5 +1,6 @@
 /** What each field of a rule looks at, and whether a request has one of the values it names. */
 import ipaddr from "ipaddr.js";
+import { isRecord } from "#lib/is-record.ts";
 import { withAliases } from "#model/trust-domain.ts";
 import type { Claims, HttpRequest, Request } from "./request.ts";
 import { fitsTemplate, fitsText, quoted } from "./text.ts";
@@ -190,10 +191,6 @@ function claim(path: readonly string[]): Attribute {
     },
     shown: (request) => (request.claims === undefined ? NO_TOKEN : (JSON.stringify(of(request)) ?? "none")),
   };
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** Whether an address is in a range, `10.0.0.0/8`, or is the one named. Addresses of one kind are in no range of the other. */

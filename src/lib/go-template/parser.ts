@@ -1,5 +1,6 @@
 /** Reads a template into nodes. */
-import { characterOf, numberOf, unquoted } from "./constants.ts";
+import { unquoteGo } from "../go-string.ts";
+import { characterOf, numberOf } from "./constants.ts";
 import { type Token, type TokenKind, tokensOf } from "./lexer.ts";
 import type { BranchNode, CommandNode, ListNode, PipeNode, StatementNode, WordNode } from "./nodes.ts";
 import { TemplateError } from "./template-error.ts";
@@ -163,7 +164,7 @@ class Parser {
 
   #templateName(where: string): string {
     const token = this.#word();
-    const name = token.kind === "string" ? unquoted(token.text) : undefined;
+    const name = token.kind === "string" ? unquoteGo(token.text) : undefined;
     return name ?? this.#fail(`unexpected ${shown(token)} in ${where}`);
   }
 
@@ -271,7 +272,7 @@ class Parser {
         this.#checkVariable(text);
         return { kind: "variable", name: text, names: [], line };
       case "string":
-        return constant(unquoted(text), "invalid syntax");
+        return constant(unquoteGo(text), "invalid syntax");
       case "character":
         return constant(characterOf(text), `malformed character constant: ${text}`);
       case "number":

@@ -1,6 +1,7 @@
 /** A member's agent: the files it finds, its environment and arguments, as the injected container has them in Kubernetes. */
 import { join } from "node:path";
 import { type GivenOptions, TEXT_OPTIONS, type TextOption } from "#capture/options.ts";
+import { isRecord } from "#lib/is-record.ts";
 import { type Member, PROXY_ID } from "../mesh/mesh.ts";
 import type { AddressRange } from "./address-range.ts";
 import { type Account, type Place, ROOT } from "./enter.ts";
@@ -209,8 +210,4 @@ function flagOf(name: string): string {
 
 function textOf(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

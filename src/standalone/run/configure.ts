@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { objectKey } from "#config/config-object.ts";
+import { isRecord } from "#lib/is-record.ts";
 import { SILENT } from "#lib/log.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 import { DEFAULT_FEATURES } from "#model/features.ts";
@@ -102,8 +103,4 @@ function fileOf(folder: string, key: string): string {
 
 function listOf(applied: ReadonlyMap<string, string>): string {
   return applied.size === 0 ? "; nothing was" : `; applied are ${[...applied.keys()].sort().join(", ")}`;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,5 +1,6 @@
 /** What is not wrong, but most likely not meant: said once, when the mesh has been read. */
 import type { ConfigObject } from "#config/config-object.ts";
+import { hasLabels } from "#model/labels.ts";
 import { isJob, type Member, workloadKey } from "../mesh/mesh.ts";
 
 export interface HintInput {
@@ -53,9 +54,7 @@ function selectorOf({ metadata, spec, origin }: ConfigObject): Selector | undefi
 }
 
 function selects({ namespace, selector }: Selector, member: Member): boolean {
-  return (
-    member.namespace === namespace && Object.entries(selector).every(([name, value]) => member.labels[name] === value)
-  );
+  return member.namespace === namespace && hasLabels(member.labels, selector);
 }
 
 function format(labels: Readonly<Record<string, string>>): string {

@@ -2,6 +2,7 @@
 import type { ConfigObject } from "#config/config-object.ts";
 import type { Gateway } from "#config/kinds/gateway.ts";
 import type { VirtualService } from "#config/kinds/virtual-service.ts";
+import { hasLabels } from "#model/labels.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import type { Member } from "../mesh/mesh.ts";
 
@@ -26,8 +27,8 @@ export function pagesOf(snapshot: Snapshot, { labels, proxy }: Pick<Member, "lab
   return [...new Map(pages.map((page) => [page.host, page])).values()].slice(0, MAX_PAGES);
 }
 
-function selects({ selector = {} }: Gateway, labels: Member["labels"]): boolean {
-  return Object.entries(selector).every(([name, value]) => labels[name] === value);
+function selects({ selector }: Gateway, labels: Member["labels"]): boolean {
+  return hasLabels(labels, selector);
 }
 
 function servesHttp({ servers = [] }: Gateway, port: number): boolean {

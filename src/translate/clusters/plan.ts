@@ -3,6 +3,7 @@ import { type ConfigObject, objectKey } from "#config/config-object.ts";
 import type { DestinationRule } from "#config/kinds/destination-rule.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
 import { type EndpointSet, NO_ENDPOINTS } from "#model/endpoint.ts";
+import { hasLabels } from "#model/labels.ts";
 import { type Service, type ServicePort, serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { derived, kept } from "../indexes.ts";
@@ -88,12 +89,10 @@ function serviceCluster(snapshot: Snapshot, view: OutboundView, of: ClusterOf): 
 }
 
 function hasEndpoints({ port, rule, subset, endpoints }: ClusterOf): boolean {
-  const labels = Object.entries(rule?.spec.subsets?.find(({ name }) => name === subset)?.labels ?? {});
+  const wanted = rule?.spec.subsets?.find(({ name }) => name === subset)?.labels;
   return endpoints.endpoints.some(
     (endpoint) =>
-      endpoint.health === "healthy" &&
-      endpoint.ports[port.name] !== undefined &&
-      labels.every(([label, value]) => endpoint.labels[label] === value),
+      endpoint.health === "healthy" && endpoint.ports[port.name] !== undefined && hasLabels(endpoint.labels, wanted),
   );
 }
 

@@ -10,6 +10,7 @@ import type {
 } from "#gen/envoy/config/endpoint/v3/endpoint_components_pb.ts";
 import { ClusterLoadAssignmentSchema } from "#gen/envoy/config/endpoint/v3/endpoint_pb.ts";
 import type { Endpoint } from "#model/endpoint.ts";
+import { hasLabels } from "#model/labels.ts";
 import { bytesOf, type Init } from "../encode.ts";
 import { compareText } from "../scope/order.ts";
 import { effectiveMode, modeOfPort } from "../scope/peer-authentication.ts";
@@ -48,14 +49,14 @@ export function localityEndpoints(input: EndpointsInput): Init<typeof LocalityLb
 }
 
 function usableEndpoints({ service, port, subset, rule, endpoints }: EndpointsInput): readonly Endpoint[] {
-  const labels = Object.entries(rule?.spec.subsets?.find(({ name }) => name === subset)?.labels ?? {});
+  const wanted = rule?.spec.subsets?.find(({ name }) => name === subset)?.labels;
   const byDns = service.resolution === "dns" || service.resolution === "dns-round-robin";
   const usable = endpoints.endpoints.filter(
     (endpoint) =>
       endpoint.health === "healthy" &&
       endpoint.ports[port.name] !== undefined &&
       (byDns || isAddress(endpoint.address)) &&
-      labels.every(([label, value]) => endpoint.labels[label] === value),
+      hasLabels(endpoint.labels, wanted),
   );
   // Envoy refuses a logical DNS cluster with more than one name.
   return service.resolution === "dns-round-robin" ? usable.slice(0, 1) : usable;

@@ -1,6 +1,7 @@
 /** Whom a policy applies to. */
 import type { Attachment } from "#config/checks/attachment.ts";
 import type { ConfigObject } from "#config/config-object.ts";
+import { hasLabels } from "#model/labels.ts";
 
 /** Who is asked about. */
 export interface Workload {
@@ -20,5 +21,5 @@ export function isAttached({ spec, metadata }: ConfigObject<Attachment>, workloa
       group === "gateway.networking.k8s.io" && kind === "Gateway" && name === gateway;
     return metadata.namespace === workload.namespace && targets.some(isGateway);
   }
-  return Object.entries(spec.selector?.matchLabels ?? {}).every(([label, value]) => workload.labels[label] === value);
+  return hasLabels(workload.labels, spec.selector?.matchLabels);
 }

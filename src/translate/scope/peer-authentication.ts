@@ -1,6 +1,7 @@
 /** Which transport workloads accept, by PeerAuthentication. */
 import type { ConfigObject } from "#config/config-object.ts";
 import type { MutualTls, PeerAuthentication } from "#config/kinds/peer-authentication.ts";
+import { hasLabels } from "#model/labels.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { derived } from "../indexes.ts";
 import { oldestFirst } from "./order.ts";
@@ -70,9 +71,7 @@ export function modeOfPort({ mode, ports }: WorkloadMtls, port: number): MtlsMod
 /** Whether a policy has a selector that fits the workload. Selectors in the root namespace select nothing. */
 export function selects(policy: Policy, workload: Workload): boolean {
   if (!hasSelector(policy) || policy.metadata.namespace !== workload.namespace) return false;
-  return Object.entries(policy.spec.selector?.matchLabels ?? {}).every(
-    ([label, value]) => workload.labels[label] === value,
-  );
+  return hasLabels(workload.labels, policy.spec.selector?.matchLabels);
 }
 
 function hasSelector({ spec }: Policy): boolean {

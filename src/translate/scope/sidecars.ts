@@ -1,6 +1,7 @@
 /** Which Sidecar a proxy is under. */
 import { type ConfigObject, objectKey } from "#config/config-object.ts";
 import type { Sidecar } from "#config/kinds/sidecar.ts";
+import { hasLabels } from "#model/labels.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { derived } from "../indexes.ts";
 import { BLACK_HOLE_CLUSTER, outboundCluster, PASSTHROUGH_CLUSTER } from "../names.ts";
@@ -17,8 +18,7 @@ export type SidecarObject = ConfigObject<Sidecar>;
 export function sidecarFor({ sidecars, mesh }: Snapshot, workload: Workload): SidecarObject | undefined {
   if (sidecars.length === 0) return undefined;
   const byNamespace = inOrder("", sidecars);
-  const isFor = ({ spec }: SidecarObject) =>
-    Object.entries(spec.workloadSelector?.labels ?? {}).every(([label, value]) => workload.labels[label] === value);
+  const isFor = ({ spec }: SidecarObject) => hasLabels(workload.labels, spec.workloadSelector?.labels);
   const ofRoot = byNamespace.get(mesh.rootNamespace)?.find(({ spec }) => spec.workloadSelector === undefined);
   return byNamespace.get(workload.namespace)?.find(isFor) ?? ofRoot;
 }
