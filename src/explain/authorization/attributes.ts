@@ -1,6 +1,7 @@
 /** What each field of a rule looks at, and whether a request has one of the values it names. */
 import ipaddr from "ipaddr.js";
 import { isRecord } from "#lib/is-record.ts";
+import { parseRequestPrincipal, type TextPattern } from "#model/request-principal.ts";
 import { withAliases } from "#model/trust-domain.ts";
 import type { Claims, HttpRequest, Request } from "./request.ts";
 import { fitsTemplate, fitsText, quoted } from "./text.ts";
@@ -157,19 +158,23 @@ function fitsPrincipal(pattern: string, peer: string): boolean {
   return fitsText(`${SPIFFE}${pattern}`, peer);
 }
 
-/** `issuer/subject`, divided by the last slash; a star in front belongs to the issuer, one at the end to the subject. */
 function fitsRequestPrincipal(value: string, { iss, sub }: Claims): boolean {
-  if (typeof iss !== "string" || typeof sub !== "string") return false;
-  const slash = value.lastIndexOf("/");
-  if (slash < 0) {
-    if (value === "*") return iss !== "" && sub !== "";
-    if (value.startsWith("*")) return iss !== "" && sub.endsWith(value.slice(1));
-    if (value.endsWith("*")) return iss.startsWith(value.slice(0, -1)) && sub !== "";
-    return iss === value && sub === "";
+  const { issuer, subject } = parseRequestPrincipal(value);
+  return fitsPattern(issuer, iss) && fitsPattern(subject, sub);
+}
+
+function fitsPattern(pattern: TextPattern, text: unknown): boolean {
+  if (typeof text !== "string") return false;
+  switch (pattern.kind) {
+    case "any":
+      return text !== "";
+    case "exact":
+      return text === pattern.text;
+    case "prefix":
+      return text.startsWith(pattern.text);
+    case "suffix":
+      return text.endsWith(pattern.text);
   }
-  const [issuer, subject] = [value.slice(0, slash), value.slice(slash + 1)];
-  const issuerFits = issuer.startsWith("*") || !issuer.includes("/") ? fitsText(issuer, iss) : issuer === iss;
-  return issuerFits && (value.startsWith("*") ? sub === subject : fitsText(subject, sub));
 }
 
 /** `a][b` are claims inside one another; brackets in other places belong to the name of one claim. */

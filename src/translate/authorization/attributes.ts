@@ -4,6 +4,7 @@
  */
 import type { PermissionSchema, PrincipalSchema } from "#gen/envoy/config/rbac/v3/rbac_pb.ts";
 import { UriTemplateMatchConfigSchema } from "#gen/envoy/extensions/path/match/uri_template/v3/uri_template_match_pb.ts";
+import { parseRequestPrincipal, type TextPattern } from "#model/request-principal.ts";
 import { withAliases } from "#model/trust-domain.ts";
 import { type Init, pack } from "../encode.ts";
 import { literalRange } from "../listeners/cidr.ts";
@@ -191,11 +192,9 @@ function accountPattern(account: string, home: string): string {
   return `spiffe://.+/ns/${quote(namespace)}/(.+/|)sa/${quote(name)}(/.+)?`;
 }
 
-/** `issuer/subject` of a token. The issuer may be a URL, so the last slash divides them. */
 function requestPrincipal(value: string): Principal {
-  const slash = value.lastIndexOf("/");
-  const [issuer, subject] = slash < 0 ? wholePrincipal(value) : [value.slice(0, slash), value.slice(slash + 1)];
-  const and = [claimMatcher("iss", issuerText(issuer)), claimMatcher("sub", subjectText(value, subject))];
+  const { issuer, subject } = parseRequestPrincipal(value);
+  const and = [claimMatcher("iss", patternMatcher(issuer)), claimMatcher("sub", patternMatcher(subject))];
   return {
     identifier: {
       case: "andIds",
@@ -204,22 +203,7 @@ function requestPrincipal(value: string): Principal {
   };
 }
 
-/** Without a slash, `*x` is the end of a subject and `x*` the start of an issuer. */
-function wholePrincipal(value: string): readonly [issuer: string, subject: string] {
-  if (value.startsWith("*")) return ["*", value];
-  return value.endsWith("*") ? [value, "*"] : [value, ""];
-}
-
-function issuerText(issuer: string): Text {
-  if (issuer === "*") return ANYTHING;
-  if (issuer.startsWith("*")) return endsWith(issuer.slice(1));
-  return issuer.endsWith("*") && !issuer.includes("/") ? startsWith(issuer.slice(0, -1)) : exact(issuer);
-}
-
-/** A star in front of the whole is the issuer's, so the subject behind it is taken as it is. */
-function subjectText(value: string, subject: string): Text {
-  const ofIssuer = value.startsWith("*") && value.includes("/");
-  if (subject === "*" && !ofIssuer) return ANYTHING;
-  if (subject.startsWith("*") && !ofIssuer) return endsWith(subject.slice(1));
-  return subject.endsWith("*") && !ofIssuer ? startsWith(subject.slice(0, -1)) : exact(subject);
+function patternMatcher(pattern: TextPattern): Text {
+  if (pattern.kind === "any") return ANYTHING;
+  return { exact, prefix: startsWith, suffix: endsWith }[pattern.kind](pattern.text);
 }
