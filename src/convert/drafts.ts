@@ -4,6 +4,7 @@ import type { Service as ServiceSpec } from "#config/kinds/service.ts";
 import type { ServiceEntry } from "#config/kinds/service-entry.ts";
 import type { WorkloadEntry } from "#config/kinds/workload-entry.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
+import type { Steps } from "#lib/async/steps.ts";
 import { formatSpiffeId } from "#lib/pki/spiffe-id.ts";
 import type { EndpointSet } from "#model/endpoint.ts";
 import type { Features } from "#model/features.ts";
@@ -39,17 +40,30 @@ export interface ServiceDraft {
 }
 
 /** The services that the objects define. Those of objects that did not change are the same as the last time. */
-export function serviceDrafts({ services, serviceEntries, mesh, features }: DraftInput): ServiceDraft[] {
-  return [
-    ...services.map((object) => kubernetesDraft(object, mesh, features.domain)),
-    ...serviceEntries.flatMap((object) => entryDrafts(object, mesh)),
-  ];
+export function* serviceDrafts(input: DraftInput): Steps<ServiceDraft[]> {
+  const { services, serviceEntries, mesh, features } = input;
+  const drafts: ServiceDraft[] = [];
+  for (const object of services) {
+    drafts.push(kubernetesDraft(object, mesh, features.domain));
+    yield;
+  }
+  for (const object of serviceEntries) {
+    drafts.push(...entryDrafts(object, mesh));
+    yield;
+  }
+  return drafts;
 }
 
 /** The endpoints of each service. Several objects may define one host in one namespace: it has the endpoints of all. */
-export function endpointSets(input: DraftInput): Map<ServiceKey, EndpointSet> {
-  const { mesh, features, workloadEntries } = input;
-  const find = workloadFinder(workloadEntries.map((object) => indexed(object)));
+export function* endpointSets(input: DraftInput): Steps<Map<ServiceKey, EndpointSet>> {
+  const { mesh, features } = input;
+  const workloads: IndexedWorkload[] = [];
+  for (const object of input.workloadEntries) {
+    workloads.push(indexed(object));
+    yield;
+  }
+  const find = workloadFinder(workloads);
+  yield;
   const sets = new Map<ServiceKey, EndpointSet>();
   const add = (key: ServiceKey, set: EndpointSet) => {
     const other = sets.get(key);
@@ -58,12 +72,14 @@ export function endpointSets(input: DraftInput): Map<ServiceKey, EndpointSet> {
   for (const object of input.services) {
     const { key } = kubernetesDraft(object, mesh, features.domain);
     add(key, kubernetesSet(object, find(serviceSelector(object)), mesh.trustDomain, features.clusterId));
+    yield;
   }
   for (const object of input.serviceEntries) {
     const selected = find(entrySelector(object));
     for (const draft of entryDrafts(object, mesh)) {
       add(draft.key, entrySet(draft, object, selected, mesh.trustDomain, features.clusterId));
     }
+    yield;
   }
   return sets;
 }

@@ -16,6 +16,7 @@ import type { Sidecar } from "#config/kinds/sidecar.ts";
 import type { VirtualService } from "#config/kinds/virtual-service.ts";
 import type { WorkloadEntry } from "#config/kinds/workload-entry.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
+import { finished, type Steps } from "#lib/async/steps.ts";
 import type { EndpointSet } from "#model/endpoint.ts";
 import type { Features } from "#model/features.ts";
 import type { KeySets } from "#model/key-set.ts";
@@ -40,6 +41,11 @@ export interface SnapshotInput {
 
 /** Builds the state of the mesh; `previous` itself when nothing changed. */
 export function buildSnapshot(input: SnapshotInput): Snapshot {
+  return finished(snapshotSteps(input));
+}
+
+/** The same in steps: thousands of objects take longer than the event loop may be blocked. */
+export function* snapshotSteps(input: SnapshotInput): Steps<Snapshot> {
   const { previous = NOTHING } = input;
   const mesh = keepIdentity(previous.mesh, input.mesh);
   const features = keepIdentity(previous.features, input.features);
@@ -52,19 +58,23 @@ export function buildSnapshot(input: SnapshotInput): Snapshot {
     mesh,
     features,
   };
+  yield;
+  const drafts = yield* serviceDrafts(draftInput);
+  const endpoints = yield* endpointSets(draftInput);
+  const { defaultVirtualServiceExportTo: exportTo } = mesh;
+  const routes = joinDelegates(ofKind<VirtualService>("VirtualService"), { exportTo, domain: features.domain });
+  yield;
+  const virtualServices = objects(previous.virtualServices, routes);
+  yield;
+  const allServices = services(previous.services, drafts);
+  yield;
   const next: Snapshot = {
     version: previous.version + 1,
     mesh,
     features,
-    services: services(previous.services, serviceDrafts(draftInput)),
-    endpoints: keepEndpoints(previous.endpoints, endpointSets(draftInput)),
-    virtualServices: objects(
-      previous.virtualServices,
-      joinDelegates(ofKind<VirtualService>("VirtualService"), {
-        exportTo: mesh.defaultVirtualServiceExportTo,
-        domain: features.domain,
-      }),
-    ),
+    services: allServices,
+    endpoints: keepEndpoints(previous.endpoints, endpoints),
+    virtualServices,
     destinationRules: objects(previous.destinationRules, ofKind<DestinationRule>("DestinationRule")),
     gateways: objects(previous.gateways, ofKind<Gateway>("Gateway")),
     sidecars: objects(previous.sidecars, ofKind<Sidecar>("Sidecar")),

@@ -2,6 +2,8 @@
  * The parts that connected proxies use, each planned and built once per snapshot however many proxies have it. A part
  * nobody uses any more is forgotten with everything that was built for it.
  */
+
+import type { Slices } from "#lib/async/slices.ts";
 import type { Logger } from "#lib/log.ts";
 import type { Layers } from "#protocol/resource.ts";
 import type { Recipe } from "#translate/recipe.ts";
@@ -9,7 +11,6 @@ import type { BuiltResource } from "./built-resource.ts";
 import type { Part, PartByName, ProxyParts } from "./parts.ts";
 import { RecipeCache } from "./recipe-cache.ts";
 import { AskedLayer, type LayerContext, ListedLayer } from "./resource-layer.ts";
-import type { Slices } from "./slices.ts";
 
 interface ListedPart {
   users: number;

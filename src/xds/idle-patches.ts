@@ -1,5 +1,6 @@
 /** Tells of patches of EnvoyFilters that change nothing for any connected proxy, some time after things have calmed down. */
 import { objectKey } from "#config/config-object.ts";
+import { Slices } from "#lib/async/slices.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
@@ -7,7 +8,6 @@ import type { Snapshot } from "#model/snapshot.ts";
 import { idlePatches } from "#translate/patches/idle.ts";
 import type { Chosen } from "#translate/patches/select.ts";
 import type { Clock } from "./clock.ts";
-import { Slices } from "./slices.ts";
 
 export interface IdlePatchReportOptions {
   readonly log: Logger;

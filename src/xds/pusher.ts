@@ -4,6 +4,8 @@
  * with at most one response. So a proxy that reads slowly is passed over, holds nobody up, and gets the newest state once
  * it is ready, however many changes there were in between.
  */
+
+import { Slices } from "#lib/async/slices.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import type { Snapshot } from "#model/snapshot.ts";
@@ -18,7 +20,6 @@ import type { Metrics } from "./metrics.ts";
 import { omitting } from "./omitting-layer.ts";
 import type { PartsOf, ProxyParts } from "./parts.ts";
 import { Responses } from "./responses.ts";
-import { Slices } from "./slices.ts";
 import type { XdsStream } from "./xds-stream.ts";
 
 export interface PusherOptions {

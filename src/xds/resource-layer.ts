@@ -2,12 +2,13 @@
  * The resources of one part and type, as they follow the snapshots. The layer that proxies hold is replaced only when
  * something in it changed: who has the same layer has the same resources.
  */
+
+import type { Slices } from "#lib/async/slices.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import type { Layer } from "#protocol/resource.ts";
 import type { Recipe } from "#translate/recipe.ts";
 import type { BuiltResource } from "./built-resource.ts";
 import type { RecipeCache } from "./recipe-cache.ts";
-import type { Slices } from "./slices.ts";
 
 export interface LayerContext {
   readonly typeUrl: string;

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { Slices } from "#lib/async/slices.ts";
 import { SILENT } from "#lib/log.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import type { Snapshot } from "#model/snapshot.ts";
@@ -9,7 +10,6 @@ import { CLUSTER_TYPE, ENDPOINT_TYPE, LISTENER_TYPE, NAME_TABLE_TYPE, ROUTE_TYPE
 import { meshOf, proxyOf } from "../../test/support/mesh.ts";
 import { Catalogue } from "./catalogue.ts";
 import type { ProxyParts } from "./parts.ts";
-import { Slices } from "./slices.ts";
 import { translatedParts } from "./translated-parts.ts";
 
 /** One object in several states; each mesh takes one of them, or none. */

@@ -107,7 +107,7 @@ class WatchedFiles extends SnapshotStore implements FileSource {
         changed ||= differs;
       }
     }
-    if (changed) this.#publishAll();
+    if (changed) await this.#publishAll();
   }
 
   #isOurFile(path: string): boolean {
@@ -178,10 +178,10 @@ class WatchedFiles extends SnapshotStore implements FileSource {
     return true;
   }
 
-  #publishAll(): void {
+  async #publishAll(): Promise<void> {
     const { objects, problems } = this.#table.collection();
     const all = [...problems, ...this.#failures(), ...this.#mesh.problems];
-    this.publish({ objects, problems: all }, this.#mesh.mesh);
+    await this.publishInSlices({ objects, problems: all }, this.#mesh.mesh);
     this.#reporter.report(all);
   }
 
