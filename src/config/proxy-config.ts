@@ -264,7 +264,7 @@ function withSingleValues(
   const { concurrency = 0, cpuLimit = 0, serviceCluster = "", terminationDrainSeconds, annotations = {} } = sources;
   const result: Record<string, Json> = { ...merged };
   if (result.concurrency === undefined && cpuLimit > 0) result.concurrency = cpuLimit;
-  if (concurrency > 0) result.concurrency = concurrency;
+  if (concurrency !== 0) result.concurrency = concurrency;
   if (result.serviceCluster === "") result.serviceCluster = serviceCluster;
   if (terminationDrainSeconds !== undefined) result.terminationDrainDuration = `${terminationDrainSeconds}s`;
   const discoveryAddress = annotations[DISCOVERY_ADDRESS_ANNOTATION];
@@ -272,9 +272,15 @@ function withSingleValues(
   const statusPort = annotations[STATUS_PORT_ANNOTATION];
   if (statusPort !== undefined) {
     if (isPort(Number(statusPort))) result.statusPort = Number(statusPort);
-    else reporter(`annotation ${STATUS_PORT_ANNOTATION}`)("", `must be a port from 1 to 65535, not "${statusPort}"`);
+    else
+      reporter(`annotation ${STATUS_PORT_ANNOTATION}`)("", `must be a port from 1 to 65535, not "${statusPort}"; it is ignored`, "warning");
   }
   return result as ProxyConfig;
+}
+
+/** What is wrong with a configuration that was laid together from several. */
+export function checkProxyLayer(layer: Layer, report: Report): void {
+  checkProxyConfig(layer as ProxyConfig, report);
 }
 
 /** What must hold whatever the sources. */
