@@ -2,6 +2,7 @@
  * The only memory of this folder: values derived from immutable lists and objects of a snapshot, kept no longer than these.
  * They make planning cheap and change no result.
  */
+import type { Steps } from "#lib/async/steps.ts";
 
 /**
  * A function of snapshot objects and one text, computed once per distinct set of them. Snapshots share what did not change,
@@ -40,16 +41,35 @@ function emptyShelf(): Shelf {
  * `key`, `owner` and `from` have to name all that `make` reads.
  */
 export function kept<Value>(owner: object, key: string, from: readonly unknown[], make: () => Value): Value {
-  let values = KEPT.get(owner);
-  if (values === undefined) {
-    values = new Map();
-    KEPT.set(owner, values);
-  }
+  const values = keptOf(owner);
   const known = values.get(key);
   if (known !== undefined && isSame(known.from, from)) return known.value as Value;
   const value = make();
   values.set(key, { from, value });
   return value;
+}
+
+/** The same for a value that is made in steps. */
+export function* keptSteps<Value>(
+  owner: object,
+  { key, from }: { readonly key: string; readonly from: readonly unknown[] },
+  make: () => Steps<Value>,
+): Steps<Value> {
+  const values = keptOf(owner);
+  const known = values.get(key);
+  if (known !== undefined && isSame(known.from, from)) return known.value as Value;
+  const value = yield* make();
+  values.set(key, { from, value });
+  return value;
+}
+
+function keptOf(owner: object): Map<string, Kept> {
+  let values = KEPT.get(owner);
+  if (values === undefined) {
+    values = new Map();
+    KEPT.set(owner, values);
+  }
+  return values;
 }
 
 interface Kept {

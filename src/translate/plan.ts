@@ -2,6 +2,7 @@
  * Plans: which resources a view gives, as recipes. Planning is cheap and builds nothing; the xDS server builds what it does
  * not have yet. All work is in the folders, one per type of resource.
  */
+import { finished, type Steps } from "#lib/async/steps.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { planOutboundClusters } from "./clusters/plan.ts";
 import { planInboundClusters } from "./clusters/plan-inbound.ts";
@@ -31,15 +32,20 @@ export interface Plan {
 
 /** Towards services. A router has the clusters only: its listeners and routes are those of its Gateways. */
 export function planOutbound(snapshot: Snapshot, view: OutboundView): Plan {
-  const clusters = planOutboundClusters(snapshot, view);
+  return finished(planOutboundSteps(snapshot, view));
+}
+
+/** The same in steps: a mesh of thousands of services takes longer than the event loop may be blocked. */
+export function* planOutboundSteps(snapshot: Snapshot, view: OutboundView): Steps<Plan> {
+  const clusters = yield* planOutboundClusters(snapshot, view);
   if (view.role === "router") {
     const plan = { clusters, listeners: [], routes: [], extensions: [] };
     return patchedPlan(plan, patching(snapshot, view, { context: "GATEWAY" }));
   }
   const plan = {
     clusters,
-    listeners: planOutboundListeners(snapshot, view),
-    routes: planOutboundRoutes(snapshot, view, routeNamesOf(snapshot, view)),
+    listeners: yield* planOutboundListeners(snapshot, view),
+    routes: yield* planOutboundRoutes(snapshot, view, yield* routeNamesOf(snapshot, view)),
     extensions: [],
   };
   return patchedPlan(plan, patching(snapshot, view, { context: "SIDECAR_OUTBOUND" }));
@@ -64,11 +70,16 @@ export function planInbound(snapshot: Snapshot, view: InboundView): Plan {
 
 /** The servers of a router. Its clusters are those of its outbound view. */
 export function planGateway(snapshot: Snapshot, view: GatewayView): Plan {
+  return finished(planGatewaySteps(snapshot, view));
+}
+
+/** The same in steps. */
+export function* planGatewaySteps(snapshot: Snapshot, view: GatewayView): Steps<Plan> {
   const servers = routerServers(view);
   const plan = {
     clusters: [],
     listeners: planGatewayListeners(snapshot, view, servers),
-    routes: planGatewayRoutes(snapshot, view, servers),
+    routes: yield* planGatewayRoutes(snapshot, view, servers),
     extensions: [],
   };
   return patchedPlan(plan, patching(snapshot, view, { context: "GATEWAY", servicePorts: calledPorts(servers) }));

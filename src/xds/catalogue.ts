@@ -67,7 +67,7 @@ export class Catalogue {
   async #layer(part: Part, typeUrl: string, version: number) {
     const state = this.#listedPart(part);
     if (state.version !== version) {
-      state.plan = new Map(part.plan());
+      state.plan = new Map(await this.#slices.run(part.plan()));
       state.version = version;
     }
     const layer = state.layers.get(typeUrl) ?? new ListedLayer(this.#context(typeUrl));

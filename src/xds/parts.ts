@@ -3,6 +3,7 @@
  * This is all the xDS server knows of translation.
  */
 import { hash } from "node:crypto";
+import type { Steps } from "#lib/async/steps.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import type { Recipe } from "#translate/recipe.ts";
@@ -13,7 +14,8 @@ export type PartPlan = ReadonlyMap<string, readonly Recipe[]>;
 /** Some resources that belong together, of one or several types. Equal keys at one snapshot mean equal resources. */
 export interface Part {
   readonly key: string;
-  plan(): PartPlan;
+  /** In steps: it can take longer than the event loop may be blocked. */
+  plan(): Steps<PartPlan>;
 }
 
 /** Resources of which there are too many to list: planned by name when a proxy asks for them. */

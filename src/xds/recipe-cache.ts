@@ -6,6 +6,7 @@
  * nothing else, however many namespaces come and go.
  */
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
+import { finished, type Steps } from "#lib/async/steps.ts";
 import type { Recipe } from "#translate/recipe.ts";
 import { type BuiltResource, builtResource } from "./built-resource.ts";
 
@@ -37,7 +38,12 @@ export class RecipeCache {
 
   /** `hint` is what the recipe became the last time: most recipes have not changed. */
   acquire(typeUrl: string, recipe: Recipe, hint?: BuiltResource): BuiltResource {
-    const fragment = this.#acquire(recipe, hint && this.#fragments.get(hint));
+    return finished(this.acquireSteps(typeUrl, recipe, hint));
+  }
+
+  /** The same in steps: some resources have thousands of parts. */
+  *acquireSteps(typeUrl: string, recipe: Recipe, hint?: BuiltResource): Steps<BuiltResource> {
+    const fragment = yield* this.#acquire(recipe, hint && this.#fragments.get(hint));
     if (fragment.resource === undefined) {
       fragment.resource = builtResource(typeUrl, recipe, fragment.bytes);
       // The frame ends with the same bytes: one copy is enough.
@@ -54,8 +60,8 @@ export class RecipeCache {
     if (fragment.users === 0) this.#fragments.delete(resource);
   }
 
-  #acquire(recipe: Recipe, hint: Fragment | undefined): Fragment {
-    const parts = recipe.parts?.recipes.map((part, index) => this.#acquire(part, hint?.parts[index])) ?? [];
+  *#acquire(recipe: Recipe, hint: Fragment | undefined): Steps<Fragment> {
+    const parts = yield* this.#acquireParts(recipe.parts?.recipes ?? [], hint?.parts ?? []);
     const fits = (known: Fragment) => isSame(known.input, recipe.input) && isSameList(known.parts, parts);
     const hinted = hint?.build === recipe.build && hint.name === recipe.name && fits(hint) ? hint : undefined;
     const found = hinted ?? this.#known.get(recipe.build)?.get(recipe.name)?.find(fits);
@@ -63,6 +69,20 @@ export class RecipeCache {
     found.users++;
     for (const part of parts) this.#release(part);
     return found;
+  }
+
+  *#acquireParts(recipes: readonly Recipe[], hints: readonly Fragment[]): Steps<readonly Fragment[]> {
+    const parts: Fragment[] = [];
+    try {
+      for (const [index, part] of recipes.entries()) {
+        parts.push(yield* this.#acquire(part, hints[index]));
+        yield;
+      }
+    } catch (thrown) {
+      for (const part of parts) this.#release(part);
+      throw thrown;
+    }
+    return parts;
   }
 
   #make(recipe: Recipe, parts: readonly Fragment[]): Fragment {

@@ -38,7 +38,10 @@ export class ListedLayer {
     for (const recipe of recipes) {
       if (after.has(recipe.name)) continue; // Envoy would reject two of one name; the first one wins.
       const hint = before.get(recipe.name);
-      const resource = acquire(this.#context, recipe, hint);
+      const whole = recipe.parts === undefined;
+      const resource = whole
+        ? acquire(this.#context, recipe, hint)
+        : await acquireInSlices(this.#context, recipe, hint);
       if (resource !== undefined) after.set(recipe.name, resource);
       same &&= resource === hint;
       if (this.#context.slices.isOver) await this.#context.slices.next();
@@ -137,11 +140,30 @@ class LazyLayer implements Layer<BuiltResource> {
   }
 }
 
+async function acquireInSlices(
+  context: LayerContext,
+  recipe: Recipe,
+  hint: BuiltResource | undefined,
+): Promise<BuiltResource | undefined> {
+  try {
+    return await context.slices.run(context.cache.acquireSteps(context.typeUrl, recipe, hint));
+  } catch (thrown) {
+    return broken(context, { recipe, hint, thrown });
+  }
+}
+
 function acquire(context: LayerContext, recipe: Recipe, hint: BuiltResource | undefined): BuiltResource | undefined {
   try {
     return context.cache.acquire(context.typeUrl, recipe, hint);
   } catch (thrown) {
-    context.onBroken(recipe.name, errorText(thrown));
-    return hint && context.cache.acquire(context.typeUrl, hint.recipe, hint);
+    return broken(context, { recipe, hint, thrown });
   }
+}
+
+function broken(
+  { cache, typeUrl, onBroken }: LayerContext,
+  { recipe, hint, thrown }: { readonly recipe: Recipe; readonly hint: BuiltResource | undefined; thrown: unknown },
+): BuiltResource | undefined {
+  onBroken(recipe.name, errorText(thrown));
+  return hint && cache.acquire(typeUrl, hint.recipe, hint);
 }

@@ -1,4 +1,5 @@
 /** What proxies are sent: the plans of translation, as parts by view. */
+import { atOnce, type Steps } from "#lib/async/steps.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import {
   CLUSTER_TYPE,
@@ -10,7 +11,14 @@ import {
   SECRET_TYPE,
 } from "#protocol/type-urls.ts";
 import { type GrpcView, planGrpcCluster, planGrpcListener, planGrpcRoutes } from "#translate/grpc/plan.ts";
-import { type Plan, planEndpoints, planGateway, planInbound, planNameTable, planOutbound } from "#translate/plan.ts";
+import {
+  type Plan,
+  planEndpoints,
+  planGatewaySteps,
+  planInbound,
+  planNameTable,
+  planOutboundSteps,
+} from "#translate/plan.ts";
 import { planSecret, type SecretsView, secretsView } from "#translate/secrets/plan.ts";
 import { type ProxyViews, viewsOf } from "#translate/views.ts";
 import type { Part, PartByName, PartPlan, PartsOf, ProxyParts } from "./parts.ts";
@@ -32,13 +40,13 @@ export const translatedParts: PartsOf = (snapshot, proxy) => {
 function envoyParts(snapshot: Snapshot, views: ProxyViews): ProxyParts {
   const { outbound, inbound, gateway, endpoints, names, omittedListeners } = views;
   const parts = [
-    part(outbound.key, () => planOutbound(snapshot, outbound)),
-    ...(inbound === undefined ? [] : [part(inbound.key, () => planInbound(snapshot, inbound))]),
-    ...(gateway === undefined ? [] : [part(gateway.key, () => planGateway(snapshot, gateway))]),
+    part(outbound.key, () => planOutboundSteps(snapshot, outbound)),
+    ...(inbound === undefined ? [] : [part(inbound.key, () => atOnce(planInbound(snapshot, inbound)))]),
+    ...(gateway === undefined ? [] : [part(gateway.key, () => planGatewaySteps(snapshot, gateway))]),
   ];
   const nameTable: Part = {
     key: names.key,
-    plan: () => new Map([[NAME_TABLE_TYPE, [planNameTable(snapshot, names)]]]),
+    plan: () => atOnce(new Map([[NAME_TABLE_TYPE, [planNameTable(snapshot, names)]]])),
   };
   return {
     types: new Map([
@@ -78,8 +86,13 @@ function grpcParts(snapshot: Snapshot, { endpoints }: ProxyViews, view: GrpcView
 
 const NO_NAMES: ReadonlySet<string> = new Set();
 
-function part(key: string, plan: () => Plan): Part {
-  return { key, plan: () => byType(plan()) };
+function part(key: string, plan: () => Steps<Plan>): Part {
+  return {
+    key,
+    plan: function* () {
+      return byType(yield* plan());
+    },
+  };
 }
 
 function byType({ clusters, listeners, routes, extensions }: Plan): PartPlan {

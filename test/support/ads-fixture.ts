@@ -2,6 +2,7 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { Server, ServerCredentials } from "@grpc/grpc-js";
 import { Cluster_DiscoveryType, ClusterSchema } from "#gen/envoy/config/cluster/v3/cluster_pb.ts";
+import { atOnce } from "#lib/async/steps.ts";
 import { SILENT } from "#lib/log.ts";
 import type { Source } from "#model/ports.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
@@ -111,12 +112,10 @@ function handMadeParts(plan: PlanByPart, { proxy, build, onPlan }: Maker): Proxy
     plan: () => {
       onPlan(key);
       const types = Object.entries(plan[key] ?? {});
-      return new Map(
-        types.map(([typeUrl, byName]) => [
-          typeUrl,
-          Object.entries(byName).map(([name, content]) => recipeOf(typeUrl, name, content)),
-        ]),
-      );
+      const recipes = types.map(([typeUrl, byName]) => {
+        return [typeUrl, Object.entries(byName).map(([name, content]) => recipeOf(typeUrl, name, content))] as const;
+      });
+      return atOnce(new Map(recipes));
     },
   }));
   const endpoints = {

@@ -2,6 +2,7 @@
 import { type ConfigObject, objectKey } from "#config/config-object.ts";
 import type { DestinationRule } from "#config/kinds/destination-rule.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
+import type { Steps } from "#lib/async/steps.ts";
 import { type EndpointSet, NO_ENDPOINTS } from "#model/endpoint.ts";
 import { hasLabels } from "#model/labels.ts";
 import { type Service, type ServicePort, serviceKey } from "#model/service.ts";
@@ -18,7 +19,7 @@ import { blackHoleCluster, passthroughCluster } from "./fixed.ts";
 import { discoveryOf, outboundCluster } from "./outbound.ts";
 
 /** Clusters of all services in view, and those for unknown destinations. */
-export function planOutboundClusters(snapshot: Snapshot, view: OutboundView): readonly Recipe[] {
+export function* planOutboundClusters(snapshot: Snapshot, view: OutboundView): Steps<readonly Recipe[]> {
   const clusters = new Map<string, Recipe>();
   const add = (made: Recipe) => {
     if (!clusters.has(made.name)) clusters.set(made.name, made);
@@ -28,6 +29,7 @@ export function planOutboundClusters(snapshot: Snapshot, view: OutboundView): re
   for (const service of servicesInScope(snapshot, view).list) {
     if (service.resolution === "alias") continue;
     for (const made of serviceClusters(snapshot, view, { service, key })) add(made);
+    yield;
   }
   add(recipe({ name: BLACK_HOLE_CLUSTER, input, build: blackHoleCluster }));
   if (view.role === "sidecar") add(recipe({ name: PASSTHROUGH_CLUSTER, input, build: passthroughCluster }));

@@ -3,6 +3,7 @@
  * only: a client for the listener `host:port`, then for its routes, clusters and endpoints; a server for the listener of the
  * address that it serves on.
  */
+import { finished } from "#lib/async/steps.ts";
 import { NO_ENDPOINTS } from "#model/endpoint.ts";
 import { serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
@@ -72,7 +73,7 @@ function hostsOn(snapshot: Snapshot, view: OutboundView, port: number): readonly
   const { mesh, features, services, virtualServices, destinationRules, sidecars } = snapshot;
   const key = `grpc hosts ${port} ${view.key}`;
   return kept(services, key, [mesh, features, virtualServices, destinationRules, sidecars], () =>
-    outboundHosts(snapshot, view, { port, bind: "" }).map((host) =>
+    finished(outboundHosts(snapshot, view, { port, bind: "" })).map((host) =>
       hostRecipe(snapshot, view, { ...host, listenerPort: port }),
     ),
   );

@@ -4,6 +4,7 @@
  * one address, the first bytes of a connection decide.
  */
 import { isIP } from "node:net";
+import type { Steps } from "#lib/async/steps.ts";
 import { isHttp, type Protocol, type Service, type ServicePort, serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { HTTP_PROXY_ROUTES, ownRouteName, sharedRouteName } from "../names.ts";
@@ -69,7 +70,7 @@ interface Candidate extends Call {
 }
 
 /** The listeners of a view, by address and port. Earlier services win conflicts that cannot be solved by detection. */
-export function outboundEntries(snapshot: Snapshot, view: OutboundView): ReadonlyMap<string, ListenerEntry> {
+export function* outboundEntries(snapshot: Snapshot, view: OutboundView): Steps<ReadonlyMap<string, ListenerEntry>> {
   const entries = new Map<string, ListenerEntry>();
   for (const listener of scopeOf(snapshot, view).listeners) {
     if (listener.port === undefined) for (const entry of entries.values()) entry.isClosed = true;
@@ -77,6 +78,7 @@ export function outboundEntries(snapshot: Snapshot, view: OutboundView): Readonl
       for (const candidate of candidates(snapshot, view, call)) {
         if (!isReserved(candidate, snapshot, view)) addTo(entries, candidate, { snapshot, view });
       }
+      yield;
     }
   }
   const proxy = httpProxy(view);

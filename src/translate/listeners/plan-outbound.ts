@@ -1,7 +1,8 @@
 /** Recipes of the outbound listeners of a view. */
+import type { Steps } from "#lib/async/steps.ts";
 import type { Service } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import { derived, kept } from "../indexes.ts";
+import { derived, kept, keptSteps } from "../indexes.ts";
 import { listenerName, VIRTUAL_OUTBOUND } from "../names.ts";
 import { type Recipe, recipe } from "../recipe.ts";
 import { scopeOf } from "../scope/egress.ts";
@@ -13,8 +14,8 @@ import { type HttpChainEntry, type ListenerEntry, outboundEntries, type TcpChain
 import { tcpVirtualServices } from "./tcp-routes.ts";
 
 /** One listener per address and port of the services in view, and the one that receives everything. */
-export function planOutboundListeners(snapshot: Snapshot, view: OutboundView): readonly Recipe[] {
-  const entries = entriesOf(snapshot, view);
+export function* planOutboundListeners(snapshot: Snapshot, view: OutboundView): Steps<readonly Recipe[]> {
+  const entries = yield* entriesOf(snapshot, view);
   const { http, tcp, listener } = view.traits;
   const unknown = unknownTarget(snapshot, sidecarNamed(snapshot, view.sidecar));
   const listeners = kept(entries, `recipes ${view.key}`, [http, tcp, listener, unknown, snapshot.mesh], () =>
@@ -27,8 +28,9 @@ export function planOutboundListeners(snapshot: Snapshot, view: OutboundView): r
 }
 
 /** The names of the routes that the listeners fetch. */
-export function routeNamesOf(snapshot: Snapshot, view: OutboundView): ReadonlySet<string> {
-  const chains = entriesOf(snapshot, view).flatMap((entry) => entry.chains);
+export function* routeNamesOf(snapshot: Snapshot, view: OutboundView): Steps<ReadonlySet<string>> {
+  const entries = yield* entriesOf(snapshot, view);
+  const chains = entries.flatMap((entry) => entry.chains);
   return new Set(chains.flatMap((chain) => (chain.kind === "http" ? [chain.routeName] : [])));
 }
 
@@ -36,7 +38,7 @@ export function routeNamesOf(snapshot: Snapshot, view: OutboundView): ReadonlySe
  * Workloads differ in what their HTTP filters tell of them, but hardly in which listeners they have. Endpoints matter only
  * where services without an address are called by theirs.
  */
-function entriesOf(snapshot: Snapshot, view: OutboundView): readonly ListenerEntry[] {
+function* entriesOf(snapshot: Snapshot, view: OutboundView): Steps<readonly ListenerEntry[]> {
   const { mesh, features, services, destinationRules } = snapshot;
   const { role, namespace, sidecar, traits, selectedRules, sourceConditions } = view;
   const { listener, autoAddresses } = traits;
@@ -45,7 +47,9 @@ function entriesOf(snapshot: Snapshot, view: OutboundView): readonly ListenerEnt
   const imported = scope.listeners.flatMap((one) => [one.services, ...tcpVirtualServices("", one.virtualServices)]);
   const endpoints = hasHeadless("", services) ? [snapshot.endpoints] : [];
   const from = [mesh, features, destinationRules, scope.sidecar, scope.services, ...imported, ...endpoints];
-  return kept(services, `listeners ${key}`, from, () => [...outboundEntries(snapshot, view).values()]);
+  return yield* keptSteps(services, { key: `listeners ${key}`, from }, function* () {
+    return [...(yield* outboundEntries(snapshot, view)).values()];
+  });
 }
 
 const hasHeadless = derived((_: string, services: readonly Service[]) =>

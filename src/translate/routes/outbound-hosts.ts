@@ -3,6 +3,7 @@
 import { MESH_GATEWAY } from "#config/gateway-name.ts";
 import { hostsMatch, isWildcard } from "#config/host.ts";
 import type { ConsistentHash } from "#config/kinds/destination-rule.ts";
+import type { Steps } from "#lib/async/steps.ts";
 import { isHttp, type Service, type ServicePort } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { virtualHostName } from "../names.ts";
@@ -40,14 +41,19 @@ export interface OutboundHost {
 }
 
 /** The virtual hosts of a port, in order of their names. */
-export function outboundHosts(snapshot: RouteSnapshot, view: OutboundView, place: RoutePlace): readonly OutboundHost[] {
-  const on = calledOn(snapshot, view, place);
+export function* outboundHosts(
+  snapshot: RouteSnapshot,
+  view: OutboundView,
+  place: RoutePlace,
+): Steps<readonly OutboundHost[]> {
+  const on = yield* calledOn(snapshot, view, place);
   if (on === undefined) return [];
   const { services, listener, port } = on;
   const namesOf = ({ domains }: PortService, number: number) => (port === 0 ? withPort(domains, number) : domains);
   const claimed = new Set<string>();
   const candidates: Candidate[] = [];
   for (const virtualService of relevant(on)) {
+    yield;
     const routes = meshRoutes(snapshot, view, { virtualService, port });
     if (routes.length === 0) continue;
     const { hosts, matched } = splitHosts(virtualService, services, finderOf(listener.virtualServices));
@@ -64,6 +70,7 @@ export function outboundHosts(snapshot: RouteSnapshot, view: OutboundView, place
     }
   }
   for (const called of services.values()) {
+    yield;
     const { service, ports } = called;
     if (claimed.has(service.hostname) || service.resolution === "alias") continue;
     for (const { port: number } of ports) {
@@ -99,14 +106,14 @@ interface PortService {
   readonly domains: ServiceDomains;
 }
 
-function calledOn(snapshot: RouteSnapshot, view: OutboundView, { port, bind }: RoutePlace): Called | undefined {
+function* calledOn(snapshot: RouteSnapshot, view: OutboundView, { port, bind }: RoutePlace): Steps<Called | undefined> {
   const { listeners } = scopeOf(snapshot, view);
   const listener = listeners.find((one) => {
     return one.port === undefined || (one.port.port === port && (port !== 0 || one.bind === bind));
   });
   if (listener === undefined) return undefined;
   const number = listener.port?.protocol === "HTTP_PROXY" ? 0 : port;
-  return { port: number, listener, services: servicesOn(listener, view, number) };
+  return { port: number, listener, services: yield* servicesOn(listener, view, number) };
 }
 
 function meshRoutes(
@@ -127,7 +134,11 @@ function isRoutable({ protocol }: ServicePort): boolean {
   return isHttp(protocol) || protocol === "Unsupported";
 }
 
-function servicesOn(listener: EgressListener, view: OutboundView, number: number): ReadonlyMap<string, PortService> {
+function* servicesOn(
+  listener: EgressListener,
+  view: OutboundView,
+  number: number,
+): Steps<ReadonlyMap<string, PortService>> {
   const { autoAddresses, listener: traits } = view.traits;
   const found = new Map<string, PortService>();
   for (const service of listener.services) {
@@ -135,6 +146,7 @@ function servicesOn(listener: EgressListener, view: OutboundView, number: number
     if (ports.length === 0) continue;
     const domains = serviceDomains(service, view.dnsDomain, { ipMode: traits.ipMode, autoAddresses });
     found.set(domains.lower[0] ?? "", { service, ports: ports.filter(isRoutable), domains });
+    yield;
   }
   return found;
 }

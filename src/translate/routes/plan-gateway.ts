@@ -1,6 +1,7 @@
 /** Recipes of the routes of a router. */
 
 import { isVisible } from "#config/visibility.ts";
+import type { Steps } from "#lib/async/steps.ts";
 import type { Service } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { bySpecificity, intersectHosts } from "../hosts.ts";
@@ -18,11 +19,18 @@ import { emptyHost, routeConfiguration, routedHost } from "./virtual-host.ts";
 const VIRTUAL_HOSTS = 2;
 
 /** The routes of each server that speaks HTTP; plain ones on one port share theirs. */
-export function planGatewayRoutes(snapshot: Snapshot, view: GatewayView, servers: RouterServers): readonly Recipe[] {
-  return [...servers.byRouteName].map(([name, sharing]) => {
-    const recipes = virtualHosts(snapshot, view, sharing);
-    return recipe({ name, input: { name }, build: routeConfiguration, parts: { field: VIRTUAL_HOSTS, recipes } });
-  });
+export function* planGatewayRoutes(
+  snapshot: Snapshot,
+  view: GatewayView,
+  servers: RouterServers,
+): Steps<readonly Recipe[]> {
+  const planned: Recipe[] = [];
+  for (const [name, sharing] of servers.byRouteName) {
+    const recipes = yield* virtualHosts(snapshot, view, sharing);
+    const parts = { field: VIRTUAL_HOSTS, recipes };
+    planned.push(recipe({ name, input: { name }, build: routeConfiguration, parts }));
+  }
+  return planned;
 }
 
 /** A host of a server, with the routes of all virtual services that are bound to it there. */
@@ -34,9 +42,13 @@ interface GatewayHost {
   requiresTls: boolean;
 }
 
-function virtualHosts(snapshot: Snapshot, view: GatewayView, servers: readonly RouterServer[]): readonly Recipe[] {
+function* virtualHosts(
+  snapshot: Snapshot,
+  view: GatewayView,
+  servers: readonly RouterServer[],
+): Steps<readonly Recipe[]> {
   const attemptCount = view.traits.http.headers.attemptCount?.disabled !== true;
-  const hosts = gatewayHosts(snapshot, view, servers);
+  const hosts = yield* gatewayHosts(snapshot, view, servers);
   if (hosts.size === 0) {
     const name = virtualHostName("blackhole", servers[0]?.server.port.number ?? 0);
     return [recipe({ name, input: { name, domains: ["*"], attemptCount: false }, build: emptyHost })];
@@ -58,11 +70,11 @@ function virtualHosts(snapshot: Snapshot, view: GatewayView, servers: readonly R
   return recipes.sort((a, b) => compareText(a.name, b.name));
 }
 
-function gatewayHosts(
+function* gatewayHosts(
   snapshot: Snapshot,
   view: GatewayView,
   servers: readonly RouterServer[],
-): ReadonlyMap<string, GatewayHost> {
+): Steps<ReadonlyMap<string, GatewayHost>> {
   const hosts = new Map<string, GatewayHost>();
   const known = new Map<string, readonly ApplicableRoute[]>();
   const hostOf = (name: string, { server }: RouterServer): GatewayHost => {
@@ -87,6 +99,7 @@ function gatewayHosts(
       const routes = known.get(key) ?? routesOn(snapshot, view, { server, virtualService });
       known.set(key, routes);
       if (routes.length > 0) for (const host of own) hostOf(host, server).routes.push(routes);
+      yield;
     }
     if (server.server.tls?.httpsRedirect === true) {
       for (const host of server.hosts) hostOf(host.split("/").at(-1) ?? host, server);

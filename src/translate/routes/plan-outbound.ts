@@ -1,5 +1,6 @@
 /** Recipes of the routes towards services. */
-import { kept } from "../indexes.ts";
+import type { Steps } from "#lib/async/steps.ts";
+import { keptSteps } from "../indexes.ts";
 import { UNIX_PREFIX } from "../listeners/address.ts";
 import { ALLOW_ANY, HTTP_PROXY_ROUTES } from "../names.ts";
 import { type Recipe, recipe } from "../recipe.ts";
@@ -12,25 +13,23 @@ import { routeConfiguration, routedHost, serviceHost, unknownHost } from "./virt
 const VIRTUAL_HOSTS = 2;
 
 /** The routes that listeners fetch: by a port for all services on it, or by a host and port for one. */
-export function planOutboundRoutes(
+export function* planOutboundRoutes(
   snapshot: RouteSnapshot,
   view: OutboundView,
   names: ReadonlySet<string>,
-): readonly Recipe[] {
+): Steps<readonly Recipe[]> {
   const rest = unknownHosts(snapshot, view);
-  return [...names].map((name) => {
+  const planned: Recipe[] = [];
+  for (const name of names) {
     const isForAnyPort = name.startsWith(UNIX_PREFIX) || name === HTTP_PROXY_ROUTES;
     const at = isForAnyPort ? -1 : name.lastIndexOf(":");
     const place = isForAnyPort ? { port: 0, bind: name } : { port: Number(name.slice(at + 1)), bind: "" };
-    const { hosts, recipes } = hostsOn(snapshot, view, place);
+    const { hosts, recipes } = yield* hostsOn(snapshot, view, place);
     const parts = at === -1 ? [...recipes, rest] : ownHosts(snapshot, view, { hosts, hostname: name.slice(0, at) });
-    return recipe({
-      name,
-      input: { name },
-      build: routeConfiguration,
-      parts: { field: VIRTUAL_HOSTS, recipes: parts },
-    });
-  });
+    const own = { name, input: { name }, build: routeConfiguration };
+    planned.push(recipe({ ...own, parts: { field: VIRTUAL_HOSTS, recipes: parts } }));
+  }
+  return planned;
 }
 
 interface PortHosts {
@@ -39,7 +38,7 @@ interface PortHosts {
 }
 
 /** Most changes in a mesh are of endpoints, which routes do not depend on: the plan of a port outlives them. */
-function hostsOn(snapshot: RouteSnapshot, view: OutboundView, { port, bind }: RoutePlace): PortHosts {
+function* hostsOn(snapshot: RouteSnapshot, view: OutboundView, { port, bind }: RoutePlace): Steps<PortHosts> {
   const { mesh, features, services, virtualServices, destinationRules, sidecars } = snapshot;
   const { role, namespace, dnsDomain, traits, selectedRules, sourceConditions, sidecar } = view;
   const of = [
@@ -53,8 +52,10 @@ function hostsOn(snapshot: RouteSnapshot, view: OutboundView, { port, bind }: Ro
     sourceConditions,
   ];
   const key = `hosts ${bind || port} ${JSON.stringify([of, traits.http.headers])}`;
-  return kept(services, key, [mesh, features, virtualServices, destinationRules, sidecars], () => {
-    const hosts = outboundHosts(snapshot, view, { port, bind });
+  const from = [mesh, features, virtualServices, destinationRules, sidecars];
+  return yield* keptSteps(services, { key, from }, function* () {
+    const hosts = yield* outboundHosts(snapshot, view, { port, bind });
+    yield;
     return { hosts, recipes: hosts.map((host) => hostRecipe(snapshot, view, host)) };
   });
 }
