@@ -2,6 +2,7 @@
 import { checkAuthorizationPolicy } from "./checks/authorization-policy.ts";
 import { checkSecret } from "./checks/credential.ts";
 import { checkDestinationRule } from "./checks/destination-rule.ts";
+import { checkEndpointSlice } from "./checks/endpoint-slice.ts";
 import { checkEnvoyFilter } from "./checks/envoy-filter.ts";
 import { checkGateway } from "./checks/gateway.ts";
 import { checkMetadata } from "./checks/metadata.ts";
@@ -18,16 +19,20 @@ import type { ConfigObject } from "./config-object.ts";
 import { authorizationPolicySchema } from "./kinds/authorization-policy.ts";
 import { configMapSchema, secretSchema } from "./kinds/credential.ts";
 import { destinationRuleSchema } from "./kinds/destination-rule.ts";
+import { endpointSliceSchema } from "./kinds/endpoint-slice.ts";
 import { envoyFilterSchema } from "./kinds/envoy-filter.ts";
 import { gatewaySchema } from "./kinds/gateway.ts";
+import { namespaceSchema } from "./kinds/namespace.ts";
+import { nodeSchema, nodeStatusSchema } from "./kinds/node.ts";
 import { peerAuthenticationSchema } from "./kinds/peer-authentication.ts";
+import { podSchema, podStatusSchema } from "./kinds/pod.ts";
 import { proxyConfigObjectSchema } from "./kinds/proxy-config.ts";
 import { requestAuthenticationSchema } from "./kinds/request-authentication.ts";
-import { serviceSchema } from "./kinds/service.ts";
-import { serviceEntrySchema } from "./kinds/service-entry.ts";
+import { serviceSchema, serviceStatusSchema } from "./kinds/service.ts";
+import { serviceEntrySchema, serviceEntryStatusSchema } from "./kinds/service-entry.ts";
 import { sidecarSchema } from "./kinds/sidecar.ts";
 import { virtualServiceSchema } from "./kinds/virtual-service.ts";
-import { workloadEntrySchema } from "./kinds/workload-entry.ts";
+import { workloadEntrySchema, workloadEntryStatusSchema } from "./kinds/workload-entry.ts";
 import { workloadGroupSchema } from "./kinds/workload-group.ts";
 import type { Parsed, Problem } from "./problem.ts";
 import type { Schema } from "./schema/message.ts";
@@ -63,22 +68,32 @@ const NETWORKING = ["v1", "v1beta1", "v1alpha3"];
 const SECURITY = ["v1", "v1beta1"];
 
 const KINDS: Readonly<Record<string, Kind>> = {
-  "/ConfigMap": content(
-    kind(["v1"], configMapSchema, () => []),
-    "data",
-    "binaryData",
-    "immutable",
-  ),
+  "/ConfigMap": content(kind(["v1"], configMapSchema, unchecked), "data", "binaryData", "immutable"),
+  "/Namespace": partial(kind(["v1"], namespaceSchema, unchecked)),
+  "/Node": withStatus(partial(kind(["v1"], nodeSchema, unchecked)), nodeStatusSchema),
+  "/Pod": withStatus(partial(kind(["v1"], podSchema, unchecked)), podStatusSchema),
   "/Secret": content(kind(["v1"], secretSchema, checkSecret), "type", "data", "stringData", "immutable"),
-  "/Service": kind(["v1"], serviceSchema, checkService),
+  "/Service": withStatus(kind(["v1"], serviceSchema, checkService), serviceStatusSchema),
+  "discovery.k8s.io/EndpointSlice": content(
+    kind(["v1"], endpointSliceSchema, checkEndpointSlice),
+    "addressType",
+    "endpoints",
+    "ports",
+  ),
   "networking.istio.io/DestinationRule": kind(NETWORKING, destinationRuleSchema, checkDestinationRule),
   "networking.istio.io/EnvoyFilter": kind(NETWORKING, envoyFilterSchema, checkEnvoyFilter),
   "networking.istio.io/Gateway": kind(NETWORKING, gatewaySchema, checkGateway),
-  "networking.istio.io/ServiceEntry": kind(NETWORKING, serviceEntrySchema, checkServiceEntry),
+  "networking.istio.io/ServiceEntry": withStatus(
+    kind(NETWORKING, serviceEntrySchema, checkServiceEntry),
+    serviceEntryStatusSchema,
+  ),
   "networking.istio.io/Sidecar": kind(NETWORKING, sidecarSchema, checkSidecar),
   "networking.istio.io/ProxyConfig": kind(NETWORKING, proxyConfigObjectSchema, checkProxyConfigObject),
   "networking.istio.io/VirtualService": kind(NETWORKING, virtualServiceSchema, checkVirtualService),
-  "networking.istio.io/WorkloadEntry": kind(NETWORKING, workloadEntrySchema, checkWorkloadEntry),
+  "networking.istio.io/WorkloadEntry": withStatus(
+    kind(NETWORKING, workloadEntrySchema, checkWorkloadEntry),
+    workloadEntryStatusSchema,
+  ),
   "networking.istio.io/WorkloadGroup": kind(NETWORKING, workloadGroupSchema, checkWorkloadGroup),
   "security.istio.io/AuthorizationPolicy": kind(SECURITY, authorizationPolicySchema, checkAuthorizationPolicy),
   "security.istio.io/PeerAuthentication": kind(SECURITY, peerAuthenticationSchema, checkPeerAuthentication),
@@ -89,11 +104,8 @@ const KINDS: Readonly<Record<string, Kind>> = {
 const NOT_YET: Readonly<Record<string, readonly string[]>> = {
   "": [
     "Endpoints",
-    "Namespace",
-    "Node",
     "PersistentVolume",
     "PersistentVolumeClaim",
-    "Pod",
     "ReplicationController",
     "ResourceQuota",
     "ServiceAccount",
@@ -103,7 +115,6 @@ const NOT_YET: Readonly<Record<string, readonly string[]>> = {
   apps: ["DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"],
   autoscaling: ["HorizontalPodAutoscaler"],
   batch: ["CronJob", "Job"],
-  "discovery.k8s.io": ["EndpointSlice"],
   "extensions.istio.io": ["WasmPlugin"],
   "gateway.networking.k8s.io": [
     "BackendTLSPolicy",
@@ -126,12 +137,17 @@ const NOT_YET: Readonly<Record<string, readonly string[]>> = {
   "telemetry.istio.io": ["Telemetry"],
 };
 
+/** Of a kind that its API server alone checks. */
+function unchecked(): readonly Problem[] {
+  return [];
+}
+
 function kind<Spec>(
   versions: readonly string[],
   schema: Schema<Spec>,
   check: (object: ConfigObject<Spec>) => Iterable<Problem>,
 ): Kind {
-  const read: Kind["read"] = (rawSpec, head) => {
+  const read: Kind["read"] = (rawSpec, { status: _, ...head }) => {
     const spec = parse(schema, rawSpec, "spec");
     if (spec.value === undefined) return { value: undefined, problems: spec.problems };
     const object = { ...head, spec: spec.value };
@@ -139,6 +155,29 @@ function kind<Spec>(
     return { value: problems.some(({ severity }) => severity === "error") ? undefined : object, problems };
   };
   return { versions, read };
+}
+
+/** A kind whose status counts. Nobody writes one by hand, so what is odd in it is passed over, not reported. */
+function withStatus({ read, ...kind }: Kind, schema: Schema<unknown>): Kind {
+  return {
+    ...kind,
+    read: (raw, head) => {
+      const { value, problems } = read(raw, head);
+      const status = head.status === undefined ? undefined : parse(schema, head.status, "status").value;
+      return { value: value && status !== undefined ? { ...value, status } : value, problems };
+    },
+  };
+}
+
+/** A kind of Kubernetes that has far more fields than the mesh reads: the others are passed over. */
+function partial({ read, ...kind }: Kind): Kind {
+  return {
+    ...kind,
+    read: (raw, head) => {
+      const { value, problems } = read(raw, head);
+      return { value, problems: problems.filter(({ severity }) => severity === "error") };
+    },
+  };
 }
 
 /** A kind without a spec: fields are named as they stand in the object. */

@@ -2,9 +2,9 @@
 import { type ConfigObject, type Metadata, objectKey } from "./config-object.ts";
 import { type Kind, standingOf } from "./kinds.ts";
 import type { Origin, Problem } from "./problem.ts";
-import { type Infer, map, message, required } from "./schema/message.ts";
+import { type Infer, list, map, message, required } from "./schema/message.ts";
 import { parse } from "./schema/parse.ts";
-import { anything, string } from "./schema/scalars.ts";
+import { anything, bool, string } from "./schema/scalars.ts";
 
 /** What became of a raw document. */
 export interface ParsedObject {
@@ -43,10 +43,11 @@ function readObject(
 ): { object: ConfigObject | undefined; problems: readonly Problem[] } {
   const envelope = parse(envelopeSchema, withSpec(raw, kind.content ?? []), "");
   if (envelope.value === undefined) return { object: undefined, problems: envelope.problems };
-  const { kind: name, metadata, spec } = envelope.value;
+  const { kind: name, metadata, spec, status } = envelope.value;
   const { value: object, problems } = kind.read(spec ?? {}, {
     kind: name,
     metadata: metadataOf(metadata ?? {}),
+    ...(status !== undefined && { status }),
     origin,
   });
   return { object, problems: [...envelope.problems, ...problems] };
@@ -76,10 +77,19 @@ const metadataSchema = message({
   deletionGracePeriodSeconds: anything(),
   deletionTimestamp: anything(),
   finalizers: anything(),
-  generateName: anything(),
+  generateName: string(),
   generation: anything(),
   managedFields: anything(),
-  ownerReferences: anything(),
+  ownerReferences: list(
+    message({
+      apiVersion: string(),
+      kind: string(),
+      name: string(),
+      uid: anything(),
+      controller: bool(),
+      blockOwnerDeletion: anything(),
+    }),
+  ),
   resourceVersion: anything(),
   selfLink: anything(),
   uid: anything(),
@@ -95,12 +105,16 @@ const envelopeSchema = message({
 
 function metadataOf(given: Infer<typeof metadataSchema>): Metadata {
   const createdAt = Date.parse(given.creationTimestamp ?? "");
+  const owner = given.ownerReferences?.find(({ controller }) => controller === true);
   return {
     name: given.name ?? "",
     namespace: given.namespace || "default",
     labels: given.labels ?? {},
     annotations: given.annotations ?? {},
     createdAt: Number.isNaN(createdAt) ? 0 : createdAt,
+    ...(given.generateName && { generateName: given.generateName }),
+    ...(owner && { controller: { kind: owner.kind ?? "", name: owner.name ?? "" } }),
+    ...(given.deletionTimestamp !== undefined && { deleting: true }),
   };
 }
 

@@ -1,34 +1,38 @@
-/** Services and their endpoints, as objects define them, before the services have their addresses. */
+/** Services, as objects define them, before they have their addresses. */
 import type { ConfigObject } from "#config/config-object.ts";
-import type { Service as ServiceSpec } from "#config/kinds/service.ts";
+import type { EndpointSlice } from "#config/kinds/endpoint-slice.ts";
+import type { Namespace } from "#config/kinds/namespace.ts";
+import type { Node, NodeStatus } from "#config/kinds/node.ts";
+import type { Pod, PodStatus } from "#config/kinds/pod.ts";
 import type { ServiceEntry } from "#config/kinds/service-entry.ts";
 import type { WorkloadEntry } from "#config/kinds/workload-entry.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
 import type { Steps } from "#lib/async/steps.ts";
-import { formatSpiffeId } from "#lib/pki/spiffe-id.ts";
-import type { EndpointSet } from "#model/endpoint.ts";
 import type { Features } from "#model/features.ts";
 import { type Service, type ServiceKey, serviceKey } from "#model/service.ts";
-import { kubernetesEndpoints, serviceEntryEndpoints } from "./endpoints.ts";
-import { isExternalName, kubernetesService } from "./kubernetes-service.ts";
+import {
+  isExternalName,
+  isNodePortGateway,
+  kubernetesService,
+  type ServiceObject,
+  throughNodes,
+} from "./kubernetes-service.ts";
 import { memoized } from "./memo.ts";
 import { serviceEntryServices, wantsAutoAddress } from "./service-entry.ts";
-import {
-  type ClusterlessEndpoint,
-  type IndexedWorkload,
-  labelSet,
-  type Workload,
-  workloadFinder,
-  workloadOf,
-} from "./workloads.ts";
 
-/** The objects that define services, and what else services depend on. */
+/** The objects that define services and workloads, and what else these depend on. */
 export interface DraftInput {
-  readonly services: readonly ConfigObject<ServiceSpec>[];
+  readonly services: readonly ServiceObject[];
   readonly serviceEntries: readonly ConfigObject<ServiceEntry>[];
   readonly workloadEntries: readonly ConfigObject<WorkloadEntry>[];
+  readonly slices: readonly ConfigObject<EndpointSlice>[];
+  readonly pods: readonly ConfigObject<Pod, PodStatus>[];
+  readonly nodes: readonly ConfigObject<Node, NodeStatus>[];
+  readonly namespaces: readonly ConfigObject<Namespace>[];
   readonly mesh: MeshConfig;
   readonly features: Features;
+  /** Somebody else makes EndpointSlices: a Service that has none has no pods. Otherwise it has those it selects. */
+  readonly slicesGiven: boolean;
 }
 
 /** A service before it has its address. */
@@ -41,106 +45,36 @@ export interface ServiceDraft {
 
 /** The services that the objects define. Those of objects that did not change are the same as the last time. */
 export function* serviceDrafts(input: DraftInput): Steps<ServiceDraft[]> {
-  const { services, serviceEntries, mesh, features } = input;
   const drafts: ServiceDraft[] = [];
-  for (const object of services) {
-    drafts.push(kubernetesDraft(object, mesh, features.domain));
+  for (const object of input.services) {
+    drafts.push(kubernetesDraft(object, input));
     yield;
   }
-  for (const object of serviceEntries) {
-    drafts.push(...entryDrafts(object, mesh));
+  for (const object of input.serviceEntries) {
+    drafts.push(...entryDrafts(object, input.mesh));
     yield;
   }
   return drafts;
 }
 
-/** The endpoints of each service. Several objects may define one host in one namespace: it has the endpoints of all. */
-export function* endpointSets(input: DraftInput): Steps<Map<ServiceKey, EndpointSet>> {
-  const { mesh, features } = input;
-  const workloads: IndexedWorkload[] = [];
-  for (const object of input.workloadEntries) {
-    workloads.push(indexed(object));
-    yield;
-  }
-  const find = workloadFinder(workloads);
-  yield;
-  const sets = new Map<ServiceKey, EndpointSet>();
-  const add = (key: ServiceKey, set: EndpointSet) => {
-    const other = sets.get(key);
-    sets.set(key, other === undefined ? set : joined(other, set));
-  };
-  for (const object of input.services) {
-    const { key } = kubernetesDraft(object, mesh, features.domain);
-    add(key, kubernetesSet(object, find(serviceSelector(object)), mesh.trustDomain, features.clusterId));
-    yield;
-  }
-  for (const object of input.serviceEntries) {
-    const selected = find(entrySelector(object));
-    for (const draft of entryDrafts(object, mesh)) {
-      add(draft.key, entrySet(draft, object, selected, mesh.trustDomain, features.clusterId));
-    }
-    yield;
-  }
-  return sets;
+/** The draft of a Kubernetes Service. */
+export function kubernetesDraft(object: ServiceObject, { nodes, mesh, features }: DraftInput): ServiceDraft {
+  return draftOfService(object, isNodePortGateway(object) ? nodes : [], mesh, features.domain);
 }
 
-const kubernetesDraft = memoized(
-  (object: ConfigObject<ServiceSpec>, mesh: MeshConfig, domain: string): ServiceDraft => {
-    const service = kubernetesService(object, mesh, domain);
+const draftOfService = memoized(
+  (object: ServiceObject, nodes: DraftInput["nodes"], mesh: MeshConfig, domain: string): ServiceDraft => {
+    const plain = kubernetesService(object, { mesh, domain });
+    const service = isNodePortGateway(object) ? throughNodes(plain, object, nodes) : plain;
     const hasAddress = service.addresses.length > 0 || service.headless || isExternalName(object.spec);
     return { key: serviceKey(service), service, needs: hasAddress ? undefined : "cluster-ip" };
   },
 );
 
-const entryDrafts = memoized((object: ConfigObject<ServiceEntry>, mesh: MeshConfig): ServiceDraft[] =>
+/** The drafts of the hosts of a ServiceEntry. */
+export const entryDrafts = memoized((object: ConfigObject<ServiceEntry>, mesh: MeshConfig): ServiceDraft[] =>
   serviceEntryServices(object, mesh).map((service) => {
     const wanted = wantsAutoAddress(object) && !service.hostname.startsWith("*");
     return { key: serviceKey(service), service, needs: wanted ? "auto-address" : undefined };
   }),
 );
-
-const kubernetesSet = memoized(
-  ({ spec }: ConfigObject<ServiceSpec>, selected: readonly Workload[], ...where: Where): EndpointSet =>
-    endpointSet(kubernetesEndpoints(spec, selected), ...where),
-);
-
-const entrySet = memoized(
-  (
-    { service }: ServiceDraft,
-    object: ConfigObject<ServiceEntry>,
-    selected: readonly Workload[],
-    ...where: Where
-  ): EndpointSet => endpointSet(serviceEntryEndpoints(object, service, selected), ...where),
-);
-
-const indexed = memoized((object: ConfigObject<WorkloadEntry>): IndexedWorkload => {
-  const workload = workloadOf(object);
-  return { workload, ...labelSet(workload.namespace, workload.labels) };
-});
-
-const serviceSelector = memoized(({ metadata, spec }: ConfigObject<ServiceSpec>) =>
-  labelSet(metadata.namespace, spec.selector),
-);
-
-const entrySelector = memoized(({ metadata, spec }: ConfigObject<ServiceEntry>) =>
-  labelSet(metadata.namespace, spec.workloadSelector?.labels),
-);
-
-type Where = readonly [trustDomain: string, clusterId: string];
-
-function endpointSet(endpoints: readonly ClusterlessEndpoint[], ...[trustDomain, clusterId]: Where): EndpointSet {
-  const identities = endpoints
-    .filter(({ serviceAccount }) => serviceAccount !== "")
-    .map(({ namespace, serviceAccount }) => formatSpiffeId({ trustDomain, namespace, serviceAccount }));
-  return {
-    endpoints: endpoints.map((endpoint) => ({ ...endpoint, clusterId })),
-    identities: [...new Set(identities)].sort(),
-  };
-}
-
-function joined(a: EndpointSet, b: EndpointSet): EndpointSet {
-  return {
-    endpoints: [...a.endpoints, ...b.endpoints],
-    identities: [...new Set([...a.identities, ...b.identities])].sort(),
-  };
-}

@@ -2,11 +2,19 @@
 import type { ConfigObject } from "#config/config-object.ts";
 import type { Service as ServiceSpec } from "#config/kinds/service.ts";
 import type { ServiceEntry } from "#config/kinds/service-entry.ts";
+import type { Endpoint } from "#model/endpoint.ts";
 import type { Service } from "#model/service.ts";
-import { type ClusterlessEndpoint, endpointOf, hasIpAddress, type Workload, workloadPort } from "./workloads.ts";
+import {
+  endpointOf,
+  hasIpAddress,
+  type Surroundings,
+  type Workload,
+  workloadOfEntry,
+  workloadPort,
+} from "./workloads.ts";
 
 /** Endpoints of a Kubernetes Service: the workloads it selects, by IP address only, as pods have one. */
-export function kubernetesEndpoints(spec: ServiceSpec, selected: readonly Workload[]): ClusterlessEndpoint[] {
+export function kubernetesEndpoints(spec: ServiceSpec, selected: readonly Workload[]): Endpoint[] {
   return selected.filter(hasIpAddress).map((workload) => endpointOf(workload, targetPorts(spec.ports ?? [], workload)));
 }
 
@@ -14,22 +22,22 @@ export function kubernetesEndpoints(spec: ServiceSpec, selected: readonly Worklo
 export function serviceEntryEndpoints(
   { spec, metadata }: ConfigObject<ServiceEntry>,
   service: Service,
-  selected: readonly Workload[],
-): ClusterlessEndpoint[] {
+  { selected, around }: { readonly selected: readonly Workload[]; readonly around: Surroundings },
+): Endpoint[] {
   if (service.resolution === "passthrough") return [];
   const byName = service.resolution !== "static";
+  const listed = () => listedEntries(spec, byName ? service.hostname : undefined);
   const workloads =
     spec.workloadSelector === undefined
-      ? listedWorkloads(spec, metadata.namespace, byName ? service.hostname : undefined)
+      ? listed().map((entry) => workloadOfEntry(entry, { name: "", namespace: metadata.namespace }, around))
       : selected.filter((workload) => byName || hasIpAddress(workload) || isSocket(workload));
-  return workloads.map((workload) => endpointOf(workload, entryPorts(spec, workload)));
+  const servicePorts = Object.fromEntries((spec.ports ?? []).map(({ name, number }) => [name, number]));
+  return workloads.map((workload) => ({ ...endpointOf(workload, entryPorts(spec, workload)), servicePorts }));
 }
 
 /** A service without any is found by its own name, if it is found by name. */
-function listedWorkloads(spec: ServiceEntry, namespace: string, ownName: string | undefined): Workload[] {
-  const listed = spec.endpoints ?? [];
-  const entries = listed.length === 0 && ownName !== undefined ? [{ address: ownName }] : listed;
-  return entries.map((entry) => ({ name: "", namespace, labels: entry.labels ?? {}, entry }));
+function listedEntries({ endpoints = [] }: ServiceEntry, ownName: string | undefined) {
+  return endpoints.length === 0 && ownName !== undefined ? [{ address: ownName }] : endpoints;
 }
 
 /** A number is a port of the workload unless the workload names another; a name has to be known to the workload. */
@@ -51,6 +59,6 @@ function entryPorts(spec: ServiceEntry, workload: Workload): Record<string, numb
   );
 }
 
-function isSocket({ entry }: Workload): boolean {
-  return (entry.address ?? "").startsWith("unix://");
+function isSocket({ address }: Workload): boolean {
+  return address.startsWith("unix://");
 }

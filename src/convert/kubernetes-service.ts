@@ -1,12 +1,15 @@
 /** Kubernetes Services to services of the model. */
 import type { ConfigObject } from "#config/config-object.ts";
-import type { KubernetesServicePort, Service as ServiceSpec } from "#config/kinds/service.ts";
+import type { Node, NodeStatus } from "#config/kinds/node.ts";
+import type { KubernetesServicePort, Service as ServiceSpec, ServiceStatus } from "#config/kinds/service.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
 import { type Protocol, parseProtocol } from "#config/protocol.ts";
 import { formatSpiffeId } from "#lib/pki/spiffe-id.ts";
 import type { Resolution, Service } from "#model/service.ts";
 
 const EXPORT_TO = "networking.istio.io/exportTo";
+const TRAFFIC_DISTRIBUTION = "networking.istio.io/traffic-distribution";
+const NODE_SELECTOR = "traffic.istio.io/nodeSelector";
 const CANONICAL_ACCOUNTS = "alpha.istio.io/canonical-serviceaccounts";
 const KUBERNETES_ACCOUNTS = "alpha.istio.io/kubernetes-serviceaccounts";
 /** Protocols in which the server speaks first or DNS: detection would break them. */
@@ -17,12 +20,21 @@ const APP_PROTOCOLS: ReadonlyMap<string, Protocol> = new Map([
   ["kubernetes.io/wss", "HTTPS"],
 ]);
 
+/** A Service object. */
+export type ServiceObject = ConfigObject<ServiceSpec, ServiceStatus>;
+
+/** What services depend on beside their objects. */
+export interface ServiceContext {
+  readonly mesh: MeshConfig;
+  /** Domain of the cluster. */
+  readonly domain: string;
+}
+
 /** The service that a Kubernetes Service stands for. Its address is empty where the user gave none. */
-export function kubernetesService(
-  { metadata, spec }: ConfigObject<ServiceSpec>,
-  mesh: MeshConfig,
-  domain: string,
-): Service {
+export function kubernetesService(object: ServiceObject, { mesh, domain }: ServiceContext): Service {
+  const { metadata, spec } = object;
+  const distribution = trafficDistribution(spec.trafficDistribution, metadata.annotations);
+  const externalAddresses = [...loadBalancers(object), ...(spec.externalIPs ?? [])];
   return {
     hostname: `${metadata.name}.${metadata.namespace}.svc.${domain}`,
     name: metadata.name,
@@ -43,7 +55,62 @@ export function kubernetesService(
       ),
     ],
     createdAt: metadata.createdAt,
+    ...(isExternalName(spec) && { aliasOf: spec.externalName ?? "" }),
+    ...(distribution && { trafficDistribution: distribution }),
+    ...(spec.internalTrafficPolicy === "Local" && { nodeLocal: true }),
+    ...(spec.publishNotReadyAddresses === true && { publishNotReady: true }),
+    ...(externalAddresses.length > 0 && { externalAddresses }),
   };
+}
+
+/** Which endpoints clients of a service prefer: the field of its spec, or else the annotation, which has no case. */
+export function trafficDistribution(
+  field: string | undefined,
+  annotations: Readonly<Record<string, string>>,
+): Service["trafficDistribution"] {
+  return DISTRIBUTIONS.get(field ?? "") ?? ANNOTATED.get((annotations[TRAFFIC_DISTRIBUTION] ?? "").toLowerCase());
+}
+
+const DISTRIBUTIONS: ReadonlyMap<string, NonNullable<Service["trafficDistribution"]>> = new Map([
+  ["PreferSameZone", "same-zone"],
+  ["PreferClose", "same-zone"],
+  ["PreferSameNode", "same-node"],
+]);
+const ANNOTATED = new Map([...DISTRIBUTIONS].map(([name, value]) => [name.toLowerCase(), value]));
+
+/** Whether the service is a gateway that is reached through ports of nodes. */
+export function isNodePortGateway({ metadata, spec }: ServiceObject): boolean {
+  return spec.type === "NodePort" && metadata.annotations[NODE_SELECTOR] !== undefined;
+}
+
+/** The service with the ports of nodes, and, unless it has others, the outside addresses of those its annotation selects. */
+export function throughNodes(
+  service: Service,
+  { metadata, spec }: ServiceObject,
+  nodes: readonly ConfigObject<Node, NodeStatus>[],
+): Service {
+  const selector = Object.entries(nodeSelector(metadata.annotations[NODE_SELECTOR] ?? ""));
+  const chosen = nodes.filter(({ metadata: { labels } }) => selector.every(([key, value]) => labels[key] === value));
+  const addresses = chosen.flatMap(
+    ({ status }) => status?.addresses?.find(({ type, address }) => type === "ExternalIP" && address)?.address ?? [],
+  );
+  const ports = Object.fromEntries((spec.ports ?? []).map(({ port, nodePort = 0 }) => [port, nodePort]));
+  return { ...service, externalAddresses: service.externalAddresses ?? addresses, externalPorts: ports };
+}
+
+/** Labels as JSON; what cannot be read selects all nodes, as for Istio. */
+function nodeSelector(annotation: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(annotation);
+    return typeof value === "object" && value !== null ? { ...value } : {};
+  } catch {
+    return {};
+  }
+}
+
+function loadBalancers({ spec, status }: ServiceObject): readonly string[] {
+  if (spec.type !== "LoadBalancer") return [];
+  return (status?.loadBalancer?.ingress ?? []).flatMap(({ ip, hostname }) => ip || hostname || []);
 }
 
 /** Whether the Service only gives another name to a host elsewhere. */

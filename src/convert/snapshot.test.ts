@@ -176,8 +176,15 @@ test("a workload says more about its endpoint", () => {
     { features: { clusterId: "c1" } },
   );
   const [found] = endpointsOf(mesh, `default/${HTTPBIN}`);
-  assert.equal(found?.workloadName, "vm");
-  assert.equal(found?.labels.app, "b");
+  assert.equal(found?.workloadName, "group");
+  assert.deepEqual(found?.labels, {
+    ...spec.labels,
+    ...metadata.labels,
+    "topology.kubernetes.io/region": "eu",
+    "topology.kubernetes.io/zone": "west",
+    "topology.istio.io/cluster": "c1",
+    "topology.istio.io/network": "n1",
+  });
   assert.deepEqual(
     [found?.tlsMode, found?.network, found?.locality, found?.weight, found?.clusterId, found?.health],
     ["istio", "n1", "eu/west", 5, "c1", "healthy"],

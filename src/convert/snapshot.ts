@@ -6,11 +6,15 @@ import { type ConfigObject, objectKey } from "#config/config-object.ts";
 import type { AuthorizationPolicy } from "#config/kinds/authorization-policy.ts";
 import type { ConfigMap, Secret } from "#config/kinds/credential.ts";
 import type { DestinationRule } from "#config/kinds/destination-rule.ts";
+import type { EndpointSlice } from "#config/kinds/endpoint-slice.ts";
 import type { EnvoyFilter } from "#config/kinds/envoy-filter.ts";
 import type { Gateway } from "#config/kinds/gateway.ts";
+import type { Namespace } from "#config/kinds/namespace.ts";
+import type { Node, NodeStatus } from "#config/kinds/node.ts";
 import type { PeerAuthentication } from "#config/kinds/peer-authentication.ts";
+import type { Pod, PodStatus } from "#config/kinds/pod.ts";
 import type { RequestAuthentication } from "#config/kinds/request-authentication.ts";
-import type { Service as ServiceSpec } from "#config/kinds/service.ts";
+import type { Service as ServiceSpec, ServiceStatus } from "#config/kinds/service.ts";
 import type { ServiceEntry } from "#config/kinds/service-entry.ts";
 import type { Sidecar } from "#config/kinds/sidecar.ts";
 import type { VirtualService } from "#config/kinds/virtual-service.ts";
@@ -24,7 +28,8 @@ import { type Service, type ServiceKey, serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { assignAddresses } from "./assign-addresses.ts";
 import { joinDelegates } from "./delegates.ts";
-import { type DraftInput, endpointSets, type ServiceDraft, serviceDrafts } from "./drafts.ts";
+import { type DraftInput, type ServiceDraft, serviceDrafts } from "./drafts.ts";
+import { endpointSets } from "./endpoint-sets.ts";
 import { keepIdentity, keepSorted } from "./keep-identity.ts";
 import { hasSameItems, madeFrom } from "./memo.ts";
 
@@ -33,6 +38,11 @@ export interface SnapshotInput {
   readonly objects: readonly ConfigObject[];
   readonly mesh: MeshConfig;
   readonly features: Features;
+  /**
+   * Somebody else makes EndpointSlices, as Kubernetes does: a Service without any has no pods. When not given, such a
+   * Service has the ready pods that it selects.
+   */
+  readonly slicesGiven?: boolean | undefined;
   /** None when not given. */
   readonly keySets?: KeySets | undefined;
   /** The snapshot before this one: what did not change keeps its identity and its address. */
@@ -50,11 +60,16 @@ export function* snapshotSteps(input: SnapshotInput): Steps<Snapshot> {
   const mesh = keepIdentity(previous.mesh, input.mesh);
   const features = keepIdentity(previous.features, input.features);
   const byKind = Map.groupBy(input.objects, ({ kind }) => kind);
-  const ofKind = <Spec>(kind: string) => (byKind.get(kind) ?? []) as ConfigObject<Spec>[];
+  const ofKind = <Spec, Status = unknown>(kind: string) => (byKind.get(kind) ?? []) as ConfigObject<Spec, Status>[];
   const draftInput: DraftInput = {
-    services: ofKind<ServiceSpec>("Service"),
+    services: ofKind<ServiceSpec, ServiceStatus>("Service"),
     serviceEntries: ofKind<ServiceEntry>("ServiceEntry"),
     workloadEntries: ofKind<WorkloadEntry>("WorkloadEntry").sort(byAgeAndName),
+    slices: ofKind<EndpointSlice>("EndpointSlice").sort(byAgeAndName),
+    pods: ofKind<Pod, PodStatus>("Pod").sort(byAgeAndName),
+    nodes: ofKind<Node, NodeStatus>("Node"),
+    namespaces: ofKind<Namespace>("Namespace"),
+    slicesGiven: input.slicesGiven ?? false,
     mesh,
     features,
   };

@@ -5,7 +5,12 @@ import type { Snapshot } from "#model/snapshot.ts";
 import { inScope, type Scope } from "./scope.ts";
 
 /** Istio prints the number of the constant; 0 stands for one that is not set and counts as healthy. */
-const HEALTH: Readonly<Record<Endpoint["health"], number>> = { healthy: 0, unhealthy: 2, draining: 3 };
+const HEALTH: Readonly<Record<Endpoint["health"], number>> = {
+  healthy: 0,
+  unhealthy: 2,
+  draining: 3,
+  terminating: 4,
+};
 
 /** Endpoints by hostname, namespace and registry, in Istio's shape: one entry per service port and endpoint. */
 export function endpointz(snapshot: Snapshot, scope: Scope): object {

@@ -16,6 +16,8 @@ export interface Features {
   readonly tlsOnSidecarIngress: boolean;
   /** PILOT_ALLOW_SIDECAR_SERVICE_INBOUND_LISTENER_MERGE: ports of services stay beside a Sidecar's ingress listeners. */
   readonly mergeSidecarIngress: boolean;
+  /** ISTIO_DUAL_STACK: services and workloads are used with their addresses of both families. */
+  readonly dualStack: boolean;
 }
 
 export const DEFAULT_FEATURES: Features = {
@@ -26,4 +28,5 @@ export const DEFAULT_FEATURES: Features = {
   keyFetching: "control-plane",
   tlsOnSidecarIngress: false,
   mergeSidecarIngress: false,
+  dualStack: false,
 };

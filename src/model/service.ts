@@ -36,6 +36,20 @@ export interface Service {
   /** SANs given by the user (ServiceEntry.subjectAltNames); those of endpoints are in the endpoint set. */
   readonly subjectAltNames: readonly string[];
   readonly createdAt: number;
+  /** The host that an ExternalName service stands for. */
+  readonly aliasOf?: string;
+  /** ExternalName services that stand for this one, directly or through others; sorted. */
+  readonly aliases?: readonly Pick<Service, "hostname" | "namespace">[];
+  /** Which endpoints are preferred; unset means any. */
+  readonly trafficDistribution?: "same-zone" | "same-node";
+  /** Only endpoints on the caller's own node count (internalTrafficPolicy). */
+  readonly nodeLocal?: true;
+  /** Names are answered with the addresses of endpoints that are not ready too. */
+  readonly publishNotReady?: true;
+  /** Where the service is reached from outside its network: load balancers, external IPs, nodes. */
+  readonly externalAddresses?: readonly string[];
+  /** The port of the nodes by the service's port number, where it is reached through nodes. */
+  readonly externalPorts?: Readonly<Record<number, number>>;
 }
 
 /** Endpoints are kept per hostname and namespace, since two namespaces may define one host. */

@@ -12,6 +12,17 @@ export interface Collection {
 /** The label by which several control planes share a configuration: each acts upon its own revision and on what names none. */
 const REVISION_LABEL = "istio.io/rev";
 
+/** What Kubernetes runs is the same for all of them: on these the label says who injects. */
+const REVISIONLESS: ReadonlySet<string> = new Set([
+  "ConfigMap",
+  "EndpointSlice",
+  "Namespace",
+  "Node",
+  "Pod",
+  "Secret",
+  "Service",
+]);
+
 /**
  * Files by name, and what they hold together. Files count in the order of their names; of two objects with one name the
  * first counts. When files change but the names of their objects do not, which is the usual event, then the objects are
@@ -97,8 +108,8 @@ export class ObjectTable {
     this.#places = duplicates.length === 0 ? places : undefined;
   }
 
-  #isOurs({ metadata }: ConfigObject): boolean {
-    const label = metadata.labels[REVISION_LABEL];
+  #isOurs({ kind, metadata }: ConfigObject): boolean {
+    const label = REVISIONLESS.has(kind) ? undefined : metadata.labels[REVISION_LABEL];
     return label === undefined || this.#revision === "" || label === this.#revision;
   }
 }

@@ -25,6 +25,13 @@ export const serviceEntrySchema = message({
   subjectAltNames: list(string()),
 });
 
+/** Schema of the status of a ServiceEntry: addresses that were allocated for its hosts. */
+export const serviceEntryStatusSchema = message({
+  addresses: list(message({ host: string(), value: string() })),
+});
+
+/** The status of a ServiceEntry. */
+export type ServiceEntryStatus = Infer<typeof serviceEntryStatusSchema>;
 /** The spec of a ServiceEntry. */
 export type ServiceEntry = Infer<typeof serviceEntrySchema>;
 /** A port of the service. */

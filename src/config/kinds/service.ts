@@ -36,6 +36,13 @@ export const serviceSchema = message({
   allocateLoadBalancerNodePorts: bool(),
 });
 
+/** Schema of the status of a Service: where a load balancer outside takes its requests. */
+export const serviceStatusSchema = message({
+  loadBalancer: message({ ingress: list(message({ ip: string(), hostname: string() })) }),
+});
+
+/** The status of a Kubernetes Service. */
+export type ServiceStatus = Infer<typeof serviceStatusSchema>;
 /** The spec of a Kubernetes Service; what the mesh makes of it is `Service` of the model. */
 export type Service = Infer<typeof serviceSchema>;
 /** A port of a Kubernetes Service. */

@@ -1,0 +1,174 @@
+/** The endpoints of all services, from the objects that define them. */
+import type { ConfigObject } from "#config/config-object.ts";
+import type { ServiceEntry } from "#config/kinds/service-entry.ts";
+import type { WorkloadEntry } from "#config/kinds/workload-entry.ts";
+import type { Steps } from "#lib/async/steps.ts";
+import { formatSpiffeId } from "#lib/pki/spiffe-id.ts";
+import type { Endpoint, EndpointSet } from "#model/endpoint.ts";
+import type { Features } from "#model/features.ts";
+import type { ServiceKey } from "#model/service.ts";
+import { type DraftInput, entryDrafts, kubernetesDraft, type ServiceDraft } from "./drafts.ts";
+import {
+  joinedSlices,
+  keepsSessions,
+  type SliceObject,
+  type SliceWorkload,
+  serviceOfSlice,
+  sliceEndpoints,
+  sliceWorkloads,
+} from "./endpoint-slices.ts";
+import { kubernetesEndpoints, serviceEntryEndpoints } from "./endpoints.ts";
+import type { ServiceObject } from "./kubernetes-service.ts";
+import { NETWORK_LABEL } from "./locality.ts";
+import { memoized } from "./memo.ts";
+import { networkFinder } from "./networks.ts";
+import { type PodFinder, type PodWorkload, podFinder, podWorkload } from "./pods.ts";
+import {
+  type IndexedWorkload,
+  isHealthy,
+  labelSet,
+  type Surroundings,
+  type Workload,
+  type WorkloadFinder,
+  workloadFinder,
+  workloadOf,
+} from "./workloads.ts";
+
+/** The endpoints of each service. Several objects may define one host in one namespace: it has the endpoints of all. */
+export function* endpointSets(input: DraftInput): Steps<Map<ServiceKey, EndpointSet>> {
+  const found = yield* foundWorkloads(input);
+  const sets = new Map<ServiceKey, EndpointSet>();
+  const add = (key: ServiceKey, set: EndpointSet) => {
+    const other = sets.get(key);
+    sets.set(key, other === undefined ? set : joined(other, set));
+  };
+  const slices = Map.groupBy(input.slices, serviceOfSlice);
+  for (const object of input.services) {
+    const own = slices.get(`${object.metadata.namespace}/${object.metadata.name}`) ?? [];
+    const draft = kubernetesDraft(object, input);
+    add(draft.key, endpointsOfService(object, draft, { input, found, slices: own }));
+    yield;
+  }
+  for (const object of input.serviceEntries) {
+    const selected = found.find(entrySelector(object));
+    for (const draft of entryDrafts(object, input.mesh)) {
+      add(draft.key, entrySet(draft, object, selected, found.around, input.mesh.trustDomain));
+    }
+    yield;
+  }
+  return sets;
+}
+
+interface FoundWorkloads {
+  readonly around: Surroundings;
+  readonly pods: PodFinder;
+  /** Among all that take requests. */
+  readonly find: WorkloadFinder;
+  /** Among those that are no pods. */
+  readonly findEntries: WorkloadFinder;
+}
+
+function* foundWorkloads(input: DraftInput): Steps<FoundWorkloads> {
+  const around = surroundings(input.features, systemNetwork(input));
+  const entries: IndexedWorkload[] = [];
+  for (const object of input.workloadEntries) {
+    if (isHealthy(object)) entries.push(indexedEntry(object, around));
+    yield;
+  }
+  const nodes = new Map(input.nodes.map((node) => [node.metadata.name, node]));
+  const pods: PodWorkload[] = [];
+  for (const pod of input.pods) {
+    pods.push(workloadOfPod(pod, nodes.get(pod.spec.nodeName ?? ""), around));
+    yield;
+  }
+  const ready = pods.filter((pod) => pod.ready).map((pod) => indexedPod(pod));
+  yield;
+  const findEntries = workloadFinder(entries);
+  yield;
+  const find = ready.length === 0 ? findEntries : workloadFinder([...entries, ...ready]);
+  return { around, pods: podFinder(pods), find, findEntries };
+}
+
+function endpointsOfService(
+  object: ServiceObject,
+  { service }: ServiceDraft,
+  where: { readonly input: DraftInput; readonly found: FoundWorkloads; readonly slices: readonly SliceObject[] },
+): EndpointSet {
+  const { input, found, slices } = where;
+  const both = input.features.dualStack && service.addresses.length > 1;
+  const listed = slices.map((slice) =>
+    endpointsOfSlice(slice, sliceWorkloads(slice, found.pods), keepsSessions(service), both, found.around),
+  );
+  const find = input.slicesGiven || slices.length > 0 ? found.findEntries : found.find;
+  return kubernetesSet(object, listed, find(serviceSelector(object)), input.mesh.trustDomain);
+}
+
+/** The network that everything of the cluster is in unless it says otherwise: a label of the control plane's namespace. */
+function systemNetwork({ namespaces, mesh }: DraftInput): string {
+  const system = namespaces.find(({ metadata }) => metadata.name === mesh.rootNamespace);
+  return system?.metadata.labels[NETWORK_LABEL] ?? "";
+}
+
+const surroundings = memoized(
+  ({ clusterId }: Features, network: string): Surroundings => ({ clusterId, networkOf: networkFinder(network) }),
+);
+
+const workloadOfPod = memoized(podWorkload);
+
+const endpointsOfSlice = memoized(
+  (
+    slice: SliceObject,
+    workloads: readonly SliceWorkload[],
+    sessions: boolean,
+    bothFamilies: boolean,
+    around: Surroundings,
+  ): readonly Endpoint[] => sliceEndpoints(slice, workloads, { keepsSessions: sessions, bothFamilies, around }),
+);
+
+const kubernetesSet = memoized(
+  (
+    { spec }: ServiceObject,
+    listed: readonly (readonly Endpoint[])[],
+    selected: readonly Workload[],
+    trustDomain: string,
+  ): EndpointSet => endpointSet([...joinedSlices(listed), ...kubernetesEndpoints(spec, selected)], trustDomain),
+);
+
+const entrySet = memoized(
+  (
+    { service }: ServiceDraft,
+    object: ConfigObject<ServiceEntry>,
+    selected: readonly Workload[],
+    around: Surroundings,
+    trustDomain: string,
+  ): EndpointSet => endpointSet(serviceEntryEndpoints(object, service, { selected, around }), trustDomain),
+);
+
+const indexedEntry = memoized((object: ConfigObject<WorkloadEntry>, around: Surroundings): IndexedWorkload => {
+  const workload = workloadOf(object, around);
+  return { workload, ...labelSet(workload.namespace, workload.labels) };
+});
+
+const indexedPod = memoized(
+  ({ workload }: PodWorkload): IndexedWorkload => ({ workload, ...labelSet(workload.namespace, workload.labels) }),
+);
+
+const serviceSelector = memoized(({ metadata, spec }: ServiceObject) => labelSet(metadata.namespace, spec.selector));
+
+const entrySelector = memoized(({ metadata, spec }: ConfigObject<ServiceEntry>) =>
+  labelSet(metadata.namespace, spec.workloadSelector?.labels),
+);
+
+function endpointSet(endpoints: readonly Endpoint[], trustDomain: string): EndpointSet {
+  const identities = endpoints
+    .filter(({ serviceAccount }) => serviceAccount !== "")
+    .map(({ namespace, serviceAccount }) => formatSpiffeId({ trustDomain, namespace, serviceAccount }));
+  return { endpoints, identities: [...new Set(identities)].sort() };
+}
+
+function joined(a: EndpointSet, b: EndpointSet): EndpointSet {
+  return {
+    endpoints: [...a.endpoints, ...b.endpoints],
+    identities: [...new Set([...a.identities, ...b.identities])].sort(),
+  };
+}

@@ -1,0 +1,91 @@
+/** Kubernetes Pods as workloads, and how they are found. */
+import type { ConfigObject } from "#config/config-object.ts";
+import type { Container, Pod, PodStatus } from "#config/kinds/pod.ts";
+import { labelledLocality, locatedLabels, nodeLocality } from "./locality.ts";
+import { podWorkloadName } from "./workload-name.ts";
+import { labelledTlsMode, type Surroundings, type Workload } from "./workloads.ts";
+
+/** A Pod object. */
+export type PodObject = ConfigObject<Pod, PodStatus>;
+
+/** A pod that is there, as a workload. */
+export interface PodWorkload {
+  readonly pod: PodObject;
+  readonly workload: Workload;
+  /** It takes requests: what selects pods without EndpointSlices selects only such. */
+  readonly ready: boolean;
+}
+
+/** Finds the pods behind addresses. */
+export interface PodFinder {
+  /** By name, also while it is not ready. */
+  named(namespace: string, name: string): Workload | undefined;
+  /** By address, only those of the namespace that are ready: pods in a node's own network share its address. */
+  at(address: string, namespace: string): Workload | undefined;
+}
+
+/** The workload of a pod. Without an address, or when it is done, it has an empty address and is not ready. */
+export function podWorkload(pod: PodObject, node: ConfigObject | undefined, around: Surroundings): PodWorkload {
+  const { metadata, spec, status = {} } = pod;
+  const addresses = podAddresses(status);
+  const [address = ""] = addresses;
+  const locality = labelledLocality(metadata.labels) || nodeLocality(node);
+  const network = around.networkOf(address, metadata.labels);
+  const { nodeName = "" } = spec;
+  const workload: Workload = {
+    address,
+    ports: podPorts(spec),
+    labels: locatedLabels(metadata.labels, { clusterId: around.clusterId, locality, nodeName, network }),
+    namespace: metadata.namespace,
+    workloadName: podWorkloadName(metadata),
+    serviceAccount: spec.serviceAccountName || "default",
+    tlsMode: labelledTlsMode(metadata.labels),
+    network,
+    locality,
+    clusterId: around.clusterId,
+    weight: 0,
+    ...(addresses.length > 1 && { addresses }),
+    ...(spec.subdomain && { podName: { hostname: spec.hostname || metadata.name, subdomain: spec.subdomain } }),
+    ...(nodeName && { nodeName }),
+  };
+  return { pod, workload, ready: address !== "" && isReady(pod) };
+}
+
+/** Finds pods among those given. */
+export function podFinder(pods: readonly PodWorkload[]): PodFinder {
+  const byName = new Map<string, Workload>();
+  const byAddress = new Map<string, Workload>();
+  for (const { pod, workload, ready } of pods) {
+    const { namespace, name } = pod.metadata;
+    byName.set(`${namespace}/${name}`, workload);
+    const place = `${namespace}/${workload.address}`;
+    if (ready && !byAddress.has(place)) byAddress.set(place, workload);
+  }
+  return {
+    named: (namespace, name) => byName.get(`${namespace}/${name}`),
+    at: (address, namespace) => byAddress.get(`${namespace}/${address}`),
+  };
+}
+
+/** Named ports for TCP; of several with one name the first counts, as for Kubernetes. */
+function podPorts({ containers = [], initContainers = [] }: Pod): Readonly<Record<string, number>> {
+  const sidecars = initContainers.filter(({ restartPolicy }) => restartPolicy === "Always");
+  const ports = [...containers, ...sidecars].flatMap(namedPorts);
+  return Object.fromEntries(ports.reverse());
+}
+
+function namedPorts({ ports = [] }: Container): [string, number][] {
+  return ports
+    .filter(({ name, protocol = "TCP" }) => name && protocol === "TCP")
+    .map(({ name = "", containerPort = 0 }) => [name, containerPort]);
+}
+
+function podAddresses({ podIP, podIPs = [] }: PodStatus): readonly string[] {
+  const all = podIPs.flatMap(({ ip }) => ip || []);
+  return podIP ? [podIP, ...all.filter((ip) => ip !== podIP)] : all;
+}
+
+function isReady({ metadata, status: { phase, conditions = [] } = {} }: PodObject): boolean {
+  if (metadata.deleting === true || phase === "Failed" || phase === "Succeeded") return false;
+  return conditions.some(({ type, status }) => type === "Ready" && status === "True");
+}
