@@ -15,6 +15,7 @@ import { runOnOwnMachine } from "./mizzen/rootless.ts";
 import { runCommand } from "./mizzen/run-command.ts";
 import { shellCommand } from "./mizzen/shell-command.ts";
 import { processTerminal, type Terminal } from "./mizzen/terminal.ts";
+import { translateCommand } from "./mizzen/translate-command.ts";
 import { upCommand } from "./mizzen/up-command.ts";
 import { xCommand } from "./mizzen/x-command.ts";
 import { versionCommand } from "./version-command.ts";
@@ -50,6 +51,7 @@ function mizzen(terminal: Terminal): Command {
     runCommand,
     scaleCommand,
     attachCommand,
+    translateCommand,
     xCommand,
   ];
   const made = [...commands.map((make) => make(terminal)), ...workloadCommands(terminal)];

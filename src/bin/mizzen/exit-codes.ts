@@ -28,6 +28,7 @@ const CODES: Readonly<Record<string, number>> = {
   MEMBER_EXISTS: EXIT.usage,
   MEMBER_OF_FILE: EXIT.usage,
   RUN_INVALID: EXIT.usage,
+  TRANSLATE_INVALID: EXIT.usage,
   NOT_ROOT: EXIT.machine,
   EGRESS_FAILED: EXIT.machine,
   TOOL_MISSING: EXIT.machine,

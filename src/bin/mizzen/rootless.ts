@@ -9,7 +9,7 @@ import { defaultStateFolder } from "./options.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** They need no mesh. */
-const FOR_ANYBODY: readonly string[] = ["version", "completion", "init", "doctor", "help"];
+const FOR_ANYBODY: readonly string[] = ["version", "completion", "init", "doctor", "help", "translate"];
 /** They may take the place of a machine that was lost. */
 const CHANGING: readonly string[] = ["up", "down"];
 

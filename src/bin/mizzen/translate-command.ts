@@ -1,0 +1,167 @@
+/** `mizzen translate`: what a proxy would get from a folder of configuration, without anybody being asked. */
+import { readFile } from "node:fs/promises";
+import type { JsonObject } from "@bufbuild/protobuf";
+import { Command, InvalidArgumentError, Option } from "commander";
+import { formatOutput, OUTPUT_FORMATS, type OutputFormat } from "#cli/output.ts";
+import { MeshError } from "#lib/mesh-error.ts";
+import { EXIT, finish } from "./exit-codes.ts";
+import type { Terminal } from "./terminal.ts";
+
+const TYPES = ["cds", "eds", "lds", "rds", "sds", "ecds", "nds", "all"] as const;
+const BUILDS = ["upstream", "istio"] as const;
+
+export interface TranslateOptions {
+  readonly file: readonly string[];
+  readonly proxy: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly namespace?: string;
+  readonly serviceAccount?: string;
+  readonly metadata?: string;
+  readonly locality?: string;
+  readonly envoyVersion?: string;
+  readonly proxyBuild: (typeof BUILDS)[number];
+  readonly extensions?: readonly string[];
+  readonly type: readonly (typeof TYPES)[number][];
+  readonly name?: readonly string[];
+  readonly meshConfig?: string;
+  readonly setFeature?: Readonly<Record<string, string>>;
+  readonly domain: string;
+  readonly clusterId: string;
+  readonly revision: string;
+  readonly diff?: string;
+  readonly explain?: boolean;
+  readonly output?: OutputFormat;
+}
+
+const HELP = `
+Examples:
+  mizzen translate -f config/ --proxy 'sidecar~10.0.0.1~app-1.default~default.svc.cluster.local' --labels app=app
+  mizzen translate -f samples/bookinfo --proxy reviews-v1 --type rds -o yaml
+  mizzen translate -f config/ --proxy 'router~10.0.0.9~gw-1.istio-system~istio-system.svc.cluster.local' --labels istio=ingressgateway --explain
+  mizzen translate -f config/ --proxy reviews-v1 --diff changed/        what would change if changed/ took the place of config/
+
+The mesh config is that of --mesh-config, else of the folder: the ConfigMap istio of istio-system, an IstioOperator,
+a mesh.yaml, or a file meshconfig.yaml that is nothing but the mesh config.
+
+Exit codes: 0 done; 1 some objects have errors and were left out (they are listed on stderr);
+2 wrong command line, or nothing to read. With --diff: 0 nothing changes, 1 something does, 2 trouble,
+objects with errors included.`;
+
+export function translateCommand(terminal: Terminal): Command {
+  const list = (text: string, before: readonly string[] = []) => [...before, ...text.split(",").filter(Boolean)];
+  return new Command("translate")
+    .summary("show what a proxy would get from a folder of configuration")
+    .description(
+      "Prints the Envoy resources that a proxy would get from a folder of Kubernetes and Istio configuration, offline, as JSON with @type, sorted by type and name.",
+    )
+    .addOption(
+      new Option("-f, --file <path>", "folder or file with configuration; may be repeated")
+        .makeOptionMandatory()
+        .argParser((path: string, before: readonly string[] = []) => [...before, path]),
+    )
+    .requiredOption(
+      "--proxy <node>",
+      "type~address~name.namespace~domain; or the name of a workload of the folder's mesh.yaml",
+    )
+    .option("-l, --labels <key=value,...>", "labels of the proxy's workload", keyValues)
+    .option("-n, --namespace <name>", "its namespace; default: that of its name")
+    .option("--service-account <name>", "its service account")
+    .option("--metadata <json>", "more of its node metadata; @FILE reads a file")
+    .option("--locality <region/zone/subzone>", "where it says it is")
+    .option("--envoy-version <version>", "version of its Envoy")
+    .addOption(
+      new Option("--proxy-build <build>", "whose build of Envoy it is: Istio's has filters of its own")
+        .choices(BUILDS)
+        .default("upstream"),
+    )
+    .option("--extensions <name,...>", "extensions of its Envoy, in place of those of the build", list)
+    .addOption(
+      new Option("-t, --type <type,...>", `types to show: ${TYPES.join(", ")}`)
+        .argParser((text: string) => text.split(",").map(typeOf))
+        .default(["all"], "all"),
+    )
+    .option("--name <name,...>", "only resources of these names", list)
+    .option("--mesh-config <file>", "file with the mesh config")
+    .option(
+      "--set-feature <NAME=value,...>",
+      "switches of istiod (PILOT_...), over those of the environment",
+      keyValues,
+    )
+    .option("--domain <domain>", "DNS domain of the cluster", "cluster.local")
+    .option("--cluster-id <name>", "cluster of the control plane", "Kubernetes")
+    .option("--revision <name>", "objects of another istio.io/rev are left out", "default")
+    .option("--diff <other>", "show what would change if this folder took the place of -f")
+    .option("--explain", "show the objects that each resource came from, in place of its content")
+    .addOption(
+      new Option("-o, --output <format>", "form of the output; default: json, for --diff and --explain text").choices(
+        OUTPUT_FORMATS,
+      ),
+    )
+    .addHelpText("after", HELP)
+    .action((options: TranslateOptions) =>
+      finish(terminal, async () => {
+        if (options.diff !== undefined && options.explain === true)
+          throw new MeshError("TRANSLATE_INVALID", "--diff and --explain do not go together: choose one");
+        const { translateFolder } = await import("./translate-folder.ts");
+        const given = { ...options, metadata: await metadataOf(options.metadata), env: terminal.env };
+        const { diff } = options;
+        const before = await translateFolder(given, options.file);
+        if (diff === undefined) return showOne(terminal, options, before);
+        const after = await translateFolder(given, [diff]);
+        const { formatChanges, resourceChanges } = await import("#cli/translate/difference.ts");
+        for (const line of [...before.complaints, ...after.complaints]) terminal.say(line);
+        const changes = resourceChanges(before.resources, after.resources);
+        const folders = [options.file.join(","), diff] as const;
+        const text = formatChanges(changes, { folders, style: terminal.style });
+        terminal.print(options.output === undefined ? text : formatOutput(changes, options.output));
+        if (before.hasErrors || after.hasErrors) return EXIT.usage;
+        return changes.length === 0 ? 0 : 1;
+      }),
+    );
+}
+
+type Translated = Awaited<ReturnType<typeof import("./translate-folder.ts")["translateFolder"]>>;
+
+function showOne(terminal: Terminal, { explain, output }: TranslateOptions, translated: Translated): number {
+  for (const line of translated.complaints) terminal.say(line);
+  if (explain === true) {
+    const origins = translated.origins();
+    terminal.print(output === undefined ? origins.text : formatOutput(origins.data, output));
+  } else
+    terminal.print(
+      formatOutput(
+        translated.resources.map(({ json }) => json),
+        output ?? "json",
+      ),
+    );
+  return translated.hasErrors ? EXIT.failed : 0;
+}
+
+function typeOf(text: string): (typeof TYPES)[number] {
+  const type = TYPES.find((known) => known === text.trim().toLowerCase());
+  if (type === undefined) throw new InvalidArgumentError(`There are ${TYPES.join(", ")}.`);
+  return type;
+}
+
+function keyValues(text: string, before: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
+  const entries = text
+    .split(",")
+    .filter(Boolean)
+    .map((pair) => {
+      const at = pair.indexOf("=");
+      if (at < 1) throw new InvalidArgumentError(`"${pair}" is not KEY=VALUE.`);
+      return [pair.slice(0, at).trim(), pair.slice(at + 1)];
+    });
+  return { ...before, ...Object.fromEntries(entries) };
+}
+
+async function metadataOf(given = "{}"): Promise<JsonObject> {
+  try {
+    const text = given.startsWith("@") ? await readFile(given.slice(1), "utf8") : given;
+    const value: unknown = JSON.parse(text);
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as JsonObject;
+    throw new Error("it is not an object");
+  } catch (cause) {
+    throw new MeshError("TRANSLATE_INVALID", "Cannot read --metadata as JSON", { cause });
+  }
+}
