@@ -16,6 +16,8 @@ export interface XdsClientOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** Of the stream; methods that begin with `Stream` are state of the world. */
   readonly method?: string;
+  /** How long it waits for a response; 5 s when not given. */
+  readonly patienceMs?: number;
 }
 
 const PATIENCE_MS = 5_000;
@@ -28,6 +30,7 @@ export class XdsClient implements Disposable {
   #node: Uint8Array | undefined;
   #status: StatusObject | undefined;
   readonly #isState: boolean;
+  readonly #patienceMs: number;
   /** Over state of the world every request repeats the names. */
   readonly #names = new Map<string, readonly string[]>();
   /** Bytes of all responses. */
@@ -37,6 +40,7 @@ export class XdsClient implements Disposable {
     const metadata = new Metadata();
     for (const [name, value] of Object.entries(options.headers ?? {})) metadata.set(name, value);
     this.#node = options.node;
+    this.#patienceMs = options.patienceMs ?? PATIENCE_MS;
     this.#client = new Client(address, credentials.createInsecure(), {
       "grpc.max_receive_message_length": -1,
       "grpc.use_local_subchannel_pool": 1,
@@ -126,10 +130,10 @@ export class XdsClient implements Disposable {
   }
 
   async #until(condition: () => boolean, what: string): Promise<void> {
-    const end = performance.now() + PATIENCE_MS;
+    const end = performance.now() + this.#patienceMs;
     while (!condition()) {
       const left = end - performance.now();
-      assert.ok(left > 0, `no sign of ${what} in ${PATIENCE_MS} ms`);
+      assert.ok(left > 0, `no sign of ${what} in ${this.#patienceMs} ms`);
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, left);
         this.#notify = () => {

@@ -1,0 +1,80 @@
+/** A whole control plane in the process of a test, on free ports, with the flags and the environment of the real command. */
+import assert from "node:assert/strict";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Command } from "commander";
+import { flagDefaults, parseDiscoveryConfig } from "../../src/bin/discovery/config.ts";
+import { ControlPlane } from "../../src/bin/discovery/control-plane.ts";
+import { addFlags, flagsOf } from "../../src/bin/discovery/flags.ts";
+import { createLogger } from "../../src/lib/log.ts";
+
+export interface ControlPlaneOptions {
+  /** Configuration by file name. */
+  readonly files?: Readonly<Record<string, string>>;
+  readonly flags?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+const FREE = ["httpAddr", "grpcAddr", "secureGRPCAddr", "monitoringAddr"].map((name) => `--${name}=127.0.0.1:0`);
+const WAIT_MS = 5;
+
+export class TestControlPlane implements AsyncDisposable {
+  readonly folder = mkdtempSync(join(tmpdir(), "test-control-plane-"));
+  readonly lines: string[] = [];
+  readonly #stopping = new AbortController();
+  readonly #running: Promise<void>;
+  #failure: unknown;
+
+  constructor({ files = {}, flags = [], env = {} }: ControlPlaneOptions = {}) {
+    mkdirSync(join(this.folder, "config"));
+    for (const [name, text] of Object.entries(files)) this.write(name, text);
+    const all = { ROOT_CA_DIR: join(this.folder, "ca"), ...env };
+    const defaults = flagDefaults(all);
+    const command = new Command().exitOverride();
+    addFlags(command, defaults);
+    const own = ["--registries=", "--httpsAddr=", "--configDir", join(this.folder, "config")];
+    command.parse([...own, ...FREE, ...flags], { from: "user" });
+    const { config, problems } = parseDiscoveryConfig(flagsOf(command, defaults), all);
+    assert.deepEqual(problems, []);
+    const log = createLogger({ write: (line) => this.lines.push(line), levels: config.log.levels });
+    this.#running = new ControlPlane(config, log).run(this.#stopping.signal).catch((thrown: unknown) => {
+      this.#failure = thrown ?? new Error("ended");
+    });
+  }
+
+  /** Writes a file of the configuration. */
+  write(name: string, text: string): void {
+    writeFileSync(join(this.folder, "config", name), text);
+  }
+
+  /** Waits for a line of the log; the first group of the pattern. */
+  async logged(pattern: RegExp): Promise<string> {
+    for (;;) {
+      const found = this.lines.map((line) => pattern.exec(line)).find((match) => match !== null);
+      if (found) return found[1] ?? "";
+      if (this.#failure !== undefined) throw this.#failure;
+      await new Promise((resolve) => setTimeout(resolve, WAIT_MS));
+    }
+  }
+
+  /** Where a part listens: `HTTP service`, `gRPC discovery service`, `monitoring service`, ... */
+  address(what: string): Promise<string> {
+    return this.logged(new RegExp(`starting ${what} at (\\S+)`));
+  }
+
+  ready(): Promise<string> {
+    return this.logged(/control plane is ready/);
+  }
+
+  /** Begins to stop; resolves when it has. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
