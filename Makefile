@@ -28,8 +28,13 @@ demo: build
 
 ## test: set up and run all checks and tests
 .PHONY: test
-test: check
+test: check kubernetes
 	@node scripts/test.ts
+
+## kubernetes: build the API server that tests speak to, once per version
+.PHONY: kubernetes
+kubernetes: setup
+	@sh scripts/kubernetes.sh
 
 ## check: format, lint, types, layers, docs
 .PHONY: check

@@ -33,7 +33,7 @@ const used = new Set<string>();
 for (const file of globSync("src/**/*.ts", { cwd: root })) {
   if (file.startsWith("src/gen/") || file.endsWith(".test.ts")) continue;
   const text = readFileSync(join(root, file), "utf8");
-  for (const match of text.matchAll(/new MeshError\(\s*"([A-Z0-9_]+)"/g)) used.add(match[1] ?? "");
+  for (const match of text.matchAll(/(?:new MeshError|super)\(\s*"([A-Z0-9_]+)"/g)) used.add(match[1] ?? "");
 }
 const errorsFile = join(root, "docs/reference/errors.md");
 const listed = new Set(

@@ -1,0 +1,107 @@
+/** Reads kubeconfig files as kubectl does. */
+import { readFile } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
+import { isRecord } from "../is-record.ts";
+import { MeshError } from "../mesh-error.ts";
+import { readDocument } from "../yaml/read.ts";
+import type { ClusterAccess, Credentials } from "./cluster-access.ts";
+import { credentialProgram, type Environment } from "./credential-program.ts";
+
+/** The files of a kubeconfig, whose first mention of a name counts. */
+export interface KubeConfigSource {
+  readonly files: readonly string[];
+  /** Instead of the current one. */
+  readonly context?: string | undefined;
+  /** For programs that give credentials. */
+  readonly environment?: Environment | undefined;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+interface Section {
+  readonly file: string;
+  readonly fields: Fields;
+}
+
+/** The access that a context of kubeconfig files gives. Throws a MeshError that names file and field. */
+export async function readKubeConfig({ files, context, environment = {} }: KubeConfigSource): Promise<ClusterAccess> {
+  const configs = await Promise.all(files.map(readConfig));
+  const named = context ?? configs.map(({ fields }) => text(fields, "current-context")).find((name) => name !== "");
+  if (named === undefined) throw invalid(files.join(", "), "has no current-context: name one by --context");
+  const chosen = find(configs, "contexts", "context", named);
+  const cluster = find(configs, "clusters", "cluster", text(chosen.fields, "cluster"));
+  const userName = text(chosen.fields, "user");
+  const user = userName === "" ? undefined : find(configs, "users", "user", userName);
+  const server = text(cluster.fields, "server");
+  if (!URL.canParse(server))
+    throw invalid(cluster.file, `server of cluster "${text(chosen.fields, "cluster")}" is no URL`);
+  return {
+    server,
+    ca: await dataOrFile(cluster, "certificate-authority"),
+    serverName: text(cluster.fields, "tls-server-name") || undefined,
+    insecure: cluster.fields["insecure-skip-tls-verify"] === true,
+    namespace: text(chosen.fields, "namespace") || "default",
+    credentials: user === undefined ? async () => ({}) : credentialsOf(user, environment),
+  };
+}
+
+async function readConfig(file: string): Promise<Section> {
+  let content: string;
+  try {
+    content = await readFile(file, "utf8");
+  } catch (cause) {
+    throw new MeshError("KUBE_CONFIG_INVALID", `kubeconfig ${file} cannot be read`, { cause });
+  }
+  const { value, error } = readDocument(content);
+  if (error !== undefined) throw invalid(`${file}:${error.line}`, error.message);
+  if (!isRecord(value)) throw invalid(file, "holds no kubeconfig");
+  return { file, fields: value };
+}
+
+/** The part of a named entry, in the first file that has it. */
+function find(configs: readonly Section[], list: string, part: string, name: string): Section {
+  for (const { file, fields } of configs) {
+    const entries = Array.isArray(fields[list]) ? fields[list] : [];
+    const entry = entries.find((candidate) => isRecord(candidate) && candidate.name === name);
+    if (isRecord(entry) && isRecord(entry[part])) return { file, fields: entry[part] };
+  }
+  throw invalid(configs.map(({ file }) => file).join(", "), `has no ${part} "${name}"`);
+}
+
+function credentialsOf(user: Section, environment: Environment): () => Promise<Credentials> {
+  const { file, fields } = user;
+  if (isRecord(fields.exec)) return credentialProgram({ exec: fields.exec, folder: dirname(file), environment });
+  const [name, password] = [text(fields, "username"), text(fields, "password")];
+  return async () => {
+    const certificate = await dataOrFile(user, "client-certificate");
+    const key = await dataOrFile(user, "client-key");
+    const token = text(fields, "tokenFile") === "" ? text(fields, "token") : (await fileOf(user, "tokenFile")).trim();
+    const basic = name === "" ? undefined : `Basic ${Buffer.from(`${name}:${password}`).toString("base64")}`;
+    return { certificate, key, authorization: token === "" ? basic : `Bearer ${token}` };
+  };
+}
+
+/** `x-data` in base64 goes before the file `x`, which is relative to the kubeconfig. */
+async function dataOrFile(section: Section, name: string): Promise<string | undefined> {
+  const data = text(section.fields, `${name}-data`);
+  if (data !== "") return Buffer.from(data, "base64").toString();
+  return text(section.fields, name) === "" ? undefined : fileOf(section, name);
+}
+
+async function fileOf({ file, fields }: Section, name: string): Promise<string> {
+  const path = resolve(dirname(file), text(fields, name));
+  try {
+    return await readFile(path, "utf8");
+  } catch (cause) {
+    throw new MeshError("KUBE_CONFIG_INVALID", `kubeconfig ${file}: ${name} ${path} cannot be read`, { cause });
+  }
+}
+
+function text(fields: Fields, name: string): string {
+  const value = fields[name];
+  return typeof value === "string" ? value : "";
+}
+
+function invalid(where: string, what: string): MeshError {
+  return new MeshError("KUBE_CONFIG_INVALID", `kubeconfig ${where}: ${what}`);
+}

@@ -1,0 +1,48 @@
+/** What the control plane follows in the API server. */
+import type { ResourceType } from "#lib/kubernetes/resource-types.ts";
+
+export interface FollowedType extends ResourceType {
+  readonly fieldSelector?: string;
+  /** Comes with the mesh: a cluster without it is a cluster without such objects. */
+  readonly isCustom: boolean;
+}
+
+/** Secrets that hold no credentials of gateways, and may be many. */
+const NOT_FOR_GATEWAYS = "type!=helm.sh/release.v1,type!=kubernetes.io/service-account-token";
+/** Each namespace has these. */
+const NOT_ROOTS = "metadata.name!=istio-ca-root-cert,metadata.name!=kube-root-ca.crt";
+
+/** All of them. Custom kinds are read in the version that the API server can turn every other one into. */
+export const FOLLOWED_TYPES: readonly FollowedType[] = [
+  core("Service", "services"),
+  core("Pod", "pods"),
+  { ...core("Node", "nodes"), namespaced: false },
+  { ...core("Namespace", "namespaces"), namespaced: false },
+  { ...core("Secret", "secrets"), fieldSelector: NOT_FOR_GATEWAYS },
+  { ...core("ConfigMap", "configmaps"), fieldSelector: NOT_ROOTS },
+  { ...core("EndpointSlice", "endpointslices"), group: "discovery.k8s.io" },
+  networking("VirtualService", "virtualservices", "v1"),
+  networking("DestinationRule", "destinationrules", "v1"),
+  networking("Gateway", "gateways", "v1"),
+  networking("ServiceEntry", "serviceentries", "v1"),
+  networking("WorkloadEntry", "workloadentries", "v1"),
+  networking("WorkloadGroup", "workloadgroups", "v1"),
+  networking("Sidecar", "sidecars", "v1"),
+  networking("EnvoyFilter", "envoyfilters", "v1alpha3"),
+  networking("ProxyConfig", "proxyconfigs", "v1beta1"),
+  security("AuthorizationPolicy", "authorizationpolicies"),
+  security("PeerAuthentication", "peerauthentications"),
+  security("RequestAuthentication", "requestauthentications"),
+];
+
+function core(kind: string, plural: string): FollowedType {
+  return { group: "", version: "v1", kind, plural, namespaced: true, isCustom: false };
+}
+
+function networking(kind: string, plural: string, version: string): FollowedType {
+  return { group: "networking.istio.io", version, kind, plural, namespaced: true, isCustom: true };
+}
+
+function security(kind: string, plural: string): FollowedType {
+  return { group: "security.istio.io", version: "v1", kind, plural, namespaced: true, isCustom: true };
+}

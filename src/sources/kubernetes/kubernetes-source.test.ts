@@ -1,0 +1,86 @@
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { createLogger } from "#lib/log.ts";
+import { DEFAULT_FEATURES } from "#model/features.ts";
+import { type ApiServer, NO_KUBERNETES, startApiServer } from "../../../test/support/kubernetes/api-server.ts";
+import { problemsOf, servicesOf, serviceYaml, until } from "../source-contract.ts";
+import { type KubernetesSource, kubernetesSource } from "./kubernetes-source.ts";
+
+interface OpenedSource extends AsyncDisposable {
+  readonly source: KubernetesSource;
+  readonly log: string[];
+}
+
+/** A running source; its first snapshot is there. */
+async function openSource(server: ApiServer): Promise<OpenedSource> {
+  const log: string[] = [];
+  const source = kubernetesSource({
+    api: await server.api(),
+    features: DEFAULT_FEATURES,
+    log: createLogger({ write: (line) => log.push(line) }),
+    revision: "default",
+    meshConfigMap: { namespace: "istio-system", name: "istio" },
+  });
+  const aborting = new AbortController();
+  const first = new Promise<void>((resolve) => {
+    source.subscribe(() => resolve());
+  });
+  const running = source.run(aborting.signal);
+  await Promise.race([first, running]);
+  const dispose = async () => {
+    aborting.abort();
+    await running;
+  };
+  return { source, log, [Symbol.asyncDispose]: dispose };
+}
+
+describe("kubernetesSource()", { skip: NO_KUBERNETES, timeout: 120_000 }, () => {
+  let server: ApiServer;
+  before(async () => {
+    server = await startApiServer();
+  });
+  after(() => server?.[Symbol.asyncDispose]());
+
+  test("services come, change and go", async () => {
+    await using opened = await openSource(server);
+    await server.apply(serviceYaml("a"));
+    await until(() => servicesOf(opened).includes("a:80"));
+    await server.apply(serviceYaml("a", 81));
+    await until(() => servicesOf(opened).includes("a:81"));
+    await server.kubectl(["delete", "service", "a"]);
+    await until(() => !servicesOf(opened).includes("a:81"));
+    assert.deepEqual(problemsOf(opened), []);
+  });
+
+  test("the ConfigMap of the mesh is the mesh config, live", async () => {
+    await using opened = await openSource(server);
+    const logFile = () => opened.source.current().mesh.accessLogFile;
+    const configMap = (mesh: string) =>
+      `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: istio, namespace: istio-system}\ndata:\n  mesh: ${JSON.stringify(mesh)}\n`;
+    await server.apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: istio-system}\n");
+    await server.apply(configMap("accessLogFile: /one"));
+    await until(() => logFile() === "/one");
+    await server.apply(configMap("accessLogFile: [/two]"));
+    await until(() => problemsOf(opened).length > 0);
+    assert.match(
+      problemsOf(opened)[0] ?? "",
+      /^ConfigMap\/istio-system\/istio:1: MeshConfig: accessLogFile must be text/,
+    );
+    assert.equal(logFile(), "/one");
+  });
+
+  test("a server that restarts costs nothing, and what changed meanwhile is seen", async () => {
+    await using opened = await openSource(server);
+    await server.apply(serviceYaml("kept"));
+    await until(() => servicesOf(opened).includes("kept:80"));
+    const seen: string[] = [];
+    opened.source.subscribe(() => seen.push(servicesOf(opened).join()));
+    await server.stop("kube-apiserver");
+    await until(() => opened.source.problems().length > 0);
+    assert.ok(servicesOf(opened).includes("kept:80"));
+    await server.start();
+    await server.apply(serviceYaml("later"));
+    await until(() => servicesOf(opened).includes("later:80"));
+    assert.ok(seen.every((services) => services.includes("kept:80")));
+  });
+});
