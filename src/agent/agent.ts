@@ -6,12 +6,13 @@
  *   status 15020 --> Envoy's admin port, the application
  *   Envoy, which uses all of them and decides how long they live
  */
-import { errorText } from "#lib/mesh-error.ts";
+import { errorText, MeshError } from "#lib/mesh-error.ts";
 import type { AgentContext, AgentInput } from "./agent-context.ts";
 import { isIPv6Only } from "./bootstrap/addresses.ts";
 import { grpcBootstrap } from "./bootstrap/grpc-bootstrap.ts";
 import { writePrivately } from "./bootstrap/write.ts";
 import { envoyAdmin } from "./envoy/admin.ts";
+import { failingAs } from "./failing-as.ts";
 import { agentMetrics } from "./metrics.ts";
 import { openSockets } from "./open-sockets.ts";
 import { pathIn } from "./place.ts";
@@ -43,12 +44,12 @@ export async function runAgent(input: AgentInput): Promise<number> {
   };
   const running: Promise<void>[] = [];
   try {
-    const identity = await startIdentity(context, running);
+    const identity = await failingAs("failed to start workload secret manager", () => startIdentity(context, running));
     if (context.flags.stsPort > 0) await (await import("./sts/start-sts.ts")).startSts(context);
-    const resolver = await startDns(context, running);
-    const upstream = await controlPlaneOptions(context);
+    const resolver = await failingAs("failed to start local DNS server", () => startDns(context, running));
+    const upstream = await failingAs("failed to find root XDS CA", () => controlPlaneOptions(context));
     const sockets = await openSockets(context);
-    await writeGrpcBootstrap(context);
+    await failingAs("failed generating gRPC XDS bootstrap", () => writeGrpcBootstrap(context));
     await startStatus(context, {
       identity: identity.identity,
       resolver,
@@ -56,10 +57,12 @@ export async function runAgent(input: AgentInput): Promise<number> {
       drain: () => drainNow(context, drained),
       end: () => ended.abort(),
     });
-    const proxy = await startProxy(context);
+    const proxy = await failingAs("failed to initialize envoy agent", () => startProxy(context));
     try {
       const { serveEnvoy } = await import("./serve-envoy.ts");
-      await serveEnvoy(context, { ...identity, resolver, upstream, sockets }, running);
+      await failingAs("failed to start xds proxy", () =>
+        serveEnvoy(context, { ...identity, resolver, upstream, sockets }, running),
+      );
     } catch (thrown) {
       quit.abort();
       await proxy.run(drained.signal);
@@ -72,7 +75,7 @@ export async function runAgent(input: AgentInput): Promise<number> {
   }
 }
 
-async function writeGrpcBootstrap({ config, proxyConfig, node, log, place }: AgentContext): Promise<void> {
+async function writeGrpcBootstrap({ config, proxyConfig, node, place }: AgentContext): Promise<void> {
   const { grpcBootstrapPath, identity } = config;
   if (grpcBootstrapPath === "") return;
   const bootstrap = grpcBootstrap({
@@ -80,10 +83,11 @@ async function writeGrpcBootstrap({ config, proxyConfig, node, log, place }: Age
     xdsSocketPath: xdsSocketPath(proxyConfig),
     certificateFolder: identity.outputFolder,
   });
+  const path = pathIn(place, grpcBootstrapPath);
   try {
-    await writePrivately(pathIn(place, grpcBootstrapPath), JSON.stringify(bootstrap, null, 2));
-  } catch (thrown) {
-    log.warn(`gRPC clients without a proxy find no configuration: ${errorText(thrown)}`);
+    await writePrivately(path, JSON.stringify(bootstrap, null, 2));
+  } catch (cause) {
+    throw new MeshError("FILE_UNWRITABLE", `Cannot write ${path} (GRPC_XDS_BOOTSTRAP)`, { cause });
   }
 }
 

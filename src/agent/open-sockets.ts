@@ -2,6 +2,7 @@
 import { sleep } from "#lib/async/sleep.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import type { AgentContext } from "./agent-context.ts";
+import { failingAs } from "./failing-as.ts";
 import { pathIn } from "./place.ts";
 import { ownSocketPath } from "./sds/existing-socket.ts";
 import { openUnixSocket, type UnixSocket } from "./unix-socket.ts";
@@ -18,15 +19,21 @@ const FIRST_PAUSE_MS = 1_000;
 
 export async function openSockets(context: AgentContext): Promise<EnvoySockets> {
   const { config, proxyConfig, place, done } = context;
-  const sds = config.envoy.disabled ? undefined : await openSecretSocket(context);
-  const xds = await openUnixSocket(pathIn(place, xdsSocketPath(proxyConfig)));
-  const close = () => {
-    xds.close();
-    sds?.close();
-  };
-  done.addEventListener("abort", close, { once: true });
-  if (done.aborted) close();
+  const sds = config.envoy.disabled
+    ? undefined
+    : await failingAs("failed to start SDS server", () => openSecretSocket(context));
+  closeWhen(done, sds);
+  const xds = await failingAs("failed to start xds proxy", () =>
+    openUnixSocket(pathIn(place, xdsSocketPath(proxyConfig))),
+  );
+  closeWhen(done, xds);
   return { xds, sds };
+}
+
+function closeWhen(done: AbortSignal, socket: UnixSocket | undefined): void {
+  if (socket === undefined) return;
+  done.addEventListener("abort", () => socket.close(), { once: true });
+  if (done.aborted) socket.close();
 }
 
 /** A path that cannot be had yet is tried again with growing pauses. */

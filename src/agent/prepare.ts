@@ -8,8 +8,10 @@ import type { Env } from "#lib/env-reader.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { ISTIO_VERSION } from "#lib/version.ts";
+import { formatYaml } from "#lib/yaml/format.ts";
 import type { AgentConfig } from "./agent-config.ts";
 import { parseDownwardApi } from "./downward-api.ts";
+import { failingAs } from "./failing-as.ts";
 import { instanceAddresses } from "./instance-addresses.ts";
 import { type Labels, nodeId, type ProxyNode, type ProxyType, proxyNode } from "./node.ts";
 import { type Place, pathIn } from "./place.ts";
@@ -77,6 +79,7 @@ export async function prepare(input: PrepareInput): Promise<Prepared> {
   const proxyConfig = await effectiveConfig(input, podAnnotations);
   const platform = await discoverPlatform({ config: config.platform, ipv6: addresses.some(isIPv6), log });
   const servedByOthers = await findForeignServer(config.identity.socketFile, place, log);
+  if (!servedByOthers) log.info("Workload SDS socket not found. Starting Istio SDS Server");
   const node = proxyNode({
     id: nodeId(identity),
     addresses,
@@ -100,7 +103,7 @@ export async function prepare(input: PrepareInput): Promise<Prepared> {
   });
   for (const warning of node.warnings) log.warn(warning);
   if (node.problems.length > 0) {
-    throw new MeshError("NODE_METADATA_INVALID", `The proxy cannot be described: ${node.problems.join("; ")}`);
+    throw new MeshError("NODE_METADATA_INVALID", `failed to generate bootstrap metadata: ${node.problems.join("; ")}`);
   }
   const names = node.metadata.PILOT_SAN;
   log.info(`Pilot SAN: [${Array.isArray(names) ? names.join(" ") : ""}]`);
@@ -119,7 +122,12 @@ export async function readOptional(path: string): Promise<string | undefined> {
 }
 
 async function readDownwardApi(path: string, log: Logger): Promise<Labels | undefined> {
-  const text = await readOptional(path);
+  let text: string | undefined;
+  try {
+    text = await readOptional(path);
+  } catch (thrown) {
+    log.warn(`failed to read pod annotations or labels: ${errorText(thrown)}`);
+  }
   if (text === undefined) return undefined;
   const { values, problem } = parseDownwardApi(text);
   if (problem === undefined) return values;
@@ -131,7 +139,9 @@ async function effectiveConfig(
   { flags, config, log, place }: PrepareInput,
   annotations: Labels | undefined,
 ): Promise<ProxyConfig> {
-  const meshText = await readOptional(pathIn(place, flags.meshConfig));
+  const meshText = await failingAs(`failed to read mesh config file ${flags.meshConfig}`, () =>
+    readOptional(pathIn(place, flags.meshConfig)),
+  );
   const { config: proxyConfig, problems } = await readProxyConfig({
     meshFile: meshText === undefined ? undefined : { path: flags.meshConfig, text: meshText },
     environment: config.proxyConfig,
@@ -148,8 +158,14 @@ async function effectiveConfig(
   }
   for (const text of texts) log.warn(text);
   if (flags.concurrency > 0) log.warn(`legacy --concurrency=${flags.concurrency}: use concurrency of ProxyConfig`);
-  log.info(`Effective config: ${JSON.stringify(proxyConfig)}`);
-  return withResolvedStatsd(proxyConfig, log);
+  log.info(`Effective config: ${formatYaml(proxyConfig)}`);
+  return withResolvedStatsd(withTemplate(proxyConfig, flags), log);
+}
+
+/** `--templateFile` is what `proxyBootstrapTemplatePath` says, also to the control plane. */
+function withTemplate(config: ProxyConfig, { templateFile }: ProxyFlags): ProxyConfig {
+  if (templateFile === "" || (config.customConfigFile ?? "") !== "") return config;
+  return { ...config, proxyBootstrapTemplatePath: templateFile };
 }
 
 /** Envoy sends statistics to an address, not to a name. */
@@ -165,7 +181,7 @@ async function withResolvedStatsd(config: ProxyConfig, log: Logger): Promise<Pro
       statsdUdpAddress: `${family === 6 ? `[${address}]` : address}${statsdUdpAddress.slice(colon)}`,
     };
   } catch (thrown) {
-    log.warn(`Statistics are not sent to statsd: ${errorText(thrown)}`);
+    log.warn(`resolve StatsdUdpAddress failed: ${errorText(thrown)}; statistics are not sent to statsd`);
     return rest;
   }
 }

@@ -6,6 +6,7 @@ import type { AgentContext } from "./agent-context.ts";
 import { createBootstrap } from "./bootstrap/create.ts";
 import { envoyArguments, type HotRestartArguments } from "./envoy/arguments.ts";
 import type { EnvoyCommand } from "./envoy/process.ts";
+import { failingAs } from "./failing-as.ts";
 import { pathIn } from "./place.ts";
 
 /** All of it, but for what differs between epochs. */
@@ -27,7 +28,9 @@ const FIPS_CIPHERS =
 export async function planEnvoy(context: AgentContext, fileName = "envoy-rev.json"): Promise<EnvoyPlan> {
   const { proxyConfig, flags, config, addresses, place, env } = context;
   const { customConfigFile, binaryPath, configPath } = proxyConfig;
-  const configFile = customConfigFile ?? join(configPath, await createBootstrap(context, fileName));
+  const configFile =
+    customConfigFile ??
+    join(configPath, await failingAs("failed to generate bootstrap config", () => createBootstrap(context, fileName)));
   const bootstrapOverride = await overrideOf(context);
   return {
     configFile,

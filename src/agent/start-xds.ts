@@ -84,6 +84,8 @@ async function serveDebug(context: AgentContext, upstream: ControlPlaneOptions):
     const tap = await startDebugTap({ host: localhost, port, upstream, nodeId: node.id, log: log.scope("xdsproxy") });
     done.addEventListener("abort", () => tap.close(), { once: true });
   } catch (thrown) {
-    log.warn(`The control plane's debug pages are not served here: ${errorText(thrown)}`);
+    log.warn(
+      `failed to start istio tap server: ${errorText(thrown)}; the control plane's debug pages are not served here`,
+    );
   }
 }

@@ -84,6 +84,14 @@ test("readProxyConfig() applies single annotations and the drain seconds of olde
   );
 });
 
+test("readProxyConfig() warns of a status port in an annotation that is none, and keeps the other", async () => {
+  const annotations = { "status.sidecar.istio.io/port": "x" };
+  assert.deepEqual(await problemsOf({ annotations }), [
+    'warning: annotation status.sidecar.istio.io/port:  must be a port from 1 to 65535, not "x"; it is ignored',
+  ]);
+  assert.equal((await readProxyConfig({ annotations })).config?.statusPort, 15020);
+});
+
 test("readProxyConfig() knows tracingServiceName as the alternative of serviceCluster", async () => {
   const config = await configOf({ environment: "tracingServiceName: CANONICAL_NAME_ONLY" });
   assert.equal(config?.tracingServiceName, "CANONICAL_NAME_ONLY");

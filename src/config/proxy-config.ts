@@ -273,7 +273,11 @@ function withSingleValues(
   if (statusPort !== undefined) {
     if (isPort(Number(statusPort))) result.statusPort = Number(statusPort);
     else
-      reporter(`annotation ${STATUS_PORT_ANNOTATION}`)("", `must be a port from 1 to 65535, not "${statusPort}"; it is ignored`, "warning");
+      reporter(`annotation ${STATUS_PORT_ANNOTATION}`)(
+        "",
+        `must be a port from 1 to 65535, not "${statusPort}"; it is ignored`,
+        "warning",
+      );
   }
   return result as ProxyConfig;
 }

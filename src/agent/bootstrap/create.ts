@@ -35,9 +35,9 @@ export async function createBootstrap(context: CreateBootstrapInput, fileName: s
   return fileName;
 }
 
-/** ISTIO_BOOTSTRAP before `--templateFile` before the configuration; empty for the built-in bootstrap. */
-function templateFile({ config, flags, proxyConfig }: CreateBootstrapInput): string {
-  return config.envoy.bootstrapTemplate || flags.templateFile || (proxyConfig.proxyBootstrapTemplatePath ?? "");
+/** ISTIO_BOOTSTRAP before the configuration, of which `--templateFile` is part; empty for the built-in bootstrap. */
+function templateFile({ config, proxyConfig }: CreateBootstrapInput): string {
+  return config.envoy.bootstrapTemplate || (proxyConfig.proxyBootstrapTemplatePath ?? "");
 }
 
 function bootstrapInput({ node, proxyConfig, addresses, config, flags }: CreateBootstrapInput): BootstrapInput {

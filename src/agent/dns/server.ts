@@ -134,6 +134,7 @@ async function listening(socket: UdpSocket | TcpServer, where: string): Promise<
   try {
     await once(socket, "listening");
   } catch (cause) {
+    socket.close();
     throw new MeshError("DNS_NOT_LISTENING", `Cannot serve DNS on ${where}`, { cause });
   }
 }

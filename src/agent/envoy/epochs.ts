@@ -9,7 +9,7 @@
  * the right to try again, which is restored. The caller gets the admin port back by replacing the epoch with its like.
  */
 import type { Logger } from "#lib/log.ts";
-import { MeshError } from "#lib/mesh-error.ts";
+import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { type EnvoyProcess, exitStatus, type ProcessExit } from "./process.ts";
 
 /** How to start what, as a certain epoch. */
@@ -101,8 +101,12 @@ export class Epochs implements EnvoyProcess {
       return true;
     }
     log.warn(`Aborting epoch ${number}`);
-    next.process.kill();
-    await next.process.exited;
+    try {
+      next.process.kill();
+      await next.process.exited;
+    } catch (thrown) {
+      log.warn(`killing epoch ${number} caused an error ${errorText(thrown)}`);
+    }
     await forgetStarting();
     return false;
   }

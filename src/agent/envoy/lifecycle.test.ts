@@ -162,3 +162,17 @@ test("startEnvoy() gives the status of a program that ends at once, and kill() e
   endless.kill();
   assert.equal(exitStatus(await endless.exited), 137);
 });
+
+test("runEnvoy() tells that Envoy cannot be killed, and does not wait for its end", async () => {
+  const envoy: EnvoyProcess = {
+    exited: new Promise(() => undefined),
+    kill: () => {
+      throw new Error("kill EPERM");
+    },
+  };
+  const { status, stop, hurry, lines } = run(envoy, []);
+  stop.abort();
+  hurry.abort();
+  assert.equal(await status, 0);
+  assert.match(lines.join(""), /\twarn\tkilling proxy caused an error kill EPERM\n/);
+});

@@ -51,8 +51,12 @@ export async function runEnvoy(input: EnvoyLifecycleInput): Promise<number> {
   if (gone.aborted) log.info("Agent already drained, exiting immediately");
   else await drain({ ...input, gone });
   log.warn("Aborting proxy");
-  envoy.kill();
-  await envoy.exited;
+  try {
+    envoy.kill();
+    await envoy.exited;
+  } catch (thrown) {
+    log.warn(`killing proxy caused an error ${errorText(thrown)}`);
+  }
   log.info("Agent has successfully terminated");
   return 0;
 }

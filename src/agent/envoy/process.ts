@@ -25,6 +25,7 @@ export interface ProcessExit {
 export interface EnvoyProcess {
   /** Resolves when the process is gone. */
   readonly exited: Promise<ProcessExit>;
+  /** Throws when the system does not let us. */
   kill(): void;
 }
 
@@ -44,7 +45,19 @@ export async function startEnvoy(command: EnvoyCommand): Promise<EnvoyProcess> {
   } catch (cause) {
     throw new MeshError("ENVOY_NOT_STARTED", `Cannot start Envoy: ${binaryPath} ${reason(cause)}`, { cause });
   }
-  return { exited, kill: () => void child.kill("SIGKILL") };
+  return { exited, kill: () => killChild(child) };
+}
+
+/** A child that runs as another user may refuse. */
+function killChild(child: ChildProcess): void {
+  let refused: Error | undefined;
+  const onError = (error: Error) => {
+    refused = error;
+  };
+  child.once("error", onError);
+  child.kill("SIGKILL");
+  child.off("error", onError);
+  if (refused !== undefined) throw refused;
 }
 
 /** The status by which a shell would report the end. */

@@ -6,6 +6,7 @@ import type { Logger } from "#lib/log.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 import { WORKLOAD_SOCKET_FOLDER } from "../bootstrap/clusters.ts";
 import { FILE_SDS_SOCKET } from "../bootstrap/input.ts";
+import { failingAs } from "../failing-as.ts";
 import { type Place, pathIn } from "../place.ts";
 import { isServed } from "../unix-socket.ts";
 
@@ -25,7 +26,7 @@ export async function findForeignServer(socketFile: string, place: Place, log: L
     );
   }
   const path = pathIn(place, join(WORKLOAD_SOCKET_FOLDER, socketFile));
-  if (await isServedByOthers(path)) {
+  if (await failingAs("failed to check SDS socket", () => isServedByOthers(path))) {
     log.info(`Existing workload SDS socket found at ${path}. Default Istio SDS Server will only serve files`);
     return true;
   }

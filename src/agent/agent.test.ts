@@ -1,0 +1,129 @@
+/** Starts that cannot succeed, and what they say. */
+import assert from "node:assert/strict";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { createLogger } from "#lib/log.ts";
+import { errorText } from "#lib/mesh-error.ts";
+import { freePorts, temporaryFolder } from "../../test/support/fake-control-plane.ts";
+import { runAgent } from "./agent.ts";
+import { parseAgentConfig } from "./agent-config.ts";
+import { HERE } from "./place.ts";
+import { type ProxyFlags, prepare } from "./prepare.ts";
+
+const FLAGS: ProxyFlags = {
+  type: "sidecar",
+  domain: "",
+  meshConfig: "./etc/istio/config/mesh",
+  stsPort: 0,
+  tokenManagerPlugin: "",
+  serviceCluster: "istio-proxy",
+  proxyLogLevel: "warning",
+  proxyComponentLogLevel: "",
+  concurrency: 0,
+  templateFile: "",
+  outlierLogPath: "",
+  profiling: false,
+  logAsJson: false,
+};
+
+interface Pod {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly flags?: Partial<ProxyFlags>;
+  readonly proxyConfig?: Readonly<Record<string, unknown>>;
+  /** Text by path; undefined makes a folder, which cannot be read as a file. */
+  readonly files?: Readonly<Record<string, string | undefined>>;
+}
+
+const ROOTS = { "var/run/secrets/istio/root-cert.pem": "root" };
+
+/** A pod's folder, and what its agent is started with. */
+async function podOf(t: TestContext, { env = {}, flags = {}, proxyConfig = {}, files = ROOTS }: Pod) {
+  const folder = temporaryFolder(t);
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(join(folder, text === undefined ? path : join(path, "..")), { recursive: true });
+    if (text !== undefined) writeFileSync(join(folder, path), text);
+  }
+  const [statusPort, proxyAdminPort] = await freePorts(2);
+  const variables = {
+    INSTANCE_IP: "127.0.0.1",
+    CLOUD_PLATFORM: "none",
+    PROXY_XDS_DEBUG_VIA_AGENT: "false",
+    PROXY_CONFIG: JSON.stringify({ statusPort, proxyAdminPort, binaryPath: "/nowhere/envoy", ...proxyConfig }),
+    ...env,
+  };
+  const { config, problems } = parseAgentConfig(variables);
+  assert.deepEqual(problems, []);
+  const lines: string[] = [];
+  const log = createLogger({ write: (line) => lines.push(line) });
+  const input = { flags: { ...FLAGS, ...flags }, config, env: variables, log, place: { ...HERE, folder } };
+  return { folder, lines, input };
+}
+
+async function failureOf(t: TestContext, pod: Pod): Promise<string> {
+  const { input } = await podOf(t, pod);
+  const signal = new AbortController().signal;
+  try {
+    await runAgent({ ...input, stop: signal, hurry: signal, reload: new EventTarget(), startedAt: 0 });
+    return "";
+  } catch (thrown) {
+    return errorText(thrown);
+  }
+}
+
+test("runAgent() names the step of the start that failed, in the words of Istio's agent", async (t) => {
+  const cases: readonly (readonly [Pod, RegExp])[] = [
+    [{ files: {} }, /^failed to start workload secret manager: root CA file for CA does not exist /],
+    [
+      { env: { CA_ROOT_CA: "SYSTEM" }, files: {} },
+      /^failed to find root XDS CA: root CA file for XDS does not exist .*root-cert\.pem$/,
+    ],
+    [
+      { env: { ISTIO_META_DNS_CAPTURE: "true", DNS_PROXY_ADDR: "192.0.2.1:53530" } },
+      /^failed to start local DNS server: .*EADDRNOTAVAIL/,
+    ],
+    [{ env: { ISTIO_META_POD_PORTS: "80" } }, /^failed to generate bootstrap metadata: ISTIO_META_POD_PORTS must be /],
+    [
+      { files: { ...ROOTS, "etc/istio/proxy": "a file, so no socket can be in it" } },
+      /^failed to start xds proxy: .*(ENOTDIR|EEXIST)/,
+    ],
+    [
+      { env: { GRPC_XDS_BOOTSTRAP: "/dev/null/x" } },
+      /^failed generating gRPC XDS bootstrap: Cannot write \/dev\/null\/x/,
+    ],
+    [
+      { flags: { templateFile: "t.json" }, files: { ...ROOTS, "t.json": '{"a":\n{{ end }}}' } },
+      /^failed to initialize envoy agent: failed to generate bootstrap config: .*t\.json:2: /,
+    ],
+    [{}, /^failed to initialize envoy agent: Cannot start Envoy: \/nowhere\/envoy does not exist/],
+    [
+      { files: { "etc/istio/config/mesh": undefined } },
+      /^failed to read mesh config file \.\/etc\/istio\/config\/mesh: /,
+    ],
+  ];
+  for (const [pod, expected] of cases) assert.match(await failureOf(t, pod), expected);
+});
+
+test("prepare() shows the configuration as YAML, and goes on without files of the pod and without statsd", async (t) => {
+  const { input, lines } = await podOf(t, {
+    files: { "etc/istio/pod/annotations": undefined, "etc/istio/pod/labels": 'app="web' },
+    proxyConfig: { statsdUdpAddress: "name.invalid:9125", drainDuration: "9s" },
+  });
+  const { proxyConfig } = await prepare(input);
+  assert.equal(proxyConfig.statsdUdpAddress, undefined);
+  const text = lines.join("");
+  assert.match(text, /\tEffective config: binaryPath: \/nowhere\/envoy\n[\s\S]*\ndrainDuration: 9s\n/);
+  assert.match(text, /\twarn\tfailed to read pod annotations or labels: Cannot read .*annotations/);
+  assert.match(text, /\twarn\t.*labels is ignored: /);
+  assert.match(text, /\twarn\tresolve StatsdUdpAddress failed: /);
+});
+
+test("prepare() makes --templateFile part of the configuration, unless that brings a bootstrap of its own", async (t) => {
+  const flags = { templateFile: "t.json" };
+  const { input } = await podOf(t, { flags, proxyConfig: { proxyBootstrapTemplatePath: "other.json" } });
+  const { proxyConfig, node } = await prepare(input);
+  assert.equal(proxyConfig.proxyBootstrapTemplatePath, "t.json");
+  assert.match(JSON.stringify(node.metadata.PROXY_CONFIG), /"proxyBootstrapTemplatePath":"t\.json"/);
+  const custom = await podOf(t, { flags, proxyConfig: { customConfigFile: "own.json" } });
+  assert.equal((await prepare(custom.input)).proxyConfig.proxyBootstrapTemplatePath, undefined);
+});
