@@ -71,6 +71,16 @@ describe("ServingCertificate", () => {
     assert.equal((await next).clientRoots, authority.trustBundle());
   });
 
+  test("follows each of two replacements at once", async (t) => {
+    const serving = await issue();
+    const first = nextOf(serving, t);
+    authority.replace(await bundle());
+    await first;
+    const second = new Promise<ServerIdentity>((resolve) => serving.subscribe(resolve));
+    authority.replace(await bundle());
+    assert.equal((await second).clientRoots, authority.trustBundle());
+  });
+
   test("stops at once when it is told to", async () => {
     const stopping = new AbortController();
     const running = (await issue()).run(stopping.signal);

@@ -9,8 +9,10 @@ import type { SigningBundle } from "./signing-bundle.ts";
 
 /** As long as the authority lets it be. */
 const LIFETIME_MS = Number.POSITIVE_INFINITY;
-/** Between two attempts; also keeps a CA that ends soon from being asked faster and faster. */
-const SHORTEST_PAUSE_MS = 60_000;
+/** Keeps a CA that ends soon from being asked faster and faster. */
+const SHORTEST_PAUSE_MS = 1_000;
+/** After an attempt that failed, unless the CA changes before. */
+const RETRY_PAUSE_MS = 60_000;
 
 export interface ServingCertificateInput {
   readonly authority: Authority;
@@ -23,7 +25,7 @@ export interface ServingCertificateInput {
 interface Issued {
   readonly identity: ServerIdentity;
   readonly signedWith: SigningBundle;
-  /** Half its life. */
+  /** When half of the life that was left to it is over. */
   readonly renewAt: number;
 }
 
@@ -32,10 +34,15 @@ export class ServingCertificate implements ServerIdentitySource {
   readonly #input: ServingCertificateInput;
   readonly #listeners = new Set<(identity: ServerIdentity) => void>();
   #issued: Issued;
+  /** What the last attempt was made with. */
+  #tried: SigningBundle;
+  #nextAttempt: number;
 
   private constructor(input: ServingCertificateInput, issued: Issued) {
     this.#input = input;
     this.#issued = issued;
+    this.#tried = issued.signedWith;
+    this.#nextAttempt = issued.renewAt;
   }
 
   static async issue(input: ServingCertificateInput): Promise<ServingCertificate> {
@@ -54,40 +61,39 @@ export class ServingCertificate implements ServerIdentitySource {
   /** Renews until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     const { authority, now } = this.#input;
-    let earliest = 0;
     while (!signal.aborted) {
       const replaced = new AbortController();
       using listening = new DisposableStack();
       listening.defer(authority.onReplaced(() => replaced.abort()));
       // A CA that was replaced while we renewed is seen here, not by the listener.
-      const isCurrent = authority.bundle === this.#issued.signedWith;
-      const due = Math.max(earliest, isCurrent ? this.#issued.renewAt : 0);
-      if (now() < due) {
-        await sleep(due - now(), AbortSignal.any([signal, replaced.signal]));
+      if (authority.bundle === this.#tried && now() < this.#nextAttempt) {
+        await sleep(this.#nextAttempt - now(), AbortSignal.any([signal, replaced.signal]));
         continue;
       }
-      earliest = now() + SHORTEST_PAUSE_MS;
       await this.#renew();
     }
   }
 
   async #renew(): Promise<void> {
+    this.#tried = this.#input.authority.bundle;
     try {
       this.#issued = await issueServing(this.#input);
+      this.#nextAttempt = this.#issued.renewAt;
       for (const listener of this.#listeners) listener(this.#issued.identity);
     } catch (error) {
+      this.#nextAttempt = this.#input.now() + RETRY_PAUSE_MS;
       const reason = errorText(error);
       this.#input.log.error("cannot renew the control plane's certificate, the former one stays", { reason });
     }
   }
 }
 
-async function issueServing({ authority, names, log }: ServingCertificateInput): Promise<Issued> {
+async function issueServing({ authority, names, log, now }: ServingCertificateInput): Promise<Issued> {
   const key = await generateSigningKey("P-256");
   const signedWith = authority.bundle;
   const publicKey = createPublicKey(key.privateKey);
   const certificates = await authority.issue({ publicKey, subjectAltNames: names, ttlMs: LIFETIME_MS });
-  const { serialNumber, validFromDate, validToDate } = new X509Certificate(certificates[0] ?? "");
+  const { serialNumber, validToDate } = new X509Certificate(certificates[0] ?? "");
   const expires = validToDate.toISOString();
   log.info("issued the control plane's own certificate", { names: names.join(","), serial: serialNumber, expires });
   return {
@@ -97,6 +103,6 @@ async function issueServing({ authority, names, log }: ServingCertificateInput):
       clientRoots: signedWith.rootPem,
     },
     signedWith,
-    renewAt: (validFromDate.getTime() + validToDate.getTime()) / 2,
+    renewAt: now() + Math.max((validToDate.getTime() - now()) / 2, SHORTEST_PAUSE_MS),
   };
 }
