@@ -1,7 +1,7 @@
 /** Connections to the control plane: its certificate authority and its configuration streams. */
 import { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { type ChannelOptions, Client, credentials, Metadata } from "@grpc/grpc-js";
+import { type ClientTls, connectGrpc, type GrpcConnection } from "#lib/grpc/client.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 
@@ -29,44 +29,31 @@ export interface ControlPlaneOptions {
 const FLOW_CONTROL_WINDOW_BYTES = 1024 * 1024;
 const KEEPALIVE_MS = 30_000;
 const KEEPALIVE_TIMEOUT_MS = 10_000;
-const RECONNECT_MS = 500;
-const MAX_RECONNECT_MS = 5_000;
-
 /** Of a development set-up, where the control plane is reached by a forwarded port. */
 const NAME_BEHIND_LOCALHOST = "istiod.istio-system.svc";
 
-/** A client with a connection of its own. Rejects when a certificate cannot be read. */
-export async function connectControlPlane(options: ControlPlaneOptions): Promise<Client> {
-  const channelOptions: ChannelOptions = {
-    "grpc.max_receive_message_length": -1,
-    "grpc.max_send_message_length": -1,
-    "grpc-node.flow_control_window": FLOW_CONTROL_WINDOW_BYTES,
-    "grpc.keepalive_time_ms": options.keepalive?.intervalMs ?? KEEPALIVE_MS,
-    "grpc.keepalive_timeout_ms": options.keepalive?.timeoutMs ?? KEEPALIVE_TIMEOUT_MS,
-    "grpc.initial_reconnect_backoff_ms": RECONNECT_MS,
-    "grpc.max_reconnect_backoff_ms": MAX_RECONNECT_MS,
-    "grpc.use_local_subchannel_pool": 1,
-    "grpc.service_config_disable_resolution": 1,
-    "grpc.enable_http_proxy": 0,
-    "grpc.enable_channelz": 0,
-    "grpc.enable_retries": 0,
-    "grpc.ssl_target_name_override": serverName(options),
-  };
-  if (options.rootCertificate === undefined)
-    return new Client(options.address, credentials.createInsecure(), channelOptions);
-  const roots = options.rootCertificate === "system" ? null : await readRoots(options.rootCertificate);
-  const { key, certificate } = await readClientCertificate(options.clientCertificate);
-  return new Client(options.address, credentials.createSsl(roots, key, certificate), channelOptions);
+/** A connection. Rejects when a certificate cannot be read, or when there is no connection before the signal is aborted. */
+export async function connectControlPlane(options: ControlPlaneOptions, signal: AbortSignal): Promise<GrpcConnection> {
+  const { address, keepalive = { intervalMs: KEEPALIVE_MS, timeoutMs: KEEPALIVE_TIMEOUT_MS } } = options;
+  const tls = await clientTls(options);
+  return connectGrpc({ address, tls, keepalive, windowBytes: FLOW_CONTROL_WINDOW_BYTES }, signal);
 }
 
-/** What authenticates a call: the token, if there is one, and the headers. */
-export async function callMetadata(options: ControlPlaneOptions, log: Logger): Promise<Metadata> {
+async function clientTls(options: ControlPlaneOptions): Promise<ClientTls | undefined> {
+  const { rootCertificate, clientCertificate } = options;
+  if (rootCertificate === undefined) return undefined;
+  return {
+    serverName: serverName(options),
+    roots: rootCertificate === "system" ? undefined : await readRoots(rootCertificate),
+    client: clientCertificate && (await readClientCertificate(clientCertificate)),
+  };
+}
+
+/** What authenticates a call, as headers: the token, if there is one, and those of all calls. */
+export async function callHeaders(options: ControlPlaneOptions, log: Logger): Promise<Record<string, string>> {
   const { headers, tokenFile, fetchToken = () => readToken(tokenFile, log) } = options;
-  const metadata = new Metadata();
-  for (const [name, value] of Object.entries(headers)) metadata.set(name, value);
   const token = await fetchToken();
-  if (token !== "") metadata.set("authorization", `Bearer ${token}`);
-  return metadata;
+  return { ...headers, ...(token !== "" && { authorization: `Bearer ${token}` }) };
 }
 
 async function readToken(file: string, log: Logger): Promise<string> {
@@ -86,16 +73,13 @@ function serverName({ address, subjectAltName }: ControlPlaneOptions): string {
   return host.includes("localhost") ? NAME_BEHIND_LOCALHOST : host;
 }
 
-const NO_CERTIFICATE = { key: null, certificate: null };
-
 async function readClientCertificate(
-  files: ControlPlaneOptions["clientCertificate"],
-): Promise<{ readonly key: Buffer | null; readonly certificate: Buffer | null }> {
-  if (files === undefined) return NO_CERTIFICATE;
+  files: NonNullable<ControlPlaneOptions["clientCertificate"]>,
+): Promise<ClientTls["client"]> {
   try {
     const certificate = await readFile(files.certificate);
     // One that has expired would only end the connection; the token may still do.
-    if (Date.parse(new X509Certificate(certificate).validTo) < Date.now()) return NO_CERTIFICATE;
+    if (Date.parse(new X509Certificate(certificate).validTo) < Date.now()) return undefined;
     return { key: await readFile(files.key), certificate };
   } catch (cause) {
     throw new MeshError("CLIENT_CERTIFICATE_UNREADABLE", "Cannot read the certificate to show the control plane", {

@@ -19,6 +19,7 @@ import {
   temporaryFolder,
   testRoot,
 } from "../../test/support/fake-control-plane.ts";
+import { RAW } from "../../test/support/raw-messages.ts";
 import { parseAgentConfig } from "./agent-config.ts";
 import type { AgentContext } from "./agent-context.ts";
 import { agentMetrics } from "./metrics.ts";
@@ -28,7 +29,7 @@ import { findForeignServer } from "./sds/existing-socket.ts";
 import { generateKey } from "./sds/key.ts";
 import { secretDiscoveryService } from "./sds/service.ts";
 import { startIdentity } from "./start-identity.ts";
-import { RAW, serveUnix } from "./unix-server.ts";
+import { serveUnix } from "./unix-server.ts";
 
 type Context = { after(fn: () => void | Promise<void>): void };
 type Needed = Pick<

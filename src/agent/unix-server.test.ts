@@ -1,23 +1,13 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
-import {
-  Client,
-  credentials,
-  type ServerUnaryCall,
-  type ServiceError,
-  type sendUnaryData,
-  status,
-} from "@grpc/grpc-js";
+import { Client, credentials, type ServiceError, status } from "@grpc/grpc-js";
+import { unaryMethod } from "#lib/grpc/server.ts";
 import { temporaryFolder } from "../../test/support/fake-control-plane.ts";
-import { RAW, serveUnix, type UnixService } from "./unix-server.ts";
+import { RAW } from "../../test/support/raw-messages.ts";
+import { serveUnix } from "./unix-server.ts";
 
-const ECHO: UnixService = {
-  definition: { Echo: { path: "/test.Service/Echo", requestStream: false, responseStream: false, ...RAW } },
-  implementation: {
-    Echo: (call: ServerUnaryCall<Buffer, Buffer>, answer: sendUnaryData<Buffer>) => answer(null, call.request),
-  },
-};
+const ECHO = { "/test.Service/Echo": unaryMethod(async (request) => request) };
 
 test("serveUnix() refuses requests beyond the limit, and serves those within it", async (t) => {
   const path = join(temporaryFolder(t), "socket");

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { Client, type ClientDuplexStream, credentials } from "@grpc/grpc-js";
 import { agentMetrics } from "#agent/metrics.ts";
-import { RAW, serveUnix } from "#agent/unix-server.ts";
+import { serveUnix } from "#agent/unix-server.ts";
 import { XdsProxy, type XdsProxyOptions } from "#agent/xds-proxy/service.ts";
 import {
   DeltaDiscoveryRequestSchema,
@@ -18,6 +18,7 @@ import {
   startFakeControlPlane,
   temporaryFolder,
 } from "./fake-control-plane.ts";
+import { RAW } from "./raw-messages.ts";
 
 export type Context = { after(fn: () => void): void };
 

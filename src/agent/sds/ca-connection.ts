@@ -1,13 +1,12 @@
 /** Calls to a certificate authority over gRPC, whichever protocol it speaks: repeated while that can help, and explained. */
-import { type Client, type Metadata, type ServiceError, status } from "@grpc/grpc-js";
 import { sleep } from "#lib/async/sleep.ts";
 import { formatDuration } from "#lib/duration.ts";
+import { GrpcError, STATUS } from "#lib/grpc/status.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { type FieldVisitor, readMessage } from "#lib/wire/read.ts";
-import { type ControlPlaneOptions, callMetadata, connectControlPlane } from "../control-plane.ts";
+import { type ControlPlaneOptions, callHeaders, connectControlPlane } from "../control-plane.ts";
 import type { Counter } from "../metrics.ts";
-import { RAW } from "../unix-server.ts";
 
 /** What the clients of all CAs need. */
 export interface CaClientInput {
@@ -35,13 +34,13 @@ const ATTEMPTS = 5;
 const FIRST_PAUSE_MS = 100;
 const JITTER = 0.1;
 /** What may go away by itself within a second. The rest is left to whoever asks again later, with a new key. */
-const PASSING: ReadonlySet<status | undefined> = new Set([
-  status.CANCELLED,
-  status.DEADLINE_EXCEEDED,
-  status.RESOURCE_EXHAUSTED,
-  status.ABORTED,
-  status.INTERNAL,
-  status.UNAVAILABLE,
+const PASSING: ReadonlySet<number | undefined> = new Set([
+  STATUS.CANCELLED,
+  STATUS.DEADLINE_EXCEEDED,
+  STATUS.RESOURCE_EXHAUSTED,
+  STATUS.ABORTED,
+  STATUS.INTERNAL,
+  STATUS.UNAVAILABLE,
 ]);
 
 /** The answer to a call. Each attempt has a connection of its own, with roots and token of that moment. */
@@ -51,7 +50,7 @@ export async function callCa(input: CaClientInput, call: CaCall): Promise<Buffer
     try {
       return await callOnce(input, call);
     } catch (cause) {
-      if (attempt >= ATTEMPTS || call.signal.aborted || !PASSING.has(serviceError(cause)?.code)) {
+      if (attempt >= ATTEMPTS || call.signal.aborted || !PASSING.has(codeOf(cause))) {
         const message = `Cannot get a certificate from ${upstream.address}: ${explain(cause, timeoutMs)}`;
         throw new MeshError("CA_FAILED", message, { cause });
       }
@@ -73,45 +72,28 @@ export function readAnswer(bytes: Uint8Array, visitor: FieldVisitor): void {
 }
 
 async function callOnce({ upstream, log, timeoutMs = TIMEOUT_MS }: CaClientInput, call: CaCall): Promise<Buffer> {
-  let client: Client | undefined;
+  const startedAt = performance.now();
+  const late = AbortSignal.timeout(timeoutMs);
+  const headers = { ...(await callHeaders(upstream, log)), ...call.headers };
+  const connection = await connectControlPlane(upstream, AbortSignal.any([call.signal, late]));
   try {
-    client = await connectControlPlane(upstream);
-    const metadata = await callMetadata(upstream, log);
-    for (const [name, value] of Object.entries(call.headers ?? {})) metadata.set(name, value);
-    return await send(client, { ...call, metadata, timeoutMs });
+    const leftMs = Math.max(1, timeoutMs - Math.round(performance.now() - startedAt));
+    return await connection.unary({ ...call, headers, message: call.bytes, timeoutMs: leftMs });
   } finally {
-    client?.close();
+    connection.close();
   }
-}
-
-function send(
-  client: Client,
-  { path, bytes, metadata, signal, timeoutMs }: CaCall & { readonly metadata: Metadata; readonly timeoutMs: number },
-): Promise<Buffer> {
-  const { requestSerialize: write, responseDeserialize: read } = RAW;
-  return new Promise((resolve, reject) => {
-    const options = { deadline: Date.now() + timeoutMs };
-    const request = Buffer.from(bytes);
-    const pending = client.makeUnaryRequest(path, write, read, request, metadata, options, (error, answer) => {
-      signal.removeEventListener("abort", cancel);
-      if (error === null && answer !== undefined) resolve(answer);
-      else reject(error ?? new Error("no answer"));
-    });
-    const cancel = () => pending.cancel();
-    signal.addEventListener("abort", cancel);
-    if (signal.aborted) cancel();
-  });
 }
 
 /** What the person who installed this can do something about. */
 function explain(thrown: unknown, timeoutMs: number): string {
-  const { code, details } = serviceError(thrown) ?? { code: undefined, details: errorText(thrown) };
-  if (code === status.UNAUTHENTICATED) return `the service account token was refused (${details})`;
-  if (code === status.UNAVAILABLE) return `it cannot be reached (${details})`;
-  if (code === status.DEADLINE_EXCEEDED) return `no answer in ${timeoutMs} ms (${details})`;
+  const code = codeOf(thrown);
+  const details = errorText(thrown);
+  if (code === STATUS.UNAUTHENTICATED) return `the service account token was refused (${details})`;
+  if (code === STATUS.UNAVAILABLE) return `it cannot be reached (${details})`;
+  if (code === STATUS.DEADLINE_EXCEEDED) return `no answer in ${timeoutMs} ms (${details})`;
   return details;
 }
 
-function serviceError(thrown: unknown): ServiceError | undefined {
-  return thrown instanceof Error && "code" in thrown && "details" in thrown ? (thrown as ServiceError) : undefined;
+function codeOf(thrown: unknown): number | undefined {
+  return thrown instanceof GrpcError ? thrown.code : undefined;
 }

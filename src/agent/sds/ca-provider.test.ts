@@ -14,11 +14,11 @@ import {
   temporaryFolder,
   testRoot,
 } from "../../../test/support/fake-control-plane.ts";
+import { RAW } from "../../../test/support/raw-messages.ts";
 import { parseAgentConfig } from "../agent-config.ts";
 import type { ControlPlaneOptions } from "../control-plane.ts";
 import { agentMetrics } from "../metrics.ts";
 import { startTokenServer } from "../sts/token-server-fixture.ts";
-import { RAW } from "../unix-server.ts";
 import { caProvider, caProviderName } from "./ca-provider.ts";
 import { workloadCertificate } from "./certificate.ts";
 import { zoneOf } from "./google-ca-client.ts";

@@ -16,8 +16,9 @@ import {
 } from "#gen/envoy/service/discovery/v3/discovery_pb.ts";
 import { createLogger } from "#lib/log.ts";
 import { eventually, temporaryFolder } from "../../../test/support/fake-control-plane.ts";
+import { RAW } from "../../../test/support/raw-messages.ts";
 import { agentMetrics } from "../metrics.ts";
-import { RAW, serveUnix } from "../unix-server.ts";
+import { serveUnix } from "../unix-server.ts";
 import { isServed } from "../unix-socket.ts";
 import type { WorkloadCertificate } from "./certificate.ts";
 import { FileSecrets } from "./file-secrets.ts";

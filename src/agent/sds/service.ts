@@ -2,16 +2,11 @@
  * `envoy.service.secret.v3.SecretDiscoveryService`: gives Envoy the secrets it asks for, and each of them again when it
  * changes. A secret that is not there yet is sent when it is: Envoy waits for it, so there is nothing to gain by an error.
  */
-import {
-  type ServerDuplexStream,
-  type ServerUnaryCall,
-  type ServiceError,
-  type sendUnaryData,
-  status,
-} from "@grpc/grpc-js";
+import { joined } from "#lib/grpc/messages.ts";
+import { type Methods, type ServerCall, unaryMethod } from "#lib/grpc/server.ts";
+import { GrpcError, STATUS } from "#lib/grpc/status.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
-import { RAW, type UnixService } from "../unix-server.ts";
 import {
   DELTA,
   type EncodedSecret,
@@ -31,93 +26,63 @@ export interface SecretServiceInput {
   readonly fetchTimeoutMs?: number;
 }
 
-type StreamCall = ServerDuplexStream<Buffer, Buffer>;
-type FetchCall = ServerUnaryCall<Buffer, Buffer>;
-
 const SERVICE = "/envoy.service.secret.v3.SecretDiscoveryService";
 const FETCH_TIMEOUT_MS = 10_000;
 
-export function secretDiscoveryService(input: SecretServiceInput): UnixService {
-  const method = (name: string, stream: boolean) => ({
-    path: `${SERVICE}/${name}`,
-    requestStream: stream,
-    responseStream: stream,
-    ...RAW,
-  });
-  const stream = (kind: SecretStreamKind) => (call: StreamCall) => new SecretStream(call, kind, input).serve();
+export function secretDiscoveryService(input: SecretServiceInput): Methods {
   return {
-    definition: {
-      StreamSecrets: method("StreamSecrets", true),
-      DeltaSecrets: method("DeltaSecrets", true),
-      FetchSecrets: method("FetchSecrets", false),
-    },
-    implementation: {
-      StreamSecrets: stream(SOTW),
-      DeltaSecrets: stream(DELTA),
-      FetchSecrets: (call: FetchCall, answer: sendUnaryData<Buffer>) => {
-        fetchSecrets(call, input).then(
-          (response) => answer(null, response),
-          (thrown: unknown) => {
-            input.log.warn(`Secrets cannot be given: ${errorText(thrown)}`);
-            answer(
-              thrown instanceof Refusal
-                ? thrown.asError()
-                : { code: status.INVALID_ARGUMENT, details: errorText(thrown) },
-            );
-          },
-        );
-      },
-    },
+    [`${SERVICE}/StreamSecrets`]: (call) => new SecretStream(call, SOTW, input).serve(),
+    [`${SERVICE}/DeltaSecrets`]: (call) => new SecretStream(call, DELTA, input).serve(),
+    [`${SERVICE}/FetchSecrets`]: unaryMethod(async (request, call) => {
+      try {
+        return await fetchSecrets(request, call, input);
+      } catch (thrown) {
+        input.log.warn(`Secrets cannot be given: ${errorText(thrown)}`);
+        throw refusal(thrown);
+      }
+    }),
   };
 }
 
-/** An answer that ends a call. */
-class Refusal extends Error {
-  readonly code: status;
-
-  constructor(code: status, message: string) {
-    super(message);
-    this.code = code;
-  }
-
-  asError(): Pick<ServiceError, "code" | "details"> {
-    return { code: this.code, details: this.message };
-  }
+/** What a call ends with. */
+function refusal(thrown: unknown): GrpcError {
+  return thrown instanceof GrpcError ? thrown : new GrpcError(STATUS.INVALID_ARGUMENT, errorText(thrown));
 }
 
 function sourceOf(name: string, { sources }: SecretServiceInput): SecretSource {
   const source = sources.find((candidate) => candidate.owns(name));
-  if (source === undefined) throw new Refusal(status.NOT_FOUND, `the agent has no secret ${name}`);
+  if (source === undefined) throw new GrpcError(STATUS.NOT_FOUND, `the agent has no secret ${name}`);
   return source;
 }
 
 class SecretStream {
-  readonly #call: StreamCall;
+  readonly #call: ServerCall;
   readonly #kind: SecretStreamKind;
   readonly #input: SecretServiceInput;
   /** How to stop watching, by name. */
   readonly #watches = new Map<string, () => void>();
   #responses = 0;
 
-  constructor(call: StreamCall, kind: SecretStreamKind, input: SecretServiceInput) {
+  constructor(call: ServerCall, kind: SecretStreamKind, input: SecretServiceInput) {
     this.#call = call;
     this.#kind = kind;
     this.#input = input;
   }
 
   serve(): void {
-    this.#call.on("data", (bytes: Buffer) => {
-      try {
-        this.#receive(bytes);
-      } catch (thrown) {
-        this.#fail(thrown instanceof Refusal ? thrown : new Refusal(status.INVALID_ARGUMENT, errorText(thrown)));
-      }
-    });
-    this.#call.on("cancelled", () => this.#stopAll());
-    this.#call.on("error", () => this.#stopAll());
-    this.#call.on("end", () => {
-      this.#stopAll();
-      this.#call.end();
+    this.#call.gone.addEventListener("abort", () => this.#stopAll());
+    this.#call.serve({
+      message: (message) => {
+        try {
+          this.#receive(joined(message));
+        } catch (thrown) {
+          this.#fail(refusal(thrown));
+        }
+      },
+      end: () => {
+        this.#stopAll();
+        this.#call.end();
+      },
     });
   }
 
@@ -139,13 +104,13 @@ class SecretStream {
   #send(secret: Secret): void {
     const number = String(++this.#responses);
     const encoded = encodeSecret(secret, this.#input.encode?.());
-    this.#call.write(this.#kind.format({ secrets: [encoded], version: number, nonce: number }));
+    this.#call.send(this.#kind.format({ secrets: [encoded], version: number, nonce: number }));
   }
 
-  #fail(refusal: Refusal): void {
-    this.#input.log.warn(`The stream of secrets ends: ${refusal.message}`);
+  #fail(error: GrpcError): void {
+    this.#input.log.warn(`The stream of secrets ends: ${error.message}`);
     this.#stopAll();
-    this.#call.emit("error", refusal.asError());
+    this.#call.end(error);
   }
 
   #stop(name: string): void {
@@ -159,14 +124,14 @@ class SecretStream {
 }
 
 /** One answer with all that was asked for, once it is there. */
-async function fetchSecrets(call: FetchCall, input: SecretServiceInput): Promise<Buffer> {
-  const { subscribe: names } = SOTW.parse(call.request, new Set());
-  if (names.length === 0) throw new Refusal(status.INVALID_ARGUMENT, "the request names no secret");
+async function fetchSecrets(request: Buffer, call: ServerCall, input: SecretServiceInput): Promise<Uint8Array> {
+  const { subscribe: names } = SOTW.parse(request, new Set());
+  if (names.length === 0) throw new GrpcError(STATUS.INVALID_ARGUMENT, "the request names no secret");
   const secrets = await Promise.all(names.map((name) => firstSecret(name, call, input)));
   return SOTW.format({ secrets, version: "1", nonce: "1" });
 }
 
-function firstSecret(name: string, call: FetchCall, input: SecretServiceInput): Promise<EncodedSecret> {
+function firstSecret(name: string, call: ServerCall, input: SecretServiceInput): Promise<EncodedSecret> {
   const source = sourceOf(name, input);
   const { fetchTimeoutMs = FETCH_TIMEOUT_MS, encode } = input;
   return new Promise((resolve, reject) => {
@@ -179,10 +144,10 @@ function firstSecret(name: string, call: FetchCall, input: SecretServiceInput): 
       finish();
     };
     const timer = setTimeout(
-      () => settle(() => reject(new Refusal(status.UNAVAILABLE, `secret ${name} is not there yet`))),
+      () => settle(() => reject(new GrpcError(STATUS.UNAVAILABLE, `secret ${name} is not there yet`))),
       fetchTimeoutMs,
     );
-    call.on("cancelled", () => settle(() => reject(new Refusal(status.CANCELLED, "cancelled"))));
+    call.gone.addEventListener("abort", () => settle(() => reject(new GrpcError(STATUS.CANCELLED, "cancelled"))));
     stop = source.watch(name, (secret) => settle(() => resolve(encodeSecret(secret, encode?.()))));
     if (settled) stop();
   });

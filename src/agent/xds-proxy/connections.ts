@@ -1,53 +1,71 @@
 /** Connections to the control plane: each stream has its own, and one may be opened before the stream that will use it. */
-import type { Client } from "@grpc/grpc-js";
+import { Backoff } from "#lib/async/backoff.ts";
+import { sleep } from "#lib/async/sleep.ts";
+import type { GrpcConnection } from "#lib/grpc/client.ts";
+import { GrpcError } from "#lib/grpc/status.ts";
 import { type ControlPlaneOptions, connectControlPlane } from "../control-plane.ts";
 
 /** How long a connection is tried for, again and again. */
 const CONNECT_TIMEOUT_MS = 5_000;
+const RECONNECT_MS = 500;
 /** Envoy comes back within a second; what is not used by then never will be. */
 const SPARE_MS = 15_000;
 
 export class Connections {
   readonly #options: ControlPlaneOptions;
-  #spare: { readonly client: Client; readonly expiry: NodeJS.Timeout } | undefined;
+  #spare: { readonly connection: GrpcConnection; readonly expiry: NodeJS.Timeout } | undefined;
 
   constructor(options: ControlPlaneOptions) {
     this.#options = options;
   }
 
-  /** The one that is ready, or a new one that is about to connect. */
-  async take(): Promise<Client> {
+  /** The one that is ready, or a new one; rejects when there is none after a while, or when the signal is aborted. */
+  async take(signal: AbortSignal): Promise<GrpcConnection> {
     const spare = this.#spare;
-    if (spare === undefined) return connectControlPlane(this.#options);
+    if (spare === undefined) return connectPatiently(this.#options, signal);
     clearTimeout(spare.expiry);
     this.#spare = undefined;
-    return spare.client;
+    return spare.connection;
   }
 
-  /** Has one ready for the next stream. False when the control plane cannot be reached anew. */
-  async prepare(): Promise<boolean> {
-    if (this.#spare !== undefined) return true;
-    const client = await connectControlPlane(this.#options);
-    if (!(await isReady(client)) || this.#spare !== undefined) {
-      client.close();
-      return this.#spare !== undefined;
+  /** Has one ready for the next stream. Rejects when the control plane cannot be reached anew. */
+  async prepare(): Promise<void> {
+    if (this.#spare !== undefined) return;
+    const connection = await connectPatiently(this.#options);
+    if (this.#spare !== undefined) {
+      connection.close();
+      return;
     }
     const expiry = setTimeout(() => this.close(), SPARE_MS).unref();
-    this.#spare = { client, expiry };
-    return true;
+    this.#spare = { connection, expiry };
+    connection.ending.addEventListener("abort", () => {
+      if (this.#spare?.connection === connection) this.close();
+    });
   }
 
   /** Closes what nobody has taken. */
   close(): void {
     clearTimeout(this.#spare?.expiry);
-    this.#spare?.client.close();
+    this.#spare?.connection.close();
     this.#spare = undefined;
   }
 }
 
-/** Whether there is a connection, as soon as there is one or the time is over. */
-export function isReady(client: Client): Promise<boolean> {
-  return new Promise((resolve) => {
-    client.waitForReady(Date.now() + CONNECT_TIMEOUT_MS, (error) => resolve(error === undefined));
-  });
+async function connectPatiently(options: ControlPlaneOptions, signal?: AbortSignal): Promise<GrpcConnection> {
+  const late = AbortSignal.timeout(CONNECT_TIMEOUT_MS);
+  const over = signal === undefined ? late : AbortSignal.any([signal, late]);
+  const backoff = new Backoff({ initialMs: RECONNECT_MS, maxMs: CONNECT_TIMEOUT_MS });
+  let failure: unknown;
+  while (!over.aborted) {
+    try {
+      return await connectControlPlane(options, over);
+    } catch (thrown) {
+      // What is wrong with our own files does not go away by trying.
+      if (!(thrown instanceof GrpcError)) throw thrown;
+      // The time is over: what was wrong before says more.
+      if (!over.aborted || failure === undefined) failure = thrown;
+    }
+    await sleep(backoff.next(), over);
+  }
+  throw failure;
 }

@@ -9,7 +9,7 @@ import { Client, credentials } from "@grpc/grpc-js";
 import { DiscoveryRequestSchema, DiscoveryResponseSchema } from "#gen/envoy/service/discovery/v3/discovery_pb.ts";
 import { SILENT } from "#lib/log.ts";
 import { startFakeControlPlane, temporaryFolder } from "../../../test/support/fake-control-plane.ts";
-import { RAW } from "../unix-server.ts";
+import { RAW } from "../../../test/support/raw-messages.ts";
 import { startDebugTap } from "./debug-tap.ts";
 
 type Context = { after(fn: () => void): void };

@@ -8,13 +8,14 @@
  */
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer, type Socket } from "node:net";
-import { Server, ServerCredentials, type ServerDuplexStream, type ServiceError, status } from "@grpc/grpc-js";
+import { joined, type Pieces } from "#lib/grpc/messages.ts";
+import { grpcServer, type ServerCall } from "#lib/grpc/server.ts";
+import { GrpcError, OK, STATUS, type Status } from "#lib/grpc/status.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { readField, readText } from "#lib/wire/read.ts";
 import { MessageWriter } from "#lib/wire/write.ts";
-import { type ControlPlaneOptions, callMetadata, connectControlPlane } from "../control-plane.ts";
-import { RAW } from "../unix-server.ts";
+import { type ControlPlaneOptions, callHeaders, connectControlPlane } from "../control-plane.ts";
 import { SOTW } from "./stream-kind.ts";
 
 export interface DebugTapOptions {
@@ -36,16 +37,15 @@ const DEBUG_TYPE = "istio.io/debug";
 const PATH = `/envoy.service.discovery.v3.AggregatedDiscoveryService/${SOTW.method}`;
 const TIMEOUT_MS = 15_000;
 const HTTP2_PREFACE = "PRI ";
+const MAX_QUESTION_BYTES = 4 * 1024 * 1024;
 
 /** Rejects when the port cannot be had. */
 export async function startDebugTap(options: DebugTapOptions): Promise<DebugTap> {
   const http = createHttpServer((request, response) => void answerHttp(request, response, options));
-  const grpc = new Server({ "grpc.enable_channelz": 0 });
-  grpc.addService(
-    { [SOTW.method]: { path: PATH, requestStream: true, responseStream: true, ...RAW } },
-    { [SOTW.method]: (call: ServerDuplexStream<Buffer, Buffer>) => answerGrpc(call, options) },
+  const grpc = grpcServer(
+    { [PATH]: (call) => answerGrpc(call, options) },
+    { maxMessageBytes: MAX_QUESTION_BYTES, maxStreams: undefined },
   );
-  const injector = grpc.createConnectionInjector(ServerCredentials.createInsecure());
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket);
@@ -56,7 +56,7 @@ export async function startDebugTap(options: DebugTapOptions): Promise<DebugTap>
       socket.pause();
       socket.unshift(first);
       if (first.toString("latin1", 0, HTTP2_PREFACE.length) === HTTP2_PREFACE) {
-        injector.injectConnection(socket); // reads what is there by itself
+        grpc.take(socket); // reads what is there by itself
         return;
       }
       http.emit("connection", socket);
@@ -74,7 +74,7 @@ export async function startDebugTap(options: DebugTapOptions): Promise<DebugTap>
     server.close();
     http.closeAllConnections();
     for (const socket of sockets) socket.destroy();
-    grpc.forceShutdown();
+    grpc.close();
   };
   return { port: typeof address === "object" && address !== null ? address.port : 0, close };
 }
@@ -94,52 +94,60 @@ async function answerHttp(request: IncomingMessage, response: ServerResponse, op
     const type = looksLikeJson(page) ? "application/json" : "text/plain; charset=utf-8";
     response.writeHead(200, { "content-type": type }).end(page ?? "");
   } catch (thrown) {
-    const { code } = Object(thrown) as Partial<ServiceError>;
-    response.writeHead(code === status.DEADLINE_EXCEEDED ? 504 : 503).end(`${errorText(thrown)}\n`);
+    const late = thrown instanceof GrpcError && thrown.code === STATUS.DEADLINE_EXCEEDED;
+    response.writeHead(late ? 504 : 503).end(`${errorText(thrown)}\n`);
   }
 }
 
-function answerGrpc(call: ServerDuplexStream<Buffer, Buffer>, options: DebugTapOptions): void {
-  const fail = (failure: Pick<ServiceError, "code" | "details">) => call.emit("error", failure);
-  call.on("error", () => undefined); // whoever asked has gone
-  call.once("data", (message: Buffer) => {
+function answerGrpc(call: ServerCall, options: DebugTapOptions): void {
+  const answer = async (message: Uint8Array): Promise<Status> => {
+    let typeUrl: string;
     try {
-      const typeUrl = readText(message, 4);
-      if (!typeUrl.startsWith(DEBUG_TYPE))
-        return fail({ code: status.INVALID_ARGUMENT, details: `only ${DEBUG_TYPE} is served here, not "${typeUrl}"` });
+      typeUrl = readText(message, 4);
     } catch (thrown) {
-      return fail({ code: status.INVALID_ARGUMENT, details: errorText(thrown) });
+      return { code: STATUS.INVALID_ARGUMENT, details: errorText(thrown) };
     }
-    ask(message, options).then(
-      (answer) => {
-        call.write(answer);
-        call.end();
-      },
-      (thrown: Partial<ServiceError>) => fail({ code: thrown.code ?? status.UNAVAILABLE, details: errorText(thrown) }),
-    );
-    return undefined;
-  });
+    if (!typeUrl.startsWith(DEBUG_TYPE))
+      return { code: STATUS.INVALID_ARGUMENT, details: `only ${DEBUG_TYPE} is served here, not "${typeUrl}"` };
+    try {
+      call.send(await ask(message, options));
+      return OK;
+    } catch (thrown) {
+      return thrown instanceof GrpcError ? thrown : { code: STATUS.UNAVAILABLE, details: errorText(thrown) };
+    }
+  };
+  let asked = false;
+  const onMessage = async (message: Pieces) => {
+    if (asked) return;
+    asked = true;
+    call.end(await answer(joined(message)));
+  };
+  call.serve({ message: (message) => void onMessage(message) });
 }
 
 /** The response to one request, asked in the name of the workload. */
 async function ask(message: Uint8Array, { upstream, nodeId, log }: DebugTapOptions): Promise<Buffer> {
-  const client = await connectControlPlane(upstream);
+  const late = AbortSignal.timeout(TIMEOUT_MS);
+  const connection = await connectControlPlane(upstream, late);
   try {
-    const metadata = await callMetadata(upstream, log);
-    const deadline = Date.now() + TIMEOUT_MS;
+    const headers = await callHeaders(upstream, log);
     return await new Promise((resolve, reject) => {
-      const { requestSerialize, responseDeserialize } = RAW;
-      const stream = client.makeBidiStreamRequest(PATH, requestSerialize, responseDeserialize, metadata, { deadline });
-      stream.on("error", reject);
-      stream.on("end", () => reject(new MeshError("DEBUG_FAILED", "the control plane ended the stream")));
-      stream.on("data", (response: Buffer) => {
-        resolve(response);
-        stream.cancel();
+      const call = connection.call(PATH, headers, {
+        message: (response) => resolve(joined(response)),
+        end: ({ code, details }) =>
+          reject(
+            code === STATUS.OK
+              ? new MeshError("DEBUG_FAILED", "the control plane ended the stream")
+              : new GrpcError(code, details),
+          ),
       });
-      stream.write(Buffer.from(withNode(message, nodeId)));
+      call.send(withNode(message, nodeId));
+      late.addEventListener("abort", () =>
+        reject(new GrpcError(STATUS.DEADLINE_EXCEEDED, `no answer in ${TIMEOUT_MS} ms`)),
+      );
     });
   } finally {
-    client.close();
+    connection.close();
   }
 }
 

@@ -1,32 +1,26 @@
 /** One stream of Envoy and its counterpart to the control plane. */
-import {
-  type Client,
-  type ClientDuplexStream,
-  connectivityState,
-  type ServerDuplexStream,
-  type ServiceError,
-  status,
-} from "@grpc/grpc-js";
+import type { ClientCall } from "#lib/grpc/client.ts";
+import { joined, type Pieces } from "#lib/grpc/messages.ts";
+import type { ServerCall } from "#lib/grpc/server.ts";
+import { GrpcError, STATUS, type Status, statusName } from "#lib/grpc/status.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import { readField, readText } from "#lib/wire/read.ts";
 import { EXTENSION_TYPE, LISTENER_TYPE, shortTypeName } from "#protocol/type-urls.ts";
-import { callMetadata } from "../control-plane.ts";
-import { RAW } from "../unix-server.ts";
-import { type Connections, isReady } from "./connections.ts";
+import { callHeaders } from "../control-plane.ts";
+import type { Connections } from "./connections.ts";
 import type { XdsProxyOptions } from "./service.ts";
 import type { StreamKind } from "./stream-kind.ts";
 
 export interface ProxyStreamInput extends XdsProxyOptions {
   readonly connections: Connections;
   readonly kind: StreamKind;
-  readonly downstream: ServerDuplexStream<Buffer, Buffer>;
+  readonly downstream: ServerCall;
   /** Counted per agent, for logs. */
   readonly id: number;
   readonly path: string;
 }
 
-type Upstream = ClientDuplexStream<Buffer, Buffer>;
-type Failure = Pick<ServiceError, "code" | "details">;
+type Connection = Awaited<ReturnType<Connections["take"]>>;
 
 /** `istio.v1.HealthInformation`: a request of this type tells how the workload is. */
 const HEALTH_TYPE = "type.googleapis.com/istio.v1.HealthInformation";
@@ -42,7 +36,7 @@ export class ProxyStream {
   readonly #input: ProxyStreamInput;
   /** What Envoy asked for on this stream. */
   readonly #envoyTypes = new Set<string>();
-  #upstream: Upstream | undefined;
+  #upstream: ClientCall | undefined;
   #ended = false;
   /** Reading upstream waits while this is above 0. */
   #holds = 0;
@@ -59,38 +53,35 @@ export class ProxyStream {
 
   /** Ends, without an error, when both streams have ended. */
   async run(): Promise<void> {
-    const { connections, upstream: options, downstream, log, metrics, id, path } = this.#input;
-    let client: Client | undefined;
+    const { connections, upstream: options, downstream, log, metrics, id } = this.#input;
+    let connection: Connection | undefined;
     try {
-      client = await connections.take();
-      const connected = await isConnected(client, downstream);
-      if (downstream.cancelled) return;
-      const metadata = await callMetadata(options, log);
-      if (connected) log.info(`connected to upstream XDS server: ${options.address}`, { id });
-      else {
+      connection = await connections.take(downstream.gone);
+      log.info(`connected to upstream XDS server: ${options.address}`, { id });
+      const headers = await callHeaders(options, log);
+      if (!downstream.gone.aborted) await this.#pump(connection, headers);
+    } catch (thrown) {
+      if (downstream.gone.aborted) return;
+      if (connection === undefined && thrown instanceof GrpcError) {
         log.error(`failed to connect to upstream ${options.address}`, { id });
         metrics.istiodConnectionFailures.add();
       }
-      const { requestSerialize, responseDeserialize } = RAW;
-      // Without a connection this fails at once, and says why there is none.
-      const upstream = client.makeBidiStreamRequest(path, requestSerialize, responseDeserialize, metadata);
-      if (connected) this.#watchConnection(client);
-      await this.#pump(upstream);
-    } catch (thrown) {
-      this.#endDownstream({ code: status.UNAVAILABLE, details: errorText(thrown) });
+      this.#endDownstream({ code: STATUS.UNAVAILABLE, details: errorText(thrown) });
     } finally {
-      client?.close();
+      connection?.close();
     }
   }
 
   /** Moves Envoy to a new connection, if there can be one; else it stays where it is. */
   async move(reason: string): Promise<void> {
     const { connections, upstream: options, downstream, log, id } = this.#input;
-    const ready = await connections.prepare().catch((thrown: unknown) => {
+    try {
+      await connections.prepare();
+    } catch (thrown) {
       log.warn(`Cannot prepare another connection to ${options.address}: ${errorText(thrown)}`, { id });
-      return false;
-    });
-    if (!ready || this.#ended || this.#upstream === undefined) return;
+      return;
+    }
+    if (this.#ended || this.#upstream === undefined) return;
     log.info(`moving to another connection to ${options.address}: ${reason}`, { id });
     this.#end(() => {
       this.#upstream?.cancel();
@@ -106,45 +97,45 @@ export class ProxyStream {
   }
 
   /** A connection that takes no new streams has been told to end. */
-  #watchConnection(client: Client): void {
-    client.getChannel().watchConnectivityState(connectivityState.READY, Number.POSITIVE_INFINITY, () => {
+  #watchConnection({ ending }: Connection): void {
+    const onEnding = () => {
       // A connection that broke ends its stream as well, in a moment.
       setImmediate(() => {
         if (!this.#ended) void this.move("the control plane is closing this one");
       });
-    });
+    };
+    ending.addEventListener("abort", onEnding, { once: true });
+    if (ending.aborted) onEnding();
   }
 
   /** Passes messages on in both directions until one side ends. */
-  #pump(upstream: Upstream): Promise<void> {
-    const { downstream, metrics } = this.#input;
-    this.#upstream = upstream;
+  #pump(connection: Connection, headers: Readonly<Record<string, string>>): Promise<void> {
+    const { downstream, path } = this.#input;
     return new Promise((resolve) => {
       this.#onEnd = resolve;
-      const upstreamGone = (failure: Failure | undefined) => this.#end(() => this.#endDownstream(failure));
-      const envoyGone = (reason: "cancelled" | "error") => {
-        this.#end(() => {
-          metrics.envoyTerminations[reason].add();
-          upstream.cancel();
-        });
-      };
-      upstream.on("error", upstreamGone);
-      upstream.on("end", () => upstreamGone(undefined));
-      downstream.on("cancelled", () => envoyGone("cancelled"));
-      downstream.on("error", () => envoyGone("error"));
-      downstream.on("end", () => {
-        envoyGone("cancelled");
-        downstream.end();
+      this.#upstream = connection.call(path, headers, {
+        message: this.#guarded((response) => this.#onResponse(response)),
+        end: (status) => this.#end(() => this.#endDownstream(status)),
       });
-      downstream.on(
-        "data",
-        this.#guarded((request) => this.#onRequest(request)),
-      );
-      upstream.on(
-        "data",
-        this.#guarded((response) => this.#onResponse(response)),
-      );
-      downstream.on("drain", () => this.#release("envoy"));
+      this.#watchConnection(connection);
+      downstream.gone.addEventListener("abort", () => {
+        this.#envoyGone(downstream.gone.reason instanceof GrpcError ? "error" : "cancelled");
+      });
+      downstream.serve({
+        message: this.#guarded((request) => this.#onRequest(request)),
+        end: () => {
+          this.#envoyGone("cancelled");
+          downstream.end();
+        },
+        drain: () => this.#release("envoy"),
+      });
+    });
+  }
+
+  #envoyGone(reason: "cancelled" | "error"): void {
+    this.#end(() => {
+      this.#input.metrics.envoyTerminations[reason].add();
+      this.#upstream?.cancel();
     });
   }
 
@@ -158,7 +149,7 @@ export class ProxyStream {
   }
 
   /** A message that cannot be read is the end of a stream, not of the agent. */
-  #guarded(pass: (message: Buffer) => void): (message: Buffer) => void {
+  #guarded(pass: (message: Pieces) => void): (message: Pieces) => void {
     return (message) => {
       try {
         if (!this.#ended) pass(message);
@@ -170,45 +161,46 @@ export class ProxyStream {
 
   #fail(details: string): void {
     this.#end(() => {
-      this.#endDownstream({ code: status.INTERNAL, details });
+      this.#endDownstream({ code: STATUS.INTERNAL, details });
       this.#upstream?.cancel();
     });
   }
 
   /** Requests are small: they are queued rather than held back, since both sides waiting for each other would be a deadlock. */
-  #send(request: Buffer): void {
+  #send(request: Uint8Array | Pieces): void {
     if (this.#ended) return;
     this.#input.metrics.xdsRequests.add();
-    this.#upstream?.write(request);
+    this.#upstream?.send(request);
   }
 
-  #onRequest(request: Buffer): void {
+  #onRequest(request: Pieces): void {
     const { kind, ownTypes } = this.#input;
     const typeUrl = kind.requestType(request);
     const isFirst = !this.#envoyTypes.has(typeUrl);
     this.#envoyTypes.add(typeUrl);
-    if (typeUrl === EXTENSION_TYPE) this.#extensionVersion = kind.requestVersion(request) || this.#extensionVersion;
+    if (typeUrl === EXTENSION_TYPE)
+      this.#extensionVersion = kind.requestVersion(joined(request)) || this.#extensionVersion;
     this.#send(request);
     if (!isFirst || typeUrl !== LISTENER_TYPE) return;
     for (const own of ownTypes.keys()) this.#send(kind.request(own));
     this.sendHealth();
   }
 
-  #onResponse(response: Buffer): void {
+  #onResponse(response: Pieces): void {
     const { kind, ownTypes, convertExtensions, metrics, log, id } = this.#input;
     metrics.xdsResponses.add();
     const typeUrl = kind.responseType(response);
-    log.debug("upstream response", { id, type: shortTypeName(typeUrl), bytes: response.length });
-    if (ownTypes.has(typeUrl)) this.#handleOwn(response);
+    log.debug("upstream response", { id, type: shortTypeName(typeUrl) });
+    if (ownTypes.has(typeUrl)) this.#handleOwn(joined(response));
     else if (!this.#envoyTypes.has(typeUrl))
       log.error(`Skipping a response of type ${typeUrl}, which Envoy did not ask for`, { id });
-    else if (typeUrl === EXTENSION_TYPE && convertExtensions !== undefined) this.#queueExtensions(response);
+    else if (typeUrl === EXTENSION_TYPE && convertExtensions !== undefined) this.#queueExtensions(joined(response));
     else this.#forward(response);
   }
 
   /** Reading pauses while Envoy's side is full, and with it, by flow control, the control plane. */
-  #forward(response: Buffer): void {
-    if (this.#ended || this.#input.downstream.write(response) || this.#envoyIsFull) return;
+  #forward(response: Uint8Array | Pieces): void {
+    if (this.#ended || this.#input.downstream.send(response) || this.#envoyIsFull) return;
     this.#envoyIsFull = true;
     this.#hold();
   }
@@ -270,36 +262,24 @@ export class ProxyStream {
   }
 
   /** What ended the stream to the control plane ends Envoy's, so that Envoy starts anew. */
-  #endDownstream(failure: Failure | undefined): void {
+  #endDownstream(status: Status): void {
     const { downstream, upstream, metrics, log, id } = this.#input;
-    const expected = failure === undefined || isExpected(failure);
+    const { code, details } = status;
+    const expected = isExpected(status);
     metrics.istiodTerminations[expected ? "cancelled" : "error"].add();
-    if (failure === undefined) {
-      log.debug(`stream of ${upstream.address} ended`, { id });
-      downstream.end();
-      return;
+    if (code === STATUS.OK) log.debug(`stream of ${upstream.address} ended`, { id });
+    else {
+      const say = expected ? log.debug : log.warn;
+      say(`upstream terminated with ${expected ? "status" : "unexpected error"} ${statusName(code)}: ${details}`, {
+        id,
+      });
     }
-    const { code, details } = failure;
-    const say = expected ? log.debug : log.warn;
-    say(`upstream terminated with ${expected ? "status" : "unexpected error"} ${status[code]}: ${details}`, { id });
-    downstream.emit("error", { code, details });
+    downstream.end(status);
   }
 }
 
-/** Whether there is a connection, as soon as there is one, or when Envoy has gone, or when the time is over. */
-async function isConnected(client: Client, downstream: ServerDuplexStream<Buffer, Buffer>): Promise<boolean> {
-  let onGone = () => {};
-  const gone = new Promise<boolean>((resolve) => {
-    onGone = () => resolve(false);
-  });
-  downstream.once("cancelled", onGone);
-  const connected = await Promise.race([isReady(client), gone]);
-  downstream.off("cancelled", onGone);
-  return connected;
-}
-
 /** How streams end when nothing is wrong: given up, or by a control plane that went away in good order. */
-function isExpected({ code, details }: Failure): boolean {
-  if (code === status.CANCELLED || code === status.DEADLINE_EXCEEDED) return true;
+function isExpected({ code, details }: Status): boolean {
+  if (code === STATUS.OK || code === STATUS.CANCELLED || code === STATUS.DEADLINE_EXCEEDED) return true;
   return /RST_STREAM with (error )?code:? (0|NO_ERROR)|goaway.*NO_ERROR/i.test(details);
 }

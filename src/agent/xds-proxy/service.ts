@@ -12,12 +12,11 @@
  */
 import { unwatchFile, watchFile } from "node:fs";
 import { readFile } from "node:fs/promises";
-import type { ServerDuplexStream } from "@grpc/grpc-js";
+import type { Method, Methods } from "#lib/grpc/server.ts";
 import type { Logger } from "#lib/log.ts";
 import type { ControlPlaneOptions } from "../control-plane.ts";
 import type { WorkloadHealth } from "../health/workload-health.ts";
 import type { AgentMetrics } from "../metrics.ts";
-import { RAW, type UnixService } from "../unix-server.ts";
 import { Connections } from "./connections.ts";
 import { ProxyStream } from "./proxy-stream.ts";
 import { DELTA, SOTW, type StreamKind } from "./stream-kind.ts";
@@ -50,17 +49,8 @@ export class XdsProxy {
   }
 
   /** What to serve on the agent's socket. */
-  get service(): UnixService {
-    const method = ({ method: name }: StreamKind) => ({
-      path: `${SERVICE}/${name}`,
-      requestStream: true,
-      responseStream: true,
-      ...RAW,
-    });
-    return {
-      definition: { [DELTA.method]: method(DELTA), [SOTW.method]: method(SOTW) },
-      implementation: { [DELTA.method]: this.#handler(DELTA), [SOTW.method]: this.#handler(SOTW) },
-    };
+  get service(): Methods {
+    return Object.fromEntries([DELTA, SOTW].map((kind) => [methodPath(kind), this.#method(kind)]));
   }
 
   /** Tells the workload's health and follows the root certificate until the signal is aborted. */
@@ -80,15 +70,15 @@ export class XdsProxy {
     this.#connections.close();
   }
 
-  #handler(kind: StreamKind) {
-    return (downstream: ServerDuplexStream<Buffer, Buffer>) => {
+  #method(kind: StreamKind): Method {
+    return (downstream) => {
       const stream = new ProxyStream({
         ...this.#options,
         connections: this.#connections,
         kind,
         downstream,
         id: ++this.#count,
-        path: `${SERVICE}/${kind.method}`,
+        path: methodPath(kind),
       });
       this.#options.log.debug("accepted XDS connection from Envoy, forwarding to upstream XDS server");
       this.#streams.add(stream);
@@ -111,4 +101,8 @@ export class XdsProxy {
     watchFile(file, { interval: ROOT_CHECK_MS, persistent: false }, listener);
     return () => unwatchFile(file, listener);
   }
+}
+
+function methodPath({ method }: StreamKind): string {
+  return `${SERVICE}/${method}`;
 }

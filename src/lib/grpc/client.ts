@@ -1,0 +1,279 @@
+/** A connection to a gRPC server. Messages are bytes; whoever wants another connection after this one opens it. */
+import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp2, constants } from "node:http2";
+import { connect, isIP, type Socket } from "node:net";
+import { checkServerIdentity, connect as connectTls, type PeerCertificate } from "node:tls";
+import { joined, MessageSplitter, type Pieces, sendMessage } from "./messages.ts";
+import { GrpcError, STATUS, type Status, statusOfHeaders, statusOfHttp, statusOfReset } from "./status.ts";
+
+export interface ConnectOptions {
+  /** `host:port`, or `[address]:port`. */
+  readonly address: string;
+  /** Undefined speaks plain text. */
+  readonly tls?: ClientTls | undefined;
+  /** How much may be on its way to us, on a stream and on the connection. */
+  readonly windowBytes: number;
+  /** Asks now and then whether the server is there. */
+  readonly keepalive: { readonly intervalMs: number; readonly timeoutMs: number };
+}
+
+export interface ClientTls {
+  /** The name that the server's certificate must have. */
+  readonly serverName: string;
+  /** PEM; undefined trusts what the machine trusts. */
+  readonly roots: Buffer | undefined;
+  /** PEM, by which the server knows us. */
+  readonly client?: { readonly certificate: Buffer; readonly key: Buffer } | undefined;
+}
+
+/** What happens on a call. */
+export interface ClientEvents {
+  message(message: Pieces): void;
+  /** The last that happens, once. */
+  end(status: Status): void;
+}
+
+export interface UnaryRequest {
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly message: Uint8Array;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+}
+
+const DEFAULT_PORT = "443";
+const HTTP_OK = 200;
+
+/** Rejects when there is no connection before the signal is aborted. */
+export function connectGrpc(options: ConnectOptions, signal: AbortSignal): Promise<GrpcConnection> {
+  return new Promise((resolve, reject) => {
+    const scheme = options.tls === undefined ? "http" : "https";
+    const session = connectHttp2(`${scheme}://${options.address}`, {
+      createConnection: () => openSocket(options),
+      maxSessionMemory: Number.MAX_SAFE_INTEGER,
+      settings: { enablePush: false, initialWindowSize: options.windowBytes },
+    });
+    let failure: unknown;
+    const fail = (cause: unknown) => {
+      failure ??= cause;
+      session.destroy();
+    };
+    const giveUp = () => fail(givenUp(signal));
+    signal.addEventListener("abort", giveUp, { once: true });
+    if (signal.aborted) giveUp();
+    session.on("error", fail);
+    session.once("close", () => {
+      signal.removeEventListener("abort", giveUp);
+      reject(unreachable(options.address, failure));
+    });
+    // The first that a server says: until then it may be anything that accepts connections.
+    session.once("remoteSettings", () => {
+      signal.removeEventListener("abort", giveUp);
+      session.setLocalWindowSize(options.windowBytes);
+      resolve(new GrpcConnection(session, options));
+    });
+  });
+}
+
+function unreachable(address: string, cause: unknown): GrpcError {
+  if (cause instanceof GrpcError) return cause;
+  const errors = cause instanceof AggregateError ? cause.errors : [cause];
+  const reasons = errors.flatMap((error: unknown) => (error instanceof Error ? [error.message] : []));
+  const reason = reasons.join("; ") || "the connection was closed";
+  return new GrpcError(STATUS.UNAVAILABLE, `No connection established to ${address}: ${reason}`);
+}
+
+function givenUp({ reason }: AbortSignal): GrpcError {
+  return reason instanceof Error && reason.name === "TimeoutError"
+    ? new GrpcError(STATUS.DEADLINE_EXCEEDED, "No connection established in time")
+    : new GrpcError(STATUS.CANCELLED, "Cancelled before there was a connection");
+}
+
+function openSocket({ address, tls }: ConnectOptions): Socket {
+  const [, host = address, port = DEFAULT_PORT] = /^(.*?)(?::(\d+))?$/.exec(address) ?? [];
+  const where = { host: host.replace(/^\[(.*)\]$/, "$1"), port: Number(port) };
+  return tls === undefined ? connect(where).setNoDelay() : openTls(where, tls);
+}
+
+function openTls(where: { readonly host: string; readonly port: number }, tls: ClientTls): Socket {
+  const { serverName, roots, client } = tls;
+  const secure = connectTls({
+    ...where,
+    ALPNProtocols: ["h2"],
+    checkServerIdentity: (_: string, certificate: PeerCertificate) => checkServerIdentity(serverName, certificate),
+    ...(isIP(serverName) === 0 && { servername: serverName }),
+    ...(roots !== undefined && { ca: roots }),
+    ...(client !== undefined && { key: client.key, cert: client.certificate }),
+  });
+  return secure.setNoDelay();
+}
+
+export class GrpcConnection {
+  /** Aborted when the server takes no more calls here, or the connection is gone. Calls that are running may go on. */
+  readonly ending: AbortSignal;
+  readonly #session: ClientHttp2Session;
+  readonly #address: string;
+
+  constructor(session: ClientHttp2Session, { address, keepalive }: ConnectOptions) {
+    this.#session = session;
+    this.#address = address;
+    const ending = new AbortController();
+    this.ending = ending.signal;
+    session.on("goaway", () => ending.abort());
+    session.on("close", () => ending.abort());
+    keepAlive(session, keepalive);
+  }
+
+  /** Starts a call. */
+  call(path: string, headers: Readonly<Record<string, string>>, events: ClientEvents): ClientCall {
+    if (this.#session.closed || this.#session.destroyed)
+      throw new GrpcError(STATUS.UNAVAILABLE, `The connection to ${this.#address} has ended`);
+    const stream = this.#session.request({
+      ...headers,
+      ":method": "POST",
+      ":path": path,
+      ":authority": this.#address,
+      te: "trailers",
+      "content-type": "application/grpc",
+      "grpc-accept-encoding": "identity",
+      "user-agent": "grpc-node-http2",
+    });
+    return new ClientCall(stream, events);
+  }
+
+  /** One message for another. Rejects with how the call ended when it did not end well. */
+  unary({ path, headers, message, timeoutMs, signal }: UnaryRequest): Promise<Buffer> {
+    return new Promise((resolve, reject) => {
+      let answer: Pieces | undefined;
+      let late = false;
+      const all = { ...headers, "grpc-timeout": `${Math.ceil(timeoutMs)}m` };
+      const call = this.call(path, all, {
+        message: (pieces) => {
+          answer = pieces;
+        },
+        end: ({ code, details }) => {
+          clearTimeout(timer);
+          signal.removeEventListener("abort", cancel);
+          if (late) reject(new GrpcError(STATUS.DEADLINE_EXCEEDED, `no answer in ${timeoutMs} ms`));
+          else if (code !== STATUS.OK) reject(new GrpcError(code, details));
+          else if (answer === undefined) reject(new GrpcError(STATUS.INTERNAL, "the answer has no message"));
+          else resolve(joined(answer));
+        },
+      });
+      const cancel = () => call.cancel();
+      const timer = setTimeout(() => {
+        late = true;
+        cancel();
+      }, timeoutMs);
+      signal.addEventListener("abort", cancel, { once: true });
+      call.send(message);
+      call.end();
+      if (signal.aborted) cancel();
+    });
+  }
+
+  /** Ends all calls. */
+  close(): void {
+    this.#session.destroy();
+  }
+}
+
+function keepAlive(session: ClientHttp2Session, { intervalMs, timeoutMs }: ConnectOptions["keepalive"]): void {
+  let silence: NodeJS.Timeout | undefined;
+  const timer = setInterval(() => {
+    if (silence !== undefined || session.destroyed) return;
+    silence = setTimeout(
+      () => session.destroy(new GrpcError(STATUS.UNAVAILABLE, "Keepalive timeout")),
+      timeoutMs,
+    ).unref();
+    session.ping(() => {
+      clearTimeout(silence);
+      silence = undefined;
+    });
+  }, intervalMs).unref();
+  session.on("close", () => {
+    clearInterval(timer);
+    clearTimeout(silence);
+  });
+}
+
+/** A call that was started. */
+export class ClientCall {
+  readonly #stream: ClientHttp2Stream;
+  readonly #events: ClientEvents;
+  #status: Status | undefined;
+
+  constructor(stream: ClientHttp2Stream, events: ClientEvents) {
+    this.#stream = stream;
+    this.#events = events;
+    const { session } = stream;
+    let httpStatus = HTTP_OK;
+    let failure: Error | undefined;
+    const splitter = new MessageSplitter(-1, (message) => this.#events.message(message));
+    stream.on("response", (headers) => {
+      httpStatus = headers[":status"] ?? HTTP_OK;
+      this.#status ??= statusOfHeaders(headers);
+    });
+    stream.on("trailers", (headers) => {
+      this.#status ??= statusOfHeaders(headers);
+    });
+    stream.on("error", (error) => {
+      failure = error;
+    });
+    stream.on("data", (chunk: Buffer) => this.#split(splitter, chunk));
+    // Whoever has the answer has nothing more to say.
+    stream.on("end", () => stream.end());
+    stream.on("close", () => {
+      events.end(this.#status ?? statusWithout(stream, { httpStatus, failure, broken: session?.destroyed !== false }));
+    });
+  }
+
+  /** False when nothing more should be sent for now; it may be, and is kept. */
+  send(message: Uint8Array | Pieces): boolean {
+    return this.#stream.closed || this.#stream.destroyed || sendMessage(this.#stream, message);
+  }
+
+  /** Sends no more. */
+  end(): void {
+    this.#stream.end();
+  }
+
+  cancel(): void {
+    this.#fail({ code: STATUS.CANCELLED, details: "Cancelled on client" });
+  }
+
+  pause(): void {
+    this.#stream.pause();
+  }
+
+  resume(): void {
+    this.#stream.resume();
+  }
+
+  #split(splitter: MessageSplitter, chunk: Buffer): void {
+    try {
+      splitter.push(chunk);
+    } catch (thrown) {
+      if (!(thrown instanceof GrpcError)) throw thrown;
+      this.#fail(thrown);
+    }
+  }
+
+  #fail(status: Status): void {
+    this.#status ??= status;
+    this.#stream.close(constants.NGHTTP2_CANCEL);
+  }
+}
+
+interface Ending {
+  readonly httpStatus: number;
+  readonly failure: Error | undefined;
+  /** The connection is gone, and the call with it. */
+  readonly broken: boolean;
+}
+
+/** How a call ended whose server did not say. */
+function statusWithout(stream: ClientHttp2Stream, { httpStatus, failure, broken }: Ending): Status {
+  if (httpStatus !== HTTP_OK) return statusOfHttp(httpStatus);
+  if (broken) return { code: STATUS.UNAVAILABLE, details: failure?.message ?? "Connection dropped" };
+  return statusOfReset(stream.rstCode);
+}

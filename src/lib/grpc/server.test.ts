@@ -1,0 +1,165 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { connect as connectHttp2 } from "node:http2";
+import { type AddressInfo, createServer } from "node:net";
+import { type TestContext, test } from "node:test";
+import { Client, type ClientDuplexStream, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
+import { RAW } from "../../../test/support/raw-messages.ts";
+import { joined } from "./messages.ts";
+import { grpcServer, type Methods, type ServerOptions, unaryMethod } from "./server.ts";
+import { GrpcError, STATUS } from "./status.ts";
+
+/** Our server, and a client of grpc-js for it. */
+async function serve(t: TestContext, methods: Methods, options: Partial<ServerOptions> = {}) {
+  const server = grpcServer(methods, { maxMessageBytes: -1, maxStreams: undefined, ...options });
+  const listener = createServer((socket) => server.take(socket)).listen(0, "127.0.0.1");
+  await once(listener, "listening");
+  const { port } = listener.address() as AddressInfo;
+  const client = new Client(`127.0.0.1:${port}`, credentials.createInsecure(), {
+    "grpc.max_receive_message_length": -1,
+    "grpc.use_local_subchannel_pool": 1,
+  });
+  t.after(() => {
+    client.close();
+    server.close();
+    listener.close();
+  });
+  const unary = (path: string, request: Buffer, deadlineMs = 10_000) =>
+    new Promise<Buffer | undefined>((resolve, reject) => {
+      const options = { deadline: Date.now() + deadlineMs };
+      const { requestSerialize, responseDeserialize } = RAW;
+      client.makeUnaryRequest(
+        path,
+        requestSerialize,
+        responseDeserialize,
+        request,
+        new Metadata(),
+        options,
+        (error, answer) => (error === null ? resolve(answer) : reject(error)),
+      );
+    });
+  const open = (path: string): ClientDuplexStream<Buffer, Buffer> => {
+    const stream = client.makeBidiStreamRequest(path, RAW.requestSerialize, RAW.responseDeserialize);
+    stream.on("error", () => undefined);
+    return stream;
+  };
+  return { port, unary, open };
+}
+
+const isStatus = (code: number, details?: RegExp) => (error: ServiceError) =>
+  error.code === code && (details === undefined || details.test(error.details));
+
+test("unaryMethod() answers one message with another, or with what it throws", async (t) => {
+  const { unary } = await serve(t, {
+    "/s/Echo": unaryMethod(async (request) => request),
+    "/s/Refuse": unaryMethod(async () => {
+      throw new GrpcError(STATUS.NOT_FOUND, "no Ünicorn, 100%");
+    }),
+    "/s/Break": unaryMethod(async () => {
+      throw new Error("broken");
+    }),
+  });
+  assert.deepEqual(await unary("/s/Echo", Buffer.alloc(300_000, 5)), Buffer.alloc(300_000, 5));
+  assert.deepEqual(await unary("/s/Echo", Buffer.alloc(0)), Buffer.alloc(0));
+  await assert.rejects(unary("/s/Refuse", Buffer.from("x")), isStatus(STATUS.NOT_FOUND, /^no Ünicorn, 100%$/));
+  await assert.rejects(unary("/s/Break", Buffer.from("x")), isStatus(STATUS.INTERNAL, /broken/));
+});
+
+test("a method that is not there is refused", async (t) => {
+  const { unary } = await serve(t, {});
+  await assert.rejects(unary("/s/Nothing", Buffer.from("x")), isStatus(STATUS.UNIMPLEMENTED, /\/s\/Nothing/));
+});
+
+test("messages beyond the limit end their call, and the signal tells whoever serves it", async (t) => {
+  const reasons: unknown[] = [];
+  const { open } = await serve(
+    t,
+    {
+      "/s/Stream": (call) => {
+        call.gone.addEventListener("abort", () => reasons.push(call.gone.reason));
+        call.serve({ message: (message) => void call.send(message) });
+      },
+    },
+    { maxMessageBytes: 10 },
+  );
+  const stream = open("/s/Stream");
+  stream.write(Buffer.alloc(10));
+  assert.equal((await once(stream, "data"))[0].length, 10);
+  stream.write(Buffer.alloc(11));
+  const [error] = await once(stream, "error");
+  assert.equal(error.code, STATUS.RESOURCE_EXHAUSTED);
+  assert.equal((reasons[0] as GrpcError).code, STATUS.RESOURCE_EXHAUSTED);
+});
+
+test("the end of a call comes after all of its messages, with its status", async (t) => {
+  const { open } = await serve(t, {
+    "/s/Stream": (call) => {
+      call.serve({
+        message: (message) => {
+          for (let i = 0; i < 50; i++) call.send(Buffer.concat([Buffer.alloc(20_000, i), joined(message)]));
+          call.end({ code: STATUS.ABORTED, details: "enough" });
+          assert.equal(call.send(Buffer.from("too late")), true);
+        },
+      });
+    },
+  });
+  const stream = open("/s/Stream");
+  let messages = 0;
+  stream.on("data", () => messages++);
+  stream.write(Buffer.from("go"));
+  const [error] = await once(stream, "error");
+  assert.deepEqual([error.code, error.details, messages], [STATUS.ABORTED, "enough", 50]);
+});
+
+test("a client that gives up, or whose time is over, is gone", async (t) => {
+  const gone: string[] = [];
+  const wait = (name: string) =>
+    unaryMethod((_, call) => {
+      call.gone.addEventListener("abort", () => gone.push(name));
+      return new Promise(() => undefined);
+    });
+  const { unary, open } = await serve(t, { "/s/Late": wait("late"), "/s/Cancel": wait("cancel") });
+  await assert.rejects(unary("/s/Late", Buffer.from("x"), 50), isStatus(STATUS.DEADLINE_EXCEEDED));
+  const stream = open("/s/Cancel");
+  stream.write(Buffer.from("x"));
+  setTimeout(() => stream.cancel(), 50);
+  while (gone.length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
+  assert.deepEqual(gone.sort(), ["cancel", "late"]);
+});
+
+test("a reader that does not read is noticed, and when it reads again", async (t) => {
+  let sent = 0;
+  const { open } = await serve(t, {
+    "/s/Flood": (call) => {
+      const flood = () => {
+        while (sent < 200) {
+          sent++;
+          if (!call.send([Buffer.alloc(30_000, 1), Buffer.alloc(30_000, 2)])) return;
+        }
+        call.end();
+      };
+      call.serve({ message: flood, drain: flood });
+    },
+  });
+  const stream = open("/s/Flood");
+  stream.write(Buffer.from("x"));
+  await once(stream, "metadata");
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  assert.ok(sent < 200, `all ${sent} messages were sent though nobody reads`);
+  let bytes = 0;
+  stream.on("data", (message: Buffer) => {
+    bytes += message.length;
+  });
+  const [status] = await once(stream, "status");
+  assert.deepEqual([status.code, bytes], [0, 200 * 60_000]);
+});
+
+test("what is not gRPC is answered as HTTP has it", async (t) => {
+  const { port } = await serve(t, {});
+  const session = connectHttp2(`http://127.0.0.1:${port}`);
+  t.after(() => session.destroy());
+  const stream = session.request({ ":path": "/" });
+  const [headers] = await once(stream, "response");
+  assert.equal(headers[":status"], 415);
+  stream.close();
+});
