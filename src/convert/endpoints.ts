@@ -24,8 +24,8 @@ export function serviceEntryEndpoints(
   service: Service,
   { selected, around }: { readonly selected: readonly Workload[]; readonly around: Surroundings },
 ): Endpoint[] {
-  if (service.resolution === "passthrough") return [];
-  const byName = service.resolution !== "static";
+  if (service.resolution === "passthrough" && spec.workloadSelector === undefined) return [];
+  const byName = service.resolution === "dns" || service.resolution === "dns-round-robin";
   const listed = () => listedEntries(spec, byName ? service.hostname : undefined);
   const workloads =
     spec.workloadSelector === undefined

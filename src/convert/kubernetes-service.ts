@@ -55,6 +55,7 @@ export function kubernetesService(object: ServiceObject, { mesh, domain }: Servi
       ),
     ],
     createdAt: metadata.createdAt,
+    ...(spec.selector && { selector: spec.selector }),
     ...(isExternalName(spec) && { aliasOf: spec.externalName ?? "" }),
     ...(distribution && { trafficDistribution: distribution }),
     ...(spec.internalTrafficPolicy === "Local" && { nodeLocal: true }),

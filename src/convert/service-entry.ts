@@ -4,6 +4,7 @@ import type { ServiceEntry } from "#config/kinds/service-entry.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
 import { parseProtocol } from "#config/protocol.ts";
 import type { Resolution, Service } from "#model/service.ts";
+import { trafficDistribution } from "./kubernetes-service.ts";
 
 const AUTO_ADDRESS_LABEL = "networking.istio.io/enable-autoallocate-ip";
 
@@ -20,6 +21,7 @@ const RESOLUTIONS: Readonly<Record<NonNullable<ServiceEntry["resolution"]>, Reso
 export function serviceEntryServices({ metadata, spec }: ConfigObject<ServiceEntry>, mesh: MeshConfig): Service[] {
   const resolution = RESOLUTIONS[spec.resolution ?? "NONE"];
   if (resolution === undefined) return [];
+  const distribution = trafficDistribution(undefined, metadata.annotations);
   const shared = {
     namespace: metadata.namespace,
     registry: "External" as const,
@@ -38,6 +40,8 @@ export function serviceEntryServices({ metadata, spec }: ConfigObject<ServiceEnt
     exportTo: spec.exportTo !== undefined && spec.exportTo.length > 0 ? spec.exportTo : mesh.defaultServiceExportTo,
     subjectAltNames: spec.subjectAltNames ?? [],
     createdAt: metadata.createdAt,
+    ...(spec.workloadSelector && { selector: spec.workloadSelector.labels ?? {} }),
+    ...(distribution && { trafficDistribution: distribution }),
   };
   return spec.hosts.map((host) => ({ hostname: host, name: host, ...shared }));
 }

@@ -1,4 +1,4 @@
-import type { ServicePort } from "./service.ts";
+import type { Service, ServicePort } from "./service.ts";
 
 /** `region/zone/subzone`; parts may be empty. */
 export type Locality = string;
@@ -23,7 +23,7 @@ export interface Endpoint {
   readonly health: "healthy" | "unhealthy" | "draining" | "terminating";
   /** All addresses of a workload of both families, the first of which is `address`. */
   readonly addresses?: readonly string[];
-  /** Number of the service port by its name, where several objects define one service with other ports of that name. */
+  /** Number of the service port by its name, as the ServiceEntry has it: another may define the same host otherwise. */
   readonly servicePorts?: Readonly<Record<string, number>>;
   /** With which it has a name of its own below the service's domain: `hostname.subdomain`. */
   readonly podName?: { readonly hostname: string; readonly subdomain: string };
@@ -38,10 +38,29 @@ export interface EndpointSet {
   readonly identities: readonly string[];
 }
 
-/** The port at which the endpoint serves a port of its service; undefined when it does not. */
+/** The port at which the endpoint serves a port of its service, found by number where its object numbered it. */
 export function endpointPort({ ports, servicePorts }: Endpoint, port: ServicePort): number | undefined {
-  const number = servicePorts?.[port.name];
-  return number === undefined || number === port.port ? ports[port.name] : undefined;
+  if (servicePorts === undefined) return ports[port.name];
+  const name = Object.keys(servicePorts).find((key) => servicePorts[key] === port.port);
+  return name === undefined ? undefined : ports[name];
 }
+
+/** Whether clients are told of the endpoint. */
+export function isOffered({ health }: Endpoint, service: Pick<Service, "labels" | "trafficDistribution">): boolean {
+  switch (health) {
+    case "healthy":
+      return true;
+    case "unhealthy":
+      // Clients that prefer near endpoints have to know how many of these there would be.
+      return service.trafficDistribution !== undefined;
+    case "draining":
+      return (service.labels[SESSION_LABEL] ?? "") !== "";
+    case "terminating":
+      return false;
+  }
+}
+
+/** The label of services whose clients stay with one endpoint. */
+const SESSION_LABEL = "istio.io/persistent-session";
 
 export const NO_ENDPOINTS: EndpointSet = { endpoints: [], identities: [] };

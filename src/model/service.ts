@@ -36,6 +36,8 @@ export interface Service {
   /** SANs given by the user (ServiceEntry.subjectAltNames); those of endpoints are in the endpoint set. */
   readonly subjectAltNames: readonly string[];
   readonly createdAt: number;
+  /** Labels of the workloads it consists of, where it selects them. */
+  readonly selector?: Readonly<Record<string, string>>;
   /** The host that an ExternalName service stands for. */
   readonly aliasOf?: string;
   /** ExternalName services that stand for this one, directly or through others; sorted. */

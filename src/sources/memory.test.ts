@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { DEFAULT_MESH_CONFIG } from "#config/mesh-config.ts";
 import { memorySource } from "./memory.ts";
-import { serviceYaml, testSource } from "./source-contract.ts";
+import { entryYaml, serviceYaml, testSource } from "./source-contract.ts";
 
 testSource("memory source", async (files) => {
   const source = memorySource({ files });
@@ -18,7 +18,7 @@ test("memory source: a new mesh config makes a snapshot", () => {
 });
 
 test("memory source: an empty revision takes all objects", () => {
-  const text = serviceYaml("a").replace("spec:", "  labels: {istio.io/rev: canary}\nspec:");
+  const text = entryYaml("a", "canary");
   assert.equal(memorySource({ files: { "a.yaml": text }, revision: "" }).objects().length, 1);
   assert.equal(memorySource({ files: { "a.yaml": text }, revision: "canary" }).objects().length, 1);
   assert.equal(memorySource({ files: { "a.yaml": text } }).objects().length, 0);

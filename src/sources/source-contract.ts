@@ -25,6 +25,20 @@ export function serviceYaml(name: string, port = 80): string {
   return `apiVersion: v1\nkind: Service\nmetadata:\n  name: ${name}\nspec:\n  ports:\n  - name: http\n    port: ${port}\n`;
 }
 
+/** A ServiceEntry of a revision: unlike Services, it belongs to one control plane only. */
+export function entryYaml(host: string, revision: string): string {
+  return `apiVersion: networking.istio.io/v1
+kind: ServiceEntry
+metadata:
+  name: ${host}
+  labels: {istio.io/rev: ${revision}}
+spec:
+  hosts: [${host}.com]
+  ports:
+  - {name: http, number: 80, protocol: HTTP}
+`;
+}
+
 /** `name:port` of all services. */
 export function servicesOf({ source }: { readonly source: Source }): string[] {
   return source.current().services.map(({ name, ports }) => `${name}:${ports[0]?.port}`);
@@ -176,12 +190,12 @@ spec:
   },
 
   "objects of another revision are left out": async (open) => {
-    const labelled = (name: string, revision: string) =>
-      serviceYaml(name).replace("spec:", `  labels: {istio.io/rev: ${revision}}\nspec:`);
-    await using opened = await open({ "a.yaml": `${labelled("a", "canary")}---\n${labelled("b", "default")}` });
-    assert.deepEqual(servicesOf(opened), ["b:80"]);
-    opened.write({ "a.yaml": `${labelled("a", "default")}---\n${labelled("b", "canary")}` });
-    await until(() => servicesOf(opened).join() === "a:80");
+    const ours = serviceYaml("c").replace("spec:", "  labels: {istio.io/rev: canary}\nspec:");
+    const yaml = (...[a, b]: string[]) => `${entryYaml("a", a ?? "")}---\n${entryYaml("b", b ?? "")}---\n${ours}`;
+    await using opened = await open({ "a.yaml": yaml("canary", "default") });
+    assert.deepEqual(servicesOf(opened), ["b.com:80", "c:80"]);
+    opened.write({ "a.yaml": yaml("default", "canary") });
+    await until(() => servicesOf(opened).join() === "a.com:80,c:80");
   },
 
   "who has unsubscribed is not called": async (open) => {

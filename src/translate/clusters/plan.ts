@@ -3,7 +3,7 @@ import { type ConfigObject, objectKey } from "#config/config-object.ts";
 import type { DestinationRule } from "#config/kinds/destination-rule.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
 import type { Steps } from "#lib/async/steps.ts";
-import { type EndpointSet, NO_ENDPOINTS } from "#model/endpoint.ts";
+import { type EndpointSet, endpointPort, isOffered, NO_ENDPOINTS } from "#model/endpoint.ts";
 import { hasLabels } from "#model/labels.ts";
 import { type Service, type ServicePort, serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
@@ -90,11 +90,11 @@ function serviceCluster(snapshot: Snapshot, view: OutboundView, of: ClusterOf): 
   return recipe({ name, input, build: outboundCluster });
 }
 
-function hasEndpoints({ port, rule, subset, endpoints }: ClusterOf): boolean {
+function hasEndpoints({ service, port, rule, subset, endpoints }: ClusterOf): boolean {
   const wanted = rule?.spec.subsets?.find(({ name }) => name === subset)?.labels;
   return endpoints.endpoints.some(
     (endpoint) =>
-      endpoint.health === "healthy" && endpoint.ports[port.name] !== undefined && hasLabels(endpoint.labels, wanted),
+      isOffered(endpoint, service) && endpointPort(endpoint, port) !== undefined && hasLabels(endpoint.labels, wanted),
   );
 }
 
@@ -104,7 +104,7 @@ function mtlsOf(snapshot: Snapshot, { service, port, rule, subset, endpoints }: 
   const ofSubset = spec?.subsets?.find(({ name }) => name === subset)?.trafficPolicy;
   const balancer = (subset === "" ? spec?.trafficPolicy : ofSubset)?.loadBalancer;
   if (service.resolution === "passthrough" || balancer?.simple === "PASSTHROUGH") {
-    const instances = endpoints.endpoints.filter((endpoint) => endpoint.ports[port.name] !== undefined);
+    const instances = endpoints.endpoints.filter((endpoint) => endpointPort(endpoint, port) !== undefined);
     if (instances.length === 0 || instances.some(({ tlsMode }) => tlsMode === "disabled")) return "DISABLE";
   }
   return namespaceMode(snapshot, service.namespace);

@@ -9,8 +9,9 @@ import type {
   LocalityLbEndpointsSchema,
 } from "#gen/envoy/config/endpoint/v3/endpoint_components_pb.ts";
 import { ClusterLoadAssignmentSchema } from "#gen/envoy/config/endpoint/v3/endpoint_pb.ts";
-import type { Endpoint } from "#model/endpoint.ts";
+import { type Endpoint, endpointPort, isOffered } from "#model/endpoint.ts";
 import { hasLabels } from "#model/labels.ts";
+import type { ServicePort } from "#model/service.ts";
 import { bytesOf, type Init } from "../encode.ts";
 import { compareText } from "../scope/order.ts";
 import { effectiveMode, modeOfPort } from "../scope/peer-authentication.ts";
@@ -50,17 +51,33 @@ export function localityEndpoints(input: EndpointsInput): Init<typeof LocalityLb
 
 function usableEndpoints({ service, port, subset, rule, endpoints }: EndpointsInput): readonly Endpoint[] {
   const wanted = rule?.spec.subsets?.find(({ name }) => name === subset)?.labels;
-  const byDns = service.resolution === "dns" || service.resolution === "dns-round-robin";
+  const byDns = isResolvedByName({ service });
   const usable = endpoints.endpoints.filter(
     (endpoint) =>
-      endpoint.health === "healthy" &&
-      endpoint.ports[port.name] !== undefined &&
+      isOffered(endpoint, service) &&
+      portOf(endpoint, port, byDns) !== undefined &&
       (byDns || isAddress(endpoint.address)) &&
       hasLabels(endpoint.labels, wanted),
   );
   // Envoy refuses a logical DNS cluster with more than one name.
   return service.resolution === "dns-round-robin" ? usable.slice(0, 1) : usable;
 }
+
+function isResolvedByName({ service }: Pick<EndpointsInput, "service">): boolean {
+  return service.resolution === "dns" || service.resolution === "dns-round-robin";
+}
+
+/** Clusters find the ports of their endpoints by number, assignments by name: two entries of one host may differ in both. */
+function portOf(endpoint: Endpoint, port: ServicePort, byDns: boolean): number | undefined {
+  return byDns ? endpointPort(endpoint, port) : endpoint.ports[port.name];
+}
+
+const HEALTH: Readonly<Record<Endpoint["health"], HealthStatus>> = {
+  healthy: HealthStatus.HEALTHY,
+  unhealthy: HealthStatus.UNHEALTHY,
+  draining: HealthStatus.DRAINING,
+  terminating: HealthStatus.UNHEALTHY,
+};
 
 function withFittingWeights(endpoints: readonly Endpoint[]): readonly Endpoint[] {
   const weights = endpoints.map(({ weight }) => weight || 1);
@@ -92,10 +109,10 @@ function localityGroup(group: LocalityGroup, input: EndpointsInput): Init<typeof
 }
 
 function lbEndpoint(endpoint: Endpoint, input: EndpointsInput): Init<typeof LbEndpointSchema> {
-  const port = endpoint.ports[input.port.name] ?? 0;
+  const port = portOf(endpoint, input.port, isResolvedByName(input)) ?? 0;
   return {
     hostIdentifier: { case: "endpoint", value: { address: addressOf(endpoint.address, port) } },
-    ...(input.service.registry === "Kubernetes" && { healthStatus: HealthStatus.HEALTHY }),
+    ...(input.service.registry === "Kubernetes" && { healthStatus: HEALTH[endpoint.health] }),
     loadBalancingWeight: endpoint.weight || 1,
     metadata: { filterMetadata: endpointMetadata(endpoint, acceptsMtls(endpoint, port, input)) },
   };

@@ -5,6 +5,7 @@
  */
 import { isIP } from "node:net";
 import type { Steps } from "#lib/async/steps.ts";
+import { endpointPort } from "#model/endpoint.ts";
 import { isHttp, type Protocol, type Service, type ServicePort, serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { HTTP_PROXY_ROUTES, ownRouteName, sharedRouteName } from "../names.ts";
@@ -148,10 +149,11 @@ function withoutAddress(snapshot: Snapshot, view: OutboundView, call: Call): rea
   const anywhere: Candidate = { ...call, addresses: wildcards, ranges: [] };
   if (service.resolution !== "passthrough" || listener.port !== undefined) return [anywhere];
   const endpoints = snapshot.endpoints.get(serviceKey(service))?.endpoints ?? [];
-  const instances = endpoints.filter((endpoint) => endpoint.ports[port.name] !== undefined);
-  if (instances.length === 0 && service.registry !== "Kubernetes") return [anywhere];
-  const reachable = instances.filter(({ address, health }) => isIP(address) !== 0 && health !== "unhealthy");
-  return reachable.map(({ address }) => ({ ...call, addresses: [address], ranges: [] }));
+  const instances = endpoints.filter((endpoint) => endpointPort(endpoint, port) !== undefined);
+  const mayHaveSome = service.registry === "Kubernetes" || service.selector !== undefined;
+  if (instances.length === 0 && !mayHaveSome) return [anywhere];
+  const reachable = instances.filter(({ address }) => isIP(address) !== 0);
+  return reachable.map(({ address, addresses = [address] }) => ({ ...call, addresses, ranges: [] }));
 }
 
 /** Ports that Envoy itself listens on; two listeners cannot have one address. */

@@ -2,7 +2,7 @@
 import { isIP } from "node:net";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { NameTable_NameInfoSchema, NameTableSchema } from "#gen/istio/networking/nds/v1/nds_pb.ts";
-import { type EndpointSet, NO_ENDPOINTS } from "#model/endpoint.ts";
+import { type Endpoint, type EndpointSet, endpointPort, NO_ENDPOINTS } from "#model/endpoint.ts";
 import { type Service, serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { bytesOf } from "../encode.ts";
@@ -25,7 +25,8 @@ export function planNameTable(snapshot: Snapshot, view: NamesView): Recipe {
     if (ips.length === 0) return [];
     const { hostname, registry, name, namespace } = service;
     const own = registry === "Kubernetes" ? { shortname: name, namespace } : { shortname: "", namespace: "" };
-    return [recipe({ name: hostname, input: { hostname, ips, registry, ...own }, build: tableEntry })];
+    const entries = [{ hostname, ips, registry, ...own }, ...podEntries(service, endpoints, view)];
+    return entries.map((input) => recipe({ name: input.hostname, input, build: tableEntry }));
   });
   recipes.sort((a, b) => compareText(a.name, b.name));
   return recipe({ name: "", input: {}, build: emptyTable, parts: { field: TABLE, recipes } });
@@ -35,12 +36,33 @@ export function planNameTable(snapshot: Snapshot, view: NamesView): Recipe {
 function addressesOf(service: Service, { endpoints }: EndpointSet, { traits, network }: NamesView): readonly string[] {
   const own = serviceAddresses(service, { ipMode: traits.listener.ipMode, autoAddresses: traits.autoAddresses });
   if (own.length > 0) return own.filter((address) => isIP(address) !== 0);
+  return published(service, endpoints, network).flatMap(({ address, addresses = [address] }) => addresses);
+}
+
+/** The endpoints whose addresses a name of the service may stand for. */
+function published(service: Service, endpoints: readonly Endpoint[], network: string): readonly Endpoint[] {
   const [port] = service.ports;
   if (service.resolution !== "passthrough" || port === undefined) return [];
   return endpoints
-    .filter((endpoint) => endpoint.ports[port.name] !== undefined && endpoint.health === "healthy")
-    .filter((endpoint) => isIP(endpoint.address) !== 0 && isSameNetwork(endpoint.network, network))
-    .map(({ address }) => address);
+    .filter((endpoint) => endpointPort(endpoint, port) !== undefined)
+    .filter(({ health }) => health === "healthy" || service.publishNotReady === true)
+    .filter((endpoint) => isIP(endpoint.address) !== 0 && isSameNetwork(endpoint.network, network));
+}
+
+/** Pods of a headless service that have names of their own: `hostname.subdomain` in the domain of the service. */
+function podEntries(service: Service, { endpoints }: EndpointSet, { network }: NamesView): readonly TableEntryInput[] {
+  const { hostname, registry, namespace } = service;
+  if (service.addresses.length > 0) return [];
+  const domain = hostname.slice(hostname.indexOf(".") + 1);
+  const named = published(service, endpoints, network).filter(({ podName }) => podName !== undefined);
+  const byName = Map.groupBy(named, ({ podName }) => `${podName?.hostname}.${podName?.subdomain}`);
+  return [...byName].map(([shortname, pods]) => ({
+    hostname: `${shortname}.${domain}`,
+    ips: pods.flatMap(({ address, addresses = [address] }) => addresses),
+    registry,
+    shortname,
+    namespace,
+  }));
 }
 
 function isSameNetwork(a: string, b: string): boolean {

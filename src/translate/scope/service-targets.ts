@@ -1,5 +1,5 @@
 /** The services that a workload is an endpoint of. */
-import type { EndpointSet } from "#model/endpoint.ts";
+import { type EndpointSet, endpointPort } from "#model/endpoint.ts";
 import { type Service, type ServiceKey, type ServicePort, serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { derived } from "../indexes.ts";
@@ -40,7 +40,7 @@ export function placeOf(snapshot: Snapshot, addresses: readonly string[], namesp
       locality ||= endpoint.locality;
       if (Object.keys(labels).length === 0) labels = endpoint.labels;
       for (const port of service.ports) {
-        const targetPort = endpoint.ports[port.name];
+        const targetPort = endpointPort(endpoint, port);
         const isKnown = targets.some((target) => target.service === service && target.port === port);
         if (targetPort !== undefined && !isKnown) targets.push({ service, port, targetPort });
       }
