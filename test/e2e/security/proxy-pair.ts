@@ -16,7 +16,7 @@ import { eventually, freePorts } from "../../support/fake-control-plane.ts";
 import { object } from "../../support/objects.ts";
 
 const DISCOVERY = join(import.meta.dirname, "../../../src/bin/pilot-discovery.ts");
-/** Another agent can be tried in the place of ours. */
+/** Another agent can be tried in the place of ours, with all of our environment. */
 const OTHER_AGENT = process.env.PILOT_AGENT;
 const ISSUER = "https://issuer.example";
 
@@ -189,11 +189,9 @@ export class ProxyPair implements AsyncDisposable {
     env: Readonly<Record<string, string>>,
     cwd = this.#folder,
   ): void {
-    const child = spawn(file, args, {
-      cwd,
-      stdio: ["ignore", "pipe", "pipe"],
-      env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE, ...env },
-    });
+    const { PATH, NODE_COMPILE_CACHE } = process.env;
+    const inherited = file === OTHER_AGENT ? process.env : { PATH, NODE_COMPILE_CACHE };
+    const child = spawn(file, args, { cwd, stdio: ["ignore", "pipe", "pipe"], env: { ...inherited, ...env } });
     for (const stream of [child.stdout, child.stderr])
       stream.on("data", (chunk: Buffer) => this.#output.push(`${name}: ${chunk}`));
     this.#children.push(child);

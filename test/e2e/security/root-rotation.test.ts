@@ -1,9 +1,12 @@
 /** Roots are replaced while requests go on, each of them a handshake between two real Envoys. */
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { CA_FILE_NAMES } from "#ca/ca-folder.ts";
+import { selfSignedCa } from "#ca/self-signed.ts";
+import type { CaFiles } from "#ca/signing-bundle.ts";
 import { pemCertificates } from "#lib/pki/pem.ts";
 import { WHERE_ENVOY } from "../../support/agent-process.ts";
 import { eventually } from "../../support/fake-control-plane.ts";
@@ -70,5 +73,49 @@ test("a self-signed root makes way for the next ones without a failed request", 
   );
   assert.equal(await pair.call(), 200);
   assert.ok(calls.count > 100, String(calls.count));
+  assert.deepEqual(calls.failed, []);
+});
+
+/** Files of an operator, each replaced as a whole. */
+function plugIn(folder: string, { passphrase: _, ...files }: CaFiles): void {
+  for (const [field, text] of Object.entries(files)) {
+    const file = join(folder, CA_FILE_NAMES[field as keyof typeof CA_FILE_NAMES]);
+    writeFileSync(`${file}.new`, text, { mode: 0o600 });
+    renameSync(`${file}.new`, file);
+  }
+}
+
+const operatorsCa = () =>
+  selfSignedCa({ trustDomain: "cluster.local", lifetimeMs: 86_400_000, keyKind: "P-256", now: Date.now() });
+
+test("an operator's CA makes way for another one without a failed request", WHERE_ENVOY, async () => {
+  const [before, after] = [await operatorsCa(), await operatorsCa()];
+  const [oldRoot, newRoot] = [serialOf(before.rootPem), serialOf(after.rootPem)];
+  await using pair = await ProxyPair.start({
+    controlPlane: { MAX_WORKLOAD_CERT_TTL: "6s" },
+    agents: { SECRET_TTL: "6s" },
+    prepareCa: (folder) => plugIn(folder, before),
+  });
+  await using calls = new SteadyCalls(pair);
+  const trusted = (...wanted: readonly string[]) =>
+    eventually(`roots ${wanted}`, async () => {
+      const seen = await pair.certificates();
+      return seen.every(({ roots }) => roots.length === wanted.length && wanted.every((root) => roots.includes(root)));
+    });
+  const reloads = (count: number) =>
+    eventually(`reload ${count}`, () => pair.output.split("CA files were reloaded").length > count);
+  // Both are trusted, the old one signs; then the new one signs; then it alone is trusted.
+  const both = before.rootPem + after.rootPem;
+  plugIn(pair.caFolder, { ...before, rootPem: both });
+  await trusted(oldRoot, newRoot);
+  plugIn(pair.caFolder, { ...after, rootPem: both });
+  await reloads(2);
+  const former = (await pair.certificates()).map(({ leaf }) => leaf);
+  await eventually("certificates of the new root", async () =>
+    (await pair.certificates()).every(({ leaf }, i) => leaf !== former[i]),
+  );
+  plugIn(pair.caFolder, after);
+  await trusted(newRoot);
+  assert.equal(await pair.call(), 200);
   assert.deepEqual(calls.failed, []);
 });
