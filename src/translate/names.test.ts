@@ -18,8 +18,19 @@ test("parseClusterName() reads what formatClusterName() writes", () => {
     { direction: "outbound", port: 443, subset: "", hostname: "*.example.com" },
     { direction: "inbound", port: 80, subset: "", hostname: "" },
   ] as const) {
-    assert.deepEqual(parseClusterName(formatClusterName(name)), name);
+    assert.deepEqual(parseClusterName(formatClusterName(name)), { ...name, isServerName: false });
   }
+});
+
+test("parseClusterName() reads server names", () => {
+  assert.deepEqual(parseClusterName(outboundServerName("reviews.default.svc.cluster.local", 9080, "v1")), {
+    direction: "outbound",
+    port: 9080,
+    subset: "v1",
+    hostname: "reviews.default.svc.cluster.local",
+    isServerName: true,
+  });
+  assert.equal(parseClusterName("outbound_.x_._.a.b"), undefined);
 });
 
 test("parseClusterName() knows which names are no service's", () => {

@@ -10,18 +10,25 @@ export interface ClusterName {
   readonly hostname: string;
 }
 
+/** The parts of a cluster's name, in whichever of its forms. */
+export interface ParsedClusterName extends ClusterName {
+  /** Written as a server name: `outbound_.8000_.v1_.httpbin.default.svc.cluster.local`. */
+  readonly isServerName: boolean;
+}
+
 /** `outbound|8000|v1|httpbin.default.svc.cluster.local` */
 export function formatClusterName(name: ClusterName): string {
   return `${name.direction}|${name.port}|${name.subset}|${name.hostname}`;
 }
 
 /** `undefined` for names that are no service's, such as `PassthroughCluster`. */
-export function parseClusterName(name: string): ClusterName | undefined {
-  const [direction, port, subset, hostname, ...rest] = name.split("|");
+export function parseClusterName(name: string): ParsedClusterName | undefined {
+  const isServerName = /^(in|out)bound_\./.test(name);
+  const [direction, port, subset, hostname, ...rest] = name.split(isServerName ? "_." : "|");
   if (direction !== "outbound" && direction !== "inbound") return undefined;
   if (port === undefined || subset === undefined || hostname === undefined || rest.length > 0) return undefined;
   if (!/^\d+$/.test(port)) return undefined;
-  return { direction, port: Number(port), subset, hostname };
+  return { direction, port: Number(port), subset, hostname, isServerName };
 }
 
 /** The cluster of a service port as clients see it. */
@@ -34,7 +41,10 @@ export function inboundCluster(port: number): string {
   return `inbound|${port}||`;
 }
 
-/** What the client's proxy asks for in the TLS handshake: a cluster name in letters that a server name may have. */
+/**
+ * What the client's proxy asks for in the TLS handshake: a cluster name in letters that a server name may have. Also the name
+ * of the cluster to which gateways pass such connections on.
+ */
 export function outboundServerName(hostname: string, port: number, subset = ""): string {
   return `outbound_.${port}_.${subset}_.${hostname}`;
 }

@@ -52,6 +52,8 @@ export interface OutboundView extends BaseView {
   readonly sourceConditions: readonly string[];
   /** Where the proxy is: it orders the endpoints of DNS clusters. */
   readonly locality: string;
+  /** Whether some Gateway of the router leads TLS to clusters by the server name alone. */
+  readonly passesByServerName: boolean;
 }
 
 /** What decides configuration of the workload's own ports. */
@@ -133,13 +135,15 @@ export function viewsOf(snapshot: Snapshot, connected: MeshProxy): ProxyViews {
   const outbound = { ...base, patches: patches.outbound, selectedRules, sourceConditions: conditions };
   const inbound = { ...base, patches: patches.inbound };
   const network = textOf(proxy.metadata.NETWORK);
+  const gateways =
+    role === "router" ? snapshot.gateways.filter(({ spec }) => hasLabels(proxy.labels, spec.selector ?? {})) : [];
   return {
-    outbound: keyed("outbound", { ...outbound, locality }),
+    outbound: keyed("outbound", { ...outbound, locality, passesByServerName: gateways.some(isAutoPassthrough) }),
     inbound:
       role === "sidecar" ? inboundView(snapshot, inbound, { proxy, targets, sidecar: sidecarObject }) : undefined,
     gateway:
       role === "router"
-        ? gatewayView(snapshot, { ...outbound, patches: patches.gateway }, { proxy, targets })
+        ? gatewayView(snapshot, { ...outbound, patches: patches.gateway }, { proxy, targets, gateways })
         : undefined,
     endpoints: keyed("endpoints", {
       role,
@@ -171,6 +175,7 @@ interface Owner {
   readonly proxy: MeshProxy;
   readonly targets: readonly ServiceTarget[];
   readonly sidecar?: SidecarObject | undefined;
+  readonly gateways?: readonly ConfigObject<Gateway>[];
 }
 type Unkeyed<View> = Omit<View, "key">;
 
@@ -198,14 +203,17 @@ function namesOwnAddress(sidecar: SidecarObject | undefined): boolean {
 function gatewayView(
   snapshot: Snapshot,
   base: Omit<GatewayView, "key" | "gateways" | "targets" | "authorization" | "authentication">,
-  { proxy, targets }: Owner,
+  { proxy, targets, gateways = [] }: Owner,
 ): GatewayView {
-  const gateways = snapshot.gateways.filter(({ spec }) => hasLabels(proxy.labels, spec.selector ?? {}));
   const authorization = authorizationPoliciesOf(snapshot, proxy);
   const authentication = requestAuthenticationsOf(snapshot, proxy);
   const objects = [gateways, authorization, authentication].map((list) => list.map(objectKey));
   const key = `gateway:${JSON.stringify([base, objects, targets.map(targetKey)])}`;
   return { ...base, key, gateways, targets, authorization, authentication };
+}
+
+function isAutoPassthrough({ spec }: ConfigObject<Gateway>): boolean {
+  return (spec.servers ?? []).some(({ tls }) => tls?.mode === "AUTO_PASSTHROUGH");
 }
 
 function namesView({ traits, ...rest }: Unkeyed<Omit<NamesView, "traits">> & { readonly traits: Traits }): NamesView {

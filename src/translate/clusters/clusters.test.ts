@@ -182,3 +182,15 @@ test("a workload has a cluster per port of the application, whichever services n
     ["inbound|8080||"],
   );
 });
+
+test("the budget of retries counts at both sides", () => {
+  const yaml = web + rule({ retryBudget: { percent: 25, minRetryConcurrency: 5 } });
+  const budgetOf = (cluster: Cluster) => cluster.circuitBreakers?.thresholds[0]?.retryBudget;
+  for (const cluster of [
+    clustersOf(yaml).cluster(WEB),
+    clustersOf(yaml, { proxy: { ip: "10.1.0.1" } }).cluster("inbound|80||"),
+  ]) {
+    assert.equal(budgetOf(cluster)?.budgetPercent?.value, 25);
+    assert.equal(budgetOf(cluster)?.minRetryConcurrency, 5);
+  }
+});

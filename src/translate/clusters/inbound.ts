@@ -40,13 +40,14 @@ const LONGEST_MS = 9_223_372_035_000;
 export function inboundCluster(input: InboundClusterInput): Uint8Array {
   const { targetPort, port, services, rule, traits, mesh } = input;
   const name = inboundClusterName(targetPort);
-  const pool = input.pool ?? effectivePolicy(rule?.spec, port.port).connectionPool;
+  const policy = effectivePolicy(rule?.spec, port.port);
+  const pool = input.pool ?? policy.connectionPool;
   const protocol = upstreamProtocol({ protocol: port.protocol, pool, direction: "inbound", traits, mesh });
   const [service] = services;
   return bytesOf(ClusterSchema, {
     name,
     ...destination(input),
-    ...connectionLimits(pool, mesh),
+    ...connectionLimits(pool, mesh, policy.retryBudget),
     commonLbConfig: {},
     ...httpOptions({ protocol, pool, preserveHeaderCase: traits.preserveHeaderCase, upstream: undefined }),
     ...metadata(input),

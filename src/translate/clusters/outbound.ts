@@ -41,6 +41,8 @@ export interface OutboundClusterInput {
   readonly rule: ConfigObject<DestinationRule> | undefined;
   /** SPIFFE ids of the endpoints. */
   readonly identities: readonly string[];
+  /** TLS goes through it unopened, as it came. */
+  readonly isPassed: boolean;
   /** What the endpoints accept, as far as a client can know. */
   readonly mtls: MtlsMode;
   /** Endpoints that are part of the cluster because they are found by DNS; the others come by EDS. */
@@ -72,19 +74,21 @@ export function discoveryOf(service: Service, policy: EffectivePolicy, role: Clu
 
 /** Canonical bytes of the cluster. */
 export function outboundCluster(input: OutboundClusterInput): Uint8Array {
-  const { name, service, port, subset, rule, traits, mesh } = input;
+  const { name, service, port, subset, rule, isPassed, traits, mesh } = input;
   const policy = effectivePolicy(rule?.spec, port.port, subset === "" ? undefined : subset);
   const discovery = discoveryOf(service, policy, traits.role);
   const pool = policy.connectionPool;
   const protocol = upstreamProtocol({ protocol: port.protocol, pool, direction: "outbound", traits, mesh });
-  const tls = upstreamTls({
-    ...input,
-    tls: policy.tls,
-    serverName: outboundServerName(service.hostname, port.port, subset),
-    isHttp2: protocol === "http2",
-    isOriginalDestination: discovery === "original-dst",
-    ruleSelects: rule?.spec.workloadSelector !== undefined,
-  });
+  const tls = isPassed
+    ? NO_TLS
+    : upstreamTls({
+        ...input,
+        tls: policy.tls,
+        serverName: outboundServerName(service.hostname, port.port, subset),
+        isHttp2: protocol === "http2",
+        isOriginalDestination: discovery === "original-dst",
+        ruleSelects: rule?.spec.workloadSelector !== undefined,
+      });
   return bytesOf(ClusterSchema, {
     name,
     ...discoverySettings(discovery, input),
@@ -93,14 +97,19 @@ export function outboundCluster(input: OutboundClusterInput): Uint8Array {
     commonLbConfig: commonBalancing(policy, mesh),
     ...(discovery === "original-dst" ? { lbPolicy: LbPolicy.CLUSTER_PROVIDED } : loadBalancing(policy.loadBalancer)),
     ...httpOptions({ protocol, pool, preserveHeaderCase: traits.preserveHeaderCase, upstream: tls.http }),
-    ...withProxyProtocol(tls.sockets, policy.proxyProtocol),
+    ...withProxyProtocol(tls.sockets, isPassed ? undefined : policy.proxyProtocol),
     metadata: { filterMetadata: { istio: metadata(input, policy) } },
     altStatName: statPrefix(
-      statName(mesh.outboundClusterStatName, { service, port, subset, targetPort: 0, fallback: name }),
+      isPassed && subset === ""
+        ? name
+        : statName(mesh.outboundClusterStatName, { service, port, subset, targetPort: 0, fallback: name }),
     ),
     ...(traits.metadataExchange && { filters: [{ name: PEER_EXCHANGE_NAME, typedConfig: PEER_EXCHANGE_CONFIG }] }),
   });
 }
+
+/** Where the TLS of others is passed on, none is added. */
+const NO_TLS = { http: undefined, sockets: {} };
 
 function discoverySettings(discovery: Discovery, input: OutboundClusterInput): Cluster {
   switch (discovery) {
@@ -154,8 +163,8 @@ function dnsSettings(input: OutboundClusterInput): Cluster {
   };
 }
 
-function metadata({ service, rule, subset }: OutboundClusterInput, policy: EffectivePolicy): JsonObject {
-  const mode = policy.tls?.mode;
+function metadata({ service, rule, subset, isPassed }: OutboundClusterInput, policy: EffectivePolicy): JsonObject {
+  const mode = isPassed ? undefined : policy.tls?.mode;
   return {
     services: [serviceMetadata(service)],
     ...(service.meshExternal && subset === "" && { external: true }),

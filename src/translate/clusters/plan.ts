@@ -8,7 +8,12 @@ import { hasLabels } from "#model/labels.ts";
 import { type Service, type ServicePort, serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { derived, kept } from "../indexes.ts";
-import { BLACK_HOLE_CLUSTER, outboundCluster as outboundClusterName, PASSTHROUGH_CLUSTER } from "../names.ts";
+import {
+  BLACK_HOLE_CLUSTER,
+  outboundCluster as outboundClusterName,
+  outboundServerName,
+  PASSTHROUGH_CLUSTER,
+} from "../names.ts";
 import { type Recipe, recipe } from "../recipe.ts";
 import { destinationRuleFor } from "../scope/destination-rules.ts";
 import { servicesInScope } from "../scope/egress.ts";
@@ -31,6 +36,7 @@ export function* planOutboundClusters(snapshot: Snapshot, view: OutboundView): S
     for (const made of serviceClusters(snapshot, view, { service, key })) add(made);
     yield;
   }
+  if (view.passesByServerName) for (const made of passedClusters(snapshot, view)) add(made);
   add(recipe({ name: BLACK_HOLE_CLUSTER, input, build: blackHoleCluster }));
   if (view.role === "sidecar") add(recipe({ name: PASSTHROUGH_CLUSTER, input, build: passthroughCluster }));
   return [...clusters.values()];
@@ -40,7 +46,7 @@ export function* planOutboundClusters(snapshot: Snapshot, view: OutboundView): S
 function serviceClusters(
   snapshot: Snapshot,
   view: OutboundView,
-  { service, key }: { readonly service: Service; readonly key: string },
+  { service, key, isPassed = false }: { readonly service: Service; readonly key: string; readonly isPassed?: boolean },
 ): readonly Recipe[] {
   const rule = destinationRuleFor(snapshot, service, view);
   const endpoints = snapshot.endpoints.get(serviceKey(service)) ?? NO_ENDPOINTS;
@@ -50,9 +56,18 @@ function serviceClusters(
     const subsets = ["", ...(rule?.spec.subsets ?? []).map(({ name }) => name)];
     const ports = service.ports.filter(({ protocol }) => protocol !== "UDP");
     return ports.flatMap((port) =>
-      subsets.flatMap((subset) => serviceCluster(snapshot, view, { service, port, rule, subset, endpoints }) ?? []),
+      subsets.flatMap(
+        (subset) => serviceCluster(snapshot, view, { service, port, rule, subset, endpoints, isPassed }) ?? [],
+      ),
     );
   });
+}
+
+/** Clusters to which TLS is passed on by its server name, which is their name. They are for services of the mesh only. */
+function passedClusters(snapshot: Snapshot, view: OutboundView): readonly Recipe[] {
+  const key = `passed ${view.locality} ${JSON.stringify(view.traits.cluster)}`;
+  const services = servicesInScope(snapshot, view).list.filter((service) => !service.meshExternal);
+  return services.flatMap((service) => serviceClusters(snapshot, view, { service, key, isPassed: true }));
 }
 
 interface ClusterOf {
@@ -61,18 +76,19 @@ interface ClusterOf {
   readonly rule: ConfigObject<DestinationRule> | undefined;
   readonly subset: string;
   readonly endpoints: EndpointSet;
+  readonly isPassed: boolean;
 }
 
 /** A DNS cluster without endpoints is none: Envoy refuses it. */
 function serviceCluster(snapshot: Snapshot, view: OutboundView, of: ClusterOf): Recipe | undefined {
-  const { service, port, rule, subset, endpoints } = of;
+  const { service, port, rule, subset, endpoints, isPassed } = of;
   const { mesh } = snapshot;
   const traits = view.traits.cluster;
   const policy = effectivePolicy(rule?.spec, port.port, subset === "" ? undefined : subset);
   const discovery = discoveryOf(service, policy, traits.role);
   const isDns = discovery === "strict-dns" || discovery === "logical-dns";
   if (isDns && !hasEndpoints(of)) return undefined;
-  const name = outboundClusterName(service.hostname, port.port, subset);
+  const name = (isPassed ? outboundServerName : outboundClusterName)(service.hostname, port.port, subset);
   const input = {
     name,
     service,
@@ -81,6 +97,7 @@ function serviceCluster(snapshot: Snapshot, view: OutboundView, of: ClusterOf): 
     rule,
     identities: serverIdentities(service, endpoints, mesh),
     mtls: mtlsOf(snapshot, of),
+    isPassed,
     dnsEndpoints: isDns ? endpoints : undefined,
     peerPolicies: isDns ? policiesOf(snapshot, service.namespace) : undefined,
     locality: isDns && prefersNear(policy, mesh) ? view.locality : "",

@@ -49,7 +49,8 @@ export function localityEndpoints(input: EndpointsInput): Init<typeof LocalityLb
   return preferNear(located, input).map((group) => localityGroup(group, input));
 }
 
-function usableEndpoints({ service, port, subset, rule, endpoints }: EndpointsInput): readonly Endpoint[] {
+function usableEndpoints(input: EndpointsInput): readonly Endpoint[] {
+  const { service, port, subset, rule, endpoints, onlyMtls = false } = input;
   const wanted = rule?.spec.subsets?.find(({ name }) => name === subset)?.labels;
   const byDns = isResolvedByName({ service });
   const usable = endpoints.endpoints.filter(
@@ -57,7 +58,8 @@ function usableEndpoints({ service, port, subset, rule, endpoints }: EndpointsIn
       isOffered(endpoint, service) &&
       portOf(endpoint, port, byDns) !== undefined &&
       (byDns || isAddress(endpoint.address)) &&
-      hasLabels(endpoint.labels, wanted),
+      hasLabels(endpoint.labels, wanted) &&
+      (!onlyMtls || acceptsMtls(endpoint, endpoint.ports[port.name] ?? 0, input)),
   );
   // Envoy refuses a logical DNS cluster with more than one name.
   return service.resolution === "dns-round-robin" ? usable.slice(0, 1) : usable;

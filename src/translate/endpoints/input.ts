@@ -22,5 +22,7 @@ export interface EndpointsInput {
   readonly locality: string;
   /** Labels of the proxy that decide which endpoints are near, as `name=value`; empty where they do not matter. */
   readonly proxyLabels: readonly string[];
+  /** Only endpoints that take mutual TLS: who passes TLS on unopened cannot see whether it is the mesh's own. */
+  readonly onlyMtls?: boolean;
   readonly mesh: MeshConfig;
 }

@@ -33,6 +33,7 @@ export function planEndpoints(snapshot: Snapshot, view: EndpointsView, cluster: 
     peerPolicies: policiesOf(snapshot, service.namespace),
     locality: isNear ? view.locality : "",
     proxyLabels: isNear ? view.proxyLabels : [],
+    onlyMtls: name.isServerName,
     mesh,
   };
   return recipe({ name: cluster, input, build: assignment });

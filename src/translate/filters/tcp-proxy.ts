@@ -24,6 +24,8 @@ export interface TcpTarget {
   /** Its subset, for settings of the rule that differ by subset. */
   readonly subset: string;
   readonly rule: DestinationRule | undefined;
+  /** Whether the rule's tunnel is used; unset means that it is. */
+  readonly tunnels?: boolean;
   /** Some protocols are also counted by what they carry. */
   readonly protocol: Protocol;
 }
@@ -79,10 +81,10 @@ function clusterSpecifier({ clusters, weights }: TcpTarget): TcpProxy["clusterSp
 }
 
 /** Through a proxy that connects on to the target; a subset's settings are its own, and not inherited. */
-function tunneled({ rule, subset }: TcpTarget): TcpProxy {
+function tunneled({ rule, subset, tunnels = true }: TcpTarget): TcpProxy {
   const policy = subset === "" ? rule : rule?.subsets?.find(({ name }) => name === subset);
   const tunnel = policy?.trafficPolicy?.tunnel;
-  if (tunnel === undefined) return {};
+  if (tunnel === undefined || !tunnels) return {};
   const { targetHost, targetPort, protocol } = tunnel;
   return { tunnelingConfig: { hostname: virtualHostName(targetHost, targetPort), usePost: protocol === "POST" } };
 }

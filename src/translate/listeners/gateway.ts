@@ -49,6 +49,8 @@ export function gatewayListener(input: GatewayListenerInput): Uint8Array {
 interface GatewayChainInput extends AuthorizationInput {
   /** Which TLS connections it takes; empty takes any. */
   readonly serverNames: readonly string[];
+  /** Application protocols of the handshake that it takes; none takes any. */
+  readonly applicationProtocols?: readonly string[];
   /** TLS that ends here, if any. */
   readonly tls: ServerTls | undefined;
   readonly traits: HttpTraits;
@@ -80,7 +82,10 @@ export function gatewayHttpChain(input: GatewayHttpChainInput): Uint8Array {
 }
 
 /** Anything else, with TLS that ends here or is passed on. */
-export interface GatewayTcpChainInput extends GatewayChainInput, TcpChain {}
+export interface GatewayTcpChainInput extends GatewayChainInput, TcpChain {
+  /** Whether the rule's tunnel is used; unset means that it is. */
+  readonly tunnels?: boolean;
+}
 
 /** Canonical bytes of a chain for TCP. */
 export function gatewayTcpChain(input: GatewayTcpChainInput): Uint8Array {
@@ -94,10 +99,13 @@ export function gatewayTcpChain(input: GatewayTcpChainInput): Uint8Array {
   });
 }
 
-function chainFields({ serverNames, tls, mesh }: GatewayChainInput, isTcp: boolean): Init<typeof FilterChainSchema> {
+function chainFields(input: GatewayChainInput, isTcp: boolean): Init<typeof FilterChainSchema> {
+  const { serverNames, applicationProtocols = [], tls, mesh } = input;
   const takesAny = serverNames.length === 0 || serverNames.includes("*");
   return {
-    ...(!takesAny && { filterChainMatch: { serverNames: [...serverNames].sort() } }),
+    ...(!takesAny && {
+      filterChainMatch: { serverNames: [...serverNames].sort(), applicationProtocols: [...applicationProtocols] },
+    }),
     ...(tls && { transportSocket: serverTls({ tls, isTcp, mesh }) }),
     transportSocketConnectTimeout: duration(15_000),
   };

@@ -17,7 +17,8 @@ export interface InboundMatch {
 const MESH_HTTP = ["istio-http/1.0", "istio-http/1.1", "istio-h2"];
 /** One that did not know says one of these. */
 const MESH_ANY = ["istio-peer-exchange", "istio"];
-const MESH_ALL = ["istio", "istio-peer-exchange", ...MESH_HTTP];
+/** All that the mesh's own TLS is known by. */
+export const MESH_ALL = ["istio", "istio-peer-exchange", ...MESH_HTTP];
 /** What the HTTP inspector finds. */
 const PLAIN_HTTP = ["http/1.1", "h2c"];
 

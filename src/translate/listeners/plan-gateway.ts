@@ -1,13 +1,16 @@
 /** Recipes of the listeners of a router. */
 
 import { completeGateway } from "#config/gateway-name.ts";
-import { hostsMatch } from "#config/host.ts";
-import { isHttp } from "#model/service.ts";
+import { hostsMatch, isSubsetOf } from "#config/host.ts";
+import { isHttp, type Service, type ServicePort } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import { listenerName } from "../names.ts";
+import { statName } from "../clusters/stat-name.ts";
+import { listenerName, outboundServerName } from "../names.ts";
 import { type Recipe, recipe } from "../recipe.ts";
 import { wildcardAddresses } from "../scope/addresses.ts";
 import { authorizationInput } from "../scope/authorization-policies.ts";
+import { destinationRuleFor } from "../scope/destination-rules.ts";
+import { servicesInScope } from "../scope/egress.ts";
 import {
   isHttpsServer,
   isPassedThrough,
@@ -18,8 +21,10 @@ import {
 import { jwtInput } from "../scope/request-authentications.ts";
 import { type BoundVirtualService, virtualServicesOf } from "../scope/virtual-services.ts";
 import type { GatewayView } from "../views.ts";
+import type { TcpChain } from "./chains.ts";
 import { type Taken, takeFree } from "./distinct-chains.ts";
 import { gatewayHttpChain, gatewayListener, gatewayTcpChain } from "./gateway.ts";
+import { MESH_ALL } from "./inbound-match.ts";
 import { type RouteInput, routeChain } from "./tcp-routes.ts";
 
 const LISTENER_FILTER_CHAINS = 3;
@@ -92,9 +97,12 @@ function chainsOf(snapshot: Snapshot, view: GatewayView, { port, name }: PortOf)
   const [first] = port.servers;
   // Plain HTTP servers of a port share their routes.
   if (first !== undefined && isHttp(port.protocol)) return [httpChain(snapshot, view, { server: first, name })];
-  return port.servers.flatMap((server) =>
-    isHttpsServer(server) ? [httpChain(snapshot, view, { server, name })] : tcpChains(snapshot, view, { server, name }),
-  );
+  return port.servers.flatMap((server) => {
+    if (server.server.tls?.mode === "AUTO_PASSTHROUGH") return passedChains(snapshot, view, { server, name });
+    return isHttpsServer(server)
+      ? [httpChain(snapshot, view, { server, name })]
+      : tcpChains(snapshot, view, { server, name });
+  });
 }
 
 interface ServerOf {
@@ -150,6 +158,57 @@ function tcpChains(snapshot: Snapshot, view: GatewayView, { server, name }: Serv
       recipe({ name, input: { ...input, serverNames: left }, build: gatewayTcpChain });
     return [{ serverNames, endsTls, recipeFor }];
   });
+}
+
+/** To every service of the mesh that the server's hosts cover, by the server names that clients' proxies ask for. */
+function passedChains(snapshot: Snapshot, view: GatewayView, { server, name }: ServerOf): readonly PlannedChain[] {
+  const hosts = serverNamesOf(server);
+  const services = servicesInScope(snapshot, view).list.filter(
+    ({ hostname, meshExternal }) => !meshExternal && hosts.some((host) => isSubsetOf(hostname, host)),
+  );
+  return services.flatMap((service) => {
+    const rule = destinationRuleFor(snapshot, service, view);
+    const subsets = ["", ...(rule?.spec.subsets ?? []).map((subset) => subset.name)];
+    const ports = service.ports.filter(({ protocol }) => protocol !== "UDP");
+    return ports.flatMap((port) =>
+      subsets.map((subset) => passedChain(snapshot, view, { service, port, subset, rule, name })),
+    );
+  });
+}
+
+interface PassedTo {
+  readonly service: Service;
+  readonly port: ServicePort;
+  readonly subset: string;
+  readonly rule: TcpChain["rule"];
+  readonly name: string;
+}
+
+/** What is passed on unopened is nobody's to allow or deny here: the workload's own proxy decides. */
+function passedChain(snapshot: Snapshot, view: GatewayView, to: PassedTo): PlannedChain {
+  const { service, port, subset, rule, name } = to;
+  const { mesh } = snapshot;
+  const cluster = outboundServerName(service.hostname, port.port, subset);
+  const stat = statName(mesh.outboundClusterStatName, { service, port, subset, targetPort: 0, fallback: cluster });
+  const input = {
+    clusters: [cluster],
+    weights: [],
+    statPrefix: stat,
+    protocol: port.protocol,
+    subset,
+    rule,
+    origin: undefined,
+    ranges: [],
+    applicationProtocols: MESH_ALL,
+    tls: undefined,
+    tunnels: false,
+    traits: view.traits.http,
+    mesh,
+    ...authorizationInput(snapshot, []),
+  };
+  const recipeFor = (left: readonly string[]) =>
+    recipe({ name, input: { ...input, serverNames: left }, build: gatewayTcpChain });
+  return { serverNames: [cluster], endsTls: false, recipeFor };
 }
 
 function servesHost({ hosts }: RouterServer, { object, hosts: wanted }: BoundVirtualService): boolean {

@@ -21,7 +21,7 @@ export function addsTo({ operation, match }: Patch<"LISTENER"> | Patch<"CLUSTER"
 export function matchesCluster(match: ClusterMatch | undefined, name: string, hosts: readonly string[]): boolean {
   if (match === undefined) return true;
   if (match.name) return match.name === name;
-  const parsed = parseClusterName(/^(in|out)bound_\./.test(name) ? name.replaceAll("_.", "|") : name);
+  const parsed = parseClusterName(name);
   const { subset = "", hostname = "", port = 0 } = parsed ?? {};
   const names = parsed?.direction === "inbound" && hosts.length > 0 ? hosts : [hostname];
   return (
