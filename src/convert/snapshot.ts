@@ -26,6 +26,7 @@ import type { Features } from "#model/features.ts";
 import type { KeySets } from "#model/key-set.ts";
 import { type Service, type ServiceKey, serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
+import { withAliases } from "./aliases.ts";
 import { assignAddresses } from "./assign-addresses.ts";
 import { joinDelegates } from "./delegates.ts";
 import { type DraftInput, type ServiceDraft, serviceDrafts } from "./drafts.ts";
@@ -128,7 +129,7 @@ const NOTHING: Omit<Snapshot, "mesh" | "features"> & { readonly mesh?: MeshConfi
 
 /** The sorted services. The same drafts as the last time give the same list without another look. */
 const services = madeFrom((previous: readonly Service[], drafts: readonly ServiceDraft[]) =>
-  keepSorted(previous, assignAddresses(drafts, previous), {
+  keepSorted(previous, withAliases(assignAddresses(drafts, previous)), {
     keyOf: serviceKey,
     keep: keepIdentity,
     order: (a, b) => a.createdAt - b.createdAt || compare(a.namespace, b.namespace) || compare(a.hostname, b.hostname),

@@ -8,6 +8,7 @@ import type { Snapshot } from "#model/snapshot.ts";
 import { statName } from "../clusters/stat-name.ts";
 import { derived } from "../indexes.ts";
 import { outboundCluster } from "../names.ts";
+import { otherNames } from "../routes/domains.ts";
 import { destinationRuleFor, type RuleViewpoint } from "../scope/destination-rules.ts";
 import { type ScopeViewpoint, servicesInScope } from "../scope/egress.ts";
 import { type BoundVirtualService, sourceConditionId } from "../scope/virtual-services.ts";
@@ -120,7 +121,7 @@ export function routeChain(
     const onlyPort = service?.ports.length === 1 ? service.ports[0]?.port : undefined;
     const target = destination.port?.number ?? onlyPort ?? port.port;
     return {
-      cluster: outboundCluster(hostname, target, destination.subset),
+      cluster: outboundCluster(service?.aliasOf ?? hostname, target, destination.subset),
       weight,
       service,
       subset: destination.subset,
@@ -158,7 +159,12 @@ function serviceChain(snapshot: Snapshot, view: OutboundView, input: TcpRouteInp
     subset: "",
     rule: destinationRuleFor(snapshot, service, view),
     origin: undefined,
-    serverNames: isTls && (isShared || ranges.length > 0) ? [service.hostname] : [],
+    serverNames: isTls && (isShared || ranges.length > 0) ? serverNames(service, view.dnsDomain) : [],
     ranges,
   };
+}
+
+/** Clients of an alias name that, in any of its forms. */
+function serverNames({ hostname, aliases = [] }: Service, dnsDomain: string): readonly string[] {
+  return [hostname, ...aliases.flatMap((alias) => [alias.hostname, ...otherNames(alias.hostname, dnsDomain)])];
 }

@@ -117,7 +117,7 @@ function targetOf(
     policy?.loadBalancer,
   ]);
   return {
-    cluster: outboundCluster(hostname, port, destination.subset),
+    cluster: outboundCluster(service?.aliasOf ?? hostname, port, destination.subset),
     hash: hashes.map((balancer) => balancer?.consistentHash).find((hash) => hash !== undefined),
   };
 }

@@ -33,9 +33,10 @@ export function hostDomains(host: string): ServiceDomains {
 }
 
 function domainsOf(service: Service, dnsDomain: string, traits: AddressTraits): ServiceDomains {
-  const { hostname, registry, resolution } = service;
-  const short = otherNames(hostname, dnsDomain);
-  const named = [hostInUrl(hostname), ...short];
+  const { hostname, registry, resolution, aliases = [] } = service;
+  const names = [hostname, ...aliases.map((alias) => alias.hostname)];
+  const short = names.flatMap((name) => otherNames(name, dnsDomain));
+  const named = names.flatMap((name) => [hostInUrl(name), ...otherNames(name, dnsDomain)]);
   // Pods of a headless service are called by names in front of it.
   const ofPods = resolution === "passthrough" && registry === "Kubernetes" ? named.map((name) => `*.${name}`) : [];
   const addresses = serviceAddresses(service, traits);
@@ -46,7 +47,7 @@ function domainsOf(service: Service, dnsDomain: string, traits: AddressTraits): 
 }
 
 /** `httpbin.default.svc.cluster.local.`, `httpbin`, `httpbin.default.svc`, `httpbin.default`: as far as they are unique. */
-function otherNames(hostname: string, dnsDomain: string): string[] {
+export function otherNames(hostname: string, dnsDomain: string): string[] {
   const absolute = isIP(hostname) === 0 ? [`${hostname}.`] : [];
   if (dnsDomain.includes(".svc.")) return [...absolute, ...kubernetesNames(hostname, dnsDomain)];
   return [...absolute, ...namesUnder(hostname, dnsDomain)];

@@ -10,7 +10,7 @@ import { hostsMatch, isSubsetOf, isWildcard } from "#config/host.ts";
 import type { SidecarEgress } from "#config/kinds/sidecar.ts";
 import { parseProtocol } from "#config/protocol.ts";
 import { isVisible } from "#config/visibility.ts";
-import type { Service, ServicePort } from "#model/service.ts";
+import { type Service, type ServicePort, serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { derived, kept } from "../indexes.ts";
 import { compareText } from "./order.ts";
@@ -118,9 +118,10 @@ function egressListener(snapshot: ScopeSnapshot, egress: SidecarEgress, owner: O
   const { number = 0, protocol = "", name = "" } = port ?? {};
   const own = port === undefined ? undefined : { port: number, protocol: parseProtocol(protocol), name };
   const imports = importsOf(egress.hosts, namespace);
-  const declared = declarationsFor(snapshot, namespace).filter((service) =>
-    importsFrom(imports, service.namespace).some((hosts) => hasService(hosts, service.hostname)),
-  );
+  const declared = declarationsFor(snapshot, namespace).flatMap((service) => {
+    const hosts = importsFrom(imports, service.namespace).find((each) => hasService(each, service.hostname));
+    return hosts === undefined ? [] : withImportedAliases(service, hosts);
+  });
   const services = [...distinctServices(onListener(declared, own), namespace).list];
   const virtualServices = virtualServicesOf(snapshot, MESH_GATEWAY, namespace).filter(({ hosts, object }) =>
     importsFrom(imports, object.metadata.namespace).some((wanted) => hosts.some((host) => hasRoutes(wanted, host))),
@@ -133,6 +134,19 @@ function egressListener(snapshot: ScopeSnapshot, egress: SidecarEgress, owner: O
     virtualServices: kept(sidecar, `listener routes ${key}`, virtualServices, () => virtualServices),
   };
 }
+
+/** A service is called by those of its aliases that are imported too. */
+function withImportedAliases(service: Service, hosts: Imports): Service {
+  const { aliases = [] } = service;
+  const imported = aliases.filter(({ hostname }) => hasService(hosts, hostname));
+  if (imported.length === aliases.length) return service;
+  return withAliases(imported.map(({ hostname, namespace }) => `${namespace}/${hostname}`).join(), service);
+}
+
+const withAliases = derived((names: string, service: Service): Service => {
+  const wanted = new Set(names.split(","));
+  return { ...service, aliases: (service.aliases ?? []).filter((alias) => wanted.has(serviceKey(alias))) };
+});
 
 /** A listener with a port knows that port of its services alone; one for sockets or as an HTTP proxy knows all. */
 function onListener(services: readonly Service[], port: ServicePort | undefined): readonly Service[] {
