@@ -21,6 +21,8 @@ export interface DiscoveryConfig {
     /** Named on the command line, so that it is expected to be there or to come. */
     readonly isGiven: boolean;
   };
+  /** Undefined when the flags ask for no Kubernetes. */
+  readonly kubernetes: { readonly kubeConfig: string } | undefined;
   readonly features: Features;
   readonly namespace: string;
   /** Empty when none is set. */
@@ -83,6 +85,7 @@ export function parseDiscoveryConfig(flags: ParsedFlags, env: Env): ParsedConfig
   const config: DiscoveryConfig = {
     folders: flag.all("configDir"),
     meshConfig: { file: flag.text("meshConfig"), isGiven: flags.given.has("meshConfig") },
+    kubernetes: flag.all("registries").includes("Kubernetes") ? { kubeConfig: flag.text("kubeconfig") } : undefined,
     features: featuresOf(read, { domain: flag.text("domain"), clusterId: flag.text("clusterID") }),
     namespace: flag.text("namespace"),
     revision: read.string("REVISION", ""),

@@ -52,6 +52,7 @@ describe("ControlPlane", () => {
     mkdirSync(join(folder, "config"));
     config = {
       folders: [join(folder, "config")],
+      kubernetes: undefined,
       meshConfig: { file: join(folder, "mesh"), isGiven: false },
       features: DEFAULT_FEATURES,
       namespace: "istio-system",

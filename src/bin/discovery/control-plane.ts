@@ -3,7 +3,6 @@
  *
  *     HTTP (not ready) -> xDS, source, first snapshot -> CA -> own certificate -> gRPC 15012, 15010 -> ready
  */
-import { existsSync } from "node:fs";
 import { logVerbosity, setLogVerbosity } from "@grpc/grpc-js";
 import { dump } from "js-yaml";
 import type { Authority } from "#ca/authority.ts";
@@ -14,13 +13,13 @@ import { debugAnswer } from "#debug/answer.ts";
 import { apiForm } from "#debug/api-form.ts";
 import { Readiness } from "#debug/readiness.ts";
 import type { DebugOptions } from "#debug/routes.ts";
+import type { KubernetesApi } from "#lib/kubernetes/api-client.ts";
 import type { Logger } from "#lib/log.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 import { GrpcListener, type GrpcListenerOptions } from "#lib/net/grpc-listener.ts";
 import { type AnyCall, callCredentials, type GrpcService } from "#lib/net/grpc-service.ts";
 import type { ServerIdentitySource } from "#lib/net/server-identity.ts";
 import type { Caller, Source } from "#model/ports.ts";
-import { type FileSource, fileSource } from "#sources/file/file-source.ts";
 import type { KeySetSource } from "#sources/jwks/key-set-source.ts";
 import { AdsServer } from "#xds/ads-server.ts";
 import { PushJournal } from "#xds/push-journal.ts";
@@ -32,6 +31,7 @@ import { httpListeners } from "./http.ts";
 import { keySetSource } from "./key-sets.ts";
 import { addCaMetrics, type ControlPlaneMetrics, controlPlaneMetrics } from "./metrics.ts";
 import { type Authenticate, authentication, type SecurityInput, startCa, startServerIdentity } from "./security.ts";
+import { type MeshSource, sourceOf } from "./source.ts";
 
 /** Something that serves on an address. */
 interface Listener {
@@ -42,7 +42,7 @@ interface Listener {
 export class ControlPlane {
   readonly #config: DiscoveryConfig;
   readonly #log: Logger;
-  readonly #source: FileSource;
+  readonly #source: MeshSource;
   readonly #keySets: KeySetSource;
   readonly #metrics: ControlPlaneMetrics;
   readonly #journal = new PushJournal();
@@ -54,16 +54,10 @@ export class ControlPlane {
   readonly #listeners: Listener[] = [];
   #authority: Authority | undefined;
 
-  constructor(config: DiscoveryConfig, log: Logger) {
+  constructor(config: DiscoveryConfig, log: Logger, cluster?: KubernetesApi) {
     this.#config = config;
     this.#log = log;
-    this.#source = fileSource({
-      folders: config.folders,
-      meshConfigFile: meshConfigFile(config),
-      features: config.features,
-      revision: config.revision || undefined,
-      log: log.scope("file"),
-    });
+    this.#source = sourceOf(config, cluster, log);
     this.#metrics = controlPlaneMetrics(this.#source, Date.now);
     this.#keySets = keySetSource({ config, taker: this.#source, metrics: this.#metrics, log });
     this.#xds = new AdsServer({
@@ -181,11 +175,6 @@ export class ControlPlane {
     this.#listeners.push(listener);
     this.#log.info(`starting ${what} at ${await listener.start()}`);
   }
-}
-
-/** Without the flag, the file in the usual place is taken if it is there; a named file is expected to come. */
-function meshConfigFile({ meshConfig: { file, isGiven } }: DiscoveryConfig): string | undefined {
-  return file !== "" && (isGiven || existsSync(file)) ? file : undefined;
 }
 
 function firstSnapshot(source: Source): Promise<void> {

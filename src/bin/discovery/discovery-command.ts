@@ -18,6 +18,9 @@ Examples:
   # Serve the configuration in a folder, without Kubernetes
   pilot-discovery discovery --registries= --configDir ./config --meshConfig ./mesh.yaml
 
+  # Serve the cluster of a kubeconfig
+  pilot-discovery discovery --kubeconfig ~/.kube/config
+
   # Several folders, no plain text, debug pages on loopback only
   pilot-discovery discovery --registries= --configDir ./services --configDir ./routes --grpcAddr= --httpAddr=127.0.0.1:8080
 
@@ -70,8 +73,8 @@ async function runDiscovery(flags: ParsedFlags, others: readonly string[], env: 
     // Before the control plane is loaded, which takes the longest part of a start.
     const stop = stopSignal(log, config.shutdownMs);
     describeStart(log, flags, others);
-    const { ControlPlane } = await import("./control-plane.ts");
-    await new ControlPlane(config, log).run(stop);
+    const [{ ControlPlane }, { clusterOf }] = await Promise.all([import("./control-plane.ts"), import("./source.ts")]);
+    await new ControlPlane(config, log, await clusterOf(config, env)).run(stop);
     return 0;
   } catch (error) {
     if (!(error instanceof MeshError)) throw error;

@@ -99,7 +99,7 @@ export const FLAGS: readonly Flag[] = [
     default: "10s",
     help: "a connection is closed when a ping is not answered in this time",
   },
-  { name: "kubeconfig", kind: "text", default: "", help: "Kubernetes configuration file", noEffect: NO_KUBERNETES },
+  { name: "kubeconfig", kind: "text", default: "", help: "Kubernetes configuration file" },
   {
     name: "kubernetesApiBurst",
     kind: "number",
@@ -157,9 +157,7 @@ export const FLAGS: readonly Flag[] = [
     name: "registries",
     kind: "list",
     default: ["Kubernetes"],
-    help: "service registries besides --configDir",
-    noEffect: NO_KUBERNETES,
-    sayAlways: true,
+    help: "Kubernetes, or nothing: then all comes from --configDir",
   },
   {
     name: "secureGRPCAddr",

@@ -34,10 +34,16 @@ async function openSource(server: ApiServer): Promise<OpenedSource> {
   return { source, log, [Symbol.asyncDispose]: dispose };
 }
 
+function meshYaml(mesh: string): string {
+  return `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: istio, namespace: istio-system}\ndata:\n  mesh: ${JSON.stringify(mesh)}\n`;
+}
+
 describe("kubernetesSource()", { skip: NO_KUBERNETES, timeout: 120_000 }, () => {
   let server: ApiServer;
   before(async () => {
     server = await startApiServer();
+    await server.apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: istio-system}\n");
+    await server.apply(meshYaml("{}"));
   });
   after(() => server?.[Symbol.asyncDispose]());
 
@@ -55,12 +61,9 @@ describe("kubernetesSource()", { skip: NO_KUBERNETES, timeout: 120_000 }, () => 
   test("the ConfigMap of the mesh is the mesh config, live", async () => {
     await using opened = await openSource(server);
     const logFile = () => opened.source.current().mesh.accessLogFile;
-    const configMap = (mesh: string) =>
-      `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: istio, namespace: istio-system}\ndata:\n  mesh: ${JSON.stringify(mesh)}\n`;
-    await server.apply("apiVersion: v1\nkind: Namespace\nmetadata: {name: istio-system}\n");
-    await server.apply(configMap("accessLogFile: /one"));
+    await server.apply(meshYaml("accessLogFile: /one"));
     await until(() => logFile() === "/one");
-    await server.apply(configMap("accessLogFile: [/two]"));
+    await server.apply(meshYaml("accessLogFile: [/two]"));
     await until(() => problemsOf(opened).length > 0);
     assert.match(
       problemsOf(opened)[0] ?? "",

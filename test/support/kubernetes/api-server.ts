@@ -85,7 +85,10 @@ export class ApiServer implements AsyncDisposable {
 
   /** Runs kubectl; gives what it prints. `input` is its standard input, for `-f -`. */
   async kubectl(args: readonly string[], input?: string): Promise<string> {
-    const running = run(join(PROGRAMS, "kubectl"), args, { env: { KUBECONFIG: this.kubeConfig }, maxBuffer: 1 << 28 });
+    const running = run(join(PROGRAMS, "kubectl"), args, {
+      env: { KUBECONFIG: this.kubeConfig, HOME: this.#folder },
+      maxBuffer: 1 << 28,
+    });
     running.child.stdin?.end(input ?? "");
     return (await running).stdout;
   }
@@ -192,8 +195,8 @@ export class ApiServer implements AsyncDisposable {
   async #spawn(name: string, program: string, args: readonly string[]): Promise<void> {
     const log = await open(join(this.#folder, `${name}.log`), "a");
     const child = spawn(program, args, { stdio: ["ignore", log.fd, log.fd] });
-    await log.close();
     await new Promise((resolve, reject) => child.once("spawn", resolve).once("error", reject));
+    await log.close();
     this.#processes.set(name, child);
   }
 

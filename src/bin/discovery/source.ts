@@ -1,0 +1,70 @@
+/** Where the mesh comes from: files, or the API server of Kubernetes. */
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Env } from "#lib/env-reader.ts";
+import { KubernetesApi } from "#lib/kubernetes/api-client.ts";
+import { type ClusterAccess, inClusterAccess, SERVICE_ACCOUNT_FOLDER } from "#lib/kubernetes/cluster-access.ts";
+import { readKubeConfig } from "#lib/kubernetes/kube-config.ts";
+import type { Logger } from "#lib/log.ts";
+import { MeshError } from "#lib/mesh-error.ts";
+import { type FileSource, fileSource } from "#sources/file/file-source.ts";
+import { type KubernetesSource, kubernetesSource } from "#sources/kubernetes/kubernetes-source.ts";
+import type { DiscoveryConfig } from "./config.ts";
+import { readApart } from "./read-apart.ts";
+
+export type MeshSource = FileSource | KubernetesSource;
+
+/** The source that the flags ask for: an API server if there is one, else files. */
+export function sourceOf(config: DiscoveryConfig, cluster: KubernetesApi | undefined, log: Logger): MeshSource {
+  const { folders, features, revision, namespace } = config;
+  if (cluster !== undefined) {
+    const own = revision || "default";
+    const meshConfigMap = { namespace, name: own === "default" ? "istio" : `istio-${own}` };
+    return kubernetesSource({ api: cluster, features, log: log.scope("kube"), revision: own, meshConfigMap });
+  }
+  return fileSource({
+    folders,
+    meshConfigFile: meshConfigFile(config),
+    features,
+    revision: revision || undefined,
+    log: log.scope("file"),
+    readApart,
+  });
+}
+
+/** Without the flag, the file in the usual place is taken if it is there; a named file is expected to come. */
+function meshConfigFile({ meshConfig: { file, isGiven } }: DiscoveryConfig): string | undefined {
+  return file !== "" && (isGiven || existsSync(file)) ? file : undefined;
+}
+
+/**
+ * The cluster that `--registries` asks for: by kubeconfig, else the one that this pod runs in. With `--configDir` there may be
+ * none.
+ */
+export async function clusterOf(
+  { kubernetes, folders }: DiscoveryConfig,
+  env: Env,
+): Promise<KubernetesApi | undefined> {
+  if (kubernetes === undefined) return undefined;
+  const access = await accessOf(kubernetes.kubeConfig, env);
+  if (access !== undefined) return new KubernetesApi(access);
+  if (folders.length > 0) return undefined;
+  throw new MeshError(
+    "KUBE_CONFIG_INVALID",
+    "there is no Kubernetes: neither --kubeconfig, KUBECONFIG, ~/.kube/config nor the account of a pod; --registries= does without",
+  );
+}
+
+async function accessOf(flag: string, env: Env): Promise<ClusterAccess | undefined> {
+  const usual = join(env.HOME ?? "/", ".kube/config");
+  const named = flag === "" ? (env.KUBECONFIG ?? "").split(":").filter((file) => file !== "") : [flag];
+  const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port = "443" } = env;
+  if (named.length > 0) return readKubeConfig({ files: named, environment: env });
+  if (host !== undefined) return inClusterAccess({ host, port, folder: SERVICE_ACCOUNT_FOLDER, readText });
+  return existsSync(usual) ? readKubeConfig({ files: [usual], environment: env }) : undefined;
+}
+
+function readText(file: string): Promise<string> {
+  return readFile(file, "utf8");
+}
