@@ -24,6 +24,14 @@ test("/healthz/ready names all that is missing, and says once in the log that no
   assert.equal(lines.join("").match(/Envoy proxy is ready/g)?.length, 1);
 });
 
+test("short answers say how long they are, and of what type", async (t) => {
+  const { get } = await serveStatus(t, statusOptions().options);
+  const ready = (await get("/healthz/ready")).headers;
+  assert.deepEqual([ready["content-length"], ready["content-type"]], ["0", undefined]);
+  const missing = (await get("/nothing")).headers;
+  assert.deepEqual([missing["content-length"], missing["content-type"]], ["19", "text/plain; charset=utf-8"]);
+});
+
 test("/quitquitquit and /drain act on POST from the same machine only", async (t) => {
   const acted: string[] = [];
   const { options } = statusOptions({ quit: () => acted.push("quit"), drain: () => acted.push("drain") });

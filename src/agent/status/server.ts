@@ -2,7 +2,6 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Server as NetServer } from "node:net";
-import { pipeline } from "node:stream/promises";
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { type Answer, type IncomingRequest, refusal } from "./answer.ts";
@@ -177,15 +176,40 @@ async function respond({ request, response, log, handle }: Exchange): Promise<vo
       headers: request.headersDistinct,
       signal: gone.signal,
     });
-    response.writeHead(answer.status, { ...answer.headers });
     const { body = "" } = answer;
-    if (typeof body === "string") response.end(body);
-    else await pipeline(body, response);
+    if (typeof body === "string") {
+      response.writeHead(answer.status, { ...textHeaders(body), ...answer.headers }).end(body);
+    } else {
+      response.writeHead(answer.status, { ...answer.headers });
+      await pour(body, response, gone.signal);
+    }
   } catch (thrown) {
     // Whoever left needs no answer.
     if (!gone.signal.aborted) log.error(`${request.method} ${path} failed: ${errorText(thrown)}`);
     response.destroy();
   }
+}
+
+function textHeaders(body: string): Readonly<Record<string, string>> {
+  const length = { "content-length": String(Buffer.byteLength(body)) };
+  return body === "" ? length : { ...length, "content-type": "text/plain; charset=utf-8" };
+}
+
+/** Chunks leave together, as many as there is room for: each write by itself would be a call to the kernel. */
+async function pour(
+  chunks: AsyncIterable<string | Buffer>,
+  response: ServerResponse,
+  signal: AbortSignal,
+): Promise<void> {
+  response.cork();
+  for await (const chunk of chunks) {
+    if (response.write(chunk)) continue;
+    response.uncork();
+    if (response.writableNeedDrain) await once(response, "drain", { signal });
+    response.cork();
+  }
+  response.uncork();
+  response.end();
 }
 
 async function listen(server: Server, port: number): Promise<void> {
