@@ -15,6 +15,7 @@ import type { Snapshot } from "#model/snapshot.ts";
 import { scanPaths } from "#sources/file/scan.ts";
 import { memorySource } from "#sources/memory.ts";
 import { readMesh } from "#standalone/mesh/read-mesh.ts";
+import { statePaths } from "#standalone/plan/state-paths.ts";
 import { type ChoiceOptions, choiceOf, needRoot } from "./options.ts";
 
 export interface MeshOfFiles {
@@ -31,21 +32,32 @@ export interface FolderOptions extends ChoiceOptions {
   readonly file?: string;
 }
 
-/** The mesh of a folder, or else of the mesh that is up. */
+/** The mesh of a folder; or else the one that is up, with what was applied to it. */
 export async function meshOfOptions(options: FolderOptions): Promise<MeshOfFiles> {
-  if (options.file !== undefined) return meshOfPath(resolve(options.file));
+  if (options.file !== undefined) {
+    const path = resolve(options.file);
+    return meshOfFiles({ path, meshFile: join(path, "mesh.yaml"), applied: [] });
+  }
   needRoot("look at a mesh that is up; name its folder by -f");
   const { findMesh } = await import("#standalone/commands/find-mesh.ts");
-  return meshOfPath(dirname((await findMesh(choiceOf(options))).file));
+  const { file: meshFile, stateFolder } = await findMesh(choiceOf(options));
+  return meshOfFiles({ path: dirname(meshFile), meshFile, applied: [statePaths(stateFolder).applied] });
 }
 
-async function meshOfPath(path: string): Promise<MeshOfFiles> {
+interface MeshPlace {
+  /** Where its files are, unless the mesh file names others. */
+  readonly path: string;
+  readonly meshFile: string;
+  /** Folders with what was applied while it runs. */
+  readonly applied: readonly string[];
+}
+
+async function meshOfFiles({ path, meshFile, applied }: MeshPlace): Promise<MeshOfFiles> {
   if (!existsSync(path))
     throw new MeshError("CONFIG_UNREADABLE", `Cannot read "${path}": there is no such file or folder`);
-  const meshFile = join(path, "mesh.yaml");
   const read = existsSync(meshFile) ? readMesh({ text: await readFile(meshFile, "utf8"), file: meshFile }) : undefined;
   const mesh = read?.mesh;
-  const { files } = await scanPaths(mesh?.config ?? [path]);
+  const { files } = await scanPaths([...(mesh?.config ?? [path]), ...applied]);
   const texts = Object.fromEntries(
     await Promise.all([...files.keys()].sort().map(async (file) => [file, await readFile(file, "utf8")] as const)),
   );
