@@ -133,3 +133,24 @@ test("endpoints that share more of the given labels with the proxy come first, w
     [2, "10.1.0.3:8080"],
   ]);
 });
+
+test("a label that neither the proxy nor an endpoint has does not tell them apart", () => {
+  const yaml =
+    WEB +
+    workload("web-1", "10.1.0.1", { labels: { app: "web", rack: "r1" } }) +
+    workload("web-2", "10.1.0.2", { labels: { app: "web", rack: "r2" } }) +
+    rule({
+      trafficPolicy: {
+        outlierDetection: {},
+        loadBalancer: { localityLbSetting: { failoverPriority: ["net", "rack"] } },
+      },
+    });
+  const { endpoints } = assignmentOf(yaml, { labels: { rack: "r2" } });
+  assert.deepEqual(
+    endpoints.map(({ priority, lbEndpoints }) => [priority, ...lbEndpoints.map(addressOf)]),
+    [
+      [0, "10.1.0.2:8080"],
+      [1, "10.1.0.1:8080"],
+    ],
+  );
+});

@@ -88,7 +88,8 @@ function byLabelPriority(
     return [name, label.includes("=") ? value : own.get(name)];
   });
   const priorityOf = ({ labels }: Endpoint) => {
-    const different = pairs.findIndex(([name, value]) => labels[name] !== value);
+    // A label that neither has is shared too.
+    const different = pairs.findIndex(([name, value = ""]) => (labels[name] ?? "") !== value);
     return different === -1 ? 0 : pairs.length - different;
   };
   const split = groups.flatMap((group) => {

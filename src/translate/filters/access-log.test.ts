@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { DEFAULT_MESH_CONFIG, type MeshConfig } from "#config/mesh-config.ts";
 import type { AccessLog } from "#gen/envoy/config/accesslog/v3/accesslog_pb.ts";
 import { FileAccessLogSchema } from "#gen/envoy/extensions/access_loggers/file/v3/file_pb.ts";
+import { TcpGrpcAccessLogConfigSchema } from "#gen/envoy/extensions/access_loggers/grpc/v3/als_pb.ts";
 import { unpacked } from "../../../test/support/translated.ts";
 import { accessLogs, listenerAccessLogs } from "./access-log.ts";
 
@@ -14,16 +15,16 @@ function formatOf([log]: AccessLog[]) {
   return file.accessLogFormat.case === "logFormat" ? file.accessLogFormat.value : undefined;
 }
 function textOf(given: Partial<MeshConfig>): string | undefined {
-  const format = formatOf(accessLogs(mesh(given)))?.format;
+  const format = formatOf(accessLogs(mesh(given), "http"))?.format;
   return format?.case === "textFormatSource" ? String(format.value.specifier.value) : undefined;
 }
 function jsonOf(accessLogFormat: string) {
-  const format = formatOf(accessLogs(mesh({ accessLogEncoding: "JSON", accessLogFormat })))?.format;
+  const format = formatOf(accessLogs(mesh({ accessLogEncoding: "JSON", accessLogFormat }), "http"))?.format;
   return format?.case === "jsonFormat" ? format.value : undefined;
 }
 
 test("there is no log without a file", () => {
-  assert.deepEqual(accessLogs(DEFAULT_MESH_CONFIG), []);
+  assert.deepEqual(accessLogs(DEFAULT_MESH_CONFIG, "http"), []);
   assert.deepEqual(listenerAccessLogs(DEFAULT_MESH_CONFIG), []);
 });
 
@@ -53,4 +54,16 @@ test("a listener logs what none of its chains took, unless that is turned off", 
   const [log] = listenerAccessLogs(mesh({}));
   assert.equal(log?.filter?.filterSpecifier.case, "responseFlagFilter");
   assert.deepEqual(listenerAccessLogs(mesh({ disableEnvoyListenerLog: true })), []);
+});
+
+test("the service that collects logs comes beside the file, or alone", () => {
+  const namesOf = (logs: AccessLog[]) => logs.map(({ name }) => name);
+  const both = mesh({ enableEnvoyAccessLogService: true });
+  assert.deepEqual(namesOf(accessLogs(both, "http")), ["envoy.access_loggers.file", "envoy.access_loggers.http_grpc"]);
+  assert.deepEqual(namesOf(accessLogs({ ...both, accessLogFile: "" }, "tcp")), ["envoy.tcp_grpc_access_log"]);
+  const [log] = listenerAccessLogs({ ...both, accessLogFile: "" });
+  const config = log?.configType.case === "typedConfig" ? log.configType.value : undefined;
+  assert.equal(unpacked(TcpGrpcAccessLogConfigSchema, config).commonConfig?.logName, "listener_envoy_accesslog");
+  assert.equal(log?.filter?.filterSpecifier.case, "responseFlagFilter");
+  assert.deepEqual(listenerAccessLogs({ ...both, disableEnvoyListenerLog: true }), []);
 });

@@ -1,4 +1,4 @@
-/** Access logs by the mesh config: a file, as text or as JSON. */
+/** Access logs by the mesh config: a file, as text or as JSON, and a service that collects them. */
 import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import type { MeshConfig } from "#config/mesh-config.ts";
 import {
@@ -6,8 +6,14 @@ import {
   type AccessLogFilterSchema,
   AccessLogSchema,
 } from "#gen/envoy/config/accesslog/v3/accesslog_pb.ts";
+import { ApiVersion } from "#gen/envoy/config/core/v3/config_source_pb.ts";
 import type { SubstitutionFormatStringSchema } from "#gen/envoy/config/core/v3/substitution_format_string_pb.ts";
 import { FileAccessLogSchema } from "#gen/envoy/extensions/access_loggers/file/v3/file_pb.ts";
+import {
+  type CommonGrpcAccessLogConfigSchema,
+  HttpGrpcAccessLogConfigSchema,
+  TcpGrpcAccessLogConfigSchema,
+} from "#gen/envoy/extensions/access_loggers/grpc/v3/als_pb.ts";
 import { ReqWithoutQuerySchema } from "#gen/envoy/extensions/formatter/req_without_query/v3/req_without_query_pb.ts";
 import { type Init, pack } from "../encode.ts";
 import { derived } from "../indexes.ts";
@@ -50,21 +56,73 @@ const JSON_FORMAT: JsonObject = {
 
 type Format = Init<typeof SubstitutionFormatStringSchema>;
 
-/** The log of requests and connections; none without a file. */
-export function accessLogs(mesh: MeshConfig): AccessLog[] {
-  return mesh.accessLogFile === "" ? [] : [fileLog("", mesh)];
+/** What a log is about: requests, or connections. */
+export type Logged = "http" | "tcp";
+
+/** The logs of requests or connections: a file, the service that the proxies' bootstrap names, both or none. */
+export function accessLogs(mesh: MeshConfig, logged: Logged): AccessLog[] {
+  return [
+    ...(mesh.accessLogFile === "" ? [] : [fileLog("", mesh)]),
+    ...(mesh.enableEnvoyAccessLogService ? [SERVICE_LOGS[logged]] : []),
+  ];
 }
 
-/** The log of a listener itself: only connections for which it had no chain, since the rest is logged by the filters. */
+/** The logs of a listener itself: only connections for which it had no chain, since the rest is logged by the filters. */
 export function listenerAccessLogs(mesh: MeshConfig): AccessLog[] {
-  return mesh.accessLogFile === "" || mesh.disableEnvoyListenerLog === true ? [] : [unmatchedLog("", mesh)];
+  if (mesh.disableEnvoyListenerLog === true) return [];
+  return [
+    ...(mesh.accessLogFile === "" ? [] : [unmatchedLog("", mesh)]),
+    ...(mesh.enableEnvoyAccessLogService ? [SERVICE_LOGS.listener] : []),
+  ];
 }
+
+const NO_CHAIN: Init<typeof AccessLogFilterSchema> = {
+  filterSpecifier: { case: "responseFlagFilter", value: { flags: ["NR"] } },
+};
 
 const fileLog = derived((_: string, mesh: MeshConfig) => fileAccessLog(mesh, undefined));
 
-const unmatchedLog = derived((_: string, mesh: MeshConfig) =>
-  fileAccessLog(mesh, { filterSpecifier: { case: "responseFlagFilter", value: { flags: ["NR"] } } }),
-);
+const unmatchedLog = derived((_: string, mesh: MeshConfig) => fileAccessLog(mesh, NO_CHAIN));
+
+/** What Istio's own filters find out about the other side. */
+const PEER_STATE = [
+  "upstream_peer",
+  "downstream_peer",
+  "wasm.upstream_peer",
+  "wasm.upstream_peer_id",
+  "wasm.downstream_peer",
+  "wasm.downstream_peer_id",
+];
+
+const SERVICE_LOGS: Readonly<Record<Logged | "listener", AccessLog>> = {
+  http: create(AccessLogSchema, {
+    name: "envoy.access_loggers.http_grpc",
+    configType: {
+      case: "typedConfig",
+      value: pack(HttpGrpcAccessLogConfigSchema, { commonConfig: serviceLog("http_envoy_accesslog") }),
+    },
+  }),
+  tcp: tcpServiceLog("tcp_envoy_accesslog"),
+  listener: tcpServiceLog("listener_envoy_accesslog", NO_CHAIN),
+};
+
+function tcpServiceLog(logName: string, filter?: Init<typeof AccessLogFilterSchema>): AccessLog {
+  const value = pack(TcpGrpcAccessLogConfigSchema, { commonConfig: serviceLog(logName) });
+  return create(AccessLogSchema, {
+    name: "envoy.tcp_grpc_access_log",
+    configType: { case: "typedConfig", value },
+    ...(filter && { filter }),
+  });
+}
+
+function serviceLog(logName: string): Init<typeof CommonGrpcAccessLogConfigSchema> {
+  return {
+    logName,
+    grpcService: { targetSpecifier: { case: "envoyGrpc", value: { clusterName: "envoy_accesslog_service" } } },
+    transportApiVersion: ApiVersion.V3,
+    filterStateObjectsToLog: PEER_STATE,
+  };
+}
 
 function fileAccessLog(mesh: MeshConfig, filter: Init<typeof AccessLogFilterSchema> | undefined): AccessLog {
   const format =

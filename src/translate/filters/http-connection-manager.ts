@@ -49,7 +49,7 @@ export function httpConnectionManager(input: HttpConnectionManagerInput): Filter
     statPrefix: input.statPrefix,
     routeSpecifier: routeSpecifier(input.routes),
     httpFilters: httpFilters(input),
-    accessLog: accessLogs(input.mesh),
+    accessLog: accessLogs(input.mesh, "http"),
     useRemoteAddress: input.class === "gateway",
     proxy100Continue: true,
     upgradeConfigs: [{ upgradeType: "websocket" }],

@@ -18,7 +18,7 @@ type TcpProxy = Init<typeof TcpProxySchema>;
 /** Where connections of a chain go. */
 export interface TcpTarget {
   readonly statPrefix: string;
-  /** One, or several with a weight each. */
+  /** One, or those with a weight. */
   readonly clusters: readonly string[];
   readonly weights: readonly number[];
   /** Its subset, for settings of the rule that differ by subset. */
@@ -48,7 +48,7 @@ function plainProxy(target: TcpTarget, traits: TcpTraits, mesh: MeshConfig): Fil
   return tcpProxyFilter({
     statPrefix: target.statPrefix,
     clusterSpecifier: clusterSpecifier(target),
-    accessLog: accessLogs(mesh),
+    accessLog: accessLogs(mesh, "tcp"),
     ...(idleTimeoutMs !== undefined && { idleTimeout: duration(idleTimeoutMs) }),
     ...(tcp?.maxConnectionDuration !== undefined && {
       maxDownstreamConnectionDuration: duration(tcp.maxConnectionDuration),
@@ -74,7 +74,7 @@ function tcpProxyFilter(config: TcpProxy): Filter {
 }
 
 function clusterSpecifier({ clusters, weights }: TcpTarget): TcpProxy["clusterSpecifier"] & {} {
-  if (clusters.length === 1) return { case: "cluster", value: clusters[0] ?? "" };
+  if (weights.length === 0) return { case: "cluster", value: clusters[0] ?? "" };
   const fitting = fittingWeights(weights);
   const weighted = clusters.map((name, i) => ({ name, weight: fitting[i] ?? 0 }));
   return { case: "weightedClusters", value: { clusters: weighted } };

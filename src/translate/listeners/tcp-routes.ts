@@ -131,7 +131,7 @@ export function routeChain(
   if (first === undefined) return undefined;
   return {
     clusters: targets.map(({ cluster }) => cluster),
-    weights: targets.map(({ weight }) => weight),
+    weights: input.route.length === 1 ? [] : targets.map(({ weight }) => weight),
     statPrefix: input.route.length === 1 ? first.cluster : `${name}.${namespace}`,
     protocol: port.protocol,
     subset: input.route.length === 1 ? (first.subset ?? "") : "",
