@@ -2,6 +2,7 @@
  * The folder in which the authority's key and certificates lie, under the names of Istio's `cacerts`: plugged in by an
  * operator, or written by us on the first start and read on all later ones. Other processes find root-cert.pem there.
  */
+import { existsSync } from "node:fs";
 import { chmod, mkdir, mkdtemp, open, readFile, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { MeshError } from "#lib/mesh-error.ts";
@@ -22,6 +23,27 @@ export const GENERATED_MARK = "istio-generated";
 export const SECRET_MODE = 0o600;
 const PUBLIC_MODE = 0o644;
 const FOLDER_MODE = 0o755;
+
+/** Whether we made the files, so that they are ours to change. */
+export function isOwnFolder(folder: string): boolean {
+  return existsSync(join(folder, GENERATED_MARK));
+}
+
+/** Whether any of the files is there. */
+export async function hasCaFiles(folder: string): Promise<boolean> {
+  const texts = await Promise.all(Object.values(CA_FILE_NAMES).map((name) => readIfThere(join(folder, name))));
+  return texts.some((text) => text !== undefined);
+}
+
+/** Makes the folder if it is not there. Whoever checks certificates of the mesh reads the root in it, also as another user. */
+export async function makeFolder(folder: string): Promise<void> {
+  try {
+    const isNew = (await mkdir(folder, { recursive: true })) !== undefined;
+    if (isNew) await chmod(folder, FOLDER_MODE);
+  } catch (cause) {
+    throw unwritable(folder, cause);
+  }
+}
 
 /** The files, or undefined when there is none of them. Some without the others are an error: nothing is guessed. */
 export async function readCaFolder(folder: string): Promise<CaFiles | undefined> {
@@ -49,10 +71,8 @@ export async function readCaFolder(folder: string): Promise<CaFiles | undefined>
  * leaves either nothing or, between two renames, a folder that `readCaFolder` reports as incomplete.
  */
 export async function writeCaFolder(folder: string, files: CaFiles): Promise<void> {
+  await makeFolder(folder);
   try {
-    const isNew = (await mkdir(folder, { recursive: true })) !== undefined;
-    // Whoever checks certificates of the mesh reads the root here, also as another user.
-    if (isNew) await chmod(folder, FOLDER_MODE);
     const aside = await mkdtemp(join(folder, ".new-"));
     try {
       const contents = Object.entries(CA_FILE_NAMES).map(([field, name]) => [name, files[field as CaFile]] as const);
@@ -67,8 +87,12 @@ export async function writeCaFolder(folder: string, files: CaFiles): Promise<voi
       await rm(aside, { recursive: true, force: true });
     }
   } catch (cause) {
-    throw new MeshError("CA_FOLDER_UNWRITABLE", `cannot keep the mesh's root in "${folder}" (ROOT_CA_DIR)`, { cause });
+    throw unwritable(folder, cause);
   }
+}
+
+function unwritable(folder: string, cause: unknown): MeshError {
+  return new MeshError("CA_FOLDER_UNWRITABLE", `cannot keep the mesh's root in "${folder}" (ROOT_CA_DIR)`, { cause });
 }
 
 /** Puts a new text in the place of an old one; readers see either, whole. */

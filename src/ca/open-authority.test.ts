@@ -57,6 +57,14 @@ describe("openAuthority()", () => {
     assert.equal(readFileSync(join(folder, "root-cert.pem"), "utf8"), first.trustBundle());
   });
 
+  test("makes one root for several control planes that start at the same time", async () => {
+    const [first, ...others] = await Promise.all([open(), open(), open(), open()]);
+    for (const other of others) {
+      assert.equal(other.trustBundle(), first.trustBundle());
+      assert.equal(other.bundle.issuer.certificate.serialNumber, first.bundle.issuer.certificate.serialNumber);
+    }
+  });
+
   test("leaves the key to its owner alone and the root to everybody, whatever the umask", async () => {
     const umask = process.umask(0o077);
     try {

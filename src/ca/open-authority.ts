@@ -7,11 +7,12 @@ import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import type { KeyKind } from "#lib/pki/signing-key.ts";
 import { Authority, type AuthorityOptions } from "./authority.ts";
-import { CA_FILE_NAMES, readCaFolder, writeCaFolder } from "./ca-folder.ts";
+import { CA_FILE_NAMES, hasCaFiles, isOwnFolder, makeFolder, readCaFolder, writeCaFolder } from "./ca-folder.ts";
+import { withFolderLock } from "./folder-lock.ts";
 import { type CaLocation, loadBundle, readPassphrase } from "./load-bundle.ts";
 import { finishPromotion } from "./next-root.ts";
 import { selfSignedCa } from "./self-signed.ts";
-import { type SigningBundle, sharesRoot } from "./signing-bundle.ts";
+import { isSameBundle, type SigningBundle, sharesRoot } from "./signing-bundle.ts";
 import { watchFiles } from "./watch-files.ts";
 
 export interface CaConfig extends AuthorityOptions, CaLocation {
@@ -25,16 +26,25 @@ export interface CaConfig extends AuthorityOptions, CaLocation {
 /** Reads or makes what the authority signs with. */
 export async function openAuthority(config: CaConfig): Promise<Authority> {
   const { folder, log, now } = config;
-  await finishPromotion(folder);
-  if ((await readCaFolder(folder)) === undefined) {
-    const { trustDomain, rootLifetimeMs: lifetimeMs, rootKey: keyKind } = config;
-    const passphrase = await readPassphrase(config.passphraseFile);
-    await writeCaFolder(folder, await selfSignedCa({ trustDomain, lifetimeMs, keyKind, now: now(), passphrase }));
-    log.info("made a self-signed root", { folder, encrypted: passphrase !== undefined });
-  }
+  await prepareFolder(config);
   const bundle = await loadBundle(config, now());
   log.info("CA is ready", describe(bundle, folder));
   return new Authority(bundle, config);
+}
+
+/** A folder of our own is made whole, once by whoever of several control planes comes first; an operator's is left alone. */
+async function prepareFolder(config: CaConfig): Promise<void> {
+  const { folder, log, now } = config;
+  if (!isOwnFolder(folder) && (await hasCaFiles(folder))) return;
+  const passphrase = await readPassphrase(config.passphraseFile);
+  await makeFolder(folder);
+  await withFolderLock(folder, async () => {
+    await finishPromotion(folder);
+    if ((await readCaFolder(folder)) !== undefined) return;
+    const { trustDomain, rootLifetimeMs: lifetimeMs, rootKey: keyKind } = config;
+    await writeCaFolder(folder, await selfSignedCa({ trustDomain, lifetimeMs, keyKind, now: now(), passphrase }));
+    log.info("made a self-signed root", { folder, encrypted: passphrase !== undefined });
+  });
 }
 
 export interface ReloadInput extends CaLocation {
@@ -50,7 +60,7 @@ export function reloadAuthority(input: ReloadInput, signal: AbortSignal): void {
   const reload = async () => {
     try {
       const next = await loadBundle(input, now());
-      if (isSame(authority.bundle, next)) return;
+      if (isSameBundle(authority.bundle, next)) return;
       if (!sharesRoot(authority.bundle, next)) {
         throw new MeshError(
           "CA_ROOT_REPLACED",
@@ -65,14 +75,6 @@ export function reloadAuthority(input: ReloadInput, signal: AbortSignal): void {
   };
   const files = Object.values(CA_FILE_NAMES).map((name) => join(folder, name));
   watchFiles({ files, intervalMs: input.intervalMs, onChange: () => void reload() }, signal);
-}
-
-function isSame(one: SigningBundle, other: SigningBundle): boolean {
-  return (
-    one.issuer.certificate.raw.equals(other.issuer.certificate.raw) &&
-    one.rootPem === other.rootPem &&
-    one.chain.join() === other.chain.join()
-  );
 }
 
 function describe({ issuer, roots }: SigningBundle, folder: string): Record<string, string | number> {

@@ -92,6 +92,31 @@ describe("checkRoot()", () => {
     assert.deepEqual([rootCount(authority), told], [2, 1], "an announcement is made once");
   });
 
+  test("two control planes on one folder make one next root, and both sign with it", async () => {
+    const planes = [await open(), await open()];
+    const look = () => Promise.all(planes.map((authority) => checkRoot(input(authority))));
+    const [old] = planes.map(signer);
+    at(80);
+    await look();
+    assert.deepEqual(planes.map(rootCount), [2, 2]);
+    at(85);
+    await look();
+    const [one, other] = planes.map(signer);
+    assert.equal(one, other);
+    assert.notEqual(one, old);
+    assert.deepEqual(planes.map(rootCount), [2, 2]);
+  });
+
+  test("a control plane that did not look in time does not repeat what another one did", async () => {
+    const [busy, late] = [await open(), await open()];
+    for (const day of [80, 85]) {
+      at(day);
+      await checkRoot(input(busy));
+    }
+    await checkRoot(input(late));
+    assert.deepEqual([signer(late), rootCount(late)], [signer(busy), 2]);
+  });
+
   test("signs with the next root later; what either signed is verified by whoever heard the announcement", async () => {
     const authority = await announced();
     const old = signer(authority);

@@ -1,15 +1,15 @@
-import { existsSync } from "node:fs";
-import { join } from "node:path";
 import { sleep } from "#lib/async/sleep.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import type { KeyKind } from "#lib/pki/signing-key.ts";
 import type { Authority } from "./authority.ts";
-import { GENERATED_MARK } from "./ca-folder.ts";
+import { isOwnFolder } from "./ca-folder.ts";
+import { withFolderLock } from "./folder-lock.ts";
 import { type CaLocation, loadBundle, readPassphrase } from "./load-bundle.ts";
-import { announceNextRoot, promoteNextRoot, readNextRoot, removeEndedRoots } from "./next-root.ts";
+import { announceNextRoot, finishPromotion, promoteNextRoot, readNextRoot, removeEndedRoots } from "./next-root.ts";
 import { type RotationRules, rotationStep } from "./root-rotation.ts";
 import { selfSignedCa } from "./self-signed.ts";
+import { isSameBundle } from "./signing-bundle.ts";
 
 export interface RotateRootInput extends RotationRules, CaLocation {
   readonly authority: Authority;
@@ -38,18 +38,29 @@ export async function rotateRoot(input: RotateRootInput, signal: AbortSignal): P
 
 /** One look at the root, and what has to be done about it. Plugged-in files are the operator's to change. */
 export async function checkRoot(input: RotateRootInput): Promise<void> {
+  const { folder } = input;
+  if (!isOwnFolder(folder)) return;
+  await withFolderLock(folder, () => checkFolder(input));
+}
+
+async function checkFolder(input: RotateRootInput): Promise<void> {
   const { authority, folder, log, now } = input;
-  if (!isOwnRoot(input)) return;
-  const current = authority.bundle.issuer.certificate;
+  // Another control plane may have done the step already: the folder decides, not what we remember of it.
+  await finishPromotion(folder);
+  const found = await loadBundle(input, now());
+  if (found.path.length !== 1) return;
+  const current = found.issuer.certificate;
   const step = rotationStep({ ...input, current, next: await readNextRoot(folder), now: now() });
   if (step === "announce") await announceNextRoot(folder, await nextRoot(input));
   if (step === "sign") await promoteNextRoot(folder);
   const removed = await removeEndedRoots(folder, now());
-  if (step === "wait" && !removed) return;
-  const bundle = await loadBundle(input, now());
+  const isChanged = step !== "wait" || removed;
+  const bundle = isChanged ? await loadBundle(input, now()) : found;
+  if (isSameBundle(authority.bundle, bundle)) return;
   authority.replace(bundle);
   const { serialNumber: serial, validToDate } = bundle.issuer.certificate;
-  log.info(MESSAGES[step], { folder, serial, expires: validToDate.toISOString(), roots: bundle.roots.length });
+  const message = isChanged ? MESSAGES[step] : "another control plane changed the root";
+  log.info(message, { folder, serial, expires: validToDate.toISOString(), roots: bundle.roots.length });
 }
 
 const MESSAGES = {
@@ -57,10 +68,6 @@ const MESSAGES = {
   sign: "the new root signs from now on",
   wait: "a root that ended is not trusted any more",
 };
-
-function isOwnRoot({ authority, folder }: RotateRootInput): boolean {
-  return authority.bundle.path.length === 1 && existsSync(join(folder, GENERATED_MARK));
-}
 
 async function nextRoot(input: RotateRootInput): ReturnType<typeof selfSignedCa> {
   const { trustDomain, rootLifetimeMs: lifetimeMs, rootKey: keyKind, now } = input;

@@ -55,6 +55,15 @@ export function signingBundle(files: CaFiles, now: number): SigningBundle {
   return { issuer: { certificate, key }, chain, rootPem: files.rootPem, roots, path };
 }
 
+/** True when both sign and are trusted alike. */
+export function isSameBundle(one: SigningBundle, other: SigningBundle): boolean {
+  return (
+    one.issuer.certificate.raw.equals(other.issuer.certificate.raw) &&
+    one.rootPem === other.rootPem &&
+    one.chain.join() === other.chain.join()
+  );
+}
+
 /** True when both trust a root in common, so that workloads with old and new certificates can still talk. */
 export function sharesRoot(one: SigningBundle, other: SigningBundle): boolean {
   return one.roots.some((root) => other.roots.some((candidate) => candidate.raw.equals(root.raw)));
