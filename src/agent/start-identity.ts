@@ -60,6 +60,7 @@ async function workloadIdentity(context: AgentContext, running: Promise<void>[])
   checkKeyOptions(identity.key);
   const file = pathIn(place, TOKEN_FILE);
   const fetchToken = await tokenSource({ config: identity, file, log, signal: done, running });
+  log.info(`using credential fetcher of ${identity.credentialFetcher} type in ${identity.trustDomain} trust domain`);
   const upstream = await caOptions(context);
   log.info(`CA Endpoint ${upstream.address}, provider ${caProviderName(identity)}`);
   return new WorkloadIdentity({
