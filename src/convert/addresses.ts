@@ -41,11 +41,17 @@ export function allocateAddresses(request: {
 
 /** The cluster IP of a Kubernetes service by its hostname, as long as no other service has it. */
 export function preferredClusterIp(hostname: string): string {
-  return formatIpv4(CLUSTER_IP_RANGE.first + usableOffset(hash(hostname), CLUSTER_IP_RANGE.size));
+  return formatIpv4(CLUSTER_IP_RANGE.first + usableOffset(fnv32a(hostname), CLUSTER_IP_RANGE.size));
+}
+
+/** The IPv6 address, of a range that no network routes, that goes with an allocated IPv4 address. */
+export function pairedIpv6(address: string): string {
+  const [, , third = 0, fourth = 0] = address.split(".").map(Number);
+  return `2001:2::f0f0:${((third << 8) | fourth).toString(16)}`;
 }
 
 function firstFree(name: string, { first, size }: AddressRange, used: ReadonlySet<string>): string | undefined {
-  const start = hash(name);
+  const start = fnv32a(name);
   for (let step = 0; step < size; step++) {
     const address = formatIpv4(first + usableOffset(start + step, size));
     if (!used.has(address)) return address;
@@ -60,7 +66,7 @@ function usableOffset(number: number, size: number): number {
 }
 
 /** FNV-1a, 32 bits, of the UTF-16 units. */
-function hash(text: string): number {
+export function fnv32a(text: string): number {
   let value = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193);
   return value >>> 0;

@@ -1,30 +1,51 @@
 /** Gives services the addresses that their users left open. */
 import { type Service, serviceKey } from "#model/service.ts";
-import { AUTO_ADDRESS_RANGE, allocateAddresses, CLUSTER_IP_RANGE } from "./addresses.ts";
+import { AUTO_ADDRESS_RANGE, allocateAddresses, CLUSTER_IP_RANGE, pairedIpv6 } from "./addresses.ts";
 import type { ServiceDraft } from "./drafts.ts";
+import { type AutoAddresses, hashAddresses, inOrderOfAge } from "./hash-addresses.ts";
 import { memoized } from "./memo.ts";
 
 /** The services of the drafts, with addresses; those they had `before` as long as these are free. */
 export function assignAddresses(drafts: readonly ServiceDraft[], before: readonly Service[]): Service[] {
-  const taken = new Set(drafts.flatMap(({ service }) => service.addresses));
+  const taken = new Set(drafts.flatMap(({ service }) => [...service.addresses, service.autoAddress ?? ""]));
+  const needing = (what: ServiceDraft["needs"]) => drafts.filter(({ needs }) => needs === what);
   const clusterIps = allocateAddresses({
-    names: drafts.filter(({ needs }) => needs === "cluster-ip").map(({ service }) => service.hostname),
+    names: needing("cluster-ip").map(({ service }) => service.hostname),
     range: CLUSTER_IP_RANGE,
     taken,
     previous: new Map(before.map(({ hostname, addresses }) => [hostname, addresses[0] ?? ""])),
   });
   const autoAddresses = allocateAddresses({
-    names: drafts.filter(({ needs }) => needs === "auto-address").map(({ key }) => key),
+    names: needing("auto-address").map(({ key }) => key),
     range: AUTO_ADDRESS_RANGE,
     taken,
     previous: new Map(before.map((service) => [serviceKey(service), service.autoAddress ?? ""])),
   });
-  return drafts.map((draft) => addressed(draft, clusterIps.get(draft.service.hostname), autoAddresses.get(draft.key)));
+  const hashed = hashAddresses(inOrderOfAge(needing("hash-address").map(({ service }) => service)).map(serviceKey));
+  return drafts.map((draft) => {
+    const { autoAddress, autoAddress6 } = hashed.get(draft.key) ?? paired(autoAddresses.get(draft.key));
+    return addressed(draft, clusterIps.get(draft.service.hostname), autoAddress, autoAddress6);
+  });
+}
+
+function paired(autoAddress: string | undefined): AutoAddresses {
+  return { autoAddress, autoAddress6: autoAddress && pairedIpv6(autoAddress) };
 }
 
 const addressed = memoized(
-  ({ service, needs }: ServiceDraft, clusterIp: string | undefined, autoAddress: string | undefined): Service => {
-    if (needs === "auto-address") return { ...service, autoAddress };
-    return needs === "cluster-ip" && clusterIp !== undefined ? { ...service, addresses: [clusterIp] } : service;
+  (
+    { service, needs }: ServiceDraft,
+    clusterIp: string | undefined,
+    autoAddress: string | undefined,
+    autoAddress6: string | undefined,
+  ): Service => {
+    switch (needs) {
+      case "cluster-ip":
+        return clusterIp === undefined ? service : { ...service, addresses: [clusterIp] };
+      case undefined:
+        return service;
+      default:
+        return { ...service, autoAddress, ...(autoAddress6 && { autoAddress6 }) };
+    }
   },
 );

@@ -1,10 +1,10 @@
 /** Services, as objects define them, before they have their addresses. */
 import type { ConfigObject } from "#config/config-object.ts";
+import { isWildcard } from "#config/host.ts";
 import type { EndpointSlice } from "#config/kinds/endpoint-slice.ts";
 import type { Namespace } from "#config/kinds/namespace.ts";
 import type { Node, NodeStatus } from "#config/kinds/node.ts";
 import type { Pod, PodStatus } from "#config/kinds/pod.ts";
-import type { ServiceEntry } from "#config/kinds/service-entry.ts";
 import type { WorkloadEntry } from "#config/kinds/workload-entry.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
 import type { Steps } from "#lib/async/steps.ts";
@@ -18,12 +18,12 @@ import {
   throughNodes,
 } from "./kubernetes-service.ts";
 import { memoized } from "./memo.ts";
-import { serviceEntryServices, wantsAutoAddress } from "./service-entry.ts";
+import { type ServiceEntryObject, serviceEntryServices, wantsAutoAddress, withAllocated } from "./service-entry.ts";
 
 /** The objects that define services and workloads, and what else these depend on. */
 export interface DraftInput {
   readonly services: readonly ServiceObject[];
-  readonly serviceEntries: readonly ConfigObject<ServiceEntry>[];
+  readonly serviceEntries: readonly ServiceEntryObject[];
   readonly workloadEntries: readonly ConfigObject<WorkloadEntry>[];
   readonly slices: readonly ConfigObject<EndpointSlice>[];
   readonly pods: readonly ConfigObject<Pod, PodStatus>[];
@@ -31,8 +31,11 @@ export interface DraftInput {
   readonly namespaces: readonly ConfigObject<Namespace>[];
   readonly mesh: MeshConfig;
   readonly features: Features;
-  /** Somebody else makes EndpointSlices: a Service that has none has no pods. Otherwise it has those it selects. */
-  readonly slicesGiven: boolean;
+  /**
+   * Controllers beside an API server make EndpointSlices and addresses. Otherwise Services have the pods they select, and
+   * hosts without address get one here.
+   */
+  readonly byApiServer: boolean;
 }
 
 /** A service before it has its address. */
@@ -40,7 +43,7 @@ export interface ServiceDraft {
   readonly key: ServiceKey;
   readonly service: Service;
   /** Which kind of address it still needs. */
-  readonly needs: "cluster-ip" | "auto-address" | undefined;
+  readonly needs: "cluster-ip" | "auto-address" | "hash-address" | undefined;
 }
 
 /** The services that the objects define. Those of objects that did not change are the same as the last time. */
@@ -51,7 +54,7 @@ export function* serviceDrafts(input: DraftInput): Steps<ServiceDraft[]> {
     yield;
   }
   for (const object of input.serviceEntries) {
-    drafts.push(...entryDrafts(object, input.mesh));
+    drafts.push(...entryDrafts(object, input.mesh, allocationOf(input)));
     yield;
   }
   return drafts;
@@ -71,10 +74,27 @@ const draftOfService = memoized(
   },
 );
 
+/** Who gives addresses to hosts without one: a controller writes them into the status, or we do, in one way or another. */
+export type Allocation = "status" | "own" | "hash";
+
+/** How hosts get addresses. */
+export function allocationOf({ features, byApiServer }: DraftInput): Allocation {
+  if (!features.autoAllocate) return "hash";
+  return byApiServer ? "status" : "own";
+}
+
 /** The drafts of the hosts of a ServiceEntry. */
-export const entryDrafts = memoized((object: ConfigObject<ServiceEntry>, mesh: MeshConfig): ServiceDraft[] =>
-  serviceEntryServices(object, mesh).map((service) => {
-    const wanted = wantsAutoAddress(object) && !service.hostname.startsWith("*");
-    return { key: serviceKey(service), service, needs: wanted ? "auto-address" : undefined };
-  }),
+export const entryDrafts = memoized(
+  (object: ServiceEntryObject, mesh: MeshConfig, allocation: Allocation): ServiceDraft[] =>
+    serviceEntryServices(object, mesh).map((plain) => {
+      const service = allocation === "hash" ? plain : withAllocated(plain, object);
+      return { key: serviceKey(service), service, needs: addressNeeded(object, service, allocation) };
+    }),
 );
+
+function addressNeeded(object: ServiceEntryObject, service: Service, allocation: Allocation): ServiceDraft["needs"] {
+  const { addresses, resolution, hostname, autoAddress } = service;
+  if (addresses.length > 0 || resolution === "passthrough" || isWildcard(hostname)) return undefined;
+  if (allocation === "hash") return "hash-address";
+  return allocation === "own" && autoAddress === undefined && wantsAutoAddress(object) ? "auto-address" : undefined;
+}

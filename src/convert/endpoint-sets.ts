@@ -7,7 +7,7 @@ import { formatSpiffeId } from "#lib/pki/spiffe-id.ts";
 import type { Endpoint, EndpointSet } from "#model/endpoint.ts";
 import type { Features } from "#model/features.ts";
 import type { ServiceKey } from "#model/service.ts";
-import { type DraftInput, entryDrafts, kubernetesDraft, type ServiceDraft } from "./drafts.ts";
+import { allocationOf, type DraftInput, entryDrafts, kubernetesDraft, type ServiceDraft } from "./drafts.ts";
 import {
   joinedSlices,
   keepsSessions,
@@ -51,7 +51,7 @@ export function* endpointSets(input: DraftInput): Steps<Map<ServiceKey, Endpoint
   }
   for (const object of input.serviceEntries) {
     const selected = found.find(entrySelector(object));
-    for (const draft of entryDrafts(object, input.mesh)) {
+    for (const draft of entryDrafts(object, input.mesh, allocationOf(input))) {
       add(draft.key, entrySet(draft, object, selected, found.around, input.mesh.trustDomain));
     }
     yield;
@@ -99,7 +99,7 @@ function endpointsOfService(
   const listed = slices.map((slice) =>
     endpointsOfSlice(slice, sliceWorkloads(slice, found.pods), keepsSessions(service), both, found.around),
   );
-  const find = input.slicesGiven || slices.length > 0 ? found.findEntries : found.find;
+  const find = input.byApiServer || slices.length > 0 ? found.findEntries : found.find;
   return kubernetesSet(object, listed, find(serviceSelector(object)), input.mesh.trustDomain);
 }
 

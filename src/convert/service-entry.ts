@@ -1,6 +1,7 @@
 /** ServiceEntries to services of the model: one for each host. */
+import { isIPv4, isIPv6 } from "node:net";
 import type { ConfigObject } from "#config/config-object.ts";
-import type { ServiceEntry } from "#config/kinds/service-entry.ts";
+import type { ServiceEntry, ServiceEntryStatus } from "#config/kinds/service-entry.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
 import { parseProtocol } from "#config/protocol.ts";
 import type { Resolution, Service } from "#model/service.ts";
@@ -8,19 +9,20 @@ import { trafficDistribution } from "./kubernetes-service.ts";
 
 const AUTO_ADDRESS_LABEL = "networking.istio.io/enable-autoallocate-ip";
 
-const RESOLUTIONS: Readonly<Record<NonNullable<ServiceEntry["resolution"]>, Resolution | undefined>> = {
+const RESOLUTIONS: Readonly<Record<NonNullable<ServiceEntry["resolution"]>, Resolution>> = {
   NONE: "passthrough",
   STATIC: "static",
   DNS: "dns",
   DNS_ROUND_ROBIN: "dns-round-robin",
-  /** Only waypoints can follow it. */
-  DYNAMIC_DNS: undefined,
+  DYNAMIC_DNS: "dynamic-dns",
 };
+
+/** A ServiceEntry object. */
+export type ServiceEntryObject = ConfigObject<ServiceEntry, ServiceEntryStatus>;
 
 /** The services that a ServiceEntry stands for. */
 export function serviceEntryServices({ metadata, spec }: ConfigObject<ServiceEntry>, mesh: MeshConfig): Service[] {
   const resolution = RESOLUTIONS[spec.resolution ?? "NONE"];
-  if (resolution === undefined) return [];
   const distribution = trafficDistribution(undefined, metadata.annotations);
   const shared = {
     namespace: metadata.namespace,
@@ -53,6 +55,15 @@ export function wantsAutoAddress({ metadata, spec }: ConfigObject<ServiceEntry>)
     (spec.addresses ?? []).length === 0 &&
     metadata.labels[AUTO_ADDRESS_LABEL]?.toLowerCase() !== "false"
   );
+}
+
+/** The service with the addresses that a controller wrote into the status for its host. */
+export function withAllocated(service: Service, object: ServiceEntryObject): Service {
+  if (!wantsAutoAddress(object)) return service;
+  const own = (object.status?.addresses ?? []).filter(({ host }) => host === service.hostname);
+  const autoAddress = own.findLast(({ value = "" }) => isIPv4(value))?.value;
+  const autoAddress6 = own.findLast(({ value = "" }) => isIPv6(value))?.value;
+  return { ...service, autoAddress, ...(autoAddress6 && { autoAddress6 }) };
 }
 
 /** A network of one address is that address. */

@@ -400,11 +400,52 @@ test("a changed mesh config reaches what depends on it", () => {
   assert.deepEqual(serviceOf(after, HTTPBIN), serviceOf(before, HTTPBIN));
 });
 
-test("wildcards that only waypoints can resolve are left out", () => {
+test("wildcards that only waypoints can resolve are services without endpoints", () => {
   const spec = {
     hosts: ["*.a.com"],
     ports: [{ name: "http", number: 80, protocol: "HTTP" }],
     resolution: "DYNAMIC_DNS",
   };
-  assert.deepEqual(meshOf(yamlOf(entry("ext", spec))).services, []);
+  const mesh = meshOf(yamlOf(entry("ext", spec)));
+  assert.equal(serviceOf(mesh, "*.a.com").resolution, "dynamic-dns");
+  assert.deepEqual(endpointsOf(mesh, "default/*.a.com"), []);
+});
+
+const HOSTS = { ports: [{ name: "http", number: 80, protocol: "HTTP" }], resolution: "DNS" };
+
+test("addresses that a controller wrote into the status are those of the hosts", () => {
+  const addresses = [
+    { host: "a.com", value: "240.240.0.7" },
+    { host: "a.com", value: "2001:2::7" },
+    { host: "other.com", value: "240.240.0.8" },
+    { host: "a.com", value: "odd" },
+  ];
+  const object = { ...entry("ext", { hosts: ["a.com", "b.com"], ...HOSTS }), status: { addresses, conditions: [] } };
+  const mesh = meshOf(yamlOf(object));
+  assert.deepEqual(
+    [serviceOf(mesh, "a.com").autoAddress, serviceOf(mesh, "a.com").autoAddress6],
+    ["240.240.0.7", "2001:2::7"],
+  );
+  assert.match(serviceOf(mesh, "b.com").autoAddress ?? "", /^240\.240\./);
+  assert.match(serviceOf(mesh, "b.com").autoAddress6 ?? "", /^2001:2::f0f0:/);
+  const unwanted = {
+    ...object,
+    metadata: { name: "x", labels: { "networking.istio.io/enable-autoallocate-ip": "false" } },
+  };
+  assert.equal(serviceOf(meshOf(yamlOf(unwanted)), "a.com").autoAddress, undefined);
+});
+
+test("where an API server is, only its controllers give addresses", () => {
+  const mesh = meshOf(yamlOf(entry("ext", { hosts: ["a.com"], ...HOSTS })), { byApiServer: true });
+  assert.equal(serviceOf(mesh, "a.com").autoAddress, undefined);
+});
+
+test("without a controller hosts have the addresses that everyone computes by hash", () => {
+  const mesh = meshOf(
+    yamlOf(entry("one", { hosts: ["a.com"], ...HOSTS }), entry("two", { hosts: ["a.com", "b.com"], ...HOSTS })),
+    { features: { autoAllocate: false } },
+  );
+  const all = mesh.services.map(({ hostname, autoAddress }) => [hostname, autoAddress]);
+  assert.equal(new Set(all.filter(([host]) => host === "a.com").map(([, address]) => address)).size, 1);
+  assert.notEqual(serviceOf(mesh, "a.com").autoAddress, serviceOf(mesh, "b.com").autoAddress);
 });

@@ -15,7 +15,7 @@ import type { PeerAuthentication } from "#config/kinds/peer-authentication.ts";
 import type { Pod, PodStatus } from "#config/kinds/pod.ts";
 import type { RequestAuthentication } from "#config/kinds/request-authentication.ts";
 import type { Service as ServiceSpec, ServiceStatus } from "#config/kinds/service.ts";
-import type { ServiceEntry } from "#config/kinds/service-entry.ts";
+import type { ServiceEntry, ServiceEntryStatus } from "#config/kinds/service-entry.ts";
 import type { Sidecar } from "#config/kinds/sidecar.ts";
 import type { VirtualService } from "#config/kinds/virtual-service.ts";
 import type { WorkloadEntry } from "#config/kinds/workload-entry.ts";
@@ -40,10 +40,10 @@ export interface SnapshotInput {
   readonly mesh: MeshConfig;
   readonly features: Features;
   /**
-   * Somebody else makes EndpointSlices, as Kubernetes does: a Service without any has no pods. When not given, such a
-   * Service has the ready pods that it selects.
+   * Objects come from an API server, beside which controllers make EndpointSlices and addresses. When not given, a Service
+   * without slices has the ready pods that it selects, and hosts without address get one here.
    */
-  readonly slicesGiven?: boolean | undefined;
+  readonly byApiServer?: boolean | undefined;
   /** None when not given. */
   readonly keySets?: KeySets | undefined;
   /** The snapshot before this one: what did not change keeps its identity and its address. */
@@ -64,13 +64,13 @@ export function* snapshotSteps(input: SnapshotInput): Steps<Snapshot> {
   const ofKind = <Spec, Status = unknown>(kind: string) => (byKind.get(kind) ?? []) as ConfigObject<Spec, Status>[];
   const draftInput: DraftInput = {
     services: ofKind<ServiceSpec, ServiceStatus>("Service"),
-    serviceEntries: ofKind<ServiceEntry>("ServiceEntry"),
+    serviceEntries: ofKind<ServiceEntry, ServiceEntryStatus>("ServiceEntry"),
     workloadEntries: ofKind<WorkloadEntry>("WorkloadEntry").sort(byAgeAndName),
     slices: ofKind<EndpointSlice>("EndpointSlice").sort(byAgeAndName),
     pods: ofKind<Pod, PodStatus>("Pod").sort(byAgeAndName),
     nodes: ofKind<Node, NodeStatus>("Node"),
     namespaces: ofKind<Namespace>("Namespace"),
-    slicesGiven: input.slicesGiven ?? false,
+    byApiServer: input.byApiServer ?? false,
     mesh,
     features,
   };

@@ -9,6 +9,7 @@ const RESOLUTION: Readonly<Record<Resolution, number>> = {
   passthrough: 2,
   "dns-round-robin": 3,
   alias: 4,
+  "dynamic-dns": 5,
 };
 
 /** All services, in Istio's shape. */
@@ -33,6 +34,7 @@ export function serviceOf(service: Service): object {
     clusterVIPs: { Addresses: service.addresses.length > 1 ? service.addresses : null },
     defaultAddress: firstAddress ?? "0.0.0.0",
     ...(service.autoAddress === undefined ? {} : { autoAllocatedIPv4Address: service.autoAddress }),
+    ...(service.autoAddress6 === undefined ? {} : { autoAllocatedIPv6Address: service.autoAddress6 }),
     ...(service.subjectAltNames.length > 0 ? { serviceAccounts: service.subjectAltNames } : {}),
     Resolution: RESOLUTION[service.resolution],
     MeshExternal: service.meshExternal,

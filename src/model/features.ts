@@ -18,6 +18,8 @@ export interface Features {
   readonly mergeSidecarIngress: boolean;
   /** ISTIO_DUAL_STACK: services and workloads are used with their addresses of both families. */
   readonly dualStack: boolean;
+  /** PILOT_ENABLE_IP_AUTOALLOCATE: hosts without address get one, else only proxies that ask for it use one by hash. */
+  readonly autoAllocate: boolean;
 }
 
 export const DEFAULT_FEATURES: Features = {
@@ -29,4 +31,5 @@ export const DEFAULT_FEATURES: Features = {
   tlsOnSidecarIngress: false,
   mergeSidecarIngress: false,
   dualStack: false,
+  autoAllocate: true,
 };

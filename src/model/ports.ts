@@ -45,6 +45,8 @@ export interface Caller {
   readonly namespace: string;
   readonly serviceAccount: string;
   readonly provedBy: "jwt" | "certificate";
+  /** The pod that a token of Kubernetes is bound to. */
+  readonly pod?: string;
 }
 
 /** Answers a caller's question for a debug page, such as `syncz` or `config_dump?proxyID=...`. */

@@ -12,8 +12,9 @@ export interface ServicePort {
   readonly targetPort?: number;
 }
 
-/** How Envoy finds the endpoints: `static` by EDS, `dns` by asking, `passthrough` by the original destination address. */
-export type Resolution = "static" | "dns" | "dns-round-robin" | "passthrough" | "alias";
+/** How Envoy finds the endpoints: `static` by EDS, `dns` by asking, `passthrough` by the original destination
+ * address; `dynamic-dns` by the name in the request, which only waypoints can. */
+export type Resolution = "static" | "dns" | "dns-round-robin" | "passthrough" | "alias" | "dynamic-dns";
 
 export interface Service {
   /** Fully qualified: `httpbin.default.svc.cluster.local`, or the host of a ServiceEntry (which may be a wildcard). */
@@ -23,8 +24,10 @@ export interface Service {
   readonly registry: "Kubernetes" | "External";
   /** Addresses that clients call; empty for headless services and for hosts without one. */
   readonly addresses: readonly string[];
-  /** Allocated by us because the user gave none; stable as long as the service exists. */
+  /** Allocated because the user gave none; stable as long as the service exists. */
   readonly autoAddress: string | undefined;
+  /** The same for IPv6. */
+  readonly autoAddress6?: string;
   readonly ports: readonly ServicePort[];
   readonly resolution: Resolution;
   /** Outside the mesh: no mutual TLS towards it. */

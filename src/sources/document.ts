@@ -4,7 +4,8 @@ import type { ServiceEntry } from "#config/kinds/service-entry.ts";
 import { parseObject } from "#config/parse-object.ts";
 import { type Problem, warning } from "#config/problem.ts";
 import { parseField } from "#config/schema/field-path.ts";
-import { lineOfPath } from "#lib/yaml/places.ts";
+import { finished, type Steps } from "#lib/async/steps.ts";
+import { Places } from "#lib/yaml/places.ts";
 import { readDocument } from "#lib/yaml/read.ts";
 
 /** A problem at a line, counted from 1. */
@@ -26,27 +27,36 @@ export interface FoundObject {
 
 /** Reads a document: one object, or several in a `List`. */
 export function readObjects(text: string): FoundObject[] {
+  return finished(objectSteps(text));
+}
+
+/** The same in steps: a list can hold thousands. */
+export function* objectSteps(text: string): Steps<FoundObject[]> {
   const { value, error, warning, line } = readDocument(text);
   if (error !== undefined) return [unreadable({ ...error, field: "", severity: "error" })];
   if (value === undefined) return [];
   const notes: PlacedProblem[] = warning === undefined ? [] : [{ ...warning, field: "", severity: "warning" }];
-  return itemsOf(value).map(({ raw, path }, i) => {
+  const places = new Places(text);
+  const found: FoundObject[] = [];
+  for (const [i, { raw, path }] of itemsOf(value).entries()) {
     const { object, problems, key, notYet } = parseObject(raw);
-    const at = path.length === 0 ? line : lineOfPath(text, path);
+    const at = path.length === 0 ? line : places.line(path);
     const place = (problem: Problem): PlacedProblem => ({
       ...problem,
-      line: problem.field === "" ? at : lineOfPath(text, [...path, ...parseField(problem.field)]),
+      line: problem.field === "" ? at : places.line([...path, ...parseField(problem.field)]),
     });
     const nameless = object?.metadata.name === "";
     const more = object === undefined ? [] : nameless ? [NAMELESS] : ineffective(object);
-    return {
+    found.push({
       key,
       object: nameless ? undefined : object,
       notYet: notYet ? key.split("/", 1)[0] : undefined,
       problems: [...(i === 0 ? notes : []), ...[...problems, ...more].map(place)],
       line: at,
-    };
-  });
+    });
+    yield;
+  }
+  return found;
 }
 
 /** What stands for a text that cannot be read. */
@@ -59,7 +69,12 @@ const NAMELESS: Problem = { field: "metadata.name", message: "is required", seve
 /** What is right, but has no effect yet. */
 function ineffective({ kind, spec }: ConfigObject): Problem[] {
   if (kind !== "ServiceEntry" || (spec as ServiceEntry).resolution !== "DYNAMIC_DNS") return [];
-  return [warning("spec.resolution", "DYNAMIC_DNS is not yet supported: the hosts are ignored")];
+  return [
+    warning(
+      "spec.resolution",
+      "DYNAMIC_DNS is for waypoints, which are not yet supported: proxies cannot reach the hosts",
+    ),
+  ];
 }
 
 /** The objects of a document and where in it they stand: `kubectl get -o yaml` writes them as a list. */

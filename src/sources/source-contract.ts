@@ -184,7 +184,7 @@ spec:
 `;
     await using opened = await open({ "a.yaml": text });
     assert.deepEqual(problemsOf(opened), [
-      "a.yaml:7: ServiceEntry/default/w: spec.resolution DYNAMIC_DNS is not yet supported: the hosts are ignored",
+      "a.yaml:7: ServiceEntry/default/w: spec.resolution DYNAMIC_DNS is for waypoints, which are not yet supported: proxies cannot reach the hosts",
     ]);
     assert.equal(opened.source.objects().length, 1);
   },

@@ -7,6 +7,7 @@ import { type ProxyDefaults, proxyDefaultsSchema } from "#config/mesh/proxy-defa
 import type { MeshConfig } from "#config/mesh-config.ts";
 import { parse } from "#config/schema/parse.ts";
 import { parseDuration } from "#lib/duration.ts";
+import { DEFAULT_FEATURES, type Features } from "#model/features.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import { derived, interned } from "./indexes.ts";
 
@@ -87,7 +88,7 @@ export interface Traits {
 }
 
 /** Reads the traits of a proxy from its node. */
-export function traitsOf(mesh: MeshConfig, proxy: MeshProxy): Traits {
+export function traitsOf(mesh: MeshConfig, proxy: MeshProxy, features: Features = DEFAULT_FEATURES): Traits {
   const { metadata } = proxy;
   const config = proxyConfigOf("", metadata, mesh);
   const ipMode = ipModeOf(proxy.addresses);
@@ -109,7 +110,7 @@ export function traitsOf(mesh: MeshConfig, proxy: MeshProxy): Traits {
       workload: mesh.enableTracing && config.tracing?.enableIstioTags !== false ? tracedWorkload(proxy) : undefined,
     }),
     listener: interned(mesh, listenerTraits(mesh, proxy, ipMode)),
-    autoAddresses: isTrue(metadata.DNS_CAPTURE),
+    autoAddresses: isTrue(metadata.DNS_CAPTURE) && (features.autoAllocate || isTrue(metadata.DNS_AUTO_ALLOCATE)),
   };
 }
 

@@ -120,7 +120,7 @@ export function viewsOf(snapshot: Snapshot, connected: MeshProxy): ProxyViews {
   const place = placeOf(snapshot, connected.addresses, textOf(sent));
   const { targets, locality } = place;
   const proxy = { ...connected, labels: labelsOf(connected, place) };
-  const traits = traitsOf(snapshot.mesh, proxy);
+  const traits = traitsOf(snapshot.mesh, proxy, snapshot.features);
   const selectedRules = selectingRules(snapshot)
     .filter((rule) => isSelected(rule, proxy))
     .map(objectKey);

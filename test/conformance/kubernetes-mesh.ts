@@ -44,7 +44,7 @@ export function kubernetesMesh(input: MeshInput): Snapshot | { readonly leftOut:
     const { namespace = read.metadata.namespace } = raw.metadata;
     parsed.push({ ...read, metadata: { ...read.metadata, namespace } });
   }
-  return buildSnapshot({ objects: parsed, mesh, features, slicesGiven: true });
+  return buildSnapshot({ objects: parsed, mesh, features, byApiServer: true });
 }
 
 /** Generation relies on checks made before it, and inputs of its tests have what would not have passed them. */

@@ -80,6 +80,7 @@ const UNSET: Partial<MeshConfig> = {
 const SWITCHES: Readonly<Record<string, (value: string) => Partial<Features>>> = {
   // For sidecars and gateways that are no part of ambient it changes nothing.
   PILOT_ENABLE_AMBIENT: () => ({}),
+  PILOT_ENABLE_IP_AUTOALLOCATE: (value) => ({ autoAllocate: value === "true" }),
   ENABLE_TLS_ON_SIDECAR_INGRESS: (value) => ({ tlsOnSidecarIngress: value === "true" }),
   PILOT_ALLOW_SIDECAR_SERVICE_INBOUND_LISTENER_MERGE: (value) => ({ mergeSidecarIngress: value === "true" }),
 };

@@ -13,6 +13,8 @@ export interface MeshOptions {
   /** The mesh config as data, such as `{ accessLogFile: "/dev/stdout" }`. */
   readonly mesh?: object;
   readonly features?: Partial<Features>;
+  /** The objects come from an API server, beside which controllers work. */
+  readonly byApiServer?: boolean;
   /** The mesh before a change: what did not change keeps its identity. */
   readonly previous?: Snapshot;
 }
@@ -36,6 +38,7 @@ export function meshOf(yaml: string, options: MeshOptions = {}): Snapshot {
     objects: objectsOf(yaml),
     mesh: mesh.value,
     features: { ...DEFAULT_FEATURES, ...options.features },
+    byApiServer: options.byApiServer,
     previous: options.previous,
   });
 }

@@ -11,6 +11,7 @@ export function featuresOf(read: EnvReader, place: Pick<Features, "domain" | "cl
     keyFetching: keyFetching(read),
     tlsOnSidecarIngress: read.boolean("ENABLE_TLS_ON_SIDECAR_INGRESS", false),
     mergeSidecarIngress: read.boolean("PILOT_ALLOW_SIDECAR_SERVICE_INBOUND_LISTENER_MERGE", false),
+    autoAllocate: read.boolean("PILOT_ENABLE_IP_AUTOALLOCATE", true),
     dualStack: read.boolean("ISTIO_DUAL_STACK", false),
   };
 }

@@ -32,7 +32,7 @@ export function* planOutboundClusters(snapshot: Snapshot, view: OutboundView): S
   const input = { traits: view.traits.cluster, mesh: snapshot.mesh };
   const key = `clusters ${view.locality} ${JSON.stringify(input.traits)}`;
   for (const service of servicesInScope(snapshot, view).list) {
-    if (service.resolution === "alias") continue;
+    if (service.resolution === "alias" || service.resolution === "dynamic-dns") continue;
     for (const made of serviceClusters(snapshot, view, { service, key })) add(made);
     yield;
   }

@@ -13,7 +13,10 @@ export interface AddressTraits {
 /** The addresses of a service for a proxy, first the main one. None for headless services and hosts without any. */
 export function serviceAddresses(service: Service, traits: AddressTraits): readonly string[] {
   if (service.addresses.length > 0) return ownAddresses(service, traits.ipMode);
-  return traits.autoAddresses && service.autoAddress !== undefined ? [service.autoAddress] : [];
+  if (!traits.autoAddresses) return [];
+  const { autoAddress, autoAddress6 } = service;
+  const address = traits.ipMode === "ipv6" ? autoAddress6 : (autoAddress ?? (traits.ipMode === "dual" && autoAddress6));
+  return address ? [address] : [];
 }
 
 /** Kubernetes gives a service an address of each family; a ServiceEntry means what it says. */
