@@ -9,6 +9,8 @@ import { initCommand } from "./mizzen/init-command.ts";
 import { attachCommand, scaleCommand, workloadCommands } from "./mizzen/life-commands.ts";
 import { logsCommand } from "./mizzen/logs-command.ts";
 import { downCommand, execCommand, openCommand } from "./mizzen/mesh-commands.ts";
+import { proxyConfigCommand } from "./mizzen/proxy-config-command.ts";
+import { proxyStatusCommand } from "./mizzen/proxy-status-command.ts";
 import { psCommand } from "./mizzen/ps-command.ts";
 import { pushesCommand } from "./mizzen/pushes-command.ts";
 import { runOnOwnMachine } from "./mizzen/rootless.ts";
@@ -52,6 +54,8 @@ function mizzen(terminal: Terminal): Command {
     scaleCommand,
     attachCommand,
     translateCommand,
+    proxyStatusCommand,
+    proxyConfigCommand,
     xCommand,
   ];
   const made = [...commands.map((make) => make(terminal)), ...workloadCommands(terminal)];

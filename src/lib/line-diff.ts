@@ -5,20 +5,19 @@ interface Line {
   readonly text: string;
 }
 
-const CONTEXT = 3;
 /** Beyond this many differing lines, those of one text are given as a whole and then those of the other. */
 const MAX_STEPS = 1_000;
 
-/** The hunks of a unified diff, without the two lines of file names; empty for equal texts. */
-export function unifiedHunks(before: readonly string[], after: readonly string[]): string {
+/** The hunks of a unified diff, without the two lines of file names; empty for equal texts. Changes have `context` lines around them. */
+export function unifiedHunks(before: readonly string[], after: readonly string[], context = 3): string {
   const lines = diffLines(before, after);
   const changed = lines.flatMap(({ sign }, i) => (sign === " " ? [] : [i]));
   const hunks: { start: number; end: number }[] = [];
   for (const i of changed) {
     const last = hunks.at(-1);
-    const end = Math.min(lines.length, i + CONTEXT + 1);
-    if (last !== undefined && i - CONTEXT <= last.end) last.end = end;
-    else hunks.push({ start: Math.max(0, i - CONTEXT), end });
+    const end = Math.min(lines.length, i + context + 1);
+    if (last !== undefined && i - context <= last.end) last.end = end;
+    else hunks.push({ start: Math.max(0, i - context), end });
   }
   return hunks.map((hunk) => hunkText(lines, hunk)).join("");
 }

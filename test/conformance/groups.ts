@@ -7,6 +7,7 @@ import { dnsClient } from "./groups/dns-client.ts";
 import { envoyFilterPatches } from "./groups/envoy-filter-patches.ts";
 import { iptablesBuilder } from "./groups/iptables-builder.ts";
 import { iptablesCapture } from "./groups/iptables-capture.ts";
+import { istioctlOutput } from "./groups/istioctl-output.ts";
 import { localityLoadBalancing } from "./groups/locality.ts";
 import { nameTable } from "./groups/name-table.ts";
 import { nftablesCapture } from "./groups/nftables-capture.ts";
@@ -15,6 +16,7 @@ import { agentTables } from "./groups/unit-tables/agent.ts";
 import { certificateTables } from "./groups/unit-tables/certificates.ts";
 import { configGenerationTables } from "./groups/unit-tables/config-generation.ts";
 import { envoyFilterTables } from "./groups/unit-tables/envoy-filter.ts";
+import { istioctlTables } from "./groups/unit-tables/istioctl.ts";
 import { meshConfigTables } from "./groups/unit-tables/mesh-config.ts";
 import { networkingTables } from "./groups/unit-tables/networking.ts";
 import { securityTables } from "./groups/unit-tables/security.ts";
@@ -44,10 +46,12 @@ export const GROUPS: readonly Group[] = [
   bootstrap,
   dnsClient,
   statusServer,
+  istioctlOutput,
   agentTables,
   certificateTables,
   configGenerationTables,
   envoyFilterTables,
+  istioctlTables,
   meshConfigTables,
   networkingTables,
   securityTables,

@@ -29,6 +29,8 @@ const CODES: Readonly<Record<string, number>> = {
   MEMBER_OF_FILE: EXIT.usage,
   RUN_INVALID: EXIT.usage,
   TRANSLATE_INVALID: EXIT.usage,
+  PROXY_CONFIG_INVALID: EXIT.usage,
+  CONFIG_DUMP_INVALID: EXIT.usage,
   NOT_ROOT: EXIT.machine,
   EGRESS_FAILED: EXIT.machine,
   TOOL_MISSING: EXIT.machine,

@@ -22,6 +22,9 @@ const DIFFERENCES = {
 export async function runOnOwnMachine(terminal: Terminal, command: Command): Promise<boolean> {
   const name = command.name();
   if (process.getuid?.() === 0 || FOR_ANYBODY.includes(name)) return false;
+  // What is read from files, or asked of a control plane elsewhere, needs no mesh either.
+  const { file, address } = command.opts();
+  if (file !== undefined || (name === "proxy-status" && address !== undefined)) return false;
   await finish(terminal, async () => {
     const { runRootless } = await import("#standalone/rootless/run-rootless.ts");
     const { env, self } = terminal;
