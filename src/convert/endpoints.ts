@@ -32,7 +32,12 @@ export function serviceEntryEndpoints(
       ? listed().map((entry) => workloadOfEntry(entry, { name: "", namespace: metadata.namespace }, around))
       : selected.filter((workload) => byName || hasIpAddress(workload) || isSocket(workload));
   const servicePorts = Object.fromEntries((spec.ports ?? []).map(({ name, number }) => [name, number]));
-  return workloads.map((workload) => ({ ...endpointOf(workload, entryPorts(spec, workload)), servicePorts }));
+  const endpoints = workloads.map((workload) => ({
+    ...endpointOf(workload, entryPorts(spec, workload)),
+    servicePorts,
+  }));
+  // In Istio each address is a service of its own, and the endpoints of all of them are joined: weights are as with these.
+  return Array.from({ length: Math.max(1, service.addresses.length) }, () => endpoints).flat();
 }
 
 /** A service without any is found by its own name, if it is found by name. */
