@@ -9,29 +9,40 @@ const PREFIXED = Buffer.from("envoy_istio_");
 const COMMENTS = ["# TYPE ", "# HELP "];
 
 /**
- * Pieces of whole lines, so that whatever breaks off leaves no half of one behind. Only a line that begins in one piece and
- * ends in another is copied. A last line without an end gets one. Throws when a line does not end at all.
+ * Cuts what comes into pieces of whole lines, so that whatever breaks off leaves no half of one behind. Only a line that
+ * begins in one chunk and ends in another is copied.
  */
-export async function* wholeLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  let begun: Buffer[] = [];
-  let begunBytes = 0;
-  for await (const chunk of chunks) {
+export class LineCutter {
+  #begun: Buffer[] = [];
+  #begunBytes = 0;
+
+  /** The lines that are complete now. Throws when one does not end at all. */
+  cut(chunk: Buffer): readonly Buffer[] {
     const end = chunk.lastIndexOf(LINE_FEED) + 1;
+    const pieces: Buffer[] = [];
     let start = 0;
-    if (end > 0 && begunBytes > 0) {
+    if (end > 0 && this.#begunBytes > 0) {
       start = chunk.indexOf(LINE_FEED) + 1;
-      yield Buffer.concat([...begun, chunk.subarray(0, start)]);
-      begun = [];
-      begunBytes = 0;
+      pieces.push(Buffer.concat([...this.#begun, chunk.subarray(0, start)]));
+      this.#begun = [];
+      this.#begunBytes = 0;
     }
-    if (end > start) yield chunk.subarray(start, end);
-    if (end === chunk.length) continue;
-    begun.push(chunk.subarray(end));
-    begunBytes += chunk.length - end;
-    if (begunBytes > MAX_LINE_BYTES)
+    if (end > start) pieces.push(chunk.subarray(start, end));
+    if (end < chunk.length) this.#keep(chunk.subarray(end));
+    return pieces;
+  }
+
+  /** The last line, with an end if it has none. */
+  end(): readonly Buffer[] {
+    return this.#begunBytes === 0 ? [] : [Buffer.concat([...this.#begun, Buffer.of(LINE_FEED)])];
+  }
+
+  #keep(begun: Buffer): void {
+    this.#begun.push(begun);
+    this.#begunBytes += begun.length;
+    if (this.#begunBytes > MAX_LINE_BYTES)
       throw new MeshError("HTTP_FAILED", `a line of the metrics has more than ${MAX_LINE_BYTES} bytes`);
   }
-  if (begunBytes > 0) yield Buffer.concat([...begun, Buffer.of(LINE_FEED)]);
 }
 
 /**

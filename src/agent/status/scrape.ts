@@ -12,7 +12,7 @@ import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { formatRequest, type HttpRequest, send } from "../http-client.ts";
 import type { AgentMetrics } from "../metrics.ts";
 import type { Connect } from "../place.ts";
-import { istioNames, wholeLines } from "./exposition-lines.ts";
+import { istioNames, LineCutter } from "./exposition-lines.ts";
 import type { ScrapeTarget } from "./scrape-target.ts";
 
 export interface ScrapeOptions {
@@ -188,32 +188,29 @@ async function* merge(options: ScrapeOptions, { envoy, app, openMetrics }: Sourc
   }
 }
 
-/** All lines of a source, until it ends or breaks; tells which. */
+/** All lines of a source, until it ends or breaks; tells which. Time in which nobody listens is no silence of the source. */
 async function* linesOf(source: Source, { metrics, log }: ScrapeOptions): AsyncGenerator<Buffer, boolean> {
-  try {
-    for await (const lines of wholeLines(spoken(source))) yield source.name === "envoy" ? istioNames(lines) : lines;
-    return true;
-  } catch (thrown) {
-    metrics.failedScrapes[source.name].add();
-    log.error(`metrics of ${source.name} ended early: ${errorText(thrown)}`);
-    return false;
-  }
-}
-
-/** Breaks off a source that is silent for too long. Time in which nobody listens does not count. */
-async function* spoken({ response, where, silenceMs }: Source): AsyncGenerator<Buffer> {
-  const watch = () =>
-    setTimeout(() => {
-      response.destroy(new MeshError("HTTP_FAILED", `${where}: nothing more in ${silenceMs} ms`));
-    }, silenceMs);
-  let timer = watch();
+  const { name, response, where, silenceMs } = source;
+  const named = name === "envoy" ? istioNames : (lines: Buffer) => lines;
+  const cutter = new LineCutter();
+  let listening = true;
+  const silence = setTimeout(() => {
+    if (listening) response.destroy(new MeshError("HTTP_FAILED", `${where}: nothing more in ${silenceMs} ms`));
+  }, silenceMs);
   try {
     for await (const chunk of response as AsyncIterable<Buffer>) {
-      clearTimeout(timer);
-      yield chunk;
-      timer = watch();
+      listening = false;
+      for (const lines of cutter.cut(chunk)) yield named(lines);
+      listening = true;
+      silence.refresh();
     }
+    for (const lines of cutter.end()) yield named(lines);
+    return true;
+  } catch (thrown) {
+    metrics.failedScrapes[name].add();
+    log.error(`metrics of ${name} ended early: ${errorText(thrown)}`);
+    return false;
   } finally {
-    clearTimeout(timer);
+    clearTimeout(silence);
   }
 }

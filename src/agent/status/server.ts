@@ -2,6 +2,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Server as NetServer } from "node:net";
+import { pipeline } from "node:stream/promises";
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { type Answer, type IncomingRequest, refusal } from "./answer.ts";
@@ -181,7 +182,7 @@ async function respond({ request, response, log, handle }: Exchange): Promise<vo
       response.writeHead(answer.status, { ...textHeaders(body), ...answer.headers }).end(body);
     } else {
       response.writeHead(answer.status, { ...answer.headers });
-      await pour(body, response, gone.signal);
+      await pipeline(body, response);
     }
   } catch (thrown) {
     // Whoever left needs no answer.
@@ -193,23 +194,6 @@ async function respond({ request, response, log, handle }: Exchange): Promise<vo
 function textHeaders(body: string): Readonly<Record<string, string>> {
   const length = { "content-length": String(Buffer.byteLength(body)) };
   return body === "" ? length : { ...length, "content-type": "text/plain; charset=utf-8" };
-}
-
-/** Chunks leave together, as many as there is room for: each write by itself would be a call to the kernel. */
-async function pour(
-  chunks: AsyncIterable<string | Buffer>,
-  response: ServerResponse,
-  signal: AbortSignal,
-): Promise<void> {
-  response.cork();
-  for await (const chunk of chunks) {
-    if (response.write(chunk)) continue;
-    response.uncork();
-    if (response.writableNeedDrain) await once(response, "drain", { signal });
-    response.cork();
-  }
-  response.uncork();
-  response.end();
 }
 
 async function listen(server: Server, port: number): Promise<void> {
