@@ -27,7 +27,7 @@ if (!existsSync(stampFile) || readFileSync(stampFile, "utf8") !== stamp) {
   mkdirSync(join(root, "dist"), { recursive: true });
   await build({
     absWorkingDir: root,
-    entryPoints: [...COMMANDS, "launcher"].map((name) => `src/bin/${name}.ts`),
+    entryPoints: [...COMMANDS, "launcher", "read-worker"].map((name) => `src/bin/${name}.ts`),
     outdir: "dist",
     outExtension: { ".js": ".cjs" },
     bundle: true,

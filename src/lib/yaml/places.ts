@@ -29,39 +29,87 @@ export function eventStart(event: Event): number {
  * Keys are found in camelCase as well as in snake_case. Meant for the rare case that something is reported.
  */
 export function lineOfPath(text: string, path: readonly (string | number)[]): number {
-  const parsed = parseText(text);
-  const { events } = parsed;
-  let at = 1;
-  let best = eventStart(events[at] ?? NO_EVENT);
-  for (const step of path) {
-    const found = childAt(parsed, at, step);
-    if (found === undefined) break;
-    best = eventStart(events[found.place] ?? NO_EVENT);
-    at = found.value;
+  return new Places(text).line(path);
+}
+
+/** Finds many lines in one text, which is parsed when the first is asked for. */
+export class Places {
+  readonly #text: string;
+  #parsed: ParsedText | undefined;
+  #lineEnds: readonly number[] = [];
+  /** By the event of a list, those of its items: a list of thousands is not gone through for each of them. */
+  readonly #items = new Map<number, readonly number[]>();
+
+  constructor(text: string) {
+    this.#text = text;
   }
-  return lineAt(parsed.text, Math.max(best, 0));
+
+  /** The line of the value at a path, as by `lineOfPath`. */
+  line(path: readonly (string | number)[]): number {
+    const parsed = this.#parse();
+    const { events } = parsed;
+    let at = 1;
+    let best = eventStart(events[at] ?? NO_EVENT);
+    for (const step of path) {
+      const isItem = typeof step === "number" && events[at]?.type === EVENT_ID.SEQUENCE;
+      const found = isItem ? this.#itemAt(at, step) : childAt(parsed, at, step);
+      if (found === undefined) break;
+      best = eventStart(events[found.place] ?? NO_EVENT);
+      at = found.value;
+    }
+    return this.#lineAt(Math.max(best, 0));
+  }
+
+  #parse(): ParsedText {
+    if (this.#parsed === undefined) {
+      this.#parsed = parseText(this.#text);
+      this.#lineEnds = Array.from(this.#parsed.text.matchAll(/\n/g), ({ index }) => index);
+    }
+    return this.#parsed;
+  }
+
+  #itemAt(list: number, index: number): Child | undefined {
+    const items = this.#items.get(list) ?? itemsOf(this.#parse().events, list);
+    this.#items.set(list, items);
+    const at = items[index];
+    return at === undefined ? undefined : { place: at, value: at };
+  }
+
+  #lineAt(offset: number): number {
+    let [low, high] = [0, this.#lineEnds.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.#lineEnds[middle] ?? 0) < offset) low = middle + 1;
+      else high = middle;
+    }
+    return low + 1;
+  }
 }
 
 const NO_EVENT: Event = { type: EVENT_ID.POP };
 
 /** Indexes of the events of a child: where it is seen to stand (its key), and where its value starts. */
-function childAt(
-  source: ParsedText,
-  parent: number,
-  step: string | number,
-): { place: number; value: number } | undefined {
+interface Child {
+  readonly place: number;
+  readonly value: number;
+}
+
+function itemsOf(events: readonly Event[], list: number): readonly number[] {
+  const items: number[] = [];
+  for (let at = list + 1; at < events.length && events[at]?.type !== EVENT_ID.POP; at = afterNode(events, at)) {
+    items.push(at);
+  }
+  return items;
+}
+
+function childAt(source: ParsedText, parent: number, step: string | number): Child | undefined {
   const { events } = source;
-  const type = events[parent]?.type;
+  if (events[parent]?.type !== EVENT_ID.MAPPING) return undefined;
   let at = parent + 1;
-  for (let i = 0; at < events.length && events[at]?.type !== EVENT_ID.POP; i++) {
-    if (type === EVENT_ID.SEQUENCE) {
-      if (i === step) return { place: at, value: at };
-      at = afterNode(events, at);
-    } else if (type === EVENT_ID.MAPPING) {
-      const value = afterNode(events, at);
-      if (isKey(source, at, String(step))) return { place: at, value };
-      at = afterNode(events, value);
-    } else return undefined;
+  while (at < events.length && events[at]?.type !== EVENT_ID.POP) {
+    const value = afterNode(events, at);
+    if (isKey(source, at, String(step))) return { place: at, value };
+    at = afterNode(events, value);
   }
   return undefined;
 }

@@ -20,7 +20,7 @@ import { SnapshotStore } from "../snapshot-store.ts";
 import { FolderWatches } from "./folder-watches.ts";
 import { type MeshFile, missingMeshFile, NO_MESH_FILE, readMeshFile, unreadableMeshFile } from "./mesh-file.ts";
 import { type Changes, PendingChanges } from "./pending-changes.ts";
-import { type ReadText, readNewDocuments, readText } from "./read-text.ts";
+import { type ReadApart, type ReadText, readNewDocuments, readText } from "./read-text.ts";
 import { isConfigName, isFolder, nearestFolder, type Scan, scanPaths } from "./scan.ts";
 
 export interface FileSourceOptions {
@@ -31,6 +31,8 @@ export interface FileSourceOptions {
   readonly log: Logger;
   /** Objects of another `istio.io/rev` are left out; empty takes all. `default` when not given. */
   readonly revision?: string | undefined;
+  /** Reads large documents; without it they are read on this thread, and nothing else happens meanwhile. */
+  readonly readApart?: ReadApart | undefined;
 }
 
 export interface FileSource extends Source {
@@ -56,6 +58,7 @@ class WatchedFiles extends SnapshotStore implements FileSource {
   readonly #roots: readonly string[];
   readonly #meshPath: string | undefined;
   readonly #log: Logger;
+  readonly #readApart: ReadApart | undefined;
   readonly #reporter: ProblemReporter;
   readonly #pending = new PendingChanges();
   readonly #watches: FolderWatches;
@@ -64,12 +67,13 @@ class WatchedFiles extends SnapshotStore implements FileSource {
   #mesh: MeshFile = NO_MESH_FILE;
   #started = false;
 
-  constructor({ folders, meshConfigFile, features, log, revision = "default" }: FileSourceOptions) {
+  constructor({ folders, meshConfigFile, features, log, revision = "default", readApart }: FileSourceOptions) {
     super(features);
     this.#roots = folders.map((folder) => resolve(folder));
     this.#meshPath = meshConfigFile === undefined ? undefined : resolve(meshConfigFile);
     this.#table = new ObjectTable(revision);
     this.#log = log;
+    this.#readApart = readApart;
     this.#reporter = new ProblemReporter(log);
     this.#watches = new FolderWatches({
       onChange: (path) => this.#pending.touch(path),
@@ -156,7 +160,7 @@ class WatchedFiles extends SnapshotStore implements FileSource {
     if (path === this.#meshPath) return this.#lookAtMesh(path, { text, failure }, confirmed);
     const previous = this.#table.get(path);
     if (text !== undefined && text === previous?.text) return false;
-    const next = await nextFile({ path, text, failure, previous });
+    const next = await nextFile({ path, text, failure, previous, readApart: this.#readApart });
     if (this.#started && !confirmed && losesObjects(previous, next)) {
       this.#pending.confirmLater(path, CONFIRM_MS);
       return false;
@@ -201,11 +205,14 @@ interface NextInput<Previous> extends ReadText {
   readonly previous: Previous;
 }
 
-async function nextFile(input: NextInput<ConfigFile | undefined>): Promise<ConfigFile | undefined> {
-  const { path: file, text, failure, previous } = input;
+async function nextFile(
+  input: NextInput<ConfigFile | undefined> & Pick<FileSourceOptions, "readApart">,
+): Promise<ConfigFile | undefined> {
+  const { path: file, text, failure, previous, readApart } = input;
   if (failure !== undefined) return unreadableConfigFile(file, failure, previous);
   if (text === undefined) return undefined;
-  return readConfigFile({ file, text, previous, known: await readNewDocuments(text, previous?.documents) });
+  const known = await readNewDocuments(text, { known: previous?.documents, readApart });
+  return readConfigFile({ file, text, previous, known });
 }
 
 function nextMesh({ path, text, failure, previous }: NextInput<MeshFile>): MeshFile {

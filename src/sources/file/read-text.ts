@@ -1,9 +1,9 @@
 import { isUtf8 } from "node:buffer";
 import { readFile, stat } from "node:fs/promises";
-import { setImmediate } from "node:timers/promises";
+import { Slices } from "#lib/async/slices.ts";
 import { splitDocuments } from "#lib/yaml/read.ts";
 import type { ReadDocuments } from "../config-file.ts";
-import { type FoundObject, readObjects } from "../document.ts";
+import { type FoundObject, objectSteps } from "../document.ts";
 import { reasonOf } from "./scan.ts";
 
 /** A file as read: its text, the reason why there is none, or neither when there is no such file. */
@@ -35,14 +35,23 @@ export async function readText(path: string): Promise<ReadText> {
 const SLICE_MS = 5;
 
 /** Reads the documents of a text that are not known yet, in slices: a file of thousands must not stop the process. */
-export async function readNewDocuments(text: string, known: ReadDocuments | undefined): Promise<ReadDocuments> {
+export async function readNewDocuments(
+  text: string,
+  { known, readApart }: { readonly known: ReadDocuments | undefined; readonly readApart: ReadApart | undefined },
+): Promise<ReadDocuments> {
   const documents = new Map<string, readonly FoundObject[]>();
-  let sliceStart = performance.now();
+  const slices = new Slices(() => performance.now(), SLICE_MS);
+  const read = (part: string) =>
+    readApart !== undefined && part.length >= LARGE_TEXT ? readApart(part) : slices.run(objectSteps(part));
   for (const part of splitDocuments(text)) {
-    documents.set(part.text, known?.get(part.text) ?? readObjects(part.text));
-    if (performance.now() - sliceStart < SLICE_MS) continue;
-    await setImmediate();
-    sliceStart = performance.now();
+    documents.set(part.text, known?.get(part.text) ?? (await read(part.text)));
+    if (slices.isOver) await slices.next();
   }
   return documents;
 }
+
+/** Reads the objects of a document elsewhere than on this thread. */
+export type ReadApart = (text: string) => Promise<readonly FoundObject[]>;
+
+/** Takes about 50 ms to read; below that it is not worth another thread. */
+const LARGE_TEXT = 256 * 1024;
