@@ -11,8 +11,16 @@ export interface AuthorityOptions {
   /** Longer wishes are cut to this. */
   readonly maxTtlMs: number;
   readonly now: () => number;
-  /** PEM of roots that workloads trust beside ours, at any time; they prove nothing to the control plane. */
-  readonly furtherRoots?: () => readonly string[];
+  /** Roots that workloads trust beside ours; they prove nothing to the control plane. */
+  readonly furtherRoots?: FurtherRoots;
+}
+
+/** Roots of others, which may change at any time. */
+export interface FurtherRoots {
+  /** PEM, one certificate each. */
+  current(): readonly string[];
+  /** Called after each change; returns the way to stop. */
+  subscribe(listener: () => void): () => void;
 }
 
 export interface LeafRequest {
@@ -50,9 +58,24 @@ export class Authority implements CertificateSigner {
     return () => this.#listeners.delete(listener);
   }
 
+  /** Called after each change of what workloads trust; returns the way to stop. */
+  onTrustChanged(listener: () => void): () => void {
+    let known = this.trustBundle();
+    const look = () => {
+      const bundle = this.trustBundle();
+      if (bundle === known) return;
+      known = bundle;
+      listener();
+    };
+    const stops = [this.onReplaced(look), this.#options.furtherRoots?.subscribe(look)];
+    return () => {
+      for (const stop of stops) stop?.();
+    };
+  }
+
   trustBundle(): string {
     const { rootPem } = this.#bundle;
-    const further = (this.#options.furtherRoots?.() ?? []).filter((root) => !rootPem.includes(root.trim()));
+    const further = (this.#options.furtherRoots?.current() ?? []).filter((root) => !rootPem.includes(root.trim()));
     return further.length === 0 ? rootPem : [rootPem.replace(/\n*$/, "\n"), ...further].join("");
   }
 

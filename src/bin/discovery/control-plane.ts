@@ -71,7 +71,13 @@ export class ControlPlane {
       debug: (page, caller) => debugAnswer(page, caller, this.#debugOptions()),
       controlPlane: VERSION_TEXT,
     });
-    this.#security = { config, mesh: () => this.#source.current().mesh, log, now: Date.now };
+    this.#security = {
+      config,
+      mesh: () => this.#source.current().mesh,
+      onMesh: (listener) => this.#source.subscribe(listener),
+      log,
+      now: Date.now,
+    };
     this.#authenticate = authentication(this.#security);
   }
 

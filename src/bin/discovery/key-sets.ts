@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { rootCertificates } from "node:tls";
 import type { Logger } from "#lib/log.ts";
-import { fetchKeySet } from "#sources/jwks/fetch-keys.ts";
+import { type FetchRules, fetchKeySet } from "#sources/jwks/fetch-keys.ts";
 import { KeySetSource, type KeySetTaker } from "#sources/jwks/key-set-source.ts";
 import { wantedKeySets } from "#translate/scope/request-authentications.ts";
 import type { DiscoveryConfig } from "./config.ts";
@@ -19,11 +19,16 @@ export function keySetSource({ config: { keys }, taker, metrics, log }: KeySetIn
   return new KeySetSource({
     taker,
     wanted: wantedKeySets,
-    fetch: (address, signal) => fetchKeySet(address, { ...keys, extraRoots: extraRoots(keys.extraRootsFile) }, signal),
+    fetch: (address, signal) => fetchKeySet(address, fetchRules(keys), signal),
     refreshMs: keys.refreshMs,
     log: log.scope("jwks"),
     count: (name) => metrics.count(name),
   });
+}
+
+/** What holds for everything that configuration lets the control plane fetch. */
+export function fetchRules(keys: DiscoveryConfig["keys"]): FetchRules {
+  return { ...keys, extraRoots: extraRoots(keys.extraRootsFile) };
 }
 
 /** Naming roots replaces the usual ones, so these come along. */

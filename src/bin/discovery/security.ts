@@ -4,25 +4,31 @@ import { clientCertificateAuthenticator } from "#authn/client-certificate.ts";
 import { jwtAuthenticator } from "#authn/jwt.ts";
 import type { Authority } from "#ca/authority.ts";
 import { ExpiryWarner } from "#ca/expiry.ts";
+import { MeshAnchors } from "#ca/mesh-anchors.ts";
 import { openAuthority, reloadAuthority } from "#ca/open-authority.ts";
 import { rotateRoot } from "#ca/rotate-root.ts";
 import { ServingCertificate } from "#ca/serving-certificate.ts";
 import { servingNames } from "#ca/serving-names.ts";
 import { TlsFiles } from "#ca/tls-files.ts";
-import { trustAnchors } from "#ca/trust-anchors.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
 import type { Logger } from "#lib/log.ts";
 import type { ServerIdentitySource } from "#lib/net/server-identity.ts";
+import { fetchText } from "#sources/jwks/fetch-keys.ts";
 import type { Background } from "./background.ts";
 import type { DiscoveryConfig } from "./config.ts";
+import { fetchRules } from "./key-sets.ts";
 
 /** How often files of the operator are looked at. */
 const FILE_INTERVAL_MS = 1_000;
+const BUNDLE_TIMEOUT_MS = 10_000;
+const NO_ANCHORS: readonly never[] = [];
 
 export interface SecurityInput {
   readonly config: DiscoveryConfig;
   /** The mesh config in effect at any time. */
   readonly mesh: () => MeshConfig;
+  /** Called whenever it may have changed; returns the way to stop. */
+  readonly onMesh: (listener: () => void) => () => void;
   readonly log: Logger;
   readonly now: () => number;
 }
@@ -45,8 +51,10 @@ export async function startCa(input: SecurityInput, background: Background): Pro
   const { config, mesh, now } = input;
   if (!config.ca.enabled) return undefined;
   const log = input.log.scope("ca");
-  const furtherRoots = config.ca.multiRoot ? meshAnchors(mesh, log) : () => [];
-  const settings = { ...config.ca, trustDomain: mesh().trustDomain, log, now, furtherRoots };
+  const anchors = config.ca.multiRoot ? meshAnchors(input) : undefined;
+  if (anchors !== undefined) background.run(anchors.run(background.signal));
+  const further = anchors && { furtherRoots: anchors };
+  const settings = { ...config.ca, ...further, trustDomain: mesh().trustDomain, log, now };
   const authority = await openAuthority(settings);
   reloadAuthority({ ...settings, authority, intervalMs: FILE_INTERVAL_MS }, background.signal);
   background.run(rotateRoot({ ...settings, authority }, background.signal));
@@ -54,19 +62,15 @@ export async function startCa(input: SecurityInput, background: Background): Pro
   return authority;
 }
 
-/** `caCertificates` of the mesh config in effect; what is wrong with them is said once. */
-function meshAnchors(mesh: () => MeshConfig, log: Logger): () => readonly string[] {
-  let seen: MeshConfig["caCertificates"];
-  let anchors: readonly string[] = [];
-  return () => {
-    const { caCertificates } = mesh();
-    if (caCertificates === seen) return anchors;
-    seen = caCertificates;
-    const read = trustAnchors(caCertificates ?? []);
-    for (const reason of read.problems) log.warn("a trust anchor of the mesh config is not used", { reason });
-    anchors = read.anchors;
-    return anchors;
-  };
+/** Workloads trust `caCertificates` of the mesh config, as they are at any time. */
+function meshAnchors({ config, mesh, onMesh, log }: SecurityInput): MeshAnchors {
+  return new MeshAnchors({
+    entries: () => mesh().caCertificates ?? NO_ANCHORS,
+    onChange: onMesh,
+    fetch: (url, signal) =>
+      fetchText(url, fetchRules(config.keys), AbortSignal.any([signal, AbortSignal.timeout(BUNDLE_TIMEOUT_MS)])),
+    log: log.scope("trustbundle"),
+  });
 }
 
 /** What the TLS listener shows: the operator's files, else a certificate of the CA, else there is none. */

@@ -3,7 +3,7 @@ import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, before, describe, test } from "node:test";
 import type { KeySetAddress } from "#model/key-set.ts";
-import { type FetchRules, fetchKeySet } from "./fetch-keys.ts";
+import { type FetchRules, fetchKeySet, fetchText } from "./fetch-keys.ts";
 
 const KEYS = '{"keys": [{"kty": "RSA", "kid": "one"}]}';
 const OPEN: FetchRules = { allowLocal: true, blockedRanges: [], insecure: false, extraRoots: [] };
@@ -37,6 +37,8 @@ const ANSWERS: Readonly<Record<string, RequestListener>> = {
     setImmediate(() => response.destroy());
   },
 };
+
+const CLOSED: FetchRules = { allowLocal: false, blockedRanges: [], insecure: false, extraRoots: [] };
 
 describe("fetchKeySet()", () => {
   let server: Server;
@@ -92,7 +94,9 @@ describe("fetchKeySet()", () => {
     const { port } = new URL(origin);
     const hosts = ["127.0.0.1", "localhost", "LOCALHOST.", "[::1]", "[::ffff:127.0.0.1]", "2130706433", "0.0.0.0"];
     for (const host of [...hosts, "169.254.169.254", "metadata.google.internal", "[fe80::1]"]) {
-      await assert.rejects(get(`http://${host}:${port}/keys`, { allowLocal: false }), { code: "KEYS_REFUSED" }, host);
+      const url = `http://${host}:${port}/keys`;
+      await assert.rejects(get(url, { allowLocal: false }), { code: "KEYS_REFUSED" }, host);
+      await assert.rejects(fetchText(url, CLOSED, AbortSignal.timeout(5_000)), { code: "KEYS_REFUSED" }, host);
     }
   });
 

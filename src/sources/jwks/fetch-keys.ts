@@ -32,6 +32,11 @@ export async function fetchKeySet(address: KeySetAddress, rules: FetchRules, sig
   return text;
 }
 
+/** Whatever text is at an address that configuration names, under the same rules. */
+export function fetchText(url: string, rules: FetchRules, signal: AbortSignal): Promise<string> {
+  return getText(url, guardOf(rules), signal);
+}
+
 async function discover(url: string, guard: Guard, signal: AbortSignal): Promise<string> {
   const answer = parse(await getText(url, guard, signal));
   const found = typeof answer === "object" && answer !== null && "jwks_uri" in answer ? answer.jwks_uri : undefined;
