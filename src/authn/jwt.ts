@@ -20,7 +20,8 @@ const ALGORITHMS = [
   "EdDSA",
   "Ed25519",
 ];
-const MAX_CHARACTERS = 16_384;
+/** No token of Kubernetes is near that. */
+export const MAX_TOKEN_CHARACTERS = 16_384;
 /** A token may begin this much in our future; its end is exact. */
 const CLOCK_SKEW_SECONDS = 300;
 const BEARER = /^Bearer +(\S+)$/i;
@@ -37,6 +38,17 @@ export function bearerToken(authorization: string): string | undefined {
   return BEARER.exec(authorization)?.[1];
 }
 
+/**
+ * The account that a subject names; undefined when it names something else. Claims are what the issuer wrote, whatever their
+ * type says: a list of one text would match as that text.
+ */
+export function serviceAccountOf(
+  subject: unknown,
+): { readonly namespace: string; readonly serviceAccount: string } | undefined {
+  const [, namespace, serviceAccount] = (typeof subject === "string" ? SUBJECT.exec(subject) : undefined) ?? [];
+  return namespace === undefined || serviceAccount === undefined ? undefined : { namespace, serviceAccount };
+}
+
 /** Believes tokens that the rule's issuer signed for one of the rule's audiences. */
 export function jwtAuthenticator(rule: JwtRule, options: JwtOptions): Authenticator {
   const keys = keySetOf(rule, options);
@@ -44,7 +56,8 @@ export function jwtAuthenticator(rule: JwtRule, options: JwtOptions): Authentica
     if (authorization === undefined) return undefined;
     const token = bearerToken(authorization);
     if (token === undefined) return { refused: "the authorization header holds no bearer token" };
-    if (token.length > MAX_CHARACTERS) return { refused: `the token has more than ${MAX_CHARACTERS} characters` };
+    if (token.length > MAX_TOKEN_CHARACTERS)
+      return { refused: `the token has more than ${MAX_TOKEN_CHARACTERS} characters` };
     try {
       return callerOf(await verifiedPayload({ token, rule, keys, now: options.now() }), options.trustDomain());
     } catch (error) {
@@ -75,14 +88,11 @@ async function verifiedPayload({ token, rule, keys, now }: VerifyInput): Promise
 }
 
 function callerOf(payload: JWTPayload, trustDomain: string): Authentication {
-  // Claims are what the issuer wrote, whatever their type says: a list of one text would match as that text.
-  const subject: unknown = payload.sub;
-  const [, namespace, serviceAccount] = (typeof subject === "string" ? SUBJECT.exec(subject) : undefined) ?? [];
-  if (namespace === undefined || serviceAccount === undefined) {
+  const account = serviceAccountOf(payload.sub);
+  if (account === undefined) {
     return { refused: `the token's subject ${quoted(payload.sub)} is not system:serviceaccount:NAMESPACE:NAME` };
   }
-  const identity = formatSpiffeId({ trustDomain, namespace, serviceAccount });
-  return { caller: { identity, namespace, serviceAccount, provedBy: "jwt" } };
+  return { caller: { identity: formatSpiffeId({ trustDomain, ...account }), ...account, provedBy: "jwt" } };
 }
 
 function refusal(error: unknown, token: string): string {

@@ -1,0 +1,133 @@
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { tokenReviewAuthenticator } from "#authn/token-review.ts";
+import { ApiError, type KubernetesApi, type RawObject } from "#lib/kubernetes/api-client.ts";
+import { leadWhenElected } from "#lib/kubernetes/leader-election.ts";
+import { createLogger } from "#lib/log.ts";
+import { eventually } from "../../test/support/fake-control-plane.ts";
+import { type ApiServer, NO_KUBERNETES, startApiServer } from "../../test/support/kubernetes/api-server.ts";
+import { keepRootConfigMaps } from "./root-config-maps.ts";
+
+const log = createLogger({ write: () => {} });
+
+describe("what the control plane does in Kubernetes", { skip: NO_KUBERNETES, timeout: 180_000 }, () => {
+  let server: ApiServer;
+  let api: KubernetesApi;
+  before(async () => {
+    server = await startApiServer({ controllers: true });
+    api = await server.api();
+  });
+  after(() => server?.[Symbol.asyncDispose]());
+
+  async function rootOf(namespace: string): Promise<unknown> {
+    try {
+      const map = await api.call({ path: `/api/v1/namespaces/${namespace}/configmaps/istio-ca-root-cert` });
+      return (map.data as Record<string, unknown>)["root-cert.pem"];
+    } catch (problem) {
+      if (problem instanceof ApiError && problem.status === 404) return undefined;
+      throw problem;
+    }
+  }
+
+  async function untilRoot(namespace: string, wanted: string | undefined): Promise<void> {
+    await eventually(`root of ${namespace}`, async () => (await rootOf(namespace)) === wanted);
+  }
+
+  test("each namespace of the mesh has the roots, whatever happens to them", async ({ signal }) => {
+    let roots = "ONE";
+    let changed = () => {};
+    void keepRootConfigMaps(
+      {
+        api,
+        log,
+        roots: () => roots,
+        onRoots: (call) => {
+          changed = call;
+          return () => {};
+        },
+        isOurs: ({ metadata }: RawObject) => metadata.labels?.outside === undefined,
+        onOurs: () => () => {},
+      },
+      signal,
+    );
+    await untilRoot("default", "ONE");
+    await server.kubectl(["create", "namespace", "shop"]);
+    await untilRoot("shop", "ONE");
+    await server.kubectl(["-n", "shop", "delete", "configmap", "istio-ca-root-cert"]);
+    await untilRoot("shop", "ONE");
+    const spoiled = JSON.stringify({ data: { "root-cert.pem": "MINE" } });
+    await server.kubectl(["-n", "shop", "patch", "configmap", "istio-ca-root-cert", "--type=merge", "-p", spoiled]);
+    await untilRoot("shop", "ONE");
+    roots = "TWO";
+    changed();
+    await untilRoot("shop", "TWO");
+    await untilRoot("default", "TWO");
+    await server.kubectl(["label", "namespace", "shop", "outside=true"]);
+    await untilRoot("shop", undefined);
+    await server.kubectl(["delete", "namespace", "shop"]);
+    assert.equal(await rootOf("kube-system"), undefined);
+  });
+
+  test("one replica leads at a time; the next follows when it goes or falls silent", async ({ signal: over }) => {
+    const timing = { leaseMs: 1_500, renewLimitMs: 1_000, retryMs: 100 };
+    const leading = new Set<string>();
+    let most = 0;
+    const start = (identity: string, own: KubernetesApi) => {
+      const stopping = new AbortController();
+      const options = { api: own, namespace: "default", name: "test-leader", identity, log, timing };
+      const lead = async (signal: AbortSignal) => {
+        leading.add(identity);
+        most = Math.max(most, leading.size);
+        await new Promise((resolve) => signal.addEventListener("abort", resolve));
+        leading.delete(identity);
+      };
+      const running = leadWhenElected(options, lead, AbortSignal.any([over, stopping.signal]));
+      return { stopping, running };
+    };
+    const leader = () => [...leading].join();
+    const one = start("one", await server.api());
+    await eventually("the first leads", () => leader() === "one");
+    start("two", await server.api());
+    start("three", await server.api());
+    one.stopping.abort();
+    await one.running;
+    await eventually("another leads", () => /^(two|three)$/.test(leader()));
+    server.pause("kube-apiserver", true);
+    await eventually("nobody leads", () => leader() === "");
+    server.pause("kube-apiserver", false);
+    await eventually("another leads", () => /^(two|three)$/.test(leader()));
+    assert.equal(most, 1);
+  });
+
+  test("tokens are believed that the API server believes, for our audience only", async () => {
+    const authenticate = tokenReviewAuthenticator({ api, audiences: ["istio-ca"], trustDomain: () => "cluster.local" });
+    const ask = async (token: string) => authenticate({ authorization: `Bearer ${token}`, certificate: undefined });
+    const create = async (audience: string, ...more: string[]) =>
+      (await server.kubectl(["create", "token", "default", `--audience=${audience}`, ...more])).trim();
+    const token = await create("istio-ca");
+    assert.deepEqual(await ask(token), {
+      caller: {
+        identity: "spiffe://cluster.local/ns/default/sa/default",
+        namespace: "default",
+        serviceAccount: "default",
+        provedBy: "jwt",
+      },
+    });
+    await server.apply("apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, image: i}]}\n");
+    const bound = await create("istio-ca", "--bound-object-kind=Pod", "--bound-object-name=p");
+    const answer = await ask(bound);
+    assert.equal(answer !== undefined && "caller" in answer && answer.caller.pod, "p");
+    await server.kubectl(["delete", "pod", "p", "--force", "--grace-period=0"]);
+    // The API server remembers for ten seconds what it believed.
+    await eventually("the token ends with its pod", async () => "refused" in ((await ask(bound)) ?? {}), 30_000);
+    for (const [wrong, reason] of [
+      [await create("other"), /does not accept the token|not meant for istio-ca/],
+      [`${token.slice(0, -4)}AAAA`, /does not accept the token/],
+      ["garbage", /does not accept the token/],
+      ["x".repeat(20_000), /more than 16384 characters/],
+    ] as const) {
+      const refused = await ask(wrong);
+      assert.match(refused !== undefined && "refused" in refused ? refused.refused : "accepted", reason);
+    }
+  });
+});

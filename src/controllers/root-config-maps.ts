@@ -1,0 +1,162 @@
+/**
+ * Gives every namespace the roots of the mesh as ConfigMap `istio-ca-root-cert`: from there agents know whom to trust before
+ * they have spoken to anybody. Made when a namespace appears, put right when somebody changes or deletes it.
+ */
+import { Backoff } from "#lib/async/backoff.ts";
+import { isRecord } from "#lib/is-record.ts";
+import { ApiError, type KubernetesApi, MERGE_PATCH, type RawObject } from "#lib/kubernetes/api-client.ts";
+import { type Follower, follow } from "#lib/kubernetes/follow.ts";
+import { pathOf } from "#lib/kubernetes/resource-types.ts";
+import type { Logger } from "#lib/log.ts";
+import { errorText } from "#lib/mesh-error.ts";
+import { WorkQueue } from "./work-queue.ts";
+
+export interface RootConfigMapsOptions {
+  readonly api: KubernetesApi;
+  /** PEM of the roots that workloads trust now. */
+  readonly roots: () => string;
+  /** Calls when the roots have changed; gives the way to stop. */
+  readonly onRoots: (changed: () => void) => () => void;
+  /** Namespaces that are part of the mesh; the others lose theirs. */
+  readonly isOurs: (namespace: RawObject) => boolean;
+  /** Calls when that has changed for some. */
+  readonly onOurs: (changed: () => void) => () => void;
+  readonly log: Logger;
+}
+
+const NAME = "istio-ca-root-cert";
+const KEY = "root-cert.pem";
+/** Nothing of a mesh runs there. */
+const SYSTEM_NAMESPACES = new Set(["kube-system", "kube-public", "kube-node-lease", "local-path-storage"]);
+const NAMESPACES = { group: "", version: "v1", kind: "Namespace", plural: "namespaces", namespaced: false };
+const CONFIG_MAPS = { group: "", version: "v1", kind: "ConfigMap", plural: "configmaps", namespaced: true };
+const RETRY = { initialMs: 200, maxMs: 10_000 };
+
+/** Writes until the signal aborts. Only one replica may do this at a time. */
+export async function keepRootConfigMaps(options: RootConfigMapsOptions, signal: AbortSignal): Promise<void> {
+  const { api } = options;
+  const maps = new RootConfigMaps(options);
+  const stops = [options.onRoots(() => maps.checkAll()), options.onOurs(() => maps.checkAll())];
+  await Promise.all([
+    follow({ api, type: NAMESPACES, follower: maps.namespaces, backoff: new Backoff(RETRY), signal }),
+    follow({
+      api,
+      type: CONFIG_MAPS,
+      fieldSelector: `metadata.name=${NAME}`,
+      follower: maps.configMaps,
+      backoff: new Backoff(RETRY),
+      signal,
+    }),
+  ]);
+  for (const stop of stops) stop();
+  await maps.stop();
+}
+
+class RootConfigMaps {
+  readonly #options: RootConfigMapsOptions;
+  readonly #namespaces = new Map<string, RawObject>();
+  /** What each namespace has; undefined before that was read. */
+  #known: Map<string, string | undefined> | undefined;
+  readonly #queue: WorkQueue;
+
+  constructor(options: RootConfigMapsOptions) {
+    this.#options = options;
+    this.#queue = new WorkQueue({
+      work: (namespace) => this.#putRight(namespace),
+      failed: (namespace, problem) => {
+        options.log.warn("the roots cannot be put into a namespace", { namespace, reason: errorText(problem) });
+      },
+    });
+  }
+
+  readonly namespaces: Follower = {
+    replace: async (objects) => {
+      this.#namespaces.clear();
+      for (const object of objects) this.#namespaces.set(object.metadata.name, object);
+      this.checkAll();
+    },
+    put: (object) => {
+      this.#namespaces.set(object.metadata.name, object);
+      this.#check(object.metadata.name);
+    },
+    remove: (object) => void this.#namespaces.delete(object.metadata.name),
+    trouble: (problem) => this.#trouble("namespaces", problem),
+  };
+
+  readonly configMaps: Follower = {
+    replace: async (objects) => {
+      this.#known = new Map(objects.map((object) => [object.metadata.namespace ?? "", contentOf(object)]));
+      this.checkAll();
+    },
+    put: (object) => {
+      this.#known?.set(object.metadata.namespace ?? "", contentOf(object));
+      this.#check(object.metadata.namespace ?? "");
+    },
+    remove: ({ metadata: { namespace = "" } }) => {
+      this.#known?.delete(namespace);
+      this.#check(namespace);
+    },
+    trouble: (problem) => this.#trouble("configmaps", problem),
+  };
+
+  checkAll(): void {
+    for (const name of this.#namespaces.keys()) this.#check(name);
+  }
+
+  stop(): Promise<void> {
+    return this.#queue.stop();
+  }
+
+  #trouble(what: string, problem: unknown): void {
+    if (problem !== undefined) this.#options.log.warn(`${what} cannot be read`, { reason: errorText(problem) });
+  }
+
+  #check(namespace: string): void {
+    if (this.#known !== undefined && this.#isWrong(namespace)) this.#queue.add(namespace);
+  }
+
+  #isWrong(name: string): boolean {
+    const namespace = this.#namespaces.get(name);
+    if (namespace === undefined || namespace.metadata.deletionTimestamp !== undefined) return false;
+    const has = this.#known?.has(name) === true;
+    return this.#wants(namespace) ? this.#known?.get(name) !== this.#options.roots() : has;
+  }
+
+  #wants(namespace: RawObject): boolean {
+    return !SYSTEM_NAMESPACES.has(namespace.metadata.name) && this.#options.isOurs(namespace);
+  }
+
+  async #putRight(name: string): Promise<void> {
+    const namespace = this.#namespaces.get(name);
+    if (namespace === undefined || !this.#isWrong(name)) return;
+    try {
+      if (this.#wants(namespace)) await this.#write(name);
+      else
+        await this.#options.api.call({ method: "DELETE", path: pathOf(CONFIG_MAPS, { namespace: name, name: NAME }) });
+    } catch (problem) {
+      if (!isMoot(problem)) throw problem;
+    }
+  }
+
+  async #write(namespace: string): Promise<void> {
+    const { api } = this.#options;
+    const metadata = { name: NAME, namespace, labels: { "istio.io/config": "true" } };
+    const body = { apiVersion: "v1", kind: "ConfigMap", metadata, data: { [KEY]: this.#options.roots() } };
+    if (this.#known?.has(namespace) === true) {
+      const path = pathOf(CONFIG_MAPS, { namespace, name: NAME });
+      await api.call({ method: "PATCH", path, body, contentType: MERGE_PATCH });
+    } else await api.call({ method: "POST", path: pathOf(CONFIG_MAPS, { namespace }), body });
+  }
+}
+
+function contentOf({ data }: RawObject): string | undefined {
+  const text = isRecord(data) ? data[KEY] : undefined;
+  return typeof text === "string" ? text : undefined;
+}
+
+/** Another was faster, or the namespace is going: the next event tells. */
+function isMoot(problem: unknown): boolean {
+  if (!(problem instanceof ApiError)) return false;
+  const { status, message } = problem;
+  return status === 404 || status === 409 || (status === 403 && message.includes("is being terminated"));
+}
