@@ -25,6 +25,10 @@ export interface DiscoveryConfig {
   readonly kubernetes: { readonly kubeConfig: string } | undefined;
   readonly features: Features;
   readonly namespace: string;
+  /** Empty outside of Kubernetes. */
+  readonly podName: string;
+  /** What tokens of Kubernetes have to be meant for. */
+  readonly tokenAudiences: readonly string[];
   /** Empty when none is set. */
   readonly revision: string;
   /** Undefined: that listener is off. */
@@ -88,6 +92,8 @@ export function parseDiscoveryConfig(flags: ParsedFlags, env: Env): ParsedConfig
     kubernetes: flag.all("registries").includes("Kubernetes") ? { kubeConfig: flag.text("kubeconfig") } : undefined,
     features: featuresOf(read, { domain: flag.text("domain"), clusterId: flag.text("clusterID") }),
     namespace: flag.text("namespace"),
+    podName: read.string("POD_NAME", ""),
+    tokenAudiences: read.string("TOKEN_AUDIENCES", "istio-ca").split(","),
     revision: read.string("REVISION", ""),
     listen: {
       http: flag.address("httpAddr"),

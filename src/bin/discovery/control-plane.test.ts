@@ -56,6 +56,8 @@ describe("ControlPlane", () => {
       meshConfig: { file: join(folder, "mesh"), isGiven: false },
       features: DEFAULT_FEATURES,
       namespace: "istio-system",
+      podName: "",
+      tokenAudiences: ["istio-ca"],
       revision: "",
       listen: { http: FREE, monitoring: FREE, grpc: FREE, secureGrpc: FREE },
       keepalive: { intervalMs: 30_000, timeoutMs: 10_000, maxConnectionAgeMs: undefined },

@@ -19,6 +19,7 @@ import { MeshError } from "#lib/mesh-error.ts";
 import { GrpcListener, type GrpcListenerOptions } from "#lib/net/grpc-listener.ts";
 import { type AnyCall, callCredentials, type GrpcService } from "#lib/net/grpc-service.ts";
 import type { ServerIdentitySource } from "#lib/net/server-identity.ts";
+import { pemCertificates } from "#lib/pki/pem.ts";
 import type { Caller, Source } from "#model/ports.ts";
 import type { KeySetSource } from "#sources/jwks/key-set-source.ts";
 import { AdsServer } from "#xds/ads-server.ts";
@@ -29,6 +30,7 @@ import { Background } from "./background.ts";
 import type { DiscoveryConfig } from "./config.ts";
 import { httpListeners } from "./http.ts";
 import { keySetSource } from "./key-sets.ts";
+import { runDuties } from "./kubernetes-duties.ts";
 import { addCaMetrics, type ControlPlaneMetrics, controlPlaneMetrics } from "./metrics.ts";
 import { type Authenticate, authentication, type SecurityInput, startCa, startServerIdentity } from "./security.ts";
 import { type MeshSource, sourceOf } from "./source.ts";
@@ -70,6 +72,7 @@ export class ControlPlane {
       limits: { requestsPerSecond: config.xds.requestsPerSecond },
       debug: (page, caller) => debugAnswer(page, caller, this.#debugOptions()),
       controlPlane: VERSION_TEXT,
+      ...(config.ca.multiRoot && { trustRoots: () => pemCertificates(this.#authority?.trustBundle() ?? "") }),
     });
     this.#security = {
       config,
@@ -77,6 +80,7 @@ export class ControlPlane {
       onMesh: (listener) => this.#source.subscribe(listener),
       log,
       now: Date.now,
+      cluster,
     };
     this.#authenticate = authentication(this.#security);
   }
@@ -110,9 +114,19 @@ export class ControlPlane {
     this.#log.info(`mesh configuration:\n${dump(apiForm(this.#source.current().mesh))}`);
     const authority = await startCa(this.#security, this.#background);
     this.#authority = authority;
-    if (authority !== undefined) addCaMetrics(this.#metrics, authority, Date.now);
+    if (authority !== undefined) {
+      addCaMetrics(this.#metrics, authority, Date.now);
+      authority.onTrustChanged(() => this.#xds.refresh());
+      this.#takeUpDuties(authority);
+    }
     await this.#startGrpc(authority, await startServerIdentity(this.#security, authority, this.#background));
     this.#log.info("control plane is ready");
+  }
+
+  #takeUpDuties(authority: Authority): void {
+    const { cluster, config } = this.#security;
+    if (cluster === undefined) return;
+    this.#background.run(runDuties({ cluster, config, authority, log: this.#log }, this.#background.signal));
   }
 
   #debugOptions(): DebugOptions {

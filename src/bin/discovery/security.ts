@@ -2,6 +2,7 @@
 import { type Authentication, authenticatorChain, type Credentials } from "#authn/authenticator.ts";
 import { clientCertificateAuthenticator } from "#authn/client-certificate.ts";
 import { jwtAuthenticator } from "#authn/jwt.ts";
+import { tokenReviewAuthenticator } from "#authn/token-review.ts";
 import type { Authority } from "#ca/authority.ts";
 import { ExpiryWarner } from "#ca/expiry.ts";
 import { MeshAnchors } from "#ca/mesh-anchors.ts";
@@ -11,6 +12,7 @@ import { ServingCertificate } from "#ca/serving-certificate.ts";
 import { servingNames } from "#ca/serving-names.ts";
 import { TlsFiles } from "#ca/tls-files.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
+import type { KubernetesApi } from "#lib/kubernetes/api-client.ts";
 import type { Logger } from "#lib/log.ts";
 import type { ServerIdentitySource } from "#lib/net/server-identity.ts";
 import { fetchText } from "#sources/jwks/fetch-keys.ts";
@@ -31,18 +33,24 @@ export interface SecurityInput {
   readonly onMesh: (listener: () => void) => () => void;
   readonly log: Logger;
   readonly now: () => number;
+  /** Asked about tokens, if there is one. */
+  readonly cluster?: KubernetesApi | undefined;
 }
 
 export type Authenticate = (credentials: Credentials) => Promise<Authentication>;
 
 /** Client certificates first, as in Istio: they are the cheaper proof. */
-export function authentication({ config, mesh, log, now }: SecurityInput): Authenticate {
+export function authentication({ config, mesh, log, now, cluster }: SecurityInput): Authenticate {
   const trustDomain = () => mesh().trustDomain;
   const { jwtRule } = config;
-  if (jwtRule === undefined) log.warn("JWT_RULE is not set: workloads without a certificate cannot prove who they are");
+  if (jwtRule === undefined && cluster === undefined)
+    log.warn("JWT_RULE is not set: workloads without a certificate cannot prove who they are");
   return authenticatorChain([
     clientCertificateAuthenticator(() => [trustDomain(), ...mesh().trustDomainAliases]),
     ...(jwtRule === undefined ? [] : [jwtAuthenticator(jwtRule, { trustDomain, now })]),
+    ...(cluster === undefined
+      ? []
+      : [tokenReviewAuthenticator({ api: cluster, audiences: config.tokenAudiences, trustDomain })]),
   ]);
 }
 
