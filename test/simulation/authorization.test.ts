@@ -109,7 +109,7 @@ const condition = fc.oneof(
   when("request.auth.claims[number]", texts("5", "*")),
   when("destination.ip", texts("127.0.0.1", "127.0.0.0/8", "10.0.0.1")),
   when("destination.port", texts("PORT", "9")),
-  when("connection.sni", texts("example.com", "*")),
+  when("connection.sni", texts("example.com", "*", "outbound_.80_*", "*.com", "Example.com")),
   when("experimental.envoy.filters.a.b[c]", texts("d")),
 );
 const rule = fc.record(
@@ -165,6 +165,7 @@ const ask = fc.record(
   {
     identity: fc.constantFrom(...IDENTITIES, undefined),
     sourceIp: fc.constantFrom("127.0.0.1", "127.0.0.2", "127.0.0.3"),
+    sni: fc.constantFrom("example.com", "outbound_.80_._.web.example.com", undefined),
     method: fc.constantFrom("GET", "POST", "PUT"),
     host: fc.constantFrom("example.com", "Example.COM", "a.b.example.com", "example.com:8080", "other.org"),
     path: fc.constantFrom(
@@ -261,7 +262,7 @@ function expected(
   const rules = requestAuthenticationsOf(snapshot, WORKLOAD).flatMap(({ spec }) => spec.jwtRules ?? []);
   const outcome = token === undefined ? { claims: undefined } : tokenOutcome(token, rules, Date.now());
   if ("refused" in outcome) return outcome.status;
-  const { identity: peer, sourceIp = "127.0.0.1", method = "GET", host = "example.com" } = asked;
+  const { identity: peer, sourceIp = "127.0.0.1", sni = "", method = "GET", host = "example.com" } = asked;
   const headers = Object.fromEntries(
     Object.entries(asked.headers ?? {}).map(([name, value]) => [name, [value].flat()]),
   );
@@ -272,7 +273,7 @@ function expected(
     canAsk: true,
     request: {
       protocol: "http",
-      ...{ peer, sourceIp, remoteIp, destinationIp: "127.0.0.1", port, sni: "", method, host, path, headers },
+      ...{ peer, sourceIp, remoteIp, destinationIp: "127.0.0.1", port, sni, method, host, path, headers },
       claims: outcome.claims,
     },
   });
@@ -300,4 +301,33 @@ test("evaluate() says what Envoy does to random requests under random policies",
     }
   }
   for (const status of [200, 401, 403]) assert.ok((seen.get(status) ?? 0) > 20, `only ${JSON.stringify([...seen])}`);
+});
+
+test("evaluate() says what Envoy does to random connections under random policies", { skip: NO_ENVOY }, async () => {
+  const sets = fc.sample(policySet, { numRuns: SETS, seed: SEED + 1000 });
+  await using envoy = await AuthorizationEnvoy.start(
+    IDENTITIES,
+    sets.map((set) => (port: number) => snapshotOf(set, port)),
+  );
+  const seen = { true: 0, false: 0 };
+  for (const [i, set] of sets.entries()) {
+    const port = envoy.tcpPorts[i] ?? 0;
+    const policies = authorizationPoliciesOf(snapshotOf(set, port), WORKLOAD);
+    for (const { identity: peer, sourceIp = "127.0.0.1", sni } of fc.sample(ask, { numRuns: 10, seed: SEED + i })) {
+      const { verdict } = evaluate({
+        policies,
+        trustDomains: TRUST_DOMAINS,
+        canAsk: true,
+        request: {
+          protocol: "tcp",
+          ...{ peer, sourceIp, remoteIp: sourceIp, destinationIp: "127.0.0.1", port, sni: sni ?? "" },
+        },
+      });
+      const isServed = await envoy.echo(i, { identity: peer, sourceIp, sni });
+      seen[`${isServed}`]++;
+      const message = `${JSON.stringify({ peer, sourceIp, sni })}\n${JSON.stringify(set, undefined, 1)}`;
+      assert.equal(verdict === "allowed", isServed, message);
+    }
+  }
+  assert.ok(seen.true > 20 && seen.false > 20, JSON.stringify(seen));
 });

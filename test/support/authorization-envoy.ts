@@ -1,6 +1,6 @@
 /**
- * One real Envoy with many listeners, each with the filters of a set of policies in front of an answer of 200. Callers
- * prove who they are by certificates, and where they are by addresses of the loopback network.
+ * One real Envoy with two listeners for each set of policies: its filters for HTTP in front of an answer of 200, and those
+ * for TCP in front of an echo. Callers prove who they are by certificates, and where they are by addresses of the loopback network.
  */
 import assert from "node:assert/strict";
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
@@ -10,12 +10,17 @@ import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { connect } from "node:tls";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { BootstrapSchema } from "#gen/envoy/config/bootstrap/v3/bootstrap_pb.ts";
+import type { FilterChainSchema } from "#gen/envoy/config/listener/v3/listener_components_pb.ts";
+import { EchoSchema } from "#gen/envoy/extensions/filters/network/echo/v3/echo_pb.ts";
 import { DownstreamTlsContextSchema } from "#gen/envoy/extensions/transport_sockets/tls/v3/tls_pb.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import { pack } from "#translate/encode.ts";
+import { tcpAuthorization } from "#translate/authorization/filters.ts";
+import { type Init, pack } from "#translate/encode.ts";
 import { httpConnectionManager } from "#translate/filters/http-connection-manager.ts";
+import { TLS_INSPECTOR } from "#translate/listeners/inspectors.ts";
 import { authorizationInput, authorizationPoliciesOf } from "#translate/scope/authorization-policies.ts";
 import { jwtInput, requestAuthenticationsOf } from "#translate/scope/request-authentications.ts";
 import { traitsOf } from "#translate/traits.ts";
@@ -31,6 +36,8 @@ export interface Ask {
   readonly identity?: string | undefined;
   /** An address of 127.0.0.0/8. */
   readonly sourceIp?: string;
+  /** The server name that is asked for by TLS; none when left out. */
+  readonly sni?: string | undefined;
   readonly method?: string;
   readonly path?: string;
   readonly host?: string;
@@ -41,12 +48,15 @@ export class AuthorizationEnvoy implements AsyncDisposable {
   readonly #folder: string;
   readonly #process: ChildProcess;
   readonly #agents = new Map<string, Agent>();
+  /** Of the listeners for HTTP, and of those for TCP. */
   readonly ports: readonly number[];
+  readonly tcpPorts: readonly number[];
   #output = "";
 
-  private constructor(folder: string, ports: readonly number[]) {
+  private constructor(folder: string, ports: readonly number[], tcpPorts: readonly number[]) {
     this.#folder = folder;
     this.ports = ports;
+    this.tcpPorts = tcpPorts;
     const args = ["-c", join(folder, "bootstrap.pb"), "--concurrency", "1", "--disable-hot-restart", "-l", "warning"];
     this.#process = spawn(ENVOY, args, { stdio: ["ignore", "pipe", "pipe"] });
     for (const stream of [this.#process.stdout, this.#process.stderr])
@@ -62,15 +72,19 @@ export class AuthorizationEnvoy implements AsyncDisposable {
   ): Promise<AuthorizationEnvoy> {
     const folder = mkdtempSync(join(tmpdir(), "authorization-"));
     makeCertificates(folder, identities);
-    const ports = await freePorts(meshesOfPorts.length);
-    const listeners = meshesOfPorts.map((meshOf, i) => listenerOf(meshOf(ports[i] ?? 0), ports[i] ?? 0, folder));
+    const free = await freePorts(2 * meshesOfPorts.length);
+    const [ports, tcpPorts] = [free.slice(0, meshesOfPorts.length), free.slice(meshesOfPorts.length)];
+    const listeners = [
+      ...ports.map((port, i) => [port, httpChain, meshesOfPorts[i]] as const),
+      ...tcpPorts.map((port, i) => [port, tcpChain, meshesOfPorts[i]] as const),
+    ].flatMap(([port, chain, meshOf]) => (meshOf === undefined ? [] : listenerOf(port, chain(meshOf(port)), folder)));
     const bootstrap = create(BootstrapSchema, {
       node: { id: "test", cluster: "test" },
       admin: { address: { address: { case: "pipe", value: { path: join(folder, "admin") } } } },
       staticResources: { listeners },
     });
     writeFileSync(join(folder, "bootstrap.pb"), toBinary(BootstrapSchema, bootstrap));
-    const envoy = new AuthorizationEnvoy(folder, ports);
+    const envoy = new AuthorizationEnvoy(folder, ports, tcpPorts);
     try {
       await envoy.#ready();
     } catch (error) {
@@ -83,7 +97,7 @@ export class AuthorizationEnvoy implements AsyncDisposable {
   /** The status that a request to a listener gets. */
   ask(listener: number, { identity, sourceIp = "127.0.0.1", path = "/", ...rest }: Ask): Promise<number> {
     const port = this.ports[listener] ?? assert.fail(`no listener ${listener}`);
-    const { method = "GET", host = "example.com", headers = {} } = rest;
+    const { method = "GET", host = "example.com", headers = {}, sni = "" } = rest;
     const sent = Object.entries({ host, ...headers }).map(([name, value]) => [name, value] as const);
     return new Promise((resolve, reject) => {
       const asked = request({
@@ -95,6 +109,7 @@ export class AuthorizationEnvoy implements AsyncDisposable {
         agent: this.#agent(identity, sourceIp),
         headers: Object.fromEntries(sent) as Record<string, string | string[]>,
         rejectUnauthorized: false,
+        servername: sni,
         setHost: false,
       });
       asked.on("error", (cause) => reject(new Error(`${method} ${path}: ${cause.message}\n${this.#output}`)));
@@ -106,13 +121,38 @@ export class AuthorizationEnvoy implements AsyncDisposable {
     });
   }
 
+  /** Whether a connection to a listener for TCP gets its bytes back. */
+  echo(listener: number, { identity, sourceIp = "127.0.0.1", sni = "" }: Ask): Promise<boolean> {
+    const port = this.tcpPorts[listener] ?? assert.fail(`no listener ${listener}`);
+    return new Promise((resolve) => {
+      const socket = connect({
+        host: "127.0.0.1",
+        port,
+        localAddress: sourceIp,
+        servername: sni,
+        rejectUnauthorized: false,
+        ...this.#credentials(identity),
+      });
+      socket.on("secureConnect", () => socket.write("hello"));
+      socket.on("data", () => {
+        resolve(true);
+        socket.destroy();
+      });
+      socket.on("error", () => undefined); // a refusal may reset the connection
+      socket.on("close", () => resolve(false));
+    });
+  }
+
+  #credentials(identity: string | undefined): { readonly cert?: Buffer; readonly key?: Buffer } {
+    const file = (ending: string) => readFileSync(join(this.#folder, `${fileName(identity ?? "")}.${ending}`));
+    return identity === undefined ? {} : { cert: file("crt"), key: file("key") };
+  }
+
   #agent(identity: string | undefined, sourceIp: string): Agent {
     const key = `${identity} ${sourceIp}`;
     const known = this.#agents.get(key);
     if (known !== undefined) return known;
-    const file = (ending: string) => readFileSync(join(this.#folder, `${fileName(identity ?? "")}.${ending}`));
-    const credentials = identity === undefined ? {} : { cert: file("crt"), key: file("key") };
-    const agent = new Agent({ keepAlive: true, maxSockets: 2, ...credentials });
+    const agent = new Agent({ keepAlive: true, maxSockets: 2, ...this.#credentials(identity) });
     this.#agents.set(key, agent);
     return agent;
   }
@@ -143,17 +183,10 @@ export class AuthorizationEnvoy implements AsyncDisposable {
   }
 }
 
-function listenerOf(snapshot: Snapshot, port: number, folder: string) {
+type Filters = NonNullable<Init<typeof FilterChainSchema>["filters"]>;
+
+function httpChain(snapshot: Snapshot): Filters {
   const { mesh } = snapshot;
-  const read = (file: string) => ({
-    specifier: { case: "inlineBytes" as const, value: readFileSync(join(folder, file)) },
-  });
-  const tls = pack(DownstreamTlsContextSchema, {
-    commonTlsContext: {
-      tlsCertificates: [{ certificateChain: read("server.crt"), privateKey: read("server.key") }],
-      validationContextType: { case: "validationContext", value: { trustedCa: read("ca.crt") } },
-    },
-  });
   const manager = httpConnectionManager({
     class: "inbound",
     statPrefix: "test",
@@ -177,6 +210,25 @@ function listenerOf(snapshot: Snapshot, port: number, folder: string) {
       ],
     },
   });
+  return [manager];
+}
+
+function tcpChain(snapshot: Snapshot): Filters {
+  const authorization = authorizationInput(snapshot, authorizationPoliciesOf(snapshot, WORKLOAD));
+  const typedConfig = { case: "typedConfig" as const, value: pack(EchoSchema, {}) };
+  return [...tcpAuthorization(authorization), { name: "envoy.filters.network.echo", configType: typedConfig }];
+}
+
+function listenerOf(port: number, filters: Filters, folder: string) {
+  const read = (file: string) => ({
+    specifier: { case: "inlineBytes" as const, value: readFileSync(join(folder, file)) },
+  });
+  const tls = pack(DownstreamTlsContextSchema, {
+    commonTlsContext: {
+      tlsCertificates: [{ certificateChain: read("server.crt"), privateKey: read("server.key") }],
+      validationContextType: { case: "validationContext", value: { trustedCa: read("ca.crt") } },
+    },
+  });
   return {
     name: String(port),
     address: {
@@ -185,9 +237,11 @@ function listenerOf(snapshot: Snapshot, port: number, folder: string) {
         value: { address: "127.0.0.1", portSpecifier: { case: "portValue" as const, value: port } },
       },
     },
+    // Server names are known by it alone.
+    listenerFilters: [TLS_INSPECTOR],
     filterChains: [
       {
-        filters: [manager],
+        filters,
         transportSocket: {
           name: "envoy.transport_sockets.tls",
           configType: { case: "typedConfig" as const, value: tls },
