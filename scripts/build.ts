@@ -5,7 +5,7 @@ import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from "no
 import { join } from "node:path";
 
 const root = join(import.meta.dirname, "..");
-const COMMANDS = ["pilot-agent", "pilot-discovery", "mizzen", "mesh"].filter((name) =>
+const COMMANDS = ["pilot-agent", "pilot-discovery", "mizzen", "mesh", "config"].filter((name) =>
   existsSync(join(root, `src/bin/${name}.ts`)),
 );
 

@@ -5,6 +5,7 @@
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { agentEnvironmentIsCurrent } from "./agent-environment.ts";
+import { outdatedSchemaFiles } from "./json-schemas.ts";
 
 const root = join(import.meta.dirname, "..");
 const problems: string[] = [];
@@ -48,6 +49,10 @@ if (!agentEnvironmentIsCurrent()) {
   problems.push(
     "docs/reference/agent-environment.md is not what the table gives: run node scripts/agent-environment.ts",
   );
+}
+
+for (const file of outdatedSchemaFiles()) {
+  problems.push(`${file} is not what the schemas of src/config give: run node scripts/json-schemas.ts`);
 }
 
 for (const problem of problems) console.error(problem);

@@ -41,14 +41,32 @@ import { parse } from "./schema/parse.ts";
 /** A kind the mesh reads. */
 export interface Kind {
   readonly versions: readonly string[];
+  /** Of its spec, or of its content. */
+  readonly schema: Schema<unknown>;
   /** Its content where that stands beside the metadata, not in a spec. */
   readonly content?: readonly string[];
+  /** The schema has but the fields that the mesh reads. */
+  readonly isPartial?: true;
   /** Reads and checks the spec of an object of this kind. */
   readonly read: (spec: unknown, head: Omit<ConfigObject, "spec">) => Parsed<ConfigObject>;
 }
 
 /** What the mesh makes of a kind: reads it, knows it but does nothing yet, leaves it to others, or has never heard of it. */
 export type Standing = { readonly kind: Kind; readonly inEffect: boolean } | "not-yet" | "not-ours" | "unknown";
+
+/** A kind by its name and group; the group of Kubernetes' own kinds is empty. */
+export interface NamedKind extends Kind {
+  readonly group: string;
+  readonly name: string;
+}
+
+/** All kinds that are read, by group and name. */
+export function knownKinds(): readonly NamedKind[] {
+  return Object.entries(KINDS).map(([key, kind]) => {
+    const slash = key.indexOf("/");
+    return { ...kind, group: key.slice(0, slash), name: key.slice(slash + 1) };
+  });
+}
 
 /** How an object with this `apiVersion` and `kind` is treated. */
 export function standingOf(apiVersion: string, kind: string): Standing {
@@ -154,7 +172,7 @@ function kind<Spec>(
     const problems = [...spec.problems, ...checkMetadata(head.metadata, head.kind), ...check(object)];
     return { value: problems.some(({ severity }) => severity === "error") ? undefined : object, problems };
   };
-  return { versions, read };
+  return { versions, schema, read };
 }
 
 /** A kind whose status counts. Nobody writes one by hand, so what is odd in it is passed over, not reported. */
@@ -173,6 +191,7 @@ function withStatus({ read, ...kind }: Kind, schema: Schema<unknown>): Kind {
 function partial({ read, ...kind }: Kind): Kind {
   return {
     ...kind,
+    isPartial: true,
     read: (raw, head) => {
       const { value, problems } = read(raw, head);
       return { value, problems: problems.filter(({ severity }) => severity === "error") };
@@ -181,9 +200,10 @@ function partial({ read, ...kind }: Kind): Kind {
 }
 
 /** A kind without a spec: fields are named as they stand in the object. */
-function content({ versions, read }: Kind, ...fields: readonly string[]): Kind {
+function content({ versions, schema, read }: Kind, ...fields: readonly string[]): Kind {
   return {
     versions,
+    schema,
     content: fields,
     read: (raw, head) => {
       const { value, problems } = read(raw, head);

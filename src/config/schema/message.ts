@@ -58,7 +58,13 @@ export function message<F extends Fields>(
   const object = z.object(shape);
   const checked =
     groups.length === 0 ? object : object.superRefine((value, context) => checkOneOfs(value, groups, context));
-  return checked as z.ZodType as Schema<Message<F>>;
+  const described = groups.length === 0 ? checked : checked.meta({ allOf: groups.flatMap(exclusions) });
+  return described as z.ZodType as Schema<Message<F>>;
+}
+
+/** For JSON Schema: of each two names, not both. */
+function exclusions({ names }: OneOf): readonly object[] {
+  return names.flatMap((name, i) => names.slice(i + 1).map((other) => ({ not: { required: [name, other] } })));
 }
 
 /** A repeated field. */

@@ -54,7 +54,10 @@ export function enumeration<const Name extends string>(...names: readonly Name[]
     ...names.map((n) => [n, n] as const),
     ...names.entries(),
   ]);
-  return scalar(`must be one of ${names.join(", ")}`, (raw) => byName.get(raw));
+  const byNumber = { type: "integer", minimum: 0, maximum: names.length - 1 };
+  return scalar(`must be one of ${names.join(", ")}`, { anyOf: [{ enum: [...names] }, byNumber] }, (raw) =>
+    byName.get(raw),
+  );
 }
 
 /** Data of any shape, passed on untouched (google.protobuf.Struct). */
@@ -72,31 +75,39 @@ export function intOrString(): Schema<number | string> {
   return INT_OR_STRING;
 }
 
+const NUMBER = /^-?\d+(\.\d+)?([eE][-+]?\d+)?$/;
+const BASE64 = /^[A-Za-z0-9+/_-]*={0,2}$/;
+
 const ANYTHING = z.unknown();
-const TEXT = scalar("must be text", (raw) => (typeof raw === "string" ? raw : undefined));
-const BOOL = scalar("must be true or false", (raw) => (typeof raw === "boolean" ? raw : undefined));
+const TEXT = scalar("must be text", { type: "string" }, (raw) => (typeof raw === "string" ? raw : undefined));
+const BOOL = scalar("must be true or false", { type: "boolean" }, (raw) =>
+  typeof raw === "boolean" ? raw : undefined,
+);
 const UINT32 = whole(0, 2 ** 32 - 1);
 const INT32 = whole(-(2 ** 31), 2 ** 31 - 1);
 const UINT64 = whole(0, Number.MAX_SAFE_INTEGER);
 const INT64 = whole(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
-const DOUBLE = scalar("must be a number", (raw) => numberOf(raw));
-const BYTES = scalar("must be base64 text", (raw) =>
-  typeof raw === "string" && /^[A-Za-z0-9+/_-]*={0,2}$/.test(raw) ? raw : undefined,
+const DOUBLE = scalar("must be a number", { type: ["number", "string"], pattern: NUMBER.source }, numberOf);
+const BYTES = scalar("must be base64 text", { type: "string", pattern: BASE64.source }, (raw) =>
+  typeof raw === "string" && BASE64.test(raw) ? raw : undefined,
 );
-const DURATION = scalar(`must be a duration such as "10s", "1.5h" or "250ms"`, (raw) =>
-  typeof raw === "string" ? parseDuration(raw) : undefined,
+const DURATION = scalar(
+  `must be a duration such as "10s", "1.5h" or "250ms"`,
+  { type: "string", format: "go-duration", pattern: "^[+-]?(0|(\\d+\\.?\\d*|\\.\\d+)(ns|us|µs|μs|ms|s|m|h))+$" },
+  (raw) => (typeof raw === "string" ? parseDuration(raw) : undefined),
 );
-const STRUCT = scalar("must be an object", (raw) =>
+const STRUCT = scalar("must be an object", { type: "object" }, (raw) =>
   typeof raw === "object" && raw !== null && !Array.isArray(raw)
     ? (raw as Readonly<Record<string, unknown>>)
     : undefined,
 );
-const INT_OR_STRING = scalar("must be a number or text", (raw) =>
+const INT_OR_STRING = scalar("must be a number or text", { type: ["integer", "string"] }, (raw) =>
   typeof raw === "string" || Number.isInteger(raw) ? (raw as number | string) : undefined,
 );
 
 function whole(least: number, most: number): Schema<number> {
-  return scalar(`must be a whole number from ${least} to ${most}`, (raw) => {
+  const form = { type: ["integer", "string"], minimum: least, maximum: most, pattern: NUMBER.source };
+  return scalar(`must be a whole number from ${least} to ${most}`, form, (raw) => {
     const value = numberOf(raw);
     return Number.isInteger(value) && value !== undefined && value >= least && value <= most ? value : undefined;
   });
@@ -104,12 +115,13 @@ function whole(least: number, most: number): Schema<number> {
 
 function numberOf(raw: unknown): number | undefined {
   if (typeof raw === "number") return raw;
-  if (typeof raw !== "string" || !/^-?\d+(\.\d+)?([eE][-+]?\d+)?$/.test(raw)) return undefined;
+  if (typeof raw !== "string" || !NUMBER.test(raw)) return undefined;
   return Number(raw);
 }
 
-function scalar<T>(expected: string, read: (raw: unknown) => T | undefined): Schema<T> {
-  return z.transform((raw: unknown, context) => {
+/** `form` is how JSON Schema describes what may be written. */
+function scalar<T>(expected: string, form: object, read: (raw: unknown) => T | undefined): Schema<T> {
+  const schema = z.transform((raw: unknown, context) => {
     const value = read(raw);
     if (value !== undefined) return value;
     context.issues.push({
@@ -119,6 +131,7 @@ function scalar<T>(expected: string, read: (raw: unknown) => T | undefined): Sch
     });
     return z.NEVER;
   });
+  return schema.meta({ ...form });
 }
 
 /** The value as a reader of the message recognises it; containers by their kind only. */
