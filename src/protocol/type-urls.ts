@@ -13,11 +13,19 @@ export const NAME_TABLE_TYPE = `${PREFIX}istio.networking.nds.v1.NameTable`;
 /** The bootstrap-time settings an agent may ask for at run time. */
 export const PROXY_CONFIG_TYPE = `${PREFIX}istio.mesh.v1alpha1.ProxyConfig`;
 
+/** A request of this type tells how a workload is; it asks for nothing. */
+export const HEALTH_TYPE = `${PREFIX}istio.v1.HealthInformation`;
+
 /**
  * Types of which a proxy may ask for everything there is. Of the others it asks by name only, since the names come from
  * the resources of these.
  */
-export const WILDCARD_TYPES: ReadonlySet<string> = new Set([CLUSTER_TYPE, LISTENER_TYPE, NAME_TABLE_TYPE]);
+export const WILDCARD_TYPES: ReadonlySet<string> = new Set([
+  CLUSTER_TYPE,
+  LISTENER_TYPE,
+  NAME_TABLE_TYPE,
+  PROXY_CONFIG_TYPE,
+]);
 
 const SHORT_NAMES: ReadonlyMap<string, string> = new Map([
   [CLUSTER_TYPE, "cds"],

@@ -27,6 +27,7 @@ import type { GrpcService } from "#lib/net/grpc-service.ts";
 import type { Caller, ConnectedProxy, DebugAnswers, Source } from "#model/ports.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import type { Snapshot } from "#model/snapshot.ts";
+import { HEALTH_TYPE, PROXY_CONFIG_TYPE } from "#protocol/type-urls.ts";
 import { ByteBudget } from "./byte-budget.ts";
 import { ChangeGate } from "./change-gate.ts";
 import { type Clock, SYSTEM_CLOCK } from "./clock.ts";
@@ -40,6 +41,7 @@ import { PushJournal } from "./push-journal.ts";
 import { Pusher } from "./pusher.ts";
 import { Refusal, refuse } from "./refusal.ts";
 import { RequestLimit } from "./request-limit.ts";
+import { withTrustRoots } from "./trust-roots.ts";
 import { type AdsCall, XdsStream } from "./xds-stream.ts";
 
 export interface AdsServerOptions {
@@ -60,6 +62,8 @@ export interface AdsServerOptions {
   readonly journal?: PushJournal;
   /** Who answers, as proxies show it. */
   readonly controlPlane?: string;
+  /** PEM of the roots that workloads trust; agents that ask for them are answered only where this is given. */
+  readonly trustRoots?: () => readonly string[];
 }
 
 export interface AdsLimits {
@@ -111,6 +115,10 @@ const DEFINITION: ServiceDefinition = Object.fromEntries(
   ]),
 );
 
+/** Istiod says nothing to these either. */
+const UNANSWERED: ReadonlySet<string> = new Set([HEALTH_TYPE]);
+const WITHOUT_ROOTS: ReadonlySet<string> = new Set([HEALTH_TYPE, PROXY_CONFIG_TYPE]);
+
 /** Where and how a stream came. */
 interface Port {
   readonly dialect: Dialect;
@@ -137,7 +145,8 @@ export class AdsServer {
   #stopped = false;
 
   constructor(options: AdsServerOptions) {
-    const { source, partsOf, log, clock = SYSTEM_CLOCK, metrics = NO_METRICS, controlPlane = "" } = options;
+    const { source, log, clock = SYSTEM_CLOCK, metrics = NO_METRICS, controlPlane = "", trustRoots } = options;
+    const partsOf = trustRoots === undefined ? options.partsOf : withTrustRoots(options.partsOf, trustRoots);
     this.#log = log.scope("ads");
     this.#clock = clock;
     this.#metrics = metrics;
@@ -174,6 +183,11 @@ export class AdsServer {
     this.#idlePatches.stop();
     const reason = new Refusal(status.UNAVAILABLE, "The control plane is shutting down");
     for (const stream of this.#pusher.streams) stream.end(reason);
+  }
+
+  /** The trusted roots changed: they go out at once. */
+  refresh(): void {
+    this.#pusher.refresh();
   }
 
   /** The proxies that are connected, in the order they came. */
@@ -262,6 +276,7 @@ export class AdsServer {
       clock: this.#clock,
       sendTimeoutMs: sendMs,
       maxNames: names,
+      unanswered: this.#options.trustRoots === undefined ? WITHOUT_ROOTS : UNANSWERED,
       budget: this.#budget,
       journal: this.#journal,
       wake: (woken) => this.#pusher.wake(woken),

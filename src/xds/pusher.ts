@@ -89,6 +89,11 @@ export class Pusher {
     for (const stream of this.#streams) this.wake(stream);
   }
 
+  /** What parts are made of beside the snapshot changed. */
+  refresh(): void {
+    if (this.#world !== undefined) this.release(this.#world.snapshot, this.#options.clock.now());
+  }
+
   add(stream: XdsStream): void {
     this.#streams.add(stream);
   }

@@ -32,6 +32,8 @@ export interface XdsStreamOptions {
   readonly sendTimeoutMs: number;
   /** How many resources it may ask for by name. */
   readonly maxNames: number;
+  /** Requests of these types get no answer. */
+  readonly unanswered: ReadonlySet<string>;
   readonly budget: ByteBudget;
   readonly journal: PushJournal;
   /** There may be something to send. */
@@ -97,6 +99,7 @@ export class XdsStream {
   /** A message from the proxy. */
   receive(bytes: Uint8Array): void {
     const request = requestIn(this.#options.dialect, bytes, this.#session);
+    if (this.#options.unanswered.has(request.typeUrl)) return;
     const { session, verdict } = receive(this.#session, request, this.#options.clock.now());
     const names = session.types.values().reduce((sum, subscription) => sum + subscription.names.size, 0);
     const { maxNames } = this.#options;
