@@ -194,3 +194,11 @@ test("the budget of retries counts at both sides", () => {
     assert.equal(budgetOf(cluster)?.minRetryConcurrency, 5);
   }
 });
+
+test("a subset of a service that goes to the original destination goes there too", () => {
+  const subsets = [{ name: "v1", trafficPolicy: { loadBalancer: { simple: "ROUND_ROBIN" } } }];
+  const yaml = web + rule({ loadBalancer: { simple: "PASSTHROUGH" } }, { subsets });
+  const cluster = clustersOf(yaml).cluster("outbound|80|v1|web.default.svc.cluster.local");
+  assert.deepEqual(cluster.clusterDiscoveryType, { case: "type", value: DiscoveryType.ORIGINAL_DST });
+  assert.equal(cluster.lbPolicy, LbPolicy.CLUSTER_PROVIDED);
+});

@@ -57,9 +57,15 @@ export interface OutboundClusterInput {
 /** How the endpoints of a cluster are found. */
 export type Discovery = "eds" | "strict-dns" | "logical-dns" | "original-dst";
 
+/** What decides how endpoints are found. */
+export type DiscoveryInput = Pick<OutboundClusterInput, "service" | "port" | "subset" | "rule" | "traits">;
+
 /** Gateways receive no captured connections, so they have no original destination to go to. */
-export function discoveryOf(service: Service, policy: EffectivePolicy, role: ClusterTraits["role"]): Discovery {
-  if (policy.loadBalancer?.simple === "PASSTHROUGH") return "original-dst";
+export function discoveryOf({ service, port, subset, rule, traits: { role } }: DiscoveryInput): Discovery {
+  const subsets = subset === "" ? [undefined] : [undefined, subset];
+  // What goes to the original destination for the service as a whole does so for each of its subsets.
+  const policies = subsets.map((name) => effectivePolicy(rule?.spec, port.port, name));
+  if (policies.some(({ loadBalancer }) => loadBalancer?.simple === "PASSTHROUGH")) return "original-dst";
   switch (service.resolution) {
     case "dns":
       return "strict-dns";
@@ -76,7 +82,7 @@ export function discoveryOf(service: Service, policy: EffectivePolicy, role: Clu
 export function outboundCluster(input: OutboundClusterInput): Uint8Array {
   const { name, service, port, subset, rule, isPassed, traits, mesh } = input;
   const policy = effectivePolicy(rule?.spec, port.port, subset === "" ? undefined : subset);
-  const discovery = discoveryOf(service, policy, traits.role);
+  const discovery = discoveryOf(input);
   const pool = policy.connectionPool;
   const protocol = upstreamProtocol({ protocol: port.protocol, pool, direction: "outbound", traits, mesh });
   const tls = isPassed

@@ -85,7 +85,7 @@ function serviceCluster(snapshot: Snapshot, view: OutboundView, of: ClusterOf): 
   const { mesh } = snapshot;
   const traits = view.traits.cluster;
   const policy = effectivePolicy(rule?.spec, port.port, subset === "" ? undefined : subset);
-  const discovery = discoveryOf(service, policy, traits.role);
+  const discovery = discoveryOf({ service, port, subset, rule, traits });
   const isDns = discovery === "strict-dns" || discovery === "logical-dns";
   if (isDns && !hasEndpoints(of)) return undefined;
   const name = (isPassed ? outboundServerName : outboundClusterName)(service.hostname, port.port, subset);

@@ -222,3 +222,18 @@ test("a TCP server without routes has no listener: it could do nothing with conn
   const yaml = gateway({ port: { number: 90, name: "tcp", protocol: "TCP" }, hosts: ["*"] });
   assert.deepEqual([...listenersOf(yaml, router).listeners.keys()], []);
 });
+
+test("where ports are opened, the first to take all connections of one keeps it", () => {
+  const uncaptured = { proxy: { metadata: { INTERCEPTION_MODE: "NONE" } } };
+  const http = at("a", "10.96.0.1", { name: "http", port: 90 });
+  const tcp = (name: string) => at(name, "10.96.0.2", { name: "tcp", port: 90 });
+  const first = listenersOf(http + tcp("b"), uncaptured).listener("127.0.0.1_90");
+  assert.deepEqual([targets(first), first.defaultFilterChain], [["http 90"], undefined]);
+  const second = listenersOf(at("b", "10.96.0.1", { name: "http", port: 90 }) + tcp("a"), uncaptured).listener(
+    "127.0.0.1_90",
+  );
+  assert.deepEqual(
+    [targets(second), second.defaultFilterChain],
+    [["tcp outbound|90||a.default.svc.cluster.local"], undefined],
+  );
+});

@@ -14,7 +14,7 @@ import { type EgressListener, scopeOf } from "../scope/egress.ts";
 import type { OutboundView } from "../views.ts";
 import { UNIX_PREFIX } from "./address.ts";
 import type { TcpChain } from "./chains.ts";
-import { type Taken, takeFree } from "./distinct-chains.ts";
+import { type ChainMatch, type Taken, takeFree } from "./distinct-chains.ts";
 import { tcpChains } from "./tcp-routes.ts";
 
 /** A chain for HTTP, before the proxy's own traits are added. */
@@ -240,12 +240,16 @@ function chainsOf(candidate: Candidate, { snapshot, view }: Place): ListenerEntr
   return [...tcp.map((chain): TcpChainEntry => ({ kind: "tcp", chain })), ...http];
 }
 
+const ANY: ChainMatch = { serverNames: [], ranges: [] };
+
 /** One chain for HTTP, and the others for what none before them takes. */
 function addChains({ chains, taken }: ListenerEntry, added: ListenerEntry["chains"]): void {
   for (const entry of added) {
     if (entry.kind === "tcp") {
       const match = takeFree(taken, entry.chain);
       if (match !== undefined) chains.push({ kind: "tcp", chain: { ...entry.chain, ...match } });
-    } else if (!chains.some(({ kind }) => kind === "http")) chains.push(entry);
+    } else if (!chains.some(({ kind }) => kind === "http") && (entry.sniffed || takeFree(taken, ANY) !== undefined)) {
+      chains.push(entry);
+    }
   }
 }

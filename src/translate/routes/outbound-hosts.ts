@@ -204,13 +204,9 @@ function hashOf(
   return ofPort?.loadBalancer?.consistentHash ?? policy?.loadBalancer?.consistentHash;
 }
 
-/** The port 80 is what is meant without one; all others have to be named. */
+/** The port 80 is what is meant without one, if it is the first of the service; all others have to be named. */
 function anyPort(candidates: readonly Candidate[]): OutboundHost[] {
-  const rank = ({ number }: Candidate) => (number === 80 ? 0 : 1);
-  return settle(
-    candidates.toSorted((a, b) => rank(a) - rank(b)),
-    0,
-  ).flatMap((host) => {
+  return settle(candidates, 0).flatMap((host) => {
     if (host.name.endsWith(":80")) return [host];
     const domains = host.domains.filter((domain) => domain.includes(":"));
     return domains.length === 0 ? [] : [{ ...host, domains }];

@@ -253,3 +253,15 @@ test("a destination without a port means the only port of its service at a gatew
     "outbound|80||eighty.default.svc.cluster.local",
   ]);
 });
+
+test("an HTTP proxy knows services without a port by the first they have, if that is 80", () => {
+  const namesOf = (...ports: object[]) => {
+    const proxy = { metadata: { HTTP_PROXY_PORT: "15007" } };
+    const { virtualHosts } = translated(meshOf(service("web", ...ports)), proxyOf(proxy)).route("http_proxy");
+    return virtualHosts
+      .flatMap(({ domains }) => domains)
+      .filter((domain) => domain.startsWith("web:") || domain === "web");
+  };
+  assert.deepEqual(namesOf({ name: "http", port: 80 }, { name: "http-b", port: 90 }), ["web", "web:80", "web:90"]);
+  assert.deepEqual(namesOf({ name: "http-b", port: 90 }, { name: "http", port: 80 }).sort(), ["web:80", "web:90"]);
+});
