@@ -2,11 +2,9 @@
 import { isDeepStrictEqual } from "node:util";
 import { wholeArgument } from "./functions.ts";
 import { CallError } from "./template-error.ts";
-import { type Callable, isList, isMap, isTrue, itemOf, typeName, type Value } from "./value.ts";
+import { type Callable, isList, isMap, isTrue, itemOf, kindName, typeName, type Value } from "./value.ts";
 
-export const LIST_FUNCTIONS: Readonly<Record<string, Callable>> = {
-  list: (...items) => items,
-  tuple: (...items) => items,
+const STRICT: Readonly<Record<string, Callable>> = {
   first: (list) => listOf("first", list)[0],
   last: (list) => listOf("last", list).at(-1),
   rest: (list) => listOf("rest", list).slice(1),
@@ -21,6 +19,17 @@ export const LIST_FUNCTIONS: Readonly<Record<string, Callable>> = {
   without: (list, ...items) => listOf("without", list).filter((item) => !has(items, item)),
   has: (item, list) => (list === null || list === undefined ? false : has(listOf("has", list), item)),
   chunk: (size, list) => chunks(listOf("chunk", list), wholeArgument(size)),
+  slice: (list, start = 0n, end) => sliceOf(list, wholeArgument(start), end),
+};
+
+/** With `must`, Sprig's functions refuse what they otherwise panic on, which is the same to a template. */
+export const LIST_FUNCTIONS: Readonly<Record<string, Callable>> = {
+  ...STRICT,
+  ...Object.fromEntries(
+    Object.entries(STRICT).map(([name, call]) => [`must${name.charAt(0).toUpperCase()}${name.slice(1)}`, call]),
+  ),
+  list: (...items) => items,
+  tuple: (...items) => items,
   pluck: (key, ...maps) =>
     maps.filter(isMap).flatMap((map) => {
       const item = itemOf(map, String(key));
@@ -31,6 +40,15 @@ export const LIST_FUNCTIONS: Readonly<Record<string, Callable>> = {
 function listOf(name: string, value: Value): readonly Value[] {
   if (isList(value)) return value;
   throw new CallError(`Cannot ${name} on type ${typeName(value)}`);
+}
+
+/** Unlike the `slice` of templates without Sprig it takes lists only. */
+function sliceOf(value: Value, start: number, last: Value): Value {
+  if (!isList(value)) throw new CallError(`list should be type of slice or array but ${kindName(value)}`);
+  if (value.length === 0) return null;
+  const end = last === undefined ? value.length : wholeArgument(last);
+  if (start < 0 || end > value.length || start > end) throw new CallError("slice index out of bounds");
+  return value.slice(start, end);
 }
 
 function has(list: readonly Value[], item: Value): boolean {

@@ -6,6 +6,7 @@ import {
   type Callable,
   entriesOf,
   hasKey,
+  isList,
   isMap,
   isTrue,
   itemOf,
@@ -36,8 +37,10 @@ export const MAP_FUNCTIONS: Readonly<Record<string, Callable>> = {
   },
   omit: (map, ...keys) => without(map, keys.map(text)),
   omitNil: (map) => withoutNil(mapOf(map)),
-  merge: (first, ...others) => changed(first, others.map(plainMap).reduce(filled, plainMap(first))),
-  mergeOverwrite: (first, ...others) => changed(first, others.map(plainMap).reduce(overwritten, plainMap(first))),
+  merge,
+  mustMerge: merge,
+  mergeOverwrite,
+  mustMergeOverwrite: mergeOverwrite,
   mergeMaps: (...maps) => Object.assign({}, ...maps.filter(isMap).map(plainMap)),
   strdict: (...pairs) =>
     new TextMap(
@@ -48,9 +51,25 @@ export const MAP_FUNCTIONS: Readonly<Record<string, Callable>> = {
         ]),
       ),
     ),
-  deepCopy: (value) => value,
+  deepCopy: copied,
+  mustDeepCopy: copied,
   dig: (...args) => dug(args),
 };
+
+function merge(first: Value, ...others: readonly Value[]): Value {
+  return changed(first, others.map(plainMap).reduce(filled, plainMap(first)));
+}
+
+function mergeOverwrite(first: Value, ...others: readonly Value[]): Value {
+  return changed(first, others.map(plainMap).reduce(overwritten, plainMap(first)));
+}
+
+/** What is changed in the copy stays as it is in the original. */
+function copied(value: Value): Value {
+  if (isList(value)) return value.map(copied);
+  if (!isMap(value) || value instanceof TextMap) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, copied(item)]));
+}
 
 function mapOf(value: Value): ValueMap | TextMap {
   if (isMap(value)) return value;

@@ -1,4 +1,5 @@
 /** Sprig's functions on numbers. Whole numbers are int64; text is read as a number, and 0 when it is none. */
+import { plain } from "./format.ts";
 import { wholeArgument } from "./functions.ts";
 import { CallError } from "./template-error.ts";
 import type { Callable, Value } from "./value.ts";
@@ -16,22 +17,55 @@ export const NUMBER_FUNCTIONS: Readonly<Record<string, Callable>> = {
   mul: (first, ...others) => others.map(wholeOf).reduce((product, value) => product * value, wholeOf(first)),
   div: (a, b) => wholeOf(a) / divisor(b),
   mod: (a, b) => wholeOf(a) % divisor(b),
-  max: (first, ...others) => others.map(wholeOf).reduce((most, value) => (value > most ? value : most), wholeOf(first)),
+  addf: (...values) => values.map(floatOf).reduce((sum, value) => sum + value, 0),
+  add1f: (value) => floatOf(value) + 1,
+  subf: (first, ...others) => others.map(floatOf).reduce((left, value) => left - value, floatOf(first)),
+  mulf: (first, ...others) => others.map(floatOf).reduce((product, value) => product * value, floatOf(first)),
+  divf: (first, ...others) => others.map(floatOf).reduce((left, value) => left / value, floatOf(first)),
+  maxf: (first, ...others) => Math.max(floatOf(first), ...others.map(floatOf)),
+  minf: (first, ...others) => Math.min(floatOf(first), ...others.map(floatOf)),
+  biggest: most,
+  max: most,
   min: (first, ...others) =>
     others.map(wholeOf).reduce((least, value) => (value < least ? value : least), wholeOf(first)),
   floor: (value) => Math.floor(floatOf(value)),
   ceil: (value) => Math.ceil(floatOf(value)),
   round: (value, digits) => rounded(floatOf(value), wholeArgument(digits)),
+  toDecimal: (value) => {
+    const digits = plain(value);
+    return /^[0-7]+$/.test(digits) ? BigInt(`0o${digits}`) : 0n;
+  },
+  seq: (...limits) => counted(limits.map(wholeOf)),
   until: (end) => sequence(0n, wholeOf(end), wholeOf(end) < 0n ? -1n : 1n),
   untilStep: (start, end, step) => sequence(wholeOf(start), wholeOf(end), wholeOf(step)),
 };
+
+function most(...values: readonly Value[]): bigint {
+  return values.map(wholeOf).reduce((largest, value) => (value > largest ? value : largest));
+}
+
+/** `seq LAST`, `seq FIRST LAST`, `seq FIRST STEP LAST`, with the last one in it, as the shell's command. */
+function counted(limits: readonly bigint[]): string {
+  const [a = 0n, b = 0n, c = 0n] = limits;
+  if (limits.length === 0 || limits.length > 3) return "";
+  const [first, last] = limits.length === 1 ? [1n, a] : [a, limits.length === 2 ? b : c];
+  const direction = last < first ? -1n : 1n;
+  return sequence(first, last + direction, limits.length === 3 ? b : direction).join(" ");
+}
 
 function wholeOf(value: Value): bigint {
   if (typeof value === "bigint") return value;
   if (typeof value === "number") return Number.isFinite(value) ? BigInt(Math.trunc(value)) : 0n;
   if (typeof value === "boolean") return value ? 1n : 0n;
-  if (typeof value !== "string") return 0n;
-  return /^[+-]?\d+$/.test(value) ? BigInt(value) : 0n;
+  return typeof value === "string" ? wholeOfText(value) : 0n;
+}
+
+/** As Go's literals, with a base; zeros behind a point are allowed. */
+function wholeOfText(value: string): bigint {
+  const [, sign = "", digits = ""] =
+    /^([+-]?)(0[xX][\da-fA-F]+|0[bB][01]+|0[oO]?[0-7]+|[1-9]\d*|0)(?:\.0+)?$/.exec(value) ?? [];
+  const whole = BigInt(digits.replace(/^0(?=[0-7])/, "0o"));
+  return sign === "-" ? -whole : whole;
 }
 
 function floatOf(value: Value): number {
