@@ -97,11 +97,22 @@ function lexAction({ source, start, tokens, fail }: ActionInput): ActionEnd {
       return { end: at + 2, trims: false };
     }
     if (at >= source.length) return fail("unclosed action", at);
-    const [kind, text] = tokenAt(source, at) ?? fail(`unexpected ${JSON.stringify(source[at])} in command`, at);
+    const [kind, text] = tokenAt(source, at) ?? fail(problemAt(source, at), at);
     push(kind, text);
     line += newLines(text);
     at += text.length;
   }
+}
+
+const UNTERMINATED: Readonly<Record<string, string>> = {
+  '"': "unterminated quoted string",
+  "'": "unterminated character constant",
+  "`": "unterminated raw quoted string",
+};
+
+function problemAt(source: string, at: number): string {
+  const letter = source.charAt(at);
+  return UNTERMINATED[letter] ?? `unexpected ${JSON.stringify(letter)} in command`;
 }
 
 function tokenAt(source: string, at: number): readonly [TokenKind, string] | undefined {

@@ -1,5 +1,5 @@
 /** Sprig's functions on dates, but for those that read the clock: `now`, `ago` and dates of what is no date. */
-import { formatDuration, parseDuration } from "#lib/duration.ts";
+import { formatDuration, parseDuration } from "../duration.ts";
 import { textArgument as text } from "./functions.ts";
 import { formatGoTime, isZone, parseGoTime } from "./go-time.ts";
 import { CallError } from "./template-error.ts";

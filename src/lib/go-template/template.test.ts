@@ -50,6 +50,12 @@ function lineOf(error: string | undefined): string | undefined {
   return error === undefined ? undefined : (/^template: [^:]*:\d+/.exec(error)?.[0] ?? error);
 }
 
+test("what a quote lacks is said as Go says it", () => {
+  assert.throws(() => render('a\n{{ .name "}'), /^TemplateError: template: t:2: unterminated quoted string/);
+  assert.throws(() => render("{{ 'a }}"), /t:1: unterminated character constant/);
+  assert.throws(() => render("{{ `a }}"), /t:1: unterminated raw quoted string/);
+});
+
 test("a struct has fields and methods, and nothing else", () => {
   const data = new Struct("Config", { Port: 15000n, Greet: (name) => `hello ${String(name)}` });
   assert.equal(render("{{ .Port }} {{ .Greet `you` }} {{ `me` | .Greet }}", data), "15000 hello you hello me");
