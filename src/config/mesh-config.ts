@@ -2,6 +2,7 @@
 import { readDocument } from "#lib/yaml/read.ts";
 import { checkMeshConfig } from "./checks/mesh-config.ts";
 import type { ExtensionProvider } from "./mesh/extension-provider.ts";
+import type { MeshNetworks } from "./mesh/mesh-networks.ts";
 import { type MeshConfigFields, meshConfigSchema } from "./mesh/mesh-schema.ts";
 import type { ProxyDefaults } from "./mesh/proxy-defaults.ts";
 import type { Parsed } from "./problem.ts";
@@ -59,6 +60,9 @@ type Defaulted = keyof typeof DEFAULTS;
 /** The mesh config in effect: fields that have a default are always set. */
 export type MeshConfig = Omit<MeshConfigFields, Defaulted> & {
   readonly [Name in Defaulted]-?: Exclude<MeshConfigFields[Name], undefined>;
+} & {
+  /** The networks of the mesh, which are written beside the mesh config; one network when unset. */
+  readonly networks?: MeshNetworks;
 };
 
 /** What holds where the user says nothing. */

@@ -2,6 +2,7 @@
 import type { ConfigObject } from "#config/config-object.ts";
 import type { ServiceEntry } from "#config/kinds/service-entry.ts";
 import type { WorkloadEntry } from "#config/kinds/workload-entry.ts";
+import type { MeshNetworks } from "#config/mesh/mesh-networks.ts";
 import type { Steps } from "#lib/async/steps.ts";
 import { formatSpiffeId } from "#lib/pki/spiffe-id.ts";
 import type { Endpoint, EndpointSet } from "#model/endpoint.ts";
@@ -69,7 +70,7 @@ interface FoundWorkloads {
 }
 
 function* foundWorkloads(input: DraftInput): Steps<FoundWorkloads> {
-  const around = surroundings(input.features, systemNetwork(input));
+  const around = surroundings(input.features, systemNetwork(input), input.mesh.networks ?? NO_NETWORKS);
   const entries: IndexedWorkload[] = [];
   for (const object of input.workloadEntries) {
     if (isHealthy(object)) entries.push(indexedEntry(object, around));
@@ -110,8 +111,13 @@ function systemNetwork({ namespaces, mesh }: DraftInput): string {
 }
 
 const surroundings = memoized(
-  ({ clusterId }: Features, network: string): Surroundings => ({ clusterId, networkOf: networkFinder(network) }),
+  ({ clusterId }: Features, network: string, networks: MeshNetworks): Surroundings => ({
+    clusterId,
+    networkOf: networkFinder(network, networks, clusterId),
+  }),
 );
+
+const NO_NETWORKS: MeshNetworks = {};
 
 const workloadOfPod = memoized(podWorkload);
 

@@ -33,6 +33,7 @@ import { type DraftInput, type ServiceDraft, serviceDrafts } from "./drafts.ts";
 import { endpointSets } from "./endpoint-sets.ts";
 import { keepIdentity, keepSorted } from "./keep-identity.ts";
 import { hasSameItems, madeFrom } from "./memo.ts";
+import { networkGateways } from "./network-gateways.ts";
 
 /** All that a snapshot is made of. */
 export interface SnapshotInput {
@@ -89,6 +90,10 @@ export function* snapshotSteps(input: SnapshotInput): Steps<Snapshot> {
     mesh,
     features,
     services: allServices,
+    networkGateways: keepIdentity(
+      previous.networkGateways,
+      networkGateways(allServices, mesh.networks ?? {}, features.clusterId),
+    ),
     endpoints: keepEndpoints(previous.endpoints, endpoints),
     virtualServices,
     destinationRules: objects(previous.destinationRules, ofKind<DestinationRule>("DestinationRule")),
@@ -113,6 +118,7 @@ const NO_KEY_SETS: KeySets = new Map();
 const NOTHING: Omit<Snapshot, "mesh" | "features"> & { readonly mesh?: MeshConfig; readonly features?: Features } = {
   version: 0,
   services: [],
+  networkGateways: [],
   endpoints: new Map(),
   virtualServices: [],
   destinationRules: [],

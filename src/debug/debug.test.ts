@@ -54,6 +54,7 @@ const SNAPSHOT: Snapshot = {
   version: 1,
   mesh: DEFAULT_MESH_CONFIG,
   features: DEFAULT_FEATURES,
+  networkGateways: [],
   services: [service("httpbin", "default"), service("other", "elsewhere")],
   endpoints: new Map([
     [

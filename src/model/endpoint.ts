@@ -29,6 +29,8 @@ export interface Endpoint {
   readonly podName?: { readonly hostname: string; readonly subdomain: string };
   /** The machine it runs on. */
   readonly nodeName?: string;
+  /** It stands for endpoints of another network. */
+  readonly isNetworkGateway?: true;
 }
 
 /** All endpoints of one service. Replaced as a whole; its parts keep their identity where nothing changed. */

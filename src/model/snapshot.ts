@@ -12,6 +12,7 @@ import type { MeshConfig } from "#config/mesh-config.ts";
 import type { EndpointSet } from "./endpoint.ts";
 import type { Features } from "./features.ts";
 import type { KeySets } from "./key-set.ts";
+import type { NetworkGateway } from "./network-gateway.ts";
 import type { Service, ServiceKey } from "./service.ts";
 
 /**
@@ -34,6 +35,8 @@ export interface Snapshot {
   readonly authorizationPolicies: readonly ConfigObject<AuthorizationPolicy>[];
   readonly envoyFilters: readonly ConfigObject<EnvoyFilter>[];
   readonly requestAuthentications: readonly ConfigObject<RequestAuthentication>[];
+  /** Where other networks are reached; none in a mesh of one network. Sorted. */
+  readonly networkGateways: readonly NetworkGateway[];
   /** Keys of token issuers that were fetched. */
   readonly keySets: KeySets;
   /** Certificates and keys, and roots, that gateways and clients may ask for by name. */

@@ -88,6 +88,10 @@ export interface EndpointsView {
   readonly locality: string;
   /** `name=value` of the proxy's labels that some rule uses to tell what is near. */
   readonly proxyLabels: readonly string[];
+  /** Where the proxy is; empty in a mesh of one network. */
+  readonly network: string;
+  /** Networks the proxy wants to know of, separated by commas; empty for all. */
+  readonly networkView: string;
 }
 
 /** What decides the table of names. */
@@ -152,6 +156,8 @@ export function viewsOf(snapshot: Snapshot, connected: MeshProxy): ProxyViews {
       selectedRules,
       locality,
       proxyLabels: nearLabels(snapshot, proxy),
+      network: snapshot.networkGateways.length === 0 ? "" : network,
+      networkView: textOf(proxy.metadata.REQUESTED_NETWORK_VIEW),
     }),
     names: namesView({ role, namespace, sidecar, traits, network }),
     omittedListeners: ownListeners(proxy, targets),

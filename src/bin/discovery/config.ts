@@ -16,6 +16,8 @@ const MINUTE_MS = 60_000;
 
 export interface DiscoveryConfig {
   readonly folders: readonly string[];
+  /** The networks of the mesh; empty for none. */
+  readonly networksFile: string;
   readonly meshConfig: {
     readonly file: string;
     /** Named on the command line, so that it is expected to be there or to come. */
@@ -89,6 +91,7 @@ export function parseDiscoveryConfig(flags: ParsedFlags, env: Env): ParsedConfig
   const config: DiscoveryConfig = {
     folders: flag.all("configDir"),
     meshConfig: { file: flag.text("meshConfig"), isGiven: flags.given.has("meshConfig") },
+    networksFile: flag.text("networksConfig"),
     kubernetes: flag.all("registries").includes("Kubernetes") ? { kubeConfig: flag.text("kubeconfig") } : undefined,
     features: featuresOf(read, { domain: flag.text("domain"), clusterId: flag.text("clusterID") }),
     namespace: flag.text("namespace"),

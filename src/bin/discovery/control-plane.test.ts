@@ -54,6 +54,7 @@ describe("ControlPlane", () => {
       folders: [join(folder, "config")],
       kubernetes: undefined,
       meshConfig: { file: join(folder, "mesh"), isGiven: false },
+    networksFile: "",
       features: DEFAULT_FEATURES,
       namespace: "istio-system",
       podName: "",

@@ -143,8 +143,7 @@ export const FLAGS: readonly Flag[] = [
     name: "networksConfig",
     kind: "text",
     default: "./etc/istio/config/meshNetworks",
-    help: "file with the mesh networks",
-    noEffect: "networks are not read yet",
+    help: "file with the mesh networks, watched",
   },
   {
     name: "profile",

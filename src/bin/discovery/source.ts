@@ -26,6 +26,7 @@ export function sourceOf(config: DiscoveryConfig, cluster: KubernetesApi | undef
   return fileSource({
     folders,
     meshConfigFile: meshConfigFile(config),
+    networksFile: config.networksFile || undefined,
     features,
     revision: revision || undefined,
     log: log.scope("file"),

@@ -19,10 +19,18 @@ import { test } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
 import { createLogger } from "#lib/log.ts";
 import { DEFAULT_FEATURES } from "#model/features.ts";
-import { problemsOf, type SourceUnderTest, servicesOf, serviceYaml, testSource, until } from "../source-contract.ts";
+import {
+  problemsOf,
+  type SourceUnderTest,
+  servicesOf,
+  serviceYaml,
+  testTextSource,
+  until,
+} from "../source-contract.ts";
 import { type FileSourceOptions, fileSource } from "./file-source.ts";
 
 interface OpenedFiles extends SourceUnderTest {
+  write(files: Readonly<Record<string, string | undefined>>): void;
   /** A folder of the test's own; the configuration is in `config` below it. */
   readonly folder: string;
   readonly config: string;
@@ -39,7 +47,7 @@ async function openFiles(
   const folder = mkdtempSync(join(tmpdir(), "file-source-"));
   const config = join(folder, "config");
   const path = (name: string) => join(config, name);
-  const write: SourceUnderTest["write"] = (changes) => {
+  const write: OpenedFiles["write"] = (changes) => {
     for (const [name, text] of Object.entries(changes)) {
       if (text === undefined) rmSync(path(name));
       else writeFileSync(path(name), text);
@@ -71,7 +79,7 @@ async function openFiles(
   return { source, write, folder, config, log, path, stop, [Symbol.asyncDispose]: dispose };
 }
 
-testSource("file source", (files) => openFiles(files));
+testTextSource("file source", (files) => openFiles(files));
 
 function fileTest(name: string, run: () => Promise<void>): void {
   test(`file source: ${name}`, { timeout: 20_000 }, run);
@@ -334,4 +342,25 @@ fileTest("a folder that was removed and made again at once is followed", async (
     opened.write({ [`sub/${name}.yaml`]: serviceYaml(name) });
     await until(() => servicesOf(opened).join() === `${name}:80`);
   }
+});
+
+const NETWORKS = "networks: {n1: {gateways: [{address: 1.2.3.4, port: 15443}]}}\n";
+
+test("file source: the networks of the mesh are followed, and stay as they were while they are broken", async () => {
+  const file = (folder: string) => join(folder, "networks.yaml");
+  await using opened = await openFiles({}, (folder) => ({ networksFile: file(folder) }));
+  const gateways = () => opened.source.current().networkGateways.map(({ address }) => address);
+  assert.deepEqual([gateways(), opened.source.problems()], [[], []]);
+  writeFileSync(file(opened.folder), NETWORKS);
+  await until(() => gateways().join() === "1.2.3.4");
+  writeFileSync(file(opened.folder), NETWORKS.replace("15443", "99999"));
+  await until(() => opened.source.problems().length > 0);
+  assert.deepEqual(gateways(), ["1.2.3.4"]);
+  assert.match(
+    problemsOf(opened)[0] ?? "",
+    /networks\.yaml:1: MeshNetworks: networks\.n1\.gateways\[0\]\.port must be/,
+  );
+  writeFileSync(file(opened.folder), NETWORKS.replace("1.2.3.4", "1.2.3.5"));
+  await until(() => gateways().join() === "1.2.3.5");
+  assert.deepEqual(opened.source.problems(), []);
 });

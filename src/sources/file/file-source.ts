@@ -19,6 +19,7 @@ import { ProblemReporter } from "../report.ts";
 import { SnapshotStore } from "../snapshot-store.ts";
 import { FolderWatches } from "./folder-watches.ts";
 import { type MeshFile, missingMeshFile, NO_MESH_FILE, readMeshFile, unreadableMeshFile } from "./mesh-file.ts";
+import { type NetworksFile, NO_NETWORKS_FILE, readNetworksFile, withNetworks } from "./networks-file.ts";
 import { type Changes, PendingChanges } from "./pending-changes.ts";
 import { type ReadApart, type ReadText, readNewDocuments, readText } from "./read-text.ts";
 import { isConfigName, isFolder, nearestFolder, type Scan, scanPaths } from "./scan.ts";
@@ -27,6 +28,8 @@ export interface FileSourceOptions {
   /** Folders, or single files, that hold the configuration. */
   readonly folders: readonly string[];
   readonly meshConfigFile?: string | undefined;
+  /** Says which networks the mesh has; need not exist. */
+  readonly networksFile?: string | undefined;
   readonly features: Features;
   readonly log: Logger;
   /** Objects of another `istio.io/rev` are left out; empty takes all. `default` when not given. */
@@ -57,6 +60,7 @@ const BATCH = 64;
 class WatchedFiles extends SnapshotStore implements FileSource {
   readonly #roots: readonly string[];
   readonly #meshPath: string | undefined;
+  readonly #networksPath: string | undefined;
   readonly #log: Logger;
   readonly #readApart: ReadApart | undefined;
   readonly #reporter: ProblemReporter;
@@ -65,12 +69,15 @@ class WatchedFiles extends SnapshotStore implements FileSource {
   readonly #table: ObjectTable;
   #scan: Scan = { files: new Map(), folders: new Map(), failures: new Map() };
   #mesh: MeshFile = NO_MESH_FILE;
+  #networks: NetworksFile = NO_NETWORKS_FILE;
   #started = false;
 
-  constructor({ folders, meshConfigFile, features, log, revision = "default", readApart }: FileSourceOptions) {
+  constructor({ features, log, revision = "default", readApart, ...paths }: FileSourceOptions) {
     super(features);
+    const { folders, meshConfigFile, networksFile } = paths;
     this.#roots = folders.map((folder) => resolve(folder));
     this.#meshPath = meshConfigFile === undefined ? undefined : resolve(meshConfigFile);
+    this.#networksPath = networksFile === undefined ? undefined : resolve(networksFile);
     this.#table = new ObjectTable(revision);
     this.#log = log;
     this.#readApart = readApart;
@@ -115,8 +122,13 @@ class WatchedFiles extends SnapshotStore implements FileSource {
   }
 
   #isOurFile(path: string): boolean {
-    if (path === this.#meshPath || this.#table.get(path) !== undefined) return true;
+    if (this.#settings.includes(path) || this.#table.get(path) !== undefined) return true;
     return isConfigName(path) && !basename(path).startsWith(".") && this.#isInside(path);
+  }
+
+  /** The files that hold no objects. */
+  get #settings(): readonly string[] {
+    return [this.#meshPath, this.#networksPath].filter((path) => path !== undefined);
   }
 
   #isInside(path: string): boolean {
@@ -126,7 +138,7 @@ class WatchedFiles extends SnapshotStore implements FileSource {
   /** Whether folders may have come, gone or been exchanged. Mounted ConfigMaps exchange a link named `..data`. */
   async #concernsFolders(path: string): Promise<boolean> {
     if (this.#watches.has(path) || basename(path).startsWith("..")) return true;
-    const aims = this.#meshPath === undefined ? this.#roots : [...this.#roots, this.#meshPath];
+    const aims = [...this.#roots, ...this.#settings];
     if (aims.some((aim) => aim === path || aim.startsWith(path + sep))) return true;
     return this.#isInside(path) && isFolder(path);
   }
@@ -140,7 +152,7 @@ class WatchedFiles extends SnapshotStore implements FileSource {
     const { files } = this.#scan;
     const differing = [...files.keys()].filter((path) => files.get(path) !== before.get(path));
     const gone = [...this.#table.names()].filter((path) => !files.has(path));
-    return [...differing, ...gone, ...(this.#meshPath === undefined ? [] : [this.#meshPath])];
+    return [...differing, ...gone, ...this.#settings];
   }
 
   /** What a configured path held stays when the path itself is gone: that is more likely a mishap than a wish. */
@@ -151,13 +163,14 @@ class WatchedFiles extends SnapshotStore implements FileSource {
 
   /** Besides the folders that were found, those in which the configured paths themselves come and go. */
   async #foldersToWatch(): Promise<ReadonlyMap<string, string>> {
-    const aims = this.#meshPath === undefined ? this.#roots : [...this.#roots, this.#meshPath];
+    const aims = [...this.#roots, ...this.#settings];
     return new Map([...(await Promise.all(aims.map(nearestFolder))), ...this.#scan.folders]);
   }
 
   /** Looks at one file as it was read. Returns whether that made a difference. */
   async #look(path: string, { text, failure }: ReadText, confirmed: boolean): Promise<boolean> {
     if (path === this.#meshPath) return this.#lookAtMesh(path, { text, failure }, confirmed);
+    if (path === this.#networksPath) return this.#lookAtNetworks(path, { text, failure }, confirmed);
     const previous = this.#table.get(path);
     if (text !== undefined && text === previous?.text) return false;
     const next = await nextFile({ path, text, failure, previous, readApart: this.#readApart });
@@ -182,10 +195,22 @@ class WatchedFiles extends SnapshotStore implements FileSource {
     return true;
   }
 
+  #lookAtNetworks(path: string, { text, failure }: ReadText, confirmed: boolean): boolean {
+    if (text === this.#networks.text && failure === undefined) return false;
+    const next = readNetworksFile(path, { text, failure }, this.#networks);
+    const doubtful = (text ?? "") === "" || next.problems.some(({ severity }) => severity === "error");
+    if (this.#started && !confirmed && doubtful) {
+      this.#pending.confirmLater(path, CONFIRM_MS);
+      return false;
+    }
+    this.#networks = next;
+    return true;
+  }
+
   async #publishAll(): Promise<void> {
     const { objects, problems } = this.#table.collection();
-    const all = [...problems, ...this.#failures(), ...this.#mesh.problems];
-    await this.publishInSlices({ objects, problems: all }, this.#mesh.mesh);
+    const all = [...problems, ...this.#failures(), ...this.#mesh.problems, ...this.#networks.problems];
+    await this.publishInSlices({ objects, problems: all }, withNetworks(this.#mesh.mesh, this.#networks));
     this.#reporter.report(all);
   }
 

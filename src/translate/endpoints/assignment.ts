@@ -18,6 +18,7 @@ import { effectiveMode, modeOfPort } from "../scope/peer-authentication.ts";
 import { fittingWeights } from "../weights.ts";
 import type { EndpointsInput } from "./input.ts";
 import { type LocalityGroup, preferNear } from "./locality.ts";
+import { acrossNetworks } from "./networks.ts";
 
 /** One assignment, answered by EDS. */
 export interface AssignmentInput extends EndpointsInput {
@@ -43,9 +44,12 @@ export function localityEndpoints(input: EndpointsInput): Init<typeof LocalityLb
     else group.push(endpoint);
   }
   const sorted = [...groups].sort(([a], [b]) => compareText(a, b));
-  const located = sorted.map(
-    ([locality, endpoints]): LocalityGroup => ({ locality, endpoints, weight: sum(endpoints) }),
-  );
+  const byDns = isResolvedByName(input);
+  const mtls = (endpoint: Endpoint) => acceptsMtls(endpoint, portOf(endpoint, input.port, byDns) ?? 0, input);
+  const located = sorted.map(([locality, all]): LocalityGroup => {
+    const endpoints = acrossNetworks(all, { ...input, acceptsMtls: mtls });
+    return { locality, endpoints, weight: sum(endpoints) };
+  });
   return preferNear(located, input).map((group) => localityGroup(group, input));
 }
 
@@ -57,12 +61,22 @@ function usableEndpoints(input: EndpointsInput): readonly Endpoint[] {
     (endpoint) =>
       isOffered(endpoint, service) &&
       portOf(endpoint, port, byDns) !== undefined &&
-      (byDns || isAddress(endpoint.address)) &&
+      (byDns || isAddress(endpoint.address) || isElsewhere(endpoint, input)) &&
+      isVisible(endpoint, input) &&
       hasLabels(endpoint.labels, wanted) &&
       (!onlyMtls || acceptsMtls(endpoint, endpoint.ports[port.name] ?? 0, input)),
   );
   // Envoy refuses a logical DNS cluster with more than one name.
   return service.resolution === "dns-round-robin" ? usable.slice(0, 1) : usable;
+}
+
+/** An endpoint without address may be reached through the gateway of its network. */
+function isElsewhere({ address, network }: Endpoint, { networkGateways = [] }: EndpointsInput): boolean {
+  return address === "" && networkGateways.some((gateway) => gateway.network === network);
+}
+
+function isVisible({ network }: Endpoint, { networkView = "" }: EndpointsInput): boolean {
+  return networkView === "" || network === "" || networkView.split(",").includes(network);
 }
 
 function isResolvedByName({ service }: Pick<EndpointsInput, "service">): boolean {
@@ -72,6 +86,11 @@ function isResolvedByName({ service }: Pick<EndpointsInput, "service">): boolean
 /** Clusters find the ports of their endpoints by number, assignments by name: two entries of one host may differ in both. */
 function portOf(endpoint: Endpoint, port: ServicePort, byDns: boolean): number | undefined {
   return byDns ? endpointPort(endpoint, port) : endpoint.ports[port.name];
+}
+
+/** Kubernetes tells how endpoints are. */
+function isChecked({ isNetworkGateway }: Endpoint, { service }: EndpointsInput): boolean {
+  return service.registry === "Kubernetes" && isNetworkGateway !== true;
 }
 
 const HEALTH: Readonly<Record<Endpoint["health"], HealthStatus>> = {
@@ -114,7 +133,7 @@ function lbEndpoint(endpoint: Endpoint, input: EndpointsInput): Init<typeof LbEn
   const port = portOf(endpoint, input.port, isResolvedByName(input)) ?? 0;
   return {
     hostIdentifier: { case: "endpoint", value: { address: addressOf(endpoint.address, port) } },
-    ...(input.service.registry === "Kubernetes" && { healthStatus: HEALTH[endpoint.health] }),
+    ...(isChecked(endpoint, input) && { healthStatus: HEALTH[endpoint.health] }),
     loadBalancingWeight: endpoint.weight || 1,
     metadata: { filterMetadata: endpointMetadata(endpoint, acceptsMtls(endpoint, port, input)) },
   };
@@ -132,6 +151,7 @@ function addressOf(address: string, port: number): Init<typeof AddressSchema> {
 
 /** The rule decides if it speaks of TLS; else whether the endpoint has a proxy, and no policy turned it off there. */
 function acceptsMtls(endpoint: Endpoint, port: number, input: EndpointsInput): boolean {
+  if (endpoint.isNetworkGateway) return true;
   if (endpoint.tlsMode !== "istio") return false;
   const mode = ruledTlsMode(input);
   if (mode !== undefined) return mode === "ISTIO_MUTUAL";

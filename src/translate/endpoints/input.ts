@@ -4,6 +4,7 @@ import type { DestinationRule } from "#config/kinds/destination-rule.ts";
 import type { PeerAuthentication } from "#config/kinds/peer-authentication.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
 import type { EndpointSet } from "#model/endpoint.ts";
+import type { NetworkGateway } from "#model/network-gateway.ts";
 import type { Service, ServicePort } from "#model/service.ts";
 
 /** Policies that may apply to the endpoints, oldest first. */
@@ -25,4 +26,9 @@ export interface EndpointsInput {
   /** Only endpoints that take mutual TLS: who passes TLS on unopened cannot see whether it is the mesh's own. */
   readonly onlyMtls?: boolean;
   readonly mesh: MeshConfig;
+  /** The proxy's network; empty where it does not matter. */
+  readonly network?: string;
+  /** Networks the proxy wants to know of, separated by commas; empty for all. */
+  readonly networkView?: string;
+  readonly networkGateways?: readonly NetworkGateway[];
 }

@@ -35,6 +35,9 @@ export function planEndpoints(snapshot: Snapshot, view: EndpointsView, cluster: 
     proxyLabels: isNear ? view.proxyLabels : [],
     onlyMtls: name.isServerName,
     mesh,
+    network: view.network,
+    networkView: view.networkView,
+    networkGateways: snapshot.networkGateways,
   };
   return recipe({ name: cluster, input, build: assignment });
 }

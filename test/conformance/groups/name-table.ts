@@ -93,6 +93,7 @@ function snapshotOf({ services, endpointsByServiceAndPort, mesh, proxy }: NameTa
     authorizationPolicies: [],
     envoyFilters: [],
     requestAuthentications: [],
+    networkGateways: [],
     secrets: [],
     configMaps: [],
     keySets: new Map(),
