@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { DEFAULT_MESH_CONFIG } from "#config/mesh-config.ts";
 import { memorySource } from "./memory.ts";
-import { entryYaml, serviceYaml, testSource } from "./source-contract.ts";
+import { entryYaml, serviceYaml, testTextSource } from "./source-contract.ts";
 
-testSource("memory source", async (files) => {
+testTextSource("memory source", async (files) => {
   const source = memorySource({ files });
   return { source, write: source.write, [Symbol.asyncDispose]: async () => undefined };
 });

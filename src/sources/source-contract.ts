@@ -9,7 +9,7 @@ import { formatProblem } from "./report.ts";
 export interface SourceUnderTest extends AsyncDisposable {
   readonly source: Source;
   /** Changes files by name; undefined removes one. */
-  write(files: Readonly<Record<string, string | undefined>>): void;
+  write(files: Readonly<Record<string, string | undefined>>): void | Promise<void>;
 }
 
 /** Opens a source over files; its first snapshot is there when this resolves. */
@@ -39,9 +39,10 @@ spec:
 `;
 }
 
-/** `name:port` of all services. */
+/** `name:port` of all services but the one that every API server has. */
 export function servicesOf({ source }: { readonly source: Source }): string[] {
-  return source.current().services.map(({ name, ports }) => `${name}:${ports[0]?.port}`);
+  const services = source.current().services.filter(({ name }) => name !== "kubernetes");
+  return services.map(({ name, ports }) => `${name}:${ports[0]?.port}`);
 }
 
 /** Problems in one line each, with file names instead of paths. */
@@ -49,12 +50,23 @@ export function problemsOf({ source }: { readonly source: Source }): string[] {
   return source.problems().map((problem) => formatProblem(problem).replaceAll(/(^|\s)\/\S*\//g, "$1"));
 }
 
-/** Registers the tests for one source. */
+/** Registers the tests for one source of objects. */
 export function testSource(name: string, open: OpenSource): void {
-  for (const [what, run] of Object.entries(CONTRACT)) test(`${name}: ${what}`, { timeout: 20_000 }, () => run(open));
+  register(name, CONTRACT, open);
 }
 
-const CONTRACT: Readonly<Record<string, (open: OpenSource) => Promise<void>>> = {
+/** Registers the tests for one source of texts. */
+export function testTextSource(name: string, open: OpenSource): void {
+  register(name, { ...CONTRACT, ...TEXT_CONTRACT }, open);
+}
+
+function register(name: string, contract: Contract, open: OpenSource): void {
+  for (const [what, run] of Object.entries(contract)) test(`${name}: ${what}`, { timeout: 20_000 }, () => run(open));
+}
+
+type Contract = Readonly<Record<string, (open: OpenSource) => Promise<void>>>;
+
+const CONTRACT: Contract = {
   "the first snapshot holds the objects of all files": async (open) => {
     await using opened = await open({
       "a.yaml": serviceYaml("a"),
@@ -69,7 +81,7 @@ const CONTRACT: Readonly<Record<string, (open: OpenSource) => Promise<void>>> = 
   "an empty configuration is a mesh as well": async (open) => {
     await using opened = await open({});
     assert.deepEqual(servicesOf(opened), []);
-    opened.write({ "a.yaml": serviceYaml("a") });
+    await opened.write({ "a.yaml": serviceYaml("a") });
     await until(() => servicesOf(opened).length === 1);
   },
 
@@ -78,7 +90,7 @@ const CONTRACT: Readonly<Record<string, (open: OpenSource) => Promise<void>>> = 
     const before = opened.source.current();
     const versions: number[] = [];
     opened.source.subscribe(({ version }) => versions.push(version));
-    opened.write({ "b.yaml": serviceYaml("b", 81) });
+    await opened.write({ "b.yaml": serviceYaml("b", 81) });
     await until(() => versions.length > 0);
     const after = opened.source.current();
     assert.deepEqual(versions, [before.version + 1]);
@@ -87,6 +99,36 @@ const CONTRACT: Readonly<Record<string, (open: OpenSource) => Promise<void>>> = 
     assert.equal(after.mesh, before.mesh);
   },
 
+  "a removed file takes its objects with it": async (open) => {
+    await using opened = await open({ "a.yaml": serviceYaml("a"), "b.yaml": serviceYaml("b") });
+    await opened.write({ "a.yaml": undefined });
+    await until(() => servicesOf(opened).join() === "b:80");
+  },
+
+  "who has unsubscribed is not called": async (open) => {
+    await using opened = await open({});
+    let calls = 0;
+    const stop = opened.source.subscribe(() => calls++);
+    stop();
+    await opened.write({ "a.yaml": serviceYaml("a") });
+    await until(() => servicesOf(opened).length === 1);
+    assert.equal(calls, 0);
+  },
+
+  "a text that says the same makes no snapshot": async (open) => {
+    await using opened = await open({ "a.yaml": serviceYaml("a"), "b.yaml": serviceYaml("b") });
+    const versions: number[] = [];
+    opened.source.subscribe(({ version }) => versions.push(version));
+    const { version } = opened.source.current();
+    await opened.write({ "a.yaml": `# a comment\n${serviceYaml("a")}` });
+    await opened.write({ "b.yaml": serviceYaml("b", 81) });
+    await until(() => servicesOf(opened).includes("b:81"));
+    assert.deepEqual(versions, [version + 1]);
+  },
+};
+
+/** Where people write text, which may be wrong in more ways than objects that something has looked at. */
+const TEXT_CONTRACT: Contract = {
   "several documents of a file, and those of a List, are objects of their own": async (open) => {
     const list = `apiVersion: v1\nkind: List\nitems:\n- ${serviceJson("c")}\n- ${serviceJson("d")}\n- {kind: x}\n`;
     await using opened = await open({ "a.yaml": `${serviceYaml("a")}---\n${serviceYaml("b")}---\n${list}` });
@@ -94,21 +136,15 @@ const CONTRACT: Readonly<Record<string, (open: OpenSource) => Promise<void>>> = 
     assert.deepEqual(problemsOf(opened), ['a.yaml:24: is not an object: "apiVersion" and "kind" are required']);
   },
 
-  "a removed file takes its objects with it": async (open) => {
-    await using opened = await open({ "a.yaml": serviceYaml("a"), "b.yaml": serviceYaml("b") });
-    opened.write({ "a.yaml": undefined });
-    await until(() => servicesOf(opened).join() === "b:80");
-  },
-
   "a broken object stays at its last good version and is reported in one line": async (open) => {
     await using opened = await open({ "a.yaml": `${serviceYaml("a")}---\n${serviceYaml("b")}` });
-    opened.write({ "a.yaml": `${serviceYaml("a").replace("80", "eighty")}---\n${serviceYaml("b", 81)}` });
+    await opened.write({ "a.yaml": `${serviceYaml("a").replace("80", "eighty")}---\n${serviceYaml("b", 81)}` });
     await until(() => opened.source.problems().length > 0);
     assert.deepEqual(problemsOf(opened), [
       'a.yaml:8: Service/default/a: spec.ports[0].port must be a whole number from -2147483648 to 2147483647, not "eighty"',
     ]);
     assert.deepEqual(servicesOf(opened), ["a:80", "b:81"]);
-    opened.write({ "a.yaml": `${serviceYaml("a", 82)}---\n${serviceYaml("b", 81)}` });
+    await opened.write({ "a.yaml": `${serviceYaml("a", 82)}---\n${serviceYaml("b", 81)}` });
     await until(() => opened.source.problems().length === 0);
     assert.deepEqual(servicesOf(opened), ["a:82", "b:81"]);
   },
@@ -118,7 +154,7 @@ const CONTRACT: Readonly<Record<string, (open: OpenSource) => Promise<void>>> = 
       "a.yaml": `${serviceYaml("a")}---\n${serviceYaml("b")}`,
       "c.yaml": serviceYaml("c"),
     });
-    opened.write({ "a.yaml": `${serviceYaml("a", 81)}---\nkind: [\n`, "c.yaml": serviceYaml("c", 82) });
+    await opened.write({ "a.yaml": `${serviceYaml("a", 81)}---\nkind: [\n`, "c.yaml": serviceYaml("c", 82) });
     await until(() => opened.source.problems().length > 0 && servicesOf(opened).includes("c:82"));
     assert.match(problemsOf(opened)[0] ?? "", /^a\.yaml:11: is not YAML: /);
     assert.deepEqual(servicesOf(opened), ["a:81", "b:80", "c:82"]);
@@ -143,9 +179,9 @@ const CONTRACT: Readonly<Record<string, (open: OpenSource) => Promise<void>>> = 
     await using opened = await open({ "b.yaml": `\n${serviceYaml("x", 2)}`, "a.yaml": serviceYaml("x", 1) });
     assert.deepEqual(servicesOf(opened), ["x:1"]);
     assert.deepEqual(problemsOf(opened), ["b.yaml:2: Service/default/x: is defined already in a.yaml:1: ignored"]);
-    opened.write({ "a.yaml": serviceYaml("x", 3) });
+    await opened.write({ "a.yaml": serviceYaml("x", 3) });
     await until(() => servicesOf(opened).join() === "x:3");
-    opened.write({ "a.yaml": undefined });
+    await opened.write({ "a.yaml": undefined });
     await until(() => servicesOf(opened).join() === "x:2");
     assert.deepEqual(problemsOf(opened), []);
   },
@@ -194,29 +230,8 @@ spec:
     const yaml = (...[a, b]: string[]) => `${entryYaml("a", a ?? "")}---\n${entryYaml("b", b ?? "")}---\n${ours}`;
     await using opened = await open({ "a.yaml": yaml("canary", "default") });
     assert.deepEqual(servicesOf(opened), ["b.com:80", "c:80"]);
-    opened.write({ "a.yaml": yaml("default", "canary") });
+    await opened.write({ "a.yaml": yaml("default", "canary") });
     await until(() => servicesOf(opened).join() === "a.com:80,c:80");
-  },
-
-  "who has unsubscribed is not called": async (open) => {
-    await using opened = await open({});
-    let calls = 0;
-    const stop = opened.source.subscribe(() => calls++);
-    stop();
-    opened.write({ "a.yaml": serviceYaml("a") });
-    await until(() => servicesOf(opened).length === 1);
-    assert.equal(calls, 0);
-  },
-
-  "a text that says the same makes no snapshot": async (open) => {
-    await using opened = await open({ "a.yaml": serviceYaml("a"), "b.yaml": serviceYaml("b") });
-    const versions: number[] = [];
-    opened.source.subscribe(({ version }) => versions.push(version));
-    const { version } = opened.source.current();
-    opened.write({ "a.yaml": `# a comment\n${serviceYaml("a")}` });
-    opened.write({ "b.yaml": serviceYaml("b", 81) });
-    await until(() => servicesOf(opened).includes("b:81"));
-    assert.deepEqual(versions, [version + 1]);
   },
 
   "__proto__ in an object is harmless": async (open) => {

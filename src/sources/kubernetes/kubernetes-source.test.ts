@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { createLogger } from "#lib/log.ts";
 import { DEFAULT_FEATURES } from "#model/features.ts";
+import type { Source } from "#model/ports.ts";
 import { type ApiServer, NO_KUBERNETES, startApiServer } from "../../../test/support/kubernetes/api-server.ts";
-import { problemsOf, servicesOf, serviceYaml, until } from "../source-contract.ts";
+import { problemsOf, type SourceUnderTest, servicesOf, serviceYaml, testSource, until } from "../source-contract.ts";
 import { type KubernetesSource, kubernetesSource } from "./kubernetes-source.ts";
 
 interface OpenedSource extends AsyncDisposable {
@@ -34,6 +35,17 @@ async function openSource(server: ApiServer): Promise<OpenedSource> {
   return { source, log, [Symbol.asyncDispose]: dispose };
 }
 
+/** The API server has a service, a ConfigMap and namespaces of its own. */
+function withoutOwn(source: KubernetesSource): Source {
+  return {
+    current: () => source.current(),
+    problems: () => source.problems(),
+    subscribe: (listener) => source.subscribe(listener),
+    objects: () =>
+      source.objects().filter(({ kind, metadata }) => kind === "Service" && metadata.name !== "kubernetes"),
+  };
+}
+
 function meshYaml(mesh: string): string {
   return `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: istio, namespace: istio-system}\ndata:\n  mesh: ${JSON.stringify(mesh)}\n`;
 }
@@ -47,16 +59,27 @@ describe("kubernetesSource()", { skip: NO_KUBERNETES, timeout: 120_000 }, () => 
   });
   after(() => server?.[Symbol.asyncDispose]());
 
-  test("services come, change and go", async () => {
-    await using opened = await openSource(server);
-    await server.apply(serviceYaml("a"));
-    await until(() => servicesOf(opened).includes("a:80"));
-    await server.apply(serviceYaml("a", 81));
-    await until(() => servicesOf(opened).includes("a:81"));
-    await server.kubectl(["delete", "service", "a"]);
-    await until(() => !servicesOf(opened).includes("a:81"));
-    assert.deepEqual(problemsOf(opened), []);
-  });
+  testSource("kubernetes source", openContract);
+
+  /** "Files" are applied and deleted by kubectl. */
+  async function openContract(files: Readonly<Record<string, string>>): Promise<SourceUnderTest> {
+    const texts = new Map<string, string>();
+    const write: SourceUnderTest["write"] = async (changes) => {
+      for (const [name, text] of Object.entries(changes)) {
+        const before = texts.get(name);
+        if (text !== undefined) await server.apply(text);
+        else if (before !== undefined) await server.kubectl(["delete", "-f", "-"], before);
+        if (text !== undefined) texts.set(name, text);
+      }
+    };
+    await write(files);
+    const { source, [Symbol.asyncDispose]: close } = await openSource(server);
+    const dispose = async () => {
+      await close();
+      for (const text of texts.values()) await server.kubectl(["delete", "--ignore-not-found", "-f", "-"], text);
+    };
+    return { source: withoutOwn(source), write, [Symbol.asyncDispose]: dispose };
+  }
 
   test("the ConfigMap of the mesh is the mesh config, live", async () => {
     await using opened = await openSource(server);
