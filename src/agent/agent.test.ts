@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { createLogger } from "#lib/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
+import { ENVOY, WHERE_ENVOY } from "../../test/support/agent-process.ts";
 import { freePorts, temporaryFolder } from "../../test/support/fake-control-plane.ts";
 import { runAgent } from "./agent.ts";
 import { parseAgentConfig } from "./agent-config.ts";
@@ -102,6 +103,18 @@ test("runAgent() names the step of the start that failed, in the words of Istio'
     ],
   ];
   for (const [pod, expected] of cases) assert.match(await failureOf(t, pod), expected);
+});
+
+test("runAgent() says what Envoy has against a bootstrap that a template gave", WHERE_ENVOY, async (t) => {
+  const flags = { templateFile: "t.json" };
+  const proxyConfig = { binaryPath: ENVOY };
+  const broken = { ...ROOTS, "t.json": '{"node": {"id": "{{ .nodeID }}"' };
+  assert.match(
+    await failureOf(t, { flags, proxyConfig, files: broken }),
+    /failed to generate bootstrap config: Envoy refuses .*envoy-rev\.json, which t\.json gave: Unable to parse JSON/,
+  );
+  const wrong = { ...ROOTS, "t.json": '{"static_resources": {"clusters": [{"name": ""}]}}' };
+  assert.match(await failureOf(t, { flags, proxyConfig, files: wrong }), /which t\.json gave: .*name/i);
 });
 
 test("prepare() shows the configuration as YAML, and goes on without files of the pod and without statsd", async (t) => {

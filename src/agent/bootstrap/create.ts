@@ -1,10 +1,11 @@
 /** Makes the bootstrap file that Envoy starts with: the built-in document, or a template of the user. */
 import { join } from "node:path";
+import { MeshError } from "#lib/mesh-error.ts";
 import type { AgentContext } from "../agent-context.ts";
 import { pathIn } from "../place.ts";
 import { envoyBootstrap, LIGHTSTEP_TOKEN_FILE } from "./bootstrap.ts";
 import type { BootstrapInput } from "./input.ts";
-import { writeBootstrap, writePrivately } from "./write.ts";
+import { refusalOf, writeBootstrap, writePrivately } from "./write.ts";
 
 /** What it depends on. */
 export type CreateBootstrapInput = Pick<
@@ -24,7 +25,9 @@ export async function createBootstrap(context: CreateBootstrapInput, fileName: s
     const { renderBootstrap } = await import("./custom.ts");
     // Envoy tells the format of a file by its name.
     const rendered = /\.yaml(\.tmpl)?$/.test(template) ? fileName.replace(/\.json$/, ".yaml") : fileName;
-    await writePrivately(join(configPath, rendered), await renderBootstrap(pathIn(place, template), input));
+    const path = join(configPath, rendered);
+    await writePrivately(path, await renderBootstrap(pathIn(place, template), input));
+    await assertAccepted(context, { template, path });
     return rendered;
   }
   const { bootstrap, problems } = envoyBootstrap(input);
@@ -33,6 +36,22 @@ export async function createBootstrap(context: CreateBootstrapInput, fileName: s
   const { removed } = await writeBootstrap(place.extendBootstrap(bootstrap), { configPath, binaryPath, fileName });
   for (const name of removed) log.warn(`This Envoy has no ${name}: it is left out`);
   return fileName;
+}
+
+/** Envoy itself is asked, since it takes more than JSON. An override may still complete what it would refuse. */
+async function assertAccepted(
+  { config, proxyConfig }: CreateBootstrapInput,
+  { template, path }: { readonly template: string; readonly path: string },
+): Promise<void> {
+  if (config.envoy.bootstrapOverrideFile !== "") return;
+  const words = await refusalOf(proxyConfig.binaryPath, path);
+  if (words === "") return;
+  const reason = words
+    .trim()
+    .split("\n")
+    .at(-1)
+    ?.replace(/^(\[.*?\] ?)*(error initializing configuration '.*?': )?/, "");
+  throw new MeshError("BOOTSTRAP_TEMPLATE_INVALID", `Envoy refuses ${path}, which ${template} gave: ${reason}`);
 }
 
 /** ISTIO_BOOTSTRAP before the configuration, of which `--templateFile` is part; empty for the built-in bootstrap. */

@@ -35,7 +35,7 @@ export async function writeBootstrap(
   const before = hash === undefined ? {} : await readKnown(knownFile, hash);
   const ask = async (bootstrap: Bootstrap) => {
     await write(bootstrap);
-    return validate(binaryPath, path);
+    return refusalOf(binaryPath, path);
   };
   const supported = await supportedBootstrap(wanted, ask, before);
   if (supported.removed.length > 0) await write(supported.bootstrap);
@@ -45,7 +45,7 @@ export async function writeBootstrap(
 }
 
 /** What Envoy says against a bootstrap file; nothing when it accepts it, or cannot be asked: its start will tell. */
-async function validate(binaryPath: string, path: string): Promise<string> {
+export async function refusalOf(binaryPath: string, path: string): Promise<string> {
   const args = [
     "--mode",
     "validate",
