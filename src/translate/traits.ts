@@ -35,6 +35,12 @@ export interface ClientCertificate {
   readonly caCertificates: string;
 }
 
+/** Secrets of files that a server shows and trusts in place of the workload's; an empty name replaces nothing. */
+export interface ServerSecrets {
+  readonly certificate: string;
+  readonly roots: string;
+}
+
 /** What chains of network filters depend on. */
 export interface TcpTraits {
   readonly metadataExchange: boolean;
@@ -75,6 +81,8 @@ export interface ListenerTraits {
   readonly httpProxyPort: number;
   readonly outboundExactBalance: boolean;
   readonly inboundExactBalance: boolean;
+  /** By node metadata TLS_SERVER_*. */
+  readonly serverSecrets: ServerSecrets;
 }
 
 /** All traits of a proxy; equal ones are one object as long as the mesh config is. */
@@ -145,6 +153,11 @@ function clientCertificate(metadata: MeshProxy["metadata"]): ClientCertificate |
   };
 }
 
+function serverSecrets(metadata: MeshProxy["metadata"]): ServerSecrets {
+  const [chain, key, roots] = ["CERT_CHAIN", "KEY", "ROOT_CERT"].map((name) => textOf(metadata[`TLS_SERVER_${name}`]));
+  return { certificate: chain && key ? `file-cert:${chain}~${key}` : "", roots: roots ? `file-root:${roots}` : "" };
+}
+
 function listenerTraits(mesh: MeshConfig, { metadata }: MeshProxy, ipMode: IpMode): ListenerTraits {
   const mode = textOf(metadata.INTERCEPTION_MODE);
   return {
@@ -155,6 +168,7 @@ function listenerTraits(mesh: MeshConfig, { metadata }: MeshProxy, ipMode: IpMod
     httpProxyPort: Number(metadata.HTTP_PROXY_PORT) || (mesh.proxyHttpPort ?? 0),
     outboundExactBalance: isTrue(metadata.OUTBOUND_LISTENER_EXACT_BALANCE),
     inboundExactBalance: isTrue(metadata.INBOUND_LISTENER_EXACT_BALANCE),
+    serverSecrets: serverSecrets(metadata),
   };
 }
 

@@ -68,13 +68,11 @@ export function upstreamTls(input: UpstreamTlsInput): UpstreamTls {
   const { service, mesh, mtls, traits, identities, serverName } = input;
   if (input.tls !== undefined) return ruledTls(withFiles(input.tls, input), input);
   if (service.meshExternal || !mesh.enableAutoMtls || mtls === "DISABLE") return PLAIN;
-  const socket =
-    traits.certificate === undefined
-      ? istioMutual(input, identities, serverName)
-      : originatedSocket(
-          { mode: "MUTUAL", ...traits.certificate, subjectAltNames: identities, sni: serverName },
-          input,
-        );
+  if (traits.certificate !== undefined) {
+    // As by istiod, which asks nobody whether they can do it: who has such files has a mesh of its own.
+    return originated({ mode: "MUTUAL", ...traits.certificate, subjectAltNames: identities, sni: serverName }, input);
+  }
+  const socket = istioMutual(input, identities, serverName);
   return { sockets: input.isOriginalDestination ? { transportSocket: socket } : perEndpoint(socket), http: undefined };
 }
 

@@ -5,7 +5,8 @@ import { type TransportSocket, TransportSocketSchema } from "#gen/envoy/config/c
 import { TlsParameters_TlsProtocol as TlsVersion } from "#gen/envoy/extensions/transport_sockets/tls/v3/common_pb.ts";
 import { DownstreamTlsContextSchema } from "#gen/envoy/extensions/transport_sockets/tls/v3/tls_pb.ts";
 import { type Init, pack } from "../encode.ts";
-import { beginningWith, knownCiphers, TRUSTED_ROOTS, WORKLOAD_CERTIFICATE } from "./secrets.ts";
+import type { ServerSecrets } from "../traits.ts";
+import { agentSecret, beginningWith, knownCiphers, TRUSTED_ROOTS, WORKLOAD_CERTIFICATE } from "./secrets.ts";
 
 const CIPHER_SUITES = [
   "ECDHE-ECDSA-AES256-GCM-SHA384",
@@ -16,9 +17,17 @@ const CIPHER_SUITES = [
   "AES128-GCM-SHA256",
 ];
 
+/** What mutual TLS with clients of the mesh depends on. */
+export interface MutualTlsInput {
+  readonly alpnProtocols: readonly string[];
+  readonly mesh: MeshConfig;
+  readonly secrets: ServerSecrets;
+}
+
 /** Mutual TLS: the client has to show a certificate of one of the mesh's trust domains. */
-export function mutualTls(alpnProtocols: readonly string[], mesh: MeshConfig): TransportSocket {
+export function mutualTls({ alpnProtocols, mesh, secrets }: MutualTlsInput): TransportSocket {
   const { meshMTLS } = mesh;
+  const { certificate, roots } = secrets;
   const ofRoots = (mesh.caCertificates ?? []).flatMap(({ trustDomains = [] }) => trustDomains);
   const trustDomains = [...new Set([mesh.trustDomain, ...mesh.trustDomainAliases, ...ofRoots])].filter(
     (domain) => domain !== "",
@@ -32,14 +41,14 @@ export function mutualTls(alpnProtocols: readonly string[], mesh: MeshConfig): T
         cipherSuites: knownCiphers(meshMTLS?.cipherSuites ?? CIPHER_SUITES),
       },
       alpnProtocols: [...alpnProtocols],
-      tlsCertificateSdsSecretConfigs: [WORKLOAD_CERTIFICATE],
+      tlsCertificateSdsSecretConfigs: [certificate === "" ? WORKLOAD_CERTIFICATE : agentSecret(certificate)],
       validationContextType: {
         case: "combinedValidationContext",
         value: {
           defaultValidationContext: {
             matchSubjectAltNames: beginningWith(trustDomains.map((domain) => `spiffe://${domain}/`)),
           },
-          validationContextSdsSecretConfig: TRUSTED_ROOTS,
+          validationContextSdsSecretConfig: roots === "" ? TRUSTED_ROOTS : agentSecret(roots),
         },
       },
     },

@@ -32,7 +32,7 @@ import {
   VIRTUAL_INBOUND_BLACK_HOLE,
   VIRTUAL_INBOUND_CATCH_ALL_HTTP,
 } from "../names.ts";
-import type { HttpTraits, Interception, TcpTraits } from "../traits.ts";
+import type { HttpTraits, Interception, ServerSecrets, TcpTraits } from "../traits.ts";
 import { EXACT_BALANCE, socketAddress } from "./address.ts";
 import type { InboundMatch } from "./inbound-match.ts";
 import { HTTP_INSPECTOR, ORIGINAL_DESTINATION, ORIGINAL_SOURCE, TLS_INSPECTOR } from "./inspectors.ts";
@@ -125,6 +125,8 @@ export interface InboundChainInput extends AuthorizationInput, JwtInput {
   readonly bind: string;
   /** TLS of the user's own, in place of the mesh's. */
   readonly tls: ServerTls | undefined;
+  /** In place of the mesh's certificate and roots. */
+  readonly serverSecrets: ServerSecrets;
   /** The path of the Sidecar it comes from; empty for services. */
   readonly origin: string;
   readonly traits: HttpTraits;
@@ -133,7 +135,7 @@ export interface InboundChainInput extends AuthorizationInput, JwtInput {
 
 /** Canonical bytes of a chain. */
 export function inboundChain(input: InboundChainInput): Uint8Array {
-  const { match, targetPort, traits, mesh, tls, origin } = input;
+  const { match, targetPort, traits, mesh, tls, origin, serverSecrets } = input;
   const isHttp = match.treatedAs === "http";
   return bytesOf(FilterChainSchema, {
     name: chainName(input),
@@ -145,7 +147,9 @@ export function inboundChain(input: InboundChainInput): Uint8Array {
     filters: [...peerExchange(traits), ...(isHttp ? [httpFilter(input)] : tcpFilters(input))],
     ...(match.endsTls && {
       transportSocket:
-        tls === undefined ? mutualTls(offeredProtocols(isHttp, traits), mesh) : serverTls({ tls, isTcp: false, mesh }),
+        tls === undefined
+          ? mutualTls({ alpnProtocols: offeredProtocols(isHttp, traits), mesh, secrets: serverSecrets })
+          : serverTls({ tls, isTcp: false, mesh }),
     }),
     ...(origin !== "" && { metadata: { filterMetadata: { istio: { config: origin } } } }),
   });

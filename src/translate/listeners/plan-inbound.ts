@@ -64,6 +64,7 @@ function chainsOf(
   const shared = {
     ...authorizationInput(snapshot, view.authorization),
     ...jwtInput(snapshot, view.authentication),
+    serverSecrets: view.traits.listener.serverSecrets,
     traits: view.traits.http,
     mesh: snapshot.mesh,
   };
