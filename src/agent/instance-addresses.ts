@@ -24,9 +24,9 @@ export function instanceAddresses(
 /** In the shortest form, in which it is compared with others. */
 function plainAddress(address: string): readonly string[] {
   if (isIPv4(address)) return [address];
-  return isIPv6(address) ? [new SocketAddress({ address, family: "ipv6" }).address] : [];
+  return address.includes(":") && isIPv6(address) ? [new SocketAddress({ address, family: "ipv6" }).address] : [];
 }
 
 function isGlobal({ internal, address }: NetworkInterfaceInfo): boolean {
-  return !internal && !LINK_LOCAL.check(address, isIPv6(address) ? "ipv6" : "ipv4");
+  return !internal && !LINK_LOCAL.check(address, address.includes(":") ? "ipv6" : "ipv4");
 }

@@ -2,7 +2,6 @@
 
 import { lookup } from "node:dns/promises";
 import { readFile } from "node:fs/promises";
-import { isIPv6 } from "node:net";
 import { type ProxyConfig, readProxyConfig } from "#config/proxy-config.ts";
 import type { Env } from "#lib/env-reader.ts";
 import type { Logger } from "#lib/log.ts";
@@ -77,7 +76,11 @@ export async function prepare(input: PrepareInput): Promise<Prepared> {
     domain: dnsDomain,
   });
   const proxyConfig = await effectiveConfig(input, podAnnotations);
-  const platform = await discoverPlatform({ config: config.platform, ipv6: addresses.some(isIPv6), log });
+  const platform = await discoverPlatform({
+    config: config.platform,
+    ipv6: addresses.some((address) => address.includes(":")),
+    log,
+  });
   const servedByOthers = await findForeignServer(config.identity.socketFile, place, log);
   if (!servedByOthers) log.info("Workload SDS socket not found. Starting Istio SDS Server");
   const node = proxyNode({

@@ -1,4 +1,4 @@
-import { isIPv6, type Server } from "node:net";
+import type { Server } from "node:net";
 import { formatDuration } from "#lib/duration.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import type { AgentContext } from "./agent-context.ts";
@@ -89,7 +89,7 @@ function statusOptions(context: AgentContext, parts: StatusParts, statusPort: nu
 function probeTarget({ config, localhost, place, done }: AgentContext, statusPort: number): ProbeTarget {
   const { legacyLocalhostProbes, http2Probes, keptProbeConnections } = config.status;
   const host = legacyLocalhostProbes || config.instanceIp === "" ? localhost : config.instanceIp;
-  const connect = place.connect ?? connectFrom(isIPv6(host) ? PROBE_SOURCE_V6 : PROBE_SOURCE_V4);
+  const connect = place.connect ?? connectFrom(host.includes(":") ? PROBE_SOURCE_V6 : PROBE_SOURCE_V4);
   const kept = keptProbeConnections ? new KeptConnections(connect) : undefined;
   done.addEventListener("abort", () => kept?.close(), { once: true });
   return { host, statusPort, connect, http2: http2Probes, kept };

@@ -196,16 +196,9 @@ function textHeaders(body: string): Readonly<Record<string, string>> {
   return body === "" ? length : { ...length, "content-type": "text/plain; charset=utf-8" };
 }
 
+/** On all addresses of both families, or of IPv4 on a machine without the other: what Node does by itself. */
 async function listen(server: Server, port: number): Promise<void> {
-  try {
-    await listenOn(server, { port, host: "::" });
-  } catch (thrown) {
-    // A machine without IPv6.
-    const code = thrown instanceof Error && "code" in thrown ? thrown.code : undefined;
-    if (code === "EAFNOSUPPORT" || code === "EADDRNOTAVAIL")
-      await listenOn(server, { port, host: "0.0.0.0" }).catch(notOpened(port));
-    else notOpened(port)(thrown);
-  }
+  await listenOn(server, { port }).catch(notOpened(port));
 }
 
 function notOpened(port: number) {
@@ -214,10 +207,7 @@ function notOpened(port: number) {
   };
 }
 
-async function listenOn(
-  server: Server,
-  where: NetServer | { readonly port: number; readonly host: string },
-): Promise<void> {
+async function listenOn(server: Server, where: NetServer | { readonly port: number }): Promise<void> {
   server.listen(where);
   await once(server, "listening");
 }

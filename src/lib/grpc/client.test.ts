@@ -33,7 +33,7 @@ async function serve(t: TestContext, { stream, unary }: { stream?: (call: Stream
       Stream: { path: "/s/Stream", requestStream: true, responseStream: true, ...RAW },
       Unary: { path: "/s/Unary", requestStream: false, responseStream: false, ...RAW },
     },
-    { Stream: (call: Stream) => stream?.(call), Unary: (call, answer) => unary?.(call, answer) },
+    { Stream: (call: Stream) => stream?.(call), Unary: ((call, answer) => unary?.(call, answer)) satisfies Unary },
   );
   const port = await new Promise<number>((resolve, reject) => {
     const insecure = ServerCredentials.createInsecure();

@@ -1,5 +1,5 @@
 /** Everything that would make a start fail half-way, found before it begins. */
-import { access, readFile, realpath, stat } from "node:fs/promises";
+import { access, copyFile, readFile, realpath, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { MeshError } from "#lib/mesh-error.ts";
 import { findLayout } from "../host/control-groups.ts";
@@ -142,9 +142,22 @@ export async function placePrograms(installed: InstalledPrograms, runtimeFolder:
   return {
     nodeFolder: dirname(node),
     envoy: await placeFile(installed.envoy, READ | EXECUTE, runtimeFolder),
-    agent: [node, await placeFile(installed.agentBundle, READ, runtimeFolder)],
+    agent: [node, ...(await placeAgent(installed.agentBundle, runtimeFolder))],
     discovery: [node, await placeFile(installed.discoveryBundle, READ, runtimeFolder)],
   };
+}
+
+/** Of `bin/pilot-agent`, under which the compiled code beside the bundle was made. */
+const AGENT_FLAGS = ["--max-semi-space-size=1"];
+
+/** What Node runs: the bundle by its launcher, which finds the compiled code beside it, where there is one. */
+async function placeAgent(bundle: string, runtimeFolder: string): Promise<readonly string[]> {
+  const launcher = join(dirname(bundle), "launcher.cjs");
+  const placed = await placeFile(bundle, READ, runtimeFolder);
+  if (await isMissing(launcher)) return [placed];
+  const code = `${bundle}.code`;
+  if (placed !== (await realpath(bundle)) && !(await isMissing(code))) await copyFile(code, `${placed}.code`);
+  return [...AGENT_FLAGS, await placeFile(launcher, READ, runtimeFolder), placed];
 }
 
 export interface AppsInput {
