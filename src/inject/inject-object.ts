@@ -1,0 +1,125 @@
+/** Injection into whatever holds a pod: the pod itself, a workload with a template, or a list of these. */
+import type { Layer } from "#config/proxy-config.ts";
+import { isRecord } from "#lib/is-record.ts";
+import { decideInjection } from "./decision.ts";
+import { injectPod } from "./inject-pod.ts";
+import { InjectionError } from "./injection-error.ts";
+import type { Injector } from "./injector.ts";
+import { canonicalObject, FieldError, type JsonObject } from "./kubernetes/canonical.ts";
+import { withDefaultConfig } from "./mesh/injection-mesh.ts";
+import { withAnnotation } from "./mesh/proxy-config.ts";
+import { PROXY_CONFIG } from "./names.ts";
+import { type Owner, ownerOf } from "./owner.ts";
+import { annotationOf, type Pod, readPod } from "./pod.ts";
+
+/** The object in its usual form, injected or not. */
+export interface InjectedObject {
+  readonly object: JsonObject;
+  /** Why something was left as it is. */
+  readonly warnings: readonly string[];
+}
+
+export interface ObjectOptions {
+  readonly injector: Injector;
+  readonly nativeSidecars: boolean;
+}
+
+/** Where each kind has the metadata and the spec of its pod. */
+const POD_PLACES: Readonly<Record<string, { readonly metadata: readonly string[]; readonly spec: readonly string[] }>> =
+  {
+    Pod: { metadata: ["metadata"], spec: ["spec"] },
+    CronJob: {
+      metadata: ["spec", "jobTemplate", "metadata"],
+      spec: ["spec", "jobTemplate", "spec", "template", "spec"],
+    },
+    ...Object.fromEntries(
+      ["Deployment", "DaemonSet", "ReplicaSet", "StatefulSet", "Job", "ReplicationController", "DeploymentConfig"].map(
+        (kind) => [kind, { metadata: ["spec", "template", "metadata"], spec: ["spec", "template", "spec"] }],
+      ),
+    ),
+  };
+
+/** Injects into an object; undefined when it is none that could hold a pod. Throws an `InjectionError`. */
+export function injectObject(value: unknown, options: ObjectOptions): InjectedObject | undefined {
+  if (!isRecord(value)) return undefined;
+  if (value.kind === "List") return injectList(value, options);
+  const kind = String(value.kind ?? "");
+  if (!Object.hasOwn(POD_PLACES, kind)) return undefined;
+  try {
+    return injectWorkload(canonicalObject(kind, value, { lenientText: true }), kind, options);
+  } catch (thrown) {
+    if (!(thrown instanceof InjectionError) && !(thrown instanceof FieldError)) throw thrown;
+    throw new InjectionError(`${kind} "${nameOf(value)}": ${thrown.message}`, { cause: thrown });
+  }
+}
+
+function injectList(list: JsonObject, options: ObjectOptions): InjectedObject {
+  const items = Array.isArray(list.items) ? list.items : [];
+  const results = items.map((item: unknown) => injectObject(item, options) ?? { object: item, warnings: [] });
+  const metadata = isRecord(list.metadata) ? list.metadata : {};
+  const object = { ...list, metadata, items: results.map((result) => result.object) };
+  return { object, warnings: results.flatMap(({ warnings }) => warnings) };
+}
+
+function injectWorkload(object: JsonObject, kind: string, { injector, nativeSidecars }: ObjectOptions): InjectedObject {
+  const place = POD_PLACES[kind];
+  if (place === undefined) throw new Error(`no pod in a ${kind}`);
+  const spec = at(object, place.spec);
+  if (!isRecord(spec)) throw new InjectionError("spec.template is required");
+  const pod = readPod({ metadata: at(object, place.metadata), spec });
+  const owner = kind === "Pod" ? ownerOf(pod) : objectOwner(object, kind);
+  const skipped = (why: string) => ({
+    object,
+    warnings: [`===> Skipping injection because ${kind} "${fullName(pod, owner)}" has ${why}`],
+  });
+  if (pod.spec.hostNetwork) return skipped("host networking enabled");
+  const policy = { policy: "enabled", neverInjectSelector: [], alwaysInjectSelector: [] };
+  if (!decideInjection(pod, policy).inject) return skipped("sidecar injection disabled");
+  const proxyConfig = withAnnotation(injector.mesh.defaultConfig, annotationOf(pod, PROXY_CONFIG));
+  const injected = injectPod({
+    pod,
+    owner,
+    proxyConfig,
+    nativeSidecars,
+    proxyEnvironment: {},
+    namespaceAnnotations: undefined,
+    injector: withProxyConfig(injector, proxyConfig),
+  });
+  const withMetadata = replacedAt(object, place.metadata, injected.metadata);
+  return { object: canonicalObject(kind, replacedAt(withMetadata, place.spec, injected.spec)), warnings: [] };
+}
+
+/** Here the annotation of a pod counts for all that the mesh's configuration is asked for. */
+function withProxyConfig(injector: Injector, proxyConfig: Layer): Injector {
+  return { ...injector, mesh: withDefaultConfig(injector.mesh, proxyConfig) };
+}
+
+function objectOwner(object: JsonObject, kind: string): Owner {
+  const metadata = isRecord(object.metadata) ? object.metadata : {};
+  return {
+    name: String(metadata.name ?? ""),
+    namespace: String(metadata.namespace ?? ""),
+    kind,
+    apiVersion: String(object.apiVersion ?? ""),
+  };
+}
+
+function fullName({ metadata }: Pod, owner: Owner): string {
+  const name = metadata.name ?? owner.name;
+  return owner.namespace === "" ? name : `${owner.namespace}/${name}`;
+}
+
+function nameOf(value: JsonObject): string {
+  const { name, generateName } = isRecord(value.metadata) ? value.metadata : {};
+  return String(name ?? generateName ?? "");
+}
+
+function at(object: unknown, path: readonly string[]): unknown {
+  return path.reduce<unknown>((inner, key) => (isRecord(inner) ? inner[key] : undefined), object);
+}
+
+function replacedAt(object: JsonObject, [key = "", ...rest]: readonly string[], value: unknown): JsonObject {
+  const inner = object[key];
+  const replaced = rest.length === 0 ? value : replacedAt(isRecord(inner) ? inner : {}, rest, value);
+  return { ...object, [key]: replaced };
+}

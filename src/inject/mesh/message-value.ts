@@ -1,0 +1,115 @@
+/**
+ * Messages of the mesh config as templates see them: Go's structs with a getter for each field. The table of messages reads
+ * as that of Kubernetes' types; `|` marks a field that is one of several alternatives and has a getter only, `enum.X` an
+ * enumeration whose default is X.
+ */
+import { formatDuration, parseDuration } from "#lib/duration.ts";
+import { Struct, TextMap, toValue, type Value } from "#lib/go-template/value.ts";
+import { isRecord } from "#lib/is-record.ts";
+import { MESH_MESSAGES } from "./mesh-messages.ts";
+
+interface MessageField {
+  readonly go: string;
+  readonly json: string;
+  readonly isAlternative: boolean;
+  readonly kind: string;
+}
+
+const MESSAGES: ReadonlyMap<string, readonly MessageField[]> = new Map(readMessages(MESH_MESSAGES));
+const WRAPPERS: ReadonlySet<string> = new Set(["BoolValue", "Int32Value", "UInt32Value", "StringValue", "DoubleValue"]);
+
+/** A message by its name, from protobuf JSON; undefined is a nil pointer. */
+export function messageValue(type: string, json: unknown): Struct {
+  const fields = MESSAGES.get(type) ?? [];
+  const isNil = !isRecord(json);
+  const data = isRecord(json) ? json : {};
+  const members: Record<string, Value> = {};
+  for (const { go, json: name, isAlternative, kind } of fields) {
+    const value = () => fieldValue(kind, data[name]);
+    members[`Get${go}`] = value;
+    if (!isNil && !isAlternative) members[go] = value();
+  }
+  return new Struct(`*mesh.${type}`, members, { json: isNil ? null : json, isNil });
+}
+
+/** The fields of a message in the order of its declaration. */
+export function fieldNames(type: string): readonly string[] {
+  return (MESSAGES.get(type) ?? []).map(({ json }) => json);
+}
+
+/** How Go prints a duration of the configuration: `45s`, `1m0s`. */
+export function durationText(value: Value): string {
+  const json = value instanceof Struct ? value.traits.json : value;
+  return formatDuration(typeof json === "string" ? (parseDuration(json) ?? 0) : 0);
+}
+
+function fieldValue(kind: string, value: unknown): Value {
+  if (kind.startsWith("[]")) return Array.isArray(value) ? value.map((item) => fieldValue(kind.slice(2), item)) : [];
+  if (kind.startsWith("{}")) return mapValue(kind.slice(2), isRecord(value) ? value : {});
+  if (kind.startsWith("enum.")) return enumValue(typeof value === "string" ? value : kind.slice("enum.".length));
+  if (WRAPPERS.has(kind)) return wrapperValue(kind, value);
+  if (MESSAGES.has(kind)) return messageValue(kind, value);
+  return scalarValue(kind, value);
+}
+
+function scalarValue(kind: string, value: unknown): Value {
+  switch (kind) {
+    case "string":
+      return typeof value === "string" ? value : "";
+    case "bool":
+      return value === true;
+    case "int":
+      return BigInt(typeof value === "number" && Number.isInteger(value) ? value : 0);
+    case "float":
+      return typeof value === "number" ? value : 0;
+    case "Duration":
+      return durationValue(value);
+    default:
+      return toValue(value);
+  }
+}
+
+function durationValue(value: unknown): Struct {
+  const text = durationText(typeof value === "string" ? value : null);
+  const seconds = BigInt(Math.trunc((parseDuration(text) ?? 0) / 1000));
+  const isNil = typeof value !== "string";
+  const methods = { AsDuration: () => text, GetSeconds: () => seconds };
+  return new Struct("*durationpb.Duration", isNil ? methods : { ...methods, Seconds: seconds }, {
+    json: value ?? null,
+    isNil,
+  });
+}
+
+function enumValue(name: string): Struct {
+  return new Struct("enum", { String: () => name }, { text: name, json: name });
+}
+
+function wrapperValue(kind: string, value: unknown): Struct {
+  const zero: Value = kind === "BoolValue" ? false : kind === "StringValue" ? "" : 0n;
+  const isNil = value === undefined || value === null;
+  const inner = typeof value === "number" && kind !== "DoubleValue" ? BigInt(value) : toValue(value);
+  const GetValue = () => (isNil ? zero : inner);
+  return new Struct(`*wrapperspb.${kind}`, isNil ? { GetValue } : { GetValue, Value: inner }, {
+    json: value ?? null,
+    isNil,
+  });
+}
+
+function mapValue(kind: string, value: Readonly<Record<string, unknown>>): Value {
+  const entries = Object.entries(value);
+  if (kind === "string") return new TextMap(Object.fromEntries(entries.map(([key, item]) => [key, String(item)])));
+  return Object.fromEntries(entries.map(([key, item]) => [key, fieldValue(kind, item)]));
+}
+
+function* readMessages(table: string): Generator<[string, readonly MessageField[]]> {
+  for (const [, name = "", body = ""] of table.matchAll(/^(\w+)\n((?: {2}.*\n)*)/gm)) {
+    const fields = body.replace(/\s+/g, " ").split(";");
+    yield [name, fields.filter((field) => field.trim() !== "").map((field) => readField(field.trim()))];
+  }
+}
+
+function readField(text: string): MessageField {
+  const [name = "", kind = ""] = text.split(" ");
+  const [go = "", json = go.charAt(0).toLowerCase() + go.slice(1)] = name.replace("|", "").split("=");
+  return { go, json, isAlternative: name.endsWith("|"), kind };
+}

@@ -1,0 +1,76 @@
+/** One scrape for application and proxy: the agent merges their metrics, so Prometheus is sent to the agent. */
+import { parseGoBool } from "./go-bool.ts";
+import { goJson } from "./go-json.ts";
+import { MERGE_METRICS } from "./names.ts";
+import { type Container, mapContainers, type Pod, PROXY_CONTAINER, withAnnotations } from "./pod.ts";
+
+const SCRAPE = "prometheus_io_scrape";
+const PORT = "prometheus_io_port";
+const PATH = "prometheus_io_path";
+/** Where the agent finds what the application itself was to be scraped for. */
+const APPLICATION_SCRAPING = "ISTIO_PROMETHEUS_ANNOTATIONS";
+
+/** What injection has to know of the mesh. */
+export interface PrometheusInput {
+  readonly statusPort: number;
+  readonly mergesMetrics: boolean;
+}
+
+/** True for `prometheus.io/scrape`, `port` and `path` in all spellings that Prometheus takes for the same. */
+export function isPrometheusAnnotation(name: string): boolean {
+  return [SCRAPE, PORT, PATH].includes(labelName(name));
+}
+
+/** The port that annotations name. */
+export function prometheusPort(pod: Pod): string | undefined {
+  return annotated(pod, PORT);
+}
+
+/** Whether metrics are merged: an annotation counts more than the mesh. */
+export function mergesMetrics(annotations: Readonly<Record<string, string>>, mesh: boolean | undefined): boolean {
+  const own = annotations[MERGE_METRICS];
+  return (own === undefined ? undefined : parseGoBool(own)) ?? mesh ?? true;
+}
+
+/** The pod with annotations that point at the agent. Pods that are not to be scraped, or point there already, stay as they are. */
+export function withMergedMetrics(pod: Pod, input: PrometheusInput): Pod {
+  const { annotations = {} } = pod.metadata;
+  const port = String(input.statusPort);
+  const wantsScrape = scrapesOf(annotations).find((value) => value !== undefined) ?? true;
+  if (!wantsScrape || !mergesMetrics(annotations, input.mergesMetrics) || prometheusPort(pod) === port) return pod;
+  const others = Object.entries(annotations).filter(([name]) => !isPrometheusAnnotation(name));
+  const merged = withAnnotations(pod, {
+    ...Object.fromEntries(others),
+    "prometheus.io/port": port,
+    "prometheus.io/path": "/stats/prometheus",
+    "prometheus.io/scrape": "true",
+  });
+  const application = applicationScraping(pod);
+  if (application === undefined) return merged;
+  return mapContainers(merged, (container) =>
+    container.name === PROXY_CONTAINER ? withVariable(container, APPLICATION_SCRAPING, application) : container,
+  );
+}
+
+function scrapesOf(annotations: Readonly<Record<string, string>>): readonly (boolean | undefined)[] {
+  const values = Object.entries(annotations).filter(([name]) => labelName(name) === SCRAPE);
+  return values.map(([, value]) => parseGoBool(value));
+}
+
+function applicationScraping(pod: Pod): string | undefined {
+  const [scrape = "", path = "", port = ""] = [SCRAPE, PATH, PORT].map((name) => annotated(pod, name));
+  return scrape === "" && path === "" && port === "" ? undefined : goJson({ scrape, path, port });
+}
+
+function withVariable(container: Container, name: string, value: string): Container {
+  return { ...container, env: [...(container.env ?? []), { name, value }] };
+}
+
+function annotated(pod: Pod, wanted: string): string | undefined {
+  return Object.entries(pod.metadata.annotations ?? {}).find(([name]) => labelName(name) === wanted)?.[1];
+}
+
+/** How Prometheus makes the name of a label from that of an annotation. */
+function labelName(annotation: string): string {
+  return annotation.replace(/[^a-zA-Z0-9_]/g, "_");
+}
