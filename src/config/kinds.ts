@@ -52,7 +52,7 @@ export interface Kind {
 }
 
 /** What the mesh makes of a kind: reads it, knows it but does nothing yet, leaves it to others, or has never heard of it. */
-export type Standing = { readonly kind: Kind; readonly inEffect: boolean } | "not-yet" | "not-ours" | "unknown";
+export type Standing = { readonly kind: Kind } | "not-yet" | "not-ours" | "unknown";
 
 /** A kind by its name and group; the group of Kubernetes' own kinds is empty. */
 export interface NamedKind extends Kind {
@@ -75,9 +75,8 @@ export function standingOf(apiVersion: string, kind: string): Standing {
   const version = apiVersion.slice(slash + 1);
   if (group === OUR_GROUP) return "not-ours";
   const known = KINDS[`${group}/${kind}`];
-  const inEffect = NOT_YET[group]?.includes(kind) !== true;
-  if (known !== undefined) return known.versions.includes(version) ? { kind: known, inEffect } : "unknown";
-  return inEffect ? "unknown" : "not-yet";
+  if (known !== undefined) return known.versions.includes(version) ? { kind: known } : "unknown";
+  return NOT_YET[group]?.includes(kind) === true ? "not-yet" : "unknown";
 }
 
 /** Settings of the one-machine mesh: they are beside the configuration, but no part of it. */
@@ -118,7 +117,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
   "security.istio.io/RequestAuthentication": kind(SECURITY, requestAuthenticationSchema, checkRequestAuthentication),
 };
 
-/** Kinds that have no effect yet. Some of them are checked already. */
+/** Kinds that have no effect yet. */
 const NOT_YET: Readonly<Record<string, readonly string[]>> = {
   "": [
     "Endpoints",
@@ -147,7 +146,6 @@ const NOT_YET: Readonly<Record<string, readonly string[]>> = {
   ],
   "gateway.networking.x-k8s.io": ["XBackendTrafficPolicy", "XListenerSet"],
   "inference.networking.k8s.io": ["InferencePool"],
-  "networking.istio.io": ["ProxyConfig", "WorkloadGroup"],
   "networking.k8s.io": ["Ingress", "IngressClass", "NetworkPolicy"],
   policy: ["PodDisruptionBudget"],
   "rbac.authorization.k8s.io": ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"],

@@ -67,11 +67,6 @@ test("parseObject() knows kinds that have no effect yet", () => {
   }
 });
 
-test("parseObject() checks some kinds before they have an effect", () => {
-  const parsed = parseObject({ apiVersion: "networking.istio.io/v1", kind: "WorkloadGroup", metadata: { name: "x" } });
-  assert.deepEqual([parsed.object, parsed.notYet, parsed.problems[0]?.field], [undefined, true, "spec.template"]);
-});
-
 test("parseObject() leaves the settings of the one-machine mesh alone", () => {
   const parsed = parseObject({ apiVersion: "mizzen.dev/v1alpha1", kind: "Mesh", metadata: { name: "x" }, spec: 5 });
   assert.deepEqual([parsed.object, parsed.problems, parsed.notYet], [undefined, [], false]);

@@ -33,7 +33,7 @@ export function parseObject(raw: unknown, origin?: Origin): ParsedObject {
     return { object: undefined, problems: [{ field: "", message, severity: "warning" }], key, notYet: false };
   }
   const { object, problems } = readObject(raw, standing.kind, origin);
-  return { object: standing.inEffect ? object : undefined, problems, key, notYet: !standing.inEffect };
+  return { object, problems, key, notYet: false };
 }
 
 function readObject(

@@ -13,12 +13,14 @@ import type { Namespace } from "#config/kinds/namespace.ts";
 import type { Node, NodeStatus } from "#config/kinds/node.ts";
 import type { PeerAuthentication } from "#config/kinds/peer-authentication.ts";
 import type { Pod, PodStatus } from "#config/kinds/pod.ts";
+import type { ProxyConfigObject } from "#config/kinds/proxy-config.ts";
 import type { RequestAuthentication } from "#config/kinds/request-authentication.ts";
 import type { Service as ServiceSpec, ServiceStatus } from "#config/kinds/service.ts";
 import type { ServiceEntry, ServiceEntryStatus } from "#config/kinds/service-entry.ts";
 import type { Sidecar } from "#config/kinds/sidecar.ts";
 import type { VirtualService } from "#config/kinds/virtual-service.ts";
 import type { WorkloadEntry } from "#config/kinds/workload-entry.ts";
+import type { WorkloadGroup } from "#config/kinds/workload-group.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
 import { finished, type Steps } from "#lib/async/steps.ts";
 import type { EndpointSet } from "#model/endpoint.ts";
@@ -29,6 +31,7 @@ import type { Snapshot } from "#model/snapshot.ts";
 import { withAliases } from "./aliases.ts";
 import { assignAddresses } from "./assign-addresses.ts";
 import { joinDelegates } from "./delegates.ts";
+import { discovered } from "./discovered.ts";
 import { type DraftInput, type ServiceDraft, serviceDrafts } from "./drafts.ts";
 import { endpointSets } from "./endpoint-sets.ts";
 import { keepIdentity, keepSorted } from "./keep-identity.ts";
@@ -61,7 +64,7 @@ export function* snapshotSteps(input: SnapshotInput): Steps<Snapshot> {
   const { previous = NOTHING } = input;
   const mesh = keepIdentity(previous.mesh, input.mesh);
   const features = keepIdentity(previous.features, input.features);
-  const byKind = Map.groupBy(input.objects, ({ kind }) => kind);
+  const byKind = Map.groupBy(discovered(input.objects, mesh), ({ kind }) => kind);
   const ofKind = <Spec, Status = unknown>(kind: string) => (byKind.get(kind) ?? []) as ConfigObject<Spec, Status>[];
   const draftInput: DraftInput = {
     services: ofKind<ServiceSpec, ServiceStatus>("Service"),
@@ -106,6 +109,9 @@ export function* snapshotSteps(input: SnapshotInput): Steps<Snapshot> {
       previous.requestAuthentications,
       ofKind<RequestAuthentication>("RequestAuthentication"),
     ),
+    namespaces: objects(previous.namespaces, draftInput.namespaces),
+    proxyConfigs: objects(previous.proxyConfigs, ofKind<ProxyConfigObject>("ProxyConfig")),
+    workloadGroups: objects(previous.workloadGroups, ofKind<WorkloadGroup>("WorkloadGroup")),
     secrets: objects(previous.secrets, ofKind<Secret>("Secret")),
     configMaps: objects(previous.configMaps, ofKind<ConfigMap>("ConfigMap")),
     keySets: keepTexts(previous.keySets, input.keySets ?? NO_KEY_SETS),
@@ -119,6 +125,9 @@ const NOTHING: Omit<Snapshot, "mesh" | "features"> & { readonly mesh?: MeshConfi
   version: 0,
   services: [],
   networkGateways: [],
+  namespaces: [],
+  proxyConfigs: [],
+  workloadGroups: [],
   endpoints: new Map(),
   virtualServices: [],
   destinationRules: [],

@@ -55,6 +55,9 @@ const SNAPSHOT: Snapshot = {
   mesh: DEFAULT_MESH_CONFIG,
   features: DEFAULT_FEATURES,
   networkGateways: [],
+  namespaces: [],
+  proxyConfigs: [],
+  workloadGroups: [],
   services: [service("httpbin", "default"), service("other", "elsewhere")],
   endpoints: new Map([
     [

@@ -52,6 +52,19 @@ export interface Caller {
 /** Answers a caller's question for a debug page, such as `syncz` or `config_dump?proxyID=...`. */
 export type DebugAnswers = (page: string, caller: Caller) => { readonly body: string } | { readonly refused: string };
 
+/** A message about connected proxies, as istioctl asks for it. */
+export interface StatusMessage {
+  readonly name: string;
+  readonly typeUrl: string;
+  readonly value: Uint8Array;
+}
+
+/** Answers a caller's question for `syncz`, or for the `config_dump` of the proxy that is named. */
+export type StatusAnswers = (
+  question: { readonly page: string; readonly names: readonly string[] },
+  caller: Caller,
+) => readonly StatusMessage[];
+
 /** One of the certificates of the mesh's authority, for people. */
 export interface CertificateStatus {
   readonly subject: string;
@@ -82,7 +95,13 @@ export interface ConnectedProxy {
   /** By type URL. */
   readonly types: ReadonlyMap<
     string,
-    { readonly sent: string; readonly acknowledged: string; readonly rejected: string }
+    {
+      readonly sent: string;
+      readonly acknowledged: string;
+      readonly rejected: string;
+      /** When the last response was sent, in milliseconds since 1970. */
+      readonly sentAt?: number | undefined;
+    }
   >;
   /** Names of the resources of a type that it has or is about to get, each with the encoded message. */
   resources(typeUrl: string): Iterable<readonly [name: string, message: Uint8Array]>;

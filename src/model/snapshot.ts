@@ -4,10 +4,13 @@ import type { ConfigMap, Secret } from "#config/kinds/credential.ts";
 import type { DestinationRule } from "#config/kinds/destination-rule.ts";
 import type { EnvoyFilter } from "#config/kinds/envoy-filter.ts";
 import type { Gateway } from "#config/kinds/gateway.ts";
+import type { Namespace } from "#config/kinds/namespace.ts";
 import type { PeerAuthentication } from "#config/kinds/peer-authentication.ts";
+import type { ProxyConfigObject } from "#config/kinds/proxy-config.ts";
 import type { RequestAuthentication } from "#config/kinds/request-authentication.ts";
 import type { Sidecar } from "#config/kinds/sidecar.ts";
 import type { VirtualService } from "#config/kinds/virtual-service.ts";
+import type { WorkloadGroup } from "#config/kinds/workload-group.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
 import type { EndpointSet } from "./endpoint.ts";
 import type { Features } from "./features.ts";
@@ -35,6 +38,10 @@ export interface Snapshot {
   readonly authorizationPolicies: readonly ConfigObject<AuthorizationPolicy>[];
   readonly envoyFilters: readonly ConfigObject<EnvoyFilter>[];
   readonly requestAuthentications: readonly ConfigObject<RequestAuthentication>[];
+  /** What is known of namespaces: for injection, and for who may attach to gateways. */
+  readonly namespaces: readonly ConfigObject<Namespace>[];
+  readonly proxyConfigs: readonly ConfigObject<ProxyConfigObject>[];
+  readonly workloadGroups: readonly ConfigObject<WorkloadGroup>[];
   /** Where other networks are reached; none in a mesh of one network. Sorted. */
   readonly networkGateways: readonly NetworkGateway[];
   /** Keys of token issuers that were fetched. */
