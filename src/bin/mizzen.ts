@@ -6,6 +6,7 @@ import { applyCommand, deleteCommand } from "./mizzen/apply-commands.ts";
 import { doctorCommand } from "./mizzen/doctor-command.ts";
 import { EXIT, EXIT_CODES_HELP } from "./mizzen/exit-codes.ts";
 import { initCommand } from "./mizzen/init-command.ts";
+import { kubeInjectCommand } from "./mizzen/kube-inject-command.ts";
 import { attachCommand, scaleCommand, workloadCommands } from "./mizzen/life-commands.ts";
 import { logsCommand } from "./mizzen/logs-command.ts";
 import { downCommand, execCommand, openCommand } from "./mizzen/mesh-commands.ts";
@@ -56,6 +57,7 @@ function mizzen(terminal: Terminal): Command {
     translateCommand,
     proxyStatusCommand,
     proxyConfigCommand,
+    kubeInjectCommand,
     xCommand,
   ];
   const made = [...commands.map((make) => make(terminal)), ...workloadCommands(terminal)];

@@ -89,9 +89,13 @@ function injectWorkload(object: JsonObject, kind: string, { injector, nativeSide
   return { object: canonicalObject(kind, replacedAt(withMetadata, place.spec, injected.spec)), warnings: [] };
 }
 
-/** Here the annotation of a pod counts for all that the mesh's configuration is asked for. */
+/**
+ * Outside of the cluster Istio knows one default template and no aliases, and the annotation of a pod counts for all that the
+ * mesh's configuration is asked for.
+ */
 function withProxyConfig(injector: Injector, proxyConfig: Layer): Injector {
-  return { ...injector, mesh: withDefaultConfig(injector.mesh, proxyConfig) };
+  const mesh = withDefaultConfig(injector.mesh, proxyConfig);
+  return { ...injector, defaultTemplates: ["sidecar"], aliases: {}, injectedAnnotations: {}, mesh };
 }
 
 function objectOwner(object: JsonObject, kind: string): Owner {
