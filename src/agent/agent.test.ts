@@ -96,6 +96,10 @@ test("runAgent() names the step of the start that failed, in the words of Istio'
       { flags: { templateFile: "t.json" }, files: { ...ROOTS, "t.json": '{"a":\n{{ end }}}' } },
       /^failed to initialize envoy agent: failed to generate bootstrap config: .*t\.json:2: /,
     ],
+    [
+      { proxyConfig: { tracing: { stackdriver: {} } } },
+      /^failed to initialize envoy agent: failed to generate bootstrap config: unable to process Stackdriver tracer: /,
+    ],
     [{}, /^failed to initialize envoy agent: Cannot start Envoy: \/nowhere\/envoy does not exist/],
     [
       { files: { "etc/istio/config/mesh": undefined } },
@@ -129,6 +133,14 @@ test("prepare() shows the configuration as YAML, and goes on without files of th
   assert.match(text, /\twarn\tfailed to read pod annotations or labels: Cannot read .*annotations/);
   assert.match(text, /\twarn\t.*labels is ignored: /);
   assert.match(text, /\twarn\tresolve StatsdUdpAddress failed: /);
+});
+
+test("prepare() goes on without a statsd address that is none", async (t) => {
+  for (const statsdUdpAddress of ["x:y", "x", ""]) {
+    const { input, lines } = await podOf(t, { proxyConfig: { statsdUdpAddress } });
+    assert.equal((await prepare(input)).proxyConfig.statsdUdpAddress, undefined);
+    assert.equal(/resolve StatsdUdpAddress failed: must be host:port/.test(lines.join("")), statsdUdpAddress !== "");
+  }
 });
 
 test("prepare() makes --templateFile part of the configuration, unless that brings a bootstrap of its own", async (t) => {

@@ -178,6 +178,7 @@ async function withResolvedStatsd(config: ProxyConfig, log: Logger): Promise<Pro
   const colon = statsdUdpAddress.lastIndexOf(":");
   const host = statsdUdpAddress.slice(0, colon).replace(/^\[(.*)\]$/, "$1");
   try {
+    if (!/:\d+$/.test(statsdUdpAddress)) throw new Error(`must be host:port, not "${statsdUdpAddress}"`);
     const { address, family } = await lookup(host);
     return {
       ...config,

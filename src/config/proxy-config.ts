@@ -50,6 +50,7 @@ export type TracingConfig = {
   readonly zipkin?: { readonly address?: string };
   readonly lightstep?: { readonly address?: string; readonly accessToken?: string };
   readonly datadog?: { readonly address?: string };
+  readonly stackdriver?: Readonly<Record<string, unknown>>;
   readonly tlsSettings?: TlsSettings;
 };
 
@@ -312,7 +313,6 @@ function checkProxyConfig(config: ProxyConfig, report: Report): void {
 function addressesOf({ tracing, ...config }: ProxyConfig): (readonly [field: string, address: string])[] {
   const addresses: readonly (readonly [string, string | undefined])[] = [
     ["discoveryAddress", config.discoveryAddress],
-    ["statsdUdpAddress", config.statsdUdpAddress],
     ["envoyMetricsService.address", config.envoyMetricsService?.address],
     ["envoyAccessLogService.address", config.envoyAccessLogService?.address],
     ["tracing.zipkin.address", tracing?.zipkin && (tracing.zipkin.address ?? "")],

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { MeshError } from "#lib/mesh-error.ts";
 import type { AgentContext } from "../agent-context.ts";
 import { pathIn } from "../place.ts";
+import { googlePlatform } from "../sts/google-platform.ts";
 import { envoyBootstrap, LIGHTSTEP_TOKEN_FILE } from "./bootstrap.ts";
 import type { BootstrapInput } from "./input.ts";
 import { refusalOf, writeBootstrap, writePrivately } from "./write.ts";
@@ -17,6 +18,7 @@ export type CreateBootstrapInput = Pick<
 export async function createBootstrap(context: CreateBootstrapInput, fileName: string): Promise<string> {
   const { proxyConfig, log, place } = context;
   const input = bootstrapInput(context);
+  assertTracer(context);
   const configPath = pathIn(place, proxyConfig.configPath);
   const token = proxyConfig.tracing?.lightstep?.accessToken;
   if (token !== undefined) await writePrivately(join(configPath, LIGHTSTEP_TOKEN_FILE), token);
@@ -36,6 +38,12 @@ export async function createBootstrap(context: CreateBootstrapInput, fileName: s
   const { removed } = await writeBootstrap(place.extendBootstrap(bootstrap), { configPath, binaryPath, fileName });
   for (const name of removed) log.warn(`This Envoy has no ${name}: it is left out`);
   return fileName;
+}
+
+/** Spans for Stackdriver belong to a project, which only the platform knows. */
+function assertTracer({ proxyConfig, node }: CreateBootstrapInput): void {
+  if (proxyConfig.tracing?.stackdriver === undefined || googlePlatform(node.metadata).project !== "") return;
+  throw new MeshError("PROXY_CONFIG_INVALID", "unable to process Stackdriver tracer: missing GCP Project");
 }
 
 /** Envoy itself is asked, since it takes more than JSON. An override may still complete what it would refuse. */
