@@ -16,7 +16,7 @@ export function* checkAuthorizationPolicy({ spec, metadata }: ConfigObject<Autho
   const { action = "ALLOW", provider, rules } = spec;
   yield* checkDryRun(metadata, action);
   yield* checkAttachment(spec);
-  if (rules === undefined && (action === "DENY" || action === "CUSTOM")) {
+  if ((rules ?? []).length === 0 && (action === "DENY" || action === "CUSTOM")) {
     yield error("spec.rules", `is required for action ${action}: without rules it never applies, {} applies always`);
   }
   if (action === "CUSTOM") yield* checkProvider(spec);
@@ -50,9 +50,7 @@ function* checkProvider({ provider, rules = [] }: AuthorizationPolicy): Iterable
 }
 
 function* checkRule({ from, to, when = [] }: AuthorizationRule, at: string): Iterable<Problem> {
-  if (from?.length === 0) yield error(`${at}.from`, "must not be empty");
   for (const [i, { source }] of (from ?? []).entries()) yield* checkSource(source, `${at}.from[${i}].source`);
-  if (to?.length === 0) yield error(`${at}.to`, "must not be empty");
   for (const [i, { operation }] of (to ?? []).entries()) yield* checkOperation(operation, `${at}.to[${i}].operation`);
   for (const [i, condition] of when.entries()) yield* checkCondition(condition, `${at}.when[${i}]`);
 }
