@@ -63,7 +63,7 @@ export class ProxyStream {
     } catch (thrown) {
       if (downstream.gone.aborted) return;
       if (connection === undefined && thrown instanceof GrpcError) {
-        log.error(`failed to connect to upstream ${options.address}`, { id });
+        log.error(`failed to connect to upstream ${options.address}: ${errorText(thrown)}`, { id });
         metrics.istiodConnectionFailures.add();
       }
       this.#endDownstream({ code: STATUS.UNAVAILABLE, details: errorText(thrown) });
