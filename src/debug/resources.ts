@@ -26,8 +26,14 @@ export const edsz = resourcesOf(ENDPOINT_TYPE);
 export const ndsz = resourcesOf(NAME_TABLE_TYPE);
 export const ecdsz = resourcesOf(EXTENSION_TYPE);
 
+/** A message as JSON, with its type. */
+export interface TypedJson {
+  readonly "@type": string;
+  readonly [field: string]: unknown;
+}
+
 /** All of it, as Envoy's admin port would show it. Of secrets there are the names. */
-export function configDump(state: DebugState, request: PageRequest): object {
+export function configDump(state: DebugState, request: PageRequest): { readonly configs: readonly TypedJson[] } {
   const connected = askedProxy(state, request);
   const versionInfo = (typeUrl: string) => connected.types.get(typeUrl)?.sent ?? "";
   const of = (typeUrl: string) => messages(connected, typeUrl);

@@ -24,7 +24,7 @@ import { type ServiceDefinition, status } from "@grpc/grpc-js";
 import type { Logger } from "#lib/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import type { GrpcService } from "#lib/net/grpc-service.ts";
-import type { Caller, ConnectedProxy, DebugAnswers, Source } from "#model/ports.ts";
+import type { Caller, ConnectedProxy, DebugAnswers, Source, StatusAnswers } from "#model/ports.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { HEALTH_TYPE, PROXY_CONFIG_TYPE } from "#protocol/type-urls.ts";
@@ -32,7 +32,7 @@ import { ByteBudget } from "./byte-budget.ts";
 import { ChangeGate } from "./change-gate.ts";
 import { type Clock, SYSTEM_CLOCK } from "./clock.ts";
 import { debugQuestion, debugResponse } from "./debug-question.ts";
-import { DIALECTS, type Dialect, nodeIn } from "./dialect.ts";
+import { DIALECTS, type Dialect, envelopeIn } from "./dialect.ts";
 import { IdlePatchReport } from "./idle-patches.ts";
 import { type Authenticate, authenticated, introduced } from "./introduction.ts";
 import { type Metrics, NO_METRICS } from "./metrics.ts";
@@ -56,6 +56,8 @@ export interface AdsServerOptions {
   readonly limits?: Partial<AdsLimits>;
   /** Who answers questions for debug pages; nobody when not given. */
   readonly debug?: DebugAnswers;
+  /** Who answers istioctl's questions about proxies; nobody when not given. */
+  readonly status?: StatusAnswers;
   /** Whether a proxy has to be of the namespace and account that its caller proved; true when not given. */
   readonly checksIdentity?: boolean;
   /** Where changes and pushes are noted for people. */
@@ -231,7 +233,7 @@ export class AdsServer {
         this.#guard(call, () => {
           this.#measure(bytes);
           if (this.#answersDebug(call, bytes, { dialect, caller })) return;
-          stream ??= this.#open(call, { dialect, proxy: this.#introduced(nodeIn(dialect, bytes), caller) });
+          stream ??= this.#open(call, { dialect, proxy: this.#introduced(envelopeIn(dialect, bytes).node, caller) });
           leave();
           stream.receive(bytes);
         });
@@ -253,11 +255,9 @@ export class AdsServer {
   }
 
   #answersDebug(call: AdsCall, bytes: Buffer, from: { dialect: Dialect; caller: Caller | undefined }): boolean {
-    const { debug: answers } = this.#options;
-    if (answers === undefined) return false;
-    const page = debugQuestion(from.dialect, bytes);
-    if (page === undefined) return false;
-    call.write(debugResponse(page, from.dialect, { answers, caller: from.caller }));
+    const question = debugQuestion(from.dialect, bytes);
+    if (question === undefined) return false;
+    if (!question.isAnswer) call.write(debugResponse(question, { ...from, ...this.#options }));
     return true;
   }
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { status } from "@grpc/grpc-js";
-import type { Caller, DebugAnswers } from "#model/ports.ts";
+import type { Caller, DebugAnswers, StatusAnswers } from "#model/ports.ts";
 import { CLUSTER_TYPE } from "#protocol/type-urls.ts";
 import { startAds } from "../../test/support/ads-fixture.ts";
 import { proxyOf } from "../../test/support/mesh.ts";
@@ -48,4 +48,24 @@ test("callers without proof, several pages and unknown ones are refused", async 
   assert.equal(await ended(true, ["syncz", "edsz"]), "INVALID_ARGUMENT");
   assert.equal(await ended(true, []), "INVALID_ARGUMENT");
   assert.equal(await ended(true, ["other"]), "PERMISSION_DENIED");
+});
+
+test("messages about proxies are answered for their own type, and an acknowledgement is no question", async () => {
+  const asked: unknown[] = [];
+  const answers: StatusAnswers = (question) => {
+    asked.push(question);
+    return [{ name: "web.shop", typeUrl: "type.googleapis.com/x", value: Buffer.from("state") }];
+  };
+  await using ads = await startAds({}, { status: answers, authenticate });
+  using client = new XdsClient(ads.address, { method: "StreamAggregatedResources" });
+  client.request("istio.io/debug/syncz");
+  const response = await client.next("istio.io/debug/syncz");
+  assert.equal(response.resources[0]?.value.toString(), "state");
+  client.acknowledge(response);
+  client.request("istio.io/debug/config_dump", { subscribe: ["web.shop"] });
+  await client.next("istio.io/debug/config_dump");
+  assert.deepEqual(asked, [
+    { page: "syncz", names: [] },
+    { page: "config_dump", names: ["web.shop"] },
+  ]);
 });

@@ -1,50 +1,78 @@
 /**
- * Debug pages over xDS, as agents and istioctl ask for them: a request of type `istio.io/debug` with the name of one page, such
- * as `syncz` or `config_dump?proxyID=httpbin-1.default`. It is answered once, outside of any subscription.
+ * Questions about the control plane over xDS, answered once and outside of any subscription:
+ *
+ *     istio.io/debug               the debug page that is named, `syncz` or `config_dump?proxyID=httpbin-1.default`, as text
+ *     istio.io/debug/syncz         the state of all proxies, in Envoy's messages: `istioctl proxy-status`, `istioctl version`
+ *     istio.io/debug/config_dump   the configuration of the proxy that is named, in Envoy's messages
  */
 import { status } from "@grpc/grpc-js";
-import type { Caller, DebugAnswers } from "#model/ports.ts";
+import type { Caller, DebugAnswers, StatusAnswers } from "#model/ports.ts";
 import { formatDeltaResponse, resourceFrame } from "#protocol/delta-response.ts";
 import { newSession } from "#protocol/session.ts";
 import { formatStateResponse, stateFrame } from "#protocol/state-response.ts";
-import { type Dialect, requestIn } from "./dialect.ts";
+import { type Dialect, envelopeIn, requestIn } from "./dialect.ts";
 import { Refusal } from "./refusal.ts";
 
 const DEBUG_TYPE = "istio.io/debug";
 
-/** The page that a request asks for; undefined when it is about something else. */
-export function debugQuestion(dialect: Dialect, bytes: Buffer): string | undefined {
+/** What is asked. */
+export interface DebugQuestion {
+  readonly typeUrl: string;
+  readonly names: readonly string[];
+  /** It acknowledges what was answered, and asks for nothing. */
+  readonly isAnswer: boolean;
+}
+
+/** The question in a request; undefined when it is about something else. */
+export function debugQuestion(dialect: Dialect, bytes: Buffer): DebugQuestion | undefined {
   // Nearly all requests are about something else, and need not be read for it.
   if (!bytes.includes(DEBUG_TYPE)) return undefined;
-  const { typeUrl, subscribe } = requestIn({ ...dialect, typeUrl: undefined }, bytes, newSession(dialect.kind));
-  if (typeUrl !== DEBUG_TYPE) return undefined;
-  const [page, ...others] = subscribe;
-  if (page !== undefined && others.length === 0) return page;
-  throw new Refusal(
-    status.INVALID_ARGUMENT,
-    `Cannot answer a request for ${subscribe.length} debug pages: ask for one`,
-  );
+  const request = requestIn({ ...dialect, typeUrl: undefined }, bytes, newSession(dialect.kind));
+  const { typeUrl, subscribe: names } = request;
+  if (typeUrl !== DEBUG_TYPE && !typeUrl.startsWith(`${DEBUG_TYPE}/`)) return undefined;
+  return { typeUrl, names, isAnswer: envelopeIn(dialect, bytes).nonce !== "" };
 }
 
 /** Who asks, and who answers. */
 export interface Asked {
-  readonly answers: DebugAnswers;
+  readonly dialect: Dialect;
   readonly caller: Caller | undefined;
+  readonly debug?: DebugAnswers;
+  readonly status?: StatusAnswers;
+  readonly controlPlane?: string;
 }
 
-/** The response with that page. Only callers that proved who they are get one. */
-export function debugResponse(page: string, { kind }: Dialect, asked: Asked): Buffer {
-  const { answers, caller } = asked;
+interface Answer {
+  readonly name: string;
+  readonly typeUrl: string;
+  readonly value: Uint8Array;
+}
+
+/** The response to a question. Only callers that proved who they are get one. */
+export function debugResponse(question: DebugQuestion, asked: Asked): Buffer {
+  const { caller, dialect, controlPlane = "" } = asked;
   if (caller === undefined) {
     throw new Refusal(status.UNAUTHENTICATED, "Debug pages are for callers that prove who they are: use the TLS port");
   }
-  const answer = answers(page, caller);
-  if ("refused" in answer) throw new Refusal(status.PERMISSION_DENIED, answer.refused);
-  const value = Buffer.from(answer.body);
-  const common = { typeUrl: DEBUG_TYPE, nonce: "debug", controlPlane: "" };
-  if (kind === "state") {
-    return formatStateResponse({ ...common, version: "", resources: [stateFrame(DEBUG_TYPE, value)] });
+  const { typeUrl, names } = question;
+  const page = typeUrl.slice(DEBUG_TYPE.length + 1);
+  const answers = page === "" ? pageAnswer(names, caller, asked) : (asked.status?.({ page, names }, caller) ?? []);
+  const common = { typeUrl, nonce: "debug", controlPlane };
+  if (dialect.kind === "state") {
+    const resources = answers.map((answer) => stateFrame(answer.typeUrl, answer.value));
+    return formatStateResponse({ ...common, version: "debug", resources });
   }
-  const frame = resourceFrame(DEBUG_TYPE, { name: page, version: "", value });
-  return formatDeltaResponse({ ...common, systemVersion: "", resources: [frame], removed: [] });
+  const frames = answers.map((answer) => resourceFrame(answer.typeUrl, { ...answer, version: "" }));
+  return formatDeltaResponse({ ...common, systemVersion: "debug", resources: frames, removed: [] });
+}
+
+function pageAnswer(names: readonly string[], caller: Caller, { debug }: Asked): readonly Answer[] {
+  const [page, ...others] = names;
+  if (page === undefined || others.length > 0) {
+    const message = `Cannot answer a request for ${names.length} debug pages: ask for one`;
+    throw new Refusal(status.INVALID_ARGUMENT, message);
+  }
+  const answer = debug?.(page, caller) ?? { refused: "There are no debug pages here" };
+  if ("refused" in answer) throw new Refusal(status.PERMISSION_DENIED, answer.refused);
+  return [{ name: page, typeUrl: DEBUG_TYPE, value: Buffer.from(answer.body) }];
 }

@@ -42,9 +42,9 @@ export const DIALECTS: readonly Dialect[] = SERVICES.flatMap(({ service, resourc
   }),
 );
 
-/** The encoded node of a request, if it has one. */
-export function nodeIn({ kind }: Dialect, bytes: Uint8Array): Uint8Array | undefined {
-  return reading(kind, () => (kind === "delta" ? parseDeltaRequest(bytes) : parseStateRequest(bytes))).node;
+/** The encoded node of a request, if it has one, and the nonce of the response that it answers. */
+export function envelopeIn({ kind }: Dialect, bytes: Uint8Array): { node: Uint8Array | undefined; nonce: string } {
+  return reading(kind, () => (kind === "delta" ? parseDeltaRequest(bytes) : parseStateRequest(bytes)));
 }
 
 /** What a request asks, beside what the session knows. Refused when it is none, or about another type. */

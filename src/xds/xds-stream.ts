@@ -56,6 +56,8 @@ export class XdsStream {
   readonly #connectedAt: number;
   #session: Session<BuiltResource>;
   readonly #targeted = new Set<string>();
+  /** By type: when it was last sent something. */
+  readonly #sentAt = new Map<string, number>();
   /** By nonce: pushes that the proxy has not answered. */
   readonly #open = new Map<string, OpenPush>();
   #closed = false;
@@ -124,6 +126,7 @@ export class XdsStream {
   send(next: { readonly typeUrl: string; readonly draft: Draft<BuiltResource> }, response: EncodedResponse): void {
     const { call, clock, metrics, sendTimeoutMs, budget } = this.#options;
     const sentAt = clock.now();
+    this.#sentAt.set(next.typeUrl, sentAt);
     this.#session = sent(this.#session, next, { nonce: response.nonce, sentAt });
     this.#unflushedBytes = response.bytes.length;
     budget.take(this.#unflushedBytes);
@@ -169,7 +172,7 @@ export class XdsStream {
 
   describe(): ConnectedProxy {
     const types = this.#session.types.entries().map(([typeUrl, { sent, acknowledged, rejected }]) => {
-      return [typeUrl, { sent, acknowledged, rejected }] as const;
+      return [typeUrl, { sent, acknowledged, rejected, sentAt: this.#sentAt.get(typeUrl) }] as const;
     });
     return {
       connectionId: this.#options.id,

@@ -13,6 +13,7 @@ import { debugAnswer } from "#debug/answer.ts";
 import { apiForm } from "#debug/api-form.ts";
 import { Readiness } from "#debug/readiness.ts";
 import type { DebugOptions } from "#debug/routes.ts";
+import { statusMessages } from "#debug/status-messages.ts";
 import type { KubernetesApi } from "#lib/kubernetes/api-client.ts";
 import type { Logger } from "#lib/log.ts";
 import { MeshError } from "#lib/mesh-error.ts";
@@ -25,9 +26,9 @@ import type { KeySetSource } from "#sources/jwks/key-set-source.ts";
 import { AdsServer } from "#xds/ads-server.ts";
 import { PushJournal } from "#xds/push-journal.ts";
 import { translatedParts } from "#xds/translated-parts.ts";
-import { VERSION_TEXT } from "../version-command.ts";
 import { Background } from "./background.ts";
 import type { DiscoveryConfig } from "./config.ts";
+import { controlPlaneName } from "./control-plane-name.ts";
 import { httpListeners } from "./http.ts";
 import { keySetSource } from "./key-sets.ts";
 import { runDuties } from "./kubernetes-duties.ts";
@@ -71,7 +72,8 @@ export class ControlPlane {
       checksIdentity: config.xds.checksIdentity,
       limits: { requestsPerSecond: config.xds.requestsPerSecond },
       debug: (page, caller) => debugAnswer(page, caller, this.#debugOptions()),
-      controlPlane: VERSION_TEXT,
+      status: (question, caller) => statusMessages(question, caller, this.#debugOptions()),
+      controlPlane: controlPlaneName(config.podName, config.revision),
       ...(config.ca.multiRoot && { trustRoots: () => pemCertificates(this.#authority?.trustBundle() ?? "") }),
     });
     this.#security = {

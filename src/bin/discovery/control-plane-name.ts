@@ -1,0 +1,14 @@
+import { VERSION } from "#lib/version.ts";
+import { VERSION_TEXT } from "../version-command.ts";
+
+/** How responses name who sent them: istioctl reads it, Envoy shows it. */
+export function controlPlaneName(podName: string, revision: string): string {
+  const info = {
+    version: VERSION_TEXT,
+    revision: revision || "default",
+    golang_version: `node ${process.version}`,
+    status: "Clean",
+    tag: VERSION,
+  };
+  return JSON.stringify({ Component: "istiod", ID: podName || "istiod", Info: info });
+}
