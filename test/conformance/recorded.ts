@@ -93,7 +93,8 @@ export function recordedProxy(node: NodeDump, home?: string): MeshProxy {
     dnsDomain,
     labels: node.labels ?? {},
     serviceAccount: String(metadata.SERVICE_ACCOUNT ?? ""),
-    metadata: { ...metadata, ...(home !== undefined && { NAMESPACE: home }) },
+    // Tests of Istio give a proxy its labels without asking registries for more.
+    metadata: { ...metadata, STATIC_LABELS: node.labels ?? {}, ...(home !== undefined && { NAMESPACE: home }) },
     envoyVersion: "",
     extensions: new Set(ISTIO_EXTENSIONS),
   };

@@ -45,7 +45,8 @@ test("commands that Envoy does not know are plain text, however deep", () => {
 });
 
 test("an extension is loaded where a command needs it", () => {
-  const formatters = (accessLogFormat: string) => formatOf(accessLogs(mesh({ accessLogFormat })))?.formatters.length;
+  const formatters = (accessLogFormat: string) =>
+    formatOf(accessLogs(mesh({ accessLogFormat }), "http"))?.formatters.length;
   assert.equal(formatters("%REQ_WITHOUT_QUERY(:PATH)%"), 1);
   assert.equal(formatters("%REQ(:PATH)%"), 0);
 });

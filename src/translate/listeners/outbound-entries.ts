@@ -234,7 +234,8 @@ function chainsOf(candidate: Candidate, { snapshot, view }: Place): ListenerEntr
   if (kind === "http") return http;
   const [own] = addressesOf(service, view);
   const isAnywhere = addresses[0] === wildcardAddresses(view.traits.listener.ipMode)[0];
-  const isShared = own === undefined ? isAnywhere : own.includes("/");
+  const isRange = candidate.binding.addresses.length > 0 ? own?.includes("/") === true : ranges.length > 0;
+  const isShared = own === undefined ? isAnywhere : isRange;
   const { virtualServices } = listener;
   const tcp = tcpChains(snapshot, view, { service, port, ranges, isShared, virtualServices });
   return [...tcp.map((chain): TcpChainEntry => ({ kind: "tcp", chain })), ...http];
