@@ -56,12 +56,45 @@ export function parseQuery(bytes: Buffer): ParsedQuery {
   };
 }
 
-/** A name without compression; none that holds a dot inside a label, which no host of the mesh does. */
-function readName(bytes: Buffer, start: number): { readonly text: string; readonly end: number } | undefined {
+interface ReadName {
+  readonly text: string;
+  readonly end: number;
+}
+
+const DOT = 46;
+const FIRST_UPPER = 65;
+const LAST_UPPER = 90;
+const TO_LOWER = 32;
+const FIRST_BEYOND_ASCII = 128;
+/** Of a name on the wire, by the protocol. */
+const MAX_NAME_BYTES = 255;
+/** Where names are spelled out; one after another, so one place is enough. */
+const SPELLED = Buffer.alloc(MAX_NAME_BYTES);
+
+/** A name without compression. Each question comes through here, so labels are not made texts of their own. */
+function readName(bytes: Buffer, start: number): ReadName | undefined {
+  let to = 0;
+  for (let at = start; at < bytes.length; ) {
+    const length = bytes[at] ?? 0;
+    if (length === 0) return { text: to === 0 ? "." : SPELLED.toString("latin1", 0, to), end: at + 1 };
+    const end = at + 1 + length;
+    if (length > 63 || end > bytes.length || end - start >= MAX_NAME_BYTES) return undefined;
+    for (at++; at < end; at++) {
+      const byte = bytes[at] ?? 0;
+      if (byte === DOT || byte >= FIRST_BEYOND_ASCII) return readOddName(bytes, start);
+      SPELLED[to++] = byte >= FIRST_UPPER && byte <= LAST_UPPER ? byte + TO_LOWER : byte;
+    }
+    SPELLED[to++] = DOT;
+  }
+  return undefined;
+}
+
+/** The same for a name that holds more than ASCII, or a dot inside a label, which no host of the mesh does. */
+function readOddName(bytes: Buffer, start: number): ReadName | undefined {
   let text = "";
   for (let at = start; at < bytes.length; ) {
     const length = bytes.readUInt8(at);
-    if (length === 0) return { text: text === "" ? "." : text, end: at + 1 };
+    if (length === 0) return { text, end: at + 1 };
     if (length > 63 || at + 1 + length > bytes.length) return undefined;
     text += `${bytes
       .toString("latin1", at + 1, at + 1 + length)

@@ -1,5 +1,7 @@
 /** The DNS proxy: names of the mesh are answered here, all others by the machine's name servers. UDP and TCP. */
+
 import { createSocket, type Socket as UdpSocket } from "node:dgram";
+import { lookup } from "node:dns";
 import { once } from "node:events";
 import { createServer, isIPv6, type Socket, type Server as TcpServer } from "node:net";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
@@ -77,7 +79,7 @@ async function openPair(host: string, options: OpenInput, tries = PICKED_PORTS) 
 
 async function openUdp(host: string, port: number, options: OpenInput): Promise<UdpSocket> {
   const opened = options.opened?.get(host)?.udp;
-  const socket = opened ?? createSocket(isIPv6(host) ? "udp6" : "udp4");
+  const socket = opened ?? createUdp(isIPv6(host) ? 6 : 4);
   let open = true;
   socket.on("close", () => {
     open = false;
@@ -96,6 +98,19 @@ async function openUdp(host: string, port: number, options: OpenInput): Promise<
   }
   // A client that is gone, or a packet that is too large for its network, concerns nobody else.
   socket.on("error", (thrown) => options.log.debug(`DNS over UDP: ${errorText(thrown)}`));
+  return socket;
+}
+
+/** Clients are addresses: looking them up as names, which Node does for each packet, would be a quarter of an answer's cost. */
+function createUdp(family: 4 | 6): UdpSocket {
+  let bound = false;
+  const socket = createSocket({
+    type: `udp${family}`,
+    lookup: (host, options, found) => (bound ? found(null, host, family) : lookup(host, options, found)),
+  });
+  socket.on("listening", () => {
+    bound = true;
+  });
   return socket;
 }
 
