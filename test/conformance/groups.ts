@@ -3,6 +3,7 @@ import { authorization } from "./groups/authorization.ts";
 import { bootstrap } from "./groups/bootstrap.ts";
 import { captureSettings } from "./groups/capture-settings.ts";
 import { configValidation } from "./groups/config-validation.ts";
+import { crdValidation } from "./groups/crd-validation.ts";
 import { dnsClient } from "./groups/dns-client.ts";
 import { envoyFilterPatches } from "./groups/envoy-filter-patches.ts";
 import { iptablesBuilder } from "./groups/iptables-builder.ts";
@@ -41,6 +42,7 @@ export const GROUPS: readonly Group[] = [
   nftablesCapture,
   captureSettings,
   configValidation,
+  crdValidation,
   authorization,
   envoyFilterPatches,
   bootstrap,
