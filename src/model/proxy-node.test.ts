@@ -37,6 +37,7 @@ test("parseProxyNode() reads id, metadata, version and extensions", () => {
     namespace: "prod",
     dnsDomain: "default.svc.cluster.local",
     labels: { app: "httpbin" },
+    locality: "",
     serviceAccount: "httpbin",
     metadata: value?.metadata,
     envoyVersion: "1.40.2",
@@ -104,3 +105,20 @@ function wrap(tag: number, inner: Uint8Array): Buffer {
 function entry(key: string, value: Uint8Array): Buffer {
   return wrap(0x0a, Buffer.concat([wrap(0x0a, Buffer.from(key)), wrap(0x12, value)]));
 }
+
+test("the locality is that of labels, else that of the node", () => {
+  const at = (labels: Record<string, string>, locality = {}) =>
+    parseProxyNode(
+      toBinary(
+        NodeSchema,
+        create(NodeSchema, { id: "sidecar~10.0.0.1~a.b~c", metadata: { LABELS: labels }, locality }),
+      ),
+    ).value?.locality;
+  assert.equal(at({}), "");
+  assert.equal(at({}, { region: "us", zone: "a" }), "us/a");
+  assert.equal(at({}, { region: "us", zone: "a", subZone: "1" }), "us/a/1");
+  assert.equal(at({}, { region: "us", subZone: "1" }), "us");
+  assert.equal(at({ "topology.kubernetes.io/region": "eu" }, { region: "us" }), "eu");
+  assert.equal(at({ "istio-locality": "eu/b" }, { region: "us" }), "eu/b");
+  assert.equal(at({ "topology.istio.io/locality": "eu/c", "istio-locality": "eu/b" }), "eu/c");
+});

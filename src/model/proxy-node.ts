@@ -2,7 +2,7 @@
 import { isIP } from "node:net";
 import { fromBinary, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import type { Parsed, Problem } from "#config/problem.ts";
-import { type Node, NodeSchema } from "#gen/envoy/config/core/v3/base_pb.ts";
+import { type Locality, type Node, NodeSchema } from "#gen/envoy/config/core/v3/base_pb.ts";
 import type { Proxy as MeshProxy } from "./proxy.ts";
 
 const TYPES: readonly MeshProxy["type"][] = ["sidecar", "router"];
@@ -43,7 +43,9 @@ export function parseProxyNode(bytes: Uint8Array): Parsed<MeshProxy> {
     namespace: text(metadata.NAMESPACE) || id.slice(id.lastIndexOf(".") + 1),
     dnsDomain,
     labels: texts(metadata.LABELS),
+    locality: localityOf(node),
     serviceAccount: text(metadata.SERVICE_ACCOUNT),
+    ...(node.locality && { locality: formatLocality(node.locality) }),
     metadata,
     envoyVersion: envoyVersion(node),
     extensions: new Set(node.extensions.filter(({ disabled }) => !disabled).map(({ name }) => name)),
@@ -55,6 +57,29 @@ export function parseProxyNode(bytes: Uint8Array): Parsed<MeshProxy> {
 function instanceAddresses(metadata: JsonObject, address: string): readonly string[] {
   const list = text(metadata.INSTANCE_IPS);
   return (list === "" ? [address] : list.split(",")).map((value) => value.trim()).filter((value) => value !== "");
+}
+
+const TOPOLOGY_LABELS = ["topology.kubernetes.io/region", "topology.kubernetes.io/zone", "topology.istio.io/subzone"];
+
+/** Labels go before what the node says. */
+function localityOf({ metadata = {}, locality }: Node): string {
+  const labels = texts(metadata.LABELS);
+  const parts = TOPOLOGY_LABELS.map((name) => labels[name]);
+  if (parts.some((part) => part !== undefined)) return joined(parts);
+  const label = labels["topology.istio.io/locality"] ?? labels["istio-locality"] ?? "";
+  if (label !== "") return label;
+  return joined([locality?.region, locality?.zone, locality?.subZone]);
+}
+
+/** Up to the first part that is missing. */
+function joined(parts: readonly (string | undefined)[]): string {
+  const end = parts.findIndex((part, i) => i > 0 && !part);
+  return (end === -1 ? parts : parts.slice(0, end)).map((part) => part ?? "").join("/");
+}
+
+/** Without empty parts at the end. */
+function formatLocality({ region, zone, subZone }: Locality): string {
+  return [region, zone, subZone].join("/").replace(/\/+$/, "");
 }
 
 function envoyVersion({ userAgentVersionType }: Node): string {

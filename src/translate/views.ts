@@ -122,7 +122,8 @@ export interface ProxyViews {
 export function viewsOf(snapshot: Snapshot, connected: MeshProxy): ProxyViews {
   const { NAMESPACE: sent = connected.namespace } = connected.metadata;
   const place = placeOf(snapshot, connected.addresses, textOf(sent));
-  const { targets, locality } = place;
+  const { targets } = place;
+  const locality = place.locality || (connected.locality ?? "");
   const proxy = { ...connected, labels: labelsOf(connected, place) };
   const traits = traitsOf(snapshot.mesh, proxy, snapshot.features);
   const selectedRules = selectingRules(snapshot)

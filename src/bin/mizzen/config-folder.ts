@@ -1,8 +1,9 @@
 /** A folder of configuration, read once and as the control plane would read it. */
 import { stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { findMeshSettings } from "#cli/translate/mesh-settings.ts";
+import { type FoundMeshSettings, findMeshSettings } from "#cli/translate/mesh-settings.ts";
 import type { ConfigObject } from "#config/config-object.ts";
+import { meshNetworksOf } from "#config/mesh/mesh-networks.ts";
 import { DEFAULT_MESH_CONFIG, type MeshConfig, meshConfigOf } from "#config/mesh-config.ts";
 import type { Origin } from "#config/problem.ts";
 import { MeshError } from "#lib/mesh-error.ts";
@@ -10,6 +11,7 @@ import type { Features } from "#model/features.ts";
 import type { ObjectProblem } from "#model/ports.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { NO_MESH_FILE, readMeshFile } from "#sources/file/mesh-file.ts";
+import { type NetworksFile, NO_NETWORKS_FILE, readNetworksFile, withNetworks } from "#sources/file/networks-file.ts";
 import { readText } from "#sources/file/read-text.ts";
 import { scanPaths } from "#sources/file/scan.ts";
 import { memorySource } from "#sources/memory.ts";
@@ -23,6 +25,7 @@ export interface ConfigFolderInput {
   /** Files and folders. */
   readonly paths: readonly string[];
   readonly meshConfigFile: string | undefined;
+  readonly networksFile: string | undefined;
   readonly features: Features;
   /** Objects of another `istio.io/rev` are left out. */
   readonly revision: string;
@@ -59,7 +62,7 @@ export async function readConfigFolder(input: ConfigFolderInput): Promise<Config
       const member = entries.get(object.origin?.file ?? "");
       return member === undefined ? object : { ...object, origin: member.origin };
     }),
-    problems: [...texts.problems, ...settings.problems, ...source.problems()],
+    problems: [...texts.problems, ...settings.problems, ...source.problems().filter((one) => !settings.isTaken(one))],
     members,
   };
 }
@@ -98,33 +101,67 @@ interface Settings {
   readonly problems: readonly ObjectProblem[];
   /** Files that hold the mesh config and nothing else. */
   readonly wholeFiles: ReadonlySet<string>;
+  /** Whether a problem is that nobody knows an object which was understood here. */
+  readonly isTaken: (problem: ObjectProblem) => boolean;
 }
 
-/** The file that is named counts alone; without one, what the folder says. */
-async function meshSettings({ meshConfigFile, revision }: ConfigFolderInput, files: Texts["files"]): Promise<Settings> {
-  const found = findMeshSettings(files, revision);
-  const wholeFiles = new Set(found.filter(({ isWholeFile }) => isWholeFile).map(({ file }) => file));
+/** The files that are named count alone; without one, what the folder says. */
+async function meshSettings(input: ConfigFolderInput, files: Texts["files"]): Promise<Settings> {
+  const found = findMeshSettings(files, input.revision);
+  const { mesh, networks: beside, problems } = await meshConfigIn(input, found);
+  const networks = input.networksFile === undefined ? beside : await networksOf(input.networksFile);
+  const named = [input.meshConfigFile, input.networksFile].flatMap((file) => (file === undefined ? [] : resolve(file)));
+  const isTaken = ({ object, origin }: ObjectProblem) =>
+    object.startsWith("IstioOperator/") && found.some(({ file }) => file === origin?.file);
+  return {
+    mesh: withNetworks(mesh, networks),
+    problems: [...problems, ...networks.problems],
+    wholeFiles: new Set([...found.filter(({ isWholeFile }) => isWholeFile).map(({ file }) => file), ...named]),
+    isTaken,
+  };
+}
+
+interface FoundConfig extends Pick<Settings, "mesh" | "problems"> {
+  readonly networks: NetworksFile;
+}
+
+async function meshConfigIn(
+  { meshConfigFile }: ConfigFolderInput,
+  [first, ...others]: readonly FoundMeshSettings[],
+): Promise<FoundConfig> {
+  const networks = networksBeside(first);
   if (meshConfigFile !== undefined) {
     const file = resolve(meshConfigFile);
-    const { text, failure = "there is no such file" } = await readText(file);
-    if (text === undefined) throw new MeshError("CONFIG_UNREADABLE", `Cannot read "${file}": ${failure}`);
-    const { mesh, problems } = readMeshFile(file, text, NO_MESH_FILE);
-    return { mesh, problems, wholeFiles: wholeFiles.add(file) };
+    return { ...readMeshFile(file, await neededText(file), NO_MESH_FILE), networks };
   }
-  const [first, ...others] = found;
-  const second = others.map(({ file, line }) => ({
-    ...problemOf(file, `is ignored: ${first?.file} has one already`, "MeshConfig"),
+  if (first === undefined) return { mesh: DEFAULT_MESH_CONFIG, problems: [], networks };
+  const { value, problems } = meshConfigOf(first.raw);
+  const place = { object: "MeshConfig", origin: { file: first.file, line: first.line } };
+  const ignored = others.map(({ file, line }) => ({
+    ...problemOf(file, `is ignored: ${first.file} has one already`, "MeshConfig"),
     origin: { file, line },
     severity: "warning" as const,
   }));
-  if (first === undefined) return { mesh: DEFAULT_MESH_CONFIG, problems: [], wholeFiles };
-  const { value, problems } = meshConfigOf(first.raw);
-  const placed = problems.map((problem) => ({
-    ...problem,
-    object: "MeshConfig",
-    origin: { file: first.file, line: first.line },
-  }));
-  return { mesh: value ?? DEFAULT_MESH_CONFIG, problems: [...placed, ...second], wholeFiles };
+  const placed = problems.map((problem) => ({ ...problem, ...place }));
+  return { mesh: value ?? DEFAULT_MESH_CONFIG, problems: [...placed, ...ignored], networks };
+}
+
+function networksBeside(found: FoundMeshSettings | undefined): NetworksFile {
+  if (found?.networks === undefined) return NO_NETWORKS_FILE;
+  const { value = {}, problems } = meshNetworksOf(found.networks);
+  const place = { object: "MeshNetworks", origin: { file: found.file, line: found.line } };
+  return { text: undefined, networks: value, problems: problems.map((problem) => ({ ...problem, ...place })) };
+}
+
+async function networksOf(path: string): Promise<NetworksFile> {
+  const file = resolve(path);
+  return readNetworksFile(file, { text: await neededText(file) }, NO_NETWORKS_FILE);
+}
+
+async function neededText(file: string): Promise<string> {
+  const { text, failure = "there is no such file" } = await readText(file);
+  if (text === undefined) throw new MeshError("CONFIG_UNREADABLE", `Cannot read "${file}": ${failure}`);
+  return text;
 }
 
 /** With addresses in the order of the file, as `mizzen up` gives them out. */

@@ -176,6 +176,45 @@ data: {tls.crt: ${base64(certificate)}, tls.key: ${base64(key)}}
     assert.equal(await translate("--mesh-config", join(root, "none.yaml")), 2);
   });
 
+  test("networks and localities order and replace endpoints", async () => {
+    const endpoints =
+      "endpoints: [{address: 10.0.0.5, locality: us/a, network: far}, {address: 10.0.0.6, locality: eu/b}]";
+    write("web.yaml", WEB.replace("endpoints: [{address: 10.0.0.5}]", endpoints));
+    write(
+      "rule.yaml",
+      `apiVersion: networking.istio.io/v1
+kind: DestinationRule
+metadata: {name: web, namespace: default}
+spec: {host: web.example.com, trafficPolicy: {outlierDetection: {}}}
+`,
+    );
+    const first = () => {
+      const [{ endpoints: groups }] = JSON.parse(printed);
+      return groups.find(({ priority = 0 }) => priority === 0).locality.region;
+    };
+    await translate("--type", "eds", "--locality", "eu/b");
+    assert.equal(first(), "eu");
+    await translate("--type", "eds", "--locality", "us/a");
+    assert.equal(first(), "us");
+    const networks = join(root, "networks.yaml");
+    writeFileSync(networks, "networks: {far: {endpoints: [], gateways: [{address: 192.0.2.1, port: 15443}]}}\n");
+    assert.equal(await translate("--type", "eds", "--mesh-networks", networks), 0, said);
+    writeFileSync(networks, "networks: 5\n");
+    assert.equal(await translate("--mesh-networks", networks), 1);
+    assert.match(said, /networks\.yaml:1: MeshNetworks: networks /);
+    assert.equal(await translate("--mesh-networks", join(root, "none.yaml")), 2);
+  });
+
+  test("an IstioOperator gives the mesh config, and nobody complains of it", async () => {
+    write(
+      "operator.yaml",
+      "apiVersion: install.istio.io/v1alpha1\nkind: IstioOperator\nmetadata: {name: a}\nspec: {meshConfig: {outboundTrafficPolicy: {mode: REGISTRY_ONLY}}}\n",
+    );
+    assert.equal(await translate("--type", "rds"), 0);
+    assert.match(printed, /block_all/);
+    assert.equal(said, "");
+  });
+
   test("--diff shows what would change, with the exit codes of diff", async () => {
     const base = folder;
     folder = join(root, "changed");

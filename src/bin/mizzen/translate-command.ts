@@ -24,6 +24,7 @@ export interface TranslateOptions {
   readonly type: readonly (typeof TYPES)[number][];
   readonly name?: readonly string[];
   readonly meshConfig?: string;
+  readonly meshNetworks?: string;
   readonly setFeature?: Readonly<Record<string, string>>;
   readonly domain: string;
   readonly clusterId: string;
@@ -82,6 +83,7 @@ export function translateCommand(terminal: Terminal): Command {
     )
     .option("--name <name,...>", "only resources of these names", list)
     .option("--mesh-config <file>", "file with the mesh config")
+    .option("--mesh-networks <file>", "file with the networks of the mesh")
     .option(
       "--set-feature <NAME=value,...>",
       "switches of istiod (PILOT_...), over those of the environment",

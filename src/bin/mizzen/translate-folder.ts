@@ -41,8 +41,8 @@ export interface TranslatedFolder {
 /** Reads the folder and translates it for the proxy. */
 export async function translateFolder(input: TranslateInput, paths: readonly string[]): Promise<TranslatedFolder> {
   const features = featuresIn(input);
-  const { meshConfig: meshConfigFile, revision } = input;
-  const folder = await readConfigFolder({ paths, meshConfigFile, features, revision });
+  const { meshConfig: meshConfigFile, meshNetworks: networksFile, revision } = input;
+  const folder = await readConfigFolder({ paths, meshConfigFile, networksFile, features, revision });
   const proxy = proxyOf(input, folder, features);
   const { snapshot } = folder;
   const { resources, broken } = translateAll({

@@ -48,3 +48,13 @@ test("findMeshSettings() reads an IstioOperator, a mesh.yaml, and a file that is
 test("findMeshSettings() finds nothing in broken or empty files", () => {
   assert.deepEqual(findMeshSettings({ "mesh.yaml": "{", "meshconfig.yaml": "", "mesh.json": "[1]" }, ""), []);
 });
+
+test("findMeshSettings() finds the networks beside the mesh config", () => {
+  const networks = `${configMap("istio")}  meshNetworks: |-\n    networks: {n1: {gateways: []}}\n`;
+  const operator =
+    "apiVersion: install.istio.io/v1alpha1\nkind: IstioOperator\nspec: {values: {global: {meshNetworks: {n2: {}}}}}";
+  assert.deepEqual(
+    findMeshSettings({ "mesh.yaml": networks, "meshConfig.yaml": operator }, "default").map((one) => one.networks),
+    [{ networks: { n1: { gateways: [] } } }, { networks: { n2: {} } }],
+  );
+});

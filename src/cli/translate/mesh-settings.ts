@@ -11,6 +11,8 @@ export interface FoundMeshSettings {
   readonly file: string;
   readonly line: number;
   readonly raw: unknown;
+  /** The networks beside it, if there are any. */
+  readonly networks?: unknown;
   /** The file holds nothing else: it is no file of objects. */
   readonly isWholeFile: boolean;
 }
@@ -26,8 +28,8 @@ export function findMeshSettings(
     if (!mayHold(file, text)) return [];
     const documents = readDocuments(text);
     return documents.flatMap(({ value, line }): FoundMeshSettings[] => {
-      const raw = settingsIn(value, revision);
-      if (raw !== undefined) return [{ file, line, raw, isWholeFile: false }];
+      const found = settingsIn(value, revision);
+      if (found !== undefined) return [{ file, line, ...found, isWholeFile: false }];
       const isPlain = documents.length === 1 && PLAIN_NAMES.test(basename(file)) && isPlainSettings(value);
       return isPlain ? [{ file, line, raw: value, isWholeFile: true }] : [];
     });
@@ -39,17 +41,26 @@ function mayHold(file: string, text: string): boolean {
   return PLAIN_NAMES.test(basename(file)) || /meshConfig|\bmesh:/.test(text);
 }
 
-function settingsIn(value: unknown, revision: string): unknown {
+function settingsIn(value: unknown, revision: string): Pick<FoundMeshSettings, "raw" | "networks"> | undefined {
   const { apiVersion, kind, metadata, spec, data } = record(value);
-  const group = String(apiVersion).split("/")[0];
-  if (group === "mizzen.dev" && kind === "Mesh") return record(spec).meshConfig;
-  if (group === "install.istio.io" && kind === "IstioOperator") return record(spec).meshConfig;
+  const owner = `${String(apiVersion).split("/")[0]}/${kind}`;
+  if (owner === "mizzen.dev/Mesh" || owner === "install.istio.io/IstioOperator") {
+    const { meshConfig: raw, values } = record(spec);
+    const { meshNetworks } = record(record(values).global);
+    return raw === undefined && meshNetworks === undefined ? undefined : { raw, ...networksIn(meshNetworks) };
+  }
   if (kind !== "ConfigMap") return undefined;
   const { name, namespace = "default" } = record(metadata);
   const isIstios = name === (revision === "" || revision === "default" ? "istio" : `istio-${revision}`);
-  const text = record(data).mesh;
-  if (!isIstios || namespace !== "istio-system" || typeof text !== "string") return undefined;
-  return readDocuments(text)[0]?.value;
+  const { mesh, meshNetworks } = record(data);
+  if (!isIstios || namespace !== "istio-system" || typeof mesh !== "string") return undefined;
+  const networks = typeof meshNetworks === "string" ? readDocuments(meshNetworks)[0]?.value : undefined;
+  return { raw: readDocuments(mesh)[0]?.value, ...(isRecord(networks) && { networks }) };
+}
+
+/** Values of an installation list the networks themselves. */
+function networksIn(meshNetworks: unknown): Pick<FoundMeshSettings, "networks"> {
+  return isRecord(meshNetworks) && Object.keys(meshNetworks).length > 0 ? { networks: { networks: meshNetworks } } : {};
 }
 
 function isPlainSettings(value: unknown): boolean {

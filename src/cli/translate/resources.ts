@@ -25,7 +25,7 @@ type RecipesByType = ReadonlyMap<string, readonly Recipe[]>;
 
 /** What the configuration of a proxy is made of, as the xDS server has it. */
 export interface PlannedParts {
-  readonly types: ReadonlyMap<string, readonly { plan(): RecipesByType | Steps<RecipesByType> }[]>;
+  readonly types: ReadonlyMap<string, readonly { plan(): Steps<RecipesByType> }[]>;
   readonly asked: ReadonlyMap<string, { plan(name: string): Recipe | undefined }>;
   readonly omittedListeners: ReadonlySet<string>;
 }
@@ -117,7 +117,7 @@ class Builder {
   #listed(typeUrl: string): readonly Recipe[] {
     const parts = this.#input.parts.types.get(typeUrl) ?? [];
     const recipes = parts.flatMap((part) => {
-      const plan = this.#plans.get(part) ?? planned(part.plan());
+      const plan = this.#plans.get(part) ?? finished(part.plan());
       this.#plans.set(part, plan);
       return plan.get(typeUrl) ?? [];
     });
@@ -143,10 +143,6 @@ class Builder {
       }
     });
   }
-}
-
-function planned(plan: RecipesByType | Steps<RecipesByType>): RecipesByType {
-  return "next" in plan ? finished(plan) : plan;
 }
 
 function byTypeAndName(one: TranslatedResource, other: TranslatedResource): number {
