@@ -25,6 +25,7 @@ export function completionCommand(
     command
       .command(shell)
       .description(`Prints the script for ${shell}`)
+      .option("--no-descriptions", "disable completion descriptions, of which there are none")
       .action(() => write(script(program.name(), wordsOf(program))));
   }
   return command;

@@ -1,9 +1,9 @@
 /** The agent's program. What a command does is loaded when it runs, so that the small ones start fast. */
 import { Command, CommanderError } from "commander";
-import { createLogger } from "#lib/log.ts";
+import { createLogger, type Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { collateralCommand } from "./agent/collateral-command.ts";
-import { addLogFlags } from "./agent/log-flags.ts";
+import { addLogFlags, loggerOf } from "./agent/log-flags.ts";
 import { proxyCommand } from "./agent/proxy-command.ts";
 import { requestCommand } from "./agent/request-command.ts";
 import { openSocketsCommand, serveCommand } from "./agent/serve-command.ts";
@@ -35,16 +35,29 @@ const program = addLogFlags(new Command("pilot-agent"))
 program.addCommand(completionCommand(program)).addCommand(collateralCommand(program), { hidden: true });
 inCobraStyle(program);
 
+/** The command that runs, whose failure is told. */
+let active: Command = program;
+program.hook("preAction", (_, command) => {
+  active = command;
+});
+
 run().catch((error: unknown) => {
   if (error instanceof CommanderError && error.exitCode === 0) return;
   const text = error instanceof CommanderError ? cobraMessage(error, program.name()) : errorText(error);
   if (error instanceof MeshError || error instanceof CommanderError) process.stderr.write(`Error: ${text}\n`);
   else console.error(error); // A bug: let it be seen with its stack.
-  const json = process.argv.includes("--log_as_json");
-  const write = (line: string) => void process.stdout.write(line);
-  createLogger({ write, json }).error(text.split("\n", 1)[0] ?? text);
+  loggerOfFailure().error(text.split("\n", 1)[0] ?? text);
   process.exit(FAILED);
 });
+
+/** As the flags of the command say, as far as it came to be known and they can be followed. */
+function loggerOfFailure(): Logger {
+  try {
+    return loggerOf(active);
+  } catch {
+    return createLogger({ write: (line) => void process.stdout.write(line) });
+  }
+}
 
 async function run(): Promise<void> {
   await program.parseAsync(goSwitches(process.argv.slice(2)), { from: "user" });

@@ -6,12 +6,7 @@ import { build, type Metafile } from "esbuild";
 
 const ROOT = join(import.meta.dirname, "../../..");
 /** Packages that are loaded; each was weighed. */
-const ALLOWED_PACKAGES = [
-  "@bufbuild/protobuf",
-  "commander",
-  "ipaddr.js",
-  "js-yaml",
-];
+const ALLOWED_PACKAGES = ["@bufbuild/protobuf", "commander", "ipaddr.js", "js-yaml"];
 const ALLOWED_FOLDERS = ["agent", "bin", "capture", "config", "lib", "protocol"];
 
 let inputs: string[];

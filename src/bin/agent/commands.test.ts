@@ -160,6 +160,19 @@ test("values that a flag cannot take are told with the flag", async () => {
   }
 });
 
+test("a failure is logged where and how the flags say", async (t) => {
+  const file = join(temporaryFolder(t), "log");
+  const { out, err } = await run("proxy", "nobody", "--log_target", file, "--log_as_json", "--log_output_level=error");
+  assert.deepEqual([out, /^Error: .*"nobody"$/m.test(err)], ["", true]);
+  assert.match(readFileSync(file, "utf8"), /^{"level":"error",.*"msg":"The proxy type must be .*\n$/);
+  assert.equal((await run("proxy", "nobody", "--log_output_level=none")).out, "");
+});
+
+test("switches take Go's values, and scripts need no descriptions", async () => {
+  assert.match((await run("version", "--short=false")).out, /BuildInfo/);
+  assert.equal((await run("completion", "bash", "--no-descriptions")).code, 0);
+});
+
 test("help is in the form of Istio's programs, on stdout, also without a command", async () => {
   const proxy = (await run("proxy", "--help")).out;
   assert.match(proxy, /^XDS proxy agent\n\nUsage:\n {2}pilot-agent proxy \[flags\]\n/);

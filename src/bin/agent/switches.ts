@@ -1,7 +1,11 @@
 import { MeshError } from "#lib/mesh-error.ts";
 
 /** Flags without a value that Go's programs also take as `--flag=true` and `--flag=false`. */
-const SWITCHES: ReadonlySet<string> = new Set(["--log_as_json", "--profiling"]);
+// biome-ignore format: a list of names
+const SWITCHES: ReadonlySet<string> = new Set([
+  "--log_as_json", "--profiling", "--short", "--all", "--bash", "--html_fragment_with_front_matter", "--man",
+  "--markdown", "--yaml", "--zsh",
+]);
 
 /** Rewrites them to the forms without a value; those that are on by default have one for off. */
 export function goSwitches(args: readonly string[]): string[] {
