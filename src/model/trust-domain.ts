@@ -1,4 +1,5 @@
-/** Principals of policies, and the trust domains that stand for one another. */
+/** Principals of policies, names of servers, and the trust domains that stand for one another. */
+import { formatSpiffeId, parseSpiffeId } from "#lib/pki/spiffe-id.ts";
 
 /** The trust domain that a policy may always write for the mesh's own. */
 const OWN_TRUST_DOMAIN = "cluster.local";
@@ -15,6 +16,15 @@ export function withAliases(values: readonly string[], trustDomains: readonly st
     const all = trustDomains.map((own) => (endsAs(own, domain) ? value : [own, ...rest].join("/")));
     return [...new Set(all)];
   });
+}
+
+/** Names of servers, sorted; each SPIFFE id of a workload among them also in the given trust domains. */
+export function inTrustDomains(names: readonly string[], trustDomains: readonly string[]): readonly string[] {
+  const aliases = names.flatMap((name) => {
+    const id = parseSpiffeId(name);
+    return id === undefined ? [] : trustDomains.map((trustDomain) => formatSpiffeId({ ...id, trustDomain }));
+  });
+  return [...new Set([...names, ...aliases])].sort();
 }
 
 function fits(domain: string, pattern: string): boolean {

@@ -110,7 +110,7 @@ export function attributeOf(key: string): Attribute | undefined {
     }));
   }
   if (name === "request.auth.claims") return claim(...claimPath(part));
-  return name.startsWith("experimental.envoy.") ? leftByFilter(name.slice("experimental.".length), part) : undefined;
+  return name.startsWith("experimental.") ? leftByFilter(name.slice("experimental.".length), part) : undefined;
 }
 
 /** `a][b` are claims inside one another; brackets in other places belong to the name of one claim. */

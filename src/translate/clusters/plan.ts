@@ -7,6 +7,7 @@ import { type EndpointSet, endpointPort, isOffered, NO_ENDPOINTS } from "#model/
 import { hasLabels } from "#model/labels.ts";
 import { type Service, type ServicePort, serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
+import { inTrustDomains } from "#model/trust-domain.ts";
 import { derived, kept } from "../indexes.ts";
 import {
   BLACK_HOLE_CLUSTER,
@@ -133,14 +134,6 @@ export function serverIdentities(service: Service, { identities }: EndpointSet, 
   return expandedIdentities("", service, identities, mesh);
 }
 
-const expandedIdentities = derived(
-  (_: string, service: Service, identities: readonly string[], mesh: MeshConfig): readonly string[] => {
-    const all = [...identities, ...service.subjectAltNames];
-    const domains = [mesh.trustDomain, ...mesh.trustDomainAliases];
-    const aliases = all.flatMap((identity) => {
-      const [, domain, path] = /^spiffe:\/\/([^/]+)(\/.*)$/.exec(identity) ?? [];
-      return domain !== undefined && domains.includes(domain) ? domains.map((alias) => `spiffe://${alias}${path}`) : [];
-    });
-    return [...new Set([...all, ...aliases])].sort();
-  },
+const expandedIdentities = derived((_: string, service: Service, identities: readonly string[], mesh: MeshConfig) =>
+  inTrustDomains([...identities, ...service.subjectAltNames], mesh.trustDomainAliases),
 );

@@ -1,21 +1,23 @@
 /** Tables about who may call, with which tokens, and how identities are written. */
-import type { DescMessage, Message } from "@bufbuild/protobuf";
-import { create } from "@bufbuild/protobuf";
+import { create, type DescMessage, fromBinary, type Message, toJson } from "@bufbuild/protobuf";
 import { checkCondition, checkOperation } from "#config/checks/authorization-rule.ts";
 import type { ConfigObject } from "#config/config-object.ts";
 import { authorizationPolicySchema } from "#config/kinds/authorization-policy.ts";
 import { type PeerAuthentication, peerAuthenticationSchema } from "#config/kinds/peer-authentication.ts";
 import { requestAuthenticationSchema } from "#config/kinds/request-authentication.ts";
+import { DEFAULT_MESH_CONFIG } from "#config/mesh-config.ts";
 import type { Schema } from "#config/schema/message.ts";
 import { parse } from "#config/schema/parse.ts";
+import type { TransportSocket } from "#gen/envoy/config/core/v3/base_pb.ts";
 import { PermissionSchema, PolicySchema, PrincipalSchema } from "#gen/envoy/config/rbac/v3/rbac_pb.ts";
 import { HeaderMatcherSchema } from "#gen/envoy/config/route/v3/route_components_pb.ts";
 import { HttpFilterSchema } from "#gen/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager_pb.ts";
+import { DownstreamTlsContextSchema } from "#gen/envoy/extensions/transport_sockets/tls/v3/tls_pb.ts";
 import { StringMatcherSchema } from "#gen/envoy/type/matcher/v3/string_pb.ts";
 import { formatSpiffeId, parseSpiffeId } from "#lib/pki/spiffe-id.ts";
 import { readDocument } from "#lib/yaml/read.ts";
 import { spaceDelimitedClaims } from "#model/token-claims.ts";
-import { withAliases } from "#model/trust-domain.ts";
+import { inTrustDomains, withAliases } from "#model/trust-domain.ts";
 import { type JwtInput, jwtFilter } from "#translate/authentication/jwt-filter.ts";
 import {
   type Attribute,
@@ -31,11 +33,13 @@ import {
 } from "#translate/authorization/attributes.ts";
 import { headerMatcher, textMatcher } from "#translate/authorization/matchers.ts";
 import { rbacPolicy } from "#translate/authorization/rule.ts";
+import { mutualTls } from "#translate/filters/downstream-tls.ts";
 import { effectiveMode } from "#translate/scope/peer-authentication.ts";
 import { jwtInput } from "#translate/scope/request-authentications.ts";
-import { meshOf } from "../../../support/mesh.ts";
+import { traitsOf } from "#translate/traits.ts";
+import { meshOf, proxyOf } from "../../../support/mesh.ts";
 import { service } from "../../../support/objects.ts";
-import { compareJson } from "../../compare.ts";
+import { compareJson, firstOf } from "../../compare.ts";
 import type { Outcome } from "../../harness.ts";
 import { formatResource, messageType, parseResource, throughBytes } from "../../resources.ts";
 import { byRow, leftOut, type RowCheck, unitTables } from "../../unit-tables.ts";
@@ -125,6 +129,46 @@ function peerAuthentication({ metadata, spec }: RawPolicy): ConfigObject<PeerAut
   };
 }
 
+/** Some rows have objects of Kubernetes, others those of Istio's own model. */
+function rawPeerAuthentication(raw: RawPolicy | { readonly Spec: unknown }): ConfigObject<PeerAuthentication> {
+  if (!("Spec" in raw)) return peerAuthentication(raw);
+  return peerAuthentication({ metadata: { name: "x", namespace: "my-ns" }, spec: withoutTypes(raw.Spec) });
+}
+
+interface MtlsRow {
+  readonly peerPolicies?: readonly (RawPolicy | { readonly Spec: unknown })[];
+  readonly expected: { readonly Mode: number; readonly Port: number; readonly HTTP: object; readonly TCP: object };
+}
+
+interface CommonTlsRow {
+  readonly node: { readonly Metadata?: Readonly<Record<string, string>> };
+  readonly trustDomainAliases?: readonly string[];
+  readonly crl: string;
+  readonly validateClient: boolean;
+  readonly tlsCertificates?: readonly unknown[];
+  readonly expected: object;
+}
+
+/** The TLS of a socket in JSON. */
+function contextOf({ configType }: TransportSocket): { readonly commonTlsContext?: { readonly tlsParams?: unknown } } {
+  const any = configType.case === "typedConfig" ? configType.value.value : new Uint8Array();
+  return toJson(DownstreamTlsContextSchema, fromBinary(DownstreamTlsContextSchema, any)) as ReturnType<
+    typeof contextOf
+  >;
+}
+
+function sameContext(socket: TransportSocket, wanted: unknown): Outcome {
+  const type = messageType(DownstreamTlsContextSchema.typeName);
+  return compareJson(contextOf(socket), throughBytes(type, parseResource(type, wanted)));
+}
+
+/** What a condition asks of the caller, in JSON; undefined when it names nothing that can be asked. */
+function principalOf(key: string): unknown {
+  const attribute = attributeOf(key);
+  if (attribute?.side !== "principal") return undefined;
+  return formatResource(PrincipalSchema, made(PrincipalSchema, attribute.match(["x"], MEANING)));
+}
+
 const MODES = { DISABLE: 1, PERMISSIVE: 2, STRICT: 3 };
 const GENERATORS: Readonly<Record<string, Attribute>> = {
   "model.srcIPGenerator": sourceIps,
@@ -209,8 +253,40 @@ export const securityTables = unitTables(
       const perPort = Object.fromEntries(Object.entries(ports).map(([port, one]) => [port, MODES[one]]));
       return compareJson([MODES[mode], perPort], [want.Mode, want.PerPort ?? {}]);
     }),
-    InboundMTLSSettings: leftOut("modes and TLS contexts of ports are compared as whole listeners, in the xDS groups"),
-    ApplyToCommonTLSContext: leftOut("TLS contexts are compared as whole listeners and clusters, in the xDS groups"),
+    InboundMTLSSettings: byRow<MtlsRow>(({ peerPolicies = [], expected }) => {
+      const mesh = { ...DEFAULT_MESH_CONFIG, trustDomain: "" };
+      const policies = peerPolicies
+        .map(rawPeerAuthentication)
+        .sort((a, b) => a.metadata.createdAt - b.metadata.createdAt);
+      const { mode, ports } = effectiveMode(policies, { namespace: "my-ns", labels: { app: "foo" } }, "root-namespace");
+      const ours = ports[expected.Port] ?? mode;
+      if (MODES[ours] !== expected.Mode) return compareJson(MODES[ours], expected.Mode);
+      const context = (alpnProtocols: readonly string[]) =>
+        mutualTls({ alpnProtocols, mesh, secrets: { certificate: "", roots: "" } });
+      const web = ["h2", "http/1.1"];
+      return firstOf([
+        sameContext(context(web), expected.HTTP),
+        sameContext(context(["istio-peer-exchange", ...web]), expected.TCP),
+      ]);
+    }),
+    ApplyToCommonTLSContext: byRow<CommonTlsRow>(
+      ({ node, trustDomainAliases = [], crl, validateClient, tlsCertificates = [], expected }) => {
+        if (crl !== "" || !validateClient || tlsCertificates.length > 0)
+          return { leftOut: "TLS of Gateways is compared as whole listeners, in the xDS groups" };
+        const {
+          TLSServerCertChain: chain = "",
+          TLSServerKey: key = "",
+          TLSServerRootCert: roots = "",
+        } = node.Metadata ?? {};
+        const metadata = { TLS_SERVER_CERT_CHAIN: chain, TLS_SERVER_KEY: key, TLS_SERVER_ROOT_CERT: roots };
+        const mesh = { ...DEFAULT_MESH_CONFIG, trustDomain: "", trustDomainAliases };
+        const secrets = traitsOf(mesh, proxyOf({ metadata })).listener.serverSecrets;
+        // The row leaves out what comes before: versions, ciphers, protocols.
+        const { tlsParams: _, ...ours } =
+          contextOf(mutualTls({ alpnProtocols: [], mesh, secrets })).commonTlsContext ?? {};
+        return compareJson(ours, expected);
+      },
+    ),
     ConstructSdsSecretConfig: leftOut(INSIDE),
     ConstructSdsSecretConfigForCredential: leftOut(
       "credentials of gateways are compared as whole listeners, in the xDS groups",
@@ -238,8 +314,20 @@ export const securityTables = unitTables(
     convertToPort: byRow<{ V: string; Err: string }>(({ V, Err }) =>
       compareJson(isWrong(checkOperation({ ports: [V] }, "operation")), Err !== ""),
     ),
-    extractNameInBrackets: leftOut(INSIDE),
-    extractNameInNestedBrackets: leftOut(INSIDE),
+    extractNameInBrackets: byRow<{ s: string; want: string; err: boolean }>(({ s, want, err }) => {
+      const principal = principalOf(`request.headers${s}`);
+      if (principal === undefined) return compareJson("refused", err ? "refused" : want);
+      return compareJson(
+        [...JSON.stringify(principal).matchAll(/"header":\{(?:"name":"([^"]*)")?/g)].map(([, name = ""]) => name),
+        [want],
+      );
+    }),
+    extractNameInNestedBrackets: byRow<{ s: string; want?: string[]; err: boolean }>(({ s, want, err }) => {
+      const principal = principalOf(`request.auth.claims${s}`);
+      if (principal === undefined) return compareJson("refused", err ? "refused" : want);
+      const keys = [...JSON.stringify(principal).matchAll(/\{"key":"([^"]*)"\}/g)].map(([, name = ""]) => name);
+      return compareJson(keys, ["payload", ...(want ?? [])]);
+    }),
     "authz attribute generators (permission/principal)": byRow<{
       g: { $type: string };
       key: string;
@@ -248,9 +336,6 @@ export const securityTables = unitTables(
     }>(({ g, key, value, want }) => {
       if (want !== undefined && "filterState" in want)
         return { leftOut: "it is the form for waypoints, which come with ambient" };
-      if (g.$type === "model.envoyFilterGenerator") {
-        return { leftOut: "filters are named envoy.filters.*, as validation demands; the row names others" };
-      }
       const attribute = GENERATORS[g.$type] ?? attributeOf(key);
       if (attribute === undefined || want === undefined) return compareJson(attribute, want);
       const { name, message } = single(attribute, value);
@@ -270,10 +355,26 @@ export const securityTables = unitTables(
         return compareJson(new RegExp(`^(?:${JSON.parse(`"${pattern}"`)})$`).test(Identity), Match);
       },
     ),
-    getTrustDomainFromSpiffeIdentity: leftOut(INSIDE),
+    getTrustDomainFromSpiffeIdentity: byRow<{ principal: string; out: string }>(({ principal, out }) => {
+      // Only who is of the mesh's trust domain is renamed.
+      const [renamed] = withAliases([principal], ["renamed", out]);
+      return compareJson(renamed?.startsWith("renamed/"), out !== "");
+    }),
     isTrustDomainBeingEnforced: leftOut(INSIDE),
-    replaceTrustDomainInPrincipal: leftOut(INSIDE),
-    stringMatch: leftOut(INSIDE),
+    replaceTrustDomainInPrincipal: byRow<{ principal: string; trustDomainIn: string; out: string }>(
+      ({ principal, trustDomainIn, out }) => {
+        const [domain = ""] = principal.split("/");
+        const [renamed] = withAliases([principal], [trustDomainIn, domain]);
+        return compareJson(renamed, out === "" ? principal : out);
+      },
+    ),
+    stringMatch: byRow<{ element: string; list: string[]; expected: boolean }>(({ element, list, expected }) => {
+      // A pattern in the place of the trust domain stands for those of the mesh that fit it.
+      const others = withAliases([`${element}/ns/a/sa/b`], [...list, "other"]).filter((name) =>
+        name.startsWith("other/"),
+      );
+      return compareJson(element === "*" || others.length > 0, expected);
+    }),
     "Bundle.ReplaceTrustDomainAliases": byRow<{
       principals: string[];
       trustDomainBundle: { TrustDomains: string[] };
@@ -300,8 +401,8 @@ export const securityTables = unitTables(
       ({ key, values, wantError }) =>
         compareJson(isWrong(checkCondition({ key, values, notValues: undefined }, "when")), wantError),
     ),
-    ExpandWithTrustDomains: leftOut(
-      "names of servers are expanded where clusters are made; the xDS groups compare these",
+    ExpandWithTrustDomains: byRow<{ spiffeURI: string[]; trustDomains?: string[]; want: string[] }>(
+      ({ spiffeURI, trustDomains = [], want }) => compareJson(inTrustDomains(spiffeURI, trustDomains), want.toSorted()),
     ),
     GenSpiffeURI: byRow<{
       trustDomain: string;
