@@ -50,7 +50,7 @@ export type TracingConfig = {
   readonly zipkin?: { readonly address?: string };
   readonly lightstep?: { readonly address?: string; readonly accessToken?: string };
   readonly datadog?: { readonly address?: string };
-  readonly stackdriver?: Readonly<Record<string, unknown>>;
+  readonly stackdriver?: { readonly debug?: boolean };
   readonly tlsSettings?: TlsSettings;
 };
 
