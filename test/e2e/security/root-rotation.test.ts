@@ -119,3 +119,21 @@ test("an operator's CA makes way for another one without a failed request", WHER
   assert.equal(await pair.call(), 200);
   assert.deepEqual(calls.failed, []);
 });
+
+test("a further root reaches proxies at once, long before their certificates end", WHERE_ENVOY, async () => {
+  const [own, further] = [await operatorsCa(), await operatorsCa()];
+  await using pair = await ProxyPair.start({
+    controlPlane: { ISTIO_MULTIROOT_MESH: "true" },
+    agents: { PROXY_CONFIG_XDS_AGENT: "true" },
+    prepareCa: (folder) => plugIn(folder, own),
+  });
+  await using calls = new SteadyCalls(pair);
+  plugIn(pair.caFolder, { ...own, rootPem: own.rootPem + further.rootPem });
+  await eventually("both roots", async () => {
+    const seen = await pair.certificates();
+    return seen.every(
+      ({ roots }) => roots.includes(serialOf(own.rootPem)) && roots.includes(serialOf(further.rootPem)),
+    );
+  });
+  assert.deepEqual(calls.failed, []);
+});
