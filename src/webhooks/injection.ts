@@ -1,0 +1,68 @@
+/** `/inject`: a pod that is about to be created, answered with the changes that put its proxy in. */
+import { decideInjection } from "#inject/decision.ts";
+import { variablesOfPath } from "#inject/inject-path.ts";
+import { injectPod } from "#inject/inject-pod.ts";
+import { InjectionError } from "#inject/injection-error.ts";
+import type { Injector } from "#inject/injector.ts";
+import { jsonPatch } from "#inject/json-patch.ts";
+import { FieldError } from "#inject/kubernetes/canonical.ts";
+import { type PlacedProxyConfig, proxyConfigOf } from "#inject/mesh/proxy-config.ts";
+import { PROXY_CONFIG } from "#inject/names.ts";
+import { ownerOf } from "#inject/owner.ts";
+import { annotationOf, type Pod, readPod } from "#inject/pod.ts";
+import { withoutSharedUser } from "#inject/proxy-ids.ts";
+import type { AdmissionRequest, AdmissionVerdict } from "./admission-review.ts";
+
+/** What injection looks up, as it is at the time of a request. */
+export interface InjectionContext {
+  readonly injector: Injector;
+  /** The oldest first. */
+  readonly proxyConfigs: readonly PlacedProxyConfig[];
+  readonly nativeSidecars: (nodeName: string | undefined) => boolean;
+  /** On OpenShift, annotations of a namespace; undefined elsewhere. */
+  readonly namespaceAnnotations?: ((namespace: string) => Readonly<Record<string, string>> | undefined) | undefined;
+}
+
+/** A verdict and, for logs and metrics, what became of the pod. */
+export interface InjectionAnswer {
+  readonly verdict: AdmissionVerdict;
+  readonly outcome: "injected" | "skipped" | "failed";
+  /** Why it was skipped or failed. */
+  readonly reason: string;
+}
+
+/** Answers a request that came by a path such as `/inject/cluster/c1`. */
+export function admitPod(request: AdmissionRequest, path: string, context: InjectionContext): InjectionAnswer {
+  try {
+    const pod = requestedPod(request);
+    const decision = decideInjection(pod, context.injector);
+    if (!decision.inject) return { verdict: { allowed: true }, outcome: "skipped", reason: decision.reason };
+    const injected = injectInto(pod, path, context);
+    return { verdict: { allowed: true, patch: jsonPatch(pod, injected) }, outcome: "injected", reason: "" };
+  } catch (thrown) {
+    if (!(thrown instanceof InjectionError) && !(thrown instanceof FieldError)) throw thrown;
+    return { verdict: { allowed: false, message: thrown.message }, outcome: "failed", reason: thrown.message };
+  }
+}
+
+/** A pod of a template has no namespace yet; what tools keep about its fields plays no part and can be large. */
+function requestedPod({ object, namespace }: AdmissionRequest): Pod {
+  const { metadata, ...pod } = readPod(object);
+  const { managedFields: _, ...kept } = metadata;
+  return { ...pod, metadata: { ...kept, ...(kept.namespace || namespace === "" ? {} : { namespace }) } } as Pod;
+}
+
+function injectInto(pod: Pod, path: string, context: InjectionContext): Pod {
+  const { injector, proxyConfigs, nativeSidecars, namespaceAnnotations } = context;
+  const { namespace = "", labels = {} } = pod.metadata;
+  const target = { namespace, labels, annotation: annotationOf(pod, PROXY_CONFIG) };
+  return injectPod({
+    pod: namespaceAnnotations === undefined ? pod : withoutSharedUser(pod),
+    owner: ownerOf(pod),
+    proxyConfig: proxyConfigOf(target, { ...injector.mesh, objects: proxyConfigs }),
+    nativeSidecars: nativeSidecars(pod.spec.nodeName),
+    proxyEnvironment: variablesOfPath(path),
+    namespaceAnnotations: namespaceAnnotations?.(namespace),
+    injector,
+  });
+}

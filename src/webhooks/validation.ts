@@ -1,0 +1,44 @@
+/** `/validate`: objects of Istio's API, refused before they are stored when they could not work. */
+import { standingOf } from "#config/kinds.ts";
+import { parseObject } from "#config/parse-object.ts";
+import { isRecord } from "#lib/is-record.ts";
+import type { AdmissionRequest, AdmissionVerdict } from "./admission-review.ts";
+
+/** A verdict and, for metrics, why an object was refused, in Istio's words. */
+export interface ValidationAnswer {
+  readonly verdict: AdmissionVerdict;
+  /** Undefined when it passed. */
+  readonly reason: string | undefined;
+}
+
+const CHECKED_OPERATIONS: ReadonlySet<string> = new Set(["CREATE", "UPDATE"]);
+/** Fields beside which an object of Istio has none. */
+const FIELDS: ReadonlySet<string> = new Set(["apiVersion", "kind", "metadata", "spec", "status"]);
+
+/** Answers a request. */
+export function admitObject(request: AdmissionRequest): ValidationAnswer {
+  const { object, operation, dryRun } = request;
+  if (!CHECKED_OPERATIONS.has(operation)) return { verdict: { allowed: true }, reason: "unsupported_operation" };
+  const refuse = (reason: string, message: string): ValidationAnswer => ({
+    verdict: { allowed: false, message: dryRun ? `${message} (dry run)` : message },
+    reason,
+  });
+  if (!isRecord(object)) return refuse("yaml_decode_error", "cannot decode configuration: not an object");
+  const type = `${String(object.apiVersion)}, Kind=${String(object.kind)}`;
+  const standing = standingOf(String(object.apiVersion), String(object.kind));
+  if (standing === "not-ours" || standing === "unknown") return refuse("unknown_type", `unrecognized type ${type}`);
+  const { problems } = parseObject(object);
+  const lines = (severity: string) =>
+    problems.filter((one) => one.severity === severity).map(({ field, message }) => `${field} ${message}`.trim());
+  const errors = lines("error");
+  if (errors.length > 0) return refuse("invalid_resource", `configuration is invalid: ${errors.join("; ")}`);
+  const unknown = Object.keys(object).find((field) => !FIELDS.has(field));
+  if (unknown !== undefined)
+    return refuse("invalid_resource", `unknown field "${unknown}" on ${type} resource ${nameOf(request)}`);
+  return { verdict: { allowed: true, warnings: lines("warning") }, reason: undefined };
+}
+
+function nameOf({ namespace, object }: AdmissionRequest): string {
+  const metadata = isRecord(object) && isRecord(object.metadata) ? object.metadata : {};
+  return `${namespace}/${String(metadata.name ?? "")}`;
+}

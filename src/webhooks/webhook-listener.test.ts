@@ -1,0 +1,111 @@
+import assert from "node:assert/strict";
+import { request } from "node:https";
+import { after, before, describe, test } from "node:test";
+import { testInjector } from "#inject/fixture.ts";
+import type { ServerIdentity } from "#lib/net/server-identity.ts";
+import { selfSigned } from "../../test/support/certificates.ts";
+import { WebhookListener } from "./webhook-listener.ts";
+
+const REVIEW = {
+  kind: "AdmissionReview",
+  apiVersion: "admission.k8s.io/v1",
+  request: { uid: "u", namespace: "ns", object: { spec: { containers: [{ name: "a" }] } } },
+};
+
+describe("WebhookListener", () => {
+  let identity: ServerIdentity;
+  let renew: (identity: ServerIdentity) => void = () => {};
+  let listener: WebhookListener;
+  let port: number;
+  let injector = testInjector();
+  const times: number[] = [];
+  const logged: string[] = [];
+
+  const made = (): ServerIdentity => {
+    const { certificate, key } = selfSigned("istiod.istio-system.svc");
+    return { certificates: certificate, key, clientRoots: "" };
+  };
+
+  before(async () => {
+    identity = made();
+    listener = new WebhookListener({
+      flag: "--httpsAddr",
+      address: { host: "127.0.0.1", port: 0 },
+      identity: {
+        current: () => identity,
+        subscribe: (taker) => {
+          renew = taker;
+          return () => {};
+        },
+      },
+      injection: () => ({ injector, proxyConfigs: [], nativeSidecars: () => false }),
+      count: () => {},
+      log: (message) => void logged.push(message),
+      onInjectionTime: (seconds) => void times.push(seconds),
+      now: () => performance.now(),
+    });
+    port = Number((await listener.start()).split(":").at(-1));
+  });
+  after(() => listener.stop(0));
+
+  function send(
+    path: string,
+    body: string | Buffer,
+    ca = identity.certificates,
+  ): Promise<{ status: number; body: string }> {
+    return new Promise((resolve, reject) => {
+      const headers = { "content-type": "application/json" };
+      const options = {
+        host: "127.0.0.1",
+        port,
+        path,
+        method: "POST",
+        headers,
+        ca,
+        servername: "istiod.istio-system.svc",
+        agent: false,
+      };
+      const sent = request(options, (answer) => {
+        const chunks: Buffer[] = [];
+        answer.on("data", (chunk: Buffer) => chunks.push(chunk));
+        answer.on("end", () => resolve({ status: answer.statusCode ?? 0, body: Buffer.concat(chunks).toString() }));
+      });
+      sent.on("error", reject);
+      sent.end(body);
+    });
+  }
+
+  test("answers reviews over TLS and tells how long it took", async () => {
+    const { status, body } = await send("/inject?timeout=30s", JSON.stringify(REVIEW));
+    assert.equal(status, 200);
+    assert.match(body, /"patchType":"JSONPatch"/);
+    assert.equal(times.length, 1);
+  });
+
+  test("says that it is ready", async () => {
+    assert.equal((await send("/httpsReady", "")).status, 200);
+  });
+
+  test("refuses bodies above 6 MiB and takes those below", async () => {
+    const padded = (bytes: number) => JSON.stringify({ ...REVIEW, padding: "x".repeat(bytes) });
+    assert.equal((await send("/inject", padded(10 * 1024 * 1024))).status, 400);
+    assert.equal((await send("/inject", padded(5 * 1024 * 1024))).status, 200);
+  });
+
+  test("shows a renewed certificate to new connections", async () => {
+    const before = identity.certificates;
+    identity = made();
+    renew(identity);
+    assert.equal((await send("/httpsReady", "")).status, 200);
+    await assert.rejects(send("/httpsReady", "", before));
+  });
+
+  test("a bug refuses the request alone", async () => {
+    const good = injector;
+    injector = { ...good, templates: new Map([["sidecar", { execute: () => assert.fail("bug") }]]) };
+    assert.equal((await send("/inject", JSON.stringify(REVIEW))).status, 500);
+    assert.deepEqual(logged, ["bug in a webhook"]);
+    injector = good;
+    assert.equal((await send("/inject", JSON.stringify(REVIEW))).status, 200);
+  });
+});
