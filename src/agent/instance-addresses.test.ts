@@ -22,6 +22,7 @@ test("instanceAddresses() leaves out excluded interfaces and an INSTANCE_IP that
 
 test("instanceAddresses() compares addresses in their shortest form", () => {
   assert.deepEqual(instanceAddresses("FD00:0::2", { eth0: [info("fd00::2")] }, []), ["fd00::2"]);
+  assert.deepEqual(instanceAddresses("FE80::1%eth0", { eth0: [info("fd00::2")] }, []), ["fe80::1%eth0", "fd00::2"]);
 });
 
 test("instanceAddresses() falls back to loopback", () => {

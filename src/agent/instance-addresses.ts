@@ -24,7 +24,9 @@ export function instanceAddresses(
 /** In the shortest form, in which it is compared with others. */
 function plainAddress(address: string): readonly string[] {
   if (isIPv4(address)) return [address];
-  return address.includes(":") && isIPv6(address) ? [new SocketAddress({ address, family: "ipv6" }).address] : [];
+  if (!address.includes(":") || !isIPv6(address)) return [];
+  const [zone = ""] = /%.*$/.exec(address) ?? [];
+  return [new SocketAddress({ address, family: "ipv6" }).address + zone];
 }
 
 function isGlobal({ internal, address }: NetworkInterfaceInfo): boolean {
