@@ -276,6 +276,30 @@ spec:
     assert.match(said, /No workload "bare" has a proxy \(there are client\)/);
   });
 
+  test("a node may be given as Envoy has it, and flags go over it", async () => {
+    const file = join(root, "node.json");
+    const node = {
+      id: SIDECAR,
+      metadata: { INTERCEPTION_MODE: "NONE", NAMESPACE: "default" },
+      user_agent_build_version: { version: { major_number: 1, minor_number: 39 } },
+      extensions: [{ name: "istio.alpn" }],
+      something_new: 1,
+    };
+    writeFileSync(file, JSON.stringify(node));
+    assert.equal(await run("-f", folder, "--proxy", `@${file}`, "--type", "lds"), 0, said);
+    assert.equal(names().includes("virtualInbound"), false);
+    assert.match(printed, /istio.alpn/);
+    const over = ["--metadata", '{"INTERCEPTION_MODE":"REDIRECT"}'];
+    await run("-f", folder, "--proxy", `@${file}`, "--type", "lds", ...over);
+    assert.equal(names().includes("virtualInbound"), true);
+    writeFileSync(file, "[]");
+    assert.equal(await run("-f", folder, "--proxy", `@${file}`), 2);
+    assert.match(said, /is no node of Envoy/);
+    writeFileSync(file, "{}");
+    assert.equal(await run("-f", folder, "--proxy", `@${file}`), 2);
+    assert.equal(await run("-f", folder, "--proxy", `@${join(root, "none")}`), 2);
+  });
+
   test("switches of istiod are read by the names that its environment has", async () => {
     write("web.yaml", WEB.replace("name: http, protocol: HTTP", "name: any"));
     const sniffing = "PILOT_ENABLE_PROTOCOL_SNIFFING_FOR_OUTBOUND";

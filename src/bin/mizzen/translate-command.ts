@@ -62,7 +62,7 @@ export function translateCommand(terminal: Terminal): Command {
     )
     .requiredOption(
       "--proxy <node>",
-      "type~address~name.namespace~domain; or the name of a workload of the folder's mesh.yaml",
+      "type~address~name.namespace~domain; @FILE with the node of an Envoy in JSON; or the name of a workload of the folder's mesh.yaml",
     )
     .option("-l, --labels <key=value,...>", "labels of the proxy's workload", keyValues)
     .option("-n, --namespace <name>", "its namespace; default: that of its name")
@@ -105,7 +105,8 @@ export function translateCommand(terminal: Terminal): Command {
         if (options.diff !== undefined && options.explain === true)
           throw new MeshError("TRANSLATE_INVALID", "--diff and --explain do not go together: choose one");
         const { translateFolder } = await import("./translate-folder.ts");
-        const given = { ...options, metadata: await metadataOf(options.metadata), env: terminal.env };
+        const metadata = await metadataOf(options.metadata);
+        const given = { ...options, metadata, node: await nodeOf(options.proxy), env: terminal.env };
         const { diff } = options;
         const before = await translateFolder(given, options.file);
         if (diff === undefined) return showOne(terminal, options, before);
@@ -155,6 +156,19 @@ function keyValues(text: string, before: Readonly<Record<string, string>> = {}):
       return [pair.slice(0, at).trim(), pair.slice(at + 1)];
     });
   return { ...before, ...Object.fromEntries(entries) };
+}
+
+/** The file that `@FILE` names. */
+async function nodeOf(proxy: string) {
+  if (!proxy.startsWith("@")) return undefined;
+  const { parseNodeFile } = await import("#cli/translate/simulated-proxy.ts");
+  const file = proxy.slice(1);
+  const text = await readFile(file, "utf8").catch((cause: unknown) => {
+    throw new MeshError("CONFIG_UNREADABLE", `Cannot read "${file}"`, { cause });
+  });
+  const { value, problems } = parseNodeFile(text);
+  if (value !== undefined) return value;
+  throw new MeshError("TRANSLATE_INVALID", `"${file}" ${problems.map(({ message }) => message).join("; ")}`);
 }
 
 async function metadataOf(given = "{}"): Promise<JsonObject> {

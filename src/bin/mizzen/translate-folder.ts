@@ -26,6 +26,8 @@ import type { TranslateOptions } from "./translate-command.ts";
 
 export interface TranslateInput extends Omit<TranslateOptions, "metadata"> {
   readonly metadata: JsonObject;
+  /** What a file says of the proxy. */
+  readonly node?: (Partial<SimulatedProxy> & Pick<SimulatedProxy, "nodeId">) | undefined;
   readonly env: Env;
 }
 
@@ -70,13 +72,19 @@ function featuresIn({ env, setFeature, domain, clusterId }: TranslateInput): Fea
   return features;
 }
 
-/** The node as given; or that of a member of the folder's mesh, by its name. */
+/** The node as given, or as a file has it; or that of a member of the folder's mesh, by its name. */
 function proxyOf(input: TranslateInput, folder: ConfigFolder, { domain, clusterId }: Features): MeshProxy {
-  const { proxyBuild, labels = {}, extensions = proxyBuild === "istio" ? ISTIO_EXTENSIONS : [] } = input;
-  const { namespace, serviceAccount, locality = "", envoyVersion = UPSTREAM_ENVOY_VERSION, metadata } = input;
-  const given = { nodeId: input.proxy, labels, namespace, serviceAccount, metadata };
-  const named = input.proxy.includes("~") ? given : memberProxy(given, folder, domain);
-  const { value, problems } = simulatedProxy({ ...named, clusterId, extensions, locality, envoyVersion });
+  const { labels = {}, namespace, serviceAccount, metadata, node } = input;
+  const given = { nodeId: node?.nodeId ?? input.proxy, labels, namespace, serviceAccount, metadata };
+  const named = given.nodeId.includes("~") || node ? given : memberProxy(given, folder, domain);
+  const { value, problems } = simulatedProxy({
+    ...named,
+    clusterId,
+    metadata: { ...node?.metadata, ...named.metadata },
+    extensions: input.extensions ?? node?.extensions ?? (input.proxyBuild === "istio" ? ISTIO_EXTENSIONS : []),
+    locality: input.locality ?? node?.locality ?? "",
+    envoyVersion: input.envoyVersion ?? node?.envoyVersion ?? UPSTREAM_ENVOY_VERSION,
+  });
   if (value !== undefined) return value;
   const words = problems.map(({ field, message }) => `${field} ${message}`).join("; ");
   throw new MeshError("TRANSLATE_INVALID", `Cannot make a proxy of --proxy "${input.proxy}": ${words}`);

@@ -1,7 +1,8 @@
 /** A proxy that nobody runs, described by hand. It is read from the node that it would send, as a real one is. */
-import { create, type JsonObject, toBinary } from "@bufbuild/protobuf";
-import type { Parsed } from "#config/problem.ts";
+import { create, fromJson, type JsonObject, toBinary } from "@bufbuild/protobuf";
+import { error, type Parsed } from "#config/problem.ts";
 import { NodeSchema } from "#gen/envoy/config/core/v3/base_pb.ts";
+import { errorText } from "#lib/mesh-error.ts";
 import { ISTIO_VERSION } from "#lib/version.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import { parseProxyNode } from "#model/proxy-node.ts";
@@ -20,6 +21,30 @@ export interface SimulatedProxy {
   readonly locality: string;
   /** Node metadata, over what the fields above say. */
   readonly metadata: JsonObject;
+}
+
+/** What a proxy says of itself, as Envoy's bootstrap and config dump have it; problems are those of the text. */
+export function parseNodeFile(text: string): Parsed<Partial<SimulatedProxy> & Pick<SimulatedProxy, "nodeId">> {
+  try {
+    const node = fromJson(NodeSchema, JSON.parse(text), { ignoreUnknownFields: true });
+    const { region = "", zone = "", subZone = "" } = node.locality ?? {};
+    const { userAgentVersionType: agent, extensions } = node;
+    const version = agent.case === "userAgentBuildVersion" ? agent.value.version : undefined;
+    return {
+      value: {
+        nodeId: node.id,
+        metadata: node.metadata ?? {},
+        locality: [region, zone, subZone].join("/").replace(/\/+$/, ""),
+        ...(version && { envoyVersion: `${version.majorNumber}.${version.minorNumber}.${version.patch}` }),
+        ...(extensions.length > 0 && {
+          extensions: extensions.filter(({ disabled }) => !disabled).map(({ name }) => name),
+        }),
+      },
+      problems: [],
+    };
+  } catch (thrown) {
+    return { value: undefined, problems: [error("", `is no node of Envoy in JSON: ${errorText(thrown)}`)] };
+  }
 }
 
 /** The Envoy that is run here. */
