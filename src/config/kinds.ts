@@ -22,6 +22,7 @@ import { destinationRuleSchema } from "./kinds/destination-rule.ts";
 import { endpointSliceSchema } from "./kinds/endpoint-slice.ts";
 import { envoyFilterSchema } from "./kinds/envoy-filter.ts";
 import { gatewaySchema } from "./kinds/gateway.ts";
+import { ingressClassSchema, ingressSchema } from "./kinds/ingress.ts";
 import { namespaceSchema } from "./kinds/namespace.ts";
 import { nodeSchema, nodeStatusSchema } from "./kinds/node.ts";
 import { peerAuthenticationSchema } from "./kinds/peer-authentication.ts";
@@ -112,6 +113,8 @@ const KINDS: Readonly<Record<string, Kind>> = {
     workloadEntryStatusSchema,
   ),
   "networking.istio.io/WorkloadGroup": kind(NETWORKING, workloadGroupSchema, checkWorkloadGroup),
+  "networking.k8s.io/Ingress": partial(kind(["v1"], ingressSchema, unchecked)),
+  "networking.k8s.io/IngressClass": partial(kind(["v1"], ingressClassSchema, unchecked)),
   "security.istio.io/AuthorizationPolicy": kind(SECURITY, authorizationPolicySchema, checkAuthorizationPolicy),
   "security.istio.io/PeerAuthentication": kind(SECURITY, peerAuthenticationSchema, checkPeerAuthentication),
   "security.istio.io/RequestAuthentication": kind(SECURITY, requestAuthenticationSchema, checkRequestAuthentication),
@@ -146,7 +149,7 @@ const NOT_YET: Readonly<Record<string, readonly string[]>> = {
   ],
   "gateway.networking.x-k8s.io": ["XBackendTrafficPolicy", "XListenerSet"],
   "inference.networking.k8s.io": ["InferencePool"],
-  "networking.k8s.io": ["Ingress", "IngressClass", "NetworkPolicy"],
+  "networking.k8s.io": ["NetworkPolicy"],
   policy: ["PodDisruptionBudget"],
   "rbac.authorization.k8s.io": ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"],
   "storage.k8s.io": ["StorageClass"],

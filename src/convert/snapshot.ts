@@ -9,6 +9,7 @@ import type { DestinationRule } from "#config/kinds/destination-rule.ts";
 import type { EndpointSlice } from "#config/kinds/endpoint-slice.ts";
 import type { EnvoyFilter } from "#config/kinds/envoy-filter.ts";
 import type { Gateway } from "#config/kinds/gateway.ts";
+import type { Ingress, IngressClass } from "#config/kinds/ingress.ts";
 import type { Namespace } from "#config/kinds/namespace.ts";
 import type { Node, NodeStatus } from "#config/kinds/node.ts";
 import type { PeerAuthentication } from "#config/kinds/peer-authentication.ts";
@@ -34,6 +35,7 @@ import { joinDelegates } from "./delegates.ts";
 import { discovered } from "./discovered.ts";
 import { type DraftInput, type ServiceDraft, serviceDrafts } from "./drafts.ts";
 import { endpointSets } from "./endpoint-sets.ts";
+import { convertIngresses } from "./ingress.ts";
 import { keepIdentity, keepSorted } from "./keep-identity.ts";
 import { hasSameItems, madeFrom } from "./memo.ts";
 import { networkGateways } from "./network-gateways.ts";
@@ -81,8 +83,16 @@ export function* snapshotSteps(input: SnapshotInput): Steps<Snapshot> {
   yield;
   const drafts = yield* serviceDrafts(draftInput);
   const endpoints = yield* endpointSets(draftInput);
+  const fromIngresses = convertIngresses({
+    ingresses: ofKind<Ingress>("Ingress"),
+    classes: ofKind<IngressClass>("IngressClass"),
+    services: draftInput.services,
+    mesh,
+    domain: features.domain,
+  });
   const { defaultVirtualServiceExportTo: exportTo } = mesh;
-  const routes = joinDelegates(ofKind<VirtualService>("VirtualService"), { exportTo, domain: features.domain });
+  const written = ofKind<VirtualService>("VirtualService");
+  const routes = [...joinDelegates(written, { exportTo, domain: features.domain }), ...fromIngresses.virtualServices];
   yield;
   const virtualServices = objects(previous.virtualServices, routes);
   yield;
@@ -100,7 +110,7 @@ export function* snapshotSteps(input: SnapshotInput): Steps<Snapshot> {
     endpoints: keepEndpoints(previous.endpoints, endpoints),
     virtualServices,
     destinationRules: objects(previous.destinationRules, ofKind<DestinationRule>("DestinationRule")),
-    gateways: objects(previous.gateways, ofKind<Gateway>("Gateway")),
+    gateways: objects(previous.gateways, [...ofKind<Gateway>("Gateway"), ...fromIngresses.gateways]),
     sidecars: objects(previous.sidecars, ofKind<Sidecar>("Sidecar")),
     peerAuthentications: objects(previous.peerAuthentications, ofKind<PeerAuthentication>("PeerAuthentication")),
     authorizationPolicies: objects(previous.authorizationPolicies, ofKind<AuthorizationPolicy>("AuthorizationPolicy")),

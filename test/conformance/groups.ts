@@ -6,6 +6,7 @@ import { configValidation } from "./groups/config-validation.ts";
 import { crdValidation } from "./groups/crd-validation.ts";
 import { dnsClient } from "./groups/dns-client.ts";
 import { envoyFilterPatches } from "./groups/envoy-filter-patches.ts";
+import { ingressConversion } from "./groups/ingress.ts";
 import { iptablesBuilder } from "./groups/iptables-builder.ts";
 import { iptablesCapture } from "./groups/iptables-capture.ts";
 import { istioctlOutput } from "./groups/istioctl-output.ts";
@@ -43,6 +44,7 @@ export const GROUPS: readonly Group[] = [
   captureSettings,
   configValidation,
   crdValidation,
+  ingressConversion,
   authorization,
   envoyFilterPatches,
   bootstrap,

@@ -1182,6 +1182,72 @@ export interface WorkloadGroup {
   };
 }
 
+/** networking.k8s.io/v1 Ingress. */
+export interface Ingress {
+  readonly apiVersion: "networking.k8s.io/v1";
+  readonly kind: "Ingress";
+  readonly metadata: ObjectMetadata;
+  readonly spec?: {
+    readonly ingressClassName?: string;
+    readonly defaultBackend?: {
+      readonly service?: {
+        readonly name?: string;
+        readonly port?: {
+          readonly name?: string;
+          readonly number?: number;
+          readonly [other: string]: unknown;
+        };
+        readonly [other: string]: unknown;
+      };
+      readonly resource?: Readonly<Record<string, unknown>>;
+      readonly [other: string]: unknown;
+    };
+    readonly tls?: readonly {
+      readonly hosts?: readonly string[];
+      readonly secretName?: string;
+      readonly [other: string]: unknown;
+    }[];
+    readonly rules?: readonly {
+      readonly host?: string;
+      readonly http?: {
+        readonly paths?: readonly {
+          readonly path?: string;
+          readonly pathType?: string;
+          readonly backend?: {
+            readonly service?: {
+              readonly name?: string;
+              readonly port?: {
+                readonly name?: string;
+                readonly number?: number;
+                readonly [other: string]: unknown;
+              };
+              readonly [other: string]: unknown;
+            };
+            readonly resource?: Readonly<Record<string, unknown>>;
+            readonly [other: string]: unknown;
+          };
+          readonly [other: string]: unknown;
+        }[];
+        readonly [other: string]: unknown;
+      };
+      readonly [other: string]: unknown;
+    }[];
+    readonly [other: string]: unknown;
+  };
+}
+
+/** networking.k8s.io/v1 IngressClass. */
+export interface IngressClass {
+  readonly apiVersion: "networking.k8s.io/v1";
+  readonly kind: "IngressClass";
+  readonly metadata: ObjectMetadata;
+  readonly spec?: {
+    readonly controller?: string;
+    readonly parameters?: Readonly<Record<string, unknown>>;
+    readonly [other: string]: unknown;
+  };
+}
+
 /** security.istio.io/v1 AuthorizationPolicy. */
 export interface AuthorizationPolicy {
   readonly apiVersion: "security.istio.io/v1" | "security.istio.io/v1beta1";
@@ -1325,6 +1391,8 @@ export type MeshObject =
   | VirtualService
   | WorkloadEntry
   | WorkloadGroup
+  | Ingress
+  | IngressClass
   | AuthorizationPolicy
   | PeerAuthentication
   | RequestAuthentication;

@@ -21,6 +21,8 @@ export const FOLLOWED_TYPES: readonly FollowedType[] = [
   { ...core("Secret", "secrets"), fieldSelector: NOT_FOR_GATEWAYS },
   { ...core("ConfigMap", "configmaps"), fieldSelector: NOT_ROOTS },
   { ...core("EndpointSlice", "endpointslices"), group: "discovery.k8s.io" },
+  { ...core("Ingress", "ingresses"), group: "networking.k8s.io" },
+  { ...core("IngressClass", "ingressclasses"), group: "networking.k8s.io", namespaced: false },
   networking("VirtualService", "virtualservices", "v1"),
   networking("DestinationRule", "destinationrules", "v1"),
   networking("Gateway", "gateways", "v1"),

@@ -63,7 +63,7 @@ class FollowedCluster extends SnapshotStore implements KubernetesSource {
   #wake: () => void = () => {};
 
   constructor(options: KubernetesSourceOptions) {
-    super(options.features);
+    super(options.features, { byApiServer: true });
     this.#options = options;
     this.#known = new KnownObjects(options.revision);
     this.#reporter = new ProblemReporter(options.log);
