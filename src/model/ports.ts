@@ -1,5 +1,6 @@
 /** Interfaces through which folders of layer 4 meet; `bin/` fills them in. */
 import type { ConfigObject } from "#config/config-object.ts";
+import type { WorkloadEntry, WorkloadEntryStatus } from "#config/kinds/workload-entry.ts";
 import type { Origin, Problem } from "#config/problem.ts";
 import type { Proxy as MeshProxy } from "./proxy.ts";
 import type { Snapshot } from "./snapshot.ts";
@@ -65,6 +66,28 @@ export type StatusAnswers = (
   caller: Caller,
 ) => readonly StatusMessage[];
 
+/** A proxy on one of its connections. */
+export type ObservedProxy = Pick<ConnectedProxy, "connectionId" | "proxy" | "connectedAt">;
+
+/** Hears of proxies that come, go, and tell how their workload is. */
+export interface ProxyObserver {
+  /** A proxy introduced itself. Returns why it cannot be served, if so. */
+  connected(observed: ObservedProxy): string | undefined;
+  disconnected(observed: ObservedProxy): void;
+  /** The workload is well, or this is wrong with it. */
+  health(observed: ObservedProxy, problem: string | undefined): void;
+}
+
+/** Where WorkloadEntries are written that nobody wrote by hand. */
+export interface WorkloadEntries {
+  /** Makes the entry, or changes annotations and status of the one that was there. */
+  put(
+    entry: ConfigObject<WorkloadEntry, WorkloadEntryStatus>,
+    before: ConfigObject<WorkloadEntry, WorkloadEntryStatus> | undefined,
+  ): Promise<void>;
+  remove(entry: ConfigObject<WorkloadEntry, WorkloadEntryStatus>): Promise<void>;
+}
+
 /** One of the certificates of the mesh's authority, for people. */
 export interface CertificateStatus {
   readonly subject: string;
@@ -103,6 +126,8 @@ export interface ConnectedProxy {
       readonly sentAt?: number | undefined;
     }
   >;
+  /** Ends its stream; it comes back, here or at another replica. */
+  disconnect?(): void;
   /** Names of the resources of a type that it has or is about to get, each with the encoded message. */
   resources(typeUrl: string): Iterable<readonly [name: string, message: Uint8Array]>;
 }

@@ -2,7 +2,7 @@
 import { isIP } from "node:net";
 import { fromBinary, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import type { Parsed, Problem } from "#config/problem.ts";
-import { type Locality, type Node, NodeSchema } from "#gen/envoy/config/core/v3/base_pb.ts";
+import { type Node, NodeSchema } from "#gen/envoy/config/core/v3/base_pb.ts";
 import type { Proxy as MeshProxy } from "./proxy.ts";
 
 const TYPES: readonly MeshProxy["type"][] = ["sidecar", "router"];
@@ -45,7 +45,6 @@ export function parseProxyNode(bytes: Uint8Array): Parsed<MeshProxy> {
     labels: texts(metadata.LABELS),
     locality: localityOf(node),
     serviceAccount: text(metadata.SERVICE_ACCOUNT),
-    ...(node.locality && { locality: formatLocality(node.locality) }),
     metadata,
     envoyVersion: envoyVersion(node),
     extensions: new Set(node.extensions.filter(({ disabled }) => !disabled).map(({ name }) => name)),
@@ -75,11 +74,6 @@ function localityOf({ metadata = {}, locality }: Node): string {
 function joined(parts: readonly (string | undefined)[]): string {
   const end = parts.findIndex((part, i) => i > 0 && !part);
   return (end === -1 ? parts : parts.slice(0, end)).map((part) => part ?? "").join("/");
-}
-
-/** Without empty parts at the end. */
-function formatLocality({ region, zone, subZone }: Locality): string {
-  return [region, zone, subZone].join("/").replace(/\/+$/, "");
 }
 
 function envoyVersion({ userAgentVersionType }: Node): string {

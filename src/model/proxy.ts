@@ -13,8 +13,6 @@ export interface Proxy {
   /** `region/zone/subzone` by its labels, else as its node says; a registry that knows its workload goes before it. */
   readonly locality?: string;
   readonly serviceAccount: string;
-  /** `region/zone/subzone`, as the node says; unset when it does not. */
-  readonly locality?: string;
   /** Who it proved to be; unset where it proved nothing, as in plain text. */
   readonly verified?: { readonly namespace: string; readonly serviceAccount: string } | undefined;
   /** Everything the node sent, as JSON. */

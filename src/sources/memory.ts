@@ -2,7 +2,7 @@
 import { DEFAULT_MESH_CONFIG, type MeshConfig } from "#config/mesh-config.ts";
 import { DEFAULT_FEATURES, type Features } from "#model/features.ts";
 import type { KeySets } from "#model/key-set.ts";
-import type { Source } from "#model/ports.ts";
+import type { Source, WorkloadEntries } from "#model/ports.ts";
 import { readConfigFile } from "./config-file.ts";
 import { ObjectTable } from "./object-table.ts";
 import { SnapshotStore } from "./snapshot-store.ts";
@@ -15,7 +15,7 @@ export interface MemorySourceOptions {
   readonly revision?: string;
 }
 
-export interface MemorySource extends Source {
+export interface MemorySource extends Source, WorkloadEntries {
   /** Changes files, all in one snapshot; undefined removes a file. */
   write(files: Readonly<Record<string, string | undefined>>): void;
   setMesh(mesh: MeshConfig): void;
@@ -43,6 +43,8 @@ export function memorySource(options: MemorySourceOptions = {}): MemorySource {
     problems: () => store.problems(),
     subscribe: (onSnapshot) => store.subscribe(onSnapshot),
     takeKeySets: (keySets) => store.takeKeySets(keySets),
+    put: (entry) => store.put(entry),
+    remove: (entry) => store.remove(entry),
     write,
     setMesh: (next) => {
       mesh = next;

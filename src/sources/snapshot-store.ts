@@ -1,30 +1,36 @@
 /** The newest snapshot and those who want to hear of the next: the half of a source that does not depend on where it reads. */
-import type { ConfigObject } from "#config/config-object.ts";
+import { type ConfigObject, objectKey } from "#config/config-object.ts";
 import { DEFAULT_MESH_CONFIG, type MeshConfig } from "#config/mesh-config.ts";
 import { buildSnapshot, type SnapshotInput, snapshotSteps } from "#convert/snapshot.ts";
 import { Slices } from "#lib/async/slices.ts";
 import type { Features } from "#model/features.ts";
 import type { KeySets } from "#model/key-set.ts";
-import type { ObjectProblem, Source } from "#model/ports.ts";
+import type { ObjectProblem, Source, WorkloadEntries } from "#model/ports.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import type { Collection } from "./object-table.ts";
 
 /** Work goes on for this long before others get their turn. */
 const SLICE_MS = 5;
 
-export class SnapshotStore implements Source {
+export class SnapshotStore implements Source, WorkloadEntries {
   readonly #features: Features;
+  readonly #byApiServer: boolean;
   readonly #subscribers = new Set<(snapshot: Snapshot) => void>();
   #snapshot: Snapshot;
   #collection: Collection = { objects: [], problems: [] };
   #published = false;
   /** In slices, which later changes must not overtake. */
   #building = false;
+  /** Something changed while it was built. */
+  #outdated = false;
   #mesh: MeshConfig = DEFAULT_MESH_CONFIG;
   #keySets: KeySets = new Map();
+  /** Entries of workloads that registered themselves, by key: they live as long as this process. */
+  readonly #registered = new Map<string, ConfigObject>();
 
-  constructor(features: Features) {
+  constructor(features: Features, { byApiServer = false } = {}) {
     this.#features = features;
+    this.#byApiServer = byApiServer;
     this.#snapshot = buildSnapshot({ objects: [], mesh: DEFAULT_MESH_CONFIG, features });
   }
 
@@ -38,17 +44,31 @@ export class SnapshotStore implements Source {
   async publishInSlices(collection: Collection, mesh: MeshConfig): Promise<void> {
     this.#take(collection, mesh);
     const slices = new Slices(() => performance.now(), SLICE_MS);
-    const keySets = this.#keySets;
     this.#building = true;
+    this.#outdated = false;
     const next = await slices.run(snapshotSteps(this.#input()));
     this.#building = false;
     this.#adopt(next);
-    if (this.#keySets !== keySets) this.takeKeySets(this.#keySets);
+    if (this.#outdated) this.#rebuild();
   }
 
   /** Replaces the fetched keys of token issuers. */
   takeKeySets(keySets: KeySets): void {
     this.#keySets = keySets;
+    this.#rebuild();
+  }
+
+  async put(entry: ConfigObject): Promise<void> {
+    this.#registered.set(objectKey(entry), entry);
+    this.#rebuild();
+  }
+
+  async remove(entry: ConfigObject): Promise<void> {
+    if (this.#registered.delete(objectKey(entry))) this.#rebuild();
+  }
+
+  #rebuild(): void {
+    this.#outdated = this.#building;
     if (this.#published && !this.#building) this.#adopt(buildSnapshot(this.#input()));
   }
 
@@ -58,9 +78,9 @@ export class SnapshotStore implements Source {
   }
 
   #input(): SnapshotInput {
-    const { objects } = this.#collection;
+    const objects = this.objects();
     const [mesh, features, keySets] = [this.#mesh, this.#features, this.#keySets];
-    return { objects, mesh, features, keySets, previous: this.#snapshot };
+    return { objects, mesh, features, keySets, byApiServer: this.#byApiServer, previous: this.#snapshot };
   }
 
   #adopt(next: Snapshot): void {
@@ -74,8 +94,18 @@ export class SnapshotStore implements Source {
     return this.#snapshot;
   }
 
+  /** Those of the configuration, with the health that was reported of them, and entries that registered themselves. */
   objects(): readonly ConfigObject[] {
-    return this.#collection.objects;
+    const { objects } = this.#collection;
+    if (this.#registered.size === 0) return objects;
+    const others = new Map(this.#registered);
+    const own = objects.map((object) => {
+      const key = object.kind === "WorkloadEntry" ? objectKey(object) : "";
+      const registered = others.get(key);
+      others.delete(key);
+      return registered?.spec === object.spec ? registered : object;
+    });
+    return [...own, ...others.values()];
   }
 
   problems(): readonly ObjectProblem[] {

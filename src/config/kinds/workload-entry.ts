@@ -17,7 +17,16 @@ export const workloadEntrySchema = message({
 
 /** Schema of the status of a WorkloadEntry: its agent reports its health there. */
 export const workloadEntryStatusSchema = message({
-  conditions: list(message({ type: string(), status: string() })),
+  conditions: list(
+    message({
+      type: string(),
+      status: string(),
+      reason: string(),
+      message: string(),
+      lastProbeTime: string(),
+      lastTransitionTime: string(),
+    }),
+  ),
 });
 
 /** The status of a WorkloadEntry. */

@@ -12,7 +12,7 @@ import { basename, resolve, sep } from "node:path";
 import type { Logger } from "#lib/log.ts";
 import type { Features } from "#model/features.ts";
 import type { KeySets } from "#model/key-set.ts";
-import type { ObjectProblem, Source } from "#model/ports.ts";
+import type { ObjectProblem, Source, WorkloadEntries } from "#model/ports.ts";
 import { type ConfigFile, losesObjects, readConfigFile, unreadableConfigFile } from "../config-file.ts";
 import { ObjectTable } from "../object-table.ts";
 import { ProblemReporter } from "../report.ts";
@@ -38,7 +38,7 @@ export interface FileSourceOptions {
   readonly readApart?: ReadApart | undefined;
 }
 
-export interface FileSource extends Source {
+export interface FileSource extends Source, WorkloadEntries {
   /** Replaces the fetched keys of token issuers. */
   takeKeySets(keySets: KeySets): void;
   /** Reads everything, calls the subscribers, then watches until the signal aborts. */
