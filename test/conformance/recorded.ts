@@ -1,5 +1,6 @@
 /** Resources that real Istio sent to a proxy, as cases. */
 import { fromBinary } from "@bufbuild/protobuf";
+import { ISTIO_EXTENSIONS } from "#cli/translate/simulated-proxy.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import { compareJson } from "./compare.ts";
 import type { Generated } from "./generate.ts";
@@ -16,14 +17,6 @@ export interface NodeDump {
   readonly labels?: Readonly<Record<string, string>> | null;
   readonly metadata: Readonly<Record<string, unknown>>;
 }
-
-/** Filters of Istio's own build of Envoy, for which everything was recorded. */
-const ISTIO_EXTENSIONS = [
-  "envoy.filters.http.peer_metadata",
-  "envoy.filters.network.metadata_exchange",
-  "istio.alpn",
-  "istio.stats",
-];
 
 /** The recorded resources of one kind. */
 export interface KindInput {
