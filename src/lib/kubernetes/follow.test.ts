@@ -123,7 +123,15 @@ followTest("refusals, broken answers and broken events are told, and tried again
     response.destroy();
   };
   const garbage: Answer = (response) => response.end("<html>");
-  const answers = [status(500), torn, garbage, list("10", []), watch(["{broken\n"]), watch([{ kind: "x" }]), watch([ADDED])];
+  const answers = [
+    status(500),
+    torn,
+    garbage,
+    list("10", []),
+    watch(["{broken\n"]),
+    watch([{ kind: "x" }]),
+    watch([ADDED]),
+  ];
   const { seen } = await heard(answers, 7);
   assert.match(seen[0] ?? "", /^trouble: .*status 500$/);
   assert.match(seen[1] ?? "", /^trouble: .*(aborted|hang up)/);
@@ -148,7 +156,10 @@ followTest("a watch that falls silent is begun anew", async () => {
 
 followTest("a missing right is told with the rule that gives it", async () => {
   const { seen } = await heard([status(403)], 1);
-  assert.match(seen[0] ?? "", /add to the ClusterRole .*apiGroups: \[""\], resources: \["services"\], verbs: \["get", "list", "watch"\]$/);
+  assert.match(
+    seen[0] ?? "",
+    /add to the ClusterRole .*apiGroups: \[""\], resources: \["services"\], verbs: \["get", "list", "watch"\]$/,
+  );
 });
 
 followTest("who wrote which field is not kept", async () => {

@@ -36,7 +36,10 @@ test("readKubeConfig() reads server, root, namespace and a token", async () => {
   using folder = folderWith({ config: config("token: secret", cluster) });
   const access = await readKubeConfig({ files: [folder.path("config")] });
   const { server, namespace, serverName, insecure } = access;
-  assert.deepEqual([server, access.ca, namespace, serverName, insecure], ["https://a:1/base", "ROOT", "shop", "api", false]);
+  assert.deepEqual(
+    [server, access.ca, namespace, serverName, insecure],
+    ["https://a:1/base", "ROOT", "shop", "api", false],
+  );
   assert.equal((await access.credentials()).authorization, "Bearer secret");
 });
 
@@ -90,7 +93,11 @@ for (const [name, text, message] of [
   ["no current context", "contexts: []", /has no current-context/],
   ["an unknown context", "current-context: x", /has no context "x"/],
   ["a server that is no URL", config("", "server: nowhere"), /server of cluster "c" is no URL/],
-  ["a missing root", config("", "server: https://a, certificate-authority: gone.pem"), /certificate-authority \S+gone.pem cannot/],
+  [
+    "a missing root",
+    config("", "server: https://a, certificate-authority: gone.pem"),
+    /certificate-authority \S+gone.pem cannot/,
+  ],
 ] as const) {
   test(`readKubeConfig() refuses ${name}`, async () => {
     using folder = folderWith({ config: text });
