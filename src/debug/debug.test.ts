@@ -13,8 +13,10 @@ import type { Service } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { proxyOf } from "../../test/support/mesh.ts";
 import { debugAnswer } from "./answer.ts";
+import type { DebugState } from "./page.ts";
+import { DEBUG_PAGES } from "./pages.ts";
 import { Readiness } from "./readiness.ts";
-import { addDebugRoutes, addReadyRoute, addVersionRoute } from "./routes.ts";
+import { addDebugRoutes, addReadyRoute, addVersionRoute, answerOf } from "./routes.ts";
 
 function service(name: string, namespace: string): Service {
   return {
@@ -164,6 +166,27 @@ async function get(
 async function json(url: string): Promise<unknown> {
   return JSON.parse((await get(url)).body);
 }
+
+test("a push is asked for, and a proxy sent away, by their pages", async () => {
+  const did: string[] = [];
+  const state: DebugState = {
+    source: { current: () => SNAPSHOT, objects: () => OBJECTS },
+    connections: () => PROXIES.map((proxy) => ({ ...proxy, disconnect: () => did.push(proxy.proxy.id) })),
+    pushes: { changes: () => [], pushes: () => [] },
+    push: () => did.push("push"),
+    held: () => ({ parts: 0, resources: 0 }),
+  };
+  const ask = (name: string, query: Record<string, string>, scope?: string) => {
+    const page = DEBUG_PAGES.find(({ path }) => path === `/debug/${name}`);
+    assert.ok(page);
+    return answerOf(page, state, { scope, query });
+  };
+  assert.match(ask("adsz", { push: "true" }).body, /^Pushed to \d+ servers\n$/);
+  assert.equal(ask("adsz", { push: "true" }, "default").status, 403);
+  assert.equal(ask("force_disconnect", { proxyID: "httpbin-1.default" }).body, "OK");
+  assert.equal(ask("force_disconnect", { proxyID: "httpbin-1.default" }, "elsewhere").status, 404);
+  assert.deepEqual(did, ["push", "httpbin-1.default"]);
+});
 
 test("/debug lists the pages as HTML with links", async () => {
   const { body } = await get("/debug");

@@ -8,6 +8,8 @@ export interface DebugState {
   readonly source: Pick<Source, "current" | "objects">;
   readonly connections: () => readonly ConnectedProxy[];
   readonly pushes: PushHistory;
+  /** Looks for something to send to every proxy. */
+  readonly push?: () => void;
   /** What the xDS server holds for proxies. */
   readonly held: () => { readonly parts: number; readonly resources: number };
   /** Undefined while there is no certificate authority. */
@@ -23,7 +25,7 @@ export interface PageRequest {
 export interface DebugPage {
   readonly path: string;
   readonly help: string;
-  /** The content as JSON; throws `PageRefusal` when there is none. */
+  /** The content as JSON, or plain text; throws `PageRefusal` when there is none. */
   readonly content: (state: DebugState, request: PageRequest) => unknown;
 }
 

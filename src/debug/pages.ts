@@ -3,7 +3,7 @@ import { configz } from "./configz.ts";
 import { endpointz } from "./endpointz.ts";
 import { authorizationz, mesh, pushContext, resourcesz } from "./mesh-pages.ts";
 import type { DebugPage } from "./page.ts";
-import { adsz, connections, instancesz, sidecarz } from "./proxies.ts";
+import { adsz, connections, forceDisconnect, instancesz, sidecarz } from "./proxies.ts";
 import { pushes } from "./pushes.ts";
 import { registryz } from "./registryz.ts";
 import { configDump, ecdsz, edsz, ndsz } from "./resources.ts";
@@ -14,10 +14,16 @@ function page(name: string, help: string, content: DebugPage["content"]): DebugP
 }
 
 const PAGES: readonly DebugPage[] = [
-  page("adsz", "Connected proxies, what they said of themselves and what they watch", adsz),
+  page("adsz", "Connected proxies, what they said of themselves and what they watch; ?push=true pushes", adsz),
+  page("ambientz", "Workloads of ambient mode: not in effect yet", () => ({
+    workloads: [],
+    services: [],
+    policies: [],
+  })),
   page("authorizationz", "Authorization policies by namespace", authorizationz),
   page("ca", "Certificates of the mesh's authority and when they end", ({ authority }) => authority?.() ?? {}),
   page("cachez", "How many parts of configuration and resources are held for proxies", ({ held }) => held()),
+  page("clusterz", "Remote clusters: none", () => []),
   page("config_dump", "What a proxy was sent, as its admin port would show it; ?proxyID=NAME.NAMESPACE", configDump),
   page("configz", "Objects of the configuration as last accepted", ({ source }, { scope }) =>
     configz(source.objects(), scope),
@@ -29,8 +35,11 @@ const PAGES: readonly DebugPage[] = [
     endpointz(source.current(), scope),
   ),
   page("endpointz", "The same under its older name", ({ source }, { scope }) => endpointz(source.current(), scope)),
+  page("force_disconnect", "Ends the stream of a proxy; ?proxyID=NAME.NAMESPACE", forceDisconnect),
   page("inject", "Templates of injection: none without Kubernetes", () => ({})),
   page("instancesz", "The services that each connected proxy stands behind", instancesz),
+  page("krtz", "Collections that istiod derives from others: the snapshot has none", () => []),
+  page("mcsz", "Services of several clusters: none", () => []),
   page("mesh", "The mesh config in effect", mesh),
   page("ndsz", "The name table that a proxy was sent; ?proxyID=NAME.NAMESPACE", ndsz),
   page("networkz", "Gateways between networks: none without several networks", () => null),

@@ -3,7 +3,7 @@ import type { ConnectedProxy } from "#model/ports.ts";
 import { servicesInScope } from "#translate/scope/egress.ts";
 import { placeOf } from "#translate/scope/service-targets.ts";
 import { viewsOf } from "#translate/views.ts";
-import { askedProxy, type DebugState, type PageRequest, visibleProxies } from "./page.ts";
+import { askedProxy, type DebugState, PageRefusal, type PageRequest, visibleProxies } from "./page.ts";
 import { serviceOf } from "./registryz.ts";
 
 /** Who is connected. */
@@ -13,7 +13,8 @@ export function connections(state: DebugState, request: PageRequest): object {
 }
 
 /** The same with all that is known of them, and what they watch. */
-export function adsz(state: DebugState, request: PageRequest): object {
+export function adsz(state: DebugState, request: PageRequest): object | string {
+  if (request.query.push) return pushed(state, request);
   const clients = visibleProxies(state, request).map((connected) => ({
     ...connectionOf(connected),
     labels: connected.proxy.labels,
@@ -24,6 +25,18 @@ export function adsz(state: DebugState, request: PageRequest): object {
     ),
   }));
   return { totalClients: clients.length, clients };
+}
+
+function pushed(state: DebugState, { scope }: PageRequest): string {
+  if (scope !== undefined) throw new PageRefusal(403, "A push is for callers of the root namespace");
+  state.push?.();
+  return `Pushed to ${state.connections().length} servers\n`;
+}
+
+/** Ends the stream of a proxy. */
+export function forceDisconnect(state: DebugState, request: PageRequest): string {
+  askedProxy(state, request).disconnect?.();
+  return "OK";
 }
 
 function connectionOf({ connectionId, connectedAt, address }: ConnectedProxy): object {

@@ -39,8 +39,10 @@ export interface PageAnswer {
 /** The answer to a request for a page. */
 export function answerOf(page: DebugPage, state: DebugState, request: PageRequest): PageAnswer {
   try {
+    const content = page.content(state, request);
+    if (typeof content === "string") return { status: 200, type: "text/plain", body: content };
     const indent = request.query.pretty === undefined ? 0 : 2;
-    return { status: 200, type: "application/json", body: JSON.stringify(page.content(state, request), null, indent) };
+    return { status: 200, type: "application/json", body: JSON.stringify(content, null, indent) };
   } catch (thrown) {
     if (!(thrown instanceof PageRefusal)) throw thrown;
     return { status: thrown.status, type: "text/plain", body: `${thrown.message}\n` };

@@ -32,9 +32,22 @@ export interface Logger {
   scope(name: string): Logger;
 }
 
+/** What a scope logs; may be changed while it is in use. */
+export interface ScopeSettings {
+  level: LogLevel;
+  stackLevel: LogLevel;
+  callers: boolean;
+}
+
+/** A logger with the settings of all scopes that were made from it, by name. */
+export interface RootLogger extends Logger {
+  readonly scopes: ReadonlyMap<string, ScopeSettings>;
+}
+
 /** A logger of scope `default`, whose name is left out of the lines. */
-export function createLogger(options: LogOptions): Logger {
-  return scopedLogger(options, "default");
+export function createLogger(options: LogOptions): RootLogger {
+  const scopes = new Map<string, ScopeSettings>();
+  return { ...scopedLogger(options, "default", scopes), scopes };
 }
 
 /** A logger that says nothing. */
@@ -56,15 +69,16 @@ export function parseLogLevels(text: string): { levels: Record<string, LogLevel>
   return { levels, problems };
 }
 
-function scopedLogger(options: LogOptions, scope: string): Logger {
-  const limit = limitOf(options.levels, scope, "info");
-  const stackLimit = limitOf(options.stackLevels, scope, "none");
-  const named = (options.callers?.has(scope) ?? false) || (options.callers?.has("all") ?? false);
+function scopedLogger(options: LogOptions, scope: string, scopes: Map<string, ScopeSettings>): Logger {
+  const settings = scopes.get(scope) ?? settingsOf(options, scope);
+  scopes.set(scope, settings);
   const line = options.json ? jsonLine : textLine;
   const at = (level: LogLevel) => {
-    if (LOG_LEVELS.indexOf(level) > limit) return () => undefined;
-    const traced = LOG_LEVELS.indexOf(level) <= stackLimit;
+    const severity = LOG_LEVELS.indexOf(level);
     return (message: string, fields?: LogFields) => {
+      if (severity > LOG_LEVELS.indexOf(settings.level)) return;
+      const traced = severity <= LOG_LEVELS.indexOf(settings.stackLevel);
+      const named = settings.callers;
       const time = (options.now?.() ?? new Date()).toISOString().replace(/(\d{3})Z$/, "$1000Z");
       const stack = named || traced ? stackHere() : [];
       options.write(
@@ -85,12 +99,20 @@ function scopedLogger(options: LogOptions, scope: string): Logger {
     info: at("info"),
     warn: at("warn"),
     error: at("error"),
-    scope: (name) => scopedLogger(options, name),
+    scope: (name) => scopedLogger(options, name, scopes),
   };
 }
 
-function limitOf(levels: LogOptions["levels"], scope: string, fallback: LogLevel): number {
-  return LOG_LEVELS.indexOf(levels?.[scope] ?? levels?.all ?? levels?.default ?? fallback);
+function settingsOf({ levels, stackLevels, callers }: LogOptions, scope: string): ScopeSettings {
+  return {
+    level: levelOf(levels, scope, "info"),
+    stackLevel: levelOf(stackLevels, scope, "none"),
+    callers: (callers?.has(scope) ?? false) || (callers?.has("all") ?? false),
+  };
+}
+
+function levelOf(levels: LogOptions["levels"], scope: string, fallback: LogLevel): LogLevel {
+  return levels?.[scope] ?? levels?.all ?? levels?.default ?? fallback;
 }
 
 /** Where a message comes from, without the frames of this file. */

@@ -1,13 +1,13 @@
 /** One stream to one proxy: the shell around a session of protocol/. */
 import { type ServerDuplexStream, status } from "@grpc/grpc-js";
 import type { Logger } from "#lib/log.ts";
-import type { ConnectedProxy } from "#model/ports.ts";
+import type { ConnectedProxy, ObservedProxy } from "#model/ports.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import type { DeltaRequest } from "#protocol/delta-request.ts";
 import { findResource, type Layers } from "#protocol/resource.ts";
 import { newSession, receive, retargetType, type Session, sent } from "#protocol/session.ts";
 import type { Draft, Verdict } from "#protocol/subscription.ts";
-import { shortTypeName } from "#protocol/type-urls.ts";
+import { HEALTH_TYPE, shortTypeName } from "#protocol/type-urls.ts";
 import { type BuiltResource, originsOf } from "./built-resource.ts";
 import type { ByteBudget } from "./byte-budget.ts";
 import type { Clock } from "./clock.ts";
@@ -36,6 +36,8 @@ export interface XdsStreamOptions {
   readonly unanswered: ReadonlySet<string>;
   readonly budget: ByteBudget;
   readonly journal: PushJournal;
+  /** The workload is well, or this is wrong with it. */
+  readonly health: (stream: XdsStream, problem: string | undefined) => void;
   /** There may be something to send. */
   readonly wake: (stream: XdsStream) => void;
   readonly closed: (stream: XdsStream) => void;
@@ -82,6 +84,9 @@ export class XdsStream {
   get proxy(): MeshProxy {
     return this.#options.proxy;
   }
+  get observed(): ObservedProxy {
+    return { connectionId: this.#options.id, proxy: this.proxy, connectedAt: this.#connectedAt };
+  }
   /** Of the agent, as it says. */
   get istioVersion(): string {
     const version = this.proxy.metadata.ISTIO_VERSION;
@@ -101,6 +106,7 @@ export class XdsStream {
   /** A message from the proxy. */
   receive(bytes: Uint8Array): void {
     const request = requestIn(this.#options.dialect, bytes, this.#session);
+    if (request.typeUrl === HEALTH_TYPE) this.#options.health(this, request.errorDetail);
     if (this.#options.unanswered.has(request.typeUrl)) return;
     const { session, verdict } = receive(this.#session, request, this.#options.clock.now());
     const names = session.types.values().reduce((sum, subscription) => sum + subscription.names.size, 0);
@@ -182,6 +188,7 @@ export class XdsStream {
       connectedAt: this.#connectedAt,
       istioVersion: this.istioVersion,
       types: new Map(types),
+      disconnect: () => this.end(new Refusal(status.UNAVAILABLE, "Disconnected by the operator")),
       resources: (typeUrl) => this.#resources(typeUrl),
     };
   }

@@ -16,7 +16,10 @@ export interface ControlPlaneOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-const FREE = ["httpAddr", "grpcAddr", "secureGRPCAddr", "monitoringAddr"].map((name) => `--${name}=127.0.0.1:0`);
+const FREE = [
+  "--ctrlz_port=0",
+  ...["httpAddr", "grpcAddr", "secureGRPCAddr", "monitoringAddr"].map((name) => `--${name}=127.0.0.1:0`),
+];
 const WAIT_MS = 5;
 
 export class TestControlPlane implements AsyncDisposable {

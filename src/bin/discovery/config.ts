@@ -45,6 +45,8 @@ export interface DiscoveryConfig {
   /** How keys of token issuers are fetched. */
   readonly keys: KeySettings;
   readonly debugOnHttp: boolean;
+  /** ControlZ; not served when not given. */
+  readonly controlz?: ControlzSettings;
   readonly xds: {
     /** A proxy has to be of the namespace and account that its caller proved. */
     readonly checksIdentity: boolean;
@@ -58,6 +60,12 @@ export interface KeySettings extends Omit<FetchRules, "extraRoots"> {
   readonly refreshMs: number;
   /** Certificates that servers of keys may have beside the usual ones; it need not exist. */
   readonly extraRootsFile: string;
+}
+
+export interface ControlzSettings {
+  readonly address: ListenAddress;
+  /** Shown there. */
+  readonly env: Env;
 }
 
 export interface LogSettings {
@@ -120,9 +128,19 @@ export function parseDiscoveryConfig(flags: ParsedFlags, env: Env): ParsedConfig
       checksIdentity: read.boolean("PILOT_ENABLE_XDS_IDENTITY_CHECK", true),
       requestsPerSecond: requestsPerSecond(read),
     },
+    controlz: { address: controlzAddress(flag), env },
     log: logSettings(flag),
   };
   return { config, problems: [...flag.problems, ...read.problems] };
+}
+
+function controlzAddress(flag: FlagReader): ListenAddress {
+  const text = flag.text("ctrlz_port");
+  const port = Number(text);
+  const isPort = text !== "" && Number.isInteger(port) && port >= 0 && port <= 65_535;
+  if (!isPort) flag.problems.push(`--ctrlz_port: "${text}" is not a port`);
+  const host = flag.text("ctrlz_address");
+  return { host: host === "*" ? "" : host === "localhost" ? "127.0.0.1" : host, port: isPort ? port : 0 };
 }
 
 /** The default means for ever, in the number of nanoseconds that Go can count. */

@@ -15,7 +15,7 @@ import { Readiness } from "#debug/readiness.ts";
 import type { DebugOptions } from "#debug/routes.ts";
 import { statusMessages } from "#debug/status-messages.ts";
 import type { KubernetesApi } from "#lib/kubernetes/api-client.ts";
-import type { Logger } from "#lib/log.ts";
+import type { RootLogger } from "#lib/log.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 import { GrpcListener, type GrpcListenerOptions } from "#lib/net/grpc-listener.ts";
 import { type AnyCall, callCredentials, type GrpcService } from "#lib/net/grpc-service.ts";
@@ -29,6 +29,7 @@ import { translatedParts } from "#xds/translated-parts.ts";
 import { Background } from "./background.ts";
 import type { DiscoveryConfig } from "./config.ts";
 import { controlPlaneName } from "./control-plane-name.ts";
+import { controlzListener } from "./controlz.ts";
 import { httpListeners } from "./http.ts";
 import { keySetSource } from "./key-sets.ts";
 import { runDuties } from "./kubernetes-duties.ts";
@@ -44,7 +45,7 @@ interface Listener {
 
 export class ControlPlane {
   readonly #config: DiscoveryConfig;
-  readonly #log: Logger;
+  readonly #log: RootLogger;
   readonly #source: MeshSource;
   readonly #keySets: KeySetSource;
   readonly #metrics: ControlPlaneMetrics;
@@ -57,7 +58,7 @@ export class ControlPlane {
   readonly #listeners: Listener[] = [];
   #authority: Authority | undefined;
 
-  constructor(config: DiscoveryConfig, log: Logger, cluster?: KubernetesApi) {
+  constructor(config: DiscoveryConfig, log: RootLogger, cluster?: KubernetesApi) {
     this.#config = config;
     this.#log = log;
     this.#source = sourceOf(config, cluster, log);
@@ -107,6 +108,7 @@ export class ControlPlane {
   async #start(signal: AbortSignal, stop: Promise<void>): Promise<void> {
     using _starting = this.#readiness.block("first snapshot and CA");
     await this.#startHttp();
+    await this.#startControlz();
     const first = firstSnapshot(this.#source);
     this.#background.run(this.#xds.run(this.#background.signal));
     this.#background.run(this.#source.run(this.#background.signal));
@@ -137,11 +139,26 @@ export class ControlPlane {
       connections: () => this.#xds.connections(),
       pushes: this.#journal,
       held: () => this.#xds.held,
+      push: () => this.#xds.refresh(),
       authority: () => (this.#authority === undefined ? undefined : authorityStatus(this.#authority, Date.now())),
       authenticate: this.#authenticate,
       rootNamespace: () => this.#source.current().mesh.rootNamespace,
       log: this.#log.scope("debug"),
     };
+  }
+
+  /** For people who look for a fault: its absence is none. */
+  async #startControlz(): Promise<void> {
+    const { controlz, revision } = this.#config;
+    if (controlz === undefined) return;
+    const { scopes } = this.#log;
+    const listener = controlzListener({ ...controlz, revision, scopes, ...this.#debugOptions() });
+    try {
+      await this.#listen("ControlZ", listener);
+    } catch (error) {
+      if (!(error instanceof MeshError)) throw error;
+      this.#log.warn("ControlZ is not served", { reason: error.message });
+    }
   }
 
   async #startHttp(): Promise<void> {

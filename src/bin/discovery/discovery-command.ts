@@ -1,7 +1,7 @@
 /** `pilot-discovery discovery`: reads flags and environment, runs the control plane, follows signals. */
 import { Command } from "commander";
 import type { Env } from "#lib/env-reader.ts";
-import type { Logger } from "#lib/log.ts";
+import type { Logger, RootLogger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { VERSION_TEXT } from "../version-command.ts";
 import { flagDefaults, parseDiscoveryConfig } from "./config.ts";
@@ -67,7 +67,7 @@ async function runDiscovery(flags: ParsedFlags, others: readonly string[], env: 
     for (const problem of wrong) process.stderr.write(`pilot-discovery: ${problem}\n`);
     return EXIT_USAGE;
   }
-  let log: Logger | undefined;
+  let log: RootLogger | undefined;
   try {
     log = loggerOf(config.log);
     // Before the control plane is loaded, which takes the longest part of a start.

@@ -1,10 +1,10 @@
 import { appendFileSync } from "node:fs";
-import { createLogger, type Logger } from "#lib/log.ts";
+import { createLogger, type RootLogger } from "#lib/log.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 import type { LogSettings } from "./config.ts";
 
 /** The logger that `--log_*` describe. A file that cannot be written is found now, not at the first line. */
-export function loggerOf({ json, levels, targets }: LogSettings): Logger {
+export function loggerOf({ json, levels, targets }: LogSettings): RootLogger {
   const writers = targets.map((target) => {
     if (target === "stdout") return (line: string) => void process.stdout.write(line);
     if (target === "stderr") return (line: string) => void process.stderr.write(line);
