@@ -5,6 +5,7 @@
 import { createSocket } from "node:dgram";
 import { MessageWriter } from "#lib/wire/write.ts";
 import { BenchAgent } from "./agent-process.ts";
+import { percentile } from "./percentile.ts";
 
 export interface AgentStreamFigures {
   /** Names of the mesh, asked over UDP by some clients at the same time. */
@@ -119,9 +120,4 @@ function question(id: number, name: string): Buffer {
   const labels = name.split(".").flatMap((label) => [Buffer.from([label.length]), Buffer.from(label)]);
   const head = Buffer.from([id >> 8, id & 255, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
   return Buffer.concat([head, ...labels, Buffer.from([0, 0, 1, 0, 1])]);
-}
-
-function percentile(values: readonly number[], part: number): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0;
 }

@@ -3,7 +3,8 @@
  *   node bench/run.ts [control-plane] [agent] [mesh] [--proxies 50] [--services 500] [--rounds 5] [--own]
  * Without a name all sections are run; `mesh` needs root. Where the folder SHARED (default ../shared) has
  * tools/xds-load.mjs, that program measures the control plane too; with ISTIOD=/path/to/pilot-discovery calls are compared
- * with those under the configuration of a real one.
+ * with those under the configuration of a real one, and with ISTIO_AGENT=/path/to/pilot-agent and
+ * ISTIO_AGENT_TEMPLATE=/path/to/envoy_bootstrap.json our agent with a real one, in turns.
  */
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -21,7 +22,12 @@ const { values, positionals } = parseArgs({
     own: { type: "boolean", default: false },
   },
 });
-const { SHARED = join(import.meta.dirname, "../../shared"), ISTIOD } = process.env;
+const {
+  SHARED = join(import.meta.dirname, "../../shared"),
+  ISTIOD,
+  ISTIO_AGENT,
+  ISTIO_AGENT_TEMPLATE = "",
+} = process.env;
 const sections: Readonly<Record<string, () => Promise<readonly Figure[]>>> = {
   "control-plane": () =>
     controlPlaneFigures({
@@ -29,7 +35,8 @@ const sections: Readonly<Record<string, () => Promise<readonly Figure[]>>> = {
       rounds: Number(values.rounds),
       program: join(SHARED, "tools/xds-load.mjs"),
     }),
-  agent: agentFigures,
+  agent: () =>
+    agentFigures(ISTIO_AGENT ? { program: ISTIO_AGENT, bootstrapTemplate: ISTIO_AGENT_TEMPLATE } : undefined),
   mesh: async () => {
     if (process.getuid?.() === 0) return meshFigures(ISTIOD || undefined);
     console.log("mesh: not measured, it needs root\n");

@@ -17,3 +17,17 @@ test("aimsTable() has the aim beside each figure, and tells which is missed", ()
     "not measured         -  at most 12.0 MB",
   ]);
 });
+
+test("aimsTable() has a column for what somebody else needed, where that was measured", () => {
+  const table = aimsTable([
+    figure({ what: "rate", value: 50, unit: "/s", digits: 0, least: 60, theirs: 40 }),
+    figure({ what: "memory", value: 3, unit: "MB", theirs: Number.NaN }),
+    figure({ what: "alone", value: 3, unit: "MB" }),
+  ]);
+  assert.deepEqual(table.split("\n"), [
+    "        measured  Istio's  aim             reached",
+    "rate       50 /s    40 /s  at least 60 /s  NO",
+    "memory    3.0 MB        -",
+    "alone     3.0 MB",
+  ]);
+});

@@ -1,0 +1,107 @@
+/** The whole control plane on one core: it signs certificates while configuration changes and goes to many sidecars. */
+import { spawn } from "node:child_process";
+import { generateKeyPairSync } from "node:crypto";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { SignJWT } from "jose";
+import { agentMetrics } from "#agent/metrics.ts";
+import { citadelClient } from "#agent/sds/ca-client.ts";
+import { SILENT } from "#lib/log.ts";
+import { certificateRequest } from "#lib/pki/csr.ts";
+import { CLUSTER_TYPE } from "#protocol/type-urls.ts";
+import { MeshFolder, serviceHost } from "./mesh-folder.ts";
+import { Sidecars } from "./sidecars.ts";
+import { cpuMs, type SigningFigures, steadyRequests } from "./signing.ts";
+
+const DISCOVERY = join(import.meta.dirname, "../src/bin/pilot-discovery.ts");
+const SHAPE = { services: 200, proxies: 20, own: false };
+const ISSUER = "https://issuer.example";
+/** Between two changes of endpoints; every tenth change is one of a route. */
+const CHANGE_EVERY_MS = 50;
+
+/** Also how much the sidecars got meanwhile. */
+export interface SigningUnderPushes extends SigningFigures {
+  readonly pushedMegabytes: number;
+}
+
+/** Requests with tokens over TLS, as agents send them. */
+export async function measureSigningUnderPushes(perSecond: number): Promise<SigningUnderPushes> {
+  const folder = mkdtempSync(join(tmpdir(), "bench-signing-"));
+  const mesh = new MeshFolder(join(folder, "config"), SHAPE);
+  mesh.prepare();
+  const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "prime256v1" });
+  const jwks = JSON.stringify({ keys: [{ ...publicKey.export({ format: "jwk" }), alg: "ES256" }] });
+  const controlPlane = spawn("taskset", ["-c", "0", process.execPath, DISCOVERY, ...flags(folder)], {
+    stdio: ["ignore", "pipe", "inherit"],
+    env: {
+      ...process.env,
+      ROOT_CA_DIR: join(folder, "ca"),
+      JWT_RULE: JSON.stringify({ issuer: ISSUER, jwks, audiences: ["istio-ca"] }),
+      CA_REQUESTS_PER_SECOND_PER_IDENTITY: "0",
+    },
+  });
+  try {
+    let said = "";
+    for await (const chunk of controlPlane.stdout) {
+      said += chunk;
+      if (said.includes("control plane is ready")) break;
+    }
+    const addressOf = (what: string) => new RegExp(`starting ${what} at (\\S+)`).exec(said)?.[1] ?? "";
+    using sidecars = new Sidecars(addressOf("gRPC discovery service"), SHAPE);
+    const connected = sidecars.everyone(CLUSTER_TYPE, Buffer.from(serviceHost(0)));
+    sidecars.connect();
+    await connected;
+    const tokenFile = join(folder, "token");
+    writeFileSync(tokenFile, await token(privateKey));
+    const upstream = {
+      address: addressOf("secure gRPC discovery service").replace("127.0.0.1", "localhost"),
+      rootCertificate: join(folder, "ca/root-cert.pem"),
+      subjectAltName: "localhost",
+      headers: {},
+      tokenFile,
+    };
+    const sign = citadelClient({ upstream, log: SILENT, retries: agentMetrics().signRetries }, "");
+    const keys = generateKeyPairSync("rsa", { modulusLength: 2048 });
+    const csr = certificateRequest({ ...keys, identity: "spiffe://cluster.local/ns/default/sa/bench" });
+    const ask = async () => {
+      const startedAt = performance.now();
+      await sign({ csr, ttlSeconds: 3600 }, AbortSignal.timeout(60_000));
+      return performance.now() - startedAt;
+    };
+    const before = sidecars.receivedBytes;
+    using _changing = changes(mesh);
+    const figures = await steadyRequests({ ask, perSecond, cpuMs: () => cpuMs(controlPlane) });
+    return { ...figures, pushedMegabytes: (sidecars.receivedBytes - before) / 1e6 };
+  } finally {
+    const exited = once(controlPlane, "exit");
+    if (controlPlane.exitCode === null && controlPlane.kill("SIGKILL")) await exited;
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function flags(folder: string): readonly string[] {
+  const listen = ["--grpcAddr=127.0.0.1:0", "--secureGRPCAddr=127.0.0.1:0", "--httpAddr=", "--monitoringAddr="];
+  return ["discovery", "--registries=", "--configDir", join(folder, "config"), ...listen];
+}
+
+function token(privateKey: Parameters<SignJWT["sign"]>[0]): Promise<string> {
+  return new SignJWT({ sub: "system:serviceaccount:default:bench" })
+    .setProtectedHeader({ alg: "ES256" })
+    .setIssuer(ISSUER)
+    .setAudience("istio-ca")
+    .setExpirationTime("1h")
+    .sign(privateKey);
+}
+
+/** Changes the mesh until it is disposed of. */
+function changes(mesh: MeshFolder): Disposable {
+  let count = 0;
+  const timer = setInterval(() => {
+    count++;
+    if (count % 10 === 0) mesh.putRoute(0, count);
+    else mesh.putService(count % SHAPE.services, `10.100.${count >> 8}.${count & 255}`);
+  }, CHANGE_EVERY_MS);
+  return { [Symbol.dispose]: () => clearInterval(timer) };
+}
