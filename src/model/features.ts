@@ -20,6 +20,8 @@ export interface Features {
   readonly dualStack: boolean;
   /** PILOT_ENABLE_IP_AUTOALLOCATE: hosts without address get one, else only proxies that ask for it use one by hash. */
   readonly autoAllocate: boolean;
+  /** PILOT_TRACE_SAMPLING: percent of new traces that are kept where neither mesh nor proxy say. */
+  readonly traceSampling: number;
 }
 
 export const DEFAULT_FEATURES: Features = {
@@ -32,4 +34,5 @@ export const DEFAULT_FEATURES: Features = {
   mergeSidecarIngress: false,
   dualStack: false,
   autoAllocate: true,
+  traceSampling: 1,
 };

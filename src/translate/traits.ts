@@ -21,6 +21,8 @@ export type Interception = "REDIRECT" | "TPROXY" | "NONE";
 export interface ClusterTraits {
   readonly role: MeshProxy["type"];
   readonly ipMode: IpMode;
+  /** Has addresses of both families, and is to use both. */
+  readonly dualStack: boolean;
   /** Istio's build of Envoy tells the peer's workload over TCP; upstream Envoy has no such filter. */
   readonly metadataExchange: boolean;
   readonly preserveHeaderCase: boolean;
@@ -58,6 +60,8 @@ export interface HttpTraits extends TcpTraits {
   readonly tracing: NonNullable<ProxyDefaults["tracing"]>;
   /** Unset where spans are not tagged with it, so that all workloads share what they call through. */
   readonly workload: TracedWorkload | undefined;
+  /** Percent of new traces that are kept where nobody says. */
+  readonly defaultSampling: number;
 }
 
 /** Who the workload is, for the tags of spans. */
@@ -72,6 +76,8 @@ export interface TracedWorkload {
 /** What decides which listeners there are, and where. */
 export interface ListenerTraits {
   readonly ipMode: IpMode;
+  /** Has addresses of both families, and listens on both. */
+  readonly dualStack: boolean;
   readonly interception: Interception;
   /** Cannot bind ports below 1024. */
   readonly unprivileged: boolean;
@@ -100,6 +106,7 @@ export function traitsOf(mesh: MeshConfig, proxy: MeshProxy, features: Features 
   const { metadata } = proxy;
   const config = proxyConfigOf("", metadata, mesh);
   const ipMode = ipModeOf(proxy.addresses);
+  const dualStack = features.dualStack && ipMode === "dual";
   const metadataExchange =
     proxy.extensions.has("envoy.filters.http.peer_metadata") &&
     proxy.extensions.has("envoy.filters.network.metadata_exchange");
@@ -108,6 +115,7 @@ export function traitsOf(mesh: MeshConfig, proxy: MeshProxy, features: Features 
     cluster: interned(mesh, {
       role: proxy.type,
       ipMode,
+      dualStack,
       metadataExchange,
       preserveHeaderCase: config.proxyHeaders?.preserveHttp1HeaderCase === true,
       certificate: clientCertificate(metadata),
@@ -115,14 +123,19 @@ export function traitsOf(mesh: MeshConfig, proxy: MeshProxy, features: Features 
     tcp: interned(mesh, tcp),
     http: interned(mesh, {
       ...httpTraits(tcp, proxy, config),
+      defaultSampling: features.traceSampling,
       workload: mesh.enableTracing && config.tracing?.enableIstioTags !== false ? tracedWorkload(proxy) : undefined,
     }),
-    listener: interned(mesh, listenerTraits(mesh, proxy, ipMode)),
+    listener: interned(mesh, { ...listenerTraits(mesh, proxy), ipMode, dualStack }),
     autoAddresses: isTrue(metadata.DNS_CAPTURE) && (features.autoAllocate || isTrue(metadata.DNS_AUTO_ALLOCATE)),
   };
 }
 
-function httpTraits(tcp: TcpTraits, proxy: MeshProxy, config: ProxyDefaults): Omit<HttpTraits, "workload"> {
+function httpTraits(
+  tcp: TcpTraits,
+  proxy: MeshProxy,
+  config: ProxyDefaults,
+): Omit<HttpTraits, "workload" | "defaultSampling"> {
   return {
     ...tcp,
     alpnFilter: proxy.extensions.has("istio.alpn"),
@@ -158,10 +171,9 @@ function serverSecrets(metadata: MeshProxy["metadata"]): ServerSecrets {
   return { certificate: chain && key ? `file-cert:${chain}~${key}` : "", roots: roots ? `file-root:${roots}` : "" };
 }
 
-function listenerTraits(mesh: MeshConfig, { metadata }: MeshProxy, ipMode: IpMode): ListenerTraits {
+function listenerTraits(mesh: MeshConfig, { metadata }: MeshProxy): Omit<ListenerTraits, "ipMode" | "dualStack"> {
   const mode = textOf(metadata.INTERCEPTION_MODE);
   return {
-    ipMode,
     interception: mode === "TPROXY" || mode === "NONE" ? mode : "REDIRECT",
     unprivileged: isTrue(metadata.UNPRIVILEGED_POD),
     reservedPorts: ["ENVOY_STATUS_PORT", "ENVOY_PROMETHEUS_PORT"].map((name) => Number(metadata[name])).filter(Boolean),

@@ -81,6 +81,8 @@ const SWITCHES: Readonly<Record<string, (value: string) => Partial<Features>>> =
   // For sidecars and gateways that are no part of ambient it changes nothing.
   PILOT_ENABLE_AMBIENT: () => ({}),
   PILOT_ENABLE_IP_AUTOALLOCATE: (value) => ({ autoAllocate: value === "true" }),
+  ISTIO_DUAL_STACK: (value) => ({ dualStack: value === "true" }),
+  PILOT_TRACE_SAMPLING: (value) => ({ traceSampling: Number(value) }),
   ENABLE_TLS_ON_SIDECAR_INGRESS: (value) => ({ tlsOnSidecarIngress: value === "true" }),
   PILOT_ALLOW_SIDECAR_SERVICE_INBOUND_LISTENER_MERGE: (value) => ({ mergeSidecarIngress: value === "true" }),
 };

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import {
   type Cluster,
   Cluster_DiscoveryType as DiscoveryType,
+  Cluster_DnsLookupFamily as DnsFamily,
   Cluster_LbPolicy as LbPolicy,
 } from "#gen/envoy/config/cluster/v3/cluster_pb.ts";
 import { UpstreamTlsContextSchema } from "#gen/envoy/extensions/transport_sockets/tls/v3/tls_pb.ts";
@@ -201,4 +202,16 @@ test("a subset of a service that goes to the original destination goes there too
   const cluster = clustersOf(yaml).cluster("outbound|80|v1|web.default.svc.cluster.local");
   assert.deepEqual(cluster.clusterDiscoveryType, { case: "type", value: DiscoveryType.ORIGINAL_DST });
   assert.equal(cluster.lbPolicy, LbPolicy.CLUSTER_PROVIDED);
+});
+
+test("with addresses of both families hosts are looked up in both, and applications called from both", () => {
+  const yaml = entry({ resolution: "DNS" }) + web;
+  const shown = (dualStack: boolean) => {
+    const proxy = { ...proxyOf({ ip: "10.1.0.1" }), addresses: ["10.1.0.1", "fd00::1"] };
+    const { cluster } = translated(meshOf(yaml, { features: { dualStack } }), proxy);
+    const sources = cluster("inbound|80||").upstreamBindConfig?.extraSourceAddresses ?? [];
+    return [cluster(EXT).dnsLookupFamily, sources.map(({ address }) => address?.address)];
+  };
+  assert.deepEqual(shown(true), [DnsFamily.ALL, ["::6"]]);
+  assert.deepEqual(shown(false), [DnsFamily.V4_ONLY, []]);
 });

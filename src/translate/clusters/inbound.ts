@@ -61,7 +61,12 @@ export function inboundCluster(input: InboundClusterInput): Uint8Array {
 
 /** Connections of the proxy to itself would be captured again, but for those from this address. */
 function destination({ targetPort, endpoint, endpointPort, traits }: InboundClusterInput): Init<typeof ClusterSchema> {
-  const source = { upstreamBindConfig: { sourceAddress: anyPort(inboundSource(traits.ipMode)) } };
+  const source = {
+    upstreamBindConfig: {
+      sourceAddress: anyPort(inboundSource(traits.ipMode)),
+      ...(traits.dualStack && { extraSourceAddresses: [{ address: anyPort("::6") }] }),
+    },
+  };
   if (endpoint === "") {
     return {
       clusterDiscoveryType: { case: "type", value: Cluster_DiscoveryType.ORIGINAL_DST },

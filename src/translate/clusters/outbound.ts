@@ -160,13 +160,19 @@ function dnsSettings(input: OutboundClusterInput): Cluster {
   const endpoints =
     dnsEndpoints === undefined ? [] : localityEndpoints({ ...input, endpoints: dnsEndpoints, proxyLabels: [] });
   return {
-    dnsLookupFamily: traits.ipMode === "ipv6" ? DnsFamily.V6_ONLY : DnsFamily.V4_ONLY,
+    dnsLookupFamily: lookupFamily(traits),
     typedDnsResolverConfig: DNS_RESOLVER,
     dnsJitter: duration(100),
     ...(mesh.dnsRefreshRate > SHORTEST_REFRESH_MS && { dnsRefreshRate: duration(mesh.dnsRefreshRate) }),
     respectDnsTtl: true,
     loadAssignment: { clusterName: name, endpoints },
   };
+}
+
+/** With both families Envoy tries the addresses of a host in turn, and takes the first that answers. */
+function lookupFamily({ ipMode, dualStack }: ClusterTraits): DnsFamily {
+  if (ipMode === "ipv6") return DnsFamily.V6_ONLY;
+  return dualStack ? DnsFamily.ALL : DnsFamily.V4_ONLY;
 }
 
 function metadata({ service, rule, subset, isPassed }: OutboundClusterInput, policy: EffectivePolicy): JsonObject {

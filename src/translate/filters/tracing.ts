@@ -9,9 +9,6 @@ import type { HttpTraits, TracedWorkload } from "../traits.ts";
 type Tracing = Init<typeof HttpConnectionManager_TracingSchema>;
 type Tag = Init<typeof CustomTagSchema> & { readonly tag: string };
 
-/** Percent of new traces that are kept where nobody says. */
-const DEFAULT_SAMPLING = 1;
-
 /** The tracer itself is in the bootstrap; without one nothing is sent, and no headers are added. */
 export function tracing(mesh: MeshConfig, traits: HttpTraits): Tracing | undefined {
   if (!mesh.enableTracing) return undefined;
@@ -25,9 +22,12 @@ export function tracing(mesh: MeshConfig, traits: HttpTraits): Tracing | undefin
   };
 }
 
-function sampling({ tracing }: HttpTraits): number {
-  const wanted = tracing.sampling ?? 0;
-  return wanted > 0 && wanted <= 100 ? wanted : DEFAULT_SAMPLING;
+/** Percent that are kept where what was said is no share of a hundred. */
+const FALLBACK_SAMPLING = 1;
+
+function sampling({ tracing, defaultSampling }: HttpTraits): number {
+  const wanted = tracing.sampling || defaultSampling;
+  return wanted >= 0 && wanted <= 100 ? wanted : FALLBACK_SAMPLING;
 }
 
 function tags(traits: HttpTraits): Tag[] {

@@ -14,13 +14,15 @@ import { serverTls } from "../filters/server-tls.ts";
 import { peerExchange, tcpProxy } from "../filters/tcp-proxy.ts";
 import { listenerName, statPrefix } from "../names.ts";
 import type { HttpTraits } from "../traits.ts";
-import { EXACT_BALANCE, socketAddress } from "./address.ts";
+import { additionalAddresses, EXACT_BALANCE, socketAddress } from "./address.ts";
 import type { TcpChain } from "./chains.ts";
 import { PROXY_PROTOCOL, TLS_INSPECTOR } from "./inspectors.ts";
 
 /** A listener without its chains, which are parts of it. */
 export interface GatewayListenerInput {
   readonly address: string;
+  /** Those of the other family, where both are used. */
+  readonly moreAddresses: readonly string[];
   readonly port: number;
   readonly inspectsTls: boolean;
   readonly readsProxyProtocol: boolean;
@@ -30,10 +32,11 @@ export interface GatewayListenerInput {
 
 /** Canonical bytes of the listener without its chains. */
 export function gatewayListener(input: GatewayListenerInput): Uint8Array {
-  const { address, port } = input;
+  const { address, moreAddresses, port } = input;
   return bytesOf(ListenerSchema, {
     name: listenerName(address, port),
     address: socketAddress(address, port),
+    additionalAddresses: additionalAddresses(moreAddresses, port),
     listenerFilters: [
       ...(input.readsProxyProtocol ? [PROXY_PROTOCOL] : []),
       ...(input.inspectsTls ? [TLS_INSPECTOR] : []),

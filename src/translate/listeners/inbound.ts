@@ -33,7 +33,7 @@ import {
   VIRTUAL_INBOUND_CATCH_ALL_HTTP,
 } from "../names.ts";
 import type { HttpTraits, Interception, ServerSecrets, TcpTraits } from "../traits.ts";
-import { EXACT_BALANCE, socketAddress } from "./address.ts";
+import { additionalAddresses, EXACT_BALANCE, socketAddress } from "./address.ts";
 import type { InboundMatch } from "./inbound-match.ts";
 import { HTTP_INSPECTOR, ORIGINAL_DESTINATION, ORIGINAL_SOURCE, TLS_INSPECTOR } from "./inspectors.ts";
 
@@ -41,6 +41,8 @@ import { HTTP_INSPECTOR, ORIGINAL_DESTINATION, ORIGINAL_SOURCE, TLS_INSPECTOR } 
 export interface InboundListenerInput {
   readonly name: string;
   readonly address: string;
+  /** Those of the other family, where both are used. */
+  readonly moreAddresses: readonly string[];
   readonly port: number;
   /** How connections get to it; NONE for a port that clients connect to themselves. */
   readonly interception: Interception;
@@ -55,10 +57,11 @@ export interface InboundListenerInput {
 
 /** Canonical bytes of the listener without its chains. */
 export function inboundListener(input: InboundListenerInput): Uint8Array {
-  const { name, address, port, mesh } = input;
+  const { name, address, moreAddresses, port, mesh } = input;
   return bytesOf(ListenerSchema, {
     name,
     address: socketAddress(address, port),
+    additionalAddresses: additionalAddresses(moreAddresses, port),
     listenerFilters: listenerFilters(input),
     listenerFiltersTimeout: duration(mesh.protocolDetectionTimeout),
     trafficDirection: TrafficDirection.INBOUND,

@@ -237,3 +237,24 @@ test("where ports are opened, the first to take all connections of one keeps it"
     [["tcp outbound|90||a.default.svc.cluster.local"], undefined],
   );
 });
+
+test("a proxy with addresses of both families listens on both, where that is wanted", () => {
+  const gateway = object("Gateway", "gate", {
+    servers: [
+      { port: { number: 80, name: "http", protocol: "HTTP" }, hosts: ["*"] },
+      { port: { number: 81, name: "bound", protocol: "HTTP" }, hosts: ["*"], bind: "10.9.0.1" },
+    ],
+  });
+  const shown = (dualStack: boolean, type: "sidecar" | "router", name: string) => {
+    const proxy = { ...proxyOf({ type }), addresses: ["10.9.0.1", "fd00::1"] };
+    const { additionalAddresses } = translated(meshOf(gateway, { features: { dualStack } }), proxy).listener(name);
+    return additionalAddresses.map(
+      ({ address }) => address?.address.case === "socketAddress" && address.address.value.address,
+    );
+  };
+  assert.deepEqual(shown(true, "sidecar", "virtualOutbound"), ["::"]);
+  assert.deepEqual(shown(true, "sidecar", "virtualInbound"), ["::"]);
+  assert.deepEqual(shown(true, "router", "0.0.0.0_80"), ["::"]);
+  assert.deepEqual(shown(true, "router", "10.9.0.1_81"), []);
+  assert.deepEqual(shown(false, "sidecar", "virtualInbound"), []);
+});

@@ -81,6 +81,7 @@ function unknownDestination({ unknown, traits, mesh }: Pick<VirtualOutboundInput
 /** What the listener for all captured connections depends on. */
 export interface VirtualOutboundInput {
   readonly ipMode: IpMode;
+  readonly dualStack: boolean;
   readonly interception: Interception;
   readonly unknown: string;
   readonly traits: TcpTraits;
@@ -89,8 +90,8 @@ export interface VirtualOutboundInput {
 
 /** Receives all captured connections and hands those on for whose address there is a listener. */
 export function virtualOutbound(input: VirtualOutboundInput): Uint8Array {
-  const { ipMode, interception, mesh } = input;
-  const [address = ""] = wildcardAddresses(ipMode);
+  const { ipMode, dualStack, interception, mesh } = input;
+  const [address = "", ...more] = wildcardAddresses(ipMode);
   const port = mesh.proxyListenPort;
   // A connection to the port itself was not captured: passing it on would bring it back here for ever.
   const blackHoleChain: Init<typeof FilterChainSchema> = {
@@ -101,6 +102,7 @@ export function virtualOutbound(input: VirtualOutboundInput): Uint8Array {
   return bytesOf(ListenerSchema, {
     name: VIRTUAL_OUTBOUND,
     address: socketAddress(address, port),
+    ...(dualStack && { additionalAddresses: additionalAddresses(more, port) }),
     filterChains: [blackHoleChain, { name: VIRTUAL_OUTBOUND_CATCH_ALL, filters: unknownDestination(input) }],
     useOriginalDst: true,
     ...(interception === "TPROXY" && { transparent: true }),

@@ -39,6 +39,7 @@ interface PlannedChain {
 
 interface PlannedListener {
   readonly address: string;
+  readonly moreAddresses: readonly string[];
   readonly port: number;
   readonly chains: PlannedChain[];
   readonly taken: Taken;
@@ -48,13 +49,15 @@ interface PlannedListener {
 
 /** One listener per port and address on which some server has something to do. */
 export function planGatewayListeners(snapshot: Snapshot, view: GatewayView, servers: RouterServers): readonly Recipe[] {
-  const { ipMode, outboundExactBalance } = view.traits.listener;
+  const { ipMode, dualStack, outboundExactBalance } = view.traits.listener;
+  const [wildcard = "", ...others] = wildcardAddresses(ipMode);
   const listeners = new Map<string, PlannedListener>();
   for (const port of servers.ports) {
-    const address = port.bind || (wildcardAddresses(ipMode)[0] ?? "");
+    const address = port.bind || wildcard;
     const name = listenerName(address, port.port);
     const listener = listeners.get(name) ?? {
       address,
+      moreAddresses: dualStack && port.bind === "" ? others : [],
       port: port.port,
       chains: [],
       taken: new Set(),
@@ -65,11 +68,12 @@ export function planGatewayListeners(snapshot: Snapshot, view: GatewayView, serv
     addChains(listener, chainsOf(snapshot, view, { port, name }));
   }
   const readsProxyProtocol = view.traits.http.topology.proxyProtocol !== undefined;
-  return [...listeners].flatMap(([name, { address, port, chains, origins }]) => {
+  return [...listeners].flatMap(([name, { address, moreAddresses, port, chains, origins }]) => {
     if (chains.length === 0) return [];
     const inspectsTls = chains.some(({ serverNames, endsTls }) => endsTls || serverNames.length > 0);
     const input = {
       address,
+      moreAddresses,
       port,
       inspectsTls,
       readsProxyProtocol,

@@ -26,9 +26,11 @@ function virtualListener(snapshot: Snapshot, view: InboundView, ports: readonly 
   const { mesh } = snapshot;
   const name = VIRTUAL_INBOUND;
   const port = mesh.proxyInboundListenPort;
+  const [address = "", ...more] = wildcardAddresses(listener.ipMode);
   const input: InboundListenerInput = {
     name,
-    address: wildcardAddresses(listener.ipMode)[0] ?? "",
+    address,
+    moreAddresses: listener.dualStack ? more : [],
     port,
     interception: listener.interception,
     exactBalance: listener.inboundExactBalance,
@@ -46,6 +48,7 @@ function openedListener(snapshot: Snapshot, view: InboundView, port: InboundPort
   const input: InboundListenerInput = {
     name,
     address: port.bind,
+    moreAddresses: [],
     port: port.targetPort,
     interception: "NONE",
     exactBalance: view.traits.listener.inboundExactBalance,

@@ -21,9 +21,9 @@ export function* planOutboundListeners(snapshot: Snapshot, view: OutboundView): 
   const listeners = kept(entries, `recipes ${view.key}`, [http, tcp, listener, unknown, snapshot.mesh], () =>
     entries.map((entry) => listenerRecipe(entry, { mesh: snapshot.mesh, unknown }, view)),
   );
-  const { ipMode, interception } = listener;
+  const { ipMode, dualStack, interception } = listener;
   if (interception === "NONE") return listeners;
-  const input = { ipMode, interception, unknown, traits: view.traits.tcp, mesh: snapshot.mesh };
+  const input = { ipMode, dualStack, interception, unknown, traits: view.traits.tcp, mesh: snapshot.mesh };
   return [...listeners, recipe({ name: VIRTUAL_OUTBOUND, input, build: virtualOutbound })];
 }
 
