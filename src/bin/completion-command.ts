@@ -6,6 +6,8 @@ interface Words {
   /** Empty for the program itself. */
   readonly command: string;
   readonly words: readonly string[];
+  /** Those of the commands below it. */
+  readonly below?: readonly Words[];
 }
 
 const SHELLS: Readonly<Record<string, (program: string, words: readonly Words[]) => string>> = {
@@ -37,30 +39,35 @@ export function completionScript(shell: "bash" | "zsh", program: Command): strin
 }
 
 function wordsOf(program: Command): readonly Words[] {
-  const flags = (command: Command) =>
-    command
-      .createHelp()
-      .visibleOptions(command)
-      .flatMap(({ long }) => long ?? []);
-  const commands = program.commands.filter((command) => command.name() !== "help");
-  return [
-    { command: "", words: [...commands.map((command) => command.name()), ...flags(program)] },
-    ...commands.map((command) => ({
-      command: command.name(),
-      words: [...command.commands.map((child) => child.name()), ...flags(command)],
-    })),
-  ];
+  const top = wordsOfCommand(program);
+  return [{ ...top, command: "", below: [] }, ...(top.below ?? [])];
+}
+
+/** Also by the short names of commands, which are not proposed themselves. */
+function wordsOfCommand(command: Command): Words {
+  const help = command.createHelp();
+  const flags = help.visibleOptions(command).flatMap(({ long }) => long ?? []);
+  const children = help.visibleCommands(command).filter((child) => child.name() !== "help");
+  const below = children.flatMap((child) => {
+    const words = wordsOfCommand(child);
+    return [words, ...child.aliases().map((alias) => ({ ...words, command: alias }))];
+  });
+  return { command: command.name(), words: [...children.map((child) => child.name()), ...flags], below };
 }
 
 function bashScript(program: string, words: readonly Words[]): string {
   const name = `_${program.replaceAll("-", "_")}`;
-  const cases = words.map(
-    ({ command, words: list }) => `    ${command === "" ? "*" : command}) words="${list.join(" ")}" ;;`,
-  );
+  const line = (pattern: string, { words: list }: Words) => `    ${pattern}) words="${list.join(" ")}" ;;`;
+  const cases = words.flatMap((one) => {
+    if (one.command === "") return [];
+    const below = (one.below ?? []).map((child) => line(`"${one.command} ${child.command}"`, child));
+    return [...below, line(`"${one.command} "*`, one)];
+  });
+  const own = words.filter(({ command }) => command === "").map((one) => line("*", one));
   return `${name}() {
   local current="\${COMP_WORDS[COMP_CWORD]}" words
-  case "\${COMP_WORDS[1]}" in
-${[...cases.slice(1), ...cases.slice(0, 1)].join("\n")}
+  case "\${COMP_WORDS[1]} \${COMP_WORDS[2]}" in
+${[...cases, ...own].join("\n")}
   esac
   COMPREPLY=($(compgen -W "$words" -- "$current"))
 }

@@ -29,6 +29,8 @@ Examples:
   mizzen ps                                                    show its workloads
   mizzen exec sleep -- curl -sS http://httpbin:8000/headers    call from inside it
   mizzen run -- curl -sS http://httpbin:8000/headers           run any process as a member of it
+  mizzen proxy-config listener reviews-v1                      what its Envoy has
+  mizzen translate -f config/ --proxy reviews-v1 --diff new/   what a change of configuration would do, offline
   mizzen down                                                  remove it
 
 ${EXIT_CODES_HELP}`;

@@ -26,6 +26,8 @@ test("version prints the long form, the short one, YAML and JSON", async () => {
 function program(write: (text: string) => void): Command {
   const root = new Command("some-program").option("--vklog <level>");
   root.addCommand(new Command("discovery").option("--configDir <path>").option("-n, --namespace <name>"));
+  root.addCommand(new Command("look").alias("l").addCommand(new Command("at").alias("a").option("--closely")));
+  root.addCommand(new Command("secret"), { hidden: true });
   return root.addCommand(completionCommand(root, write));
 }
 
@@ -39,6 +41,10 @@ test("completion bash gives a script that completes commands and their flags", a
   assert.equal(complete("some-program dis"), "discovery");
   assert.equal(complete("some-program discovery --c"), "--configDir");
   assert.equal(complete("some-program completion "), "bash fish powershell zsh --help");
+  assert.equal(complete("some-program look "), "at --help");
+  assert.equal(complete("some-program look at --c"), "--closely");
+  assert.equal(complete("some-program l a --c"), "--closely");
+  assert.equal(complete("some-program sec"), "");
 });
 
 test("completion of every shell names each command and flag", async () => {
