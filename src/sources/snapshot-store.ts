@@ -103,7 +103,7 @@ export class SnapshotStore implements Source, WorkloadEntries {
       const key = object.kind === "WorkloadEntry" ? objectKey(object) : "";
       const registered = others.get(key);
       others.delete(key);
-      return registered?.spec === object.spec ? registered : object;
+      return registered !== undefined && registered.spec === object.spec ? registered : object;
     });
     return [...own, ...others.values()];
   }

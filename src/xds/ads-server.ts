@@ -24,7 +24,7 @@ import { type ServiceDefinition, status } from "@grpc/grpc-js";
 import type { Logger } from "#lib/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import type { GrpcService } from "#lib/net/grpc-service.ts";
-import type { Caller, ConnectedProxy, DebugAnswers, Source, StatusAnswers } from "#model/ports.ts";
+import type { Caller, ConnectedProxy, DebugAnswers, ProxyObserver, Source, StatusAnswers } from "#model/ports.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { HEALTH_TYPE, PROXY_CONFIG_TYPE } from "#protocol/type-urls.ts";
@@ -60,6 +60,8 @@ export interface AdsServerOptions {
   readonly status?: StatusAnswers;
   /** Whether a proxy has to be of the namespace and account that its caller proved; true when not given. */
   readonly checksIdentity?: boolean;
+  /** Hears of proxies, and may refuse them. */
+  readonly observer?: ProxyObserver;
   /** Where changes and pushes are noted for people. */
   readonly journal?: PushJournal;
   /** Who answers, as proxies show it. */
@@ -279,9 +281,12 @@ export class AdsServer {
       unanswered: this.#options.trustRoots === undefined ? WITHOUT_ROOTS : UNANSWERED,
       budget: this.#budget,
       journal: this.#journal,
+      health: (of, problem) => this.#options.observer?.health(of.observed, problem),
       wake: (woken) => this.#pusher.wake(woken),
       closed: (gone) => this.#left(gone),
     });
+    const refused = this.#options.observer?.connected(stream.observed);
+    if (refused !== undefined) throw new Refusal(status.FAILED_PRECONDITION, refused);
     this.#pusher.add(stream);
     this.#idlePatches.changed();
     this.#countProxies(stream, 1);
@@ -290,7 +295,8 @@ export class AdsServer {
   }
 
   #left(stream: XdsStream): void {
-    this.#pusher.remove(stream);
+    if (!this.#pusher.remove(stream)) return; // refused before it was one of ours
+    this.#options.observer?.disconnected(stream.observed);
     this.#countProxies(stream, -1);
     this.#log.info("proxy disconnected", { node: stream.proxy.nodeId });
   }

@@ -105,9 +105,11 @@ export class Pusher {
   }
 
   /** Its parts are given back in its turn: it may be just being served. */
-  remove(stream: XdsStream): void {
-    this.#streams.delete(stream);
+  /** Returns whether it was one of the streams. */
+  remove(stream: XdsStream): boolean {
+    const wasThere = this.#streams.delete(stream);
     this.wake(stream);
+    return wasThere;
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -148,11 +150,21 @@ export class Pusher {
     try {
       if (stream.isClosed) this.#forget(stream);
       else if (this.#world !== undefined) await this.#push(stream, this.#world);
+      this.#countCache();
     } catch (thrown) {
       // A bug in planning one proxy's configuration must not keep the others from theirs; this one keeps what it has.
       this.#options.metrics.count("pilot_total_xds_internal_errors");
       this.#options.log.error("cannot push", { node: stream.proxy.nodeId, reason: errorText(thrown) });
     }
+  }
+
+  #countCache(): void {
+    const { metrics } = this.#options;
+    const { hits, misses, forgotten } = this.#catalogue.takeCounts();
+    if (hits > 0) metrics.count("xds_cache_reads", { type: "hit" }, hits);
+    if (misses > 0) metrics.count("xds_cache_reads", { type: "miss" }, misses);
+    if (forgotten > 0) metrics.count("xds_cache_evictions", {}, forgotten);
+    if (misses + forgotten > 0) metrics.set("xds_cache_size", this.#catalogue.size.resources);
   }
 
   #forget(stream: XdsStream): void {

@@ -7,7 +7,7 @@ import type { DeltaRequest } from "#protocol/delta-request.ts";
 import { findResource, type Layers } from "#protocol/resource.ts";
 import { newSession, receive, retargetType, type Session, sent } from "#protocol/session.ts";
 import type { Draft, Verdict } from "#protocol/subscription.ts";
-import { HEALTH_TYPE, shortTypeName } from "#protocol/type-urls.ts";
+import { HEALTH_TYPE, SECRET_TYPE, shortTypeName } from "#protocol/type-urls.ts";
 import { type BuiltResource, originsOf } from "./built-resource.ts";
 import type { ByteBudget } from "./byte-budget.ts";
 import type { Clock } from "./clock.ts";
@@ -106,7 +106,7 @@ export class XdsStream {
   /** A message from the proxy. */
   receive(bytes: Uint8Array): void {
     const request = requestIn(this.#options.dialect, bytes, this.#session);
-    if (request.typeUrl === HEALTH_TYPE) this.#options.health(this, request.errorDetail);
+    if (request.typeUrl === HEALTH_TYPE) this.#options.health(this, request.error?.message);
     if (this.#options.unanswered.has(request.typeUrl)) return;
     const { session, verdict } = receive(this.#session, request, this.#options.clock.now());
     const names = session.types.values().reduce((sum, subscription) => sum + subscription.names.size, 0);
@@ -150,6 +150,9 @@ export class XdsStream {
     });
     const { nodeId: node } = this.proxy;
     const { resources, repeated, removed } = next.draft;
+    if (next.typeUrl === SECRET_TYPE && removed.length > 0) {
+      metrics.count("pilot_sds_certificate_errors_total", {}, removed.length);
+    }
     const push = {
       type,
       node,
