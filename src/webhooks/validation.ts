@@ -26,7 +26,9 @@ export function admitObject(request: AdmissionRequest): ValidationAnswer {
   if (!isRecord(object)) return refuse("yaml_decode_error", "cannot decode configuration: not an object");
   const type = `${String(object.apiVersion)}, Kind=${String(object.kind)}`;
   const standing = standingOf(String(object.apiVersion), String(object.kind));
-  if (standing === "not-ours" || standing === "unknown") return refuse("unknown_type", `unrecognized type ${type}`);
+  const isIstios = /^[a-z]+\.istio\.io\//.test(String(object.apiVersion));
+  if (!isIstios || standing === "not-ours" || standing === "unknown")
+    return refuse("unknown_type", `unrecognized type ${type}`);
   const { problems } = parseObject(object);
   const lines = (severity: string) =>
     problems.filter((one) => one.severity === severity).map(({ field, message }) => `${field} ${message}`.trim());

@@ -7,6 +7,7 @@ import { crdValidation } from "./groups/crd-validation.ts";
 import { dnsClient } from "./groups/dns-client.ts";
 import { envoyFilterPatches } from "./groups/envoy-filter-patches.ts";
 import { ingressConversion } from "./groups/ingress.ts";
+import { kubeInject, sampleInjection, webhookPods } from "./groups/injection.ts";
 import { iptablesBuilder } from "./groups/iptables-builder.ts";
 import { iptablesCapture } from "./groups/iptables-capture.ts";
 import { istioctlOutput } from "./groups/istioctl-output.ts";
@@ -18,6 +19,7 @@ import { agentTables } from "./groups/unit-tables/agent.ts";
 import { certificateTables } from "./groups/unit-tables/certificates.ts";
 import { configGenerationTables } from "./groups/unit-tables/config-generation.ts";
 import { envoyFilterTables } from "./groups/unit-tables/envoy-filter.ts";
+import { injectionTables } from "./groups/unit-tables/injection.ts";
 import { istioctlTables } from "./groups/unit-tables/istioctl.ts";
 import { meshConfigTables } from "./groups/unit-tables/mesh-config.ts";
 import { networkingTables } from "./groups/unit-tables/networking.ts";
@@ -51,11 +53,15 @@ export const GROUPS: readonly Group[] = [
   dnsClient,
   statusServer,
   istioctlOutput,
+  kubeInject,
+  webhookPods,
+  sampleInjection,
   agentTables,
   certificateTables,
   configGenerationTables,
   envoyFilterTables,
   istioctlTables,
+  injectionTables,
   meshConfigTables,
   networkingTables,
   securityTables,
