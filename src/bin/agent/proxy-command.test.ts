@@ -220,7 +220,7 @@ test("proxy says in one line that there is no Envoy, and that Envoy ended at onc
   assert.deepEqual(await exitOf(missing.child), [255, null]);
   assert.match(
     missing.text(),
-    /^Error: Cannot start Envoy: \/nowhere\/envoy does not exist \(ProxyConfig\.binaryPath names it\): spawn .*ENOENT$/m,
+    /^Error: failed to initialize envoy agent: Cannot start Envoy: \/nowhere\/envoy does not exist \(ProxyConfig\.binaryPath names it\): spawn .*ENOENT$/m,
   );
   const failing = await startAgent(t, { proxyConfig: { binaryPath: "/bin/false" } });
   assert.deepEqual(await exitOf(failing.child), [1, null]);
