@@ -19,6 +19,7 @@ export class SnapshotStore implements Source, WorkloadEntries {
   #snapshot: Snapshot;
   #collection: Collection = { objects: [], problems: [] };
   #published = false;
+  #buildMs = 0;
   /** In slices, which later changes must not overtake. */
   #building = false;
   /** Something changed while it was built. */
@@ -37,7 +38,7 @@ export class SnapshotStore implements Source, WorkloadEntries {
   /** Replaces the configuration. Subscribers are called if that changes the mesh, and in any case the first time. */
   publish(collection: Collection, mesh: MeshConfig): void {
     this.#take(collection, mesh);
-    this.#adopt(buildSnapshot(this.#input()));
+    this.#buildAtOnce();
   }
 
   /** The same in slices of the event loop. One after the other: who publishes waits until it is done. */
@@ -46,7 +47,9 @@ export class SnapshotStore implements Source, WorkloadEntries {
     const slices = new Slices(() => performance.now(), SLICE_MS);
     this.#building = true;
     this.#outdated = false;
+    const start = performance.now();
     const next = await slices.run(snapshotSteps(this.#input()));
+    this.#buildMs = performance.now() - start;
     this.#building = false;
     this.#adopt(next);
     if (this.#outdated) this.#rebuild();
@@ -69,7 +72,14 @@ export class SnapshotStore implements Source, WorkloadEntries {
 
   #rebuild(): void {
     this.#outdated = this.#building;
-    if (this.#published && !this.#building) this.#adopt(buildSnapshot(this.#input()));
+    if (this.#published && !this.#building) this.#buildAtOnce();
+  }
+
+  #buildAtOnce(): void {
+    const start = performance.now();
+    const next = buildSnapshot(this.#input());
+    this.#buildMs = performance.now() - start;
+    this.#adopt(next);
   }
 
   #take(collection: Collection, mesh: MeshConfig): void {
@@ -81,6 +91,11 @@ export class SnapshotStore implements Source, WorkloadEntries {
     const objects = this.objects();
     const [mesh, features, keySets] = [this.#mesh, this.#features, this.#keySets];
     return { objects, mesh, features, keySets, byApiServer: this.#byApiServer, previous: this.#snapshot };
+  }
+
+  /** How long it took to build the newest snapshot. */
+  buildSeconds(): number {
+    return this.#buildMs / 1000;
   }
 
   #adopt(next: Snapshot): void {

@@ -9,7 +9,7 @@ import type { Layers } from "#protocol/resource.ts";
 import type { Recipe } from "#translate/recipe.ts";
 import type { BuiltResource } from "./built-resource.ts";
 import type { Part, PartByName, ProxyParts } from "./parts.ts";
-import { RecipeCache } from "./recipe-cache.ts";
+import { type CacheCounts, RecipeCache } from "./recipe-cache.ts";
 import { AskedLayer, type LayerContext, ListedLayer } from "./resource-layer.ts";
 
 interface ListedPart {
@@ -41,6 +41,11 @@ export class Catalogue {
   /** Parts and resources held, to see that nothing is left behind. */
   get size(): { readonly parts: number; readonly resources: number } {
     return { parts: this.#listed.size + this.#asked.size, resources: this.#cache.size };
+  }
+
+  /** What happened in the cache since the last time somebody asked. */
+  takeCounts(): CacheCounts {
+    return this.#cache.takeCounts();
   }
 
   /** A proxy that had the parts `before` has the parts `after` from now on; undefined before it came and after it went. */

@@ -27,7 +27,9 @@ export class ChangeGate {
   offer(snapshot: Snapshot): void {
     const { clock, metrics } = this.#options;
     const endpointsOnly = this.#newest !== undefined && onlyEndpointsDiffer(this.#newest, snapshot);
-    metrics.count("pilot_inbound_updates", { type: endpointsOnly ? "eds" : "config" });
+    for (const type of this.#newest === undefined ? ["config"] : updatesIn(this.#newest, snapshot)) {
+      metrics.count("pilot_inbound_updates", { type });
+    }
     this.#newest = snapshot;
     this.#batch = withChange(this.#batch, { endpointsOnly, at: clock.now() });
     this.#cancel();
@@ -55,14 +57,42 @@ export class ChangeGate {
   #release(): void {
     const { clock, metrics, release } = this.#options;
     if (this.#newest === undefined || this.#batch === undefined) return;
-    const { firstAt, endpointsOnly } = this.#batch;
+    const { firstAt } = this.#batch;
+    const triggers = this.#released === undefined ? ["config"] : triggersOf(this.#released, this.#newest);
     this.#batch = undefined;
     this.#released = this.#newest;
     this.#releasedAt = clock.now();
     metrics.observe("pilot_debounce_time", (this.#releasedAt - firstAt) / 1000);
-    metrics.count("pilot_push_triggers", { type: endpointsOnly ? "endpoint" : "config" });
+    for (const type of triggers) metrics.count("pilot_push_triggers", { type });
     release(this.#newest, firstAt);
   }
+}
+
+/** Istio's words for what came in. */
+function updatesIn(before: Snapshot, after: Snapshot): readonly string[] {
+  const count = after.services.length - before.services.length;
+  const services = before.services === after.services ? [] : [count < 0 ? "svcdelete" : "svc"];
+  const endpoints = before.endpoints === after.endpoints ? [] : ["eds"];
+  const others = before.secrets !== after.secrets || before.mesh !== after.mesh || hasOtherChanges(before, after);
+  return [...services, ...endpoints, ...(others ? ["config"] : [])];
+}
+
+/** Istio's words for why there is a push. */
+function triggersOf(before: Snapshot, after: Snapshot): readonly string[] {
+  const differs = (field: keyof Snapshot) => before[field] !== after[field];
+  return [
+    ...(differs("endpoints") ? ["endpoint"] : []),
+    ...(differs("services") ? ["service"] : []),
+    ...(differs("secrets") ? ["secret"] : []),
+    ...(differs("mesh") ? ["global"] : []),
+    ...(hasOtherChanges(before, after) ? ["config"] : []),
+  ];
+}
+
+/** Beside services, endpoints, secrets and the settings of the mesh. */
+function hasOtherChanges(before: Snapshot, after: Snapshot): boolean {
+  const { version: _, endpoints: _e, services: _s, secrets: _c, mesh: _m, ...rest } = before;
+  return Object.entries(rest).some(([field, value]) => Reflect.get(after, field) !== value);
 }
 
 /** Whether everything but the endpoints is the very same. */

@@ -2,7 +2,8 @@
 import type { MetricDefinition } from "#lib/metrics.ts";
 
 export interface Metrics {
-  count(name: XdsMetric, labels?: Labels): void;
+  /** By 1 when not said otherwise. */
+  count(name: XdsMetric, labels?: Labels, by?: number): void;
   set(name: XdsMetric, value: number, labels?: Labels): void;
   observe(name: XdsMetric, value: number, labels?: Labels): void;
 }
@@ -50,4 +51,8 @@ export const XDS_METRICS = {
   pilot_total_xds_internal_errors: counter("Pushes that failed because of an error in the control plane"),
   pilot_xds_write_timeout: counter("Proxies that were cut off because they did not read"),
   pilot_xds_recv_max: gauge("Size of the largest request so far"),
+  pilot_sds_certificate_errors_total: counter("Secrets that proxies asked for and that are not there or not for them"),
+  xds_cache_reads: counter("Looks for resources and parts of them, by whether they were there", "type"),
+  xds_cache_evictions: counter("Resources and parts of them that nobody uses any more"),
+  xds_cache_size: gauge("Resources that are held"),
 } as const;

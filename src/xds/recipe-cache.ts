@@ -21,14 +21,29 @@ interface Fragment {
   users: number;
 }
 
+/** Looks that found something, looks that did not, and what nobody uses any more. */
+export interface CacheCounts {
+  readonly hits: number;
+  readonly misses: number;
+  readonly forgotten: number;
+}
+
 export class RecipeCache {
   /** By builder and name: a name has one variant for each different input. */
   readonly #known = new Map<Recipe["build"], Map<string, Fragment[]>>();
   readonly #fragments = new Map<BuiltResource, Fragment>();
+  #counts = { hits: 0, misses: 0, forgotten: 0 };
 
   /** How many resources are held. */
   get size(): number {
     return this.#fragments.size;
+  }
+
+  /** What happened since the last time somebody asked. */
+  takeCounts(): CacheCounts {
+    const counts = this.#counts;
+    this.#counts = { hits: 0, misses: 0, forgotten: 0 };
+    return counts;
   }
 
   /** How many builders have something in the cache; none when nobody holds anything. */
@@ -65,7 +80,11 @@ export class RecipeCache {
     const fits = (known: Fragment) => isSame(known.input, recipe.input) && isSameList(known.parts, parts);
     const hinted = hint?.build === recipe.build && hint.name === recipe.name && fits(hint) ? hint : undefined;
     const found = hinted ?? this.#known.get(recipe.build)?.get(recipe.name)?.find(fits);
-    if (found === undefined) return this.#make(recipe, parts);
+    if (found === undefined) {
+      this.#counts.misses++;
+      return this.#make(recipe, parts);
+    }
+    this.#counts.hits++;
     found.users++;
     for (const part of parts) this.#release(part);
     return found;
@@ -102,6 +121,7 @@ export class RecipeCache {
 
   #release(fragment: Fragment): void {
     if (--fragment.users > 0) return;
+    this.#counts.forgotten++;
     const names = this.#known.get(fragment.build);
     const variants = names?.get(fragment.name);
     variants?.splice(variants.indexOf(fragment), 1);

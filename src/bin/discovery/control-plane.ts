@@ -9,6 +9,7 @@ import type { Authority } from "#ca/authority.ts";
 import { certificateService } from "#ca/certificate-service.ts";
 import { authorityStatus } from "#ca/expiry.ts";
 import { IdentityLimit } from "#ca/identity-limit.ts";
+import type { WorkloadRegistration } from "#controllers/registration/workload-registration.ts";
 import { debugAnswer } from "#debug/answer.ts";
 import { apiForm } from "#debug/api-form.ts";
 import { Readiness } from "#debug/readiness.ts";
@@ -33,7 +34,8 @@ import { controlzListener } from "./controlz.ts";
 import { httpListeners } from "./http.ts";
 import { keySetSource } from "./key-sets.ts";
 import { runDuties } from "./kubernetes-duties.ts";
-import { addCaMetrics, type ControlPlaneMetrics, controlPlaneMetrics } from "./metrics.ts";
+import { addCaMetrics, addProxyMetrics, type ControlPlaneMetrics, controlPlaneMetrics } from "./metrics.ts";
+import { registrationOf } from "./registration.ts";
 import { type Authenticate, authentication, type SecurityInput, startCa, startServerIdentity } from "./security.ts";
 import { type MeshSource, sourceOf } from "./source.ts";
 
@@ -50,6 +52,7 @@ export class ControlPlane {
   readonly #keySets: KeySetSource;
   readonly #metrics: ControlPlaneMetrics;
   readonly #journal = new PushJournal();
+  readonly #registration: WorkloadRegistration | undefined;
   readonly #xds: AdsServer;
   readonly #readiness = new Readiness();
   readonly #security: SecurityInput;
@@ -63,8 +66,13 @@ export class ControlPlane {
     this.#log = log;
     this.#source = sourceOf(config, cluster, log);
     this.#metrics = controlPlaneMetrics(this.#source, Date.now);
+    this.#source.subscribe(() => {
+      this.#metrics.observe("pilot_pushcontext_init_seconds", this.#source.buildSeconds());
+    });
     this.#keySets = keySetSource({ config, taker: this.#source, metrics: this.#metrics, log });
+    this.#registration = registrationOf({ config, source: this.#source, cluster, log });
     this.#xds = new AdsServer({
+      ...(this.#registration && { observer: this.#registration }),
       source: this.#source,
       partsOf: translatedParts,
       log,
@@ -77,6 +85,7 @@ export class ControlPlane {
       controlPlane: controlPlaneName(config.podName, config.revision),
       ...(config.ca.multiRoot && { trustRoots: () => pemCertificates(this.#authority?.trustBundle() ?? "") }),
     });
+    addProxyMetrics(this.#metrics, this.#source, () => this.#xds.connections());
     this.#security = {
       config,
       mesh: () => this.#source.current().mesh,
@@ -101,6 +110,7 @@ export class ControlPlane {
       const { shutdownMs } = this.#config;
       this.#log.info("stopping", { shutdownMs });
       // Loops end their streams while the listeners wait for them.
+      await this.#registration?.stop();
       await Promise.all([this.#background.stop(), ...this.#listeners.map((listener) => listener.stop(shutdownMs))]);
     }
   }
@@ -130,7 +140,9 @@ export class ControlPlane {
   #takeUpDuties(authority: Authority): void {
     const { cluster, config } = this.#security;
     if (cluster === undefined) return;
-    this.#background.run(runDuties({ cluster, config, authority, log: this.#log }, this.#background.signal));
+    this.#background.run(
+      runDuties({ cluster, config, authority, source: this.#source, log: this.#log }, this.#background.signal),
+    );
   }
 
   #debugOptions(): DebugOptions {

@@ -3,8 +3,9 @@ import type { Authority } from "#ca/authority.ts";
 import { CA_COUNTERS, CA_GAUGES, caGauges } from "#ca/metrics.ts";
 import { type MetricDefinition, Metrics } from "#lib/metrics.ts";
 import { VERSION } from "#lib/version.ts";
-import type { Source } from "#model/ports.ts";
+import type { ConnectedProxy, Source } from "#model/ports.ts";
 import { KEY_SET_COUNTERS } from "#sources/jwks/key-set-source.ts";
+import { placeOf } from "#translate/scope/service-targets.ts";
 import { XDS_METRICS } from "#xds/metrics.ts";
 import { VERSION_TEXT } from "../version-command.ts";
 import { MESH_FIGURES, MESH_GAUGES, type MeshGauge } from "./mesh-gauges.ts";
@@ -12,6 +13,12 @@ import { MESH_FIGURES, MESH_GAUGES, type MeshGauge } from "./mesh-gauges.ts";
 const PILOT_METRICS = {
   istio_build: { type: "gauge", help: "What was built", labels: ["component", "tag"] },
   pilot_info: { type: "gauge", help: "Version of the control plane", labels: ["version"] },
+  pilot_no_ip: { type: "gauge", help: "Connected sidecars that no service leads to" },
+  pilot_pushcontext_init_seconds: {
+    type: "histogram",
+    help: "Seconds from the objects of the configuration to a snapshot of the mesh",
+    buckets: [0.01, 0.1, 0.5, 1, 3, 5],
+  },
   istiod_uptime_seconds: { type: "gauge", help: "Seconds since the control plane started" },
 } as const satisfies Record<string, MetricDefinition>;
 
@@ -29,6 +36,21 @@ export function controlPlaneMetrics(source: Source, now: () => number): ControlP
     metrics.compute(name, () => [{ value: MESH_FIGURES[name](source.current()) }]);
   }
   return metrics;
+}
+
+/** Adds what the connected proxies have to tell. */
+export function addProxyMetrics(
+  metrics: ControlPlaneMetrics,
+  source: Pick<Source, "current">,
+  connections: () => readonly ConnectedProxy[],
+): void {
+  metrics.compute("pilot_no_ip", () => {
+    const snapshot = source.current();
+    const lost = connections().filter(({ proxy: { type, addresses, namespace } }) => {
+      return type === "sidecar" && placeOf(snapshot, addresses, namespace).targets.length === 0;
+    });
+    return [{ value: lost.length }];
+  });
 }
 
 /** Adds what an authority has to tell. */

@@ -39,6 +39,8 @@ export interface FileSourceOptions {
 }
 
 export interface FileSource extends Source, WorkloadEntries {
+  /** How long it took to build the newest snapshot. */
+  buildSeconds(): number;
   /** Replaces the fetched keys of token issuers. */
   takeKeySets(keySets: KeySets): void;
   /** Reads everything, calls the subscribers, then watches until the signal aborts. */

@@ -16,7 +16,7 @@ import { resourceName } from "#lib/kubernetes/resource-types.ts";
 import type { Logger } from "#lib/log.ts";
 import type { Features } from "#model/features.ts";
 import type { KeySets } from "#model/key-set.ts";
-import type { ObjectProblem, Source } from "#model/ports.ts";
+import type { ObjectProblem, Source, WorkloadEntries } from "#model/ports.ts";
 import { type MeshFile, missingMeshFile, NO_MESH_FILE, readMeshFile } from "../file/mesh-file.ts";
 import { ProblemReporter } from "../report.ts";
 import { SnapshotStore } from "../snapshot-store.ts";
@@ -34,7 +34,7 @@ export interface KubernetesSourceOptions {
   readonly silenceMs?: number;
 }
 
-export interface KubernetesSource extends Source {
+export interface KubernetesSource extends Source, WorkloadEntries {
   takeKeySets(keySets: KeySets): void;
   /** Reads everything, calls the subscribers, then follows until the signal aborts. */
   run(signal: AbortSignal): Promise<void>;
