@@ -23,7 +23,7 @@ const SECONDS = 5;
 /** Clock ticks per second of /proc, on every Linux that Node runs on. */
 const TICKS = 100;
 
-/** An authority that does nothing else. */
+/** Sends so many requests each second, whether or not the earlier ones are answered. */
 export async function measureSigning(perSecond: number): Promise<SigningFigures> {
   const folder = mkdtempSync(join(tmpdir(), "bench-signing-"));
   const authority = spawn(process.execPath, [join(import.meta.dirname, "signing-ca.ts")], {
@@ -43,41 +43,28 @@ export async function measureSigning(perSecond: number): Promise<SigningFigures>
       await sign({ csr, ttlSeconds: 3600 }, AbortSignal.timeout(60_000));
       return performance.now() - startedAt;
     };
-    return await steadyRequests({ ask, perSecond, cpuMs: () => cpuMs(authority) });
+    for (let i = 0; i < 10; i++) await ask();
+    const cpu = cpuMs(authority);
+    const startedAt = performance.now();
+    const asked: Promise<number>[] = [];
+    for (let i = 0; i < SECONDS * perSecond; i++) {
+      const dueMs = startedAt + (i * 1000) / perSecond - performance.now();
+      if (dueMs > 0) await new Promise((resolve) => setTimeout(resolve, dueMs));
+      asked.push(ask());
+    }
+    const times = await Promise.all(asked);
+    const seconds = (performance.now() - startedAt) / 1000;
+    return {
+      perSecond: times.length / seconds,
+      p50Ms: percentile(times, 0.5),
+      p99Ms: percentile(times, 0.99),
+      cpuMs: (cpuMs(authority) - cpu) / times.length,
+    };
   } finally {
     const exited = once(authority, "exit");
     if (authority.exitCode === null && authority.kill("SIGKILL")) await exited;
     rmSync(folder, { recursive: true, force: true });
   }
-}
-
-export interface SteadyRequests {
-  /** Milliseconds until the answer. */
-  readonly ask: () => Promise<number>;
-  readonly perSecond: number;
-  /** Of the authority, so far. */
-  readonly cpuMs: () => number;
-}
-
-/** Asks so many times each second, whether or not the earlier ones are answered. */
-export async function steadyRequests({ ask, perSecond, cpuMs }: SteadyRequests): Promise<SigningFigures> {
-  for (let i = 0; i < 10; i++) await ask();
-  const cpu = cpuMs();
-  const startedAt = performance.now();
-  const asked: Promise<number>[] = [];
-  for (let i = 0; i < SECONDS * perSecond; i++) {
-    const dueMs = startedAt + (i * 1000) / perSecond - performance.now();
-    if (dueMs > 0) await new Promise((resolve) => setTimeout(resolve, dueMs));
-    asked.push(ask());
-  }
-  const times = await Promise.all(asked);
-  const seconds = (performance.now() - startedAt) / 1000;
-  return {
-    perSecond: times.length / seconds,
-    p50Ms: percentile(times, 0.5),
-    p99Ms: percentile(times, 0.99),
-    cpuMs: (cpuMs() - cpu) / times.length,
-  };
 }
 
 /** All that it prints until its root certificate is complete. */
@@ -90,8 +77,7 @@ async function firstWords({ stdout }: ChildProcess): Promise<string> {
   throw new Error(`the authority ended: ${said}`);
 }
 
-/** CPU time of a process so far. */
-export function cpuMs({ pid }: Pick<ChildProcess, "pid">): number {
+function cpuMs({ pid }: ChildProcess): number {
   const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
   return ((Number(fields[11]) + Number(fields[12])) * 1000) / TICKS;
 }

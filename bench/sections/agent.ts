@@ -4,7 +4,6 @@ import { measureAgentStart, measureMetricsMerge, measureSharedAgent } from "../a
 import { measureAgentStreams } from "../agent-streams.ts";
 import { median } from "../percentile.ts";
 import { measureSigning } from "../signing.ts";
-import { measureSigningUnderPushes } from "../signing-under-pushes.ts";
 import { type Figure, type FigureInput, figure } from "./figures.ts";
 
 /** A real pilot-agent to compare with. */
