@@ -1,4 +1,4 @@
-import type { Readable } from "node:stream";
+import type { Readable, Writable } from "node:stream";
 
 /** A request as a handler sees it. */
 export interface IncomingRequest {
@@ -16,7 +16,8 @@ export interface IncomingRequest {
 /** What a handler answers: a plain value, which costs no memory and is tested without a socket. */
 export interface Answer {
   readonly status: number;
-  readonly body?: string | AsyncIterable<string | Buffer> | Readable;
+  /** Text, a stream, or what writes it as there is room. */
+  readonly body?: string | Readable | ((sink: Writable) => Promise<void>);
   readonly headers?: Readonly<Record<string, string>>;
   /** For the log, not for the caller. */
   readonly problem?: string;

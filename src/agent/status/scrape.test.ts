@@ -7,6 +7,7 @@ import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { issueLeaf, issueRoot } from "#lib/pki/issue.ts";
 import { eventually, freePorts } from "../../../test/support/fake-control-plane.ts";
+import { send } from "../http-client.ts";
 import { negotiateFormat } from "./scrape.ts";
 import { type Context, serveApp, serveStatus, statusOptions, text } from "./status-fixture.ts";
 
@@ -101,6 +102,18 @@ test("a source that falls silent in the middle is cut after its last whole line"
   assert.match((await get("/metrics", patience(0.5))).body, /\nenvoy_x 1\napp 1\n$/);
   assert.match(lines.join(""), /metrics of envoy ended early: GET .*: nothing more in 150 ms/);
   assert.match(metrics.text(), /scrape_failures_total{type="envoy"} 1\n/);
+});
+
+test("a source that falls silent after its scraper was slow is cut as well", async (t) => {
+  const pauses: RequestListener = (_, response) => void response.write("envoy_x 1\n".repeat(1_000_000));
+  const { port, lines } = await serveScrapes(t, { envoy: pauses, app: text("app 1\n") });
+  const response = await send({ host: "127.0.0.1", port, path: "/metrics", timeoutMs: 10_000, ...patience(1) });
+  await new Promise((resolve) => setTimeout(resolve, 400));
+  assert.doesNotMatch(lines.join(""), /ended early/);
+  let end = "";
+  for await (const chunk of response.setEncoding("utf8")) end = (end + chunk).slice(-100);
+  assert.ok(end.endsWith("\nenvoy_x 1\napp 1\n"));
+  assert.match(lines.join(""), /metrics of envoy ended early: GET .*: n(othing more|o answer) in /);
 });
 
 test("a source that streams for ever is cut while the other still has time", async (t) => {

@@ -7,6 +7,7 @@
  * A source that fails, hangs or does not end is cut off after its last whole line; the others are given all the same.
  */
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
+import type { Writable } from "node:stream";
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { formatRequest, type HttpRequest, send } from "../http-client.ts";
@@ -36,7 +37,8 @@ export interface ScrapeRequest {
 
 export interface MergedMetrics {
   readonly contentType: string;
-  readonly chunks: AsyncIterable<string | Buffer>;
+  /** Writes them. Resolves when all is written that could be had. */
+  pour(sink: Writable): Promise<void>;
 }
 
 type SourceName = "envoy" | "application";
@@ -79,7 +81,8 @@ export async function mergedMetrics(options: ScrapeOptions, request: ScrapeReque
     opened("application", application, TOTAL_SHARE),
   ]);
   const contentType = negotiateFormat(app?.response.headers["content-type"] ?? "");
-  return { contentType, chunks: merge(options, { envoy, app, openMetrics: contentType !== TEXT_FORMAT }) };
+  const sources = { envoy, app, openMetrics: contentType !== TEXT_FORMAT };
+  return { contentType, pour: (sink) => pourMerged(sink, sources, options) };
 }
 
 /** The format is the application's, since ours are the same in all of them. */
@@ -174,43 +177,77 @@ interface Sources {
   readonly openMetrics: boolean;
 }
 
-async function* merge(options: ScrapeOptions, { envoy, app, openMetrics }: Sources): AsyncGenerator<string | Buffer> {
+async function pourMerged(sink: Writable, sources: Sources, options: ScrapeOptions): Promise<void> {
+  const { envoy, app, openMetrics } = sources;
   try {
-    yield options.metrics.text();
-    if (envoy !== undefined) yield* linesOf(envoy, options);
-    if (app === undefined) return;
-    const complete = yield* linesOf(app, options);
+    sink.write(options.metrics.text());
+    if (envoy !== undefined) await pourLines(sink, envoy, options);
+    const complete = app !== undefined && (await pourLines(sink, app, options));
     // Without its end a scraper takes the whole for broken, and Envoy's metrics with it.
-    if (openMetrics && !complete) yield OPEN_METRICS_END;
+    if (openMetrics && !complete) sink.write(OPEN_METRICS_END);
   } finally {
     envoy?.response.destroy();
     app?.response.destroy();
   }
 }
 
-/** All lines of a source, until it ends or breaks; tells which. Time in which nobody listens is no silence of the source. */
-async function* linesOf(source: Source, { metrics, log }: ScrapeOptions): AsyncGenerator<Buffer, boolean> {
-  const { name, response, where, silenceMs } = source;
-  const named = name === "envoy" ? istioNames : (lines: Buffer) => lines;
+/** Writes all lines of a source, until it ends or breaks; tells which. */
+async function pourLines(sink: Writable, source: Source, { metrics, log }: ScrapeOptions): Promise<boolean> {
+  const { name, response } = source;
+  const silence = watchSilence(source);
   const cutter = new LineCutter();
-  let listening = true;
-  const silence = setTimeout(() => {
-    if (listening) response.destroy(new MeshError("HTTP_FAILED", `${where}: nothing more in ${silenceMs} ms`));
-  }, silenceMs);
+  const named = name === "envoy" ? istioNames : (lines: Buffer) => lines;
+  const write = (lines: readonly Buffer[]) => {
+    for (const piece of lines) sink.write(named(piece));
+    if (!sink.writableNeedDrain) return;
+    response.pause();
+    silence.pause();
+  };
+  const onDrain = () => {
+    response.resume();
+    silence.heard();
+  };
+  sink.on("drain", onDrain);
   try {
-    for await (const chunk of response as AsyncIterable<Buffer>) {
-      listening = false;
-      for (const lines of cutter.cut(chunk)) yield named(lines);
-      listening = true;
-      silence.refresh();
-    }
-    for (const lines of cutter.end()) yield named(lines);
+    await new Promise<void>((resolve, reject) => {
+      if (response.destroyed) reject(response.errored ?? new Error("aborted"));
+      response.on("error", reject);
+      response.on("end", resolve);
+      response.on("data", (chunk: Buffer) => {
+        silence.heard();
+        try {
+          write(cutter.cut(chunk));
+        } catch (thrown) {
+          reject(thrown);
+        }
+      });
+    });
+    write(cutter.end());
     return true;
   } catch (thrown) {
     metrics.failedScrapes[name].add();
     log.error(`metrics of ${name} ended early: ${errorText(thrown)}`);
     return false;
   } finally {
-    clearTimeout(silence);
+    silence.end();
+    sink.off("drain", onDrain);
   }
+}
+
+/** Breaks off a source that is silent for too long. Time in which it may not speak does not count. */
+function watchSilence({ response, where, silenceMs }: Source): { heard(): void; pause(): void; end(): void } {
+  let paused = false;
+  const timer = setTimeout(() => {
+    if (!paused) response.destroy(new MeshError("HTTP_FAILED", `${where}: nothing more in ${silenceMs} ms`));
+  }, silenceMs);
+  return {
+    heard: () => {
+      paused = false;
+      timer.refresh();
+    },
+    pause: () => {
+      paused = true;
+    },
+    end: () => clearTimeout(timer),
+  };
 }

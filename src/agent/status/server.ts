@@ -115,12 +115,12 @@ async function metricsAnswer(
   const refused = metricsOnLoopbackOnly ? refusal(request, {}) : undefined;
   if (refused !== undefined) return refused;
   const headers = Object.fromEntries(Object.entries(request.headers).map(([name, values]) => [name, values?.[0]]));
-  const { contentType, chunks } = await mergedMetrics(scrape, {
+  const { contentType, pour } = await mergedMetrics(scrape, {
     headers,
     query: request.query,
     signal: request.signal,
   });
-  return { status: 200, headers: { "content-type": contentType }, body: chunks };
+  return { status: 200, headers: { "content-type": contentType }, body: pour };
 }
 
 function accepted(act: () => void): Answer {
@@ -182,7 +182,10 @@ async function respond({ request, response, log, handle }: Exchange): Promise<vo
       response.writeHead(answer.status, { ...textHeaders(body), ...answer.headers }).end(body);
     } else {
       response.writeHead(answer.status, { ...answer.headers });
-      await pipeline(body, response);
+      if (typeof body === "function") {
+        await body(response);
+        response.end();
+      } else await pipeline(body, response);
     }
   } catch (thrown) {
     // Whoever left needs no answer.
