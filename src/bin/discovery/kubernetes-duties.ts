@@ -1,35 +1,54 @@
 /** What a control plane does in its cluster beside serving proxies. One replica at a time does it. */
 import { hostname } from "node:os";
 import type { Authority } from "#ca/authority.ts";
-import { keepRootConfigMaps } from "#controllers/root-config-maps.ts";
-import type { KubernetesApi } from "#lib/kubernetes/api-client.ts";
+import { keepRootConfigMaps, type RootConfigMapsOptions } from "#controllers/root-config-maps.ts";
+import { keepWebhookBundles } from "#controllers/webhook-bundles.ts";
+import type { KubernetesApi, RawObject } from "#lib/kubernetes/api-client.ts";
 import { leadWhenElected } from "#lib/kubernetes/leader-election.ts";
 import type { Logger } from "#lib/log.ts";
+import type { Source } from "#model/ports.ts";
+import type { Snapshot } from "#model/snapshot.ts";
 import type { DiscoveryConfig } from "./config.ts";
 
 export interface Duties {
   readonly cluster: KubernetesApi;
   readonly config: DiscoveryConfig;
   readonly authority: Authority;
+  readonly source: Source;
   readonly log: Logger;
 }
 
 /** Takes part in the election, and does what the leader has to, until the signal aborts. */
-export function runDuties({ cluster: api, config, authority, log }: Duties, signal: AbortSignal): Promise<void> {
+export function runDuties(
+  { cluster: api, config, authority, source, log }: Duties,
+  signal: AbortSignal,
+): Promise<void> {
   const { namespace, podName, revision } = config;
   const identity = podName || `${hostname()}-${process.pid}`;
   const name = revision === "" || revision === "default" ? "istio-leader" : `istio-leader-${revision}`;
-  const lead = (leading: AbortSignal) =>
-    keepRootConfigMaps(
-      {
-        api,
-        roots: () => authority.trustBundle(),
-        onRoots: (changed) => authority.onTrustChanged(changed),
-        isOurs: () => true,
-        onOurs: () => () => {},
-        log: log.scope("roots"),
-      },
-      leading,
-    );
+  const roots = () => authority.trustBundle();
+  const onRoots = (changed: () => void) => authority.onTrustChanged(changed);
+  const lead = async (leading: AbortSignal) => {
+    const ofRevision = { api, roots, onRoots, revision: revision || "default", log: log.scope("webhooks") };
+    const ofNamespaces = { api, roots, onRoots, ...meshNamespaces(source), log: log.scope("roots") };
+    await Promise.all([keepRootConfigMaps(ofNamespaces, leading), keepWebhookBundles(ofRevision, leading)]);
+  };
   return leadWhenElected({ api, namespace, name, identity, log: log.scope("leader") }, lead, signal);
+}
+
+/** Those that `discoverySelectors` let in, as the newest snapshot knows them. */
+function meshNamespaces(source: Source): Pick<RootConfigMapsOptions, "isOurs" | "onOurs"> {
+  let seen: Snapshot["namespaces"] | undefined;
+  let names: ReadonlySet<string> = new Set();
+  const isOurs = ({ metadata }: RawObject) => {
+    const { namespaces } = source.current();
+    if (namespaces !== seen) names = new Set(namespaces.map((namespace) => namespace.metadata.name));
+    seen = namespaces;
+    return names.has(metadata.name);
+  };
+  const onOurs = (changed: () => void) =>
+    source.subscribe(({ namespaces }) => {
+      if (namespaces !== seen) changed();
+    });
+  return { isOurs, onOurs };
 }

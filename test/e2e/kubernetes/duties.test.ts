@@ -1,12 +1,14 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { tokenReviewAuthenticator } from "#authn/token-review.ts";
+import { keepRootConfigMaps } from "#controllers/root-config-maps.ts";
+import { keepWebhookBundles } from "#controllers/webhook-bundles.ts";
 import { ApiError, type KubernetesApi, type RawObject } from "#lib/kubernetes/api-client.ts";
 import { leadWhenElected } from "#lib/kubernetes/leader-election.ts";
 import { createLogger } from "#lib/log.ts";
-import { eventually } from "../../test/support/fake-control-plane.ts";
-import { type ApiServer, NO_KUBERNETES, startApiServer } from "../../test/support/kubernetes/api-server.ts";
-import { keepRootConfigMaps } from "./root-config-maps.ts";
+import { injectionWebhook, validationWebhook } from "#webhooks/configurations.ts";
+import { eventually } from "../../support/fake-control-plane.ts";
+import { type ApiServer, NO_KUBERNETES, startApiServer } from "../../support/kubernetes/api-server.ts";
 
 const log = createLogger({ write: () => {} });
 
@@ -66,6 +68,45 @@ describe("what the control plane does in Kubernetes", { skip: NO_KUBERNETES, tim
     await untilRoot("shop", undefined);
     await server.kubectl(["delete", "namespace", "shop"]);
     assert.equal(await rootOf("kube-system"), undefined);
+  });
+
+  test("webhooks of our revision believe our roots, and those of others are left alone", async ({ signal }) => {
+    let roots = "ONE";
+    let changed = () => {};
+    const onRoots = (call: () => void) => {
+      const before = changed;
+      changed = () => {
+        before();
+        call();
+      };
+      return () => {};
+    };
+    void keepWebhookBundles({ api, log, roots: () => roots, onRoots, revision: "default" }, signal);
+    const input = { namespace: "istio-system", caBundle: undefined };
+    for (const revision of ["", "canary"]) {
+      await server.apply(JSON.stringify(injectionWebhook({ ...input, revision })));
+      await server.apply(JSON.stringify(validationWebhook({ ...input, revision })));
+    }
+    const webhooks = async (path: string) => {
+      const { webhooks: list } = await api.call({ path: `/apis/admissionregistration.k8s.io/v1/${path}` });
+      return list as { clientConfig: { caBundle?: string }; failurePolicy: string }[];
+    };
+    const injection = "mutatingwebhookconfigurations/istio-sidecar-injector";
+    const validation = "validatingwebhookconfigurations/istio-validator";
+    const have = async (path: string, text: string) =>
+      (await webhooks(path)).every(
+        ({ clientConfig }) => Buffer.from(clientConfig.caBundle ?? "", "base64").toString() === text,
+      );
+    await eventually("injection", () => have(injection, "ONE"));
+    await eventually("validation", () => have(`${validation}-istio-system`, "ONE"));
+    assert.equal((await webhooks(`${validation}-istio-system`))[0]?.failurePolicy, "Fail");
+    roots = "TWO";
+    changed();
+    await eventually("new roots", () => have(injection, "TWO"));
+    assert.ok(await have(`${injection}-canary`, ""));
+    assert.equal((await webhooks(`${validation}-canary-istio-system`))[0]?.failurePolicy, "Ignore");
+    for (const type of ["mutating", "validating"])
+      await server.kubectl(["delete", `${type}webhookconfigurations`, "--all"]);
   });
 
   test("one replica leads at a time; the next follows when it goes or falls silent", async ({ signal: over }) => {

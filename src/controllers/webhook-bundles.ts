@@ -1,0 +1,97 @@
+/**
+ * Keeps our certificate's roots in the webhook configurations of this revision: without them the API server would not
+ * believe the webhooks, and with old ones it would refuse every pod. Once they are in, validation may hold up what is wrong.
+ */
+import { Backoff } from "#lib/async/backoff.ts";
+import { isRecord } from "#lib/is-record.ts";
+import { ApiError, JSON_PATCH, type KubernetesApi, type RawObject } from "#lib/kubernetes/api-client.ts";
+import { type Follower, follow } from "#lib/kubernetes/follow.ts";
+import { pathOf, type ResourceType } from "#lib/kubernetes/resource-types.ts";
+import type { Logger } from "#lib/log.ts";
+import { errorText } from "#lib/mesh-error.ts";
+import { WorkQueue } from "./work-queue.ts";
+
+export interface WebhookBundlesOptions {
+  readonly api: KubernetesApi;
+  /** PEM of what signs our certificate now. */
+  readonly roots: () => string;
+  /** Calls when that has changed; gives the way to stop. */
+  readonly onRoots: (changed: () => void) => () => void;
+  /** Configurations of other revisions are others'. */
+  readonly revision: string;
+  readonly log: Logger;
+}
+
+const GROUP = { group: "admissionregistration.k8s.io", version: "v1", namespaced: false };
+const INJECTION = { ...GROUP, kind: "MutatingWebhookConfiguration", plural: "mutatingwebhookconfigurations" };
+const VALIDATION = { ...GROUP, kind: "ValidatingWebhookConfiguration", plural: "validatingwebhookconfigurations" };
+const RETRY = { initialMs: 200, maxMs: 10_000 };
+/** Of all webhooks that lead to a control plane of this API. */
+const OURS = /\.istio\.io$/;
+
+/** Writes until the signal aborts. Only one replica may do this at a time. */
+export async function keepWebhookBundles(options: WebhookBundlesOptions, signal: AbortSignal): Promise<void> {
+  await Promise.all([INJECTION, VALIDATION].map((type) => keepType(type, options, signal)));
+}
+
+async function keepType(type: ResourceType, options: WebhookBundlesOptions, signal: AbortSignal): Promise<void> {
+  const { api, revision, log } = options;
+  const known = new Map<string, RawObject>();
+  const queue = new WorkQueue({
+    work: (name) => putRight(known.get(name), type, options),
+    failed: (name, problem) => log.warn("a webhook cannot be put right", { name, reason: errorText(problem) }),
+  });
+  const take = (object: RawObject) => {
+    known.set(object.metadata.name, object);
+    queue.add(object.metadata.name);
+  };
+  const follower: Follower = {
+    replace: async (objects) => {
+      known.clear();
+      for (const object of objects) take(object);
+    },
+    put: take,
+    remove: (object) => void known.delete(object.metadata.name),
+    trouble: (problem) => {
+      if (problem !== undefined) log.warn(`${type.plural} cannot be read`, { reason: errorText(problem) });
+    },
+  };
+  const stop = options.onRoots(() => {
+    for (const name of known.keys()) queue.add(name);
+  });
+  const labelSelector = `istio.io/rev=${revision}`;
+  await follow({ api, type, labelSelector, follower, backoff: new Backoff(RETRY), signal });
+  stop();
+  await queue.stop();
+}
+
+async function putRight(
+  object: RawObject | undefined,
+  type: ResourceType,
+  { api, roots }: WebhookBundlesOptions,
+): Promise<void> {
+  if (object === undefined) return;
+  const body = changesOf(object, roots());
+  if (body.length === 0) return;
+  // Only if nobody changed it meanwhile: the places of webhooks in the list would be others.
+  const unchanged = { op: "test", path: "/metadata/resourceVersion", value: object.metadata.resourceVersion };
+  const path = pathOf(type, { name: object.metadata.name });
+  try {
+    await api.call({ method: "PATCH", path, body: [unchanged, ...body], contentType: JSON_PATCH });
+  } catch (problem) {
+    if (!(problem instanceof ApiError) || ![404, 409, 422].includes(problem.status)) throw problem;
+  }
+}
+
+/** What has to be changed in a configuration, as a JSON patch. */
+export function changesOf({ kind, webhooks }: RawObject, roots: string): readonly object[] {
+  const caBundle = Buffer.from(roots).toString("base64");
+  return (Array.isArray(webhooks) ? webhooks : []).flatMap((webhook: unknown, i) => {
+    if (!isRecord(webhook) || !OURS.test(String(webhook.name))) return [];
+    const has = isRecord(webhook.clientConfig) ? webhook.clientConfig.caBundle : undefined;
+    const bundle =
+      has === caBundle ? [] : [{ op: "add", path: `/webhooks/${i}/clientConfig/caBundle`, value: caBundle }];
+    const mayFail = kind === VALIDATION.kind && webhook.failurePolicy !== "Fail";
+    return mayFail ? [...bundle, { op: "add", path: `/webhooks/${i}/failurePolicy`, value: "Fail" }] : bundle;
+  });
+}
