@@ -27,11 +27,22 @@ test("tokenSource() reads the file anew each time, and goes on without one", asy
   const { file, lines, fetch } = source(t, {});
   const token = await fetch;
   assert.equal(await token(), "");
-  assert.match(lines[0] ?? "", /There is no service account token: ENOENT/);
+  assert.match(lines.join(""), /There is no service account token: ENOENT/);
   writeFileSync(file, "one\n");
   assert.equal(await token(), "one");
   writeFileSync(file, "two");
   assert.equal(await token(), "two");
+});
+
+test("tokenSource() tells the policy for tokens, and that one of them is no more", async (t) => {
+  const told = async (env: Record<string, string>) => {
+    const { fetch, lines } = source(t, env);
+    await fetch;
+    return lines.join("");
+  };
+  assert.match(await told({}), /\tinfo\tJWT policy is third-party-jwt\n/);
+  assert.match(await told({ JWT_POLICY: "first-party-jwt" }), /\twarn\tUsing deprecated JWT policy 'first-party-jwt'/);
+  assert.match(await told({ JWT_POLICY: "none" }), /\tinfo\tUsing existing certs\n/);
 });
 
 test("tokenSource() refuses a type that it does not know", async (t) => {

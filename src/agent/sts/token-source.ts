@@ -20,6 +20,7 @@ export interface TokenSourceInput {
 /** The source that CREDENTIAL_FETCHER_TYPE names. */
 export async function tokenSource({ config, file, log, signal, running }: TokenSourceInput): Promise<FetchToken> {
   const { credentialFetcher, trustDomain, google } = config;
+  tellPolicy(config.jwtPolicy, log);
   if (credentialFetcher === "JWT" || credentialFetcher === "") return fileToken(file, log);
   if (credentialFetcher === "GoogleComputeEngine") {
     const { GceToken } = await import("./gce-token.ts");
@@ -36,6 +37,14 @@ export async function tokenSource({ config, file, log, signal, running }: TokenS
     "IDENTITY_INVALID",
     `failed to create credential fetcher: invalid credential fetcher type ${credentialFetcher}: choose JWT or GoogleComputeEngine`,
   );
+}
+
+/** JWT_POLICY once chose between two kinds of tokens; one of them is left. */
+function tellPolicy(policy: string, log: Logger): void {
+  if (policy === "third-party-jwt") log.info("JWT policy is third-party-jwt");
+  else if (policy === "first-party-jwt")
+    log.warn("Using deprecated JWT policy 'first-party-jwt'; treating as 'third-party-jwt'");
+  else log.info("Using existing certs");
 }
 
 /** A file that Kubernetes rotates. Without a token the server may still know the caller by other means. */
