@@ -35,6 +35,8 @@ export interface KubernetesSourceOptions {
 }
 
 export interface KubernetesSource extends Source, WorkloadEntries {
+  /** How long it took to build the newest snapshot. */
+  buildSeconds(): number;
   takeKeySets(keySets: KeySets): void;
   /** Reads everything, calls the subscribers, then follows until the signal aborts. */
   run(signal: AbortSignal): Promise<void>;
