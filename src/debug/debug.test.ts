@@ -308,7 +308,7 @@ describe("a debug page beyond loopback", () => {
     });
   }
 
-  test("shows proxies and endpoints of the caller's namespace only", async () => {
+  test("shows proxies and endpoints of the caller's namespace only (CVE-2026-31838)", async () => {
     assert.equal((await get("/debug/syncz", ELSEWHERE, "elsewhere")).body, "[]");
     assert.equal((await get("/debug/endpointz", ELSEWHERE, "elsewhere")).body, "{}");
   });

@@ -58,7 +58,7 @@ test("roots in a ConfigMap are for everybody", () => {
   assert.deepEqual(contentOf("configmap://other/roots-cacert"), { trustedCa: "public roots" });
 });
 
-test("what does not exist, is incomplete or of another namespace is no secret", () => {
+test("what does not exist, is incomplete or of another namespace is no secret (CVE-2021-34824)", () => {
   for (const name of [
     "",
     "default",
