@@ -72,7 +72,7 @@ export function formatStateRequest(request: StateRequest): Uint8Array {
 /** What a request says beyond what is known of its type; undefined when it is the first of the type. */
 export function toDelta<R extends Resource>(request: StateRequest, known: Subscription<R> | undefined): DeltaRequest {
   const { node, typeUrl, error } = request;
-  if (known === undefined) return { ...EMPTY_REQUEST, node, typeUrl, subscribe: request.names };
+  if (known === undefined) return { ...EMPTY_REQUEST, node, typeUrl, subscribe: request.names, error };
   const names = new Set(request.names);
   // Without names everything is wanted, unless names were given before: then nothing is.
   const wantsAll = names.delete("*") || (known.wildcard && names.size === 0);

@@ -11,6 +11,7 @@ import type { FetchRules } from "#sources/jwks/fetch-keys.ts";
 import { type CaSettings, caSettings } from "./ca-settings.ts";
 import { featuresOf } from "./features.ts";
 import type { FlagValues, ParsedFlags } from "./flags.ts";
+import { type WebhookConfig, webhookConfig } from "./webhooks.ts";
 
 const MINUTE_MS = 60_000;
 
@@ -53,6 +54,10 @@ export interface DiscoveryConfig {
     /** New streams a second; 0 for any number. */
     readonly requestsPerSecond: number;
   };
+  /** How workloads register themselves; they do not when not given. */
+  readonly registration?: RegistrationSettings | undefined;
+  /** Undefined: they are off. */
+  readonly webhooks?: WebhookConfig | undefined;
   readonly log: LogSettings;
 }
 
@@ -66,6 +71,13 @@ export interface ControlzSettings {
   readonly address: ListenAddress;
   /** Shown there. */
   readonly env: Env;
+}
+
+export interface RegistrationSettings {
+  /** How long a workload may be away before its entry goes. */
+  readonly graceMs: number;
+  /** Only who proved to be the workload of an entry may register it. */
+  readonly checksIdentity: boolean;
 }
 
 export interface LogSettings {
@@ -90,6 +102,14 @@ export function flagDefaults(env: Env): Readonly<Record<string, string>> {
     cniNamespace: namespace,
     clusterRegistriesNamespace: namespace,
   };
+}
+
+function registrationSettings(read: EnvReader): RegistrationSettings | undefined {
+  const settings = {
+    graceMs: read.durationMs("PILOT_WORKLOAD_ENTRY_GRACE_PERIOD", 10_000),
+    checksIdentity: read.boolean("ISTIO_WORKLOAD_ENTRY_VALIDATE_IDENTITY", true),
+  };
+  return read.boolean("PILOT_ENABLE_WORKLOAD_ENTRY_AUTOREGISTRATION", true) ? settings : undefined;
 }
 
 /** Reads flags and environment. */
@@ -128,7 +148,9 @@ export function parseDiscoveryConfig(flags: ParsedFlags, env: Env): ParsedConfig
       checksIdentity: read.boolean("PILOT_ENABLE_XDS_IDENTITY_CHECK", true),
       requestsPerSecond: requestsPerSecond(read),
     },
+    registration: registrationSettings(read),
     controlz: { address: controlzAddress(flag), env },
+    webhooks: webhookConfig(read, flag.address("httpsAddr")),
     log: logSettings(flag),
   };
   return { config, problems: [...flag.problems, ...read.problems] };

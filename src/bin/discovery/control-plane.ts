@@ -1,7 +1,7 @@
 /**
  * The parts of the control plane, put together. Constructing does nothing; `run` starts them in this order:
  *
- *     HTTP (not ready) -> xDS, source, first snapshot -> CA -> own certificate -> gRPC 15012, 15010 -> ready
+ *     HTTP (not ready) -> xDS, source, first snapshot -> CA -> own certificate -> gRPC 15012, 15010, webhooks 15017 -> ready
  */
 import { logVerbosity, setLogVerbosity } from "@grpc/grpc-js";
 import { dump } from "js-yaml";
@@ -38,6 +38,7 @@ import { addCaMetrics, addProxyMetrics, type ControlPlaneMetrics, controlPlaneMe
 import { registrationOf } from "./registration.ts";
 import { type Authenticate, authentication, type SecurityInput, startCa, startServerIdentity } from "./security.ts";
 import { type MeshSource, sourceOf } from "./source.ts";
+import { webhookListener } from "./webhooks.ts";
 
 /** Something that serves on an address. */
 interface Listener {
@@ -133,7 +134,9 @@ export class ControlPlane {
       authority.onTrustChanged(() => this.#xds.refresh());
       this.#takeUpDuties(authority);
     }
-    await this.#startGrpc(authority, await startServerIdentity(this.#security, authority, this.#background));
+    const identity = await startServerIdentity(this.#security, authority, this.#background);
+    await this.#startGrpc(authority, identity);
+    await this.#startWebhooks(identity);
     this.#log.info("control plane is ready");
   }
 
@@ -198,6 +201,18 @@ export class ControlPlane {
     const isOnlyPort = secureGrpc === undefined || identity === undefined;
     const services = [this.#xds.service(async () => undefined), ...(isOnlyPort ? ca : [])];
     await this.#listen("gRPC discovery service", this.#grpcListener({ flag: "--grpcAddr", address: grpc, services }));
+  }
+
+  async #startWebhooks(identity: ServerIdentitySource | undefined): Promise<void> {
+    const { webhooks: config, namespace, revision } = this.#config;
+    if (config === undefined) return;
+    if (identity === undefined)
+      return this.#log.warn("injection and validation are not served: there is no certificate");
+    const { cluster } = this.#security;
+    const [metrics, background, log] = [this.#metrics, this.#background, this.#log];
+    const snapshot = () => this.#source.current();
+    const input = { config, namespace, revision, identity, cluster, snapshot, metrics, background, log };
+    await this.#listen("webhook service", await webhookListener(input));
   }
 
   #grpcListener(options: Omit<GrpcListenerOptions, "keepalive">): GrpcListener {

@@ -1,0 +1,32 @@
+/** The registration of workloads, put together. */
+import { kubernetesEntries } from "#controllers/registration/kubernetes-entries.ts";
+import { WorkloadRegistration } from "#controllers/registration/workload-registration.ts";
+import type { KubernetesApi } from "#lib/kubernetes/api-client.ts";
+import type { Logger } from "#lib/log.ts";
+import type { Source, WorkloadEntries } from "#model/ports.ts";
+import type { DiscoveryConfig } from "./config.ts";
+
+export interface RegistrationInput {
+  readonly config: DiscoveryConfig;
+  readonly source: Source & WorkloadEntries;
+  /** Where entries are written; without one they live as long as the source. */
+  readonly cluster: KubernetesApi | undefined;
+  readonly log: Logger;
+}
+
+/** Registers workloads that ask for it; undefined where that is turned off. */
+export function registrationOf({ config, source, cluster, log }: RegistrationInput): WorkloadRegistration | undefined {
+  if (config.registration === undefined) return undefined;
+  return new WorkloadRegistration({
+    ...config.registration,
+    source,
+    entries: cluster === undefined ? source : kubernetesEntries(cluster),
+    instance: config.podName || "istiod",
+    log: log.scope("wle"),
+    now: Date.now,
+    after: (ms, callback) => {
+      const timer = setTimeout(callback, ms);
+      return () => clearTimeout(timer);
+    },
+  });
+}
