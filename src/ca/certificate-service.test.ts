@@ -119,6 +119,22 @@ describe("certificateService() over TLS", () => {
     );
   });
 
+  test("gives nothing else of what a CSR asks for: no right to sign, no names, no usages, no subject", async () => {
+    const wishes = [
+      "basicConstraints=critical,CA:TRUE",
+      "keyUsage=keyCertSign,cRLSign",
+      "extendedKeyUsage=codeSigning",
+    ];
+    const names = "subjectAltName=DNS:istiod.istio-system.svc,IP:127.0.0.1,URI:spiffe://cluster.local/ns/a/sa/b";
+    const key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", join(folder, "wish.key")];
+    const asked = [...wishes, names].flatMap((extension) => ["-addext", extension]);
+    const wish = execFileSync("openssl", ["req", ...key, "-subj", "/O=root/CN=admin", ...asked], { stdio: "pipe" });
+    const leaf = new X509Certificate((await ask({ csr: String(wish) }))[0] ?? "");
+    assert.deepEqual([leaf.ca, leaf.subjectAltName, leaf.subject ?? ""], [false, `URI:${IDENTITY}`, ""]);
+    // Of servers and of clients.
+    assert.deepEqual(leaf.keyUsage, ["1.3.6.1.5.5.7.3.1", "1.3.6.1.5.5.7.3.2"]);
+  });
+
   test("renews by the former certificate alone, for the same identity", async () => {
     const keys = generateKeyPairSync("ec", { namedCurve: "prime256v1" });
     const [chain = ""] = await ask({ csr: certificateRequest({ identity: IDENTITY, ...keys }) });
