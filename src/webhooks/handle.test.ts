@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { testInjector } from "#inject/fixture.ts";
+import { InjectionError } from "#inject/injection-error.ts";
 import { applyPatch, type Operation } from "../../test/support/json-patch.ts";
 import { handleWebhook, type WebhookContext } from "./handle.ts";
 
@@ -118,6 +119,12 @@ test("a pod that cannot be injected is refused with the reason", () => {
   refused(annotated({ "inject.istio.io/templates": "none" }), /requested template "none" not found/);
   refused(annotated({ "traffic.sidecar.istio.io/excludeInboundPorts": "x" }), /excludeInboundPorts invalid/);
   refused("a pod", /must be an object/);
+  const unready = webhook({
+    injection: () => {
+      throw new InjectionError("values must be an object");
+    },
+  });
+  assert.match(unready.ask("/inject", { object: POD }).response.status?.message ?? "", /values must be an object/);
   refused({ spec: { containers: [{ name: 1 }] } }, /spec\.containers\[0\]\.name must be text/);
 });
 

@@ -40,7 +40,7 @@ function handleInjection(request: WebhookRequest, { count, log, injection }: Web
     request,
     (_, reason) => failed(reason),
     (asked) => {
-      const { verdict, outcome, reason } = admitPod(asked, request.path, injection());
+      const { verdict, outcome, reason } = admitPod(asked, request.path, injection);
       if (outcome === "failed") failed(reason, asked.namespace);
       else count(outcome === "skipped" ? "sidecar_injection_skip_total" : "sidecar_injection_success_total");
       return verdict;

@@ -31,9 +31,10 @@ export interface InjectionAnswer {
   readonly reason: string;
 }
 
-/** Answers a request that came by a path such as `/inject/cluster/c1`. */
-export function admitPod(request: AdmissionRequest, path: string, context: InjectionContext): InjectionAnswer {
+/** Answers a request that came by a path such as `/inject/cluster/c1`. What is looked up may throw an `InjectionError`. */
+export function admitPod(request: AdmissionRequest, path: string, lookUp: () => InjectionContext): InjectionAnswer {
   try {
+    const context = lookUp();
     const pod = requestedPod(request);
     const decision = decideInjection(pod, context.injector);
     if (!decision.inject) return { verdict: { allowed: true }, outcome: "skipped", reason: decision.reason };

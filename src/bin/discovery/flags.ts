@@ -11,8 +11,6 @@ export interface Flag {
   readonly help: string;
   /** Why giving it changes nothing yet. */
   readonly noEffect?: string;
-  /** Its default already asks for something that does not happen. */
-  readonly sayAlways?: true;
 }
 
 const PLACEHOLDERS: Readonly<Record<FlagKind, string>> = {
@@ -80,9 +78,7 @@ export const FLAGS: readonly Flag[] = [
     name: "httpsAddr",
     kind: "address",
     default: ":15017",
-    help: "injection and validation",
-    noEffect: "injection and validation are not served yet",
-    sayAlways: true,
+    help: "injection and validation; empty turns them off",
   },
   { name: "keepaliveInterval", kind: "duration", default: "30s", help: "a quiet connection is pinged after this time" },
   {
@@ -213,8 +209,8 @@ export function describeFlags(values: FlagValues): readonly string[] {
 
 /** Sentences on flags that ask for something that does not happen yet. */
 export function ineffectiveFlags({ values, given }: ParsedFlags): readonly string[] {
-  return FLAGS.flatMap(({ name, noEffect, sayAlways }) => {
-    const isWished = (values[name] ?? []).some((value) => value !== "") && (given.has(name) || sayAlways === true);
+  return FLAGS.flatMap(({ name, noEffect }) => {
+    const isWished = (values[name] ?? []).some((value) => value !== "") && given.has(name);
     return noEffect !== undefined && isWished ? [`--${name}: ${noEffect}`] : [];
   });
 }

@@ -6,6 +6,7 @@ import { VERSION } from "#lib/version.ts";
 import type { ConnectedProxy, Source } from "#model/ports.ts";
 import { KEY_SET_COUNTERS } from "#sources/jwks/key-set-source.ts";
 import { placeOf } from "#translate/scope/service-targets.ts";
+import { WEBHOOK_METRICS } from "#webhooks/metrics.ts";
 import { XDS_METRICS } from "#xds/metrics.ts";
 import { VERSION_TEXT } from "../version-command.ts";
 import { MESH_FIGURES, MESH_GAUGES, type MeshGauge } from "./mesh-gauges.ts";
@@ -22,7 +23,15 @@ const PILOT_METRICS = {
   istiod_uptime_seconds: { type: "gauge", help: "Seconds since the control plane started" },
 } as const satisfies Record<string, MetricDefinition>;
 
-const ALL = { ...PILOT_METRICS, ...MESH_GAUGES, ...XDS_METRICS, ...CA_COUNTERS, ...CA_GAUGES, ...KEY_SET_COUNTERS };
+const ALL = {
+  ...PILOT_METRICS,
+  ...MESH_GAUGES,
+  ...XDS_METRICS,
+  ...CA_COUNTERS,
+  ...CA_GAUGES,
+  ...KEY_SET_COUNTERS,
+  ...WEBHOOK_METRICS,
+};
 export type ControlPlaneMetrics = Metrics<keyof typeof ALL>;
 
 /** The registry, with what can be told at any time. */

@@ -114,12 +114,12 @@ interface PodCase {
 async function checkPod(folder: string, { one, part, namespaces }: PodCase): Promise<Outcome> {
   const injector = await injectorFor(folder, one);
   const isOpenShift = one.istiodEnv?.PLATFORM === "openshift";
-  const { verdict } = admitPod(requestFor(part), "/inject", {
+  const { verdict } = admitPod(requestFor(part), "/inject", () => ({
     injector,
     proxyConfigs: [],
     nativeSidecars: (nodeName) => isNative(one, nodeName),
     ...(isOpenShift && { namespaceAnnotations: (namespace: string) => namespaces[namespace]?.annotations }),
-  });
+  }));
   return compareJson(comparablePod(patched(part.inputPod, verdict)), comparablePod(part.expectedPod));
 }
 

@@ -1,0 +1,91 @@
+/** Injection and validation, served with the control plane's own certificate. */
+import { apiForm } from "#debug/api-form.ts";
+import { type NativeSidecarMode, usesNativeSidecars } from "#inject/native-sidecars.ts";
+import type { EnvReader } from "#lib/env-reader.ts";
+import type { KubernetesApi } from "#lib/kubernetes/api-client.ts";
+import type { Logger } from "#lib/log.ts";
+import type { ListenAddress } from "#lib/net/listen-address.ts";
+import type { ServerIdentitySource } from "#lib/net/server-identity.ts";
+import type { Snapshot } from "#model/snapshot.ts";
+import type { InjectionContext } from "#webhooks/injection.ts";
+import { LiveInjector } from "#webhooks/live-injector.ts";
+import { WebhookListener } from "#webhooks/webhook-listener.ts";
+import type { Background } from "./background.ts";
+import type { ControlPlaneMetrics } from "./metrics.ts";
+import { clusterSettings, fileSettings } from "./webhook-settings.ts";
+
+/** What flags and environment say about webhooks. */
+export interface WebhookConfig {
+  readonly address: ListenAddress;
+  /** `config` and `values` of injection, where there is no cluster. */
+  readonly folder: string;
+  readonly nativeSidecars: NativeSidecarMode;
+  readonly compliancePolicy: string;
+  readonly isOpenShift: boolean;
+}
+
+export interface WebhooksInput {
+  readonly config: WebhookConfig;
+  readonly namespace: string;
+  readonly revision: string;
+  readonly identity: ServerIdentitySource;
+  readonly cluster: KubernetesApi | undefined;
+  readonly snapshot: () => Snapshot;
+  readonly metrics: ControlPlaneMetrics;
+  readonly background: Background;
+  readonly log: Logger;
+}
+
+/** Reads what the environment says. */
+export function webhookConfig(read: EnvReader, address: ListenAddress | undefined): WebhookConfig | undefined {
+  const mode = read.string("ENABLE_NATIVE_SIDECARS", "auto").toLowerCase();
+  if (!isMode(mode)) read.problems.push(`ENABLE_NATIVE_SIDECARS: "${mode}" is not true, false or auto`);
+  if (address === undefined) return undefined;
+  return {
+    address,
+    folder: "./var/lib/istio/inject",
+    nativeSidecars: isMode(mode) ? mode : "auto",
+    compliancePolicy: read.string("COMPLIANCE_POLICY", ""),
+    isOpenShift: read.string("PLATFORM", "") === "openshift",
+  };
+}
+
+/** The listener; what it looks up is followed from now on. */
+export async function webhookListener(input: WebhooksInput): Promise<WebhookListener> {
+  const { config, namespace, revision, identity, cluster, snapshot, metrics, background } = input;
+  const log = input.log.scope("webhooks");
+  const { signal } = background;
+  const settings =
+    cluster === undefined
+      ? await fileSettings(config.folder, signal)
+      : clusterSettings({ api: cluster, namespace, revision, log, signal, run: (loop) => background.run(loop) });
+  const injector = new LiveInjector({
+    mesh: () => snapshot().mesh,
+    meshText: (mesh) => JSON.stringify(apiForm(mesh)),
+    texts: settings.texts,
+    revision,
+    compliancePolicy: config.compliancePolicy,
+    environment: {},
+    onProblem: (reason) => log.error("injection settings are wrong: the last good ones stay", { reason }),
+  });
+  const injection = (): InjectionContext => ({
+    injector: injector.current(),
+    proxyConfigs: snapshot().proxyConfigs.map(({ metadata, spec }) => ({ namespace: metadata.namespace, spec })),
+    nativeSidecars: (nodeName) => usesNativeSidecars(config.nativeSidecars, settings.nodes(), nodeName),
+    ...(config.isOpenShift && { namespaceAnnotations: settings.namespaceAnnotations }),
+  });
+  return new WebhookListener({
+    flag: "--httpsAddr",
+    address: config.address,
+    identity,
+    injection,
+    count: (name, labels) => metrics.count(name, labels),
+    log: (message, fields) => log.warn(message, fields),
+    onInjectionTime: (seconds) => metrics.observe("sidecar_injection_time_seconds", seconds),
+    now: () => performance.now(),
+  });
+}
+
+function isMode(text: string): text is NativeSidecarMode {
+  return text === "true" || text === "false" || text === "auto";
+}
