@@ -47,7 +47,7 @@ export class TestControlPlane implements AsyncDisposable {
   }
 
   /** Writes a file of the configuration. */
-  write(name: string, text: string): void {
+  write(name: string, text: string | Uint8Array): void {
     writeFileSync(join(this.folder, "config", name), text);
   }
 
