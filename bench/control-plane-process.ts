@@ -12,7 +12,7 @@ export class ControlPlaneProcess implements AsyncDisposable {
   readonly #process: ChildProcess;
   #output = "";
 
-  private constructor(folder: string, config: string) {
+  private constructor(folder: string, config: string, istiod: string | undefined) {
     const work = join(folder, "work");
     mkdirSync(work);
     const flags = ["discovery", "--configDir", config, "--registries=", "--grpcAddr", "127.0.0.1:0"];
@@ -29,9 +29,10 @@ export class ControlPlaneProcess implements AsyncDisposable {
       "0",
     ];
     const bundled = existsSync(join(ROOT, "dist/pilot-discovery.cjs"));
-    const command = bundled
+    const ours = bundled
       ? [join(ROOT, "bin/pilot-discovery")]
       : [process.execPath, join(ROOT, "src/bin/pilot-discovery.ts")];
+    const command = istiod === undefined ? ours : [istiod];
     const [program = "", ...first] = command;
     const env = { ...process.env, POD_NAMESPACE: "istio-system", ROOT_CA_DIR: join(folder, "ca") };
     this.#process = spawn(program, [...first, ...flags, ...closed], {
@@ -46,11 +47,12 @@ export class ControlPlaneProcess implements AsyncDisposable {
     }
   }
 
-  /** Runs on the configuration in that folder until it is disposed of. */
-  static async start(folder: string, config: string): Promise<ControlPlaneProcess> {
-    const started = new ControlPlaneProcess(folder, config);
+  /** Runs on the configuration in that folder until it is disposed of: ours, or a real istiod. */
+  static async start(folder: string, config: string, istiod?: string): Promise<ControlPlaneProcess> {
+    const started = new ControlPlaneProcess(folder, config, istiod);
     const end = performance.now() + PATIENCE_MS;
-    while (!started.#output.includes("control plane is ready")) {
+    const ready = istiod === undefined ? "control plane is ready" : "All controller caches have been synced up";
+    while (!started.#output.includes(ready) || started.address === "") {
       const failed = started.#process.exitCode !== null || performance.now() > end;
       if (failed) throw new Error(`the control plane did not start:\n${started.#output}`);
       await new Promise((resolve) => setTimeout(resolve, 20));

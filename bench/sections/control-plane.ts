@@ -19,6 +19,8 @@ export interface ControlPlaneRun {
   readonly rounds: number;
   /** Another program that measures the same, where it exists. */
   readonly program: string;
+  /** A real istiod, to be measured by that program in the same run. */
+  readonly istiod?: string | undefined;
 }
 
 interface Target {
@@ -28,7 +30,8 @@ interface Target {
 }
 
 /** Prints the figures beside each other; answers with ours beside the aims. */
-export async function controlPlaneFigures({ shape, rounds, program }: ControlPlaneRun): Promise<readonly Figure[]> {
+export async function controlPlaneFigures(run: ControlPlaneRun): Promise<readonly Figure[]> {
+  const { shape, rounds, program, istiod } = run;
   const compares = shape.proxies === 50 && shape.services === 500 && !shape.own;
   const ours = await measured(shape, (target) => runLoad({ shape, rounds, settleMs: SETTLE_MS, ...target }));
   const columns: [string, Figures][] = [...(compares ? [["Istio 1.29.6", ISTIO_50_X_500] as const] : [])].map(
@@ -38,6 +41,7 @@ export async function controlPlaneFigures({ shape, rounds, program }: ControlPla
   if (existsSync(program)) {
     const byOther = (target: Target) => refereed({ program, modules: ROOT }, { shape, rounds, ...target });
     columns.push(["Mizzen, by xds-load", await measured(shape, byOther)]);
+    if (istiod !== undefined) columns.push(["istiod here, by xds-load", await measured(shape, byOther, istiod)]);
   }
   const own = shape.own ? ", every two proxies behind a service of their own" : "";
   console.log(`${shape.proxies} proxies, ${shape.services} services${own}\n\n${figuresTable(columns)}\n`);
@@ -46,13 +50,17 @@ export async function controlPlaneFigures({ shape, rounds, program }: ControlPla
 }
 
 /** Each program gets a fresh mesh and a fresh control plane. */
-async function measured(shape: MeshShape, measure: (target: Target) => Promise<Figures>): Promise<Figures> {
+async function measured(
+  shape: MeshShape,
+  measure: (target: Target) => Promise<Figures>,
+  istiod?: string,
+): Promise<Figures> {
   const folder = mkdtempSync(join(tmpdir(), "mizzen-bench-"));
   try {
     const config = join(folder, "config");
     const mesh = new MeshFolder(config, shape);
     mesh.prepare();
-    await using controlPlane = await ControlPlaneProcess.start(folder, config);
+    await using controlPlane = await ControlPlaneProcess.start(folder, config, istiod);
     return await measure({ mesh, config, controlPlane });
   } finally {
     rmSync(folder, { recursive: true, force: true });
