@@ -59,14 +59,14 @@ function callerOf(status: Status, { audiences, trustDomain }: TokenReviewOptions
   const user = isRecord(status.user) ? status.user : {};
   const account = serviceAccountOf(user.username);
   if (account === undefined) return { refused: "the token is not that of a service account" };
-  const pod = podOf(user.extra);
+  const [pod, podUid] = ["pod-name", "pod-uid"].map((name) => extraOf(user.extra, name));
   const identity = formatSpiffeId({ trustDomain: trustDomain(), ...account });
-  return { caller: { identity, ...account, provedBy: "jwt", ...(pod !== undefined && { pod }) } };
+  return { caller: { identity, ...account, provedBy: "jwt", ...(pod && { pod }), ...(podUid && { podUid }) } };
 }
 
-/** The pod that a token is bound to. */
-function podOf(extra: unknown): string | undefined {
-  const names = isRecord(extra) ? extra["authentication.kubernetes.io/pod-name"] : undefined;
-  const [name] = Array.isArray(names) ? names : [];
-  return typeof name === "string" ? name : undefined;
+/** What a token says of the pod that it is bound to. */
+function extraOf(extra: unknown, name: string): string | undefined {
+  const values = isRecord(extra) ? extra[`authentication.kubernetes.io/${name}`] : undefined;
+  const [value] = Array.isArray(values) ? values : [];
+  return typeof value === "string" ? value : undefined;
 }

@@ -15,6 +15,7 @@ import { GrpcListener } from "#lib/net/grpc-listener.ts";
 import { certificateRequest } from "#lib/pki/csr.ts";
 import { Authority } from "./authority.ts";
 import { CERTIFICATE_SERVICE, certificateService } from "./certificate-service.ts";
+import type { NodeAgents } from "./node-agents.ts";
 import { selfSignedCa } from "./self-signed.ts";
 import { ServingCertificate } from "./serving-certificate.ts";
 import { type CaFiles, signingBundle } from "./signing-bundle.ts";
@@ -22,11 +23,24 @@ import { type CaFiles, signingBundle } from "./signing-bundle.ts";
 const DAY = 86_400_000;
 const IDENTITY = "spiffe://cluster.local/ns/default/sa/httpbin";
 const TOKEN = "Bearer good";
+const NODE_TOKEN = "Bearer of a node";
+const NODE_AGENTS: NodeAgents = {
+  trustedAccounts: ["istio-system/ztunnel"],
+  pods: {
+    pod: async () => ({ uid: "1", serviceAccount: "ztunnel", node: "node" }),
+    runs: async ({ serviceAccount }) => serviceAccount === "httpbin",
+  },
+};
 
 /** Stands for the chain of authenticators, which has tests of its own: certificates first, then one token. */
 async function authenticate({ authorization, certificate }: Credentials): Promise<Authentication> {
   const proved = await clientCertificateAuthenticator(() => ["cluster.local"])({ authorization, certificate });
   if (proved !== undefined) return proved;
+  if (authorization === NODE_TOKEN) {
+    const identity = "spiffe://cluster.local/ns/istio-system/sa/ztunnel";
+    const account = { namespace: "istio-system", serviceAccount: "ztunnel" };
+    return { caller: { identity, ...account, provedBy: "jwt", pod: "ztunnel-1", podUid: "1" } };
+  }
   if (authorization !== TOKEN) return { refused: "the token expired at noon" };
   return { caller: { identity: IDENTITY, namespace: "default", serviceAccount: "httpbin", provedBy: "jwt" } };
 }
@@ -49,7 +63,16 @@ describe("certificateService() over TLS", () => {
     listener = new GrpcListener({
       flag: "--secureGRPCAddr",
       address: { host: "127.0.0.1", port: 0 },
-      services: [certificateService({ signer: authority, authenticate, count, log, allow: () => isAllowed })],
+      services: [
+        certificateService({
+          signer: authority,
+          authenticate,
+          count,
+          log,
+          allow: () => isAllowed,
+          nodeAgents: NODE_AGENTS,
+        }),
+      ],
       identity: await ServingCertificate.issue({ authority, names: ["localhost"], log: SILENT, now: Date.now }),
       keepalive: { intervalMs: 30_000, timeoutMs: 10_000, maxConnectionAgeMs: undefined },
     });
@@ -181,6 +204,15 @@ describe("certificateService() over TLS", () => {
       code: status.INVALID_ARGUMENT,
       details: /at most 65536/,
     });
+  });
+
+  test("signs for a workload when the agent of its node asks, and says for whom", async () => {
+    const asked = (wanted: string) =>
+      ask({ csr: csr(wanted), authorization: NODE_TOKEN, metadata: { ImpersonatedIdentity: wanted } });
+    const [leaf = ""] = await asked(IDENTITY);
+    assert.equal(new X509Certificate(leaf).subjectAltName, `URI:${IDENTITY}`);
+    assert.match(lines.join(""), new RegExp(`identity=\\S+/sa/ztunnel provedBy=jwt actingFor=${IDENTITY}`));
+    await assert.rejects(asked("spiffe://cluster.local/ns/default/sa/other"), { code: status.UNAUTHENTICATED });
   });
 
   test("refuses to act for another identity as istiod does, with the reason in the log alone", async () => {

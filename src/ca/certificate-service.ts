@@ -16,9 +16,10 @@ import {
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { callCredentials, type GrpcService } from "#lib/net/grpc-service.ts";
-import type { CertificateSigner } from "#model/ports.ts";
+import type { Caller, CertificateSigner } from "#model/ports.ts";
 import { CLOCK_SKEW_MS } from "./lifetime.ts";
 import type { CaCounter } from "./metrics.ts";
+import { impersonationRefusal, type NodeAgents } from "./node-agents.ts";
 
 export interface CertificateServiceOptions {
   readonly signer: CertificateSigner;
@@ -26,6 +27,8 @@ export interface CertificateServiceOptions {
   readonly count: (counter: CaCounter) => void;
   /** False when the identity asks too often. */
   readonly allow: (identity: string) => boolean;
+  /** Who may act for the workloads of its node; nobody when left out. */
+  readonly nodeAgents?: NodeAgents | undefined;
   readonly log: Logger;
 }
 
@@ -76,9 +79,15 @@ async function certificateFor(call: Call, options: CertificateServiceOptions): P
   }
   const { identity, provedBy } = authentication.caller;
   try {
-    const chain = await sign(call.request, identity, options);
+    const subject = await subjectOf(call.request, authentication.caller, options);
+    const chain = await options.signer.sign({
+      csrPem: call.request.csr,
+      identity: subject,
+      ttlSeconds: Number(call.request.validityDuration),
+    });
     count("citadel_server_success_cert_issuance_count");
-    log.info("certificate issued", { peer, identity, provedBy, ...described(chain[0] ?? "") });
+    const by = subject === identity ? {} : { actingFor: subject };
+    log.info("certificate issued", { peer, identity, provedBy, ...by, ...described(chain[0] ?? "") });
     return { chain };
   } catch (error) {
     const { counter, code, details } = failureOf(error);
@@ -117,15 +126,18 @@ function failureOf(error: unknown): Failure {
   return known ?? { counter: "citadel_server_csr_sign_err_count", code: status.INTERNAL };
 }
 
-function sign(request: IstioCertificateRequest, identity: string, options: CertificateServiceOptions) {
+/** Whom the certificate is for: the caller, or the workload that it may act for. */
+async function subjectOf(
+  request: IstioCertificateRequest,
+  caller: Caller,
+  { allow, nodeAgents }: CertificateServiceOptions,
+): Promise<string> {
+  const { identity } = caller;
   // Before anything is parsed: what is limited is work.
-  if (!options.allow(identity)) {
-    throw new MeshError("CSR_TOO_MANY", `"${identity}" asks for certificates too often`);
-  }
+  if (!allow(identity)) throw new MeshError("CSR_TOO_MANY", `"${identity}" asks for certificates too often`);
   const wanted = request.metadata?.ImpersonatedIdentity;
-  if (typeof wanted === "string" && wanted !== "") {
-    // Node agents may, in Istio, for pods of their own node: what runs on a node only Kubernetes knows.
-    throw new MeshError("CALLER_REFUSED", `not trusted to act for "${wanted.slice(0, 200)}"`);
-  }
-  return options.signer.sign({ csrPem: request.csr, identity, ttlSeconds: Number(request.validityDuration) });
+  if (typeof wanted !== "string" || wanted === "") return identity;
+  const refused = nodeAgents === undefined ? "nobody is" : await impersonationRefusal(caller, wanted, nodeAgents);
+  if (refused === undefined) return wanted;
+  throw new MeshError("CALLER_REFUSED", `not trusted to act for "${wanted.slice(0, 200)}": ${refused}`);
 }

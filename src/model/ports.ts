@@ -48,6 +48,7 @@ export interface Caller {
   readonly provedBy: "jwt" | "certificate";
   /** The pod that a token of Kubernetes is bound to. */
   readonly pod?: string;
+  readonly podUid?: string;
 }
 
 /** Answers a caller's question for a debug page, such as `syncz` or `config_dump?proxyID=...`. */

@@ -21,6 +21,8 @@ export interface CaSettings {
   readonly requestsPerIdentity: number;
   /** Workloads trust `caCertificates` of the mesh config too. */
   readonly multiRoot: boolean;
+  /** `namespace/account` of agents that may act for the workloads of their node; nobody when left out. */
+  readonly trustedNodeAccounts?: readonly string[];
 }
 
 /** Reads what the environment says of the certificate authority. */
@@ -37,6 +39,7 @@ export function caSettings(read: EnvReader): CaSettings {
     checkIntervalMs: Math.max(0, read.durationMs("CITADEL_SELF_SIGNED_ROOT_CERT_CHECK_INTERVAL", HOUR_MS)),
     requestsPerIdentity: read.integer("CA_REQUESTS_PER_SECOND_PER_IDENTITY", 100),
     multiRoot: read.boolean("ISTIO_MULTIROOT_MESH", false),
+    trustedNodeAccounts: read.list("CA_TRUSTED_NODE_ACCOUNTS"),
   };
 }
 

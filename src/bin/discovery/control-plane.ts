@@ -36,7 +36,14 @@ import { keySetSource } from "./key-sets.ts";
 import { runDuties } from "./kubernetes-duties.ts";
 import { addCaMetrics, addProxyMetrics, type ControlPlaneMetrics, controlPlaneMetrics } from "./metrics.ts";
 import { registrationOf } from "./registration.ts";
-import { type Authenticate, authentication, type SecurityInput, startCa, startServerIdentity } from "./security.ts";
+import {
+  type Authenticate,
+  authentication,
+  nodeAgents,
+  type SecurityInput,
+  startCa,
+  startServerIdentity,
+} from "./security.ts";
 import { type MeshSource, sourceOf } from "./source.ts";
 import { webhookListener } from "./webhooks.ts";
 
@@ -227,6 +234,7 @@ export class ControlPlane {
       authenticate: this.#authenticate,
       count: (name) => this.#metrics.count(name),
       allow: (identity) => limit.take(identity),
+      nodeAgents: nodeAgents(this.#security),
       log,
     });
   }

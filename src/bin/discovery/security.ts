@@ -6,6 +6,7 @@ import { tokenReviewAuthenticator } from "#authn/token-review.ts";
 import type { Authority } from "#ca/authority.ts";
 import { ExpiryWarner } from "#ca/expiry.ts";
 import { MeshAnchors } from "#ca/mesh-anchors.ts";
+import type { NodeAgents } from "#ca/node-agents.ts";
 import { openAuthority, reloadAuthority } from "#ca/open-authority.ts";
 import { rotateRoot } from "#ca/rotate-root.ts";
 import { ServingCertificate } from "#ca/serving-certificate.ts";
@@ -19,6 +20,7 @@ import { fetchText } from "#sources/jwks/fetch-keys.ts";
 import type { Background } from "./background.ts";
 import type { DiscoveryConfig } from "./config.ts";
 import { fetchRules } from "./key-sets.ts";
+import { nodePods } from "./node-pods.ts";
 
 /** How often files of the operator are looked at. */
 const FILE_INTERVAL_MS = 1_000;
@@ -68,6 +70,14 @@ export async function startCa(input: SecurityInput, background: Background): Pro
   background.run(rotateRoot({ ...settings, authority }, background.signal));
   background.run(new ExpiryWarner({ authority, log, now }).run(background.signal));
   return authority;
+}
+
+/** Agents that may act for others: those on the list, where Kubernetes knows which pods run on their node. */
+export function nodeAgents({ config, cluster }: SecurityInput): NodeAgents | undefined {
+  const { trustedNodeAccounts: trustedAccounts = [] } = config.ca;
+  return cluster === undefined || trustedAccounts.length === 0
+    ? undefined
+    : { trustedAccounts, pods: nodePods(cluster) };
 }
 
 /** Workloads trust `caCertificates` of the mesh config, as they are at any time. */

@@ -6,12 +6,14 @@ import { joinPem, rotationDelayMs } from "#agent/sds/certificate.ts";
 import { parseFileSecret } from "#agent/sds/file-secrets.ts";
 import { jwtAudience, jwtExpiry } from "#agent/sts/jwt.ts";
 import { bearerToken, jwtAuthenticator } from "#authn/jwt.ts";
+import { impersonationRefusal } from "#ca/node-agents.ts";
 import { announcementOf } from "#ca/root-rotation.ts";
 import { parseDuration } from "#lib/duration.ts";
 import { callCredentials } from "#lib/net/grpc-service.ts";
 import { requestedPublicKey } from "#lib/pki/certificate-request.ts";
 import { generalNames } from "#lib/pki/issue.ts";
 import { parsePem } from "#lib/pki/pem.ts";
+import type { Caller } from "#model/ports.ts";
 import { compareJson } from "../../compare.ts";
 import type { Outcome } from "../../harness.ts";
 import { byRow, leftOut, unitTables } from "../../unit-tables.ts";
@@ -43,6 +45,24 @@ async function isBelieved({ audience, wanted }: Record<"audience" | "wanted", re
   const token = await new SignJWT(claims).setProtectedHeader({ alg: "ES256" }).setExpirationTime("1h").sign(privateKey);
   const result = await authenticate({ authorization: `Bearer ${token}`, certificate: undefined });
   return result !== undefined && "caller" in result;
+}
+
+interface NodeRow {
+  readonly caller: Readonly<Partial<Record<"PodName" | "PodNamespace" | "PodServiceAccount" | "PodUID", string>>>;
+  readonly pods?: readonly Readonly<Record<"account" | "name" | "namespace" | "node" | "uid", string>>[];
+  readonly requestedIdentityString: string;
+  readonly trustedAccounts?: readonly string[];
+  readonly wantErr: string;
+}
+
+function nodeCaller({
+  PodName: pod = "",
+  PodNamespace = "",
+  PodServiceAccount = "",
+  PodUID = "",
+}: NodeRow["caller"]): Caller {
+  const account = { namespace: PodNamespace, serviceAccount: PodServiceAccount };
+  return { identity: "", ...account, provedBy: "jwt", pod, podUid: PodUID };
 }
 
 const certificates = (text: string) => parsePem(text).map(({ pem }) => new X509Certificate(pem));
@@ -142,8 +162,21 @@ export const certificateTables = unitTables(
     XfccAuthenticator: leftOut(
       "callers prove themselves by TLS or a token, never by a header that a proxy before us wrote",
     ),
-    NodeAuthorizer: leftOut(
-      "which pods run on the node of an agent only Kubernetes knows: nobody acts for others without it",
+    NodeAuthorizer: byRow<NodeRow>(
+      async ({ caller, pods = [], requestedIdentityString, trustedAccounts = [], wantErr }) => {
+        const refused = await impersonationRefusal(nodeCaller(caller), requestedIdentityString, {
+          trustedAccounts,
+          pods: {
+            pod: async (namespace, name) => {
+              const found = pods.find((pod) => pod.namespace === namespace && pod.name === name);
+              return found && { uid: found.uid, serviceAccount: found.account, node: found.node };
+            },
+            runs: async ({ namespace, serviceAccount, node }) =>
+              pods.some((pod) => pod.namespace === namespace && pod.account === serviceAccount && pod.node === node),
+          },
+        });
+        return compareJson(wantErr === "" ? refused === undefined : (refused?.includes(wantErr) ?? false), true);
+      },
     ),
     DualUseCommonName: leftOut("our certificates have no common name: names are alternative names only"),
     VerifyCertificate: leftOut("a helper of Istio's own tests"),
