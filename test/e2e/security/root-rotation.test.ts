@@ -12,6 +12,11 @@ import { WHERE_ENVOY } from "../../support/agent-process.ts";
 import { eventually } from "../../support/fake-control-plane.ts";
 import { ProxyPair } from "./proxy-pair.ts";
 
+/** Roots live as long as they have to, so that a busy machine can follow. */
+const OPTIONS = { ...WHERE_ENVOY, timeout: 180_000 };
+/** Of certificates: agents renew them after half of it. */
+const SHORT_LIFE = "10s";
+
 /** Requests one after the other until it is disposed of; at the end none may have failed. */
 class SteadyCalls implements AsyncDisposable {
   readonly #statuses: number[] = [];
@@ -50,16 +55,16 @@ function rootsIn(folder: string): readonly string[] {
   return pemCertificates(readFileSync(join(folder, "root-cert.pem"), "utf8")).map(serialOf);
 }
 
-test("a self-signed root makes way for the next ones without a failed request", WHERE_ENVOY, async () => {
+test("a self-signed root makes way for the next ones without a failed request", OPTIONS, async () => {
   await using pair = await ProxyPair.start({
     controlPlane: {
-      // A root begins two minutes in the past: of its 150 seconds the last 18 are for its successor.
-      CITADEL_SELF_SIGNED_CA_CERT_TTL: "30s",
-      CITADEL_SELF_SIGNED_ROOT_CERT_GRACE_PERIOD_PERCENTILE: "12",
+      // A root begins two minutes in the past: of its 165 seconds the last 30 are for its successor.
+      CITADEL_SELF_SIGNED_CA_CERT_TTL: "45s",
+      CITADEL_SELF_SIGNED_ROOT_CERT_GRACE_PERIOD_PERCENTILE: "18",
       CITADEL_SELF_SIGNED_ROOT_CERT_CHECK_INTERVAL: "200ms",
-      MAX_WORKLOAD_CERT_TTL: "6s",
+      MAX_WORKLOAD_CERT_TTL: SHORT_LIFE,
     },
-    agents: { SECRET_TTL: "6s" },
+    agents: { SECRET_TTL: SHORT_LIFE },
   });
   const [first = ""] = rootsIn(pair.caFolder);
   await using calls = new SteadyCalls(pair);
@@ -69,7 +74,7 @@ test("a self-signed root makes way for the next ones without a failed request", 
       const seen = await pair.certificates();
       return seen.every(({ roots }) => roots.length > 0 && !roots.includes(first));
     },
-    50_000,
+    90_000,
   );
   assert.equal(await pair.call(), 200);
   assert.ok(calls.count > 100, String(calls.count));
@@ -88,20 +93,26 @@ function plugIn(folder: string, { passphrase: _, ...files }: CaFiles): void {
 const operatorsCa = () =>
   selfSignedCa({ trustDomain: "cluster.local", lifetimeMs: 86_400_000, keyKind: "P-256", now: Date.now() });
 
-test("an operator's CA makes way for another one without a failed request", WHERE_ENVOY, async () => {
+test("an operator's CA makes way for another one without a failed request", OPTIONS, async () => {
   const [before, after] = [await operatorsCa(), await operatorsCa()];
   const [oldRoot, newRoot] = [serialOf(before.rootPem), serialOf(after.rootPem)];
   await using pair = await ProxyPair.start({
-    controlPlane: { MAX_WORKLOAD_CERT_TTL: "6s" },
-    agents: { SECRET_TTL: "6s" },
+    controlPlane: { MAX_WORKLOAD_CERT_TTL: SHORT_LIFE },
+    agents: { SECRET_TTL: SHORT_LIFE },
     prepareCa: (folder) => plugIn(folder, before),
   });
   await using calls = new SteadyCalls(pair);
   const trusted = (...wanted: readonly string[]) =>
-    eventually(`roots ${wanted}`, async () => {
-      const seen = await pair.certificates();
-      return seen.every(({ roots }) => roots.length === wanted.length && wanted.every((root) => roots.includes(root)));
-    });
+    eventually(
+      `roots ${wanted}`,
+      async () => {
+        const seen = await pair.certificates();
+        return seen.every(
+          ({ roots }) => roots.length === wanted.length && wanted.every((root) => roots.includes(root)),
+        );
+      },
+      30_000,
+    );
   const reloads = (count: number) =>
     eventually(`reload ${count}`, () => pair.output.split("CA files were reloaded").length > count);
   // Both are trusted, the old one signs; then the new one signs; then it alone is trusted.
@@ -120,7 +131,7 @@ test("an operator's CA makes way for another one without a failed request", WHER
   assert.deepEqual(calls.failed, []);
 });
 
-test("a further root reaches proxies at once, long before their certificates end", WHERE_ENVOY, async () => {
+test("a further root reaches proxies at once, long before their certificates end", OPTIONS, async () => {
   const [own, further] = [await operatorsCa(), await operatorsCa()];
   await using pair = await ProxyPair.start({
     controlPlane: { ISTIO_MULTIROOT_MESH: "true" },
