@@ -100,27 +100,26 @@ export function translateCommand(terminal: Terminal): Command {
       ),
     )
     .addHelpText("after", HELP)
-    .action((options: TranslateOptions) =>
-      finish(terminal, async () => {
-        if (options.diff !== undefined && options.explain === true)
-          throw new MeshError("TRANSLATE_INVALID", "--diff and --explain do not go together: choose one");
-        const { translateFolder } = await import("./translate-folder.ts");
-        const metadata = await metadataOf(options.metadata);
-        const given = { ...options, metadata, node: await nodeOf(options.proxy), env: terminal.env };
-        const { diff } = options;
-        const before = await translateFolder(given, options.file);
-        if (diff === undefined) return showOne(terminal, options, before);
-        const after = await translateFolder(given, [diff]);
-        const { formatChanges, resourceChanges } = await import("#cli/translate/difference.ts");
-        for (const line of [...before.complaints, ...after.complaints]) terminal.say(line);
-        const changes = resourceChanges(before.resources, after.resources);
-        const folders = [options.file.join(","), diff] as const;
-        const text = formatChanges(changes, { folders, style: terminal.style });
-        terminal.print(options.output === undefined ? text : formatOutput(changes, options.output));
-        if (before.hasErrors || after.hasErrors) return EXIT.usage;
-        return changes.length === 0 ? 0 : 1;
-      }),
-    );
+    .action((options: TranslateOptions) => finish(terminal, () => runTranslate(terminal, options)));
+}
+
+async function runTranslate(terminal: Terminal, options: TranslateOptions): Promise<number> {
+  const { diff, file, output } = options;
+  if (diff !== undefined && options.explain === true)
+    throw new MeshError("TRANSLATE_INVALID", "--diff and --explain do not go together: choose one");
+  const { translateFolder } = await import("./translate-folder.ts");
+  const metadata = await metadataOf(options.metadata);
+  const given = { ...options, metadata, node: await nodeOf(options.proxy), env: terminal.env };
+  const before = await translateFolder(given, file);
+  if (diff === undefined) return showOne(terminal, options, before);
+  const after = await translateFolder(given, [diff]);
+  const { formatChanges, resourceChanges } = await import("#cli/translate/difference.ts");
+  for (const line of [...before.complaints, ...after.complaints]) terminal.say(line);
+  const changes = resourceChanges(before.resources, after.resources);
+  const text = formatChanges(changes, { folders: [file.join(","), diff], style: terminal.style });
+  terminal.print(output === undefined ? text : formatOutput(changes, output));
+  if (before.hasErrors || after.hasErrors) return EXIT.usage;
+  return changes.length === 0 ? 0 : EXIT.failed;
 }
 
 type Translated = Awaited<ReturnType<typeof import("./translate-folder.ts")["translateFolder"]>>;
