@@ -1,6 +1,6 @@
 /**
  * Prints what Mizzen costs, with the aim beside each figure:
- *   node bench/run.ts [control-plane] [agent] [mesh] [--proxies 50] [--services 500] [--rounds 5] [--own]
+ *   node bench/run.ts [control-plane] [agent] [injection] [mesh] [--proxies 50] [--services 500] [--rounds 5] [--own]
  * Without a name all sections are run; `mesh` needs root. Where the folder SHARED (default ../shared) has
  * tools/xds-load.mjs, that program measures the control plane too; with ISTIOD=/path/to/pilot-discovery calls are compared
  * with those under the configuration of a real one, and with ISTIO_AGENT=/path/to/pilot-agent and
@@ -11,6 +11,7 @@ import { parseArgs } from "node:util";
 import { agentFigures } from "./sections/agent.ts";
 import { controlPlaneFigures } from "./sections/control-plane.ts";
 import { aimsTable, type Figure } from "./sections/figures.ts";
+import { injectionFigures } from "./sections/injection.ts";
 import { meshFigures } from "./sections/mesh.ts";
 
 const { values, positionals } = parseArgs({
@@ -34,9 +35,11 @@ const sections: Readonly<Record<string, () => Promise<readonly Figure[]>>> = {
       shape: { proxies: Number(values.proxies), services: Number(values.services), own: values.own },
       rounds: Number(values.rounds),
       program: join(SHARED, "tools/xds-load.mjs"),
+      istiod: ISTIOD || undefined,
     }),
   agent: () =>
     agentFigures(ISTIO_AGENT ? { program: ISTIO_AGENT, bootstrapTemplate: ISTIO_AGENT_TEMPLATE } : undefined),
+  injection: injectionFigures,
   mesh: async () => {
     if (process.getuid?.() === 0) return meshFigures(ISTIOD || undefined);
     console.log("mesh: not measured, it needs root\n");

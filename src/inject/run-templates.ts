@@ -11,7 +11,7 @@ import type { Injector } from "./injector.ts";
 import { FieldError, type JsonObject } from "./kubernetes/canonical.ts";
 import { goStruct } from "./kubernetes/go-value.ts";
 import { strategicMerge } from "./kubernetes/strategic-merge.ts";
-import { messageValue } from "./mesh/message-value.ts";
+import { sharedMessageValue } from "./mesh/message-value.ts";
 import { NATIVE_SIDECAR, TEMPLATES } from "./names.ts";
 import { annotationOf, type Container, type Pod, PROXY_CONTAINER, readPod, withSpec } from "./pod.ts";
 import { proxyIds } from "./proxy-ids.ts";
@@ -107,7 +107,7 @@ function templateData(request: InjectionRequest): Struct {
     DeploymentMeta: new Struct("types.NamespacedName", { Name: owner.name, Namespace: owner.namespace }),
     ObjectMeta: goStruct("ObjectMeta", pod.metadata),
     Spec: goStruct("PodSpec", pod.spec),
-    ProxyConfig: messageValue("ProxyConfig", proxyConfig),
+    ProxyConfig: sharedMessageValue("ProxyConfig", proxyConfig),
     MeshConfig: mesh.value,
     Values: values.value,
     Revision: revision,

@@ -4,16 +4,22 @@
  */
 import { isRecord } from "#lib/is-record.ts";
 import { canonicalQuantity } from "./quantity.ts";
-import { type Field, fieldsOf, type Kind, type Scalar } from "./type-table.ts";
+import { fieldsOf, type Kind, type Scalar } from "./type-table.ts";
 
 /** An object of JSON. */
 export type JsonObject = { readonly [key: string]: unknown };
 
 /** A field that holds something else than the API says. */
 export class FieldError extends Error {
-  constructor(at: string, message: string) {
-    super(`${at === "" ? "the object" : at} ${message}`);
+  /** Where, such as `spec.containers[0].name`. */
+  readonly field: string;
+  readonly reason: string;
+
+  constructor(field: string, reason: string) {
+    super(`${field === "" ? "the object" : field} ${reason}`);
     this.name = "FieldError";
+    this.field = field;
+    this.reason = reason;
   }
 }
 
@@ -23,92 +29,92 @@ export interface CanonicalOptions {
   readonly lenientText?: boolean;
 }
 
-interface Place extends CanonicalOptions {
-  readonly at: string;
-}
-
 /** An object of a type in its usual form. Throws a `FieldError`. */
 export function canonicalObject(type: string, value: unknown, options: CanonicalOptions = {}): JsonObject {
-  return readType(type, value ?? {}, { ...options, at: "" });
+  return readType(type, value ?? {}, options);
 }
 
-function readType(type: string, value: unknown, place: Place): JsonObject {
-  if (!isRecord(value)) throw new FieldError(place.at, `must be an object, not ${shown(value)}`);
+function readType(type: string, value: unknown, options: CanonicalOptions): JsonObject {
+  if (!isRecord(value)) throw new FieldError("", `must be an object, not ${shown(value)}`);
   const result: Record<string, unknown> = {};
-  for (const field of fieldsOf(type)) {
-    const item = readField(field, Object.hasOwn(value, field.json) ? value[field.json] : undefined, place);
-    if (item !== undefined) result[field.json] = item;
+  for (const { json, kind, omitEmpty } of fieldsOf(type)) {
+    const given = Object.hasOwn(value, json) ? value[json] : undefined;
+    if (omitEmpty && (given === undefined || given === null)) continue;
+    const item = given === undefined || given === null ? zeroOf(kind) : readAt(json, kind, given, options);
+    if (!omitEmpty || !isEmpty(kind, item)) result[json] = item;
   }
   return result;
 }
 
-function readField({ json, kind, omitEmpty }: Field, value: unknown, place: Place): unknown {
-  const at = place.at === "" ? json : `${place.at}.${json}`;
-  const item = value === undefined || value === null ? zeroOf(kind) : read(kind, value, { ...place, at });
-  return omitEmpty && isEmpty(kind, item) ? undefined : item;
-}
-
-function read(kind: Kind, value: unknown, place: Place): unknown {
-  switch (kind.is) {
-    case "pointer":
-      return value === null ? null : read(kind.of, value, place);
-    case "type":
-      return readType(kind.type, value ?? {}, place);
-    case "list":
-      return readList(kind.of, value, place);
-    case "map":
-      return readMap(kind.of, value, place);
-    case "scalar":
-      return readScalar(kind.scalar, value, place);
+/** Paths are put together only when something is wrong. */
+function readAt(name: string, kind: Kind, value: unknown, options: CanonicalOptions): unknown {
+  try {
+    return read(kind, value, options);
+  } catch (thrown) {
+    if (!(thrown instanceof FieldError)) throw thrown;
+    const isInside = thrown.field === "" || thrown.field.startsWith("[");
+    throw new FieldError(isInside ? `${name}${thrown.field}` : `${name}.${thrown.field}`, thrown.reason);
   }
 }
 
-function readList(of: Kind, value: unknown, place: Place): unknown {
-  if (!Array.isArray(value)) throw new FieldError(place.at, `must be a list, not ${shown(value)}`);
-  return value.map((item: unknown, index) =>
-    item === null ? zeroOf(of) : read(of, item, { ...place, at: `${place.at}[${index}]` }),
-  );
+function read(kind: Kind, value: unknown, options: CanonicalOptions): unknown {
+  switch (kind.is) {
+    case "pointer":
+      return value === null ? null : read(kind.of, value, options);
+    case "type":
+      return readType(kind.type, value ?? {}, options);
+    case "list":
+      return readList(kind.of, value, options);
+    case "map":
+      return readMap(kind.of, value, options);
+    case "scalar":
+      return readScalar(kind.scalar, value, options);
+  }
 }
 
-function readMap(of: Kind, value: unknown, place: Place): unknown {
-  if (!isRecord(value)) throw new FieldError(place.at, `must be a map, not ${shown(value)}`);
+function readList(of: Kind, value: unknown, options: CanonicalOptions): unknown {
+  if (!Array.isArray(value)) throw new FieldError("", `must be a list, not ${shown(value)}`);
+  return value.map((item: unknown, index) => (item === null ? zeroOf(of) : readAt(`[${index}]`, of, item, options)));
+}
+
+function readMap(of: Kind, value: unknown, options: CanonicalOptions): unknown {
+  if (!isRecord(value)) throw new FieldError("", `must be a map, not ${shown(value)}`);
   const entries = Object.entries(value).map(([key, item]) => {
-    const at = `${place.at}[${JSON.stringify(key)}]`;
-    return [key, item === null ? zeroOf(of) : read(of, item, { ...place, at })] as const;
+    return [key, item === null ? zeroOf(of) : readAt(`[${JSON.stringify(key)}]`, of, item, options)] as const;
   });
   return Object.fromEntries(entries);
 }
 
-function readScalar(scalar: Scalar, value: unknown, { at, lenientText = false }: Place): unknown {
+function readScalar(scalar: Scalar, value: unknown, { lenientText = false }: CanonicalOptions): unknown {
   switch (scalar) {
     case "string":
     case "bytes":
     case "time":
       if (typeof value === "string") return value;
       if (lenientText && scalar === "string" && isPlain(value)) return String(value);
-      throw new FieldError(at, `must be text, not ${shown(value)}`);
+      throw new FieldError("", `must be text, not ${shown(value)}`);
     case "bool":
       if (typeof value === "boolean") return value;
-      throw new FieldError(at, `must be true or false, not ${shown(value)}`);
+      throw new FieldError("", `must be true or false, not ${shown(value)}`);
     case "int":
     case "float":
       if (typeof value === "number" && (scalar === "float" || Number.isInteger(value))) return value;
-      throw new FieldError(at, `must be a ${scalar === "int" ? "whole " : ""}number, not ${shown(value)}`);
+      throw new FieldError("", `must be a ${scalar === "int" ? "whole " : ""}number, not ${shown(value)}`);
     case "quantity":
-      return readQuantity(value, at);
+      return readQuantity(value);
     case "intstr":
       if (typeof value === "string" || Number.isInteger(value)) return value;
-      throw new FieldError(at, `must be a whole number or text, not ${shown(value)}`);
+      throw new FieldError("", `must be a whole number or text, not ${shown(value)}`);
     case "any":
       return value;
   }
 }
 
-function readQuantity(value: unknown, at: string): string {
+function readQuantity(value: unknown): string {
   const text = typeof value === "number" ? String(value) : value;
   const quantity = typeof text === "string" ? canonicalQuantity(text.trim()) : undefined;
   if (quantity === undefined)
-    throw new FieldError(at, `must be a quantity such as "100m" or "1Gi", not ${shown(value)}`);
+    throw new FieldError("", `must be a quantity such as "100m" or "1Gi", not ${shown(value)}`);
   return quantity;
 }
 
@@ -127,7 +133,7 @@ const ZEROS: Readonly<Record<Scalar, unknown>> = {
 /** What an unset field of a kind is written as. */
 export function zeroOf(kind: Kind): unknown {
   if (kind.is === "scalar") return ZEROS[kind.scalar];
-  return kind.is === "type" ? readType(kind.type, {}, { at: "" }) : null;
+  return kind.is === "type" ? readType(kind.type, {}, {}) : null;
 }
 
 /** What `omitempty` leaves out: a pointer that is set is never empty. */

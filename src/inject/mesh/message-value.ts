@@ -32,6 +32,15 @@ export function messageValue(type: string, json: unknown): Struct {
   return new Struct(`*mesh.${type}`, members, { json: isNil ? null : json, isNil });
 }
 
+const MADE = new WeakMap<object, Struct>();
+
+/** As `messageValue`, made once for each configuration: most pods of a mesh share theirs. */
+export function sharedMessageValue(type: string, json: object): Struct {
+  const made = MADE.get(json) ?? messageValue(type, json);
+  MADE.set(json, made);
+  return made;
+}
+
 /** The fields of a message in the order of its declaration. */
 export function fieldNames(type: string): readonly string[] {
   return (MESSAGES.get(type) ?? []).map(({ json }) => json);

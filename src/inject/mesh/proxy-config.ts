@@ -36,12 +36,12 @@ export function proxyConfigOf(target: ProxyConfigTarget, sources: ProxyConfigSou
   );
   const inNamespace = target.namespace === rootNamespace ? undefined : wide(target.namespace);
   const layers = [fieldsOf(wide(rootNamespace)), fieldsOf(inNamespace), annotated(target.annotation), fieldsOf(own)];
-  return layers.reduce<Layer>((below, given) => overlayProxyConfig(below, given, ignored), sources.defaultConfig);
+  return layers.reduce<Layer>(overlaid, sources.defaultConfig);
 }
 
 /** The mesh's configuration with an annotation over it, which is all that counts where there are no objects. */
 export function withAnnotation(defaultConfig: Layer, annotation: string | undefined): Layer {
-  return overlayProxyConfig(defaultConfig, annotated(annotation), ignored);
+  return overlaid(defaultConfig, annotated(annotation));
 }
 
 /** What is wrong with an annotation `proxy.istio.io/config`; unknown fields are not. */
@@ -57,6 +57,11 @@ export function checkEffectiveProxyConfig(annotation: string): string | undefine
   return problems[0];
 }
 
+/** Most pods have none of these layers: then the mesh's own configuration stays the same object. */
+function overlaid(below: Layer, given: Readonly<Record<string, unknown>>): Layer {
+  return Object.keys(given).length === 0 ? below : overlayProxyConfig(below, given, ignored);
+}
+
 function fieldsOf(object: PlacedProxyConfig | undefined): Readonly<Record<string, unknown>> {
   if (object === undefined) return {};
   const { concurrency, environmentVariables, image } = object.spec;
@@ -64,7 +69,8 @@ function fieldsOf(object: PlacedProxyConfig | undefined): Readonly<Record<string
 }
 
 function annotated(annotation: string | undefined): Readonly<Record<string, unknown>> {
-  const { value } = readDocument(annotation ?? "");
+  if (annotation === undefined) return {};
+  const { value } = readDocument(annotation);
   return isRecord(value) ? value : {};
 }
 
