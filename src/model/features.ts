@@ -22,6 +22,8 @@ export interface Features {
   readonly autoAllocate: boolean;
   /** PILOT_TRACE_SAMPLING: percent of new traces that are kept where neither mesh nor proxy say. */
   readonly traceSampling: number;
+  /** PILOT_ENABLE_QUIC_LISTENERS: gateways speak HTTP/3 beside HTTPS, where their service has the port for UDP too. */
+  readonly quicListeners: boolean;
 }
 
 export const DEFAULT_FEATURES: Features = {
@@ -35,4 +37,5 @@ export const DEFAULT_FEATURES: Features = {
   dualStack: false,
   autoAllocate: true,
   traceSampling: 1,
+  quicListeners: false,
 };

@@ -76,6 +76,11 @@ export function listenerName(address: string, port: number): string {
   return `${address}_${port}`;
 }
 
+/** `udp_0.0.0.0_443` */
+export function udpListenerName(address: string, port: number): string {
+  return `udp_${listenerName(address, port)}`;
+}
+
 /** Statistics of a listener or cluster: the `;` ends the name for the rules that cut it out of a statistic's name. */
 export function statPrefix(name: string): string {
   return `${name};`;

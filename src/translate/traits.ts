@@ -78,6 +78,8 @@ export interface ListenerTraits {
   readonly ipMode: IpMode;
   /** Has addresses of both families, and listens on both. */
   readonly dualStack: boolean;
+  /** Speaks HTTP/3 where it can. */
+  readonly quic: boolean;
   readonly interception: Interception;
   /** Cannot bind ports below 1024. */
   readonly unprivileged: boolean;
@@ -107,6 +109,7 @@ export function traitsOf(mesh: MeshConfig, proxy: MeshProxy, features: Features 
   const config = proxyConfigOf("", metadata, mesh);
   const ipMode = ipModeOf(proxy.addresses);
   const dualStack = features.dualStack && ipMode === "dual";
+  const quic = features.quicListeners && proxy.type === "router";
   const metadataExchange =
     proxy.extensions.has("envoy.filters.http.peer_metadata") &&
     proxy.extensions.has("envoy.filters.network.metadata_exchange");
@@ -126,7 +129,7 @@ export function traitsOf(mesh: MeshConfig, proxy: MeshProxy, features: Features 
       defaultSampling: features.traceSampling,
       workload: mesh.enableTracing && config.tracing?.enableIstioTags !== false ? tracedWorkload(proxy) : undefined,
     }),
-    listener: interned(mesh, { ...listenerTraits(mesh, proxy), ipMode, dualStack }),
+    listener: interned(mesh, { ...listenerTraits(mesh, proxy), ipMode, dualStack, quic }),
     autoAddresses: isTrue(metadata.DNS_CAPTURE) && (features.autoAllocate || isTrue(metadata.DNS_AUTO_ALLOCATE)),
   };
 }
@@ -171,7 +174,10 @@ function serverSecrets(metadata: MeshProxy["metadata"]): ServerSecrets {
   return { certificate: chain && key ? `file-cert:${chain}~${key}` : "", roots: roots ? `file-root:${roots}` : "" };
 }
 
-function listenerTraits(mesh: MeshConfig, { metadata }: MeshProxy): Omit<ListenerTraits, "ipMode" | "dualStack"> {
+function listenerTraits(
+  mesh: MeshConfig,
+  { metadata }: MeshProxy,
+): Omit<ListenerTraits, "ipMode" | "dualStack" | "quic"> {
   const mode = textOf(metadata.INTERCEPTION_MODE);
   return {
     interception: mode === "TPROXY" || mode === "NONE" ? mode : "REDIRECT",

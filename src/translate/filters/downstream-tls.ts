@@ -2,6 +2,7 @@
 import { create } from "@bufbuild/protobuf";
 import type { MeshConfig } from "#config/mesh-config.ts";
 import { type TransportSocket, TransportSocketSchema } from "#gen/envoy/config/core/v3/base_pb.ts";
+import { QuicDownstreamTransportSchema } from "#gen/envoy/extensions/transport_sockets/quic/v3/quic_transport_pb.ts";
 import { TlsParameters_TlsProtocol as TlsVersion } from "#gen/envoy/extensions/transport_sockets/tls/v3/common_pb.ts";
 import { DownstreamTlsContextSchema } from "#gen/envoy/extensions/transport_sockets/tls/v3/tls_pb.ts";
 import { type Init, pack } from "../encode.ts";
@@ -60,5 +61,13 @@ export function downstreamTlsSocket(context: Init<typeof DownstreamTlsContextSch
   return create(TransportSocketSchema, {
     name: "envoy.transport_sockets.tls",
     configType: { case: "typedConfig", value: pack(DownstreamTlsContextSchema, context) },
+  });
+}
+
+/** A socket that ends QUIC, which has TLS inside. */
+export function quicSocket(downstreamTlsContext: Init<typeof DownstreamTlsContextSchema>): TransportSocket {
+  return create(TransportSocketSchema, {
+    name: "envoy.transport_sockets.quic",
+    configType: { case: "typedConfig", value: pack(QuicDownstreamTransportSchema, { downstreamTlsContext }) },
   });
 }

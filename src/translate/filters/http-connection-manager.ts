@@ -6,6 +6,7 @@ import type { Http1ProtocolOptionsSchema } from "#gen/envoy/config/core/v3/proto
 import { type Filter, FilterSchema } from "#gen/envoy/config/listener/v3/listener_components_pb.ts";
 import type { RouteConfigurationSchema } from "#gen/envoy/config/route/v3/route_pb.ts";
 import {
+  HttpConnectionManager_CodecType as CodecType,
   HttpConnectionManager_PathWithEscapedSlashesAction as EscapedSlashes,
   HttpConnectionManager_ForwardClientCertDetails as ForwardClientCert,
   type HttpConnectionManager_SetCurrentClientCertDetailsSchema,
@@ -37,6 +38,8 @@ export interface HttpConnectionManagerInput {
   readonly protocol: Protocol;
   /** Clients use it as a proxy, and name hosts in the URL. */
   readonly takesAbsoluteUrls?: boolean;
+  /** Speaks HTTP/3. */
+  readonly isQuic?: boolean;
   readonly traits: HttpTraits;
   readonly mesh: MeshConfig;
   readonly authorization?: AuthorizationInput;
@@ -171,6 +174,7 @@ function protocolOptions(input: HttpConnectionManagerInput): Manager {
   return {
     ...(isSet && { httpProtocolOptions: http1 }),
     ...(listenerClass === "inbound" && isHttp2(protocol) && { http2ProtocolOptions: {} }),
+    ...(input.isQuic === true && { http3ProtocolOptions: {}, codecType: CodecType.HTTP3 }),
     ...(traits.idleTimeoutMs !== undefined && {
       commonHttpProtocolOptions: { idleTimeout: duration(traits.idleTimeoutMs) },
     }),

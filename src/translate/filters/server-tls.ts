@@ -10,7 +10,7 @@ import {
 import type { SdsSecretConfig } from "#gen/envoy/extensions/transport_sockets/tls/v3/secret_pb.ts";
 import type { CommonTlsContextSchema } from "#gen/envoy/extensions/transport_sockets/tls/v3/tls_pb.ts";
 import type { Init } from "../encode.ts";
-import { downstreamTlsSocket } from "./downstream-tls.ts";
+import { downstreamTlsSocket, quicSocket } from "./downstream-tls.ts";
 import { adsSecret, agentSecret, exactly, knownCiphers, TRUSTED_ROOTS, WORKLOAD_CERTIFICATE } from "./secrets.ts";
 
 type Context = Init<typeof CommonTlsContextSchema>;
@@ -20,16 +20,18 @@ export interface ServerTlsInput {
   readonly tls: ServerTls;
   /** Over plain TCP proxies of the mesh also tell each other who they are. */
   readonly isTcp: boolean;
+  /** HTTP/3: TLS inside of QUIC, where Envoy cannot ask for clients' certificates. */
+  readonly isQuic?: boolean;
   readonly mesh: MeshConfig;
 }
 
 /** The socket of a server with its certificate, and roots for clients' certificates where these are asked for. */
-export function serverTls({ tls, isTcp, mesh }: ServerTlsInput): TransportSocket {
+export function serverTls({ tls, isTcp, isQuic = false, mesh }: ServerTlsInput): TransportSocket {
   const isMutual = tls.mode === "MUTUAL" || tls.mode === "ISTIO_MUTUAL";
-  const protocols = ["h2", "http/1.1"];
+  const protocols = isQuic ? ["h3"] : ["h2", "http/1.1"];
   const params = tls.mode === "ISTIO_MUTUAL" ? undefined : parameters(tls, mesh);
-  return downstreamTlsSocket({
-    requireClientCertificate: isMutual,
+  return (isQuic ? quicSocket : downstreamTlsSocket)({
+    requireClientCertificate: isMutual && !isQuic,
     commonTlsContext: {
       ...certificates(tls),
       alpnProtocols: isTcp && tls.mode === "ISTIO_MUTUAL" ? ["istio-peer-exchange", ...protocols] : protocols,

@@ -85,7 +85,7 @@ function hostRecipe({ mesh }: Snapshot, view: OutboundView, host: OutboundHost &
   const domains = host.domains.flatMap((domain) => (domain === "*" ? domain : [domain, `${domain}:${listenerPort}`]));
   const fixed = { name, domains, port, attemptCount, retries: mesh.defaultHttpRetryPolicy };
   if (routes === undefined) return recipe({ name, input: { ...fixed, hostname, hash }, build: serviceHost });
-  const others = { isTls: false, requiresTls: false, xForwardedHost: false };
+  const others = { isTls: false, requiresTls: false, xForwardedHost: false, offersHttp3: false };
   return recipe({ name, input: { ...fixed, ...others, ...routeLists(routes) }, build: grpcRoutedHost });
 }
 

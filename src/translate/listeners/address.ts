@@ -1,5 +1,5 @@
 /** Where listeners listen. */
-import type { AddressSchema } from "#gen/envoy/config/core/v3/address_pb.ts";
+import { type AddressSchema, SocketAddress_Protocol } from "#gen/envoy/config/core/v3/address_pb.ts";
 import type {
   AdditionalAddressSchema,
   Listener_ConnectionBalanceConfigSchema,
@@ -16,6 +16,14 @@ export function socketAddress(address: string, port: number): Init<typeof Addres
   }
   return {
     address: { case: "socketAddress", value: { address, portSpecifier: { case: "portValue", value: port } } },
+  };
+}
+
+/** The same address for datagrams. */
+export function udpAddress(address: string, port: number): Init<typeof AddressSchema> {
+  const protocol = SocketAddress_Protocol.UDP;
+  return {
+    address: { case: "socketAddress", value: { protocol, address, portSpecifier: { case: "portValue", value: port } } },
   };
 }
 

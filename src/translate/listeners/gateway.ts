@@ -12,9 +12,9 @@ import { listenerAccessLogs } from "../filters/access-log.ts";
 import { httpConnectionManager } from "../filters/http-connection-manager.ts";
 import { serverTls } from "../filters/server-tls.ts";
 import { peerExchange, tcpProxy } from "../filters/tcp-proxy.ts";
-import { listenerName, statPrefix } from "../names.ts";
+import { listenerName, statPrefix, udpListenerName } from "../names.ts";
 import type { HttpTraits } from "../traits.ts";
-import { additionalAddresses, EXACT_BALANCE, socketAddress } from "./address.ts";
+import { additionalAddresses, EXACT_BALANCE, socketAddress, udpAddress } from "./address.ts";
 import type { TcpChain } from "./chains.ts";
 import { PROXY_PROTOCOL, TLS_INSPECTOR } from "./inspectors.ts";
 
@@ -48,6 +48,22 @@ export function gatewayListener(input: GatewayListenerInput): Uint8Array {
   });
 }
 
+/** A listener for HTTP/3 without its chains. */
+export type QuicListenerInput = Pick<GatewayListenerInput, "address" | "moreAddresses" | "port" | "mesh">;
+
+/** Canonical bytes of the listener for HTTP/3 without its chains. */
+export function quicListener({ address, moreAddresses, port, mesh }: QuicListenerInput): Uint8Array {
+  return bytesOf(ListenerSchema, {
+    name: udpListenerName(address, port),
+    address: udpAddress(address, port),
+    additionalAddresses: moreAddresses.map((more) => ({ address: udpAddress(more, port) })),
+    trafficDirection: TrafficDirection.OUTBOUND,
+    udpListenerConfig: { quicOptions: {}, downstreamSocketConfig: {} },
+    accessLog: listenerAccessLogs(mesh),
+    maxConnectionsToAcceptPerSocketEvent: 1,
+  });
+}
+
 /** What all chains of a gateway share. */
 interface GatewayChainInput extends AuthorizationInput {
   /** Which TLS connections it takes; empty takes any. */
@@ -67,6 +83,8 @@ export interface GatewayHttpChainInput extends GatewayChainInput, JwtInput {
   readonly protocol: Protocol;
   /** The server's name, if it has one: its statistics are kept under it. */
   readonly serverName: string;
+  /** Over QUIC, as HTTP/3. */
+  readonly isQuic: boolean;
 }
 
 /** Canonical bytes of a chain for HTTP. */
@@ -76,12 +94,16 @@ export function gatewayHttpChain(input: GatewayHttpChainInput): Uint8Array {
     statPrefix: input.serverName === "" ? statPrefix(`outbound_${input.listener}`) : input.serverName,
     routes: input.routeName,
     protocol: input.protocol,
+    isQuic: input.isQuic,
     traits: input.traits,
     mesh: input.mesh,
     authorization: input,
     authentication: input,
   });
-  return bytesOf(FilterChainSchema, { ...chainFields(input, false), filters: [manager] });
+  return bytesOf(FilterChainSchema, {
+    ...chainFields(input, { isTcp: false, isQuic: input.isQuic }),
+    filters: [manager],
+  });
 }
 
 /** Anything else, with TLS that ends here or is passed on. */
@@ -97,19 +119,22 @@ export function gatewayTcpChain(input: GatewayTcpChainInput): Uint8Array {
   const exchange = input.tls?.mode === "ISTIO_MUTUAL" ? peerExchange(traits) : [];
   const authorization = [...customTcpFilters(input), ...tcpAuthorization(input)];
   return bytesOf(FilterChainSchema, {
-    ...chainFields(input, true),
+    ...chainFields(input, { isTcp: true, isQuic: false }),
     filters: [...exchange, ...authorization, ...proxy],
   });
 }
 
-function chainFields(input: GatewayChainInput, isTcp: boolean): Init<typeof FilterChainSchema> {
+function chainFields(
+  input: GatewayChainInput,
+  over: { readonly isTcp: boolean; readonly isQuic: boolean },
+): Init<typeof FilterChainSchema> {
   const { serverNames, applicationProtocols = [], tls, mesh } = input;
   const takesAny = serverNames.length === 0 || serverNames.includes("*");
   return {
     ...(!takesAny && {
       filterChainMatch: { serverNames: [...serverNames].sort(), applicationProtocols: [...applicationProtocols] },
     }),
-    ...(tls && { transportSocket: serverTls({ tls, isTcp, mesh }) }),
+    ...(tls && { transportSocket: serverTls({ tls, ...over, mesh }) }),
     transportSocketConnectTimeout: duration(15_000),
   };
 }

@@ -258,3 +258,47 @@ test("a proxy with addresses of both families listens on both, where that is wan
   assert.deepEqual(shown(true, "router", "10.9.0.1_81"), []);
   assert.deepEqual(shown(false, "sidecar", "virtualInbound"), []);
 });
+
+test("HTTP/3 is spoken beside HTTPS, where it is wanted and the router's service has the port for UDP", () => {
+  const server = (name: string, number: number, tls: object) => ({
+    port: { number, name, protocol: "HTTPS" },
+    hosts: [`${name}.com`],
+    tls,
+  });
+  const yaml =
+    object("Service", "router", {
+      clusterIP: "10.96.0.1",
+      selector: { app: "router" },
+      ports: [
+        { name: "https", port: 443 },
+        { name: "http3", port: 443, protocol: "UDP" },
+      ],
+    }) +
+    workload("router-1", "10.1.0.9", { labels: { app: "router" } }) +
+    object("Gateway", "gate", {
+      servers: [
+        server("a", 443, { mode: "MUTUAL", credentialName: "a" }),
+        server("passed", 443, { mode: "PASSTHROUGH" }),
+        server("c", 444, { mode: "SIMPLE", credentialName: "c" }),
+      ],
+    }) +
+    object("VirtualService", "a", { hosts: ["a.com"], gateways: ["gate"], http: [{ redirect: { uri: "/x" } }] });
+  const shown = (quicListeners: boolean) => {
+    const mesh = meshOf(yaml, { features: { quicListeners } });
+    const { listeners, route } = translated(mesh, proxyOf({ type: "router", ip: "10.1.0.9" }));
+    const quic = [...listeners.values()].filter(({ udpListenerConfig }) => udpListenerConfig !== undefined);
+    const chains = quic.flatMap(({ filterChains }) => filterChains);
+    const offers = route("https.443.a.gate.default").virtualHosts.flatMap(({ routes }) => routes);
+    return [
+      quic.map(({ name }) => name),
+      chains.map(({ filterChainMatch, transportSocket }) => [filterChainMatch?.serverNames, transportSocket?.name]),
+      offers.flatMap(({ responseHeadersToAdd }) => responseHeadersToAdd.map(({ header }) => header?.value)),
+    ];
+  };
+  assert.deepEqual(shown(false), [[], [], []]);
+  assert.deepEqual(shown(true), [
+    ["udp_0.0.0.0_443"],
+    [[["a.com"], "envoy.transport_sockets.quic"]],
+    ['h3=":443"; ma=86400'],
+  ]);
+});

@@ -5,7 +5,7 @@ import { hostsMatch, isSubsetOf } from "#config/host.ts";
 import { isHttp, type Service, type ServicePort } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { statName } from "../clusters/stat-name.ts";
-import { listenerName, outboundServerName } from "../names.ts";
+import { listenerName, outboundServerName, udpListenerName } from "../names.ts";
 import { type Recipe, recipe } from "../recipe.ts";
 import { wildcardAddresses } from "../scope/addresses.ts";
 import { authorizationInput } from "../scope/authorization-policies.ts";
@@ -23,7 +23,7 @@ import { type BoundVirtualService, virtualServicesOf } from "../scope/virtual-se
 import type { GatewayView } from "../views.ts";
 import type { TcpChain } from "./chains.ts";
 import { type Taken, takeFree } from "./distinct-chains.ts";
-import { gatewayHttpChain, gatewayListener, gatewayTcpChain } from "./gateway.ts";
+import { gatewayHttpChain, gatewayListener, gatewayTcpChain, quicListener } from "./gateway.ts";
 import { MESH_ALL } from "./inbound-match.ts";
 import { type RouteInput, routeChain } from "./tcp-routes.ts";
 
@@ -67,8 +67,9 @@ export function planGatewayListeners(snapshot: Snapshot, view: GatewayView, serv
     for (const { gateway } of port.servers) listener.origins.add(`Gateway/${gateway}`);
     addChains(listener, chainsOf(snapshot, view, { port, name }));
   }
+  const quic = planQuicListeners(snapshot, view, servers);
   const readsProxyProtocol = view.traits.http.topology.proxyProtocol !== undefined;
-  return [...listeners].flatMap(([name, { address, moreAddresses, port, chains, origins }]) => {
+  const planned = [...listeners].flatMap(([name, { address, moreAddresses, port, chains, origins }]) => {
     if (chains.length === 0) return [];
     const inspectsTls = chains.some(({ serverNames, endsTls }) => endsTls || serverNames.length > 0);
     const input = {
@@ -82,6 +83,24 @@ export function planGatewayListeners(snapshot: Snapshot, view: GatewayView, serv
     };
     const parts = { field: LISTENER_FILTER_CHAINS, recipes: chains.map((chain) => chain.recipeFor(chain.serverNames)) };
     return [recipe({ name, input, build: gatewayListener, parts, origins: [...origins] })];
+  });
+  return [...planned, ...quic];
+}
+
+/** Beside each listener with servers that speak HTTP/3, one for these. */
+function planQuicListeners(snapshot: Snapshot, view: GatewayView, { ports }: RouterServers): readonly Recipe[] {
+  const { ipMode, dualStack } = view.traits.listener;
+  const [wildcard = "", ...others] = wildcardAddresses(ipMode);
+  return ports.flatMap(({ port, bind, servers }) => {
+    const spoken = servers.filter(({ speaksHttp3 }) => speaksHttp3);
+    if (spoken.length === 0) return [];
+    const address = bind || wildcard;
+    const name = udpListenerName(address, port);
+    const chains = spoken.map((server) => httpChain(snapshot, view, { server, name, isQuic: true }));
+    const recipes = chains.map((chain) => chain.recipeFor(chain.serverNames));
+    const input = { address, moreAddresses: dualStack && bind === "" ? others : [], port, mesh: snapshot.mesh };
+    const origins = spoken.map(({ gateway }) => `Gateway/${gateway}`);
+    return [recipe({ name, input, build: quicListener, parts: { field: LISTENER_FILTER_CHAINS, recipes }, origins })];
   });
 }
 
@@ -113,15 +132,17 @@ interface ServerOf {
   readonly server: RouterServer;
   /** Of its listener. */
   readonly name: string;
+  readonly isQuic?: boolean;
 }
 
-function httpChain(snapshot: Snapshot, view: GatewayView, { server, name }: ServerOf): PlannedChain {
+function httpChain(snapshot: Snapshot, view: GatewayView, { server, name, isQuic = false }: ServerOf): PlannedChain {
   const isTls = isHttpsServer(server);
   const serverNames = isTls ? serverNamesOf(server) : [];
   const input = {
     listener: name,
     routeName: server.routeName,
     protocol: server.protocol,
+    isQuic,
     serverName: isTls ? (server.server.name ?? "") : "",
     tls: isTls ? server.server.tls : undefined,
     traits: view.traits.http,

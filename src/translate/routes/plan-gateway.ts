@@ -64,7 +64,8 @@ function* virtualHosts(
     const name = virtualHostName(first.host, port);
     const retries = snapshot.mesh.defaultHttpRetryPolicy;
     const xForwardedHost = view.traits.http.headers.xForwardedHost?.enabled === true;
-    const fixed = { name, domains, attemptCount, port, isTls, requiresTls, retries, xForwardedHost };
+    const offersHttp3 = servers.some(({ speaksHttp3 }) => speaksHttp3);
+    const fixed = { name, domains, attemptCount, port, isTls, requiresTls, retries, xForwardedHost, offersHttp3 };
     return recipe({ name, input: { ...routeLists(sorted), ...fixed }, build: routedHost });
   });
   return recipes.sort((a, b) => compareText(a.name, b.name));

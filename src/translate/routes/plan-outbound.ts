@@ -77,7 +77,7 @@ function hostRecipe(
 ): Recipe {
   const fixed = { name, domains, port, attemptCount: countsAttempts(view), retries: mesh.defaultHttpRetryPolicy };
   if (routes === undefined) return recipe({ name, input: { ...fixed, hostname, hash }, build: serviceHost });
-  const others = { isTls: false, requiresTls: false, xForwardedHost: forwardsHost(view) };
+  const others = { isTls: false, requiresTls: false, xForwardedHost: forwardsHost(view), offersHttp3: false };
   return recipe({ name, input: { ...fixed, ...others, ...routeLists(routes) }, build: routedHost });
 }
 

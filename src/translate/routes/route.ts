@@ -42,6 +42,7 @@ export interface RouteContext {
   /** Retries where the route says nothing. */
   readonly retries: HttpRetry | undefined;
   readonly xForwardedHost: boolean;
+  readonly offersHttp3: boolean;
   /** Clusters of the route's destinations, in the order of `destinationsOf`. */
   readonly clusters: readonly string[];
   /** How each of them is hashed, in the same order; empty when none is. */
@@ -68,12 +69,18 @@ export function routeOf(route: HttpRoute, match: HttpMatch | undefined, context:
     ...(name !== "" && { name }),
     match: routeMatch(match),
     action,
-    ...changesOf(route),
+    ...(context.offersHttp3 ? withOffer(changesOf(route), context.port) : changesOf(route)),
     metadata: { filterMetadata: { istio: { config: configOrigin(context.virtualService) } } },
     decorator: { operation: operationOf(cluster?.case === "cluster" ? cluster.value : "", match, context) },
     ...(match?.statPrefix && { statPrefix: match.statPrefix }),
     ...(Object.keys(settings).length > 0 && { typedPerFilterConfig: settings }),
   };
+}
+
+/** Clients that know HTTP/3 remember the offer for a day. */
+function withOffer(changes: Partial<HeaderChanges>, port: number): Partial<HeaderChanges> {
+  const offer = { header: { key: "alt-svc", value: `h3=":${port}"; ma=86400` } };
+  return { ...changes, responseHeadersToAdd: [...(changes.responseHeadersToAdd ?? []), offer] };
 }
 
 /** A trace is named by the one destination, or by the virtual service when there are several. */

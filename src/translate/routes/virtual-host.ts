@@ -83,11 +83,13 @@ export interface RoutedHostInput extends VirtualHostInput {
   readonly requiresTls: boolean;
   readonly retries: HttpRetry | undefined;
   readonly xForwardedHost: boolean;
+  /** Tells clients that the host speaks HTTP/3 on the same port. */
+  readonly offersHttp3: boolean;
 }
 
 /** Canonical bytes of a virtual host with the routes of virtual services. */
 export function routedHost(input: RoutedHostInput): Uint8Array {
-  const { port, isTls, retries, xForwardedHost } = input;
+  const { port, isTls, retries, xForwardedHost, offersHttp3 } = input;
   const routes = [];
   let at = 0;
   for (const [i, route] of input.routes.entries()) {
@@ -97,7 +99,7 @@ export function routedHost(input: RoutedHostInput): Uint8Array {
     const hashes = input.hashes.slice(at, end);
     at = end;
     if (virtualService === undefined) continue;
-    const context = { virtualService, port, isTls, retries, xForwardedHost, clusters, hashes };
+    const context = { virtualService, port, isTls, retries, xForwardedHost, offersHttp3, clusters, hashes };
     routes.push(...[routeOf(route, input.matches[i], context)].filter((made) => made !== undefined));
   }
   return bytesOf(VirtualHostSchema, {

@@ -15,6 +15,8 @@ export interface RouterServer {
   /** `host`, or `namespace/host` to take virtual services of that namespace only. */
   readonly hosts: readonly string[];
   readonly protocol: Protocol;
+  /** Speaks HTTP/3 beside HTTPS. */
+  readonly speaksHttp3: boolean;
   /** Its routes; empty for servers that do not speak HTTP. */
   readonly routeName: string;
 }
@@ -44,10 +46,16 @@ export function routerServers(view: GatewayView): RouterServers {
     for (const server of gateway.spec.servers ?? []) {
       const port = listeningPort(view, server.port.number);
       if (port < 1024 && view.traits.listener.unprivileged) continue;
-      add(merged, routerServer(gateway, server, port), port);
+      const made = routerServer(gateway, server, port);
+      add(merged, { ...made, speaksHttp3: isHttpsServer(made) && takesUdp(view, server.port.number) }, port);
     }
   }
   return merged;
+}
+
+/** Clients reach UDP only where the router's own service has the port for it. */
+function takesUdp({ traits, targets }: GatewayView, called: number): boolean {
+  return traits.listener.quic && targets.some(({ port }) => port.protocol === "UDP" && port.port === called);
 }
 
 /** A Gateway names the port that clients call; the router's own service tells where that leads. */
@@ -57,7 +65,11 @@ function listeningPort({ targets }: GatewayView, called: number): number {
   return targets.find(isTranslated)?.targetPort ?? called;
 }
 
-function routerServer({ metadata }: ConfigObject<Gateway>, server: GatewayServer, port: number): RouterServer {
+function routerServer(
+  { metadata }: ConfigObject<Gateway>,
+  server: GatewayServer,
+  port: number,
+): Omit<RouterServer, "speaksHttp3"> {
   const protocol = parseProtocol(server.port.protocol);
   return {
     server,
@@ -99,7 +111,7 @@ export function isPassedThrough(tls: GatewayServer["tls"]): boolean {
 }
 
 /** Whether the server ends TLS and speaks HTTP inside. */
-export function isHttpsServer({ server, protocol }: RouterServer): boolean {
+export function isHttpsServer({ server, protocol }: Pick<RouterServer, "server" | "protocol">): boolean {
   return protocol === "HTTPS" && server.tls !== undefined && !isPassedThrough(server.tls);
 }
 

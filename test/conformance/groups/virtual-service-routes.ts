@@ -43,7 +43,6 @@ export const virtualServiceRoutes: Group = {
 };
 
 function check(one: RouteCase): Outcome {
-  if (one.http3AltSvc) return { leftOut: "HTTP/3 at gateways is not supported yet" };
   if ((one.routes ?? []).some((route) => !doesSomething(route))) {
     return { leftOut: "Istio makes a route that does nothing, which Envoy refuses; ours leaves it out" };
   }
@@ -73,6 +72,7 @@ function check(one: RouteCase): Outcome {
     isTls: one.isTLS,
     requiresTls: false,
     retries: snapshot.mesh.defaultHttpRetryPolicy,
+    offersHttp3: one.http3AltSvc,
     xForwardedHost: outbound.traits.http.headers.xForwardedHost?.enabled === true,
   });
   const type = messageType("envoy.config.route.v3.Route");

@@ -10,6 +10,7 @@ import {
   TcpProxy_TunnelingConfigSchema,
   TcpProxySchema,
 } from "#gen/envoy/extensions/filters/network/tcp_proxy/v3/tcp_proxy_pb.ts";
+import { QuicDownstreamTransportSchema } from "#gen/envoy/extensions/transport_sockets/quic/v3/quic_transport_pb.ts";
 import { DownstreamTlsContextSchema } from "#gen/envoy/extensions/transport_sockets/tls/v3/tls_pb.ts";
 import { statName } from "#translate/clusters/stat-name.ts";
 import { serverTls } from "#translate/filters/server-tls.ts";
@@ -64,7 +65,7 @@ const serverContext: RowCheck = byRow<{
   mesh?: object;
   result?: unknown;
 }>(({ server, transportProtocol, mesh, result }) => {
-  if (transportProtocol !== 0) return { leftOut: "HTTP/3 at gateways is not supported yet" };
+  const isQuic = transportProtocol !== 0;
   if (server.tls === undefined) return compareJson(undefined, result);
   const port = { number: PORT, name: "a", protocol: "HTTPS" };
   const servers = [{ ...server, port, hosts: ["a"] }];
@@ -74,10 +75,13 @@ const serverContext: RowCheck = byRow<{
   if (pins.some((pin) => pin.length < 43))
     return { leftOut: "Envoy refuses pins that are no hash; ours let nobody in" };
   const meshConfig = { ...DEFAULT_MESH_CONFIG, ...(parse(meshConfigSchema, mesh ?? {}, "").value as object) };
-  const { configType } = serverTls({ tls, isTcp: false, mesh: meshConfig });
+  const { configType } = serverTls({ tls, isTcp: false, isQuic, mesh: meshConfig });
   const bytes = configType.case === "typedConfig" ? configType.value.value : new Uint8Array();
   const type = messageType(DownstreamTlsContextSchema.typeName);
-  const ours = formatResource(type, fromBinary(type, bytes));
+  const context = isQuic
+    ? fromBinary(QuicDownstreamTransportSchema, bytes).downstreamTlsContext
+    : fromBinary(DownstreamTlsContextSchema, bytes);
+  const ours = context && formatResource(type, context);
   return compareJson(ours, throughBytes(type, parseResource(type, result)));
 });
 
