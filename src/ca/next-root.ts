@@ -9,8 +9,10 @@ import { pemCertificates } from "#lib/pki/pem.ts";
 import { CA_FILE_NAMES, readIfThere, replaceFile, SECRET_MODE } from "./ca-folder.ts";
 import type { CaFiles } from "./signing-bundle.ts";
 
-const NEXT_CERTIFICATE = "next-ca-cert.pem";
-const NEXT_KEY = "next-ca-key.pem";
+/** File of the root that was announced. */
+export const NEXT_CERTIFICATE = "next-ca-cert.pem";
+/** File of its key. */
+export const NEXT_KEY = "next-ca-key.pem";
 
 /** The next root's certificate, if its key is there and root-cert.pem names it; else there was no announcement. */
 export async function readNextRoot(folder: string): Promise<X509Certificate | undefined> {

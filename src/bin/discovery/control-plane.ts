@@ -41,6 +41,7 @@ import {
   authentication,
   nodeAgents,
   type SecurityInput,
+  type StartedCa,
   startCa,
   startServerIdentity,
 } from "./security.ts";
@@ -134,12 +135,14 @@ export class ControlPlane {
     await this.#background.raced(Promise.race([first, stop]));
     if (signal.aborted) return;
     this.#log.info(`mesh configuration:\n${dump(apiForm(this.#source.current().mesh))}`);
-    const authority = await startCa(this.#security, this.#background);
+    const ca = await startCa(this.#security, this.#background, signal);
+    if (signal.aborted) return;
+    const authority = ca?.authority;
     this.#authority = authority;
-    if (authority !== undefined) {
-      addCaMetrics(this.#metrics, authority, Date.now);
-      authority.onTrustChanged(() => this.#xds.refresh());
-      this.#takeUpDuties(authority);
+    if (ca !== undefined) {
+      addCaMetrics(this.#metrics, ca.authority, Date.now);
+      ca.authority.onTrustChanged(() => this.#xds.refresh());
+      this.#takeUpDuties(ca);
     }
     const identity = await startServerIdentity(this.#security, authority, this.#background);
     await this.#startGrpc(authority, identity);
@@ -147,11 +150,11 @@ export class ControlPlane {
     this.#log.info("control plane is ready");
   }
 
-  #takeUpDuties(authority: Authority): void {
+  #takeUpDuties(ca: StartedCa): void {
     const { cluster, config } = this.#security;
     if (cluster === undefined) return;
     this.#background.run(
-      runDuties({ cluster, config, authority, source: this.#source, log: this.#log }, this.#background.signal),
+      runDuties({ cluster, config, ca, source: this.#source, log: this.#log }, this.#background.signal),
     );
   }
 

@@ -1,6 +1,5 @@
 /** What a control plane does in its cluster beside serving proxies. One replica at a time does it. */
 import { hostname } from "node:os";
-import type { Authority } from "#ca/authority.ts";
 import { keepRootConfigMaps, type RootConfigMapsOptions } from "#controllers/root-config-maps.ts";
 import { keepWebhookBundles } from "#controllers/webhook-bundles.ts";
 import type { KubernetesApi, RawObject } from "#lib/kubernetes/api-client.ts";
@@ -9,18 +8,19 @@ import type { Logger } from "#lib/log.ts";
 import type { Source } from "#model/ports.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import type { DiscoveryConfig } from "./config.ts";
+import type { StartedCa } from "./security.ts";
 
 export interface Duties {
   readonly cluster: KubernetesApi;
   readonly config: DiscoveryConfig;
-  readonly authority: Authority;
+  readonly ca: StartedCa;
   readonly source: Source;
   readonly log: Logger;
 }
 
 /** Takes part in the election, and does what the leader has to, until the signal aborts. */
 export function runDuties(
-  { cluster: api, config, authority, source, log }: Duties,
+  { cluster: api, config, ca: { authority, lead: leadCa }, source, log }: Duties,
   signal: AbortSignal,
 ): Promise<void> {
   const { namespace, podName, revision } = config;
@@ -31,7 +31,11 @@ export function runDuties(
   const lead = async (leading: AbortSignal) => {
     const ofRevision = { api, roots, onRoots, revision: revision || "default", log: log.scope("webhooks") };
     const ofNamespaces = { api, roots, onRoots, ...meshNamespaces(source), log: log.scope("roots") };
-    await Promise.all([keepRootConfigMaps(ofNamespaces, leading), keepWebhookBundles(ofRevision, leading)]);
+    await Promise.all([
+      leadCa(leading),
+      keepRootConfigMaps(ofNamespaces, leading),
+      keepWebhookBundles(ofRevision, leading),
+    ]);
   };
   return leadWhenElected({ api, namespace, name, identity, log: log.scope("leader") }, lead, signal);
 }

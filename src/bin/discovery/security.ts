@@ -4,6 +4,7 @@ import { clientCertificateAuthenticator } from "#authn/client-certificate.ts";
 import { jwtAuthenticator } from "#authn/jwt.ts";
 import { tokenReviewAuthenticator } from "#authn/token-review.ts";
 import type { Authority } from "#ca/authority.ts";
+import { hasCaFiles } from "#ca/ca-folder.ts";
 import { ExpiryWarner } from "#ca/expiry.ts";
 import { MeshAnchors } from "#ca/mesh-anchors.ts";
 import type { NodeAgents } from "#ca/node-agents.ts";
@@ -11,6 +12,7 @@ import { openAuthority, reloadAuthority } from "#ca/open-authority.ts";
 import { rotateRoot } from "#ca/rotate-root.ts";
 import { ServingCertificate } from "#ca/serving-certificate.ts";
 import { servingNames } from "#ca/serving-names.ts";
+import { openSharedAuthority, type SharedCaConfig } from "#ca/shared-authority.ts";
 import { TlsFiles } from "#ca/tls-files.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
 import type { KubernetesApi } from "#lib/kubernetes/api-client.ts";
@@ -24,6 +26,8 @@ import { nodePods } from "./node-pods.ts";
 
 /** How often files of the operator are looked at. */
 const FILE_INTERVAL_MS = 1_000;
+/** Writable in a pod, and in memory there. */
+const WORKING_COPY = "./var/run/secrets/istio-dns/ca";
 const BUNDLE_TIMEOUT_MS = 10_000;
 const NO_ANCHORS: readonly never[] = [];
 
@@ -38,6 +42,8 @@ export interface SecurityInput {
   /** Asked about tokens, if there is one. */
   readonly cluster?: KubernetesApi | undefined;
 }
+
+type FolderCaSettings = Omit<SharedCaConfig, "api" | "namespace">;
 
 export type Authenticate = (credentials: Credentials) => Promise<Authentication>;
 
@@ -56,20 +62,52 @@ export function authentication({ config, mesh, log, now, cluster }: SecurityInpu
   ]);
 }
 
-/** The certificate authority, if it is on; its files are followed, and its own root is replaced in time, in the background. */
-export async function startCa(input: SecurityInput, background: Background): Promise<Authority | undefined> {
-  const { config, mesh, now } = input;
+/** The authority, and what the leader among replicas has to do for it. */
+export interface StartedCa {
+  readonly authority: Authority;
+  readonly lead: (signal: AbortSignal) => Promise<void>;
+}
+
+/** The certificate authority, if it is on; what it signs with is followed, and its own root is replaced in time. */
+export async function startCa(
+  input: SecurityInput,
+  background: Background,
+  stop: AbortSignal,
+): Promise<StartedCa | undefined> {
+  const { config, mesh, now, cluster } = input;
   if (!config.ca.enabled) return undefined;
   const log = input.log.scope("ca");
   const anchors = config.ca.multiRoot ? meshAnchors(input) : undefined;
   if (anchors !== undefined) background.run(anchors.run(background.signal));
   const further = anchors && { furtherRoots: anchors };
   const settings = { ...config.ca, ...further, trustDomain: mesh().trustDomain, log, now };
+  const isShared = cluster !== undefined && !(await hasCaFiles(config.ca.folder));
+  const started = isShared
+    ? await startSharedCa({ ...settings, api: cluster, namespace: config.namespace }, background, stop)
+    : await startFolderCa(settings, background);
+  if (started === undefined) return undefined;
+  background.run(new ExpiryWarner({ authority: started.authority, log, now }).run(background.signal));
+  return started;
+}
+
+/** Of a folder that an operator filled, or that is ours. */
+async function startFolderCa(settings: FolderCaSettings, background: Background): Promise<StartedCa> {
   const authority = await openAuthority(settings);
   reloadAuthority({ ...settings, authority, intervalMs: FILE_INTERVAL_MS }, background.signal);
   background.run(rotateRoot({ ...settings, authority }, background.signal));
-  background.run(new ExpiryWarner({ authority, log, now }).run(background.signal));
-  return authority;
+  return { authority, lead: async () => {} };
+}
+
+/** Of a Secret in the cluster, where nothing was plugged in. */
+async function startSharedCa(
+  settings: SharedCaConfig,
+  background: Background,
+  stop: AbortSignal,
+): Promise<StartedCa | undefined> {
+  const shared = await openSharedAuthority({ ...settings, folder: WORKING_COPY }, stop);
+  if (shared === undefined) return undefined;
+  background.run(shared.follow(background.signal));
+  return { authority: shared.authority, lead: (signal) => shared.rotate(signal) };
 }
 
 /** Agents that may act for others: those on the list, where Kubernetes knows which pods run on their node. */

@@ -158,9 +158,12 @@ function lean(object: RawObject): RawObject {
   return { ...object, metadata };
 }
 
-/** What to say about a collection that cannot be read. */
-export function troubleText(problem: unknown, { group, plural }: ResourceType): string {
+const READING: readonly string[] = ["get", "list", "watch"];
+
+/** What to say about objects that cannot be read, or on which that cannot be done: a missing right with the rule to add. */
+export function troubleText(problem: unknown, { group, plural }: ResourceType, verbs = READING): string {
   if (!(problem instanceof ApiError) || problem.status !== 403) return errorText(problem);
-  const rule = `apiGroups: ["${group}"], resources: ["${plural}"], verbs: ["get", "list", "watch"]`;
+  const quoted = verbs.map((verb) => `"${verb}"`).join(", ");
+  const rule = `apiGroups: ["${group}"], resources: ["${plural}"], verbs: [${quoted}]`;
   return `${errorText(problem)}; add to the ClusterRole of this account: ${rule}`;
 }
