@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { request } from "node:https";
 import { after, before, describe, test } from "node:test";
 import { testInjector } from "#inject/fixture.ts";
+import { compileTemplate } from "#lib/go-template/template.ts";
 import type { ServerIdentity } from "#lib/net/server-identity.ts";
 import { selfSigned } from "../../test/support/certificates.ts";
 import { WebhookListener } from "./webhook-listener.ts";
@@ -102,7 +103,8 @@ describe("WebhookListener", () => {
 
   test("a bug refuses the request alone", async () => {
     const good = injector;
-    injector = { ...good, templates: new Map([["sidecar", { execute: () => assert.fail("bug") }]]) };
+    const broken = compileTemplate("{{ bug }}", { name: "inject", functions: { bug: () => assert.fail("bug") } });
+    injector = { ...good, templates: new Map([["sidecar", broken]]) };
     assert.equal((await send("/inject", JSON.stringify(REVIEW))).status, 500);
     assert.deepEqual(logged, ["bug in a webhook"]);
     injector = good;
