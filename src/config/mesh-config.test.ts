@@ -39,7 +39,9 @@ test("a tracing service name takes the place of the default service cluster", ()
 });
 
 test("extension providers are merged by name", () => {
-  const mesh = meshOf("extensionProviders: [{name: envoy, envoyFileAccessLog: {path: /x}}, {name: z, zipkin: {}}]");
+  const mesh = meshOf(
+    "extensionProviders: [{name: envoy, envoyFileAccessLog: {path: /x}}, {name: z, zipkin: {service: z.svc, port: 1}}]",
+  );
   assert.deepEqual(
     mesh.extensionProviders.map(({ name }) => name),
     ["prometheus", "stackdriver", "envoy", "z"],
@@ -104,4 +106,26 @@ test("addresses of collectors may be IPv6, or the host's that the agent fills in
 test("meshConfigOf() reads data", () => {
   assert.equal(meshConfigOf({ accessLogFile: "/dev/stdout" }).value?.accessLogFile, "/dev/stdout");
   assert.deepEqual(meshConfigOf(undefined).value, DEFAULT_MESH_CONFIG);
+});
+
+test("extension providers need a name of their own, a host and a port", () => {
+  const fields = (...extensionProviders: object[]) =>
+    meshConfigOf({ extensionProviders }).problems.map(({ field }) => field);
+  const at = (service: string) => ({ name: "a", zipkin: { service, port: 9411 } });
+  for (const good of ["zipkin.default.svc", "10.0.0.1", "fd00::1", "default/zipkin.default.svc"]) {
+    assert.deepEqual(fields(at(good)), []);
+  }
+  for (const bad of ["", "a b", "a/b/c", "host:80", "/host", "Default_x/host"]) {
+    assert.deepEqual(fields(at(bad)), ["extensionProviders[0].zipkin.service"], bad);
+  }
+  assert.deepEqual(fields({ name: "a", datadog: { service: "a.b" } }), ["extensionProviders[0].datadog.port"]);
+  assert.deepEqual(fields({ name: "a" }), ["extensionProviders[0]"]);
+  assert.deepEqual(fields({ name: "", prometheus: {} }), ["extensionProviders[0].name"]);
+  assert.deepEqual(fields({ name: "a", prometheus: {} }, { name: "a", stackdriver: {} }), [
+    "extensionProviders[1].name",
+  ]);
+  const check = (more: object) => fields({ name: "a", envoyExtAuthzHttp: { service: "a.b", port: 80, ...more } });
+  assert.deepEqual(check({ pathPrefix: "x" }), ["extensionProviders[0].envoyExtAuthzHttp.pathPrefix"]);
+  assert.deepEqual(check({ statusOnError: "999" }), ["extensionProviders[0].envoyExtAuthzHttp.statusOnError"]);
+  assert.deepEqual(check({ statusOnError: "503", pathPrefix: "/x" }), []);
 });

@@ -24,6 +24,8 @@ import { istioctlTables } from "./groups/unit-tables/istioctl.ts";
 import { meshConfigTables } from "./groups/unit-tables/mesh-config.ts";
 import { networkingTables } from "./groups/unit-tables/networking.ts";
 import { securityTables } from "./groups/unit-tables/security.ts";
+import { serviceTables } from "./groups/unit-tables/services.ts";
+import { validationTables } from "./groups/unit-tables/validation.ts";
 import { wasmTables } from "./groups/unit-tables/wasm.ts";
 import { virtualServiceRoutes } from "./groups/virtual-service-routes.ts";
 import { xdsBenchmarks, xdsGeneration, xdsSimulation } from "./groups/xds-recorded.ts";
@@ -65,5 +67,7 @@ export const GROUPS: readonly Group[] = [
   meshConfigTables,
   networkingTables,
   securityTables,
+  serviceTables,
+  validationTables,
   wasmTables,
 ];

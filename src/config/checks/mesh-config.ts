@@ -3,6 +3,7 @@ import type { MeshConfigFields } from "../mesh/mesh-schema.ts";
 import type { ProxyDefaults } from "../mesh/proxy-defaults.ts";
 import { error, type Problem, warning } from "../problem.ts";
 import { checkDuration } from "./amounts.ts";
+import { checkExtensionProviders } from "./extension-provider.ts";
 import { checkLocalityLb } from "./locality-lb.ts";
 import { checkFqdn, checkHost, isDnsLabel } from "./names.ts";
 import { checkPort } from "./network.ts";
@@ -36,6 +37,7 @@ export function* checkMeshConfig(mesh: MeshConfigFields): Iterable<Problem> {
   }
   if (mesh.meshMTLS?.ecdhCurves !== undefined)
     yield error("meshMTLS.ecdhCurves", "cannot be set for the mesh's own TLS");
+  yield* checkExtensionProviders(mesh.extensionProviders ?? [], "extensionProviders");
   if (mesh.defaultConfig !== undefined) yield* checkProxyDefaults(mesh.defaultConfig, "defaultConfig");
 }
 

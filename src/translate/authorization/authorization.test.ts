@@ -93,14 +93,8 @@ test("nobody to ask means no", () => {
   const refused = [["envoy.filters.http.rbac"], ["envoy.filters.network.rbac"]];
   assert.deepEqual(names(inputOf(asked)), refused);
   assert.deepEqual(names(inputOf(asked, [{ envoyExtAuthzHttp: http }])), refused, "no such service");
-  for (const wrong of [
-    { port: 0 },
-    { statusOnError: "999" },
-    { pathPrefix: "x" },
-    { headersToUpstreamOnAllow: ["*"] },
-  ]) {
-    assert.deepEqual(names(inputOf(asked + service, [{ envoyExtAuthzHttp: { ...http, ...wrong } }])), refused);
-  }
+  const wrong = { ...http, headersToUpstreamOnAllow: ["*"] };
+  assert.deepEqual(names(inputOf(asked + service, [{ envoyExtAuthzHttp: wrong }])), refused);
   assert.deepEqual(names(inputOf(asked + service, [{ envoyExtAuthzHttp: http }])), [
     ["envoy.filters.http.rbac", "envoy.filters.http.ext_authz"],
     [],

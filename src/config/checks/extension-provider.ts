@@ -1,0 +1,71 @@
+import { isIP } from "node:net";
+import type { ExtensionProvider } from "../mesh/extension-provider.ts";
+import { error, type Problem } from "../problem.ts";
+import { checkDnsLabel, checkFqdn } from "./names.ts";
+import { checkPort } from "./network.ts";
+
+/** Kinds of providers that are servers, and so have an address. */
+const SERVERS = [
+  "envoyExtAuthzHttp",
+  "envoyExtAuthzGrpc",
+  "zipkin",
+  "lightstep",
+  "datadog",
+  "opencensus",
+  "skywalking",
+  "opentelemetry",
+  "envoyHttpAls",
+  "envoyTcpAls",
+  "envoyOtelAls",
+] as const;
+
+/** Statuses that Envoy can answer with. */
+const STATUS = /^(0|100|20[0-8]|226|30[0-578]|4(?:0\d|1[0-7]|2[1-4689]|31)|50[0-8]|51[01])$/;
+
+/** Checks the extension providers of a mesh config. */
+export function* checkExtensionProviders(providers: readonly ExtensionProvider[], at: string): Iterable<Problem> {
+  const names = new Set<string>();
+  for (const [i, provider] of providers.entries()) {
+    const field = `${at}[${i}]`;
+    if (provider.name === "") yield error(`${field}.name`, "must not be empty");
+    else if (names.has(provider.name)) yield error(`${field}.name`, `is there twice: "${provider.name}"`);
+    names.add(provider.name);
+    if (Object.keys(provider).length < 2) yield error(field, "does not say what it provides");
+    yield* checkServer(provider, field);
+  }
+}
+
+function* checkServer(provider: ExtensionProvider, at: string): Iterable<Problem> {
+  for (const kind of SERVERS) {
+    const server = provider[kind];
+    if (server === undefined) continue;
+    yield* checkServiceName(server.service ?? "", `${at}.${kind}.service`);
+    yield* checkPort(server.port ?? 0, `${at}.${kind}.port`);
+  }
+  const { lightstep, opentelemetry, envoyExtAuthzHttp: http, envoyExtAuthzGrpc: grpc } = provider;
+  if (lightstep !== undefined && !lightstep.accessToken) yield error(`${at}.lightstep.accessToken`, "is required");
+  if (opentelemetry?.http !== undefined && opentelemetry.grpc !== undefined) {
+    yield error(`${at}.opentelemetry.grpc`, "cannot be set together with http");
+  }
+  if (http?.pathPrefix && !http.pathPrefix.startsWith("/")) {
+    yield error(`${at}.envoyExtAuthzHttp.pathPrefix`, `must begin with "/", not "${http.pathPrefix}"`);
+  }
+  yield* checkStatus(http?.statusOnError, `${at}.envoyExtAuthzHttp.statusOnError`);
+  yield* checkStatus(grpc?.statusOnError, `${at}.envoyExtAuthzGrpc.statusOnError`);
+}
+
+/** A host or an address, or a host in a namespace: `namespace/host`. */
+function* checkServiceName(service: string, at: string): Iterable<Problem> {
+  const [first = "", host, ...more] = service.split("/");
+  if (host === undefined) {
+    if (isIP(service) === 0) yield* checkFqdn(service, at);
+  } else if (more.length > 0) yield error(at, `must be a host, or namespace/host, not "${service}"`);
+  else {
+    yield* checkDnsLabel(first, at);
+    yield* checkFqdn(host, at);
+  }
+}
+
+function* checkStatus(status: string | undefined, at: string): Iterable<Problem> {
+  if (status && !STATUS.test(status)) yield error(at, `must be a status of HTTP, not "${status}"`);
+}

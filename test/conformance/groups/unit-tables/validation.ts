@@ -1,0 +1,197 @@
+/**
+ * Tables about parts of configuration: what Istio says to a part, ours says to a whole object that has it. Rows tell only
+ * whether a part is accepted.
+ */
+import { checkFqdn, checkHost } from "#config/checks/names.ts";
+import { checkIpAddress, checkSubnet } from "#config/checks/network.ts";
+import { hostsMatch, isSubsetOf } from "#config/host.ts";
+import { meshNetworksOf } from "#config/mesh/mesh-networks.ts";
+import { meshConfigOf } from "#config/mesh-config.ts";
+import { parseObject } from "#config/parse-object.ts";
+import type { Problem } from "#config/problem.ts";
+import { compareJson } from "../../compare.ts";
+import type { Outcome } from "../../harness.ts";
+import { byRow, leftOut, type RowCheck, unitTables } from "../../unit-tables.ts";
+
+const NETWORKING = "networking.istio.io/v1";
+const ROUTE = [{ destination: { host: "a.default.svc.cluster.local" } }];
+
+function accepts(problems: Iterable<Problem>): boolean {
+  return [...problems].every(({ severity }) => severity !== "error");
+}
+
+function acceptsObject(kind: string, spec: object, namespace = "default"): boolean {
+  return accepts(parseObject({ apiVersion: NETWORKING, kind, metadata: { name: "a", namespace }, spec }).problems);
+}
+
+const acceptsRoute = (route: object) => acceptsObject("VirtualService", { hosts: ["foo.com"], http: [route] });
+const acceptsDelegate = (route: object) => acceptsObject("VirtualService", { http: [route] });
+const acceptsPolicy = (trafficPolicy: object) => acceptsObject("DestinationRule", { host: "foo.com", trafficPolicy });
+/** The data leaves out numbers that are 0. */
+const acceptsServer = ({ port, ...server }: { readonly port?: object; readonly [field: string]: unknown }) =>
+  acceptsObject("Gateway", { servers: [{ ...server, port: { number: 0, ...port } }] });
+const acceptsProvider = (provider: object) =>
+  accepts(meshConfigOf({ extensionProviders: [{ name: "own", ...provider }] }).problems);
+
+/** Rows whose part is `in`, if there is one: nothing at all is always accepted. */
+function part(check: (given: object) => boolean): RowCheck {
+  return byRow<{ in?: object; valid?: boolean }>(({ in: given, valid }) =>
+    compareJson(given === undefined || check(given), valid === true),
+  );
+}
+
+/** Rows of Gateways, which expect a text in the error, or none. */
+function refusal(check: (row: { readonly in: object; readonly bind?: string }) => boolean): RowCheck {
+  return byRow<{ in: object; bind?: string; out: string }>((row) => compareJson(check(row), row.out === ""));
+}
+
+function provider(name: string): RowCheck {
+  return byRow<{ provider?: object; config?: object; valid?: boolean }>(
+    ({ provider: given, config, valid }): Outcome =>
+      compareJson(acceptsProvider({ [name]: given ?? config ?? {} }), valid === true),
+  );
+}
+
+function meshField(name: string): RowCheck {
+  return byRow<{ duration: string; isValid?: boolean }>(({ duration, isValid }) =>
+    compareJson(accepts(meshConfigOf({ [name]: duration }).problems), isValid === true),
+  );
+}
+
+const routeParts: Readonly<Record<string, RowCheck>> = {
+  ValidateCORSPolicy: part((corsPolicy) => acceptsRoute({ route: ROUTE, corsPolicy })),
+  ValidateHTTPFaultInjectionAbort: part((abort) => acceptsRoute({ route: ROUTE, fault: { abort } })),
+  ValidateHTTPFaultInjectionDelay: part((delay) => acceptsRoute({ route: ROUTE, fault: { delay } })),
+  ValidateHTTPRetry: part((retries) => acceptsRoute({ route: ROUTE, retries })),
+  ValidateChainingVirtualService: part((spec) => acceptsObject("VirtualService", withoutType(spec))),
+  ValidateHTTPStatus: byRow<{ in: number; valid: boolean }>(({ in: httpStatus, valid }) =>
+    compareJson(acceptsRoute({ route: ROUTE, fault: { abort: { httpStatus, percentage: { value: 1 } } } }), valid),
+  ),
+  ValidateHTTPRedirect: byRow<{ redirect?: object; valid: boolean }>(({ redirect, valid }) =>
+    compareJson(redirect === undefined || acceptsRoute({ redirect }), valid),
+  ),
+  ValidateHTTPRewrite: byRow<{ in?: object; valid: boolean }>(({ in: rewrite, valid }) =>
+    compareJson(rewrite === undefined || acceptsRoute({ route: ROUTE, rewrite }), valid),
+  ),
+  ValidateUriRegexRewrite: byRow<{ in?: object; valid: boolean }>(({ in: uriRegexRewrite, valid }) =>
+    compareJson(uriRegexRewrite === undefined || acceptsRoute({ route: ROUTE, rewrite: { uriRegexRewrite } }), valid),
+  ),
+  ValidateDestination: byRow<{ destination: object; valid: boolean }>(({ destination, valid }) =>
+    compareJson(acceptsRoute({ route: [{ destination }] }), valid),
+  ),
+  ValidateRouteDestination: byRow<{ routes: object[]; valid: boolean }>(({ routes, valid }) =>
+    compareJson(acceptsRoute({ route: routes }), valid),
+  ),
+  ValidateHTTPRoute: byRow<{ route: object; valid: boolean }>(({ route, valid }) =>
+    compareJson(acceptsRoute(route), valid),
+  ),
+  ValidateRootHTTPRoute: byRow<{ route: object; valid: boolean }>(({ route, valid }) =>
+    compareJson(acceptsRoute(route), valid),
+  ),
+  ValidateDelegateHTTPRoute: byRow<{ route: object; valid: boolean }>(({ route, valid }) =>
+    compareJson(acceptsDelegate(route), valid),
+  ),
+  StrictValidateHTTPHeaderName: byRow<{ name: string; valid: boolean }>(({ name, valid }) =>
+    compareJson(acceptsRoute({ route: ROUTE, headers: { request: { set: { [name]: "a" } } } }), valid),
+  ),
+  ValidateHTTPHeaderName: byRow<{ name: string; valid: boolean }>(({ name, valid }) =>
+    compareJson(acceptsRoute({ route: ROUTE, match: [{ headers: { [name]: { exact: "a" } } }] }), valid),
+  ),
+};
+
+const policyParts: Readonly<Record<string, RowCheck>> = {
+  ValidateConnectionPool: part((connectionPool) => acceptsPolicy({ connectionPool })),
+  ValidateLoadBalancer: part((loadBalancer) => acceptsPolicy({ loadBalancer })),
+  ValidateOutlierDetection: part((outlierDetection) => acceptsPolicy({ outlierDetection })),
+  ValidateTrafficPolicy: part((trafficPolicy) => acceptsPolicy(trafficPolicy)),
+  ValidateTLS: byRow<{ tls?: object; valid?: boolean }>(({ tls, valid }) =>
+    compareJson(tls === undefined || acceptsPolicy({ tls }), valid === true),
+  ),
+  ValidateLocalityLbSetting: byRow<{ in?: object; outlier?: object; err: boolean }>(
+    ({ in: localityLbSetting, outlier: outlierDetection, err }) =>
+      compareJson(acceptsPolicy({ loadBalancer: { localityLbSetting }, outlierDetection }), !err),
+  ),
+};
+
+const gatewayParts: Readonly<Record<string, RowCheck>> = {
+  ValidateServer: refusal(({ in: server }) => acceptsServer(server)),
+  ValidateServerPort: refusal(({ in: port, bind }) =>
+    acceptsServer({ hosts: ["foo.com"], port, ...(bind && { bind }) }),
+  ),
+  ValidateTlsOptions: refusal(({ in: tls }) => {
+    const port = { number: 443, name: "https", protocol: "HTTPS" };
+    return acceptsServer({ hosts: ["foo.com"], port, tls });
+  }),
+};
+
+function withoutType(spec: object): object {
+  return Object.fromEntries(Object.entries(spec).filter(([name]) => name !== "$type"));
+}
+
+interface ExportToRow {
+  readonly namespace: string;
+  readonly exportTo?: readonly string[];
+  readonly isServiceEntry: boolean;
+  readonly isDestinationRuleWithSelector: boolean;
+  readonly wantErr: boolean;
+}
+
+function exported(row: ExportToRow): readonly [kind: string, spec: object] {
+  const ports = [{ number: 80, name: "http", protocol: "HTTP" }];
+  if (row.isServiceEntry) return ["ServiceEntry", { hosts: ["foo.com"], ports, resolution: "DNS" }];
+  const workloadSelector = { matchLabels: { app: "a" } };
+  if (row.isDestinationRuleWithSelector) return ["DestinationRule", { host: "foo.com", workloadSelector }];
+  return ["VirtualService", { hosts: ["foo.com"], http: [{ route: ROUTE }] }];
+}
+
+export const validationTables = unitTables(
+  "unit tables: validation",
+  ["pkg/config/validation", "pkg/config/host", "pkg/config/kube"],
+  {
+    ...routeParts,
+    ...policyParts,
+    ...gatewayParts,
+    ValidateConnectTimeout: meshField("connectTimeout"),
+    ValidateProtocolDetectionTimeout: meshField("protocolDetectionTimeout"),
+    ValidateExtensionProviderEnvoyHTTPAls: provider("envoyHttpAls"),
+    ValidateExtensionProviderEnvoyTCPAls: provider("envoyTcpAls"),
+    ValidateExtensionProviderEnvoyOtelAls: provider("envoyOtelAls"),
+    ValidateExtensionProviderTracingZipkin: provider("zipkin"),
+    ValidateExtensionProviderTracingDatadog: provider("datadog"),
+    ValidateExtensionProviderTracingLightstep: provider("lightstep"),
+    ValidateExtensionProviderTracingOpentelemetry: provider("opentelemetry"),
+    ValidateExtensionProviderService: byRow<{ service: string; valid: boolean }>(({ service, valid }) =>
+      compareJson(acceptsProvider({ zipkin: { service, port: 9411 } }), valid),
+    ),
+    ValidateMeshNetworks: byRow<{ mn: object; valid: boolean }>(({ mn, valid }) =>
+      compareJson(accepts(meshNetworksOf(mn).problems), valid),
+    ),
+    ValidateTrustDomain: byRow<{ in: string; err: string }>(({ in: trustDomain, err }) =>
+      compareJson(accepts(meshConfigOf({ trustDomain }).problems), err === ""),
+    ),
+    ValidateFQDN: byRow<{ fqdn: string; valid: boolean }>(({ fqdn, valid }) =>
+      compareJson(accepts(checkFqdn(fqdn, "")), valid),
+    ),
+    ValidateWildcardDomain: byRow<{ in: string; out: string }>(({ in: host, out }) =>
+      compareJson(accepts(checkHost(host, "")), out === ""),
+    ),
+    ValidationIPAddress: byRow<{ addr: string; ok: boolean }>(({ addr, ok }) =>
+      compareJson(accepts(checkIpAddress(addr, "")), ok),
+    ),
+    ValidationIPSubnet: byRow<{ subnet: string; ok: boolean }>(({ subnet, ok }) =>
+      compareJson(accepts(checkSubnet(subnet, "")), ok),
+    ),
+    "host.Name.Matches": byRow<{ a: string; b: string; out: boolean }>(({ a, b, out }) =>
+      compareJson(hostsMatch(a, b), out),
+    ),
+    "host.Name.SubsetOf": byRow<{ a: string; b: string; out: boolean }>(({ a, b, out }) =>
+      compareJson(isSubsetOf(a, b), out),
+    ),
+    validateExportTo: byRow<ExportToRow>((row) => {
+      const { exportTo, namespace, wantErr } = row;
+      const [kind, spec] = exported(row);
+      return compareJson(acceptsObject(kind, { ...spec, ...(exportTo && { exportTo }) }, namespace), !wantErr);
+    }),
+    ValidateTelemetryFilter: leftOut("Telemetry has no effect yet"),
+  },
+);
