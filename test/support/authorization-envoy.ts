@@ -7,7 +7,7 @@ import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { Agent, request } from "node:https";
 import type { AddressInfo } from "node:net";
-import { createServer } from "node:net";
+import { createConnection, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect } from "node:tls";
@@ -126,9 +126,7 @@ export class AuthorizationEnvoy implements AsyncDisposable {
     const port = this.tcpPorts[listener] ?? assert.fail(`no listener ${listener}`);
     return new Promise((resolve) => {
       const socket = connect({
-        host: "127.0.0.1",
-        port,
-        localAddress: sourceIp,
+        socket: createConnection({ host: "127.0.0.1", port, localAddress: sourceIp }),
         servername: sni,
         rejectUnauthorized: false,
         ...this.#credentials(identity),
