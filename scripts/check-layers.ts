@@ -14,6 +14,7 @@ const LAYERS: Readonly<Record<string, number>> = {
   translate: 3,
   convert: 3,
   inject: 3,
+  install: 4,
   explain: 3,
   authn: 3,
   sources: 4,

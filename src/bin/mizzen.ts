@@ -6,6 +6,7 @@ import { applyCommand, deleteCommand } from "./mizzen/apply-commands.ts";
 import { doctorCommand } from "./mizzen/doctor-command.ts";
 import { EXIT, EXIT_CODES_HELP } from "./mizzen/exit-codes.ts";
 import { initCommand } from "./mizzen/init-command.ts";
+import { installCommand, manifestCommand, uninstallCommand, upgradeCommand } from "./mizzen/install-commands.ts";
 import { kubeInjectCommand } from "./mizzen/kube-inject-command.ts";
 import { attachCommand, scaleCommand, workloadCommands } from "./mizzen/life-commands.ts";
 import { logsCommand } from "./mizzen/logs-command.ts";
@@ -60,6 +61,10 @@ function mizzen(terminal: Terminal): Command {
     proxyStatusCommand,
     proxyConfigCommand,
     kubeInjectCommand,
+    installCommand,
+    upgradeCommand,
+    uninstallCommand,
+    manifestCommand,
     xCommand,
   ];
   const made = [...commands.map((make) => make(terminal)), ...workloadCommands(terminal)];

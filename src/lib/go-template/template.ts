@@ -22,6 +22,8 @@ export interface TemplateOptions {
 export interface Template {
   /** The text for a value; throws a `TemplateError`. */
   readonly execute: (data: Value) => string;
+  /** The same for one of the templates that it defines. */
+  readonly executeNamed: (name: string, data: Value) => string;
 }
 
 const LIMITS: TemplateLimits = { depth: 500, output: 32 * 1024 * 1024, steps: 5_000_000 };
@@ -31,5 +33,6 @@ export function compileTemplate(source: string, { name, functions = {}, limits =
   const table = new Map(Object.entries({ ...BUILTIN_FUNCTIONS, ...functions }));
   const templates = parseTemplate(name, source, (one) => table.has(one) || LANGUAGE_FUNCTIONS.has(one));
   const input = { templates, functions: table, limits: { ...LIMITS, ...limits } };
-  return { execute: (data) => execute(input, name, data) };
+  const executeNamed: Template["executeNamed"] = (one, data) => execute(input, one, data);
+  return { execute: (data) => executeNamed(name, data), executeNamed };
 }

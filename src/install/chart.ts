@@ -1,0 +1,99 @@
+/** A chart in Helm's form, rendered by our own template engine: the same files serve `helm install` and `mizzen install`. */
+import { readdir, readFile } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { SPRIG_FUNCTIONS } from "#lib/go-template/sprig.ts";
+import { compileTemplate, type Template } from "#lib/go-template/template.ts";
+import { TemplateError } from "#lib/go-template/template-error.ts";
+import { type Callable, toValue, type Value } from "#lib/go-template/value.ts";
+import { isRecord } from "#lib/is-record.ts";
+import type { RawObject } from "#lib/kubernetes/api-client.ts";
+import { MeshError } from "#lib/mesh-error.ts";
+import { readDocument, readDocuments } from "#lib/yaml/read.ts";
+import type { Values } from "./values.ts";
+
+/** The files of a chart. */
+export interface Chart {
+  /** `Chart.yaml`. */
+  readonly about: Values;
+  readonly values: Values;
+  /** Source by file name. */
+  readonly templates: ReadonlyMap<string, string>;
+}
+
+/** What an installation is called, and where it is. */
+export interface Release {
+  readonly name: string;
+  readonly namespace: string;
+}
+
+/** Reads a folder with `Chart.yaml`, `values.yaml` and `templates/`. */
+export async function readChart(folder: string): Promise<Chart> {
+  const names = (await readdir(join(folder, "templates"))).sort();
+  const sources = names.map(async (name) => [name, await readFile(join(folder, "templates", name), "utf8")] as const);
+  return {
+    about: await readYaml(join(folder, "Chart.yaml")),
+    values: await readYaml(join(folder, "values.yaml")),
+    templates: new Map(await Promise.all(sources)),
+  };
+}
+
+/** The YAML object in a file. Throws a MeshError that names it and the line. */
+export async function readYaml(file: string): Promise<Values> {
+  let text: string;
+  try {
+    text = await readFile(file, "utf8");
+  } catch (cause) {
+    throw new MeshError("INSTALL_INVALID", `${file} cannot be read`, { cause });
+  }
+  const { value, error } = readDocument(text);
+  if (error !== undefined) throw new MeshError("INSTALL_INVALID", `${file}:${error.line}: ${error.message}`);
+  if (value !== undefined && value !== null && !isRecord(value)) {
+    throw new MeshError("INSTALL_INVALID", `${file} holds no settings`);
+  }
+  return value ?? {};
+}
+
+/** The objects that a chart gives for these values, in the order of its files. */
+export function renderChart(chart: Chart, values: Values, release: Release): readonly RawObject[] {
+  const helpers = [...chart.templates].filter(([name]) => name.endsWith(".tpl")).map(([, source]) => source);
+  const data = toValue({
+    Values: values,
+    Chart: { Name: chart.about.name, Version: chart.about.version, AppVersion: chart.about.appVersion },
+    Release: { Name: release.name, Namespace: release.namespace, Service: "Helm", IsInstall: true, IsUpgrade: false },
+    Template: { BasePath: "templates" },
+  });
+  const files = [...chart.templates].filter(([name]) => /\.ya?ml$/.test(name));
+  return files.flatMap(([name, source]) => objectsOf(name, rendered(name, source, helpers, data)));
+}
+
+/** Helpers stand behind a file, so that lines in messages are those of the file. */
+function rendered(name: string, source: string, helpers: readonly string[], data: Value): string {
+  let includeNamed: Template["executeNamed"] = () => "";
+  // What Helm has beyond Sprig.
+  const functions: Record<string, Callable> = {
+    ...SPRIG_FUNCTIONS,
+    include: (named, value) => includeNamed(String(named), value),
+    required: (message, value) => {
+      if (value === undefined || value === null || value === "") throw new Error(String(message));
+      return value;
+    },
+    lookup: () => ({}),
+  };
+  try {
+    const template = compileTemplate([source, ...helpers].join("\n"), { name, functions });
+    includeNamed = template.executeNamed;
+    return template.execute(data);
+  } catch (problem) {
+    if (!(problem instanceof TemplateError)) throw problem;
+    throw new MeshError("INSTALL_INVALID", `chart: ${problem.message}`, { cause: problem });
+  }
+}
+
+function objectsOf(name: string, text: string): readonly RawObject[] {
+  return readDocuments(text).flatMap(({ value, error, line }) => {
+    if (error !== undefined) {
+      throw new MeshError("INSTALL_INVALID", `chart: ${basename(name)} gives what ${error.message} (line ${line})`);
+    }
+    return isRecord(value) && isRecord(value.metadata) ? [value as unknown as RawObject] : [];
+  });
+}
