@@ -1,10 +1,13 @@
 /** Tables about the small parts of generated configuration: names, addresses, domains, TLS, policies. */
 import { create, fromBinary } from "@bufbuild/protobuf";
 import { destinationRuleSchema } from "#config/kinds/destination-rule.ts";
+import type { PatchMatch } from "#config/kinds/envoy-filter.ts";
 import { gatewaySchema } from "#config/kinds/gateway.ts";
 import { meshConfigSchema } from "#config/mesh/mesh-schema.ts";
 import { DEFAULT_MESH_CONFIG } from "#config/mesh-config.ts";
+import { parseProtocol } from "#config/protocol.ts";
 import { parse } from "#config/schema/parse.ts";
+import { ClusterSchema, UpstreamConnectionOptionsSchema } from "#gen/envoy/config/cluster/v3/cluster_pb.ts";
 import { AddressSchema, CidrRangeSchema } from "#gen/envoy/config/core/v3/address_pb.ts";
 import {
   TcpProxy_TunnelingConfigSchema,
@@ -12,12 +15,15 @@ import {
 } from "#gen/envoy/extensions/filters/network/tcp_proxy/v3/tcp_proxy_pb.ts";
 import { QuicDownstreamTransportSchema } from "#gen/envoy/extensions/transport_sockets/quic/v3/quic_transport_pb.ts";
 import { DownstreamTlsContextSchema } from "#gen/envoy/extensions/transport_sockets/tls/v3/tls_pb.ts";
+import { connectionLimits } from "#translate/clusters/connection-pool.ts";
+import { upstreamProtocol } from "#translate/clusters/http-options.ts";
 import { statName } from "#translate/clusters/stat-name.ts";
 import { serverTls } from "#translate/filters/server-tls.ts";
 import { tcpProxy } from "#translate/filters/tcp-proxy.ts";
 import { socketAddress } from "#translate/listeners/address.ts";
 import { cidrRange } from "#translate/listeners/cidr.ts";
 import { hostInUrl, traceOperation, virtualHostName } from "#translate/names.ts";
+import { matchesCluster } from "#translate/patches/match.ts";
 import { serviceDomains } from "#translate/routes/domains.ts";
 import { localAddresses, wildcardAddresses } from "#translate/scope/addresses.ts";
 import { effectivePolicy } from "#translate/scope/traffic-policy.ts";
@@ -101,7 +107,46 @@ const tunneling: RowCheck = byRow<{
   return compareJson(tunnelingConfig && formatResource(type, tunnelingConfig), expectedTunnelingConfig);
 });
 
+/** What a DestinationRule's connection pool and the mesh say, as they are read. */
+interface PoolRow {
+  readonly connectionPool: object;
+  readonly mesh: object;
+}
+
+function poolOf({ connectionPool, mesh }: PoolRow) {
+  const rule = parse(destinationRuleSchema, { host: "a", trafficPolicy: { connectionPool } }, "").value;
+  const settings = parse(meshConfigSchema, mesh, "").value as object;
+  return { pool: rule?.trafficPolicy?.connectionPool, mesh: { ...DEFAULT_MESH_CONFIG, ...settings } };
+}
+
+const upgraded: RowCheck = byRow<PoolRow & { port: { Protocol: string }; upgrade: boolean }>((row) => {
+  const protocol = row.port.Protocol === "UnsupportedProtocol" ? "Unsupported" : parseProtocol(row.port.Protocol);
+  // That sidecars follow the client where the protocol is not known is decided elsewhere in Istio.
+  const proxy = recordedProxy({ type: "router", id: "a.b", ipAddresses: ["1.1.1.1"], ...NOWHERE });
+  const traits = traitsOf(DEFAULT_MESH_CONFIG, proxy).cluster;
+  const ours = upstreamProtocol({ ...poolOf(row), protocol, direction: "outbound", traits });
+  return compareJson(ours === "http2", row.upgrade);
+});
+
+const NOWHERE = { configNamespace: "", dnsDomain: "", metadata: {} };
+
+const keepalive: RowCheck = byRow<PoolRow & { wantConnOpts?: unknown }>((row) => {
+  const { pool, mesh } = poolOf(row);
+  const ours = create(ClusterSchema, connectionLimits(pool, mesh)).upstreamConnectionOptions;
+  return compareJson(ours && formatResource(UpstreamConnectionOptionsSchema, ours), row.wantConnOpts);
+});
+
+const clusterPatches: RowCheck = byRow<{
+  args: { cluster: { name: string }; host?: string; matchCondition: PatchMatch };
+  want: boolean;
+}>(({ args: { cluster, host, matchCondition }, want }) =>
+  compareJson(matchesCluster(matchCondition.cluster, cluster.name, host === undefined ? [] : [host]), want),
+);
+
 export const configGenerationTables = unitTables("unit tables: config generation", ["pilot/pkg/networking"], {
+  shouldH2Upgrade: upgraded,
+  applyTCPKeepalive: keepalive,
+  clusterMatch: clusterPatches,
   TraceOperation: byRow<HostRow>(({ host, port, match }) => compareJson(traceOperation(hostInUrl(host), port), match)),
   DomainName: byRow<HostRow>(({ host, port, match }) => compareJson(virtualHostName(host, port), match)),
   IPv6Compliant: byRow<HostRow>(({ host, match }) => compareJson(hostInUrl(host), match)),
