@@ -11,7 +11,7 @@ import { errorText } from "#lib/mesh-error.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import type { Layers } from "#protocol/resource.ts";
 import { nextResponse } from "#protocol/session.ts";
-import { CLUSTER_TYPE, LISTENER_TYPE, ROUTE_TYPE, shortTypeName } from "#protocol/type-urls.ts";
+import { CLUSTER_TYPE, LISTENER_TYPE, NAME_TABLE_TYPE, ROUTE_TYPE, shortTypeName } from "#protocol/type-urls.ts";
 import type { BuiltResource } from "./built-resource.ts";
 import type { ByteBudget } from "./byte-budget.ts";
 import { Catalogue } from "./catalogue.ts";
@@ -176,9 +176,17 @@ export class Pusher {
     const { clock, metrics } = this.#options;
     const start = clock.now();
     const parts = this.#partsFor(stream, world);
-    await this.#target(stream, { parts, world, wants: (typeUrl) => !ROUND.has(typeUrl) });
+    await this.#target(stream, {
+      parts,
+      world,
+      wants: (typeUrl) => !ROUND.has(typeUrl) && !isLaterTable(stream, typeUrl),
+    });
     if (isReadyForRound(stream, clock.now())) {
-      await this.#target(stream, { parts, world, wants: (typeUrl) => ROUND.has(typeUrl) });
+      await this.#target(stream, {
+        parts,
+        world,
+        wants: (typeUrl) => ROUND.has(typeUrl) || isLaterTable(stream, typeUrl),
+      });
       stream.targetVersion = world.version;
     }
     if (stream.isClosed || stream.newTypes.length > 0) return this.wake(stream); // something happened meanwhile
@@ -222,8 +230,13 @@ export class Pusher {
   }
 }
 
+/** A name of a newer snapshot than the routes leads nowhere; only the first table, which a start waits for, comes at once. */
+function isLaterTable({ newTypes }: XdsStream, typeUrl: string): boolean {
+  return typeUrl === NAME_TABLE_TYPE && !newTypes.includes(typeUrl);
+}
+
 /**
- * Endpoints and names are always the newest, and go first. Clusters, listeners and routes become the newest together, when
+ * Endpoints are always the newest, and go first. Clusters, listeners, routes and then names become the newest together, when
  * the proxy has taken all of the last round: else a row of changes to clusters could keep its listeners waiting for ever.
  */
 function isReadyForRound({ session, newTypes }: XdsStream, now: number): boolean {
