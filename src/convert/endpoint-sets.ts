@@ -82,11 +82,15 @@ function* foundWorkloads(input: DraftInput): Steps<FoundWorkloads> {
     pods.push(workloadOfPod(pod, nodes.get(pod.spec.nodeName ?? ""), around));
     yield;
   }
-  const ready = pods.filter((pod) => pod.ready).map((pod) => indexedPod(pod));
-  yield;
   const findEntries = workloadFinder(entries);
   yield;
-  const find = ready.length === 0 ? findEntries : workloadFinder([...entries, ...ready]);
+  // Mostly slices name the pods, and nobody looks for them.
+  let findAll: WorkloadFinder | undefined = pods.length === 0 ? findEntries : undefined;
+  const find: WorkloadFinder = (selector) => {
+    if (selector.places.length === 0) return [];
+    findAll ??= workloadFinder([...entries, ...pods.filter(({ ready }) => ready).map((pod) => indexedPod(pod))]);
+    return findAll(selector);
+  };
   return { around, pods: podFinder(pods), find, findEntries };
 }
 

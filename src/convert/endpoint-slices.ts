@@ -3,6 +3,7 @@ import type { ConfigObject } from "#config/config-object.ts";
 import type { EndpointSlice, SliceEndpoint } from "#config/kinds/endpoint-slice.ts";
 import type { Endpoint } from "#model/endpoint.ts";
 import type { Service } from "#model/service.ts";
+import { memoized } from "./memo.ts";
 import type { PodFinder } from "./pods.ts";
 import { endpointOf, type Surroundings, type Workload, workloadOfEntry } from "./workloads.ts";
 
@@ -14,24 +15,28 @@ const SERVICE_NAME = "kubernetes.io/service-name";
 const IMPORTED_NAME = "multicluster.kubernetes.io/service-name";
 
 /** `namespace/name` of the Service that the slice belongs to; undefined when it is none of a Service. */
-export function serviceOfSlice({ metadata, spec }: SliceObject): string | undefined {
+export const serviceOfSlice = memoized(({ metadata, spec }: SliceObject): string | undefined => {
   const name = metadata.labels[SERVICE_NAME];
   if (!name || metadata.labels[IMPORTED_NAME] !== undefined || spec.addressType === "FQDN") return undefined;
   return `${metadata.namespace}/${name}`;
-}
+});
 
 /** The workload behind an address of a slice; `null` for a pod that is not known yet, undefined for no pod at all. */
 export type SliceWorkload = Workload | undefined | null;
 
 /** The workloads of all addresses of a slice, in their order. */
-export function sliceWorkloads({ metadata, spec }: SliceObject, pods: PodFinder): readonly SliceWorkload[] {
-  return (spec.endpoints ?? []).flatMap(({ addresses = [], targetRef }) =>
-    addresses.map((address) => {
-      if (targetRef?.kind !== "Pod") return pods.at(address, metadata.namespace);
-      return pods.named(targetRef.namespace || metadata.namespace, targetRef.name ?? "") ?? null;
-    }),
-  );
+export function sliceWorkloads(slice: SliceObject, pods: PodFinder): readonly SliceWorkload[] {
+  return referencesOf(slice).map(({ pod, place }) => (pod === undefined ? pods.at(place) : (pods.named(pod) ?? null)));
 }
+
+/** How the pods of all addresses are found: by the name of the pod, or where there is none by the place. */
+const referencesOf = memoized(({ metadata, spec }: SliceObject) =>
+  (spec.endpoints ?? []).flatMap(({ addresses = [], targetRef }) => {
+    const pod =
+      targetRef?.kind === "Pod" ? `${targetRef.namespace || metadata.namespace}/${targetRef.name ?? ""}` : undefined;
+    return addresses.map((address) => ({ pod, place: `${metadata.namespace}/${address}` }));
+  }),
+);
 
 /** What endpoints depend on beside their slice. */
 export interface SliceTraits {

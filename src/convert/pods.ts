@@ -10,7 +10,10 @@ export type PodObject = ConfigObject<Pod, PodStatus>;
 
 /** A pod that is there, as a workload. */
 export interface PodWorkload {
-  readonly pod: PodObject;
+  /** `namespace/name` */
+  readonly name: string;
+  /** `namespace/address` */
+  readonly place: string;
   readonly workload: Workload;
   /** It takes requests: what selects pods without EndpointSlices selects only such. */
   readonly ready: boolean;
@@ -18,10 +21,10 @@ export interface PodWorkload {
 
 /** Finds the pods behind addresses. */
 export interface PodFinder {
-  /** By name, also while it is not ready. */
-  named(namespace: string, name: string): Workload | undefined;
-  /** By address, only those of the namespace that are ready: pods in a node's own network share its address. */
-  at(address: string, namespace: string): Workload | undefined;
+  /** By `namespace/name`, also while it is not ready. */
+  named(name: string): Workload | undefined;
+  /** By `namespace/address`, only those that are ready: pods in a node's own network share its address. */
+  at(place: string): Workload | undefined;
 }
 
 /** The workload of a pod. Without an address, or when it is done, it has an empty address and is not ready. */
@@ -48,23 +51,20 @@ export function podWorkload(pod: PodObject, node: ConfigObject | undefined, arou
     ...(spec.subdomain && { podName: { hostname: spec.hostname || metadata.name, subdomain: spec.subdomain } }),
     ...(nodeName && { nodeName }),
   };
-  return { pod, workload, ready: address !== "" && isReady(pod) };
+  const { namespace, name } = metadata;
+  const ready = address !== "" && isReady(pod);
+  return { name: `${namespace}/${name}`, place: `${namespace}/${address}`, workload, ready };
 }
 
 /** Finds pods among those given. */
 export function podFinder(pods: readonly PodWorkload[]): PodFinder {
   const byName = new Map<string, Workload>();
   const byAddress = new Map<string, Workload>();
-  for (const { pod, workload, ready } of pods) {
-    const { namespace, name } = pod.metadata;
-    byName.set(`${namespace}/${name}`, workload);
-    const place = `${namespace}/${workload.address}`;
+  for (const { name, place, workload, ready } of pods) {
+    byName.set(name, workload);
     if (ready && !byAddress.has(place)) byAddress.set(place, workload);
   }
-  return {
-    named: (namespace, name) => byName.get(`${namespace}/${name}`),
-    at: (address, namespace) => byAddress.get(`${namespace}/${address}`),
-  };
+  return { named: (name) => byName.get(name), at: (place) => byAddress.get(place) };
 }
 
 /** Named ports for TCP; of several with one name the first counts, as for Kubernetes. */

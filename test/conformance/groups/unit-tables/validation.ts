@@ -28,8 +28,10 @@ const acceptsRoute = (route: object) => acceptsObject("VirtualService", { hosts:
 const acceptsDelegate = (route: object) => acceptsObject("VirtualService", { http: [route] });
 const acceptsPolicy = (trafficPolicy: object) => acceptsObject("DestinationRule", { host: "foo.com", trafficPolicy });
 /** The data leaves out numbers that are 0. */
-const acceptsServer = ({ port, ...server }: { readonly port?: object; readonly [field: string]: unknown }) =>
-  acceptsObject("Gateway", { servers: [{ ...server, port: { number: 0, ...port } }] });
+function acceptsServer(server: object): boolean {
+  const { port, ...rest } = { port: {}, ...server };
+  return acceptsObject("Gateway", { servers: [{ ...rest, port: { number: 0, ...port } }] });
+}
 const acceptsProvider = (provider: object) =>
   accepts(meshConfigOf({ extensionProviders: [{ name: "own", ...provider }] }).problems);
 
