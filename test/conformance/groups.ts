@@ -11,6 +11,7 @@ import { kubeInject, sampleInjection, webhookPods } from "./groups/injection.ts"
 import { iptablesBuilder } from "./groups/iptables-builder.ts";
 import { iptablesCapture } from "./groups/iptables-capture.ts";
 import { istioctlOutput } from "./groups/istioctl-output.ts";
+import { kubeInjectOutput } from "./groups/kube-inject-command.ts";
 import { localityLoadBalancing } from "./groups/locality.ts";
 import { nameTable } from "./groups/name-table.ts";
 import { nftablesCapture } from "./groups/nftables-capture.ts";
@@ -56,6 +57,7 @@ export const GROUPS: readonly Group[] = [
   statusServer,
   istioctlOutput,
   kubeInject,
+  kubeInjectOutput,
   webhookPods,
   sampleInjection,
   agentTables,
