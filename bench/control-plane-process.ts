@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 const ROOT = join(import.meta.dirname, "..");
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 120_000;
 /** Clock ticks per second of /proc, on every Linux that Node runs on. */
 const TICKS = 100;
 
