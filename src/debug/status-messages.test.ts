@@ -4,9 +4,7 @@ import { fromBinary } from "@bufbuild/protobuf";
 import { ClientConfigSchema, ConfigStatus } from "#gen/envoy/service/status/v3/csds_pb.ts";
 import type { Caller, ConnectedProxy } from "#model/ports.ts";
 import { CLUSTER_TYPE, ENDPOINT_TYPE, LISTENER_TYPE, ROUTE_TYPE } from "#protocol/type-urls.ts";
-import { memorySource } from "#sources/memory.ts";
-import { PushJournal } from "#xds/push-journal.ts";
-import { proxyOf } from "../../test/support/mesh.ts";
+import { meshOf, proxyOf } from "../../test/support/mesh.ts";
 import { statusMessages } from "./status-messages.ts";
 
 function connected(name: string, namespace: string, settings: object | undefined = {}): ConnectedProxy {
@@ -33,13 +31,13 @@ function caller(namespace: string): Caller {
 }
 
 const STATE = {
-  source: memorySource(),
+  source: { current: () => meshOf(""), objects: () => [] },
   connections: () => [
     connected("web", "shop"),
     connected("db", "other"),
     { ...connected("ctl", "shop"), proxy: proxyOf() },
   ],
-  pushes: new PushJournal(),
+  pushes: { changes: () => [], pushes: () => [] },
   held: () => ({ parts: 0, resources: 0 }),
   rootNamespace: () => "istio-system",
 };
