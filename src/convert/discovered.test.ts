@@ -36,6 +36,14 @@ test("namespaces are selected by expressions, and by their names", () => {
   assert.equal(discovered({ matchLabels: { "kubernetes.io/metadata.name": "c" } }), "three");
 });
 
+test("namespaces that are not selected are not known either", () => {
+  const mesh = meshOf(YAML, { mesh: { discoverySelectors: [{ matchLabels: { mesh: "on" } }] } });
+  assert.deepEqual(
+    mesh.namespaces.map(({ metadata }) => metadata.name),
+    ["a"],
+  );
+});
+
 test("selectors that make no sense leave nobody out", () => {
   assert.equal(discovered({ matchExpressions: [{ key: "team", operator: "Like", values: ["x"] }] }), "one,two,three");
 });

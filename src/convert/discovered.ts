@@ -4,7 +4,6 @@ import type { MeshConfig } from "#config/mesh-config.ts";
 import { type LabelSelector, matchesSelector } from "#model/label-selector.ts";
 import type { Labels } from "#model/labels.ts";
 
-const CLUSTER_WIDE: ReadonlySet<string> = new Set(["Namespace", "Node"]);
 const NAME_LABEL = "kubernetes.io/metadata.name";
 
 /** The objects of the namespaces that the mesh config selects; all of them where it selects none, or makes no sense. */
@@ -16,7 +15,10 @@ export function discovered(objects: readonly ConfigObject[], mesh: MeshConfig): 
     objects.filter(({ kind }) => kind === "Namespace").map(({ metadata }) => [metadata.name, metadata.labels]),
   );
   const isSelected = selectionOf(selectors, labels);
-  return objects.filter(({ kind, metadata }) => CLUSTER_WIDE.has(kind) || isSelected(metadata.namespace));
+  return objects.filter(({ kind, metadata }) => {
+    if (kind === "Node") return true;
+    return isSelected(kind === "Namespace" ? metadata.name : metadata.namespace);
+  });
 }
 
 /** A namespace that nobody described has the label that every namespace has. */

@@ -75,7 +75,8 @@ export function* snapshotSteps(input: SnapshotInput): Steps<Snapshot> {
     slices: ofKind<EndpointSlice>("EndpointSlice").sort(byAgeAndName),
     pods: ofKind<Pod, PodStatus>("Pod").sort(byAgeAndName),
     nodes: ofKind<Node, NodeStatus>("Node"),
-    namespaces: ofKind<Namespace>("Namespace"),
+    // What the control plane's own namespace says counts in any case.
+    namespaces: input.objects.filter(({ kind }) => kind === "Namespace") as ConfigObject<Namespace>[],
     byApiServer: input.byApiServer ?? false,
     mesh,
     features,
@@ -119,7 +120,7 @@ export function* snapshotSteps(input: SnapshotInput): Steps<Snapshot> {
       previous.requestAuthentications,
       ofKind<RequestAuthentication>("RequestAuthentication"),
     ),
-    namespaces: objects(previous.namespaces, draftInput.namespaces),
+    namespaces: objects(previous.namespaces, ofKind<Namespace>("Namespace")),
     proxyConfigs: objects(previous.proxyConfigs, ofKind<ProxyConfigObject>("ProxyConfig")),
     workloadGroups: objects(previous.workloadGroups, ofKind<WorkloadGroup>("WorkloadGroup")),
     secrets: objects(previous.secrets, ofKind<Secret>("Secret")),

@@ -1,5 +1,6 @@
 /** What a control plane does in its cluster beside serving proxies. One replica at a time does it. */
 import { hostname } from "node:os";
+import { keepAddresses } from "#controllers/allocated-addresses.ts";
 import { keepRootConfigMaps, type RootConfigMapsOptions } from "#controllers/root-config-maps.ts";
 import { keepWebhookBundles } from "#controllers/webhook-bundles.ts";
 import type { KubernetesApi, RawObject } from "#lib/kubernetes/api-client.ts";
@@ -35,6 +36,7 @@ export function runDuties(
       leadCa(leading),
       keepRootConfigMaps(ofNamespaces, leading),
       keepWebhookBundles(ofRevision, leading),
+      config.features.autoAllocate && keepAddresses({ api, source, log: log.scope("ip-autoallocate") }, leading),
     ]);
   };
   return leadWhenElected({ api, namespace, name, identity, log: log.scope("leader") }, lead, signal);

@@ -1,0 +1,55 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { objectsOf } from "../../test/support/mesh.ts";
+import { type EntryObject, missingAddresses } from "./allocated-addresses.ts";
+
+function entry(name: string, more: { spec?: object; status?: object; labels?: object } = {}): EntryObject {
+  const ports = [{ name: "http", number: 80, protocol: "HTTP" }];
+  const [object] = objectsOf(
+    JSON.stringify({
+      apiVersion: "networking.istio.io/v1",
+      kind: "ServiceEntry",
+      metadata: { name, labels: more.labels ?? {} },
+      spec: { hosts: [`${name}.com`], ports, resolution: "DNS", ...more.spec },
+      status: more.status,
+    }),
+  );
+  return object as EntryObject;
+}
+
+function shown(...entries: EntryObject[]): readonly string[] {
+  return [...missingAddresses(entries)].flatMap(([{ metadata }, addresses]) =>
+    addresses.map(({ host, value }) => `${metadata.name} ${host} ${value}`),
+  );
+}
+
+const allocated = (...pairs: [host: string, value: string][]) => ({
+  addresses: pairs.map(([host, value]) => ({ host, value })),
+});
+
+test("hosts without address get the next free one of each family", () => {
+  assert.deepEqual(shown(entry("b"), entry("a", { spec: { hosts: ["x.com", "y.com", "x.com"] } })), [
+    "a x.com 240.240.0.1",
+    "a x.com 2001:2::1",
+    "a y.com 240.240.0.2",
+    "a y.com 2001:2::2",
+    "b b.com 240.240.0.3",
+    "b b.com 2001:2::3",
+  ]);
+});
+
+test("addresses that are there stay, and nobody gets them again", () => {
+  const known = entry("a", { status: allocated(["a.com", "240.240.0.1"], ["a.com", "2001:2::1"]) });
+  const taken = entry("t", { spec: { addresses: ["240.240.0.2"] } });
+  assert.deepEqual(shown(known, taken, entry("b")), ["b b.com 240.240.0.3", "b b.com 2001:2::3"]);
+  const more = entry("a", { spec: { hosts: ["a.com", "c.com"] }, status: allocated(["a.com", "240.240.0.9"]) });
+  assert.deepEqual(shown(more), ["a a.com 240.240.0.9", "a c.com 240.240.0.1", "a c.com 2001:2::1"]);
+});
+
+test("who has addresses, wants none or cannot use one gets none", () => {
+  const labels = { "networking.istio.io/enable-autoallocate-ip": "false" };
+  assert.deepEqual(shown(entry("a", { spec: { addresses: ["10.0.0.1"] } }), entry("b", { labels })), []);
+  assert.deepEqual(shown(entry("c", { spec: { resolution: "NONE" } })), []);
+  const endpoints = [{ address: "10.0.0.1" }];
+  assert.deepEqual(shown(entry("d", { spec: { hosts: ["*.d.com"], resolution: "STATIC", endpoints } })), []);
+});
