@@ -1,5 +1,6 @@
 /** What proxies are sent: the plans of translation, as parts by view. */
 import { atOnce, type Steps } from "#lib/async/steps.ts";
+import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import {
   CLUSTER_TYPE,
@@ -19,22 +20,30 @@ import {
   planNameTable,
   planOutboundSteps,
 } from "#translate/plan.ts";
-import { planSecret, type SecretsView, secretsView } from "#translate/secrets/plan.ts";
+import { planSecret, type SecretRights, type SecretsView, secretsView } from "#translate/secrets/plan.ts";
 import { type ProxyViews, viewsOf } from "#translate/views.ts";
 import type { Part, PartByName, PartPlan, PartsOf, ProxyParts } from "./parts.ts";
 
+/** With secrets for everybody of their namespace. */
+export const translatedParts: PartsOf = (snapshot, proxy) => partsFor(snapshot, proxy);
+
+/** With secrets for those accounts only that have a right to them. */
+export function translatedPartsWith(rights: SecretRights): PartsOf {
+  return (snapshot, proxy) => partsFor(snapshot, proxy, rights);
+}
+
 /** What is sent depends on who reads it: Envoy, or a program that speaks xDS itself. */
-export const translatedParts: PartsOf = (snapshot, proxy) => {
+function partsFor(snapshot: Snapshot, proxy: MeshProxy, rights?: SecretRights): ProxyParts {
   const views = viewsOf(snapshot, proxy);
   const { inbound } = views;
   if (proxy.metadata.GENERATOR !== "grpc" || inbound === undefined) {
     const parts = envoyParts(snapshot, views);
-    const secrets = secretsView(proxy);
+    const secrets = secretsView(proxy, rights);
     return secrets === undefined ? parts : withSecrets(parts, snapshot, secrets);
   }
   const isMutualTls = proxy.labels["security.istio.io/tlsMode"] === "istio";
   return grpcParts(snapshot, views, { outbound: views.outbound, inbound, isMutualTls });
-};
+}
 
 /** A sidecar has what its workload calls and what calls its workload; a router what it calls and what its Gateways say. */
 function envoyParts(snapshot: Snapshot, views: ProxyViews): ProxyParts {

@@ -7,6 +7,7 @@ import { Command } from "commander";
 import { flagDefaults, parseDiscoveryConfig } from "../../src/bin/discovery/config.ts";
 import { ControlPlane } from "../../src/bin/discovery/control-plane.ts";
 import { addFlags, flagsOf } from "../../src/bin/discovery/flags.ts";
+import type { KubernetesApi } from "../../src/lib/kubernetes/api-client.ts";
 import { createLogger } from "../../src/lib/log.ts";
 
 export interface ControlPlaneOptions {
@@ -14,6 +15,8 @@ export interface ControlPlaneOptions {
   readonly files?: Readonly<Record<string, string>>;
   readonly flags?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+  /** Instead of none. */
+  readonly cluster?: KubernetesApi;
 }
 
 const FREE = [
@@ -29,19 +32,20 @@ export class TestControlPlane implements AsyncDisposable {
   readonly #running: Promise<void>;
   #failure: unknown;
 
-  constructor({ files = {}, flags = [], env = {} }: ControlPlaneOptions = {}) {
+  constructor({ files = {}, flags = [], env = {}, cluster }: ControlPlaneOptions = {}) {
     mkdirSync(join(this.folder, "config"));
     for (const [name, text] of Object.entries(files)) this.write(name, text);
     const all = { ROOT_CA_DIR: join(this.folder, "ca"), ...env };
     const defaults = flagDefaults(all);
     const command = new Command().exitOverride();
     addFlags(command, defaults);
-    const own = ["--registries=", "--httpsAddr=", "--configDir", join(this.folder, "config")];
+    const fromFiles = ["--registries=", "--configDir", join(this.folder, "config")];
+    const own = ["--httpsAddr=", "--shutdownDuration=1s", ...(cluster === undefined ? fromFiles : [])];
     command.parse([...own, ...FREE, ...flags], { from: "user" });
     const { config, problems } = parseDiscoveryConfig(flagsOf(command, defaults), all);
     assert.deepEqual(problems, []);
     const log = createLogger({ write: (line) => this.lines.push(line), levels: config.log.levels });
-    this.#running = new ControlPlane(config, log).run(this.#stopping.signal).catch((thrown: unknown) => {
+    this.#running = new ControlPlane(config, log, cluster).run(this.#stopping.signal).catch((thrown: unknown) => {
       this.#failure = thrown ?? new Error("ended");
     });
   }

@@ -16,6 +16,8 @@ export interface XdsClientOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** Of the stream; methods that begin with `Stream` are state of the world. */
   readonly method?: string;
+  /** PEM of the root that the server's certificate is checked with; plain text when not given. */
+  readonly root?: string;
   /** How long it waits for a response; 5 s when not given. */
   readonly patienceMs?: number;
 }
@@ -41,7 +43,10 @@ export class XdsClient implements Disposable {
     for (const [name, value] of Object.entries(options.headers ?? {})) metadata.set(name, value);
     this.#node = options.node;
     this.#patienceMs = options.patienceMs ?? PATIENCE_MS;
-    this.#client = new Client(address, credentials.createInsecure(), {
+    const { root } = options;
+    const channel = root === undefined ? credentials.createInsecure() : credentials.createSsl(Buffer.from(root));
+    this.#client = new Client(address, channel, {
+      ...(root !== undefined && { "grpc.ssl_target_name_override": "istiod.istio-system.svc" }),
       "grpc.max_receive_message_length": -1,
       "grpc.use_local_subchannel_pool": 1,
     });

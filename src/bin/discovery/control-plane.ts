@@ -5,6 +5,7 @@
  */
 import { logVerbosity, setLogVerbosity } from "@grpc/grpc-js";
 import { dump } from "js-yaml";
+import { SecretAccess } from "#authn/secret-access.ts";
 import type { Authority } from "#ca/authority.ts";
 import { certificateService } from "#ca/certificate-service.ts";
 import { authorityStatus } from "#ca/expiry.ts";
@@ -26,7 +27,7 @@ import type { Caller, Source } from "#model/ports.ts";
 import type { KeySetSource } from "#sources/jwks/key-set-source.ts";
 import { AdsServer } from "#xds/ads-server.ts";
 import { PushJournal } from "#xds/push-journal.ts";
-import { translatedParts } from "#xds/translated-parts.ts";
+import { translatedParts, translatedPartsWith } from "#xds/translated-parts.ts";
 import { Background } from "./background.ts";
 import type { DiscoveryConfig } from "./config.ts";
 import { controlPlaneName } from "./control-plane-name.ts";
@@ -83,7 +84,7 @@ export class ControlPlane {
     this.#xds = new AdsServer({
       ...(this.#registration && { observer: this.#registration }),
       source: this.#source,
-      partsOf: translatedParts,
+      partsOf: cluster === undefined ? translatedParts : translatedPartsWith(this.#secretAccess(cluster)),
       log,
       metrics: this.#metrics,
       journal: this.#journal,
@@ -148,6 +149,11 @@ export class ControlPlane {
     await this.#startGrpc(authority, identity);
     await this.#startWebhooks(identity);
     this.#log.info("control plane is ready");
+  }
+
+  #secretAccess(api: KubernetesApi): SecretAccess {
+    const onChange = () => this.#xds.refresh();
+    return new SecretAccess({ api, onChange, now: Date.now, log: this.#log.scope("sds") });
   }
 
   #takeUpDuties(ca: StartedCa): void {

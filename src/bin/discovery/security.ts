@@ -1,10 +1,11 @@
 /** Who may call, and with what certificates: the parts of the control plane that need keys. */
+import { join } from "node:path";
 import { type Authentication, authenticatorChain, type Credentials } from "#authn/authenticator.ts";
 import { clientCertificateAuthenticator } from "#authn/client-certificate.ts";
 import { jwtAuthenticator } from "#authn/jwt.ts";
 import { tokenReviewAuthenticator } from "#authn/token-review.ts";
 import type { Authority } from "#ca/authority.ts";
-import { hasCaFiles } from "#ca/ca-folder.ts";
+import { hasCaFiles, makeFolder } from "#ca/ca-folder.ts";
 import { ExpiryWarner } from "#ca/expiry.ts";
 import { MeshAnchors } from "#ca/mesh-anchors.ts";
 import type { NodeAgents } from "#ca/node-agents.ts";
@@ -27,7 +28,7 @@ import { nodePods } from "./node-pods.ts";
 /** How often files of the operator are looked at. */
 const FILE_INTERVAL_MS = 1_000;
 /** Writable in a pod, and in memory there. */
-const WORKING_COPY = "./var/run/secrets/istio-dns/ca";
+const WORKING_COPY_IN_POD = "./var/run/secrets/istio-dns/ca";
 const BUNDLE_TIMEOUT_MS = 10_000;
 const NO_ANCHORS: readonly never[] = [];
 
@@ -104,10 +105,22 @@ async function startSharedCa(
   background: Background,
   stop: AbortSignal,
 ): Promise<StartedCa | undefined> {
-  const shared = await openSharedAuthority({ ...settings, folder: WORKING_COPY }, stop);
+  const shared = await openSharedAuthority({ ...settings, folder: await workingCopy(settings.folder) }, stop);
   if (shared === undefined) return undefined;
   background.run(shared.follow(background.signal));
   return { authority: shared.authority, lead: (signal) => shared.rotate(signal) };
+}
+
+/** Below the folder of the CA; in a pod that is usually read-only. */
+async function workingCopy(folder: string): Promise<string> {
+  const copy = join(folder, "shared");
+  try {
+    await makeFolder(copy);
+    return copy;
+  } catch {
+    // If that other place cannot be written either, the failure is told.
+    return WORKING_COPY_IN_POD;
+  }
 }
 
 /** Agents that may act for others: those on the list, where Kubernetes knows which pods run on their node. */

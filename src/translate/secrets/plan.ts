@@ -1,7 +1,7 @@
 /**
  * Secrets that a proxy asks for by the names which Gateways and DestinationRules give (`credentialName`). Who may have one is
- * decided by the namespace that the proxy proved, never by what it says: without Kubernetes there are no access rights
- * finer than that.
+ * decided by the namespace that the proxy proved, never by what it says. In Kubernetes its account also needs the right to
+ * list Secrets there; roots are public.
  *
  *     kubernetes://NAME, kubernetes://NAMESPACE/NAME   certificate and key of a Secret in the proxy's own namespace
  *     ... -cacert                                      the roots in it, or in the Secret without that ending
@@ -26,15 +26,40 @@ import {
 export interface SecretsView {
   readonly key: string;
   readonly namespace: string;
+  /** Whether keys are for it; it is asked only when it wants one. */
+  readonly mayReadKeys: () => boolean;
 }
 
 const KUBERNETES = "kubernetes://";
 const CONFIG_MAP = "configmap://";
 const ROOTS = "-cacert";
 
+/** The rights of accounts to read Secrets of their namespace, as far as they are known. */
+export interface SecretRights {
+  /** False when nothing is known. */
+  mayRead(account: Account): boolean;
+  /** Finds out what is not known, or was long ago. */
+  ask(account: Account): void;
+}
+
+/** Who a proxy proved to be. */
+export type Account = NonNullable<MeshProxy["verified"]>;
+
+const EVERYBODY: SecretRights = { mayRead: () => true, ask: () => {} };
+
 /** What a proxy may see; undefined for one that did not prove who it is. */
-export function secretsView({ verified }: MeshProxy): SecretsView | undefined {
-  return verified && { key: `secrets:${verified.namespace}`, namespace: verified.namespace };
+export function secretsView({ verified, type }: MeshProxy, rights = EVERYBODY): SecretsView | undefined {
+  if (verified === undefined) return undefined;
+  const { namespace, serviceAccount } = verified;
+  const mayRead = rights.mayRead(verified);
+  // Gateways nearly always want a key soon, sidecars hardly ever.
+  if (mayRead || type === "router") rights.ask(verified);
+  const key = mayRead ? `secrets:${namespace}` : `roots:${namespace}/${serviceAccount}`;
+  const mayReadKeys = () => {
+    if (!mayRead) rights.ask(verified);
+    return mayRead;
+  };
+  return { key, namespace, mayReadKeys };
 }
 
 /** The secret of that name; undefined when there is none for this proxy. */
@@ -47,7 +72,7 @@ export function planSecret(snapshot: Snapshot, view: SecretsView, name: string):
   const find = (of: string) => named("", snapshot.secrets).get(`${namespace}/${of}`);
   if (!called.endsWith(ROOTS)) {
     const secret = find(called);
-    if (secret === undefined || !holdsCertificate(secret.spec)) return undefined;
+    if (secret === undefined || !holdsCertificate(secret.spec) || !view.mayReadKeys()) return undefined;
     return recipe({ name, input: { name, secret }, build: certificateSecret });
   }
   const secret = find(called) ?? find(called.slice(0, -ROOTS.length));

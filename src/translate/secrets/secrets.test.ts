@@ -81,3 +81,23 @@ test("what does not exist, is incomplete or of another namespace is no secret (C
 test("a proxy that proved nothing has no view of secrets", () => {
   assert.equal(secretsView(proxyOf()), undefined);
 });
+
+test("an account without the right has roots only, apart from those who have it, and is asked about when it wants more", () => {
+  const asked: string[] = [];
+  const rights = {
+    mayRead: ({ serviceAccount }: { serviceAccount: string }) => serviceAccount === "rich",
+    ask: ({ serviceAccount }: { serviceAccount: string }) => void asked.push(serviceAccount),
+  };
+  const viewOf = (serviceAccount: string) => {
+    const found = secretsView({ ...proxyOf(), verified: { namespace: "default", serviceAccount } }, rights);
+    assert.ok(found);
+    return found;
+  };
+  const [poor, rich] = [viewOf("poor"), viewOf("rich")];
+  assert.notEqual(poor.key, rich.key);
+  assert.deepEqual(asked, ["rich"]);
+  assert.equal(planSecret(MESH, poor, "kubernetes://tls"), undefined);
+  assert.deepEqual(asked, ["rich", "poor"]);
+  assert.ok(planSecret(MESH, poor, "kubernetes://tls-cacert"));
+  assert.ok(planSecret(MESH, rich, "kubernetes://tls"));
+});
