@@ -150,7 +150,7 @@ export function parseDiscoveryConfig(flags: ParsedFlags, env: Env): ParsedConfig
     },
     registration: registrationSettings(read),
     controlz: { address: controlzAddress(flag), env },
-    webhooks: webhookConfig(read, flag.address("httpsAddr")),
+    webhooks: webhookConfig(read, flag.address("httpsAddr"), env),
     log: logSettings(flag),
   };
   return { config, problems: [...flag.problems, ...read.problems] };

@@ -1,7 +1,7 @@
 /** Injection and validation, served with the control plane's own certificate. */
 import { apiForm } from "#debug/api-form.ts";
 import { type NativeSidecarMode, usesNativeSidecars } from "#inject/native-sidecars.ts";
-import type { EnvReader } from "#lib/env-reader.ts";
+import type { Env, EnvReader } from "#lib/env-reader.ts";
 import type { KubernetesApi } from "#lib/kubernetes/api-client.ts";
 import type { Logger } from "#lib/log.ts";
 import type { ListenAddress } from "#lib/net/listen-address.ts";
@@ -22,6 +22,8 @@ export interface WebhookConfig {
   readonly nativeSidecars: NativeSidecarMode;
   readonly compliancePolicy: string;
   readonly isOpenShift: boolean;
+  /** What templates may ask for by `env`. */
+  readonly environment: Readonly<Record<string, string>>;
 }
 
 export interface WebhooksInput {
@@ -37,7 +39,11 @@ export interface WebhooksInput {
 }
 
 /** Reads what the environment says. */
-export function webhookConfig(read: EnvReader, address: ListenAddress | undefined): WebhookConfig | undefined {
+export function webhookConfig(
+  read: EnvReader,
+  address: ListenAddress | undefined,
+  env: Env,
+): WebhookConfig | undefined {
   const mode = read.string("ENABLE_NATIVE_SIDECARS", "auto").toLowerCase();
   if (!isMode(mode)) read.problems.push(`ENABLE_NATIVE_SIDECARS: "${mode}" is not true, false or auto`);
   if (address === undefined) return undefined;
@@ -47,6 +53,7 @@ export function webhookConfig(read: EnvReader, address: ListenAddress | undefine
     nativeSidecars: isMode(mode) ? mode : "auto",
     compliancePolicy: read.string("COMPLIANCE_POLICY", ""),
     isOpenShift: read.string("PLATFORM", "") === "openshift",
+    environment: Object.fromEntries(Object.entries(env).map(([name, value = ""]) => [name, value])),
   };
 }
 
@@ -65,7 +72,7 @@ export async function webhookListener(input: WebhooksInput): Promise<WebhookList
     texts: settings.texts,
     revision,
     compliancePolicy: config.compliancePolicy,
-    environment: {},
+    environment: config.environment,
     onProblem: (reason) => log.error("injection settings are wrong: the last good ones stay", { reason }),
   });
   const injection = (): InjectionContext => ({
