@@ -6,6 +6,7 @@ import { injectionMesh } from "./mesh/injection-mesh.ts";
 import { STOCK_TEMPLATES } from "./templates/templates.ts";
 import { injectionValues } from "./values.ts";
 
+/** What a test changes. */
 export interface FixtureInput {
   readonly mesh?: object;
   readonly values?: object;
@@ -13,6 +14,7 @@ export interface FixtureInput {
   readonly revision?: string;
 }
 
+/** The stock injector, changed where the test says so. */
 export function testInjector({
   mesh = {},
   values = DEFAULT_VALUES,

@@ -19,6 +19,7 @@ export interface InjectedObject {
   readonly warnings: readonly string[];
 }
 
+/** What holds for all objects. */
 export interface ObjectOptions {
   readonly injector: Injector;
   readonly nativeSidecars: boolean;

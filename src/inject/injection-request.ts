@@ -4,6 +4,7 @@ import type { Injector } from "./injector.ts";
 import type { Owner } from "./owner.ts";
 import type { Pod } from "./pod.ts";
 
+/** A pod and its surroundings. */
 export interface InjectionRequest {
   readonly pod: Pod;
   readonly owner: Owner;

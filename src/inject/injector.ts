@@ -32,6 +32,7 @@ export interface Injector extends Omit<InjectionConfig, "templates"> {
   readonly compliancePolicy: string;
 }
 
+/** The parts of an injector. */
 export interface InjectorInput {
   readonly config: InjectionConfig;
   readonly mesh: InjectionMesh;

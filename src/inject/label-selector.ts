@@ -6,6 +6,7 @@ export interface LabelSelector {
   readonly matchExpressions?: readonly LabelExpression[];
 }
 
+/** What one label must be; `operator` is In, NotIn, Exists or DoesNotExist. */
 export interface LabelExpression {
   readonly key: string;
   readonly operator: string;

@@ -35,12 +35,14 @@ export interface Container {
   readonly [field: string]: unknown;
 }
 
+/** A variable of a container. */
 export interface EnvironmentVariable {
   readonly name: string;
   readonly value?: string;
   readonly valueFrom?: object;
 }
 
+/** A port that a container says it listens on. */
 export interface ContainerPort {
   readonly name?: string;
   readonly containerPort: number;
@@ -55,11 +57,13 @@ export interface Handler {
   readonly exec?: object;
 }
 
+/** How the kubelet asks whether a container is well. */
 export interface Probe extends Handler {
   readonly timeoutSeconds?: number;
   readonly [field: string]: unknown;
 }
 
+/** A question over HTTP or HTTPS. */
 export interface HttpGet {
   readonly path?: string;
   readonly port: number | string;
@@ -67,12 +71,14 @@ export interface HttpGet {
   readonly [field: string]: unknown;
 }
 
+/** What a container runs as. */
 export interface SecurityContext {
   readonly runAsUser?: number;
   readonly runAsGroup?: number;
   readonly [field: string]: unknown;
 }
 
+/** What a pod is made of. */
 export interface PodSpec {
   readonly containers: readonly Container[] | null;
   readonly initContainers?: readonly Container[];

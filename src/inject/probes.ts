@@ -29,6 +29,7 @@ interface Prober {
   readonly timeoutSeconds?: number;
 }
 
+/** What the installation says about probes. */
 export interface ProbesInput {
   /** Of the mesh; what points there already was turned before. */
   readonly statusPort: number;

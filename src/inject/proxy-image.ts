@@ -4,6 +4,7 @@ import type { InjectionValues } from "./values.ts";
 
 const KNOWN_VARIANTS: readonly string[] = ["distroless", "debug"];
 
+/** All that may name an image. */
 export interface ProxyImageInput {
   readonly values: Pick<InjectionValues, "hub" | "tag" | "variant" | "proxyImage">;
   /** `image.imageType` of the proxy configuration; undefined when there is no `image`. */

@@ -10,6 +10,7 @@ export interface WebhookConfiguration {
   readonly webhooks?: readonly MutatingWebhook[];
 }
 
+/** One webhook, and whom it is asked about. */
 export interface MutatingWebhook {
   readonly name: string;
   readonly namespaceSelector?: LabelSelector;

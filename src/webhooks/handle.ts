@@ -4,12 +4,14 @@ import { admitPod, type InjectionContext } from "./injection.ts";
 import type { WebhookMetric } from "./metrics.ts";
 import { admitObject } from "./validation.ts";
 
+/** What the API server sends. */
 export interface WebhookRequest {
   readonly path: string;
   readonly contentType: string;
   readonly body: string;
 }
 
+/** What it gets. */
 export interface WebhookResponse {
   readonly status: number;
   readonly contentType: string;
