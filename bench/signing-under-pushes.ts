@@ -95,7 +95,13 @@ async function measure(perSecond: number): Promise<Figures> {
 }
 
 function flags(folder: string): readonly string[] {
-  const listen = ["--grpcAddr=127.0.0.1:0", "--secureGRPCAddr=127.0.0.1:0", "--httpAddr=", "--monitoringAddr="];
+  const listen = [
+    "--grpcAddr=127.0.0.1:0",
+    "--secureGRPCAddr=127.0.0.1:0",
+    "--httpAddr=",
+    "--httpsAddr=",
+    "--monitoringAddr=",
+  ];
   return ["discovery", "--registries=", "--configDir", join(folder, "config"), ...listen];
 }
 

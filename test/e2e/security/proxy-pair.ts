@@ -116,7 +116,7 @@ export class ProxyPair implements AsyncDisposable {
     prepareCa?.(this.caFolder);
     const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "prime256v1" });
     const jwks = JSON.stringify({ keys: [{ ...publicKey.export({ format: "jwk" }), alg: "ES256" }] });
-    const flags = ["--grpcAddr=", "--httpAddr=127.0.0.1:0", "--monitoringAddr=127.0.0.1:0"];
+    const flags = ["--grpcAddr=", "--httpsAddr=", "--httpAddr=127.0.0.1:0", "--monitoringAddr=127.0.0.1:0"];
     this.#spawn(
       "istiod",
       [
