@@ -1,5 +1,6 @@
 /** A cluster as the data dumps it to a snapshot. */
 import type { ConfigObject } from "#config/config-object.ts";
+import { INGRESS_SEMANTICS } from "#config/ingress-semantics.ts";
 import { destinationRuleSchema } from "#config/kinds/destination-rule.ts";
 import { endpointSliceSchema } from "#config/kinds/endpoint-slice.ts";
 import { serviceSchema } from "#config/kinds/service.ts";
@@ -65,7 +66,9 @@ function unchecked(raw: KubernetesObject): ConfigObject | undefined {
   return spec === undefined ? undefined : { kind: raw.kind, metadata, spec, origin: undefined };
 }
 
-/** What Istio makes of objects of the Gateway API is marked so. */
+/** What Istio makes of objects of the Gateway API is marked so; what it makes of Ingresses has a mark of its own. */
 function isInternal({ metadata: { annotations = {} } }: KubernetesObject): boolean {
-  return Object.keys(annotations).some((name) => name.startsWith("internal.istio.io/"));
+  return Object.entries(annotations).some(
+    ([name, value]) => name.startsWith("internal.istio.io/") && INGRESS_SEMANTICS[name] !== value,
+  );
 }

@@ -106,10 +106,12 @@ export function recordedMesh(input: RecordedInput): Snapshot | { readonly leftOu
   const configs = (input.configs ?? []).map((one) => ({ ...one, metadata: { namespace: "", ...one.metadata } }));
   const objects = [...configs, ...documents, ...dumped];
   const own = { ...DEFAULT_FEATURES, ...Object.assign({}, ...features) };
-  // Hosts of Kubernetes services end in the cluster's domain; short names in configuration were completed without one.
+  // Hosts of Kubernetes services end in the cluster's domain, those of Ingresses too; short names in configuration were
+  // completed without one.
   const services = kubernetesMesh({ objects, mesh, features: own });
   if ("leftOut" in services) return services;
-  const rest = kubernetesMesh({ objects, mesh, features: { ...own, domain: "" } });
+  const domain = objects.some(({ kind }) => kind === "Ingress") ? own.domain : "";
+  const rest = kubernetesMesh({ objects, mesh, features: { ...own, domain } });
   if ("leftOut" in rest) return rest;
   return withDumps({ ...rest, services: services.services, endpoints: services.endpoints }, input);
 }

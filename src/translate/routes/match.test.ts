@@ -97,3 +97,12 @@ test("a trace is named by the path", () => {
   assert.equal(pathInTrace({ uri: { regex: "/a.*" } }), "/a.*");
   assert.equal(pathInTrace(undefined), "/*");
 });
+
+test("a prefix of an Ingress ends at a slash, where Envoy can tell", () => {
+  const path = (prefix: string) => routeMatch({ uri: { prefix } }, "parts").pathSpecifier;
+  assert.deepEqual(path("/a"), { case: "pathSeparatedPrefix", value: "/a" });
+  assert.deepEqual(path("/a/b//"), { case: "pathSeparatedPrefix", value: "/a/b" });
+  for (const plain of ["/", "//", "/a?b"]) assert.deepEqual(path(plain), { case: "prefix", value: plain });
+  assert.deepEqual(routeMatch({ uri: { exact: "/a/" } }, "parts").pathSpecifier, { case: "path", value: "/a/" });
+  assert.equal(pathInTrace({ uri: { prefix: "/a" } }, "parts"), "/*");
+});

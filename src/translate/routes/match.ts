@@ -15,11 +15,14 @@ type RouteMatch = Init<typeof RouteMatchSchema>;
 type MetadataMatcher = Init<typeof MetadataMatcherSchema>;
 type HeaderMatcher = Init<typeof HeaderMatcherSchema> & { readonly name: string };
 
+/** What a prefix of a path means: any text, or whole parts between slashes. */
+export type PrefixMeaning = "text" | "parts";
+
 /** The condition of one route; without one every request is taken. */
-export function routeMatch(match: HttpMatch | undefined): RouteMatch {
+export function routeMatch(match: HttpMatch | undefined, prefixMeaning: PrefixMeaning = "text"): RouteMatch {
   if (match === undefined) return { pathSpecifier: { case: "prefix", value: "/" } };
   return {
-    pathSpecifier: pathSpecifier(match.uri),
+    pathSpecifier: pathSpecifier(match.uri, prefixMeaning),
     caseSensitive: match.ignoreUriCase !== true,
     headers: headerMatchers(match),
     dynamicMetadata: claimMatchers(match),
@@ -44,16 +47,29 @@ export function takesEveryRequest(match: HttpMatch | undefined): boolean {
 }
 
 /** How the condition on the path is written in the name of a trace. */
-export function pathInTrace(match: HttpMatch | undefined): string {
-  const { exact, prefix, regex } = match?.uri ?? {};
-  return exact ?? (prefix === undefined ? undefined : `${prefix}*`) ?? regex ?? "/*";
+export function pathInTrace(match: HttpMatch | undefined, prefixMeaning: PrefixMeaning = "text"): string {
+  const { case: kind, value } = pathSpecifier(match?.uri, prefixMeaning);
+  if (kind === "path") return value;
+  if (kind === "safeRegex") return value.regex ?? "";
+  return kind === "prefix" ? `${value}*` : "/*";
 }
 
-function pathSpecifier(uri: StringMatch | undefined): NonNullable<RouteMatch["pathSpecifier"]> {
+type PathSpecifier = Extract<
+  RouteMatch["pathSpecifier"],
+  { case: "path" | "prefix" | "safeRegex" | "pathSeparatedPrefix" }
+>;
+
+function pathSpecifier(uri: StringMatch | undefined, prefixMeaning: PrefixMeaning): PathSpecifier {
   if (uri?.exact !== undefined) return { case: "path", value: uri.exact };
   if (uri?.regex !== undefined) return { case: "safeRegex", value: { regex: uri.regex } };
-  return { case: "prefix", value: uri?.prefix ?? "/" };
+  const prefix = uri?.prefix ?? "/";
+  const parts = prefix.replace(/\/+$/, "");
+  if (prefixMeaning === "parts" && WHOLE_PARTS.test(parts)) return { case: "pathSeparatedPrefix", value: parts };
+  return { case: "prefix", value: prefix };
 }
+
+/** What Envoy takes as whole parts of a path. */
+const WHOLE_PARTS = /^[^?#]+[^?#/]$/;
 
 /** Conditions that look like headers, but are about claims of the token that was checked before. */
 function claimMatchers({ headers, withoutHeaders }: HttpMatch): MetadataMatcher[] {

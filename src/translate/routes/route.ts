@@ -1,5 +1,6 @@
 /** One route of a virtual service. */
 import type { ConfigObject } from "#config/config-object.ts";
+import { hasIngressSemantics } from "#config/ingress-semantics.ts";
 import type { ConsistentHash } from "#config/kinds/destination-rule.ts";
 import type {
   Destination,
@@ -65,13 +66,20 @@ export function routeOf(route: HttpRoute, match: HttpMatch | undefined, context:
   const settings = filterSettings(route.fault, route.corsPolicy);
   const name = match?.name ? `${route.name ?? ""}.${match.name}` : (route.name ?? "");
   const cluster = action.case === "route" ? action.value.clusterSpecifier : undefined;
+  const prefixMeaning = hasIngressSemantics(context.virtualService) ? "parts" : "text";
   return {
     ...(name !== "" && { name }),
-    match: routeMatch(match),
+    match: routeMatch(match, prefixMeaning),
     action,
     ...(context.offersHttp3 ? withOffer(changesOf(route), context.port) : changesOf(route)),
     metadata: { filterMetadata: { istio: { config: configOrigin(context.virtualService) } } },
-    decorator: { operation: operationOf(cluster?.case === "cluster" ? cluster.value : "", match, context) },
+    decorator: {
+      operation: operationOf(
+        cluster?.case === "cluster" ? cluster.value : "",
+        pathInTrace(match, prefixMeaning),
+        context,
+      ),
+    },
     ...(match?.statPrefix && { statPrefix: match.statPrefix }),
     ...(Object.keys(settings).length > 0 && { typedPerFilterConfig: settings }),
   };
@@ -84,9 +92,8 @@ function withOffer(changes: Partial<HeaderChanges>, port: number): Partial<Heade
 }
 
 /** A trace is named by the one destination, or by the virtual service when there are several. */
-function operationOf(cluster: string, match: HttpMatch | undefined, { virtualService, port }: RouteContext): string {
+function operationOf(cluster: string, path: string, { virtualService, port }: RouteContext): string {
   const target = parseClusterName(cluster);
-  const path = pathInTrace(match);
   if (target === undefined) return traceOperation(virtualService.metadata.name, port, path);
   return traceOperation(target.hostname, target.port, path);
 }
