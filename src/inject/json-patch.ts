@@ -12,7 +12,7 @@ export interface PatchOperation {
 
 /** What turns one value into the other, applied in order. */
 export function jsonPatch(before: unknown, after: unknown, at = ""): readonly PatchOperation[] {
-  if (isDeepStrictEqual(before, after)) return [];
+  if (before === after) return [];
   if (Array.isArray(before) && Array.isArray(after)) return listPatch(before, after, at);
   if (isRecord(before) && isRecord(after)) return objectPatch(before, after, at);
   return [{ op: "replace", path: at, value: after }];
