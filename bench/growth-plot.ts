@@ -40,6 +40,7 @@ export function growthPlot(series: readonly GrowthSeries[]): string {
     return `<line x1="${PANEL.left}" y1="${y}" x2="${PANEL.left + 24}" y2="${y}" stroke="${color}" stroke-width="2"/><text x="${PANEL.left + 32}" y="${y + 4}">${label}</text>`;
   });
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" font-family="system-ui, sans-serif" font-size="12">
+<title>How the cost of a push grows with proxies, services and views</title>
 <rect width="100%" height="100%" fill="white"/>
 ${[...panels, ...legend].join("\n")}
 </svg>

@@ -45,6 +45,7 @@ describe("parseDiscoveryConfig()", () => {
       gracePercent: 20,
       checkIntervalMs: 3_600_000,
       requestsPerIdentity: 100,
+      trustedNodeAccounts: [],
       multiRoot: false,
     });
     assert.equal(namespace, "istio-system");
@@ -94,6 +95,7 @@ describe("parseDiscoveryConfig()", () => {
       gracePercent: 40,
       checkIntervalMs: 0,
       requestsPerIdentity: 7,
+      trustedNodeAccounts: [],
       multiRoot: true,
     });
   });

@@ -54,7 +54,7 @@ describe("ControlPlane", () => {
       folders: [join(folder, "config")],
       kubernetes: undefined,
       meshConfig: { file: join(folder, "mesh"), isGiven: false },
-    networksFile: "",
+      networksFile: "",
       features: DEFAULT_FEATURES,
       namespace: "istio-system",
       podName: "",

@@ -60,7 +60,8 @@ export async function clusterOf(
 async function accessOf(flag: string, env: Env): Promise<ClusterAccess | undefined> {
   const usual = join(env.HOME ?? "/", ".kube/config");
   // Files of the variable may be missing, as for kubectl: a chart sets it for a Secret that is there in few installations.
-  const named = flag === "" ? (env.KUBECONFIG ?? "").split(":").filter((file) => file !== "" && existsSync(file)) : [flag];
+  const named =
+    flag === "" ? (env.KUBECONFIG ?? "").split(":").filter((file) => file !== "" && existsSync(file)) : [flag];
   const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port = "443" } = env;
   if (named.length > 0) return readKubeConfig({ files: named, environment: env });
   if (host !== undefined) return inClusterAccess({ host, port, folder: SERVICE_ACCOUNT_FOLDER, readText });
