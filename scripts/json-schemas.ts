@@ -1,11 +1,13 @@
 /**
- * Writes docs/reference/schema, the JSON Schemas for editors, and src/config/authoring/api.ts, the types of `mizzen/config`, from the
- * schemas that configuration is read by.
+ * Writes docs/reference/schema, the JSON Schemas for editors, src/config/authoring/api.ts, the types of `mizzen/config`, and the
+ * definitions of kinds for Helm, from the schemas that configuration is read by.
  *
  *   node scripts/json-schemas.ts
  */
 import { existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { dump } from "js-yaml";
+import { customResourceDefinitions } from "#config/crd/definitions.ts";
 import { apiVersionsOf, jsonSchemaOf, jsonSchemaOfAll, jsonSchemaOfKind } from "#config/json-schema.ts";
 import { knownKinds, type NamedKind } from "#config/kinds.ts";
 import { meshConfigSchema } from "#config/mesh/mesh-schema.ts";
@@ -15,6 +17,7 @@ import { kindTypes } from "./kind-types.ts";
 const ROOT = join(import.meta.dirname, "..");
 const FOLDER = "docs/reference/schema";
 const TYPES = "src/config/authoring/api.ts";
+const DEFINITIONS = "manifests/chart/crds/crds.yaml";
 
 /** All files by path, as they should be. */
 function schemaFiles(): ReadonlyMap<string, string> {
@@ -28,6 +31,12 @@ function schemaFiles(): ReadonlyMap<string, string> {
     [`${FOLDER}/mesh.json`, json({ ...draft, title: "mesh.yaml", ...jsonSchemaOf(meshSchema) })],
     [`${FOLDER}/README.md`, page(kinds)],
     [TYPES, kindTypes(kinds)],
+    [
+      DEFINITIONS,
+      customResourceDefinitions()
+        .map((definition) => `---\n${dump(definition, { noRefs: true })}`)
+        .join(""),
+    ],
   ]);
 }
 

@@ -6,10 +6,11 @@ import { applyCommand, deleteCommand } from "./mizzen/apply-commands.ts";
 import { doctorCommand } from "./mizzen/doctor-command.ts";
 import { EXIT, EXIT_CODES_HELP } from "./mizzen/exit-codes.ts";
 import { initCommand } from "./mizzen/init-command.ts";
-import { installCommand, manifestCommand, uninstallCommand, upgradeCommand } from "./mizzen/install-commands.ts";
+import { installCommand, uninstallCommand, upgradeCommand } from "./mizzen/install-commands.ts";
 import { kubeInjectCommand } from "./mizzen/kube-inject-command.ts";
 import { attachCommand, scaleCommand, workloadCommands } from "./mizzen/life-commands.ts";
 import { logsCommand } from "./mizzen/logs-command.ts";
+import { manifestCommand, profileCommand } from "./mizzen/manifest-commands.ts";
 import { downCommand, execCommand, openCommand } from "./mizzen/mesh-commands.ts";
 import { proxyConfigCommand } from "./mizzen/proxy-config-command.ts";
 import { proxyStatusCommand } from "./mizzen/proxy-status-command.ts";
@@ -65,6 +66,7 @@ function mizzen(terminal: Terminal): Command {
     upgradeCommand,
     uninstallCommand,
     manifestCommand,
+    profileCommand,
     xCommand,
   ];
   const made = [...commands.map((make) => make(terminal)), ...workloadCommands(terminal)];

@@ -1,9 +1,9 @@
 /** A chart in Helm's form, rendered by our own template engine: the same files serve `helm install` and `mizzen install`. */
 import { readdir, readFile } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import { SPRIG_FUNCTIONS } from "#lib/go-template/sprig.ts";
 import { compileTemplate, type Template } from "#lib/go-template/template.ts";
-import { TemplateError } from "#lib/go-template/template-error.ts";
+import { CallError, TemplateError } from "#lib/go-template/template-error.ts";
 import { type Callable, toValue, type Value } from "#lib/go-template/value.ts";
 import { isRecord } from "#lib/is-record.ts";
 import type { RawObject } from "#lib/kubernetes/api-client.ts";
@@ -74,7 +74,7 @@ function rendered(name: string, source: string, helpers: readonly string[], data
     ...SPRIG_FUNCTIONS,
     include: (named, value) => includeNamed(String(named), value),
     required: (message, value) => {
-      if (value === undefined || value === null || value === "") throw new Error(String(message));
+      if (value === undefined || value === null || value === "") throw new CallError(String(message));
       return value;
     },
     lookup: () => ({}),
@@ -89,10 +89,15 @@ function rendered(name: string, source: string, helpers: readonly string[], data
   }
 }
 
-function objectsOf(name: string, text: string): readonly RawObject[] {
-  return readDocuments(text).flatMap(({ value, error, line }) => {
+/** All objects in the text of a file. Throws a MeshError that names it and the line. */
+export function readObjects(text: string, file: string): readonly RawObject[] {
+  return objectsOf(file, text, "");
+}
+
+function objectsOf(name: string, text: string, whose = "chart: "): readonly RawObject[] {
+  return readDocuments(text).flatMap(({ value, error }) => {
     if (error !== undefined) {
-      throw new MeshError("INSTALL_INVALID", `chart: ${basename(name)} gives what ${error.message} (line ${line})`);
+      throw new MeshError("INSTALL_INVALID", `${whose}${name}:${error.line}: ${error.message}`);
     }
     return isRecord(value) && isRecord(value.metadata) ? [value as unknown as RawObject] : [];
   });

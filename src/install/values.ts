@@ -15,21 +15,30 @@ export function overlaid(base: Values, over: Values): Values {
   return result;
 }
 
-/** `a.b=c` as Helm reads it: `\\.` is a dot in a name, `[0]` an item of a list, `{a,b}` a list, and bare words have types. */
-export function parseSet(text: string): Values {
+/**
+ * Puts `a.b=c` into settings, as Helm reads it: `\\.` is a dot in a name, `[0]` an item of a list, `{a,b}` a list, and bare words
+ * have types.
+ */
+export function withSet(settings: Values, text: string): Values {
   const equals = text.search(/(?<!\\)=/);
   if (equals <= 0) throw new MeshError("INSTALL_INVALID", `--set ${text}: write name=value`);
   const path = pathOf(text.slice(0, equals));
   if (path === undefined)
     throw new MeshError("INSTALL_INVALID", `--set ${text}: "${text.slice(0, equals)}" is no name`);
-  return path.reduceRight<unknown>(placed, typed(text.slice(equals + 1))) as Values;
+  return placed(settings, path, typed(text.slice(equals + 1))) as Values;
 }
 
 type Step = string | number;
 
-function placed(inner: unknown, step: Step): unknown {
-  if (typeof step === "string") return { [step]: inner };
-  return Array.from({ length: step + 1 }, (_, i) => (i === step ? inner : null));
+function placed(base: unknown, [step, ...rest]: readonly Step[], value: unknown): unknown {
+  if (step === undefined) return value;
+  if (typeof step === "string") {
+    const before = isRecord(base) ? base : {};
+    return { ...before, [step]: placed(before[step], rest, value) };
+  }
+  const before: readonly unknown[] = Array.isArray(base) ? base : [];
+  const length = Math.max(before.length, step + 1);
+  return Array.from({ length }, (_, i) => (i === step ? placed(before[i], rest, value) : (before[i] ?? null)));
 }
 
 const LONGEST_LIST = 1_000;

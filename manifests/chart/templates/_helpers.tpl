@@ -7,6 +7,16 @@
 {{ .Values.revision | default "default" }}
 {{- end -}}
 
+{{- /* By what Deployment and Service find the pods: names that Istio uses, so that one can take over from the other. */ -}}
+{{- define "mizzen.pods" -}}
+{{- if include "mizzen.suffix" . -}}
+app: istiod
+istio.io/rev: {{ .Values.revision | quote }}
+{{- else -}}
+istio: pilot
+{{- end -}}
+{{- end -}}
+
 {{- define "mizzen.labels" -}}
 istio.io/rev: {{ include "mizzen.revision" . | quote }}
 release: {{ .Release.Name | quote }}
@@ -14,6 +24,8 @@ app.kubernetes.io/name: istiod
 app.kubernetes.io/part-of: istio
 app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+operator.istio.io/component: Pilot
+install.operator.istio.io/owning-resource: unknown
 {{- end -}}
 
 {{- define "mizzen.image" -}}
@@ -45,3 +57,26 @@ istio.io/rev: {{ include "mizzen.revision" .root | quote }}
 operator.istio.io/component: {{ .gateway.component }}
 install.operator.istio.io/owning-resource: unknown
 {{- end -}}
+
+{{- /* One webhook of injection: pods that these selectors of namespaces and pods match. */ -}}
+{{- define "mizzen.injection" }}
+  - name: {{ .name }}sidecar-injector.istio.io
+    clientConfig:
+      service:
+        {{- toYaml .service | nindent 8 }}
+    sideEffects: None
+    rules:
+      - operations: [CREATE]
+        apiGroups: [""]
+        apiVersions: [v1]
+        resources: [pods]
+    failurePolicy: Fail
+    reinvocationPolicy: {{ .policy }}
+    admissionReviewVersions: [v1]
+    namespaceSelector:
+      matchExpressions:
+        {{- toYaml .namespace | nindent 8 }}
+    objectSelector:
+      matchExpressions:
+        {{- toYaml .object | nindent 8 }}
+{{- end }}

@@ -1,25 +1,22 @@
-/** `mizzen install`, `upgrade`, `uninstall` and `manifest generate`: the mesh in a cluster. */
-import { homedir } from "node:os";
-import { join } from "node:path";
+/** `mizzen install`, `upgrade`, `uninstall` and `x precheck`: the mesh in a cluster. */
 import { createInterface } from "node:readline/promises";
 import { Command } from "commander";
+import type { PatientApi } from "#install/patient-api.ts";
 import { parseDuration } from "#lib/duration.ts";
+import type { RawObject } from "#lib/kubernetes/api-client.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 import { EXIT, finish } from "./exit-codes.ts";
+import {
+  type ClusterOptions,
+  clusterOf,
+  PROFILES_HELP,
+  resolved,
+  type Settings,
+  withCluster,
+  withSettings,
+} from "./install-options.ts";
+import { printManifest } from "./manifest-commands.ts";
 import type { Terminal } from "./terminal.ts";
-
-interface Settings {
-  readonly filename: readonly string[];
-  readonly set: readonly string[];
-  readonly revision: string;
-  readonly namespace: string;
-  readonly manifests?: string;
-}
-
-interface ClusterOptions {
-  readonly kubeconfig?: string;
-  readonly context?: string;
-}
 
 interface InstallOptions extends Settings, ClusterOptions {
   readonly yes?: boolean;
@@ -35,10 +32,6 @@ interface UninstallOptions extends ClusterOptions {
   readonly revision: string;
   readonly namespace: string;
 }
-
-const PROFILES_HELP = `
-Profiles (--set profile=NAME): default (control plane, ingress gateway), demo (both gateways, access logs, small), minimal
-(control plane alone), empty (definitions of kinds alone). Values have the names of Istio's charts; manifests/chart/values.yaml lists them.`;
 
 const INSTALL_HELP = `
 Examples:
@@ -102,63 +95,20 @@ Examples:
     .action((options: UninstallOptions) => finish(terminal, () => uninstall(options, terminal)));
 }
 
-export function manifestCommand(terminal: Terminal): Command {
-  const generate = withSettings(new Command("generate").summary("print the objects of an installation"))
-    .description("Prints what `mizzen install` would apply, as YAML.")
-    .addHelpText(
-      "after",
-      `
-Examples:
-  mizzen manifest generate --set profile=demo | kubectl apply --server-side -f -
-${PROFILES_HELP}`,
-    )
-    .action((options: Settings) => finish(terminal, () => printManifest(options, terminal)));
-  return new Command("manifest").description("The objects of an installation, without a cluster.").addCommand(generate);
+/** `mizzen x precheck`. */
+export function precheckCommand(terminal: Terminal): Command {
+  const command = new Command("precheck")
+    .summary("whether the mesh can be installed into a cluster")
+    .description(
+      "Looks for what would stand in the way of `mizzen install` with the same settings: version, rights, other control planes.",
+    );
+  return withCluster(withSettings(command)).action((options: Settings & ClusterOptions) =>
+    finish(terminal, () => precheck(options, terminal)),
+  );
 }
 
 function sentence(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
-}
-
-function withSettings(command: Command): Command {
-  const several = (value: string, before: readonly string[] = []) => [...before, value];
-  return command
-    .option("-f, --filename <file>", "values, or an IstioOperator; may be repeated", several, [])
-    .option("-s, --set <name=value>", "one value; may be repeated", several, [])
-    .option("-r, --revision <name>", "name of this control plane among several", "")
-    .option("-n, --namespace <name>", "where it is installed", "istio-system")
-    .option("-d, --manifests <folder>", "another folder with chart and profiles");
-}
-
-function withCluster(command: Command): Command {
-  return command
-    .option("-c, --kubeconfig <file>", "Kubernetes configuration file")
-    .option("--context <name>", "context in it");
-}
-
-async function manifestFor(options: Settings, terminal: Terminal) {
-  const { manifestOf } = await import("#install/manifest.ts");
-  const { filename: files, set, revision, namespace } = options;
-  const manifests = options.manifests ?? join(terminal.program, "../../manifests");
-  return manifestOf({ manifests, namespace, revision, files, set });
-}
-
-async function printManifest(options: Settings, terminal: Terminal): Promise<number> {
-  const { dump } = await import("js-yaml");
-  for (const object of await manifestFor(options, terminal)) terminal.print(`---\n${dump(object, { noRefs: true })}`);
-  return 0;
-}
-
-async function clusterOf({ kubeconfig, context }: ClusterOptions, terminal: Terminal) {
-  const { KubernetesApi } = await import("#lib/kubernetes/api-client.ts");
-  const { readKubeConfig } = await import("#lib/kubernetes/kube-config.ts");
-  const { InstallCluster } = await import("#install/cluster.ts");
-  const { env } = terminal;
-  const usual = env.KUBECONFIG?.split(":").filter((file) => file !== "") ?? [];
-  const fallback = usual.length > 0 ? usual : [join(env.HOME ?? homedir(), ".kube/config")];
-  const files = kubeconfig === undefined ? fallback : [kubeconfig];
-  const api = new KubernetesApi(await readKubeConfig({ files, context, environment: env }));
-  return { cluster: new InstallCluster(api), server: api.access.server, close: () => api.close() };
 }
 
 async function install(options: InstallOptions, verb: "install" | "upgrade", terminal: Terminal): Promise<number> {
@@ -166,25 +116,51 @@ async function install(options: InstallOptions, verb: "install" | "upgrade", ter
   if (timeoutMs === undefined) {
     throw new MeshError("INSTALL_INVALID", `--readiness-timeout: "${options.readinessTimeout}" is no duration`);
   }
-  const objects = await manifestFor(options, terminal);
   if (options.dryRun === true) return printManifest(options, terminal);
-  const { cluster, server, close } = await clusterOf(options, terminal);
+  const { manifestOf } = await import("#install/manifest.ts");
+  const settings = await resolved(options, terminal);
+  const objects = manifestOf(settings);
+  const { revision: owner, namespace } = settings;
+  const { api, cluster, server, close } = await clusterOf(options, terminal);
   try {
-    const owner = options.revision || "default";
-    const obstacles = await cluster.obstacles(objects, owner);
-    for (const line of obstacles) terminal.say(`in the way: ${line}`);
-    if (obstacles.length > 0 && options.force !== true) {
+    const inTheWay = await told({ api, objects, owner }, terminal);
+    if (inTheWay > 0 && options.force !== true) {
       throw new MeshError("INSTALL_BLOCKED", "nothing was changed; --force goes on in spite of it");
     }
-    const question = `This will ${verb} ${objects.length} objects of revision "${owner}" in ${options.namespace} of ${server}.`;
+    const question = `This will ${verb} ${objects.length} objects of revision "${owner}" in ${namespace} of ${server}.`;
     if (options.yes !== true && !(await agreed(question, terminal))) return EXIT.interrupted;
-    const say = (line: string) => terminal.say(line);
-    await cluster.apply(objects, say);
-    await cluster.prune(objects, owner, say);
-    const signal = AbortSignal.any([]);
-    if (options.wait) await cluster.untilReady(objects, { timeoutMs, say, signal });
-    terminal.say(`${verb === "install" ? "installed" : "upgraded"}: revision "${owner}" in ${options.namespace}`);
+    await cluster.apply(objects);
+    await cluster.prune(objects, owner);
+    if (options.wait) await cluster.untilReady(objects, { timeoutMs, signal: AbortSignal.any([]) });
+    terminal.say(`${verb === "install" ? "installed" : "upgraded"}: revision "${owner}" in ${namespace}`);
     return 0;
+  } finally {
+    close();
+  }
+}
+
+/** Says what stands in the way, one line each. Gives their number. */
+async function told({ api, objects, owner }: Planned, terminal: Terminal): Promise<number> {
+  const { obstacles } = await import("#install/precheck.ts");
+  const lines = await obstacles(api, objects, owner);
+  for (const line of lines) terminal.say(`in the way: ${line}`);
+  return lines.length;
+}
+
+interface Planned {
+  readonly api: PatientApi;
+  readonly objects: readonly RawObject[];
+  readonly owner: string;
+}
+
+async function precheck(options: Settings & ClusterOptions, terminal: Terminal): Promise<number> {
+  const { manifestOf } = await import("#install/manifest.ts");
+  const settings = await resolved(options, terminal);
+  const { api, server, close } = await clusterOf(options, terminal);
+  try {
+    const count = await told({ api, objects: manifestOf(settings), owner: settings.revision }, terminal);
+    if (count === 0) terminal.print(`nothing is in the way of an installation into ${server}\n`);
+    return count === 0 ? 0 : EXIT.failed;
   } finally {
     close();
   }
@@ -199,9 +175,8 @@ async function uninstall(options: UninstallOptions, terminal: Terminal): Promise
     if (options.yes !== true && !(await agreed(`This will remove ${what} from ${server}.`, terminal))) {
       return EXIT.interrupted;
     }
-    const say = (line: string) => terminal.say(line);
-    const removed = await cluster.remove(options.purge === true ? undefined : owner, say);
-    if (options.purge === true) await cluster.purge(options.namespace, say);
+    const removed = await cluster.remove(options.purge === true ? undefined : owner);
+    if (options.purge === true) await cluster.purge(options.namespace);
     if (removed === 0) terminal.say("there was nothing to remove");
     return 0;
   } finally {

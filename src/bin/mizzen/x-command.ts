@@ -1,5 +1,6 @@
 /** `mizzen x`: commands that explain, under istioctl's name for them. */
 import { Command } from "commander";
+import { precheckCommand } from "./install-commands.ts";
 import type { Terminal } from "./terminal.ts";
 import { authzCommand } from "./x-authz-command.ts";
 import { mtlsCommand } from "./x-mtls-command.ts";
@@ -11,7 +12,8 @@ export function xCommand(terminal: Terminal): Command {
     .description(
       "Commands that explain what the configuration of a mesh does, from its files or of a mesh that is up.",
     );
-  for (const command of [authzCommand(terminal), mtlsCommand(terminal)]) group.addCommand(command);
+  for (const command of [authzCommand(terminal), mtlsCommand(terminal), precheckCommand(terminal)])
+    group.addCommand(command);
   for (const command of below(group)) command.exitOverride().showHelpAfterError("(see --help)");
   return group;
 }

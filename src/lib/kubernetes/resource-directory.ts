@@ -13,10 +13,10 @@ interface ResourceList {
 
 /** Answers are kept; those of groups that were not there are asked for again. */
 export class ResourceDirectory {
-  readonly #api: KubernetesApi;
+  readonly #api: Pick<KubernetesApi, "call">;
   readonly #known = new Map<string, Promise<readonly ResourceType[]>>();
 
-  constructor(api: KubernetesApi) {
+  constructor(api: Pick<KubernetesApi, "call">) {
     this.#api = api;
   }
 
