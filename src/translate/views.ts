@@ -17,11 +17,11 @@ import type { RequestAuthentication } from "#config/kinds/request-authentication
 import { hasLabels } from "#model/labels.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import { derived } from "./indexes.ts";
 import { listenerName } from "./names.ts";
 import { selectPatches } from "./patches/select.ts";
 import { authorizationPoliciesOf } from "./scope/authorization-policies.ts";
 import { selectingRules } from "./scope/destination-rules.ts";
+import { nearLabels, nodeName } from "./scope/near.ts";
 import { effectiveMode, policiesOf, type WorkloadMtls } from "./scope/peer-authentication.ts";
 import { requestAuthenticationsOf } from "./scope/request-authentications.ts";
 import { placeOf, type ServiceTarget, type WorkloadPlace } from "./scope/service-targets.ts";
@@ -88,6 +88,9 @@ export interface EndpointsView {
   readonly locality: string;
   /** `name=value` of the proxy's labels that some rule uses to tell what is near. */
   readonly proxyLabels: readonly string[];
+  readonly clusterId: string;
+  /** The machine the proxy runs on; empty where no service asks for it. */
+  readonly nodeName: string;
   /** Where the proxy is; empty in a mesh of one network. */
   readonly network: string;
   /** Networks the proxy wants to know of, separated by commas; empty for all. */
@@ -156,7 +159,9 @@ export function viewsOf(snapshot: Snapshot, connected: MeshProxy): ProxyViews {
       sidecar,
       selectedRules,
       locality,
-      proxyLabels: nearLabels(snapshot, proxy),
+      proxyLabels: nearLabels(snapshot, proxy, locality),
+      clusterId: textOf(proxy.metadata.CLUSTER_ID),
+      nodeName: nodeName(snapshot, proxy),
       network: snapshot.networkGateways.length === 0 ? "" : network,
       networkView: textOf(proxy.metadata.REQUESTED_NETWORK_VIEW),
     }),
@@ -236,21 +241,6 @@ function targetKey({ service, port, targetPort }: ServiceTarget): string {
 function isSelected({ spec, metadata }: ConfigObject<DestinationRule>, proxy: MeshProxy): boolean {
   return metadata.namespace === proxy.namespace && hasLabels(proxy.labels, spec.workloadSelector?.matchLabels);
 }
-
-/** Labels by which some rule, or the mesh, orders endpoints. */
-function nearLabels(snapshot: Snapshot, proxy: MeshProxy): readonly string[] {
-  const ofMesh = snapshot.mesh.localityLbSetting.failoverPriority ?? [];
-  const names = new Set([...ofMesh, ...failoverLabels("", snapshot.destinationRules)]);
-  return [...names].filter((name) => !name.includes("=")).map((name) => `${name}=${proxy.labels[name] ?? ""}`);
-}
-
-const failoverLabels = derived((_: string, rules: readonly ConfigObject<DestinationRule>[]) => {
-  const policies = rules
-    .flatMap(({ spec }) => [spec, ...(spec.subsets ?? [])])
-    .map(({ trafficPolicy }) => trafficPolicy);
-  const all = policies.flatMap((policy) => [policy, ...(policy?.portLevelSettings ?? [])]);
-  return all.flatMap((policy) => policy?.loadBalancer?.localityLbSetting?.failoverPriority ?? []);
-});
 
 function ownListeners(proxy: MeshProxy, targets: readonly ServiceTarget[]): ReadonlySet<string> {
   const [address = ""] = proxy.addresses;

@@ -8,7 +8,7 @@ import {
   Cluster_LbPolicy as LbPolicy,
 } from "#gen/envoy/config/cluster/v3/cluster_pb.ts";
 import { duration, type Init } from "../encode.ts";
-import { type EffectivePolicy, localitySettings } from "../scope/traffic-policy.ts";
+import { type EffectivePolicy, failsOver, localitySettings, type Preference } from "../scope/traffic-policy.ts";
 
 type Balancing = Pick<Init<typeof ClusterSchema>, "lbPolicy" | "lbConfig">;
 
@@ -78,21 +78,26 @@ function isTableSize(size: number): boolean {
 }
 
 /** Settings of all balancing policies. With outlier detection, all endpoints may be ejected unless the rule says otherwise. */
-export function commonBalancing(policy: EffectivePolicy, mesh: MeshConfig): Init<typeof Cluster_CommonLbConfigSchema> {
+export function commonBalancing(
+  policy: EffectivePolicy,
+  mesh: MeshConfig,
+  service: Preference,
+): Init<typeof Cluster_CommonLbConfigSchema> {
   const outlier = policy.outlierDetection;
-  const minHealth = outlier?.minHealthPercent ?? 0;
+  // Endpoints that are not ready are sent with the others, and must get nothing however many they are.
+  const knowsUnready = service.trafficDistribution !== undefined;
+  const minHealth = knowsUnready ? 0 : (outlier?.minHealthPercent ?? 0);
   return {
-    ...(outlier !== undefined && minHealth >= 0 && { healthyPanicThreshold: { value: minHealth } }),
-    ...(weighsLocalities(policy, mesh) && {
+    ...((outlier !== undefined || knowsUnready) && minHealth >= 0 && { healthyPanicThreshold: { value: minHealth } }),
+    ...(weighsLocalities(policy, mesh, service) && {
       localityConfigSpecifier: { case: "localityWeightedLbConfig", value: {} },
     }),
   };
 }
 
-/** Failing over needs outlier detection: else Envoy never sees that a locality failed. */
-function weighsLocalities(policy: EffectivePolicy, mesh: MeshConfig): boolean {
-  const settings = localitySettings(policy, mesh);
+function weighsLocalities(policy: EffectivePolicy, mesh: MeshConfig, service: Preference): boolean {
+  const settings = localitySettings(policy, mesh, service);
   if (settings?.distribute !== undefined) return true;
-  const failsOver = settings?.failover !== undefined || settings?.failoverPriority !== undefined;
-  return policy.outlierDetection !== undefined && failsOver;
+  const isOrdered = settings?.failover !== undefined || settings?.failoverPriority !== undefined;
+  return isOrdered && failsOver(policy, service);
 }

@@ -100,7 +100,7 @@ export function outboundCluster(input: OutboundClusterInput): Uint8Array {
     ...discoverySettings(discovery, input),
     ...connectionLimits(pool, mesh, policy.retryBudget),
     ...(policy.outlierDetection && { outlierDetection: outlierDetection(policy.outlierDetection) }),
-    commonLbConfig: commonBalancing(policy, mesh),
+    commonLbConfig: commonBalancing(policy, mesh, service),
     ...(discovery === "original-dst" ? { lbPolicy: LbPolicy.CLUSTER_PROVIDED } : loadBalancing(policy.loadBalancer)),
     ...httpOptions({ protocol, pool, preserveHeaderCase: traits.preserveHeaderCase, upstream: tls.http }),
     ...withProxyProtocol(tls.sockets, isPassed ? undefined : policy.proxyProtocol),

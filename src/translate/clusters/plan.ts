@@ -101,7 +101,7 @@ function serviceCluster(snapshot: Snapshot, view: OutboundView, of: ClusterOf): 
     isPassed,
     dnsEndpoints: isDns ? endpoints : undefined,
     peerPolicies: isDns ? policiesOf(snapshot, service.namespace) : undefined,
-    locality: isDns && prefersNear(policy, mesh) ? view.locality : "",
+    locality: isDns && prefersNear(policy, mesh, service) ? view.locality : "",
     traits,
     mesh,
   };

@@ -75,8 +75,10 @@ function isElsewhere({ address, network }: Endpoint, { networkGateways = [] }: E
   return address === "" && networkGateways.some((gateway) => gateway.network === network);
 }
 
-function isVisible({ network }: Endpoint, { networkView = "" }: EndpointsInput): boolean {
-  return networkView === "" || network === "" || networkView.split(",").includes(network);
+function isVisible({ network, nodeName = "", clusterId }: Endpoint, input: EndpointsInput): boolean {
+  const { networkView = "", onlyNode = nodeName, onlyCluster = clusterId } = input;
+  const isOfNetwork = networkView === "" || network === "" || networkView.split(",").includes(network);
+  return isOfNetwork && nodeName === onlyNode && clusterId === onlyCluster;
 }
 
 function isResolvedByName({ service }: Pick<EndpointsInput, "service">): boolean {

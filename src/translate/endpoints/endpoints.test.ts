@@ -154,3 +154,73 @@ test("a label that neither the proxy nor an endpoint has does not tell them apar
     ],
   );
 });
+
+const slice = (name: string, endpoints: readonly object[]) =>
+  `${JSON.stringify({
+    apiVersion: "discovery.k8s.io/v1",
+    kind: "EndpointSlice",
+    metadata: { name, namespace: "default", labels: { "kubernetes.io/service-name": "web" } },
+    addressType: "IPv4",
+    ports: [{ name: "http", port: 8080 }],
+    endpoints,
+  })}\n---\n`;
+const kubernetesService = (spec: object) =>
+  `${JSON.stringify({
+    apiVersion: "v1",
+    kind: "Service",
+    metadata: { name: "web", namespace: "default" },
+    spec: { clusterIP: "10.96.0.1", ports: [{ name: "http", port: 80 }], ...spec },
+  })}\n---\n`;
+const pod = (name: string, ip: string, nodeName: string) =>
+  `${JSON.stringify({
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name, namespace: "default" },
+    spec: { nodeName },
+    status: { podIP: ip },
+  })}\n---\n`;
+const node = (name: string, zone: string) =>
+  `${JSON.stringify({
+    apiVersion: "v1",
+    kind: "Node",
+    metadata: { name, labels: { "topology.kubernetes.io/region": "r", "topology.kubernetes.io/zone": zone } },
+  })}\n---\n`;
+const TWO_NODES =
+  node("n1", "z1") +
+  node("n2", "z2") +
+  pod("web-1", "10.1.0.1", "n1") +
+  pod("web-2", "10.1.0.2", "n2") +
+  slice("web", [
+    { addresses: ["10.1.0.1"], nodeName: "n1", targetRef: { kind: "Pod", name: "web-1", namespace: "default" } },
+    { addresses: ["10.1.0.2"], nodeName: "n2", targetRef: { kind: "Pod", name: "web-2", namespace: "default" } },
+  ]);
+
+test("a service that prefers the caller's zone or node has the other endpoints stand by", () => {
+  const labels = { "topology.kubernetes.io/region": "r", "topology.kubernetes.io/zone": "z2" };
+  const byZone = (spec: object, options: ProxyOptions) => {
+    const { endpoints } = assignmentOf(kubernetesService(spec) + TWO_NODES, options);
+    return Object.fromEntries(endpoints.map(({ locality, priority }) => [locality?.zone, priority]));
+  };
+  const near = { trafficDistribution: "PreferClose" };
+  assert.deepEqual(byZone(near, { labels }), { z1: 1, z2: 0 });
+  assert.deepEqual(byZone({}, { labels }), { z1: 0, z2: 0 });
+  const sameNode = { trafficDistribution: "PreferSameNode" };
+  assert.deepEqual(byZone(sameNode, { labels, metadata: { NODE_NAME: "n1" } }), { z1: 1, z2: 0 });
+});
+
+test("a service may keep to the caller's node", () => {
+  const yaml = kubernetesService({ internalTrafficPolicy: "Local" }) + TWO_NODES;
+  assert.deepEqual(addresses(assignmentOf(yaml, { metadata: { NODE_NAME: "n2" } })), ["10.1.0.2:8080"]);
+  assert.deepEqual(addresses(assignmentOf(yaml, { metadata: { NODE_NAME: "n3" } })), []);
+});
+
+test("hosts that the mesh keeps within clusters have no endpoints in other clusters", () => {
+  const yaml = kubernetesService({}) + TWO_NODES;
+  const settings = (hosts: string[]) => ({ serviceSettings: [{ settings: { clusterLocal: true }, hosts }] });
+  const elsewhere = { metadata: { CLUSTER_ID: "other" } };
+  const local = settings(["*.default.svc.cluster.local"]);
+  assert.equal(addresses(assignmentOf(yaml, elsewhere)).length, 2);
+  assert.equal(addresses(assignmentOf(yaml, { ...elsewhere, mesh: local })).length, 0);
+  assert.equal(addresses(assignmentOf(yaml, { mesh: local })).length, 2);
+  assert.equal(addresses(assignmentOf(yaml, { ...elsewhere, mesh: settings(["other.example.com"]) })).length, 2);
+});

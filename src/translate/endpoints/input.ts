@@ -25,6 +25,10 @@ export interface EndpointsInput {
   readonly proxyLabels: readonly string[];
   /** Only endpoints that take mutual TLS: who passes TLS on unopened cannot see whether it is the mesh's own. */
   readonly onlyMtls?: boolean;
+  /** Only endpoints of that machine. */
+  readonly onlyNode?: string;
+  /** Only endpoints of that cluster. */
+  readonly onlyCluster?: string;
   readonly mesh: MeshConfig;
   /** The proxy's network; empty where it does not matter. */
   readonly network?: string;

@@ -2,7 +2,7 @@
 import type { LocalityLb } from "#config/kinds/destination-rule.ts";
 import type { Endpoint } from "#model/endpoint.ts";
 import { compareText } from "../scope/order.ts";
-import { effectivePolicy, localitySettings } from "../scope/traffic-policy.ts";
+import { effectivePolicy, failsOver, localitySettings, type Preference } from "../scope/traffic-policy.ts";
 import type { EndpointsInput } from "./input.ts";
 
 /** Endpoints in one place. */
@@ -15,7 +15,9 @@ export interface LocalityGroup {
 }
 
 /** What decides which endpoints are near. */
-export type NearInput = Pick<EndpointsInput, "rule" | "subset" | "locality" | "proxyLabels" | "mesh" | "port">;
+export type NearInput = Pick<EndpointsInput, "rule" | "subset" | "locality" | "proxyLabels" | "mesh" | "port"> & {
+  readonly service: Preference;
+};
 
 /**
  * Either traffic is distributed over localities by given shares, or, with outlier detection, far endpoints stand by for
@@ -23,9 +25,9 @@ export type NearInput = Pick<EndpointsInput, "rule" | "subset" | "locality" | "p
  */
 export function preferNear(groups: readonly LocalityGroup[], input: NearInput): readonly LocalityGroup[] {
   const policy = effectivePolicy(input.rule?.spec, input.port.port, input.subset === "" ? undefined : input.subset);
-  const settings = localitySettings(policy, input.mesh);
+  const settings = localitySettings(policy, input.mesh, input.service);
   if (settings?.distribute !== undefined) return distributed(groups, settings.distribute, input.locality);
-  if (settings === undefined || policy.outlierDetection === undefined) return groups;
+  if (settings === undefined || !failsOver(policy, input.service)) return groups;
   const { failoverPriority = [], failover = [] } = settings;
   if (failoverPriority.length === 0) return failedOver(groups, failover, input.locality);
   const byLabels = byLabelPriority(groups, failoverPriority, input.proxyLabels);

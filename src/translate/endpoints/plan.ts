@@ -4,6 +4,7 @@ import { serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { parseClusterName } from "../names.ts";
 import { type Recipe, recipe } from "../recipe.ts";
+import { isClusterLocal } from "../scope/cluster-local.ts";
 import { destinationRuleFor } from "../scope/destination-rules.ts";
 import { servicesInScope } from "../scope/egress.ts";
 import { policiesOf } from "../scope/peer-authentication.ts";
@@ -22,7 +23,8 @@ export function planEndpoints(snapshot: Snapshot, view: EndpointsView, cluster: 
   const { mesh } = snapshot;
   const { subset } = name;
   const rule = destinationRuleFor(snapshot, service, view);
-  const isNear = prefersNear(effectivePolicy(rule?.spec, port.port, subset === "" ? undefined : subset), mesh);
+  const policy = effectivePolicy(rule?.spec, port.port, subset === "" ? undefined : subset);
+  const isNear = prefersNear(policy, mesh, service);
   const input = {
     cluster,
     service,
@@ -34,6 +36,8 @@ export function planEndpoints(snapshot: Snapshot, view: EndpointsView, cluster: 
     locality: isNear ? view.locality : "",
     proxyLabels: isNear ? view.proxyLabels : [],
     onlyMtls: name.isServerName,
+    ...(service.nodeLocal && { onlyNode: view.nodeName }),
+    ...((service.nodeLocal || isClusterLocal(snapshot, service)) && { onlyCluster: view.clusterId }),
     mesh,
     network: view.network,
     networkView: view.networkView,

@@ -51,10 +51,10 @@ test("an unknown subset has the settings of the rule", () => {
 
 test("where the proxy is matters with shares, or with outlier detection, unless it is turned off", () => {
   const mesh = DEFAULT_MESH_CONFIG;
-  assert.equal(prefersNear({}, mesh), false);
-  assert.equal(prefersNear({ outlierDetection: {} }, mesh), true);
-  assert.equal(prefersNear({ loadBalancer: { localityLbSetting: { distribute: [] } } }, mesh), true);
+  assert.equal(prefersNear({}, mesh, {}), false);
+  assert.equal(prefersNear({ outlierDetection: {} }, mesh, {}), true);
+  assert.equal(prefersNear({ loadBalancer: { localityLbSetting: { distribute: [] } } }, mesh, {}), true);
   const off = { outlierDetection: {}, loadBalancer: { localityLbSetting: { enabled: false } } };
-  assert.equal(prefersNear(off, mesh), false);
-  assert.equal(localitySettings(off, mesh), undefined);
+  assert.equal(prefersNear(off, mesh, {}), false);
+  assert.equal(localitySettings(off, mesh, {}), undefined);
 });

@@ -1,6 +1,7 @@
 /** Which settings of a destination rule apply to a port and subset. */
 import type { DestinationRule, LocalityLb, PortTrafficPolicy, TrafficPolicy } from "#config/kinds/destination-rule.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
+import type { Service } from "#model/service.ts";
 
 /** The settings of one cluster; what is not set has its default. */
 export type EffectivePolicy = Omit<TrafficPolicy, "portLevelSettings">;
@@ -44,14 +45,42 @@ function setFields<T extends object>(value: T): Partial<T> {
   return Object.fromEntries(Object.entries(value).filter(([, field]) => field !== undefined)) as Partial<T>;
 }
 
-/** The locality settings in effect: those of the rule, else of the mesh; none when turned off. */
-export function localitySettings(policy: EffectivePolicy, mesh: MeshConfig): LocalityLb | undefined {
-  const settings = policy.loadBalancer?.localityLbSetting ?? mesh.localityLbSetting;
+/** What a service itself says about its endpoints. */
+export type Preference = Pick<Service, "trafficDistribution">;
+
+const SAME_ZONE = ["topology.istio.io/network", "topology.kubernetes.io/region", "topology.kubernetes.io/zone"];
+
+/** Labels that an endpoint shares with a proxy to be near it, the most important first. */
+export const PREFERENCES: Readonly<Record<NonNullable<Preference["trafficDistribution"]>, LocalityLb>> = {
+  "same-zone": { enabled: true, failoverPriority: SAME_ZONE },
+  "same-node": {
+    enabled: true,
+    failoverPriority: [...SAME_ZONE, "topology.istio.io/subzone", "kubernetes.io/hostname"],
+  },
+};
+
+/** The locality settings in effect: those of the rule, else what the service prefers, else of the mesh; none when off. */
+export function localitySettings(
+  policy: EffectivePolicy,
+  mesh: MeshConfig,
+  { trafficDistribution }: Preference,
+): LocalityLb | undefined {
+  const preferred = trafficDistribution && PREFERENCES[trafficDistribution];
+  const settings = policy.loadBalancer?.localityLbSetting ?? preferred ?? mesh.localityLbSetting;
   return settings.enabled === false ? undefined : settings;
 }
 
+/**
+ * Whether far endpoints stand by for near ones. That needs outlier detection, else Envoy never sees that those failed;
+ * services that prefer near ones tell which are not ready.
+ */
+export function failsOver(policy: EffectivePolicy, { trafficDistribution }: Preference): boolean {
+  const isPreferred = trafficDistribution !== undefined && policy.loadBalancer?.localityLbSetting === undefined;
+  return policy.outlierDetection !== undefined || isPreferred;
+}
+
 /** Whether endpoints are ordered by distance, so that they depend on where the proxy is. */
-export function prefersNear(policy: EffectivePolicy, mesh: MeshConfig): boolean {
-  const settings = localitySettings(policy, mesh);
-  return settings !== undefined && (settings.distribute !== undefined || policy.outlierDetection !== undefined);
+export function prefersNear(policy: EffectivePolicy, mesh: MeshConfig, service: Preference): boolean {
+  const settings = localitySettings(policy, mesh, service);
+  return settings !== undefined && (settings.distribute !== undefined || failsOver(policy, service));
 }

@@ -91,6 +91,7 @@ function inputOf({ locality, localityLbSetting, proxyLabels, enableFailover }: L
     rule: { kind: "DestinationRule", metadata, spec, origin: undefined },
     port: { port: 8080, name: "", protocol: "HTTP" as const },
     subset: "",
+    service: {},
     locality: nameOf(locality),
     proxyLabels: Object.entries(proxyLabels ?? {}).map(([name, value]) => `${name}=${value}`),
     mesh: { ...DEFAULT_MESH_CONFIG, localityLbSetting: { enabled: false } },

@@ -1,0 +1,40 @@
+/** Hosts that mean, in every cluster of the mesh, the workloads of that cluster only. */
+import { isWildcard } from "#config/host.ts";
+import type { MeshConfig } from "#config/mesh-config.ts";
+import type { Service } from "#model/service.ts";
+import type { Snapshot } from "#model/snapshot.ts";
+import { mostSpecific } from "../hosts.ts";
+import { derived } from "../indexes.ts";
+
+/** Whether clients only get endpoints of their own cluster, by the mesh config or since every cluster has its own. */
+export function isClusterLocal(
+  { mesh, features }: Pick<Snapshot, "mesh" | "features">,
+  { hostname }: Pick<Service, "hostname">,
+): boolean {
+  const { exact, wildcards } = localHosts(features.domain, mesh);
+  return mostSpecific(hostname, exact, wildcards) ?? false;
+}
+
+const localHosts = derived((domain: string, mesh: MeshConfig) => {
+  const settings = (mesh.serviceSettings ?? []).flatMap(({ hosts = [], settings = {} }) =>
+    hosts.map((host) => [host, settings.clusterLocal === true] as const),
+  );
+  const shared = settings.filter(([, isLocal]) => !isLocal).map(([host]) => host);
+  const usual = usualHosts(domain, mesh).filter((host) => !shared.some((other) => isWithin(other, host)));
+  const all = [...settings, ...usual.map((host) => [host, true] as const)];
+  return {
+    exact: new Map(all.filter(([host]) => !isWildcard(host))),
+    wildcards: new Map(all.filter(([host]) => isWildcard(host))),
+  };
+});
+
+/** The system's own services, and the control plane that proxies were told to connect to. */
+function usualHosts(domain: string, { defaultConfig }: MeshConfig): readonly string[] {
+  const [controlPlane = ""] = (defaultConfig.discoveryAddress ?? "").split(":");
+  const own = controlPlane === "" || controlPlane.endsWith(domain) ? controlPlane : `${controlPlane}.${domain}`;
+  return [`*.kube-system.svc.${domain}`, `kubernetes.default.svc.${domain}`, own].filter((host) => host !== "");
+}
+
+function isWithin(host: string, usual: string): boolean {
+  return host === usual || (isWildcard(usual) && host.endsWith(usual.slice(1)));
+}
