@@ -102,11 +102,23 @@ describe("parseDiscoveryConfig()", () => {
 
   test("reads JWT_RULE, log levels and a finite connection age", () => {
     const { jwtRule, log, keepalive } = config(
-      ["--log_output_level=default:warn,ads:debug", "--log_as_json", "--keepaliveMaxServerConnectionAge=30m"],
+      [
+        "--log_output_level=default:warn,ads:debug",
+        "--log_as_json",
+        "--log_caller=ads,ca",
+        "--log_stacktrace_level=error",
+        "--keepaliveMaxServerConnectionAge=30m",
+      ],
       { JWT_RULE: '{"issuer":"me","jwks_uri":"http://x"}' },
     );
     assert.equal(jwtRule?.issuer, "me");
-    assert.deepEqual(log, { json: true, levels: { default: "warn", ads: "debug" }, targets: ["stdout"] });
+    assert.deepEqual(log, {
+      json: true,
+      levels: { default: "warn", ads: "debug" },
+      stackLevels: { default: "error" },
+      callers: new Set(["ads", "ca"]),
+      targets: ["stdout"],
+    });
     assert.equal(keepalive.maxConnectionAgeMs, 1_800_000);
   });
 
@@ -115,6 +127,7 @@ describe("parseDiscoveryConfig()", () => {
       "--grpcAddr=15010",
       "--shutdownDuration=5",
       "--log_output_level=loud",
+      "--log_stacktrace_level=deep",
       "--log_as_json=perhaps",
       "--tlsCertFile=x",
     ];
@@ -132,8 +145,9 @@ describe("parseDiscoveryConfig()", () => {
         "--grpcAddr",
         "--shutdownDuration",
         "--tlsCertFile, --tlsKeyFile and --caCertFile belong together",
-        "--log_output_level",
         "--log_as_json",
+        "--log_output_level",
+        "--log_stacktrace_level",
         "ENABLE_CA_SERVER",
         "MAX_WORKLOAD_CERT_TTL",
         "CITADEL_SELF_SIGNED_CA_RSA_KEY_SIZE",
@@ -181,8 +195,8 @@ test("describeFlags() names every flag once, in order, as Istio logs them", () =
 
 test("ineffectiveFlags() speaks of what was asked for and does not happen", () => {
   assert.deepEqual(ineffectiveFlags(flags(["--registries=", "--httpsAddr=:1"])), []);
-  assert.deepEqual(ineffectiveFlags(flags(["--registries=", "--log_caller=x"])), [
-    "--log_caller: callers are not logged",
+  assert.deepEqual(ineffectiveFlags(flags(["--registries=", "--profile=false"])), [
+    "--profile: there is no pprof in Node",
   ]);
 });
 

@@ -83,6 +83,10 @@ export interface RegistrationSettings {
 export interface LogSettings {
   readonly json: boolean;
   readonly levels: Readonly<Record<string, LogLevel>>;
+  /** Least severe level that gets a stack, by scope. */
+  readonly stackLevels?: Readonly<Record<string, LogLevel>>;
+  /** Scopes whose lines say from where they come. */
+  readonly callers?: ReadonlySet<string>;
   readonly targets: readonly string[];
 }
 
@@ -219,9 +223,23 @@ function isRange(text: string): boolean {
 }
 
 function logSettings(flag: FlagReader): LogSettings {
-  const { levels, problems } = parseLogLevels(flag.text("log_output_level"));
-  flag.problems.push(...problems.map((problem) => `--log_output_level: ${problem}`));
-  return { json: flag.switch("log_as_json"), levels, targets: flag.all("log_target") };
+  const levels = (name: string) => {
+    const parsed = parseLogLevels(flag.text(name));
+    flag.problems.push(...parsed.problems.map((problem) => `--${name}: ${problem}`));
+    return parsed.levels;
+  };
+  return {
+    json: flag.switch("log_as_json"),
+    levels: levels("log_output_level"),
+    stackLevels: levels("log_stacktrace_level"),
+    callers: new Set(
+      flag
+        .text("log_caller")
+        .split(",")
+        .filter((scope) => scope !== ""),
+    ),
+    targets: flag.all("log_target"),
+  };
 }
 
 /** Reads typed values from flags and collects every problem. */

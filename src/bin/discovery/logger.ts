@@ -4,7 +4,7 @@ import { MeshError } from "#lib/mesh-error.ts";
 import type { LogSettings } from "./config.ts";
 
 /** The logger that `--log_*` describe. A file that cannot be written is found now, not at the first line. */
-export function loggerOf({ json, levels, targets }: LogSettings): RootLogger {
+export function loggerOf({ targets, ...settings }: LogSettings): RootLogger {
   const writers = targets.map((target) => {
     if (target === "stdout") return (line: string) => void process.stdout.write(line);
     if (target === "stderr") return (line: string) => void process.stderr.write(line);
@@ -14,7 +14,7 @@ export function loggerOf({ json, levels, targets }: LogSettings): RootLogger {
   const write = (line: string) => {
     for (const writer of writers) writer(line);
   };
-  return createLogger({ write, json, levels });
+  return createLogger({ write, ...settings });
 }
 
 function append(file: string, line: string): void {
