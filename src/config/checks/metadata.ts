@@ -1,4 +1,5 @@
 import type { Metadata } from "../config-object.ts";
+import { DRY_RUN } from "../dry-run.ts";
 import { error, type Problem } from "../problem.ts";
 import { formatField } from "../schema/field-path.ts";
 
@@ -8,8 +9,6 @@ const REFUSED: readonly string[] = [
   "internal.istio.io/parents",
   "internal.istio.io/webhook-always-reject",
 ];
-/** Asks for a policy to be tried out: its verdicts are recorded, not enforced. */
-const DRY_RUN = "istio.io/dry-run";
 
 /** What holds for the metadata of all kinds. */
 export function* checkMetadata({ annotations }: Metadata, kind: string): Iterable<Problem> {

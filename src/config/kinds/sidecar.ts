@@ -32,8 +32,8 @@ const egressListenerSchema = message({
   hosts: required(list(string())),
 });
 
-/** Where traffic to unknown hosts goes; also the mesh-wide default in the mesh config. */
-export const outboundTrafficPolicySchema = message({
+/** Where traffic to unknown hosts goes, in place of what the mesh config says. */
+const outboundTrafficPolicySchema = message({
   /** REGISTRY_ONLY when unset, although the mesh-wide default is ALLOW_ANY. */
   mode: enumeration("REGISTRY_ONLY", "ALLOW_ANY"),
   egressProxy: destinationSchema,

@@ -2,7 +2,9 @@
  * What the policies of a workload say to a request, without a proxy: which policy, rule and field decides, and what would
  * have to be different. It follows the rules themselves, not the filters made of them, so that each checks the other.
  */
+
 import type { ConfigObject } from "#config/config-object.ts";
+import { isDryRun } from "#config/dry-run.ts";
 import type { AuthorizationPolicy, AuthorizationRule } from "#config/kinds/authorization-policy.ts";
 import { type Attribute, attributeOfKey, FIELDS, type Meaning } from "./attributes.ts";
 import type { Request } from "./request.ts";
@@ -98,7 +100,6 @@ export function nearestMisses({ rules }: Evaluation, action: Action): readonly R
 }
 
 const ORDER: readonly Action[] = ["CUSTOM", "AUDIT", "DENY", "ALLOW"];
-const DRY_RUN = "istio.io/dry-run";
 
 interface Context {
   readonly trustDomains: readonly string[];
@@ -106,9 +107,8 @@ interface Context {
 }
 
 function outcomesOf(policy: PolicyObject, action: Action, { trustDomains, request }: Context): RuleOutcome[] {
-  const isDryRun = action !== "CUSTOM" && /^(1|t|true)$/i.test(policy.metadata.annotations[DRY_RUN] ?? "");
   const { rules = [] } = policy.spec;
-  const common = { policy, action, isDryRun };
+  const common = { policy, action, isDryRun: action !== "CUSTOM" && isDryRun(policy.metadata) };
   if (rules.length === 0) return [{ ...common, rule: undefined, matches: false, fields: [] }];
   const meaning = { namespace: policy.metadata.namespace, trustDomains };
   return rules.map((rule, index) => {

@@ -1,7 +1,9 @@
 /** Authorization policies as filters: first those that ask somebody else, then what is recorded, denied and allowed. */
+
 import { create } from "@bufbuild/protobuf";
 import type { Any } from "@bufbuild/protobuf/wkt";
 import type { ConfigObject } from "#config/config-object.ts";
+import { isDryRun } from "#config/dry-run.ts";
 import type { AuthorizationPolicy } from "#config/kinds/authorization-policy.ts";
 import { type Filter, FilterSchema } from "#gen/envoy/config/listener/v3/listener_components_pb.ts";
 import { RBAC_Action as Action, type RBACSchema } from "#gen/envoy/config/rbac/v3/rbac_pb.ts";
@@ -18,7 +20,6 @@ import { MATCHES_NOTHING, type RbacPolicy, rbacPolicy } from "./rule.ts";
 type PolicyObject = ConfigObject<AuthorizationPolicy>;
 type Rbac = Init<typeof RBACSchema>;
 
-const DRY_RUN = "istio.io/dry-run";
 const TCP_STATS = "tcp.";
 
 /** What the filters of a listener depend on. */
@@ -103,8 +104,8 @@ function rulesOf(input: AuthorizationInput, action: Rules["action"], forTcp: boo
         };
   return {
     action,
-    enforced: rulesFrom(policies.filter((policy) => !isTriedOut(policy))),
-    triedOut: rulesFrom(policies.filter(isTriedOut)),
+    enforced: rulesFrom(policies.filter((policy) => !isDryRun(policy.metadata))),
+    triedOut: rulesFrom(policies.filter(({ metadata }) => isDryRun(metadata))),
   };
 }
 
@@ -135,10 +136,6 @@ function rbac({ action, enforced, triedOut }: Rules): Init<typeof HttpRbacSchema
 function denied({ policies = {} }: Rbac): Rbac {
   const renamed = Object.entries(policies).map(([name, policy]) => [`${name}-deny-due-to-bad-CUSTOM-action`, policy]);
   return { action: Action.DENY, policies: Object.fromEntries(renamed) };
-}
-
-function isTriedOut({ metadata }: PolicyObject): boolean {
-  return /^(1|t|true)$/i.test(metadata.annotations[DRY_RUN] ?? "");
 }
 
 function httpFilter(name: string, typedConfig: Any): HttpFilter {

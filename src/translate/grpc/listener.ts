@@ -1,4 +1,5 @@
 /** Listeners as gRPC takes them: a client's name where routes are found, a server's how it is called. */
+import { isDryRun } from "#config/dry-run.ts";
 import { ListenerSchema } from "#gen/envoy/config/listener/v3/listener_pb.ts";
 import { RBAC_Action as Action } from "#gen/envoy/config/rbac/v3/rbac_pb.ts";
 import { HTTPFaultSchema } from "#gen/envoy/extensions/filters/http/fault/v3/fault_pb.ts";
@@ -93,7 +94,7 @@ function authorization(input: ServerListenerInput): Init<typeof HttpFilterSchema
 function rulesOf({ policies, trustDomains }: ServerListenerInput, action: "ALLOW" | "DENY") {
   const allows = action === "ALLOW";
   const rules = policies
-    .filter(({ spec, metadata }) => (spec.action ?? "ALLOW") === action && metadata.annotations[DRY_RUN] !== "true")
+    .filter(({ spec, metadata }) => (spec.action ?? "ALLOW") === action && !isDryRun(metadata))
     .flatMap(({ metadata: { namespace, name }, spec: { rules: own = [] } }) => {
       if (own.length === 0) return allows ? [[`${namespace}-${name}-0`, MATCHES_NOTHING]] : [];
       const use = { forTcp: false, allows, trustDomains, namespace };
@@ -103,7 +104,6 @@ function rulesOf({ policies, trustDomains }: ServerListenerInput, action: "ALLOW
   return pack(RBACSchema, { rules: { action: Action[action], policies: Object.fromEntries(rules) } });
 }
 
-const DRY_RUN = "istio.io/dry-run";
 const ADS = { configSourceSpecifier: { case: "ads", value: {} } } as const;
 const FAULT = filterOf("envoy.filters.http.fault", pack(HTTPFaultSchema, {}));
 const ROUTER = filterOf("envoy.filters.http.router", pack(RouterSchema, {}));
