@@ -18,6 +18,8 @@ export interface Features {
   readonly mergeSidecarIngress: boolean;
   /** ISTIO_DUAL_STACK: services and workloads are used with their addresses of both families. */
   readonly dualStack: boolean;
+  /** ISTIO_ENABLE_IPV4_OUTBOUND_LISTENER_FOR_IPV6_CLUSTERS: proxies with IPv6 alone capture and look up IPv4 too. */
+  readonly ipv4BesideIpv6: boolean;
   /** PILOT_ENABLE_IP_AUTOALLOCATE: hosts without address get one, else only proxies that ask for it use one by hash. */
   readonly autoAllocate: boolean;
   /** PILOT_TRACE_SAMPLING: percent of new traces that are kept where neither mesh nor proxy say. */
@@ -35,6 +37,7 @@ export const DEFAULT_FEATURES: Features = {
   tlsOnSidecarIngress: false,
   mergeSidecarIngress: false,
   dualStack: false,
+  ipv4BesideIpv6: false,
   autoAllocate: true,
   traceSampling: 1,
   quicListeners: false,

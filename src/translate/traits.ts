@@ -23,6 +23,8 @@ export interface ClusterTraits {
   readonly ipMode: IpMode;
   /** Has addresses of both families, and is to use both. */
   readonly dualStack: boolean;
+  /** Looks hosts up in both families. */
+  readonly looksUpBoth: boolean;
   /** Istio's build of Envoy tells the peer's workload over TCP; upstream Envoy has no such filter. */
   readonly metadataExchange: boolean;
   readonly preserveHeaderCase: boolean;
@@ -78,6 +80,8 @@ export interface ListenerTraits {
   readonly ipMode: IpMode;
   /** Has addresses of both families, and listens on both. */
   readonly dualStack: boolean;
+  /** Has IPv6 addresses alone, and takes captured connections to IPv4 ones too. */
+  readonly ipv4BesideIpv6: boolean;
   /** Speaks HTTP/3 where it can. */
   readonly quic: boolean;
   readonly interception: Interception;
@@ -109,6 +113,7 @@ export function traitsOf(mesh: MeshConfig, proxy: MeshProxy, features: Features 
   const config = proxyConfigOf("", metadata, mesh);
   const ipMode = ipModeOf(proxy.addresses);
   const dualStack = features.dualStack && ipMode === "dual";
+  const ipv4BesideIpv6 = features.ipv4BesideIpv6 && ipMode === "ipv6";
   const quic = features.quicListeners && proxy.type === "router";
   const metadataExchange =
     proxy.extensions.has("envoy.filters.http.peer_metadata") &&
@@ -119,6 +124,7 @@ export function traitsOf(mesh: MeshConfig, proxy: MeshProxy, features: Features 
       role: proxy.type,
       ipMode,
       dualStack,
+      looksUpBoth: dualStack || ipv4BesideIpv6,
       metadataExchange,
       preserveHeaderCase: config.proxyHeaders?.preserveHttp1HeaderCase === true,
       certificate: clientCertificate(metadata),
@@ -129,7 +135,7 @@ export function traitsOf(mesh: MeshConfig, proxy: MeshProxy, features: Features 
       defaultSampling: features.traceSampling,
       workload: mesh.enableTracing && config.tracing?.enableIstioTags !== false ? tracedWorkload(proxy) : undefined,
     }),
-    listener: interned(mesh, { ...listenerTraits(mesh, proxy), ipMode, dualStack, quic }),
+    listener: interned(mesh, { ...listenerTraits(mesh, proxy), ipMode, dualStack, ipv4BesideIpv6, quic }),
     autoAddresses: isTrue(metadata.DNS_CAPTURE) && (features.autoAllocate || isTrue(metadata.DNS_AUTO_ALLOCATE)),
   };
 }
@@ -177,7 +183,7 @@ function serverSecrets(metadata: MeshProxy["metadata"]): ServerSecrets {
 function listenerTraits(
   mesh: MeshConfig,
   { metadata }: MeshProxy,
-): Omit<ListenerTraits, "ipMode" | "dualStack" | "quic"> {
+): Omit<ListenerTraits, "ipMode" | "dualStack" | "ipv4BesideIpv6" | "quic"> {
   const mode = textOf(metadata.INTERCEPTION_MODE);
   return {
     interception: mode === "TPROXY" || mode === "NONE" ? mode : "REDIRECT",

@@ -81,6 +81,7 @@ const SWITCHES: Readonly<Record<string, (value: string) => Partial<Features>>> =
   // For sidecars and gateways that are no part of ambient it changes nothing.
   PILOT_ENABLE_AMBIENT: () => ({}),
   PILOT_ENABLE_IP_AUTOALLOCATE: (value) => ({ autoAllocate: value === "true" }),
+  ISTIO_ENABLE_IPV4_OUTBOUND_LISTENER_FOR_IPV6_CLUSTERS: (value) => ({ ipv4BesideIpv6: value === "true" }),
   ISTIO_DUAL_STACK: (value) => ({ dualStack: value === "true" }),
   PILOT_TRACE_SAMPLING: (value) => ({ traceSampling: Number(value) }),
   ENABLE_TLS_ON_SIDECAR_INGRESS: (value) => ({ tlsOnSidecarIngress: value === "true" }),

@@ -170,9 +170,9 @@ function dnsSettings(input: OutboundClusterInput): Cluster {
 }
 
 /** With both families Envoy tries the addresses of a host in turn, and takes the first that answers. */
-function lookupFamily({ ipMode, dualStack }: ClusterTraits): DnsFamily {
-  if (ipMode === "ipv6") return DnsFamily.V6_ONLY;
-  return dualStack ? DnsFamily.ALL : DnsFamily.V4_ONLY;
+function lookupFamily({ ipMode, looksUpBoth }: ClusterTraits): DnsFamily {
+  if (looksUpBoth) return DnsFamily.ALL;
+  return ipMode === "ipv6" ? DnsFamily.V6_ONLY : DnsFamily.V4_ONLY;
 }
 
 function metadata({ service, rule, subset, isPassed }: OutboundClusterInput, policy: EffectivePolicy): JsonObject {

@@ -78,9 +78,13 @@ export function ingressOf(snapshot: Snapshot, view: InboundView): readonly Sidec
   return sidecarNamed(snapshot, view.sidecar)?.spec.ingress ?? [];
 }
 
+/** Connections to Envoy's own ports are not handed on. */
 function servicePorts(snapshot: Snapshot, view: InboundView): readonly InboundPort[] {
-  const { ipMode, interception } = view.traits.listener;
-  return inboundTargets(snapshot, view).map(({ service, port, targetPort }) => {
+  const { ipMode, interception, reservedPorts } = view.traits.listener;
+  const { mesh } = snapshot;
+  const taken = new Set([...reservedPorts, mesh.proxyListenPort, mesh.proxyInboundListenPort]);
+  const targets = inboundTargets(snapshot, view).filter(({ targetPort }) => !taken.has(targetPort));
+  return targets.map(({ service, port, targetPort }) => {
     const fallback = inboundCluster(targetPort);
     return {
       ...UNLISTED,
@@ -89,7 +93,7 @@ function servicePorts(snapshot: Snapshot, view: InboundView): readonly InboundPo
       hostname: service.hostname,
       servicePort: port.port,
       protocol: port.protocol,
-      tcpStatPrefix: statName(snapshot.mesh.inboundClusterStatName, { service, port, subset: "", fallback }),
+      tcpStatPrefix: statName(mesh.inboundClusterStatName, { service, port, subset: "", fallback }),
       matches: matchesOf(port.protocol, modeOfPort(view.mtls, targetPort), snapshot),
       bind: wildcardAddresses(ipMode)[0] ?? "",
       isOpened: interception === "NONE",
@@ -98,16 +102,14 @@ function servicePorts(snapshot: Snapshot, view: InboundView): readonly InboundPo
 }
 
 /**
- * One target per port of the application, by number: the oldest service decides. Envoy's own ports are left out, and so is
- * what a Sidecar lists, or everything once it lists something, as the control plane is set up.
+ * One target per port of the application, by number: the oldest service decides. What a Sidecar lists is left out, or
+ * everything once it lists something, as the control plane is set up.
  */
 export function inboundTargets(snapshot: Snapshot, view: InboundView): readonly ServiceTarget[] {
-  const { mesh, features } = snapshot;
-  const { reservedPorts, interception } = view.traits.listener;
+  const { interception } = view.traits.listener;
   const ingress = ingressOf(snapshot, view);
-  if (ingress.length > 0 ? !features.mergeSidecarIngress : interception === "NONE") return [];
-  const listed = ingress.map(({ port }) => port.number);
-  const taken = new Set([...reservedPorts, mesh.proxyListenPort, mesh.proxyInboundListenPort, ...listed]);
+  if (ingress.length > 0 ? !snapshot.features.mergeSidecarIngress : interception === "NONE") return [];
+  const taken = new Set(ingress.map(({ port }) => port.number));
   const byPort = new Map<number, ServiceTarget>();
   for (const target of view.targets) {
     const { targetPort } = target;

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Cluster_DnsLookupFamily } from "#gen/envoy/config/cluster/v3/cluster_pb.ts";
 import type { FilterChain } from "#gen/envoy/config/listener/v3/listener_components_pb.ts";
 import type { Listener } from "#gen/envoy/config/listener/v3/listener_pb.ts";
 import { HttpConnectionManagerSchema } from "#gen/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager_pb.ts";
@@ -301,4 +302,31 @@ test("HTTP/3 is spoken beside HTTPS, where it is wanted and the router's service
     [[["a.com"], "envoy.transport_sockets.quic"]],
     ['h3=":443"; ma=86400'],
   ]);
+});
+
+test("a proxy with IPv6 alone takes and looks up IPv4 too where that is wanted", () => {
+  const entry = object("ServiceEntry", "names", {
+    hosts: ["names.example.com"],
+    ports: [{ number: 80, name: "http", protocol: "HTTP" }],
+    resolution: "DNS",
+  });
+  const proxy = proxyOf({ ip: "2001:db8::1" });
+  const shown = (ipv4BesideIpv6: boolean) => {
+    const ours = translated(meshOf(entry, { features: { ipv4BesideIpv6 } }), proxy);
+    const [more] = ours.listener("virtualOutbound").additionalAddresses;
+    const socket = more?.address?.address.case === "socketAddress" ? more.address.address.value.address : undefined;
+    return [socket, ours.cluster("outbound|80||names.example.com").dnsLookupFamily];
+  };
+  assert.deepEqual(shown(false), [undefined, Cluster_DnsLookupFamily.V6_ONLY]);
+  assert.deepEqual(shown(true), ["0.0.0.0", Cluster_DnsLookupFamily.ALL]);
+});
+
+test("a port that Envoy itself has taken has a cluster, but no chain", () => {
+  const yaml =
+    service("web", { name: "http", port: 80, targetPort: 15021 }, { name: "http-2", port: 81, targetPort: 8081 }) +
+    workload("web-1", "10.9.0.1");
+  const ours = listenersOf(yaml, { proxy: { metadata: { ENVOY_STATUS_PORT: 15021 } } });
+  const ports = ours.listener("virtualInbound").filterChains.map((chain) => chain.filterChainMatch?.destinationPort);
+  assert.deepEqual([ports.includes(8081), ports.includes(15021)], [true, false]);
+  assert.ok(ours.clusters.has("inbound|15021||"));
 });

@@ -82,6 +82,7 @@ function unknownDestination({ unknown, traits, mesh }: Pick<VirtualOutboundInput
 export interface VirtualOutboundInput {
   readonly ipMode: IpMode;
   readonly dualStack: boolean;
+  readonly ipv4BesideIpv6: boolean;
   readonly interception: Interception;
   readonly unknown: string;
   readonly traits: TcpTraits;
@@ -90,8 +91,9 @@ export interface VirtualOutboundInput {
 
 /** Receives all captured connections and hands those on for whose address there is a listener. */
 export function virtualOutbound(input: VirtualOutboundInput): Uint8Array {
-  const { ipMode, dualStack, interception, mesh } = input;
-  const [address = "", ...more] = wildcardAddresses(ipMode);
+  const { ipMode, dualStack, ipv4BesideIpv6, interception, mesh } = input;
+  const [address = "", ...others] = wildcardAddresses(ipMode);
+  const more = ipv4BesideIpv6 ? wildcardAddresses("ipv4") : dualStack ? others : [];
   const port = mesh.proxyListenPort;
   // A connection to the port itself was not captured: passing it on would bring it back here for ever.
   const blackHoleChain: Init<typeof FilterChainSchema> = {
@@ -102,7 +104,7 @@ export function virtualOutbound(input: VirtualOutboundInput): Uint8Array {
   return bytesOf(ListenerSchema, {
     name: VIRTUAL_OUTBOUND,
     address: socketAddress(address, port),
-    ...(dualStack && { additionalAddresses: additionalAddresses(more, port) }),
+    ...(more.length > 0 && { additionalAddresses: additionalAddresses(more, port) }),
     filterChains: [blackHoleChain, { name: VIRTUAL_OUTBOUND_CATCH_ALL, filters: unknownDestination(input) }],
     useOriginalDst: true,
     ...(interception === "TPROXY" && { transparent: true }),

@@ -21,9 +21,10 @@ export function* planOutboundListeners(snapshot: Snapshot, view: OutboundView): 
   const listeners = kept(entries, `recipes ${view.key}`, [http, tcp, listener, unknown, snapshot.mesh], () =>
     entries.map((entry) => listenerRecipe(entry, { mesh: snapshot.mesh, unknown }, view)),
   );
-  const { ipMode, dualStack, interception } = listener;
+  const { ipMode, dualStack, ipv4BesideIpv6, interception } = listener;
   if (interception === "NONE") return listeners;
-  const input = { ipMode, dualStack, interception, unknown, traits: view.traits.tcp, mesh: snapshot.mesh };
+  const families = { ipMode, dualStack, ipv4BesideIpv6 };
+  const input = { ...families, interception, unknown, traits: view.traits.tcp, mesh: snapshot.mesh };
   return [...listeners, recipe({ name: VIRTUAL_OUTBOUND, input, build: virtualOutbound })];
 }
 
