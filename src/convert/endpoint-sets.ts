@@ -176,6 +176,11 @@ function endpointSet(endpoints: readonly Endpoint[], trustDomain: string): Endpo
   return { endpoints, identities: [...new Set(identities)].sort() };
 }
 
+/** One set with the endpoints of all; the same as before when these are. */
+export const joinedSets = memoized(
+  (first: EndpointSet, others: readonly EndpointSet[]): EndpointSet => others.reduce(joined, first),
+);
+
 function joined(a: EndpointSet, b: EndpointSet): EndpointSet {
   return {
     endpoints: [...a.endpoints, ...b.endpoints],

@@ -65,8 +65,10 @@ export function sliceEndpoints(
       const workload = workloads[next++];
       const health = healthOf(endpoint, traits.keepsSessions);
       if (workload === null) return [];
-      if (workload === undefined)
-        return [{ ...endpointOf(workloadOfEntry({ address }, NOBODY, traits.around), ports), health }];
+      if (workload === undefined) {
+        const network = traits.around.networkOf(address, {});
+        return [{ ...endpointOf(workloadOfEntry({ address }, NOBODY, traits.around), ports), network, health }];
+      }
       const { addresses = [], ...alone } = workload;
       if (endpoint.targetRef?.kind !== "Pod" || !traits.bothFamilies || addresses.length < 2) {
         return [{ ...endpointOf(alone, ports), address, health }];

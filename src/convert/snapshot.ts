@@ -39,6 +39,7 @@ import { convertIngresses } from "./ingress.ts";
 import { keepIdentity, keepSorted } from "./keep-identity.ts";
 import { hasSameItems, madeFrom } from "./memo.ts";
 import { networkGateways } from "./network-gateways.ts";
+import { type Registry, type RemoteCluster, withRemoteClusters } from "./remote-clusters.ts";
 
 /** All that a snapshot is made of. */
 export interface SnapshotInput {
@@ -50,6 +51,8 @@ export interface SnapshotInput {
    * without slices has the ready pods that it selects, and hosts without address get one here.
    */
   readonly byApiServer?: boolean | undefined;
+  /** Clusters beside that of the objects; none when not given. */
+  readonly remotes?: readonly RemoteCluster[] | undefined;
   /** None when not given. */
   readonly keySets?: KeySets | undefined;
   /** The snapshot before this one: what did not change keeps its identity and its address. */
@@ -82,8 +85,7 @@ export function* snapshotSteps(input: SnapshotInput): Steps<Snapshot> {
     features,
   };
   yield;
-  const drafts = yield* serviceDrafts(draftInput);
-  const endpoints = yield* endpointSets(draftInput);
+  const { drafts, endpoints, gateways } = yield* registryOf(draftInput, input.remotes ?? []);
   const fromIngresses = convertIngresses({
     ingresses: ofKind<Ingress>("Ingress"),
     classes: ofKind<IngressClass>("IngressClass"),
@@ -104,10 +106,7 @@ export function* snapshotSteps(input: SnapshotInput): Steps<Snapshot> {
     mesh,
     features,
     services: allServices,
-    networkGateways: keepIdentity(
-      previous.networkGateways,
-      networkGateways(allServices, mesh.networks ?? {}, features.clusterId),
-    ),
+    networkGateways: keepIdentity(previous.networkGateways, gateways),
     endpoints: keepEndpoints(previous.endpoints, endpoints),
     virtualServices,
     destinationRules: objects(previous.destinationRules, ofKind<DestinationRule>("DestinationRule")),
@@ -128,6 +127,16 @@ export function* snapshotSteps(input: SnapshotInput): Steps<Snapshot> {
     keySets: keepTexts(previous.keySets, input.keySets ?? NO_KEY_SETS),
   };
   return input.previous !== undefined && hasSameParts(previous, next) ? previous : next;
+}
+
+/** Services and endpoints of all clusters. */
+function* registryOf(input: DraftInput, remotes: readonly RemoteCluster[]): Steps<Registry> {
+  const { mesh, features } = input;
+  const drafts = yield* serviceDrafts(input);
+  const endpoints = yield* endpointSets(input);
+  const services = drafts.map(({ service }) => service);
+  const gateways = networkGateways(services, mesh.networks ?? {}, features.clusterId);
+  return yield* withRemoteClusters({ drafts, endpoints, gateways }, remotes, { mesh, features, order: byAgeAndName });
 }
 
 const NO_KEY_SETS: KeySets = new Map();

@@ -1,5 +1,6 @@
 /** The objects of all files as one configuration. */
 import type { ConfigObject } from "#config/config-object.ts";
+import type { RemoteCluster } from "#convert/remote-clusters.ts";
 import type { ObjectProblem } from "#model/ports.ts";
 import type { ConfigFile } from "./config-file.ts";
 
@@ -7,6 +8,8 @@ import type { ConfigFile } from "./config-file.ts";
 export interface Collection {
   readonly objects: readonly ConfigObject[];
   readonly problems: readonly ObjectProblem[];
+  /** What runs in further clusters. */
+  readonly remotes?: readonly RemoteCluster[];
 }
 
 /** The label by which several control planes share a configuration: each acts upon its own revision and on what names none. */
@@ -108,10 +111,15 @@ export class ObjectTable {
     this.#places = duplicates.length === 0 ? places : undefined;
   }
 
-  #isOurs({ kind, metadata }: ConfigObject): boolean {
-    const label = REVISIONLESS.has(kind) ? undefined : metadata.labels[REVISION_LABEL];
-    return label === undefined || this.#revision === "" || label === this.#revision;
+  #isOurs(object: ConfigObject): boolean {
+    return isOfRevision(object, this.#revision);
   }
+}
+
+/** Whether a control plane of that revision acts upon the object; one of no revision acts upon all. */
+export function isOfRevision({ kind, metadata }: ConfigObject, revision: string): boolean {
+  const label = REVISIONLESS.has(kind) ? undefined : metadata.labels[REVISION_LABEL];
+  return label === undefined || revision === "" || label === revision;
 }
 
 function duplicate(key: string, first: ConfigObject | undefined, { origin }: ConfigObject): ObjectProblem {

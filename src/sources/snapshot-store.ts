@@ -90,7 +90,8 @@ export class SnapshotStore implements Source, WorkloadEntries {
   #input(): SnapshotInput {
     const objects = this.objects();
     const [mesh, features, keySets] = [this.#mesh, this.#features, this.#keySets];
-    return { objects, mesh, features, keySets, byApiServer: this.#byApiServer, previous: this.#snapshot };
+    const { remotes } = this.#collection;
+    return { objects, remotes, mesh, features, keySets, byApiServer: this.#byApiServer, previous: this.#snapshot };
   }
 
   /** How long it took to build the newest snapshot. */

@@ -108,6 +108,13 @@ export function flagDefaults(env: Env): Readonly<Record<string, string>> {
   };
 }
 
+function hasKubernetes(flag: FlagReader): boolean {
+  const registries = flag.all("registries").filter((name) => name !== "");
+  const unknown = registries.filter((name) => name !== "Kubernetes");
+  flag.problems.push(...unknown.map((name) => `--registries: service registry "${name}" is not supported`));
+  return registries.includes("Kubernetes");
+}
+
 function registrationSettings(read: EnvReader): RegistrationSettings | undefined {
   const settings = {
     graceMs: read.durationMs("PILOT_WORKLOAD_ENTRY_GRACE_PERIOD", 10_000),
@@ -124,7 +131,7 @@ export function parseDiscoveryConfig(flags: ParsedFlags, env: Env): ParsedConfig
     folders: flag.all("configDir"),
     meshConfig: { file: flag.text("meshConfig"), isGiven: flags.given.has("meshConfig") },
     networksFile: flag.text("networksConfig"),
-    kubernetes: flag.all("registries").includes("Kubernetes") ? { kubeConfig: flag.text("kubeconfig") } : undefined,
+    kubernetes: hasKubernetes(flag) ? { kubeConfig: flag.text("kubeconfig") } : undefined,
     features: featuresOf(read, { domain: flag.text("domain"), clusterId: flag.text("clusterID") }),
     namespace: flag.text("namespace"),
     podName: read.string("POD_NAME", ""),

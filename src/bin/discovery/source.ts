@@ -15,18 +15,33 @@ import { readApart } from "./read-apart.ts";
 
 export type MeshSource = FileSource | KubernetesSource;
 
-/** The source that the flags ask for: an API server if there is one, else files. */
+/** The source that the flags ask for: an API server if there is one, with files in the place of its configuration or not. */
 export function sourceOf(config: DiscoveryConfig, cluster: KubernetesApi | undefined, log: Logger): MeshSource {
   const { folders, features, revision, namespace } = config;
-  if (cluster !== undefined) {
-    const own = revision || "default";
-    const meshConfigMap = { namespace, name: own === "default" ? "istio" : `istio-${own}` };
-    return kubernetesSource({ api: cluster, features, log: log.scope("kube"), revision: own, meshConfigMap });
-  }
+  const meshFile = meshConfigFile(config);
+  if (cluster === undefined) return filesOf(config, meshFile, log);
+  const own = revision || "default";
+  const [ofConfiguration, ofMesh] = [folders.length > 0, meshFile !== undefined];
+  const files = ofConfiguration || ofMesh ? filesOf(config, meshFile, log) : undefined;
+  return kubernetesSource({
+    api: cluster,
+    features,
+    log: log.scope("kube"),
+    revision: own,
+    meshConfigMap: { namespace, name: own === "default" ? "istio" : `istio-${own}` },
+    files: files && { source: files, ofConfiguration, ofMesh },
+  });
+}
+
+function filesOf(
+  { folders, networksFile, features, revision }: DiscoveryConfig,
+  meshConfigFile: string | undefined,
+  log: Logger,
+): FileSource {
   return fileSource({
     folders,
-    meshConfigFile: meshConfigFile(config),
-    networksFile: config.networksFile || undefined,
+    meshConfigFile,
+    networksFile: networksFile || undefined,
     features,
     revision: revision || undefined,
     log: log.scope("file"),

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { inClusterAccess } from "./cluster-access.ts";
-import { readKubeConfig } from "./kube-config.ts";
+import { readKubeConfig, untrustedKubeConfig } from "./kube-config.ts";
 
 /** A folder with files, for one test. */
 function folderWith(files: Readonly<Record<string, string>>): Disposable & { readonly path: (name: string) => string } {
@@ -124,4 +124,28 @@ test("inClusterAccess() reads what is mounted in the pod, the token anew each ti
   assert.deepEqual(await access.credentials(), { authorization: "Bearer two" });
   delete files["/sa/token"];
   await assert.rejects(access.credentials(), { code: "KUBE_CONFIG_INVALID", message: /\/sa\/token/ });
+});
+
+test("untrustedKubeConfig() takes what holds everything itself", async () => {
+  const ca = Buffer.from("ROOT").toString("base64");
+  const [certificate, key] = ["CERT", "KEY"].map((text) => Buffer.from(text).toString("base64"));
+  const user = `token: secret, client-certificate-data: ${certificate}, client-key-data: ${key}`;
+  const access = untrustedKubeConfig(config(user, `server: https://a:1, certificate-authority-data: ${ca}`), "x");
+  assert.deepEqual([access.server, access.ca], ["https://a:1", "ROOT"]);
+  assert.deepEqual(await access.credentials(), { certificate: "CERT", key: "KEY", authorization: "Bearer secret" });
+});
+
+test("untrustedKubeConfig() refuses programs and files, and says which", () => {
+  for (const [user, wrong] of [
+    ["exec: {command: sh}", "exec"],
+    ["auth-provider: {name: gcp}", "auth-provider"],
+    ["tokenFile: /etc/passwd", "tokenFile"],
+    ["client-key: /k", "client-key"],
+    ["client-certificate: /c", "client-certificate"],
+  ] as const) {
+    assert.throws(() => untrustedKubeConfig(config(user), "of Secret s"), new RegExp(`of Secret s: ${wrong} is not`));
+  }
+  const root = config("token: t", "server: https://a:1, certificate-authority: /etc/passwd");
+  assert.throws(() => untrustedKubeConfig(root, "x"), /certificate-authority is not allowed/);
+  assert.throws(() => untrustedKubeConfig("garbage", "x"), /holds no kubeconfig/);
 });

@@ -25,23 +25,62 @@ interface Section {
 
 /** The access that a context of kubeconfig files gives. Throws a MeshError that names file and field. */
 export async function readKubeConfig({ files, context, environment = {} }: KubeConfigSource): Promise<ClusterAccess> {
-  const configs = await Promise.all(files.map(readConfig));
+  const { user, cluster, ...access } = chosenBy(await Promise.all(files.map(readConfig)), context);
+  return {
+    ...access,
+    ca: await dataOrFile(cluster, "certificate-authority"),
+    credentials: user === undefined ? async () => ({}) : credentialsOf(user, environment),
+  };
+}
+
+/** Fields by which a kubeconfig would make us read files or run programs, and send what they give. */
+const UNSAFE = ["client-key", "client-certificate", "tokenFile", "exec", "auth-provider"];
+
+/**
+ * The access that a kubeconfig of somebody else gives: it must hold all it needs itself. `name` is for messages. Throws a
+ * MeshError that says what is not allowed.
+ */
+export function untrustedKubeConfig(content: string, name: string): ClusterAccess {
+  const config = parseConfig(content, name);
+  const { user, cluster, ...access } = chosenBy([config], undefined);
+  const users = Array.isArray(config.fields.users) ? config.fields.users.filter(isRecord) : [];
+  for (const { user: fields } of users) {
+    const unsafe = UNSAFE.find((field) => isRecord(fields) && Object.hasOwn(fields, field));
+    if (unsafe !== undefined) throw invalid(name, `${unsafe} is not allowed in the kubeconfig of a Secret`);
+  }
+  if (text(cluster.fields, "certificate-authority") !== "")
+    throw invalid(name, "certificate-authority is not allowed in the kubeconfig of a Secret");
+  const data = text(cluster.fields, "certificate-authority-data");
+  return {
+    ...access,
+    ca: data === "" ? undefined : Buffer.from(data, "base64").toString(),
+    credentials: user === undefined ? async () => ({}) : credentialsOf(user, {}),
+  };
+}
+
+type Chosen = Omit<ClusterAccess, "ca" | "credentials"> & {
+  readonly cluster: Section;
+  readonly user: Section | undefined;
+};
+
+function chosenBy(configs: readonly Section[], context: string | undefined): Chosen {
   const named = context ?? configs.map(({ fields }) => text(fields, "current-context")).find((name) => name !== "");
-  if (named === undefined) throw invalid(files.join(", "), "has no current-context: name one by --context");
+  if (named === undefined) {
+    throw invalid(configs.map(({ file }) => file).join(", "), "has no current-context: name one by --context");
+  }
   const chosen = find(configs, "contexts", "context", named);
   const cluster = find(configs, "clusters", "cluster", text(chosen.fields, "cluster"));
   const userName = text(chosen.fields, "user");
-  const user = userName === "" ? undefined : find(configs, "users", "user", userName);
   const server = text(cluster.fields, "server");
   if (!URL.canParse(server))
     throw invalid(cluster.file, `server of cluster "${text(chosen.fields, "cluster")}" is no URL`);
   return {
     server,
-    ca: await dataOrFile(cluster, "certificate-authority"),
     serverName: text(cluster.fields, "tls-server-name") || undefined,
     insecure: cluster.fields["insecure-skip-tls-verify"] === true,
     namespace: text(chosen.fields, "namespace") || "default",
-    credentials: user === undefined ? async () => ({}) : credentialsOf(user, environment),
+    cluster,
+    user: userName === "" ? undefined : find(configs, "users", "user", userName),
   };
 }
 
@@ -52,6 +91,10 @@ async function readConfig(file: string): Promise<Section> {
   } catch (cause) {
     throw new MeshError("KUBE_CONFIG_INVALID", `kubeconfig ${file} cannot be read`, { cause });
   }
+  return parseConfig(content, file);
+}
+
+function parseConfig(content: string, file: string): Section {
   const { value, error } = readDocument(content);
   if (error !== undefined) throw invalid(`${file}:${error.line}`, error.message);
   if (!isRecord(value)) throw invalid(file, "holds no kubeconfig");

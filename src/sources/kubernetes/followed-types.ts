@@ -37,6 +37,16 @@ export const FOLLOWED_TYPES: readonly FollowedType[] = [
   security("RequestAuthentication", "requestauthentications"),
 ];
 
+/** Istio's kinds: how the mesh is configured. */
+export const CUSTOM_KINDS: ReadonlySet<string> = new Set(
+  FOLLOWED_TYPES.filter(({ isCustom }) => isCustom).map(({ kind }) => kind),
+);
+
+/** What counts of clusters beside our own: who runs there, but not how the mesh is configured. */
+export const REMOTE_TYPES: readonly FollowedType[] = FOLLOWED_TYPES.filter(({ kind }) =>
+  ["Service", "Pod", "Node", "Namespace", "EndpointSlice"].includes(kind),
+);
+
 function core(kind: string, plural: string): FollowedType {
   return { group: "", version: "v1", kind, plural, namespaced: true, isCustom: false };
 }

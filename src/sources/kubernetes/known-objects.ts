@@ -1,9 +1,9 @@
-/** The objects of the API server as last read, each parsed and checked once per version. */
+/** The objects of one API server as last read, each parsed and checked once per version. */
 import type { ConfigObject } from "#config/config-object.ts";
 import { parseObject } from "#config/parse-object.ts";
 import type { RawObject } from "#lib/kubernetes/api-client.ts";
 import type { ObjectProblem } from "#model/ports.ts";
-import type { Collection } from "../object-table.ts";
+import { type Collection, isOfRevision } from "../object-table.ts";
 
 interface KnownObject {
   readonly resourceVersion: string | undefined;
@@ -12,72 +12,96 @@ interface KnownObject {
   readonly problems: readonly ObjectProblem[];
 }
 
-/** The label by which several control planes share a configuration: each acts upon its own revision and on what names none. */
-const REVISION_LABEL = "istio.io/rev";
+/** Objects of one kind, by namespace and name. */
+interface KnownKind {
+  readonly objects: Map<string, KnownObject>;
+  /** The names in order; undefined after one came or went. */
+  names: readonly string[] | undefined;
+  /** In that order; undefined after a change. */
+  collection: Collection | undefined;
+}
 
 export class KnownObjects {
   readonly #revision: string;
-  /** By kind, then by namespace and name. */
-  readonly #byKind = new Map<string, Map<string, KnownObject>>();
+  readonly #byKind = new Map<string, KnownKind>();
   #collection: Collection | undefined;
 
-  /** Objects of another `istio.io/rev` than this are left out. */
+  /** Configuration of another `istio.io/rev` than this is left out. */
   constructor(revision: string) {
     this.#revision = revision;
   }
 
   /** Takes the newest version of an object; an object that is broken now stays as it last was. */
   put(kind: string, raw: RawObject): void {
-    const objects = this.#of(kind);
+    const known = this.#of(kind);
     const name = nameOf(raw);
-    const before = objects.get(name);
+    const before = known.objects.get(name);
     const { resourceVersion } = raw.metadata;
     if (before !== undefined && before.resourceVersion === resourceVersion) return;
     const { object, problems, key } = parseObject(raw);
-    const next = {
+    known.objects.set(name, {
       resourceVersion,
       object: object ?? (problems.some(({ severity }) => severity === "error") ? before?.object : undefined),
       problems: problems.map((problem) => ({ ...problem, object: key, origin: undefined })),
-    };
-    objects.set(name, next);
-    this.#collection = undefined;
+    });
+    if (before === undefined) known.names = undefined;
+    this.#changed(known);
   }
 
   remove(kind: string, raw: RawObject): void {
-    if (this.#of(kind).delete(nameOf(raw))) this.#collection = undefined;
+    const known = this.#of(kind);
+    if (!known.objects.delete(nameOf(raw))) return;
+    known.names = undefined;
+    this.#changed(known);
   }
 
   /** Forgets what is not among these. */
   keepOnly(kind: string, raws: readonly RawObject[]): void {
+    const known = this.#of(kind);
     const named = new Set(raws.map(nameOf));
-    for (const name of this.#of(kind).keys()) {
-      if (!named.has(name)) this.#of(kind).delete(name);
+    for (const name of known.objects.keys()) {
+      if (!named.has(name)) known.objects.delete(name);
     }
-    this.#collection = undefined;
+    known.names = undefined;
+    this.#changed(known);
   }
 
   /** All of them, in an order that does not depend on when they were read. */
   collection(): Collection {
-    this.#collection ??= this.#collect();
+    this.#collection ??= joined([...this.#byKind].sort(byFirst).map(([, known]) => this.#collect(known)));
     return this.#collection;
   }
 
-  #collect(): Collection {
-    const known = [...this.#byKind].sort(byFirst).flatMap(([, objects]) => [...objects].sort(byFirst));
-    const objects = known.flatMap(([, { object }]) => (object !== undefined && this.#isOurs(object) ? [object] : []));
-    return { objects, problems: known.flatMap(([, { problems }]) => problems) };
+  #collect(known: KnownKind): Collection {
+    known.names ??= [...known.objects.keys()].sort();
+    known.collection ??= this.#inOrder(known.names.flatMap((name) => known.objects.get(name) ?? []));
+    return known.collection;
   }
 
-  #of(kind: string): Map<string, KnownObject> {
-    const objects = this.#byKind.get(kind) ?? new Map<string, KnownObject>();
-    this.#byKind.set(kind, objects);
-    return objects;
+  #inOrder(known: readonly KnownObject[]): Collection {
+    return {
+      objects: known.flatMap(({ object }) => (object && isOfRevision(object, this.#revision) ? [object] : [])),
+      problems: known.flatMap(({ problems }) => problems),
+    };
   }
 
-  #isOurs({ metadata }: ConfigObject): boolean {
-    const label = metadata.labels[REVISION_LABEL];
-    return label === undefined || label === this.#revision;
+  #of(kind: string): KnownKind {
+    const known = this.#byKind.get(kind) ?? { objects: new Map(), names: undefined, collection: undefined };
+    this.#byKind.set(kind, known);
+    return known;
   }
+
+  #changed(known: KnownKind): void {
+    known.collection = undefined;
+    this.#collection = undefined;
+  }
+}
+
+function joined(collections: readonly Collection[]): Collection {
+  return {
+    objects: collections.flatMap(({ objects }) => objects),
+    problems: collections.flatMap(({ problems }) => problems),
+  };
 }
 
 function nameOf({ metadata }: RawObject): string {

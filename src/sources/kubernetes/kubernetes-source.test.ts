@@ -1,11 +1,15 @@
 import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { createLogger } from "#lib/log.ts";
 import { DEFAULT_FEATURES } from "#model/features.ts";
 import type { Source } from "#model/ports.ts";
 import { type ApiServer, NO_KUBERNETES, startApiServer } from "../../../test/support/kubernetes/api-server.ts";
+import { fileSource } from "../file/file-source.ts";
 import { problemsOf, type SourceUnderTest, servicesOf, serviceYaml, testSource, until } from "../source-contract.ts";
-import { type KubernetesSource, kubernetesSource } from "./kubernetes-source.ts";
+import { type FilesInstead, type KubernetesSource, kubernetesSource } from "./kubernetes-source.ts";
 
 interface OpenedSource extends AsyncDisposable {
   readonly source: KubernetesSource;
@@ -13,7 +17,7 @@ interface OpenedSource extends AsyncDisposable {
 }
 
 /** A running source; its first snapshot is there. */
-async function openSource(server: ApiServer): Promise<OpenedSource> {
+async function openSource(server: ApiServer, files?: FilesInstead): Promise<OpenedSource> {
   const log: string[] = [];
   const source = kubernetesSource({
     api: await server.api(),
@@ -21,6 +25,7 @@ async function openSource(server: ApiServer): Promise<OpenedSource> {
     log: createLogger({ write: (line) => log.push(line) }),
     revision: "default",
     meshConfigMap: { namespace: "istio-system", name: "istio" },
+    files,
   });
   const aborting = new AbortController();
   const first = new Promise<void>((resolve) => {
@@ -93,6 +98,46 @@ describe("kubernetesSource()", { skip: NO_KUBERNETES, timeout: 120_000 }, () => 
       /^ConfigMap\/istio-system\/istio:1: MeshConfig: accessLogFile must be text/,
     );
     assert.equal(logFile(), "/one");
+  });
+
+  test("networks of the ConfigMap are those of the mesh", async () => {
+    await using opened = await openSource(server);
+    const networks = "networks: {net7: {endpoints: [{fromRegistry: Kubernetes}]}}";
+    const data = { mesh: "{}", meshNetworks: networks };
+    const metadata = { name: "istio", namespace: "istio-system" };
+    await server.apply(JSON.stringify({ apiVersion: "v1", kind: "ConfigMap", metadata, data }));
+    await until(() => Object.keys(opened.source.current().mesh.networks ?? {}).join() === "net7");
+    await server.apply(meshYaml("{}"));
+  });
+
+  test("Services of any revision are the mesh's, configuration is of one", async () => {
+    await using opened = await openSource(server);
+    await server.apply(
+      serviceYaml("canary").replace("  name: canary", "  name: canary\n  labels: {istio.io/rev: canary}"),
+    );
+    await until(() => servicesOf(opened).includes("canary:80"));
+  });
+
+  test("files take the place of configuration and mesh config, services stay those of the cluster", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "kubernetes-files-"));
+    try {
+      const [config, mesh] = [join(folder, "config.yaml"), join(folder, "mesh.yaml")];
+      const entry = (host: string) =>
+        `apiVersion: networking.istio.io/v1\nkind: ServiceEntry\nmetadata: {name: e, namespace: default}\nspec: {hosts: [${host}], ports: [{number: 80, name: http, protocol: HTTP}], resolution: DNS}\n---\n`;
+      writeFileSync(config, entry("one.example.com") + serviceYaml("from-file"));
+      writeFileSync(mesh, "accessLogFile: /file\n");
+      const log = createLogger({ write: () => {} });
+      const source = fileSource({ folders: [folder], meshConfigFile: mesh, features: DEFAULT_FEATURES, log });
+      await server.apply(serviceYaml("from-cluster"));
+      await using opened = await openSource(server, { source, ofConfiguration: true, ofMesh: true });
+      const hosts = () => opened.source.current().services.map(({ hostname }) => hostname.split(".")[0]);
+      assert.equal(opened.source.current().mesh.accessLogFile, "/file");
+      assert.ok(hosts().includes("one") && hosts().includes("from-cluster") && !hosts().includes("from-file"));
+      writeFileSync(config, entry("two.example.com"));
+      await until(() => hosts().includes("two"));
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 
   test("a server that restarts costs nothing, and what changed meanwhile is seen", async () => {

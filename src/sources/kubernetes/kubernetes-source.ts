@@ -2,36 +2,47 @@
  * Configuration, services and workloads from the API server of Kubernetes.
  *
  *     one follower per kind --objects--> known objects --(a moment later)--> snapshot --> subscribers
- *     ConfigMap istio -------mesh config-----^
+ *     ConfigMap istio -------mesh config-----^   ^   ^
+ *     Secrets with kubeconfigs --> other clusters    files, instead of configuration and mesh config
  *
  * Nothing is published before every kind was read once: half of a mesh would be pushed as if the rest were gone.
  */
-import { Backoff } from "#lib/async/backoff.ts";
+import type { MeshConfig } from "#config/mesh-config.ts";
 import { sleep } from "#lib/async/sleep.ts";
-import { Slices } from "#lib/async/slices.ts";
 import { isRecord } from "#lib/is-record.ts";
-import { ApiError, type KubernetesApi, type RawObject } from "#lib/kubernetes/api-client.ts";
-import { type Follower, follow, troubleText } from "#lib/kubernetes/follow.ts";
-import { resourceName } from "#lib/kubernetes/resource-types.ts";
+import type { KubernetesApi, RawObject } from "#lib/kubernetes/api-client.ts";
 import type { Logger } from "#lib/log.ts";
 import type { Features } from "#model/features.ts";
 import type { KeySets } from "#model/key-set.ts";
 import type { ObjectProblem, Source, WorkloadEntries } from "#model/ports.ts";
+import type { FileSource } from "../file/file-source.ts";
 import { type MeshFile, missingMeshFile, NO_MESH_FILE, readMeshFile } from "../file/mesh-file.ts";
+import { type NetworksFile, NO_NETWORKS_FILE, readNetworksFile, withNetworks } from "../file/networks-file.ts";
 import { ProblemReporter } from "../report.ts";
 import { SnapshotStore } from "../snapshot-store.ts";
-import { FOLLOWED_TYPES, type FollowedType } from "./followed-types.ts";
-import { KnownObjects } from "./known-objects.ts";
+import { FollowedObjects } from "./followed-objects.ts";
+import { CUSTOM_KINDS, FOLLOWED_TYPES } from "./followed-types.ts";
+import { RemoteClusters } from "./remote-clusters.ts";
 
 export interface KubernetesSourceOptions {
   readonly api: KubernetesApi;
   readonly features: Features;
   readonly log: Logger;
   readonly revision: string;
-  /** The ConfigMap whose key `mesh` is the mesh config. */
+  /** The ConfigMap whose keys `mesh` and `meshNetworks` are the mesh config; Secrets of other clusters are beside it. */
   readonly meshConfigMap: { readonly namespace: string; readonly name: string };
+  readonly files?: FilesInstead | undefined;
   /** A watch on which nothing came for this long is taken for dead. */
   readonly silenceMs?: number;
+}
+
+/** Files that take the place of a part of the cluster. */
+export interface FilesInstead {
+  readonly source: FileSource;
+  /** Of all of Istio's kinds. */
+  readonly ofConfiguration: boolean;
+  /** Of the mesh config. */
+  readonly ofMesh: boolean;
 }
 
 export interface KubernetesSource extends Source, WorkloadEntries {
@@ -46,55 +57,68 @@ export interface KubernetesSource extends Source, WorkloadEntries {
 
 /** A source over an API server. Does nothing before `run`. */
 export function kubernetesSource(options: KubernetesSourceOptions): KubernetesSource {
-  return new FollowedCluster(options);
+  return new ClusterSource(options);
 }
 
 /** Changes that come together are published together. */
 const SETTLE_MS = 5;
-const SLICE_MS = 5;
-const RETRY = { initialMs: 200, maxMs: 10_000 };
 
-class FollowedCluster extends SnapshotStore implements KubernetesSource {
+class ClusterSource extends SnapshotStore implements KubernetesSource {
   readonly #options: KubernetesSourceOptions;
-  readonly #known: KnownObjects;
   readonly #reporter: ProblemReporter;
-  readonly #unread = new Map<FollowedType, string>(FOLLOWED_TYPES.map((type) => [type, "not read yet"]));
-  readonly #troubles = new Map<FollowedType, ObjectProblem>();
+  readonly #own: FollowedObjects;
   readonly #meshName: string;
-  #mesh: MeshFile = NO_MESH_FILE;
+  #remotes: RemoteClusters | undefined;
+  #mesh: MeshFile;
+  #networks: NetworksFile = NO_NETWORKS_FILE;
+  #filesAreRead: boolean;
   #wake: () => void = () => {};
 
   constructor(options: KubernetesSourceOptions) {
     super(options.features, { byApiServer: true });
+    const { api, revision, silenceMs, files, meshConfigMap, log } = options;
     this.#options = options;
-    this.#known = new KnownObjects(options.revision);
-    this.#reporter = new ProblemReporter(options.log);
-    this.#meshName = `ConfigMap/${options.meshConfigMap.namespace}/${options.meshConfigMap.name}`;
+    this.#reporter = new ProblemReporter(log);
+    this.#meshName = `ConfigMap/${meshConfigMap.namespace}/${meshConfigMap.name}`;
     this.#mesh = missingMeshFile(this.#meshName, NO_MESH_FILE);
+    this.#filesAreRead = files === undefined;
+    this.#own = new FollowedObjects({
+      api,
+      types: FOLLOWED_TYPES.filter(({ isCustom }) => !isCustom || files?.ofConfiguration !== true),
+      revision,
+      cluster: "",
+      silenceMs,
+      onChange: () => this.#wake(),
+      observer: {
+        put: (kind, object) => this.#see(kind, object),
+        remove: (kind, object) => this.#miss(kind, object),
+        replaced: (kind, objects) => this.#seeAll(kind, objects),
+      },
+    });
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { api, silenceMs } = this.#options;
-    const following = FOLLOWED_TYPES.map((type) => {
-      const { fieldSelector } = type;
-      const follower = this.#followerOf(type);
-      const backoff = new Backoff(RETRY);
-      return follow({
-        api,
-        type,
-        fieldSelector,
-        follower,
-        backoff,
-        signal,
-        ...(silenceMs !== undefined && { silenceMs }),
-      });
+    const { meshConfigMap, features, revision, log, files } = this.#options;
+    const onChange = () => this.#wake();
+    this.#remotes = new RemoteClusters({
+      namespace: meshConfigMap.namespace,
+      clusterId: features.clusterId,
+      revision,
+      log,
+      signal,
+      onChange,
     });
+    files?.source.subscribe(() => {
+      this.#filesAreRead = true;
+      this.#wake();
+    });
+    const following = [this.#own.run(signal), ...(files === undefined ? [] : [files.source.run(signal)])];
     await this.#publishUntil(signal);
-    await Promise.all(following);
+    await Promise.all([...following, this.#remotes.stop()]);
   }
 
   unread(): readonly string[] {
-    return [...this.#unread].map(([type, reason]) => `${resourceName(type)}: ${reason}`);
+    return [...this.#own.unread(), ...(this.#remotes?.unread() ?? [])];
   }
 
   async #publishUntil(signal: AbortSignal): Promise<void> {
@@ -104,75 +128,65 @@ class FollowedCluster extends SnapshotStore implements KubernetesSource {
       const changed = new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
-      if (this.#unread.size === 0) {
-        const { objects, problems } = this.#known.collection();
-        const all = [...problems, ...this.#troubles.values(), ...this.#mesh.problems];
-        await this.publishInSlices({ objects, problems: all }, this.#mesh.mesh);
-        this.#reporter.report(all);
-      } else this.#reporter.report([...this.#troubles.values()]);
+      const problems = this.#allProblems();
+      if (this.#isRead()) {
+        const remotes = this.#remotes?.clusters() ?? [];
+        await this.publishInSlices({ objects: this.#allObjects(), remotes, problems }, this.#effectiveMesh());
+      }
+      this.#reporter.report(problems);
       await changed;
       await sleep(SETTLE_MS, signal);
     }
     signal.removeEventListener("abort", stop);
   }
 
-  #followerOf(type: FollowedType): Follower {
-    const { kind } = type;
-    const slices = new Slices(() => performance.now(), SLICE_MS);
-    return {
-      replace: async (objects) => {
-        for (const object of objects) {
-          if (slices.isOver) await slices.next();
-          this.#put(kind, object);
-        }
-        this.#known.keepOnly(kind, objects);
-        this.#haveRead(type);
-      },
-      put: (object) => {
-        this.#put(kind, object);
-        this.#wake();
-      },
-      remove: (object) => {
-        this.#known.remove(kind, object);
-        if (this.#isMesh(kind, object)) this.#mesh = missingMeshFile(this.#meshName, this.#mesh);
-        this.#wake();
-      },
-      trouble: (problem) => this.#trouble(type, problem),
-    };
+  #isRead(): boolean {
+    return this.#own.isRead && this.#filesAreRead && this.#remotes?.isReady === true;
   }
 
-  #put(kind: string, object: RawObject): void {
-    this.#known.put(kind, object);
+  #allObjects() {
+    const { files } = this.#options;
+    const { objects } = this.#own.collection();
+    if (files?.ofConfiguration !== true) return objects;
+    return [...objects, ...files.source.objects().filter(({ kind }) => CUSTOM_KINDS.has(kind))];
+  }
+
+  #allProblems(): readonly ObjectProblem[] {
+    const { files } = this.#options;
+    const { problems } = this.#own.collection();
+    const ofMesh = files?.ofMesh === true ? [] : [...this.#mesh.problems, ...this.#networks.problems];
+    return [...problems, ...(this.#remotes?.problems() ?? []), ...ofMesh, ...(files?.source.problems() ?? [])];
+  }
+
+  #effectiveMesh(): MeshConfig {
+    const { files } = this.#options;
+    return files?.ofMesh === true ? files.source.current().mesh : withNetworks(this.#mesh.mesh, this.#networks);
+  }
+
+  #see(kind: string, object: RawObject): void {
+    if (kind === "Secret") this.#remotes?.put(object);
     if (!this.#isMesh(kind, object)) return;
-    const text = isRecord(object.data) && typeof object.data.mesh === "string" ? object.data.mesh : "";
-    if (text !== this.#mesh.text) this.#mesh = readMeshFile(this.#meshName, text, this.#mesh);
+    const textOf = (key: string) => {
+      const value = isRecord(object.data) ? object.data[key] : undefined;
+      return typeof value === "string" ? value : undefined;
+    };
+    const [mesh = "", networks] = [textOf("mesh"), textOf("meshNetworks")];
+    if (mesh !== this.#mesh.text) this.#mesh = readMeshFile(this.#meshName, mesh, this.#mesh);
+    if (networks !== this.#networks.text)
+      this.#networks = readNetworksFile(`${this.#meshName}/meshNetworks`, { text: networks }, this.#networks);
+  }
+
+  #miss(kind: string, object: RawObject): void {
+    if (kind === "Secret") this.#remotes?.remove(object);
+    if (this.#isMesh(kind, object)) this.#mesh = missingMeshFile(this.#meshName, this.#mesh);
+  }
+
+  #seeAll(kind: string, objects: readonly RawObject[]): void {
+    if (kind === "Secret") this.#remotes?.replace(objects);
+    for (const object of objects) if (kind === "ConfigMap") this.#see(kind, object);
   }
 
   #isMesh(kind: string, { metadata }: RawObject): boolean {
     return `${kind}/${metadata.namespace}/${metadata.name}` === this.#meshName;
-  }
-
-  #haveRead(type: FollowedType): void {
-    this.#unread.delete(type);
-    this.#troubles.delete(type);
-    this.#wake();
-  }
-
-  #trouble(type: FollowedType, problem: unknown): void {
-    if (problem === undefined) {
-      if (this.#troubles.delete(type)) this.#wake();
-      return;
-    }
-    // Not installed, or not any more: then there are no such objects.
-    if (type.isCustom && problem instanceof ApiError && problem.status === 404) {
-      this.#known.keepOnly(type.kind, []);
-      this.#haveRead(type);
-      return;
-    }
-    const message = troubleText(problem, type);
-    if (this.#unread.has(type)) this.#unread.set(type, message);
-    const what = { object: resourceName(type), field: "", severity: "error", origin: undefined } as const;
-    this.#troubles.set(type, { ...what, message: `cannot be read: what was known holds: ${message}` });
-    this.#wake();
   }
 }

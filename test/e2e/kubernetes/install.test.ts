@@ -1,79 +1,93 @@
-/** `mizzen install` and `uninstall` against a real API server, where nothing runs pods: the test says that they are ready. */
+/** Installations on a real API server, where nothing runs pods: the test says that they are ready. */
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { tokenReviewAuthenticator } from "#authn/token-review.ts";
+import { at } from "#install/fixture.ts";
+import { ApiError, type KubernetesApi, MERGE_PATCH, type RawObject } from "#lib/kubernetes/api-client.ts";
+import { eventually } from "../../support/fake-control-plane.ts";
+import { runInstallCommand } from "../../support/install-command.ts";
+import type { Ended } from "../../support/install-terminal.ts";
 import { type ApiServer, NO_KUBERNETES, startApiServer } from "../../support/kubernetes/api-server.ts";
 
-const MIZZEN = join(import.meta.dirname, "../../../src/bin/mizzen.ts");
-const KINDS = [
-  "deployments,services,configmaps,serviceaccounts,roles,rolebindings,poddisruptionbudgets,horizontalpodautoscalers,leases,secrets",
-  "clusterroles,clusterrolebindings,namespaces,crd,mutatingwebhookconfigurations,validatingwebhookconfigurations",
+const DISCOVERY = join(import.meta.dirname, "../../../src/bin/pilot-discovery.ts");
+const LISTS = [
+  "/apis/apps/v1/deployments",
+  ...["services", "configmaps", "serviceaccounts", "secrets", "namespaces"].map((name) => `/api/v1/${name}`),
+  ...["roles", "rolebindings", "clusterroles", "clusterrolebindings"].map(
+    (name) => `/apis/rbac.authorization.k8s.io/v1/${name}`,
+  ),
+  "/apis/policy/v1/poddisruptionbudgets",
+  "/apis/autoscaling/v2/horizontalpodautoscalers",
+  "/apis/coordination.k8s.io/v1/leases",
+  "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+  "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations",
+  "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
 ];
-
-interface Ended {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
+/** What controllers of Kubernetes make. */
+const NOT_OURS = /^leases\/kube-|^configmaps\/.*\/kube-root-ca\.crt$|^serviceaccounts\/.*\/default$/;
 
 describe("mizzen install", { skip: NO_KUBERNETES, timeout: 240_000 }, () => {
+  const folder = mkdtempSync(join(tmpdir(), "mizzen-install-"));
   let server: ApiServer;
+  let api: KubernetesApi;
   before(async () => {
     server = await startApiServer({ controllers: true });
+    api = await server.api();
   });
-  after(() => server?.[Symbol.asyncDispose]());
+  after(async () => {
+    await server?.[Symbol.asyncDispose]();
+    rmSync(folder, { recursive: true, force: true });
+  });
 
-  function mizzen(...args: string[]): Promise<Ended> {
-    return new Promise((resolve) => {
-      const env = {
-        PATH: process.env.PATH,
-        KUBECONFIG: server.kubeConfig,
-        NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
-      };
-      execFile(process.execPath, [MIZZEN, ...args], { env, maxBuffer: 1 << 26 }, (error, stdout, stderr) =>
-        resolve({ code: typeof error?.code === "number" ? error.code : error === null ? 0 : 1, stdout, stderr }),
-      );
-    });
-  }
+  const mizzen = (...args: string[]) => runInstallCommand(args, { KUBECONFIG: server.kubeConfig });
 
   /** Runs a command, and is the kubelet meanwhile: every pod is ready. */
   async function whilePodsRun(running: Promise<Ended>): Promise<Ended> {
-    const ended = running.then(() => true);
-    const status = JSON.stringify({ status: { phase: "Running", conditions: [{ type: "Ready", status: "True" }] } });
-    while (!(await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 100, false))]))) {
-      const names = await server.kubectl(["-n", "istio-system", "get", "pods", "-o", "name"]).catch(() => "");
-      for (const name of names.split("\n").filter(Boolean)) {
-        await server
-          .kubectl(["-n", "istio-system", "patch", name, "--subresource=status", "-p", status])
-          .catch(() => "");
+    let isOver = false;
+    const ended = running.finally(() => {
+      isOver = true;
+    });
+    const body = { status: { phase: "Running", conditions: [{ type: "Ready", status: "True" }] } };
+    while (!isOver) {
+      for (const { metadata, status } of await list("/api/v1/namespaces/istio-system/pods")) {
+        const path = `/api/v1/namespaces/istio-system/pods/${metadata.name}/status`;
+        if (at(status, "phase") !== "Running") {
+          await unless404(api.call({ method: "PATCH", path, body, contentType: MERGE_PATCH }));
+        }
       }
+      await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 100))]);
     }
     return running;
   }
 
+  async function list(path: string): Promise<readonly RawObject[]> {
+    return (await api.call<{ readonly items: readonly RawObject[] }>({ path })).items;
+  }
+
   /** All objects by name, but for those that controllers of Kubernetes make. */
   async function everything(): Promise<readonly string[]> {
-    const lists = KINDS.map((kinds) =>
-      server.kubectl([
-        "get",
-        kinds,
-        "-A",
-        "-o",
-        "custom-columns=K:.kind,NS:.metadata.namespace,N:.metadata.name",
-        "--no-headers",
-      ]),
-    );
-    const lines = (await Promise.all(lists)).flatMap((list) =>
-      list.split("\n").map((line) => line.trim().split(/\s+/).join("/")),
-    );
-    return lines
-      .filter(
-        (line) =>
-          line !== "" &&
-          !/^Lease\/kube-|^ConfigMap\/istio-system\/kube-root|^ServiceAccount\/istio-system\/default$/.test(line),
-      )
+    const lists = LISTS.map(async (path) => {
+      const kind = path.split("/").at(-1);
+      return (await list(path)).map(({ metadata }) => [kind, metadata.namespace ?? "", metadata.name].join("/"));
+    });
+    return (await Promise.all(lists))
+      .flat()
+      .filter((name) => !NOT_OURS.test(name))
       .sort();
+  }
+
+  async function purged(): Promise<void> {
+    const { code, stderr } = await mizzen("uninstall", "--purge", "-y");
+    assert.equal(code, 0, stderr);
+    const isGone = async (path: string, name: string) =>
+      !(await list(path)).some(({ metadata }) => metadata.name.endsWith(name));
+    await eventually("the namespace is gone", () => isGone("/api/v1/namespaces", "istio-system"), 60_000);
+    await eventually("so are the kinds", () => isGone(String(LISTS[12]), ".istio.io"), 60_000);
   }
 
   test("twice is once, an upgrade removes what it has not, and a purge leaves nothing", async () => {
@@ -82,8 +96,8 @@ describe("mizzen install", { skip: NO_KUBERNETES, timeout: 240_000 }, () => {
     assert.equal(first.code, 0, first.stderr);
     assert.match(first.stderr, /Deployment\/istio-system\/istio-egressgateway is ready/);
     const installed = await everything();
-    assert.ok(installed.includes("Deployment/istio-system/istiod"));
-    assert.ok(installed.includes("CustomResourceDefinition/<none>/virtualservices.networking.istio.io"));
+    assert.ok(installed.includes("deployments/istio-system/istiod"));
+    assert.ok(installed.includes("customresourcedefinitions//virtualservices.networking.istio.io"));
     const again = await whilePodsRun(mizzen("install", "--set", "profile=demo", "-y"));
     assert.equal(again.code, 0, again.stderr);
     assert.deepEqual(await everything(), installed);
@@ -91,29 +105,115 @@ describe("mizzen install", { skip: NO_KUBERNETES, timeout: 240_000 }, () => {
     await server.apply(
       "apiVersion: networking.istio.io/v1\nkind: VirtualService\nmetadata: {name: v}\nspec: {hosts: [a]}\n",
     );
-    const short = await server.kubectl(["get", "vs"]);
-    assert.match(short, /NAME +GATEWAYS +HOSTS +AGE/);
+    assert.match(await server.kubectl(["get", "vs"]), /NAME +GATEWAYS +HOSTS +AGE/);
     assert.match(await server.kubectl(["explain", "virtualservice.spec.http.retries"]), /perTryTimeout/);
 
     const upgraded = await whilePodsRun(mizzen("upgrade", "--set", "profile=minimal", "-y"));
     assert.equal(upgraded.code, 0, upgraded.stderr);
-    assert.ok(
-      !(await everything()).some((line) => line.includes("gateway/") || line.endsWith("/istio-ingressgateway")),
+    assert.deepEqual(
+      (await everything()).filter((name) => name.includes("gressgateway")),
+      [],
     );
-    assert.ok((await server.kubectl(["get", "vs"])).includes("v "));
-
-    const removed = await mizzen("uninstall", "--purge", "-y");
-    assert.equal(removed.code, 0, removed.stderr);
-    await server.kubectl(["wait", "--for=delete", "namespace/istio-system", "--timeout=60s"]);
-    await server.kubectl(["wait", "--for=delete", "crd", "--all", "--timeout=60s"]).catch(() => "");
+    assert.equal((await list("/apis/networking.istio.io/v1/virtualservices")).length, 1);
+    await purged();
     assert.deepEqual(await everything(), clean);
+  });
+
+  test("the control plane can do all that it has to with the rights that the chart gives it", async () => {
+    assert.equal((await mizzen("install", "--set", "profile=minimal", "-y", "--no-wait")).code, 0);
+    const token = await tokenOf("istiod");
+    await using plane = controlPlane(token);
+    const object = async (path: string) => unless404(api.call({ path }));
+    const system = "/api/v1/namespaces/istio-system";
+    await eventually(
+      "its own key",
+      async () => (await object(`${system}/secrets/istio-ca-secret`)) !== undefined,
+      60_000,
+    );
+    await eventually(
+      "roots in namespaces",
+      async () => (await object("/api/v1/namespaces/default/configmaps/istio-ca-root-cert")) !== undefined,
+      30_000,
+    );
+    const webhooks = "/apis/admissionregistration.k8s.io/v1";
+    for (const path of [
+      "mutatingwebhookconfigurations/istio-sidecar-injector",
+      "validatingwebhookconfigurations/istio-validator-istio-system",
+    ]) {
+      const bundle = async () => at(await object(`${webhooks}/${path}`), "webhooks", 0, "clientConfig", "caBundle");
+      await eventually(`roots in ${path}`, async () => typeof (await bundle()) === "string", 30_000);
+    }
+    assert.ok(await object("/apis/coordination.k8s.io/v1/namespaces/istio-system/leases/istio-leader"));
+    const own = await server.api(token);
+    const authenticate = tokenReviewAuthenticator({ api: own, audiences: ["istio-ca"], trustDomain: () => "t" });
+    const caller = await authenticate({ authorization: `Bearer ${await tokenOf("istiod")}`, certificate: undefined });
+    assert.ok(caller !== undefined && "caller" in caller, JSON.stringify(caller));
+    await eventually("it has read everything", async () => plane.isReady(), 30_000);
+    assert.doesNotMatch(plane.text(), /forbidden|add to the ClusterRole/i);
+    await plane.end();
+    await purged();
+  });
+
+  /** A token of an account of the mesh, for the API server and for the control plane. */
+  async function tokenOf(account: string): Promise<string> {
+    const audiences = ["https://kubernetes.default.svc.cluster.local", "istio-ca"];
+    const { status } = await api.call({
+      method: "POST",
+      path: `/api/v1/namespaces/istio-system/serviceaccounts/${account}/token`,
+      body: { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: { audiences } },
+    });
+    return String(at(status, "token"));
+  }
+
+  /** Our real control plane, as an account. */
+  function controlPlane(token: string) {
+    const config = JSON.parse(readFileSync(server.kubeConfig, "utf8"));
+    config.users[0].user = { token };
+    const kubeConfig = join(folder, "kubeconfig");
+    writeFileSync(kubeConfig, JSON.stringify(config));
+    const listen = ["http", "grpc", "secureGRPC", "https", "monitoring"].map((name) => `--${name}Addr=127.0.0.1:0`);
+    const env = { PATH: process.env.PATH, ROOT_CA_DIR: join(folder, "none"), POD_NAMESPACE: "istio-system" };
+    const flags = ["discovery", "--kubeconfig", kubeConfig, "--shutdownDuration=1s", "--ctrlz_port=0", ...listen];
+    const child = spawn(process.execPath, [DISCOVERY, ...flags], {
+      cwd: folder,
+      env,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    const output: string[] = [];
+    for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => output.push(String(chunk)));
+    const text = () => output.join("");
+    const end = async () => {
+      if (child.exitCode !== null || !child.kill("SIGTERM")) return;
+      await once(child, "exit");
+    };
+    const isReady = async () => {
+      const [, address] = /starting HTTP service at (\S+)/i.exec(text()) ?? [];
+      return address !== undefined && (await fetch(`http://${address}/ready`)).ok;
+    };
+    return { text, end, isReady, [Symbol.asyncDispose]: end };
+  }
+
+  test("two revisions live side by side, and one leaves without the other", async () => {
+    assert.equal((await mizzen("install", "-y", "--no-wait")).code, 0);
+    const alone = await everything();
+    const taken = await mizzen("install", "--revision", "canary", "-y", "--no-wait");
+    assert.equal(taken.code, 1);
+    assert.match(
+      taken.stderr,
+      /istio-ingressgateway is there and not ours but of revision default: leave it there by --set/,
+    );
+    const canary = await mizzen("install", "--revision", "canary", "--set", "profile=minimal", "-y", "--no-wait");
+    assert.equal(canary.code, 0, canary.stderr);
+    assert.ok((await everything()).includes("deployments/istio-system/istiod-canary"));
+    assert.equal((await mizzen("uninstall", "--revision", "canary", "-y")).code, 0);
+    assert.deepEqual(await everything(), alone);
+    assert.match((await mizzen("uninstall", "--revision", "canary", "-y")).stderr, /there was nothing to remove/);
   });
 
   test("it does not wait for ever, and says for what", async () => {
     const { code, stderr } = await mizzen("install", "--set", "profile=minimal", "-y", "--readiness-timeout=1s");
     assert.equal(code, 1);
     assert.match(stderr, /not ready in 1 s: Deployment\/istio-system\/istiod: /);
-    await mizzen("uninstall", "--purge", "-y");
   });
 
   test("what stands in the way is told before anything is changed", async () => {
@@ -122,21 +222,46 @@ describe("mizzen install", { skip: NO_KUBERNETES, timeout: 240_000 }, () => {
     const { code, stderr } = await mizzen("install", "-n", "other", "-y");
     assert.equal(code, 1);
     assert.match(stderr, /in the way: Deployment\/other\/istiod is there and not ours/);
-    assert.equal((await server.kubectl(["get", "configmap", "-n", "other", "-o", "name"])).includes("istio"), false);
+    const maps = await list("/api/v1/namespaces/other/configmaps");
+    assert.deepEqual(
+      maps.filter(({ metadata }) => metadata.name.startsWith("istio")),
+      [],
+    );
   });
 
-  for (const [args, reason] of [
-    [["--set", "profile=huge"], /there is no profile "huge"/],
-    [["--set", "a"], /write name=value/],
-    [["-f", "/nowhere.yaml"], /nowhere\.yaml cannot be read/],
-    [["--readiness-timeout=soon"], /is no duration/],
-    [["-c", "/nowhere"], /kubeconfig \/nowhere cannot be read/],
-    [[], /Say -y to go on/],
-  ] as const) {
-    test(`a wrong command line is told in one line: ${args.join(" ") || "no -y"}`, async () => {
-      const { code, stderr } = await mizzen("install", ...args);
-      assert.equal(code, 2, stderr);
-      assert.match(stderr, reason);
-    });
-  }
+  test("rights that are missing are named, with the rule to add, and precheck tells the same", async () => {
+    await server.kubectl(["-n", "other", "create", "serviceaccount", "somebody"]);
+    const config = JSON.parse(readFileSync(server.kubeConfig, "utf8"));
+    config.users[0].user = { token: (await server.kubectl(["-n", "other", "create", "token", "somebody"])).trim() };
+    const kubeConfig = join(folder, "somebody");
+    writeFileSync(kubeConfig, JSON.stringify(config));
+    for (const args of [["install", "-y"], ["precheck"]]) {
+      const { code, stderr } = await mizzen(...args, "-c", kubeConfig, "--set", "profile=empty");
+      assert.equal(code, 1);
+      assert.match(stderr, /you may not create, patch, list, delete namespaces; a rule.*resources: \[namespaces\]/);
+    }
+    const free = await mizzen("precheck");
+    assert.deepEqual([free.code, free.stderr], [0, ""]);
+  });
+
+  test("an API server that goes away in the middle is waited for, and what is wanted is there in the end", async () => {
+    const account = "/api/v1/namespaces/istio-system/serviceaccounts/istio-ingressgateway-service-account";
+    await unless404(api.call({ method: "DELETE", path: account }));
+    const running = mizzen("install", "-y", "--no-wait");
+    await eventually("it began", async () => (await unless404(api.call({ path: account }))) !== undefined, 30_000);
+    await server.stop("kube-apiserver");
+    await server.start();
+    const { code, stderr } = await running;
+    assert.equal(code, 0, stderr);
+    assert.match(stderr, /^trying again: .*\n(.|\n)*installed: revision "default"/m);
+  });
 });
+
+async function unless404<T>(answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer;
+  } catch (problem) {
+    if (problem instanceof ApiError && problem.status === 404) return undefined;
+    throw problem;
+  }
+}

@@ -1,0 +1,106 @@
+/**
+ * Further clusters beside the one that holds the configuration. A service of the same name and namespace is one service, with
+ * the endpoints of all of them; each endpoint knows its cluster and network.
+ */
+import type { ConfigObject } from "#config/config-object.ts";
+import type { EndpointSlice } from "#config/kinds/endpoint-slice.ts";
+import type { Namespace } from "#config/kinds/namespace.ts";
+import type { Node, NodeStatus } from "#config/kinds/node.ts";
+import type { Pod, PodStatus } from "#config/kinds/pod.ts";
+import type { Service as ServiceSpec, ServiceStatus } from "#config/kinds/service.ts";
+import type { MeshConfig } from "#config/mesh-config.ts";
+import type { Steps } from "#lib/async/steps.ts";
+import type { EndpointSet } from "#model/endpoint.ts";
+import type { Features } from "#model/features.ts";
+import type { NetworkGateway } from "#model/network-gateway.ts";
+import type { ServiceKey } from "#model/service.ts";
+import { discovered } from "./discovered.ts";
+import { type DraftInput, type ServiceDraft, serviceDrafts } from "./drafts.ts";
+import { endpointSets, joinedSets } from "./endpoint-sets.ts";
+import { networkGateways } from "./network-gateways.ts";
+
+/** What runs in a cluster: its Services, EndpointSlices, Pods, Nodes and Namespaces. */
+export interface RemoteCluster {
+  readonly clusterId: string;
+  readonly objects: readonly ConfigObject[];
+}
+
+/** What services there are, and who serves them. */
+export interface Registry {
+  readonly drafts: readonly ServiceDraft[];
+  readonly endpoints: ReadonlyMap<ServiceKey, EndpointSet>;
+  readonly gateways: readonly NetworkGateway[];
+}
+
+export interface RegistryInput {
+  readonly mesh: MeshConfig;
+  readonly features: Features;
+  readonly order: (a: ConfigObject, b: ConfigObject) => number;
+}
+
+/** The registry of one cluster, with the others joined to it. Where services are defined differently, the first one decides. */
+export function* withRemoteClusters(
+  own: Registry,
+  remotes: readonly RemoteCluster[],
+  input: RegistryInput,
+): Steps<Registry> {
+  if (remotes.length === 0) return own;
+  const drafts = [...own.drafts];
+  const known = new Set(drafts.map(({ key }) => key));
+  const sets = new Map<ServiceKey, EndpointSet[]>();
+  const gateways = [...own.gateways];
+  for (const remote of remotes) {
+    const remoteInput = draftInput(remote, input);
+    const found = yield* serviceDrafts(remoteInput);
+    for (const draft of found) {
+      if (known.has(draft.key)) continue;
+      known.add(draft.key);
+      drafts.push(draft);
+    }
+    for (const [key, set] of yield* endpointSets(remoteInput)) sets.set(key, [...(sets.get(key) ?? []), set]);
+    const services = found.map(({ service }) => service);
+    gateways.push(...networkGateways(services, input.mesh.networks ?? {}, remote.clusterId));
+    yield;
+  }
+  const endpoints = new Map(own.endpoints);
+  for (const [key, further] of sets) {
+    const here = own.endpoints.get(key);
+    const [first, ...rest] = here === undefined ? further : [here, ...further];
+    if (first !== undefined) endpoints.set(key, rest.length === 0 ? first : joinedSets(first, rest));
+  }
+  return { drafts, endpoints, gateways: distinct(gateways) };
+}
+
+/** Configuration is in one cluster only: ServiceEntries and WorkloadEntries of others do not count. */
+function draftInput({ clusterId, objects }: RemoteCluster, { mesh, features, order }: RegistryInput): DraftInput {
+  const byKind = Map.groupBy(discovered(objects, mesh), ({ kind }) => kind);
+  const ofKind = <Spec, Status = unknown>(kind: string) => (byKind.get(kind) ?? []) as ConfigObject<Spec, Status>[];
+  return {
+    services: ofKind<ServiceSpec, ServiceStatus>("Service"),
+    serviceEntries: [],
+    workloadEntries: [],
+    slices: ofKind<EndpointSlice>("EndpointSlice").sort(order),
+    pods: ofKind<Pod, PodStatus>("Pod").sort(order),
+    nodes: ofKind<Node, NodeStatus>("Node"),
+    namespaces: objects.filter(({ kind }) => kind === "Namespace") as ConfigObject<Namespace>[],
+    byApiServer: true,
+    mesh,
+    features: featuresIn(features, clusterId),
+  };
+}
+
+const featuresByCluster = new WeakMap<Features, Map<string, Features>>();
+
+/** The same value each time: what is derived from it is kept as long as it is the same. */
+function featuresIn(features: Features, clusterId: string): Features {
+  const known = featuresByCluster.get(features) ?? new Map<string, Features>();
+  featuresByCluster.set(features, known);
+  const own = known.get(clusterId) ?? { ...features, clusterId };
+  known.set(clusterId, own);
+  return own;
+}
+
+function distinct(gateways: readonly NetworkGateway[]): readonly NetworkGateway[] {
+  const known = new Map(gateways.map((gateway) => [JSON.stringify(Object.values(gateway)), gateway]));
+  return [...known].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, gateway]) => gateway);
+}

@@ -1,0 +1,165 @@
+/**
+ * Further clusters of the mesh: each Secret with label `istio/multiCluster=true` in the control plane's namespace has a
+ * kubeconfig per cluster id. Clusters come and go with them; one that is down is waited for at the start, but not for long.
+ */
+import { createHash } from "node:crypto";
+import type { RemoteCluster } from "#convert/remote-clusters.ts";
+import { isRecord } from "#lib/is-record.ts";
+import { KubernetesApi, type RawObject } from "#lib/kubernetes/api-client.ts";
+import { untrustedKubeConfig } from "#lib/kubernetes/kube-config.ts";
+import type { Logger } from "#lib/log.ts";
+import { errorText } from "#lib/mesh-error.ts";
+import type { ObjectProblem } from "#model/ports.ts";
+import { FollowedObjects } from "./followed-objects.ts";
+import { REMOTE_TYPES } from "./followed-types.ts";
+
+export interface RemoteClustersOptions {
+  /** Where Secrets of clusters are. */
+  readonly namespace: string;
+  /** Our own cluster: nobody else is called so. */
+  readonly clusterId: string;
+  readonly revision: string;
+  readonly onChange: () => void;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+}
+
+interface Member {
+  /** Of the kubeconfig. */
+  readonly digest: string;
+  readonly objects: FollowedObjects;
+  readonly stop: AbortController;
+  readonly running: Promise<void>;
+  isAwaited: boolean;
+  /** As last given, as long as nothing changed. */
+  cluster: RemoteCluster;
+}
+
+const LABEL = "istio/multiCluster";
+/** A cluster that cannot be read by then is one without objects, until it can. */
+const PATIENCE_MS = 10_000;
+
+export class RemoteClusters {
+  readonly #options: RemoteClustersOptions;
+  /** By the name of their Secret, then by id. */
+  readonly #bySecret = new Map<string, Map<string, Member>>();
+
+  constructor(options: RemoteClustersOptions) {
+    this.#options = options;
+  }
+
+  /** All Secrets there are. */
+  replace(secrets: readonly RawObject[]): void {
+    const named = new Set(secrets.filter((secret) => this.#isOurs(secret)).map(({ metadata }) => metadata.name));
+    for (const name of this.#bySecret.keys()) if (!named.has(name)) this.#takeMembers(name, {});
+    for (const secret of secrets) this.put(secret);
+  }
+
+  put(secret: RawObject): void {
+    const { name, namespace } = secret.metadata;
+    if (namespace !== this.#options.namespace) return;
+    this.#takeMembers(name, this.#isOurs(secret) && isRecord(secret.data) ? secret.data : {});
+  }
+
+  remove({ metadata: { name, namespace } }: RawObject): void {
+    if (namespace === this.#options.namespace) this.#takeMembers(name, {});
+  }
+
+  /** Whether what there is can be published: every cluster was read, or does not let itself be read. */
+  get isReady(): boolean {
+    return this.#members().every(([, { isAwaited, objects }]) => !isAwaited || objects.isRead);
+  }
+
+  unread(): readonly string[] {
+    return this.#members().flatMap(([, { isAwaited, objects }]) => (isAwaited ? objects.unread() : []));
+  }
+
+  /** What each of them has, in the order of their ids; the same value as long as it has not changed. */
+  clusters(): readonly RemoteCluster[] {
+    return this.#members().map(([clusterId, member]) => {
+      const { objects } = member.objects.collection();
+      if (!hasSame(member.cluster.objects, objects)) member.cluster = { clusterId, objects };
+      return member.cluster;
+    });
+  }
+
+  problems(): readonly ObjectProblem[] {
+    return this.#members().flatMap(([, { objects }]) => objects.collection().problems);
+  }
+
+  async stop(): Promise<void> {
+    const all = this.#members();
+    for (const [, { stop }] of all) stop.abort();
+    await Promise.all(all.map(([, { running }]) => running));
+  }
+
+  #members(): readonly (readonly [string, Member])[] {
+    return [...this.#bySecret.values()].flatMap((members) => [...members]).sort(([a], [b]) => (a < b ? -1 : 1));
+  }
+
+  #isOurs({ metadata }: RawObject): boolean {
+    return metadata.namespace === this.#options.namespace && metadata.labels?.[LABEL] === "true";
+  }
+
+  #takeMembers(secret: string, data: Readonly<Record<string, unknown>>): void {
+    const members = this.#bySecret.get(secret) ?? new Map<string, Member>();
+    this.#bySecret.set(secret, members);
+    for (const [id, { stop }] of members) {
+      if (Object.hasOwn(data, id)) continue;
+      stop.abort();
+      members.delete(id);
+      this.#options.log.info("a cluster has left the mesh", { cluster: id, secret });
+    }
+    for (const [id, encoded] of Object.entries(data)) {
+      if (typeof encoded === "string") this.#join(members, id, { secret, encoded });
+    }
+    this.#options.onChange();
+  }
+
+  #join(members: Map<string, Member>, id: string, { secret, encoded }: { secret: string; encoded: string }): void {
+    const { log } = this.#options;
+    const digest = createHash("sha256").update(encoded).digest("hex");
+    const before = members.get(id);
+    if (before?.digest === digest) return;
+    const where = { cluster: id, secret };
+    const obstacle = before === undefined ? this.#obstacleTo(id) : undefined;
+    if (obstacle !== undefined) {
+      log.warn(obstacle, where);
+      return;
+    }
+    try {
+      const config = Buffer.from(encoded, "base64").toString();
+      const api = new KubernetesApi(untrustedKubeConfig(config, `of Secret ${secret}, cluster "${id}"`));
+      before?.stop.abort();
+      members.set(id, this.#start(api, id, digest));
+      log.info("a cluster has joined the mesh", { ...where, server: api.access.server });
+    } catch (problem) {
+      log.error("a cluster cannot join the mesh", { ...where, reason: errorText(problem) });
+    }
+  }
+
+  #obstacleTo(id: string): string | undefined {
+    if (id === this.#options.clusterId) return "a Secret names our own cluster, which it cannot replace";
+    const isKnown = this.#members().some(([known]) => known === id);
+    return isKnown ? "another Secret has that cluster already" : undefined;
+  }
+
+  #start(api: KubernetesApi, id: string, digest: string): Member {
+    const { revision, onChange, signal } = this.#options;
+    const stop = new AbortController();
+    const objects = new FollowedObjects({ api, types: REMOTE_TYPES, revision, cluster: id, onChange });
+    const both = AbortSignal.any([signal, stop.signal]);
+    const running = objects.run(both).finally(() => api.close());
+    const member: Member = { digest, objects, stop, running, isAwaited: true, cluster: { clusterId: id, objects: [] } };
+    const timer = setTimeout(() => {
+      member.isAwaited = false;
+      onChange();
+    }, PATIENCE_MS);
+    both.addEventListener("abort", () => clearTimeout(timer));
+    return member;
+  }
+}
+
+function hasSame(a: readonly unknown[], b: readonly unknown[]): boolean {
+  return a === b || (a.length === b.length && a.every((item, i) => item === b[i]));
+}

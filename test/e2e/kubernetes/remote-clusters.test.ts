@@ -1,0 +1,145 @@
+/** A mesh of two clusters, each with an API server of its own. */
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { after, before, describe, test } from "node:test";
+import { createLogger } from "#lib/log.ts";
+import { DEFAULT_FEATURES } from "#model/features.ts";
+import { type KubernetesSource, kubernetesSource } from "#sources/kubernetes/kubernetes-source.ts";
+import { eventually } from "../../support/fake-control-plane.ts";
+import { type ApiServer, NO_KUBERNETES, startApiServer } from "../../support/kubernetes/api-server.ts";
+
+const system = (network: string) => `
+apiVersion: v1
+kind: Namespace
+metadata: {name: istio-system, labels: {topology.istio.io/network: ${network}}}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: node-1, labels: {topology.kubernetes.io/region: ${network}-region}}
+`;
+const service = (name: string) => `
+---
+apiVersion: v1
+kind: Service
+metadata: {name: ${name}, namespace: default}
+spec: {ports: [{name: http, port: 80}], selector: {app: ${name}}}
+`;
+const slice = (name: string, address: string) => `
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: ${name}-1, namespace: default, labels: {kubernetes.io/service-name: ${name}}}
+addressType: IPv4
+ports: [{name: http, port: 8080}]
+endpoints: [{addresses: [${address}], conditions: {ready: true}}]
+`;
+
+describe("a mesh of two clusters", { skip: NO_KUBERNETES, timeout: 120_000 }, () => {
+  let one: ApiServer;
+  let two: ApiServer;
+  let source: KubernetesSource;
+  const stopping = new AbortController();
+  let running: Promise<void>;
+  const lines: string[] = [];
+
+  before(async () => {
+    [one, two] = await Promise.all([startApiServer(), startApiServer()]);
+    await one.apply(system("net1") + service("both") + slice("both", "10.1.0.1"));
+    await two.apply(
+      system("net2") +
+        service("both") +
+        slice("both", "10.2.0.1") +
+        service("only-two") +
+        slice("only-two", "10.2.0.2"),
+    );
+    source = kubernetesSource({
+      api: await one.api(),
+      features: { ...DEFAULT_FEATURES, clusterId: "c1" },
+      log: createLogger({ write: (line) => lines.push(line) }),
+      revision: "default",
+      meshConfigMap: { namespace: "istio-system", name: "istio" },
+    });
+    const first = new Promise<void>((resolve) => void source.subscribe(() => resolve()));
+    running = source.run(stopping.signal);
+    await Promise.race([first, running]);
+  });
+  after(async () => {
+    stopping.abort();
+    await running;
+    await Promise.all([one?.[Symbol.asyncDispose](), two?.[Symbol.asyncDispose]()]);
+  });
+
+  /** `address@cluster/network` of the endpoints of a service. */
+  const endpointsOf = (name: string) => {
+    const { services, endpoints } = source.current();
+    const found = services.find(({ hostname }) => hostname === `${name}.default.svc.cluster.local`);
+    if (found === undefined) return "no service";
+    const set = [...endpoints].find(([key]) => key.includes(found.hostname))?.[1];
+    return set?.endpoints.map(({ address, clusterId, network }) => `${address}@${clusterId}/${network}`).join(" ");
+  };
+  const untilEndpoints = (name: string, wanted: string) =>
+    eventually(`${name}: ${wanted}`, () => endpointsOf(name) === wanted);
+  /** Kubeconfigs of a Secret have to hold everything themselves. */
+  const kubeConfig = async (server: ApiServer, user: object = { token: "admin-token" }) => {
+    const config = JSON.parse(await readFile(server.kubeConfig, "utf8"));
+    const [{ cluster }] = config.clusters;
+    const ca = await readFile(cluster["certificate-authority"]);
+    config.clusters[0].cluster = { server: cluster.server, "certificate-authority-data": ca.toString("base64") };
+    config.users[0].user = user;
+    return JSON.stringify(config);
+  };
+  const secret = (name: string, data: Readonly<Record<string, string>>) =>
+    one.apply(
+      JSON.stringify({
+        apiVersion: "v1",
+        kind: "Secret",
+        metadata: { name, namespace: "istio-system", labels: { "istio/multiCluster": "true" } },
+        stringData: data,
+      }),
+    );
+
+  test("a cluster joins by its Secret: services are one, endpoints know where they are", async () => {
+    assert.equal(endpointsOf("both"), "10.1.0.1@c1/net1");
+    assert.equal(endpointsOf("only-two"), "no service");
+    await secret("remote", { c2: await kubeConfig(two) });
+    await untilEndpoints("both", "10.1.0.1@c1/net1 10.2.0.1@c2/net2");
+    await untilEndpoints("only-two", "10.2.0.2@c2/net2");
+    await two.apply(slice("both", "10.2.0.9"));
+    await untilEndpoints("both", "10.1.0.1@c1/net1 10.2.0.9@c2/net2");
+  });
+
+  test("a cluster that is down keeps what it had, and costs the others nothing", async () => {
+    await two.stop("kube-apiserver");
+    await eventually("told", () => lines.some((line) => line.includes('cluster "c2": services')));
+    await one.apply(slice("both", "10.1.0.7"));
+    await untilEndpoints("both", "10.1.0.7@c1/net1 10.2.0.9@c2/net2");
+    await two.start();
+    await two.apply(slice("both", "10.2.0.3"));
+    await eventually("both", () => endpointsOf("both") === "10.1.0.7@c1/net1 10.2.0.3@c2/net2", 30_000);
+  });
+
+  test("kubeconfigs that would run programs or read files are refused, as are clusters that there are already", async () => {
+    const wrong = [
+      [{ exec: { command: "touch", args: ["/tmp/x"] } }, "exec is not allowed"],
+      [{ tokenFile: "/etc/passwd" }, "tokenFile is not allowed"],
+      [{ "client-certificate": "/c", "client-key": "/k" }, "client-key is not allowed"],
+      [{ "auth-provider": { name: "gcp" } }, "auth-provider is not allowed"],
+    ] as const;
+    for (const [i, [user, reason]] of wrong.entries()) {
+      await secret(`wrong-${i}`, { [`x${i}`]: await kubeConfig(two, user) });
+      await eventually(reason, () => lines.some((line) => line.includes(reason)));
+    }
+    await secret("garbage", { other: "garbage" });
+    await eventually("garbage", () => lines.some((line) => /cannot join.*garbage|garbage.*cannot join/.test(line)));
+    await secret("second", { c1: await kubeConfig(two), c2: await kubeConfig(two) });
+    await eventually("own", () => lines.some((line) => line.includes("names our own cluster")));
+    await eventually("double", () => lines.some((line) => line.includes("another Secret has that cluster already")));
+    assert.equal(endpointsOf("both"), "10.1.0.7@c1/net1 10.2.0.3@c2/net2");
+  });
+
+  test("a cluster leaves with its Secret", async () => {
+    await one.kubectl(["-n", "istio-system", "delete", "secret", "remote", "second"]);
+    await untilEndpoints("both", "10.1.0.7@c1/net1");
+    await eventually("no service", () => endpointsOf("only-two") === "no service");
+  });
+});
