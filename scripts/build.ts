@@ -35,6 +35,10 @@ if (!existsSync(stampFile) || readFileSync(stampFile, "utf8") !== stamp) {
     target: "node24",
     format: "cjs",
     define: { "import.meta.dirname": "__dirname" },
+    // V8 keeps the text in memory as long as the program runs, and twice as large where a comment is not Latin. A limit,
+    // because Node shows the line of a fatal error.
+    minifyWhitespace: true,
+    lineLimit: 160,
     logLevel: "warning",
     metafile: true,
   }).then((result) => writeFileSync(join(root, "dist/meta.json"), JSON.stringify(result.metafile)));
