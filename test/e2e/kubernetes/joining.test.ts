@@ -1,7 +1,5 @@
 /** A control plane on a real API server, and an agent with a real Envoy that joins by the token of its pod. */
 import assert from "node:assert/strict";
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,8 +16,8 @@ import {
 } from "../../support/agent-process.ts";
 import { eventually } from "../../support/fake-control-plane.ts";
 import { type ApiServer, NO_KUBERNETES, startApiServer } from "../../support/kubernetes/api-server.ts";
+import { ControlPlaneProcess } from "../../support/kubernetes/control-plane-process.ts";
 
-const DISCOVERY = join(import.meta.dirname, "../../../src/bin/pilot-discovery.ts");
 const WHERE = { skip: NO_KUBERNETES ?? WHERE_ENVOY.skip, timeout: 180_000 };
 
 const SHOP = `
@@ -62,8 +60,8 @@ describe("a mesh in Kubernetes", WHERE, () => {
     server = await startApiServer({ controllers: true });
     await server.apply(SHOP);
     await setPodAddress(server, "httpbin-1", "10.244.0.7");
-    discovery = new ControlPlaneProcess(server.kubeConfig, folder);
-    const xds = await discovery.logged(/starting secure gRPC discovery service at (\S+)/);
+    discovery = new ControlPlaneProcess({ kubeConfig: server.kubeConfig, folder });
+    const xds = await discovery.address("secure gRPC discovery service");
     const args = [
       "-n",
       "default",
@@ -144,39 +142,4 @@ function ready(isReady: boolean): object {
 async function patchStatus(server: ApiServer, name: string, status: object): Promise<void> {
   const patch = JSON.stringify({ status });
   await server.kubectl(["patch", "pod", name, "--subresource=status", "--type=strategic", "-p", patch]);
-}
-
-class ControlPlaneProcess {
-  readonly #child: ChildProcess;
-  readonly #output: string[] = [];
-
-  constructor(kubeConfig: string, folder: string) {
-    const listen = ["http", "grpc", "secureGRPC", "monitoring"].map((name) => `--${name}Addr=127.0.0.1:0`);
-    const flags = ["discovery", "--kubeconfig", kubeConfig, "--httpsAddr=", "--shutdownDuration=1s", ...listen];
-    const env = { PATH: process.env.PATH, ROOT_CA_DIR: join(folder, "ca"), POD_NAME: "istiod-1" };
-    this.#child = spawn(process.execPath, [DISCOVERY, ...flags], {
-      cwd: folder,
-      env,
-      stdio: ["ignore", "pipe", "pipe"],
-    });
-    for (const stream of [this.#child.stdout, this.#child.stderr]) {
-      stream?.on("data", (chunk) => this.#output.push(String(chunk)));
-    }
-  }
-
-  text(): string {
-    return this.#output.join("");
-  }
-
-  /** The first group of a pattern that the log has at some time. */
-  async logged(pattern: RegExp): Promise<string> {
-    await eventually(`a line with ${pattern}`, () => pattern.test(this.text()), 60_000);
-    return pattern.exec(this.text())?.[1] ?? "";
-  }
-
-  async end(): Promise<void> {
-    if (this.#child.exitCode !== null) return;
-    this.#child.kill("SIGTERM");
-    await once(this.#child, "exit");
-  }
 }
