@@ -3,6 +3,7 @@ import type { ConfigObject } from "#config/config-object.ts";
 import { INGRESS_SEMANTICS } from "#config/ingress-semantics.ts";
 import { destinationRuleSchema } from "#config/kinds/destination-rule.ts";
 import { endpointSliceSchema } from "#config/kinds/endpoint-slice.ts";
+import { gatewaySchema } from "#config/kinds/gateway.ts";
 import { serviceSchema } from "#config/kinds/service.ts";
 import { sidecarSchema } from "#config/kinds/sidecar.ts";
 import { virtualServiceSchema } from "#config/kinds/virtual-service.ts";
@@ -52,6 +53,7 @@ export function kubernetesMesh(input: MeshInput): Snapshot | { readonly leftOut:
 const UNCHECKED = new Map<string, Schema<unknown>>([
   ["DestinationRule", destinationRuleSchema],
   ["EndpointSlice", endpointSliceSchema],
+  ["Gateway", gatewaySchema],
   ["Service", serviceSchema],
   ["Sidecar", sidecarSchema],
   ["VirtualService", virtualServiceSchema],

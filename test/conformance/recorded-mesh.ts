@@ -32,7 +32,8 @@ interface PortDump {
 export interface ServiceDump {
   readonly Hostname: string;
   readonly DefaultAddress?: string;
-  readonly ClusterVIPs?: { readonly Addresses?: object | null };
+  /** Addresses by cluster. */
+  readonly ClusterVIPs?: { readonly Addresses?: Readonly<Record<string, readonly string[]>> | null };
   readonly Ports?: readonly PortDump[];
   readonly Resolution?: number;
   readonly CreationTime?: string;
@@ -43,7 +44,7 @@ export interface ServiceDump {
     readonly ServiceRegistry?: string;
     readonly Labels?: Readonly<Record<string, string>>;
     readonly ExportTo?: readonly string[];
-    readonly Aliases?: readonly unknown[];
+    readonly Aliases?: readonly { readonly Hostname: string; readonly Namespace: string }[];
   };
 }
 
@@ -54,6 +55,7 @@ interface InstanceDump {
     readonly EndpointPort: number;
     readonly ServicePortName: string;
     readonly LbWeight?: number;
+    readonly Labels?: Readonly<Record<string, string>>;
     readonly Locality?: { readonly Label?: string; readonly ClusterID?: string };
     readonly TLSMode?: string;
   };
@@ -169,6 +171,9 @@ export function dumpedService(dump: ServiceDump): Service {
     exportTo: dump.Attributes?.ExportTo ?? [],
     subjectAltNames: [],
     createdAt: Date.parse(dump.CreationTime ?? "") || 0,
+    ...(dump.Attributes?.Aliases && {
+      aliases: dump.Attributes.Aliases.map(({ Hostname: hostname, Namespace }) => ({ hostname, namespace: Namespace })),
+    }),
   };
 }
 
@@ -176,7 +181,7 @@ function endpointOf(dump: InstanceDump["Endpoint"]): Endpoint {
   return {
     address: dump.Addresses[0] ?? "",
     ports: { [dump.ServicePortName]: dump.EndpointPort },
-    labels: {},
+    labels: dump.Labels ?? {},
     namespace: "",
     workloadName: "",
     serviceAccount: "",

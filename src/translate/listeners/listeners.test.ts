@@ -330,3 +330,18 @@ test("a port that Envoy itself has taken has a cluster, but no chain", () => {
   assert.deepEqual([ports.includes(8081), ports.includes(15021)], [true, false]);
   assert.ok(ours.clusters.has("inbound|15021||"));
 });
+
+test("statistics of a route to one destination are named by the mesh's pattern", () => {
+  const ports = [{ number: 9000, name: "tcp-data", protocol: "TCP" }];
+  const yaml =
+    entry("data", { addresses: ["10.8.0.1"], ports, resolution: "STATIC", endpoints: [{ address: "10.1.0.1" }] }) +
+    object("VirtualService", "data", {
+      hosts: ["data.example.com"],
+      tcp: [{ route: [{ destination: { host: "data.example.com" } }] }],
+    });
+  const mesh = { outboundClusterStatName: "%SERVICE%_%SERVICE_PORT_NAME%" };
+  const [chain] = listenersOf(yaml, { mesh }).listener("10.8.0.1_9000").filterChains;
+  const config = chain?.filters.at(-1)?.configType;
+  const proxy = unpacked(TcpProxySchema, config?.case === "typedConfig" ? config.value : undefined);
+  assert.equal(proxy.statPrefix, "data.example.com_tcp-data");
+});

@@ -132,7 +132,7 @@ export function routeChain(
   return {
     clusters: targets.map(({ cluster }) => cluster),
     weights: input.route.length === 1 ? [] : targets.map(({ weight }) => weight),
-    statPrefix: input.route.length === 1 ? first.cluster : `${name}.${namespace}`,
+    statPrefix: input.route.length === 1 ? singleStatPrefix(snapshot, port, first) : `${name}.${namespace}`,
     protocol: port.protocol,
     subset: input.route.length === 1 ? (first.subset ?? "") : "",
     rule: first.service && destinationRuleFor(snapshot, first.service, view),
@@ -140,6 +140,21 @@ export function routeChain(
     serverNames: [],
     ranges: [],
   };
+}
+
+function singleStatPrefix(
+  { mesh }: Snapshot,
+  port: ServicePort,
+  { cluster, service, subset = "" }: SingleTarget,
+): string {
+  if (service === undefined) return cluster;
+  return statName(mesh.outboundClusterStatName, { service, port, subset, targetPort: 0, fallback: cluster });
+}
+
+interface SingleTarget {
+  readonly cluster: string;
+  readonly service: Service | undefined;
+  readonly subset: string | undefined;
 }
 
 /** To the service itself. On a shared listener, TLS of a host is known by its server name. */

@@ -33,6 +33,10 @@ import { type NodeDump, recordedProxy } from "../../recorded.ts";
 import { dumpedService, type ServiceDump } from "../../recorded-mesh.ts";
 import { formatResource, messageType, parseResource, throughBytes } from "../../resources.ts";
 import { byRow, leftOut, type RowCheck, unitTables } from "../../unit-tables.ts";
+import { generatedClusterFunctions } from "./generated-clusters.ts";
+import { generatedListenerFunctions } from "./generated-listeners.ts";
+import { generatedRouteFunctions } from "./generated-routes.ts";
+import { tableNode } from "./table-mesh.ts";
 
 interface HostRow {
   readonly host: string;
@@ -144,6 +148,9 @@ const clusterPatches: RowCheck = byRow<{
 );
 
 export const configGenerationTables = unitTables("unit tables: config generation", ["pilot/pkg/networking"], {
+  ...generatedClusterFunctions,
+  ...generatedListenerFunctions,
+  ...generatedRouteFunctions,
   shouldH2Upgrade: upgraded,
   applyTCPKeepalive: keepalive,
   clusterMatch: clusterPatches,
@@ -151,8 +158,8 @@ export const configGenerationTables = unitTables("unit tables: config generation
   DomainName: byRow<HostRow>(({ host, port, match }) => compareJson(virtualHostName(host, port), match)),
   IPv6Compliant: byRow<HostRow>(({ host, match }) => compareJson(hostInUrl(host), match)),
   BuildAddress: byRow<{ addr: string; port: number; expected: unknown }>(({ addr, port, expected }) => {
-    if (addr.startsWith("/")) return { leftOut: "socket files are written unix://PATH" };
-    const ours = create(AddressSchema, socketAddress(addr, port));
+    // Ours tell socket files from addresses by what users write before the path.
+    const ours = create(AddressSchema, socketAddress(addr.startsWith("/") ? `unix://${addr}` : addr, port));
     return compareJson(formatResource(AddressSchema, ours), expected);
   }),
   ConvertAddressToCidr: byRow<{ addr: string; want?: unknown }>(({ addr, want }) => {
@@ -189,16 +196,19 @@ export const configGenerationTables = unitTables("unit tables: config generation
   }),
   generateVirtualHostDomains: byRow<{
     service: ServiceDump;
-    node: { readonly DNSDomain: string };
-    enableDualStack: boolean;
+    node: {
+      readonly DNSDomain: string;
+      readonly IPAddresses?: readonly string[];
+      readonly Metadata?: { readonly ClusterID: string };
+    };
     want: readonly string[];
-  }>(({ service, node, enableDualStack, want }) => {
-    if (enableDualStack) return { leftOut: "ISTIO_DUAL_STACK is not read yet" };
-    const { ClusterVIPs, Attributes } = service;
-    if (Attributes?.Aliases !== undefined) return { leftOut: "names of ExternalName services are not supported yet" };
-    if (ClusterVIPs?.Addresses != null) return { leftOut: "addresses by cluster are not supported yet" };
-    const traits = { ipMode: "ipv4", autoAddresses: false } as const;
-    return compareJson(serviceDomains(dumpedService(service), node.DNSDomain, traits).all, want);
+  }>(({ service, node, want }) => {
+    const { DNSDomain, IPAddresses: ipAddresses = ["1.1.1.1"], Metadata } = node;
+    const { ipMode } = traitsOf(DEFAULT_MESH_CONFIG, recordedProxy(tableNode({ ipAddresses }))).listener;
+    // Addresses are given for each cluster; a registry knows those of its own.
+    const own = service.ClusterVIPs?.Addresses?.[Metadata?.ClusterID ?? ""];
+    const ours = { ...dumpedService(service), registry: "Kubernetes" as const, ...(own && { addresses: own }) };
+    return compareJson(serviceDomains(ours, DNSDomain, { ipMode, autoAddresses: false }).all, want);
   }),
   getActualWildcardAndLocalHost: byRow<{ proxy: { IPAddresses: string[] }; expected: string[] }>(
     ({ proxy, expected }) => {

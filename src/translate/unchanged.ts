@@ -1,0 +1,70 @@
+/** What a new snapshot cannot have changed: most are about the endpoints of one service, and only endpoints depend on those. */
+import type { ConfigObject } from "#config/config-object.ts";
+import type { DestinationRule } from "#config/kinds/destination-rule.ts";
+import { type EndpointSet, NO_ENDPOINTS } from "#model/endpoint.ts";
+import { type Service, type ServiceKey, serviceKey } from "#model/service.ts";
+import type { Snapshot } from "#model/snapshot.ts";
+import { derived } from "./indexes.ts";
+import { parseClusterName } from "./names.ts";
+import { servicesInScope } from "./scope/egress.ts";
+import type { EndpointsView } from "./views.ts";
+
+/** Whether each view has the same plan at both snapshots, though endpoints that plans do not depend on may differ. */
+export const haveSamePlans = derived((_: string, before: Snapshot, after: Snapshot): boolean => {
+  const { version: _v, endpoints: _e, ...rest } = after;
+  const others = Object.entries(rest).every(([field, value]) => Reflect.get(before, field) === value);
+  if (!others || passesThrough("", after.destinationRules)) return false;
+  const changed = changedKeys("", before.endpoints, after.endpoints);
+  const isPlanned = (key: ServiceKey) => {
+    const identities = ({ endpoints }: Snapshot) => (endpoints.get(key) ?? NO_ENDPOINTS).identities;
+    return !onlyStatic("", after.services).has(key) || identities(before) !== identities(after);
+  };
+  return !changed.keys().some(isPlanned);
+});
+
+/** Tells the clusters whose endpoints may be others for a view than at the snapshot before. */
+export function changedEndpoints(
+  before: Snapshot,
+  after: Snapshot,
+  view: EndpointsView,
+): (cluster: string) => boolean {
+  const { mesh, destinationRules, peerAuthentications, networkGateways } = after;
+  const isSame =
+    before.mesh === mesh &&
+    before.destinationRules === destinationRules &&
+    before.peerAuthentications === peerAuthentications &&
+    before.networkGateways === networkGateways &&
+    servicesInScope(before, view) === servicesInScope(after, view);
+  if (!isSame) return () => true;
+  const changed = changedHosts("", before.endpoints, after.endpoints);
+  if (changed.size === 0) return () => false;
+  return (cluster) => changed.has(parseClusterName(cluster)?.hostname ?? "");
+}
+
+type Sets = ReadonlyMap<ServiceKey, EndpointSet>;
+
+const changedKeys = derived((_: string, before: Sets, after: Sets): ReadonlySet<ServiceKey> => {
+  const changed = new Set<ServiceKey>();
+  for (const [key, set] of after) if (before.get(key) !== set) changed.add(key);
+  for (const key of before.keys()) if (!after.has(key)) changed.add(key);
+  return changed;
+});
+
+const changedHosts = derived(
+  (_: string, before: Sets, after: Sets) =>
+    new Set(changedKeys("", before, after).keys().map((key) => key.slice(key.indexOf("/") + 1))),
+);
+
+/** Services that have endpoints and nothing else by them, as listeners of services without address have. */
+const onlyStatic = derived((_: string, services: readonly Service[]): ReadonlySet<ServiceKey> => {
+  const others = new Set(services.filter(({ resolution }) => resolution !== "static").map(serviceKey));
+  return new Set(services.map(serviceKey)).difference(others);
+});
+
+/** Whether clusters somewhere lead to the address that was called: their TLS depends on all endpoints. */
+const passesThrough = derived((_: string, rules: readonly ConfigObject<DestinationRule>[]) =>
+  rules
+    .flatMap(({ spec }) => [spec, ...(spec.subsets ?? [])])
+    .flatMap(({ trafficPolicy }) => [trafficPolicy, ...(trafficPolicy?.portLevelSettings ?? [])])
+    .some((policy) => policy?.loadBalancer?.simple === "PASSTHROUGH"),
+);
