@@ -1,0 +1,21 @@
+# The control plane.
+#
+#   make build && docker build -f images/pilot.Dockerfile -t docker.io/mizzen/pilot:0.1.0 .
+#
+# BASE is what the files are laid on: nothing, or a distribution with a shell for the variant `debug`.
+ARG BASE=scratch
+
+FROM debian:bookworm-slim AS files
+RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates
+COPY images /src/images
+COPY dist /src/dist
+COPY node_modules/node-linux-*/bin/node /src/node_modules/.bin/node
+RUN /src/images/assemble.sh pilot /image
+
+FROM ${BASE}
+# Large buffers go back to the system when they are freed: half the private memory.
+ENV MALLOC_MMAP_THRESHOLD_=131072
+COPY --from=files /image /
+WORKDIR /
+USER 1337:1337
+ENTRYPOINT ["/usr/local/bin/pilot-discovery"]

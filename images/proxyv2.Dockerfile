@@ -1,0 +1,25 @@
+# The agent and its Envoy, for sidecars, gateways and the rules of capture.
+#
+#   make build && docker build -f images/proxyv2.Dockerfile -t docker.io/mizzen/proxyv2:0.1.0 .
+#
+# BASE is what the files are laid on: nothing, or a distribution with a shell for the variant `debug`.
+ARG BASE=scratch
+
+FROM debian:bookworm-slim AS files
+RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates iproute2 iptables nftables
+COPY images /src/images
+COPY dist /src/dist
+COPY node_modules/node-linux-*/bin/node /src/node_modules/.bin/node
+COPY .cache/envoy-venv/lib/python3*/site-packages/envoy/_bin/envoy /src/.cache/envoy
+RUN /src/images/assemble.sh proxyv2 /image
+
+FROM ${BASE}
+# The release of Istio that is spoken, and the version of Envoy; they are in the metadata of each proxy.
+ARG istio_version=1.29.6
+ARG proxy_version=istio-proxy:1.40.0
+ENV ISTIO_META_ISTIO_VERSION=$istio_version \
+    ISTIO_META_ISTIO_PROXY_SHA=$proxy_version
+COPY --from=files /image /
+WORKDIR /
+USER 1337:1337
+ENTRYPOINT ["/usr/local/bin/pilot-agent"]
