@@ -1,6 +1,7 @@
 /** A cluster as the data dumps it to a snapshot. */
 import type { ConfigObject } from "#config/config-object.ts";
 import { INGRESS_SEMANTICS } from "#config/ingress-semantics.ts";
+import { authorizationPolicySchema } from "#config/kinds/authorization-policy.ts";
 import { destinationRuleSchema } from "#config/kinds/destination-rule.ts";
 import { endpointSliceSchema } from "#config/kinds/endpoint-slice.ts";
 import { gatewaySchema } from "#config/kinds/gateway.ts";
@@ -21,6 +22,7 @@ export interface KubernetesObject {
   readonly metadata: {
     readonly name: string;
     readonly namespace?: string;
+    readonly creationTimestamp?: string;
     readonly labels?: Readonly<Record<string, string>>;
     readonly annotations?: Readonly<Record<string, string>>;
   };
@@ -51,6 +53,7 @@ export function kubernetesMesh(input: MeshInput): Snapshot | { readonly leftOut:
 
 /** Generation relies on checks made before it, and inputs of its tests have what would not have passed them. */
 const UNCHECKED = new Map<string, Schema<unknown>>([
+  ["AuthorizationPolicy", authorizationPolicySchema],
   ["DestinationRule", destinationRuleSchema],
   ["EndpointSlice", endpointSliceSchema],
   ["Gateway", gatewaySchema],
@@ -62,9 +65,9 @@ const UNCHECKED = new Map<string, Schema<unknown>>([
 function unchecked(raw: KubernetesObject): ConfigObject | undefined {
   const schema = UNCHECKED.get(raw.kind);
   if (schema === undefined) return undefined;
-  const { name, namespace = "default", labels = {} } = raw.metadata;
+  const { name, namespace = "default", labels = {}, creationTimestamp = "" } = raw.metadata;
   const spec = parse(schema, "spec" in raw ? raw.spec : raw, "spec").value;
-  const metadata = { name, namespace, labels, annotations: {}, createdAt: 0 };
+  const metadata = { name, namespace, labels, annotations: {}, createdAt: Date.parse(creationTimestamp) || 0 };
   return spec === undefined ? undefined : { kind: raw.kind, metadata, spec, origin: undefined };
 }
 

@@ -45,7 +45,7 @@ export function planGrpcListener(snapshot: Snapshot, view: GrpcView, name: strin
   const service = byHost.get(host) ?? byHost.get(fullName(host, outbound));
   if (service === undefined || !service.ports.some((each) => each.port === port)) return undefined;
   const { listener, autoAddresses } = outbound.traits;
-  const [address = "0.0.0.0"] = serviceAddresses(service, { ipMode: listener.ipMode, autoAddresses });
+  const [address = "0.0.0.0"] = serviceAddresses(service, { ...listener, autoAddresses });
   const input = { name, address, port, routeName: outboundCluster(service.hostname, port) };
   return recipe({ name, input, build: clientListener });
 }

@@ -138,7 +138,7 @@ function candidates(snapshot: Snapshot, view: OutboundView, call: Call): readonl
 }
 
 function addressesOf(service: Service, { traits }: OutboundView): readonly string[] {
-  return serviceAddresses(service, { ipMode: traits.listener.ipMode, autoAddresses: traits.autoAddresses });
+  return serviceAddresses(service, { ...traits.listener, autoAddresses: traits.autoAddresses });
 }
 
 /** A headless service is called by the addresses of its endpoints; any other host without an address by any address. */

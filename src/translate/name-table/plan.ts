@@ -34,7 +34,7 @@ export function planNameTable(snapshot: Snapshot, view: NamesView): Recipe {
 
 /** A headless service has the addresses of its endpoints. */
 function addressesOf(service: Service, { endpoints }: EndpointSet, { traits, network }: NamesView): readonly string[] {
-  const own = serviceAddresses(service, { ipMode: traits.listener.ipMode, autoAddresses: traits.autoAddresses });
+  const own = serviceAddresses(service, { ...traits.listener, autoAddresses: traits.autoAddresses });
   if (own.length > 0) return own.filter((address) => isIP(address) !== 0);
   return published(service, endpoints, network).flatMap(({ address, addresses = [address] }) => addresses);
 }

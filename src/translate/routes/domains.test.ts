@@ -4,7 +4,7 @@ import { meshOf } from "../../../test/support/mesh.ts";
 import { object } from "../../../test/support/objects.ts";
 import { serviceDomains } from "./domains.ts";
 
-const IPV4 = { ipMode: "ipv4", autoAddresses: false } as const;
+const IPV4 = { ipMode: "ipv4", dualStack: false, autoAddresses: false } as const;
 function domains(yaml: string, dnsDomain = "default.svc.cluster.local") {
   const [service] = meshOf(yaml).services;
   assert.ok(service);

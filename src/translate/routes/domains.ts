@@ -15,7 +15,7 @@ export interface ServiceDomains {
 
 /** All names of a service for a proxy with the given DNS domain, such as `default.svc.cluster.local`. */
 export function serviceDomains(service: Service, dnsDomain: string, traits: AddressTraits): ServiceDomains {
-  return kept(service, "domains", [dnsDomain, traits.ipMode, traits.autoAddresses], () =>
+  return kept(service, "domains", [dnsDomain, traits.ipMode, traits.dualStack, traits.autoAddresses], () =>
     domainsOf(service, dnsDomain, traits),
   );
 }

@@ -22,23 +22,27 @@ const entry = (addresses: string[]) =>
     }),
   );
 
+const NARROW = { ipMode: "ipv4", dualStack: false } as const;
+
 test("a Kubernetes service has addresses of the proxy's families", () => {
-  const addresses = (ipMode: "ipv4" | "ipv6" | "dual") => serviceAddresses(both, { ipMode, autoAddresses: false });
+  const addresses = (ipMode: "ipv4" | "ipv6" | "dual", dualStack = false) =>
+    serviceAddresses(both, { ipMode, dualStack, autoAddresses: false });
   assert.deepEqual(addresses("ipv4"), ["10.96.0.1"]);
   assert.deepEqual(addresses("ipv6"), ["fd00::1"]);
-  assert.deepEqual(addresses("dual"), ["10.96.0.1", "fd00::1"]);
+  assert.deepEqual(addresses("dual"), ["10.96.0.1"]);
+  assert.deepEqual(addresses("dual", true), ["10.96.0.1", "fd00::1"]);
 });
 
 test("a service of another family is still called by its address", () => {
   const v4 = serviceOf(object("Service", "a", { clusterIP: "10.96.0.1", ports }));
-  assert.deepEqual(serviceAddresses(v4, { ipMode: "ipv6", autoAddresses: false }), ["10.96.0.1"]);
+  assert.deepEqual(serviceAddresses(v4, { ...NARROW, ipMode: "ipv6", autoAddresses: false }), ["10.96.0.1"]);
 });
 
 test("a ServiceEntry has the addresses it names, and the allocated one only without any", () => {
-  assert.deepEqual(serviceAddresses(entry(["10.1.1.1", "fd00::1"]), { ipMode: "ipv4", autoAddresses: true }), [
+  assert.deepEqual(serviceAddresses(entry(["10.1.1.1", "fd00::1"]), { ...NARROW, autoAddresses: true }), [
     "10.1.1.1",
     "fd00::1",
   ]);
-  assert.deepEqual(serviceAddresses(entry([]), { ipMode: "ipv4", autoAddresses: false }), []);
-  assert.equal(serviceAddresses(entry([]), { ipMode: "ipv4", autoAddresses: true }).length, 1);
+  assert.deepEqual(serviceAddresses(entry([]), { ...NARROW, autoAddresses: false }), []);
+  assert.equal(serviceAddresses(entry([]), { ...NARROW, autoAddresses: true }).length, 1);
 });

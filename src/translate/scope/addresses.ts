@@ -1,29 +1,40 @@
 /** Addresses by which services are called, and to which listeners bind. */
-import { isIP, isIPv4, isIPv6 } from "node:net";
+import { isIP, isIPv4 } from "node:net";
 import type { Service } from "#model/service.ts";
 import type { IpMode } from "../traits.ts";
 
 /** What of a proxy decides which addresses it uses. */
 export interface AddressTraits {
   readonly ipMode: IpMode;
+  /** Uses both families where it has both. */
+  readonly dualStack: boolean;
   /** Uses addresses that were allocated for hosts without one. */
   readonly autoAddresses: boolean;
 }
 
 /** The addresses of a service for a proxy, first the main one. None for headless services and hosts without any. */
 export function serviceAddresses(service: Service, traits: AddressTraits): readonly string[] {
-  if (service.addresses.length > 0) return ownAddresses(service, traits.ipMode);
-  if (!traits.autoAddresses) return [];
-  const { autoAddress, autoAddress6 } = service;
-  const address = traits.ipMode === "ipv6" ? autoAddress6 : (autoAddress ?? (traits.ipMode === "dual" && autoAddress6));
-  return address ? [address] : [];
+  const { addresses, autoAddress, autoAddress6 } = service;
+  if (addresses.length === 0) {
+    const allocated = [autoAddress, autoAddress6].filter((address) => address !== undefined);
+    return traits.autoAddresses ? ofFamilies(allocated, traits) : [];
+  }
+  // Kubernetes gives a service an address of each family; a ServiceEntry means what it says.
+  if (service.registry !== "Kubernetes") return addresses;
+  const usable = ofFamilies(addresses, traits);
+  return usable.length > 0 ? usable : addresses.slice(0, 1);
 }
 
-/** Kubernetes gives a service an address of each family; a ServiceEntry means what it says. */
-function ownAddresses({ addresses, registry }: Service, ipMode: IpMode): readonly string[] {
-  if (registry !== "Kubernetes" || ipMode === "dual") return addresses;
-  const usable = addresses.filter((address) => (ipMode === "ipv4" ? isIPv4(address) : isIPv6(address)));
-  return usable.length > 0 ? usable : addresses.slice(0, 1);
+/** A proxy with both families that is not to use both takes that of the first address. */
+function ofFamilies(addresses: readonly string[], { ipMode, dualStack }: AddressTraits): readonly string[] {
+  if (ipMode === "dual" && dualStack) return addresses;
+  const family = ipMode !== "dual" ? ipMode : isVersion4(addresses[0] ?? "") ? "ipv4" : "ipv6";
+  return addresses.filter((address) => isVersion4(address) === (family === "ipv4"));
+}
+
+/** Also of a range of addresses. */
+function isVersion4(address: string): boolean {
+  return isIPv4(address.split("/")[0] ?? "");
 }
 
 /** The first address by which others reach a proxy; undefined when it has only local ones. */

@@ -204,11 +204,11 @@ export const configGenerationTables = unitTables("unit tables: config generation
     want: readonly string[];
   }>(({ service, node, want }) => {
     const { DNSDomain, IPAddresses: ipAddresses = ["1.1.1.1"], Metadata } = node;
-    const { ipMode } = traitsOf(DEFAULT_MESH_CONFIG, recordedProxy(tableNode({ ipAddresses }))).listener;
+    const { listener } = traitsOf(DEFAULT_MESH_CONFIG, recordedProxy(tableNode({ ipAddresses })));
     // Addresses are given for each cluster; a registry knows those of its own.
     const own = service.ClusterVIPs?.Addresses?.[Metadata?.ClusterID ?? ""];
     const ours = { ...dumpedService(service), registry: "Kubernetes" as const, ...(own && { addresses: own }) };
-    return compareJson(serviceDomains(ours, DNSDomain, { ipMode, autoAddresses: false }).all, want);
+    return compareJson(serviceDomains(ours, DNSDomain, { ...listener, autoAddresses: false }).all, want);
   }),
   getActualWildcardAndLocalHost: byRow<{ proxy: { IPAddresses: string[] }; expected: string[] }>(
     ({ proxy, expected }) => {

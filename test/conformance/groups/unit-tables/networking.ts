@@ -11,6 +11,7 @@ import { parse } from "#config/schema/parse.ts";
 import { contradicts, joinDelegates, joinMatches, joinRoutes } from "#convert/delegates.ts";
 import { compareJson } from "../../compare.ts";
 import { byRow, unitTables } from "../../unit-tables.ts";
+import { policyAndNameFunctions } from "./policies-and-names.ts";
 import { sidecarScopeFunctions } from "./sidecar-scope.ts";
 
 interface Raw {
@@ -51,6 +52,7 @@ function effective(objects: readonly ConfigObject<VirtualService>[]): object[] {
 
 export const networkingTables = unitTables("unit tables: networking", ["pilot/pkg/model"], {
   ...sidecarScopeFunctions,
+  ...policyAndNameFunctions,
   mergeVirtualServicesIfNeeded: byRow<{
     virtualServices: Raw[];
     expectedVirtualServices: Raw[];

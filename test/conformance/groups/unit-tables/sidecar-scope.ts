@@ -95,8 +95,8 @@ export const sidecarScopeFunctions: Readonly<Record<string, RowCheck>> = {
   }),
   ParseSubsetKey: byRow<{ input: string; direction: string; port: number; subsetName: string; hostname: string }>(
     ({ input, direction, port, subsetName, hostname }) => {
-      if (input.includes("_.")) return { leftOut: "names of clusters in server names are made, and never read" };
-      const wanted = direction === "" ? undefined : { direction, port, subset: subsetName, hostname };
+      const isServerName = input.includes("_.");
+      const wanted = direction === "" ? undefined : { direction, port, subset: subsetName, hostname, isServerName };
       return compareJson(parseClusterName(input), wanted);
     },
   ),
