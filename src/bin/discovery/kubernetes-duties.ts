@@ -1,6 +1,9 @@
 /** What a control plane does in its cluster beside serving proxies. One replica at a time does it. */
 import { hostname } from "node:os";
 import { keepAddresses } from "#controllers/allocated-addresses.ts";
+import { keepIngressStatus } from "#controllers/ingress-status.ts";
+import { kubernetesEntries } from "#controllers/registration/kubernetes-entries.ts";
+import { removeLeftovers } from "#controllers/registration/leftover-entries.ts";
 import { keepRootConfigMaps, type RootConfigMapsOptions } from "#controllers/root-config-maps.ts";
 import { keepWebhookBundles } from "#controllers/webhook-bundles.ts";
 import type { KubernetesApi, RawObject } from "#lib/kubernetes/api-client.ts";
@@ -36,6 +39,12 @@ export function runDuties(
       leadCa(leading),
       keepRootConfigMaps(ofNamespaces, leading),
       keepWebhookBundles(ofRevision, leading),
+      keepIngressStatus({ api, source, namespace, log: log.scope("ingress") }, leading),
+      config.registration &&
+        removeLeftovers(
+          { ...config.registration, source, entries: kubernetesEntries(api), namespace, podName, now: Date.now, log },
+          leading,
+        ),
       config.features.autoAllocate && keepAddresses({ api, source, log: log.scope("ip-autoallocate") }, leading),
     ]);
   };

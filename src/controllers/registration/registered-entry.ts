@@ -138,6 +138,12 @@ export function isControlledBy({ metadata }: EntryObject, controller: string): b
   return metadata.annotations[CONTROLLER] === controller;
 }
 
+/** Where and since when the workload of the entry is connected; undefined when it is not. */
+export function controllerOf({ metadata }: EntryObject): { controller: string; connectedAt: Instant } | undefined {
+  const { [CONTROLLER]: controller = "", [CONNECTED_AT]: connectedAt = "" } = metadata.annotations;
+  return controller === "" || connectedAt === "" ? undefined : { controller, connectedAt };
+}
+
 function annotated(entry: EntryObject, changes: Readonly<Record<string, string | undefined>>): EntryObject {
   const all = Object.entries({ ...entry.metadata.annotations, ...changes });
   const annotations = Object.fromEntries(all.filter((pair): pair is [string, string] => pair[1] !== undefined));

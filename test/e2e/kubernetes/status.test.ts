@@ -1,0 +1,121 @@
+/** What the control plane writes about objects and workloads, on a real API server. */
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { customResourceDefinitions } from "#config/crd/definitions.ts";
+import { CLUSTER_TYPE } from "#protocol/type-urls.ts";
+import { TestControlPlane } from "../../support/control-plane.ts";
+import { eventually } from "../../support/fake-control-plane.ts";
+import { type ApiServer, NO_KUBERNETES, startApiServer } from "../../support/kubernetes/api-server.ts";
+import { proxyOf } from "../../support/mesh.ts";
+import { nodeOf, XdsClient } from "../../support/xds-client.ts";
+
+const INGRESS = `
+apiVersion: v1
+kind: Service
+metadata: {name: istio-ingressgateway, namespace: istio-system}
+spec: {type: LoadBalancer, ports: [{name: http, port: 80}]}
+---
+apiVersion: networking.k8s.io/v1
+kind: IngressClass
+metadata: {name: istio}
+spec: {controller: istio.io/ingress-controller}
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: ours}
+spec: {ingressClassName: istio, defaultBackend: {service: {name: web, port: {number: 80}}}}
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: theirs}
+spec: {ingressClassName: nginx, defaultBackend: {service: {name: web, port: {number: 80}}}}
+`;
+const GROUP = `
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: vm}
+---
+apiVersion: networking.istio.io/v1
+kind: WorkloadGroup
+metadata: {name: vms, namespace: default}
+spec:
+  metadata: {labels: {app: vm}}
+  template: {serviceAccount: vm, ports: {http: 8080}}
+`;
+
+describe("status in Kubernetes", { skip: NO_KUBERNETES, timeout: 120_000 }, () => {
+  let server: ApiServer;
+  let plane: TestControlPlane;
+  before(async () => {
+    server = await startApiServer({ controllers: true });
+    const definitions = customResourceDefinitions().map((definition) => JSON.stringify(definition));
+    await server.apply(definitions.join("\n---\n"));
+    await server.kubectl(["wait", "--for=condition=Established", "crd", "--all"]);
+    await server.kubectl(["create", "namespace", "istio-system"]);
+    await server.apply(INGRESS);
+    await server.apply(GROUP);
+    const env = { PILOT_WORKLOAD_ENTRY_GRACE_PERIOD: "500ms", POD_NAME: "istiod-1" };
+    plane = new TestControlPlane({ cluster: await server.api(), env });
+    await plane.ready();
+  });
+  after(async () => {
+    await plane?.[Symbol.asyncDispose]();
+    await server?.[Symbol.asyncDispose]();
+  });
+
+  async function setBalancer(ingress: readonly object[]): Promise<void> {
+    const patch = JSON.stringify({ status: { loadBalancer: { ingress } } });
+    const service = ["-n", "istio-system", "patch", "service", "istio-ingressgateway"];
+    await server.kubectl([...service, "--subresource=status", "--type=merge", "-p", patch]);
+  }
+
+  test("Ingresses of our class show where the gateway is reached, and follow it", async () => {
+    const shown = async (name: string) =>
+      server.kubectl(["get", "ingress", name, "-o", "jsonpath={.status.loadBalancer.ingress[*]['ip','hostname']}"]);
+    await setBalancer([{ ip: "7.7.7.7" }]);
+    await eventually("the address", async () => (await shown("ours")) === "7.7.7.7");
+    await setBalancer([{ hostname: "lb.example.com" }]);
+    await eventually("the name", async () => (await shown("ours")) === "lb.example.com");
+    assert.equal(await shown("theirs"), "");
+  });
+
+  test("a workload that registers itself has an entry while it is there", async () => {
+    const token = (await server.kubectl(["create", "token", "vm", "--audience=istio-ca"])).trim();
+    const map = ["get", "configmap", "istio-ca-root-cert", "-o", "jsonpath={.data['root-cert\\.pem']}"];
+    await eventually("the root", async () => (await server.kubectl(map).catch(() => "")) !== "");
+    const metadata = { AUTO_REGISTER_GROUP: "vms" };
+    const client = new XdsClient(await plane.address("secure gRPC discovery service"), {
+      root: await server.kubectl(map),
+      headers: { authorization: `Bearer ${token}` },
+      node: nodeOf(proxyOf({ ip: "10.9.0.1", name: "vm-1", serviceAccount: "vm", metadata })),
+    });
+    client.request(CLUSTER_TYPE);
+    await client.take(CLUSTER_TYPE);
+    const entries = async () => server.kubectl(["get", "workloadentries", "-o", "jsonpath={.items[*].spec.address}"]);
+    await eventually("the entry", async () => (await entries()) === "10.9.0.1");
+    const owner = "jsonpath={.items[0].metadata.ownerReferences[0].kind}";
+    assert.equal(await server.kubectl(["get", "workloadentries", "-o", owner]), "WorkloadGroup");
+    client[Symbol.dispose]();
+    await eventually("no entry", async () => (await entries()) === "", 20_000);
+  });
+
+  test("an entry that a lost control plane left goes", async () => {
+    const left = {
+      apiVersion: "networking.istio.io/v1",
+      kind: "WorkloadEntry",
+      metadata: {
+        name: "left",
+        namespace: "default",
+        annotations: {
+          "istio.io/autoRegistrationGroup": "vms",
+          "istio.io/workloadController": "istiod-0",
+          "istio.io/disconnectedAt": "2020-01-01T00:00:00Z",
+        },
+      },
+      spec: { address: "10.9.0.2" },
+    };
+    await server.apply(JSON.stringify(left));
+    const names = () => server.kubectl(["get", "workloadentries", "-o", "name"]);
+    await eventually("it goes", async () => !(await names()).includes("left"), 30_000);
+  });
+});
