@@ -11,9 +11,8 @@ import type { EndpointsView } from "./views.ts";
 
 /** Whether each view has the same plan at both snapshots, though endpoints that plans do not depend on may differ. */
 export const haveSamePlans = derived((_: string, before: Snapshot, after: Snapshot): boolean => {
-  const { version: _v, endpoints: _e, ...rest } = after;
-  const others = Object.entries(rest).every(([field, value]) => Reflect.get(before, field) === value);
-  if (!others || passesThrough("", after.destinationRules)) return false;
+  const { version, endpoints, ...others } = after;
+  if (!hasAll(before, others) || passesThrough("", after.destinationRules)) return false;
   const changed = changedKeys("", before.endpoints, after.endpoints);
   const isPlanned = (key: ServiceKey) => {
     const identities = ({ endpoints }: Snapshot) => (endpoints.get(key) ?? NO_ENDPOINTS).identities;
@@ -23,22 +22,17 @@ export const haveSamePlans = derived((_: string, before: Snapshot, after: Snapsh
 });
 
 /** Tells the clusters whose endpoints may be others for a view than at the snapshot before. */
-export function changedEndpoints(
-  before: Snapshot,
-  after: Snapshot,
-  view: EndpointsView,
-): (cluster: string) => boolean {
-  const { mesh, destinationRules, peerAuthentications, networkGateways } = after;
-  const isSame =
-    before.mesh === mesh &&
-    before.destinationRules === destinationRules &&
-    before.peerAuthentications === peerAuthentications &&
-    before.networkGateways === networkGateways &&
-    servicesInScope(before, view) === servicesInScope(after, view);
+export function changedEndpoints(before: Snapshot, after: Snapshot, view: EndpointsView): (cluster: string) => boolean {
+  const { version, endpoints, virtualServices, ...others } = after;
+  const isSame = hasAll(before, others) && servicesInScope(before, view) === servicesInScope(after, view);
   if (!isSame) return () => true;
   const changed = changedHosts("", before.endpoints, after.endpoints);
   if (changed.size === 0) return () => false;
   return (cluster) => changed.has(parseClusterName(cluster)?.hostname ?? "");
+}
+
+function hasAll(snapshot: Snapshot, fields: Partial<Snapshot>): boolean {
+  return Object.entries(fields).every(([field, value]) => Reflect.get(snapshot, field) === value);
 }
 
 type Sets = ReadonlyMap<ServiceKey, EndpointSet>;
@@ -52,7 +46,11 @@ const changedKeys = derived((_: string, before: Sets, after: Sets): ReadonlySet<
 
 const changedHosts = derived(
   (_: string, before: Sets, after: Sets) =>
-    new Set(changedKeys("", before, after).keys().map((key) => key.slice(key.indexOf("/") + 1))),
+    new Set(
+      changedKeys("", before, after)
+        .keys()
+        .map((key) => key.slice(key.indexOf("/") + 1)),
+    ),
 );
 
 /** Services that have endpoints and nothing else by them, as listeners of services without address have. */

@@ -17,6 +17,7 @@ import type { RequestAuthentication } from "#config/kinds/request-authentication
 import { hasLabels } from "#model/labels.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import type { Snapshot } from "#model/snapshot.ts";
+import { derived, kept } from "./indexes.ts";
 import { listenerName } from "./names.ts";
 import { selectPatches } from "./patches/select.ts";
 import { authorizationPoliciesOf } from "./scope/authorization-policies.ts";
@@ -121,10 +122,24 @@ export interface ProxyViews {
   readonly omittedListeners: ReadonlySet<string>;
 }
 
-/** The views of a proxy in a snapshot. */
+/** The views of a proxy in a snapshot. Most changes are of something that decides no view: then they are those of before. */
 export function viewsOf(snapshot: Snapshot, connected: MeshProxy): ProxyViews {
   const { NAMESPACE: sent = connected.namespace } = connected.metadata;
   const place = placeOf(snapshot, connected.addresses, textOf(sent));
+  const { locality, labels } = place;
+  const targets = place.targets.flatMap(({ service, port, targetPort }) => [service, port, targetPort]);
+  const conditions = sourceConditions(snapshot).map(({ id }) => id);
+  const from = [...decidingViews("", snapshot), locality, labels, targets.length, ...targets, ...conditions];
+  return kept(connected, "views", from, () => viewsAt(snapshot, connected, place));
+}
+
+/** All of a snapshot but what counts only by the place of a proxy, by conditions on callers, or for no view. */
+const decidingViews = derived((_: string, snapshot: Snapshot): readonly unknown[] => {
+  const { version, endpoints, virtualServices, secrets, configMaps, keySets, ...rest } = snapshot;
+  return Object.values(rest);
+});
+
+function viewsAt(snapshot: Snapshot, connected: MeshProxy, place: WorkloadPlace): ProxyViews {
   const { targets } = place;
   const locality = place.locality || (connected.locality ?? "");
   const proxy = { ...connected, labels: labelsOf(connected, place) };

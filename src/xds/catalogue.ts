@@ -5,6 +5,7 @@
 
 import type { Slices } from "#lib/async/slices.ts";
 import type { Logger } from "#lib/log.ts";
+import type { Snapshot } from "#model/snapshot.ts";
 import type { Layers } from "#protocol/resource.ts";
 import type { Recipe } from "#translate/recipe.ts";
 import type { BuiltResource } from "./built-resource.ts";
@@ -12,10 +13,20 @@ import type { Part, PartByName, ProxyParts } from "./parts.ts";
 import { type CacheCounts, RecipeCache } from "./recipe-cache.ts";
 import { AskedLayer, type LayerContext, ListedLayer } from "./resource-layer.ts";
 
+/** What resources are asked of. */
+export interface AskedState {
+  /** Another number for each snapshot, and whenever something beside it changed. */
+  readonly version: number;
+  readonly snapshot: Snapshot;
+  /** Built ahead, where resources are asked for by name. */
+  readonly names: Iterable<string>;
+}
+
 interface ListedPart {
   users: number;
   /** Number of the snapshot that `plan` is of; layers are built from it when first asked for. */
   version: number;
+  snapshot: Snapshot | undefined;
   plan: Map<string, readonly Recipe[]>;
   readonly layers: Map<string, ListedLayer>;
 }
@@ -23,6 +34,7 @@ interface ListedPart {
 interface AskedPart {
   users: number;
   version: number;
+  snapshot: Snapshot | undefined;
   readonly layer: AskedLayer;
 }
 
@@ -50,30 +62,29 @@ export class Catalogue {
 
   /** A proxy that had the parts `before` has the parts `after` from now on; undefined before it came and after it went. */
   use(after: ProxyParts | undefined, before: ProxyParts | undefined): void {
+    if (after !== undefined && before !== undefined && haveSameKeys(after, before)) return;
     for (const part of listedParts(after)) this.#listedPart(part).users++;
     for (const [typeUrl, part] of after?.asked ?? []) this.#askedPart(part, typeUrl).users++;
     for (const part of listedParts(before)) this.#leave(this.#listed, part.key);
     for (const { key } of before?.asked.values() ?? []) this.#leave(this.#asked, key);
   }
 
-  /** The resources of a type for a proxy with these parts at that snapshot. Names are built ahead where they are asked for. */
-  async layers(
-    parts: ProxyParts,
-    typeUrl: string,
-    at: { version: number; names: Iterable<string> },
-  ): Promise<Layers<BuiltResource>> {
+  /** The resources of a type for a proxy with these parts at that snapshot. */
+  async layers(parts: ProxyParts, typeUrl: string, at: AskedState): Promise<Layers<BuiltResource>> {
     const asked = parts.asked.get(typeUrl);
     if (asked !== undefined) return [await this.#askedLayer(asked, typeUrl, at)];
     const layers = [];
-    for (const part of parts.types.get(typeUrl) ?? []) layers.push(await this.#layer(part, typeUrl, at.version));
+    for (const part of parts.types.get(typeUrl) ?? []) layers.push(await this.#layer(part, typeUrl, at));
     return layers;
   }
 
-  async #layer(part: Part, typeUrl: string, version: number) {
+  async #layer(part: Part, typeUrl: string, { version, snapshot }: AskedState) {
     const state = this.#listedPart(part);
     if (state.version !== version) {
-      state.plan = new Map(await this.#slices.run(part.plan()));
+      const isSame = state.snapshot !== undefined && part.isSameSince?.(state.snapshot) === true;
+      if (!isSame) state.plan = new Map(await this.#slices.run(part.plan()));
       state.version = version;
+      state.snapshot = snapshot;
     }
     const layer = state.layers.get(typeUrl) ?? new ListedLayer(this.#context(typeUrl));
     const recipes = state.plan.get(typeUrl);
@@ -84,11 +95,13 @@ export class Catalogue {
     return layer.layer;
   }
 
-  async #askedLayer(part: PartByName, typeUrl: string, at: { version: number; names: Iterable<string> }) {
+  async #askedLayer(part: PartByName, typeUrl: string, at: AskedState) {
     const state = this.#askedPart(part, typeUrl);
     if (state.version !== at.version) {
-      await state.layer.update((name) => part.plan(name));
+      const changed = state.snapshot && part.changedSince?.(state.snapshot);
+      await state.layer.update((name) => part.plan(name), changed);
       state.version = at.version;
+      state.snapshot = at.snapshot;
     }
     await state.layer.prepare(at.names);
     return state.layer.layer;
@@ -104,7 +117,7 @@ export class Catalogue {
   #listedPart(part: Part): ListedPart {
     const known = this.#listed.get(part.key);
     if (known !== undefined) return known;
-    const made = { users: 0, version: Number.NaN, plan: new Map(), layers: new Map() };
+    const made = { users: 0, version: Number.NaN, snapshot: undefined, plan: new Map(), layers: new Map() };
     this.#listed.set(part.key, made);
     return made;
   }
@@ -113,7 +126,7 @@ export class Catalogue {
     const known = this.#asked.get(part.key);
     if (known !== undefined) return known;
     const layer = new AskedLayer(this.#context(typeUrl), (name) => part.plan(name));
-    const made = { users: 0, version: Number.NaN, layer };
+    const made = { users: 0, version: Number.NaN, snapshot: undefined, layer };
     this.#asked.set(part.key, made);
     return made;
   }
@@ -124,6 +137,16 @@ export class Catalogue {
     parts.delete(key);
     for (const layer of "layers" in part ? part.layers.values() : [part.layer]) layer.release();
   }
+}
+
+function haveSameKeys(a: ProxyParts, b: ProxyParts): boolean {
+  if (a.types.size !== b.types.size || a.asked.size !== b.asked.size) return false;
+  for (const [typeUrl, { key }] of a.asked) if (b.asked.get(typeUrl)?.key !== key) return false;
+  for (const [typeUrl, parts] of a.types) {
+    const others = b.types.get(typeUrl);
+    if (others?.length !== parts.length || parts.some(({ key }, i) => others[i]?.key !== key)) return false;
+  }
+  return true;
 }
 
 function listedParts(parts: ProxyParts | undefined): readonly Part[] {

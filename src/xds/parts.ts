@@ -16,12 +16,16 @@ export interface Part {
   readonly key: string;
   /** In steps: it can take longer than the event loop may be blocked. */
   plan(): Steps<PartPlan>;
+  /** Whether the part of this key had the same plan at that snapshot. Where not given, it has to be planned to know. */
+  isSameSince?(before: Snapshot): boolean;
 }
 
 /** Resources of which there are too many to list: planned by name when a proxy asks for them. */
 export interface PartByName {
   readonly key: string;
   plan(name: string): Recipe | undefined;
+  /** Tells the names whose plan may have been another at that snapshot. Where not given, that may be so for all. */
+  changedSince?(before: Snapshot): (name: string) => boolean;
 }
 
 export interface ProxyParts {

@@ -208,15 +208,15 @@ export class Pusher {
     const found = new Map<string, Layers<BuiltResource>>();
     const missing = () => stream.session.types.keys().find((typeUrl) => wants(typeUrl) && !found.has(typeUrl));
     for (let typeUrl = missing(); typeUrl !== undefined; typeUrl = missing()) {
-      found.set(typeUrl, await this.#layers(stream, { parts, typeUrl, version: world.version }));
+      found.set(typeUrl, await this.#layers(stream, { parts, typeUrl, world }));
     }
     for (const [typeUrl, layers] of found) stream.retarget(typeUrl, layers);
   }
 
-  async #layers(stream: XdsStream, wanted: { parts: ProxyParts; typeUrl: string; version: number }) {
-    const { parts, typeUrl, version } = wanted;
+  async #layers(stream: XdsStream, wanted: { parts: ProxyParts; typeUrl: string; world: World }) {
+    const { parts, typeUrl, world } = wanted;
     const names = stream.session.types.get(typeUrl)?.due ?? [];
-    const layers = await this.#catalogue.layers(parts, typeUrl, { version, names });
+    const layers = await this.#catalogue.layers(parts, typeUrl, { ...world, names });
     return typeUrl === LISTENER_TYPE ? layers.map((layer) => omitting(layer, parts.omittedListeners)) : layers;
   }
 

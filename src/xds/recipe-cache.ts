@@ -32,6 +32,8 @@ export class RecipeCache {
   /** By builder and name: a name has one variant for each different input. */
   readonly #known = new Map<Recipe["build"], Map<string, Fragment[]>>();
   readonly #fragments = new Map<BuiltResource, Fragment>();
+  /** What recipes became: most plans have the very recipes of the plan before. */
+  readonly #made = new WeakMap<Recipe, Fragment>();
   #counts = { hits: 0, misses: 0, forgotten: 0 };
 
   /** How many resources are held. */
@@ -53,7 +55,10 @@ export class RecipeCache {
 
   /** `hint` is what the recipe became the last time: most recipes have not changed. */
   acquire(typeUrl: string, recipe: Recipe, hint?: BuiltResource): BuiltResource {
-    return finished(this.acquireSteps(typeUrl, recipe, hint));
+    const resource = this.#made.get(recipe)?.resource;
+    if (resource === undefined) return finished(this.acquireSteps(typeUrl, recipe, hint));
+    this.hold(resource);
+    return resource;
   }
 
   /** The same in steps: some resources have thousands of parts. */
@@ -68,6 +73,14 @@ export class RecipeCache {
     return fragment.resource;
   }
 
+  /** The same as acquiring it again from its recipe. */
+  hold(resource: BuiltResource): void {
+    const fragment = this.#fragments.get(resource);
+    if (fragment === undefined) throw new Error(`Cannot hold "${resource.name}": nobody else does`);
+    fragment.users++;
+    this.#counts.hits++;
+  }
+
   release(resource: BuiltResource): void {
     const fragment = this.#fragments.get(resource);
     if (fragment === undefined) throw new Error(`Cannot release "${resource.name}": nobody holds it`);
@@ -75,7 +88,23 @@ export class RecipeCache {
     if (fragment.users === 0) this.#fragments.delete(resource);
   }
 
+  /** What this very recipe became, as long as somebody holds it. */
+  #take(recipe: Recipe): Fragment | undefined {
+    const made = this.#made.get(recipe);
+    if (made === undefined || made.users === 0) return undefined;
+    this.#counts.hits++;
+    made.users++;
+    return made;
+  }
+
   *#acquire(recipe: Recipe, hint: Fragment | undefined): Steps<Fragment> {
+    const made = this.#take(recipe) ?? (yield* this.#compare(recipe, hint));
+    this.#made.set(recipe, made);
+    return made;
+  }
+
+  /** By its input, part by part. */
+  *#compare(recipe: Recipe, hint: Fragment | undefined): Steps<Fragment> {
     const parts = yield* this.#acquireParts(recipe.parts?.recipes ?? [], hint?.parts ?? []);
     const fits = (known: Fragment) => isSame(known.input, recipe.input) && isSameList(known.parts, parts);
     const hinted = hint?.build === recipe.build && hint.name === recipe.name && fits(hint) ? hint : undefined;
@@ -94,7 +123,7 @@ export class RecipeCache {
     const parts: Fragment[] = [];
     try {
       for (const [index, part] of recipes.entries()) {
-        parts.push(yield* this.#acquire(part, hints[index]));
+        parts.push(this.#take(part) ?? (yield* this.#acquire(part, hints[index])));
         yield;
       }
     } catch (thrown) {
@@ -122,6 +151,9 @@ export class RecipeCache {
   #release(fragment: Fragment): void {
     if (--fragment.users > 0) return;
     this.#counts.forgotten++;
+    // Its recipe may live on in a plan.
+    fragment.bytes = NO_BYTES;
+    fragment.resource = undefined;
     const names = this.#known.get(fragment.build);
     const variants = names?.get(fragment.name);
     variants?.splice(variants.indexOf(fragment), 1);
@@ -130,6 +162,8 @@ export class RecipeCache {
     for (const part of fragment.parts) this.#release(part);
   }
 }
+
+const NO_BYTES = new Uint8Array();
 
 /** A message is the concatenation of its fields: its own, then its parts. */
 function joined(own: Uint8Array, field: number, parts: readonly Fragment[]): Uint8Array {

@@ -21,6 +21,8 @@ export interface LayerContext {
 /** All resources of a part and type. */
 export class ListedLayer {
   readonly #context: LayerContext;
+  /** What the resources were made from. */
+  #recipes: readonly Recipe[] = [];
   #resources: ReadonlyMap<string, BuiltResource> = new Map();
 
   constructor(context: LayerContext) {
@@ -32,6 +34,8 @@ export class ListedLayer {
   }
 
   async update(recipes: readonly Recipe[]): Promise<void> {
+    if (recipes === this.#recipes) return;
+    this.#recipes = recipes;
     const before = this.#resources;
     const after = new Map<string, BuiltResource>();
     let same = true;
@@ -84,14 +88,19 @@ export class AskedLayer {
     }
   }
 
-  async update(plan: (name: string) => Recipe | undefined): Promise<void> {
+  /** `changed` tells the names whose plan may be another than before; it may be so for all when not given. */
+  async update(
+    plan: (name: string) => Recipe | undefined,
+    changed: (name: string) => boolean = () => true,
+  ): Promise<void> {
     this.#plan = plan;
     const before = this.#resources;
+    if (!before.found.keys().some(changed)) return;
     const after = this.#newLayer();
     let same = true;
-    for (const name of before.keys()) {
-      const hint = before.get(name);
-      same = after.get(name, hint) === hint && same;
+    for (const [name, hint] of before.found) {
+      if (changed(name)) same = after.get(name, hint) === hint && same;
+      else after.keep(hint);
       if (this.#context.slices.isOver) await this.#context.slices.next();
     }
     if (!same) this.#resources = after;
@@ -113,7 +122,7 @@ export class AskedLayer {
  */
 class LazyLayer implements Layer<BuiltResource> {
   readonly #context: LayerContext;
-  readonly #found = new Map<string, BuiltResource>();
+  readonly found = new Map<string, BuiltResource>();
   #plan: (name: string) => Recipe | undefined;
 
   constructor(context: LayerContext, plan: (name: string) => Recipe | undefined) {
@@ -122,21 +131,27 @@ class LazyLayer implements Layer<BuiltResource> {
   }
 
   get(name: string, hint?: BuiltResource): BuiltResource | undefined {
-    const known = this.#found.get(name);
+    const known = this.found.get(name);
     if (known !== undefined) return known;
     const recipe = this.#plan(name);
     const resource = recipe && acquire(this.#context, recipe, hint);
-    if (resource !== undefined) this.#found.set(name, resource);
+    if (resource !== undefined) this.found.set(name, resource);
     return resource;
   }
 
   keys(): Iterable<string> {
-    return this.#found.keys();
+    return this.found.keys();
+  }
+
+  /** Holds what another layer has found. */
+  keep(resource: BuiltResource): void {
+    this.#context.cache.hold(resource);
+    this.found.set(resource.name, resource);
   }
 
   retire(): void {
     this.#plan = () => undefined;
-    for (const resource of this.#found.values()) this.#context.cache.release(resource);
+    for (const resource of this.found.values()) this.#context.cache.release(resource);
   }
 }
 

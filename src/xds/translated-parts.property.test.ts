@@ -102,12 +102,12 @@ const yamlOf = (objects: readonly string[]) => objects.filter((text) => text !==
 const newCatalogue = () => new Catalogue(new Slices(() => 0, 1), SILENT);
 
 /** All resources of the parts, as `type part name` and bytes. */
-async function resourcesOf(catalogue: Catalogue, parts: ProxyParts, version: number): Promise<Map<string, string>> {
+async function resourcesOf(catalogue: Catalogue, parts: ProxyParts, at: { version: number; snapshot: Snapshot }) {
   const found = new Map<string, string>();
   const add = (key: string, bytes: Uint8Array) => found.set(key, Buffer.from(bytes).toString("base64"));
   const clusters: string[] = [];
   for (const typeUrl of TYPES) {
-    const layers = await catalogue.layers(parts, typeUrl, { version, names: [] });
+    const layers = await catalogue.layers(parts, typeUrl, { ...at, names: [] });
     for (const [index, layer] of layers.entries()) {
       const part = parts.types.get(typeUrl)?.[index]?.key;
       for (const name of layer.keys()) {
@@ -116,7 +116,7 @@ async function resourcesOf(catalogue: Catalogue, parts: ProxyParts, version: num
       }
     }
   }
-  const [endpoints] = await catalogue.layers(parts, ENDPOINT_TYPE, { version, names: clusters });
+  const [endpoints] = await catalogue.layers(parts, ENDPOINT_TYPE, { ...at, names: clusters });
   for (const name of clusters) {
     const value = endpoints?.get(name)?.value;
     if (value !== undefined) add(`${ENDPOINT_TYPE} ${parts.asked.get(ENDPOINT_TYPE)?.key} ${name}`, value);
@@ -128,7 +128,7 @@ async function fromNothing(snapshot: Snapshot, proxy: MeshProxy): Promise<Map<st
   const catalogue = newCatalogue();
   const parts = translatedParts(snapshot, proxy);
   catalogue.use(parts, undefined);
-  return resourcesOf(catalogue, parts, 1);
+  return resourcesOf(catalogue, parts, { version: 1, snapshot });
 }
 
 test("proxies that share caches over many changes get the bytes of a translation without caches", async () => {
@@ -147,7 +147,7 @@ test("proxies that share caches over many changes get the bytes of a translation
           const parts = translatedParts(snapshot, proxy);
           catalogue.use(parts, held.get(proxy));
           held.set(proxy, parts);
-          const cached = await resourcesOf(catalogue, parts, version);
+          const cached = await resourcesOf(catalogue, parts, { version, snapshot });
           const fresh = await fromNothing(meshOf(yaml, { mesh }), proxy);
           assert.deepEqual(cached, fresh, proxy.id);
           for (const [key, bytes] of fresh) {

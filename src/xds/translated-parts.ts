@@ -21,7 +21,8 @@ import {
   planOutboundSteps,
 } from "#translate/plan.ts";
 import { planSecret, type SecretRights, type SecretsView, secretsView } from "#translate/secrets/plan.ts";
-import { type ProxyViews, viewsOf } from "#translate/views.ts";
+import { changedEndpoints, haveSamePlans } from "#translate/unchanged.ts";
+import { type EndpointsView, type ProxyViews, viewsOf } from "#translate/views.ts";
 import type { Part, PartByName, PartPlan, PartsOf, ProxyParts } from "./parts.ts";
 
 /** With secrets for everybody of their namespace. */
@@ -48,15 +49,17 @@ function partsFor(snapshot: Snapshot, proxy: MeshProxy, rights?: SecretRights): 
 /** A sidecar has what its workload calls and what calls its workload; a router what it calls and what its Gateways say. */
 function envoyParts(snapshot: Snapshot, views: ProxyViews): ProxyParts {
   const { outbound, inbound, gateway, endpoints, names, omittedListeners } = views;
+  const part = ({ key }: { readonly key: string }, plan: () => Steps<PartPlan>): Part => ({
+    key,
+    plan,
+    isSameSince: (before) => haveSamePlans("", before, snapshot),
+  });
   const parts = [
-    part(outbound.key, () => planOutboundSteps(snapshot, outbound)),
-    ...(inbound === undefined ? [] : [part(inbound.key, () => atOnce(planInbound(snapshot, inbound)))]),
-    ...(gateway === undefined ? [] : [part(gateway.key, () => planGatewaySteps(snapshot, gateway))]),
+    part(outbound, () => byType(planOutboundSteps(snapshot, outbound))),
+    ...(inbound === undefined ? [] : [part(inbound, () => byType(atOnce(planInbound(snapshot, inbound))))]),
+    ...(gateway === undefined ? [] : [part(gateway, () => byType(planGatewaySteps(snapshot, gateway)))]),
   ];
-  const nameTable: Part = {
-    key: names.key,
-    plan: () => atOnce(new Map([[NAME_TABLE_TYPE, [planNameTable(snapshot, names)]]])),
-  };
+  const nameTable = part(names, () => atOnce(new Map([[NAME_TABLE_TYPE, [planNameTable(snapshot, names)]]])));
   return {
     types: new Map([
       [CLUSTER_TYPE, parts],
@@ -65,9 +68,7 @@ function envoyParts(snapshot: Snapshot, views: ProxyViews): ProxyParts {
       [EXTENSION_TYPE, parts],
       [NAME_TABLE_TYPE, [nameTable]],
     ]),
-    asked: new Map([
-      [ENDPOINT_TYPE, { key: endpoints.key, plan: (cluster) => planEndpoints(snapshot, endpoints, cluster) }],
-    ]),
+    asked: new Map([[ENDPOINT_TYPE, endpointsPart(snapshot, endpoints)]]),
     omittedListeners,
   };
 }
@@ -87,7 +88,7 @@ function grpcParts(snapshot: Snapshot, { endpoints }: ProxyViews, view: GrpcView
       [LISTENER_TYPE, { key: `grpc listeners ${all}`, plan: (name) => planGrpcListener(snapshot, view, name) }],
       [ROUTE_TYPE, { key: `grpc routes ${outbound.key}`, plan: (name) => planGrpcRoutes(snapshot, view, name) }],
       [CLUSTER_TYPE, { key: `grpc clusters ${outbound.key}`, plan: (name) => planGrpcCluster(snapshot, view, name) }],
-      [ENDPOINT_TYPE, { key: endpoints.key, plan: (name) => planEndpoints(snapshot, endpoints, name) }],
+      [ENDPOINT_TYPE, endpointsPart(snapshot, endpoints)],
     ]),
     omittedListeners: NO_NAMES,
   };
@@ -95,16 +96,16 @@ function grpcParts(snapshot: Snapshot, { endpoints }: ProxyViews, view: GrpcView
 
 const NO_NAMES: ReadonlySet<string> = new Set();
 
-function part(key: string, plan: () => Steps<Plan>): Part {
+function endpointsPart(snapshot: Snapshot, view: EndpointsView): PartByName {
   return {
-    key,
-    plan: function* () {
-      return byType(yield* plan());
-    },
+    key: view.key,
+    plan: (cluster) => planEndpoints(snapshot, view, cluster),
+    changedSince: (before) => changedEndpoints(before, snapshot, view),
   };
 }
 
-function byType({ clusters, listeners, routes, extensions }: Plan): PartPlan {
+function* byType(plan: Steps<Plan>): Steps<PartPlan> {
+  const { clusters, listeners, routes, extensions } = yield* plan;
   return new Map([
     [CLUSTER_TYPE, clusters],
     [LISTENER_TYPE, listeners],

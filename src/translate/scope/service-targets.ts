@@ -31,7 +31,7 @@ export function placeOf(snapshot: Snapshot, addresses: readonly string[], namesp
   const byAddress = setsByAddress("", snapshot.endpoints);
   const targets: ServiceTarget[] = [];
   let locality = "";
-  let labels: WorkloadPlace["labels"] = {};
+  let labels = NO_LABELS;
   for (const key of new Set(addresses.flatMap((address) => byAddress.get(address) ?? []))) {
     const service = servicesByKey("", snapshot.services).get(key);
     if (service?.namespace !== namespace) continue;
@@ -48,6 +48,9 @@ export function placeOf(snapshot: Snapshot, addresses: readonly string[], namesp
   }
   return { targets: targets.sort(byAge), locality, labels };
 }
+
+/** The same for all: places are compared. */
+const NO_LABELS: WorkloadPlace["labels"] = {};
 
 const setsByAddress = derived((_: string, sets: ReadonlyMap<ServiceKey, EndpointSet>) => {
   const found = new Map<string, ServiceKey[]>();
