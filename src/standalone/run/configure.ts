@@ -30,7 +30,8 @@ export async function configure(run: MeshRun, { apply, remove }: ConfigureReques
   const changed = apply.filter(({ key }) => before.get(key) !== after.get(key));
   await Promise.all(changed.map((item) => write(paths.applied, item)));
   await Promise.all(remove.map((key) => rm(fileOf(paths.applied, key))));
-  const mentioned = [...after.values()];
+  // No page shows Secrets, so that nobody can tell whether one was read.
+  const mentioned = [...after].flatMap(([key, mark]) => (key.startsWith("Secret/") ? [] : [mark]));
   const forgotten = [...changed.map(({ key }) => key), ...remove].flatMap((key) => before.get(key) ?? []);
   if (!(await run.untilInSync(SYNC_TIMEOUT_MS, { mentioned, forgotten }))) throw unconfirmed();
   return [
