@@ -1,6 +1,6 @@
 /**
  * Prints what Mizzen costs, with the aim beside each figure:
- *   node bench/run.ts [control-plane] [agent] [injection] [mesh] [--proxies 50] [--services 500] [--rounds 5] [--own]
+ *   node bench/run.ts [control-plane] [agent] [injection] [kubernetes] [mesh] [--proxies 50] [--services 500] [--rounds 5] [--own]
  * Without a name all sections are run; `mesh` needs root. Where the folder SHARED (default ../shared) has
  * tools/xds-load.mjs, that program measures the control plane too; with ISTIOD=/path/to/pilot-discovery calls are compared
  * with those under the configuration of a real one, and with ISTIO_AGENT=/path/to/pilot-agent and
@@ -12,6 +12,7 @@ import { agentFigures } from "./sections/agent.ts";
 import { controlPlaneFigures } from "./sections/control-plane.ts";
 import { aimsTable, type Figure } from "./sections/figures.ts";
 import { injectionFigures } from "./sections/injection.ts";
+import { kubernetesFigures } from "./sections/kubernetes.ts";
 import { meshFigures } from "./sections/mesh.ts";
 
 const { values, positionals } = parseArgs({
@@ -40,6 +41,7 @@ const sections: Readonly<Record<string, () => Promise<readonly Figure[]>>> = {
   agent: () =>
     agentFigures(ISTIO_AGENT ? { program: ISTIO_AGENT, bootstrapTemplate: ISTIO_AGENT_TEMPLATE } : undefined),
   injection: injectionFigures,
+  kubernetes: kubernetesFigures,
   mesh: async () => {
     if (process.getuid?.() === 0) return meshFigures(ISTIOD || undefined);
     console.log("mesh: not measured, it needs root\n");

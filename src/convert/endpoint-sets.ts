@@ -21,7 +21,7 @@ import {
 import { kubernetesEndpoints, serviceEntryEndpoints } from "./endpoints.ts";
 import type { ServiceObject } from "./kubernetes-service.ts";
 import { NETWORK_LABEL } from "./locality.ts";
-import { memoized } from "./memo.ts";
+import { hasSameItems, memoized } from "./memo.ts";
 import { networkFinder } from "./networks.ts";
 import { type PodFinder, type PodWorkload, podFinder, podWorkload } from "./pods.ts";
 import {
@@ -76,12 +76,7 @@ function* foundWorkloads(input: DraftInput): Steps<FoundWorkloads> {
     if (isHealthy(object)) entries.push(indexedEntry(object, around));
     yield;
   }
-  const nodes = new Map(input.nodes.map((node) => [node.metadata.name, node]));
-  const pods: PodWorkload[] = [];
-  for (const pod of input.pods) {
-    pods.push(workloadOfPod(pod, nodes.get(pod.spec.nodeName ?? ""), around));
-    yield;
-  }
+  const { pods, finder } = yield* podsAround(around, input);
   const findEntries = workloadFinder(entries);
   yield;
   // Mostly slices name the pods, and nobody looks for them.
@@ -91,7 +86,29 @@ function* foundWorkloads(input: DraftInput): Steps<FoundWorkloads> {
     findAll ??= workloadFinder([...entries, ...pods.filter(({ ready }) => ready).map((pod) => indexedPod(pod))]);
     return findAll(selector);
   };
-  return { around, pods: podFinder(pods), find, findEntries };
+  return { around, pods: finder, find, findEntries };
+}
+
+interface FoundPods {
+  readonly pods: readonly PodWorkload[];
+  readonly finder: PodFinder;
+}
+
+const lastPods = new WeakMap<Surroundings, FoundPods & { readonly from: Pick<DraftInput, "pods" | "nodes"> }>();
+
+/** The same as the last time when neither pods nor nodes have changed. */
+function* podsAround(around: Surroundings, from: Pick<DraftInput, "pods" | "nodes">): Steps<FoundPods> {
+  const last = lastPods.get(around);
+  if (last && hasSameItems(last.from.pods, from.pods) && hasSameItems(last.from.nodes, from.nodes)) return last;
+  const nodes = new Map(from.nodes.map((node) => [node.metadata.name, node]));
+  const pods: PodWorkload[] = [];
+  for (const pod of from.pods) {
+    pods.push(workloadOfPod(pod, nodes.get(pod.spec.nodeName ?? ""), around));
+    yield;
+  }
+  const found = { pods, finder: podFinder(pods), from: { pods: from.pods, nodes: from.nodes } };
+  lastPods.set(around, found);
+  return found;
 }
 
 function endpointsOfService(

@@ -37,7 +37,7 @@ import { type DraftInput, type ServiceDraft, serviceDrafts } from "./drafts.ts";
 import { endpointSets } from "./endpoint-sets.ts";
 import { convertIngresses } from "./ingress.ts";
 import { keepIdentity, keepSorted } from "./keep-identity.ts";
-import { hasSameItems, madeFrom } from "./memo.ts";
+import { hasSameItems, madeFrom, memoized } from "./memo.ts";
 import { networkGateways } from "./network-gateways.ts";
 import { type Registry, type RemoteCluster, withRemoteClusters } from "./remote-clusters.ts";
 
@@ -76,7 +76,7 @@ export function* snapshotSteps(input: SnapshotInput): Steps<Snapshot> {
     serviceEntries: ofKind<ServiceEntry, ServiceEntryStatus>("ServiceEntry"),
     workloadEntries: ofKind<WorkloadEntry>("WorkloadEntry").sort(byAgeAndName),
     slices: ofKind<EndpointSlice>("EndpointSlice").sort(byAgeAndName),
-    pods: ofKind<Pod, PodStatus>("Pod").sort(byAgeAndName),
+    pods: sortedPods(features, ofKind<Pod, PodStatus>("Pod")),
     nodes: ofKind<Node, NodeStatus>("Node"),
     // What the control plane's own namespace says counts in any case.
     namespaces: input.objects.filter(({ kind }) => kind === "Namespace") as ConfigObject<Namespace>[],
@@ -169,6 +169,11 @@ const services = madeFrom((previous: readonly Service[], drafts: readonly Servic
     keep: keepIdentity,
     order: (a, b) => a.createdAt - b.createdAt || compare(a.namespace, b.namespace) || compare(a.hostname, b.hostname),
   }),
+);
+
+/** There are many, and mostly something else has changed. */
+const sortedPods = memoized((_: Features, pods: readonly ConfigObject<Pod, PodStatus>[]) =>
+  pods.toSorted(byAgeAndName),
 );
 
 /** Sorted objects. One that merely moved to another line of its file is the same object. */

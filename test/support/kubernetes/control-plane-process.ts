@@ -15,6 +15,8 @@ export interface ControlPlaneProcessOptions {
   /** Different for each replica. */
   readonly podName?: string;
   readonly env?: Readonly<Record<string, string>>;
+  /** Instead of the sources. */
+  readonly bundle?: string | undefined;
 }
 
 export class ControlPlaneProcess {
@@ -22,13 +24,13 @@ export class ControlPlaneProcess {
   readonly #child: ChildProcess;
   readonly #output: string[] = [];
 
-  constructor({ kubeConfig, folder, podName = "istiod-1", env = {} }: ControlPlaneProcessOptions) {
+  constructor({ kubeConfig, folder, podName = "istiod-1", env = {}, bundle = DISCOVERY }: ControlPlaneProcessOptions) {
     this.podName = podName;
     const listen = ["http", "grpc", "secureGRPC", "monitoring"].map((name) => `--${name}Addr=127.0.0.1:0`);
     const others = ["--httpsAddr=", "--ctrlz_port=0", "--shutdownDuration=1s"];
     const cwd = join(folder, podName);
     mkdirSync(cwd, { recursive: true });
-    this.#child = spawn(process.execPath, [DISCOVERY, "discovery", "--kubeconfig", kubeConfig, ...others, ...listen], {
+    this.#child = spawn(process.execPath, [bundle, "discovery", "--kubeconfig", kubeConfig, ...others, ...listen], {
       cwd,
       env: { PATH: process.env.PATH, POD_NAME: podName, ...env },
       stdio: ["ignore", "pipe", "pipe"],
