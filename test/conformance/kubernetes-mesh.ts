@@ -30,13 +30,27 @@ export interface KubernetesObject {
 
 export interface MeshInput {
   readonly objects: readonly KubernetesObject[];
+  /** What other clusters have, by their names. */
+  readonly remotes?: ReadonlyMap<string, readonly KubernetesObject[]>;
   readonly mesh: MeshConfig;
   readonly features?: Features;
 }
 
 /** A snapshot, or why the objects cannot make one yet. */
 export function kubernetesMesh(input: MeshInput): Snapshot | { readonly leftOut: string } {
-  const { objects, mesh, features = DEFAULT_FEATURES } = input;
+  const { objects, mesh, features = DEFAULT_FEATURES, remotes = new Map() } = input;
+  const parsed = parsedObjects(objects);
+  if ("leftOut" in parsed) return parsed;
+  const others = [];
+  for (const [clusterId, theirs] of remotes) {
+    const known = parsedObjects(theirs);
+    if ("leftOut" in known) return known;
+    others.push({ clusterId, objects: known });
+  }
+  return buildSnapshot({ objects: parsed, remotes: others, mesh, features, byApiServer: true });
+}
+
+function parsedObjects(objects: readonly KubernetesObject[]): ConfigObject[] | { readonly leftOut: string } {
   const parsed: ConfigObject[] = [];
   if (objects.some(isInternal)) return { leftOut: "Gateways made from the Gateway API have no effect yet" };
   for (const raw of objects) {
@@ -48,7 +62,7 @@ export function kubernetesMesh(input: MeshInput): Snapshot | { readonly leftOut:
     const { namespace = read.metadata.namespace } = raw.metadata;
     parsed.push({ ...read, metadata: { ...read.metadata, namespace } });
   }
-  return buildSnapshot({ objects: parsed, mesh, features, byApiServer: true });
+  return parsed;
 }
 
 /** Generation relies on checks made before it, and inputs of its tests have what would not have passed them. */

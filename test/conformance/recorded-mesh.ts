@@ -15,7 +15,9 @@ export interface RecordedInput {
   readonly kubernetesYAML?: string;
   /** Dumps of Kubernetes objects by cluster. */
   readonly kubernetesObjects?: Readonly<Record<string, readonly object[]>>;
-  readonly kubernetesYAMLByCluster?: unknown;
+  readonly kubernetesYAMLByCluster?: Readonly<Record<string, string>>;
+  /** The cluster of the control plane, where there are several. */
+  readonly defaultCluster?: string;
   readonly meshConfig?: object;
   readonly istiodEnv?: Readonly<Record<string, unknown>>;
   readonly services?: readonly ServiceDump[];
@@ -62,6 +64,7 @@ interface InstanceDump {
 }
 
 const RESOLUTIONS: readonly Resolution[] = ["static", "dns", "passthrough", "dns-round-robin", "alias"];
+const PASSTHROUGH = RESOLUTIONS.indexOf("passthrough");
 const UNSPECIFIED = "0.0.0.0";
 
 /** A complete mesh config says nothing where a field has the value of its type. */
@@ -98,25 +101,31 @@ export function recordedMesh(input: RecordedInput): Snapshot | { readonly leftOu
     if (read === undefined) return { leftOut: `${name} has no counterpart yet` };
     features.push(read(String(value)));
   }
-  if (input.kubernetesYAMLByCluster !== undefined) return { leftOut: "several clusters are not supported yet" };
   // Recorded settings are complete, and some have values that no user could give.
   const given = parse(meshConfigSchema, input.meshConfig ?? {}, "").value ?? {};
   const mesh = { ...DEFAULT_MESH_CONFIG, ...(input.meshConfig && UNSET), ...(given as Partial<MeshConfig>) };
-  const documents = readDocuments(input.kubernetesYAML ?? "").map(({ value }) => value as KubernetesObject);
+  const { defaultCluster = DEFAULT_FEATURES.clusterId, kubernetesYAMLByCluster = {} } = input;
+  const { [defaultCluster]: own = input.kubernetesYAML ?? "", ...others } = kubernetesYAMLByCluster;
+  const documents = documentsOf(own);
+  const remotes = new Map(Object.entries(others).map(([cluster, yaml]) => [cluster, documentsOf(yaml)]));
   const dumped = Object.values(input.kubernetesObjects ?? {})
     .flat()
     .map(kubernetesObject);
   const configs = (input.configs ?? []).map((one) => ({ ...one, metadata: { namespace: "", ...one.metadata } }));
   const objects = [...configs, ...documents, ...dumped];
-  const own = { ...DEFAULT_FEATURES, ...Object.assign({}, ...features) };
+  const all = { ...DEFAULT_FEATURES, clusterId: defaultCluster, ...Object.assign({}, ...features) };
   // Hosts of Kubernetes services end in the cluster's domain, those of Ingresses too; short names in configuration were
   // completed without one.
-  const services = kubernetesMesh({ objects, mesh, features: own });
+  const services = kubernetesMesh({ objects, remotes, mesh, features: all });
   if ("leftOut" in services) return services;
-  const domain = objects.some(({ kind }) => kind === "Ingress") ? own.domain : "";
-  const rest = kubernetesMesh({ objects, mesh, features: { ...own, domain } });
+  const domain = objects.some(({ kind }) => kind === "Ingress") ? all.domain : "";
+  const rest = kubernetesMesh({ objects, remotes, mesh, features: { ...all, domain } });
   if ("leftOut" in rest) return rest;
   return withDumps({ ...rest, services: services.services, endpoints: services.endpoints }, input);
+}
+
+function documentsOf(yaml: string): readonly KubernetesObject[] {
+  return readDocuments(yaml).map(({ value }) => value as KubernetesObject);
 }
 
 function kubernetesObject(dump: object): KubernetesObject {
@@ -131,7 +140,11 @@ function withDumps(snapshot: Snapshot, { services = [], instances = [] }: Record
   for (const { Service: service, Endpoint: endpoint } of instances) {
     const key = serviceKey(dumpedService(service));
     const known = endpoints.get(key)?.endpoints ?? [];
-    endpoints.set(key, { endpoints: [...known, endpointOf(endpoint)], identities: [] });
+    const made = endpointOf(endpoint);
+    // Where connections go to the address that was called, only an endpoint that says so takes no mutual TLS.
+    const isSilent = service.Resolution === PASSTHROUGH && endpoint.TLSMode === undefined;
+    const tlsMode = isSilent ? "istio" : made.tlsMode;
+    endpoints.set(key, { endpoints: [...known, { ...made, tlsMode }], identities: [] });
   }
   return { ...snapshot, services: [...snapshot.services, ...dumped], endpoints };
 }
