@@ -50,6 +50,8 @@ export interface ProxyOptions {
   readonly namespace?: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly serviceAccount?: string;
+  /** `region/zone/subzone` */
+  readonly locality?: string;
   /** Node metadata beyond what the other options say. */
   readonly metadata?: Readonly<Record<string, unknown>>;
   readonly envoyVersion?: string;
@@ -70,6 +72,7 @@ export function proxyOf(options: ProxyOptions = {}): MeshProxy {
     dnsDomain,
     labels,
     serviceAccount,
+    ...(options.locality !== undefined && { locality: options.locality }),
     metadata: {
       CLUSTER_ID: DEFAULT_FEATURES.clusterId,
       INSTANCE_IPS: ip,
