@@ -7,6 +7,7 @@ import { memoized } from "./memo.ts";
 
 /** The services of the drafts, with addresses; those they had `before` as long as these are free. */
 export function assignAddresses(drafts: readonly ServiceDraft[], before: readonly Service[]): Service[] {
+  if (drafts.every(({ needs }) => needs === undefined)) return drafts.map(({ service }) => service);
   const taken = new Set(drafts.flatMap(({ service }) => [...service.addresses, service.autoAddress ?? ""]));
   const needing = (what: ServiceDraft["needs"]) => drafts.filter(({ needs }) => needs === what);
   const clusterIps = allocateAddresses({

@@ -8,7 +8,7 @@ import { hasLabels } from "#model/labels.ts";
 import { type Service, type ServicePort, serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { inTrustDomains } from "#model/trust-domain.ts";
-import { derived, kept } from "../indexes.ts";
+import { derived, kept, keptSteps } from "../indexes.ts";
 import {
   BLACK_HOLE_CLUSTER,
   outboundCluster as outboundClusterName,
@@ -24,8 +24,15 @@ import type { OutboundView } from "../views.ts";
 import { blackHoleCluster, passthroughCluster } from "./fixed.ts";
 import { discoveryOf, outboundCluster } from "./outbound.ts";
 
-/** Clusters of all services in view, and those for unknown destinations. */
+/** Clusters of all services in view, and those for unknown destinations. They outlive changes of routes. */
 export function* planOutboundClusters(snapshot: Snapshot, view: OutboundView): Steps<readonly Recipe[]> {
+  const { mesh, features, endpoints, destinationRules, peerAuthentications } = snapshot;
+  const from = [mesh, features, endpoints, destinationRules, peerAuthentications, view.traits.cluster];
+  const { list } = servicesInScope(snapshot, view);
+  return yield* keptSteps(list, { key: `clusters ${view.key}`, from }, () => outboundClusters(snapshot, view));
+}
+
+function* outboundClusters(snapshot: Snapshot, view: OutboundView): Steps<readonly Recipe[]> {
   const clusters = new Map<string, Recipe>();
   const add = (made: Recipe) => {
     if (!clusters.has(made.name)) clusters.set(made.name, made);

@@ -5,6 +5,7 @@ import type { Steps } from "#lib/async/steps.ts";
 import type { Service } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { bySpecificity, intersectHosts } from "../hosts.ts";
+import { kept } from "../indexes.ts";
 import { virtualHostName } from "../names.ts";
 import { type Recipe, recipe } from "../recipe.ts";
 import type { RouterServer, RouterServers } from "../scope/gateways.ts";
@@ -14,7 +15,7 @@ import { type BoundVirtualService, virtualServicesOf } from "../scope/virtual-se
 import type { GatewayView } from "../views.ts";
 import { type ApplicableRoute, applicableRoutes, routeLists } from "./applicable.ts";
 import { takesEveryRequest } from "./match.ts";
-import { emptyHost, routeConfiguration, routedHost } from "./virtual-host.ts";
+import { emptyHost, type RoutedHostInput, routeConfiguration, routedHost } from "./virtual-host.ts";
 
 const VIRTUAL_HOSTS = 2;
 
@@ -54,21 +55,30 @@ function* virtualHosts(
     return [recipe({ name, input: { name, domains: ["*"], attemptCount: false }, build: emptyHost })];
   }
   const groups = collapse([...hosts.values()].sort((a, b) => bySpecificity(a.host, b.host)));
+  const retries = snapshot.mesh.defaultHttpRetryPolicy;
+  const xForwardedHost = view.traits.http.headers.xForwardedHost?.enabled === true;
+  const offersHttp3 = servers.some(({ speaksHttp3 }) => speaksHttp3);
   const recipes = groups.map(({ first, domains }) => {
-    const all = first.routes.flat();
-    const sorted = [
-      ...all.filter(({ match }) => !takesEveryRequest(match)),
-      ...all.filter(({ match }) => takesEveryRequest(match)),
-    ];
-    const { port, isTls, requiresTls } = first;
+    const { port, isTls, requiresTls, routes } = first;
     const name = virtualHostName(first.host, port);
-    const retries = snapshot.mesh.defaultHttpRetryPolicy;
-    const xForwardedHost = view.traits.http.headers.xForwardedHost?.enabled === true;
-    const offersHttp3 = servers.some(({ speaksHttp3 }) => speaksHttp3);
-    const fixed = { name, domains, attemptCount, port, isTls, requiresTls, retries, xForwardedHost, offersHttp3 };
-    return recipe({ name, input: { ...routeLists(sorted), ...fixed }, build: routedHost });
+    const fixed = { name, attemptCount, port, isTls, requiresTls, retries, xForwardedHost, offersHttp3 };
+    const from = [...Object.values(fixed), ...routes, ...domains];
+    const make = () => hostRecipe(routes.flat(), { ...fixed, domains });
+    // Without routes it only redirects.
+    return routes[0] === undefined ? make() : kept(routes[0], `host ${name}`, from, make);
   });
   return recipes.sort((a, b) => compareText(a.name, b.name));
+}
+
+function hostRecipe(
+  all: readonly ApplicableRoute[],
+  fixed: Omit<RoutedHostInput, keyof ReturnType<typeof routeLists>>,
+): Recipe {
+  const sorted = [
+    ...all.filter(({ match }) => !takesEveryRequest(match)),
+    ...all.filter(({ match }) => takesEveryRequest(match)),
+  ];
+  return recipe({ name: fixed.name, input: { ...routeLists(sorted), ...fixed }, build: routedHost });
 }
 
 function* gatewayHosts(
@@ -91,13 +101,19 @@ function* gatewayHosts(
     hosts.set(host, found);
     return found;
   };
+  const { mesh, features, services, destinationRules } = snapshot;
   for (const server of servers) {
+    const place = `routes ${view.key} ${server.gateway} ${server.server.port.number}`;
     for (const virtualService of virtualServicesOf(snapshot, server.gateway, view.namespace)) {
       const own = intersectHosts(hostsFor(server, virtualService), virtualService.hosts);
       if (own.length === 0) continue;
       const { metadata } = virtualService.object;
       const key = `${server.gateway} ${metadata.namespace}/${metadata.name}`;
-      const routes = known.get(key) ?? routesOn(snapshot, view, { server, virtualService });
+      const routes =
+        known.get(key) ??
+        kept(virtualService, place, [mesh, features, services, destinationRules], () =>
+          routesOn(snapshot, view, { server, virtualService }),
+        );
       known.set(key, routes);
       if (routes.length > 0) for (const host of own) hostOf(host, server).routes.push(routes);
       yield;
@@ -157,10 +173,18 @@ interface Collapsed {
 /** Hosts with the very same routes are one virtual host: routes are large, and a virtual service may have many hosts. */
 function collapse(hosts: readonly GatewayHost[]): readonly Collapsed[] {
   const groups: Collapsed[] = [];
+  const byRoutes = new Map<unknown, Collapsed[]>();
   for (const host of hosts) {
-    const same = groups.findLast(({ first }) => haveSameRoutes(first, host));
-    if (same?.first.requiresTls === host.requiresTls) same.domains.push(host.host);
-    else groups.push({ first: host, domains: [host.host] });
+    const [routes] = host.routes;
+    const alike = byRoutes.get(routes) ?? [];
+    const same = alike.findLast(({ first }) => haveSameRoutes(first, host));
+    if (same?.first.requiresTls === host.requiresTls) {
+      same.domains.push(host.host);
+      continue;
+    }
+    const group = { first: host, domains: [host.host] };
+    groups.push(group);
+    byRoutes.set(routes, [...alike, group]);
   }
   return groups;
 }
