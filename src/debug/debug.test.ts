@@ -405,3 +405,45 @@ test("debugAnswer() gives everything to the root namespace, and to others what i
   assert.match(bodyOf(ask("config_dump?proxyID=httpbin-1.default", "elsewhere")), /not connected/);
   assert.match(bodyOf(ask("nonsense", "istio-system")), /no debug page/);
 });
+
+const IDLE: DebugState = {
+  source: { current: () => SNAPSHOT, objects: () => [] },
+  connections: () => [],
+  pushes: { changes: () => [], pushes: () => [] },
+  held: () => ({ parts: 0, resources: 0 }),
+};
+
+test("push_status shows what objects claim of one another, to those who own them", () => {
+  const conflict = {
+    metric: "pilot_vservice_dup_domain" as const,
+    what: 'host "a" for sidecars',
+    winner: "VirtualService/x/one",
+    loser: "VirtualService/x/two",
+    loserNamespace: "x",
+    outcome: "not used",
+  };
+  const state: DebugState = { ...IDLE, conflicts: () => [conflict, { ...conflict, what: 'host "b"' }] };
+  const page = DEBUG_PAGES.find(({ path }) => path === "/debug/push_status");
+  const shown = (scope: string | undefined) => page?.content(state, { scope, query: {} });
+  const message =
+    'VirtualService/x/two: host "a" for sidecars is taken by VirtualService/x/one: not used; VirtualService/x/two: host "b" is taken by VirtualService/x/one: not used';
+  assert.deepEqual(shown(undefined), { pilot_vservice_dup_domain: { "VirtualService/x/two": { message } } });
+  assert.deepEqual(shown("other"), {});
+});
+
+test("networkz lists gateways between networks in Istio's shape", () => {
+  const gateway = { network: "n1", clusterId: "c1", address: "1.2.3.4", port: 15443 };
+  const current = () => ({ ...SNAPSHOT, networkGateways: [gateway] });
+  const page = DEBUG_PAGES.find(({ path }) => path === "/debug/networkz");
+  const state: DebugState = { ...IDLE, source: { current, objects: () => [] } };
+  assert.deepEqual(page?.content(state, { scope: undefined, query: {} }), [
+    {
+      Network: "n1",
+      Cluster: "c1",
+      Addr: "1.2.3.4",
+      Port: 15443,
+      HBONEPort: 0,
+      ServiceAccount: { Namespace: "", Name: "" },
+    },
+  ]);
+});

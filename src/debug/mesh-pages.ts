@@ -1,5 +1,6 @@
 /** Pages about the configuration in effect, in Istio's shape. */
 import type { ConfigObject } from "#config/config-object.ts";
+import { type Conflict, conflictText } from "#explain/conflicts/conflict.ts";
 import { apiForm } from "./api-form.ts";
 import { API_VERSIONS, NETWORKING } from "./configz.ts";
 import type { DebugState, PageRequest } from "./page.ts";
@@ -40,7 +41,35 @@ function policyOf({ metadata, spec }: ConfigObject): object {
 /** What pushes are made of. */
 export function pushContext(state: DebugState, request: PageRequest): object {
   const { authorization_policies } = Object(authorizationz(state, request));
-  return { AuthorizationPolicies: authorization_policies, NetworkGateways: null, UnresolvedGateways: null };
+  return { AuthorizationPolicies: authorization_policies, NetworkGateways: networkz(state), UnresolvedGateways: null };
+}
+
+/** Gateways between networks; null when there are none, as Go shows an empty list. */
+export function networkz({ source }: Pick<DebugState, "source">): readonly object[] | null {
+  const { networkGateways } = source.current();
+  if (networkGateways.length === 0) return null;
+  return networkGateways.map(({ network, clusterId, address, port }) => ({
+    Network: network,
+    Cluster: clusterId,
+    Addr: address,
+    Port: port,
+    HBONEPort: 0,
+    ServiceAccount: { Namespace: "", Name: "" },
+  }));
+}
+
+/** Conflicts by the metric that counts them, then by the object that lost; beyond the root namespace only of objects of one's own. */
+export function pushStatus({ conflicts }: DebugState, { scope }: PageRequest): object {
+  const visible = (conflicts?.() ?? []).filter(({ loserNamespace }) => inScope(scope, loserNamespace));
+  const byLoser = (found: readonly Conflict[]) =>
+    Object.fromEntries(
+      [...Map.groupBy(found, ({ loser }) => loser)].map(([loser, all]) => [
+        loser,
+        { message: all.map(conflictText).join("; ") },
+      ]),
+    );
+  const byMetric = Map.groupBy(visible, ({ metric }) => metric);
+  return Object.fromEntries([...byMetric].map(([metric, found]) => [metric, byLoser(found)]));
 }
 
 /** Kinds of objects that are in effect. */

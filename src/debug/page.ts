@@ -1,4 +1,5 @@
 /** What every page has in common. */
+import type { Conflict } from "#explain/conflicts/conflict.ts";
 import type { AuthorityStatus, ConnectedProxy, Source } from "#model/ports.ts";
 import type { PushHistory } from "#model/push-record.ts";
 import { inScope, type Scope } from "./scope.ts";
@@ -10,6 +11,8 @@ export interface DebugState {
   readonly pushes: PushHistory;
   /** Looks for something to send to every proxy. */
   readonly push?: () => void;
+  /** What objects claim of one another. */
+  readonly conflicts?: () => readonly Conflict[];
   /** What the xDS server holds for proxies. */
   readonly held: () => { readonly parts: number; readonly resources: number };
   /** Undefined while there is no certificate authority. */

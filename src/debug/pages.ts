@@ -1,7 +1,7 @@
 /** Pages under Istio's names. */
 import { configz } from "./configz.ts";
 import { endpointz } from "./endpointz.ts";
-import { authorizationz, mesh, pushContext, resourcesz } from "./mesh-pages.ts";
+import { authorizationz, mesh, networkz, pushContext, pushStatus, resourcesz } from "./mesh-pages.ts";
 import type { DebugPage } from "./page.ts";
 import { adsz, connections, forceDisconnect, instancesz, sidecarz } from "./proxies.ts";
 import { pushes } from "./pushes.ts";
@@ -42,8 +42,8 @@ const PAGES: readonly DebugPage[] = [
   page("mcsz", "Services of several clusters: none", () => []),
   page("mesh", "The mesh config in effect", mesh),
   page("ndsz", "The name table that a proxy was sent; ?proxyID=NAME.NAMESPACE", ndsz),
-  page("networkz", "Gateways between networks: none without several networks", () => null),
-  page("push_status", "Counts of conflicts in the last push; they are reported on the objects instead", () => ({})),
+  page("networkz", "Gateways between networks", networkz),
+  page("push_status", "What several objects claim, and which of them has it", pushStatus),
   page("pushcontext", "What pushes are made of", pushContext),
   page(
     "pushes",

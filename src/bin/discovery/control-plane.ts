@@ -30,12 +30,19 @@ import { PushJournal } from "#xds/push-journal.ts";
 import { translatedParts, translatedPartsWith } from "#xds/translated-parts.ts";
 import { Background } from "./background.ts";
 import type { DiscoveryConfig } from "./config.ts";
+import { type ConflictWatch, conflictWatch } from "./conflict-watch.ts";
 import { controlPlaneName } from "./control-plane-name.ts";
 import { controlzListener } from "./controlz.ts";
 import { httpListeners } from "./http.ts";
 import { keySetSource } from "./key-sets.ts";
 import { runDuties } from "./kubernetes-duties.ts";
-import { addCaMetrics, addProxyMetrics, type ControlPlaneMetrics, controlPlaneMetrics } from "./metrics.ts";
+import {
+  addCaMetrics,
+  addConflictMetrics,
+  addProxyMetrics,
+  type ControlPlaneMetrics,
+  controlPlaneMetrics,
+} from "./metrics.ts";
 import { registrationOf } from "./registration.ts";
 import {
   type Authenticate,
@@ -62,6 +69,7 @@ export class ControlPlane {
   readonly #keySets: KeySetSource;
   readonly #metrics: ControlPlaneMetrics;
   readonly #journal = new PushJournal();
+  readonly #conflicts: ConflictWatch;
   readonly #registration: WorkloadRegistration | undefined;
   readonly #xds: AdsServer;
   readonly #readiness = new Readiness();
@@ -95,6 +103,8 @@ export class ControlPlane {
       controlPlane: controlPlaneName(config.podName, config.revision),
       ...(config.ca.multiRoot && { trustRoots: () => pemCertificates(this.#authority?.trustBundle() ?? "") }),
     });
+    this.#conflicts = conflictWatch({ source: this.#source, metrics: this.#metrics, log });
+    addConflictMetrics(this.#metrics, this.#conflicts);
     addProxyMetrics(this.#metrics, this.#source, () => this.#xds.connections());
     this.#security = {
       config,
@@ -131,6 +141,7 @@ export class ControlPlane {
     await this.#startControlz();
     const first = firstSnapshot(this.#source);
     this.#background.run(this.#xds.run(this.#background.signal));
+    this.#background.run(this.#conflicts.run(this.#background.signal));
     this.#background.run(this.#source.run(this.#background.signal));
     this.#background.run(this.#keySets.run(this.#background.signal));
     await this.#background.raced(Promise.race([first, stop]));
@@ -160,7 +171,18 @@ export class ControlPlane {
     const { cluster, config } = this.#security;
     if (cluster === undefined) return;
     this.#background.run(
-      runDuties({ cluster, config, ca, source: this.#source, log: this.#log }, this.#background.signal),
+      runDuties(
+        {
+          cluster,
+          config,
+          ca,
+          source: this.#source,
+          pushes: this.#journal,
+          connections: () => this.#xds.connections(),
+          log: this.#log,
+        },
+        this.#background.signal,
+      ),
     );
   }
 
@@ -169,6 +191,7 @@ export class ControlPlane {
       source: this.#source,
       connections: () => this.#xds.connections(),
       pushes: this.#journal,
+      conflicts: () => this.#conflicts.conflicts,
       held: () => this.#xds.held,
       push: () => this.#xds.refresh(),
       authority: () => (this.#authority === undefined ? undefined : authorityStatus(this.#authority, Date.now())),

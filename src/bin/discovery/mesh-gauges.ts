@@ -1,7 +1,8 @@
 /** Figures about the configuration itself, counted when somebody asks, under the names that Istio's dashboards know. */
+import type { ConflictMetric } from "#explain/conflicts/conflict.ts";
 import type { MetricDefinition } from "#lib/metrics.ts";
 import { NO_ENDPOINTS } from "#model/endpoint.ts";
-import { isHttp, type Service, serviceKey } from "#model/service.ts";
+import { type Service, serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 
 function gauge(help: string): MetricDefinition {
@@ -15,13 +16,17 @@ export const MESH_GAUGES = {
   pilot_eds_no_instances: gauge("Services whose endpoints are told over EDS, and that have none"),
   pilot_dns_cluster_without_endpoints: gauge("Services found by DNS that have no endpoint to ask for"),
   pilot_endpoint_not_ready: gauge("Endpoints that are not healthy"),
+  pilot_duplicate_envoy_clusters: gauge("Clusters of one name; the first of them counts, so that there are none"),
+  endpoint_no_pod: gauge("Endpoints whose pod is not known"),
+} as const satisfies Record<string, MetricDefinition>;
+
+/** Conflicts among objects, as `ConflictWatch` counts them. */
+export const CONFLICT_GAUGES = {
   pilot_destrule_subsets: gauge("Subsets that several destination rules give to one host in one namespace"),
   pilot_conflict_inbound_listener: gauge("Ports of workloads that services claim for different protocols"),
   pilot_conflict_outbound_listener_tcp_over_current_tcp: gauge("Addresses and ports that several TCP services claim"),
-  pilot_duplicate_envoy_clusters: gauge("Clusters of one name; the first of them counts, so that there are none"),
-  endpoint_no_pod: gauge("Endpoints whose pod is not known"),
-  pilot_vservice_dup_domain: gauge("Hosts that several virtual services of one namespace have on one gateway"),
-} as const satisfies Record<string, MetricDefinition>;
+  pilot_vservice_dup_domain: gauge("Hosts that several virtual services have for the same sidecars"),
+} as const satisfies Partial<Record<ConflictMetric, MetricDefinition>>;
 
 export type MeshGauge = keyof typeof MESH_GAUGES;
 
@@ -34,53 +39,11 @@ export const MESH_FIGURES: Readonly<Record<MeshGauge, (snapshot: Snapshot) => nu
     withoutEndpoints(snapshot, ({ resolution }) => resolution === "dns" || resolution === "dns-round-robin"),
   pilot_endpoint_not_ready: ({ endpoints }) =>
     endpoints.values().reduce((sum, set) => sum + set.endpoints.filter(({ health }) => health !== "healthy").length, 0),
-  pilot_destrule_subsets: ({ destinationRules }) =>
-    repeated(
-      destinationRules.flatMap(({ metadata, spec }) =>
-        (spec.subsets ?? []).map(({ name }) => `${metadata.namespace} ${spec.host} ${name}`),
-      ),
-    ),
-  pilot_conflict_inbound_listener: inboundConflicts,
-  pilot_conflict_outbound_listener_tcp_over_current_tcp: ({ services }) =>
-    repeated(
-      services
-        .filter(({ resolution }) => resolution !== "alias")
-        .flatMap(({ addresses, ports }) =>
-          ports
-            .filter(({ protocol }) => protocol !== "UDP" && protocol !== "Unsupported" && !isHttp(protocol))
-            .flatMap(({ port }) => (addresses.length > 0 ? addresses : ["0.0.0.0"]).map((at) => `${at}:${port}`)),
-        ),
-    ),
   pilot_duplicate_envoy_clusters: () => 0,
   endpoint_no_pod: () => 0,
-  pilot_vservice_dup_domain: ({ virtualServices }) =>
-    repeated(
-      virtualServices.flatMap(({ metadata, spec }) =>
-        (spec.gateways ?? ["mesh"]).flatMap((gateway) =>
-          (spec.hosts ?? []).map((host) => `${metadata.namespace} ${gateway} ${host}`),
-        ),
-      ),
-    ),
 };
-
-function inboundConflicts({ services, endpoints }: Snapshot): number {
-  const protocols = new Map<string, Set<boolean>>();
-  for (const service of services) {
-    for (const endpoint of (endpoints.get(serviceKey(service)) ?? NO_ENDPOINTS).endpoints) {
-      for (const { name, protocol } of service.ports) {
-        const place = `${endpoint.address}:${endpoint.ports[name]}`;
-        protocols.set(place, (protocols.get(place) ?? new Set()).add(isHttp(protocol)));
-      }
-    }
-  }
-  return protocols.values().reduce((sum, claimed) => sum + claimed.size - 1, 0);
-}
 
 function withoutEndpoints({ services, endpoints }: Snapshot, isMeant: (service: Service) => boolean): number {
   const hasNone = (service: Service) => (endpoints.get(serviceKey(service)) ?? NO_ENDPOINTS).endpoints.length === 0;
   return services.filter((service) => isMeant(service) && hasNone(service)).length;
-}
-
-function repeated(names: readonly string[]): number {
-  return names.length - new Set(names).size;
 }

@@ -9,7 +9,8 @@ import { placeOf } from "#translate/scope/service-targets.ts";
 import { WEBHOOK_METRICS } from "#webhooks/metrics.ts";
 import { XDS_METRICS } from "#xds/metrics.ts";
 import { VERSION_TEXT } from "../version-command.ts";
-import { MESH_FIGURES, MESH_GAUGES, type MeshGauge } from "./mesh-gauges.ts";
+import type { ConflictWatch } from "./conflict-watch.ts";
+import { CONFLICT_GAUGES, MESH_FIGURES, MESH_GAUGES, type MeshGauge } from "./mesh-gauges.ts";
 
 const PILOT_METRICS = {
   istio_build: { type: "gauge", help: "What was built", labels: ["component", "tag"] },
@@ -20,12 +21,18 @@ const PILOT_METRICS = {
     help: "Seconds from the objects of the configuration to a snapshot of the mesh",
     buckets: [0.01, 0.1, 0.5, 1, 3, 5],
   },
+  pilot_total_rejected_configs: {
+    type: "counter",
+    help: "Servers of gateways that were left out because of others",
+    labels: ["type", "name"],
+  },
   istiod_uptime_seconds: { type: "gauge", help: "Seconds since the control plane started" },
 } as const satisfies Record<string, MetricDefinition>;
 
 const ALL = {
   ...PILOT_METRICS,
   ...MESH_GAUGES,
+  ...CONFLICT_GAUGES,
   ...XDS_METRICS,
   ...CA_COUNTERS,
   ...CA_GAUGES,
@@ -60,6 +67,13 @@ export function addProxyMetrics(
     });
     return [{ value: lost.length }];
   });
+}
+
+/** Adds what objects claim of one another. */
+export function addConflictMetrics(metrics: ControlPlaneMetrics, watch: Pick<ConflictWatch, "count">): void {
+  for (const name of Object.keys(CONFLICT_GAUGES) as (keyof typeof CONFLICT_GAUGES)[]) {
+    metrics.compute(name, () => [{ value: watch.count(name) }]);
+  }
 }
 
 /** Adds what an authority has to tell. */

@@ -35,7 +35,9 @@ async function statusOf(path: string): Promise<number> {
 function tlsOf({ socket }: IncomingMessage): object | undefined {
   if (!(socket instanceof TLSSocket)) return undefined;
   const { subject } = socket.getPeerCertificate();
-  return { serverName: socket.servername, client: subject?.CN, trusted: socket.authorized };
+  // Node has it, its types do not.
+  const { servername } = socket as TLSSocket & { readonly servername?: string | false };
+  return { serverName: servername, client: subject?.CN, trusted: socket.authorized };
 }
 
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -1,0 +1,103 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { finished } from "#lib/async/steps.ts";
+import { meshOf } from "../../../test/support/mesh.ts";
+import { conflictText } from "./conflict.ts";
+import { conflictSteps } from "./conflicts.ts";
+
+function object(kind: string, name: string, spec: object, namespace = "default"): string {
+  return `${JSON.stringify({ apiVersion: "networking.istio.io/v1", kind, metadata: { name, namespace }, spec })}\n---\n`;
+}
+
+function texts(...objects: readonly string[]): readonly string[] {
+  return finished(conflictSteps(meshOf(objects.join("")))).map(conflictText);
+}
+
+const http = [{ route: [{ destination: { host: "a" } }] }];
+
+test("two VirtualServices for one host are named both, however the host is written", () => {
+  const found = texts(
+    object("VirtualService", "one", { hosts: ["a"], http }),
+    object("VirtualService", "two", { hosts: ["a.default.svc.cluster.local", "b"], http }),
+  );
+  assert.equal(found.length, 1);
+  assert.match(
+    found[0] ?? "",
+    /^VirtualService\/default\/two: host "a\.default.* is taken by VirtualService\/default\/one:/,
+  );
+});
+
+test("VirtualServices that nobody sees together, and those of gateways, are no conflict", () => {
+  const own = { hosts: ["a.example.com"], http, exportTo: ["."] };
+  const gateway = { hosts: ["a.example.com"], http, gateways: ["gw"] };
+  assert.deepEqual(texts(object("VirtualService", "one", own), object("VirtualService", "two", own, "other")), []);
+  assert.deepEqual(texts(object("VirtualService", "one", gateway), object("VirtualService", "two", gateway)), []);
+  assert.equal(
+    texts(object("VirtualService", "one", own), object("VirtualService", "two", { ...own, exportTo: ["*"] }, "other"))
+      .length,
+    1,
+  );
+});
+
+test("a subset of two DestinationRules is named with both", () => {
+  const found = texts(
+    object("DestinationRule", "one", { host: "a", subsets: [{ name: "v1" }, { name: "v2" }] }),
+    object("DestinationRule", "two", { host: "a.default.svc.cluster.local", subsets: [{ name: "v1" }] }),
+    object("DestinationRule", "three", { host: "a", subsets: [{ name: "v1" }] }, "other"),
+  );
+  assert.equal(found.length, 1);
+  assert.match(found[0] ?? "", /^DestinationRule\/default\/two: subset "v1" .* by DestinationRule\/default\/one:/);
+});
+
+function gateway(name: string, servers: readonly object[], selector: object = { istio: "ingressgateway" }): string {
+  return object("Gateway", name, { selector, servers });
+}
+
+test("a port of a gateway for two protocols, and a server name that two have", () => {
+  const port = (number: number, protocol: string) => ({ number, name: `p${protocol}`, protocol });
+  const tls = { mode: "SIMPLE", credentialName: "c" };
+  const found = texts(
+    gateway("one", [
+      { port: port(80, "HTTP"), hosts: ["a.example.com"] },
+      { port: port(443, "HTTPS"), hosts: ["a.example.com", "b.example.com"], tls },
+    ]),
+    gateway("two", [
+      { port: port(80, "TCP"), hosts: ["*"] },
+      { port: port(443, "HTTPS"), hosts: ["x/b.example.com"], tls },
+      { port: port(81, "HTTP"), hosts: ["a.example.com"] },
+    ]),
+    gateway("three", [{ port: port(80, "HTTP"), hosts: ["a.example.com"] }]),
+    gateway("four", [{ port: port(80, "TCP"), hosts: ["*"] }], { istio: "other" }),
+  );
+  assert.deepEqual(found, [
+    "Gateway/default/two: port 80, here for TCP, is taken by Gateway/default/one for HTTP: this server is left out",
+    'Gateway/default/two: host "b.example.com" on port 443 is taken by Gateway/default/one: this server is left out',
+  ]);
+});
+
+function entry(name: string, protocol: string, address: string): string {
+  const ports = [{ number: 9000, name: "p", protocol }];
+  const endpoints = [{ address: "10.0.0.1" }];
+  return object("ServiceEntry", name, {
+    hosts: [`${name}.example.com`],
+    addresses: [address],
+    resolution: "STATIC",
+    ports,
+    endpoints,
+  });
+}
+
+test("an address of two TCP services, and a port of a workload for two protocols", () => {
+  const addresses = texts(entry("one", "TCP", "240.0.0.1"), entry("two", "TCP", "240.0.0.1"));
+  assert.equal(addresses.length, 1);
+  assert.match(
+    addresses[0] ?? "",
+    /two\.example\.com in default: TCP at 240\.0\.0\.1:9000 is taken by .*one\.example\.com/,
+  );
+  const ports = texts(entry("one", "TCP", "240.0.0.1"), entry("two", "HTTP", "240.0.0.2"));
+  assert.equal(ports.length, 1);
+  assert.match(
+    ports[0] ?? "",
+    /port 9000 of a workload, here for HTTP, is taken by .*one\.example\.com in default for TCP/,
+  );
+});
