@@ -56,6 +56,8 @@ export interface DiscoveryConfig {
   };
   /** How workloads register themselves; they do not when not given. */
   readonly registration?: RegistrationSettings | undefined;
+  /** Conditions of objects are written: how many proxies have them. */
+  readonly writesStatus?: boolean;
   /** Undefined: they are off. */
   readonly webhooks?: WebhookConfig | undefined;
   readonly log: LogSettings;
@@ -160,6 +162,7 @@ export function parseDiscoveryConfig(flags: ParsedFlags, env: Env): ParsedConfig
       requestsPerSecond: requestsPerSecond(read),
     },
     registration: registrationSettings(read),
+    writesStatus: read.boolean("PILOT_ENABLE_STATUS", false),
     controlz: { address: controlzAddress(flag), env },
     webhooks: webhookConfig(read, flag.address("httpsAddr"), env),
     log: logSettings(flag),

@@ -5,12 +5,16 @@ import { keepIngressStatus } from "#controllers/ingress-status.ts";
 import { kubernetesEntries } from "#controllers/registration/kubernetes-entries.ts";
 import { removeLeftovers } from "#controllers/registration/leftover-entries.ts";
 import { keepRootConfigMaps, type RootConfigMapsOptions } from "#controllers/root-config-maps.ts";
+import { localDistribution } from "#controllers/status/distribution.ts";
+import { keepObjectStatus, type ReportOptions, reportDistribution } from "#controllers/status/object-status.ts";
 import { keepWebhookBundles } from "#controllers/webhook-bundles.ts";
 import type { KubernetesApi, RawObject } from "#lib/kubernetes/api-client.ts";
 import { leadWhenElected } from "#lib/kubernetes/leader-election.ts";
 import type { Logger } from "#lib/log.ts";
-import type { Source } from "#model/ports.ts";
+import type { ConnectedProxy, Source } from "#model/ports.ts";
+import type { PushHistory } from "#model/push-record.ts";
 import type { Snapshot } from "#model/snapshot.ts";
+import { FOLLOWED_TYPES } from "#sources/kubernetes/followed-types.ts";
 import type { DiscoveryConfig } from "./config.ts";
 import type { StartedCa } from "./security.ts";
 
@@ -19,36 +23,71 @@ export interface Duties {
   readonly config: DiscoveryConfig;
   readonly ca: StartedCa;
   readonly source: Source;
+  /** What was sent to the proxies that are connected. */
+  readonly pushes: PushHistory;
+  readonly connections: () => readonly ConnectedProxy[];
   readonly log: Logger;
 }
 
 /** Takes part in the election, and does what the leader has to, until the signal aborts. */
-export function runDuties(
-  { cluster: api, config, ca: { authority, lead: leadCa }, source, log }: Duties,
-  signal: AbortSignal,
-): Promise<void> {
+export async function runDuties(given: Duties, signal: AbortSignal): Promise<void> {
+  const { cluster: api, config, log } = given;
   const { namespace, podName, revision } = config;
   const identity = podName || `${hostname()}-${process.pid}`;
+  const duties = { ...given, identity };
   const name = revision === "" || revision === "default" ? "istio-leader" : `istio-leader-${revision}`;
-  const roots = () => authority.trustBundle();
-  const onRoots = (changed: () => void) => authority.onTrustChanged(changed);
-  const lead = async (leading: AbortSignal) => {
-    const ofRevision = { api, roots, onRoots, revision: revision || "default", log: log.scope("webhooks") };
-    const ofNamespaces = { api, roots, onRoots, ...meshNamespaces(source), log: log.scope("roots") };
-    await Promise.all([
-      leadCa(leading),
-      keepRootConfigMaps(ofNamespaces, leading),
-      keepWebhookBundles(ofRevision, leading),
-      keepIngressStatus({ api, source, namespace, log: log.scope("ingress") }, leading),
-      config.registration &&
-        removeLeftovers(
-          { ...config.registration, source, entries: kubernetesEntries(api), namespace, podName, now: Date.now, log },
-          leading,
-        ),
-      config.features.autoAllocate && keepAddresses({ api, source, log: log.scope("ip-autoallocate") }, leading),
-    ]);
+  const election = { api, namespace, name, identity, log: log.scope("leader") };
+  await Promise.all([
+    leadWhenElected(election, (leading) => lead(duties, leading), signal),
+    config.writesStatus && reportDistribution(reportOf(duties), signal),
+  ]);
+}
+
+/** With the name of this replica. */
+interface ReplicaDuties extends Duties {
+  readonly identity: string;
+}
+
+async function lead(duties: ReplicaDuties, signal: AbortSignal): Promise<void> {
+  const { cluster: api, config, ca, source, log, identity: instance } = duties;
+  const { namespace, podName, revision, registration, features, writesStatus } = config;
+  const roots = () => ca.authority.trustBundle();
+  const onRoots = (changed: () => void) => ca.authority.onTrustChanged(changed);
+  const ofRevision = { api, roots, onRoots, revision: revision || "default", log: log.scope("webhooks") };
+  const ofNamespaces = { api, roots, onRoots, ...meshNamespaces(source), log: log.scope("roots") };
+  const ofEntries = {
+    source,
+    entries: kubernetesEntries(api),
+    namespace,
+    podName,
+    now: Date.now,
+    log: log.scope("wle"),
   };
-  return leadWhenElected({ api, namespace, name, identity, log: log.scope("leader") }, lead, signal);
+  const ofObjects = { api, source, namespace, instance, types: CUSTOM_TYPES, now: Date.now, log: log.scope("status") };
+  await Promise.all([
+    ca.lead(signal),
+    keepRootConfigMaps(ofNamespaces, signal),
+    keepWebhookBundles(ofRevision, signal),
+    keepIngressStatus({ api, source, namespace, log: log.scope("ingress") }, signal),
+    registration && removeLeftovers({ ...registration, ...ofEntries }, signal),
+    writesStatus && keepObjectStatus(ofObjects, signal),
+    features.autoAllocate && keepAddresses({ api, source, log: log.scope("ip-autoallocate") }, signal),
+  ]);
+}
+
+const CUSTOM_TYPES = FOLLOWED_TYPES.filter(({ isCustom }) => isCustom);
+
+/** What this replica tells the leader. */
+function reportOf({
+  cluster: api,
+  config,
+  pushes,
+  connections,
+  log,
+  identity: instance,
+}: ReplicaDuties): ReportOptions {
+  const local = () => localDistribution(pushes, new Set(connections().map(({ nodeId }) => nodeId)));
+  return { api, namespace: config.namespace, instance, local, log: log.scope("status") };
 }
 
 /** Those that `discoverySelectors` let in, as the newest snapshot knows them. */

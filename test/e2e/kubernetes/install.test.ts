@@ -1,7 +1,5 @@
 /** Installations on a real API server, where nothing runs pods: the test says that they are ready. */
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,8 +11,8 @@ import { eventually } from "../../support/fake-control-plane.ts";
 import { runInstallCommand } from "../../support/install-command.ts";
 import type { Ended } from "../../support/install-terminal.ts";
 import { type ApiServer, NO_KUBERNETES, startApiServer } from "../../support/kubernetes/api-server.ts";
+import { startDiscovery } from "../../support/kubernetes/discovery-process.ts";
 
-const DISCOVERY = join(import.meta.dirname, "../../../src/bin/pilot-discovery.ts");
 const LISTS = [
   "/apis/apps/v1/deployments",
   ...["services", "configmaps", "serviceaccounts", "secrets", "namespaces"].map((name) => `/api/v1/${name}`),
@@ -102,11 +100,16 @@ describe("mizzen install", { skip: NO_KUBERNETES, timeout: 240_000 }, () => {
     assert.equal(again.code, 0, again.stderr);
     assert.deepEqual(await everything(), installed);
 
+    // Nothing carries the API server to a pod.
+    await server.kubectl(["delete", "validatingwebhookconfigurations", "--all"]);
     await server.apply(
       "apiVersion: networking.istio.io/v1\nkind: VirtualService\nmetadata: {name: v}\nspec: {hosts: [a]}\n",
     );
     assert.match(await server.kubectl(["get", "vs"]), /NAME +GATEWAYS +HOSTS +AGE/);
     assert.match(await server.kubectl(["explain", "virtualservice.spec.http.retries"]), /perTryTimeout/);
+
+    const addons = join(import.meta.dirname, "../../../samples/addons");
+    await server.kubectl(["apply", "--server-side", "--dry-run=server", "-f", addons]);
 
     const upgraded = await whilePodsRun(mizzen("upgrade", "--set", "profile=minimal", "-y"));
     assert.equal(upgraded.code, 0, upgraded.stderr);
@@ -122,7 +125,7 @@ describe("mizzen install", { skip: NO_KUBERNETES, timeout: 240_000 }, () => {
   test("the control plane can do all that it has to with the rights that the chart gives it", async () => {
     assert.equal((await mizzen("install", "--set", "profile=minimal", "-y", "--no-wait")).code, 0);
     const token = await tokenOf("istiod");
-    await using plane = controlPlane(token);
+    await using plane = startDiscovery(server, folder, token);
     const object = async (path: string) => unless404(api.call({ path }));
     const system = "/api/v1/namespaces/istio-system";
     await eventually(
@@ -163,34 +166,6 @@ describe("mizzen install", { skip: NO_KUBERNETES, timeout: 240_000 }, () => {
       body: { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: { audiences } },
     });
     return String(at(status, "token"));
-  }
-
-  /** Our real control plane, as an account. */
-  function controlPlane(token: string) {
-    const config = JSON.parse(readFileSync(server.kubeConfig, "utf8"));
-    config.users[0].user = { token };
-    const kubeConfig = join(folder, "kubeconfig");
-    writeFileSync(kubeConfig, JSON.stringify(config));
-    const listen = ["http", "grpc", "secureGRPC", "https", "monitoring"].map((name) => `--${name}Addr=127.0.0.1:0`);
-    const env = { PATH: process.env.PATH, ROOT_CA_DIR: join(folder, "none"), POD_NAMESPACE: "istio-system" };
-    const flags = ["discovery", "--kubeconfig", kubeConfig, "--shutdownDuration=1s", "--ctrlz_port=0", ...listen];
-    const child = spawn(process.execPath, [DISCOVERY, ...flags], {
-      cwd: folder,
-      env,
-      stdio: ["ignore", "pipe", "pipe"],
-    });
-    const output: string[] = [];
-    for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => output.push(String(chunk)));
-    const text = () => output.join("");
-    const end = async () => {
-      if (child.exitCode !== null || !child.kill("SIGTERM")) return;
-      await once(child, "exit");
-    };
-    const isReady = async () => {
-      const [, address] = /starting HTTP service at (\S+)/i.exec(text()) ?? [];
-      return address !== undefined && (await fetch(`http://${address}/ready`)).ok;
-    };
-    return { text, end, isReady, [Symbol.asyncDispose]: end };
   }
 
   test("two revisions live side by side, and one leaves without the other", async () => {

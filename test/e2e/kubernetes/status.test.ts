@@ -54,7 +54,7 @@ describe("status in Kubernetes", { skip: NO_KUBERNETES, timeout: 120_000 }, () =
     await server.kubectl(["create", "namespace", "istio-system"]);
     await server.apply(INGRESS);
     await server.apply(GROUP);
-    const env = { PILOT_WORKLOAD_ENTRY_GRACE_PERIOD: "500ms", POD_NAME: "istiod-1" };
+    const env = { PILOT_WORKLOAD_ENTRY_GRACE_PERIOD: "500ms", POD_NAME: "istiod-1", PILOT_ENABLE_STATUS: "true" };
     plane = new TestControlPlane({ cluster: await server.api(), env });
     await plane.ready();
   });
@@ -97,6 +97,56 @@ describe("status in Kubernetes", { skip: NO_KUBERNETES, timeout: 120_000 }, () =
     assert.equal(await server.kubectl(["get", "workloadentries", "-o", owner]), "WorkloadGroup");
     client[Symbol.dispose]();
     await eventually("no entry", async () => (await entries()) === "", 20_000);
+  });
+
+  test("objects say how many proxies have them, who refuses them, and that they are not valid", async () => {
+    const entry = (more: object = {}) =>
+      JSON.stringify({
+        apiVersion: "networking.istio.io/v1",
+        kind: "ServiceEntry",
+        metadata: { name: "outside", namespace: "default" },
+        spec: {
+          hosts: ["outside.example.com"],
+          ports: [{ number: 80, name: "http", protocol: "HTTP" }],
+          resolution: "DNS",
+          ...more,
+        },
+      });
+    const rule = (policy: object) =>
+      JSON.stringify({
+        apiVersion: "networking.istio.io/v1",
+        kind: "DestinationRule",
+        metadata: { name: "outside", namespace: "default" },
+        spec: { host: "outside.example.com", trafficPolicy: policy },
+      });
+    const conditions = async (kind: string) => {
+      const path = "jsonpath={range .status.conditions[*]}{.type}={.status} {.message};{end}";
+      return server.kubectl(["get", kind, "outside", "-o", path]);
+    };
+    using client = new XdsClient(await plane.address("gRPC discovery service"), {
+      node: nodeOf(proxyOf({ ip: "10.9.0.9" })),
+    });
+    client.request(CLUSTER_TYPE);
+    await client.take(CLUSTER_TYPE);
+    await server.apply(entry());
+    await client.take(CLUSTER_TYPE);
+    const all = "Reconciled=True 1/1 proxies up to date.;";
+    await eventually("distributed", async () => (await conditions("serviceentry")) === all);
+    await server.apply(rule({ connectionPool: { tcp: { maxConnections: 7 } } }));
+    const pushed = await client.next(CLUSTER_TYPE);
+    const name = pushed.resources[0]?.name ?? "";
+    client.reject(pushed, `Error adding/updating cluster(s) ${name}: it has too few connections`);
+    await eventually("rejected", async () =>
+      /Reconciled=False 0\/1 proxies up to date\.;Rejected=True 1\/1 proxies rejected it.*too few connections/.test(
+        await conditions("destinationrule"),
+      ),
+    );
+    await server.apply(entry({ addresses: ["no address"] }));
+    await eventually("not valid", async () =>
+      /^Reconciled=False not valid, the last good version holds: spec\.addresses/.test(
+        await conditions("serviceentry"),
+      ),
+    );
   });
 
   test("an entry that a lost control plane left goes", async () => {
