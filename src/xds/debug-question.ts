@@ -14,6 +14,8 @@ import { type Dialect, envelopeIn, requestIn } from "./dialect.ts";
 import { Refusal } from "./refusal.ts";
 
 const DEBUG_TYPE = "istio.io/debug";
+/** Of all answers. */
+const NONCE = "debug";
 
 /** What is asked. */
 export interface DebugQuestion {
@@ -30,7 +32,8 @@ export function debugQuestion(dialect: Dialect, bytes: Buffer): DebugQuestion | 
   const request = requestIn({ ...dialect, typeUrl: undefined }, bytes, newSession(dialect.kind));
   const { typeUrl, subscribe: names } = request;
   if (typeUrl !== DEBUG_TYPE && !typeUrl.startsWith(`${DEBUG_TYPE}/`)) return undefined;
-  return { typeUrl, names, isAnswer: envelopeIn(dialect, bytes).nonce !== "" };
+  // istioctl gives its first question a nonce of its own.
+  return { typeUrl, names, isAnswer: envelopeIn(dialect, bytes).nonce === NONCE };
 }
 
 /** Who asks, and who answers. */
@@ -57,7 +60,7 @@ export function debugResponse(question: DebugQuestion, asked: Asked): Buffer {
   const { typeUrl, names } = question;
   const page = typeUrl.slice(DEBUG_TYPE.length + 1);
   const answers = page === "" ? pageAnswer(names, caller, asked) : (asked.status?.({ page, names }, caller) ?? []);
-  const common = { typeUrl, nonce: "debug", controlPlane };
+  const common = { typeUrl, nonce: NONCE, controlPlane };
   if (dialect.kind === "state") {
     const resources = answers.map((answer) => stateFrame(answer.typeUrl, answer.value));
     return formatStateResponse({ ...common, version: "debug", resources });
