@@ -9,6 +9,17 @@ const COMMANDS = ["pilot-agent", "pilot-discovery", "mizzen", "mesh", "config"].
   existsSync(join(root, `src/bin/${name}.ts`)),
 );
 
+/** Modules of Node that take milliseconds to load, and that an agent needs only when its Envoy starts already. */
+const LATE = "crypto|dgram|dns/promises|http|http2|https|tls";
+
+/** Part of a bundle. Importing files get at what a module exports by its properties only. */
+const LOAD_LATE = `
+function loadLate(name) {
+  let loaded;
+  return new Proxy({}, { get: (_, key) => (loaded ??= require(name))[key] });
+}
+`;
+
 /** Of `bin/pilot-agent`. */
 const AGENT_FLAGS = ["--max-semi-space-size=1"];
 
@@ -42,8 +53,18 @@ if (!existsSync(stampFile) || readFileSync(stampFile, "utf8") !== stamp) {
     logLevel: "warning",
     metafile: true,
   }).then((result) => writeFileSync(join(root, "dist/meta.json"), JSON.stringify(result.metafile)));
+  deferModules(join(root, "dist/pilot-agent.cjs"));
   const code = [...AGENT_FLAGS, join(root, "scripts/agent-code.ts"), join(root, "dist/pilot-agent.cjs")];
   execFileSync(process.execPath, code, { stdio: "pipe" });
   writeFileSync(stampFile, stamp);
   console.log(`bundled ${COMMANDS.join(", ")} into dist/`);
+}
+
+/** Has a bundle load some modules of Node when it first uses them, not when a file that imports them is run. */
+function deferModules(bundle: string): void {
+  const text = readFileSync(bundle, "utf8").replaceAll(
+    new RegExp(`(import_\\w+\\s*=\\s*)require\\("(node:(?:${LATE}))"\\)`, "g"),
+    '$1loadLate("$2")',
+  );
+  writeFileSync(bundle, `${text}${LOAD_LATE}`);
 }

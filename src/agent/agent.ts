@@ -20,7 +20,7 @@ import { prepare } from "./prepare.ts";
 import { startProxy } from "./run-proxy.ts";
 import { startDns } from "./start-dns.ts";
 import { startIdentity } from "./start-identity.ts";
-import { startStatus } from "./start-status.ts";
+import { planStatus } from "./start-status.ts";
 import { controlPlaneOptions } from "./trust.ts";
 import { xdsSocketPath } from "./xds-proxy/xds-config.ts";
 
@@ -50,7 +50,7 @@ export async function runAgent(input: AgentInput): Promise<number> {
     const upstream = await failingAs("failed to find root XDS CA", () => controlPlaneOptions(context));
     const sockets = await openSockets(context);
     await failingAs("failed generating gRPC XDS bootstrap", () => writeGrpcBootstrap(context));
-    await startStatus(context, {
+    const openStatus = planStatus(context, {
       identity: identity.identity,
       resolver,
       quit: () => quit.abort(),
@@ -59,6 +59,8 @@ export async function runAgent(input: AgentInput): Promise<number> {
     });
     const proxy = await failingAs("failed to initialize envoy agent", () => startProxy(context));
     try {
+      // Envoy takes longest to start, so what it does not need at once is done meanwhile.
+      await openStatus();
       const { serveEnvoy } = await import("./serve-envoy.ts");
       await failingAs("failed to start xds proxy", () =>
         serveEnvoy(context, { ...identity, resolver, upstream, sockets }, running),

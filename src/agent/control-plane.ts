@@ -1,6 +1,6 @@
 /** Connections to the control plane: its certificate authority and its configuration streams. */
 import { X509Certificate } from "node:crypto";
-import { readFile } from "node:fs/promises";
+import { readFileSync } from "node:fs";
 import { type ClientTls, connectGrpc, type GrpcConnection } from "#lib/grpc/client.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
@@ -35,31 +35,31 @@ const NAME_BEHIND_LOCALHOST = "istiod.istio-system.svc";
 /** A connection. Rejects when a certificate cannot be read, or when there is no connection before the signal is aborted. */
 export async function connectControlPlane(options: ControlPlaneOptions, signal: AbortSignal): Promise<GrpcConnection> {
   const { address, keepalive = { intervalMs: KEEPALIVE_MS, timeoutMs: KEEPALIVE_TIMEOUT_MS } } = options;
-  const tls = await clientTls(options);
+  const tls = clientTls(options);
   return connectGrpc({ address, tls, keepalive, windowBytes: FLOW_CONTROL_WINDOW_BYTES }, signal);
 }
 
-async function clientTls(options: ControlPlaneOptions): Promise<ClientTls | undefined> {
+function clientTls(options: ControlPlaneOptions): ClientTls | undefined {
   const { rootCertificate, clientCertificate } = options;
   if (rootCertificate === undefined) return undefined;
   return {
     serverName: serverName(options),
-    roots: rootCertificate === "system" ? undefined : await readRoots(rootCertificate),
-    client: clientCertificate && (await readClientCertificate(clientCertificate)),
+    roots: rootCertificate === "system" ? undefined : readRoots(rootCertificate),
+    client: clientCertificate && readClientCertificate(clientCertificate),
   };
 }
 
 /** What authenticates a call, as headers: the token, if there is one, and those of all calls. */
 export async function callHeaders(options: ControlPlaneOptions, log: Logger): Promise<Record<string, string>> {
-  const { headers, tokenFile, fetchToken = () => readToken(tokenFile, log) } = options;
+  const { headers, tokenFile, fetchToken = async () => readToken(tokenFile, log) } = options;
   const token = await fetchToken();
   return { ...headers, ...(token !== "" && { authorization: `Bearer ${token}` }) };
 }
 
-async function readToken(file: string, log: Logger): Promise<string> {
+function readToken(file: string, log: Logger): string {
   if (file === "") return "";
   try {
-    return (await readFile(file, "utf8")).trim();
+    return readFileSync(file, "utf8").trim();
   } catch (thrown) {
     // Without a token the control plane may still know the caller by other means.
     log.warn(`There is no service account token: ${errorText(thrown)}`);
@@ -73,14 +73,12 @@ function serverName({ address, subjectAltName }: ControlPlaneOptions): string {
   return host.includes("localhost") ? NAME_BEHIND_LOCALHOST : host;
 }
 
-async function readClientCertificate(
-  files: NonNullable<ControlPlaneOptions["clientCertificate"]>,
-): Promise<ClientTls["client"]> {
+function readClientCertificate(files: NonNullable<ControlPlaneOptions["clientCertificate"]>): ClientTls["client"] {
   try {
-    const certificate = await readFile(files.certificate);
+    const certificate = readFileSync(files.certificate);
     // One that has expired would only end the connection; the token may still do.
     if (Date.parse(new X509Certificate(certificate).validTo) < Date.now()) return undefined;
-    return { key: await readFile(files.key), certificate };
+    return { key: readFileSync(files.key), certificate };
   } catch (cause) {
     throw new MeshError("CLIENT_CERTIFICATE_UNREADABLE", "Cannot read the certificate to show the control plane", {
       cause,
@@ -88,10 +86,10 @@ async function readClientCertificate(
   }
 }
 
-async function readRoots(file: string): Promise<Buffer> {
+function readRoots(file: string): Buffer {
   let roots: Buffer;
   try {
-    roots = await readFile(file);
+    roots = readFileSync(file);
   } catch (cause) {
     throw new MeshError("ROOT_CERTIFICATE_UNREADABLE", `Cannot read the control plane's root certificate`, { cause });
   }

@@ -1,7 +1,7 @@
 /** What the agent must know before it starts anything: who the proxy is and how it is configured. */
 
 import { lookup } from "node:dns/promises";
-import { readFile } from "node:fs/promises";
+import { readFileSync } from "node:fs";
 import { type ProxyConfig, readProxyConfig } from "#config/proxy-config.ts";
 import type { Env } from "#lib/env-reader.ts";
 import type { Logger } from "#lib/log.ts";
@@ -63,8 +63,8 @@ const EXCLUDE_INTERFACES = "traffic.sidecar.istio.io/excludeInterfaces";
 /** Rejects when the configuration cannot be used, with all reasons. */
 export async function prepare(input: PrepareInput): Promise<Prepared> {
   const { flags, config, log, place } = input;
-  const podAnnotations = await readDownwardApi(pathIn(place, ANNOTATIONS_FILE), log);
-  const podLabels = await readDownwardApi(pathIn(place, LABELS_FILE), log);
+  const podAnnotations = readDownwardApi(pathIn(place, ANNOTATIONS_FILE), log);
+  const podLabels = readDownwardApi(pathIn(place, LABELS_FILE), log);
   const excluded = podAnnotations?.[EXCLUDE_INTERFACES]?.split(",") ?? [];
   const addresses = instanceAddresses(config.instanceIp, place.interfaces(), excluded);
   const dnsDomain = flags.domain === "" ? `${config.podNamespace}.svc.cluster.local` : flags.domain;
@@ -113,10 +113,13 @@ export async function prepare(input: PrepareInput): Promise<Prepared> {
   return { proxyConfig, addresses, dnsDomain, node, servedByOthers };
 }
 
-/** The content of a file; undefined when there is none. */
-export async function readOptional(path: string): Promise<string | undefined> {
+/**
+ * The content of a file; undefined when there is none. Here as in the other steps of a start small files are not left to
+ * another thread: on a busy machine each turn over one is a wait, and Envoy waits for all of them.
+ */
+export function readOptional(path: string): string | undefined {
   try {
-    return await readFile(path, "utf8");
+    return readFileSync(path, "utf8");
   } catch (thrown) {
     if (thrown instanceof Error && "code" in thrown && (thrown.code === "ENOENT" || thrown.code === "ENOTDIR"))
       return undefined;
@@ -124,10 +127,10 @@ export async function readOptional(path: string): Promise<string | undefined> {
   }
 }
 
-async function readDownwardApi(path: string, log: Logger): Promise<Labels | undefined> {
+function readDownwardApi(path: string, log: Logger): Labels | undefined {
   let text: string | undefined;
   try {
-    text = await readOptional(path);
+    text = readOptional(path);
   } catch (thrown) {
     log.warn(`failed to read pod annotations or labels: ${errorText(thrown)}`);
   }
@@ -142,7 +145,7 @@ async function effectiveConfig(
   { flags, config, log, place }: PrepareInput,
   annotations: Labels | undefined,
 ): Promise<ProxyConfig> {
-  const meshText = await failingAs(`failed to read mesh config file ${flags.meshConfig}`, () =>
+  const meshText = await failingAs(`failed to read mesh config file ${flags.meshConfig}`, async () =>
     readOptional(pathIn(place, flags.meshConfig)),
   );
   const { config: proxyConfig, problems } = await readProxyConfig({

@@ -1,4 +1,5 @@
 /** Answers Envoy on its sockets. What this needs is loaded while Envoy starts: it is the larger part of the agent. */
+import { errorText } from "#lib/mesh-error.ts";
 import type { AgentContext } from "./agent-context.ts";
 import type { ControlPlaneOptions } from "./control-plane.ts";
 import type { MeshResolver } from "./dns/resolver.ts";
@@ -18,7 +19,9 @@ export interface ServeEnvoyParts extends StartedIdentity {
 export async function serveEnvoy(context: AgentContext, parts: ServeEnvoyParts, running: Promise<void>[]) {
   const { sockets, secrets } = parts;
   const { done: signal, config } = context;
+  const failed = (error: Error) =>
+    secrets.log.error(`SDS grpc server for workload proxies failed to start: ${errorText(error)}`);
   if (sockets.sds !== undefined)
-    await serveUnix(sockets.sds, [secretDiscoveryService(secrets)], { signal, ...config.xds.limits });
+    await serveUnix(sockets.sds, [secretDiscoveryService(secrets)], { signal, failed, ...config.xds.limits });
   await startXds(context, { ...parts, socket: sockets.xds }, running);
 }

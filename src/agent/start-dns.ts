@@ -20,8 +20,8 @@ export async function startDns(context: AgentContext, running: Promise<void>[]):
   if (!(capture && flags.type === "sidecar") && !atGateway) return undefined;
   const { address, forMachine, problem } = dnsAddress(config.dns.address, process.getuid?.() === 0);
   if (problem !== undefined) log.error(problem);
-  const original = forMachine ? await readOptional(ORIGINAL_RESOLV_CONF) : undefined;
-  const resolvConf = parseResolvConf(original ?? (await readOptional(place.resolvConf)) ?? "");
+  const original = forMachine ? readOptional(ORIGINAL_RESOLV_CONF) : undefined;
+  const resolvConf = parseResolvConf(original ?? readOptional(place.resolvConf) ?? "");
   const resolver = new MeshResolver({
     namespace: config.podNamespace,
     domain: dnsDomain,

@@ -36,6 +36,8 @@ export async function startIdentity(context: AgentContext, running: Promise<void
   const { mounted, askCa } = certificatePlan({ config: config.identity, place, servedByOthers, log });
   const trustBundle = new TrustBundle();
   const identity = askCa ? await workloadIdentity(context, running) : undefined;
+  // Its key is made on another thread, so that is begun before anything else.
+  if (identity !== undefined) running.push(identity.run(done));
   const files = new FileSecrets({
     log: log.scope("cache"),
     metrics,
@@ -49,7 +51,6 @@ export async function startIdentity(context: AgentContext, running: Promise<void
     const output = { folder, mode: config.identity.outputMode, source: own, log: log.scope("cache") };
     running.push(runOutputFiles(output, done));
   }
-  if (identity !== undefined) running.push(identity.run(done));
   const sources = servedByOthers ? [files] : [own, files];
   return { identity, trustBundle, secrets: { sources, log: log.scope("sds"), encode: encodeOptions(context) } };
 }

@@ -32,21 +32,23 @@ const PROBE_SOURCE_V4 = "127.0.0.6";
 const PROBE_SOURCE_V6 = "::6";
 
 /**
- * Opens the status port, if there is one. A port that is taken does not keep the proxy from starting: whoever probes it
- * finds out. Rejects when probes or annotations make no sense.
+ * The way to open the status port, if there is one. A port that is taken does not keep the proxy from starting: whoever
+ * probes it finds out. Throws when probes or annotations make no sense.
  */
-export async function startStatus(context: AgentContext, parts: StatusParts): Promise<void> {
+export function planStatus(context: AgentContext, parts: StatusParts): () => Promise<void> {
   const { proxyConfig, log, done, place } = context;
   const { statusPort = 0 } = proxyConfig;
-  if (statusPort === 0) return;
+  if (statusPort === 0) return async () => undefined;
   const options = statusOptions(context, parts, statusPort);
   const where = statusSocket(place, statusPort);
-  try {
-    const server = await startStatusServer(where, options);
-    done.addEventListener("abort", () => server.close(), { once: true });
-  } catch (thrown) {
-    log.error(`Error listening on status port: ${errorText(thrown)}`);
-  }
+  return async () => {
+    try {
+      const server = await startStatusServer(where, options);
+      done.addEventListener("abort", () => server.close(), { once: true });
+    } catch (thrown) {
+      log.error(`Error listening on status port: ${errorText(thrown)}`);
+    }
+  };
 }
 
 /** The socket that was opened for the status port, or the port. Throws when it was opened on another: Envoy would not find it. */

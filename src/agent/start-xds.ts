@@ -46,7 +46,9 @@ export async function startXds(context: AgentContext, parts: XdsParts, running: 
     metrics,
   });
   running.push(proxy.run(done));
-  await serveUnix(parts.socket, [proxy.service], { signal: done, ...config.xds.limits });
+  if (!config.envoy.disabled) running.push(proxy.connectAhead(done));
+  const failed = (error: Error) => scoped.error(`failed to accept downstream gRPC connection ${errorText(error)}`);
+  await serveUnix(parts.socket, [proxy.service], { signal: done, failed, ...config.xds.limits });
   await serveDebug(context, upstream);
 }
 

@@ -1,5 +1,5 @@
 /** Which root certificates the control plane and its CA are recognised by, and how they recognise us. */
-import { stat } from "node:fs/promises";
+import { statSync } from "node:fs";
 import { join } from "node:path";
 import type { ProxyConfig } from "#config/proxy-config.ts";
 import { MeshError } from "#lib/mesh-error.ts";
@@ -64,21 +64,21 @@ type RootChoice = { readonly path: string; readonly later?: boolean } | "system"
 
 async function rootFor(
   what: "XDS" | "CA",
-  choose: (input: TrustInput) => RootChoice | Promise<RootChoice>,
+  choose: (input: TrustInput) => RootChoice,
   input: TrustInput,
 ): Promise<string | "system"> {
-  const choice = await choose(input);
+  const choice = choose(input);
   if (choice === "system") return "system";
   const path = pathIn(input.place, choice.path);
-  if (choice.later || (await isFile(path))) return path;
+  if (choice.later || isFile(path)) return path;
   throw new MeshError("ROOT_CERTIFICATE_MISSING", `root CA file for ${what} does not exist ${path}`);
 }
 
-async function xdsRoot({ config, proxyConfig, place }: TrustInput): Promise<RootChoice> {
+function xdsRoot({ config, proxyConfig, place }: TrustInput): RootChoice {
   const { provisionedFolder, fileMountedCerts, pilotCertProvider } = config.identity;
   if (config.xdsRootCa === SYSTEM) return "system";
   if (config.xdsRootCa !== "") return { path: config.xdsRootCa };
-  if (await isFile(pathIn(place, CUSTOM_ROOT_CERTIFICATE))) return { path: CUSTOM_ROOT_CERTIFICATE };
+  if (isFile(pathIn(place, CUSTOM_ROOT_CERTIFICATE))) return { path: CUSTOM_ROOT_CERTIFICATE };
   if (provisionedFolder !== "") return { path: join(provisionedFolder, "root-cert.pem"), later: true };
   if (fileMountedCerts) return { path: proxyConfig.proxyMetadata?.[CLIENT_ROOTS] ?? "" };
   if (pilotCertProvider === "none") throw providerNone("XDS");
@@ -119,6 +119,10 @@ function mounted({ config, proxyConfig, place }: TrustInput): ControlPlaneOption
   return { key: pathIn(place, key), certificate: pathIn(place, certificate) };
 }
 
-async function isFile(path: string): Promise<boolean> {
-  return (await stat(path).catch(() => undefined))?.isFile() ?? false;
+function isFile(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
+  } catch {
+    return false; // what cannot be looked at is of no use either
+  }
 }

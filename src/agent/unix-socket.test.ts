@@ -19,7 +19,7 @@ test("openUnixSocket() keeps connections, and what they send, until somebody ser
       taken.push(String(bytes));
       connection.end(`${bytes} to you`);
     });
-  });
+  }, assert.ifError);
   early.once("data", (bytes) => first.resolve(String(bytes)));
   assert.equal(await first.promise, "hello to you");
   const late = connect(path);

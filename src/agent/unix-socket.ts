@@ -1,14 +1,14 @@
 /** Unix sockets that are there before anything answers on them: whoever connects meanwhile is served a moment later. */
 import { once } from "node:events";
-import { chmod, mkdir, rm } from "node:fs/promises";
+import { chmodSync, mkdirSync, rmSync } from "node:fs";
 import { connect, createServer, type Socket } from "node:net";
 import { dirname } from "node:path";
 import { MeshError } from "#lib/mesh-error.ts";
 
 /** A socket that listens. */
 export interface UnixSocket {
-  /** Gives the connections to whoever serves them, also those that came before. */
-  serve(take: (connection: Socket) => void): void;
+  /** Gives the connections to whoever serves them, also those that came before. `failed` is told of those that cannot be had. */
+  serve(take: (connection: Socket) => void, failed: (error: Error) => void): void;
   /** No more connections; those that nobody took are cut. */
   close(): void;
 }
@@ -19,18 +19,22 @@ export async function openUnixSocket(path: string): Promise<UnixSocket> {
   let take = (connection: Socket): void => void waiting.push(connection);
   const server = createServer((connection) => take(connection));
   try {
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    await rm(path, { force: true });
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    rmSync(path, { force: true });
     server.listen(path);
     await once(server, "listening");
-    await chmod(path, 0o600);
+    chmodSync(path, 0o600);
   } catch (cause) {
     server.close();
     throw new MeshError("SOCKET_NOT_SERVED", `Cannot serve on socket ${path}`, { cause });
   }
+  let tell: (error: Error) => void = () => undefined;
+  // Such as no descriptor being left: others may come later.
+  server.on("error", (error) => tell(error));
   return {
-    serve: (taker) => {
+    serve: (taker, failed) => {
       take = taker;
+      tell = failed;
       for (const connection of waiting.splice(0)) taker(connection);
     },
     close: () => {

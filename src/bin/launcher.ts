@@ -1,9 +1,10 @@
 /** Runs the bundle that the first argument names, with the other arguments. */
 import { writeFileSync } from "node:fs";
-import { basename } from "node:path";
+import { basename, resolve } from "node:path";
 import { bundleScript, runBundle } from "./bundle-script.ts";
 
-const [node = "", , bundle = "", ...args] = process.argv;
+const [node = "", , name = "", ...args] = process.argv;
+const bundle = resolve(name);
 process.argv = [node, bundle, ...args];
 try {
   // The name by which ps, ss and lsof show it; the arguments stay as they are.

@@ -23,16 +23,28 @@ const SELF = [process.execPath, ...process.execArgv, ...process.argv.slice(1, 2)
 const program = addLogFlags(new Command("pilot-agent"))
   .summary("Istio Pilot agent.")
   .description("Istio Pilot agent runs in the sidecar or gateway container and bootstraps Envoy.")
-  .allowUnknownOption()
-  .addCommand(proxyCommand(process.env))
-  .addCommand(serveCommand(SELF))
-  .addCommand(openSocketsCommand(), { hidden: true })
-  .addCommand(istioIptablesCommand(process.env))
-  .addCommand(istioCleanIptablesCommand(process.env))
-  .addCommand(requestCommand())
-  .addCommand(waitCommand())
-  .addCommand(versionCommand());
-program.addCommand(completionCommand(program)).addCommand(collateralCommand(program), { hidden: true });
+  .allowUnknownOption();
+
+/** By name, in the order of the help text. */
+const COMMANDS: Readonly<Record<string, () => Command>> = {
+  proxy: () => proxyCommand(process.env),
+  serve: () => serveCommand(SELF),
+  "open-sockets": openSocketsCommand,
+  "istio-iptables": () => istioIptablesCommand(process.env),
+  "istio-clean-iptables": () => istioCleanIptablesCommand(process.env),
+  request: requestCommand,
+  wait: waitCommand,
+  version: versionCommand,
+  completion: () => completionCommand(program),
+  collateral: () => collateralCommand(program),
+};
+const HIDDEN: ReadonlySet<string> = new Set(["open-sockets", "collateral"]);
+/** What an agent is started by: it needs no other, and whoever starts it waits. */
+const ALONE: ReadonlySet<string | undefined> = new Set(["proxy", "version"]);
+
+for (const [name, command] of Object.entries(COMMANDS))
+  if (!ALONE.has(process.argv[2]) || name === process.argv[2])
+    program.addCommand(command(), { hidden: HIDDEN.has(name) });
 inCobraStyle(program);
 
 /** The command that runs, whose failure is told. */

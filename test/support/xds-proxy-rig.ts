@@ -92,5 +92,5 @@ export async function setUp(
     if (last === undefined) throw new Error("no stream");
     return last;
   };
-  return { plane, envoy, connected, upstreams, lines, metrics, folder };
+  return { plane, proxy, envoy, connected, upstreams, lines, metrics, folder };
 }

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdir, rename, writeFile } from "node:fs/promises";
+import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { isDeepStrictEqual, promisify } from "node:util";
 import type { Bootstrap } from "./bootstrap.ts";
@@ -11,10 +11,10 @@ const KNOWN_FILE = "envoy-extensions.json";
 
 /** Writes a file as a whole or not at all; its folder is private to the agent's user. */
 export async function writePrivately(path: string, text: string): Promise<void> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const partial = `${path}.${process.pid}.tmp`;
-  await writeFile(partial, text, { mode: 0o600 });
-  await rename(partial, path);
+  writeFileSync(partial, text, { mode: 0o600 });
+  renameSync(partial, path);
 }
 
 /** Writes the bootstrap to a file in the configuration folder, without what the Envoy at hand lacks. */

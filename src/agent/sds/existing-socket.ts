@@ -1,5 +1,5 @@
 /** SDS servers of others, such as SPIRE's agent, whose sockets are mounted at places that are agreed on. */
-import { lstat, rm } from "node:fs/promises";
+import { lstatSync, rmSync } from "node:fs";
 import { connect as connectSocket } from "node:net";
 import { basename, join } from "node:path";
 import type { Logger } from "#lib/log.ts";
@@ -44,15 +44,23 @@ export function ownSocketPath(place: Place, onlyFiles: boolean): string {
 
 /** Whether a foreign server answers on a socket; what a dead one left behind is removed. */
 export async function isServedByOthers(path: string): Promise<boolean> {
-  const stats = await lstat(path).catch(() => undefined);
-  if (stats === undefined || stats.isFile()) return false;
+  if (!isThere(path)) return false;
   if ((await isServed(path)) && (await speaksGrpc(path))) return true;
   try {
-    await rm(path);
+    rmSync(path);
   } catch (cause) {
     throw new MeshError("SDS_SOCKET_INVALID", `existing SDS socket ${path} could not be removed`, { cause });
   }
   return false;
+}
+
+/** Something, and not a file. */
+function isThere(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false })?.isFile() === false;
+  } catch {
+    return false; // what cannot be looked at cannot be connected to
+  }
 }
 
 /** Only a server of HTTP/2 begins with its settings. */

@@ -262,7 +262,9 @@ test("SDS lets a single request wait for a secret, and not for ever", async (t) 
   await assert.rejects(fetch(sotwRequest(["other"])), { code: 5, details: "the agent has no secret other" });
   await assert.rejects(fetch(sotwRequest([])), { code: 3, details: "the request names no secret" });
   await assert.rejects(fetch(Buffer.from([0x1a, 0x7f, 1])), { code: 3 });
-  assert.match(lines.join(""), /Secrets cannot be given: the agent has no secret other/);
+  const words = lines.join("");
+  assert.match(words, /Failed to get secret for proxy ".*" from secret cache: the agent has no secret other/);
+  assert.match(words, /Close connection\. Error: the request names no secret/);
   assert.equal(source.listeners.size, 0);
 });
 

@@ -7,6 +7,7 @@ import { type Methods, type ServerCall, unaryMethod } from "#lib/grpc/server.ts"
 import { GrpcError, STATUS } from "#lib/grpc/status.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
+import { readField, readText } from "#lib/wire/read.ts";
 import {
   DELTA,
   type EncodedSecret,
@@ -27,6 +28,9 @@ export interface SecretServiceInput {
 }
 
 const SERVICE = "/envoy.service.secret.v3.SecretDiscoveryService";
+/** `DiscoveryRequest.node` and `Node.id`. */
+const NODE_FIELD = 2;
+const NODE_ID_FIELD = 1;
 const FETCH_TIMEOUT_MS = 10_000;
 
 export function secretDiscoveryService(input: SecretServiceInput): Methods {
@@ -34,10 +38,17 @@ export function secretDiscoveryService(input: SecretServiceInput): Methods {
     [`${SERVICE}/StreamSecrets`]: (call) => new SecretStream(call, SOTW, input).serve(),
     [`${SERVICE}/DeltaSecrets`]: (call) => new SecretStream(call, DELTA, input).serve(),
     [`${SERVICE}/FetchSecrets`]: unaryMethod(async (request, call) => {
+      let proxy: string | undefined;
       try {
-        return await fetchSecrets(request, call, input);
+        const names = namesIn(request);
+        proxy = readText(readField(request, NODE_FIELD) ?? new Uint8Array(), NODE_ID_FIELD);
+        return await fetchSecrets(names, call, input);
       } catch (thrown) {
-        input.log.warn(`Secrets cannot be given: ${errorText(thrown)}`);
+        const what =
+          proxy === undefined
+            ? "Close connection. Error"
+            : `Failed to get secret for proxy "${proxy}" from secret cache`;
+        input.log.warn(`${what}: ${errorText(thrown)}`);
         throw refusal(thrown);
       }
     }),
@@ -123,10 +134,19 @@ class SecretStream {
   }
 }
 
-/** One answer with all that was asked for, once it is there. */
-async function fetchSecrets(request: Buffer, call: ServerCall, input: SecretServiceInput): Promise<Uint8Array> {
+/** Of the secrets that a request asks for. Throws when it asks for none. */
+function namesIn(request: Buffer): readonly string[] {
   const { subscribe: names } = SOTW.parse(request, new Set());
   if (names.length === 0) throw new GrpcError(STATUS.INVALID_ARGUMENT, "the request names no secret");
+  return names;
+}
+
+/** One answer with all that was asked for, once it is there. */
+async function fetchSecrets(
+  names: readonly string[],
+  call: ServerCall,
+  input: SecretServiceInput,
+): Promise<Uint8Array> {
   const secrets = await Promise.all(names.map((name) => firstSecret(name, call, input)));
   return SOTW.format({ secrets, version: "1", nonce: "1" });
 }

@@ -1,8 +1,8 @@
 import { errorText } from "#lib/mesh-error.ts";
 import type { EnvoyAdmin } from "../envoy/admin.ts";
 
-const UPDATE_STATS = "^(cluster_manager\\.cds|listener_manager\\.lds)\\.(update_success|update_rejected)$";
 const SERVER_STATS = "^(server\\.state|listener_manager\\.workers_started)";
+const STATS = `^(cluster_manager\\.cds|listener_manager\\.lds)\\.(update_success|update_rejected)$|${SERVER_STATS}`;
 const TIMEOUT_MS = 3_000;
 /** `server.state` by number. */
 const SERVER_STATES = ["LIVE", "DRAINING", "PRE_INITIALIZING", "INITIALIZING"];
@@ -13,7 +13,6 @@ const SERVER_STATES = ["LIVE", "DRAINING", "PRE_INITIALIZING", "INITIALIZING"];
  */
 export class EnvoyReadiness {
   readonly #admin: EnvoyAdmin;
-  #configured = false;
   #serving = false;
 
   constructor(admin: EnvoyAdmin) {
@@ -22,25 +21,15 @@ export class EnvoyReadiness {
 
   /** Why Envoy is not ready; undefined when it is. */
   async problem(): Promise<string | undefined> {
+    if (this.#serving) return undefined;
     try {
-      return (await this.#configProblem()) ?? (await this.#serverProblem());
+      const text = await this.#admin.stats(STATS, TIMEOUT_MS);
+      const problem = configProblem(text) ?? serverProblem(text);
+      this.#serving = problem === undefined;
+      return problem;
     } catch (thrown) {
       return errorText(thrown);
     }
-  }
-
-  async #configProblem(): Promise<string | undefined> {
-    if (this.#configured) return undefined;
-    const problem = configProblem(await this.#admin.stats(UPDATE_STATS, TIMEOUT_MS));
-    this.#configured = problem === undefined;
-    return problem;
-  }
-
-  async #serverProblem(): Promise<string | undefined> {
-    if (this.#serving) return undefined;
-    const problem = serverProblem(await this.#admin.stats(SERVER_STATS, TIMEOUT_MS));
-    this.#serving = problem === undefined;
-    return problem;
   }
 }
 

@@ -1,27 +1,23 @@
 /** Whether clients that speak xDS themselves find what the bootstrap they are given names. */
-import { access, readFile } from "node:fs/promises";
+import { existsSync, readFileSync } from "node:fs";
 import { errorText } from "#lib/mesh-error.ts";
 
 const PROVIDER = "file_watcher";
 const FILES = ["certificate_file", "private_key_file", "ca_certificate_file"];
 
 /** What is missing; undefined when nothing is. `resolve` makes paths those of the workload's place. */
-export async function grpcBootstrapProblem(
+export function grpcBootstrapProblem(
   path: string,
   resolve: (path: string) => string = (same) => same,
-): Promise<string | undefined> {
+): string | undefined {
   let files: readonly string[];
   try {
-    files = certificateFiles(JSON.parse(await readFile(resolve(path), "utf8")));
+    files = certificateFiles(JSON.parse(readFileSync(resolve(path), "utf8")));
   } catch (thrown) {
     return `failed loading ${path}: ${errorText(thrown)}`;
   }
   for (const file of files) {
-    const exists = await access(resolve(file)).then(
-      () => true,
-      () => false,
-    );
-    if (!exists) return `${file} does not exist`;
+    if (!existsSync(resolve(file))) return `${file} does not exist`;
   }
   return undefined;
 }

@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { readFileSync } from "node:fs";
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import type { IdentityConfig } from "../sds/identity-config.ts";
@@ -51,7 +51,7 @@ function tellPolicy(policy: string, log: Logger): void {
 export function fileToken(file: string, log: Logger): FetchToken {
   return async () => {
     try {
-      return (await readFile(file, "utf8")).trim();
+      return readFileSync(file, "utf8").trim();
     } catch (thrown) {
       log.warn(`There is no service account token: ${errorText(thrown)}`);
       return "";

@@ -8,11 +8,15 @@ import { type ControlPlaneOptions, connectControlPlane } from "../control-plane.
 /** How long a connection is tried for, again and again. */
 const CONNECT_TIMEOUT_MS = 5_000;
 const RECONNECT_MS = 500;
-/** Envoy comes back within a second; what is not used by then never will be. */
+/** A stream waits no longer for a connection that was begun before it came. */
+const AHEAD_TIMEOUT_MS = 1_000;
+/** Envoy comes, or comes back, within a second; what is not used by then never will be. */
 const SPARE_MS = 15_000;
 
 export class Connections {
   readonly #options: ControlPlaneOptions;
+  /** On the way to become the spare one. */
+  #coming: Promise<unknown> | undefined;
   #spare: { readonly connection: GrpcConnection; readonly expiry: NodeJS.Timeout } | undefined;
 
   constructor(options: ControlPlaneOptions) {
@@ -21,6 +25,7 @@ export class Connections {
 
   /** The one that is ready, or a new one; rejects when there is none after a while, or when the signal is aborted. */
   async take(signal: AbortSignal): Promise<GrpcConnection> {
+    await this.#coming;
     const spare = this.#spare;
     if (spare === undefined) return connectPatiently(this.#options, signal);
     clearTimeout(spare.expiry);
@@ -31,7 +36,21 @@ export class Connections {
   /** Has one ready for the next stream. Rejects when the control plane cannot be reached anew. */
   async prepare(): Promise<void> {
     if (this.#spare !== undefined) return;
-    const connection = await connectPatiently(this.#options);
+    this.#keep(await connectPatiently(this.#options));
+  }
+
+  /** Has one ready for the first stream, if one attempt will do: the stream finds out what is wrong. */
+  async connectAhead(signal: AbortSignal): Promise<void> {
+    const soon = AbortSignal.any([signal, AbortSignal.timeout(AHEAD_TIMEOUT_MS)]);
+    this.#coming = connectControlPlane(this.#options, soon).then(
+      (connection) => this.#keep(connection),
+      () => undefined,
+    );
+    await this.#coming;
+    this.#coming = undefined;
+  }
+
+  #keep(connection: GrpcConnection): void {
     if (this.#spare !== undefined) {
       connection.close();
       return;

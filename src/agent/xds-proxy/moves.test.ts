@@ -43,6 +43,42 @@ test("streams move to a connection for which the new root was asked when the roo
   next.cancel();
 });
 
+test("a stream stays where it is when the new root is of no use", async (t) => {
+  const { folder, envoy, connected, lines, upstreams } = await setUp(t);
+  const stream = envoy();
+  stream.resume();
+  stream.write(deltaRequest(CLUSTER_TYPE));
+  await connected();
+  writeFileSync(join(folder, "root.pem"), "half of a file");
+  const words = /Failed to init xds proxy dial options: .*root\.pem holds no certificate in PEM form/;
+  await eventually("the warning", () => words.test(lines.join("")));
+  assert.deepEqual([stream.destroyed, upstreams.length], [false, 1]);
+  stream.cancel();
+});
+
+test("a connection that was made ahead serves the first stream, and only that", async (t) => {
+  const { folder, proxy, envoy, connected } = await setUp(t);
+  await proxy.connectAhead(new AbortController().signal);
+  writeFileSync(join(folder, "root.pem"), "half of a file");
+  const stream = envoy();
+  stream.write(deltaRequest(CLUSTER_TYPE));
+  await connected();
+  const [error] = await once(envoy().resume(), "error");
+  assert.match(error.details, /holds no certificate/);
+  stream.cancel();
+});
+
+test("a connection that cannot be made ahead is left to the first stream", async (t) => {
+  const { folder, plane, proxy, envoy, connected } = await setUp(t);
+  writeFileSync(join(folder, "root.pem"), "half of a file");
+  await proxy.connectAhead(new AbortController().signal);
+  writeFileSync(join(folder, "root.pem"), plane.rootPem);
+  const stream = envoy();
+  stream.write(deltaRequest(CLUSTER_TYPE));
+  await connected();
+  stream.cancel();
+});
+
 test("a stream stays where it is when no other connection can be had", async (t) => {
   const { plane, envoy, connected, upstreams } = await setUp(t);
   const stream = envoy();

@@ -24,6 +24,8 @@ type Connection = Awaited<ReturnType<Connections["take"]>>;
 
 /** `istio.v1.HealthInformation`: a request of this type tells how the workload is. */
 const HEALTH_TYPE = "type.googleapis.com/istio.v1.HealthInformation";
+/** Said when files that a connection needs, such as a new root certificate, are of no use. */
+const UNUSABLE_OPTIONS = "Failed to init xds proxy dial options";
 /** Responses with Wasm modules that wait for them; the control plane has one on its way at a time. */
 const MAX_WAITING_EXTENSIONS = 4;
 
@@ -78,7 +80,9 @@ export class ProxyStream {
     try {
       await connections.prepare();
     } catch (thrown) {
-      log.warn(`Cannot prepare another connection to ${options.address}: ${errorText(thrown)}`, { id });
+      const unreachable = thrown instanceof GrpcError;
+      const what = unreachable ? `Cannot prepare another connection to ${options.address}` : UNUSABLE_OPTIONS;
+      log.warn(`${what}: ${errorText(thrown)}`, { id });
       return;
     }
     if (this.#ended || this.#upstream === undefined) return;

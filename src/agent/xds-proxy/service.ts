@@ -53,6 +53,11 @@ export class XdsProxy {
     return Object.fromEntries([DELTA, SOTW].map((kind) => [methodPath(kind), this.#method(kind)]));
   }
 
+  /** Connects to the control plane for the stream that an Envoy, which is starting, will open. */
+  connectAhead(signal: AbortSignal): Promise<void> {
+    return this.#connections.connectAhead(signal);
+  }
+
   /** Tells the workload's health and follows the root certificate until the signal is aborted. */
   async run(signal: AbortSignal): Promise<void> {
     const { health, upstream } = this.#options;
