@@ -22,6 +22,8 @@ export interface Features {
   readonly ipv4BesideIpv6: boolean;
   /** PILOT_ENABLE_IP_AUTOALLOCATE: hosts without address get one, else only proxies that ask for it use one by hash. */
   readonly autoAllocate: boolean;
+  /** ENABLE_MULTICLUSTER_HEADLESS: names of headless services stand for their endpoints in all clusters. */
+  readonly multiclusterHeadless: boolean;
   /** PILOT_TRACE_SAMPLING: percent of new traces that are kept where neither mesh nor proxy say. */
   readonly traceSampling: number;
   /** PILOT_ENABLE_QUIC_LISTENERS: gateways speak HTTP/3 beside HTTPS, where their service has the port for UDP too. */
@@ -39,6 +41,7 @@ export const DEFAULT_FEATURES: Features = {
   dualStack: false,
   ipv4BesideIpv6: false,
   autoAllocate: true,
+  multiclusterHeadless: true,
   traceSampling: 1,
   quicListeners: false,
 };

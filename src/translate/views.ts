@@ -106,6 +106,7 @@ export interface NamesView {
   readonly sidecar: string;
   readonly traits: Pick<Traits, "autoAddresses" | "listener">;
   readonly network: string;
+  readonly clusterId: string;
 }
 
 /** The views of one proxy. Sidecars have an inbound view, routers one of gateways. */
@@ -158,6 +159,7 @@ function viewsAt(snapshot: Snapshot, connected: MeshProxy, place: WorkloadPlace)
   const outbound = { ...base, patches: patches.outbound, selectedRules, sourceConditions: conditions };
   const inbound = { ...base, patches: patches.inbound };
   const network = textOf(proxy.metadata.NETWORK);
+  const clusterId = textOf(proxy.metadata.CLUSTER_ID);
   const gateways =
     role === "router" ? snapshot.gateways.filter(({ spec }) => hasLabels(proxy.labels, spec.selector ?? {})) : [];
   return {
@@ -175,12 +177,12 @@ function viewsAt(snapshot: Snapshot, connected: MeshProxy, place: WorkloadPlace)
       selectedRules,
       locality,
       proxyLabels: nearLabels(snapshot, proxy, locality),
-      clusterId: textOf(proxy.metadata.CLUSTER_ID),
+      clusterId,
       nodeName: nodeName(snapshot, proxy),
       network: snapshot.networkGateways.length === 0 ? "" : network,
       networkView: textOf(proxy.metadata.REQUESTED_NETWORK_VIEW),
     }),
-    names: namesView({ role, namespace, sidecar, traits, network }),
+    names: namesView({ role, namespace, sidecar, traits, network, clusterId }),
     omittedListeners: ownListeners(proxy, targets),
   };
 }

@@ -13,6 +13,7 @@ export function featuresOf(read: EnvReader, place: Pick<Features, "domain" | "cl
     mergeSidecarIngress: read.boolean("PILOT_ALLOW_SIDECAR_SERVICE_INBOUND_LISTENER_MERGE", false),
     autoAllocate: read.boolean("PILOT_ENABLE_IP_AUTOALLOCATE", true),
     dualStack: read.boolean("ISTIO_DUAL_STACK", false),
+    multiclusterHeadless: read.boolean("ENABLE_MULTICLUSTER_HEADLESS", true),
     ipv4BesideIpv6: read.boolean("ISTIO_ENABLE_IPV4_OUTBOUND_LISTENER_FOR_IPV6_CLUSTERS", false),
     quicListeners: read.boolean("PILOT_ENABLE_QUIC_LISTENERS", false),
     traceSampling: Number(read.string("PILOT_TRACE_SAMPLING", "1")),

@@ -56,3 +56,14 @@ test("ranges are no answer", () => {
 test("hosts that the proxy may not call are not there", () => {
   assert.deepEqual(addresses(entry({ addresses: ["10.1.1.1"], exportTo: ["."] }), { namespace: "other" }), {});
 });
+
+test("a headless service can be kept to the endpoints of the proxy's cluster", () => {
+  const yaml = service("None") + workload("web-1", "10.1.0.1");
+  const hosts = (multiclusterHeadless: boolean, CLUSTER_ID: string) => {
+    const mesh = meshOf(yaml, { features: { multiclusterHeadless } });
+    return Object.keys(translated(mesh, proxyOf({ ip: "10.9.0.1", metadata: { CLUSTER_ID } })).names.table);
+  };
+  assert.deepEqual(hosts(true, "other"), [HOST]);
+  assert.deepEqual(hosts(false, "other"), []);
+  assert.deepEqual(hosts(false, "Kubernetes"), [HOST]);
+});

@@ -21,7 +21,7 @@ export function planNameTable(snapshot: Snapshot, view: NamesView): Recipe {
   const named = scopeOf(snapshot, view).listeners.flatMap(({ services }) => services);
   const recipes = distinctServices(named).list.flatMap((service) => {
     const endpoints = snapshot.endpoints.get(serviceKey(service)) ?? NO_ENDPOINTS;
-    const ips = addressesOf(service, endpoints, view);
+    const ips = addressesOf(service, endpoints, { view, everywhere: snapshot.features.multiclusterHeadless });
     if (ips.length === 0) return [];
     const { hostname, registry, name, namespace } = service;
     const own = registry === "Kubernetes" ? { shortname: name, namespace } : { shortname: "", namespace: "" };
@@ -33,10 +33,17 @@ export function planNameTable(snapshot: Snapshot, view: NamesView): Recipe {
 }
 
 /** A headless service has the addresses of its endpoints. */
-function addressesOf(service: Service, { endpoints }: EndpointSet, { traits, network }: NamesView): readonly string[] {
+function addressesOf(
+  service: Service,
+  { endpoints }: EndpointSet,
+  { view, everywhere }: { readonly view: NamesView; readonly everywhere: boolean },
+): readonly string[] {
+  const { traits, network, clusterId } = view;
   const own = serviceAddresses(service, { ...traits.listener, autoAddresses: traits.autoAddresses });
   if (own.length > 0) return own.filter((address) => isIP(address) !== 0);
-  return published(service, endpoints, network).flatMap(({ address, addresses = [address] }) => addresses);
+  return published(service, endpoints, network)
+    .filter((endpoint) => everywhere || isSame(endpoint.clusterId, clusterId))
+    .flatMap(({ address, addresses = [address] }) => addresses);
 }
 
 /** The endpoints whose addresses a name of the service may stand for. */
@@ -46,26 +53,30 @@ function published(service: Service, endpoints: readonly Endpoint[], network: st
   return endpoints
     .filter((endpoint) => endpointPort(endpoint, port) !== undefined)
     .filter(({ health }) => health === "healthy" || service.publishNotReady === true)
-    .filter((endpoint) => isIP(endpoint.address) !== 0 && isSameNetwork(endpoint.network, network));
+    .filter((endpoint) => isIP(endpoint.address) !== 0 && isSame(endpoint.network, network));
 }
 
 /** Pods of a headless service that have names of their own: `hostname.subdomain` in the domain of the service. */
-function podEntries(service: Service, { endpoints }: EndpointSet, { network }: NamesView): readonly TableEntryInput[] {
+function podEntries(service: Service, { endpoints }: EndpointSet, view: NamesView): readonly TableEntryInput[] {
+  const { network, clusterId } = view;
   const { hostname, registry, namespace } = service;
   if (service.addresses.length > 0) return [];
   const domain = hostname.slice(hostname.indexOf(".") + 1);
   const named = published(service, endpoints, network).filter(({ podName }) => podName !== undefined);
   const byName = Map.groupBy(named, ({ podName }) => `${podName?.hostname}.${podName?.subdomain}`);
+  // Pods of several clusters may have one name: that of the proxy's own cluster is meant.
+  const near = (pods: readonly Endpoint[]) => pods.filter((pod) => isSame(pod.clusterId, clusterId));
   return [...byName].map(([shortname, pods]) => ({
     hostname: `${shortname}.${domain}`,
-    ips: pods.flatMap(({ address, addresses = [address] }) => addresses),
+    ips: (near(pods).length > 0 ? near(pods) : pods).flatMap(({ address, addresses = [address] }) => addresses),
     registry,
     shortname,
     namespace,
   }));
 }
 
-function isSameNetwork(a: string, b: string): boolean {
+/** Who says nothing may be anywhere. */
+function isSame(a: string, b: string): boolean {
   return a === "" || b === "" || a === b;
 }
 

@@ -74,7 +74,13 @@ function check(one: NameTableCase): Outcome {
   return compareJson(formatResource(type, fromBinary(type, encodeRecipe(table))), one.expectedNameTable);
 }
 
-function snapshotOf({ services, endpointsByServiceAndPort, mesh, proxy }: NameTableCase): Snapshot {
+function snapshotOf({
+  services,
+  endpointsByServiceAndPort,
+  mesh,
+  proxy,
+  multiclusterHeadless,
+}: NameTableCase): Snapshot {
   const endpoints = Object.entries(endpointsByServiceAndPort).map(([key, ports]): [ServiceKey, EndpointSet] => {
     const all = Object.values(ports).flat();
     return [key as ServiceKey, { endpoints: all.map((endpoint) => endpointOf(key, endpoint)), identities: [] }];
@@ -82,7 +88,7 @@ function snapshotOf({ services, endpointsByServiceAndPort, mesh, proxy }: NameTa
   return {
     version: 1,
     mesh: { ...DEFAULT_MESH_CONFIG, rootNamespace: mesh.rootNamespace },
-    features: DEFAULT_FEATURES,
+    features: { ...DEFAULT_FEATURES, multiclusterHeadless },
     services: services.map((service) => serviceOf(service, proxy.Metadata.ClusterID ?? "")),
     endpoints: new Map(endpoints),
     virtualServices: [],
