@@ -24,7 +24,7 @@ export class ControlPlaneProcess implements AsyncDisposable {
       "--httpsAddr",
       "",
       "--monitoringAddr",
-      "",
+      istiod === undefined ? "127.0.0.1:0" : "",
       "--ctrlz_port",
       "0",
     ];
@@ -67,6 +67,14 @@ export class ControlPlaneProcess implements AsyncDisposable {
   /** Of the plaintext port. */
   get address(): string {
     return /gRPC discovery service at (\S+)/.exec(this.#output)?.[1] ?? "";
+  }
+
+  /** How late timers of our event loop were since the last time somebody asked, 99 of 100; not a number for an istiod. */
+  async loopDelayMs(): Promise<number> {
+    const address = /monitoring service at (\S+)/.exec(this.#output)?.[1];
+    if (address === undefined) return Number.NaN;
+    const text = await (await fetch(`http://${address}/metrics`)).text();
+    return Number(/^nodejs_eventloop_lag_p99_seconds (\S+)/m.exec(text)?.[1]) * 1000;
   }
 
   cpuSeconds(): number {

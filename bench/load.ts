@@ -20,6 +20,19 @@ export interface Figures {
   readonly route: ChangeFigures;
   readonly service: ChangeFigures;
   readonly privateMegabytes: number;
+  /** How late the event loop was, 99 of 100 times, from connecting on; and while endpoints changed 100 times a second. */
+  readonly loopDelayMs?: number;
+  readonly churn?: ChurnFigures;
+}
+
+/** What a flood of endpoint changes costs. */
+export interface ChurnFigures {
+  readonly changesPerSecond: number;
+  /** CPU seconds of a second. */
+  readonly cpu: number;
+  readonly loopDelayMs: number;
+  /** Until all proxies have the last of the changes. */
+  readonly lastMs: number;
 }
 
 export interface Load {
@@ -33,6 +46,7 @@ export interface Load {
 export async function runLoad(load: Load): Promise<Figures> {
   const { shape, mesh, controlPlane } = load;
   using sidecars = new Sidecars(controlPlane.address, shape);
+  await controlPlane.loopDelayMs();
   const connected = await connect(load, sidecars);
   const change = (typeUrl: string, act: (round: number) => Buffer) => rounds(load, sidecars, { typeUrl, act });
   const endpoint = await change(ENDPOINT_TYPE, (round) => {
@@ -48,8 +62,34 @@ export async function runLoad(load: Load): Promise<Figures> {
     mesh.putService(shape.services + round, "10.3.0.1");
     return Buffer.from(serviceHost(shape.services + round));
   });
+  const loopDelayMs = await controlPlane.loopDelayMs();
+  const privateMegabytes = controlPlane.privateMegabytes();
+  const churn = await churned(load, sidecars);
   if (sidecars.failures.length > 0) throw new Error(`streams ended: ${sidecars.failures.join()}`);
-  return { ...connected, endpoint, route, service, privateMegabytes: controlPlane.privateMegabytes() };
+  return { ...connected, endpoint, route, service, privateMegabytes, loopDelayMs, churn };
+}
+
+const CHURN_SECONDS = 5;
+const CHURN_EVERY_MS = 10;
+
+/** One endpoint after the other changes, as in a rollout of everything. */
+async function churned({ shape, mesh, controlPlane }: Load, sidecars: Sidecars): Promise<ChurnFigures> {
+  await controlPlane.loopDelayMs();
+  const [cpu, start] = [controlPlane.cpuSeconds(), performance.now()];
+  const seconds = () => (performance.now() - start) / 1000;
+  let changes = 0;
+  while (seconds() < CHURN_SECONDS) {
+    mesh.putService(changes % shape.services, `10.${50 + (changes >> 8)}.2.${changes & 255}`);
+    changes++;
+    await settle(Math.max(0, changes * CHURN_EVERY_MS - seconds() * 1000));
+  }
+  const changesPerSecond = changes / seconds();
+  const last = "10.49.2.1";
+  const latencies = sidecars.everyone(ENDPOINT_TYPE, Buffer.from(last));
+  mesh.putService(changes % shape.services, last);
+  const lastMs = Math.max(...(await latencies));
+  const loopDelayMs = await controlPlane.loopDelayMs();
+  return { changesPerSecond, cpu: (controlPlane.cpuSeconds() - cpu) / seconds(), loopDelayMs, lastMs };
 }
 
 async function connect({ controlPlane, settleMs }: Load, sidecars: Sidecars) {

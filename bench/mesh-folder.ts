@@ -7,6 +7,18 @@ export interface MeshShape {
   readonly proxies: number;
   /** Every two proxies are the endpoints of one service, so that inbound configuration differs between proxies. */
   readonly own: boolean;
+  /** Namespaces over which such proxies and their services are spread: each is an outbound view of its own. One when not given. */
+  readonly namespaces?: number;
+  /** The proxies are routers of one Gateway with so many virtual services, each with a host of its own. */
+  readonly routes?: number;
+}
+
+/** The routes of that Gateway. */
+export const GATEWAY_ROUTES = "http.8080";
+
+/** Where a simulated proxy and the services in front of it are. */
+export function proxyNamespace({ own, namespaces = 1 }: MeshShape, index: number): string {
+  return own && namespaces > 1 ? `ns-${(index >> 1) % namespaces}` : "default";
 }
 
 /** Address of a simulated sidecar. */
@@ -17,6 +29,14 @@ export function proxyAddress(index: number): string {
 export function serviceHost(index: number): string {
   return `svc-${index}.default.svc.cluster.local`;
 }
+
+const GATEWAY = `apiVersion: networking.istio.io/v1
+kind: Gateway
+metadata: {name: gateway, namespace: default}
+spec:
+  selector: {app: gateway}
+  servers: [{port: {number: 8080, name: http, protocol: HTTP}, hosts: ["*"]}]
+`;
 
 export class MeshFolder {
   readonly #folder: string;
@@ -30,10 +50,10 @@ export class MeshFolder {
   /** All files, before the control plane starts. */
   prepare(): void {
     mkdirSync(this.#folder, { recursive: true });
-    for (let index = 0; index < this.#shape.services; index++) {
-      this.putService(index, "10.3.0.1");
-      if (index % 10 === 0) this.putRoute(index, 5);
-    }
+    const { services, routes } = this.#shape;
+    for (let index = 0; index < services; index++) this.putService(index, "10.3.0.1");
+    if (routes !== undefined) this.#put("gateway.yaml", GATEWAY);
+    for (let index = 0; index < (routes ?? services); index += routes === undefined ? 10 : 1) this.putRoute(index, 5);
   }
 
   /** A service, with one endpoint of that address. */
@@ -45,7 +65,7 @@ export class MeshFolder {
       `svc-${index}.yaml`,
       `apiVersion: networking.istio.io/v1
 kind: ServiceEntry
-metadata: {name: svc-${index}, namespace: default}
+metadata: {name: svc-${index}, namespace: ${own.length > 0 ? proxyNamespace(this.#shape, 2 * index) : "default"}}
 spec:
   hosts: [${serviceHost(index)}]
   addresses: [10.${96 + (index >> 16)}.${(index >> 8) & 255}.${index & 255}]
@@ -59,14 +79,18 @@ ${endpoints.map(([ip, version]) => `  - {address: ${ip}, labels: {app: svc-${ind
   }
 
   putRoute(index: number, timeoutSeconds: number): void {
+    const { services, routes } = this.#shape;
+    const target = serviceHost(index % services);
+    const [host, gateways] = routes === undefined ? [target, "mesh"] : [`host-${index}.example.com`, "gateway"];
     this.#put(
       `vs-${index}.yaml`,
       `apiVersion: networking.istio.io/v1
 kind: VirtualService
 metadata: {name: vs-${index}, namespace: default}
 spec:
-  hosts: [${serviceHost(index)}]
-  http: [{timeout: ${timeoutSeconds}s, route: [{destination: {host: ${serviceHost(index)}}}]}]
+  hosts: [${host}]
+  gateways: [${gateways}]
+  http: [{timeout: ${timeoutSeconds}s, route: [{destination: {host: ${target}, port: {number: 8000}}}]}]
 `,
     );
   }

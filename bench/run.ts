@@ -1,6 +1,6 @@
 /**
  * Prints what Mizzen costs, with the aim beside each figure:
- *   node bench/run.ts [control-plane] [agent] [injection] [kubernetes] [mesh] [--proxies 50] [--services 500] [--rounds 5] [--own]
+ *   node bench/run.ts [control-plane] [agent] [injection] [kubernetes] [mesh] [--proxies 50] [--services 500] [--rounds 5] [--own [--namespaces 20]] [--routes 3000]
  * Without a name all sections are run; `mesh` needs root. Where the folder SHARED (default ../shared) has
  * tools/xds-load.mjs, that program measures the control plane too; with ISTIOD=/path/to/pilot-discovery calls are compared
  * with those under the configuration of a real one, and with ISTIO_AGENT=/path/to/pilot-agent and
@@ -22,6 +22,8 @@ const { values, positionals } = parseArgs({
     services: { type: "string", default: "500" },
     rounds: { type: "string", default: "5" },
     own: { type: "boolean", default: false },
+    namespaces: { type: "string", default: "1" },
+    routes: { type: "string" },
   },
 });
 const {
@@ -33,7 +35,13 @@ const {
 const sections: Readonly<Record<string, () => Promise<readonly Figure[]>>> = {
   "control-plane": () =>
     controlPlaneFigures({
-      shape: { proxies: Number(values.proxies), services: Number(values.services), own: values.own },
+      shape: {
+        proxies: Number(values.proxies),
+        services: Number(values.services),
+        own: values.own,
+        namespaces: Number(values.namespaces),
+        ...(values.routes !== undefined && { routes: Number(values.routes) }),
+      },
       rounds: Number(values.rounds),
       program: join(SHARED, "tools/xds-load.mjs"),
       istiod: ISTIOD || undefined,

@@ -5,7 +5,7 @@ import { NodeSchema } from "#gen/envoy/config/core/v3/base_pb.ts";
 import { readMessage, readString } from "#lib/wire/read.ts";
 import { type DeltaRequest, EMPTY_REQUEST, formatDeltaRequest } from "#protocol/delta-request.ts";
 import { CLUSTER_TYPE, ENDPOINT_TYPE, LISTENER_TYPE, ROUTE_TYPE } from "#protocol/type-urls.ts";
-import { type MeshShape, proxyAddress, serviceHost } from "./mesh-folder.ts";
+import { GATEWAY_ROUTES, type MeshShape, proxyAddress, proxyNamespace, serviceHost } from "./mesh-folder.ts";
 
 const METHOD = "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources";
 const asIs = (bytes: Buffer) => bytes;
@@ -78,20 +78,23 @@ export class Sidecars implements Disposable {
     send(CLUSTER_TYPE, { node: this.#node(index) });
     send(ENDPOINT_TYPE, { subscribe: endpoints });
     send(LISTENER_TYPE, {});
-    send(ROUTE_TYPE, { subscribe: ["8000"] });
+    send(ROUTE_TYPE, { subscribe: [this.#shape.routes === undefined ? "8000" : GATEWAY_ROUTES] });
   }
 
   #node(index: number): Uint8Array {
     const ip = proxyAddress(index);
-    const app = this.#shape.own ? `svc-${index >> 1}` : "app";
+    const { own, routes } = this.#shape;
+    const role = routes === undefined ? "sidecar" : "router";
+    const app = role === "router" ? "gateway" : own ? `svc-${index >> 1}` : "app";
+    const namespace = proxyNamespace(this.#shape, index);
     const metadata = {
-      NAMESPACE: "default",
+      NAMESPACE: namespace,
       CLUSTER_ID: "Kubernetes",
       ISTIO_VERSION: "1.29.6",
       LABELS: { app },
       INSTANCE_IPS: ip,
     };
-    const id = `sidecar~${ip}~app-${index}.default~default.svc.cluster.local`;
+    const id = `${role}~${ip}~app-${index}.${namespace}~${namespace}.svc.cluster.local`;
     return toBinary(NodeSchema, create(NodeSchema, { id, cluster: "app.default", metadata }));
   }
 }

@@ -10,6 +10,11 @@ const ROWS: readonly Row[] = [
   ...changeRows("route change", ({ route }) => route),
   ...changeRows("new service", ({ service }) => service),
   ["private memory", ({ privateMegabytes }) => `${number(privateMegabytes)} MB`],
+  ["delay of the event loop, 99 of 100", ({ loopDelayMs = Number.NaN }) => `${number(loopDelayMs)} ms`],
+  ["a flood of endpoint changes, each second", ({ churn }) => number(churn?.changesPerSecond ?? Number.NaN)],
+  ["  CPU of a second", ({ churn }) => `${number(churn?.cpu ?? Number.NaN, 2)} s`],
+  ["  delay of the event loop, 99 of 100", ({ churn }) => `${number(churn?.loopDelayMs ?? Number.NaN)} ms`],
+  ["  until all have the last one", ({ churn }) => `${number(churn?.lastMs ?? Number.NaN)} ms`],
 ];
 
 /** Figures side by side; what somebody did not measure is a dash. */

@@ -32,21 +32,25 @@ interface Target {
 /** Prints the figures beside each other; answers with ours beside the aims. */
 export async function controlPlaneFigures(run: ControlPlaneRun): Promise<readonly Figure[]> {
   const { shape, rounds, program, istiod } = run;
-  const compares = shape.proxies === 50 && shape.services === 500 && !shape.own;
+  const { proxies, services, own: isOwn, namespaces = 1, routes } = shape;
+  const compares = proxies === 50 && services === 500 && !isOwn && routes === undefined;
+  // The other program knows neither.
+  const isRefereed = existsSync(program) && namespaces === 1 && routes === undefined;
   const ours = await measured(shape, (target) => runLoad({ shape, rounds, settleMs: SETTLE_MS, ...target }));
   const columns: [string, Figures][] = [...(compares ? [["Istio 1.29.6", ISTIO_50_X_500] as const] : [])].map(
     ([title, figures]) => [title, figures],
   );
   columns.push(["Mizzen", ours]);
-  if (existsSync(program)) {
+  if (isRefereed) {
     const byOther = (target: Target) => refereed({ program, modules: ROOT }, { shape, rounds, ...target });
     columns.push(["Mizzen, by xds-load", await measured(shape, byOther)]);
     if (istiod !== undefined) columns.push(["istiod here, by xds-load", await measured(shape, byOther, istiod)]);
   }
-  const own = shape.own ? ", every two proxies behind a service of their own" : "";
-  console.log(`${shape.proxies} proxies, ${shape.services} services${own}\n\n${figuresTable(columns)}\n`);
+  const own = isOwn ? `, every two proxies behind a service of their own, in ${namespaces} namespaces` : "";
+  const gateway = routes === undefined ? "" : `, routers with ${routes} virtual services`;
+  console.log(`${proxies} proxies, ${services} services${own}${gateway}\n\n${figuresTable(columns)}\n`);
   if (!existsSync(program)) console.log(`not measured by xds-load: ${program} does not exist\n`);
-  return aims(ours, compares ? ISTIO_50_X_500 : undefined);
+  return aims(ours, { istio: compares ? ISTIO_50_X_500 : undefined, isGateway: routes !== undefined });
 }
 
 /** Each program gets a fresh mesh and a fresh control plane. */
@@ -68,7 +72,10 @@ async function measured(
 }
 
 /** A fifth of Istio's connecting, a tenth of its changes, half of its memory. */
-function aims(ours: Figures, istio: Figures | undefined): readonly Figure[] {
+function aims(
+  ours: Figures,
+  { istio, isGateway }: { readonly istio: Figures | undefined; readonly isGateway: boolean },
+): readonly Figure[] {
   const part = (value: number | undefined, share: number) => (value === undefined ? undefined : value * share);
   const change = (what: string, name: "endpoint" | "route" | "service", mostMs: number | undefined) => [
     figure({ what: `control plane: ${what}, 99 of 100`, value: ours[name].p99Ms, unit: "ms", most: mostMs }),
@@ -90,7 +97,7 @@ function aims(ours: Figures, istio: Figures | undefined): readonly Figure[] {
       most: part(istio?.connectCpuSeconds, 0.2),
     }),
     ...change("endpoint change", "endpoint", istio === undefined ? undefined : 50),
-    ...change("route change", "route", part(istio?.route.p99Ms, 0.1)),
+    ...change("route change", "route", isGateway ? 100 : part(istio?.route.p99Ms, 0.1)),
     ...change("new service", "service", part(istio?.service.p99Ms, 0.1)),
     figure({
       what: "control plane: private memory",
@@ -98,5 +105,9 @@ function aims(ours: Figures, istio: Figures | undefined): readonly Figure[] {
       unit: "MB",
       most: part(istio?.privateMegabytes, 0.5),
     }),
+    ...[
+      { what: "control plane: delay of the event loop, 99 of 100", value: ours.loopDelayMs },
+      { what: "  with 100 endpoint changes a second", value: ours.churn?.loopDelayMs },
+    ].map(({ what, value = Number.NaN }) => figure({ what, value, unit: "ms", most: 50 })),
   ];
 }
