@@ -36,9 +36,9 @@ export class Metrics<Name extends string = string> {
     if (process) collectDefaultMetrics({ register: this.#registry });
   }
 
-  /** Adds to a counter. */
+  /** Adds to a counter, or to a gauge where Istio counts with one. */
   count(name: Name, labels: MetricLabels = {}, by = 1): void {
-    of(this.#counters, name).inc(labels, by);
+    (this.#counters.get(name) ?? of(this.#gauges, name)).inc(labels, by);
   }
 
   /** Sets a gauge. */

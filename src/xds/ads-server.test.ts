@@ -211,7 +211,7 @@ test("pushes, rejections and connected proxies are counted under Istio's names",
   while (metrics.seen.get("pilot_xds version=1.29.6") !== 0) await new Promise((resolve) => setImmediate(resolve));
   assert.equal(metrics.seen.get("pilot_xds_pushes type=cds"), 2);
   assert.equal(metrics.seen.get("pilot_total_xds_rejects type=cds"), 1);
-  assert.equal(metrics.seen.get("pilot_xds_cds_reject err=13"), 1);
+  assert.equal(metrics.seen.get(`pilot_xds_cds_reject node=${proxyOf().id},err=Internal`), 1);
   for (const name of [
     "pilot_proxy_convergence_time",
     "pilot_xds_send_time",

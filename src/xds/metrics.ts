@@ -1,4 +1,5 @@
 /** Figures about pushes under the names that Istio's dashboards know. Who wires the server decides where they go. */
+import { status } from "@grpc/grpc-js";
 import type { MetricDefinition } from "#lib/metrics.ts";
 
 export interface Metrics {
@@ -43,10 +44,10 @@ export const XDS_METRICS = {
   pilot_xds_send_time: histogram(SECONDS, "Seconds until a response had left"),
   pilot_xds_config_size_bytes: histogram(BYTES, "Sizes of responses", "type"),
   pilot_total_xds_rejects: counter("Responses that proxies rejected, by type", "type"),
-  pilot_xds_cds_reject: counter("Responses with clusters that proxies rejected", "err"),
-  pilot_xds_eds_reject: counter("Responses with endpoints that proxies rejected", "err"),
-  pilot_xds_lds_reject: counter("Responses with listeners that proxies rejected", "err"),
-  pilot_xds_rds_reject: counter("Responses with routes that proxies rejected", "err"),
+  pilot_xds_cds_reject: gauge("Responses with clusters that proxies rejected", "node", "err"),
+  pilot_xds_eds_reject: gauge("Responses with endpoints that proxies rejected", "node", "err"),
+  pilot_xds_lds_reject: gauge("Responses with listeners that proxies rejected", "node", "err"),
+  pilot_xds_rds_reject: gauge("Responses with routes that proxies rejected", "node", "err"),
   pilot_xds_expired_nonce: counter("Requests that answered an old response", "type"),
   pilot_total_xds_internal_errors: counter("Pushes that failed because of an error in the control plane"),
   pilot_xds_write_timeout: counter("Proxies that were cut off because they did not read"),
@@ -56,3 +57,12 @@ export const XDS_METRICS = {
   xds_cache_evictions: counter("Resources and parts of them that nobody uses any more"),
   xds_cache_size: gauge("Resources that are held"),
 } as const;
+
+/** A code of gRPC as Go spells it, such as `InvalidArgument`. */
+export function codeName(code = 0): string {
+  if (code === status.OK) return "OK";
+  if (code === status.CANCELLED) return "Canceled";
+  const name = status[code];
+  if (name === undefined) return `Code(${code})`;
+  return name.toLowerCase().replaceAll(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}

@@ -12,7 +12,7 @@ import { type BuiltResource, originsOf } from "./built-resource.ts";
 import type { ByteBudget } from "./byte-budget.ts";
 import type { Clock } from "./clock.ts";
 import { type Dialect, requestIn } from "./dialect.ts";
-import type { Metrics, XdsMetric } from "./metrics.ts";
+import { codeName, type Metrics, type XdsMetric } from "./metrics.ts";
 import { type ProxyParts, viewId } from "./parts.ts";
 import type { OpenPush, PushJournal } from "./push-journal.ts";
 import { Refusal, refuse } from "./refusal.ts";
@@ -213,7 +213,7 @@ export class XdsStream {
     if (verdict.kind !== "rejected") return;
     metrics.count("pilot_total_xds_rejects", { type });
     const metric = REJECT_METRICS.get(type);
-    if (metric !== undefined) metrics.count(metric, { err: `${request.error?.code ?? 0}` });
+    if (metric !== undefined) metrics.count(metric, { node: this.proxy.id, err: codeName(request.error?.code) });
     const culprits = verdict.held.map(({ rejected }) => rejected);
     const isPatched = culprits.some(({ recipe }) => recipe.unpatched !== undefined);
     const instead = isPatched ? "gets it without the patches" : "keeps the last good version of it";

@@ -88,7 +88,13 @@ export class ControlPlane {
       this.#metrics.observe("pilot_pushcontext_init_seconds", this.#source.buildSeconds());
     });
     this.#keySets = keySetSource({ config, taker: this.#source, metrics: this.#metrics, log });
-    this.#registration = registrationOf({ config, source: this.#source, cluster, log });
+    this.#registration = registrationOf({
+      config,
+      source: this.#source,
+      cluster,
+      count: (name) => this.#metrics.count(name),
+      log,
+    });
     this.#xds = new AdsServer({
       ...(this.#registration && { observer: this.#registration }),
       source: this.#source,

@@ -10,6 +10,7 @@ import { WEBHOOK_METRICS } from "#webhooks/metrics.ts";
 import { XDS_METRICS } from "#xds/metrics.ts";
 import { VERSION_TEXT } from "../version-command.ts";
 import type { ConflictWatch } from "./conflict-watch.ts";
+import { REGISTRATION_COUNTERS } from "./counted-entries.ts";
 import { CONFLICT_GAUGES, MESH_FIGURES, MESH_GAUGES, type MeshGauge } from "./mesh-gauges.ts";
 
 const PILOT_METRICS = {
@@ -38,6 +39,7 @@ const ALL = {
   ...CA_GAUGES,
   ...KEY_SET_COUNTERS,
   ...WEBHOOK_METRICS,
+  ...REGISTRATION_COUNTERS,
 };
 export type ControlPlaneMetrics = Metrics<keyof typeof ALL>;
 

@@ -5,22 +5,30 @@ import type { KubernetesApi } from "#lib/kubernetes/api-client.ts";
 import type { Logger } from "#lib/log.ts";
 import type { Source, WorkloadEntries } from "#model/ports.ts";
 import type { DiscoveryConfig } from "./config.ts";
+import { countedEntries, type RegistrationCounter } from "./counted-entries.ts";
 
 export interface RegistrationInput {
   readonly config: DiscoveryConfig;
   readonly source: Source & WorkloadEntries;
   /** Where entries are written; without one they live as long as the source. */
   readonly cluster: KubernetesApi | undefined;
+  readonly count: (name: RegistrationCounter) => void;
   readonly log: Logger;
 }
 
 /** Registers workloads that ask for it; undefined where that is turned off. */
-export function registrationOf({ config, source, cluster, log }: RegistrationInput): WorkloadRegistration | undefined {
+export function registrationOf({
+  config,
+  source,
+  cluster,
+  count,
+  log,
+}: RegistrationInput): WorkloadRegistration | undefined {
   if (config.registration === undefined) return undefined;
   return new WorkloadRegistration({
     ...config.registration,
     source,
-    entries: cluster === undefined ? source : kubernetesEntries(cluster),
+    entries: countedEntries(cluster === undefined ? source : kubernetesEntries(cluster), count),
     instance: config.podName || "istiod",
     log: log.scope("wle"),
     now: Date.now,
