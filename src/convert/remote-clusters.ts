@@ -13,10 +13,11 @@ import type { Steps } from "#lib/async/steps.ts";
 import type { EndpointSet } from "#model/endpoint.ts";
 import type { Features } from "#model/features.ts";
 import type { NetworkGateway } from "#model/network-gateway.ts";
-import type { ServiceKey } from "#model/service.ts";
+import type { Service, ServiceKey } from "#model/service.ts";
 import { discovered } from "./discovered.ts";
 import { type DraftInput, type ServiceDraft, serviceDrafts } from "./drafts.ts";
 import { endpointSets, joinedSets } from "./endpoint-sets.ts";
+import { memoized } from "./memo.ts";
 import { networkGateways } from "./network-gateways.ts";
 
 /** What runs in a cluster: its Services, EndpointSlices, Pods, Nodes and Namespaces. */
@@ -45,17 +46,19 @@ export function* withRemoteClusters(
   input: RegistryInput,
 ): Steps<Registry> {
   if (remotes.length === 0) return own;
-  const drafts = [...own.drafts];
-  const known = new Set(drafts.map(({ key }) => key));
+  const drafts = new Map(own.drafts.map((draft) => [draft.key, draft]));
+  const further: ServiceDraft[] = [];
+  const addresses = new Map<ServiceKey, Record<string, readonly string[]>>();
   const sets = new Map<ServiceKey, EndpointSet[]>();
   const gateways = [...own.gateways];
   for (const remote of remotes) {
     const remoteInput = draftInput(remote, input);
     const found = yield* serviceDrafts(remoteInput);
     for (const draft of found) {
-      if (known.has(draft.key)) continue;
-      known.add(draft.key);
-      drafts.push(draft);
+      addresses.set(draft.key, { ...addresses.get(draft.key), [remote.clusterId]: draft.service.addresses });
+      if (drafts.has(draft.key)) continue;
+      drafts.set(draft.key, draft);
+      further.push(draft);
     }
     for (const [key, set] of yield* endpointSets(remoteInput)) sets.set(key, [...(sets.get(key) ?? []), set]);
     const services = found.map(({ service }) => service);
@@ -63,13 +66,23 @@ export function* withRemoteClusters(
     yield;
   }
   const endpoints = new Map(own.endpoints);
-  for (const [key, further] of sets) {
+  for (const [key, remote] of sets) {
     const here = own.endpoints.get(key);
-    const [first, ...rest] = here === undefined ? further : [here, ...further];
+    const [first, ...rest] = here === undefined ? remote : [here, ...remote];
     if (first !== undefined) endpoints.set(key, rest.length === 0 ? first : joinedSets(first, rest));
   }
-  return { drafts, endpoints, gateways: distinct(gateways) };
+  const all = [...own.drafts, ...further].map((draft) => {
+    const elsewhere = addresses.get(draft.key);
+    return elsewhere === undefined ? draft : withClusterAddresses(draft, JSON.stringify(elsewhere));
+  });
+  return { drafts: all, endpoints, gateways: distinct(gateways) };
 }
+
+/** The addresses as text, which is compared by value. */
+const withClusterAddresses = memoized((draft: ServiceDraft, text: string): ServiceDraft => {
+  const clusterAddresses: Service["clusterAddresses"] = JSON.parse(text);
+  return { ...draft, service: { ...draft.service, ...(clusterAddresses && { clusterAddresses }) } };
+});
 
 /** Configuration is in one cluster only: ServiceEntries and WorkloadEntries of others do not count. */
 function draftInput({ clusterId, objects }: RemoteCluster, { mesh, features, order }: RegistryInput): DraftInput {

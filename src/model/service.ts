@@ -24,6 +24,8 @@ export interface Service {
   readonly registry: "Kubernetes" | "External";
   /** Addresses that clients call; empty for headless services and for hosts without one. */
   readonly addresses: readonly string[];
+  /** Those in further clusters, where the service has others, by cluster id. */
+  readonly clusterAddresses?: Readonly<Record<string, readonly string[]>>;
   /** Allocated because the user gave none; stable as long as the service exists. */
   readonly autoAddress: string | undefined;
   /** The same for IPv6. */

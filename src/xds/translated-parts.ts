@@ -1,5 +1,6 @@
 /** What proxies are sent: the plans of translation, as parts by view. */
 import { atOnce, type Steps } from "#lib/async/steps.ts";
+import { inCluster } from "#model/in-cluster.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import {
@@ -34,7 +35,8 @@ export function translatedPartsWith(rights: SecretRights): PartsOf {
 }
 
 /** What is sent depends on who reads it: Envoy, or a program that speaks xDS itself. */
-function partsFor(snapshot: Snapshot, proxy: MeshProxy, rights?: SecretRights): ProxyParts {
+function partsFor(whole: Snapshot, proxy: MeshProxy, rights?: SecretRights): ProxyParts {
+  const snapshot = inCluster(whole, String(proxy.metadata.CLUSTER_ID ?? ""));
   const views = viewsOf(snapshot, proxy);
   const { inbound } = views;
   if (proxy.metadata.GENERATOR !== "grpc" || inbound === undefined) {

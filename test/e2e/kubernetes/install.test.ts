@@ -123,9 +123,14 @@ describe("mizzen install", { skip: NO_KUBERNETES, timeout: 240_000 }, () => {
   });
 
   test("the control plane can do all that it has to with the rights that the chart gives it", async () => {
-    assert.equal((await mizzen("install", "--set", "profile=minimal", "-y", "--no-wait")).code, 0);
+    await mizzen("install", "--set", "profile=empty", "-y");
+    await server.apply(
+      "apiVersion: networking.istio.io/v1\nkind: VirtualService\nmetadata: {name: v}\nspec: {hosts: [a]}\n",
+    );
+    const status = "values.pilot.env.PILOT_ENABLE_STATUS=true";
+    assert.equal((await mizzen("install", "--set", "profile=minimal", "--set", status, "-y", "--no-wait")).code, 0);
     const token = await tokenOf("istiod");
-    await using plane = startDiscovery(server, folder, token);
+    await using plane = startDiscovery(server, folder, { token, env: { PILOT_ENABLE_STATUS: "true" } });
     const object = async (path: string) => unless404(api.call({ path }));
     const system = "/api/v1/namespaces/istio-system";
     await eventually(
@@ -151,6 +156,11 @@ describe("mizzen install", { skip: NO_KUBERNETES, timeout: 240_000 }, () => {
     const authenticate = tokenReviewAuthenticator({ api: own, audiences: ["istio-ca"], trustDomain: () => "t" });
     const caller = await authenticate({ authorization: `Bearer ${await tokenOf("istiod")}`, certificate: undefined });
     assert.ok(caller !== undefined && "caller" in caller, JSON.stringify(caller));
+    const reports = async () =>
+      (await list(`${system}/configmaps`)).filter(({ metadata }) => metadata.name.startsWith("istio-distribution-"));
+    await eventually("what it knows of proxies", async () => (await reports()).length === 1, 30_000);
+    const path = "/apis/networking.istio.io/v1/namespaces/default/virtualservices/v/status";
+    await own.call({ method: "PATCH", path, body: { status: { conditions: [] } }, contentType: MERGE_PATCH });
     await eventually("it has read everything", async () => plane.isReady(), 30_000);
     assert.doesNotMatch(plane.text(), /forbidden|add to the ClusterRole/i);
     await plane.end();

@@ -4,6 +4,7 @@ import { readFile } from "node:fs/promises";
 import { after, before, describe, test } from "node:test";
 import { createLogger } from "#lib/log.ts";
 import { DEFAULT_FEATURES } from "#model/features.ts";
+import { inCluster } from "#model/in-cluster.ts";
 import { type KubernetesSource, kubernetesSource } from "#sources/kubernetes/kubernetes-source.ts";
 import { eventually } from "../../support/fake-control-plane.ts";
 import { type ApiServer, NO_KUBERNETES, startApiServer } from "../../support/kubernetes/api-server.ts";
@@ -106,6 +107,16 @@ describe("a mesh of two clusters", { skip: NO_KUBERNETES, timeout: 120_000 }, ()
     await untilEndpoints("only-two", "10.2.0.2@c2/net2");
     await two.apply(slice("both", "10.2.0.9"));
     await untilEndpoints("both", "10.1.0.1@c1/net1 10.2.0.9@c2/net2");
+  });
+
+  test("proxies of each cluster call the address that the service has there", async () => {
+    const addressIn = (clusterId: string) =>
+      inCluster(source.current(), clusterId).services.find(({ name }) => name === "both")?.addresses[0];
+    const clusterIp = (server: ApiServer) =>
+      server.kubectl(["get", "service", "both", "-o", "jsonpath={.spec.clusterIP}"]);
+    const [here, there] = [await clusterIp(one), await clusterIp(two)];
+    assert.notEqual(here, there);
+    assert.deepEqual([addressIn("c1"), addressIn("c2")], [here, there]);
   });
 
   test("a cluster that is down keeps what it had, and costs the others nothing", async () => {

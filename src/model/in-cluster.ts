@@ -1,0 +1,40 @@
+/** The mesh as it is seen from one of its clusters: a service has another address in each. */
+import type { Service } from "./service.ts";
+import type { Snapshot } from "./snapshot.ts";
+
+const bySnapshot = new WeakMap<readonly Service[], Map<string, readonly Service[]>>();
+const byService = new WeakMap<Service, Map<string, Service>>();
+const wholeBy = new WeakMap<Snapshot, Map<string, Snapshot>>();
+
+/** The snapshot itself where no service has other addresses there. What did not change keeps its identity. */
+export function inCluster(snapshot: Snapshot, clusterId: string): Snapshot {
+  return kept(wholeBy, snapshot, clusterId, () => {
+    const services = kept(bySnapshot, snapshot.services, clusterId, () => servicesIn(snapshot.services, clusterId));
+    return services === snapshot.services ? snapshot : { ...snapshot, services };
+  });
+}
+
+function servicesIn(services: readonly Service[], clusterId: string): readonly Service[] {
+  const seen = services.map((service) => kept(byService, service, clusterId, () => serviceIn(service, clusterId)));
+  return seen.every((service, i) => service === services[i]) ? services : seen;
+}
+
+function serviceIn(service: Service, clusterId: string): Service {
+  const { clusterAddresses = {}, addresses } = service;
+  const own = Object.hasOwn(clusterAddresses, clusterId) ? clusterAddresses[clusterId] : undefined;
+  const isSame = own === undefined || own.length === 0 || own.join() === addresses.join();
+  return isSame ? service : { ...service, addresses: own };
+}
+
+function kept<Owner extends object, Value>(
+  known: WeakMap<Owner, Map<string, Value>>,
+  owner: Owner,
+  key: string,
+  make: () => Value,
+): Value {
+  const values = known.get(owner) ?? new Map<string, Value>();
+  known.set(owner, values);
+  const value = values.get(key) ?? make();
+  values.set(key, value);
+  return value;
+}
