@@ -69,8 +69,8 @@ test("apply, delete and shell", { skip: meshUnavailable() }, async (t) => {
     ["an object without a kind", "a: 1\n", /wrong\.yaml:1: is not an object/],
     [
       "a kind that has no effect",
-      "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n",
-      /kind "Namespace" has no effect yet/,
+      "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\n",
+      /kind "Deployment" has no effect yet/,
     ],
     [
       "an object of the mesh's files",

@@ -1,8 +1,10 @@
 /** Authorization policies to the filters that Envoy checks. */
 import { dirname, join } from "node:path";
 import type { Message } from "@bufbuild/protobuf";
-import { DEFAULT_MESH_CONFIG, meshConfigOf } from "#config/mesh-config.ts";
+import { meshConfigSchema } from "#config/mesh/mesh-schema.ts";
+import { DEFAULT_MESH_CONFIG, type MeshConfig } from "#config/mesh-config.ts";
 import { parseObject } from "#config/parse-object.ts";
+import { parse } from "#config/schema/parse.ts";
 import { buildSnapshot } from "#convert/snapshot.ts";
 import { readDocument, readDocuments } from "#lib/yaml/read.ts";
 import { DEFAULT_FEATURES } from "#model/features.ts";
@@ -62,8 +64,9 @@ async function checkFilters(
   const policies = readDocuments((await readText(at, one.input)) ?? "").map(({ value }) => value);
   const objects = [PROVIDER, ...policies].flatMap((raw) => parseObject(raw).object ?? []);
   const [trustDomain, ...trustDomainAliases] = one.trustDomains ?? ["cluster.local"];
-  const mesh = meshConfigOf({ ...one.meshConfig, trustDomain, trustDomainAliases }, DEFAULT_MESH_CONFIG).value;
-  if (mesh === undefined) return { differs: () => "the mesh config is refused" };
+  // Without the checks, which refuse some of these: what is wrong must deny even if it comes this far.
+  const given = parse(meshConfigSchema, { ...one.meshConfig, trustDomain, trustDomainAliases }, "").value;
+  const mesh = { ...DEFAULT_MESH_CONFIG, ...given } as MeshConfig;
   const snapshot = buildSnapshot({ objects, mesh, features: DEFAULT_FEATURES });
   const workload = { namespace: proxy?.configNamespace ?? "", labels: proxy?.labels ?? {} };
   const input = authorizationInput(snapshot, authorizationPoliciesOf(snapshot, workload));
