@@ -111,8 +111,13 @@ export class InstallCluster {
   async #leftovers(namespace: string): Promise<readonly RawObject[]> {
     const leases = await this.#listed("coordination.k8s.io/v1", "Lease", {});
     const secrets = await this.#listed("v1", "Secret", { fieldSelector: "metadata.name=istio-ca-secret" });
+    const reports = await this.#listed("v1", "ConfigMap", { labelSelector: "internal.istio.io/distribution-report" });
     const ours = ({ metadata }: RawObject) => metadata.namespace === namespace;
-    return [...leases.filter(({ metadata }) => metadata.name.startsWith("istio-leader")), ...secrets].filter(ours);
+    return [
+      ...leases.filter(({ metadata }) => metadata.name.startsWith("istio-leader")),
+      ...secrets,
+      ...reports,
+    ].filter(ours);
   }
 
   async #owned(owner: string | undefined): Promise<readonly RawObject[]> {

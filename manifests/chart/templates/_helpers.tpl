@@ -28,6 +28,11 @@ operator.istio.io/component: Pilot
 install.operator.istio.io/owning-resource: unknown
 {{- end -}}
 
+{{- /* Whether objects say what became of them; then it needs more rights. */ -}}
+{{- define "mizzen.writesStatus" -}}
+{{- if eq (toString .Values.pilot.env.PILOT_ENABLE_STATUS) "true" }}true{{ end -}}
+{{- end -}}
+
 {{- define "mizzen.image" -}}
 {{- if contains "/" .image -}}
 {{ .image }}

@@ -17,15 +17,27 @@ export interface DiscoveryProcess extends AsyncDisposable {
   readonly end: () => Promise<void>;
 }
 
-/** Starts it in a folder of its own; as an account when there is a token. */
-export function startDiscovery(server: ApiServer, folder: string, token?: string): DiscoveryProcess {
+export interface DiscoveryOptions {
+  /** Of the account that it runs as; one that may do everything otherwise. */
+  readonly token?: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Starts it in a folder of its own. */
+export function startDiscovery(server: ApiServer, folder: string, options: DiscoveryOptions = {}): DiscoveryProcess {
+  const { token } = options;
   const config = JSON.parse(readFileSync(server.kubeConfig, "utf8"));
   if (token !== undefined) config.users[0].user = { token };
   const kubeConfig = join(folder, "kubeconfig");
   writeFileSync(kubeConfig, JSON.stringify(config));
   const listen = ["http", "grpc", "secureGRPC", "https", "monitoring"].map((name) => `--${name}Addr=127.0.0.1:0`);
   const flags = ["discovery", "--kubeconfig", kubeConfig, "--shutdownDuration=1s", "--ctrlz_port=0", ...listen];
-  const env = { PATH: process.env.PATH, ROOT_CA_DIR: join(folder, "none"), POD_NAMESPACE: "istio-system" };
+  const env = {
+    PATH: process.env.PATH,
+    ROOT_CA_DIR: join(folder, "none"),
+    POD_NAMESPACE: "istio-system",
+    ...options.env,
+  };
   const child = spawn(process.execPath, [DISCOVERY, ...flags], { cwd: folder, env, stdio: ["ignore", "pipe", "pipe"] });
   const output: string[] = [];
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => output.push(String(chunk)));
