@@ -2,6 +2,7 @@
  * `envoy.service.discovery.v3.DeltaDiscoveryResponse`. Its resources are framed once, when they are built, and from then
  * on only copied: a response is the concatenation of frames and a few strings.
  */
+import { fieldHead } from "#lib/wire/fields.ts";
 import { readMessage, readString } from "#lib/wire/read.ts";
 import { MessageWriter } from "#lib/wire/write.ts";
 
@@ -34,10 +35,26 @@ export interface DeltaResource {
 }
 
 /** One entry of a response's `resources`, with its field tag and length. The message is the end of it. */
-export function resourceFrame(typeUrl: string, resource: DeltaResource): Uint8Array {
-  const any = new MessageWriter().string(1, typeUrl).bytes(2, resource.value).finish();
-  const entry = new MessageWriter().string(1, resource.version).string(3, resource.name).bytes(2, any).finish();
-  return new MessageWriter().bytes(2, entry).finish();
+export function resourceFrame(typeUrl: string, { name, version, value }: DeltaResource): Uint8Array {
+  const any = [new MessageWriter().string(1, typeUrl).finish(), fieldHead(2, value.length), value];
+  const own = new MessageWriter().string(1, version).string(3, name).finish();
+  const entry = [own, fieldHead(2, sizeOf(any)), ...any];
+  return concat([fieldHead(2, sizeOf(entry)), ...entry]);
+}
+
+function sizeOf(pieces: readonly Uint8Array[]): number {
+  return pieces.reduce((sum, { length }) => sum + length, 0);
+}
+
+/** In memory of its own: a frame lives longer than what shares a pool with it. */
+function concat(pieces: readonly Uint8Array[]): Uint8Array {
+  const joined = new Uint8Array(sizeOf(pieces));
+  let at = 0;
+  for (const piece of pieces) {
+    joined.set(piece, at);
+    at += piece.length;
+  }
+  return joined;
 }
 
 /** The bytes of a response, in a buffer of their own. */

@@ -5,8 +5,8 @@
  * Whoever acquires a resource releases it again; the last release forgets it. So the cache holds what some proxy uses and
  * nothing else, however many namespaces come and go.
  */
-import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { finished, type Steps } from "#lib/async/steps.ts";
+import { withMessages } from "#lib/wire/fields.ts";
 import type { Recipe } from "#translate/recipe.ts";
 import { type BuiltResource, builtResource } from "./built-resource.ts";
 
@@ -137,7 +137,15 @@ export class RecipeCache {
     const { name, build, input } = recipe;
     let bytes: Uint8Array;
     try {
-      bytes = joined(build(input), recipe.parts?.field ?? 0, parts);
+      const own = build(input);
+      bytes =
+        recipe.parts === undefined
+          ? own
+          : withMessages(
+              own,
+              recipe.parts.field,
+              parts.map((part) => part.bytes),
+            );
     } catch (thrown) {
       for (const part of parts) this.#release(part);
       throw thrown;
@@ -164,16 +172,6 @@ export class RecipeCache {
 }
 
 const NO_BYTES = new Uint8Array();
-
-/** A message is the concatenation of its fields: its own, then its parts. */
-function joined(own: Uint8Array, field: number, parts: readonly Fragment[]): Uint8Array {
-  if (parts.length === 0) return own;
-  return Buffer.concat([own, ...parts.flatMap(({ bytes }) => [partHead(field, bytes.length), bytes])]);
-}
-
-function partHead(field: number, length: number): Uint8Array {
-  return new BinaryWriter().tag(field, WireType.LengthDelimited).uint32(length).finish();
-}
 
 function isSame(left: object, right: object): boolean {
   if (left === right) return true;

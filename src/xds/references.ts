@@ -8,16 +8,32 @@ import { completeHost, hostsMatch, isWildcard } from "#config/host.ts";
 import type { Destination, VirtualService } from "#config/kinds/virtual-service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 
-/** One text for each reference that leads nowhere. */
+/** One text for each reference that leads nowhere. A snapshot is asked about again when the next one comes. */
 export function unresolvedReferences(snapshot: Snapshot): ReadonlySet<string> {
-  const known = targetsOf(snapshot);
-  return new Set(
-    snapshot.virtualServices.flatMap((object) =>
-      referencesOf(object, snapshot.features.domain)
-        .filter((reference) => !isKnown(reference, known))
-        .map((reference) => `${objectKey(object)} ${reference.kind} ${reference.name}`),
-    ),
-  );
+  const known = UNRESOLVED.get(snapshot);
+  if (known !== undefined) return known;
+  const targets = targetsOf(snapshot);
+  const found = new Set<string>();
+  for (const object of snapshot.virtualServices) {
+    for (const reference of keptReferences(object, snapshot.features.domain)) {
+      if (!isKnown(reference, targets)) found.add(`${objectKey(object)} ${reference.kind} ${reference.name}`);
+    }
+  }
+  UNRESOLVED.set(snapshot, found);
+  return found;
+}
+
+const UNRESOLVED = new WeakMap<Snapshot, ReadonlySet<string>>();
+
+/** Objects live longer than snapshots. */
+const REFERENCES = new WeakMap<object, { readonly domain: string; readonly references: readonly Reference[] }>();
+
+function keptReferences(object: ConfigObject<VirtualService>, domain: string): readonly Reference[] {
+  const known = REFERENCES.get(object);
+  if (known?.domain === domain) return known.references;
+  const references = referencesOf(object, domain);
+  REFERENCES.set(object, { domain, references });
+  return references;
 }
 
 interface Reference {

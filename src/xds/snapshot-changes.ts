@@ -6,7 +6,7 @@ import type { Snapshot } from "#model/snapshot.ts";
 export function snapshotChanges(before: Snapshot, after: Snapshot): readonly string[] {
   const objects = Object.keys(after).flatMap((field) => {
     const [old, next] = [Reflect.get(before, field), Reflect.get(after, field)];
-    return isObjectList(old) && isObjectList(next) && old !== next ? differences(keyed(old), keyed(next)) : [];
+    return old !== next && isObjectList(old) && isObjectList(next) ? objectDifferences(old, next) : [];
   });
   return [
     ...(before.mesh === after.mesh ? [] : ["~ MeshConfig"]),
@@ -24,6 +24,12 @@ function serviceDifferences(before: Snapshot, after: Snapshot): readonly string[
 
 function endpoints(snapshot: Snapshot): ReadonlyMap<string, unknown> {
   return new Map([...snapshot.endpoints].map(([service, set]) => [`endpoints of ${service}`, set]));
+}
+
+/** Nearly all are the same objects, which need no names. */
+function objectDifferences(before: readonly ConfigObject[], after: readonly ConfigObject[]): readonly string[] {
+  const [old, next] = [new Set(before), new Set(after)];
+  return differences(keyed([...old.difference(next)]), keyed([...next.difference(old)]));
 }
 
 function isObjectList(value: unknown): value is readonly ConfigObject[] {
