@@ -23,7 +23,7 @@ function watched(first: Snapshot) {
   const counted: object[] = [];
   const log = createLogger({ write: (line) => lines.push(line) });
   const metrics = { count: (_: string, labels: object) => counted.push(labels) };
-  const source = { current: () => current, subscribe: () => () => undefined };
+  const source = { current: () => current, objects: () => [], subscribe: () => () => undefined };
   const change = (next: Snapshot) => {
     current = next;
   };

@@ -15,7 +15,7 @@ const SLICE_MS = 4;
 const MAX_LINES = 50;
 
 export interface ConflictWatchInput {
-  readonly source: Pick<Source, "current" | "subscribe">;
+  readonly source: Pick<Source, "current" | "objects" | "subscribe">;
   readonly log: Logger;
   readonly now: () => number;
   /** A conflict that was not there before. */
@@ -64,7 +64,7 @@ export class ConflictWatch {
     const snapshot = source.current();
     if (this.#seen !== undefined && isSame(this.#seen, snapshot)) return;
     this.#seen = snapshot;
-    this.#conflicts = await new Slices(now, SLICE_MS).run(conflictSteps(snapshot));
+    this.#conflicts = await new Slices(now, SLICE_MS).run(conflictSteps(snapshot, source.objects()));
     this.#say();
   }
 

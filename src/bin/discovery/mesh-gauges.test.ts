@@ -42,7 +42,6 @@ test("the figures of a mesh", () => {
     pilot_eds_no_instances: 1,
     pilot_dns_cluster_without_endpoints: 0,
     pilot_endpoint_not_ready: 0,
-    pilot_duplicate_envoy_clusters: 0,
     endpoint_no_pod: 0,
   });
 });

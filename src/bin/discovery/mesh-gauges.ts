@@ -16,7 +16,6 @@ export const MESH_GAUGES = {
   pilot_eds_no_instances: gauge("Services whose endpoints are told over EDS, and that have none"),
   pilot_dns_cluster_without_endpoints: gauge("Services found by DNS that have no endpoint to ask for"),
   pilot_endpoint_not_ready: gauge("Endpoints that are not healthy"),
-  pilot_duplicate_envoy_clusters: gauge("Clusters of one name; the first of them counts, so that there are none"),
   endpoint_no_pod: gauge("Endpoints whose pod is not known"),
 } as const satisfies Record<string, MetricDefinition>;
 
@@ -25,6 +24,7 @@ export const CONFLICT_GAUGES = {
   pilot_destrule_subsets: gauge("Subsets that several destination rules give to one host in one namespace"),
   pilot_conflict_inbound_listener: gauge("Ports of workloads that services claim for different protocols"),
   pilot_conflict_outbound_listener_tcp_over_current_tcp: gauge("Addresses and ports that several TCP services claim"),
+  pilot_duplicate_envoy_clusters: gauge("Hosts that several objects of one namespace define"),
   pilot_vservice_dup_domain: gauge("Hosts that several virtual services have for the same sidecars"),
 } as const satisfies Partial<Record<ConflictMetric, MetricDefinition>>;
 
@@ -39,7 +39,6 @@ export const MESH_FIGURES: Readonly<Record<MeshGauge, (snapshot: Snapshot) => nu
     withoutEndpoints(snapshot, ({ resolution }) => resolution === "dns" || resolution === "dns-round-robin"),
   pilot_endpoint_not_ready: ({ endpoints }) =>
     endpoints.values().reduce((sum, set) => sum + set.endpoints.filter(({ health }) => health !== "healthy").length, 0),
-  pilot_duplicate_envoy_clusters: () => 0,
   endpoint_no_pod: () => 0,
 };
 

@@ -5,6 +5,7 @@ export type ConflictMetric =
   | "pilot_vservice_dup_domain"
   | "pilot_destrule_subsets"
   | "pilot_total_rejected_configs"
+  | "pilot_duplicate_envoy_clusters"
   | "pilot_conflict_inbound_listener"
   | "pilot_conflict_outbound_listener_tcp_over_current_tcp";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { finished } from "#lib/async/steps.ts";
-import { meshOf } from "../../../test/support/mesh.ts";
+import { meshOf, objectsOf } from "../../../test/support/mesh.ts";
 import { conflictText } from "./conflict.ts";
 import { conflictSteps } from "./conflicts.ts";
 
@@ -10,7 +10,8 @@ function object(kind: string, name: string, spec: object, namespace = "default")
 }
 
 function texts(...objects: readonly string[]): readonly string[] {
-  return finished(conflictSteps(meshOf(objects.join("")))).map(conflictText);
+  const yaml = objects.join("");
+  return finished(conflictSteps(meshOf(yaml), objectsOf(yaml))).map(conflictText);
 }
 
 const http = [{ route: [{ destination: { host: "a" } }] }];
@@ -92,12 +93,28 @@ test("an address of two TCP services, and a port of a workload for two protocols
   assert.equal(addresses.length, 1);
   assert.match(
     addresses[0] ?? "",
-    /two\.example\.com in default: TCP at 240\.0\.0\.1:9000 is taken by .*one\.example\.com/,
+    /^ServiceEntry\/default\/two: TCP at 240\.0\.0\.1:9000 is taken by ServiceEntry\/default\/one:/,
   );
   const ports = texts(entry("one", "TCP", "240.0.0.1"), entry("two", "HTTP", "240.0.0.2"));
   assert.equal(ports.length, 1);
   assert.match(
     ports[0] ?? "",
-    /port 9000 of a workload, here for HTTP, is taken by .*one\.example\.com in default for TCP/,
+    /two: port 9000 of a workload, here for HTTP, is taken by ServiceEntry\/default\/one for TCP:/,
+  );
+});
+
+test("a host that two objects of a namespace define, Kubernetes before others", () => {
+  const host = "shop.default.svc.cluster.local";
+  const spec = { hosts: [host], ports: [{ number: 80, name: "http", protocol: "HTTP" }], resolution: "DNS" };
+  const shop = { apiVersion: "v1", kind: "Service", metadata: { name: "shop" }, spec: { ports: [{ port: 80 }] } };
+  const found = texts(
+    object("ServiceEntry", "a", spec),
+    object("ServiceEntry", "b", spec),
+    object("ServiceEntry", "c", spec, "other"),
+    `${JSON.stringify(shop)}\n---\n`,
+  ).filter((text) => text.includes("host"));
+  assert.deepEqual(
+    found.map((text) => text.slice(0, text.lastIndexOf(":"))),
+    ["a", "b"].map((name) => `ServiceEntry/default/${name}: host "${host}" is taken by Service/default/shop`),
   );
 });

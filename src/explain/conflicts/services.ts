@@ -1,6 +1,8 @@
 /** Conflicts among services: hosts, addresses and ports that several of them claim. */
+import { type ConfigObject, objectKey } from "#config/config-object.ts";
+import type { ServiceEntry } from "#config/kinds/service-entry.ts";
 import { NO_ENDPOINTS } from "#model/endpoint.ts";
-import { isHttp, type Service, type ServicePort, serviceKey } from "#model/service.ts";
+import { isHttp, type Service, type ServiceKey, type ServicePort, serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { Claims, type Search } from "./conflict.ts";
 
@@ -9,8 +11,54 @@ interface Claimed {
   readonly port: ServicePort;
 }
 
+/** The objects that define each service, the one that counts first: those of Kubernetes come before ServiceEntries, then older ones. */
+export type Definitions = ReadonlyMap<ServiceKey, readonly ConfigObject[]>;
+
+/** Finds them. */
+export function definitionsOf(objects: readonly ConfigObject[], domain: string): Definitions {
+  const all = objects
+    .filter(({ kind }) => kind === "Service" || kind === "ServiceEntry")
+    .toSorted((a, b) => compare(a.kind, b.kind) || a.metadata.createdAt - b.metadata.createdAt || byName(a, b))
+    .flatMap((object) => hostsOf(object, domain).map((hostname) => ({ object, hostname })));
+  const byKey = Map.groupBy(all, ({ object, hostname }) =>
+    serviceKey({ namespace: object.metadata.namespace, hostname }),
+  );
+  return new Map([...byKey].map(([key, found]) => [key, found.map(({ object }) => object)]));
+}
+
+function hostsOf({ kind, metadata, spec }: ConfigObject, domain: string): readonly string[] {
+  if (kind === "Service") return [`${metadata.name}.${metadata.namespace}.svc.${domain}`];
+  return [...new Set((spec as ServiceEntry).hosts)];
+}
+
+function byName(a: ConfigObject, b: ConfigObject): number {
+  return compare(a.metadata.name, b.metadata.name);
+}
+
+function compare(a: string, b: string): number {
+  return a === b ? 0 : a < b ? -1 : 1;
+}
+
+/** Hosts that several objects of a namespace define. */
+export function* definitionConflicts(_: Snapshot, definitions: Definitions): Search {
+  for (const [key, [winner, ...losers]] of definitions) {
+    yield undefined;
+    if (winner === undefined) continue;
+    for (const loser of losers) {
+      yield {
+        metric: "pilot_duplicate_envoy_clusters",
+        what: `host "${key.slice(key.indexOf("/") + 1)}"`,
+        winner: objectKey(winner),
+        loser: objectKey(loser),
+        loserNamespace: loser.metadata.namespace,
+        outcome: "its ports that the other has too are not used; endpoints of both are",
+      };
+    }
+  }
+}
+
 /** Addresses and ports that several TCP services claim: nothing tells their connections apart. */
-export function* addressConflicts({ services }: Snapshot): Search {
+export function* addressConflicts({ services }: Snapshot, definitions: Definitions): Search {
   const claims = new Claims<Service>();
   for (const service of services) {
     yield undefined;
@@ -23,8 +71,8 @@ export function* addressConflicts({ services }: Snapshot): Search {
         yield {
           metric: "pilot_conflict_outbound_listener_tcp_over_current_tcp",
           what: `TCP at ${address}:${port.port}`,
-          winner: ownerOf(winner),
-          loser: ownerOf(service),
+          winner: ownerOf(winner, definitions),
+          loser: ownerOf(service, definitions),
           loserNamespace: service.namespace,
           outcome: "its connections are taken for the other's where both are seen",
         };
@@ -34,7 +82,7 @@ export function* addressConflicts({ services }: Snapshot): Search {
 }
 
 /** Ports of workloads that services claim for different protocols. */
-export function* inboundConflicts({ services, endpoints }: Snapshot): Search {
+export function* inboundConflicts({ services, endpoints }: Snapshot, definitions: Definitions): Search {
   const claims = new Claims<Claimed>();
   for (const service of services) {
     yield undefined;
@@ -47,14 +95,14 @@ export function* inboundConflicts({ services, endpoints }: Snapshot): Search {
           { service, port },
           (other) => isHttp(other.port.protocol) !== isHttp(port.protocol),
         );
-        const owners = `${winner && ownerOf(winner.service)} ${target}`;
+        const owners = `${winner && ownerOf(winner.service, definitions)} ${target}`;
         if (winner === undefined || told.has(owners)) continue;
         told.add(owners);
         yield {
           metric: "pilot_conflict_inbound_listener",
           what: `port ${target} of a workload, here for ${port.protocol},`,
-          winner: `${ownerOf(winner.service)} for ${winner.port.protocol}`,
-          loser: ownerOf(service),
+          winner: `${ownerOf(winner.service, definitions)} for ${winner.port.protocol}`,
+          loser: ownerOf(service, definitions),
           loserNamespace: service.namespace,
           outcome: "the workload is called with the other protocol",
         };
@@ -63,6 +111,7 @@ export function* inboundConflicts({ services, endpoints }: Snapshot): Search {
   }
 }
 
-function ownerOf({ registry, namespace, name, hostname }: Service): string {
-  return registry === "Kubernetes" ? `Service/${namespace}/${name}` : `the ServiceEntry of ${hostname} in ${namespace}`;
+function ownerOf(service: Service, definitions: Definitions): string {
+  const [owner] = definitions.get(serviceKey(service)) ?? [];
+  return owner === undefined ? `the service ${service.hostname} of ${service.namespace}` : objectKey(owner);
 }

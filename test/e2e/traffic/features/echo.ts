@@ -3,7 +3,7 @@
  *
  *   /status/N      answers with that status           /delay/MS        answers later
  *   /fail/POD/N    the pod of that name fails so      /flaky/KEY/N     fails with 503 the first N times, by key
- *   /slow/KEY/MS   is late the first time, by key
+ *   /slow/KEY/MS   is late the first time, by key        /well            fails from /sick on until /heal
  */
 import { readFileSync, rmSync } from "node:fs";
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
@@ -14,6 +14,7 @@ import { TLSSocket } from "node:tls";
 
 const { POD_NAME = "echo", CERTIFICATES, SOCKET } = process.env;
 const asked = new Map<string, number>();
+let isSick = false;
 
 /** How often this was asked before. */
 function before(key: string): number {
@@ -25,6 +26,8 @@ function before(key: string): number {
 async function statusOf(path: string): Promise<number> {
   const [, what = "", first = "", second = ""] = path.split("/");
   if (what === "status") return Number(first);
+  if (what === "sick" || what === "heal") isSick = what === "sick";
+  if (what === "well" && isSick) return 500;
   if (what === "delay") await delay(Number(first));
   if (what === "fail" && first === POD_NAME) return Number(second);
   if (what === "flaky" && before(path) < Number(second)) return 503;

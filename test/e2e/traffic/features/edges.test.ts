@@ -185,11 +185,6 @@ describe("gateways, hosts outside and patches in a mesh", { skip: meshUnavailabl
         resolution: "NONE",
         ports: [{ number: 8080, name: "http", protocol: "HTTP" }],
       }),
-      entry("dynamic", {
-        hosts: ["*.world.svc.cluster.local"],
-        resolution: "DYNAMIC_DNS",
-        ports: [{ number: 8088, name: "http", protocol: "HTTP", targetPort: 8080 }],
-      }),
       networking("ServiceEntry", "selecting", {
         hosts: ["selecting.example.com"],
         location: "MESH_INTERNAL",
@@ -317,6 +312,22 @@ describe("gateways, hosts outside and patches in a mesh", { skip: meshUnavailabl
     assert.equal(await on.status(`http://${OUTSIDE}/`, "--resolve", `${OUTSIDE}:80:${outside}`), 502);
     const hungUp = await on.mesh.exec("client", ["curl", "-sS", "-m", "5", `http://${outside}:8080/`]);
     assert.notEqual(hungUp.code, 0, hungUp.stdout);
+  });
+
+  test("a workload that registered itself takes part while it is well", async () => {
+    const reaches = async (status: number) => {
+      const end = performance.now() + 15_000;
+      while ((await on.status("http://machines.example.com/")) !== status) {
+        assert.ok(performance.now() < end, `no ${status} of the machine`);
+      }
+    };
+    await reaches(200);
+    const inside = (path: string) => on.mesh.exec("machine", ["curl", "-sS", `localhost:8080/${path}`]);
+    await inside("sick");
+    await reaches(503);
+    await inside("heal");
+    await reaches(200);
+    assert.equal((await on.echo("http://machines.example.com/")).pod, "machine");
   });
 
   test("EnvoyFilters with Lua and a local rate limit do what they say", async () => {
