@@ -10,6 +10,8 @@ export interface Credentials {
   readonly authorization: string | undefined;
   /** DER of the client certificate, only if TLS verified it against the roots of the mesh. */
   readonly certificate: Uint8Array | undefined;
+  /** Where the caller says it runs; its token is of that cluster then. */
+  readonly clusterId?: string | undefined;
 }
 
 /** Either the caller, or the reason in one line. */

@@ -8,6 +8,8 @@ import { bearerToken, MAX_TOKEN_CHARACTERS, serviceAccountOf } from "./jwt.ts";
 
 export interface TokenReviewOptions {
   readonly api: KubernetesApi;
+  /** The API server of a cluster that a caller names; undefined for one that is not of the mesh. All are ours when not given. */
+  readonly apiOf?: ((clusterId: string) => KubernetesApi | undefined) | undefined;
   /** At least one of them has to be among the token's; empty for tokens that are meant for the API server itself. */
   readonly audiences: readonly string[];
   /** Of the mesh, as it is when a token comes. */
@@ -18,15 +20,18 @@ const TIME_LIMIT_MS = 10_000;
 
 /** Believes tokens that the API server believes. */
 export function tokenReviewAuthenticator(options: TokenReviewOptions): Authenticator {
-  return async ({ authorization }) => {
+  return async ({ authorization, clusterId = "" }) => {
     if (authorization === undefined) return undefined;
     const token = bearerToken(authorization);
     if (token === undefined) return { refused: "the authorization header holds no bearer token" };
     if (token.length > MAX_TOKEN_CHARACTERS) {
       return { refused: `the token has more than ${MAX_TOKEN_CHARACTERS} characters` };
     }
+    const api = clusterId === "" || options.apiOf === undefined ? options.api : options.apiOf(clusterId);
+    if (api === undefined)
+      return { refused: `the caller says it is in cluster "${clusterId}", which is not of the mesh` };
     try {
-      return callerOf(await review(token, options), options);
+      return callerOf(await review(token, { ...options, api }), options);
     } catch (problem) {
       return { refused: `the token cannot be checked: ${errorText(problem)}` };
     }

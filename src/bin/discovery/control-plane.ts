@@ -53,7 +53,7 @@ import {
   startCa,
   startServerIdentity,
 } from "./security.ts";
-import { type MeshSource, sourceOf } from "./source.ts";
+import { apiOfCluster, type MeshSource, sourceOf } from "./source.ts";
 import { webhookListener } from "./webhooks.ts";
 
 /** Something that serves on an address. */
@@ -119,6 +119,7 @@ export class ControlPlane {
       log,
       now: Date.now,
       cluster,
+      apiOf: (clusterId) => (clusterId === config.features.clusterId ? cluster : apiOfCluster(this.#source, clusterId)),
     };
     this.#authenticate = authentication(this.#security);
   }

@@ -42,6 +42,8 @@ export interface SecurityInput {
   readonly now: () => number;
   /** Asked about tokens, if there is one. */
   readonly cluster?: KubernetesApi | undefined;
+  /** API servers of all clusters of the mesh, by id. */
+  readonly apiOf?: ((clusterId: string) => KubernetesApi | undefined) | undefined;
 }
 
 type FolderCaSettings = Omit<SharedCaConfig, "api" | "namespace">;
@@ -49,7 +51,7 @@ type FolderCaSettings = Omit<SharedCaConfig, "api" | "namespace">;
 export type Authenticate = (credentials: Credentials) => Promise<Authentication>;
 
 /** Client certificates first, as in Istio: they are the cheaper proof. */
-export function authentication({ config, mesh, log, now, cluster }: SecurityInput): Authenticate {
+export function authentication({ config, mesh, log, now, cluster, apiOf }: SecurityInput): Authenticate {
   const trustDomain = () => mesh().trustDomain;
   const { jwtRule } = config;
   if (jwtRule === undefined && cluster === undefined)
@@ -59,7 +61,7 @@ export function authentication({ config, mesh, log, now, cluster }: SecurityInpu
     ...(jwtRule === undefined ? [] : [jwtAuthenticator(jwtRule, { trustDomain, now })]),
     ...(cluster === undefined
       ? []
-      : [tokenReviewAuthenticator({ api: cluster, audiences: config.tokenAudiences, trustDomain })]),
+      : [tokenReviewAuthenticator({ api: cluster, apiOf, audiences: config.tokenAudiences, trustDomain })]),
   ]);
 }
 

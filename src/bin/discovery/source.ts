@@ -49,6 +49,11 @@ function filesOf(
   });
 }
 
+/** The API server of a further cluster of the mesh. */
+export function apiOfCluster(source: MeshSource, clusterId: string): KubernetesApi | undefined {
+  return "apiOf" in source ? source.apiOf(clusterId) : undefined;
+}
+
 /** Without the flag, the file in the usual place is taken if it is there; a named file is expected to come. */
 function meshConfigFile({ meshConfig: { file, isGiven } }: DiscoveryConfig): string | undefined {
   return file !== "" && (isGiven || existsSync(file)) ? file : undefined;

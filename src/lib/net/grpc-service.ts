@@ -15,6 +15,8 @@ export interface CallCredentials {
   readonly authorization: string | undefined;
   /** DER of a client certificate; present only if TLS verified it. */
   readonly certificate: Uint8Array | undefined;
+  /** Header `clusterid`: where the caller says it runs. */
+  readonly clusterId?: string | undefined;
 }
 
 /** Reads the credentials of a call. An unverified certificate does not appear: grpc-js shows authorized ones only. */
@@ -24,5 +26,6 @@ export function callCredentials(call: AnyCall): CallCredentials {
     // Of several the first token counts, as with istiod.
     authorization: values.find((value) => value.startsWith("Bearer ")) ?? values[0],
     certificate: call.getAuthContext().sslPeerCertificate?.raw,
+    clusterId: call.metadata.get("clusterid").find((value) => typeof value === "string"),
   };
 }

@@ -53,6 +53,8 @@ export interface KubernetesSource extends Source, WorkloadEntries {
   run(signal: AbortSignal): Promise<void>;
   /** Kinds that could not be read so far, each with the reason: why the first snapshot is not there. */
   unread(): readonly string[];
+  /** The API server of a further cluster; undefined for one that is not of the mesh. */
+  apiOf(clusterId: string): KubernetesApi | undefined;
 }
 
 /** A source over an API server. Does nothing before `run`. */
@@ -119,6 +121,10 @@ class ClusterSource extends SnapshotStore implements KubernetesSource {
 
   unread(): readonly string[] {
     return [...this.#own.unread(), ...(this.#remotes?.unread() ?? [])];
+  }
+
+  apiOf(clusterId: string): KubernetesApi | undefined {
+    return this.#remotes?.apiOf(clusterId);
   }
 
   async #publishUntil(signal: AbortSignal): Promise<void> {

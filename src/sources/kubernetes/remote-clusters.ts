@@ -25,6 +25,7 @@ export interface RemoteClustersOptions {
 }
 
 interface Member {
+  readonly api: KubernetesApi;
   /** Of the kubeconfig. */
   readonly digest: string;
   readonly objects: FollowedObjects;
@@ -85,6 +86,10 @@ export class RemoteClusters {
 
   problems(): readonly ObjectProblem[] {
     return this.#members().flatMap(([, { objects }]) => objects.collection().problems);
+  }
+
+  apiOf(clusterId: string): KubernetesApi | undefined {
+    return this.#members().find(([id]) => id === clusterId)?.[1].api;
   }
 
   async stop(): Promise<void> {
@@ -150,7 +155,15 @@ export class RemoteClusters {
     const objects = new FollowedObjects({ api, types: REMOTE_TYPES, revision, cluster: id, onChange });
     const both = AbortSignal.any([signal, stop.signal]);
     const running = objects.run(both).finally(() => api.close());
-    const member: Member = { digest, objects, stop, running, isAwaited: true, cluster: { clusterId: id, objects: [] } };
+    const member: Member = {
+      api,
+      digest,
+      objects,
+      stop,
+      running,
+      isAwaited: true,
+      cluster: { clusterId: id, objects: [] },
+    };
     const timer = setTimeout(() => {
       member.isAwaited = false;
       onChange();

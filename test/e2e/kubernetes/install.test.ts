@@ -195,6 +195,20 @@ describe("mizzen install", { skip: NO_KUBERNETES, timeout: 240_000 }, () => {
     assert.match((await mizzen("uninstall", "--revision", "canary", "-y")).stderr, /there was nothing to remove/);
   });
 
+  test("a namespace that was there before stays, with all that is not ours", async () => {
+    await server.kubectl(["create", "namespace", "mine"]);
+    await server.kubectl(["-n", "mine", "create", "configmap", "own"]);
+    const there = await everything();
+    const settings = ["-n", "mine", "--set", "profile=minimal", "--revision", "third"];
+    assert.equal((await mizzen("install", ...settings, "-y", "--no-wait")).code, 0);
+    assert.ok((await everything()).includes("deployments/mine/istiod-third"));
+    assert.equal((await mizzen("uninstall", "--revision", "third", "-y")).code, 0);
+    assert.deepEqual(await everything(), there);
+    assert.equal((await mizzen("uninstall", "--purge", "-n", "mine", "-y")).code, 0);
+    const left = (await everything()).filter((name) => /mine/.test(name));
+    assert.deepEqual(left, ["configmaps/mine/own", "namespaces//mine"]);
+  });
+
   test("it does not wait for ever, and says for what", async () => {
     const { code, stderr } = await mizzen("install", "--set", "profile=minimal", "-y", "--readiness-timeout=1s");
     assert.equal(code, 1);

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { after, before, describe, test } from "node:test";
+import { tokenReviewAuthenticator } from "#authn/token-review.ts";
 import { createLogger } from "#lib/log.ts";
 import { DEFAULT_FEATURES } from "#model/features.ts";
 import { inCluster } from "#model/in-cluster.ts";
@@ -117,6 +118,21 @@ describe("a mesh of two clusters", { skip: NO_KUBERNETES, timeout: 120_000 }, ()
     const [here, there] = [await clusterIp(one), await clusterIp(two)];
     assert.notEqual(here, there);
     assert.deepEqual([addressIn("c1"), addressIn("c2")], [here, there]);
+  });
+
+  test("tokens of each cluster are reviewed there", async () => {
+    const apiOf = (clusterId: string) => source.apiOf(clusterId);
+    const options = { audiences: ["istio-ca"], trustDomain: () => "cluster.local", apiOf };
+    const authenticate = tokenReviewAuthenticator({ api: await one.api(), ...options });
+    await two.apply("apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: remote, namespace: default}\n");
+    const token = (await two.kubectl(["create", "token", "remote", "--audience=istio-ca"])).trim();
+    const ask = (clusterId: string | undefined) =>
+      authenticate({ authorization: `Bearer ${token}`, certificate: undefined, clusterId });
+    const there = await ask("c2");
+    assert.ok(there !== undefined && "caller" in there, JSON.stringify(there));
+    assert.equal(there.caller.identity, "spiffe://cluster.local/ns/default/sa/remote");
+    assert.match(JSON.stringify(await ask(undefined)), /does not accept the token/);
+    assert.match(JSON.stringify(await ask("c9")), /cluster \\"c9\\", which is not of the mesh/);
   });
 
   test("a cluster that is down keeps what it had, and costs the others nothing", async () => {
