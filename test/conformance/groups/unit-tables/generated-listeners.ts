@@ -2,12 +2,14 @@
 import type { FilterChain } from "#gen/envoy/config/listener/v3/listener_components_pb.ts";
 import type { Listener } from "#gen/envoy/config/listener/v3/listener_pb.ts";
 import {
+  type HttpConnectionManager_Tracing,
   HttpConnectionManager_TracingSchema,
   HttpConnectionManagerSchema,
 } from "#gen/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager_pb.ts";
 import { type TcpProxy, TcpProxySchema } from "#gen/envoy/extensions/filters/network/tcp_proxy/v3/tcp_proxy_pb.ts";
 import { DownstreamTlsContextSchema } from "#gen/envoy/extensions/transport_sockets/tls/v3/tls_pb.ts";
 import { compareJson, firstOf } from "../../compare.ts";
+import type { Outcome } from "../../harness.ts";
 import type { KubernetesObject } from "../../kubernetes-mesh.ts";
 import type { NodeDump } from "../../recorded.ts";
 import type { ServiceDump } from "../../recorded-mesh.ts";
@@ -274,12 +276,29 @@ const tracing: RowCheck = byRow<{ name: string; in: object; out: object; envPilo
   // The variable is not set where the table says 0.
   const traceSampling = row.envPilotSampling || 1;
   const options = { mesh: { enableTracing: true }, traceSampling };
-  const { manager } = managerOf({ tracing: row.in }, options);
-  const ours = shown(HttpConnectionManager_TracingSchema, manager?.tracing) as Tracing;
-  const wanted = written(HttpConnectionManager_TracingSchema, row.out) as Tracing;
+  return compareTracing(managerOf({ tracing: row.in }, options).manager?.tracing, row.out);
+});
+
+function compareTracing(tracing: HttpConnectionManager_Tracing | undefined, want: object | undefined): Outcome {
+  const ours = shown(HttpConnectionManager_TracingSchema, tracing) as Tracing | undefined;
+  const wanted = written(HttpConnectionManager_TracingSchema, want) as Tracing | undefined;
   // Tags of the workload depend on the proxy of the test, which is not in the data.
-  const own = (tags: Tracing["customTags"]) => tags.filter(({ tag }) => !WORKLOAD_TAG.test(tag));
-  return compareJson({ ...ours, customTags: own(ours.customTags) }, { ...wanted, customTags: own(wanted.customTags) });
+  const own = (found: Tracing | undefined) =>
+    found && { ...found, customTags: found.customTags.filter(({ tag }) => !WORKLOAD_TAG.test(tag)) };
+  return compareJson(own(ours), own(wanted));
+}
+
+const ownTracing: RowCheck = byRow<{
+  inSpec?: object;
+  opts: {
+    proxy: { readonly Type?: string; readonly Metadata: { readonly ProxyConfig: object } };
+    push: { readonly Mesh: object };
+  };
+  want?: object;
+}>(({ inSpec, opts: { proxy, push }, want }) => {
+  if (inSpec !== undefined) return { leftOut: BY_TELEMETRY };
+  if (proxy.Type === "waypoint") return { leftOut: "waypoints come with ambient" };
+  return compareTracing(managerOf(proxy.Metadata.ProxyConfig, { mesh: push.Mesh }).manager?.tracing, want);
 });
 
 const WORKLOAD_TAG = /^istio\.(canonical|mesh_id|namespace|cluster_id)/;
@@ -340,9 +359,7 @@ const inboundStatistics: RowCheck = byRow<{ statPattern: string; expectedStatPre
   return compareJson(ours?.statPrefix, row.expectedStatPrefix);
 });
 
-const BY_TELEMETRY = leftOut(
-  "tracers other than that of the bootstrap are chosen by Telemetry, which has no effect yet",
-);
+const BY_TELEMETRY = "tracers other than that of the bootstrap are chosen by Telemetry, which has no effect yet";
 
 export const generatedListenerFunctions: Readonly<Record<string, RowCheck>> = {
   "BuildListeners for gateways": gatewayListeners,
@@ -358,6 +375,6 @@ export const generatedListenerFunctions: Readonly<Record<string, RowCheck>> = {
   "http proxy listener tracing": tracing,
   GetProxyHeadersFromProxyConfig: proxyHeaders,
   applyDownstreamTLSDefaults: tlsDefaults,
-  configureTracing: BY_TELEMETRY,
-  zipkinConfig: BY_TELEMETRY,
+  configureTracing: ownTracing,
+  zipkinConfig: leftOut(BY_TELEMETRY),
 };
