@@ -13,6 +13,8 @@ export interface DebugState {
   readonly push?: () => void;
   /** What objects claim of one another. */
   readonly conflicts?: () => readonly Conflict[];
+  /** Templates of injection by name. */
+  readonly templates?: () => Readonly<Record<string, string>>;
   /** What the xDS server holds for proxies. */
   readonly held: () => { readonly parts: number; readonly resources: number };
   /** Undefined while there is no certificate authority. */

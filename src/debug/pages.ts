@@ -36,7 +36,7 @@ const PAGES: readonly DebugPage[] = [
   ),
   page("endpointz", "The same under its older name", ({ source }, { scope }) => endpointz(source.current(), scope)),
   page("force_disconnect", "Ends the stream of a proxy; ?proxyID=NAME.NAMESPACE", forceDisconnect),
-  page("inject", "Templates of injection: none without Kubernetes", () => ({})),
+  page("inject", "Templates of injection", ({ templates }) => templates?.() ?? {}),
   page("instancesz", "The services that each connected proxy stands behind", instancesz),
   page("krtz", "Collections that istiod derives from others: the snapshot has none", () => []),
   page("mcsz", "Services of several clusters: none", () => []),

@@ -3,9 +3,9 @@ import { compileTemplate, type Template } from "#lib/go-template/template.ts";
 import { TemplateError } from "#lib/go-template/template-error.ts";
 import { isRecord } from "#lib/is-record.ts";
 import { readDocument } from "#lib/yaml/read.ts";
+import type { LabelSelector } from "#model/label-selector.ts";
 import type { InjectionPolicy } from "./decision.ts";
 import { InjectionError } from "./injection-error.ts";
-import type { LabelSelector } from "./label-selector.ts";
 import type { InjectionMesh } from "./mesh/injection-mesh.ts";
 import { templateFunctions } from "./template-functions.ts";
 import type { InjectionValues } from "./values.ts";
@@ -24,6 +24,8 @@ export interface InjectionConfig extends InjectionPolicy {
 /** Everything but the pod. */
 export interface Injector extends Omit<InjectionConfig, "templates"> {
   readonly templates: ReadonlyMap<string, Template>;
+  /** As they were written, for those who look. */
+  readonly templateTexts: InjectionConfig["templates"];
   readonly mesh: InjectionMesh;
   readonly values: InjectionValues;
   /** Empty is the default revision. */
@@ -56,7 +58,7 @@ export function injectorOf(input: InjectorInput): Injector {
       throw new InjectionError(`template "${name}" cannot be read: ${thrown.message}`);
     }
   }
-  return { ...config, templates, mesh, values, revision, compliancePolicy };
+  return { ...config, templates, templateTexts: config.templates, mesh, values, revision, compliancePolicy };
 }
 
 const DEFAULT_TEMPLATE = "sidecar";

@@ -54,7 +54,7 @@ import {
   startServerIdentity,
 } from "./security.ts";
 import { apiOfCluster, type MeshSource, sourceOf } from "./source.ts";
-import { webhookListener } from "./webhooks.ts";
+import { type Webhooks, webhooksOf } from "./webhooks.ts";
 
 /** Something that serves on an address. */
 interface Listener {
@@ -78,6 +78,7 @@ export class ControlPlane {
   readonly #background = new Background();
   readonly #listeners: Listener[] = [];
   #authority: Authority | undefined;
+  #webhooks: Webhooks | undefined;
 
   constructor(config: DiscoveryConfig, log: RootLogger, cluster?: KubernetesApi) {
     this.#config = config;
@@ -199,6 +200,7 @@ export class ControlPlane {
       connections: () => this.#xds.connections(),
       pushes: this.#journal,
       conflicts: () => this.#conflicts.conflicts,
+      templates: () => this.#webhooks?.templates() ?? {},
       held: () => this.#xds.held,
       push: () => this.#xds.refresh(),
       authority: () => (this.#authority === undefined ? undefined : authorityStatus(this.#authority, Date.now())),
@@ -258,7 +260,8 @@ export class ControlPlane {
     const [metrics, background, log] = [this.#metrics, this.#background, this.#log];
     const snapshot = () => this.#source.current();
     const input = { config, namespace, revision, identity, cluster, snapshot, metrics, background, log };
-    await this.#listen("webhook service", await webhookListener(input));
+    this.#webhooks = await webhooksOf(input);
+    await this.#listen("webhook service", this.#webhooks.listener);
   }
 
   #grpcListener(options: Omit<GrpcListenerOptions, "keepalive">): GrpcListener {

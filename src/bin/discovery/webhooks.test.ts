@@ -99,6 +99,12 @@ describe("webhooks of the control plane", () => {
     assert.match(response.status?.message ?? "", /^configuration is invalid: spec\.servers/);
   });
 
+  test("show the templates they use", async () => {
+    const answer = await fetch(`http://127.0.0.1:${portOf("monitoring service")}/debug/inject`);
+    const templates = (await answer.json()) as Record<string, string>;
+    assert.match(templates.sidecar ?? "", /istio-proxy/);
+  });
+
   test("are counted under Istio's names", async () => {
     const text = await (await fetch(`http://127.0.0.1:${portOf("monitoring service")}/metrics`)).text();
     assert.match(text, /^sidecar_injection_success_total 1$/m);

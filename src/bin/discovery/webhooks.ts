@@ -1,5 +1,6 @@
 /** Injection and validation, served with the control plane's own certificate. */
 import { apiForm } from "#debug/api-form.ts";
+import { InjectionError } from "#inject/injection-error.ts";
 import { type NativeSidecarMode, usesNativeSidecars } from "#inject/native-sidecars.ts";
 import type { Env, EnvReader } from "#lib/env-reader.ts";
 import type { KubernetesApi } from "#lib/kubernetes/api-client.ts";
@@ -57,8 +58,15 @@ export function webhookConfig(
   };
 }
 
-/** The listener; what it looks up is followed from now on. */
-export async function webhookListener(input: WebhooksInput): Promise<WebhookListener> {
+/** What serves webhooks, and the templates it uses. */
+export interface Webhooks {
+  readonly listener: WebhookListener;
+  /** Texts by name; none while the settings of injection were never right. */
+  readonly templates: () => Readonly<Record<string, string>>;
+}
+
+/** Puts it together; what it looks up is followed from now on. */
+export async function webhooksOf(input: WebhooksInput): Promise<Webhooks> {
   const { config, namespace, revision, identity, cluster, snapshot, metrics, background } = input;
   const log = input.log.scope("webhooks");
   const { signal } = background;
@@ -81,7 +89,7 @@ export async function webhookListener(input: WebhooksInput): Promise<WebhookList
     nativeSidecars: (nodeName) => usesNativeSidecars(config.nativeSidecars, settings.nodes(), nodeName),
     ...(config.isOpenShift && { namespaceAnnotations: settings.namespaceAnnotations }),
   });
-  return new WebhookListener({
+  const listener = new WebhookListener({
     flag: "--httpsAddr",
     address: config.address,
     identity,
@@ -91,6 +99,16 @@ export async function webhookListener(input: WebhooksInput): Promise<WebhookList
     onInjectionTime: (seconds) => metrics.observe("sidecar_injection_time_seconds", seconds),
     now: () => performance.now(),
   });
+  return { listener, templates: () => templatesOf(injector) };
+}
+
+function templatesOf(injector: LiveInjector): Readonly<Record<string, string>> {
+  try {
+    return injector.current().templateTexts;
+  } catch (error) {
+    if (error instanceof InjectionError) return {};
+    throw error;
+  }
 }
 
 function isMode(text: string): text is NativeSidecarMode {
