@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { LabelSelector } from "#model/label-selector.ts";
 import { decideInjection, type InjectionPolicy } from "./decision.ts";
-import type { LabelSelector } from "./label-selector.ts";
 import type { Metadata, PodSpec } from "./pod.ts";
 
 const INJECT = "sidecar.istio.io/inject";

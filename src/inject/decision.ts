@@ -1,5 +1,5 @@
 /** Whether a pod gets a proxy. */
-import { isEmptySelector, type LabelSelector, matchesSelector } from "./label-selector.ts";
+import { isEmptySelector, type LabelSelector, matchesSelector } from "#model/label-selector.ts";
 import { INJECT } from "./names.ts";
 import type { Pod } from "./pod.ts";
 

@@ -1,5 +1,5 @@
 /** Which webhooks of a cluster would inject into a pod, and why the others would not. */
-import { type LabelSelector, matchesSelector } from "./label-selector.ts";
+import { type LabelSelector, matchesSelector } from "#model/label-selector.ts";
 import { INJECT, REVISION } from "./names.ts";
 import type { Metadata } from "./pod.ts";
 import { parseStatus } from "./reinjection.ts";

@@ -14,6 +14,11 @@ export interface LabelExpression {
   readonly values?: readonly string[] | undefined;
 }
 
+/** True when there is nothing to match; such a selector matches everything. */
+export function isEmptySelector({ matchLabels = {}, matchExpressions = [] }: LabelSelector): boolean {
+  return Object.keys(matchLabels).length === 0 && matchExpressions.length === 0;
+}
+
 /** Whether labels match; undefined when the selector is none that Kubernetes would take. */
 export function matchesSelector(
   { matchLabels, matchExpressions = [] }: LabelSelector,

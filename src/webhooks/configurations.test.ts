@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type LabelSelector, matchesSelector } from "#inject/label-selector.ts";
+import { type LabelSelector, matchesSelector } from "#model/label-selector.ts";
 import { injectionWebhook, validationWebhook, type WebhookConfigurationInput } from "./configurations.ts";
 
 interface Configuration {
