@@ -51,6 +51,7 @@ export class InstallCluster {
     await Promise.all(definitions.map((object) => this.#applyDefinition(object)));
     if (definitions.length > 0) this.#say(`applied ${definitions.length} definitions of kinds`);
     for (const object of objects.filter((one) => !isDefinition(one))) {
+      if (object.kind === "Namespace" && (await this.#isForeign(object))) continue;
       await this.#applyOne(object);
       this.#say(`applied ${objectName(object)}`);
     }
@@ -141,13 +142,15 @@ export class InstallCluster {
   }
 
   async #delete(object: RawObject): Promise<void> {
-    try {
-      const query = { propagationPolicy: "Background" };
-      await this.#api.call({ method: "DELETE", path: await this.#pathOf(object), query });
-      this.#say(`removed ${objectName(object)}`);
-    } catch (problem) {
-      if (!(problem instanceof ApiError) || problem.status !== 404) throw problem;
-    }
+    const query = { propagationPolicy: "Background" };
+    const answer = this.#api.call({ method: "DELETE", path: await this.#pathOf(object), query });
+    if ((await this.#unlessGone(answer)) !== undefined) this.#say(`removed ${objectName(object)}`);
+  }
+
+  /** Whether it was there before us: a namespace that people made stays theirs, also when we are purged. */
+  async #isForeign(object: RawObject): Promise<boolean> {
+    const there = await this.#unlessGone(this.#api.call({ path: await this.#pathOf(object) }));
+    return there !== undefined && there.metadata.labels?.[OWNER_LABEL] === undefined;
   }
 
   async #applyOne(object: RawObject): Promise<string> {
@@ -157,8 +160,9 @@ export class InstallCluster {
     return path;
   }
 
+  /** One that is still being removed takes changes, and then is gone: it is applied again. */
   async #applyDefinition(object: RawObject): Promise<void> {
-    await this.#untilEstablished(await this.#applyOne(object));
+    while (!(await this.#isEstablished(await this.#applyOne(object))));
   }
 
   async #pathOf(object: RawObject): Promise<string> {
@@ -168,12 +172,25 @@ export class InstallCluster {
     return pathOf(type, { namespace: object.metadata.namespace, name: object.metadata.name });
   }
 
-  async #untilEstablished(path: string): Promise<void> {
+  /** Waits until it can be used; false when it is gone instead. */
+  async #isEstablished(path: string): Promise<boolean> {
     for (;;) {
-      const { status } = await this.#api.call({ path });
+      const definition = await this.#unlessGone(this.#api.call({ path }));
+      if (definition === undefined) return false;
+      const { metadata, status } = definition;
       const conditions = isRecord(status) && Array.isArray(status.conditions) ? status.conditions : [];
-      if (conditions.some((one) => isRecord(one) && one.type === "Established" && one.status === "True")) return;
+      const isThere = conditions.some((one) => isRecord(one) && one.type === "Established" && one.status === "True");
+      if (isThere && metadata.deletionTimestamp === undefined) return true;
       await wait(20);
+    }
+  }
+
+  async #unlessGone(answer: Promise<RawObject>): Promise<RawObject | undefined> {
+    try {
+      return await answer;
+    } catch (problem) {
+      if (problem instanceof ApiError && problem.status === 404) return undefined;
+      throw problem;
     }
   }
 }
