@@ -102,13 +102,13 @@ function refusal(whose: string, label: string | undefined): Reason | undefined {
 
 /** The label by which a selector takes something. */
 function labelIn({ matchExpressions = [] }: LabelSelector, labels: Labels): string | undefined {
-  const found = matchExpressions.find(({ key, operator }) => ["In", "NotIn"].includes(operator) && key in labels);
+  const found = matchExpressions.find(({ key = "", operator }) => ["In", "NotIn"].includes(operator) && key in labels);
   return found && `${found.key}=${labels[found.key]}`;
 }
 
 /** The label by which a selector leaves something out. */
 function preventing({ matchExpressions = [] }: LabelSelector, labels: Labels): string | undefined {
-  const found = matchExpressions.find(({ key, operator, values = [] }) => {
+  const found = matchExpressions.find(({ key = "", operator, values = [] }) => {
     const value = labels[key];
     return value !== undefined && (operator === "DoesNotExist" || (operator === "NotIn" && values.includes(value)));
   });
