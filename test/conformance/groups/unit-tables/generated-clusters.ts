@@ -334,13 +334,15 @@ const covered: RowCheck = byRow<{ locality: LocalityDump; rule: string; match: b
 
 const endpointMetadata: RowCheck = byRow<{
   enableTelemetryLabel: boolean;
-  metadata: Readonly<Record<string, string>>;
+  metadata: Readonly<Partial<Record<"TLSMode" | "ClusterID" | "Namespace" | "WorkloadName", string>>> & {
+    readonly Labels?: Readonly<Record<string, string>>;
+  };
   want: { readonly filterMetadata?: object };
 }>(({ enableTelemetryLabel, metadata, want }) => {
   if (!enableTelemetryLabel) return { leftOut: "PILOT_ENABLE_TELEMETRY_LABEL, on by default, cannot be turned off" };
   const { TLSMode = "", ClusterID: clusterId = "", Namespace: namespace = "", WorkloadName = "" } = metadata;
   const tlsMode = TLSMode === "istio" ? ("istio" as const) : ("disabled" as const);
-  const endpoint = { ...ENDPOINT, clusterId, namespace, workloadName: WorkloadName };
+  const endpoint = { ...ENDPOINT, clusterId, namespace, workloadName: WorkloadName, labels: metadata.Labels ?? {} };
   const [group] = localityEndpoints(endpointsInput({ ...endpoint, tlsMode } as typeof ENDPOINT));
   return compareJson(group?.lbEndpoints?.[0]?.metadata?.filterMetadata, want.filterMetadata);
 });

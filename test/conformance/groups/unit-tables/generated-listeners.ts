@@ -307,8 +307,12 @@ interface Tracing {
   readonly customTags: readonly { readonly tag: string }[];
 }
 
+/** The number of the class of listeners that lead outwards. */
+const OUTBOUND = 2;
+
 const proxyHeaders: RowCheck = byRow<{
   config?: object;
+  class: number;
   expected: {
     readonly ServerName?: string;
     readonly GenerateRequestID?: boolean;
@@ -317,11 +321,11 @@ const proxyHeaders: RowCheck = byRow<{
     readonly XForwardedPort?: boolean;
     readonly SuppressDebugHeaders?: boolean;
   };
-}>(({ config = {}, expected }) => {
-  const { ours } = managerOf(config);
+}>(({ config = {}, class: listenerClass, expected }) => {
+  const { ours, manager: outbound } = managerOf(config);
   const routes = ours.route("80");
   const inbound = ours.listener("virtualInbound").filterChains.flatMap(({ filters }) => filters);
-  const manager = settingsOf(HttpConnectionManagerSchema, inbound);
+  const manager = listenerClass === OUTBOUND ? outbound : settingsOf(HttpConnectionManagerSchema, inbound);
   const unknown = routes.virtualHosts.find(({ domains }) => domains.includes("*"))?.routes[0]?.action;
   const router = manager?.httpFilters.at(-1)?.configType;
   const got = {

@@ -4,7 +4,7 @@ import type { ConfigObject } from "#config/config-object.ts";
 import type { AuthorizationPolicy } from "#config/kinds/authorization-policy.ts";
 import { meshConfigSchema } from "#config/mesh/mesh-schema.ts";
 import { DEFAULT_MESH_CONFIG, type MeshConfig } from "#config/mesh-config.ts";
-import { overlayProxyConfig } from "#config/proxy-config.ts";
+import { type Layer, overlayProxyConfig } from "#config/proxy-config.ts";
 import { parse } from "#config/schema/parse.ts";
 import { NodeSchema } from "#gen/envoy/config/core/v3/base_pb.ts";
 import { FileAccessLogSchema } from "#gen/envoy/extensions/access_loggers/file/v3/file_pb.ts";
@@ -147,13 +147,22 @@ const clusterLocal: RowCheck = byRow<{ host: string; m: object; expected: boolea
 });
 
 const effectiveProxyConfig: RowCheck = byRow<{
-  configs: readonly (KubernetesObject & { readonly spec: object })[];
-  proxy: { readonly Namespace: string; readonly Labels?: Readonly<Record<string, string>> };
+  configs?: readonly (KubernetesObject & { readonly spec: object })[];
+  defaultConfig?: Layer;
+  proxy: {
+    readonly Namespace: string;
+    readonly Labels?: Readonly<Record<string, string>>;
+    readonly Annotations?: Readonly<Record<string, string>>;
+  };
   expected: Readonly<Record<string, unknown>>;
-}>(({ configs, proxy, expected }) => {
+}>(({ configs = [], defaultConfig = {}, proxy, expected }) => {
   const objects = configs.map(({ metadata, spec }) => ({ namespace: metadata.namespace ?? "", spec }));
-  const target = { namespace: proxy.Namespace, labels: proxy.Labels ?? {}, annotation: undefined };
-  return compareJson(proxyConfigOf(target, { defaultConfig: {}, rootNamespace: "istio-system", objects }), expected);
+  const target = {
+    namespace: proxy.Namespace,
+    labels: proxy.Labels ?? {},
+    annotation: proxy.Annotations?.["proxy.istio.io/config"],
+  };
+  return compareJson(proxyConfigOf(target, { defaultConfig, rootNamespace: "istio-system", objects }), expected);
 });
 
 type Fields = Readonly<Record<string, unknown>>;
