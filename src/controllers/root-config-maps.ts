@@ -3,12 +3,14 @@
  * they have spoken to anybody. Made when a namespace appears, put right when somebody changes or deletes it.
  */
 import { Backoff } from "#lib/async/backoff.ts";
+import { sleep } from "#lib/async/sleep.ts";
 import { isRecord } from "#lib/is-record.ts";
 import { ApiError, type KubernetesApi, MERGE_PATCH, type RawObject } from "#lib/kubernetes/api-client.ts";
 import { type Follower, follow } from "#lib/kubernetes/follow.ts";
 import { pathOf } from "#lib/kubernetes/resource-types.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
+import { Rivals } from "./rivals.ts";
 import { WorkQueue } from "./work-queue.ts";
 
 export interface RootConfigMapsOptions {
@@ -35,7 +37,7 @@ const RETRY = { initialMs: 200, maxMs: 10_000 };
 /** Writes until the signal aborts. Only one replica may do this at a time. */
 export async function keepRootConfigMaps(options: RootConfigMapsOptions, signal: AbortSignal): Promise<void> {
   const { api } = options;
-  const maps = new RootConfigMaps(options);
+  const maps = new RootConfigMaps(options, signal);
   const stops = [options.onRoots(() => maps.checkAll()), options.onOurs(() => maps.checkAll())];
   await Promise.all([
     follow({ api, type: NAMESPACES, follower: maps.namespaces, backoff: new Backoff(RETRY), signal }),
@@ -58,9 +60,12 @@ class RootConfigMaps {
   /** What each namespace has; undefined before that was read. */
   #known: Map<string, string | undefined> | undefined;
   readonly #queue: WorkQueue;
+  readonly #rivals = new Rivals(() => performance.now());
+  readonly #signal: AbortSignal;
 
-  constructor(options: RootConfigMapsOptions) {
+  constructor(options: RootConfigMapsOptions, signal: AbortSignal) {
     this.#options = options;
+    this.#signal = signal;
     this.#queue = new WorkQueue({
       work: (namespace) => this.#putRight(namespace),
       failed: (namespace, problem) => {
@@ -79,7 +84,10 @@ class RootConfigMaps {
       this.#namespaces.set(object.metadata.name, object);
       this.#check(object.metadata.name);
     },
-    remove: (object) => void this.#namespaces.delete(object.metadata.name),
+    remove: ({ metadata: { name } }) => {
+      this.#namespaces.delete(name);
+      this.#rivals.forget(name);
+    },
     trouble: (problem) => this.#trouble("namespaces", problem),
   };
 
@@ -129,10 +137,20 @@ class RootConfigMaps {
   async #putRight(name: string): Promise<void> {
     const namespace = this.#namespaces.get(name);
     if (namespace === undefined || !this.#isWrong(name)) return;
+    const pause = this.#rivals.pauseMs(name);
+    if (pause > 0) {
+      this.#options.log.warn("somebody else keeps writing other roots: is there a second control plane?", {
+        namespace: name,
+        pause: `${Math.ceil(pause / 1000)} s`,
+      });
+      void sleep(pause, this.#signal).then(() => this.#check(name));
+      return;
+    }
     try {
       if (this.#wants(namespace)) await this.#write(name);
       else
         await this.#options.api.call({ method: "DELETE", path: pathOf(CONFIG_MAPS, { namespace: name, name: NAME }) });
+      this.#rivals.wrote(name);
     } catch (problem) {
       if (!isMoot(problem)) throw problem;
     }

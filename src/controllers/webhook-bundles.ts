@@ -3,12 +3,14 @@
  * believe the webhooks, and with old ones it would refuse every pod. Once they are in, validation may hold up what is wrong.
  */
 import { Backoff } from "#lib/async/backoff.ts";
+import { sleep } from "#lib/async/sleep.ts";
 import { isRecord } from "#lib/is-record.ts";
 import { ApiError, JSON_PATCH, type KubernetesApi, type RawObject } from "#lib/kubernetes/api-client.ts";
 import { type Follower, follow } from "#lib/kubernetes/follow.ts";
 import { pathOf, type ResourceType } from "#lib/kubernetes/resource-types.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
+import { Rivals } from "./rivals.ts";
 import { WorkQueue } from "./work-queue.ts";
 
 export interface WebhookBundlesOptions {
@@ -37,8 +39,21 @@ export async function keepWebhookBundles(options: WebhookBundlesOptions, signal:
 async function keepType(type: ResourceType, options: WebhookBundlesOptions, signal: AbortSignal): Promise<void> {
   const { api, revision, log } = options;
   const known = new Map<string, RawObject>();
+  const rivals = new Rivals(() => performance.now());
+  const putRightInTime = async (name: string) => {
+    const object = known.get(name);
+    if (object === undefined || changesOf(object, options.roots()).length === 0) return;
+    const pause = rivals.pauseMs(name);
+    if (pause > 0) {
+      log.warn("somebody else keeps writing other roots: is there a second control plane?", { name });
+      void sleep(pause, signal).then(() => queue.add(name));
+      return;
+    }
+    await putRight(object, type, options);
+    rivals.wrote(name);
+  };
   const queue = new WorkQueue({
-    work: (name) => putRight(known.get(name), type, options),
+    work: putRightInTime,
     failed: (name, problem) => log.warn("a webhook cannot be put right", { name, reason: errorText(problem) }),
   });
   const take = (object: RawObject) => {
@@ -51,7 +66,10 @@ async function keepType(type: ResourceType, options: WebhookBundlesOptions, sign
       for (const object of objects) take(object);
     },
     put: take,
-    remove: (object) => void known.delete(object.metadata.name),
+    remove: ({ metadata: { name } }) => {
+      known.delete(name);
+      rivals.forget(name);
+    },
     trouble: (problem) => {
       if (problem !== undefined) log.warn(`${type.plural} cannot be read`, { reason: errorText(problem) });
     },
@@ -65,14 +83,8 @@ async function keepType(type: ResourceType, options: WebhookBundlesOptions, sign
   await queue.stop();
 }
 
-async function putRight(
-  object: RawObject | undefined,
-  type: ResourceType,
-  { api, roots }: WebhookBundlesOptions,
-): Promise<void> {
-  if (object === undefined) return;
+async function putRight(object: RawObject, type: ResourceType, { api, roots }: WebhookBundlesOptions): Promise<void> {
   const body = changesOf(object, roots());
-  if (body.length === 0) return;
   // Only if nobody changed it meanwhile: the places of webhooks in the list would be others.
   const unchanged = { op: "test", path: "/metadata/resourceVersion", value: object.metadata.resourceVersion };
   const path = pathOf(type, { name: object.metadata.name });

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { customResourceDefinitions } from "#config/crd/definitions.ts";
+import { keepRootConfigMaps } from "#controllers/root-config-maps.ts";
 import { leadWhenElected } from "#lib/kubernetes/leader-election.ts";
 import { createLogger, SILENT } from "#lib/log.ts";
 import { DEFAULT_FEATURES } from "#model/features.ts";
@@ -173,6 +174,36 @@ describe("faults of the API server", { skip: NO_KUBERNETES, timeout: 400_000 }, 
     await eventually("the first snapshot", () => isThere, LATE_MS);
     stopping.abort();
     await running;
+  });
+
+  test("two control planes that both think a namespace is theirs do not write for ever", async ({ signal }) => {
+    await server.kubectl(["create", "namespace", "disputed"]);
+    const path = "/api/v1/namespaces/disputed/configmaps/istio-ca-root-cert";
+    const api = await server.api();
+    await eventually("the root", () =>
+      api.call({ path }).then(
+        () => true,
+        () => false,
+      ),
+    );
+    const lines: string[] = [];
+    const before = Number((await api.call({ path })).metadata.resourceVersion);
+    void keepRootConfigMaps(
+      {
+        api: await server.api(),
+        roots: () => "OTHER",
+        onRoots: () => () => {},
+        isOurs: ({ metadata }) => metadata.name === "disputed",
+        onOurs: () => () => {},
+        log: createLogger({ write: (line) => lines.push(line) }),
+      },
+      signal,
+    );
+    const told = /is there a second control plane/;
+    await eventually("both tell", () => [lines, plane.lines].every((all) => all.some((line) => told.test(line))));
+    // With nobody waiting there would be hundreds of versions by now.
+    const versions = Number((await api.call({ path })).metadata.resourceVersion) - before;
+    assert.ok(versions < 100, `${versions} writes`);
   });
 
   test("clocks that differ by years elect one leader all the same", async ({ signal }) => {
