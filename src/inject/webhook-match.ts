@@ -1,5 +1,5 @@
 /** Which webhooks of a cluster would inject into a pod, and why the others would not. */
-import { type LabelSelector, matchesSelector } from "#model/label-selector.ts";
+import { type LabelExpression, type LabelSelector, matchesSelector } from "#model/label-selector.ts";
 import { INJECT, REVISION } from "./names.ts";
 import type { Metadata } from "./pod.ts";
 import { parseStatus } from "./reinjection.ts";
@@ -102,8 +102,10 @@ function refusal(whose: string, label: string | undefined): Reason | undefined {
 
 /** The label by which a selector takes something. */
 function labelIn({ matchExpressions = [] }: LabelSelector, labels: Labels): string | undefined {
-  const found = matchExpressions.find(({ key = "", operator }) => ["In", "NotIn"].includes(operator) && key in labels);
-  return found && `${found.key}=${labels[found.key]}`;
+  const found = matchExpressions.find(
+    ({ key = "", operator = "" }) => ["In", "NotIn"].includes(operator) && Object.hasOwn(labels, key),
+  );
+  return found && labelText(found, labels);
 }
 
 /** The label by which a selector leaves something out. */
@@ -112,7 +114,11 @@ function preventing({ matchExpressions = [] }: LabelSelector, labels: Labels): s
     const value = labels[key];
     return value !== undefined && (operator === "DoesNotExist" || (operator === "NotIn" && values.includes(value)));
   });
-  return found && `${found.key}=${labels[found.key]}`;
+  return found && labelText(found, labels);
+}
+
+function labelText({ key = "" }: LabelExpression, labels: Labels): string {
+  return `${key}=${labels[key]}`;
 }
 
 function noMatch(webhooks: readonly MutatingWebhook[]): string {
