@@ -11,6 +11,8 @@ import type { PatientApi, Say } from "./patient-api.ts";
 
 const MANAGER = "mizzen";
 const LOOK_AGAIN_MS = 250;
+/** How long what was removed may take to be gone. */
+const GONE_MS = 60_000;
 
 /** Kinds that an installation may hold, besides definitions of kinds and the namespace, in the order in which they are taken away. */
 const OWNED: readonly (readonly [apiVersion: string, kind: string])[] = [
@@ -67,7 +69,7 @@ export class InstallCluster {
     while (waiting.size > 0 && !signal.aborted) {
       const reasons: string[] = [];
       for (const [name, object] of waiting) {
-        const reason = notReady(await this.#api.call({ path: await this.#pathOf(object) }));
+        const reason = notReady(await this.#get(object));
         if (reason !== undefined) reasons.push(`${name}: ${reason}`);
         else {
           waiting.delete(name);
@@ -105,7 +107,25 @@ export class InstallCluster {
     const homes = await this.#listed("v1", "Namespace", OF_MIZZEN);
     const home = homes.filter(({ metadata }) => metadata.name === namespace);
     const inHome = home.length > 0 ? [] : await this.#leftovers(namespace);
-    for (const object of [...definitions, ...all, ...inHome, ...home]) await this.#delete(object);
+    const objects = [...definitions, ...all, ...inHome, ...home];
+    for (const object of objects) await this.#delete(object);
+    await this.#untilGone([...definitions, ...home]);
+  }
+
+  /** Kinds and namespaces are gone when all objects in them are. Somebody may hold one back: then this is said. */
+  async #untilGone(objects: readonly RawObject[]): Promise<void> {
+    const end = Date.now() + GONE_MS;
+    let left = objects;
+    while (left.length > 0 && Date.now() < end) {
+      const there = await Promise.all(left.map(async (one) => this.#unlessGone(this.#get(one))));
+      left = left.filter((_, i) => there[i] !== undefined);
+      if (left.length > 0) await wait(LOOK_AGAIN_MS);
+    }
+    for (const object of left) this.#say(`${objectName(object)} is still being removed: a finalizer holds it back`);
+  }
+
+  async #get(object: RawObject): Promise<RawObject> {
+    return this.#api.call({ path: await this.#pathOf(object) });
   }
 
   /** What a control plane writes into its own namespace while it runs. */
@@ -149,7 +169,7 @@ export class InstallCluster {
 
   /** Whether it was there before us: a namespace that people made stays theirs, also when we are purged. */
   async #isForeign(object: RawObject): Promise<boolean> {
-    const there = await this.#unlessGone(this.#api.call({ path: await this.#pathOf(object) }));
+    const there = await this.#unlessGone(this.#get(object));
     return there !== undefined && there.metadata.labels?.[OWNER_LABEL] === undefined;
   }
 
