@@ -1,12 +1,15 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { tokenReviewAuthenticator } from "#authn/token-review.ts";
+import { impersonationRefusal } from "#ca/node-agents.ts";
 import { keepRootConfigMaps } from "#controllers/root-config-maps.ts";
 import { keepWebhookBundles } from "#controllers/webhook-bundles.ts";
 import { ApiError, type KubernetesApi, type RawObject } from "#lib/kubernetes/api-client.ts";
 import { leadWhenElected } from "#lib/kubernetes/leader-election.ts";
 import { createLogger } from "#lib/log.ts";
+import type { Caller } from "#model/ports.ts";
 import { injectionWebhook, validationWebhook } from "#webhooks/configurations.ts";
+import { nodePods } from "../../../src/bin/discovery/node-pods.ts";
 import { eventually } from "../../support/fake-control-plane.ts";
 import { type ApiServer, NO_KUBERNETES, startApiServer } from "../../support/kubernetes/api-server.ts";
 
@@ -170,5 +173,23 @@ describe("what the control plane does in Kubernetes", { skip: NO_KUBERNETES, tim
       const refused = await ask(wrong);
       assert.match(refused !== undefined && "refused" in refused ? refused.refused : "accepted", reason);
     }
+  });
+
+  test("agents of nodes act for the workloads of their own node only", async () => {
+    const pod = (name: string, account: string, node: string) =>
+      `---\napiVersion: v1\nkind: ServiceAccount\nmetadata: {name: ${account}}\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: ${name}}\nspec: {serviceAccountName: ${account}, nodeName: ${node}, containers: [{name: c, image: i}]}\n`;
+    const node = (name: string) => `---\napiVersion: v1\nkind: Node\nmetadata: {name: ${name}}\n`;
+    await server.apply(node("node-1") + node("node-2") + pod("agent", "agent", "node-1"));
+    await server.apply(pod("near", "near", "node-1") + pod("far", "far", "node-2"));
+    const podUid = await server.kubectl(["get", "pod", "agent", "-o", "jsonpath={.metadata.uid}"]);
+    const agent = { identity: "spiffe://cluster.local/ns/default/sa/agent", namespace: "default" };
+    const caller = { ...agent, serviceAccount: "agent", provedBy: "jwt", pod: "agent", podUid } as const;
+    const agents = { trustedAccounts: ["default/agent"], pods: nodePods(api) };
+    const refusal = (account: string, who: Caller = caller) =>
+      impersonationRefusal(who, `spiffe://cluster.local/ns/default/sa/${account}`, agents);
+    assert.equal(await refusal("near"), undefined);
+    assert.match((await refusal("far")) ?? "", /no pods of "default\/far" on the node "node-1"/);
+    assert.match((await refusal("near", { ...caller, podUid: "another" })) ?? "", /UID does not match/);
+    assert.match((await refusal("near", { ...caller, serviceAccount: "near" })) ?? "", /not allowed to impersonate/);
   });
 });
