@@ -21,6 +21,8 @@ test("a small load measures everything that the table shows", async (context) =>
     assert.ok(change.p99Ms > 0 && change.p50Ms <= change.p99Ms && change.kilobytesPerProxy > 0);
   }
   assert.ok(figures.connectMegabytes > 0 && figures.privateMegabytes > 10);
+  const { loopDelayMs = 0, churn } = figures;
+  assert.ok(loopDelayMs > 0 && (churn?.changesPerSecond ?? 0) > 1 && (churn?.lastMs ?? 0) > 0);
 });
 
 test("figuresTable() puts figures side by side, and a dash where there is none", () => {
@@ -29,7 +31,8 @@ test("figuresTable() puts figures side by side, and a dash where there is none",
     ["other", { ...ISTIO_50_X_500, privateMegabytes: 10 }],
   ]).split("\n");
   assert.match(lines[0] ?? "", /Istio +other$/);
-  assert.match(lines.at(-1) ?? "", /^private memory +216 MB +10 MB$/);
+  assert.match(lines.find((line) => line.startsWith("private memory")) ?? "", /^private memory +216 MB +10 MB$/);
+  assert.match(lines.at(-1) ?? "", /all have the last one +- +-$/);
   assert.match(lines.find((line) => line.startsWith("  bytes ")) ?? "", /- +-$/);
   assert.equal(new Set(lines.map((line) => line.length)).size, 1);
 });
