@@ -9,6 +9,7 @@ import { parse } from "#config/schema/parse.ts";
 import { parseDuration } from "#lib/duration.ts";
 import { DEFAULT_FEATURES, type Features } from "#model/features.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
+import { lackedFilters } from "./capabilities.ts";
 import { derived, interned } from "./indexes.ts";
 
 /** Address families of a proxy. */
@@ -50,6 +51,8 @@ export interface TcpTraits {
   readonly metadataExchange: boolean;
   /** Node metadata IDLE_TIMEOUT. */
   readonly idleTimeoutMs: number | undefined;
+  /** Filters that its Envoy does not have and that are left out for it. */
+  readonly lacks: readonly string[];
 }
 
 /** What HTTP connection managers depend on. */
@@ -118,7 +121,8 @@ export function traitsOf(mesh: MeshConfig, proxy: MeshProxy, features: Features 
   const metadataExchange =
     proxy.extensions.has("envoy.filters.http.peer_metadata") &&
     proxy.extensions.has("envoy.filters.network.metadata_exchange");
-  const tcp: TcpTraits = { metadataExchange, idleTimeoutMs: parseDuration(textOf(metadata.IDLE_TIMEOUT)) };
+  const idleTimeoutMs = parseDuration(textOf(metadata.IDLE_TIMEOUT));
+  const tcp: TcpTraits = { metadataExchange, idleTimeoutMs, lacks: lackedFilters(proxy) };
   return {
     cluster: interned(mesh, {
       role: proxy.type,

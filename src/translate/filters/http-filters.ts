@@ -52,7 +52,8 @@ const HTTP_FILTERS: readonly HttpFilterBuilder[] = [
 
 /** The filters of one connection manager, in order. */
 export function httpFilters(input: HttpFilterInput): HttpFilter[] {
-  return HTTP_FILTERS.flatMap((build) => build(input) ?? []);
+  const { lacks } = input.traits;
+  return HTTP_FILTERS.flatMap((build) => build(input) ?? []).filter(({ name }) => !lacks.includes(name));
 }
 
 const GRPC_WEB = filterOf("envoy.filters.http.grpc_web", pack(GrpcWebSchema, {}));

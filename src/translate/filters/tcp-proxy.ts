@@ -13,6 +13,8 @@ import { fittingWeights } from "../weights.ts";
 import { accessLogs } from "./access-log.ts";
 import { typedStruct } from "./typed-struct.ts";
 
+const MONGO_PROXY = "envoy.filters.network.mongo_proxy";
+
 type TcpProxy = Init<typeof TcpProxySchema>;
 
 /** Where connections of a chain go. */
@@ -32,12 +34,13 @@ export interface TcpTarget {
 
 /** The network filters that send connections to one or several clusters. */
 export function tcpProxy(target: TcpTarget, traits: TcpTraits, mesh: MeshConfig): Filter[] {
-  return [...(target.protocol === "Mongo" ? [mongoProxy(target.statPrefix)] : []), plainProxy(target, traits, mesh)];
+  const countsMongo = target.protocol === "Mongo" && !traits.lacks.includes(MONGO_PROXY);
+  return [...(countsMongo ? [mongoProxy(target.statPrefix)] : []), plainProxy(target, traits, mesh)];
 }
 
 function mongoProxy(statPrefix: string): Filter {
   return create(FilterSchema, {
-    name: "envoy.filters.network.mongo_proxy",
+    name: MONGO_PROXY,
     configType: { case: "typedConfig", value: pack(MongoProxySchema, { statPrefix }) },
   });
 }

@@ -104,7 +104,11 @@ const tunneling: RowCheck = byRow<{
   const [only, ...more] = routeDestinations;
   const subset = more.length > 0 ? "" : (only?.destination.subset ?? "");
   const target = { statPrefix: "a", clusters: ["a"], weights: [], subset, rule, protocol: "TCP" } as const;
-  const [filter] = tcpProxy(target, { metadataExchange: false, idleTimeoutMs: undefined }, DEFAULT_MESH_CONFIG);
+  const [filter] = tcpProxy(
+    target,
+    { metadataExchange: false, idleTimeoutMs: undefined, lacks: [] },
+    DEFAULT_MESH_CONFIG,
+  );
   const value = filter?.configType.case === "typedConfig" ? filter.configType.value.value : new Uint8Array();
   const { tunnelingConfig } = fromBinary(TcpProxySchema, value);
   const type = TcpProxy_TunnelingConfigSchema;
