@@ -20,7 +20,7 @@ import {
 import { eventually } from "../support/fake-control-plane.ts";
 import { runInstallCommand } from "../support/install-command.ts";
 import { type ApiServer, NO_KUBERNETES, startApiServer } from "../support/kubernetes/api-server.ts";
-import { type DiscoveryProcess, startDiscovery } from "../support/kubernetes/discovery-process.ts";
+import { ControlPlaneProcess } from "../support/kubernetes/control-plane-process.ts";
 
 const { ISTIOCTL = "" } = process.env;
 const SAMPLES = join(import.meta.dirname, "../../samples");
@@ -49,7 +49,7 @@ if (ISTIOCTL !== "") describe("istioctl", WHERE, againstOurs);
 function againstOurs(): void {
   const folder = mkdtempSync(join(tmpdir(), "mizzen-istioctl-"));
   let server: ApiServer;
-  let plane: DiscoveryProcess;
+  let plane: ControlPlaneProcess;
   let agent: AgentProcess;
   let ports: AgentPorts;
   let address: string;
@@ -61,7 +61,7 @@ function againstOurs(): void {
     // Nothing carries the API server to a pod.
     await server.kubectl(["delete", "validatingwebhookconfigurations", "--all"]);
     await server.apply(SHOP);
-    plane = startDiscovery(server, folder);
+    plane = new ControlPlaneProcess({ kubeConfig: server.kubeConfig, folder });
     address = await plane.address("secure gRPC discovery service");
     const api = await server.api();
     const root = async () => {

@@ -7,9 +7,12 @@ import { join } from "node:path";
 import { after, describe, test } from "node:test";
 
 const PROGRAM = join(import.meta.dirname, "../pilot-discovery.ts");
-const FREE = ["--httpAddr", "--httpsAddr", "--monitoringAddr", "--grpcAddr", "--secureGRPCAddr"].map(
-  (flag) => `${flag}=127.0.0.1:0`,
-);
+const FREE = [
+  ...["--httpAddr", "--httpsAddr", "--monitoringAddr", "--grpcAddr", "--secureGRPCAddr"].map(
+    (flag) => `${flag}=127.0.0.1:0`,
+  ),
+  "--ctrlz_port=0",
+];
 
 describe("pilot-discovery discovery", () => {
   const folder = mkdtempSync(join(tmpdir(), "discovery-"));
@@ -52,13 +55,13 @@ describe("pilot-discovery discovery", () => {
   }
 
   test("runs until SIGTERM and then ends with 0", async () => {
-    const started = start("--registries=", "--unknown-flag=1", "--log_caller=x", ...FREE);
+    const started = start("--registries=", "--unknown-flag=1", "--kubernetesApiQPS=5", ...FREE);
     const { child, output, code } = started;
     await logged(started, "control plane is ready");
     child.kill("SIGTERM");
     assert.equal(await code, 0, output());
     assert.match(output(), /info\tFLAG: --registries="\[\]"/);
-    assert.match(output(), /warn\taccepted without effect: --log_caller: callers are not logged\n/);
+    assert.match(output(), /warn\taccepted without effect: --kubernetesApiQPS: requests are few, and not limited\n/);
     assert.match(output(), /warn\tunknown flags are ignored: --unknown-flag=1\n/);
     assert.match(output(), /warn\tJWT_RULE is not set/);
   });

@@ -32,26 +32,31 @@ export interface ParsedFlags {
   readonly given: ReadonlySet<string>;
 }
 
-const NO_KUBERNETES = "Kubernetes is not read yet";
 const ENDLESS = "2562047h47m16.854775807s";
 
 export const FLAGS: readonly Flag[] = [
   { name: "caCertFile", kind: "text", default: "", help: "roots of client certificates, with --tlsCertFile" },
-  { name: "clusterAliases", kind: "list", default: [], help: "alias1=cluster1,...", noEffect: NO_KUBERNETES },
+  {
+    name: "clusterAliases",
+    kind: "list",
+    default: [],
+    help: "alias1=cluster1,...",
+    noEffect: "clusters have one name each",
+  },
   { name: "clusterID", kind: "text", default: "Kubernetes", help: "cluster to which this control plane belongs" },
   {
     name: "clusterRegistriesNamespace",
     kind: "text",
     default: "istio-system",
     help: "namespace of remote cluster secrets",
-    noEffect: NO_KUBERNETES,
+    noEffect: "Secrets of other clusters are looked for in --namespace",
   },
   {
     name: "cniNamespace",
     kind: "text",
     default: "istio-system",
     help: "namespace of istio-cni",
-    noEffect: NO_KUBERNETES,
+    noEffect: "istio-cni is not looked at",
   },
   {
     name: "configDir",
@@ -99,14 +104,14 @@ export const FLAGS: readonly Flag[] = [
     kind: "number",
     default: "160",
     help: "burst towards the Kubernetes API",
-    noEffect: NO_KUBERNETES,
+    noEffect: "requests are few, and not limited",
   },
   {
     name: "kubernetesApiQPS",
     kind: "number",
     default: "80",
     help: "requests per second to the Kubernetes API",
-    noEffect: NO_KUBERNETES,
+    noEffect: "requests are few, and not limited",
   },
   { name: "log_as_json", kind: "switch", default: "false", help: "log JSON lines" },
   { name: "log_caller", kind: "text", default: "", help: "scopes whose lines say from where they come; all for all" },
@@ -161,7 +166,13 @@ export const FLAGS: readonly Flag[] = [
   },
   { name: "tlsCertFile", kind: "text", default: "", help: "certificate of the TLS server, instead of one by the CA" },
   { name: "tlsKeyFile", kind: "text", default: "", help: "its private key" },
-  { name: "vklog", kind: "number", default: "0", help: "verbosity of the Kubernetes client", noEffect: NO_KUBERNETES },
+  {
+    name: "vklog",
+    kind: "number",
+    default: "0",
+    help: "verbosity of the Kubernetes client",
+    noEffect: "there is one log: see --log_output_level",
+  },
 ];
 
 /** Adds the flags to a command. Defaults that an environment variable sets are given by name. */

@@ -11,7 +11,7 @@ import { eventually } from "../../support/fake-control-plane.ts";
 import { runInstallCommand } from "../../support/install-command.ts";
 import type { Ended } from "../../support/install-terminal.ts";
 import { type ApiServer, NO_KUBERNETES, startApiServer } from "../../support/kubernetes/api-server.ts";
-import { startDiscovery } from "../../support/kubernetes/discovery-process.ts";
+import { ControlPlaneProcess } from "../../support/kubernetes/control-plane-process.ts";
 
 const LISTS = [
   "/apis/apps/v1/deployments",
@@ -126,7 +126,9 @@ describe("mizzen install", { skip: NO_KUBERNETES, timeout: 240_000 }, () => {
     const status = "values.pilot.env.PILOT_ENABLE_STATUS=true";
     assert.equal((await mizzen("install", "--set", "profile=minimal", "--set", status, "-y", "--no-wait")).code, 0);
     const token = await tokenOf("istiod");
-    await using plane = startDiscovery(server, folder, { token, env: { PILOT_ENABLE_STATUS: "true" } });
+    const kubeConfig = await server.kubeConfigFor(token, folder);
+    const env = { POD_NAMESPACE: "istio-system", PILOT_ENABLE_STATUS: "true" };
+    await using plane = new ControlPlaneProcess({ kubeConfig, folder, env });
     const object = async (path: string) => unless404(api.call({ path }));
     const system = "/api/v1/namespaces/istio-system";
     await eventually(

@@ -66,6 +66,14 @@ export class ApiServer implements AsyncDisposable {
     return join(this.#folder, "kubeconfig");
   }
 
+  /** A kubeconfig in a folder for the account that a token is of. */
+  async kubeConfigFor(token: string, folder: string): Promise<string> {
+    const config = JSON.parse(await readFile(this.kubeConfig, "utf8"));
+    const file = join(folder, "kubeconfig");
+    await writeFile(file, JSON.stringify({ ...config, users: [{ name: "admin", user: { token } }] }), { mode: 0o600 });
+    return file;
+  }
+
   /** A client that may do everything, or one with another token. */
   async api(token = ADMIN_TOKEN): Promise<KubernetesApi> {
     const api = new KubernetesApi(await this.access(token));

@@ -19,7 +19,7 @@ export interface ControlPlaneProcessOptions {
   readonly bundle?: string | undefined;
 }
 
-export class ControlPlaneProcess {
+export class ControlPlaneProcess implements AsyncDisposable {
   readonly podName: string;
   readonly #child: ChildProcess;
   readonly #output: string[] = [];
@@ -59,6 +59,10 @@ export class ControlPlaneProcess {
     return this.logged(new RegExp(`starting ${what} at (\\S+)`));
   }
 
+  async isReady(): Promise<boolean> {
+    return (await fetch(`http://${await this.address("HTTP service")}/ready`)).ok;
+  }
+
   ready(): Promise<string> {
     return this.logged(/control plane is ready/);
   }
@@ -70,6 +74,10 @@ export class ControlPlaneProcess {
 
   async end(): Promise<void> {
     await this.#stop("SIGTERM");
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.end();
   }
 
   async #stop(signal: "SIGKILL" | "SIGTERM"): Promise<void> {

@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, afterEach, before, describe, test } from "node:test";
 import { assertSettled } from "../../../support/envoy-settled.ts";
+import { eventually } from "../../../support/fake-control-plane.ts";
 import { meshUnavailable } from "../../../support/mesh-run.ts";
 import { type FeaturesMesh, networking, upFeatures } from "./features-mesh.ts";
 
@@ -308,7 +309,9 @@ describe("gateways, hosts outside and patches in a mesh", { skip: meshUnavailabl
       }),
     );
     assert.equal((await on.echo("http://echo/by-socket")).pod, "echo-3");
-    assert.match(await on.mesh.logs("echo-3", "proxy"), /by-socket.*inbound\|8080/);
+    // Envoy writes its log once a second.
+    const isLogged = async () => /by-socket.*inbound\|8080/.test(await on.mesh.logs("echo-3", "proxy"));
+    await eventually("the call by the socket is logged", isLogged, 20_000);
     assert.equal(await on.status(`http://${OUTSIDE}/`, "--resolve", `${OUTSIDE}:80:${outside}`), 502);
     const hungUp = await on.mesh.exec("client", ["curl", "-sS", "-m", "5", `http://${outside}:8080/`]);
     assert.notEqual(hungUp.code, 0, hungUp.stdout);
