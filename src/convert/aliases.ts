@@ -1,4 +1,5 @@
 /** ExternalName services are other names of services: whoever is called so has to know. */
+import { compareText } from "#lib/compare-text.ts";
 import type { Service } from "#model/service.ts";
 
 /** The services, those that others are aliases of with these aliases. */
@@ -13,7 +14,7 @@ export function withAliases(services: readonly Service[]): readonly Service[] {
     const names = own.map(({ hostname, namespace }) => ({ hostname, namespace }));
     return {
       ...service,
-      aliases: names.sort((a, b) => compare(a.namespace, b.namespace) || compare(a.hostname, b.hostname)),
+      aliases: names.sort((a, b) => compareText(a.namespace, b.namespace) || compareText(a.hostname, b.hostname)),
     };
   });
 }
@@ -29,8 +30,4 @@ function lastOf(alias: string, targets: ReadonlyMap<string, string>): string | u
     host = next;
   }
   return undefined;
-}
-
-function compare(a: string, b: string): number {
-  return a === b ? 0 : a < b ? -1 : 1;
 }

@@ -3,6 +3,7 @@
  * host has a slot by the hash of its key, and its address is the number of that slot. Proxies and other replicas rely on
  * the very same numbers.
  */
+import { compareText } from "#lib/compare-text.ts";
 import type { Service } from "#model/service.ts";
 import { fnv32a } from "./addresses.ts";
 
@@ -56,10 +57,6 @@ function addressesOf(third: number, fourth: number): AutoAddresses {
 /** The services in the order in which they get their slots. */
 export function inOrderOfAge(services: readonly Service[]): readonly Service[] {
   return services.toSorted(
-    (a, b) => a.createdAt - b.createdAt || compare(a.name, b.name) || compare(a.namespace, b.namespace),
+    (a, b) => a.createdAt - b.createdAt || compareText(a.name, b.name) || compareText(a.namespace, b.namespace),
   );
-}
-
-function compare(a: string, b: string): number {
-  return a === b ? 0 : a < b ? -1 : 1;
 }

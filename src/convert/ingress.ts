@@ -1,4 +1,5 @@
 /** Ingresses of Kubernetes as Gateways and VirtualServices. */
+
 import type { ConfigObject, Metadata } from "#config/config-object.ts";
 import { INGRESS_SEMANTICS } from "#config/ingress-semantics.ts";
 import type { Gateway } from "#config/kinds/gateway.ts";
@@ -6,6 +7,7 @@ import type { Ingress, IngressClass, IngressPath } from "#config/kinds/ingress.t
 import type { Service } from "#config/kinds/service.ts";
 import type { VirtualService } from "#config/kinds/virtual-service.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
+import { compareText } from "#lib/compare-text.ts";
 
 export interface IngressInput {
   readonly ingresses: readonly ConfigObject<Ingress>[];
@@ -122,12 +124,7 @@ function derived(from: Metadata, place: { readonly name: string; readonly namesp
 }
 
 function byAge(a: Metadata, b: Metadata): number {
-  return a.createdAt - b.createdAt || compare(a.name, b.name) || compare(a.namespace, b.namespace);
-}
-
-function compare(a: string, b: string): number {
-  if (a === b) return 0;
-  return a < b ? -1 : 1;
+  return a.createdAt - b.createdAt || compareText(a.name, b.name) || compareText(a.namespace, b.namespace);
 }
 
 /** The longest path wins, and of equal ones the exact. */

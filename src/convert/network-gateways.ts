@@ -1,6 +1,8 @@
 /** The gateways between networks: those the mesh's networks name, and services that are one. */
+
 import { isIP } from "node:net";
 import type { MeshNetworks } from "#config/mesh/mesh-networks.ts";
+import { compareText } from "#lib/compare-text.ts";
 import type { NetworkGateway } from "#model/network-gateway.ts";
 import type { Service } from "#model/service.ts";
 import { NETWORK_LABEL } from "./locality.ts";
@@ -24,7 +26,7 @@ export function networkGateways(
   const all = [...fixed, ...served].filter(({ address }) => isIP(address) !== 0);
   const distinct = new Map(all.map((gateway) => [JSON.stringify(Object.values(gateway)), gateway]));
   return [...distinct.values()].sort(
-    (a, b) => compare(a.address, b.address) || a.port - b.port || compare(a.network, b.network),
+    (a, b) => compareText(a.address, b.address) || a.port - b.port || compareText(a.network, b.network),
   );
 }
 
@@ -55,8 +57,4 @@ function labelledGateway({ labels, ports }: Service, network: string): readonly 
   const stated = labels[GATEWAY_PORT_LABEL] ?? "";
   const port = /^[+-]?\d+$/.test(stated) ? Number(stated) : DEFAULT_PORT;
   return ports.some((each) => each.port === port) ? [{ network, port }] : [];
-}
-
-function compare(a: string, b: string): number {
-  return a === b ? 0 : a < b ? -1 : 1;
 }

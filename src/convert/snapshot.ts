@@ -2,6 +2,7 @@
  * Checked objects to the state of the mesh. What is derived from objects that did not change is the same as the last time,
  * and what turns out equal to the previous snapshot is kept too, so whoever compares identities sees what an event touched.
  */
+
 import { type ConfigObject, objectKey } from "#config/config-object.ts";
 import type { AuthorizationPolicy } from "#config/kinds/authorization-policy.ts";
 import type { ConfigMap, Secret } from "#config/kinds/credential.ts";
@@ -24,6 +25,7 @@ import type { WorkloadEntry } from "#config/kinds/workload-entry.ts";
 import type { WorkloadGroup } from "#config/kinds/workload-group.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
 import { finished, type Steps } from "#lib/async/steps.ts";
+import { compareText } from "#lib/compare-text.ts";
 import type { EndpointSet } from "#model/endpoint.ts";
 import type { Features } from "#model/features.ts";
 import type { KeySets } from "#model/key-set.ts";
@@ -167,7 +169,8 @@ const services = madeFrom((previous: readonly Service[], drafts: readonly Servic
   keepSorted(previous, withAliases(assignAddresses(drafts, previous)), {
     keyOf: serviceKey,
     keep: keepIdentity,
-    order: (a, b) => a.createdAt - b.createdAt || compare(a.namespace, b.namespace) || compare(a.hostname, b.hostname),
+    order: (a, b) =>
+      a.createdAt - b.createdAt || compareText(a.namespace, b.namespace) || compareText(a.hostname, b.hostname),
   }),
 );
 
@@ -225,12 +228,7 @@ function keepEndpointSet(before: EndpointSet, set: EndpointSet): EndpointSet {
 }
 
 function byAgeAndName({ metadata: a }: ConfigObject, { metadata: b }: ConfigObject): number {
-  return a.createdAt - b.createdAt || compare(a.namespace, b.namespace) || compare(a.name, b.name);
-}
-
-/** By code units: the same order everywhere. */
-function compare(a: string, b: string): number {
-  return a === b ? 0 : a < b ? -1 : 1;
+  return a.createdAt - b.createdAt || compareText(a.namespace, b.namespace) || compareText(a.name, b.name);
 }
 
 function hasSameParts(a: typeof NOTHING, b: Snapshot): a is Snapshot {

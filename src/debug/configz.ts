@@ -1,4 +1,5 @@
 import type { ConfigObject } from "#config/config-object.ts";
+import { compareText } from "#lib/compare-text.ts";
 import { apiForm } from "./api-form.ts";
 import { inScope, type Scope } from "./scope.ts";
 
@@ -21,7 +22,7 @@ const HIDDEN: ReadonlySet<string> = new Set(["Secret"]);
 export function configz(objects: readonly ConfigObject[], scope: Scope): readonly object[] {
   return objects
     .filter(({ kind, metadata }) => !HIDDEN.has(kind) && inScope(scope, metadata.namespace))
-    .toSorted((a, b) => compare(sortKey(a), sortKey(b)))
+    .toSorted((a, b) => compareText(sortKey(a), sortKey(b)))
     .map(({ kind, metadata, spec }) => ({
       kind,
       apiVersion: API_VERSIONS[kind] ?? NETWORKING,
@@ -32,11 +33,6 @@ export function configz(objects: readonly ConfigObject[], scope: Scope): readonl
 
 function sortKey({ kind, metadata }: ConfigObject): string {
   return `${kind}/${metadata.namespace}/${metadata.name}`;
-}
-
-function compare(a: string, b: string): number {
-  if (a === b) return 0;
-  return a < b ? -1 : 1;
 }
 
 function nonEmpty({ labels, annotations }: ConfigObject["metadata"]): object {

@@ -146,9 +146,3 @@ export function mapContainers(pod: Pod, change: (container: Container) => Contai
     ...(initContainers === undefined ? {} : { initContainers: initContainers.map(change) }),
   });
 }
-
-/** A pod that has no name yet has a prefix of one. */
-export function potentialName({ name = "", generateName = "" }: Metadata): string {
-  if (name !== "") return name;
-  return generateName === "" ? "" : `${generateName}***** (actual name not yet known)`;
-}

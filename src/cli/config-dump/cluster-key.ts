@@ -1,5 +1,7 @@
 /** What the name of a cluster says, whatever else may be called so. */
 
+import { compareText } from "#lib/compare-text.ts";
+
 /** `outbound|9080|v1|reviews.default.svc.cluster.local`, or the same with `_.` between its parts. */
 export interface ClusterKey {
   readonly direction: string;
@@ -23,9 +25,10 @@ export function hasParts(name: string): boolean {
 /** By host, subset, port and direction. */
 export function byClusterKey(one: string, other: string): number {
   const [a, b] = [clusterKey(one), clusterKey(other)];
-  return compare(a.host, b.host) || compare(a.subset, b.subset) || a.port - b.port || compare(a.direction, b.direction);
-}
-
-function compare(one: string, other: string): number {
-  return one < other ? -1 : Number(one > other);
+  return (
+    compareText(a.host, b.host) ||
+    compareText(a.subset, b.subset) ||
+    a.port - b.port ||
+    compareText(a.direction, b.direction)
+  );
 }

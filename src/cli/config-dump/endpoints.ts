@@ -1,5 +1,7 @@
 /** `proxy-config endpoint`: from a config dump (`include_eds`), or with their health from Envoy's page `clusters?format=json`. */
+
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { compareText } from "#lib/compare-text.ts";
 import { formatGoTable } from "../go-table.ts";
 import { byClusterKey } from "./cluster-key.ts";
 import type { ConfigDump } from "./dump.ts";
@@ -60,7 +62,7 @@ export function formatClusterStatuses(statuses: readonly JsonObject[], filter: E
     .flatMap((status) => hostsOf(status, filter))
     .sort(
       (one, other) =>
-        compare(one.address, other.address) || one.port - other.port || compare(one.cluster, other.cluster),
+        compareText(one.address, other.address) || one.port - other.port || compareText(one.cluster, other.cluster),
     )
     .map(({ address, port, status, isEjected, cluster }) => [
       port === 0 ? address : `${address}:${port}`,
@@ -131,8 +133,4 @@ function localityText(locality: JsonValue | undefined): string {
   const parts = ["region", "zone", "subZone"].map((part) => textAt(locality, part));
   const end = parts.indexOf("", 1);
   return (end === -1 ? parts : parts.slice(0, end)).join("/");
-}
-
-function compare(one: string, other: string): number {
-  return one < other ? -1 : Number(one > other);
 }

@@ -1,4 +1,5 @@
 /** `proxy-config ecds`. */
+import { compareText } from "#lib/compare-text.ts";
 import { formatGoTable } from "../go-table.ts";
 import type { ConfigDump } from "./dump.ts";
 import { listAt, objectAt, textAt } from "./json.ts";
@@ -10,11 +11,7 @@ export function formatExtensions(dump: ConfigDump): string {
   const rows = listAt(dump.find("EcdsConfigDump"), "ecdsFilters")
     .flatMap((entry) => objectAt(entry, "ecdsFilter"))
     .map((extension) => ({ name: textAt(extension, "name"), type: textAt(extension, "typedConfig", "@type") }))
-    .sort((one, other) => compare(one.type, other.type) || compare(one.name, other.name))
+    .sort((one, other) => compareText(one.type, other.type) || compareText(one.name, other.name))
     .map(({ name, type }) => [name, type.startsWith(PREFIX) ? type.slice(PREFIX.length) : type]);
   return formatGoTable([["ECDS NAME", "TYPE"], ...rows], 5);
-}
-
-function compare(one: string, other: string): number {
-  return one < other ? -1 : Number(one > other);
 }

@@ -1,6 +1,8 @@
 /** Conflicts among services: hosts, addresses and ports that several of them claim. */
+
 import { type ConfigObject, objectKey } from "#config/config-object.ts";
 import type { ServiceEntry } from "#config/kinds/service-entry.ts";
+import { compareText } from "#lib/compare-text.ts";
 import { NO_ENDPOINTS } from "#model/endpoint.ts";
 import { isHttp, type Service, type ServiceKey, type ServicePort, serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
@@ -18,7 +20,7 @@ export type Definitions = ReadonlyMap<ServiceKey, readonly ConfigObject[]>;
 export function definitionsOf(objects: readonly ConfigObject[], domain: string): Definitions {
   const all = objects
     .filter(({ kind }) => kind === "Service" || kind === "ServiceEntry")
-    .toSorted((a, b) => compare(a.kind, b.kind) || a.metadata.createdAt - b.metadata.createdAt || byName(a, b))
+    .toSorted((a, b) => compareText(a.kind, b.kind) || a.metadata.createdAt - b.metadata.createdAt || byName(a, b))
     .flatMap((object) => hostsOf(object, domain).map((hostname) => ({ object, hostname })));
   const byKey = Map.groupBy(all, ({ object, hostname }) =>
     serviceKey({ namespace: object.metadata.namespace, hostname }),
@@ -32,11 +34,7 @@ function hostsOf({ kind, metadata, spec }: ConfigObject, domain: string): readon
 }
 
 function byName(a: ConfigObject, b: ConfigObject): number {
-  return compare(a.metadata.name, b.metadata.name);
-}
-
-function compare(a: string, b: string): number {
-  return a === b ? 0 : a < b ? -1 : 1;
+  return compareText(a.metadata.name, b.metadata.name);
 }
 
 /** Hosts that several objects of a namespace define. */

@@ -9,11 +9,11 @@ import type {
   LocalityLbEndpointsSchema,
 } from "#gen/envoy/config/endpoint/v3/endpoint_components_pb.ts";
 import { ClusterLoadAssignmentSchema } from "#gen/envoy/config/endpoint/v3/endpoint_pb.ts";
+import { compareText } from "#lib/compare-text.ts";
 import { type Endpoint, endpointPort, isOffered } from "#model/endpoint.ts";
 import { hasLabels } from "#model/labels.ts";
 import type { ServicePort } from "#model/service.ts";
 import { bytesOf, type Init } from "../encode.ts";
-import { compareText } from "../scope/order.ts";
 import { effectiveMode, modeOfPort } from "../scope/peer-authentication.ts";
 import { fittingWeights } from "../weights.ts";
 import type { EndpointsInput } from "./input.ts";

@@ -1,7 +1,9 @@
 /** The table from which the agent's DNS proxy answers. */
+
 import { isIP } from "node:net";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { NameTable_NameInfoSchema, NameTableSchema } from "#gen/istio/networking/nds/v1/nds_pb.ts";
+import { compareText } from "#lib/compare-text.ts";
 import { type Endpoint, type EndpointSet, endpointPort, NO_ENDPOINTS } from "#model/endpoint.ts";
 import { type Service, serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
@@ -9,7 +11,6 @@ import { bytesOf } from "../encode.ts";
 import { type Recipe, recipe } from "../recipe.ts";
 import { serviceAddresses } from "../scope/addresses.ts";
 import { scopeOf } from "../scope/egress.ts";
-import { compareText } from "../scope/order.ts";
 import { distinctServices } from "../scope/services.ts";
 import type { NamesView } from "../views.ts";
 

@@ -1,12 +1,13 @@
 /** Which patches a proxy gets. */
+
 import { RE2JS } from "re2js";
 import type { ConfigObject } from "#config/config-object.ts";
 import type { EnvoyFilter, PatchMatch } from "#config/kinds/envoy-filter.ts";
+import { compareText } from "#lib/compare-text.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { derived } from "../indexes.ts";
 import { isAttached } from "../scope/attachment.ts";
-import { compareText } from "../scope/order.ts";
 import { isForContext } from "./match.ts";
 import { type Patch, type PatchContext, patchAt, type Target } from "./patch.ts";
 

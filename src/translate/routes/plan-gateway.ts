@@ -2,6 +2,7 @@
 
 import { isVisible } from "#config/visibility.ts";
 import type { Steps } from "#lib/async/steps.ts";
+import { compareText } from "#lib/compare-text.ts";
 import type { Service } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { bySpecificity, intersectHosts } from "../hosts.ts";
@@ -9,7 +10,6 @@ import { kept } from "../indexes.ts";
 import { virtualHostName } from "../names.ts";
 import { type Recipe, recipe } from "../recipe.ts";
 import type { RouterServer, RouterServers } from "../scope/gateways.ts";
-import { compareText } from "../scope/order.ts";
 import { servicesOfHost, visibleServices } from "../scope/services.ts";
 import { type BoundVirtualService, virtualServicesOf } from "../scope/virtual-services.ts";
 import type { GatewayView } from "../views.ts";

@@ -5,15 +5,16 @@
  *   egress hosts --> services and virtual services of each listener --+
  *                    destinations of those virtual services ----------+--> services in scope: clusters, endpoints
  */
+
 import { MESH_GATEWAY } from "#config/gateway-name.ts";
 import { hostsMatch, isSubsetOf, isWildcard } from "#config/host.ts";
 import type { SidecarEgress } from "#config/kinds/sidecar.ts";
 import { parseProtocol } from "#config/protocol.ts";
 import { isVisible } from "#config/visibility.ts";
+import { compareText } from "#lib/compare-text.ts";
 import { type Service, type ServicePort, serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { derived, kept } from "../indexes.ts";
-import { compareText } from "./order.ts";
 import {
   declarationsFor,
   distinctServices,

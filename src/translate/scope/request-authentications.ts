@@ -1,13 +1,14 @@
 /** Which tokens a workload accepts, and where the keys to check them come from. */
+
 import type { ConfigObject } from "#config/config-object.ts";
 import type { JwtRule, RequestAuthentication } from "#config/kinds/request-authentication.ts";
+import { compareText } from "#lib/compare-text.ts";
 import type { KeySetAddress } from "#model/key-set.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import type { JwtInput } from "../authentication/jwt-filter.ts";
 import { derived } from "../indexes.ts";
 import { outboundCluster } from "../names.ts";
 import { isAttached, type Workload } from "./attachment.ts";
-import { compareText } from "./order.ts";
 import { serviceNamed } from "./services-by-name.ts";
 
 type Policy = ConfigObject<RequestAuthentication>;

@@ -1,9 +1,9 @@
 /** The services that a workload is an endpoint of. */
+import { compareText } from "#lib/compare-text.ts";
 import { type EndpointSet, endpointPort } from "#model/endpoint.ts";
 import { type Service, type ServiceKey, type ServicePort, serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { derived } from "../indexes.ts";
-import { compareText } from "./order.ts";
 
 /** One port of the workload that a service port leads to. */
 export interface ServiceTarget {

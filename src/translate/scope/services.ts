@@ -1,10 +1,11 @@
 /** The services that proxies of a namespace can reach. */
+
 import type { MeshConfig } from "#config/mesh-config.ts";
 import { isPublic, isVisible } from "#config/visibility.ts";
+import { compareText } from "#lib/compare-text.ts";
 import type { Service, ServicePort } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { derived } from "../indexes.ts";
-import { compareText } from "./order.ts";
 
 /** Services visible to one namespace; each host name once. */
 export interface VisibleServices {

@@ -1,14 +1,16 @@
 /** The virtual services that apply to proxies of a namespace, with their names completed. */
+
 import type { ConfigObject } from "#config/config-object.ts";
 import { completeGateway, MESH_GATEWAY } from "#config/gateway-name.ts";
 import { completeHost, isWildcard } from "#config/host.ts";
 import type { Destination, HttpRoute, VirtualService } from "#config/kinds/virtual-service.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
 import { isPublic, isVisible } from "#config/visibility.ts";
+import { compareText } from "#lib/compare-text.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { mostSpecific } from "../hosts.ts";
 import { derived } from "../indexes.ts";
-import { compareText, oldestFirst } from "./order.ts";
+import { oldestFirst } from "./order.ts";
 
 /** A virtual service whose short names are completed by its namespace. The same object as long as its source is. */
 export interface BoundVirtualService {
