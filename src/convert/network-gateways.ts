@@ -3,14 +3,14 @@
 import { isIP } from "node:net";
 import type { MeshNetworks } from "#config/mesh/mesh-networks.ts";
 import { compareText } from "#lib/compare-text.ts";
-import type { NetworkGateway } from "#model/network-gateway.ts";
+import type { GatewayAddresses, NetworkGateway } from "#model/network-gateway.ts";
 import type { Service } from "#model/service.ts";
 import { NETWORK_LABEL } from "./locality.ts";
 
 const GATEWAY_PORT_LABEL = "networking.istio.io/gatewayPort";
 const DEFAULT_PORT = 15443;
 
-/** All gateways, each once, sorted. Those known by a name only are left out: Envoy wants addresses. */
+/** The gateways that services of a cluster are, and those with an address of their own, which may be a host name. */
 export function networkGateways(
   services: readonly Service[],
   networks: MeshNetworks,
@@ -18,15 +18,41 @@ export function networkGateways(
 ): readonly NetworkGateway[] {
   const byService = servedNetworks(networks, clusterId);
   const fixed = Object.entries(networks).flatMap(([network, { gateways = [] }]) =>
-    gateways.flatMap(({ address = "", port = 0 }) => ({ network, clusterId: "", address, port })),
+    gateways.flatMap(({ address = "", port = 0 }) => (address === "" ? [] : { network, clusterId: "", address, port })),
   );
   const served = services
     .filter(({ externalAddresses = [] }) => externalAddresses.length > 0)
     .flatMap((service) => gatewaysOf(service, byService.get(service.hostname) ?? [], clusterId));
-  const all = [...fixed, ...served].filter(({ address }) => isIP(address) !== 0);
-  const distinct = new Map(all.map((gateway) => [JSON.stringify(Object.values(gateway)), gateway]));
-  return [...distinct.values()].sort(
-    (a, b) => compareText(a.address, b.address) || a.port - b.port || compareText(a.network, b.network),
+  return [...fixed, ...served];
+}
+
+/** Those known by a host name, each once, sorted. */
+export function namedGateways(gateways: readonly NetworkGateway[]): readonly NetworkGateway[] {
+  return distinct(gateways.filter(({ address }) => isIP(address) === 0));
+}
+
+/** All gateways by their IP addresses, each once, sorted. Without an address for its name there is none: Envoy resolves no endpoints. */
+export function resolvedGateways(
+  gateways: readonly NetworkGateway[],
+  addresses: GatewayAddresses,
+): readonly NetworkGateway[] {
+  return distinct(
+    gateways.flatMap((gateway) =>
+      isIP(gateway.address) === 0
+        ? (addresses.get(gateway.address) ?? []).map((address) => ({ ...gateway, address }))
+        : gateway,
+    ),
+  );
+}
+
+function distinct(gateways: readonly NetworkGateway[]): readonly NetworkGateway[] {
+  const known = new Map(gateways.map((gateway) => [JSON.stringify(Object.values(gateway)), gateway]));
+  return [...known.values()].sort(
+    (a, b) =>
+      compareText(a.address, b.address) ||
+      a.port - b.port ||
+      compareText(a.network, b.network) ||
+      compareText(a.clusterId, b.clusterId),
   );
 }
 

@@ -30,6 +30,7 @@ export interface RemoteCluster {
 export interface Registry {
   readonly drafts: readonly ServiceDraft[];
   readonly endpoints: ReadonlyMap<ServiceKey, EndpointSet>;
+  /** Between networks, as they are known; some may be in it twice. */
   readonly gateways: readonly NetworkGateway[];
 }
 
@@ -75,7 +76,7 @@ export function* withRemoteClusters(
     const elsewhere = addresses.get(draft.key);
     return elsewhere === undefined ? draft : withClusterAddresses(draft, JSON.stringify(elsewhere));
   });
-  return { drafts: all, endpoints, gateways: distinct(gateways) };
+  return { drafts: all, endpoints, gateways };
 }
 
 /** The addresses as text, which is compared by value. */
@@ -111,9 +112,4 @@ function featuresIn(features: Features, clusterId: string): Features {
   const own = known.get(clusterId) ?? { ...features, clusterId };
   known.set(clusterId, own);
   return own;
-}
-
-function distinct(gateways: readonly NetworkGateway[]): readonly NetworkGateway[] {
-  const known = new Map(gateways.map((gateway) => [JSON.stringify(Object.values(gateway)), gateway]));
-  return [...known].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, gateway]) => gateway);
 }

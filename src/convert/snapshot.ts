@@ -29,6 +29,7 @@ import { compareText } from "#lib/compare-text.ts";
 import type { EndpointSet } from "#model/endpoint.ts";
 import type { Features } from "#model/features.ts";
 import type { KeySets } from "#model/key-set.ts";
+import type { GatewayAddresses } from "#model/network-gateway.ts";
 import { type Service, type ServiceKey, serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { withAliases } from "./aliases.ts";
@@ -40,7 +41,7 @@ import { endpointSets } from "./endpoint-sets.ts";
 import { convertIngresses } from "./ingress.ts";
 import { keepIdentity, keepSorted } from "./keep-identity.ts";
 import { hasSameItems, madeFrom, memoized } from "./memo.ts";
-import { networkGateways } from "./network-gateways.ts";
+import { namedGateways, networkGateways, resolvedGateways } from "./network-gateways.ts";
 import { type Registry, type RemoteCluster, withRemoteClusters } from "./remote-clusters.ts";
 
 /** All that a snapshot is made of. */
@@ -57,6 +58,8 @@ export interface SnapshotInput {
   readonly remotes?: readonly RemoteCluster[] | undefined;
   /** None when not given. */
   readonly keySets?: KeySets | undefined;
+  /** None when not given. */
+  readonly gatewayAddresses?: GatewayAddresses | undefined;
   /** The snapshot before this one: what did not change keeps its identity and its address. */
   readonly previous?: Snapshot | undefined;
 }
@@ -108,7 +111,11 @@ export function* snapshotSteps(input: SnapshotInput): Steps<Snapshot> {
     mesh,
     features,
     services: allServices,
-    networkGateways: keepIdentity(previous.networkGateways, gateways),
+    networkGateways: keepIdentity(
+      previous.networkGateways,
+      resolvedGateways(gateways, input.gatewayAddresses ?? NO_GATEWAY_ADDRESSES),
+    ),
+    namedGateways: keepIdentity(previous.namedGateways, namedGateways(gateways)),
     endpoints: keepEndpoints(previous.endpoints, endpoints),
     virtualServices,
     destinationRules: objects(previous.destinationRules, ofKind<DestinationRule>("DestinationRule")),
@@ -142,11 +149,13 @@ function* registryOf(input: DraftInput, remotes: readonly RemoteCluster[]): Step
 }
 
 const NO_KEY_SETS: KeySets = new Map();
+const NO_GATEWAY_ADDRESSES: GatewayAddresses = new Map();
 
 const NOTHING: Omit<Snapshot, "mesh" | "features"> & { readonly mesh?: MeshConfig; readonly features?: Features } = {
   version: 0,
   services: [],
   networkGateways: [],
+  namedGateways: [],
   namespaces: [],
   proxyConfigs: [],
   workloadGroups: [],

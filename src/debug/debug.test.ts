@@ -57,6 +57,7 @@ const SNAPSHOT: Snapshot = {
   mesh: DEFAULT_MESH_CONFIG,
   features: DEFAULT_FEATURES,
   networkGateways: [],
+  namedGateways: [],
   namespaces: [],
   proxyConfigs: [],
   workloadGroups: [],

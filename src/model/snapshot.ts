@@ -44,6 +44,8 @@ export interface Snapshot {
   readonly workloadGroups: readonly ConfigObject<WorkloadGroup>[];
   /** Where other networks are reached; none in a mesh of one network. Sorted. */
   readonly networkGateways: readonly NetworkGateway[];
+  /** Gateways that are known by a host name, before it is resolved. Sorted. */
+  readonly namedGateways: readonly NetworkGateway[];
   /** Keys of token issuers that were fetched. */
   readonly keySets: KeySets;
   /** Certificates and keys, and roots, that gateways and clients may ask for by name. */

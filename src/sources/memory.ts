@@ -2,6 +2,7 @@
 import { DEFAULT_MESH_CONFIG, type MeshConfig } from "#config/mesh-config.ts";
 import { DEFAULT_FEATURES, type Features } from "#model/features.ts";
 import type { KeySets } from "#model/key-set.ts";
+import type { GatewayAddresses } from "#model/network-gateway.ts";
 import type { Source, WorkloadEntries } from "#model/ports.ts";
 import { readConfigFile } from "./config-file.ts";
 import { ObjectTable } from "./object-table.ts";
@@ -21,6 +22,8 @@ export interface MemorySource extends Source, WorkloadEntries {
   setMesh(mesh: MeshConfig): void;
   /** Replaces the fetched keys of token issuers. */
   takeKeySets(keySets: KeySets): void;
+  /** Replaces what names of gateways between networks were resolved to. */
+  takeGatewayAddresses(addresses: GatewayAddresses): void;
 }
 
 /** A source over the given texts. */
@@ -43,6 +46,7 @@ export function memorySource(options: MemorySourceOptions = {}): MemorySource {
     problems: () => store.problems(),
     subscribe: (onSnapshot) => store.subscribe(onSnapshot),
     takeKeySets: (keySets) => store.takeKeySets(keySets),
+    takeGatewayAddresses: (addresses) => store.takeGatewayAddresses(addresses),
     put: (entry) => store.put(entry),
     remove: (entry) => store.remove(entry),
     write,

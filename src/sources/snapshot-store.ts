@@ -5,6 +5,7 @@ import { buildSnapshot, type SnapshotInput, snapshotSteps } from "#convert/snaps
 import { Slices } from "#lib/async/slices.ts";
 import type { Features } from "#model/features.ts";
 import type { KeySets } from "#model/key-set.ts";
+import type { GatewayAddresses } from "#model/network-gateway.ts";
 import type { ObjectProblem, Source, WorkloadEntries } from "#model/ports.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import type { Collection } from "./object-table.ts";
@@ -26,6 +27,7 @@ export class SnapshotStore implements Source, WorkloadEntries {
   #outdated = false;
   #mesh: MeshConfig = DEFAULT_MESH_CONFIG;
   #keySets: KeySets = new Map();
+  #gatewayAddresses: GatewayAddresses = new Map();
   /** Entries of workloads that registered themselves, by key: they live as long as this process. */
   readonly #registered = new Map<string, ConfigObject>();
 
@@ -61,6 +63,12 @@ export class SnapshotStore implements Source, WorkloadEntries {
     this.#rebuild();
   }
 
+  /** Replaces what names of gateways between networks were resolved to. */
+  takeGatewayAddresses(addresses: GatewayAddresses): void {
+    this.#gatewayAddresses = addresses;
+    this.#rebuild();
+  }
+
   async put(entry: ConfigObject): Promise<void> {
     this.#registered.set(objectKey(entry), entry);
     this.#rebuild();
@@ -89,9 +97,16 @@ export class SnapshotStore implements Source, WorkloadEntries {
 
   #input(): SnapshotInput {
     const objects = this.objects();
-    const [mesh, features, keySets] = [this.#mesh, this.#features, this.#keySets];
-    const { remotes } = this.#collection;
-    return { objects, remotes, mesh, features, keySets, byApiServer: this.#byApiServer, previous: this.#snapshot };
+    return {
+      objects,
+      remotes: this.#collection.remotes,
+      mesh: this.#mesh,
+      features: this.#features,
+      keySets: this.#keySets,
+      gatewayAddresses: this.#gatewayAddresses,
+      byApiServer: this.#byApiServer,
+      previous: this.#snapshot,
+    };
   }
 
   /** How long it took to build the newest snapshot. */

@@ -45,6 +45,8 @@ export interface DiscoveryConfig {
   readonly jwtRule: JwtRule | undefined;
   /** How keys of token issuers are fetched. */
   readonly keys: KeySettings;
+  /** Gateways between networks that are known by a host name are looked up. */
+  readonly resolvesGatewayNames: boolean;
   readonly debugOnHttp: boolean;
   /** ControlZ; not served when not given. */
   readonly controlz?: ControlzSettings;
@@ -156,6 +158,7 @@ export function parseDiscoveryConfig(flags: ParsedFlags, env: Env): ParsedConfig
     customHosts: read.list("ISTIOD_CUSTOM_HOST"),
     jwtRule: jwtRule(read),
     keys: keySettings(read),
+    resolvesGatewayNames: read.boolean("RESOLVE_HOSTNAME_GATEWAYS", true),
     debugOnHttp: read.boolean("ENABLE_DEBUG_ON_HTTP", true),
     xds: {
       checksIdentity: read.boolean("PILOT_ENABLE_XDS_IDENTITY_CHECK", true),

@@ -80,6 +80,7 @@ describe("ControlPlane", () => {
       customHosts: [],
       jwtRule: { issuer: ISSUER, audiences: ["istio-ca"], keys: { kind: "inline", jwks } },
       keys: { allowLocal: true, blockedRanges: [], insecure: false, refreshMs: DAY, extraRootsFile: "" },
+      resolvesGatewayNames: true,
       debugOnHttp: true,
       xds: { checksIdentity: true, requestsPerSecond: 0 },
       log: { json: false, levels: {}, targets: [] },

@@ -24,6 +24,7 @@ import { type AnyCall, callCredentials, type GrpcService } from "#lib/net/grpc-s
 import type { ServerIdentitySource } from "#lib/net/server-identity.ts";
 import { pemCertificates } from "#lib/pki/pem.ts";
 import type { Caller, Source } from "#model/ports.ts";
+import type { GatewayAddressSource } from "#sources/gateways/gateway-address-source.ts";
 import type { KeySetSource } from "#sources/jwks/key-set-source.ts";
 import { AdsServer } from "#xds/ads-server.ts";
 import { PushJournal } from "#xds/push-journal.ts";
@@ -33,8 +34,9 @@ import type { DiscoveryConfig } from "./config.ts";
 import { type ConflictWatch, conflictWatch } from "./conflict-watch.ts";
 import { controlPlaneName } from "./control-plane-name.ts";
 import { controlzListener } from "./controlz.ts";
+import { gatewayAddressesOf } from "./gateway-addresses.ts";
 import { httpListeners } from "./http.ts";
-import { keySetSource } from "./key-sets.ts";
+import { keySetsOf } from "./key-sets.ts";
 import { runDuties } from "./kubernetes-duties.ts";
 import {
   addCaMetrics,
@@ -67,6 +69,7 @@ export class ControlPlane {
   readonly #log: RootLogger;
   readonly #source: MeshSource;
   readonly #keySets: KeySetSource;
+  readonly #gatewayAddresses: GatewayAddressSource;
   readonly #metrics: ControlPlaneMetrics;
   readonly #journal = new PushJournal();
   readonly #conflicts: ConflictWatch;
@@ -88,7 +91,12 @@ export class ControlPlane {
     this.#source.subscribe(() => {
       this.#metrics.observe("pilot_pushcontext_init_seconds", this.#source.buildSeconds());
     });
-    this.#keySets = keySetSource({ config, taker: this.#source, metrics: this.#metrics, log });
+    this.#keySets = keySetsOf({ config, taker: this.#source, metrics: this.#metrics, log });
+    this.#gatewayAddresses = gatewayAddressesOf({
+      resolves: config.resolvesGatewayNames,
+      taker: this.#source,
+      log: log.scope("model"),
+    });
     this.#registration = registrationOf({
       config,
       source: this.#source,
@@ -152,7 +160,10 @@ export class ControlPlane {
     this.#background.run(this.#conflicts.run(this.#background.signal));
     this.#background.run(this.#source.run(this.#background.signal));
     this.#background.run(this.#keySets.run(this.#background.signal));
+    this.#background.run(this.#gatewayAddresses.run(this.#background.signal));
     await this.#background.raced(Promise.race([first, stop]));
+    // A proxy that came before would call endpoints of other networks directly, where nobody answers.
+    await this.#background.raced(Promise.race([this.#gatewayAddresses.tried(), stop]));
     if (signal.aborted) return;
     this.#log.info(`mesh configuration:\n${dump(apiForm(this.#source.current().mesh))}`);
     const ca = await startCa(this.#security, this.#background, signal);

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { rootCertificates } from "node:tls";
 import type { Logger } from "#lib/log.ts";
 import { type FetchRules, fetchKeySet } from "#sources/jwks/fetch-keys.ts";
-import { KeySetSource, type KeySetTaker } from "#sources/jwks/key-set-source.ts";
+import { type KeySetSource, type KeySetTaker, keySetSource } from "#sources/jwks/key-set-source.ts";
 import { wantedKeySets } from "#translate/scope/request-authentications.ts";
 import type { DiscoveryConfig } from "./config.ts";
 import type { ControlPlaneMetrics } from "./metrics.ts";
@@ -15,8 +15,9 @@ export interface KeySetInput {
   readonly log: Logger;
 }
 
-export function keySetSource({ config: { keys }, taker, metrics, log }: KeySetInput): KeySetSource {
-  return new KeySetSource({
+/** What fetches keys as the settings say. */
+export function keySetsOf({ config: { keys }, taker, metrics, log }: KeySetInput): KeySetSource {
+  return keySetSource({
     taker,
     wanted: wantedKeySets,
     fetch: (address, signal) => fetchKeySet(address, fetchRules(keys), signal),

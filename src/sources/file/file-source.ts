@@ -12,6 +12,7 @@ import { basename, resolve, sep } from "node:path";
 import type { Logger } from "#lib/log.ts";
 import type { Features } from "#model/features.ts";
 import type { KeySets } from "#model/key-set.ts";
+import type { GatewayAddresses } from "#model/network-gateway.ts";
 import type { ObjectProblem, Source, WorkloadEntries } from "#model/ports.ts";
 import { type ConfigFile, losesObjects, readConfigFile, unreadableConfigFile } from "../config-file.ts";
 import { ObjectTable } from "../object-table.ts";
@@ -43,6 +44,8 @@ export interface FileSource extends Source, WorkloadEntries {
   buildSeconds(): number;
   /** Replaces the fetched keys of token issuers. */
   takeKeySets(keySets: KeySets): void;
+  /** Replaces what names of gateways between networks were resolved to. */
+  takeGatewayAddresses(addresses: GatewayAddresses): void;
   /** Reads everything, calls the subscribers, then watches until the signal aborts. */
   run(signal: AbortSignal): Promise<void>;
 }

@@ -5,14 +5,14 @@ import type { KeySetAddress } from "#model/key-set.ts";
 import { wantedKeySets } from "#translate/scope/request-authentications.ts";
 import { object } from "../../../test/support/objects.ts";
 import { type MemorySource, memorySource } from "../memory.ts";
-import { KeySetSource } from "./key-set-source.ts";
+import { keySetSource } from "./key-set-source.ts";
 
 const A = "https://a.example/keys";
 const B = "https://b.example/keys";
 const wants = (...uris: readonly string[]) =>
   object("RequestAuthentication", "tokens", { jwtRules: uris.map((jwksUri) => ({ issuer: "me", jwksUri })) });
 
-describe("KeySetSource", () => {
+describe("keySetSource()", () => {
   let source: MemorySource;
   let answers: Map<string, () => Promise<string>>;
   let asked: string[];
@@ -41,7 +41,7 @@ describe("KeySetSource", () => {
       return answer();
     };
     const log = createLogger({ write: (line) => lines.push(line) });
-    running = new KeySetSource({ taker: source, wanted: wantedKeySets, fetch, refreshMs, log }).run(stop.signal);
+    running = keySetSource({ taker: source, wanted: wantedKeySets, fetch, refreshMs, log }).run(stop.signal);
   }
 
   async function until(condition: () => boolean): Promise<void> {
@@ -106,7 +106,7 @@ describe("KeySetSource", () => {
   test("stops while it waits for an answer", async () => {
     answers.set(A, () => new Promise(() => undefined));
     source.write({ "a.yaml": wants(A) });
-    running = new KeySetSource({
+    running = keySetSource({
       taker: source,
       wanted: wantedKeySets,
       fetch: (_, signal) =>

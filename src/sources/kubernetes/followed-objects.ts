@@ -2,7 +2,8 @@
 import { Backoff } from "#lib/async/backoff.ts";
 import { Slices } from "#lib/async/slices.ts";
 import { ApiError, type KubernetesApi, type RawObject } from "#lib/kubernetes/api-client.ts";
-import { type Follower, follow, troubleText } from "#lib/kubernetes/follow.ts";
+import { type Follower, follow } from "#lib/kubernetes/follow.ts";
+import { troubleText } from "#lib/kubernetes/missing-right.ts";
 import { resourceName } from "#lib/kubernetes/resource-types.ts";
 import type { ObjectProblem } from "#model/ports.ts";
 import type { Collection } from "../object-table.ts";

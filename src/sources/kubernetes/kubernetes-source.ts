@@ -14,6 +14,7 @@ import type { KubernetesApi, RawObject } from "#lib/kubernetes/api-client.ts";
 import type { Logger } from "#lib/log.ts";
 import type { Features } from "#model/features.ts";
 import type { KeySets } from "#model/key-set.ts";
+import type { GatewayAddresses } from "#model/network-gateway.ts";
 import type { ObjectProblem, Source, WorkloadEntries } from "#model/ports.ts";
 import type { FileSource } from "../file/file-source.ts";
 import { type MeshFile, missingMeshFile, NO_MESH_FILE, readMeshFile } from "../file/mesh-file.ts";
@@ -49,6 +50,8 @@ export interface KubernetesSource extends Source, WorkloadEntries {
   /** How long it took to build the newest snapshot. */
   buildSeconds(): number;
   takeKeySets(keySets: KeySets): void;
+  /** Replaces what names of gateways between networks were resolved to. */
+  takeGatewayAddresses(addresses: GatewayAddresses): void;
   /** Reads everything, calls the subscribers, then follows until the signal aborts. */
   run(signal: AbortSignal): Promise<void>;
   /** Kinds that could not be read so far, each with the reason: why the first snapshot is not there. */

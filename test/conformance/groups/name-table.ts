@@ -100,6 +100,7 @@ function snapshotOf({
     envoyFilters: [],
     requestAuthentications: [],
     networkGateways: [],
+    namedGateways: [],
     namespaces: [],
     proxyConfigs: [],
     workloadGroups: [],
