@@ -4,7 +4,7 @@
  */
 import { isRecord } from "#lib/is-record.ts";
 import type { KubernetesApi } from "#lib/kubernetes/api-client.ts";
-import { troubleText } from "#lib/kubernetes/follow.ts";
+import { troubleText } from "#lib/kubernetes/missing-right.ts";
 import type { Logger } from "#lib/log.ts";
 
 /** A service account. */

@@ -1,7 +1,7 @@
 /** Tokens of Kubernetes, about which its API server is asked: it knows which pods and accounts there still are. */
 import { isRecord } from "#lib/is-record.ts";
 import type { KubernetesApi } from "#lib/kubernetes/api-client.ts";
-import { errorText } from "#lib/mesh-error.ts";
+import { refusalText } from "#lib/kubernetes/missing-right.ts";
 import { formatSpiffeId } from "#lib/pki/spiffe-id.ts";
 import type { Authentication, Authenticator } from "./authenticator.ts";
 import { bearerToken, MAX_TOKEN_CHARACTERS, serviceAccountOf } from "./jwt.ts";
@@ -33,7 +33,7 @@ export function tokenReviewAuthenticator(options: TokenReviewOptions): Authentic
     try {
       return callerOf(await review(token, { ...options, api }), options);
     } catch (problem) {
-      return { refused: `the token cannot be checked: ${errorText(problem)}` };
+      return { refused: `the token cannot be checked: ${refusalText(problem)}` };
     }
   };
 }

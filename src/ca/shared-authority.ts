@@ -7,7 +7,8 @@
 import { Backoff } from "#lib/async/backoff.ts";
 import { sleep } from "#lib/async/sleep.ts";
 import { ApiError, type KubernetesApi, type RawObject } from "#lib/kubernetes/api-client.ts";
-import { follow, troubleText } from "#lib/kubernetes/follow.ts";
+import { follow } from "#lib/kubernetes/follow.ts";
+import { troubleText } from "#lib/kubernetes/missing-right.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import type { Authority } from "./authority.ts";
 import { makeFolder } from "./ca-folder.ts";

@@ -4,9 +4,9 @@ import { isWildcard } from "#config/host.ts";
 import type { ServiceEntry, ServiceEntryStatus } from "#config/kinds/service-entry.ts";
 import { wantsAutoAddress } from "#convert/service-entry.ts";
 import { type KubernetesApi, MERGE_PATCH } from "#lib/kubernetes/api-client.ts";
+import { refusalText } from "#lib/kubernetes/missing-right.ts";
 import { pathOf, type ResourceType } from "#lib/kubernetes/resource-types.ts";
 import type { Logger } from "#lib/log.ts";
-import { errorText } from "#lib/mesh-error.ts";
 import type { Source } from "#model/ports.ts";
 import { WorkQueue } from "./work-queue.ts";
 
@@ -81,7 +81,7 @@ export async function keepAddresses({ api, source, log }: AllocationOptions, sig
         log.info("addresses allocated", { entry: objectKey(entry), addresses: addresses.length });
       }
     },
-    failed: (_key, problem) => log.warn("cannot write addresses", { reason: errorText(problem) }),
+    failed: (_key, problem) => log.warn("cannot write addresses", { reason: refusalText(problem) }),
   });
   const unsubscribe = source.subscribe(() => queue.add("all"));
   queue.add("all");

@@ -7,9 +7,9 @@ import { sleep } from "#lib/async/sleep.ts";
 import { isRecord } from "#lib/is-record.ts";
 import { ApiError, type KubernetesApi, MERGE_PATCH, type RawObject } from "#lib/kubernetes/api-client.ts";
 import { type Follower, follow } from "#lib/kubernetes/follow.ts";
+import { refusalText } from "#lib/kubernetes/missing-right.ts";
 import { pathOf } from "#lib/kubernetes/resource-types.ts";
 import type { Logger } from "#lib/log.ts";
-import { errorText } from "#lib/mesh-error.ts";
 import { Rivals } from "./rivals.ts";
 import { WorkQueue } from "./work-queue.ts";
 
@@ -69,7 +69,7 @@ class RootConfigMaps {
     this.#queue = new WorkQueue({
       work: (namespace) => this.#putRight(namespace),
       failed: (namespace, problem) => {
-        options.log.warn("the roots cannot be put into a namespace", { namespace, reason: errorText(problem) });
+        options.log.warn("the roots cannot be put into a namespace", { namespace, reason: refusalText(problem) });
       },
     });
   }
@@ -116,7 +116,7 @@ class RootConfigMaps {
   }
 
   #trouble(what: string, problem: unknown): void {
-    if (problem !== undefined) this.#options.log.warn(`${what} cannot be read`, { reason: errorText(problem) });
+    if (problem !== undefined) this.#options.log.warn(`${what} cannot be read`, { reason: refusalText(problem) });
   }
 
   #check(namespace: string): void {

@@ -7,9 +7,9 @@ import { sleep } from "#lib/async/sleep.ts";
 import { isRecord } from "#lib/is-record.ts";
 import { ApiError, JSON_PATCH, type KubernetesApi, type RawObject } from "#lib/kubernetes/api-client.ts";
 import { type Follower, follow } from "#lib/kubernetes/follow.ts";
+import { refusalText } from "#lib/kubernetes/missing-right.ts";
 import { pathOf, type ResourceType } from "#lib/kubernetes/resource-types.ts";
 import type { Logger } from "#lib/log.ts";
-import { errorText } from "#lib/mesh-error.ts";
 import { Rivals } from "./rivals.ts";
 import { WorkQueue } from "./work-queue.ts";
 
@@ -54,7 +54,7 @@ async function keepType(type: ResourceType, options: WebhookBundlesOptions, sign
   };
   const queue = new WorkQueue({
     work: putRightInTime,
-    failed: (name, problem) => log.warn("a webhook cannot be put right", { name, reason: errorText(problem) }),
+    failed: (name, problem) => log.warn("a webhook cannot be put right", { name, reason: refusalText(problem) }),
   });
   const take = (object: RawObject) => {
     known.set(object.metadata.name, object);
@@ -71,7 +71,7 @@ async function keepType(type: ResourceType, options: WebhookBundlesOptions, sign
       rivals.forget(name);
     },
     trouble: (problem) => {
-      if (problem !== undefined) log.warn(`${type.plural} cannot be read`, { reason: errorText(problem) });
+      if (problem !== undefined) log.warn(`${type.plural} cannot be read`, { reason: refusalText(problem) });
     },
   };
   const stop = options.onRoots(() => {

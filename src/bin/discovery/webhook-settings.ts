@@ -7,8 +7,8 @@ import { Backoff } from "#lib/async/backoff.ts";
 import { isRecord } from "#lib/is-record.ts";
 import type { KubernetesApi, RawObject } from "#lib/kubernetes/api-client.ts";
 import { type FollowOptions, follow } from "#lib/kubernetes/follow.ts";
+import { refusalText } from "#lib/kubernetes/missing-right.ts";
 import type { Logger } from "#lib/log.ts";
-import { errorText } from "#lib/mesh-error.ts";
 import type { InjectionTexts } from "#webhooks/live-injector.ts";
 
 /** What is known at any time. */
@@ -72,7 +72,7 @@ export function clusterSettings({ api, namespace, revision, log, signal, run }: 
         taken(known);
       },
       trouble: (problem) => {
-        if (problem !== undefined) log.warn("what injection needs cannot be read", { reason: errorText(problem) });
+        if (problem !== undefined) log.warn("what injection needs cannot be read", { reason: refusalText(problem) });
       },
     };
   };

@@ -4,8 +4,8 @@
  */
 import type { ConfigObject } from "#config/config-object.ts";
 import { sleep } from "#lib/async/sleep.ts";
+import { refusalText } from "#lib/kubernetes/missing-right.ts";
 import type { Logger } from "#lib/log.ts";
-import { errorText } from "#lib/mesh-error.ts";
 import type { Source, WorkloadEntries } from "#model/ports.ts";
 import { controllerOf, disconnectedEntry, type EntryObject, expiredEntry } from "./registered-entry.ts";
 
@@ -48,7 +48,7 @@ export async function removeOnce(options: LeftoverOptions): Promise<void> {
         name,
       });
     } catch (problem) {
-      log.warn("a leftover WorkloadEntry stays", { namespace, name, reason: errorText(problem) });
+      log.warn("a leftover WorkloadEntry stays", { namespace, name, reason: refusalText(problem) });
     }
   }
 }

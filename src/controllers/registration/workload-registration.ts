@@ -7,8 +7,8 @@
  */
 import { type ConfigObject, objectKey } from "#config/config-object.ts";
 import type { WorkloadGroup } from "#config/kinds/workload-group.ts";
+import { refusalText } from "#lib/kubernetes/missing-right.ts";
 import type { Logger } from "#lib/log.ts";
-import { errorText } from "#lib/mesh-error.ts";
 import type { ObservedProxy, ProxyObserver, Source, WorkloadEntries } from "#model/ports.ts";
 import { WorkQueue } from "../work-queue.ts";
 import {
@@ -62,7 +62,7 @@ export class WorkloadRegistration implements ProxyObserver {
     this.#options = options;
     this.#queue = new WorkQueue({
       work: (key) => this.#settle(key),
-      failed: (key, problem) => options.log.warn("cannot write WorkloadEntry", { key, reason: errorText(problem) }),
+      failed: (key, problem) => options.log.warn("cannot write WorkloadEntry", { key, reason: refusalText(problem) }),
     });
   }
 

@@ -56,7 +56,7 @@ export const MERGE_PATCH = "application/merge-patch+json";
 export const JSON_PATCH = "application/json-patch+json";
 export const APPLY_PATCH = "application/apply-patch+yaml";
 
-/** Until the first byte of an answer. Webhooks, which the server asks in between, may take 30 s. */
+/** Without a byte of an answer. Webhooks, which the server asks in between, may take 30 s. */
 const ANSWER_MS = 40_000;
 /** No object, and no page of a list, is near that. */
 const MAX_ANSWER_BYTES = 256 * 1024 * 1024;
@@ -66,9 +66,11 @@ export class KubernetesApi {
   readonly access: ClusterAccess;
   readonly #base: URL;
   readonly #agent: Agent | PlainAgent;
+  readonly #answerMs: number;
 
-  constructor(access: ClusterAccess) {
+  constructor(access: ClusterAccess, { answerMs = ANSWER_MS }: { readonly answerMs?: number } = {}) {
     this.access = access;
+    this.#answerMs = answerMs;
     this.#base = new URL(access.server);
     const isPlain = this.#base.protocol === "http:";
     this.#agent = isPlain
@@ -92,6 +94,8 @@ export class KubernetesApi {
   async *lines(call: ApiCall): AsyncGenerator<string> {
     const response = await this.#send(call);
     if ((response.statusCode ?? 0) >= 300) throw refusal(call, response, await textOf(response, call));
+    // Here silence says nothing.
+    response.setTimeout(0);
     response.setEncoding("utf8");
     let rest = "";
     for await (const chunk of response) {
@@ -126,11 +130,12 @@ export class KubernetesApi {
     });
     // Peers that vanish without a word are noticed by the kernel, also on a watch where nothing happens.
     sent.on("socket", (socket) => socket.setKeepAlive(true, 15_000));
-    sent.setTimeout(ANSWER_MS, () => sent.destroy(new Error(`no answer in ${ANSWER_MS / 1000} s`)));
+    const answerMs = this.#answerMs;
+    let response: IncomingMessage | undefined;
+    sent.setTimeout(answerMs, () => (response ?? sent).destroy(new Error(`no answer in ${answerMs / 1000} s`)));
     sent.end(body);
     try {
-      const [response] = (await once(sent, "response")) as [IncomingMessage];
-      sent.setTimeout(0);
+      [response] = (await once(sent, "response")) as [IncomingMessage];
       return response;
     } catch (cause) {
       throw unreachable(call, cause);

@@ -4,14 +4,15 @@ import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { Backoff } from "../async/backoff.ts";
 import { KubernetesApi, type RawObject } from "./api-client.ts";
-import { type FollowOptions, follow, troubleText } from "./follow.ts";
+import { type FollowOptions, follow } from "./follow.ts";
+import { troubleText } from "./missing-right.ts";
 
 const SERVICES = { group: "", version: "v1", kind: "Service", plural: "services", namespaced: true };
 
 type Answer = (response: ServerResponse, query: URLSearchParams) => void;
 
 /** A server that answers each request with the next of its answers, and the last one ever after. */
-async function openServer(answers: readonly Answer[]) {
+async function openServer(answers: readonly Answer[], answerMs?: number) {
   const asked: URLSearchParams[] = [];
   const server = createServer((request: IncomingMessage, response) => {
     const { searchParams } = new URL(request.url ?? "", "http://x");
@@ -20,11 +21,8 @@ async function openServer(answers: readonly Answer[]) {
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
-  const api = new KubernetesApi({
-    server: `http://127.0.0.1:${port}`,
-    namespace: "default",
-    credentials: async () => ({}),
-  });
+  const access = { server: `http://127.0.0.1:${port}`, namespace: "default", credentials: async () => ({}) };
+  const api = new KubernetesApi(access, answerMs === undefined ? {} : { answerMs });
   const close = () => {
     api.close();
     server.closeAllConnections();
@@ -55,8 +53,12 @@ function watch(events: readonly unknown[], { ends = false } = {}): Answer {
 }
 
 /** What a follower hears, until it was `count` things. */
-async function heard(answers: readonly Answer[], count: number, more: Partial<FollowOptions> = {}) {
-  const { api, asked, close } = await openServer(answers);
+async function heard(
+  answers: readonly Answer[],
+  count: number,
+  { answerMs, ...more }: Partial<FollowOptions> & { answerMs?: number } = {},
+) {
+  const { api, asked, close } = await openServer(answers, answerMs);
   const aborting = new AbortController();
   const seen: string[] = [];
   const hear = (what: string) => {
@@ -152,6 +154,18 @@ followTest("a watch that falls silent is begun anew", async () => {
   const { seen, asked } = await heard([list("10", []), watch([ADDED]), watch([DELETED])], 3, { silenceMs: 50 });
   assert.deepEqual(seen, ["all: ", "put b@11", "removed a"]);
   assert.equal(asked[2]?.get("resourceVersion"), "11");
+});
+
+followTest("a list that stops in the middle is given up and asked for again, a watch is not", async () => {
+  const stalled: Answer = (response) => void response.write('{"items": [');
+  const late: Answer = (response) => {
+    response.write("\n");
+    setTimeout(() => watch([ADDED])(response, new URLSearchParams()), 200);
+  };
+  const { seen, asked } = await heard([stalled, list("10", []), late], 3, { answerMs: 50 });
+  assert.match(seen[0] ?? "", /^trouble: .*no answer in 0.05 s/);
+  assert.deepEqual(seen.slice(1), ["all: ", "put b@11"]);
+  assert.equal(asked.length, 3);
 });
 
 followTest("a missing right is told with the rule that gives it", async () => {

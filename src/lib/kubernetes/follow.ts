@@ -10,7 +10,6 @@
 import type { Backoff } from "../async/backoff.ts";
 import { sleep } from "../async/sleep.ts";
 import { isRecord } from "../is-record.ts";
-import { errorText } from "../mesh-error.ts";
 import { ApiError, type KubernetesApi, type RawObject } from "./api-client.ts";
 import { apiVersionOf, pathOf, type ResourceType } from "./resource-types.ts";
 
@@ -156,14 +155,4 @@ function retryAfter(problem: unknown): number {
 function lean(object: RawObject): RawObject {
   const { managedFields: _, ...metadata } = object.metadata;
   return { ...object, metadata };
-}
-
-const READING: readonly string[] = ["get", "list", "watch"];
-
-/** What to say about objects that cannot be read, or on which that cannot be done: a missing right with the rule to add. */
-export function troubleText(problem: unknown, { group, plural }: ResourceType, verbs = READING): string {
-  if (!(problem instanceof ApiError) || problem.status !== 403) return errorText(problem);
-  const quoted = verbs.map((verb) => `"${verb}"`).join(", ");
-  const rule = `apiGroups: ["${group}"], resources: ["${plural}"], verbs: [${quoted}]`;
-  return `${errorText(problem)}; add to the ClusterRole of this account: ${rule}`;
 }

@@ -4,8 +4,8 @@
  */
 import { setTimeout as wait } from "node:timers/promises";
 import type { Logger } from "../log.ts";
-import { errorText } from "../mesh-error.ts";
 import { ApiError, type KubernetesApi, type RawObject } from "./api-client.ts";
+import { refusalText } from "./missing-right.ts";
 import { pathOf } from "./resource-types.ts";
 
 export interface ElectionOptions {
@@ -72,7 +72,7 @@ class Candidate {
       return await this.#write("PUT", lease, spec);
     } catch (problem) {
       const isRace = problem instanceof ApiError && problem.status === 409;
-      if (!isRace) this.#options.log.warn("the election of a leader waits", { reason: errorText(problem) });
+      if (!isRace) this.#options.log.warn("the election of a leader waits", { reason: refusalText(problem) });
       return false;
     }
   }
