@@ -1,7 +1,6 @@
 /** Three replicas of a control plane, whose leader is killed while configuration changes and a real Envoy looks on. */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
@@ -21,6 +20,7 @@ import {
 import { eventually } from "../../support/fake-control-plane.ts";
 import { type ApiServer, NO_KUBERNETES, startApiServer } from "../../support/kubernetes/api-server.ts";
 import { ControlPlaneProcess } from "../../support/kubernetes/control-plane-process.ts";
+import { type Front, openFront } from "../../support/kubernetes/front.ts";
 
 const OBJECTS = `
 apiVersion: v1
@@ -153,49 +153,4 @@ async function noteRoots(server: ApiServer, written: string[], signal: AbortSign
       trouble: () => {},
     },
   });
-}
-
-interface Front {
-  readonly address: string;
-  close(): void;
-}
-
-/** What a Service does: connections go to any replica that is there. */
-async function openFront(addresses: readonly string[]): Promise<Front> {
-  const open = new Set<Socket>();
-  let turn = 0;
-  const lead = (client: Socket, left: number): void => {
-    const [host, port] = splitAddress(addresses[turn++ % addresses.length] ?? "");
-    const upstream = connect(port, host);
-    upstream.once("connect", () => {
-      open.add(upstream);
-      upstream.removeAllListeners("error");
-      for (const [from, to] of [[upstream, client] as const, [client, upstream] as const]) {
-        from.on("error", () => to.destroy());
-        from.on("close", () => to.destroy());
-        from.pipe(to);
-      }
-    });
-    upstream.once("error", () => {
-      if (left > 0) lead(client, left - 1);
-      else client.destroy();
-    });
-  };
-  const front: Server = createServer((client) => {
-    open.add(client);
-    client.on("error", () => undefined);
-    lead(client, addresses.length);
-  });
-  await new Promise<void>((resolve) => front.listen(0, "127.0.0.1", resolve));
-  const { port } = front.address() as AddressInfo;
-  const close = () => {
-    for (const socket of open) socket.destroy();
-    front.close();
-  };
-  return { address: `127.0.0.1:${port}`, close };
-}
-
-function splitAddress(address: string): [string, number] {
-  const [host = "", port = ""] = address.split(":");
-  return [host, Number(port)];
 }
