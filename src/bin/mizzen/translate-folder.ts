@@ -112,7 +112,7 @@ function memberProxy(given: Described, { members, snapshot }: ConfigFolder, doma
     namespace: given.namespace ?? namespace,
     serviceAccount: given.serviceAccount ?? member.serviceAccount,
     metadata: {
-      ...(proxy === "sidecar" ? { INTERCEPTION_MODE: "REDIRECT", DNS_CAPTURE: "true" } : { UNPRIVILEGED_POD: "true" }),
+      ...(proxy === "sidecar" ? { INTERCEPTION_MODE: "REDIRECT", DNS_CAPTURE: "true" } : {}),
       MESH_ID: snapshot.mesh.trustDomain,
       ...given.metadata,
     },

@@ -114,6 +114,8 @@ test("planMesh() gives gateways a router without capture, and workloads without 
   const gateway = members.find(({ member }) => member.name === "gw");
   assert.ok(gateway?.proxy?.process.argv.includes("router"));
   assert.equal(gateway?.proxy?.capture, undefined);
+  assert.equal(gateway?.proxy?.process.env.ISTIO_META_UNPRIVILEGED_POD, undefined, "it may open ports below 1024");
+  assert.equal(gateway?.network.sysctls["ipv4/ip_unprivileged_port_start"], "0");
   assert.equal(gateway?.app, undefined);
   const legacy = members.find(({ member }) => member.name === "legacy");
   assert.equal(legacy?.proxy, undefined);

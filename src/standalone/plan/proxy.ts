@@ -128,9 +128,8 @@ export function agentProcess({
       ISTIO_META_WORKLOAD_NAME: workload,
       ISTIO_META_OWNER: `kubernetes://apis/apps/v1/namespaces/${namespace}/deployments/${workload}`,
       ISTIO_META_POD_PORTS: JSON.stringify(ports),
-      ...(role === "sidecar"
-        ? { ISTIO_META_INTERCEPTION_MODE: "REDIRECT", ISTIO_META_DNS_CAPTURE: "true" }
-        : { ISTIO_META_UNPRIVILEGED_POD: "true" }),
+      // A gateway's namespace lets it open any port (`network.ts`), so it does not call itself unprivileged.
+      ...(role === "sidecar" ? { ISTIO_META_INTERCEPTION_MODE: "REDIRECT", ISTIO_META_DNS_CAPTURE: "true" } : {}),
     },
     command: [
       ...programs.agent,

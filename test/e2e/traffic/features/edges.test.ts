@@ -10,6 +10,7 @@ import { type FeaturesMesh, networking, upFeatures } from "./features-mesh.ts";
 
 const TO_ECHO = [{ destination: { host: "echo.default.svc.cluster.local", port: { number: 80 } } }];
 const OUTSIDE = "outside.world.svc.cluster.local";
+const FAR_PORT = { name: "http", port: 80, targetPort: 8080 };
 const EGRESS = "istio-egressgateway.istio-system.svc.cluster.local";
 
 describe("gateways, hosts outside and patches in a mesh", { skip: meshUnavailable() }, () => {
@@ -214,6 +215,63 @@ describe("gateways, hosts outside and patches in a mesh", { skip: meshUnavailabl
     const logs = await on.mesh.logs("client", "proxy");
     assert.match(logs, /outbound\|8080\|\|\*\.wild\.example\.com/);
     assert.match(logs, /outbound\|8080\|\|none\.example\.com/);
+  });
+
+  test("a host that only a waypoint would resolve has a route and no cluster", async () => {
+    const ports = [{ number: 80, name: "http", protocol: "HTTP" }];
+    const entry = (name: string, spec: object) => networking("ServiceEntry", name, { ports, ...spec });
+    await using _ = await on.with(
+      entry("dynamic", { hosts: ["*.dynamic.example.com"], resolution: "DYNAMIC_DNS" }),
+      entry("beside", { hosts: ["beside.example.com"], resolution: "DNS", endpoints: [{ address: OUTSIDE }] }),
+    );
+    const resolved = ["--resolve", `a.dynamic.example.com:80:${outside}`];
+    assert.deepEqual([...(await on.pods(3, "http://a.dynamic.example.com/", ...resolved))], [["503", 3]]);
+    const flags = async () => / 503 NC cluster_not_found /.test(await on.mesh.logs("client", "proxy"));
+    await eventually("the log says why", flags, 20_000);
+  });
+
+  test("a service in another network is reached through its gateway, with mutual TLS from end to end", async () => {
+    const metadata = { name: "far", namespace: "default" };
+    const address = (await (await on.mesh.workload("echo-2")).status()).address;
+    await using _ = await on.with(
+      { apiVersion: "v1", kind: "Service", metadata, spec: { selector: { app: "far" }, ports: [FAR_PORT] } },
+      networking("WorkloadEntry", "far", {
+        address,
+        network: "far",
+        serviceAccount: "echo",
+        labels: { app: "far", "security.istio.io/tlsMode": "istio" },
+      }),
+      {
+        apiVersion: "v1",
+        kind: "Service",
+        metadata: { name: "eastwest", namespace: "istio-system", labels: { "topology.istio.io/network": "far" } },
+        spec: {
+          selector: { istio: "ingressgateway" },
+          ports: [{ name: "tls", port: 15443 }],
+          externalIPs: [ingress],
+        },
+      },
+      networking("Gateway", "eastwest", {
+        selector: { istio: "ingressgateway" },
+        servers: [
+          {
+            port: { number: 15443, name: "tls", protocol: "TLS" },
+            tls: { mode: "AUTO_PASSTHROUGH" },
+            hosts: ["*.local"],
+          },
+        ],
+      }),
+    );
+    assert.deepEqual([...(await on.pods(20, "http://far/"))], [["echo-2", 20]]);
+    const { headers } = await on.echo("http://far/identity");
+    assert.match(headers["x-forwarded-client-cert"] ?? "", /By=[^;]*\/sa\/echo;.*URI=[^;]*\/sa\/client/);
+    const filter = "outbound_.80_._.far.default.svc.cluster.local;?.upstream_cx_total";
+    const admin = `http://localhost:15000/stats?filter=${encodeURIComponent(filter)}`;
+    const { stdout: led } = await on.mesh.exec("istio-ingressgateway", ["curl", "-sS", admin]);
+    assert.match(led, /upstream_cx_total: [1-9]/, "the gateway led the connections on");
+    const other = ["--connect-to", `far:443:${ingress}:15443`, "-k", "https://outside.world.svc.cluster.local/"];
+    const refused = await on.mesh.exec("outside", ["curl", "-sS", "-m", "5", ...other]);
+    assert.notEqual(refused.code, 0, "a server name that no service of the mesh has");
   });
 
   test("traffic leaves through the egress gateway, which originates TLS", async () => {

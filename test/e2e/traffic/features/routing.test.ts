@@ -285,4 +285,42 @@ describe("VirtualServices in a mesh", { skip: meshUnavailable() }, () => {
     assert.equal(count("echo-1") + count("echo-3"), 40, stdout + stderr);
     assert.ok(count("echo-1") > 5 && count("echo-3") > 5, stdout);
   });
+
+  test("TLS routes are chosen by server name, source and port, and split by weight", async () => {
+    const addressOf = async (name: string) => (await (await on.mesh.workload(name)).status()).address;
+    const ports = [{ number: 443, name: "tls", protocol: "TLS", targetPort: 8443 }];
+    const entry = (host: string, address: string) =>
+      networking("ServiceEntry", host.replaceAll(".", "-"), {
+        hosts: [host],
+        ports,
+        resolution: "STATIC",
+        endpoints: [{ address }],
+      });
+    const [outside, echo3] = [await addressOf("outside"), await addressOf("echo-3")];
+    const toHost = (host: string, weight?: number) => ({ destination: { host, port: { number: 443 } }, weight });
+    const [north, south, split] = ["north.example.com", "south.example.com", "split.example.com"] as const;
+    await using _ = await on.with(
+      entry(north, outside),
+      entry(south, echo3),
+      entry(split, outside),
+      entry("*.any.example.com", outside),
+      networking("VirtualService", "tls", {
+        hosts: [split, "*.any.example.com"],
+        tls: [
+          { match: [{ sniHosts: [split], sourceLabels: { app: "nobody" } }], route: [toHost(south)] },
+          { match: [{ sniHosts: [split], port: 443 }], route: [toHost(north, 50), toHost(south, 50)] },
+          { match: [{ sniHosts: ["a.any.example.com"] }], route: [toHost(south)] },
+        ],
+      }),
+    );
+    const answers = (host: string, calls: number) =>
+      on.pods(calls, `https://${host}/`, "-k", "-H", "connection: close", "--resolve", `${host}:443:${outside}`);
+    assert.deepEqual([...(await answers("a.any.example.com", 5))], [["echo-3", 5]]);
+    // As in Istio, what no TLS route matches is passed through to the address that was called, where nobody listens on 443.
+    assert.deepEqual([...(await answers("b.any.example.com", 5))], [["000", 5]]);
+    const halves = await answers(split, 40);
+    const [first = 0, second = 0] = [halves.get("outside"), halves.get("echo-3")];
+    assert.equal(first + second, 40);
+    assert.ok(first > 5 && second > 5, `${first} and ${second}`);
+  });
 });
