@@ -13,6 +13,7 @@ import { troubleText } from "#lib/kubernetes/missing-right.ts";
 import { pathOf, type ResourceType } from "#lib/kubernetes/resource-types.ts";
 import type { Logger } from "#lib/log.ts";
 import type { Source } from "#model/ports.ts";
+import { Rivals } from "../rivals.ts";
 import { WorkQueue } from "../work-queue.ts";
 import {
   type Condition,
@@ -136,6 +137,9 @@ class StatusWriter {
   readonly #written = new WeakMap<object, string>();
   readonly #wanted = new Map<string, { readonly object: ConfigObject; readonly conditions: readonly Condition[] }>();
   readonly #queue: WorkQueue;
+  /** Our conditions of each object, as we last wrote them. */
+  readonly #last = new Map<string, string>();
+  readonly #rivals = new Rivals(() => performance.now());
 
   constructor(options: ObjectStatusOptions) {
     this.#options = options;
@@ -175,18 +179,33 @@ class StatusWriter {
     const type = this.#types.get(key.split("/")[0] ?? "");
     if (wanted === undefined || type === undefined) return;
     this.#wanted.delete(key);
+    // The next look asks for it again.
+    if (this.#rivals.pauseMs(key) > 0) return;
     const { object, conditions } = wanted;
     const { name, namespace } = object.metadata;
     try {
       const found = await this.#options.api.call({ path: pathOf(type, { name, namespace }) });
+      this.#compare(key, found);
       const status = statusWith(found, conditions, new Date(this.#options.now()).toISOString());
       const path = pathOf(type, { name, namespace, subresource: "status" });
       if (status !== undefined)
         await this.#options.api.call({ method: "PATCH", path, body: { status }, contentType: MERGE_PATCH });
+      this.#last.set(key, conditionTexts(conditions));
     } catch (problem) {
       if (!(problem instanceof ApiError) || problem.status !== 404) throw problem;
     }
     this.#written.set(object, JSON.stringify(conditions));
+  }
+
+  /** Whether what we wrote is still there. */
+  #compare(key: string, found: RawObject): void {
+    const last = this.#last.get(key);
+    if (last === undefined || last === conditionTexts(ownConditions(found))) return;
+    this.#rivals.wrote(key);
+    if (this.#rivals.pauseMs(key) > 0)
+      this.#options.log.warn("somebody else keeps writing the status: is there a second control plane?", {
+        object: key,
+      });
   }
 }
 
@@ -196,20 +215,35 @@ export function statusWith(
   conditions: readonly Condition[],
   now: string,
 ): object | undefined {
-  const before = isRecord(status) && Array.isArray(status.conditions) ? status.conditions.filter(isRecord) : [];
-  const own = before.filter(({ type }) => OWN_CONDITIONS.has(String(type)));
+  const before = allConditions(status);
+  const own = before.filter(isOwn);
   const observed = isRecord(status) ? Number(status.observedGeneration ?? 0) : 0;
-  const texts = (list: readonly object[]) =>
-    list
-      .map((each) => ["type", "status", "reason", "message"].map((name) => Reflect.get(each, name)).join("\n"))
-      .join();
-  if (texts(own) === texts(conditions) && observed === (generation ?? 0)) return undefined;
+  if (conditionTexts(own) === conditionTexts(conditions) && observed === (generation ?? 0)) return undefined;
   const next = conditions.map((condition) => {
     const same = own.find(({ type, status: value }) => type === condition.type && value === condition.status);
     return { ...condition, lastTransitionTime: same?.lastTransitionTime ?? now, lastProbeTime: now };
   });
-  const others = before.filter(({ type }) => !OWN_CONDITIONS.has(String(type)));
+  const others = before.filter((each) => !isOwn(each));
   return { conditions: [...others, ...next], ...(generation !== undefined && { observedGeneration: generation }) };
+}
+
+function ownConditions({ status }: RawObject): readonly object[] {
+  return allConditions(status).filter(isOwn);
+}
+
+function allConditions(status: unknown): readonly Readonly<Record<string, unknown>>[] {
+  return isRecord(status) && Array.isArray(status.conditions) ? status.conditions.filter(isRecord) : [];
+}
+
+function isOwn({ type }: Readonly<Record<string, unknown>>): boolean {
+  return OWN_CONDITIONS.has(String(type));
+}
+
+/** What counts of conditions: not when they were looked at. */
+function conditionTexts(conditions: readonly object[]): string {
+  const text = (each: object) =>
+    ["type", "status", "reason", "message"].map((name) => Reflect.get(each, name)).join("\n");
+  return conditions.map(text).join();
 }
 
 /** Undefined for what is no report. */

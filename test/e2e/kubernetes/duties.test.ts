@@ -175,6 +175,25 @@ describe("what the control plane does in Kubernetes", { skip: NO_KUBERNETES, tim
     }
   });
 
+  test("tokens that are not valid yet or any more are refused with the reason, whatever our own clock says", async () => {
+    const authenticate = tokenReviewAuthenticator({ api, audiences: ["istio-ca"], trustDomain: () => "cluster.local" });
+    const uid = await server.kubectl(["get", "serviceaccount", "default", "-o", "jsonpath={.metadata.uid}"]);
+    const account = { namespace: "default", serviceaccount: { name: "default", uid } };
+    const subject = { sub: "system:serviceaccount:default:default", aud: ["istio-ca"], "kubernetes.io": account };
+    const ask = async (fromSeconds: number, toSeconds: number) => {
+      const now = Math.floor(Date.now() / 1000);
+      const times = { iat: now + fromSeconds, nbf: now + fromSeconds, exp: now + toSeconds };
+      const token = await server.tokenOf({ ...subject, ...times });
+      return JSON.stringify(await authenticate({ authorization: `Bearer ${token}`, certificate: undefined }));
+    };
+    const hour = 3_600;
+    assert.match(await ask(-hour, hour), /spiffe:/);
+    // The server itself forgives a minute.
+    assert.match(await ask(30, hour), /spiffe:/);
+    assert.match(await ask(hour, 2 * hour), /does not accept the token/);
+    assert.match(await ask(-2 * hour, -hour), /does not accept the token/);
+  });
+
   test("agents of nodes act for the workloads of their own node only", async () => {
     const pod = (name: string, account: string, node: string) =>
       `---\napiVersion: v1\nkind: ServiceAccount\nmetadata: {name: ${account}}\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: ${name}}\nspec: {serviceAccountName: ${account}, nodeName: ${node}, containers: [{name: c, image: i}]}\n`;

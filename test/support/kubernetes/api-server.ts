@@ -1,6 +1,6 @@
 /** A real API server for tests: etcd and kube-apiserver on free ports of loopback, in a folder that goes with them. */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { generateKeyPairSync } from "node:crypto";
+import { createPrivateKey, generateKeyPairSync, sign } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdtemp, open, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -24,6 +24,8 @@ export interface ApiServerOptions {
   readonly controllers?: boolean;
 }
 
+/** Of service account tokens. */
+const ISSUER = "https://kubernetes.default.svc.cluster.local";
 /** A user that may do everything. */
 const ADMIN_TOKEN = "admin-token";
 /** How often the server is asked whether it is there. */
@@ -91,6 +93,14 @@ export class ApiServer implements AsyncDisposable {
     };
   }
 
+  /** A token that the server would have signed, had it been asked for these claims. */
+  async tokenOf(claims: object): Promise<string> {
+    const key = createPrivateKey(await readFile(join(this.#folder, "service-account.key")));
+    const encoded = (part: object) => Buffer.from(JSON.stringify(part)).toString("base64url");
+    const signed = `${encoded({ alg: "ES256" })}.${encoded({ iss: ISSUER, ...claims })}`;
+    return `${signed}.${sign("sha256", Buffer.from(signed), { key, dsaEncoding: "ieee-p1363" }).toString("base64url")}`;
+  }
+
   /** Runs kubectl; gives what it prints. `input` is its standard input, for `-f -`. */
   async kubectl(args: readonly string[], input?: string): Promise<string> {
     const running = run(join(PROGRAMS, "kubectl"), args, {
@@ -151,8 +161,8 @@ export class ApiServer implements AsyncDisposable {
       `--token-auth-file=${inFolder("tokens.csv")}`,
       `--service-account-key-file=${inFolder("service-account.pub")}`,
       `--service-account-signing-key-file=${inFolder("service-account.key")}`,
-      "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
-      "--api-audiences=https://kubernetes.default.svc.cluster.local,istio-ca",
+      `--service-account-issuer=${ISSUER}`,
+      `--api-audiences=${ISSUER},istio-ca`,
       "--service-cluster-ip-range=10.96.0.0/16",
       "--authorization-mode=RBAC",
       "--endpoint-reconciler-type=none",

@@ -5,6 +5,8 @@ export interface Front {
   readonly address: string;
   /** Where connections go from now on; those that are open stay. */
   lead(addresses: readonly string[]): void;
+  /** Open connections stay, but nothing goes through them any more; new ones work. */
+  stall(): void;
   close(): void;
 }
 
@@ -40,6 +42,9 @@ export async function openFront(first: readonly string[]): Promise<Front> {
     address: `127.0.0.1:${port}`,
     lead: (next) => {
       addresses = next;
+    },
+    stall: () => {
+      for (const socket of open) socket.unpipe().pause();
     },
     close: () => {
       for (const socket of open) socket.destroy();
