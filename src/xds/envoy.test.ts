@@ -174,10 +174,10 @@ test("a cluster does not stay warming when the stream is cut between it and its 
   await envoy.warmed();
   const endpointsSent = new Promise<void>((resolve) => {
     onPush = (type) => {
-      if (type === "cds") envoy.relay.holdWhenHeard();
       if (type === "eds") resolve();
     };
   });
+  envoy.relay.holdAfter(CLUSTER_TYPE);
   ads.set(meshTo("first", app.port, { socket, mark: "changed" }));
   await endpointsSent;
   await envoy.until(

@@ -95,7 +95,7 @@ export class AdsEnvoy implements AsyncDisposable {
 export class Relay {
   readonly #server: net.Server;
   readonly #sockets = new Set<net.Socket>();
-  #holdWhenHeard = false;
+  #last: string | undefined;
   #held = false;
 
   private constructor(target: string) {
@@ -112,14 +112,9 @@ export class Relay {
           for (const other of pair) other.destroy();
         });
       }
-      down.on("data", (chunk) => {
-        if (this.#holdWhenHeard) this.#held = true;
-        this.#holdWhenHeard = false;
-        up.write(chunk);
-      });
-      up.on("data", (chunk) => {
-        if (!this.#held) down.write(chunk);
-      });
+      down.on("data", (chunk) => up.write(chunk));
+      const frames = new FrameSplitter((frame) => this.#pass(frame, down));
+      up.on("data", (chunk: Buffer) => frames.push(chunk));
     });
   }
 
@@ -134,9 +129,17 @@ export class Relay {
     return typeof address === "object" && address !== null ? address.port : 0;
   }
 
-  /** From Envoy's next message on it hears nothing any more, until it connects again. */
-  holdWhenHeard(): void {
-    this.#holdWhenHeard = true;
+  /** The next frame with this text is the last that Envoy hears until it connects again. */
+  holdAfter(text: string): void {
+    this.#last = text;
+  }
+
+  #pass(frame: Buffer, down: net.Socket): void {
+    if (this.#held) return;
+    down.write(frame);
+    if (this.#last === undefined || !frame.includes(this.#last)) return;
+    this.#held = true;
+    this.#last = undefined;
   }
 
   cut(): void {
@@ -146,6 +149,29 @@ export class Relay {
   close(): void {
     this.cut();
     this.#server.close();
+  }
+}
+
+/** Length, type, flags and stream. */
+const FRAME_HEAD_BYTES = 9;
+
+/** Cuts what a server of HTTP/2 sends into frames. */
+class FrameSplitter {
+  readonly #onFrame: (frame: Buffer) => void;
+  #rest: Buffer = Buffer.alloc(0);
+
+  constructor(onFrame: (frame: Buffer) => void) {
+    this.#onFrame = onFrame;
+  }
+
+  push(chunk: Buffer): void {
+    this.#rest = Buffer.concat([this.#rest, chunk]);
+    while (this.#rest.length >= FRAME_HEAD_BYTES) {
+      const length = FRAME_HEAD_BYTES + this.#rest.readUIntBE(0, 3);
+      if (this.#rest.length < length) return;
+      this.#onFrame(this.#rest.subarray(0, length));
+      this.#rest = this.#rest.subarray(length);
+    }
   }
 }
 
