@@ -131,7 +131,7 @@ describe("DestinationRules in a mesh", { skip: meshUnavailable() }, () => {
       http: { http1MaxPendingRequests: 1, maxRequestsPerConnection: 1 },
     };
     await using _ = await on.with(NO_RETRIES, rule({ connectionPool }));
-    const script = `for i in $(seq 8); do curl -s -o /dev/null -D - -w '%{http_code}\\n' ${ECHO}/delay/700 & done; wait`;
+    const script = `for i in $(seq 8); do curl -s -o /dev/null -D - -w '%{http_code}\\n' ${ECHO}/delay/2000 & done; wait`;
     const { stdout } = await on.mesh.exec("client", ["sh", "-c", script]);
     const overloaded = stdout.match(/x-envoy-overloaded: true/g)?.length ?? 0;
     assert.ok(overloaded >= 4, stdout);

@@ -176,7 +176,7 @@ describe("VirtualServices in a mesh", { skip: meshUnavailable() }, () => {
         },
         {
           match: [{ uri: { prefix: "/slow" } }],
-          retries: { attempts: 2, perTryTimeout: "400ms", retryOn: "5xx" },
+          retries: { attempts: 2, perTryTimeout: "1s", retryOn: "5xx" },
           route: [to("v1")],
         },
         {
