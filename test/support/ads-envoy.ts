@@ -95,12 +95,14 @@ export class AdsEnvoy implements AsyncDisposable {
 export class Relay {
   readonly #server: net.Server;
   readonly #sockets = new Set<net.Socket>();
+  #target: string;
   #last: string | undefined;
   #held = false;
 
   private constructor(target: string) {
-    const [host, port] = target.split(":");
+    this.#target = target;
     this.#server = net.createServer((down) => {
+      const [host, port] = this.#target.split(":");
       this.#held = false;
       const up = net.connect(Number(port), host);
       const pair = [down, up];
@@ -127,6 +129,11 @@ export class Relay {
   get port(): number {
     const address = this.#server.address();
     return typeof address === "object" && address !== null ? address.port : 0;
+  }
+
+  /** New connections go to another server. */
+  leadTo(target: string): void {
+    this.#target = target;
   }
 
   /** The next frame with this text is the last that Envoy hears until it connects again. */
