@@ -58,7 +58,7 @@ test("a storm of events becomes few pushes, and the last state arrives", async (
   assert.ok(journal.pushes().length <= 10, `${journal.pushes().length} pushes for one storm`);
 });
 
-test("a clock that jumps ahead delays and loses nothing", async () => {
+test("a clock that jumps ahead or back delays and loses nothing", async () => {
   let jump = 0;
   const clock: Clock = { now: () => SYSTEM_CLOCK.now() + jump, after: SYSTEM_CLOCK.after };
   await using ads = await startAds(clusters("1"), { clock });
@@ -70,6 +70,8 @@ test("a clock that jumps ahead delays and loses nothing", async () => {
   for (const [version, ahead] of [
     ["2", 3_600_000],
     ["3", 30 * 86_400_000],
+    ["4", 0],
+    ["5", -30 * 86_400_000],
   ] as const) {
     jump = ahead;
     ads.set(clusters(version));
