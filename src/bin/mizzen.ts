@@ -19,6 +19,7 @@ import { pushesCommand } from "./mizzen/pushes-command.ts";
 import { runOnOwnMachine } from "./mizzen/rootless.ts";
 import { runCommand } from "./mizzen/run-command.ts";
 import { shellCommand } from "./mizzen/shell-command.ts";
+import { tagCommand } from "./mizzen/tag-command.ts";
 import { processTerminal, type Terminal } from "./mizzen/terminal.ts";
 import { translateCommand } from "./mizzen/translate-command.ts";
 import { upCommand } from "./mizzen/up-command.ts";
@@ -67,6 +68,7 @@ function mizzen(terminal: Terminal): Command {
     uninstallCommand,
     manifestCommand,
     profileCommand,
+    tagCommand,
     xCommand,
   ];
   const made = [...commands.map((make) => make(terminal)), ...workloadCommands(terminal)];

@@ -54,7 +54,7 @@ export function injectedRevision({ annotations = {} }: Metadata): string {
 
 /** True for a pod that says it wants no proxy; its label counts more than its annotation. */
 export function refusesInjection({ labels = {}, annotations = {} }: Metadata): boolean {
-  return (Object.hasOwn(labels, INJECT) ? labels[INJECT] : annotations[INJECT]) === "false";
+  return (Object.hasOwn(labels, INJECT) ? labels[INJECT] : annotations[INJECT])?.toLowerCase() === "false";
 }
 
 type Reason = Pick<WebhookMatch, "injected" | "reason">;

@@ -8,6 +8,7 @@ import { MeshError } from "#lib/mesh-error.ts";
 import { objectName } from "./difference.ts";
 import { OWNER_LABEL } from "./manifest.ts";
 import type { PatientApi, Say } from "./patient-api.ts";
+import { NOT_PRUNED_LABEL, TAG_LABEL } from "./tag-objects.ts";
 
 const MANAGER = "mizzen";
 const LOOK_AGAIN_MS = 250;
@@ -89,7 +90,8 @@ export class InstallCluster {
   async prune(objects: readonly RawObject[], owner: string): Promise<void> {
     const kept = new Set(objects.map(objectName));
     for (const object of await this.#owned(owner)) {
-      if (!kept.has(objectName(object))) await this.#delete(object);
+      const stays = kept.has(objectName(object)) || object.metadata.labels?.[NOT_PRUNED_LABEL] === "true";
+      if (!stays) await this.#delete(object);
     }
   }
 
@@ -100,14 +102,14 @@ export class InstallCluster {
     return objects.length;
   }
 
-  /** Takes away all that any installation left: the roots in namespaces, definitions of kinds with all objects, and the namespace. */
+  /** Takes away all that any installation left: tags, the roots in namespaces, definitions of kinds with all objects, and the namespace. */
   async purge(namespace: string): Promise<void> {
     const all = (await this.#listed("v1", "ConfigMap", { fieldSelector: "metadata.name=istio-ca-root-cert" })) ?? [];
     const definitions = await this.#listed("apiextensions.k8s.io/v1", "CustomResourceDefinition", OF_MIZZEN);
     const homes = await this.#listed("v1", "Namespace", OF_MIZZEN);
     const home = homes.filter(({ metadata }) => metadata.name === namespace);
     const inHome = home.length > 0 ? [] : await this.#leftovers(namespace);
-    const objects = [...definitions, ...all, ...inHome, ...home];
+    const objects = [...(await this.#tags()), ...definitions, ...all, ...inHome, ...home];
     for (const object of objects) await this.#delete(object);
     await this.#untilGone([...definitions, ...home]);
   }
@@ -128,6 +130,13 @@ export class InstallCluster {
     return this.#api.call({ path: await this.#pathOf(object) });
   }
 
+  /** Names that people gave to revisions: without any revision they would hold up pods. */
+  async #tags(): Promise<readonly RawObject[]> {
+    const kinds = OWNED.filter(([, kind]) => kind.endsWith("WebhookConfiguration") || kind === "Service");
+    const lists = kinds.map(([apiVersion, kind]) => this.#listed(apiVersion, kind, { labelSelector: TAG_LABEL }));
+    return (await Promise.all(lists)).flat();
+  }
+
   /** What a control plane writes into its own namespace while it runs. */
   async #leftovers(namespace: string): Promise<readonly RawObject[]> {
     const leases = await this.#listed("coordination.k8s.io/v1", "Lease", {});
@@ -144,7 +153,7 @@ export class InstallCluster {
   async #owned(owner: string | undefined): Promise<readonly RawObject[]> {
     const labelSelector = owner === undefined ? OWNER_LABEL : `${OWNER_LABEL}=${owner}`;
     const lists = OWNED.map(([apiVersion, kind]) => this.#listed(apiVersion, kind, { labelSelector }));
-    return (await Promise.all(lists)).flat();
+    return (await Promise.all(lists)).flat().filter((object) => !isTagOfPerson(object));
   }
 
   async #listed(
@@ -213,6 +222,11 @@ export class InstallCluster {
       throw problem;
     }
   }
+}
+
+/** Tags copy the labels of the revision they lead to, but not the one by which Istio's installer finds what is its own. */
+function isTagOfPerson({ metadata: { labels = {} } }: RawObject): boolean {
+  return labels[TAG_LABEL] !== undefined && labels["operator.istio.io/component"] === undefined;
 }
 
 const OF_MIZZEN = { labelSelector: OWNER_LABEL };

@@ -1,4 +1,4 @@
-/** Runs the commands about installations as `mizzen` would. */
+/** Runs the commands about clusters as `mizzen` would. */
 import { Command, CommanderError } from "commander";
 import {
   installCommand,
@@ -6,10 +6,24 @@ import {
   uninstallCommand,
   upgradeCommand,
 } from "../../src/bin/mizzen/install-commands.ts";
+import { kubeInjectCommand } from "../../src/bin/mizzen/kube-inject-command.ts";
 import { manifestCommand, profileCommand } from "../../src/bin/mizzen/manifest-commands.ts";
+import { tagCommand } from "../../src/bin/mizzen/tag-command.ts";
+import { checkInjectCommand, injectorCommand } from "../../src/bin/mizzen/x-injection-commands.ts";
 import { type Ended, keptTerminal } from "./install-terminal.ts";
 
-const COMMANDS = [installCommand, upgradeCommand, uninstallCommand, manifestCommand, profileCommand, precheckCommand];
+const COMMANDS = [
+  installCommand,
+  upgradeCommand,
+  uninstallCommand,
+  manifestCommand,
+  profileCommand,
+  precheckCommand,
+  tagCommand,
+  checkInjectCommand,
+  injectorCommand,
+  kubeInjectCommand,
+];
 
 /** One at a time: the exit code belongs to the process. */
 export async function runInstallCommand(

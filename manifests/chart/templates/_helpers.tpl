@@ -21,9 +21,11 @@ istio: pilot
 istio.io/rev: {{ include "mizzen.revision" . | quote }}
 release: {{ .Release.Name | quote }}
 app.kubernetes.io/name: istiod
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/part-of: istio
 app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 operator.istio.io/component: Pilot
 install.operator.istio.io/owning-resource: unknown
 {{- end -}}
@@ -39,6 +41,15 @@ install.operator.istio.io/owning-resource: unknown
 {{- else -}}
 {{ .global.hub }}/{{ .image }}:{{ .global.tag }}{{ with .global.variant }}-{{ . }}{{ end }}
 {{- end -}}
+{{- end -}}
+
+{{- /* Of the control plane: its own Service, and those of tags. */ -}}
+{{- define "mizzen.servicePorts" -}}
+ports:
+  - {name: grpc-xds, port: 15010, protocol: TCP}
+  - {name: https-dns, port: 15012, protocol: TCP}
+  - {name: https-webhook, port: 443, targetPort: 15017, protocol: TCP}
+  - {name: http-monitoring, port: 15014, protocol: TCP}
 {{- end -}}
 
 {{- /* No process of the mesh needs more than this. */ -}}
@@ -63,12 +74,54 @@ operator.istio.io/component: {{ .gateway.component }}
 install.operator.istio.io/owning-resource: unknown
 {{- end -}}
 
-{{- /* One webhook of injection: pods that these selectors of namespaces and pods match. */ -}}
-{{- define "mizzen.injection" }}
+{{- /* How the API server reaches a webhook at a path: `root`, `path`, and a `url` or a `bundle` that somebody gives. */ -}}
+{{- define "mizzen.client" -}}
+{{- if .url -}}
+url: {{ .url | quote }}
+{{- else -}}
+service:
+  name: istiod{{ include "mizzen.suffix" .root }}
+  namespace: {{ .root.Release.Namespace }}
+  path: {{ .path | quote }}
+  {{- if .port }}
+  port: {{ .port }}
+  {{- end }}
+{{- end }}
+{{- with .bundle }}
+caBundle: {{ . | quote }}
+{{- end }}
+{{- end -}}
+
+{{- /*
+Webhooks of injection for those who name a revision, or a tag, as `named`; with `unnamed` also for those who name none. Pods that
+ask for no injection never reach them, the control plane's own among them: so it can always come back.
+*/ -}}
+{{- define "mizzen.injectors" -}}
+{{- $notRefused := dict "key" "sidecar.istio.io/inject" "operator" "NotIn" "values" (list "false") }}
+{{- $named := dict "key" "istio.io/rev" "operator" "In" "values" (list .named) }}
+{{- $noRevision := dict "key" "istio.io/rev" "operator" "DoesNotExist" }}
+{{- $noLabel := dict "key" "istio-injection" "operator" "DoesNotExist" }}
+{{- include "mizzen.injector" (dict "root" .root "name" "rev.namespace." "namespace" (list $named $noLabel) "object" (list $notRefused)) }}
+{{- include "mizzen.injector" (dict "root" .root "name" "rev.object." "namespace" (list $noRevision $noLabel) "object" (list $notRefused $named)) }}
+{{- if .unnamed }}
+{{- $enabled := dict "key" "istio-injection" "operator" "In" "values" (list "enabled") }}
+{{- $asked := dict "key" "sidecar.istio.io/inject" "operator" "In" "values" (list "true") }}
+{{- include "mizzen.injector" (dict "root" .root "name" "namespace." "namespace" (list $enabled) "object" (list $notRefused)) }}
+{{- include "mizzen.injector" (dict "root" .root "name" "object." "namespace" (list $noLabel $noRevision) "object" (list $asked $noRevision)) }}
+{{- if .root.Values.sidecarInjectorWebhook.enableNamespacesByDefault }}
+{{- $elsewhere := dict "key" "kubernetes.io/metadata.name" "operator" "NotIn" "values" (list "kube-system" "kube-public" "kube-node-lease" "local-path-storage") }}
+{{- $unasked := dict "key" "sidecar.istio.io/inject" "operator" "DoesNotExist" }}
+{{- include "mizzen.injector" (dict "root" .root "name" "auto." "namespace" (list $noLabel $noRevision $elsewhere) "object" (list $unasked $noRevision)) }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{- /* One of them: for pods that these selectors of namespaces and pods match. */ -}}
+{{- define "mizzen.injector" }}
+  {{- $remote := .root.Values.istiodRemote }}
   - name: {{ .name }}sidecar-injector.istio.io
     clientConfig:
-      service:
-        {{- toYaml .service | nindent 8 }}
+      {{- include "mizzen.client" (dict "root" .root "path" $remote.injectionPath "port" 443 "url" $remote.injectionURL "bundle" $remote.injectionCABundle) | nindent 6 }}
     sideEffects: None
     rules:
       - operations: [CREATE]
@@ -76,11 +129,31 @@ install.operator.istio.io/owning-resource: unknown
         apiVersions: [v1]
         resources: [pods]
     failurePolicy: Fail
-    reinvocationPolicy: {{ .policy }}
+    reinvocationPolicy: {{ .root.Values.sidecarInjectorWebhook.reinvocationPolicy | quote }}
     admissionReviewVersions: [v1]
     namespaceSelector:
       matchExpressions:
         {{- toYaml .namespace | nindent 8 }}
+    objectSelector:
+      matchExpressions:
+        {{- toYaml .object | nindent 8 }}
+{{- end }}
+
+{{- /* The webhook of validation `name`, for objects that `object` selects. Until the control plane has filled in caBundle, nothing
+is held up; then it sets failurePolicy to Fail. */ -}}
+{{- define "mizzen.validator" }}
+  {{- $base := .root.Values.base }}
+  - name: {{ .name }}validation.istio.io
+    clientConfig:
+      {{- include "mizzen.client" (dict "root" .root "path" "/validate" "url" $base.validationURL "bundle" $base.validationCABundle) | nindent 6 }}
+    rules:
+      - operations: [CREATE, UPDATE]
+        apiGroups: [security.istio.io, networking.istio.io, telemetry.istio.io, extensions.istio.io]
+        apiVersions: ["*"]
+        resources: ["*"]
+    failurePolicy: {{ if $base.validationCABundle }}Fail{{ else }}{{ $base.validationFailurePolicy | default "Ignore" }}{{ end }}
+    sideEffects: None
+    admissionReviewVersions: [v1]
     objectSelector:
       matchExpressions:
         {{- toYaml .object | nindent 8 }}

@@ -31,6 +31,8 @@ const CODES: Readonly<Record<string, number>> = {
   TRANSLATE_INVALID: EXIT.usage,
   INSTALL_INVALID: EXIT.usage,
   INSTALL_UNCONFIRMED: EXIT.usage,
+  TAG_REFUSED: EXIT.usage,
+  POD_UNKNOWN: EXIT.usage,
   KUBE_CONFIG_INVALID: EXIT.usage,
   PROXY_CONFIG_INVALID: EXIT.usage,
   CONFIG_DUMP_INVALID: EXIT.usage,

@@ -1,8 +1,11 @@
 /** `mizzen install`, `upgrade`, `uninstall` and `x precheck`: the mesh in a cluster. */
 import { createInterface } from "node:readline/promises";
 import { Command } from "commander";
+import type { InstallCluster } from "#install/cluster.ts";
 import type { PatientApi } from "#install/patient-api.ts";
+import type { Resolved } from "#install/settings.ts";
 import { parseDuration } from "#lib/duration.ts";
+import { isRecord } from "#lib/is-record.ts";
 import type { RawObject } from "#lib/kubernetes/api-client.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 import { EXIT, finish } from "./exit-codes.ts";
@@ -129,14 +132,48 @@ async function install(options: InstallOptions, verb: "install" | "upgrade", ter
     }
     const question = `This will ${verb} ${objects.length} objects of revision "${owner}" in ${namespace} of ${server}.`;
     if (options.yes !== true && !(await agreed(question, terminal))) return EXIT.interrupted;
-    await cluster.apply(objects);
-    await cluster.prune(objects, owner);
+    const tagged = await applied({ cluster, api, objects, settings }, terminal);
+    await cluster.prune([...objects, ...tagged], owner);
     if (options.wait) await cluster.untilReady(objects, { timeoutMs, signal: AbortSignal.any([]) });
     terminal.say(`${verb === "install" ? "installed" : "upgraded"}: revision "${owner}" in ${namespace}`);
     return 0;
   } finally {
     close();
   }
+}
+
+/**
+ * Applies objects and, for the first revision and for the one without a name, the tag `default`. Gives the objects of the tag. While
+ * a tag leads to the nameless revision, its own webhook matches nothing: else pods would be injected twice.
+ */
+async function applied({ cluster, api, objects, settings }: Application, terminal: Terminal) {
+  const { RevisionTags } = await import("#install/revision-tags.ts");
+  const { DEFAULT_TAG, deactivated, isDefaultInjection } = await import("#install/tag-objects.ts");
+  const { revision, namespace, chart, values } = settings;
+  const tags = new RevisionTags(api, namespace);
+  const before = await tags.defaultRevision();
+  const hasInjection = objects.some(({ kind }) => kind === "MutatingWebhookConfiguration");
+  if (!hasInjection || (revision !== DEFAULT_TAG && before !== undefined)) {
+    await cluster.apply(objects);
+    return [];
+  }
+  if (before !== undefined && before !== revision) {
+    terminal.say(`those who name no revision were of revision "${before}" and are of "${revision}" from now on`);
+  }
+  await cluster.apply(objects.map((object) => (isDefaultInjection(object) ? deactivated(object) : object)));
+  const { sidecarInjectorWebhook: webhook } = values;
+  const allNamespaces = isRecord(webhook) && webhook.enableNamespacesByDefault === true;
+  const request = { tag: DEFAULT_TAG, revision, namespace, owner: revision, allNamespaces };
+  const tagged = await tags.objects(request, chart, { overwrite: true, onlyPrint: false });
+  await cluster.apply(tagged);
+  return tagged;
+}
+
+interface Application {
+  readonly cluster: InstallCluster;
+  readonly api: PatientApi;
+  readonly objects: readonly RawObject[];
+  readonly settings: Resolved;
 }
 
 /** Says what stands in the way, one line each. Gives their number. */
@@ -167,7 +204,8 @@ async function precheck(options: Settings & ClusterOptions, terminal: Terminal):
 }
 
 async function uninstall(options: UninstallOptions, terminal: Terminal): Promise<number> {
-  const { cluster, server, close } = await clusterOf(options, terminal);
+  const { RevisionTags } = await import("#install/revision-tags.ts");
+  const { api, cluster, server, close } = await clusterOf(options, terminal);
   try {
     const owner = options.revision || "default";
     const what =
@@ -177,6 +215,10 @@ async function uninstall(options: UninstallOptions, terminal: Terminal): Promise
     }
     const removed = await cluster.remove(options.purge === true ? undefined : owner);
     if (options.purge === true) await cluster.purge(options.namespace);
+    for (const { tag, revision, namespaces } of await new RevisionTags(api, options.namespace).list()) {
+      if (tag === "" || revision !== owner) continue;
+      terminal.say(`tag "${tag}" still leads to revision "${owner}" (namespaces: ${namespaces.join(", ") || "none"})`);
+    }
     if (removed === 0) terminal.say("there was nothing to remove");
     return 0;
   } finally {

@@ -75,5 +75,6 @@ export async function clusterOf({ kubeconfig, context }: ClusterOptions, termina
   const client = new KubernetesApi(await readKubeConfig({ files, context, environment: env }));
   const say = (line: string) => terminal.say(line);
   const api = new PatientApi({ api: client, say });
-  return { api, cluster: new InstallCluster(api, say), server: client.access.server, close: () => client.close() };
+  const { server, namespace } = client.access;
+  return { api, cluster: new InstallCluster(api, say), server, namespace, close: () => client.close() };
 }

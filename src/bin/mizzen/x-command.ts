@@ -3,6 +3,7 @@ import { Command } from "commander";
 import { precheckCommand } from "./install-commands.ts";
 import type { Terminal } from "./terminal.ts";
 import { authzCommand } from "./x-authz-command.ts";
+import { checkInjectCommand, injectorCommand } from "./x-injection-commands.ts";
 import { mtlsCommand } from "./x-mtls-command.ts";
 
 export function xCommand(terminal: Terminal): Command {
@@ -10,10 +11,10 @@ export function xCommand(terminal: Terminal): Command {
     .alias("experimental")
     .summary("explain what configuration does")
     .description(
-      "Commands that explain what the configuration of a mesh does, from its files or of a mesh that is up.",
+      "Commands that explain what the configuration of a mesh does, from its files, of a mesh that is up, or in a cluster.",
     );
-  for (const command of [authzCommand(terminal), mtlsCommand(terminal), precheckCommand(terminal)])
-    group.addCommand(command);
+  const commands = [authzCommand, mtlsCommand, precheckCommand, checkInjectCommand, injectorCommand];
+  for (const make of commands) group.addCommand(make(terminal));
   for (const command of below(group)) command.exitOverride().showHelpAfterError("(see --help)");
   return group;
 }

@@ -8,10 +8,10 @@ import { ApiError, type KubernetesApi, type RawObject } from "#lib/kubernetes/ap
 import { leadWhenElected } from "#lib/kubernetes/leader-election.ts";
 import { createLogger } from "#lib/log.ts";
 import type { Caller } from "#model/ports.ts";
-import { injectionWebhook, validationWebhook } from "#webhooks/configurations.ts";
 import { nodePods } from "../../../src/bin/discovery/node-pods.ts";
 import { eventually } from "../../support/fake-control-plane.ts";
 import { type ApiServer, NO_KUBERNETES, startApiServer } from "../../support/kubernetes/api-server.ts";
+import { webhookConfigurations } from "../../support/kubernetes/webhook-configurations.ts";
 
 const log = createLogger({ write: () => {} });
 
@@ -85,10 +85,9 @@ describe("what the control plane does in Kubernetes", { skip: NO_KUBERNETES, tim
       return () => {};
     };
     void keepWebhookBundles({ api, log, roots: () => roots, onRoots, revision: "default" }, signal);
-    const input = { namespace: "istio-system", caBundle: undefined };
     for (const revision of ["", "canary"]) {
-      await server.apply(JSON.stringify(injectionWebhook({ ...input, revision })));
-      await server.apply(JSON.stringify(validationWebhook({ ...input, revision })));
+      const { injection, validation } = await webhookConfigurations(`revision=${revision}`);
+      for (const object of [...injection, ...validation]) await server.apply(JSON.stringify(object));
     }
     const webhooks = async (path: string) => {
       const { webhooks: list } = await api.call({ path: `/apis/admissionregistration.k8s.io/v1/${path}` });

@@ -8,12 +8,12 @@ import { Command } from "commander";
 import { DEFAULT_VALUES } from "#inject/default-values.ts";
 import { isRecord } from "#lib/is-record.ts";
 import { createLogger } from "#lib/log.ts";
-import { injectionWebhook, validationWebhook } from "#webhooks/configurations.ts";
 import { flagDefaults, parseDiscoveryConfig } from "../../../src/bin/discovery/config.ts";
 import { ControlPlane } from "../../../src/bin/discovery/control-plane.ts";
 import { addFlags, flagsOf } from "../../../src/bin/discovery/flags.ts";
 import { eventually } from "../../support/fake-control-plane.ts";
 import { type ApiServer, NO_KUBERNETES, startApiServer } from "../../support/kubernetes/api-server.ts";
+import { webhookConfigurations } from "../../support/kubernetes/webhook-configurations.ts";
 
 const LISTENERS = ["httpAddr", "httpsAddr", "grpcAddr", "secureGRPCAddr", "monitoringAddr"];
 const PLACES = `
@@ -71,12 +71,12 @@ describe("webhooks on a real API server", { skip: NO_KUBERNETES, timeout: 180_00
     running = new ControlPlane(config, log, await server.api()).run(stopping.signal);
     const at = () => lines.map((line) => /starting webhook service at (\S+)/.exec(line)?.[1]).find(Boolean);
     await Promise.race([running, eventually("webhooks are served", async () => at() !== undefined)]);
-    const input = { revision: "", namespace: "istio-system", caBundle: undefined };
-    for (const [webhook, path] of [
-      [injectionWebhook(input), "/inject/cluster/c1"],
-      [validationWebhook(input), "/validate"],
+    const { injection, validation } = await webhookConfigurations();
+    for (const [webhooks, path] of [
+      [injection, "/inject/cluster/c1"],
+      [validation, "/validate"],
     ] as const)
-      await server.apply(JSON.stringify(reachedBy(webhook, `https://${at()}${path}`)));
+      for (const webhook of webhooks) await server.apply(JSON.stringify(reachedBy(webhook, `https://${at()}${path}`)));
     const bundles = [
       "get",
       "mutatingwebhookconfigurations",

@@ -1,10 +1,10 @@
 /** A control plane whose account may only read: each right that it lacks is named, and used as soon as it is given. */
 import { after, before, describe, test } from "node:test";
 import { customResourceDefinitions } from "#config/crd/definitions.ts";
-import { injectionWebhook } from "#webhooks/configurations.ts";
 import { TestControlPlane } from "../../support/control-plane.ts";
 import { eventually } from "../../support/fake-control-plane.ts";
 import { type ApiServer, NO_KUBERNETES, startApiServer } from "../../support/kubernetes/api-server.ts";
+import { webhookConfigurations } from "../../support/kubernetes/webhook-configurations.ts";
 
 const ENTRY = `
 apiVersion: networking.istio.io/v1
@@ -24,8 +24,7 @@ describe("rights that are missing", { skip: NO_KUBERNETES, timeout: 180_000 }, (
     await server.kubectl(["create", "namespace", "istio-system"]);
     await server.kubectl(["-n", "istio-system", "create", "serviceaccount", "reader"]);
     await server.apply(ENTRY);
-    const webhook = injectionWebhook({ namespace: "istio-system", revision: "", caBundle: undefined });
-    await server.apply(JSON.stringify(webhook));
+    for (const webhook of (await webhookConfigurations()).injection) await server.apply(JSON.stringify(webhook));
     await grant("reads", { apiGroups: ["*"], resources: ["*"], verbs: ["get", "list", "watch"] });
     const token = (await server.kubectl(["-n", "istio-system", "create", "token", "reader"])).trim();
     const env = { POD_NAME: "istiod-1", PILOT_ENABLE_STATUS: "true", PILOT_ENABLE_IP_AUTOALLOCATE: "true" };

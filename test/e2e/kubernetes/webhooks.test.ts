@@ -6,10 +6,10 @@ import { customResourceDefinitions } from "#config/crd/definitions.ts";
 import { DEFAULT_VALUES } from "#inject/default-values.ts";
 import { injectDocuments } from "#inject/inject-documents.ts";
 import { injectorFrom } from "#inject/inject-settings.ts";
-import { injectionWebhook, validationWebhook } from "#webhooks/configurations.ts";
 import { TestControlPlane } from "../../support/control-plane.ts";
 import { eventually } from "../../support/fake-control-plane.ts";
 import { type ApiServer, NO_KUBERNETES, startApiServer } from "../../support/kubernetes/api-server.ts";
+import { webhookConfigurations } from "../../support/kubernetes/webhook-configurations.ts";
 
 const DEPLOYMENT = `
 apiVersion: apps/v1
@@ -74,8 +74,8 @@ describe("webhooks of a real API server", { skip: NO_KUBERNETES, timeout: 180_00
     plane = new TestControlPlane({ cluster: await server.api(), flags: ["--httpsAddr=127.0.0.1:0"], env });
     await plane.ready();
     const port = (await plane.address("webhook service")).split(":").at(-1);
-    const input = { namespace: "istio-system", revision: "", caBundle: undefined };
-    for (const object of [injectionWebhook(input), validationWebhook(input)]) {
+    const { injection, validation } = await webhookConfigurations();
+    for (const object of [...injection, ...validation]) {
       await server.apply(JSON.stringify(byAddress(object, `https://localhost:${port}`)));
     }
     await eventually("the roots are in", async () => {
