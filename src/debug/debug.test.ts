@@ -205,6 +205,17 @@ test("/debug/registryz shows services in Istio's shape", async () => {
       Namespace: "default",
       Labels: null,
       ExportTo: null,
+      LabelSelectors: null,
+      Aliases: null,
+      ClusterExternalAddresses: null,
+      ClusterExternalPorts: null,
+      PassthroughTargetPorts: null,
+      Type: "",
+      ExternalName: "",
+      NodeLocal: false,
+      TrafficDistribution: 0,
+      ObjectName: "httpbin",
+      PublishNotReadyAddresses: false,
     },
     ports: [{ name: "http", port: 8000, protocol: "HTTP" }],
     creationTime: "0001-01-01T00:00:00Z",
@@ -213,6 +224,7 @@ test("/debug/registryz shows services in Istio's shape", async () => {
     defaultAddress: "10.96.0.10",
     Resolution: 0,
     MeshExternal: false,
+    ResourceVersion: "",
   });
 });
 
@@ -236,7 +248,11 @@ test("/debug/endpointz shows endpoints by host, namespace and registry", async (
               TLSMode: "istio",
               Namespace: "default",
               WorkloadName: "",
+              HostName: "",
+              SubDomain: "",
               HealthStatus: 0,
+              SendUnhealthyEndpoints: false,
+              NodeName: "",
             },
           ],
         },
@@ -372,8 +388,15 @@ test("/debug/config_dump shows what one proxy was sent", async () => {
 test("/debug/instancesz shows the services of each proxy, /debug/sidecarz what it may see", async () => {
   const instances = Object(await json("/debug/instancesz"));
   assert.equal(instances["httpbin-1.default"][0].Port.TargetPort, 8080);
-  const { services } = Object(await json("/debug/sidecarz?proxyID=httpbin-1.default"));
-  assert.ok(services.includes("default/httpbin.default.svc.cluster.local"));
+  const scope = Object(await json("/debug/sidecarz?proxyID=httpbin-1.default"));
+  const names = (services: readonly { readonly hostname: string }[]) => services.map(({ hostname }) => hostname);
+  const host = "httpbin.default.svc.cluster.local";
+  assert.ok(names(scope.services).includes(host));
+  assert.deepEqual(scope.egressListenerServices.map(names), [names(scope.services)], "one listener for all");
+  assert.deepEqual(Object.keys(scope.servicesByHostname), names(scope.services));
+  const { name, namespace, sidecar, outboundTrafficPolicy } = scope;
+  assert.deepEqual([name, namespace, sidecar], ["default-sidecar", "default", null]);
+  assert.deepEqual(outboundTrafficPolicy, { mode: "ALLOW_ANY" });
 });
 
 test("/debug/pushes joins changes with what was sent, for the namespace of the caller", async () => {

@@ -1,5 +1,5 @@
 import { formatSpiffeId } from "#lib/pki/spiffe-id.ts";
-import { type Endpoint, NO_ENDPOINTS } from "#model/endpoint.ts";
+import { type Endpoint, isOffered, NO_ENDPOINTS } from "#model/endpoint.ts";
 import { type Service, serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { inScope, type Scope } from "./scope.ts";
@@ -37,7 +37,8 @@ function shardsOf(snapshot: Snapshot, service: Service): object {
       const port = endpoint.ports[name];
       if (port === undefined) return [];
       const ports = { ServicePortName: name, LegacyClusterPortKey: servicePort, EndpointPort: port };
-      return { ...ports, ...entryOf(endpoint, trustDomain) };
+      const isOfferedSick = isOffered({ ...endpoint, health: "unhealthy" }, service);
+      return { ...ports, ...entryOf(endpoint, trustDomain), SendUnhealthyEndpoints: isOfferedSick };
     }),
   );
   return {
@@ -50,7 +51,7 @@ function entryOf(endpoint: Endpoint, trustDomain: string): object {
   const { namespace, serviceAccount } = endpoint;
   return {
     Labels: endpoint.labels,
-    Addresses: [endpoint.address],
+    Addresses: endpoint.addresses ?? [endpoint.address],
     ServiceAccount: serviceAccount === "" ? "" : formatSpiffeId({ trustDomain, namespace, serviceAccount }),
     Network: endpoint.network,
     Locality: { Label: endpoint.locality, ClusterID: endpoint.clusterId },
@@ -58,6 +59,9 @@ function entryOf(endpoint: Endpoint, trustDomain: string): object {
     TLSMode: endpoint.tlsMode,
     Namespace: namespace,
     WorkloadName: endpoint.workloadName,
+    HostName: endpoint.podName?.hostname ?? "",
+    SubDomain: endpoint.podName?.subdomain ?? "",
     HealthStatus: HEALTH[endpoint.health],
+    NodeName: endpoint.nodeName ?? "",
   };
 }

@@ -1,14 +1,35 @@
 /** Pages about the configuration in effect, in Istio's shape. */
 import type { ConfigObject } from "#config/config-object.ts";
+import type { MeshConfig } from "#config/mesh-config.ts";
 import { type Conflict, conflictText } from "#explain/conflicts/conflict.ts";
 import { apiForm } from "./api-form.ts";
 import { API_VERSIONS, NETWORKING } from "./configz.ts";
 import type { DebugState, PageRequest } from "./page.ts";
 import { inScope } from "./scope.ts";
 
-/** The mesh config in effect. */
-export function mesh({ source }: DebugState): unknown {
-  return apiForm(source.current().mesh);
+/** The mesh config in effect, without what has the value that a message of its kind begins with. */
+export function mesh({ source }: DebugState): object {
+  const config = source.current().mesh;
+  const shown = Object.entries({ ...Object(apiForm(config)), inboundTrafficPolicy: inboundPolicy(config) });
+  return Object.fromEntries(shown.filter(([name, value]) => !PLAIN.has(name) || !isZero(value)));
+}
+
+/** Fields of which nobody can tell whether they were set. */
+const PLAIN: ReadonlySet<string> = new Set([
+  "accessLogEncoding",
+  "accessLogFile",
+  "accessLogFormat",
+  "enableEnvoyAccessLogService",
+  "enableTracing",
+  "trustDomainAliases",
+]);
+
+function isZero(value: unknown): boolean {
+  return value === "" || value === false || value === "TEXT" || (Array.isArray(value) && value.length === 0);
+}
+
+function inboundPolicy({ inboundTrafficPolicy }: MeshConfig): object {
+  return inboundTrafficPolicy?.mode === "PASSTHROUGH" ? {} : { ...inboundTrafficPolicy };
 }
 
 /** Authorization policies by namespace. */

@@ -3,10 +3,11 @@ import { configz } from "./configz.ts";
 import { endpointz } from "./endpointz.ts";
 import { authorizationz, mesh, networkz, pushContext, pushStatus, resourcesz } from "./mesh-pages.ts";
 import type { DebugPage } from "./page.ts";
-import { adsz, connections, forceDisconnect, instancesz, sidecarz } from "./proxies.ts";
+import { adsz, connections, forceDisconnect, instancesz } from "./proxies.ts";
 import { pushes } from "./pushes.ts";
 import { registryz } from "./registryz.ts";
 import { configDump, ecdsz, edsz, ndsz } from "./resources.ts";
+import { sidecarz } from "./sidecarz.ts";
 import { syncz } from "./syncz.ts";
 
 function page(name: string, help: string, content: DebugPage["content"]): DebugPage {
@@ -16,9 +17,9 @@ function page(name: string, help: string, content: DebugPage["content"]): DebugP
 const PAGES: readonly DebugPage[] = [
   page("adsz", "Connected proxies, what they said of themselves and what they watch; ?push=true pushes", adsz),
   page("ambientz", "Workloads of ambient mode: not in effect yet", () => ({
-    workloads: [],
-    services: [],
-    policies: [],
+    workloads: null,
+    services: null,
+    policies: null,
   })),
   page("authorizationz", "Authorization policies by namespace", authorizationz),
   page("ca", "Certificates of the mesh's authority and when they end", ({ authority }) => authority?.() ?? {}),
@@ -39,7 +40,7 @@ const PAGES: readonly DebugPage[] = [
   page("inject", "Templates of injection", ({ templates }) => templates?.() ?? {}),
   page("instancesz", "The services that each connected proxy stands behind", instancesz),
   page("krtz", "Collections that istiod derives from others: the snapshot has none", () => []),
-  page("mcsz", "Services of several clusters: none", () => []),
+  page("mcsz", "Services of several clusters: none", () => null),
   page("mesh", "The mesh config in effect", mesh),
   page("ndsz", "The name table that a proxy was sent; ?proxyID=NAME.NAMESPACE", ndsz),
   page("networkz", "Gateways between networks", networkz),
@@ -51,7 +52,7 @@ const PAGES: readonly DebugPage[] = [
     pushes,
   ),
   page("registryz", "Services known to the control plane", ({ source }, { scope }) =>
-    registryz(source.current(), scope),
+    registryz(source.current(), scope, source.objects()),
   ),
   page("resourcesz", "Kinds of objects that are in effect", resourcesz),
   page("sidecarz", "What a proxy may see; ?proxyID=NAME.NAMESPACE", sidecarz),

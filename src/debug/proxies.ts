@@ -1,10 +1,9 @@
 /** Pages about connected proxies, in Istio's shape. */
 import type { ConnectedProxy } from "#model/ports.ts";
-import { servicesInScope } from "#translate/scope/egress.ts";
+import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import { placeOf } from "#translate/scope/service-targets.ts";
-import { viewsOf } from "#translate/views.ts";
 import { askedProxy, type DebugState, PageRefusal, type PageRequest, visibleProxies } from "./page.ts";
-import { serviceOf } from "./registryz.ts";
+import { serviceForm } from "./registryz.ts";
 
 /** Who is connected. */
 export function connections(state: DebugState, request: PageRequest): object {
@@ -17,14 +16,29 @@ export function adsz(state: DebugState, request: PageRequest): object | string {
   if (request.query.push) return pushed(state, request);
   const clients = visibleProxies(state, request).map((connected) => ({
     ...connectionOf(connected),
-    labels: connected.proxy.labels,
+    labels: labelsOf(connected.proxy),
     metadata: connected.proxy.metadata,
-    locality: {},
+    locality: localityOf(connected.proxy),
     watches: Object.fromEntries(
       [...connected.types.keys()].map((typeUrl) => [typeUrl, [...connected.resources(typeUrl)].map(([name]) => name)]),
     ),
   }));
   return { totalClients: clients.length, clients };
+}
+
+/** With where it is, as far as it said. */
+function labelsOf({ labels, metadata }: MeshProxy): Readonly<Record<string, string>> {
+  const { CLUSTER_ID: cluster, NETWORK: network } = metadata;
+  return {
+    ...(typeof cluster === "string" && cluster !== "" && { "topology.istio.io/cluster": cluster }),
+    ...(typeof network === "string" && network !== "" && { "topology.istio.io/network": network }),
+    ...labels,
+  };
+}
+
+function localityOf({ locality = "" }: MeshProxy): object {
+  const [region = "", zone = "", subZone = ""] = locality.split("/");
+  return { ...(region !== "" && { region }), ...(zone !== "" && { zone }), ...(subZone !== "" && { subZone }) };
 }
 
 function pushed(state: DebugState, { scope }: PageRequest): string {
@@ -46,27 +60,14 @@ function connectionOf({ connectionId, connectedAt, address }: ConnectedProxy): o
 /** The services that each proxy stands behind. */
 export function instancesz(state: DebugState, request: PageRequest): object {
   const snapshot = state.source.current();
+  const show = serviceForm(snapshot, state.source.objects());
   return Object.fromEntries(
     visibleProxies(state, request).map(({ proxy }) => [
       proxy.id,
       placeOf(snapshot, proxy.addresses, proxy.namespace).targets.map(({ service, port, targetPort }) => ({
-        Service: serviceOf(service),
+        Service: show(service),
         Port: { name: port.name, port: port.port, protocol: port.protocol, TargetPort: targetPort },
       })),
     ]),
   );
-}
-
-/** What one proxy may see: its Sidecar, and the services in its scope. */
-export function sidecarz(state: DebugState, request: PageRequest): object {
-  const snapshot = state.source.current();
-  const { proxy } = askedProxy(state, request);
-  const { outbound } = viewsOf(snapshot, proxy);
-  return {
-    namespace: proxy.namespace,
-    sidecar: outbound.sidecar,
-    services: servicesInScope(snapshot, outbound)
-      .list.map(({ namespace, hostname }) => `${namespace}/${hostname}`)
-      .sort(),
-  };
 }

@@ -1,3 +1,4 @@
+import type { ConfigObject } from "#config/config-object.ts";
 import type { Resolution, Service } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { inScope, type Scope } from "./scope.ts";
@@ -11,38 +12,106 @@ const RESOLUTION: Readonly<Record<Resolution, number>> = {
   alias: 4,
   "dynamic-dns": 5,
 };
+const ANY = 0;
+const DISTRIBUTION: Readonly<Record<NonNullable<Service["trafficDistribution"]>, number>> = {
+  "same-zone": 1,
+  "same-node": 2,
+};
 
 /** All services, in Istio's shape. */
-export function registryz(snapshot: Snapshot, scope: Scope): readonly object[] {
-  return snapshot.services.filter(({ namespace }) => inScope(scope, namespace)).map(serviceOf);
+export function registryz(snapshot: Snapshot, scope: Scope, objects: readonly ConfigObject[]): readonly object[] {
+  const show = serviceForm(snapshot, objects);
+  return snapshot.services.filter(({ namespace }) => inScope(scope, namespace)).map(show);
 }
 
-/** One service, in Istio's shape. */
-export function serviceOf(service: Service): object {
+/** How services are shown: in Istio's shape, with what only the objects they come from say. */
+export function serviceForm(snapshot: Snapshot, objects: readonly ConfigObject[]): (service: Service) => object {
+  const entries = new Map<string, string>();
+  const types = new Map<string, string>();
+  for (const { kind, metadata, spec } of objects) {
+    const { hosts, type } = Object(spec);
+    if (kind === "Service") types.set(`${metadata.namespace}/${metadata.name}`, String(type ?? "ClusterIP"));
+    if (kind !== "ServiceEntry" || !Array.isArray(hosts)) continue;
+    for (const host of hosts) entries.set(`${metadata.namespace}/${host}`, metadata.name);
+  }
+  return (service) => {
+    const { namespace, name, hostname, registry } = service;
+    const isKubernetes = registry === "Kubernetes";
+    const ObjectName = isKubernetes ? name : (entries.get(`${namespace}/${hostname}`) ?? name);
+    const Type = isKubernetes ? (types.get(`${namespace}/${name}`) ?? "ClusterIP") : "";
+    return serviceOf(service, { snapshot, ObjectName, Type });
+  };
+}
+
+interface Origin {
+  readonly snapshot: Snapshot;
+  readonly ObjectName: string;
+  readonly Type: string;
+}
+
+function serviceOf(service: Service, origin: Origin): object {
   const [firstAddress] = service.addresses;
   return {
-    Attributes: {
-      ServiceRegistry: service.registry,
-      Name: service.name,
-      Namespace: service.namespace,
-      Labels: orNull(service.labels),
-      ExportTo: service.exportTo.length > 0 ? Object.fromEntries(service.exportTo.map((to) => [to, {}])) : null,
-    },
+    Attributes: attributesOf(service, origin),
     ports: service.ports.map(({ name, port, protocol }) => ({ name, port, protocol })),
     creationTime: timeOf(service.createdAt),
     hostname: service.hostname,
-    clusterVIPs: { Addresses: service.addresses.length > 1 ? service.addresses : null },
+    clusterVIPs: { Addresses: addressesOf(service, origin.snapshot.features.clusterId) },
     defaultAddress: firstAddress ?? "0.0.0.0",
     ...(service.autoAddress === undefined ? {} : { autoAllocatedIPv4Address: service.autoAddress }),
     ...(service.autoAddress6 === undefined ? {} : { autoAllocatedIPv6Address: service.autoAddress6 }),
     ...(service.subjectAltNames.length > 0 ? { serviceAccounts: service.subjectAltNames } : {}),
     Resolution: RESOLUTION[service.resolution],
     MeshExternal: service.meshExternal,
+    ResourceVersion: "",
   };
 }
 
-function orNull(labels: Readonly<Record<string, string>>): Readonly<Record<string, string>> | null {
-  return Object.keys(labels).length > 0 ? labels : null;
+/** Addresses by cluster; of a ServiceEntry only where it has several. */
+function addressesOf({ registry, addresses, clusterAddresses }: Service, clusterId: string): object | null {
+  const own = registry === "Kubernetes" || addresses.length > 1 ? { [clusterId]: addresses } : {};
+  return orNull({ ...(addresses.length > 0 && own), ...clusterAddresses });
+}
+
+function attributesOf(service: Service, { snapshot, ObjectName, Type }: Origin): object {
+  const { features, mesh } = snapshot;
+  const { aliases = [], externalAddresses = [], externalPorts = {}, trafficDistribution } = service;
+  const byCluster = (value: object, isThere: boolean) => (isThere ? { [features.clusterId]: value } : null);
+  const targets = service.ports.flatMap(({ port, targetPort }) =>
+    targetPort === undefined ? [] : [[port, targetPort]],
+  );
+  return {
+    ServiceRegistry: service.registry,
+    Name: service.name,
+    Namespace: service.namespace,
+    Labels: orNull(service.labels),
+    ExportTo: exportToOf(service, mesh.defaultServiceExportTo),
+    LabelSelectors: orNull(service.selector ?? {}),
+    Aliases:
+      aliases.length > 0
+        ? aliases.map(({ hostname, namespace }) => ({ Hostname: hostname, Namespace: namespace }))
+        : null,
+    ClusterExternalAddresses:
+      externalAddresses.length > 0 ? { Addresses: { [features.clusterId]: externalAddresses } } : null,
+    ClusterExternalPorts: byCluster(externalPorts, Object.keys(externalPorts).length > 0),
+    PassthroughTargetPorts: orNull(Object.fromEntries(targets)),
+    Type,
+    ExternalName: service.aliasOf ?? "",
+    NodeLocal: service.nodeLocal === true,
+    TrafficDistribution: trafficDistribution === undefined ? ANY : DISTRIBUTION[trafficDistribution],
+    ObjectName,
+    PublishNotReadyAddresses: service.publishNotReady === true,
+  };
+}
+
+/** Null where the service says nothing itself. */
+function exportToOf({ exportTo }: Service, fallback: readonly string[] | undefined): object | null {
+  const isFallback = exportTo.length === 0 || exportTo.join() === (fallback ?? []).join();
+  return isFallback ? null : Object.fromEntries(exportTo.map((to) => [to, {}]));
+}
+
+function orNull<T extends object>(fields: T): T | null {
+  return Object.keys(fields).length > 0 ? fields : null;
 }
 
 /** Go's zero time where no time is known. */
