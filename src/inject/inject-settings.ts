@@ -41,6 +41,11 @@ export function injectorFrom(settings: InjectionSettings): Injector {
   });
 }
 
+/** Whether an IstioOperator, or none, says all of the mesh config. Throws an `InjectionError`. */
+export function setsMeshConfig(operator: string | undefined): boolean {
+  return operator !== undefined && operatorSpec(operator).meshConfig !== undefined;
+}
+
 /** What an installation without an injection configuration of its own has: values may add templates and selectors. */
 export function stockConfig(values: unknown): InjectionConfig {
   const webhook = at(values, "sidecarInjectorWebhook");

@@ -42,11 +42,11 @@ export interface TagCheck {
 }
 
 export class RevisionTags {
-  readonly #api: PatientApi;
+  readonly #api: Pick<PatientApi, "call">;
   readonly #namespace: string;
 
   /** `namespace` is that of the control planes. */
-  constructor(api: PatientApi, namespace: string) {
+  constructor(api: Pick<PatientApi, "call">, namespace: string) {
     this.#api = api;
     this.#namespace = namespace;
   }

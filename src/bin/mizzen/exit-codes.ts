@@ -33,6 +33,7 @@ const CODES: Readonly<Record<string, number>> = {
   INSTALL_UNCONFIRMED: EXIT.usage,
   TAG_REFUSED: EXIT.usage,
   POD_UNKNOWN: EXIT.usage,
+  INJECTION_SETTINGS_MISSING: EXIT.usage,
   KUBE_CONFIG_INVALID: EXIT.usage,
   PROXY_CONFIG_INVALID: EXIT.usage,
   CONFIG_DUMP_INVALID: EXIT.usage,

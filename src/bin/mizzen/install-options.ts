@@ -62,17 +62,21 @@ export async function resolved(options: Settings, terminal: Terminal): Promise<R
   return result;
 }
 
+/** Files that say which cluster, as kubectl looks for them. */
+export function kubeConfigFiles({ kubeconfig }: ClusterOptions, { env }: Terminal): readonly string[] {
+  if (kubeconfig !== undefined) return [kubeconfig];
+  const named = env.KUBECONFIG?.split(":").filter((file) => file !== "") ?? [];
+  return named.length > 0 ? named : [join(env.HOME ?? homedir(), ".kube/config")];
+}
+
 /** The API server that a kubeconfig names. Whoever asks for it closes it. */
-export async function clusterOf({ kubeconfig, context }: ClusterOptions, terminal: Terminal) {
+export async function clusterOf(options: ClusterOptions, terminal: Terminal) {
   const { KubernetesApi } = await import("#lib/kubernetes/api-client.ts");
   const { readKubeConfig } = await import("#lib/kubernetes/kube-config.ts");
   const { InstallCluster } = await import("#install/cluster.ts");
   const { PatientApi } = await import("#install/patient-api.ts");
-  const { env } = terminal;
-  const usual = env.KUBECONFIG?.split(":").filter((file) => file !== "") ?? [];
-  const fallback = usual.length > 0 ? usual : [join(env.HOME ?? homedir(), ".kube/config")];
-  const files = kubeconfig === undefined ? fallback : [kubeconfig];
-  const client = new KubernetesApi(await readKubeConfig({ files, context, environment: env }));
+  const access = { files: kubeConfigFiles(options, terminal), context: options.context, environment: terminal.env };
+  const client = new KubernetesApi(await readKubeConfig(access));
   const say = (line: string) => terminal.say(line);
   const api = new PatientApi({ api: client, say });
   const { server, namespace } = client.access;

@@ -1,19 +1,21 @@
 /** `mizzen kube-inject`: proxies put into workloads of files, for clusters whose webhook does not. */
 import { readFile, writeFile } from "node:fs/promises";
 import { text as readStream } from "node:stream/consumers";
-import { Command } from "commander";
+import { Command, Option } from "commander";
+import type { InjectionSettings } from "#inject/inject-settings.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
+import { hasCluster, INJECT_CONFIG_MAP, type InjectionPlace, MESH_CONFIG_MAP } from "./cluster-injection.ts";
 import { finish } from "./exit-codes.ts";
+import { clusterOf, withCluster } from "./install-options.ts";
 import type { Terminal } from "./terminal.ts";
 
-interface KubeInjectOptions {
+interface KubeInjectOptions extends InjectionPlace {
   readonly filename: string;
   readonly output?: string;
   readonly meshConfigFile?: string;
   readonly valuesFile?: string;
   readonly injectConfigFile?: string;
   readonly operatorFileName?: string;
-  readonly revision?: string;
 }
 
 const HELP = `
@@ -21,30 +23,37 @@ Examples:
   mizzen kube-inject -f deployment.yaml | kubectl apply -f -
   kubectl get deployment web -o yaml | mizzen kube-inject -f - | kubectl apply -f -
 
-  with the settings of a cluster:
+  without a cluster, with settings that one had:
   kubectl -n istio-system get cm istio -o jsonpath='{.data.mesh}' > mesh.yaml
   kubectl -n istio-system get cm istio-sidecar-injector -o jsonpath='{.data.config}' > inject.yaml
   kubectl -n istio-system get cm istio-sidecar-injector -o jsonpath='{.data.values}' > values.json
   mizzen kube-inject -f web.yaml --meshConfigFile mesh.yaml --injectConfigFile inject.yaml --valuesFile values.json
 
+What files do not say comes from the ConfigMaps of the cluster that a kubeconfig names; where there is none, Istio's defaults hold.
 ENABLE_NATIVE_SIDECARS=true puts the proxy among the init containers, as nodes from Kubernetes 1.33 on run it.`;
 
 export function kubeInjectCommand(terminal: Terminal): Command {
-  return new Command("kube-inject")
+  const command = new Command("kube-inject")
     .summary("put proxies into Kubernetes workloads")
     .description(
       "Writes the objects of a file with proxies in their pods: Deployments, StatefulSets, DaemonSets, Jobs, CronJobs, ReplicaSets, ReplicationControllers, DeploymentConfigs, Pods and Lists. Other objects stay as they are.",
     )
     .requiredOption("-f, --filename <file>", "file to read; - is standard input")
     .option("-o, --output <file>", "file to write; standard output without it")
-    .option("--meshConfigFile <file>", "mesh config; Istio's defaults without it")
-    .option("--valuesFile <file>", "values of the installation; those of a plain one without it")
-    .option("--injectConfigFile <file>", "injection configuration or a single template; ours without it")
+    .option("--meshConfigFile <file>", "mesh config")
+    .option("--valuesFile <file>", "values of the installation")
+    .option("--injectConfigFile <file>", "injection configuration, or a single template")
     .option(
       "--operatorFileName <file>",
-      "IstioOperator whose values and mesh config count more than those of the files",
+      "IstioOperator whose values and mesh config count more than those of files and cluster",
     )
     .option("-r, --revision <name>", "revision of the control plane")
+    .option("--meshConfigMapName <name>", "ConfigMap with the mesh config", MESH_CONFIG_MAP)
+    .option("--injectConfigMapName <name>", "ConfigMap with values and injection configuration", INJECT_CONFIG_MAP)
+    .option("-i, --istioNamespace <name>", "namespace of these", "istio-system")
+    // Istio names by it what it looks for in vain.
+    .addOption(new Option("--webhookConfig <name>", "has no effect").hideHelp());
+  return withCluster(command)
     .addHelpText("after", HELP)
     .action((options: KubeInjectOptions) => finish(terminal, () => kubeInject(options, terminal)));
 }
@@ -54,15 +63,8 @@ async function kubeInject(options: KubeInjectOptions, terminal: Terminal): Promi
   const { injectorFrom } = await import("#inject/inject-settings.ts");
   const { InjectionError } = await import("#inject/injection-error.ts");
   const input = options.filename === "-" ? await readStream(process.stdin) : await textOf(options.filename);
-  const settings = {
-    meshConfig: await textOf(options.meshConfigFile),
-    values: await textOf(options.valuesFile),
-    injectConfig: await textOf(options.injectConfigFile),
-    operator: await textOf(options.operatorFileName),
-    revision: options.revision,
-  };
   try {
-    const nativeSidecars = terminal.env.ENABLE_NATIVE_SIDECARS === "true";
+    const { settings, nativeSidecars } = await settingsOf(options, terminal);
     const { text, warnings } = injectDocuments(input ?? "", { injector: injectorFrom(settings), nativeSidecars });
     if (options.output === undefined) terminal.print(text);
     else await writeFile(options.output, text);
@@ -71,6 +73,36 @@ async function kubeInject(options: KubeInjectOptions, terminal: Terminal): Promi
   } catch (thrown) {
     if (!(thrown instanceof InjectionError)) throw thrown;
     throw new MeshError("INJECTION_FAILED", `Cannot inject into ${options.filename}: ${thrown.message}`);
+  }
+}
+
+/** Files count more than the cluster; with a template from a file, its nodes do not matter either. */
+async function settingsOf(options: KubeInjectOptions, terminal: Terminal) {
+  const { setsMeshConfig } = await import("#inject/inject-settings.ts");
+  const { nativeSidecarsOf, settingsOfCluster } = await import("./cluster-injection.ts");
+  const given: InjectionSettings = {
+    meshConfig: await textOf(options.meshConfigFile),
+    values: await textOf(options.valuesFile),
+    injectConfig: await textOf(options.injectConfigFile),
+    operator: await textOf(options.operatorFileName),
+    revision: options.revision,
+  };
+  const mode = terminal.env.ENABLE_NATIVE_SIDECARS;
+  const ofFiles = { settings: given, nativeSidecars: mode === "true" };
+  const { meshConfig, values, injectConfig, operator } = given;
+  const isComplete =
+    injectConfig !== undefined &&
+    (meshConfig !== undefined || setsMeshConfig(operator)) &&
+    (values !== undefined || operator !== undefined);
+  if (isComplete || !hasCluster(options, terminal)) return ofFiles;
+  const { api, close } = await clusterOf(options, terminal);
+  try {
+    const settings = await settingsOfCluster(api, options, given);
+    if (injectConfig !== undefined) return { ...ofFiles, settings };
+    const nodes = mode === "true" || mode === "false" ? mode : "auto";
+    return { settings, nativeSidecars: await nativeSidecarsOf(api, nodes) };
+  } finally {
+    close();
   }
 }
 
