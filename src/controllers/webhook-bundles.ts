@@ -10,6 +10,7 @@ import { type Follower, follow } from "#lib/kubernetes/follow.ts";
 import { refusalText } from "#lib/kubernetes/missing-right.ts";
 import { pathOf, type ResourceType } from "#lib/kubernetes/resource-types.ts";
 import type { Logger } from "#lib/log.ts";
+import type { MetricDefinition } from "#lib/metrics.ts";
 import { Rivals } from "./rivals.ts";
 import { WorkQueue } from "./work-queue.ts";
 
@@ -21,7 +22,23 @@ export interface WebhookBundlesOptions {
   readonly onRoots: (changed: () => void) => () => void;
   /** Configurations of other revisions are others'. */
   readonly revision: string;
+  readonly count?: (counter: WebhookBundleCounter, labels: Readonly<Record<string, string>>) => void;
   readonly log: Logger;
+}
+
+/** What is counted, under Istio's names: the first three of injection, the others of validation. */
+export const WEBHOOK_BUNDLE_COUNTERS = {
+  webhook_patch_attempts_total: counter("Webhooks of injection that were to be put right", "name"),
+  webhook_patch_retries_total: counter("Tries to put webhooks of injection right after one that failed", "name"),
+  webhook_patch_failures_total: counter("Webhooks of injection that could not be put right", "name", "reason"),
+  galley_validation_config_updates: counter("Webhooks of validation that were put right"),
+  galley_validation_config_update_error: counter("Webhooks of validation that could not be put right", "reason"),
+  galley_validation_config_load_error: counter("Webhooks of validation that could not be read", "reason"),
+};
+export type WebhookBundleCounter = keyof typeof WEBHOOK_BUNDLE_COUNTERS;
+
+function counter(help: string, ...labels: string[]): MetricDefinition {
+  return { type: "counter", help, labels };
 }
 
 const GROUP = { group: "admissionregistration.k8s.io", version: "v1", namespaced: false };

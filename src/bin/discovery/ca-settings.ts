@@ -21,6 +21,8 @@ export interface CaSettings {
   readonly requestsPerIdentity: number;
   /** Workloads trust `caCertificates` of the mesh config too. */
   readonly multiRoot: boolean;
+  /** Every namespace is told which certificates are revoked. */
+  readonly tellsRevocations?: boolean;
   /** `namespace/account` of agents that may act for the workloads of their node; nobody when left out. */
   readonly trustedNodeAccounts?: readonly string[];
 }
@@ -39,6 +41,7 @@ export function caSettings(read: EnvReader): CaSettings {
     checkIntervalMs: Math.max(0, read.durationMs("CITADEL_SELF_SIGNED_ROOT_CERT_CHECK_INTERVAL", HOUR_MS)),
     requestsPerIdentity: read.integer("CA_REQUESTS_PER_SECOND_PER_IDENTITY", 100),
     multiRoot: read.boolean("ISTIO_MULTIROOT_MESH", false),
+    tellsRevocations: read.boolean("PILOT_ENABLE_CA_CRL", true),
     trustedNodeAccounts: read.list("CA_TRUSTED_NODE_ACCOUNTS"),
   };
 }

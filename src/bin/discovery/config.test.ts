@@ -45,6 +45,7 @@ describe("parseDiscoveryConfig()", () => {
       gracePercent: 20,
       checkIntervalMs: 3_600_000,
       requestsPerIdentity: 100,
+      tellsRevocations: true,
       trustedNodeAccounts: [],
       multiRoot: false,
     });
@@ -95,6 +96,7 @@ describe("parseDiscoveryConfig()", () => {
       gracePercent: 40,
       checkIntervalMs: 0,
       requestsPerIdentity: 7,
+      tellsRevocations: true,
       trustedNodeAccounts: [],
       multiRoot: true,
     });

@@ -50,6 +50,8 @@ import {
   type Authenticate,
   authentication,
   nodeAgents,
+  type PublishedText,
+  publishedRoots,
   type SecurityInput,
   type StartedCa,
   startCa,
@@ -173,9 +175,9 @@ export class ControlPlane {
     if (ca !== undefined) {
       addCaMetrics(this.#metrics, ca.authority, Date.now);
       ca.authority.onTrustChanged(() => this.#xds.refresh());
-      this.#takeUpDuties(ca);
     }
     const identity = await startServerIdentity(this.#security, authority, this.#background);
+    this.#takeUpDuties(ca, publishedRoots(authority, identity));
     await this.#startGrpc(authority, identity);
     await this.#startWebhooks(identity);
     this.#log.info("control plane is ready");
@@ -186,7 +188,7 @@ export class ControlPlane {
     return new SecretAccess({ api, onChange, now: Date.now, log: this.#log.scope("sds") });
   }
 
-  #takeUpDuties(ca: StartedCa): void {
+  #takeUpDuties(ca: StartedCa | undefined, roots: PublishedText | undefined): void {
     const { cluster, config } = this.#security;
     if (cluster === undefined) return;
     this.#background.run(
@@ -195,6 +197,7 @@ export class ControlPlane {
           cluster,
           config,
           ca,
+          roots,
           source: this.#source,
           pushes: this.#journal,
           connections: () => this.#xds.connections(),

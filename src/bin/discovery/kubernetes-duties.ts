@@ -2,9 +2,9 @@
 import { hostname } from "node:os";
 import { keepAddresses } from "#controllers/allocated-addresses.ts";
 import { keepIngressStatus } from "#controllers/ingress-status.ts";
+import { keepNamespaceMaps, type NamespaceMapsOptions, REVOCATION_MAP, ROOT_MAP } from "#controllers/namespace-maps.ts";
 import { kubernetesEntries } from "#controllers/registration/kubernetes-entries.ts";
 import { removeLeftovers } from "#controllers/registration/leftover-entries.ts";
-import { keepRootConfigMaps, type RootConfigMapsOptions } from "#controllers/root-config-maps.ts";
 import { localDistribution } from "#controllers/status/distribution.ts";
 import { keepObjectStatus, type ReportOptions, reportDistribution } from "#controllers/status/object-status.ts";
 import { keepWebhookBundles } from "#controllers/webhook-bundles.ts";
@@ -16,12 +16,15 @@ import type { PushHistory } from "#model/push-record.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { FOLLOWED_TYPES } from "#sources/kubernetes/followed-types.ts";
 import type { DiscoveryConfig } from "./config.ts";
-import type { StartedCa } from "./security.ts";
+import type { PublishedText, StartedCa } from "./security.ts";
 
 export interface Duties {
   readonly cluster: KubernetesApi;
   readonly config: DiscoveryConfig;
-  readonly ca: StartedCa;
+  /** Undefined: somebody else signs, and gives out the roots. */
+  readonly ca: StartedCa | undefined;
+  /** By what our own certificate is believed; undefined where we have none. */
+  readonly roots: PublishedText | undefined;
   readonly source: Source;
   /** What was sent to the proxies that are connected. */
   readonly pushes: PushHistory;
@@ -49,12 +52,10 @@ interface ReplicaDuties extends Duties {
 }
 
 async function lead(duties: ReplicaDuties, signal: AbortSignal): Promise<void> {
-  const { cluster: api, config, ca, source, log, identity: instance } = duties;
+  const { cluster: api, config, ca, roots, source, log, identity: instance } = duties;
   const { namespace, podName, revision, registration, features, writesStatus } = config;
-  const roots = () => ca.authority.trustBundle();
-  const onRoots = (changed: () => void) => ca.authority.onTrustChanged(changed);
-  const ofRevision = { api, roots, onRoots, revision: revision || "default", log: log.scope("webhooks") };
-  const ofNamespaces = { api, roots, onRoots, ...meshNamespaces(source), log: log.scope("roots") };
+  const ofNamespaces = { api, ...meshNamespaces(source), log: log.scope("namespaces") };
+  const bundles = { api, revision: revision || "default", log: log.scope("webhooks") };
   const ofEntries = {
     source,
     entries: kubernetesEntries(api),
@@ -65,9 +66,10 @@ async function lead(duties: ReplicaDuties, signal: AbortSignal): Promise<void> {
   };
   const ofObjects = { api, source, namespace, instance, types: CUSTOM_TYPES, now: Date.now, log: log.scope("status") };
   await Promise.all([
-    ca.lead(signal),
-    keepRootConfigMaps(ofNamespaces, signal),
-    keepWebhookBundles(ofRevision, signal),
+    ca?.lead(signal),
+    ca && roots && keepNamespaceMaps({ ...ofNamespaces, ...roots, map: ROOT_MAP }, signal),
+    ca?.revocations && keepNamespaceMaps({ ...ofNamespaces, ...ca.revocations, map: REVOCATION_MAP }, signal),
+    roots && keepWebhookBundles({ ...bundles, roots: roots.text, onRoots: roots.onText }, signal),
     keepIngressStatus({ api, source, namespace, log: log.scope("ingress") }, signal),
     registration && removeLeftovers({ ...registration, ...ofEntries }, signal),
     writesStatus && keepObjectStatus(ofObjects, signal),
@@ -91,7 +93,7 @@ function reportOf({
 }
 
 /** Those that `discoverySelectors` let in, as the newest snapshot knows them. */
-function meshNamespaces(source: Source): Pick<RootConfigMapsOptions, "isOurs" | "onOurs"> {
+function meshNamespaces(source: Source): Pick<NamespaceMapsOptions, "isOurs" | "onOurs"> {
   let seen: Snapshot["namespaces"] | undefined;
   let names: ReadonlySet<string> = new Set();
   const isOurs = ({ metadata }: RawObject) => {

@@ -1,4 +1,6 @@
 /** Who may call, and with what certificates: the parts of the control plane that need keys. */
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type Authentication, authenticatorChain, type Credentials } from "#authn/authenticator.ts";
 import { clientCertificateAuthenticator } from "#authn/client-certificate.ts";
@@ -15,6 +17,7 @@ import { ServingCertificate } from "#ca/serving-certificate.ts";
 import { servingNames } from "#ca/serving-names.ts";
 import { openSharedAuthority, type SharedCaConfig } from "#ca/shared-authority.ts";
 import { TlsFiles } from "#ca/tls-files.ts";
+import { watchFiles } from "#ca/watch-files.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
 import type { KubernetesApi } from "#lib/kubernetes/api-client.ts";
 import type { Logger } from "#lib/log.ts";
@@ -65,9 +68,18 @@ export function authentication({ config, mesh, log, now, cluster, apiOf }: Secur
   ]);
 }
 
+/** A text that others are told, and that changes. */
+export interface PublishedText {
+  readonly text: () => string;
+  /** Calls when it has changed; gives the way to stop. */
+  readonly onText: (changed: () => void) => () => void;
+}
+
 /** The authority, and what the leader among replicas has to do for it. */
 export interface StartedCa {
   readonly authority: Authority;
+  /** Certificates that the operator revoked; undefined when nobody is told of any. */
+  readonly revocations?: PublishedText | undefined;
   readonly lead: (signal: AbortSignal) => Promise<void>;
 }
 
@@ -90,7 +102,10 @@ export async function startCa(
     : await startFolderCa(settings, background);
   if (started === undefined) return undefined;
   background.run(new ExpiryWarner({ authority: started.authority, log, now }).run(background.signal));
-  return started;
+  return {
+    ...started,
+    revocations: config.ca.tellsRevocations ? revocationFile(config.ca.folder, background) : undefined,
+  };
 }
 
 /** Of a folder that an operator filled, or that is ours. */
@@ -144,6 +159,50 @@ function meshAnchors({ config, mesh, onMesh, log }: SecurityInput): MeshAnchors 
   });
 }
 
+/** What an operator has revoked: `ca-crl.pem` beside the key of the mesh, followed. Empty where there is no such file. */
+function revocationFile(folder: string, { signal }: Background): PublishedText {
+  const file = join(folder, "ca-crl.pem");
+  const listeners = new Set<() => void>();
+  let text = "";
+  const read = async () => {
+    const now = await readFile(file, "utf8").catch(() => "");
+    if (now === text) return;
+    text = now;
+    for (const listener of listeners) listener();
+  };
+  watchFiles({ files: [file], intervalMs: FILE_INTERVAL_MS, onChange: () => void read() }, signal);
+  const onText = (changed: () => void) => {
+    listeners.add(changed);
+    return () => listeners.delete(changed);
+  };
+  return { text: () => text, onText };
+}
+
+/** By what clients and the API server believe the certificate that we show; undefined where we have none. */
+export function publishedRoots(
+  authority: Authority | undefined,
+  identity: ServerIdentitySource | undefined,
+): PublishedText | undefined {
+  if (identity instanceof TlsFiles)
+    return { text: () => identity.current().clientRoots, onText: (changed) => identity.subscribe(changed) };
+  if (authority === undefined) return undefined;
+  return { text: () => authority.trustBundle(), onText: (changed) => authority.onTrustChanged(changed) };
+}
+
+/** Where Secret `istiod-tls` is mounted, with its own root or the mesh's. */
+const MOUNTED_TLS = "./var/run/secrets/istiod/tls";
+const MOUNTED_ROOTS = ["./var/run/secrets/istiod/ca/root-cert.pem", join(MOUNTED_TLS, "ca.crt")];
+
+/** Files of the operator: those that flags name, else the mounted ones if they are there. */
+function operatorFiles({ tlsFiles }: DiscoveryConfig): DiscoveryConfig["tlsFiles"] {
+  if (tlsFiles !== undefined) return tlsFiles;
+  const [certFile, keyFile] = [join(MOUNTED_TLS, "tls.crt"), join(MOUNTED_TLS, "tls.key")];
+  const caFile = MOUNTED_ROOTS.find((file) => existsSync(file));
+  return caFile !== undefined && existsSync(certFile) && existsSync(keyFile)
+    ? { certFile, keyFile, caFile }
+    : undefined;
+}
+
 /** What the TLS listener shows: the operator's files, else a certificate of the CA, else there is none. */
 export async function startServerIdentity(
   input: SecurityInput,
@@ -152,8 +211,9 @@ export async function startServerIdentity(
 ): Promise<ServerIdentitySource | undefined> {
   const { config, mesh, now } = input;
   const log = input.log.scope("ca");
-  if (config.tlsFiles !== undefined) {
-    const files = await TlsFiles.read({ ...config.tlsFiles, log, intervalMs: FILE_INTERVAL_MS });
+  const ofOperator = operatorFiles(config);
+  if (ofOperator !== undefined) {
+    const files = await TlsFiles.read({ ...ofOperator, log, intervalMs: FILE_INTERVAL_MS });
     files.watch(background.signal);
     return files;
   }

@@ -8,7 +8,7 @@ import { resourceName } from "#lib/kubernetes/resource-types.ts";
 import type { ObjectProblem } from "#model/ports.ts";
 import type { Collection } from "../object-table.ts";
 import type { FollowedType } from "./followed-types.ts";
-import { KnownObjects } from "./known-objects.ts";
+import { KnownObjects, type ObjectEvent } from "./known-objects.ts";
 
 export interface FollowedObjectsOptions {
   readonly api: KubernetesApi;
@@ -22,6 +22,18 @@ export interface FollowedObjectsOptions {
   readonly onChange: () => void;
   /** Sees objects as the API server sends them. */
   readonly observer?: RawObserver;
+  /** Who counts. */
+  readonly events?: ClusterEvents | undefined;
+}
+
+/** Figures about what API servers tell. */
+export interface ClusterEvents {
+  /** An object came, changed or went, or several did. */
+  happened(type: FollowedType, event: ObjectEvent, times?: number): void;
+  /** A kind could not be read; the cluster is empty for our own. */
+  failed(cluster: string): void;
+  /** A Secret with kubeconfigs of further clusters came, changed or went. */
+  secret(event: ObjectEvent): void;
 }
 
 /** Wants more of objects than their checked form. */
@@ -76,25 +88,30 @@ export class FollowedObjects {
 
   #followerOf(type: FollowedType): Follower {
     const { kind } = type;
-    const { onChange, observer } = this.#options;
+    const { onChange, observer, events } = this.#options;
+    const put = (object: RawObject) => {
+      const event = this.#known.put(kind, object);
+      if (event !== undefined) events?.happened(type, event);
+    };
     const slices = new Slices(() => performance.now(), SLICE_MS);
     return {
       replace: async (objects) => {
         for (const object of objects) {
           if (slices.isOver) await slices.next();
-          this.#known.put(kind, object);
+          put(object);
         }
-        this.#known.keepOnly(kind, objects);
+        const gone = this.#known.keepOnly(kind, objects);
+        if (gone > 0) events?.happened(type, "delete", gone);
         observer?.replaced(kind, objects);
         this.#haveRead(type);
       },
       put: (object) => {
-        this.#known.put(kind, object);
+        put(object);
         observer?.put(kind, object);
         onChange();
       },
       remove: (object) => {
-        this.#known.remove(kind, object);
+        if (this.#known.remove(kind, object)) events?.happened(type, "delete");
         observer?.remove(kind, object);
         onChange();
       },
@@ -120,6 +137,7 @@ export class FollowedObjects {
       this.#haveRead(type);
       return;
     }
+    this.#options.events?.failed(this.#options.cluster);
     const message = troubleText(problem, type);
     if (this.#unread.has(type)) this.#unread.set(type, message);
     const what = { object: this.#nameOf(type), field: "", severity: "error", origin: undefined } as const;

@@ -21,6 +21,9 @@ interface KnownKind {
   collection: Collection | undefined;
 }
 
+/** What became of an object. */
+export type ObjectEvent = "add" | "update" | "delete";
+
 export class KnownObjects {
   readonly #revision: string;
   readonly #byKind = new Map<string, KnownKind>();
@@ -31,13 +34,13 @@ export class KnownObjects {
     this.#revision = revision;
   }
 
-  /** Takes the newest version of an object; an object that is broken now stays as it last was. */
-  put(kind: string, raw: RawObject): void {
+  /** Takes the newest version of an object; an object that is broken now stays as it last was. Nothing happens to one that is known. */
+  put(kind: string, raw: RawObject): ObjectEvent | undefined {
     const known = this.#of(kind);
     const name = nameOf(raw);
     const before = known.objects.get(name);
     const { resourceVersion } = raw.metadata;
-    if (before !== undefined && before.resourceVersion === resourceVersion) return;
+    if (before !== undefined && before.resourceVersion === resourceVersion) return undefined;
     const { object, problems, key } = parseObject(raw);
     known.objects.set(name, {
       resourceVersion,
@@ -46,24 +49,27 @@ export class KnownObjects {
     });
     if (before === undefined) known.names = undefined;
     this.#changed(known);
+    return before === undefined ? "add" : "update";
   }
 
-  remove(kind: string, raw: RawObject): void {
+  /** Whether it was there. */
+  remove(kind: string, raw: RawObject): boolean {
     const known = this.#of(kind);
-    if (!known.objects.delete(nameOf(raw))) return;
+    if (!known.objects.delete(nameOf(raw))) return false;
     known.names = undefined;
     this.#changed(known);
+    return true;
   }
 
-  /** Forgets what is not among these. */
-  keepOnly(kind: string, raws: readonly RawObject[]): void {
+  /** Forgets what is not among these; gives how many that were. */
+  keepOnly(kind: string, raws: readonly RawObject[]): number {
     const known = this.#of(kind);
     const named = new Set(raws.map(nameOf));
-    for (const name of known.objects.keys()) {
-      if (!named.has(name)) known.objects.delete(name);
-    }
+    const gone = [...known.objects.keys()].filter((name) => !named.has(name));
+    for (const name of gone) known.objects.delete(name);
     known.names = undefined;
     this.#changed(known);
+    return gone.length;
   }
 
   /** All of them, in an order that does not depend on when they were read. */

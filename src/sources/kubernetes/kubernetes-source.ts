@@ -21,9 +21,9 @@ import { type MeshFile, missingMeshFile, NO_MESH_FILE, readMeshFile } from "../f
 import { type NetworksFile, NO_NETWORKS_FILE, readNetworksFile, withNetworks } from "../file/networks-file.ts";
 import { ProblemReporter } from "../report.ts";
 import { SnapshotStore } from "../snapshot-store.ts";
-import { FollowedObjects } from "./followed-objects.ts";
+import { type ClusterEvents, FollowedObjects } from "./followed-objects.ts";
 import { CUSTOM_KINDS, FOLLOWED_TYPES } from "./followed-types.ts";
-import { RemoteClusters } from "./remote-clusters.ts";
+import { type ClusterStatus, RemoteClusters } from "./remote-clusters.ts";
 
 export interface KubernetesSourceOptions {
   readonly api: KubernetesApi;
@@ -35,6 +35,8 @@ export interface KubernetesSourceOptions {
   readonly files?: FilesInstead | undefined;
   /** A watch on which nothing came for this long is taken for dead. */
   readonly silenceMs?: number;
+  /** Who counts. */
+  readonly events?: ClusterEvents | undefined;
 }
 
 /** Files that take the place of a part of the cluster. */
@@ -58,6 +60,8 @@ export interface KubernetesSource extends Source, WorkloadEntries {
   unread(): readonly string[];
   /** The API server of a further cluster; undefined for one that is not of the mesh. */
   apiOf(clusterId: string): KubernetesApi | undefined;
+  /** Further clusters of the mesh. */
+  remoteClusters(): readonly ClusterStatus[];
 }
 
 /** A source over an API server. Does nothing before `run`. */
@@ -81,7 +85,7 @@ class ClusterSource extends SnapshotStore implements KubernetesSource {
 
   constructor(options: KubernetesSourceOptions) {
     super(options.features, { byApiServer: true });
-    const { api, revision, silenceMs, files, meshConfigMap, log } = options;
+    const { api, revision, silenceMs, files, meshConfigMap, log, events } = options;
     this.#options = options;
     this.#reporter = new ProblemReporter(log);
     this.#meshName = `ConfigMap/${meshConfigMap.namespace}/${meshConfigMap.name}`;
@@ -93,6 +97,7 @@ class ClusterSource extends SnapshotStore implements KubernetesSource {
       revision,
       cluster: "",
       silenceMs,
+      events,
       onChange: () => this.#wake(),
       observer: {
         put: (kind, object) => this.#see(kind, object),
@@ -103,7 +108,7 @@ class ClusterSource extends SnapshotStore implements KubernetesSource {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { meshConfigMap, features, revision, log, files } = this.#options;
+    const { meshConfigMap, features, revision, log, files, events } = this.#options;
     const onChange = () => this.#wake();
     this.#remotes = new RemoteClusters({
       namespace: meshConfigMap.namespace,
@@ -112,6 +117,7 @@ class ClusterSource extends SnapshotStore implements KubernetesSource {
       log,
       signal,
       onChange,
+      events,
     });
     files?.source.subscribe(() => {
       this.#filesAreRead = true;
@@ -128,6 +134,10 @@ class ClusterSource extends SnapshotStore implements KubernetesSource {
 
   apiOf(clusterId: string): KubernetesApi | undefined {
     return this.#remotes?.apiOf(clusterId);
+  }
+
+  remoteClusters(): readonly ClusterStatus[] {
+    return this.#remotes?.statuses() ?? [];
   }
 
   async #publishUntil(signal: AbortSignal): Promise<void> {

@@ -10,7 +10,7 @@ import { untrustedKubeConfig } from "#lib/kubernetes/kube-config.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import type { ObjectProblem } from "#model/ports.ts";
-import { FollowedObjects } from "./followed-objects.ts";
+import { type ClusterEvents, FollowedObjects } from "./followed-objects.ts";
 import { REMOTE_TYPES } from "./followed-types.ts";
 
 export interface RemoteClustersOptions {
@@ -20,8 +20,18 @@ export interface RemoteClustersOptions {
   readonly clusterId: string;
   readonly revision: string;
   readonly onChange: () => void;
+  /** Who counts. */
+  readonly events?: ClusterEvents | undefined;
   readonly log: Logger;
   readonly signal: AbortSignal;
+}
+
+/** How far a further cluster was read. */
+export interface ClusterStatus {
+  readonly id: string;
+  /** `namespace/name` of the Secret it came with. */
+  readonly secret: string;
+  readonly status: "synced" | "syncing" | "timeout";
 }
 
 interface Member {
@@ -52,18 +62,34 @@ export class RemoteClusters {
   /** All Secrets there are. */
   replace(secrets: readonly RawObject[]): void {
     const named = new Set(secrets.filter((secret) => this.#isOurs(secret)).map(({ metadata }) => metadata.name));
-    for (const name of this.#bySecret.keys()) if (!named.has(name)) this.#takeMembers(name, {});
+    for (const name of this.#bySecret.keys()) if (!named.has(name)) this.#leave(name);
     for (const secret of secrets) this.put(secret);
   }
 
   put(secret: RawObject): void {
     const { name, namespace } = secret.metadata;
     if (namespace !== this.#options.namespace) return;
-    this.#takeMembers(name, this.#isOurs(secret) && isRecord(secret.data) ? secret.data : {});
+    if (!this.#isOurs(secret)) {
+      this.remove(secret);
+      return;
+    }
+    this.#options.events?.secret(this.#bySecret.has(name) ? "update" : "add");
+    this.#takeMembers(name, isRecord(secret.data) ? secret.data : {});
   }
 
   remove({ metadata: { name, namespace } }: RawObject): void {
-    if (namespace === this.#options.namespace) this.#takeMembers(name, {});
+    if (namespace === this.#options.namespace && this.#bySecret.has(name)) this.#leave(name);
+  }
+
+  /** Which there are. */
+  statuses(): readonly ClusterStatus[] {
+    const { namespace } = this.#options;
+    return [...this.#bySecret].flatMap(([secret, members]) =>
+      [...members].map(([id, { objects, isAwaited }]) => {
+        const status = objects.isRead ? "synced" : isAwaited ? "syncing" : "timeout";
+        return { id, secret: `${namespace}/${secret}`, status } as const;
+      }),
+    );
   }
 
   /** Whether what there is can be published: every cluster was read, or does not let itself be read. */
@@ -104,6 +130,12 @@ export class RemoteClusters {
 
   #isOurs({ metadata }: RawObject): boolean {
     return metadata.namespace === this.#options.namespace && metadata.labels?.[LABEL] === "true";
+  }
+
+  #leave(secret: string): void {
+    this.#options.events?.secret("delete");
+    this.#takeMembers(secret, {});
+    this.#bySecret.delete(secret);
   }
 
   #takeMembers(secret: string, data: Readonly<Record<string, unknown>>): void {
@@ -150,9 +182,9 @@ export class RemoteClusters {
   }
 
   #start(api: KubernetesApi, id: string, digest: string): Member {
-    const { revision, onChange, signal } = this.#options;
+    const { revision, onChange, events, signal } = this.#options;
     const stop = new AbortController();
-    const objects = new FollowedObjects({ api, types: REMOTE_TYPES, revision, cluster: id, onChange });
+    const objects = new FollowedObjects({ api, types: REMOTE_TYPES, revision, cluster: id, onChange, events });
     const both = AbortSignal.any([signal, stop.signal]);
     const running = objects.run(both).finally(() => api.close());
     const member: Member = {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { tokenReviewAuthenticator } from "#authn/token-review.ts";
 import { impersonationRefusal } from "#ca/node-agents.ts";
-import { keepRootConfigMaps } from "#controllers/root-config-maps.ts";
+import { keepNamespaceMaps, ROOT_MAP } from "#controllers/namespace-maps.ts";
 import { keepWebhookBundles } from "#controllers/webhook-bundles.ts";
 import { ApiError, type KubernetesApi, type RawObject } from "#lib/kubernetes/api-client.ts";
 import { leadWhenElected } from "#lib/kubernetes/leader-election.ts";
@@ -41,12 +41,13 @@ describe("what the control plane does in Kubernetes", { skip: NO_KUBERNETES, tim
   test("each namespace of the mesh has the roots, whatever happens to them", async ({ signal }) => {
     let roots = "ONE";
     let changed = () => {};
-    void keepRootConfigMaps(
+    void keepNamespaceMaps(
       {
         api,
         log,
-        roots: () => roots,
-        onRoots: (call) => {
+        map: ROOT_MAP,
+        text: () => roots,
+        onText: (call) => {
           changed = call;
           return () => {};
         },
@@ -70,7 +71,8 @@ describe("what the control plane does in Kubernetes", { skip: NO_KUBERNETES, tim
     await server.kubectl(["label", "namespace", "shop", "outside=true"]);
     await untilRoot("shop", undefined);
     await server.kubectl(["delete", "namespace", "shop"]);
-    assert.equal(await rootOf("kube-system"), undefined);
+    assert.equal(await rootOf("kube-public"), undefined);
+    assert.equal(await rootOf("kube-system"), "TWO");
   });
 
   test("webhooks of our revision believe our roots, and those of others are left alone", async ({ signal }) => {

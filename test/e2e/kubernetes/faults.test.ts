@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { customResourceDefinitions } from "#config/crd/definitions.ts";
-import { keepRootConfigMaps } from "#controllers/root-config-maps.ts";
+import { keepNamespaceMaps, ROOT_MAP } from "#controllers/namespace-maps.ts";
 import { KubernetesApi } from "#lib/kubernetes/api-client.ts";
 import { leadWhenElected } from "#lib/kubernetes/leader-election.ts";
 import { createLogger, SILENT } from "#lib/log.ts";
@@ -214,11 +214,12 @@ describe("faults of the API server", { skip: NO_KUBERNETES, timeout: 400_000 }, 
     );
     const lines: string[] = [];
     const before = Number((await api.call({ path })).metadata.resourceVersion);
-    void keepRootConfigMaps(
+    void keepNamespaceMaps(
       {
+        map: ROOT_MAP,
         api: await server.api(),
-        roots: () => "OTHER",
-        onRoots: () => () => {},
+        text: () => "OTHER",
+        onText: () => () => {},
         isOurs: ({ metadata }) => metadata.name === "disputed",
         onOurs: () => () => {},
         log: createLogger({ write: (line) => lines.push(line) }),

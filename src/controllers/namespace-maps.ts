@@ -1,6 +1,6 @@
 /**
- * Gives every namespace the roots of the mesh as ConfigMap `istio-ca-root-cert`: from there agents know whom to trust before
- * they have spoken to anybody. Made when a namespace appears, put right when somebody changes or deletes it.
+ * Gives every namespace a ConfigMap of the mesh: its roots, by which agents know whom to trust before they have spoken to
+ * anybody, and the certificates that are revoked. Made when a namespace appears, put right when somebody changes or deletes it.
  */
 import { Backoff } from "#lib/async/backoff.ts";
 import { sleep } from "#lib/async/sleep.ts";
@@ -13,12 +13,25 @@ import type { Logger } from "#lib/log.ts";
 import { Rivals } from "./rivals.ts";
 import { WorkQueue } from "./work-queue.ts";
 
-export interface RootConfigMapsOptions {
+/** The roots of the mesh. */
+export const ROOT_MAP: NamespaceMap = { name: "istio-ca-root-cert", key: "root-cert.pem" };
+
+/** Certificates of the mesh's authorities that are revoked. */
+export const REVOCATION_MAP: NamespaceMap = { name: "istio-ca-crl", key: "ca-crl.pem" };
+
+export interface NamespaceMap {
+  readonly name: string;
+  /** Under which the text is. */
+  readonly key: string;
+}
+
+export interface NamespaceMapsOptions {
   readonly api: KubernetesApi;
-  /** PEM of the roots that workloads trust now. */
-  readonly roots: () => string;
-  /** Calls when the roots have changed; gives the way to stop. */
-  readonly onRoots: (changed: () => void) => () => void;
+  readonly map: NamespaceMap;
+  /** As it should be now. */
+  readonly text: () => string;
+  /** Calls when that has changed; gives the way to stop. */
+  readonly onText: (changed: () => void) => () => void;
   /** Namespaces that are part of the mesh; the others lose theirs. */
   readonly isOurs: (namespace: RawObject) => boolean;
   /** Calls when that has changed for some. */
@@ -26,25 +39,23 @@ export interface RootConfigMapsOptions {
   readonly log: Logger;
 }
 
-const NAME = "istio-ca-root-cert";
-const KEY = "root-cert.pem";
-/** Nothing of a mesh runs there. */
-const SYSTEM_NAMESPACES = new Set(["kube-system", "kube-public", "kube-node-lease", "local-path-storage"]);
+/** Nothing of a mesh runs there. In `kube-system` the parts of it do that are of nodes. */
+const SYSTEM_NAMESPACES = new Set(["kube-public", "kube-node-lease", "local-path-storage"]);
 const NAMESPACES = { group: "", version: "v1", kind: "Namespace", plural: "namespaces", namespaced: false };
 const CONFIG_MAPS = { group: "", version: "v1", kind: "ConfigMap", plural: "configmaps", namespaced: true };
 const RETRY = { initialMs: 200, maxMs: 10_000 };
 
 /** Writes until the signal aborts. Only one replica may do this at a time. */
-export async function keepRootConfigMaps(options: RootConfigMapsOptions, signal: AbortSignal): Promise<void> {
-  const { api } = options;
-  const maps = new RootConfigMaps(options, signal);
-  const stops = [options.onRoots(() => maps.checkAll()), options.onOurs(() => maps.checkAll())];
+export async function keepNamespaceMaps(options: NamespaceMapsOptions, signal: AbortSignal): Promise<void> {
+  const { api, map } = options;
+  const maps = new NamespaceMaps(options, signal);
+  const stops = [options.onText(() => maps.checkAll()), options.onOurs(() => maps.checkAll())];
   await Promise.all([
     follow({ api, type: NAMESPACES, follower: maps.namespaces, backoff: new Backoff(RETRY), signal }),
     follow({
       api,
       type: CONFIG_MAPS,
-      fieldSelector: `metadata.name=${NAME}`,
+      fieldSelector: `metadata.name=${map.name}`,
       follower: maps.configMaps,
       backoff: new Backoff(RETRY),
       signal,
@@ -54,8 +65,8 @@ export async function keepRootConfigMaps(options: RootConfigMapsOptions, signal:
   await maps.stop();
 }
 
-class RootConfigMaps {
-  readonly #options: RootConfigMapsOptions;
+class NamespaceMaps {
+  readonly #options: NamespaceMapsOptions;
   readonly #namespaces = new Map<string, RawObject>();
   /** What each namespace has; undefined before that was read. */
   #known: Map<string, string | undefined> | undefined;
@@ -63,13 +74,17 @@ class RootConfigMaps {
   readonly #rivals = new Rivals(() => performance.now());
   readonly #signal: AbortSignal;
 
-  constructor(options: RootConfigMapsOptions, signal: AbortSignal) {
+  constructor(options: NamespaceMapsOptions, signal: AbortSignal) {
     this.#options = options;
     this.#signal = signal;
     this.#queue = new WorkQueue({
       work: (namespace) => this.#putRight(namespace),
       failed: (namespace, problem) => {
-        options.log.warn("the roots cannot be put into a namespace", { namespace, reason: refusalText(problem) });
+        options.log.warn("a ConfigMap cannot be put into a namespace", {
+          name: options.map.name,
+          namespace,
+          reason: refusalText(problem),
+        });
       },
     });
   }
@@ -93,11 +108,11 @@ class RootConfigMaps {
 
   readonly configMaps: Follower = {
     replace: async (objects) => {
-      this.#known = new Map(objects.map((object) => [object.metadata.namespace ?? "", contentOf(object)]));
+      this.#known = new Map(objects.map((object) => [object.metadata.namespace ?? "", this.#textOf(object)]));
       this.checkAll();
     },
     put: (object) => {
-      this.#known?.set(object.metadata.namespace ?? "", contentOf(object));
+      this.#known?.set(object.metadata.namespace ?? "", this.#textOf(object));
       this.#check(object.metadata.namespace ?? "");
     },
     remove: ({ metadata: { namespace = "" } }) => {
@@ -127,7 +142,7 @@ class RootConfigMaps {
     const namespace = this.#namespaces.get(name);
     if (namespace === undefined || namespace.metadata.deletionTimestamp !== undefined) return false;
     const has = this.#known?.has(name) === true;
-    return this.#wants(namespace) ? this.#known?.get(name) !== this.#options.roots() : has;
+    return this.#wants(namespace) ? this.#known?.get(name) !== this.#options.text() : has;
   }
 
   #wants(namespace: RawObject): boolean {
@@ -139,7 +154,8 @@ class RootConfigMaps {
     if (namespace === undefined || !this.#isWrong(name)) return;
     const pause = this.#rivals.pauseMs(name);
     if (pause > 0) {
-      this.#options.log.warn("somebody else keeps writing other roots: is there a second control plane?", {
+      this.#options.log.warn("somebody else keeps writing it too: is there a second control plane?", {
+        configMap: this.#options.map.name,
         namespace: name,
         pause: `${Math.ceil(pause / 1000)} s`,
       });
@@ -148,8 +164,7 @@ class RootConfigMaps {
     }
     try {
       if (this.#wants(namespace)) await this.#write(name);
-      else
-        await this.#options.api.call({ method: "DELETE", path: pathOf(CONFIG_MAPS, { namespace: name, name: NAME }) });
+      else await this.#options.api.call({ method: "DELETE", path: this.#pathIn(name) });
       this.#rivals.wrote(name);
     } catch (problem) {
       if (!isMoot(problem)) throw problem;
@@ -157,19 +172,22 @@ class RootConfigMaps {
   }
 
   async #write(namespace: string): Promise<void> {
-    const { api } = this.#options;
-    const metadata = { name: NAME, namespace, labels: { "istio.io/config": "true" } };
-    const body = { apiVersion: "v1", kind: "ConfigMap", metadata, data: { [KEY]: this.#options.roots() } };
+    const { api, map, text } = this.#options;
+    const metadata = { name: map.name, namespace, labels: { "istio.io/config": "true" } };
+    const body = { apiVersion: "v1", kind: "ConfigMap", metadata, data: { [map.key]: text() } };
     if (this.#known?.has(namespace) === true) {
-      const path = pathOf(CONFIG_MAPS, { namespace, name: NAME });
-      await api.call({ method: "PATCH", path, body, contentType: MERGE_PATCH });
+      await api.call({ method: "PATCH", path: this.#pathIn(namespace), body, contentType: MERGE_PATCH });
     } else await api.call({ method: "POST", path: pathOf(CONFIG_MAPS, { namespace }), body });
   }
-}
 
-function contentOf({ data }: RawObject): string | undefined {
-  const text = isRecord(data) ? data[KEY] : undefined;
-  return typeof text === "string" ? text : undefined;
+  #pathIn(namespace: string): string {
+    return pathOf(CONFIG_MAPS, { namespace, name: this.#options.map.name });
+  }
+
+  #textOf({ data }: RawObject): string | undefined {
+    const text = isRecord(data) ? data[this.#options.map.key] : undefined;
+    return typeof text === "string" ? text : undefined;
+  }
 }
 
 /** Another was faster, or the namespace is going: the next event tells. */
