@@ -174,4 +174,6 @@ test("objects of Istio are checked when they are created or changed", () => {
   assert.match(check(undefined).status?.message ?? "", /cannot decode configuration/);
   const warned = check({ ...VIRTUAL_SERVICE, spec: { ...VIRTUAL_SERVICE.spec, unknownField: 1 } });
   assert.match(warned.warnings?.join() ?? "", /spec\.unknownField/);
+  const later = { apiVersion: "telemetry.istio.io/v1", kind: "Telemetry", metadata: { name: "t" }, spec: {} };
+  assert.deepEqual(check(later).warnings, ["Telemetry has no effect yet"]);
 });

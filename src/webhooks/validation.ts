@@ -29,7 +29,7 @@ export function admitObject(request: AdmissionRequest): ValidationAnswer {
   const isIstios = /^[a-z]+\.istio\.io\//.test(String(object.apiVersion));
   if (!isIstios || standing === "not-ours" || standing === "unknown")
     return refuse("unknown_type", `unrecognized type ${type}`);
-  const { problems } = parseObject(object);
+  const { problems, notYet } = parseObject(object);
   const lines = (severity: string) =>
     problems.filter((one) => one.severity === severity).map(({ field, message }) => `${field} ${message}`.trim());
   const errors = lines("error");
@@ -37,7 +37,8 @@ export function admitObject(request: AdmissionRequest): ValidationAnswer {
   const unknown = Object.keys(object).find((field) => !FIELDS.has(field));
   if (unknown !== undefined)
     return refuse("invalid_resource", `unknown field "${unknown}" on ${type} resource ${nameOf(request)}`);
-  return { verdict: { allowed: true, warnings: lines("warning") }, reason: undefined };
+  const ineffective = notYet ? [`${String(object.kind)} has no effect yet`] : [];
+  return { verdict: { allowed: true, warnings: [...ineffective, ...lines("warning")] }, reason: undefined };
 }
 
 function nameOf({ namespace, object }: AdmissionRequest): string {

@@ -40,11 +40,16 @@ export const CONSTRAINTS: readonly Constraint[] = [
     "probe.exec": ["command"],
     "AuthorizationPolicy.spec.rules[].when[]": ["key"],
     "jwtRules[].outputClaimToHeaders[]": ["header", "claim"],
+    "customTags{}.environment|customTags{}.header|vmConfig.env[]|Telemetry.spec.tracing[].providers[]": ["name"],
+    "Telemetry.spec.metrics[].providers[]|Telemetry.spec.accessLogging[].providers[]": ["name"],
+    "customTags{}.literal|customTags{}.formatter": ["value"],
+    "WasmPlugin.spec": ["url"],
+    "WasmPlugin.spec.match[].ports[]": ["number"],
   }),
   ...durations(
     "http.idleTimeout|warmupDurationSecs|warmup.duration|outlierDetection.baseEjectionTime|outlierDetection.interval",
     "tcp.connectTimeout|tcp.maxConnectionDuration|tcpKeepalive.interval|tcpKeepalive.time|jwtRules[].timeout",
-    "corsPolicy.maxAge|delay.exponentialDelay|delay.fixedDelay|http[].timeout|retries.backoff|retries.perTryTimeout",
+    "metrics[].reportingInterval|corsPolicy.maxAge|delay.exponentialDelay|delay.fixedDelay|http[].timeout|retries.backoff|retries.perTryTimeout",
   ),
   ...ports("waypoint.portNumber", "ServiceEntry.spec.ports[].number", "ServiceEntry.spec.ports[].targetPort"),
   ...ports("probe.grpc.port", "probe.httpGet.port", "probe.tcpSocket.port", ...of(WORKLOADS, "ports{}")),
@@ -78,7 +83,7 @@ export const CONSTRAINTS: readonly Constraint[] = [
     maxLength: 63,
     ...rules(['!self.contains("*")', "wildcard is not supported in selector"]),
   }),
-  where("AuthorizationPolicy.spec|RequestAuthentication.spec", {
+  where("AuthorizationPolicy.spec|RequestAuthentication.spec|Telemetry.spec|WasmPlugin.spec", {
     ...rules([atMostOne("selector", "targetRef", "targetRefs"), "only one of targetRefs or selector can be set"]),
   }),
   where("EnvoyFilter.spec", {
@@ -220,6 +225,54 @@ export const CONSTRAINTS: readonly Constraint[] = [
   }),
   where("jwtRules[].outputClaimToHeaders[].header", { minLength: 1, pattern: HEADER }),
   where("jwtRules[].spaceDelimitedClaims", { maxItems: 64 }),
+
+  // Telemetry and extensions
+  where("tracing[].disableSpanReporting|tracing[].enableIstioTags|tracing[].useRequestIdForTraceSampling", {
+    nullable: true,
+  }),
+  where("accessLogging[].disabled|overrides[].disabled|WasmPlugin.spec.priority", { nullable: true }),
+  where("tracing[].randomSamplingPercentage", { nullable: true, minimum: 0, maximum: 100 }),
+  where("providers[].name|customMetric|customTags{}.environment.name|customTags{}.header.name", { minLength: 1 }),
+  where("customTags{}.literal.value|customTags{}.formatter.value", { minLength: 1 }),
+  where("tagOverrides{}", {
+    ...rules(
+      [
+        '!has(self.operation) || self.operation != "UPSERT" || self.value != ""',
+        "value must be set when operation is UPSERT",
+      ],
+      [
+        '!has(self.operation) || self.operation != "REMOVE" || !has(self.value)',
+        "value must not be set when operation is REMOVE",
+      ],
+    ),
+  }),
+  where("WasmPlugin.spec.url", {
+    minLength: 1,
+    ...rules([
+      'isURL(self) ? url(self).getScheme() in ["", "http", "https", "oci", "file"] : isURL("http://" + self)',
+      "url must have schema one of [http, https, file, oci]",
+    ]),
+  }),
+  where("WasmPlugin.spec.sha256", { pattern: "(^$|^[a-f0-9]{64}$)" }),
+  where("WasmPlugin.spec.imagePullSecret", { minLength: 1, maxLength: 253 }),
+  where("WasmPlugin.spec.pluginName|vmConfig.env[].name", { minLength: 1, maxLength: 256 }),
+  where("vmConfig.env[].value", { maxLength: 2048 }),
+  where("vmConfig.env", {
+    maxItems: 256,
+    "x-kubernetes-list-type": "map",
+    "x-kubernetes-list-map-keys": ["name"],
+  }),
+  where("vmConfig.env[]", {
+    ...rules([
+      '!has(self.valueFrom) || self.valueFrom != "HOST" || !has(self.value)',
+      "value may only be set when valueFrom is INLINE",
+    ]),
+  }),
+  where("WasmPlugin.spec.match[].ports", {
+    "x-kubernetes-list-type": "map",
+    "x-kubernetes-list-map-keys": ["number"],
+  }),
+  where("WasmPlugin.spec.match[].ports[].number", { minimum: 1, maximum: 65535 }),
 ];
 
 function where(at: string, schema: JsonSchema): Constraint {

@@ -1,8 +1,9 @@
-/** CustomResourceDefinitions of the kinds that the mesh reads, made from the schemas it reads them by. */
+/** CustomResourceDefinitions of the kinds of the mesh, made from the schemas it reads them by. */
 import { isRecord } from "#lib/is-record.ts";
 import { type JsonSchema, jsonSchemaOf } from "../json-schema.ts";
-import { knownKinds, type NamedKind } from "../kinds.ts";
+import { knownKinds } from "../kinds.ts";
 import { CONSTRAINTS } from "./constraints.ts";
+import { LATER_KINDS } from "./later-kinds.ts";
 import { structuralOf } from "./structural.ts";
 
 /** How a kind is called on the command line, and what `kubectl get` shows of it. */
@@ -67,6 +68,7 @@ const PRESENTATIONS: Readonly<Record<string, Presentation>> = {
     ],
   },
   Sidecar: { plural: "sidecars", versions: NETWORKING },
+  Telemetry: { plural: "telemetries", short: "telemetry", versions: ["v1", "v1alpha1"] },
   VirtualService: {
     plural: "virtualservices",
     short: "vs",
@@ -75,6 +77,12 @@ const PRESENTATIONS: Readonly<Record<string, Presentation>> = {
       column("Gateways", ".spec.gateways", "Where the routes apply"),
       column("Hosts", ".spec.hosts", "Whom requests are addressed to"),
     ],
+  },
+  WasmPlugin: {
+    plural: "wasmplugins",
+    versions: ["v1alpha1"],
+    needsSpec: true,
+    columns: [column("URL", ".spec.url", "Where the plugin is"), column("Phase", ".spec.phase", "When it is asked")],
   },
   WorkloadEntry: {
     plural: "workloadentries",
@@ -88,13 +96,16 @@ const PRESENTATIONS: Readonly<Record<string, Presentation>> = {
 
 /** One definition for each custom kind, by name. */
 export function customResourceDefinitions(): readonly JsonSchema[] {
-  return knownKinds().flatMap((kind) => {
+  return [...knownKinds(), ...LATER_KINDS].flatMap((kind) => {
     const presentation = kind.group.endsWith("istio.io") ? PRESENTATIONS[kind.name] : undefined;
     return presentation === undefined ? [] : [definitionOf(kind, presentation)];
   });
 }
 
-function definitionOf(kind: NamedKind, { plural, short, versions, columns = [], needsSpec }: Presentation): JsonSchema {
+function definitionOf(
+  kind: (typeof LATER_KINDS)[number],
+  { plural, short, versions, columns = [], needsSpec }: Presentation,
+): JsonSchema {
   const spec = constrained(structuralOf(jsonSchemaOf(kind.schema)), `${kind.name}.spec`);
   const schema = {
     openAPIV3Schema: {
