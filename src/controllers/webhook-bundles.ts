@@ -33,7 +33,6 @@ export const WEBHOOK_BUNDLE_COUNTERS = {
   webhook_patch_failures_total: counter("Webhooks of injection that could not be put right", "name", "reason"),
   galley_validation_config_updates: counter("Webhooks of validation that were put right"),
   galley_validation_config_update_error: counter("Webhooks of validation that could not be put right", "reason"),
-  galley_validation_config_load_error: counter("Webhooks of validation that could not be read", "reason"),
 };
 export type WebhookBundleCounter = keyof typeof WEBHOOK_BUNDLE_COUNTERS;
 
@@ -67,11 +66,15 @@ async function keepType(type: ResourceType, options: WebhookBundlesOptions, sign
       return;
     }
     await putRight(object, type, options);
+    if (type === VALIDATION) options.count?.("galley_validation_config_updates", {});
     rivals.wrote(name);
   };
   const queue = new WorkQueue({
     work: putRightInTime,
-    failed: (name, problem) => log.warn("a webhook cannot be put right", { name, reason: refusalText(problem) }),
+    failed: (name, problem) => {
+      countFailure(name, problem, { type, options });
+      log.warn("a webhook cannot be put right", { name, reason: refusalText(problem) });
+    },
   });
   const take = (object: RawObject) => {
     known.set(object.metadata.name, object);
@@ -100,8 +103,26 @@ async function keepType(type: ResourceType, options: WebhookBundlesOptions, sign
   await queue.stop();
 }
 
-async function putRight(object: RawObject, type: ResourceType, { api, roots }: WebhookBundlesOptions): Promise<void> {
+function countFailure(
+  name: string,
+  problem: unknown,
+  { type, options: { count } }: { readonly type: ResourceType; readonly options: WebhookBundlesOptions },
+): void {
+  if (type === VALIDATION) {
+    const reason = problem instanceof ApiError ? problem.reason : "Unknown";
+    count?.("galley_validation_config_update_error", { reason });
+    return;
+  }
+  count?.("webhook_patch_failures_total", { name, reason: "webhook_update_failure" });
+  count?.("webhook_patch_retries_total", { name }); // the queue tries again
+}
+
+async function putRight(object: RawObject, type: ResourceType, options: WebhookBundlesOptions): Promise<void> {
+  const { api, roots, count } = options;
   const body = changesOf(object, roots());
+  if (type === INJECTION) {
+    for (const name of ourWebhooks(object)) count?.("webhook_patch_attempts_total", { name });
+  }
   // Only if nobody changed it meanwhile: the places of webhooks in the list would be others.
   const unchanged = { op: "test", path: "/metadata/resourceVersion", value: object.metadata.resourceVersion };
   const path = pathOf(type, { name: object.metadata.name });
@@ -110,6 +131,11 @@ async function putRight(object: RawObject, type: ResourceType, { api, roots }: W
   } catch (problem) {
     if (!(problem instanceof ApiError) || ![404, 409, 422].includes(problem.status)) throw problem;
   }
+}
+
+function ourWebhooks({ webhooks }: RawObject): readonly string[] {
+  const names = (Array.isArray(webhooks) ? webhooks : []).map((webhook: unknown) => String(Object(webhook).name));
+  return names.filter((name) => OURS.test(name));
 }
 
 /** What has to be changed in a configuration, as a JSON patch. */

@@ -4,7 +4,7 @@ import type { MeshConfig } from "#config/mesh-config.ts";
 import { type Conflict, conflictText } from "#explain/conflicts/conflict.ts";
 import { apiForm } from "./api-form.ts";
 import { API_VERSIONS, NETWORKING } from "./configz.ts";
-import type { DebugState, PageRequest } from "./page.ts";
+import { type DebugState, PageRefusal, type PageRequest } from "./page.ts";
 import { inScope } from "./scope.ts";
 
 /** The mesh config in effect, without what has the value that a message of its kind begins with. */
@@ -30,6 +30,14 @@ function isZero(value: unknown): boolean {
 
 function inboundPolicy({ inboundTrafficPolicy }: MeshConfig): object {
   return inboundTrafficPolicy?.mode === "PASSTHROUGH" ? {} : { ...inboundTrafficPolicy };
+}
+
+/** Our own cluster, and those that Secrets have brought in. */
+export function clusterz({ source, remoteClusters }: DebugState, { scope }: PageRequest): readonly object[] {
+  if (remoteClusters === undefined) throw new PageRefusal(400, "There is no Kubernetes");
+  const own = { id: source.current().features.clusterId, secretName: "", syncStatus: "synced" };
+  const others = scope === undefined ? remoteClusters() : [];
+  return [own, ...others.map(({ id, secret, status }) => ({ id, secretName: secret, syncStatus: status }))];
 }
 
 /** Authorization policies by namespace. */

@@ -15,6 +15,8 @@ export interface DebugState {
   readonly conflicts?: () => readonly Conflict[];
   /** Templates of injection by name. */
   readonly templates?: () => Readonly<Record<string, string>>;
+  /** Further clusters of the mesh; without Kubernetes there is none. */
+  readonly remoteClusters?: () => readonly { readonly id: string; readonly secret: string; readonly status: string }[];
   /** What the xDS server holds for proxies. */
   readonly held: () => { readonly parts: number; readonly resources: number };
   /** Undefined while there is no certificate authority. */

@@ -1,7 +1,7 @@
 /** Pages under Istio's names. */
 import { configz } from "./configz.ts";
 import { endpointz } from "./endpointz.ts";
-import { authorizationz, mesh, networkz, pushContext, pushStatus, resourcesz } from "./mesh-pages.ts";
+import { authorizationz, clusterz, mesh, networkz, pushContext, pushStatus, resourcesz } from "./mesh-pages.ts";
 import type { DebugPage } from "./page.ts";
 import { adsz, connections, forceDisconnect, instancesz } from "./proxies.ts";
 import { pushes } from "./pushes.ts";
@@ -24,7 +24,7 @@ const PAGES: readonly DebugPage[] = [
   page("authorizationz", "Authorization policies by namespace", authorizationz),
   page("ca", "Certificates of the mesh's authority and when they end", ({ authority }) => authority?.() ?? {}),
   page("cachez", "How many parts of configuration and resources are held for proxies", ({ held }) => held()),
-  page("clusterz", "Remote clusters: none", () => []),
+  page("clusterz", "The clusters of the mesh, and how far they were read", clusterz),
   page("config_dump", "What a proxy was sent, as its admin port would show it; ?proxyID=NAME.NAMESPACE", configDump),
   page("configz", "Objects of the configuration as last accepted", ({ source }, { scope }) =>
     configz(source.objects(), scope),

@@ -38,6 +38,7 @@ import { gatewayAddressesOf } from "./gateway-addresses.ts";
 import { httpListeners } from "./http.ts";
 import { keySetsOf } from "./key-sets.ts";
 import { runDuties } from "./kubernetes-duties.ts";
+import { addKubernetesGauges, countedEvents } from "./kubernetes-metrics.ts";
 import {
   addCaMetrics,
   addConflictMetrics,
@@ -57,7 +58,7 @@ import {
   startCa,
   startServerIdentity,
 } from "./security.ts";
-import { apiOfCluster, type MeshSource, sourceOf } from "./source.ts";
+import { apiOfCluster, type MeshSource, remoteClusters, sourceOf } from "./source.ts";
 import { type Webhooks, webhooksOf } from "./webhooks.ts";
 
 /** Something that serves on an address. */
@@ -88,8 +89,10 @@ export class ControlPlane {
   constructor(config: DiscoveryConfig, log: RootLogger, cluster?: KubernetesApi) {
     this.#config = config;
     this.#log = log;
-    this.#source = sourceOf(config, cluster, log);
+    const events = countedEvents({ count: (...figure) => this.#metrics.count(...figure) }, config.features.clusterId);
+    this.#source = sourceOf({ config, cluster, events, log });
     this.#metrics = controlPlaneMetrics(this.#source, Date.now);
+    if (cluster !== undefined) addKubernetesGauges(this.#metrics, this.#source, () => remoteClusters(this.#source));
     this.#source.subscribe(() => {
       this.#metrics.observe("pilot_pushcontext_init_seconds", this.#source.buildSeconds());
     });
@@ -201,6 +204,7 @@ export class ControlPlane {
           source: this.#source,
           pushes: this.#journal,
           connections: () => this.#xds.connections(),
+          count: (name, labels) => this.#metrics.count(name, labels),
           log: this.#log,
         },
         this.#background.signal,
@@ -215,6 +219,7 @@ export class ControlPlane {
       pushes: this.#journal,
       conflicts: () => this.#conflicts.conflicts,
       templates: () => this.#webhooks?.templates() ?? {},
+      ...(this.#security.cluster && { remoteClusters: () => remoteClusters(this.#source) }),
       held: () => this.#xds.held,
       push: () => this.#xds.refresh(),
       authority: () => (this.#authority === undefined ? undefined : authorityStatus(this.#authority, Date.now())),

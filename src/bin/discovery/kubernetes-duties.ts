@@ -7,7 +7,7 @@ import { kubernetesEntries } from "#controllers/registration/kubernetes-entries.
 import { removeLeftovers } from "#controllers/registration/leftover-entries.ts";
 import { localDistribution } from "#controllers/status/distribution.ts";
 import { keepObjectStatus, type ReportOptions, reportDistribution } from "#controllers/status/object-status.ts";
-import { keepWebhookBundles } from "#controllers/webhook-bundles.ts";
+import { keepWebhookBundles, type WebhookBundlesOptions } from "#controllers/webhook-bundles.ts";
 import type { KubernetesApi, RawObject } from "#lib/kubernetes/api-client.ts";
 import { leadWhenElected } from "#lib/kubernetes/leader-election.ts";
 import type { Logger } from "#lib/log.ts";
@@ -29,6 +29,7 @@ export interface Duties {
   /** What was sent to the proxies that are connected. */
   readonly pushes: PushHistory;
   readonly connections: () => readonly ConnectedProxy[];
+  readonly count: NonNullable<WebhookBundlesOptions["count"]>;
   readonly log: Logger;
 }
 
@@ -52,10 +53,10 @@ interface ReplicaDuties extends Duties {
 }
 
 async function lead(duties: ReplicaDuties, signal: AbortSignal): Promise<void> {
-  const { cluster: api, config, ca, roots, source, log, identity: instance } = duties;
+  const { cluster: api, config, ca, roots, source, count, log, identity: instance } = duties;
   const { namespace, podName, revision, registration, features, writesStatus } = config;
   const ofNamespaces = { api, ...meshNamespaces(source), log: log.scope("namespaces") };
-  const bundles = { api, revision: revision || "default", log: log.scope("webhooks") };
+  const bundles = { api, revision: revision || "default", count, log: log.scope("webhooks") };
   const ofEntries = {
     source,
     entries: kubernetesEntries(api),

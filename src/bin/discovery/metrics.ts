@@ -11,6 +11,7 @@ import { XDS_METRICS } from "#xds/metrics.ts";
 import { VERSION_TEXT } from "../version-command.ts";
 import type { ConflictWatch } from "./conflict-watch.ts";
 import { REGISTRATION_COUNTERS } from "./counted-entries.ts";
+import { KUBERNETES_METRICS } from "./kubernetes-metrics.ts";
 import { CONFLICT_GAUGES, MESH_FIGURES, MESH_GAUGES, type MeshGauge } from "./mesh-gauges.ts";
 
 const PILOT_METRICS = {
@@ -40,6 +41,7 @@ const ALL = {
   ...KEY_SET_COUNTERS,
   ...WEBHOOK_METRICS,
   ...REGISTRATION_COUNTERS,
+  ...KUBERNETES_METRICS,
 };
 export type ControlPlaneMetrics = Metrics<keyof typeof ALL>;
 

@@ -9,14 +9,24 @@ import { readKubeConfig } from "#lib/kubernetes/kube-config.ts";
 import type { Logger } from "#lib/log.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 import { type FileSource, fileSource } from "#sources/file/file-source.ts";
+import type { ClusterEvents } from "#sources/kubernetes/followed-objects.ts";
 import { type KubernetesSource, kubernetesSource } from "#sources/kubernetes/kubernetes-source.ts";
+import type { ClusterStatus } from "#sources/kubernetes/remote-clusters.ts";
 import type { DiscoveryConfig } from "./config.ts";
 import { readApart } from "./read-apart.ts";
 
 export type MeshSource = FileSource | KubernetesSource;
 
+export interface SourceInput {
+  readonly config: DiscoveryConfig;
+  readonly cluster: KubernetesApi | undefined;
+  /** Counts what API servers tell. */
+  readonly events: ClusterEvents;
+  readonly log: Logger;
+}
+
 /** The source that the flags ask for: an API server if there is one, with files in the place of its configuration or not. */
-export function sourceOf(config: DiscoveryConfig, cluster: KubernetesApi | undefined, log: Logger): MeshSource {
+export function sourceOf({ config, cluster, events, log }: SourceInput): MeshSource {
   const { folders, features, revision, namespace } = config;
   const meshFile = meshConfigFile(config);
   if (cluster === undefined) return filesOf(config, meshFile, log);
@@ -26,10 +36,12 @@ export function sourceOf(config: DiscoveryConfig, cluster: KubernetesApi | undef
   return kubernetesSource({
     api: cluster,
     features,
+    events,
     log: log.scope("kube"),
     revision: own,
     meshConfigMap: { namespace, name: own === "default" ? "istio" : `istio-${own}` },
     files: files && { source: files, ofConfiguration, ofMesh },
+    remotes: config.remotes,
   });
 }
 
@@ -52,6 +64,11 @@ function filesOf(
 /** The API server of a further cluster of the mesh. */
 export function apiOfCluster(source: MeshSource, clusterId: string): KubernetesApi | undefined {
   return "apiOf" in source ? source.apiOf(clusterId) : undefined;
+}
+
+/** Further clusters of the mesh. */
+export function remoteClusters(source: MeshSource): readonly ClusterStatus[] {
+  return "remoteClusters" in source ? source.remoteClusters() : [];
 }
 
 /** Without the flag, the file in the usual place is taken if it is there; a named file is expected to come. */
