@@ -10,10 +10,12 @@ import type { MeshConfig } from "#config/mesh-config.ts";
 import type { Steps } from "#lib/async/steps.ts";
 import type { Features } from "#model/features.ts";
 import { type Service, type ServiceKey, serviceKey } from "#model/service.ts";
+import { keepIdentity } from "./keep-identity.ts";
 import {
   isExternalName,
   isNodePortGateway,
   kubernetesService,
+  type ServiceFeatures,
   type ServiceObject,
   throughNodes,
 } from "./kubernetes-service.ts";
@@ -54,7 +56,7 @@ export function* serviceDrafts(input: DraftInput): Steps<ServiceDraft[]> {
     yield;
   }
   for (const object of input.serviceEntries) {
-    drafts.push(...entryDrafts(object, input.mesh, allocationOf(input)));
+    drafts.push(...entryDrafts(object, input));
     yield;
   }
   return drafts;
@@ -62,12 +64,12 @@ export function* serviceDrafts(input: DraftInput): Steps<ServiceDraft[]> {
 
 /** The draft of a Kubernetes Service. */
 export function kubernetesDraft(object: ServiceObject, { nodes, mesh, features }: DraftInput): ServiceDraft {
-  return draftOfService(object, isNodePortGateway(object) ? nodes : [], mesh, features.domain);
+  return draftOfService(object, isNodePortGateway(object) ? nodes : [], mesh, serviceFeatures(features));
 }
 
 const draftOfService = memoized(
-  (object: ServiceObject, nodes: DraftInput["nodes"], mesh: MeshConfig, domain: string): ServiceDraft => {
-    const plain = kubernetesService(object, { mesh, domain });
+  (object: ServiceObject, nodes: DraftInput["nodes"], mesh: MeshConfig, features: ServiceFeatures): ServiceDraft => {
+    const plain = kubernetesService(object, { mesh, features });
     const service = isNodePortGateway(object) ? throughNodes(plain, object, nodes) : plain;
     const hasAddress = service.addresses.length > 0 || service.headless || isExternalName(object.spec);
     return { key: serviceKey(service), service, needs: hasAddress ? undefined : "cluster-ip" };
@@ -77,16 +79,29 @@ const draftOfService = memoized(
 /** Who gives addresses to hosts without one: a controller writes them into the status, or we do, in one way or another. */
 export type Allocation = "status" | "own" | "hash";
 
+/** The part of the switches by which drafts are kept: one value for all clusters, which differ in others. */
+const serviceFeatures = memoized((features: Features): ServiceFeatures => {
+  const { domain, sendUnhealthy, sessionCookieLabel, sessionHeaderLabel, canonicalExternal } = features;
+  const own = { domain, sendUnhealthy, sessionCookieLabel, sessionHeaderLabel, canonicalExternal };
+  lastFeatures = keepIdentity(lastFeatures, own);
+  return lastFeatures;
+});
+let lastFeatures: ServiceFeatures | undefined;
+
 /** How hosts get addresses. */
-export function allocationOf({ features, byApiServer }: DraftInput): Allocation {
+function allocationOf({ features, byApiServer }: DraftInput): Allocation {
   if (!features.autoAllocate) return "hash";
   return byApiServer ? "status" : "own";
 }
 
 /** The drafts of the hosts of a ServiceEntry. */
-export const entryDrafts = memoized(
-  (object: ServiceEntryObject, mesh: MeshConfig, allocation: Allocation): ServiceDraft[] =>
-    serviceEntryServices(object, mesh).map((plain) => {
+export function entryDrafts(object: ServiceEntryObject, input: DraftInput): readonly ServiceDraft[] {
+  return draftsOfEntry(object, input.mesh, serviceFeatures(input.features), allocationOf(input));
+}
+
+const draftsOfEntry = memoized(
+  (object: ServiceEntryObject, mesh: MeshConfig, features: ServiceFeatures, allocation: Allocation): ServiceDraft[] =>
+    serviceEntryServices(object, { mesh, features }).map((plain) => {
       const service = allocation === "hash" ? plain : withAllocated(plain, object);
       return { key: serviceKey(service), service, needs: addressNeeded(object, service, allocation) };
     }),

@@ -8,10 +8,9 @@ import { formatSpiffeId } from "#lib/pki/spiffe-id.ts";
 import type { Endpoint, EndpointSet } from "#model/endpoint.ts";
 import type { Features } from "#model/features.ts";
 import type { ServiceKey } from "#model/service.ts";
-import { allocationOf, type DraftInput, entryDrafts, kubernetesDraft, type ServiceDraft } from "./drafts.ts";
+import { type DraftInput, entryDrafts, kubernetesDraft, type ServiceDraft } from "./drafts.ts";
 import {
   joinedSlices,
-  keepsSessions,
   type SliceObject,
   type SliceWorkload,
   serviceOfSlice,
@@ -27,6 +26,7 @@ import { type PodFinder, type PodWorkload, podFinder, podWorkload } from "./pods
 import {
   type IndexedWorkload,
   isHealthy,
+  type LabelSet,
   labelSet,
   type Surroundings,
   type Workload,
@@ -51,9 +51,12 @@ export function* endpointSets(input: DraftInput): Steps<Map<ServiceKey, Endpoint
     yield;
   }
   for (const object of input.serviceEntries) {
-    const selected = found.find(entrySelector(object));
-    for (const draft of entryDrafts(object, input.mesh, allocationOf(input))) {
-      add(draft.key, entrySet(draft, object, selected, found.around, input.mesh.trustDomain));
+    const selected = (input.features.entriesSelectPods ? found.find : found.findEntries)(entrySelector(object));
+    for (const draft of entryDrafts(object, input)) {
+      add(
+        draft.key,
+        entrySet(draft, object, selected, found.around, input.features.drainingLabel, input.mesh.trustDomain),
+      );
     }
     yield;
   }
@@ -73,7 +76,7 @@ function* foundWorkloads(input: DraftInput): Steps<FoundWorkloads> {
   const around = surroundings(input.features, systemNetwork(input), input.mesh.networks ?? NO_NETWORKS);
   const entries: IndexedWorkload[] = [];
   for (const object of input.workloadEntries) {
-    if (isHealthy(object)) entries.push(indexedEntry(object, around));
+    if (!input.features.entryHealth || isHealthy(object)) entries.push(indexedEntry(object, around));
     yield;
   }
   const { pods, finder } = yield* podsAround(around, input);
@@ -119,11 +122,23 @@ function endpointsOfService(
   const { input, found, slices } = where;
   const both = input.features.dualStack && service.addresses.length > 1;
   const listed = slices.map((slice) =>
-    endpointsOfSlice(slice, sliceWorkloads(slice, found.pods), keepsSessions(service), both, found.around),
+    endpointsOfSlice(slice, sliceWorkloads(slice, found.pods), service.session !== undefined, both, found.around),
   );
   const find = input.byApiServer || slices.length > 0 ? found.findEntries : found.find;
-  return kubernetesSet(object, listed, find(serviceSelector(object)), input.mesh.trustDomain);
+  const selected = selectedBy(serviceSelector(object), find, input);
+  return kubernetesSet(object, listed, selected, input.features.drainingLabel, input.mesh.trustDomain);
 }
+
+/** Without an API server, pods are found as entries are. */
+function selectedBy(
+  selector: LabelSet,
+  find: WorkloadFinder,
+  { features, byApiServer }: DraftInput,
+): readonly Workload[] {
+  return features.servicesSelectEntries || !byApiServer ? find(selector) : NO_WORKLOADS;
+}
+
+const NO_WORKLOADS: readonly Workload[] = [];
 
 /** The network that everything of the cluster is in unless it says otherwise: a label of the control plane's namespace. */
 function systemNetwork({ namespaces, mesh }: DraftInput): string {
@@ -157,8 +172,12 @@ const kubernetesSet = memoized(
     { spec }: ServiceObject,
     listed: readonly (readonly Endpoint[])[],
     selected: readonly Workload[],
+    drainingLabel: string,
     trustDomain: string,
-  ): EndpointSet => endpointSet([...joinedSlices(listed), ...kubernetesEndpoints(spec, selected)], trustDomain),
+  ): EndpointSet => {
+    const endpoints = [...joinedSlices(listed), ...kubernetesEndpoints(spec, selected)];
+    return endpointSet(drained(endpoints, drainingLabel), trustDomain);
+  },
 );
 
 const entrySet = memoized(
@@ -167,9 +186,22 @@ const entrySet = memoized(
     object: ConfigObject<ServiceEntry>,
     selected: readonly Workload[],
     around: Surroundings,
+    drainingLabel: string,
     trustDomain: string,
-  ): EndpointSet => endpointSet(serviceEntryEndpoints(object, service, { selected, around }), trustDomain),
+  ): EndpointSet => {
+    const endpoints = serviceEntryEndpoints(object, service, { selected, around });
+    return endpointSet(drained(endpoints, drainingLabel), trustDomain);
+  },
 );
+
+/** Workloads that are labelled so finish what they have begun, and get nothing new. */
+function drained(endpoints: readonly Endpoint[], label: string): readonly Endpoint[] {
+  return endpoints.map((endpoint) =>
+    endpoint.health === "healthy" && (endpoint.labels[label] ?? "") !== ""
+      ? { ...endpoint, health: "draining" }
+      : endpoint,
+  );
+}
 
 const indexedEntry = memoized((object: ConfigObject<WorkloadEntry>, around: Surroundings): IndexedWorkload => {
   const workload = workloadOf(object, around);

@@ -2,7 +2,6 @@
 import type { ConfigObject } from "#config/config-object.ts";
 import type { EndpointSlice, SliceEndpoint } from "#config/kinds/endpoint-slice.ts";
 import type { Endpoint } from "#model/endpoint.ts";
-import type { Service } from "#model/service.ts";
 import { memoized } from "./memo.ts";
 import type { PodFinder } from "./pods.ts";
 import { endpointOf, type Surroundings, type Workload, workloadOfEntry } from "./workloads.ts";
@@ -47,11 +46,6 @@ export interface SliceTraits {
   readonly around: Surroundings;
 }
 
-/** Whether endpoints of the service drain before they go. */
-export function keepsSessions({ labels }: Pick<Service, "labels">): boolean {
-  return SESSION_LABELS.some((name) => (labels[name] ?? "") !== "");
-}
-
 /** The endpoints of one slice. An address whose pod is not known yet is left out: its identity would be a guess. */
 export function sliceEndpoints(
   { spec }: SliceObject,
@@ -80,7 +74,6 @@ export function sliceEndpoints(
 }
 
 const NOBODY = { name: "", namespace: "" };
-const SESSION_LABELS = ["istio.io/persistent-session", "istio.io/persistent-session-header"];
 
 /** The endpoints of all slices of a service. An address may be in two of them for a moment, while it moves. */
 export function joinedSlices(slices: readonly (readonly Endpoint[])[]): readonly Endpoint[] {

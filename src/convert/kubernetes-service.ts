@@ -5,7 +5,8 @@ import type { KubernetesServicePort, Service as ServiceSpec, ServiceStatus } fro
 import type { MeshConfig } from "#config/mesh-config.ts";
 import { type Protocol, parseProtocol } from "#config/protocol.ts";
 import { formatSpiffeId } from "#lib/pki/spiffe-id.ts";
-import type { Resolution, Service } from "#model/service.ts";
+import type { Features } from "#model/features.ts";
+import type { Resolution, Service, Session } from "#model/service.ts";
 
 const EXPORT_TO = "networking.istio.io/exportTo";
 const TRAFFIC_DISTRIBUTION = "networking.istio.io/traffic-distribution";
@@ -26,17 +27,22 @@ export type ServiceObject = ConfigObject<ServiceSpec, ServiceStatus>;
 /** What services depend on beside their objects. */
 export interface ServiceContext {
   readonly mesh: MeshConfig;
-  /** Domain of the cluster. */
-  readonly domain: string;
+  readonly features: ServiceFeatures;
 }
 
+/** The switches that services depend on: the same in all clusters. */
+export type ServiceFeatures = Pick<
+  Features,
+  "domain" | "sendUnhealthy" | "sessionCookieLabel" | "sessionHeaderLabel" | "canonicalExternal"
+>;
+
 /** The service that a Kubernetes Service stands for. Its address is empty where the user gave none. */
-export function kubernetesService(object: ServiceObject, { mesh, domain }: ServiceContext): Service {
+export function kubernetesService(object: ServiceObject, { mesh, features }: ServiceContext): Service {
   const { metadata, spec } = object;
   const distribution = trafficDistribution(spec.trafficDistribution, metadata.annotations);
   const externalAddresses = [...loadBalancers(object), ...(spec.externalIPs ?? [])];
   return {
-    hostname: `${metadata.name}.${metadata.namespace}.svc.${domain}`,
+    hostname: `${metadata.name}.${metadata.namespace}.svc.${features.domain}`,
     name: metadata.name,
     namespace: metadata.namespace,
     registry: "Kubernetes",
@@ -61,7 +67,29 @@ export function kubernetesService(object: ServiceObject, { mesh, domain }: Servi
     ...(spec.internalTrafficPolicy === "Local" && { nodeLocal: true }),
     ...(spec.publishNotReadyAddresses === true && { publishNotReady: true }),
     ...(externalAddresses.length > 0 && { externalAddresses }),
+    ...labelledTraits(metadata.labels, features),
   };
+}
+
+/** What the control plane is told to do with services, and with those of certain labels. */
+export function labelledTraits(
+  labels: Readonly<Record<string, string>>,
+  features: ServiceFeatures,
+): Pick<Service, "offersUnready" | "session"> {
+  const session = sessionOf(labels, features);
+  return { ...(features.sendUnhealthy && { offersUnready: true }), ...(session && { session }) };
+}
+
+/** The label of a cookie is its name, or `name:path`; that of a header its name. */
+function sessionOf(
+  labels: Readonly<Record<string, string>>,
+  { sessionCookieLabel, sessionHeaderLabel }: ServiceFeatures,
+): Session | undefined {
+  const cookie = labels[sessionCookieLabel] ?? "";
+  const [name = "", ...path] = cookie.split(":");
+  if (cookie !== "") return { by: "cookie", name, path: path.length === 0 ? "/" : path.join(":") };
+  const header = labels[sessionHeaderLabel] ?? "";
+  return header === "" ? undefined : { by: "header", name: header, path: "" };
 }
 
 /** Which endpoints clients of a service prefer: the field of its spec, or else the annotation, which has no case. */

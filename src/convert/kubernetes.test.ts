@@ -294,6 +294,56 @@ test("an entry whose health is checked takes part when it is healthy", () => {
   assert.equal(count({ conditions: [{ type: "Healthy", status: "True", message: "ok" }] }), 1);
 });
 
+test("who is selected by whom can be turned off, and what health checks say", () => {
+  const entry = {
+    apiVersion: "networking.istio.io/v1",
+    kind: "WorkloadEntry",
+    metadata: { name: "vm", annotations: { "proxy.istio.io/health-checks-enabled": "true" } },
+    spec: { address: "10.2.0.1", labels: { app: "web" } },
+  };
+  const serviceEntry = {
+    apiVersion: "networking.istio.io/v1",
+    kind: "ServiceEntry",
+    metadata: { name: "web", namespace: "default" },
+    spec: {
+      hosts: ["web.example"],
+      ports: [{ number: 80, name: "http", protocol: "HTTP" }],
+      resolution: "STATIC",
+      workloadSelector: { labels: { app: "web" } },
+    },
+  };
+  const documents = [service(), slice([ofPod("web-1", "10.1.0.1")]), pod("web-1", "10.1.0.1"), entry, serviceEntry];
+  const found = (features: MeshOptions["features"], key: `${string}/${string}` = WEB) =>
+    endpoints(meshWith(documents, { features: { ...features }, byApiServer: true }), key).map(({ address }) => address);
+  assert.deepEqual(found({}), ["10.1.0.1"]);
+  assert.deepEqual(found({ entryHealth: false }), ["10.1.0.1", "10.2.0.1"]);
+  assert.deepEqual(found({ entryHealth: false, servicesSelectEntries: false }), ["10.1.0.1"]);
+  assert.deepEqual(found({}, "default/web.example"), ["10.1.0.1"]);
+  assert.deepEqual(found({ entriesSelectPods: false }, "default/web.example"), []);
+});
+
+test("workloads with the label of such finish what they have begun", () => {
+  const draining = pod("web-1", "10.1.0.1", { metadata: { labels: { "istio.io/draining": "true" } } });
+  const documents = [service(), slice([ofPod("web-1", "10.1.0.1")]), draining];
+  const health = (features?: MeshOptions["features"]) =>
+    endpoints(meshWith(documents, features && { features })).map((endpoint) => endpoint.health);
+  assert.deepEqual(health(), ["draining"]);
+  assert.deepEqual(health({ drainingLabel: "other" }), ["healthy"]);
+});
+
+test("a label of a service tells how sessions stay with one endpoint", () => {
+  const session = (labels: Record<string, string>, features?: MeshOptions["features"]) =>
+    meshWith([service({}, { labels })], features && { features }).services[0]?.session;
+  const cookie = { "istio.io/persistent-session": "id" };
+  const header = { "istio.io/persistent-session-header": "x-id" };
+  assert.deepEqual(session(cookie), { by: "cookie", name: "id", path: "/" });
+  assert.deepEqual(session({ "istio.io/persistent-session": "id:/a:b" }), { by: "cookie", name: "id", path: "/a:b" });
+  assert.deepEqual(session(header), { by: "header", name: "x-id", path: "" });
+  assert.deepEqual(session({ ...cookie, ...header })?.by, "cookie");
+  assert.equal(session({ "istio.io/persistent-session": "" }), undefined);
+  assert.deepEqual(session({ sticky: "id" }, { sessionCookieLabel: "sticky" })?.name, "id");
+});
+
 test("pods of both families are one endpoint where both are used", () => {
   const both = { podIP: "10.1.0.1", podIPs: [{ ip: "10.1.0.1" }, { ip: "fd00::1" }] };
   const documents = [

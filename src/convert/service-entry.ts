@@ -2,10 +2,10 @@
 import { isIPv4, isIPv6 } from "node:net";
 import type { ConfigObject } from "#config/config-object.ts";
 import type { ServiceEntry, ServiceEntryStatus } from "#config/kinds/service-entry.ts";
-import type { MeshConfig } from "#config/mesh-config.ts";
 import { parseProtocol } from "#config/protocol.ts";
+import { CANONICAL_NAME, CANONICAL_REVISION, canonicalService } from "#model/labels.ts";
 import type { Resolution, Service } from "#model/service.ts";
-import { trafficDistribution } from "./kubernetes-service.ts";
+import { labelledTraits, type ServiceContext, trafficDistribution } from "./kubernetes-service.ts";
 
 const AUTO_ADDRESS_LABEL = "networking.istio.io/enable-autoallocate-ip";
 
@@ -21,7 +21,11 @@ const RESOLUTIONS: Readonly<Record<NonNullable<ServiceEntry["resolution"]>, Reso
 export type ServiceEntryObject = ConfigObject<ServiceEntry, ServiceEntryStatus>;
 
 /** The services that a ServiceEntry stands for. */
-export function serviceEntryServices({ metadata, spec }: ConfigObject<ServiceEntry>, mesh: MeshConfig): Service[] {
+export function serviceEntryServices(
+  { metadata, spec }: ConfigObject<ServiceEntry>,
+  { mesh, features }: ServiceContext,
+): Service[] {
+  const meshExternal = spec.location !== "MESH_INTERNAL";
   const resolution = RESOLUTIONS[spec.resolution ?? "NONE"];
   const distribution = trafficDistribution(undefined, metadata.annotations);
   const shared = {
@@ -36,16 +40,24 @@ export function serviceEntryServices({ metadata, spec }: ConfigObject<ServiceEnt
       ...(resolution === "passthrough" && targetPort && { targetPort }),
     })),
     resolution,
-    meshExternal: spec.location !== "MESH_INTERNAL",
+    meshExternal,
     headless: false,
-    labels: metadata.labels,
+    labels: meshExternal && features.canonicalExternal ? withCanonicalName(metadata) : metadata.labels,
     exportTo: spec.exportTo !== undefined && spec.exportTo.length > 0 ? spec.exportTo : mesh.defaultServiceExportTo,
     subjectAltNames: spec.subjectAltNames ?? [],
     createdAt: metadata.createdAt,
     ...(spec.workloadSelector && { selector: spec.workloadSelector.labels ?? {} }),
     ...(distribution && { trafficDistribution: distribution }),
+    ...labelledTraits(metadata.labels, features),
   };
   return spec.hosts.map((host) => ({ hostname: host, name: host, ...shared }));
+}
+
+/** Metrics call what is outside after its entry, unless it says itself what it is. */
+function withCanonicalName({ name, labels }: ConfigObject["metadata"]): Readonly<Record<string, string>> {
+  if (labels[CANONICAL_NAME] !== undefined && labels[CANONICAL_REVISION] !== undefined) return labels;
+  const [service, revision] = canonicalService(labels, name);
+  return { ...labels, [CANONICAL_NAME]: service, [CANONICAL_REVISION]: revision };
 }
 
 /** Whether hosts of this entry get an address of our own, so that clients can be told apart by it. */

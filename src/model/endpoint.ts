@@ -48,21 +48,21 @@ export function endpointPort({ ports, servicePorts }: Endpoint, port: ServicePor
 }
 
 /** Whether clients are told of the endpoint. */
-export function isOffered({ health }: Endpoint, service: Pick<Service, "labels" | "trafficDistribution">): boolean {
+export function isOffered(
+  { health }: Endpoint,
+  service: Pick<Service, "trafficDistribution" | "offersUnready" | "session">,
+): boolean {
   switch (health) {
     case "healthy":
       return true;
     case "unhealthy":
       // Clients that prefer near endpoints have to know how many of these there would be.
-      return service.trafficDistribution !== undefined;
+      return service.trafficDistribution !== undefined || service.offersUnready === true;
     case "draining":
-      return (service.labels[SESSION_LABEL] ?? "") !== "";
+      return service.session?.by === "cookie";
     case "terminating":
       return false;
   }
 }
-
-/** The label of services whose clients stay with one endpoint. */
-const SESSION_LABEL = "istio.io/persistent-session";
 
 export const NO_ENDPOINTS: EndpointSet = { endpoints: [], identities: [] };

@@ -51,12 +51,24 @@ export interface Service {
   readonly trafficDistribution?: "same-zone" | "same-node";
   /** Only endpoints on the caller's own node count (internalTrafficPolicy). */
   readonly nodeLocal?: true;
+  /** Clients are told of endpoints that are not ready, whatever else they prefer. */
+  readonly offersUnready?: true;
+  /** How requests of a client stay with one endpoint, where the service is labelled so. */
+  readonly session?: Session;
   /** Names are answered with the addresses of endpoints that are not ready too. */
   readonly publishNotReady?: true;
   /** Where the service is reached from outside its network: load balancers, external IPs, nodes. */
   readonly externalAddresses?: readonly string[];
   /** The port of the nodes by the service's port number, where it is reached through nodes. */
   readonly externalPorts?: Readonly<Record<number, number>>;
+}
+
+/** Requests stay with one endpoint by what a cookie or a header says. */
+export interface Session {
+  readonly by: "cookie" | "header";
+  readonly name: string;
+  /** Of a cookie. */
+  readonly path: string;
 }
 
 /** Endpoints are kept per hostname and namespace, since two namespaces may define one host. */

@@ -8,7 +8,10 @@ const WHOLE = [
   "envoy.filters.http.fault",
   "envoy.filters.http.grpc_stats",
   "envoy.filters.http.grpc_web",
+  "envoy.filters.http.stateful_session",
   "envoy.filters.network.mongo_proxy",
+  "envoy.filters.network.mysql_proxy",
+  "envoy.filters.network.redis_proxy",
 ];
 
 test("lackedFilters() names what a trimmed Envoy does not have", () => {

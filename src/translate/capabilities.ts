@@ -13,7 +13,10 @@ const DISPENSABLE: Readonly<Record<string, string>> = {
   "envoy.filters.http.fault": "faults that are injected",
   "envoy.filters.http.grpc_stats": "counters by gRPC service",
   "envoy.filters.http.grpc_web": "gRPC for browsers",
+  "envoy.filters.http.stateful_session": "sessions that stay with one endpoint",
   "envoy.filters.network.mongo_proxy": "counters by command of MongoDB",
+  "envoy.filters.network.mysql_proxy": "counters by command of MySQL",
+  "envoy.filters.network.redis_proxy": "keys that are spread over endpoints, and counters by command of Redis",
 };
 /** Without it no Envoy serves HTTP: a list that has it is a whole one. */
 const ALWAYS_THERE = "envoy.filters.http.router";

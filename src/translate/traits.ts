@@ -11,6 +11,16 @@ import { DEFAULT_FEATURES, type Features } from "#model/features.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import { lackedFilters } from "./capabilities.ts";
 import { derived, interned } from "./indexes.ts";
+import {
+  type ClusterSwitches,
+  clusterSwitches,
+  type HttpSwitches,
+  httpSwitches,
+  type ListenerSwitches,
+  listenerSwitches,
+  type TcpSwitches,
+  tcpSwitches,
+} from "./switches.ts";
 
 /** Address families of a proxy. */
 export type IpMode = "ipv4" | "ipv6" | "dual";
@@ -19,7 +29,7 @@ export type IpMode = "ipv4" | "ipv6" | "dual";
 export type Interception = "REDIRECT" | "TPROXY" | "NONE";
 
 /** What clusters depend on. */
-export interface ClusterTraits {
+export interface ClusterTraits extends ClusterSwitches {
   readonly role: MeshProxy["type"];
   readonly ipMode: IpMode;
   /** Has addresses of both families, and is to use both. */
@@ -47,7 +57,7 @@ export interface ServerSecrets {
 }
 
 /** What chains of network filters depend on. */
-export interface TcpTraits {
+export interface TcpTraits extends TcpSwitches {
   readonly metadataExchange: boolean;
   /** Node metadata IDLE_TIMEOUT. */
   readonly idleTimeoutMs: number | undefined;
@@ -56,7 +66,7 @@ export interface TcpTraits {
 }
 
 /** What HTTP connection managers depend on. */
-export interface HttpTraits extends TcpTraits {
+export interface HttpTraits extends TcpTraits, HttpSwitches {
   /** Istio's build of Envoy says by ALPN which HTTP it speaks inside mutual TLS. */
   readonly alpnFilter: boolean;
   readonly http10: boolean;
@@ -79,7 +89,7 @@ export interface TracedWorkload {
 }
 
 /** What decides which listeners there are, and where. */
-export interface ListenerTraits {
+export interface ListenerTraits extends ListenerSwitches {
   readonly ipMode: IpMode;
   /** Has addresses of both families, and listens on both. */
   readonly dualStack: boolean;
@@ -119,10 +129,12 @@ export function traitsOf(mesh: MeshConfig, proxy: MeshProxy, features: Features 
   const ipv4BesideIpv6 = features.ipv4BesideIpv6 && ipMode === "ipv6";
   const quic = features.quicListeners && proxy.type === "router";
   const metadataExchange =
+    features.metadataExchange &&
     proxy.extensions.has("envoy.filters.http.peer_metadata") &&
     proxy.extensions.has("envoy.filters.network.metadata_exchange");
   const idleTimeoutMs = parseDuration(textOf(metadata.IDLE_TIMEOUT));
-  const tcp: TcpTraits = { metadataExchange, idleTimeoutMs, lacks: lackedFilters(proxy) };
+  const lacks = lackedFilters(proxy);
+  const tcp: TcpTraits = { metadataExchange, idleTimeoutMs, lacks, ...tcpSwitches(features) };
   return {
     cluster: interned(mesh, {
       role: proxy.type,
@@ -132,14 +144,23 @@ export function traitsOf(mesh: MeshConfig, proxy: MeshProxy, features: Features 
       metadataExchange,
       preserveHeaderCase: config.proxyHeaders?.preserveHttp1HeaderCase === true,
       certificate: clientCertificate(metadata),
+      ...clusterSwitches(features),
     }),
     tcp: interned(mesh, tcp),
     http: interned(mesh, {
-      ...httpTraits(tcp, proxy, config),
+      ...httpTraits(tcp, proxy, { config, features }),
+      ...httpSwitches(features),
       defaultSampling: features.traceSampling,
       workload: mesh.enableTracing && config.tracing?.enableIstioTags !== false ? tracedWorkload(proxy) : undefined,
     }),
-    listener: interned(mesh, { ...listenerTraits(mesh, proxy), ipMode, dualStack, ipv4BesideIpv6, quic }),
+    listener: interned(mesh, {
+      ...listenerTraits(mesh, proxy),
+      ...listenerSwitches(features),
+      ipMode,
+      dualStack,
+      ipv4BesideIpv6,
+      quic,
+    }),
     autoAddresses: isTrue(metadata.DNS_CAPTURE) && (features.autoAllocate || isTrue(metadata.DNS_AUTO_ALLOCATE)),
   };
 }
@@ -147,12 +168,12 @@ export function traitsOf(mesh: MeshConfig, proxy: MeshProxy, features: Features 
 function httpTraits(
   tcp: TcpTraits,
   proxy: MeshProxy,
-  config: ProxyDefaults,
+  { config, features }: { readonly config: ProxyDefaults; readonly features: Features },
 ): Omit<HttpTraits, "workload" | "defaultSampling"> {
   return {
     ...tcp,
-    alpnFilter: proxy.extensions.has("istio.alpn"),
-    http10: proxy.metadata.HTTP10 === "1",
+    alpnFilter: features.alpnFilter && proxy.extensions.has("istio.alpn"),
+    http10: features.http10 || proxy.metadata.HTTP10 === "1",
     headers: config.proxyHeaders ?? {},
     topology: config.gatewayTopology ?? {},
     tracing: config.tracing ?? {},

@@ -55,6 +55,8 @@ export interface OutboundView extends BaseView {
   readonly locality: string;
   /** Whether some Gateway of the router leads TLS to clusters by the server name alone. */
   readonly passesByServerName: boolean;
+  /** Gateways of the router, `namespace/name`, where it gets only the clusters that these lead to. */
+  readonly clustersOf?: readonly string[];
 }
 
 /** What decides configuration of the workload's own ports. */
@@ -161,9 +163,14 @@ function viewsAt(snapshot: Snapshot, connected: MeshProxy, place: WorkloadPlace)
   const network = textOf(proxy.metadata.NETWORK);
   const clusterId = textOf(proxy.metadata.CLUSTER_ID);
   const gateways =
-    role === "router" ? snapshot.gateways.filter(({ spec }) => hasLabels(proxy.labels, spec.selector ?? {})) : [];
+    role === "router" ? snapshot.gateways.filter((gateway) => selectsGateway(gateway, proxy, snapshot)) : [];
   return {
-    outbound: keyed("outbound", { ...outbound, locality, passesByServerName: gateways.some(isAutoPassthrough) }),
+    outbound: keyed("outbound", {
+      ...outbound,
+      locality,
+      passesByServerName: gateways.some(isAutoPassthrough),
+      ...(role === "router" && snapshot.features.referencedClusters && { clustersOf: gateways.map(gatewayName) }),
+    }),
     inbound:
       role === "sidecar" ? inboundView(snapshot, inbound, { proxy, targets, sidecar: sidecarObject }) : undefined,
     gateway:
@@ -239,6 +246,15 @@ function gatewayView(
   const objects = [gateways, authorization, authentication].map((list) => list.map(objectKey));
   const key = `gateway:${JSON.stringify([base, objects, targets.map(targetKey)])}`;
   return { ...base, key, gateways, targets, authorization, authentication };
+}
+
+function selectsGateway({ spec, metadata }: ConfigObject<Gateway>, proxy: MeshProxy, { features }: Snapshot): boolean {
+  if (features.gatewaysOfNamespace && metadata.namespace !== proxy.namespace) return false;
+  return hasLabels(proxy.labels, spec.selector ?? {});
+}
+
+function gatewayName({ metadata: { namespace, name } }: ConfigObject<Gateway>): string {
+  return `${namespace}/${name}`;
 }
 
 function isAutoPassthrough({ spec }: ConfigObject<Gateway>): boolean {

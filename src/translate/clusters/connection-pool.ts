@@ -11,6 +11,7 @@ import type { ClusterSchema } from "#gen/envoy/config/cluster/v3/cluster_pb.ts";
 import type { OutlierDetectionSchema } from "#gen/envoy/config/cluster/v3/outlier_detection_pb.ts";
 import type { TcpKeepaliveSchema } from "#gen/envoy/config/core/v3/address_pb.ts";
 import { duration, type Init } from "../encode.ts";
+import type { ClusterTraits } from "../traits.ts";
 
 type Cluster = Init<typeof ClusterSchema>;
 type Keepalive = MeshConfig["tcpKeepalive"];
@@ -18,26 +19,36 @@ type Keepalive = MeshConfig["tcpKeepalive"];
 /** Envoy's own limits are too low while pods come and go; unlimited means that the application decides. */
 const UNLIMITED = 4_294_967_295;
 
+/** What limits are made from. */
+export interface LimitsInput {
+  readonly pool: ConnectionPool | undefined;
+  readonly mesh: MeshConfig;
+  readonly traits: Pick<ClusterTraits, "tracksRemaining">;
+  readonly budget?: TrafficPolicy["retryBudget"];
+}
+
 /** Timeouts, circuit breakers and keep-alive. Zero means unset, as in the API. */
-export function connectionLimits(
-  pool: ConnectionPool | undefined,
-  mesh: MeshConfig,
-  budget?: TrafficPolicy["retryBudget"],
-): Cluster {
+export function connectionLimits({ pool, mesh, traits, budget }: LimitsInput): Cluster {
   const keepalive = keepaliveOf(mesh.tcpKeepalive, pool?.tcp?.tcpKeepalive);
+  const isUsual = pool === undefined && budget === undefined && traits.tracksRemaining === undefined;
   return {
     connectTimeout: duration(pool?.tcp?.connectTimeout ?? mesh.connectTimeout),
-    circuitBreakers: pool === undefined && budget === undefined ? NO_LIMITS : limits(pool, budget),
+    circuitBreakers: isUsual ? NO_LIMITS : limits(pool, budget, traits),
     ...(keepalive && { upstreamConnectionOptions: { tcpKeepalive: keepalive } }),
   };
 }
 
-function limits(pool: ConnectionPool | undefined, budget: TrafficPolicy["retryBudget"]): CircuitBreakers {
+function limits(
+  pool: ConnectionPool | undefined,
+  budget: TrafficPolicy["retryBudget"],
+  { tracksRemaining }: LimitsInput["traits"],
+): CircuitBreakers {
   const thresholds: Init<typeof CircuitBreakers_ThresholdsSchema> = {
     maxConnections: pool?.tcp?.maxConnections || UNLIMITED,
     maxPendingRequests: pool?.http?.http1MaxPendingRequests || UNLIMITED,
     maxRequests: pool?.http?.http2MaxRequests || UNLIMITED,
     maxRetries: pool?.http?.maxRetries || UNLIMITED,
+    ...(tracksRemaining && { trackRemaining: true }),
     ...(budget && {
       retryBudget: {
         budgetPercent: { value: Math.min(Math.max(budget.percent ?? 20, 0), 100) },
@@ -48,7 +59,7 @@ function limits(pool: ConnectionPool | undefined, budget: TrafficPolicy["retryBu
   return create(CircuitBreakersSchema, { thresholds: [thresholds] });
 }
 
-const NO_LIMITS = limits(undefined, undefined);
+const NO_LIMITS = limits(undefined, undefined, {});
 
 /** The rule's settings replace those of the mesh one by one; an empty one turns keep-alive on with the system's values. */
 function keepaliveOf(ofMesh: Keepalive, ofRule: Keepalive): Init<typeof TcpKeepaliveSchema> | undefined {

@@ -2,7 +2,7 @@
 import type { MeshConfig } from "#config/mesh-config.ts";
 import { Cluster_DiscoveryType, Cluster_LbPolicy, ClusterSchema } from "#gen/envoy/config/cluster/v3/cluster_pb.ts";
 import { bytesOf, duration, type Init } from "../encode.ts";
-import { PEER_EXCHANGE_CONFIG, PEER_EXCHANGE_NAME } from "../filters/tcp-proxy.ts";
+import { exchangeFilter } from "../filters/tcp-proxy.ts";
 import { BLACK_HOLE_CLUSTER, INBOUND_PASSTHROUGH_CLUSTER, PASSTHROUGH_CLUSTER, statPrefix } from "../names.ts";
 import type { ClusterTraits, IpMode } from "../traits.ts";
 import { connectionLimits } from "./connection-pool.ts";
@@ -28,10 +28,10 @@ export function blackHoleCluster({ mesh }: FixedClusterInput): Uint8Array {
 
 /** Goes to the address that the application called. */
 export function passthroughCluster(input: FixedClusterInput): Uint8Array {
-  const { metadataExchange } = input.traits;
+  const { traits } = input;
   return bytesOf(ClusterSchema, {
     ...originalDestination(PASSTHROUGH_CLUSTER, input),
-    ...(metadataExchange && { filters: [{ name: PEER_EXCHANGE_NAME, typedConfig: PEER_EXCHANGE_CONFIG }] }),
+    ...(traits.metadataExchange && { filters: [exchangeFilter(traits)] }),
   });
 }
 
@@ -62,7 +62,7 @@ function originalDestination(name: string, { traits, mesh }: FixedClusterInput):
     name,
     clusterDiscoveryType: { case: "type", value: Cluster_DiscoveryType.ORIGINAL_DST },
     lbPolicy: Cluster_LbPolicy.CLUSTER_PROVIDED,
-    ...connectionLimits(undefined, mesh),
+    ...connectionLimits({ pool: undefined, mesh, traits }),
     ...passthroughHttpOptions(traits.preserveHeaderCase),
     altStatName: statPrefix(PASSTHROUGH_CLUSTER),
   };

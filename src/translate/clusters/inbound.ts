@@ -1,4 +1,5 @@
 /** Clusters of the workload's own ports, as its proxy sees them. */
+import type { JsonObject } from "@bufbuild/protobuf";
 import type { ConfigObject } from "#config/config-object.ts";
 import type { ConnectionPool, DestinationRule } from "#config/kinds/destination-rule.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
@@ -47,7 +48,7 @@ export function inboundCluster(input: InboundClusterInput): Uint8Array {
   return bytesOf(ClusterSchema, {
     name,
     ...destination(input),
-    ...connectionLimits(pool, mesh, policy.retryBudget),
+    ...connectionLimits({ pool, mesh, traits, budget: policy.retryBudget }),
     commonLbConfig: {},
     ...httpOptions({ protocol, pool, preserveHeaderCase: traits.preserveHeaderCase, upstream: undefined }),
     ...metadata(input),
@@ -90,12 +91,11 @@ function isLoopback(endpoint: string): boolean {
   return endpoint === "127.0.0.1" || endpoint === "::1";
 }
 
-function metadata({ services, rule }: InboundClusterInput): Init<typeof ClusterSchema> {
+function metadata({ services, rule, traits }: InboundClusterInput): Init<typeof ClusterSchema> {
   if (services[0] === undefined || services[0].meshExternal) return {};
-  const config = rule?.spec.trafficPolicy === undefined ? undefined : configOrigin(rule);
-  return {
-    metadata: {
-      filterMetadata: { istio: { services: services.map(serviceMetadata), ...(config !== undefined && { config }) } },
-    },
+  const istio: JsonObject = {
+    ...(!traits.withoutServices && { services: services.map(serviceMetadata) }),
+    ...(rule?.spec.trafficPolicy && { config: configOrigin(rule) }),
   };
+  return Object.keys(istio).length === 0 ? {} : { metadata: { filterMetadata: { istio } } };
 }

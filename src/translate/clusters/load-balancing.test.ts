@@ -40,15 +40,17 @@ test("a table whose size is no prime, or too large, has Envoy's own size", () =>
 
 test("with outlier detection all endpoints may be ejected, unless the rule says otherwise", () => {
   const threshold = (minHealthPercent?: number) =>
-    commonBalancing({ outlierDetection: { minHealthPercent } }, DEFAULT_MESH_CONFIG, {}).healthyPanicThreshold;
+    commonBalancing({ outlierDetection: { minHealthPercent } }, {}, { mesh: DEFAULT_MESH_CONFIG, traits: {} })
+      .healthyPanicThreshold;
   assert.deepEqual(threshold(), { value: 0 });
   assert.deepEqual(threshold(40), { value: 40 });
-  assert.equal(commonBalancing({}, DEFAULT_MESH_CONFIG, {}).healthyPanicThreshold, undefined);
+  assert.equal(commonBalancing({}, {}, { mesh: DEFAULT_MESH_CONFIG, traits: {} }).healthyPanicThreshold, undefined);
 });
 
 test("localities are weighed with shares, and for failing over only with outlier detection", () => {
   const weighs = (policy: Parameters<typeof commonBalancing>[0]) =>
-    commonBalancing(policy, DEFAULT_MESH_CONFIG, {}).localityConfigSpecifier?.case === "localityWeightedLbConfig";
+    commonBalancing(policy, {}, { mesh: DEFAULT_MESH_CONFIG, traits: {} }).localityConfigSpecifier?.case ===
+    "localityWeightedLbConfig";
   const failover = { loadBalancer: { localityLbSetting: { failover: [{ from: "a", to: "b" }] } } };
   assert.equal(weighs(failover), false);
   assert.equal(weighs({ ...failover, outlierDetection: {} }), true);

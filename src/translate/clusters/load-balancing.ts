@@ -7,8 +7,10 @@ import {
   type ClusterSchema,
   Cluster_LbPolicy as LbPolicy,
 } from "#gen/envoy/config/cluster/v3/cluster_pb.ts";
+import type { Service } from "#model/service.ts";
 import { duration, type Init } from "../encode.ts";
 import { type EffectivePolicy, failsOver, localitySettings, type Preference } from "../scope/traffic-policy.ts";
+import type { ClusterTraits } from "../traits.ts";
 
 type Balancing = Pick<Init<typeof ClusterSchema>, "lbPolicy" | "lbConfig">;
 
@@ -80,16 +82,16 @@ function isTableSize(size: number): boolean {
 /** Settings of all balancing policies. With outlier detection, all endpoints may be ejected unless the rule says otherwise. */
 export function commonBalancing(
   policy: EffectivePolicy,
-  mesh: MeshConfig,
-  service: Preference,
+  service: Preference & Pick<Service, "offersUnready">,
+  { mesh, traits }: { readonly mesh: MeshConfig; readonly traits: Pick<ClusterTraits, "weighsLocalities"> },
 ): Init<typeof Cluster_CommonLbConfigSchema> {
   const outlier = policy.outlierDetection;
   // Endpoints that are not ready are sent with the others, and must get nothing however many they are.
-  const knowsUnready = service.trafficDistribution !== undefined;
+  const knowsUnready = service.trafficDistribution !== undefined || service.offersUnready === true;
   const minHealth = knowsUnready ? 0 : (outlier?.minHealthPercent ?? 0);
   return {
     ...((outlier !== undefined || knowsUnready) && minHealth >= 0 && { healthyPanicThreshold: { value: minHealth } }),
-    ...(weighsLocalities(policy, mesh, service) && {
+    ...((traits.weighsLocalities || weighsLocalities(policy, mesh, service)) && {
       localityConfigSpecifier: { case: "localityWeightedLbConfig", value: {} },
     }),
   };

@@ -10,13 +10,14 @@ import {
   Cluster_LbPolicy as LbPolicy,
 } from "#gen/envoy/config/cluster/v3/cluster_pb.ts";
 import { ApiVersion, ConfigSourceSchema } from "#gen/envoy/config/core/v3/config_source_pb.ts";
+import { HealthStatus } from "#gen/envoy/config/core/v3/health_check_pb.ts";
 import { CaresDnsResolverConfigSchema } from "#gen/envoy/extensions/network/dns_resolver/cares/v3/cares_dns_resolver_pb.ts";
 import type { EndpointSet } from "#model/endpoint.ts";
 import type { Service, ServicePort } from "#model/service.ts";
 import { bytesOf, duration, type Init, pack } from "../encode.ts";
 import { localityEndpoints } from "../endpoints/assignment.ts";
 import type { PeerPolicies } from "../endpoints/input.ts";
-import { PEER_EXCHANGE_CONFIG, PEER_EXCHANGE_NAME } from "../filters/tcp-proxy.ts";
+import { exchangeFilter } from "../filters/tcp-proxy.ts";
 import { outboundServerName, statPrefix } from "../names.ts";
 import type { MtlsMode } from "../scope/peer-authentication.ts";
 import { type EffectivePolicy, effectivePolicy } from "../scope/traffic-policy.ts";
@@ -61,7 +62,7 @@ export type Discovery = "eds" | "strict-dns" | "logical-dns" | "original-dst";
 export type DiscoveryInput = Pick<OutboundClusterInput, "service" | "port" | "subset" | "rule" | "traits">;
 
 /** Gateways receive no captured connections, so they have no original destination to go to. */
-export function discoveryOf({ service, port, subset, rule, traits: { role } }: DiscoveryInput): Discovery {
+export function discoveryOf({ service, port, subset, rule, traits }: DiscoveryInput): Discovery {
   const subsets = subset === "" ? [undefined] : [undefined, subset];
   // What goes to the original destination for the service as a whole does so for each of its subsets.
   const policies = subsets.map((name) => effectivePolicy(rule?.spec, port.port, name));
@@ -72,7 +73,9 @@ export function discoveryOf({ service, port, subset, rule, traits: { role } }: D
     case "dns-round-robin":
       return "logical-dns";
     case "passthrough":
-      return role === "router" ? "eds" : "original-dst";
+      return traits.role === "router" || (traits.edsForHeadless && service.registry === "Kubernetes")
+        ? "eds"
+        : "original-dst";
     default:
       return "eds";
   }
@@ -95,24 +98,35 @@ export function outboundCluster(input: OutboundClusterInput): Uint8Array {
         isOriginalDestination: discovery === "original-dst",
         ruleSelects: rule?.spec.workloadSelector !== undefined,
       });
+  const istio = metadata(input, policy);
   return bytesOf(ClusterSchema, {
     name,
     ...discoverySettings(discovery, input),
-    ...connectionLimits(pool, mesh, policy.retryBudget),
+    ...connectionLimits({ pool, mesh, traits, budget: policy.retryBudget }),
     ...(policy.outlierDetection && { outlierDetection: outlierDetection(policy.outlierDetection) }),
-    commonLbConfig: commonBalancing(policy, mesh, service),
-    ...(discovery === "original-dst" ? { lbPolicy: LbPolicy.CLUSTER_PROVIDED } : loadBalancing(policy.loadBalancer)),
+    commonLbConfig: {
+      ...commonBalancing(policy, service, input),
+      ...(service.session && subset === "" && !isPassed && { overrideHostStatus: { statuses: SESSION_STATUSES } }),
+    },
+    ...(discovery === "original-dst"
+      ? { lbPolicy: LbPolicy.CLUSTER_PROVIDED }
+      : port.protocol === "Redis" && traits.redisFilter
+        ? { lbPolicy: LbPolicy.MAGLEV }
+        : loadBalancing(policy.loadBalancer)),
     ...httpOptions({ protocol, pool, preserveHeaderCase: traits.preserveHeaderCase, upstream: tls.http }),
     ...withProxyProtocol(tls.sockets, isPassed ? undefined : policy.proxyProtocol),
-    metadata: { filterMetadata: { istio: metadata(input, policy) } },
+    ...(Object.keys(istio).length > 0 && { metadata: { filterMetadata: { istio } } }),
     altStatName: statPrefix(
       isPassed && subset === ""
         ? name
         : statName(mesh.outboundClusterStatName, { service, port, subset, targetPort: 0, fallback: name }),
     ),
-    ...(traits.metadataExchange && { filters: [{ name: PEER_EXCHANGE_NAME, typedConfig: PEER_EXCHANGE_CONFIG }] }),
+    ...(traits.metadataExchange && { filters: [exchangeFilter(traits)] }),
   });
 }
+
+/** Sessions go on with endpoints that get nothing new any more. */
+const SESSION_STATUSES = [HealthStatus.HEALTHY, HealthStatus.DRAINING, HealthStatus.UNKNOWN, HealthStatus.DEGRADED];
 
 /** Where the TLS of others is passed on, none is added. */
 const NO_TLS = { http: undefined, sockets: {} };
@@ -147,10 +161,12 @@ const EDS_CONFIG = create(ConfigSourceSchema, {
 });
 
 /** Few questions per socket: the resolver of the system answers from one source port only so many. */
-const DNS_RESOLVER = {
-  name: "envoy.network.dns_resolver.cares",
-  typedConfig: pack(CaresDnsResolverConfigSchema, { udpMaxQueries: 100 }),
-};
+function dnsResolver({ dnsQueriesPerSocket: udpMaxQueries = 100 }: ClusterTraits) {
+  return {
+    name: "envoy.network.dns_resolver.cares",
+    typedConfig: pack(CaresDnsResolverConfigSchema, { udpMaxQueries }),
+  };
+}
 
 /** Envoy refuses shorter ones, and has a rate of its own where none is given. */
 const SHORTEST_REFRESH_MS = 1;
@@ -158,11 +174,13 @@ const SHORTEST_REFRESH_MS = 1;
 function dnsSettings(input: OutboundClusterInput): Cluster {
   const { name, dnsEndpoints, mesh, traits } = input;
   const endpoints =
-    dnsEndpoints === undefined ? [] : localityEndpoints({ ...input, endpoints: dnsEndpoints, proxyLabels: [] });
+    dnsEndpoints === undefined
+      ? []
+      : localityEndpoints({ ...input, endpoints: dnsEndpoints, proxyLabels: [], labels: traits.labels });
   return {
     dnsLookupFamily: lookupFamily(traits),
-    typedDnsResolverConfig: DNS_RESOLVER,
-    dnsJitter: duration(100),
+    typedDnsResolverConfig: dnsResolver(traits),
+    dnsJitter: duration(traits.dnsJitterMs ?? 100),
     ...(mesh.dnsRefreshRate > SHORTEST_REFRESH_MS && { dnsRefreshRate: duration(mesh.dnsRefreshRate) }),
     respectDnsTtl: true,
     loadAssignment: { clusterName: name, endpoints },
@@ -175,10 +193,13 @@ function lookupFamily({ ipMode, looksUpBoth }: ClusterTraits): DnsFamily {
   return ipMode === "ipv6" ? DnsFamily.V6_ONLY : DnsFamily.V4_ONLY;
 }
 
-function metadata({ service, rule, subset, isPassed }: OutboundClusterInput, policy: EffectivePolicy): JsonObject {
+function metadata(
+  { service, rule, subset, isPassed, traits }: OutboundClusterInput,
+  policy: EffectivePolicy,
+): JsonObject {
   const mode = isPassed ? undefined : policy.tls?.mode;
   return {
-    services: [serviceMetadata(service)],
+    ...(!traits.withoutServices && { services: [serviceMetadata(service)] }),
     ...(service.meshExternal && subset === "" && { external: true }),
     ...(rule && { config: configOrigin(rule) }),
     ...(subset !== "" && { subset }),

@@ -19,6 +19,7 @@ import { type Recipe, recipe } from "../recipe.ts";
 import { destinationRuleFor } from "../scope/destination-rules.ts";
 import { servicesInScope } from "../scope/egress.ts";
 import { type MtlsMode, namespaceMode, policiesOf } from "../scope/peer-authentication.ts";
+import { referencedServices } from "../scope/referenced-services.ts";
 import { effectivePolicy, prefersNear } from "../scope/traffic-policy.ts";
 import type { OutboundView } from "../views.ts";
 import { blackHoleCluster, passthroughCluster } from "./fixed.ts";
@@ -27,7 +28,8 @@ import { discoveryOf, outboundCluster } from "./outbound.ts";
 /** Clusters of all services in view, and those for unknown destinations. They outlive changes of routes. */
 export function* planOutboundClusters(snapshot: Snapshot, view: OutboundView): Steps<readonly Recipe[]> {
   const { mesh, features, endpoints, destinationRules, peerAuthentications } = snapshot;
-  const from = [mesh, features, endpoints, destinationRules, peerAuthentications, view.traits.cluster];
+  const routes = view.clustersOf === undefined ? [] : [snapshot.virtualServices, snapshot.requestAuthentications];
+  const from = [mesh, features, endpoints, destinationRules, peerAuthentications, view.traits.cluster, ...routes];
   const { list } = servicesInScope(snapshot, view);
   return yield* keptSteps(list, { key: `clusters ${view.key}`, from }, () => outboundClusters(snapshot, view));
 }
@@ -39,7 +41,7 @@ function* outboundClusters(snapshot: Snapshot, view: OutboundView): Steps<readon
   };
   const input = { traits: view.traits.cluster, mesh: snapshot.mesh };
   const key = `clusters ${view.locality} ${JSON.stringify(input.traits)}`;
-  for (const service of servicesInScope(snapshot, view).list) {
+  for (const service of referencedServices(snapshot, view, servicesInScope(snapshot, view).list)) {
     if (service.resolution === "alias" || service.resolution === "dynamic-dns") continue;
     for (const made of serviceClusters(snapshot, view, { service, key })) add(made);
     yield;

@@ -6,7 +6,7 @@ import { type TransportSocket, TransportSocketSchema } from "#gen/envoy/config/c
 import type { UpstreamHttpProtocolOptionsSchema } from "#gen/envoy/config/core/v3/protocol_pb.ts";
 import { RawBufferSchema } from "#gen/envoy/extensions/transport_sockets/raw_buffer/v3/raw_buffer_pb.ts";
 import {
-  TlsParametersSchema,
+  type TlsParametersSchema,
   TlsParameters_TlsProtocol as TlsVersion,
 } from "#gen/envoy/extensions/transport_sockets/tls/v3/common_pb.ts";
 import {
@@ -15,6 +15,7 @@ import {
 } from "#gen/envoy/extensions/transport_sockets/tls/v3/tls_pb.ts";
 import type { Service } from "#model/service.ts";
 import { type Init, pack } from "../encode.ts";
+import { compliant } from "../filters/compliance.ts";
 import {
   adsSecret,
   agentSecret,
@@ -79,7 +80,8 @@ export function upstreamTls(input: UpstreamTlsInput): UpstreamTls {
 /** A proxy with a certificate in files shows that one to the mesh, whatever the rule says. */
 function withFiles(tls: ClientTls, { traits, service }: UpstreamTlsInput): ClientTls {
   const isMutual = tls.mode === "MUTUAL" || tls.mode === "ISTIO_MUTUAL";
-  if (traits.certificate === undefined || service.meshExternal || !isMutual) return tls;
+  if (traits.certificate === undefined || !isMutual) return tls;
+  if (service.meshExternal && !traits.filesForExternal) return tls;
   return { mode: "MUTUAL", ...traits.certificate, subjectAltNames: tls.subjectAltNames, sni: tls.sni };
 }
 
@@ -114,9 +116,10 @@ const RAW_BUFFER = create(TransportSocketSchema, {
 
 function istioMutual(input: UpstreamTlsInput, names: readonly string[], sni: string): TransportSocket {
   const protocols = input.isHttp2 ? ["istio", "h2"] : ["istio"];
-  return tlsSocket(sni, {
-    tlsParams: TLS_PARAMETERS,
-    alpnProtocols: input.traits.metadataExchange ? ["istio-peer-exchange", ...protocols] : protocols,
+  const { metadataExchange, withoutExchangeAlpn } = input.traits;
+  return tlsSocket(sni, input, {
+    tlsParams: TLS_VERSIONS,
+    alpnProtocols: metadataExchange && !withoutExchangeAlpn ? ["istio-peer-exchange", ...protocols] : protocols,
     tlsCertificateSdsSecretConfigs: [WORKLOAD_CERTIFICATE],
     validationContextType: {
       case: "combinedValidationContext",
@@ -132,7 +135,6 @@ const TLS_VERSIONS: Init<typeof TlsParametersSchema> = {
   tlsMinimumProtocolVersion: TlsVersion.TLSv1_2,
   tlsMaximumProtocolVersion: TlsVersion.TLSv1_3,
 };
-const TLS_PARAMETERS = create(TlsParametersSchema, TLS_VERSIONS);
 
 /** TLS to servers outside the mesh, with certificates from files or credentials. */
 function originated(tls: ClientTls, input: UpstreamTlsInput): UpstreamTls {
@@ -146,7 +148,7 @@ function originatedSocket(tls: ClientTls, input: UpstreamTlsInput): TransportSoc
     ...certificates(tls, input),
     ...(input.isHttp2 && { alpnProtocols: ["h2"] }),
   };
-  return tlsSocket(tls.sni ?? "", context);
+  return tlsSocket(tls.sni ?? "", input, context);
 }
 
 /** What is sent and checked by default comes from the `Host` header. */
@@ -199,7 +201,12 @@ function serverNames(tls: ClientTls, { service, identities }: UpstreamTlsInput):
 /** Envoy refuses server names that are too long. */
 const LONGEST_NAME = 255;
 
-function tlsSocket(serverName: string, commonTlsContext: Init<typeof CommonTlsContextSchema>): TransportSocket {
+function tlsSocket(
+  serverName: string,
+  { traits }: Pick<UpstreamTlsInput, "traits">,
+  context: Init<typeof CommonTlsContextSchema>,
+): TransportSocket {
+  const commonTlsContext = compliant(context, traits.compliance);
   const sni = Buffer.byteLength(serverName) > LONGEST_NAME ? "" : serverName;
   return create(TransportSocketSchema, {
     name: "envoy.transport_sockets.tls",

@@ -11,7 +11,7 @@ import type {
 import { ClusterLoadAssignmentSchema } from "#gen/envoy/config/endpoint/v3/endpoint_pb.ts";
 import { compareText } from "#lib/compare-text.ts";
 import { type Endpoint, endpointPort, isOffered } from "#model/endpoint.ts";
-import { hasLabels } from "#model/labels.ts";
+import { CANONICAL_NAME, CANONICAL_REVISION, canonicalService, hasLabels } from "#model/labels.ts";
 import type { ServicePort } from "#model/service.ts";
 import { bytesOf, type Init } from "../encode.ts";
 import { effectiveMode, modeOfPort } from "../scope/peer-authentication.ts";
@@ -90,9 +90,9 @@ function portOf(endpoint: Endpoint, port: ServicePort, byDns: boolean): number |
   return byDns ? endpointPort(endpoint, port) : endpoint.ports[port.name];
 }
 
-/** Kubernetes tells how endpoints are. */
-function isChecked({ isNetworkGateway }: Endpoint, { service }: EndpointsInput): boolean {
-  return service.registry === "Kubernetes" && isNetworkGateway !== true;
+/** Kubernetes tells how endpoints are; that one is to end, its label tells. */
+function isChecked({ isNetworkGateway, health }: Endpoint, { service }: EndpointsInput): boolean {
+  return (service.registry === "Kubernetes" || health === "draining") && isNetworkGateway !== true;
 }
 
 const HEALTH: Readonly<Record<Endpoint["health"], HealthStatus>> = {
@@ -137,7 +137,7 @@ function lbEndpoint(endpoint: Endpoint, input: EndpointsInput): Init<typeof LbEn
     hostIdentifier: { case: "endpoint", value: { address: addressOf(endpoint.address, port) } },
     ...(isChecked(endpoint, input) && { healthStatus: HEALTH[endpoint.health] }),
     loadBalancingWeight: endpoint.weight || 1,
-    metadata: { filterMetadata: endpointMetadata(endpoint, acceptsMtls(endpoint, port, input)) },
+    metadata: { filterMetadata: endpointMetadata(endpoint, acceptsMtls(endpoint, port, input), input) },
   };
 }
 
@@ -173,14 +173,26 @@ function ruledTlsMode({ rule, subset, port }: EndpointsInput): string | undefine
 }
 
 /** Chooses the TLS of the connection, and tells metrics which workload the endpoint is. */
-function endpointMetadata(endpoint: Endpoint, mtls: boolean): Record<string, JsonObject> {
-  const { workloadName, clusterId } = endpoint;
-  const namespace = namespaceOf(endpoint);
-  const [service, revision] = canonicalService(endpoint);
+function endpointMetadata(endpoint: Endpoint, mtls: boolean, input: EndpointsInput): Record<string, JsonObject> {
   return {
     ...(mtls && { "envoy.transport_socket_match": { tlsMode: "istio" } }),
-    istio: { workload: [workloadName, namespace, service, revision, clusterId].join(";") },
+    ...(input.labels !== "none" && { istio: { workload: workloadText(endpoint, input) } }),
   };
+}
+
+/** Outside the mesh an endpoint may be called after its ServiceEntry. */
+function workloadText(endpoint: Endpoint, { labels, service }: EndpointsInput): string {
+  const { workloadName, clusterId } = endpoint;
+  const isExternal = labels === "canonical-external" && service.meshExternal;
+  const own = isExternal ? { ...endpoint.labels, ...canonicalLabels(service.labels) } : endpoint.labels;
+  const namespace = isExternal ? service.namespace : namespaceOf(endpoint);
+  return [workloadName, namespace, ...writtenService(own, workloadName), clusterId].join(";");
+}
+
+function canonicalLabels(labels: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(labels).filter(([name]) => name === CANONICAL_NAME || name === CANONICAL_REVISION),
+  );
 }
 
 /** An endpoint written into a ServiceEntry is no workload of a namespace: only policies of the mesh apply to it. */
@@ -188,10 +200,8 @@ function namespaceOf({ workloadName, namespace }: Endpoint): string {
   return workloadName === "" ? "" : namespace;
 }
 
-/** Service and revision as dashboards name them; the usual revision `latest` is not written. */
-function canonicalService({ labels, workloadName }: Endpoint): readonly [string, string] {
-  const first = (...names: string[]) => names.map((name) => labels[name]).find((value) => value !== undefined);
-  const service = first("service.istio.io/canonical-name", "app.kubernetes.io/name", "app") ?? workloadName;
-  const revision = first("service.istio.io/canonical-revision", "app.kubernetes.io/version", "version") ?? "latest";
+/** The usual revision is not written. */
+function writtenService(labels: Readonly<Record<string, string>>, workloadName: string): readonly string[] {
+  const [service, revision] = canonicalService(labels, workloadName);
   return [service, revision === "latest" ? "" : revision];
 }

@@ -7,6 +7,8 @@ import type { EndpointSet } from "#model/endpoint.ts";
 import type { NetworkGateway } from "#model/network-gateway.ts";
 import type { Service, ServicePort } from "#model/service.ts";
 
+import type { EndpointLabels } from "../switches.ts";
+
 /** Policies that may apply to the endpoints, oldest first. */
 export type PeerPolicies = readonly ConfigObject<PeerAuthentication>[];
 
@@ -34,5 +36,7 @@ export interface EndpointsInput {
   readonly network?: string;
   /** Networks the proxy wants to know of, separated by commas; empty for all. */
   readonly networkView?: string;
+  /** What endpoints tell metrics, where it is not the usual. */
+  readonly labels?: EndpointLabels | undefined;
   readonly networkGateways?: readonly NetworkGateway[];
 }

@@ -9,6 +9,7 @@ import { destinationRuleFor } from "../scope/destination-rules.ts";
 import { servicesInScope } from "../scope/egress.ts";
 import { policiesOf } from "../scope/peer-authentication.ts";
 import { effectivePolicy, prefersNear } from "../scope/traffic-policy.ts";
+import { endpointLabels } from "../switches.ts";
 import type { EndpointsView } from "../views.ts";
 import { assignment, emptyAssignment } from "./assignment.ts";
 
@@ -42,6 +43,7 @@ export function planEndpoints(snapshot: Snapshot, view: EndpointsView, cluster: 
     network: view.network,
     networkView: view.networkView,
     networkGateways: snapshot.networkGateways,
+    labels: endpointLabels(snapshot.features),
   };
   return recipe({ name: cluster, input, build: assignment });
 }

@@ -4,9 +4,13 @@ import type { MeshConfig } from "#config/mesh-config.ts";
 import { type TransportSocket, TransportSocketSchema } from "#gen/envoy/config/core/v3/base_pb.ts";
 import { QuicDownstreamTransportSchema } from "#gen/envoy/extensions/transport_sockets/quic/v3/quic_transport_pb.ts";
 import { TlsParameters_TlsProtocol as TlsVersion } from "#gen/envoy/extensions/transport_sockets/tls/v3/common_pb.ts";
-import { DownstreamTlsContextSchema } from "#gen/envoy/extensions/transport_sockets/tls/v3/tls_pb.ts";
+import {
+  type CommonTlsContextSchema,
+  DownstreamTlsContextSchema,
+} from "#gen/envoy/extensions/transport_sockets/tls/v3/tls_pb.ts";
 import { type Init, pack } from "../encode.ts";
-import type { ServerSecrets } from "../traits.ts";
+import type { ServerSecrets, TcpTraits } from "../traits.ts";
+import { compliant } from "./compliance.ts";
 import { agentSecret, beginningWith, knownCiphers, TRUSTED_ROOTS, WORKLOAD_CERTIFICATE } from "./secrets.ts";
 
 const CIPHER_SUITES = [
@@ -23,36 +27,39 @@ export interface MutualTlsInput {
   readonly alpnProtocols: readonly string[];
   readonly mesh: MeshConfig;
   readonly secrets: ServerSecrets;
+  readonly traits: Pick<TcpTraits, "anyTrustDomain" | "compliance">;
 }
 
 /** Mutual TLS: the client has to show a certificate of one of the mesh's trust domains. */
-export function mutualTls({ alpnProtocols, mesh, secrets }: MutualTlsInput): TransportSocket {
+export function mutualTls({ alpnProtocols, mesh, secrets, traits }: MutualTlsInput): TransportSocket {
   const { meshMTLS } = mesh;
   const { certificate, roots } = secrets;
   const ofRoots = (mesh.caCertificates ?? []).flatMap(({ trustDomains = [] }) => trustDomains);
   const trustDomains = [...new Set([mesh.trustDomain, ...mesh.trustDomainAliases, ...ofRoots])].filter(
     (domain) => domain !== "",
   );
-  return downstreamTlsSocket({
-    requireClientCertificate: true,
-    commonTlsContext: {
-      tlsParams: {
-        tlsMinimumProtocolVersion: meshMTLS?.minProtocolVersion === "TLSV1_3" ? TlsVersion.TLSv1_3 : TlsVersion.TLSv1_2,
-        tlsMaximumProtocolVersion: TlsVersion.TLSv1_3,
-        cipherSuites: knownCiphers(meshMTLS?.cipherSuites ?? CIPHER_SUITES),
-      },
-      alpnProtocols: [...alpnProtocols],
-      tlsCertificateSdsSecretConfigs: [certificate === "" ? WORKLOAD_CERTIFICATE : agentSecret(certificate)],
-      validationContextType: {
-        case: "combinedValidationContext",
-        value: {
-          defaultValidationContext: {
-            matchSubjectAltNames: beginningWith(trustDomains.map((domain) => `spiffe://${domain}/`)),
-          },
-          validationContextSdsSecretConfig: roots === "" ? TRUSTED_ROOTS : agentSecret(roots),
+  const names = traits.anyTrustDomain ? [] : trustDomains.map((domain) => `spiffe://${domain}/`);
+  const context: Init<typeof CommonTlsContextSchema> = {
+    tlsParams: {
+      tlsMinimumProtocolVersion: meshMTLS?.minProtocolVersion === "TLSV1_3" ? TlsVersion.TLSv1_3 : TlsVersion.TLSv1_2,
+      tlsMaximumProtocolVersion: TlsVersion.TLSv1_3,
+      cipherSuites: knownCiphers(meshMTLS?.cipherSuites ?? CIPHER_SUITES),
+    },
+    alpnProtocols: [...alpnProtocols],
+    tlsCertificateSdsSecretConfigs: [certificate === "" ? WORKLOAD_CERTIFICATE : agentSecret(certificate)],
+    validationContextType: {
+      case: "combinedValidationContext",
+      value: {
+        defaultValidationContext: {
+          matchSubjectAltNames: beginningWith(names),
         },
+        validationContextSdsSecretConfig: roots === "" ? TRUSTED_ROOTS : agentSecret(roots),
       },
     },
+  };
+  return downstreamTlsSocket({
+    requireClientCertificate: true,
+    commonTlsContext: compliant(context, traits.compliance),
   });
 }
 

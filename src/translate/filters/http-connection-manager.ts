@@ -19,6 +19,7 @@ import type { JwtInput } from "../authentication/jwt-filter.ts";
 import type { AuthorizationInput } from "../authorization/filters.ts";
 import { duration, type Init, pack } from "../encode.ts";
 import { isHeaderText } from "../header-text.ts";
+import { sortedRanges } from "../listeners/cidr.ts";
 import type { HttpTraits } from "../traits.ts";
 import { accessLogs } from "./access-log.ts";
 import { httpFilters } from "./http-filters.ts";
@@ -53,8 +54,9 @@ export function httpConnectionManager(input: HttpConnectionManagerInput): Filter
     routeSpecifier: routeSpecifier(input.routes),
     httpFilters: httpFilters(input),
     accessLog: accessLogs(input.mesh, "http"),
-    useRemoteAddress: input.class === "gateway",
-    proxy100Continue: true,
+    useRemoteAddress: usesRemoteAddress(input),
+    ...internalAddresses(input),
+    proxy100Continue: input.traits.without100Continue !== true,
     upgradeConfigs: [{ upgradeType: "websocket" }],
     streamIdleTimeout: duration(0),
     ...pathNormalization(input.mesh),
@@ -67,6 +69,20 @@ export function httpConnectionManager(input: HttpConnectionManagerInput): Filter
     name: "envoy.filters.network.http_connection_manager",
     configType: { case: "typedConfig", value: pack(HttpConnectionManagerSchema, manager) },
   });
+}
+
+function usesRemoteAddress({ class: listenerClass, traits, takesAbsoluteUrls }: HttpConnectionManagerInput): boolean {
+  if (listenerClass === "gateway") return true;
+  return listenerClass === "outbound" && traits.remoteAddress === true && takesAbsoluteUrls !== true;
+}
+
+/** Headers that only proxies should set are believed from networks of the mesh. Envoy knows no such networks by itself. */
+function internalAddresses(input: HttpConnectionManagerInput): Manager {
+  if (input.traits.internalNetworks !== true && !usesRemoteAddress(input)) return {};
+  const networks = Object.values(input.mesh.networks ?? {});
+  const ranges = networks.flatMap(({ endpoints = [] }) => endpoints.flatMap(({ fromCidr }) => fromCidr || []));
+  const cidrRanges = sortedRanges(ranges);
+  return cidrRanges.length === 0 ? {} : { internalAddressConfig: { cidrRanges } };
 }
 
 /** The id of a request also decides whether it is traced, so that all hops agree. */

@@ -6,6 +6,7 @@ import { HTTPFaultSchema } from "#gen/envoy/extensions/filters/http/fault/v3/fau
 import { FilterConfigSchema as GrpcStatsSchema } from "#gen/envoy/extensions/filters/http/grpc_stats/v3/config_pb.ts";
 import { GrpcWebSchema } from "#gen/envoy/extensions/filters/http/grpc_web/v3/grpc_web_pb.ts";
 import { RouterSchema } from "#gen/envoy/extensions/filters/http/router/v3/router_pb.ts";
+import { StatefulSessionSchema } from "#gen/envoy/extensions/filters/http/stateful_session/v3/stateful_session_pb.ts";
 import {
   type HttpFilter,
   HttpFilterSchema,
@@ -20,6 +21,8 @@ import { type AuthorizationInput, customHttpFilters, httpAuthorization } from ".
 import { pack } from "../encode.ts";
 import type { HttpTraits } from "../traits.ts";
 import type { ListenerClass } from "./listener-class.ts";
+import { SESSION_FILTER } from "./session.ts";
+import { exchangedLabels } from "./tcp-proxy.ts";
 import { typedStruct } from "./typed-struct.ts";
 
 /** What decides which filters a request passes. */
@@ -47,6 +50,7 @@ const HTTP_FILTERS: readonly HttpFilterBuilder[] = [
   alpn,
   fault,
   cors,
+  session,
   router,
 ];
 
@@ -66,6 +70,8 @@ const GRPC_STATS = filterOf(
 );
 const FAULT = filterOf("envoy.filters.http.fault", pack(HTTPFaultSchema, {}));
 const CORS = filterOf("envoy.filters.http.cors", pack(CorsSchema, {}));
+/** Does nothing by itself: routes and hosts tell which sessions there are. */
+const SESSION = filterOf(SESSION_FILTER, pack(StatefulSessionSchema, {}));
 const ROUTER = filterOf("envoy.filters.http.router", pack(RouterSchema, {}));
 const ROUTER_WITHOUT_ENVOY_HEADERS = filterOf(
   "envoy.filters.http.router",
@@ -86,17 +92,21 @@ const ALPN = filterOf(
 
 const DISCOVERY = [{ istio_headers: {} }, { workload_discovery: {} }];
 const PROPAGATION = [{ istio_headers: {} }];
-const PEER_INBOUND = peerMetadataFilter({ downstream_discovery: DISCOVERY, downstream_propagation: PROPAGATION });
-const PEER_OUTBOUND = peerMetadataFilter({ upstream_discovery: DISCOVERY, upstream_propagation: PROPAGATION });
-const PEER_OUTBOUND_IN_MESH = peerMetadataFilter({
+const PEER_INBOUND: JsonObject = { downstream_discovery: DISCOVERY, downstream_propagation: PROPAGATION };
+const PEER_OUTBOUND: JsonObject = { upstream_discovery: DISCOVERY, upstream_propagation: PROPAGATION };
+const PEER_OUTBOUND_IN_MESH: JsonObject = {
   upstream_discovery: DISCOVERY,
   upstream_propagation: [{ istio_headers: { skip_external_clusters: true } }],
-});
+};
 
 function peerMetadata({ class: listenerClass, traits }: HttpFilterInput): HttpFilter | undefined {
   if (!traits.metadataExchange) return undefined;
+  return peerMetadataFilter({ ...peerSettings(listenerClass, traits), ...exchangedLabels(traits) });
+}
+
+function peerSettings(listenerClass: ListenerClass, { headers }: HttpTraits): JsonObject {
   if (listenerClass === "inbound") return PEER_INBOUND;
-  return traits.headers.metadataExchangeHeaders?.mode === "IN_MESH" ? PEER_OUTBOUND_IN_MESH : PEER_OUTBOUND;
+  return headers.metadataExchangeHeaders?.mode === "IN_MESH" ? PEER_OUTBOUND_IN_MESH : PEER_OUTBOUND;
 }
 
 function grpcWeb({ protocol }: HttpFilterInput): HttpFilter | undefined {
@@ -117,6 +127,10 @@ function fault(): HttpFilter {
 
 function cors(): HttpFilter {
   return CORS;
+}
+
+function session({ class: listenerClass, traits }: HttpFilterInput): HttpFilter | undefined {
+  return traits.sessionFilter && listenerClass !== "inbound" ? SESSION : undefined;
 }
 
 function router({ traits }: HttpFilterInput): HttpFilter {

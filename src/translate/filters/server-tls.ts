@@ -10,6 +10,8 @@ import {
 import type { SdsSecretConfig } from "#gen/envoy/extensions/transport_sockets/tls/v3/secret_pb.ts";
 import type { CommonTlsContextSchema } from "#gen/envoy/extensions/transport_sockets/tls/v3/tls_pb.ts";
 import type { Init } from "../encode.ts";
+import type { TcpTraits } from "../traits.ts";
+import { compliant } from "./compliance.ts";
 import { downstreamTlsSocket, quicSocket } from "./downstream-tls.ts";
 import { adsSecret, agentSecret, exactly, knownCiphers, TRUSTED_ROOTS, WORKLOAD_CERTIFICATE } from "./secrets.ts";
 
@@ -22,21 +24,24 @@ export interface ServerTlsInput {
   readonly isTcp: boolean;
   /** HTTP/3: TLS inside of QUIC, where Envoy cannot ask for clients' certificates. */
   readonly isQuic?: boolean;
+  readonly traits: Pick<TcpTraits, "withoutExchangeAlpn" | "compliance">;
   readonly mesh: MeshConfig;
 }
 
 /** The socket of a server with its certificate, and roots for clients' certificates where these are asked for. */
-export function serverTls({ tls, isTcp, isQuic = false, mesh }: ServerTlsInput): TransportSocket {
+export function serverTls({ tls, isTcp, isQuic = false, traits, mesh }: ServerTlsInput): TransportSocket {
   const isMutual = tls.mode === "MUTUAL" || tls.mode === "ISTIO_MUTUAL";
   const protocols = isQuic ? ["h3"] : ["h2", "http/1.1"];
   const params = tls.mode === "ISTIO_MUTUAL" ? undefined : parameters(tls, mesh);
+  const exchanges = isTcp && tls.mode === "ISTIO_MUTUAL" && !traits.withoutExchangeAlpn;
+  const context = {
+    ...certificates(tls),
+    alpnProtocols: exchanges ? ["istio-peer-exchange", ...protocols] : protocols,
+    ...(params && { tlsParams: params }),
+  };
   return (isQuic ? quicSocket : downstreamTlsSocket)({
     requireClientCertificate: isMutual && !isQuic,
-    commonTlsContext: {
-      ...certificates(tls),
-      alpnProtocols: isTcp && tls.mode === "ISTIO_MUTUAL" ? ["istio-peer-exchange", ...protocols] : protocols,
-      ...(params && { tlsParams: params }),
-    },
+    commonTlsContext: compliant(context, traits.compliance),
   });
 }
 

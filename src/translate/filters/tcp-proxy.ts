@@ -1,9 +1,11 @@
 /** Chains of network filters that pass bytes on. */
-import { create } from "@bufbuild/protobuf";
+import { create, type JsonObject } from "@bufbuild/protobuf";
+import type { Any } from "@bufbuild/protobuf/wkt";
 import type { DestinationRule } from "#config/kinds/destination-rule.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
 import { type Filter, FilterSchema } from "#gen/envoy/config/listener/v3/listener_components_pb.ts";
 import { MongoProxySchema } from "#gen/envoy/extensions/filters/network/mongo_proxy/v3/mongo_proxy_pb.ts";
+import { RedisProxySchema } from "#gen/envoy/extensions/filters/network/redis_proxy/v3/redis_proxy_pb.ts";
 import { TcpProxySchema } from "#gen/envoy/extensions/filters/network/tcp_proxy/v3/tcp_proxy_pb.ts";
 import type { Protocol } from "#model/service.ts";
 import { duration, type Init, pack } from "../encode.ts";
@@ -14,6 +16,9 @@ import { accessLogs } from "./access-log.ts";
 import { typedStruct } from "./typed-struct.ts";
 
 const MONGO_PROXY = "envoy.filters.network.mongo_proxy";
+const MYSQL_PROXY = "envoy.filters.network.mysql_proxy";
+const REDIS_PROXY = "envoy.filters.network.redis_proxy";
+const REDIS_TIMEOUT_MS = 5_000;
 
 type TcpProxy = Init<typeof TcpProxySchema>;
 
@@ -34,14 +39,40 @@ export interface TcpTarget {
 
 /** The network filters that send connections to one or several clusters. */
 export function tcpProxy(target: TcpTarget, traits: TcpTraits, mesh: MeshConfig): Filter[] {
-  const countsMongo = target.protocol === "Mongo" && !traits.lacks.includes(MONGO_PROXY);
-  return [...(countsMongo ? [mongoProxy(target.statPrefix)] : []), plainProxy(target, traits, mesh)];
+  const { protocol } = target;
+  const has = (filter: string) => !traits.lacks.includes(filter);
+  if (protocol === "Redis" && traits.redisFilter && has(REDIS_PROXY)) return [redisProxy(target)];
+  const counts = [
+    ...(protocol === "Mongo" && !traits.withoutMongoFilter && has(MONGO_PROXY) ? [mongoProxy(target.statPrefix)] : []),
+    ...(protocol === "MySQL" && traits.mysqlFilter && has(MYSQL_PROXY) ? [mysqlProxy(target.statPrefix)] : []),
+  ];
+  return [...counts, plainProxy(target, traits, mesh)];
 }
 
 function mongoProxy(statPrefix: string): Filter {
   return create(FilterSchema, {
     name: MONGO_PROXY,
     configType: { case: "typedConfig", value: pack(MongoProxySchema, { statPrefix }) },
+  });
+}
+
+/** A type that only some builds of Envoy have, so it is told by name. */
+function mysqlProxy(statPrefix: string): Filter {
+  const value = typedStruct("envoy.extensions.filters.network.mysql_proxy.v3.MySQLProxy", { stat_prefix: statPrefix });
+  return create(FilterSchema, { name: MYSQL_PROXY, configType: { case: "typedConfig", value } });
+}
+
+/** Ends the connection itself: each command goes to an endpoint by its key. Of several clusters the first counts. */
+function redisProxy({ statPrefix, clusters }: TcpTarget): Filter {
+  const config: Init<typeof RedisProxySchema> = {
+    statPrefix,
+    latencyInMicros: true,
+    settings: { opTimeout: duration(REDIS_TIMEOUT_MS) },
+    prefixRoutes: { catchAllRoute: { cluster: clusters[0] ?? "" } },
+  };
+  return create(FilterSchema, {
+    name: REDIS_PROXY,
+    configType: { case: "typedConfig", value: pack(RedisProxySchema, config) },
   });
 }
 
@@ -101,18 +132,21 @@ function hashesBySource({ rule, subset }: TcpTarget): boolean {
 
 /** Tells the server over TCP who the client's workload is; only Istio's build of Envoy has it. */
 export function peerExchange(traits: TcpTraits): Filter[] {
-  return traits.metadataExchange ? [PEER_EXCHANGE] : [];
+  if (!traits.metadataExchange) return [];
+  const { name, typedConfig: value } = exchangeFilter(traits);
+  return [create(FilterSchema, { name, configType: { case: "typedConfig", value } })];
 }
 
 /** Name and configuration of that filter, which clusters have too. */
-export const PEER_EXCHANGE_NAME = "istio.metadata_exchange";
-/** See `PEER_EXCHANGE_NAME`. */
-export const PEER_EXCHANGE_CONFIG = typedStruct("envoy.tcp.metadataexchange.config.MetadataExchange", {
-  enable_discovery: true,
-  protocol: "istio-peer-exchange",
-});
+export function exchangeFilter(traits: Pick<TcpTraits, "exchangedLabels">): { name: string; typedConfig: Any } {
+  const config = { enable_discovery: true, protocol: "istio-peer-exchange", ...exchangedLabels(traits) };
+  return {
+    name: "istio.metadata_exchange",
+    typedConfig: typedStruct("envoy.tcp.metadataexchange.config.MetadataExchange", config),
+  };
+}
 
-const PEER_EXCHANGE = create(FilterSchema, {
-  name: PEER_EXCHANGE_NAME,
-  configType: { case: "typedConfig", value: PEER_EXCHANGE_CONFIG },
-});
+/** Labels of the workload that are told beside the usual ones. */
+export function exchangedLabels({ exchangedLabels: labels }: Pick<TcpTraits, "exchangedLabels">): JsonObject {
+  return labels === undefined ? {} : { additional_labels: [...labels] };
+}

@@ -3,8 +3,10 @@ import { type AddressSchema, SocketAddress_Protocol } from "#gen/envoy/config/co
 import type {
   AdditionalAddressSchema,
   Listener_ConnectionBalanceConfigSchema,
+  ListenerSchema,
 } from "#gen/envoy/config/listener/v3/listener_pb.ts";
 import type { Init } from "../encode.ts";
+import type { TcpTraits } from "../traits.ts";
 
 /** What a socket file is told from an address by. */
 export const UNIX_PREFIX = "unix://";
@@ -33,6 +35,11 @@ export function additionalAddresses(
   port: number,
 ): Init<typeof AdditionalAddressSchema>[] {
   return addresses.map((address) => ({ address: socketAddress(address, port) }));
+}
+
+/** One connection after the other, so that all threads get some; unless the control plane is told otherwise. */
+export function acceptedAtOnce({ connectionsPerEvent = 1 }: TcpTraits): Init<typeof ListenerSchema> {
+  return connectionsPerEvent > 0 ? { maxConnectionsToAcceptPerSocketEvent: connectionsPerEvent } : {};
 }
 
 /** Spreads connections evenly over Envoy's threads, for few long ones. */

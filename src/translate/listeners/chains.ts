@@ -64,17 +64,17 @@ export function httpChain(input: HttpChainInput): Uint8Array {
     mesh: input.mesh,
   });
   return bytesOf(FilterChainSchema, {
-    ...(input.sniffed && { filterChainMatch: DETECTED_HTTP }),
+    ...(input.sniffed && { filterChainMatch: detectedHttp(input.traits) }),
     filters: [manager],
     transportSocketConnectTimeout: HANDSHAKE_TIMEOUT,
   });
 }
 
 /** Plain text that the HTTP inspector took for HTTP. */
-const DETECTED_HTTP: Init<typeof FilterChainMatchSchema> = {
-  transportProtocol: "raw_buffer",
-  applicationProtocols: ["http/1.1", "h2c"],
-};
+function detectedHttp({ detectsHttp10 }: HttpTraits): Init<typeof FilterChainMatchSchema> {
+  const applicationProtocols = detectsHttp10 ? ["http/1.0", "http/1.1", "h2c"] : ["http/1.1", "h2c"];
+  return { transportProtocol: "raw_buffer", applicationProtocols };
+}
 
 /** Canonical bytes of a chain for any protocol. */
 export function tcpChain(input: TcpChainInput): Uint8Array {

@@ -19,6 +19,17 @@ export function literalRange(text: string): Init<typeof CidrRangeSchema> {
     : { addressPrefix: parsed.address.toString(), prefixLen: parsed.bits };
 }
 
+/** Checked ranges in order of their addresses, IPv4 first; what is no range is left out. */
+export function sortedRanges(texts: readonly string[]): Init<typeof CidrRangeSchema>[] {
+  const parsed = texts.flatMap((text) => parseRange(text) ?? []);
+  const keyOf = ({ address }: ParsedRange) => Buffer.from(address.toByteArray());
+  parsed.sort((a, b) => {
+    const [first, second] = [keyOf(a), keyOf(b)];
+    return first.length - second.length || first.compare(second) || a.bits - b.bits;
+  });
+  return parsed.map(({ address, bits }) => ({ addressPrefix: address.toString(), prefixLen: bits }));
+}
+
 /** The same text for ranges that hold the same addresses: `10.1.2.3/8` is `10.0.0.0/8`. */
 export function rangeKey(text: string): string | undefined {
   const parsed = parseRange(text);
@@ -32,7 +43,12 @@ export function rangeKey(text: string): string | undefined {
   return `${first}/${bits}`;
 }
 
-function parseRange(text: string): { address: ipaddr.IPv4 | ipaddr.IPv6; bits: number } | undefined {
+interface ParsedRange {
+  readonly address: ipaddr.IPv4 | ipaddr.IPv6;
+  readonly bits: number;
+}
+
+function parseRange(text: string): ParsedRange | undefined {
   // The library also takes numbers in other forms, such as 2130706433, which nobody means.
   if (isIP(text.split("/")[0] ?? "") === 0) return undefined;
   if (ipaddr.isValidCIDR(text)) {

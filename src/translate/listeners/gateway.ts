@@ -13,8 +13,8 @@ import { httpConnectionManager } from "../filters/http-connection-manager.ts";
 import { serverTls } from "../filters/server-tls.ts";
 import { peerExchange, tcpProxy } from "../filters/tcp-proxy.ts";
 import { listenerName, statPrefix, udpListenerName } from "../names.ts";
-import type { HttpTraits } from "../traits.ts";
-import { additionalAddresses, EXACT_BALANCE, socketAddress, udpAddress } from "./address.ts";
+import type { HttpTraits, TcpTraits } from "../traits.ts";
+import { acceptedAtOnce, additionalAddresses, EXACT_BALANCE, socketAddress, udpAddress } from "./address.ts";
 import type { TcpChain } from "./chains.ts";
 import { PROXY_PROTOCOL, TLS_INSPECTOR } from "./inspectors.ts";
 
@@ -27,6 +27,7 @@ export interface GatewayListenerInput {
   readonly inspectsTls: boolean;
   readonly readsProxyProtocol: boolean;
   readonly exactBalance: boolean;
+  readonly traits: TcpTraits;
   readonly mesh: MeshConfig;
 }
 
@@ -44,15 +45,15 @@ export function gatewayListener(input: GatewayListenerInput): Uint8Array {
     trafficDirection: TrafficDirection.OUTBOUND,
     ...(input.exactBalance && { connectionBalanceConfig: EXACT_BALANCE }),
     accessLog: listenerAccessLogs(input.mesh),
-    maxConnectionsToAcceptPerSocketEvent: 1,
+    ...acceptedAtOnce(input.traits),
   });
 }
 
 /** A listener for HTTP/3 without its chains. */
-export type QuicListenerInput = Pick<GatewayListenerInput, "address" | "moreAddresses" | "port" | "mesh">;
+export type QuicListenerInput = Pick<GatewayListenerInput, "address" | "moreAddresses" | "port" | "traits" | "mesh">;
 
 /** Canonical bytes of the listener for HTTP/3 without its chains. */
-export function quicListener({ address, moreAddresses, port, mesh }: QuicListenerInput): Uint8Array {
+export function quicListener({ address, moreAddresses, port, traits, mesh }: QuicListenerInput): Uint8Array {
   return bytesOf(ListenerSchema, {
     name: udpListenerName(address, port),
     address: udpAddress(address, port),
@@ -60,7 +61,7 @@ export function quicListener({ address, moreAddresses, port, mesh }: QuicListene
     trafficDirection: TrafficDirection.OUTBOUND,
     udpListenerConfig: { quicOptions: {}, downstreamSocketConfig: {} },
     accessLog: listenerAccessLogs(mesh),
-    maxConnectionsToAcceptPerSocketEvent: 1,
+    ...acceptedAtOnce(traits),
   });
 }
 
@@ -128,13 +129,13 @@ function chainFields(
   input: GatewayChainInput,
   over: { readonly isTcp: boolean; readonly isQuic: boolean },
 ): Init<typeof FilterChainSchema> {
-  const { serverNames, applicationProtocols = [], tls, mesh } = input;
+  const { serverNames, applicationProtocols = [], tls, traits, mesh } = input;
   const takesAny = serverNames.length === 0 || serverNames.includes("*");
   return {
     ...(!takesAny && {
       filterChainMatch: { serverNames: [...serverNames].sort(), applicationProtocols: [...applicationProtocols] },
     }),
-    ...(tls && { transportSocket: serverTls({ tls, ...over, mesh }) }),
+    ...(tls && { transportSocket: serverTls({ tls, ...over, traits, mesh }) }),
     transportSocketConnectTimeout: duration(15_000),
   };
 }

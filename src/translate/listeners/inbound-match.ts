@@ -1,4 +1,5 @@
 /** Which connections to a port are taken by which chain, by the port's protocol and what the workload accepts. */
+import { derived } from "../indexes.ts";
 import type { MtlsMode } from "../scope/peer-authentication.ts";
 
 /** How the protocol of a port is known: declared to be HTTP or not, or to be found out. */
@@ -73,6 +74,13 @@ const MATCHES: Readonly<Record<PortKind, Readonly<Record<MtlsMode, readonly Inbo
 export function inboundMatches(kind: PortKind, mode: MtlsMode): readonly InboundMatch[] {
   return MATCHES[kind][mode];
 }
+
+/** The same with HTTP/1.0 among what is found to be HTTP. */
+export const withHttp10 = derived((_: string, matches: readonly InboundMatch[]): readonly InboundMatch[] =>
+  matches.map((match) =>
+    inspectsHttp(match) ? { ...match, applicationProtocols: ["http/1.0", ...match.applicationProtocols] } : match,
+  ),
+);
 
 /** Whether choosing the chain takes a look at the first bytes for TLS. */
 export function inspectsTls({ transportProtocol }: InboundMatch): boolean {

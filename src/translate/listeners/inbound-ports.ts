@@ -12,7 +12,7 @@ import { type MtlsMode, modeOfPort } from "../scope/peer-authentication.ts";
 import type { ServiceTarget } from "../scope/service-targets.ts";
 import { type SidecarObject, sidecarNamed } from "../scope/sidecars.ts";
 import type { InboundView } from "../views.ts";
-import { ENDED_TLS, type InboundMatch, inboundMatches, type PortKind } from "./inbound-match.ts";
+import { ENDED_TLS, type InboundMatch, inboundMatches, type PortKind, withHttp10 } from "./inbound-match.ts";
 
 /** A port, and what its chains are made from. */
 export interface InboundPort {
@@ -65,7 +65,7 @@ export function passthroughPorts(snapshot: Snapshot, view: InboundView): readonl
     servicePort: 0,
     protocol: "Unsupported",
     tcpStatPrefix,
-    matches: inboundMatches("auto", modeOfPort(mtls, targetPort)),
+    matches: withDetected(inboundMatches("auto", modeOfPort(mtls, targetPort)), snapshot),
     bind: "",
     isOpened: false,
   }));
@@ -172,8 +172,12 @@ function withoutTls(protocol: Protocol): Protocol {
   return protocol === "HTTPS" ? "HTTP" : protocol === "TLS" ? "TCP" : protocol;
 }
 
-function matchesOf(protocol: Protocol, mode: MtlsMode, { features }: Snapshot): readonly InboundMatch[] {
-  const undeclared: PortKind = features.sniffInbound ? "auto" : "tcp";
+function matchesOf(protocol: Protocol, mode: MtlsMode, snapshot: Snapshot): readonly InboundMatch[] {
+  const undeclared: PortKind = snapshot.features.sniffInbound ? "auto" : "tcp";
   const kind = protocol === "Unsupported" ? undeclared : isHttp(protocol) ? "http" : "tcp";
-  return inboundMatches(kind, mode);
+  return withDetected(inboundMatches(kind, mode), snapshot);
+}
+
+function withDetected(matches: readonly InboundMatch[], { features }: Snapshot): readonly InboundMatch[] {
+  return features.http10 ? withHttp10("", matches) : matches;
 }

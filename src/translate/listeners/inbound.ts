@@ -33,7 +33,7 @@ import {
   VIRTUAL_INBOUND_CATCH_ALL_HTTP,
 } from "../names.ts";
 import type { HttpTraits, Interception, ServerSecrets, TcpTraits } from "../traits.ts";
-import { additionalAddresses, EXACT_BALANCE, socketAddress } from "./address.ts";
+import { acceptedAtOnce, additionalAddresses, EXACT_BALANCE, socketAddress } from "./address.ts";
 import type { InboundMatch } from "./inbound-match.ts";
 import { HTTP_INSPECTOR, ORIGINAL_DESTINATION, ORIGINAL_SOURCE, TLS_INSPECTOR } from "./inspectors.ts";
 
@@ -52,6 +52,7 @@ export interface InboundListenerInput {
   readonly tlsPorts: readonly number[];
   readonly httpInspector: "nowhere" | "except";
   readonly httpPorts: readonly number[];
+  readonly traits: TcpTraits;
   readonly mesh: MeshConfig;
 }
 
@@ -69,7 +70,7 @@ export function inboundListener(input: InboundListenerInput): Uint8Array {
     ...(input.interception === "TPROXY" && { transparent: true }),
     ...(input.exactBalance && { connectionBalanceConfig: EXACT_BALANCE }),
     accessLog: listenerAccessLogs(mesh),
-    maxConnectionsToAcceptPerSocketEvent: 1,
+    ...acceptedAtOnce(input.traits),
   });
 }
 
@@ -151,8 +152,8 @@ export function inboundChain(input: InboundChainInput): Uint8Array {
     ...(match.endsTls && {
       transportSocket:
         tls === undefined
-          ? mutualTls({ alpnProtocols: offeredProtocols(isHttp, traits), mesh, secrets: serverSecrets })
-          : serverTls({ tls, isTcp: false, mesh }),
+          ? mutualTls({ alpnProtocols: offeredProtocols(isHttp, traits), mesh, secrets: serverSecrets, traits })
+          : serverTls({ tls, isTcp: false, traits, mesh }),
     }),
     ...(origin !== "" && { metadata: { filterMetadata: { istio: { config: origin } } } }),
   });
@@ -161,7 +162,8 @@ export function inboundChain(input: InboundChainInput): Uint8Array {
 /** The application's protocols; over TCP also the one by which proxies tell each other who they are. */
 function offeredProtocols(isHttp: boolean, traits: TcpTraits): readonly string[] {
   const protocols = ["h2", "http/1.1"];
-  return traits.metadataExchange && !isHttp ? ["istio-peer-exchange", ...protocols] : protocols;
+  const exchanges = traits.metadataExchange && !traits.withoutExchangeAlpn && !isHttp;
+  return exchanges ? ["istio-peer-exchange", ...protocols] : protocols;
 }
 
 function chainName({ passthrough, match, targetPort, bind }: InboundChainInput): string {

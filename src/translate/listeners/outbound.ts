@@ -15,7 +15,7 @@ import {
 } from "../names.ts";
 import { wildcardAddresses } from "../scope/addresses.ts";
 import type { Interception, IpMode, TcpTraits } from "../traits.ts";
-import { additionalAddresses, EXACT_BALANCE, socketAddress } from "./address.ts";
+import { acceptedAtOnce, additionalAddresses, EXACT_BALANCE, socketAddress } from "./address.ts";
 import { type TcpChain, tcpFilterChain } from "./chains.ts";
 import { HTTP_INSPECTOR, TLS_INSPECTOR } from "./inspectors.ts";
 
@@ -47,7 +47,7 @@ export function outboundListener(input: OutboundListenerInput): Uint8Array {
     ...(additional.length > 0 && { additionalAddresses: additional }),
     trafficDirection: TrafficDirection.OUTBOUND,
     continueOnListenerFiltersTimeout: true,
-    ...(input.bindToPort ? { maxConnectionsToAcceptPerSocketEvent: 1 } : { bindToPort: false }),
+    ...(input.bindToPort ? acceptedAtOnce(input.traits) : { bindToPort: false }),
     ...(input.exactBalance && { connectionBalanceConfig: EXACT_BALANCE }),
     listenerFilters: [...(input.inspectsTls ? [TLS_INSPECTOR] : []), ...(inspectsHttp ? [HTTP_INSPECTOR] : [])],
     listenerFiltersTimeout: duration(inspectsHttp ? mesh.protocolDetectionTimeout : 0),
@@ -110,6 +110,6 @@ export function virtualOutbound(input: VirtualOutboundInput): Uint8Array {
     ...(interception === "TPROXY" && { transparent: true }),
     trafficDirection: TrafficDirection.OUTBOUND,
     accessLog: listenerAccessLogs(mesh),
-    maxConnectionsToAcceptPerSocketEvent: 1,
+    ...acceptedAtOnce(input.traits),
   });
 }

@@ -79,6 +79,7 @@ export function planGatewayListeners(snapshot: Snapshot, view: GatewayView, serv
       inspectsTls,
       readsProxyProtocol,
       exactBalance: outboundExactBalance,
+      traits: view.traits.tcp,
       mesh: snapshot.mesh,
     };
     const parts = { field: LISTENER_FILTER_CHAINS, recipes: chains.map((chain) => chain.recipeFor(chain.serverNames)) };
@@ -98,7 +99,8 @@ function planQuicListeners(snapshot: Snapshot, view: GatewayView, { ports }: Rou
     const name = udpListenerName(address, port);
     const chains = spoken.map((server) => httpChain(snapshot, view, { server, name, isQuic: true }));
     const recipes = chains.map((chain) => chain.recipeFor(chain.serverNames));
-    const input = { address, moreAddresses: dualStack && bind === "" ? others : [], port, mesh: snapshot.mesh };
+    const moreAddresses = dualStack && bind === "" ? others : [];
+    const input = { address, moreAddresses, port, traits: view.traits.tcp, mesh: snapshot.mesh };
     const origins = spoken.map(({ gateway }) => `Gateway/${gateway}`);
     return [recipe({ name, input, build: quicListener, parts: { field: LISTENER_FILTER_CHAINS, recipes }, origins })];
   });

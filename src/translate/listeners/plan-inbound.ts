@@ -35,6 +35,7 @@ function virtualListener(snapshot: Snapshot, view: InboundView, ports: readonly 
     interception: listener.interception,
     exactBalance: listener.inboundExactBalance,
     ...inspectors(ports, port),
+    traits: tcp,
     mesh,
   };
   const blackHole = recipe({ name, input: { traits: tcp, mesh }, build: inboundBlackHoleChain });
@@ -53,6 +54,7 @@ function openedListener(snapshot: Snapshot, view: InboundView, port: InboundPort
     interception: "NONE",
     exactBalance: view.traits.listener.inboundExactBalance,
     ...inspectors([port]),
+    traits: view.traits.tcp,
     mesh: snapshot.mesh,
   };
   const recipes = chainsOf(snapshot, view, { name, ports: [port] });

@@ -174,12 +174,13 @@ function serviceChain(snapshot: Snapshot, view: OutboundView, input: TcpRouteInp
     subset: "",
     rule: destinationRuleFor(snapshot, service, view),
     origin: undefined,
-    serverNames: isTls && (isShared || ranges.length > 0) ? serverNames(service, view.dnsDomain) : [],
+    serverNames: isTls && (isShared || ranges.length > 0) ? serverNames(service, view) : [],
     ranges,
   };
 }
 
 /** Clients of an alias name that, in any of its forms. */
-function serverNames({ hostname, aliases = [] }: Service, dnsDomain: string): readonly string[] {
-  return [hostname, ...aliases.flatMap((alias) => [alias.hostname, ...otherNames(alias.hostname, dnsDomain)])];
+function serverNames({ hostname, aliases = [] }: Service, { dnsDomain, traits }: OutboundView): readonly string[] {
+  const namesOf = (name: string) => [name, ...otherNames(name, dnsDomain, traits.listener)];
+  return [hostname, ...aliases.flatMap((alias) => namesOf(alias.hostname))];
 }

@@ -5,7 +5,7 @@ import { completeGateway } from "#config/gateway-name.ts";
 import { completeHost } from "#config/host.ts";
 import type { ConsistentHash } from "#config/kinds/destination-rule.ts";
 import type { Destination, HttpMatch, HttpRoute, VirtualService } from "#config/kinds/virtual-service.ts";
-import type { Service } from "#model/service.ts";
+import type { Service, Session } from "#model/service.ts";
 import { outboundCluster } from "../names.ts";
 import { destinationRuleFor, type RuleSnapshot } from "../scope/destination-rules.ts";
 import { type BoundVirtualService, sourceConditionId } from "../scope/virtual-services.ts";
@@ -34,6 +34,8 @@ export interface ApplicableRoute {
   /** Of its destinations, in the order of `destinationsOf`. */
   readonly clusters: readonly string[];
   readonly hashes: readonly (ConsistentHash | undefined)[];
+  /** How its requests stay with one endpoint. */
+  readonly session: Session | undefined;
 }
 
 /** Routes and conditions in order, up to the first that takes every request. */
@@ -51,6 +53,7 @@ export function applicableRoutes(
       origin: virtualService.object,
       clusters: targets.map(({ cluster }) => cluster),
       hashes: targets.map(({ hash }) => hash),
+      session: snapshot.features.sessionFilter ? sessionOf(targets.slice(0, route.route?.length ?? 0)) : undefined,
     });
     if (takesEveryRequest(match)) break;
   }
@@ -60,7 +63,7 @@ export function applicableRoutes(
 /** The routes as a virtual host takes them: flat lists, so that inputs can be compared. */
 export function routeLists(
   all: readonly ApplicableRoute[],
-): Pick<RoutedHostInput, "routes" | "matches" | "virtualServices" | "clusters" | "hashes"> {
+): Pick<RoutedHostInput, "routes" | "matches" | "virtualServices" | "clusters" | "hashes" | "sessions"> {
   const hashes = all.flatMap((one) => one.hashes);
   return {
     routes: all.map(({ route }) => route),
@@ -68,7 +71,18 @@ export function routeLists(
     virtualServices: all.map(({ origin }) => origin),
     clusters: all.flatMap((one) => one.clusters),
     hashes: hashes.some((hash) => hash !== undefined) ? hashes : [],
+    sessions: all.some(({ session }) => session !== undefined) ? all.map(({ session }) => session) : [],
   };
+}
+
+/** Of several destinations the last decides, unless two of them have sessions: then the first of these. */
+function sessionOf(targets: readonly Target[]): Session | undefined {
+  let found: Session | undefined;
+  for (const { session } of targets) {
+    if (session !== undefined && found !== undefined) break;
+    found = session;
+  }
+  return found;
 }
 
 function* conditions(
@@ -98,6 +112,7 @@ function canHold(match: HttpMatch, { object }: BoundVirtualService, { view, gate
 interface Target {
   readonly cluster: string;
   readonly hash: ConsistentHash | undefined;
+  readonly session: Session | undefined;
 }
 
 function targetOf(
@@ -119,5 +134,11 @@ function targetOf(
   return {
     cluster: outboundCluster(service?.aliasOf ?? hostname, port, destination.subset),
     hash: hashes.map((balancer) => balancer?.consistentHash).find((hash) => hash !== undefined),
+    // A sidecar knows only the services of the port that is called.
+    session: arrival.prefersOnlyPort || hasPort(service, arrival.port) ? service?.session : undefined,
   };
+}
+
+function hasPort(service: Service | undefined, number: number): boolean {
+  return service?.ports.some(({ port }) => port === number) === true;
 }

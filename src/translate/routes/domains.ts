@@ -4,6 +4,7 @@ import type { Service } from "#model/service.ts";
 import { kept } from "../indexes.ts";
 import { hostInUrl } from "../names.ts";
 import { type AddressTraits, serviceAddresses } from "../scope/addresses.ts";
+import type { ListenerSwitches } from "../switches.ts";
 
 /** Names of a service; the short ones give way where another service has that name in full. */
 export interface ServiceDomains {
@@ -13,11 +14,13 @@ export interface ServiceDomains {
   readonly short: ReadonlySet<string>;
 }
 
+/** What the names depend on of a proxy. */
+export type DomainTraits = AddressTraits & ListenerSwitches;
+
 /** All names of a service for a proxy with the given DNS domain, such as `default.svc.cluster.local`. */
-export function serviceDomains(service: Service, dnsDomain: string, traits: AddressTraits): ServiceDomains {
-  return kept(service, "domains", [dnsDomain, traits.ipMode, traits.dualStack, traits.autoAddresses], () =>
-    domainsOf(service, dnsDomain, traits),
-  );
+export function serviceDomains(service: Service, dnsDomain: string, traits: DomainTraits): ServiceDomains {
+  const from = [dnsDomain, traits.ipMode, traits.dualStack, traits.autoAddresses, traits.withoutAbsoluteNames];
+  return kept(service, "domains", from, () => domainsOf(service, dnsDomain, traits));
 }
 
 /** Each name also with the port behind it, where requests may come for any port. */
@@ -32,11 +35,11 @@ export function hostDomains(host: string): ServiceDomains {
   return { all: [hostInUrl(host)], lower: [hostInUrl(host).toLowerCase()], short: new Set() };
 }
 
-function domainsOf(service: Service, dnsDomain: string, traits: AddressTraits): ServiceDomains {
+function domainsOf(service: Service, dnsDomain: string, traits: DomainTraits): ServiceDomains {
   const { hostname, registry, resolution, aliases = [] } = service;
   const names = [hostname, ...aliases.map((alias) => alias.hostname)];
-  const short = names.flatMap((name) => otherNames(name, dnsDomain));
-  const named = names.flatMap((name) => [hostInUrl(name), ...otherNames(name, dnsDomain)]);
+  const short = names.flatMap((name) => otherNames(name, dnsDomain, traits));
+  const named = names.flatMap((name) => [hostInUrl(name), ...otherNames(name, dnsDomain, traits)]);
   // Pods of a headless service are called by names in front of it.
   const ofPods = resolution === "passthrough" && registry === "Kubernetes" ? named.map((name) => `*.${name}`) : [];
   const addresses = serviceAddresses(service, traits);
@@ -47,8 +50,8 @@ function domainsOf(service: Service, dnsDomain: string, traits: AddressTraits): 
 }
 
 /** `httpbin.default.svc.cluster.local.`, `httpbin`, `httpbin.default.svc`, `httpbin.default`: as far as they are unique. */
-export function otherNames(hostname: string, dnsDomain: string): string[] {
-  const absolute = isIP(hostname) === 0 ? [`${hostname}.`] : [];
+export function otherNames(hostname: string, dnsDomain: string, traits: ListenerSwitches): string[] {
+  const absolute = isIP(hostname) === 0 && !traits.withoutAbsoluteNames ? [`${hostname}.`] : [];
   if (dnsDomain.includes(".svc.")) return [...absolute, ...kubernetesNames(hostname, dnsDomain)];
   return [...absolute, ...namesUnder(hostname, dnsDomain)];
 }

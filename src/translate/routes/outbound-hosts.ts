@@ -5,7 +5,7 @@ import { hostsMatch, isWildcard } from "#config/host.ts";
 import type { ConsistentHash } from "#config/kinds/destination-rule.ts";
 import type { Steps } from "#lib/async/steps.ts";
 import { compareText } from "#lib/compare-text.ts";
-import { isHttp, type Service, type ServicePort } from "#model/service.ts";
+import { isHttp, type Service, type ServicePort, type Session } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { virtualHostName } from "../names.ts";
 import { destinationRuleFor } from "../scope/destination-rules.ts";
@@ -36,6 +36,8 @@ export interface OutboundHost {
   readonly routes: readonly ApplicableRoute[] | undefined;
   /** How the service's endpoints are chosen, where a rule says by hash. */
   readonly hash: ConsistentHash | undefined;
+  /** How requests stay with one endpoint of the service. */
+  readonly session: Session | undefined;
   /** The port that is called: of the service, or for routes that of the listener. */
   readonly port: number;
 }
@@ -65,7 +67,13 @@ export function* outboundHosts(
       const reached = usable.filter((one) => one.ports.some((each) => each.port === number));
       candidates.push(
         ...hosts.map((hostname) => ({ hostname, routes, domains: hostDomains(hostname), number })),
-        ...reached.map((one) => ({ hostname: one.service.hostname, routes, domains: namesOf(one, number), number })),
+        ...reached.map((one) => ({
+          hostname: one.service.hostname,
+          routes,
+          domains: namesOf(one, number),
+          session: sessionOf(snapshot, one),
+          number,
+        })),
       );
     }
   }
@@ -75,7 +83,8 @@ export function* outboundHosts(
     if (claimed.has(service.hostname) || service.resolution === "alias") continue;
     for (const { port: number } of ports) {
       const hash = hashOf(snapshot, view, { service, port: number });
-      candidates.push({ hostname: service.hostname, domains: namesOf(called, number), hash, number });
+      const session = sessionOf(snapshot, called);
+      candidates.push({ hostname: service.hostname, domains: namesOf(called, number), hash, session, number });
     }
   }
   const hosts = port === 0 ? anyPort(candidates) : settle(candidates, port);
@@ -87,6 +96,7 @@ interface Candidate {
   readonly domains: ServiceDomains;
   readonly routes?: readonly ApplicableRoute[];
   readonly hash?: ConsistentHash | undefined;
+  readonly session?: Session | undefined;
   /** The port that is part of its name. */
   readonly number: number;
 }
@@ -204,6 +214,10 @@ function hashOf(
   return ofPort?.loadBalancer?.consistentHash ?? policy?.loadBalancer?.consistentHash;
 }
 
+function sessionOf({ features }: RouteSnapshot, { service }: PortService): Session | undefined {
+  return features.sessionFilter ? service.session : undefined;
+}
+
 /** The port 80 is what is meant without one, if it is the first of the service; all others have to be named. */
 function anyPort(candidates: readonly Candidate[]): OutboundHost[] {
   return settle(candidates, 0).flatMap((host) => {
@@ -219,7 +233,7 @@ function settle(candidates: readonly Candidate[], port: number): OutboundHost[] 
   const names = new Set<string>();
   const taken = new Set<string>();
   const settled: OutboundHost[] = [];
-  for (const { hostname, domains, routes, hash, number } of candidates) {
+  for (const { hostname, domains, routes, hash, session, number } of candidates) {
     const name = virtualHostName(hostname, number);
     if (names.has(name)) continue;
     names.add(name);
@@ -232,7 +246,8 @@ function settle(candidates: readonly Candidate[], port: number): OutboundHost[] 
     // The same list as before where all names are free, which is cheaper to compare.
     const free = own.length === domains.all.length ? domains.all : own;
     if (free.length === 0) continue;
-    settled.push({ name, hostname, domains: free, routes, hash, port: routes === undefined ? number : port });
+    const called = routes === undefined ? number : port;
+    settled.push({ name, hostname, domains: free, routes, hash, session, port: called });
   }
   return settled;
 }

@@ -3,7 +3,7 @@
 import { isVisible } from "#config/visibility.ts";
 import type { Steps } from "#lib/async/steps.ts";
 import { compareText } from "#lib/compare-text.ts";
-import type { Service } from "#model/service.ts";
+import type { Service, Session } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { bySpecificity, intersectHosts } from "../hosts.ts";
 import { kept } from "../indexes.ts";
@@ -41,6 +41,8 @@ interface GatewayHost {
   readonly isTls: boolean;
   readonly routes: (readonly ApplicableRoute[])[];
   requiresTls: boolean;
+  /** Of the service that the host is. */
+  readonly session: Session | undefined;
 }
 
 function* virtualHosts(
@@ -54,14 +56,17 @@ function* virtualHosts(
     const name = virtualHostName("blackhole", servers[0]?.server.port.number ?? 0);
     return [recipe({ name, input: { name, domains: ["*"], attemptCount: false }, build: emptyHost })];
   }
-  const groups = collapse([...hosts.values()].sort((a, b) => bySpecificity(a.host, b.host)));
+  const sorted = [...hosts.values()].sort((a, b) => bySpecificity(a.host, b.host));
+  const { collapseRoutes, shadowSuffix } = snapshot.features;
+  const groups = collapseRoutes ? collapse(sorted) : sorted.map((first) => ({ first, domains: [first.host] }));
   const retries = snapshot.mesh.defaultHttpRetryPolicy;
   const xForwardedHost = view.traits.http.headers.xForwardedHost?.enabled === true;
   const offersHttp3 = servers.some(({ speaksHttp3 }) => speaksHttp3);
   const recipes = groups.map(({ first, domains }) => {
-    const { port, isTls, requiresTls, routes } = first;
+    const { port, isTls, requiresTls, routes, session } = first;
     const name = virtualHostName(first.host, port);
-    const fixed = { name, attemptCount, port, isTls, requiresTls, retries, xForwardedHost, offersHttp3 };
+    const shared = { attemptCount, retries, xForwardedHost, offersHttp3, shadowSuffix };
+    const fixed = { name, port, isTls, requiresTls, session, ...shared };
     const from = [...Object.values(fixed), ...routes, ...domains];
     const make = () => hostRecipe(routes.flat(), { ...fixed, domains });
     // Without routes it only redirects.
@@ -96,6 +101,7 @@ function* gatewayHosts(
       isTls: server.tls !== undefined,
       routes: [],
       requiresTls: false,
+      session: snapshot.features.sessionFilter ? visibleServices(snapshot, view).byHost.get(host)?.session : undefined,
     };
     found.requiresTls ||= server.tls?.httpsRedirect === true;
     hosts.set(host, found);

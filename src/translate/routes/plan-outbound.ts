@@ -71,13 +71,20 @@ function ownHosts(
 }
 
 function hostRecipe(
-  { mesh }: RouteSnapshot,
+  { mesh, features }: RouteSnapshot,
   view: OutboundView,
-  { name, hostname, domains, routes, hash, port }: OutboundHost,
+  { name, hostname, domains, routes, hash, session, port }: OutboundHost,
 ): Recipe {
-  const fixed = { name, domains, port, attemptCount: countsAttempts(view), retries: mesh.defaultHttpRetryPolicy };
+  const { defaultHttpRetryPolicy: retries } = mesh;
+  const fixed = { name, domains, port, attemptCount: countsAttempts(view), retries, session };
   if (routes === undefined) return recipe({ name, input: { ...fixed, hostname, hash }, build: serviceHost });
-  const others = { isTls: false, requiresTls: false, xForwardedHost: forwardsHost(view), offersHttp3: false };
+  const others = {
+    isTls: false,
+    requiresTls: false,
+    xForwardedHost: forwardsHost(view),
+    offersHttp3: false,
+    shadowSuffix: features.shadowSuffix,
+  };
   return recipe({ name, input: { ...fixed, ...others, ...routeLists(routes) }, build: routedHost });
 }
 

@@ -19,8 +19,10 @@ import {
   type RouteSchema,
   type WeightedCluster_ClusterWeightSchema,
 } from "#gen/envoy/config/route/v3/route_components_pb.ts";
+import type { Session } from "#model/service.ts";
 import { configOrigin } from "../clusters/metadata.ts";
 import { duration, type Init } from "../encode.ts";
+import { sessionSettings } from "../filters/session.ts";
 import { isHeaderText } from "../header-text.ts";
 import { parseClusterName, traceOperation } from "../names.ts";
 import { fittingWeights } from "../weights.ts";
@@ -48,6 +50,10 @@ export interface RouteContext {
   readonly clusters: readonly string[];
   /** How each of them is hashed, in the same order; empty when none is. */
   readonly hashes: readonly (ConsistentHash | undefined)[];
+  /** How its requests stay with one endpoint. */
+  readonly session?: Session | undefined;
+  /** Hosts of mirrored requests get a suffix. */
+  readonly shadowSuffix: boolean;
 }
 
 /** All destinations of a route: those it chooses among, then those that get a copy. */
@@ -63,7 +69,7 @@ export function destinationsOf(route: HttpRoute): readonly Destination[] {
 export function routeOf(route: HttpRoute, match: HttpMatch | undefined, context: RouteContext): Route | undefined {
   const action = actionOf(route, context);
   if (action === undefined) return undefined;
-  const settings = filterSettings(route.fault, route.corsPolicy);
+  const settings = { ...filterSettings(route.fault, route.corsPolicy), ...sessionSettings(context.session) };
   const name = match?.name ? `${route.name ?? ""}.${match.name}` : (route.name ?? "");
   const cluster = action.case === "route" ? action.value.clusterSpecifier : undefined;
   const prefixMeaning = hasIngressSemantics(context.virtualService) ? "parts" : "text";
@@ -190,7 +196,7 @@ function rewriteOf(route: HttpRoute, { xForwardedHost }: RouteContext): RouteAct
 }
 
 /** Copies are sent aside; zero percent means none. */
-function mirrorsOf(route: HttpRoute, { clusters }: RouteContext): Mirror[] {
+function mirrorsOf(route: HttpRoute, { clusters, shadowSuffix }: RouteContext): Mirror[] {
   const first = (route.route ?? []).length;
   const single = route.mirror === undefined ? [] : [singleShare(route)];
   const shares = [...single, ...(route.mirrors ?? []).map(({ percentage }) => shareOf(percentage))];
@@ -201,7 +207,7 @@ function mirrorsOf(route: HttpRoute, { clusters }: RouteContext): Mirror[] {
         cluster: clusters[first + i] ?? "",
         runtimeFraction: { defaultValue: share },
         traceSampled: false,
-        disableShadowHostSuffixAppend: true,
+        ...(!shadowSuffix && { disableShadowHostSuffixAppend: true }),
       },
     ];
   });

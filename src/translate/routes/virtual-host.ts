@@ -8,7 +8,9 @@ import {
   VirtualHostSchema,
 } from "#gen/envoy/config/route/v3/route_components_pb.ts";
 import { RouteConfigurationSchema } from "#gen/envoy/config/route/v3/route_pb.ts";
+import type { Session } from "#model/service.ts";
 import { bytesOf, duration, type Init } from "../encode.ts";
+import { sessionSettings } from "../filters/session.ts";
 import { ALLOW_ANY, BLACK_HOLE_CLUSTER, BLOCK_ALL, outboundCluster, traceOperation } from "../names.ts";
 import { hashPolicy } from "./hash-policy.ts";
 import { retryPolicy } from "./retry.ts";
@@ -31,6 +33,8 @@ interface VirtualHostInput {
   readonly domains: readonly string[];
   /** Tells the server how often a request was tried. */
   readonly attemptCount: boolean;
+  /** How requests of a client stay with one endpoint. */
+  readonly session?: Session | undefined;
 }
 
 /** All requests to the service itself. */
@@ -77,6 +81,10 @@ export interface RoutedHostInput extends VirtualHostInput {
   readonly clusters: readonly string[];
   /** How they are hashed, in the same order; empty when none is. */
   readonly hashes: readonly (ConsistentHash | undefined)[];
+  /** How requests of each route stay with one endpoint; empty when none do. */
+  readonly sessions: readonly (Session | undefined)[];
+  /** Hosts of mirrored requests get a suffix. */
+  readonly shadowSuffix?: boolean;
   readonly port: number;
   readonly isTls: boolean;
   /** Sends plain requests to the same address with TLS. */
@@ -89,7 +97,8 @@ export interface RoutedHostInput extends VirtualHostInput {
 
 /** Canonical bytes of a virtual host with the routes of virtual services. */
 export function routedHost(input: RoutedHostInput): Uint8Array {
-  const { port, isTls, retries, xForwardedHost, offersHttp3 } = input;
+  const { port, isTls, retries, xForwardedHost, offersHttp3, shadowSuffix = false } = input;
+  const shared = { port, isTls, retries, xForwardedHost, offersHttp3, shadowSuffix };
   const routes = [];
   let at = 0;
   for (const [i, route] of input.routes.entries()) {
@@ -99,7 +108,7 @@ export function routedHost(input: RoutedHostInput): Uint8Array {
     const hashes = input.hashes.slice(at, end);
     at = end;
     if (virtualService === undefined) continue;
-    const context = { virtualService, port, isTls, retries, xForwardedHost, offersHttp3, clusters, hashes };
+    const context = { ...shared, virtualService, clusters, hashes, session: input.sessions[i] };
     routes.push(...[routeOf(route, input.matches[i], context)].filter((made) => made !== undefined));
   }
   return bytesOf(VirtualHostSchema, {
@@ -143,6 +152,11 @@ export function emptyHost(input: VirtualHostInput): Uint8Array {
   return bytesOf(VirtualHostSchema, hostFields(input));
 }
 
-function hostFields({ name, domains, attemptCount }: VirtualHostInput): Init<typeof HostSchema> {
-  return { name, domains: [...domains], ...(attemptCount && { includeRequestAttemptCount: true }) };
+function hostFields({ name, domains, attemptCount, session }: VirtualHostInput): Init<typeof HostSchema> {
+  return {
+    name,
+    domains: [...domains],
+    ...(attemptCount && { includeRequestAttemptCount: true }),
+    ...(session && { typedPerFilterConfig: sessionSettings(session) }),
+  };
 }

@@ -3,6 +3,7 @@ import { type ConfigObject, objectKey } from "#config/config-object.ts";
 import { completeHost, isWildcard } from "#config/host.ts";
 import type { DestinationRule } from "#config/kinds/destination-rule.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
+import type { Features } from "#model/features.ts";
 import type { Service } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { mostSpecific } from "../hosts.ts";
@@ -50,7 +51,7 @@ const withSelector = derived((_: string, rules: readonly Rule[]) =>
 
 function candidateRules(snapshot: RuleSnapshot, service: Service, namespace: string): readonly Rule[] {
   const { mesh } = snapshot;
-  const index = indexOf(snapshot.features.domain, snapshot.destinationRules, mesh);
+  const index = indexOf("", snapshot.features, snapshot.destinationRules, mesh);
   const own = namespace === mesh.rootNamespace ? index.rootPrivate : index.local.get(namespace);
   const found = own === undefined ? undefined : mostSpecific(service.hostname, own.exact, own.wildcards);
   if (found !== undefined) return found.map(({ rule }) => rule);
@@ -71,6 +72,8 @@ function exportedBy(index: Index, owner: string, to: { service: Service; namespa
 interface Entry {
   rule: Rule;
   readonly exportTo: ReadonlySet<string>;
+  /** Rules that are seen by different namespaces stay apart. */
+  readonly separateExports: boolean;
 }
 
 interface RulesByHost {
@@ -87,16 +90,18 @@ interface Index {
   readonly rootPrivate: RulesByHost;
 }
 
-const indexOf = derived((domain: string, rules: readonly Rule[], mesh: MeshConfig): Index => {
+const indexOf = derived((_: string, features: Features, rules: readonly Rule[], mesh: MeshConfig): Index => {
+  const { domain, separateExports } = features;
   const index: Index = { local: new Map(), exported: new Map(), rootPrivate: emptyRules() };
   for (const rule of [...rules].sort(selectorsFirst)) {
     const { namespace } = rule.metadata;
     const host = completeHost(rule.spec.host, namespace, domain);
     const exportTo = new Set(rule.spec.workloadSelector === undefined ? rule.spec.exportTo : ["."]);
     const seenAtHome = exportTo.size === 0 || ["*", ".", namespace].some((target) => exportTo.has(target));
-    if (seenAtHome) add(rulesOf(index.local, namespace), host, { rule, exportTo });
-    if (!isPrivate(exportTo, namespace, mesh)) add(rulesOf(index.exported, namespace), host, { rule, exportTo });
-    else if (namespace === mesh.rootNamespace) add(index.rootPrivate, host, { rule, exportTo });
+    if (seenAtHome) add(rulesOf(index.local, namespace), host, { rule, exportTo, separateExports });
+    if (!isPrivate(exportTo, namespace, mesh))
+      add(rulesOf(index.exported, namespace), host, { rule, exportTo, separateExports });
+    else if (namespace === mesh.rootNamespace) add(index.rootPrivate, host, { rule, exportTo, separateExports });
   }
   return index;
 });
@@ -137,6 +142,7 @@ function add(rules: RulesByHost, host: string, added: Entry): void {
 
 /** Rules are joined when the added one is seen by the same namespaces, or by more. */
 function isSameAudience(entry: Entry, added: Entry): boolean {
+  if (!added.separateExports) return true;
   if (added.exportTo.symmetricDifference(entry.exportTo).size === 0) return true;
   return entry.exportTo.size > 0 && entry.exportTo.isSubsetOf(added.exportTo);
 }

@@ -85,7 +85,7 @@ const serverContext: RowCheck = byRow<{
   if (pins.some((pin) => pin.length < 43))
     return { leftOut: "Envoy refuses pins that are no hash; ours let nobody in" };
   const meshConfig = { ...DEFAULT_MESH_CONFIG, ...(parse(meshConfigSchema, mesh ?? {}, "").value as object) };
-  const { configType } = serverTls({ tls, isTcp: false, isQuic, mesh: meshConfig });
+  const { configType } = serverTls({ tls, isTcp: false, isQuic, traits: {}, mesh: meshConfig });
   const bytes = configType.case === "typedConfig" ? configType.value.value : new Uint8Array();
   const type = messageType(DownstreamTlsContextSchema.typeName);
   const context = isQuic
@@ -140,7 +140,7 @@ const NOWHERE = { configNamespace: "", dnsDomain: "", metadata: {} };
 
 const keepalive: RowCheck = byRow<PoolRow & { wantConnOpts?: unknown }>((row) => {
   const { pool, mesh } = poolOf(row);
-  const ours = create(ClusterSchema, connectionLimits(pool, mesh)).upstreamConnectionOptions;
+  const ours = create(ClusterSchema, connectionLimits({ pool, mesh, traits: {} })).upstreamConnectionOptions;
   return compareJson(ours && formatResource(UpstreamConnectionOptionsSchema, ours), row.wantConnOpts);
 });
 

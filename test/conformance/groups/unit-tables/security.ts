@@ -262,7 +262,7 @@ export const securityTables = unitTables(
       const ours = ports[expected.Port] ?? mode;
       if (MODES[ours] !== expected.Mode) return compareJson(MODES[ours], expected.Mode);
       const context = (alpnProtocols: readonly string[]) =>
-        mutualTls({ alpnProtocols, mesh, secrets: { certificate: "", roots: "" } });
+        mutualTls({ alpnProtocols, mesh, secrets: { certificate: "", roots: "" }, traits: {} });
       const web = ["h2", "http/1.1"];
       return firstOf([
         sameContext(context(web), expected.HTTP),
@@ -283,7 +283,7 @@ export const securityTables = unitTables(
         const secrets = traitsOf(mesh, proxyOf({ metadata })).listener.serverSecrets;
         // The row leaves out what comes before: versions, ciphers, protocols.
         const { tlsParams: _, ...ours } =
-          contextOf(mutualTls({ alpnProtocols: [], mesh, secrets })).commonTlsContext ?? {};
+          contextOf(mutualTls({ alpnProtocols: [], mesh, secrets, traits: {} })).commonTlsContext ?? {};
         return compareJson(ours, expected);
       },
     ),
