@@ -5,7 +5,7 @@ import { ApiError } from "#lib/kubernetes/api-client.ts";
 import { createLogger } from "#lib/log.ts";
 import { SecretAccess } from "./secret-access.ts";
 
-const GATEWAY = { namespace: "istio-system", serviceAccount: "gateway" };
+const GATEWAY = { clusterId: "c1", namespace: "istio-system", serviceAccount: "gateway" };
 const MINUTE = 60_000;
 
 /** A server that answers as it is told, and a clock that stands still. */
@@ -27,7 +27,8 @@ function setUp() {
     return answer as Promise<Answer>;
   };
   const log = createLogger({ write: (line) => lines.push(line) });
-  const access = new SecretAccess({ api: { call }, now: () => world.now, onChange: () => changes++, log });
+  const apiOf = (clusterId: string) => (clusterId === "c1" ? { call } : undefined);
+  const access = new SecretAccess({ apiOf, now: () => world.now, onChange: () => changes++, log });
   const ask = async () => {
     access.ask(GATEWAY);
     await answered;
@@ -92,4 +93,13 @@ test("a server that is away gives and takes nothing; a missing right of ours is 
   world.now = 10 * MINUTE;
   assert.equal(await ask(), true);
   assert.equal(changes(), 1);
+});
+
+test("accounts of another cluster are others, and those of no cluster of the mesh have no right", async () => {
+  const { access, ask, calls } = setUp();
+  assert.equal(await ask(), true);
+  const stranger = { ...GATEWAY, clusterId: "c9" };
+  access.ask(stranger);
+  assert.equal(access.mayRead(stranger), false);
+  assert.equal(calls.length, 1);
 });

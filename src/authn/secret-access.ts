@@ -1,5 +1,5 @@
 /**
- * Which accounts may read Secrets of their namespace: the API server is asked (SubjectAccessReview), and its answers are
+ * Which accounts may read Secrets of their namespace: the API server of their cluster is asked (SubjectAccessReview), and its answers are
  * remembered for a while, as Istio does. Who asks does not wait: he is told what is known, and called when that changes.
  */
 import { isRecord } from "#lib/is-record.ts";
@@ -7,14 +7,16 @@ import type { KubernetesApi } from "#lib/kubernetes/api-client.ts";
 import { troubleText } from "#lib/kubernetes/missing-right.ts";
 import type { Logger } from "#lib/log.ts";
 
-/** A service account. */
+/** A service account of one of the clusters. */
 export interface ReviewedAccount {
+  readonly clusterId: string;
   readonly namespace: string;
   readonly serviceAccount: string;
 }
 
 export interface SecretAccessOptions {
-  readonly api: Pick<KubernetesApi, "call">;
+  /** The API server of a cluster; undefined for one that is not of the mesh, whose accounts have no rights. */
+  readonly apiOf: (clusterId: string) => Pick<KubernetesApi, "call"> | undefined;
   /** Called when somebody has gained or lost the right. */
   readonly onChange: () => void;
   readonly now: () => number;
@@ -52,54 +54,42 @@ export class SecretAccess {
 
   /** What is known; nobody has a right that is not known. */
   mayRead(account: ReviewedAccount): boolean {
-    return this.#answers.get(userOf(account))?.isAllowed ?? false;
+    return this.#answers.get(keyOf(account))?.isAllowed ?? false;
   }
 
   /** Asks if nothing is known, or something old. */
   ask(account: ReviewedAccount): void {
-    const user = userOf(account);
-    const answer = this.#answers.get(user);
-    if (this.#asked.has(user) || (answer !== undefined && this.#options.now() < answer.until)) return;
-    this.#asked.add(user);
-    void this.#find(user, account.namespace).finally(() => this.#asked.delete(user));
+    const key = keyOf(account);
+    const answer = this.#answers.get(key);
+    if (this.#asked.has(key) || (answer !== undefined && this.#options.now() < answer.until)) return;
+    const api = this.#options.apiOf(account.clusterId);
+    if (api === undefined) return;
+    this.#asked.add(key);
+    void this.#find(account, api).finally(() => this.#asked.delete(key));
   }
 
-  async #find(user: string, namespace: string): Promise<void> {
+  async #find(account: ReviewedAccount, api: Pick<KubernetesApi, "call">): Promise<void> {
     const { now, onChange, log } = this.#options;
-    const before = this.#answers.get(user);
+    const { namespace, clusterId: cluster } = account;
+    const [key, user] = [keyOf(account), userOf(account)];
+    const before = this.#answers.get(key);
     try {
-      const { isAllowed, reason } = await this.#review(user, namespace);
-      this.#remember(user, { isAllowed, until: now() + (isAllowed ? ALLOWED_MS : DENIED_MS) });
-      if (!isAllowed) log.warn("an account may not read the secrets it asks for", { user, namespace, reason });
+      const { isAllowed, reason } = await review(api, user, namespace);
+      this.#remember(key, { isAllowed, until: now() + (isAllowed ? ALLOWED_MS : DENIED_MS) });
+      if (!isAllowed) log.warn("an account may not read the secrets it asks for", { user, namespace, cluster, reason });
       if (isAllowed !== (before?.isAllowed ?? false)) onChange();
     } catch (problem) {
       // A server that is away takes nobody's right.
       const isAllowed = before?.isAllowed ?? false;
-      this.#remember(user, { isAllowed, until: now() + DENIED_MS });
+      this.#remember(key, { isAllowed, until: now() + DENIED_MS });
       const reason = troubleText(problem, REVIEWS, ["create"]);
-      log.error("it cannot be found out who may read secrets: what was known holds", { user, reason });
+      log.error("it cannot be found out who may read secrets: what was known holds", { user, cluster, reason });
     }
   }
 
-  async #review(user: string, namespace: string): Promise<{ readonly isAllowed: boolean; readonly reason: string }> {
-    const resourceAttributes = { namespace, verb: "list", resource: "secrets" };
-    const { status } = await this.#options.api.call({
-      method: "POST",
-      path: "/apis/authorization.k8s.io/v1/subjectaccessreviews",
-      body: {
-        apiVersion: "authorization.k8s.io/v1",
-        kind: "SubjectAccessReview",
-        spec: { user, resourceAttributes },
-      },
-      signal: AbortSignal.timeout(TIME_LIMIT_MS),
-    });
-    const { allowed, reason } = isRecord(status) ? status : {};
-    return { isAllowed: allowed === true, reason: String(reason ?? "") };
-  }
-
-  #remember(user: string, answer: Answer): void {
-    this.#answers.delete(user);
-    this.#answers.set(user, answer);
+  #remember(key: string, answer: Answer): void {
+    this.#answers.delete(key);
+    this.#answers.set(key, answer);
     const [oldest] = this.#answers.keys();
     if (this.#answers.size > MOST && oldest !== undefined) this.#answers.delete(oldest);
   }
@@ -107,4 +97,28 @@ export class SecretAccess {
 
 function userOf({ namespace, serviceAccount }: ReviewedAccount): string {
   return `system:serviceaccount:${namespace}:${serviceAccount}`;
+}
+
+function keyOf(account: ReviewedAccount): string {
+  return `${account.clusterId} ${userOf(account)}`;
+}
+
+async function review(
+  api: Pick<KubernetesApi, "call">,
+  user: string,
+  namespace: string,
+): Promise<{ readonly isAllowed: boolean; readonly reason: string }> {
+  const resourceAttributes = { namespace, verb: "list", resource: "secrets" };
+  const { status } = await api.call({
+    method: "POST",
+    path: "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+    body: {
+      apiVersion: "authorization.k8s.io/v1",
+      kind: "SubjectAccessReview",
+      spec: { user, resourceAttributes },
+    },
+    signal: AbortSignal.timeout(TIME_LIMIT_MS),
+  });
+  const { allowed, reason } = isRecord(status) ? status : {};
+  return { isAllowed: allowed === true, reason: String(reason ?? "") };
 }

@@ -3,24 +3,27 @@
  * the endpoints of all of them; each endpoint knows its cluster and network.
  */
 import type { ConfigObject } from "#config/config-object.ts";
+import type { Secret } from "#config/kinds/credential.ts";
 import type { EndpointSlice } from "#config/kinds/endpoint-slice.ts";
 import type { Namespace } from "#config/kinds/namespace.ts";
 import type { Node, NodeStatus } from "#config/kinds/node.ts";
 import type { Pod, PodStatus } from "#config/kinds/pod.ts";
 import type { Service as ServiceSpec, ServiceStatus } from "#config/kinds/service.ts";
+import type { ServiceEntry, ServiceEntryStatus } from "#config/kinds/service-entry.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
 import type { Steps } from "#lib/async/steps.ts";
 import type { EndpointSet } from "#model/endpoint.ts";
 import type { Features } from "#model/features.ts";
 import type { NetworkGateway } from "#model/network-gateway.ts";
 import type { Service, ServiceKey } from "#model/service.ts";
+import type { ClusterSecrets } from "#model/snapshot.ts";
 import { discovered } from "./discovered.ts";
 import { type DraftInput, type ServiceDraft, serviceDrafts } from "./drafts.ts";
 import { endpointSets, joinedSets } from "./endpoint-sets.ts";
-import { memoized } from "./memo.ts";
+import { hasSameItems, memoized } from "./memo.ts";
 import { networkGateways } from "./network-gateways.ts";
 
-/** What runs in a cluster: its Services, EndpointSlices, Pods, Nodes and Namespaces. */
+/** What runs in a cluster: its Services, EndpointSlices, Pods, Nodes, Namespaces and Secrets. */
 export interface RemoteCluster {
   readonly clusterId: string;
   readonly objects: readonly ConfigObject[];
@@ -38,6 +41,8 @@ export interface RegistryInput {
   readonly mesh: MeshConfig;
   readonly features: Features;
   readonly order: (a: ConfigObject, b: ConfigObject) => number;
+  /** Of the cluster that holds the configuration; pods of all clusters may be selected by them. */
+  readonly serviceEntries: readonly ConfigObject<ServiceEntry, ServiceEntryStatus>[];
 }
 
 /** The registry of one cluster, with the others joined to it. Where services are defined differently, the first one decides. */
@@ -54,16 +59,18 @@ export function* withRemoteClusters(
   const gateways = [...own.gateways];
   for (const remote of remotes) {
     const remoteInput = draftInput(remote, input);
-    const found = yield* serviceDrafts(remoteInput);
-    for (const draft of found) {
+    const services = yield* serviceDrafts(remoteInput);
+    for (const draft of services) {
       addresses.set(draft.key, { ...addresses.get(draft.key), [remote.clusterId]: draft.service.addresses });
       if (drafts.has(draft.key)) continue;
       drafts.set(draft.key, draft);
       further.push(draft);
     }
-    for (const [key, set] of yield* endpointSets(remoteInput)) sets.set(key, [...(sets.get(key) ?? []), set]);
-    const services = found.map(({ service }) => service);
-    gateways.push(...networkGateways(services, input.mesh.networks ?? {}, remote.clusterId));
+    const selecting = input.serviceEntries.filter(({ spec }) => spec.workloadSelector !== undefined);
+    const found = yield* endpointSets({ ...remoteInput, serviceEntries: selecting });
+    for (const [key, set] of found) sets.set(key, [...(sets.get(key) ?? []), set]);
+    const all = services.map(({ service }) => service);
+    gateways.push(...networkGateways(all, input.mesh.networks ?? {}, remote.clusterId));
     yield;
   }
   const endpoints = new Map(own.endpoints);
@@ -79,13 +86,28 @@ export function* withRemoteClusters(
   return { drafts: all, endpoints, gateways };
 }
 
+/** Secrets of each cluster; the former values where they are the same. */
+export function clusterSecrets(
+  remotes: readonly RemoteCluster[],
+  mesh: MeshConfig,
+  previous: readonly ClusterSecrets[],
+): readonly ClusterSecrets[] {
+  const next = remotes.flatMap(({ clusterId, objects }) => {
+    const secrets = discovered(objects, mesh).filter(({ kind }) => kind === "Secret") as ConfigObject<Secret>[];
+    const before = previous.find((known) => known.clusterId === clusterId);
+    if (secrets.length === 0) return [];
+    return before !== undefined && hasSameItems(before.secrets, secrets) ? before : { clusterId, secrets };
+  });
+  return hasSameItems(previous, next) ? previous : next;
+}
+
 /** The addresses as text, which is compared by value. */
 const withClusterAddresses = memoized((draft: ServiceDraft, text: string): ServiceDraft => {
   const clusterAddresses: Service["clusterAddresses"] = JSON.parse(text);
   return { ...draft, service: { ...draft.service, ...(clusterAddresses && { clusterAddresses }) } };
 });
 
-/** Configuration is in one cluster only: ServiceEntries and WorkloadEntries of others do not count. */
+/** Configuration is in one cluster only: ServiceEntries and WorkloadEntries of the others do not count. */
 function draftInput({ clusterId, objects }: RemoteCluster, { mesh, features, order }: RegistryInput): DraftInput {
   const byKind = Map.groupBy(discovered(objects, mesh), ({ kind }) => kind);
   const ofKind = <Spec, Status = unknown>(kind: string) => (byKind.get(kind) ?? []) as ConfigObject<Spec, Status>[];

@@ -42,7 +42,7 @@ import { convertIngresses } from "./ingress.ts";
 import { keepIdentity, keepSorted } from "./keep-identity.ts";
 import { hasSameItems, madeFrom, memoized } from "./memo.ts";
 import { namedGateways, networkGateways, resolvedGateways } from "./network-gateways.ts";
-import { type Registry, type RemoteCluster, withRemoteClusters } from "./remote-clusters.ts";
+import { clusterSecrets, type Registry, type RemoteCluster, withRemoteClusters } from "./remote-clusters.ts";
 
 /** All that a snapshot is made of. */
 export interface SnapshotInput {
@@ -132,6 +132,7 @@ export function* snapshotSteps(input: SnapshotInput): Steps<Snapshot> {
     proxyConfigs: objects(previous.proxyConfigs, ofKind<ProxyConfigObject>("ProxyConfig")),
     workloadGroups: objects(previous.workloadGroups, ofKind<WorkloadGroup>("WorkloadGroup")),
     secrets: objects(previous.secrets, ofKind<Secret>("Secret")),
+    clusterSecrets: clusterSecrets(input.remotes ?? [], mesh, previous.clusterSecrets),
     configMaps: objects(previous.configMaps, ofKind<ConfigMap>("ConfigMap")),
     keySets: keepTexts(previous.keySets, input.keySets ?? NO_KEY_SETS),
   };
@@ -140,12 +141,13 @@ export function* snapshotSteps(input: SnapshotInput): Steps<Snapshot> {
 
 /** Services and endpoints of all clusters. */
 function* registryOf(input: DraftInput, remotes: readonly RemoteCluster[]): Steps<Registry> {
-  const { mesh, features } = input;
+  const { mesh, features, serviceEntries } = input;
   const drafts = yield* serviceDrafts(input);
   const endpoints = yield* endpointSets(input);
   const services = drafts.map(({ service }) => service);
   const gateways = networkGateways(services, mesh.networks ?? {}, features.clusterId);
-  return yield* withRemoteClusters({ drafts, endpoints, gateways }, remotes, { mesh, features, order: byAgeAndName });
+  const common = { mesh, features, serviceEntries, order: byAgeAndName };
+  return yield* withRemoteClusters({ drafts, endpoints, gateways }, remotes, common);
 }
 
 const NO_KEY_SETS: KeySets = new Map();
@@ -169,6 +171,7 @@ const NOTHING: Omit<Snapshot, "mesh" | "features"> & { readonly mesh?: MeshConfi
   envoyFilters: [],
   requestAuthentications: [],
   secrets: [],
+  clusterSecrets: [],
   configMaps: [],
   keySets: NO_KEY_SETS,
 };

@@ -58,6 +58,7 @@ const SNAPSHOT: Snapshot = {
   features: DEFAULT_FEATURES,
   networkGateways: [],
   namedGateways: [],
+  clusterSecrets: [],
   namespaces: [],
   proxyConfigs: [],
   workloadGroups: [],
@@ -122,7 +123,7 @@ const CHANGES: readonly ChangeRecord[] = [
 const PUSH = { at: 30, type: "rds", view: "abc", resources: 1, removed: 0, bytes: 100, result: "sent" } as const;
 const PUSHES: readonly PushRecord[] = [
   { ...PUSH, change: 0, node: "sidecar~10.0.0.1~httpbin-1.default~d" },
-  { ...PUSH, change: 1, node: "sidecar~10.0.0.1~httpbin-1.default~d", result: "acknowledged" },
+  { ...PUSH, change: 1, node: "sidecar~10.0.0.1~httpbin-1.default~d", result: "acknowledged", answeredAfter: 6.8 },
   { ...PUSH, change: 1, node: "sidecar~10.0.0.2~other-1.elsewhere~d" },
 ];
 
@@ -408,6 +409,9 @@ test("/debug/pushes joins changes with what was sent, for the namespace of the c
       [1, 2, 1, 200],
     ],
   );
+  const [, { changedAt, releasedAt, pushes: sent }] = changes;
+  assert.deepEqual([changedAt, releasedAt], ["1970-01-01T00:00:00.010Z", "1970-01-01T00:00:00.020Z"]);
+  assert.deepEqual([sent[0].at, sent[0].answeredAfterMs], ["1970-01-01T00:00:00.030Z", 7]);
   const mine = Object(JSON.parse((await get("/debug/pushes?change=1", "192.0.2.7", "default")).body)).changes;
   assert.deepEqual([mine.length, mine[0].proxies, mine[0].objects], [1, 1, ["~ VirtualService/default/b"]]);
 });

@@ -50,5 +50,13 @@ export interface Snapshot {
   readonly keySets: KeySets;
   /** Certificates and keys, and roots, that gateways and clients may ask for by name. */
   readonly secrets: readonly ConfigObject<Secret>[];
+  /** Secrets of further clusters, for the proxies there. */
+  readonly clusterSecrets: readonly ClusterSecrets[];
   readonly configMaps: readonly ConfigObject<ConfigMap>[];
+}
+
+/** Secrets of one of the further clusters. */
+export interface ClusterSecrets {
+  readonly clusterId: string;
+  readonly secrets: readonly ConfigObject<Secret>[];
 }

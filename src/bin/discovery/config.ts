@@ -8,6 +8,7 @@ import type { Keepalive } from "#lib/net/grpc-listener.ts";
 import { type ListenAddress, parseListenAddress } from "#lib/net/listen-address.ts";
 import type { Features } from "#model/features.ts";
 import type { FetchRules } from "#sources/jwks/fetch-keys.ts";
+import type { RemoteRules } from "#sources/kubernetes/remote-clusters.ts";
 import { type CaSettings, caSettings } from "./ca-settings.ts";
 import { featuresOf } from "./features.ts";
 import type { FlagValues, ParsedFlags } from "./flags.ts";
@@ -26,6 +27,8 @@ export interface DiscoveryConfig {
   };
   /** Undefined when the flags ask for no Kubernetes. */
   readonly kubernetes: { readonly kubeConfig: string } | undefined;
+  /** Further clusters. */
+  readonly remotes?: RemoteRules;
   readonly features: Features;
   readonly namespace: string;
   /** Empty outside of Kubernetes. */
@@ -119,6 +122,14 @@ function hasKubernetes(flag: FlagReader): boolean {
   return registries.includes("Kubernetes");
 }
 
+function remoteRules(read: EnvReader, environment: Env): RemoteRules {
+  return {
+    patienceMs: Math.max(0, read.durationMs("PILOT_REMOTE_CLUSTER_TIMEOUT", 30_000)),
+    allowed: new Set(read.list("PILOT_INSECURE_MULTICLUSTER_KUBECONFIG_OPTIONS")),
+    environment,
+  };
+}
+
 function registrationSettings(read: EnvReader): RegistrationSettings | undefined {
   const settings = {
     graceMs: read.durationMs("PILOT_WORKLOAD_ENTRY_GRACE_PERIOD", 10_000),
@@ -136,6 +147,7 @@ export function parseDiscoveryConfig(flags: ParsedFlags, env: Env): ParsedConfig
     meshConfig: { file: flag.text("meshConfig"), isGiven: flags.given.has("meshConfig") },
     networksFile: flag.text("networksConfig"),
     kubernetes: hasKubernetes(flag) ? { kubeConfig: flag.text("kubeconfig") } : undefined,
+    remotes: remoteRules(read, env),
     features: featuresOf(read, { domain: flag.text("domain"), clusterId: flag.text("clusterID") }),
     namespace: flag.text("namespace"),
     podName: read.string("POD_NAME", ""),

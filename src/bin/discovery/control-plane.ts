@@ -187,8 +187,9 @@ export class ControlPlane {
   }
 
   #secretAccess(api: KubernetesApi): SecretAccess {
+    const apiOf = (clusterId: string) => (clusterId === "" ? api : this.#security.apiOf?.(clusterId));
     const onChange = () => this.#xds.refresh();
-    return new SecretAccess({ api, onChange, now: Date.now, log: this.#log.scope("sds") });
+    return new SecretAccess({ apiOf, onChange, now: Date.now, log: this.#log.scope("sds") });
   }
 
   #takeUpDuties(ca: StartedCa | undefined, roots: PublishedText | undefined): void {

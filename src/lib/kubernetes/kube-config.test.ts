@@ -138,14 +138,29 @@ test("untrustedKubeConfig() takes what holds everything itself", async () => {
 test("untrustedKubeConfig() refuses programs and files, and says which", () => {
   for (const [user, wrong] of [
     ["exec: {command: sh}", "exec"],
-    ["auth-provider: {name: gcp}", "auth-provider"],
+    ["auth-provider: {name: gcp}", "auth-provider gcp"],
     ["tokenFile: /etc/passwd", "tokenFile"],
     ["client-key: /k", "client-key"],
     ["client-certificate: /c", "client-certificate"],
   ] as const) {
     assert.throws(() => untrustedKubeConfig(config(user), "of Secret s"), new RegExp(`of Secret s: ${wrong} is not`));
   }
+  const known = { allowed: new Set(["gcp"]) };
+  assert.throws(
+    () => untrustedKubeConfig(config("auth-provider: {name: gcp}"), "x", known),
+    /gcp is not known any more/,
+  );
   const root = config("token: t", "server: https://a:1, certificate-authority: /etc/passwd");
   assert.throws(() => untrustedKubeConfig(root, "x"), /certificate-authority is not allowed/);
   assert.throws(() => untrustedKubeConfig("garbage", "x"), /holds no kubeconfig/);
+});
+
+test("untrustedKubeConfig() does what is allowed, and needs nothing for OpenID Connect", async () => {
+  const program = `exec: {apiVersion: v1, command: echo, args: ['{"status": {"token": "given"}}']}`;
+  const rules = { allowed: new Set(["exec"]), environment: { PATH: process.env.PATH } };
+  const access = untrustedKubeConfig(config(program), "x", rules);
+  assert.equal((await access.credentials()).authorization, "Bearer given");
+  assert.throws(() => untrustedKubeConfig(config("tokenFile: /t"), "x", rules), /tokenFile is not allowed/);
+  const oidc = untrustedKubeConfig(config("auth-provider: {name: oidc, config: {id-token: mine}}"), "x");
+  assert.equal((await oidc.credentials()).authorization, "Bearer mine");
 });

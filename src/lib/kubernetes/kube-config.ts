@@ -33,29 +33,53 @@ export async function readKubeConfig({ files, context, environment = {} }: KubeC
   };
 }
 
-/** Fields by which a kubeconfig would make us read files or run programs, and send what they give. */
-const UNSAFE = ["client-key", "client-certificate", "tokenFile", "exec", "auth-provider"];
+/** Fields by which a kubeconfig would make us read files or run programs, and send what they give; and what allows them. */
+const UNSAFE = new Map([
+  ["client-key", "clientKey"],
+  ["client-certificate", "clientCertificate"],
+  ["tokenFile", "tokenFile"],
+  ["exec", "exec"],
+]);
+/** The only provider that needs neither files nor programs. */
+const SAFE_PROVIDER = "oidc";
+
+/** What a kubeconfig of somebody else may do. */
+export interface KubeConfigRules {
+  /** Istio's words for what is unsafe: `exec`, `tokenFile`, `clientKey`, `clientCertificate`. */
+  readonly allowed?: ReadonlySet<string> | undefined;
+  /** For programs that give credentials, where these are allowed. */
+  readonly environment?: Environment | undefined;
+}
 
 /**
- * The access that a kubeconfig of somebody else gives: it must hold all it needs itself. `name` is for messages. Throws a
- * MeshError that says what is not allowed.
+ * The access that a kubeconfig of somebody else gives: it must hold all it needs itself, but for what the rules allow. `name`
+ * is for messages. Throws a MeshError that says what is not allowed.
  */
-export function untrustedKubeConfig(content: string, name: string): ClusterAccess {
+export function untrustedKubeConfig(content: string, name: string, rules: KubeConfigRules = {}): ClusterAccess {
   const config = parseConfig(content, name);
   const { user, cluster, ...access } = chosenBy([config], undefined);
   const users = Array.isArray(config.fields.users) ? config.fields.users.filter(isRecord) : [];
-  for (const { user: fields } of users) {
-    const unsafe = UNSAFE.find((field) => isRecord(fields) && Object.hasOwn(fields, field));
-    if (unsafe !== undefined) throw invalid(name, `${unsafe} is not allowed in the kubeconfig of a Secret`);
-  }
+  for (const { user: fields } of users) if (isRecord(fields)) assertSafe(fields, name, rules);
   if (text(cluster.fields, "certificate-authority") !== "")
     throw invalid(name, "certificate-authority is not allowed in the kubeconfig of a Secret");
   const data = text(cluster.fields, "certificate-authority-data");
   return {
     ...access,
     ca: data === "" ? undefined : Buffer.from(data, "base64").toString(),
-    credentials: user === undefined ? async () => ({}) : credentialsOf(user, {}),
+    credentials: user === undefined ? async () => ({}) : credentialsOf(user, rules.environment ?? {}),
   };
+}
+
+function assertSafe(fields: Fields, name: string, { allowed = new Set() }: KubeConfigRules): void {
+  for (const [field, word] of UNSAFE)
+    if (Object.hasOwn(fields, field) && !allowed.has(word))
+      throw invalid(name, `${field} is not allowed in the kubeconfig of a Secret`);
+  const provider = fields["auth-provider"];
+  if (!isRecord(provider) || provider.name === SAFE_PROVIDER) return;
+  const reason = allowed.has(String(provider.name))
+    ? "is not known any more"
+    : "is not allowed in the kubeconfig of a Secret";
+  throw invalid(name, `auth-provider ${String(provider.name)} ${reason}`);
 }
 
 type Chosen = Omit<ClusterAccess, "ca" | "credentials"> & {
@@ -118,10 +142,17 @@ function credentialsOf(user: Section, environment: Environment): () => Promise<C
   return async () => {
     const certificate = await dataOrFile(user, "client-certificate");
     const key = await dataOrFile(user, "client-key");
-    const token = text(fields, "tokenFile") === "" ? text(fields, "token") : (await fileOf(user, "tokenFile")).trim();
+    const token = text(fields, "tokenFile") === "" ? tokenOf(fields) : (await fileOf(user, "tokenFile")).trim();
     const basic = name === "" ? undefined : `Basic ${Buffer.from(`${name}:${password}`).toString("base64")}`;
     return { certificate, key, authorization: token === "" ? basic : `Bearer ${token}` };
   };
+}
+
+/** That of the provider as it is in the file: it is not renewed. */
+function tokenOf(fields: Fields): string {
+  const provider = fields["auth-provider"];
+  const config = isRecord(provider) && provider.name === SAFE_PROVIDER ? provider.config : undefined;
+  return text(fields, "token") || (isRecord(config) ? text(config, "id-token") : "");
 }
 
 /** `x-data` in base64 goes before the file `x`, which is relative to the kubeconfig. */

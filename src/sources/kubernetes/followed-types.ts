@@ -44,7 +44,7 @@ export const CUSTOM_KINDS: ReadonlySet<string> = new Set(
 
 /** What counts of clusters beside our own: who runs there, but not how the mesh is configured. */
 export const REMOTE_TYPES: readonly FollowedType[] = FOLLOWED_TYPES.filter(({ kind }) =>
-  ["Service", "Pod", "Node", "Namespace", "EndpointSlice"].includes(kind),
+  ["Service", "Pod", "Node", "Namespace", "Secret", "EndpointSlice"].includes(kind),
 );
 
 function core(kind: string, plural: string): FollowedType {

@@ -23,7 +23,7 @@ import { ProblemReporter } from "../report.ts";
 import { SnapshotStore } from "../snapshot-store.ts";
 import { type ClusterEvents, FollowedObjects } from "./followed-objects.ts";
 import { CUSTOM_KINDS, FOLLOWED_TYPES } from "./followed-types.ts";
-import { type ClusterStatus, RemoteClusters } from "./remote-clusters.ts";
+import { type ClusterStatus, RemoteClusters, type RemoteRules } from "./remote-clusters.ts";
 
 export interface KubernetesSourceOptions {
   readonly api: KubernetesApi;
@@ -33,6 +33,7 @@ export interface KubernetesSourceOptions {
   /** The ConfigMap whose keys `mesh` and `meshNetworks` are the mesh config; Secrets of other clusters are beside it. */
   readonly meshConfigMap: { readonly namespace: string; readonly name: string };
   readonly files?: FilesInstead | undefined;
+  readonly remotes?: RemoteRules | undefined;
   /** A watch on which nothing came for this long is taken for dead. */
   readonly silenceMs?: number;
   /** Who counts. */
@@ -108,12 +109,13 @@ class ClusterSource extends SnapshotStore implements KubernetesSource {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { meshConfigMap, features, revision, log, files, events } = this.#options;
+    const { meshConfigMap, features, revision, log, files, events, remotes: rules } = this.#options;
     const onChange = () => this.#wake();
     this.#remotes = new RemoteClusters({
       namespace: meshConfigMap.namespace,
       clusterId: features.clusterId,
       revision,
+      rules,
       log,
       signal,
       onChange,

@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 import type { RemoteCluster } from "#convert/remote-clusters.ts";
 import { isRecord } from "#lib/is-record.ts";
 import { KubernetesApi, type RawObject } from "#lib/kubernetes/api-client.ts";
-import { untrustedKubeConfig } from "#lib/kubernetes/kube-config.ts";
+import { type KubeConfigRules, untrustedKubeConfig } from "#lib/kubernetes/kube-config.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import type { ObjectProblem } from "#model/ports.ts";
@@ -19,6 +19,7 @@ export interface RemoteClustersOptions {
   /** Our own cluster: nobody else is called so. */
   readonly clusterId: string;
   readonly revision: string;
+  readonly rules?: RemoteRules | undefined;
   readonly onChange: () => void;
   /** Who counts. */
   readonly events?: ClusterEvents | undefined;
@@ -34,6 +35,12 @@ export interface ClusterStatus {
   readonly status: "synced" | "syncing" | "timeout";
 }
 
+/** What an operator says of further clusters. */
+export interface RemoteRules extends KubeConfigRules {
+  /** A cluster that cannot be read by then is one without objects, until it can; 0: it is waited for for ever. */
+  readonly patienceMs?: number | undefined;
+}
+
 interface Member {
   readonly api: KubernetesApi;
   /** Of the kubeconfig. */
@@ -47,8 +54,7 @@ interface Member {
 }
 
 const LABEL = "istio/multiCluster";
-/** A cluster that cannot be read by then is one without objects, until it can. */
-const PATIENCE_MS = 10_000;
+const PATIENCE_MS = 30_000;
 
 export class RemoteClusters {
   readonly #options: RemoteClustersOptions;
@@ -166,7 +172,9 @@ export class RemoteClusters {
     }
     try {
       const config = Buffer.from(encoded, "base64").toString();
-      const api = new KubernetesApi(untrustedKubeConfig(config, `of Secret ${secret}, cluster "${id}"`));
+      const api = new KubernetesApi(
+        untrustedKubeConfig(config, `of Secret ${secret}, cluster "${id}"`, this.#options.rules),
+      );
       before?.stop.abort();
       members.set(id, this.#start(api, id, digest));
       log.info("a cluster has joined the mesh", { ...where, server: api.access.server });
@@ -182,7 +190,7 @@ export class RemoteClusters {
   }
 
   #start(api: KubernetesApi, id: string, digest: string): Member {
-    const { revision, onChange, events, signal } = this.#options;
+    const { revision, onChange, events, signal, rules } = this.#options;
     const stop = new AbortController();
     const objects = new FollowedObjects({ api, types: REMOTE_TYPES, revision, cluster: id, onChange, events });
     const both = AbortSignal.any([signal, stop.signal]);
@@ -196,10 +204,12 @@ export class RemoteClusters {
       isAwaited: true,
       cluster: { clusterId: id, objects: [] },
     };
+    const { patienceMs = PATIENCE_MS } = rules ?? {};
+    if (patienceMs === 0) return member;
     const timer = setTimeout(() => {
       member.isAwaited = false;
       onChange();
-    }, PATIENCE_MS);
+    }, patienceMs);
     both.addEventListener("abort", () => clearTimeout(timer));
     return member;
   }

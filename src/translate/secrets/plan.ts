@@ -1,7 +1,7 @@
 /**
  * Secrets that a proxy asks for by the names which Gateways and DestinationRules give (`credentialName`). Who may have one is
  * decided by the namespace that the proxy proved, never by what it says. In Kubernetes its account also needs the right to
- * list Secrets there; roots are public.
+ * list Secrets there; roots are public. Proxies of a further cluster have the Secrets of that cluster first.
  *
  *     kubernetes://NAME, kubernetes://NAMESPACE/NAME   certificate and key of a Secret in the proxy's own namespace
  *     ... -cacert                                      the roots in it, or in the Secret without that ending
@@ -25,6 +25,7 @@ import {
 /** Who asks. */
 export interface SecretsView {
   readonly key: string;
+  readonly clusterId: string;
   readonly namespace: string;
   /** Whether keys are for it; it is asked only when it wants one. */
   readonly mayReadKeys: () => boolean;
@@ -42,24 +43,27 @@ export interface SecretRights {
   ask(account: Account): void;
 }
 
-/** Who a proxy proved to be. */
-export type Account = NonNullable<MeshProxy["verified"]>;
+/** Who a proxy proved to be, and the cluster it is in. */
+export type Account = NonNullable<MeshProxy["verified"]> & { readonly clusterId: string };
 
 const EVERYBODY: SecretRights = { mayRead: () => true, ask: () => {} };
 
 /** What a proxy may see; undefined for one that did not prove who it is. */
-export function secretsView({ verified, type }: MeshProxy, rights = EVERYBODY): SecretsView | undefined {
+export function secretsView({ verified, type, metadata }: MeshProxy, rights = EVERYBODY): SecretsView | undefined {
   if (verified === undefined) return undefined;
+  const clusterId = String(metadata.CLUSTER_ID ?? "");
+  const account: Account = { ...verified, clusterId };
   const { namespace, serviceAccount } = verified;
-  const mayRead = rights.mayRead(verified);
+  const mayRead = rights.mayRead(account);
   // Gateways nearly always want a key soon, sidecars hardly ever.
-  if (mayRead || type === "router") rights.ask(verified);
-  const key = mayRead ? `secrets:${namespace}` : `roots:${namespace}/${serviceAccount}`;
+  if (mayRead || type === "router") rights.ask(account);
+  const where = `${clusterId}/${namespace}`;
+  const key = mayRead ? `secrets:${where}` : `roots:${where}/${serviceAccount}`;
   const mayReadKeys = () => {
-    if (!mayRead) rights.ask(verified);
+    if (!mayRead) rights.ask(account);
     return mayRead;
   };
-  return { key, namespace, mayReadKeys };
+  return { key, clusterId, namespace, mayReadKeys };
 }
 
 /** The secret of that name; undefined when there is none for this proxy. */
@@ -69,15 +73,22 @@ export function planSecret(snapshot: Snapshot, view: SecretsView, name: string):
   const [first = "", second] = name.slice(KUBERNETES.length).split("/");
   const [namespace, called] = second === undefined ? [view.namespace, first] : [first, second];
   if (namespace !== view.namespace) return undefined;
-  const find = (of: string) => named("", snapshot.secrets).get(`${namespace}/${of}`);
+  const tables = tablesFor(snapshot, view);
+  const find = (of: string, holds: (secret: Secret) => boolean) =>
+    tables.map((table) => table.get(`${namespace}/${of}`)).find((secret) => secret !== undefined && holds(secret.spec));
   if (!called.endsWith(ROOTS)) {
-    const secret = find(called);
-    if (secret === undefined || !holdsCertificate(secret.spec) || !view.mayReadKeys()) return undefined;
+    const secret = find(called, holdsCertificate);
+    if (secret === undefined || !view.mayReadKeys()) return undefined;
     return recipe({ name, input: { name, secret }, build: certificateSecret });
   }
-  const secret = find(called) ?? find(called.slice(0, -ROOTS.length));
-  if (secret === undefined || !holdsRoots(secret.spec)) return undefined;
-  return recipe({ name, input: { name, secret }, build: rootsSecret });
+  const secret = find(called, holdsRoots) ?? find(called.slice(0, -ROOTS.length), holdsRoots);
+  return secret && recipe({ name, input: { name, secret }, build: rootsSecret });
+}
+
+/** Where Secrets are looked for: in the proxy's own cluster first, then in that of the configuration. */
+function tablesFor({ secrets, clusterSecrets }: Snapshot, { clusterId }: SecretsView) {
+  const there = clusterSecrets.find((cluster) => cluster.clusterId === clusterId)?.secrets;
+  return [...(there === undefined ? [] : [named("", there)]), named("", secrets)];
 }
 
 function planConfigMap({ configMaps }: Snapshot, name: string): Recipe | undefined {

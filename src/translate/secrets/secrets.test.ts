@@ -53,6 +53,23 @@ test("roots are those of the Secret with the ending, else of the one without", (
   assert.deepEqual(contentOf("kubernetes://tls-cacert"), { trustedCa: "tls roots" });
 });
 
+test("a proxy of a further cluster has the Secrets there first, then those beside the configuration", () => {
+  const there = meshOf(
+    secret("generic", { cert: certificate, key, cacert: "roots there" }) + secret("apart", { x: "" }),
+  );
+  const mesh = { ...MESH, clusterSecrets: [{ clusterId: "c2", secrets: there.secrets }] };
+  const rootsFor = (clusterId: string, name: string) => {
+    const proxy = proxyOf({ metadata: { CLUSTER_ID: clusterId } });
+    const seen = secretsView({ ...proxy, verified: { namespace: "default", serviceAccount: "a" } });
+    assert.ok(seen);
+    const recipe = planSecret(mesh, seen, name);
+    return recipe && Buffer.from(recipe.build(recipe.input)).toString();
+  };
+  assert.match(rootsFor("c2", "kubernetes://generic-cacert") ?? "", /roots there/);
+  assert.doesNotMatch(rootsFor("c1", "kubernetes://generic-cacert") ?? "", /roots there/);
+  assert.match(rootsFor("c2", "kubernetes://apart") ?? "", /BEGIN CERTIFICATE/);
+});
+
 test("roots in a ConfigMap are for everybody", () => {
   assert.deepEqual(contentOf("configmap://other/roots"), { trustedCa: "public roots" });
   assert.deepEqual(contentOf("configmap://other/roots-cacert"), { trustedCa: "public roots" });

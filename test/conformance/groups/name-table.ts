@@ -101,6 +101,7 @@ function snapshotOf({
     requestAuthentications: [],
     networkGateways: [],
     namedGateways: [],
+    clusterSecrets: [],
     namespaces: [],
     proxyConfigs: [],
     workloadGroups: [],

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { after, before, describe, test } from "node:test";
 import { tokenReviewAuthenticator } from "#authn/token-review.ts";
+import { customResourceDefinitions } from "#config/crd/definitions.ts";
 import { createLogger } from "#lib/log.ts";
 import { DEFAULT_FEATURES } from "#model/features.ts";
 import { inCluster } from "#model/in-cluster.ts";
@@ -36,6 +37,26 @@ ports: [{name: http, port: 8080}]
 endpoints: [{addresses: [${address}], conditions: {ready: true}}]
 `;
 
+const ENTRY = `
+---
+apiVersion: networking.istio.io/v1
+kind: ServiceEntry
+metadata: {name: chosen, namespace: default}
+spec:
+  hosts: [chosen.example.com]
+  ports: [{number: 80, name: http, protocol: HTTP, targetPort: 8080}]
+  location: MESH_INTERNAL
+  resolution: STATIC
+  workloadSelector: {labels: {app: chosen}}
+`;
+const pod = (name: string) => `
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: ${name}, namespace: default, labels: {app: chosen}}
+spec: {containers: [{name: c, image: i}]}
+`;
+
 describe("a mesh of two clusters", { skip: NO_KUBERNETES, timeout: 120_000 }, () => {
   let one: ApiServer;
   let two: ApiServer;
@@ -46,6 +67,8 @@ describe("a mesh of two clusters", { skip: NO_KUBERNETES, timeout: 120_000 }, ()
 
   before(async () => {
     [one, two] = await Promise.all([startApiServer(), startApiServer()]);
+    const definitions = customResourceDefinitions().map((definition) => JSON.stringify(definition));
+    await one.apply(definitions.filter((text) => text.includes("serviceentries.")).join("\n---\n"));
     await one.apply(system("net1") + service("both") + slice("both", "10.1.0.1"));
     await two.apply(
       system("net2") +
@@ -110,6 +133,24 @@ describe("a mesh of two clusters", { skip: NO_KUBERNETES, timeout: 120_000 }, ()
     await untilEndpoints("both", "10.1.0.1@c1/net1 10.2.0.9@c2/net2");
   });
 
+  test("a ServiceEntry selects pods of all clusters", async () => {
+    await one.apply(pod("near") + ENTRY);
+    await two.apply(pod("far"));
+    for (const [server, name, podIP] of [
+      [one, "near", "10.1.0.8"],
+      [two, "far", "10.2.0.8"],
+    ] as const) {
+      const conditions = [{ type: "Ready", status: "True" }];
+      const patch = JSON.stringify({ status: { phase: "Running", podIP, podIPs: [{ ip: podIP }], conditions } });
+      await server.kubectl(["patch", "pod", name, "--subresource=status", "-p", patch]);
+    }
+    const found = () => {
+      const set = [...source.current().endpoints].find(([key]) => key.includes("chosen.example.com"))?.[1];
+      return set?.endpoints.map(({ address, clusterId, network }) => `${address}@${clusterId}/${network}`).join(" ");
+    };
+    await eventually("both pods", () => found() === "10.1.0.8@c1/net1 10.2.0.8@c2/net2");
+  });
+
   test("proxies of each cluster call the address that the service has there", async () => {
     const addressIn = (clusterId: string) =>
       inCluster(source.current(), clusterId).services.find(({ name }) => name === "both")?.addresses[0];
@@ -150,7 +191,7 @@ describe("a mesh of two clusters", { skip: NO_KUBERNETES, timeout: 120_000 }, ()
       [{ exec: { command: "touch", args: ["/tmp/x"] } }, "exec is not allowed"],
       [{ tokenFile: "/etc/passwd" }, "tokenFile is not allowed"],
       [{ "client-certificate": "/c", "client-key": "/k" }, "client-key is not allowed"],
-      [{ "auth-provider": { name: "gcp" } }, "auth-provider is not allowed"],
+      [{ "auth-provider": { name: "gcp" } }, "auth-provider gcp is not allowed"],
     ] as const;
     for (const [i, [user, reason]] of wrong.entries()) {
       await secret(`wrong-${i}`, { [`x${i}`]: await kubeConfig(two, user) });

@@ -1,0 +1,126 @@
+/** A gateway in a further cluster has keys from the Secrets there, if its account may read them there. */
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { after, before, describe, test } from "node:test";
+import { SECRET_TYPE } from "#protocol/type-urls.ts";
+import { selfSigned } from "../../support/certificates.ts";
+import { TestControlPlane } from "../../support/control-plane.ts";
+import { eventually } from "../../support/fake-control-plane.ts";
+import { type ApiServer, NO_KUBERNETES, startApiServer } from "../../support/kubernetes/api-server.ts";
+import { proxyOf } from "../../support/mesh.ts";
+import { nodeOf, XdsClient } from "../../support/xds-client.ts";
+
+const NAMESPACES = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: istio-system}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop}
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: gateway, namespace: shop}
+`;
+const RIGHT = `
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: secrets, namespace: shop}
+rules: [{apiGroups: [""], resources: [secrets], verbs: [get, list, watch]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: secrets, namespace: shop}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: secrets}
+subjects: [{kind: ServiceAccount, name: gateway, namespace: shop}]
+`;
+const [here, there] = [selfSigned("here.example.com"), selfSigned("there.example.com")];
+const secret = (name: string, { certificate, key }: typeof here) =>
+  JSON.stringify({
+    apiVersion: "v1",
+    kind: "Secret",
+    type: "kubernetes.io/tls",
+    metadata: { name, namespace: "shop" },
+    stringData: { "tls.crt": certificate, "tls.key": key },
+  });
+
+describe("secrets of further clusters", { skip: NO_KUBERNETES, timeout: 120_000 }, () => {
+  let one: ApiServer;
+  let two: ApiServer;
+  let plane: TestControlPlane;
+  before(async () => {
+    [one, two] = await Promise.all([startApiServer(), startApiServer()]);
+    await one.apply(NAMESPACES);
+    // The right is only there, where the gateway is.
+    await two.apply(NAMESPACES + RIGHT);
+    await one.apply(secret("web", here));
+    await one.apply(secret("only-here", here));
+    await two.apply(secret("web", there));
+    const remote = {
+      apiVersion: "v1",
+      kind: "Secret",
+      metadata: { name: "remote", namespace: "istio-system", labels: { "istio/multiCluster": "true" } },
+      stringData: { c2: await kubeConfig(two) },
+    };
+    await one.apply(JSON.stringify(remote));
+    plane = new TestControlPlane({ cluster: await one.api(), env: { CLUSTER_ID: "c1" } });
+    await plane.ready();
+  });
+  after(async () => {
+    await plane?.[Symbol.asyncDispose]();
+    await Promise.all([one?.[Symbol.asyncDispose](), two?.[Symbol.asyncDispose]()]);
+  });
+
+  async function connect(server: ApiServer, clusterId: string): Promise<XdsClient> {
+    const map = ["-n", "shop", "get", "configmap", "istio-ca-root-cert", "-o", "jsonpath={.data['root-cert\\.pem']}"];
+    await eventually("the root", async () => (await one.kubectl(map).catch(() => "")) !== "");
+    const token = (await server.kubectl(["-n", "shop", "create", "token", "gateway", "--audience=istio-ca"])).trim();
+    const metadata = { CLUSTER_ID: clusterId };
+    return new XdsClient(await plane.address("secure gRPC discovery service"), {
+      root: await one.kubectl(map),
+      headers: { authorization: `Bearer ${token}`, clusterid: clusterId },
+      node: nodeOf(proxyOf({ type: "router", namespace: "shop", serviceAccount: "gateway", metadata })),
+    });
+  }
+
+  async function untilHas(client: XdsClient, name: string): Promise<string> {
+    client.request(SECRET_TYPE, { subscribe: [name] });
+    for (;;) {
+      const found = (await client.take(SECRET_TYPE)).resources.find((resource) => resource.name === name);
+      if (found !== undefined) return Buffer.from(found.value).toString();
+    }
+  }
+  const lineOf = ({ certificate }: typeof here) => certificate.split("\n")[1] ?? "";
+
+  test("a gateway there has those of its cluster first, and follows them", async () => {
+    using client = await connect(two, "c2");
+    assert.ok((await untilHas(client, "kubernetes://web")).includes(lineOf(there)));
+    assert.ok((await untilHas(client, "kubernetes://only-here")).includes(lineOf(here)));
+    const next = selfSigned("next.example.com");
+    await two.apply(secret("web", next));
+    const { resources } = await client.take(SECRET_TYPE);
+    assert.ok(
+      Buffer.from(resources[0]?.value ?? [])
+        .toString()
+        .includes(lineOf(next)),
+    );
+  });
+
+  test("the same account has no right here", async () => {
+    using client = await connect(one, "c1");
+    client.request(SECRET_TYPE, { subscribe: ["kubernetes://web"] });
+    assert.deepEqual((await client.take(SECRET_TYPE)).resources, []);
+    await plane.logged(/may not read the secrets.*cluster=c1/);
+  });
+});
+
+/** Holds everything itself. */
+async function kubeConfig(server: ApiServer): Promise<string> {
+  const config = JSON.parse(await readFile(server.kubeConfig, "utf8"));
+  const [{ cluster }] = config.clusters;
+  const ca = await readFile(cluster["certificate-authority"]);
+  config.clusters[0].cluster = { server: cluster.server, "certificate-authority-data": ca.toString("base64") };
+  return JSON.stringify(config);
+}
