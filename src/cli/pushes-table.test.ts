@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { formatPushes, type JournalEntry } from "./pushes-table.ts";
 import { styleFor } from "./style.ts";
 
-const PUSH = { at: 0, type: "rds", view: "v", resources: 1, removed: 0, bytes: 10 } as const;
+const PUSH = { at: "1970-01-01T00:00:00.000Z", type: "rds", view: "v", resources: 1, removed: 0, bytes: 10 } as const;
 const NODE = "sidecar~10.0.0.1~web-1.default~default.svc.cluster.local";
 const ENTRIES: readonly JournalEntry[] = [
   {
@@ -13,11 +13,11 @@ const ENTRIES: readonly JournalEntry[] = [
     views: 1,
     proxies: 1,
     bytes: 10,
-    pushes: [{ ...PUSH, node: NODE, result: "acknowledged", answeredAfter: 12.4 }],
+    pushes: [{ ...PUSH, node: NODE, result: "acknowledged", answeredAfterMs: 12 }],
   },
   {
     id: 1,
-    changedAt: 1_000,
+    changedAt: "1970-01-01T00:00:01.000Z",
     objects: ["~ VirtualService/default/web", "+ Service/default/x"],
     objectCount: 70,
     views: 1,

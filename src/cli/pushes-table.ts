@@ -5,11 +5,16 @@ import { formatTable } from "./table.ts";
 
 /** A change with what was sent because of it, as `/debug/pushes` tells it. */
 export interface JournalEntry extends Pick<ChangeRecord, "id" | "objects" | "objectCount"> {
-  readonly changedAt?: number;
+  readonly changedAt?: string;
   readonly views: number;
   readonly proxies: number;
   readonly bytes: number;
-  readonly pushes: readonly Omit<PushRecord, "change">[];
+  readonly pushes: readonly JournalPush[];
+}
+
+interface JournalPush extends Omit<PushRecord, "change" | "at" | "answeredAfter"> {
+  readonly at: string;
+  readonly answeredAfterMs?: number;
 }
 
 /** Oldest first. */
@@ -25,15 +30,15 @@ export function formatPushes(entries: readonly JournalEntry[], style: Style): st
 }
 
 function rowOf({ id, changedAt, objects, objectCount, views, proxies, bytes, pushes }: JournalEntry, style: Style) {
-  const slowest = Math.max(0, ...pushes.map(({ answeredAfter = 0 }) => answeredAfter));
+  const slowest = Math.max(0, ...pushes.map(({ answeredAfterMs = 0 }) => answeredAfterMs));
   return [
     String(id),
-    changedAt === undefined ? "-" : new Date(changedAt).toISOString().slice(11, 23),
+    changedAt === undefined ? "-" : changedAt.slice(11, 23),
     whatOf(objects, objectCount),
     String(proxies),
     String(views),
     String(bytes),
-    pushes.length === 0 ? "-" : `${Math.round(slowest)} ms`,
+    pushes.length === 0 ? "-" : `${slowest} ms`,
     resultOf(pushes, style),
   ];
 }

@@ -21,16 +21,28 @@ export function pushes({ pushes: history }: DebugState, { scope, query }: PageRe
       .map(({ objects, ...change }) => {
         const sent = byChange.get(change.id) ?? [];
         return {
-          ...change,
+          ...withDates(change),
           objects: objects.filter((object) => inScope(scope, object.split("/")[1] ?? "")),
           views: new Set(sent.map(({ type, view }) => `${type} ${view}`)).size,
           proxies: new Set(sent.map(({ node }) => node)).size,
           bytes: sent.reduce((sum, { bytes }) => sum + bytes, 0),
-          pushes: sent.map(({ change: _, ...push }) => push),
+          pushes: sent.map(({ change: _, answeredAfter, ...push }) => ({
+            ...withDates(push),
+            ...(answeredAfter !== undefined && { answeredAfterMs: Math.round(answeredAfter) }),
+          })),
         };
       }),
   };
 }
+
+/** Times as people and programs read them. */
+function withDates(fields: object): object {
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => [name, TIMES.has(name) ? new Date(value).toISOString() : value]),
+  );
+}
+
+const TIMES: ReadonlySet<string> = new Set(["at", "changedAt", "releasedAt"]);
 
 /** `httpbin-1.default` of `sidecar~10.0.0.1~httpbin-1.default~default.svc.cluster.local` */
 function idOf(node: string): string {

@@ -26,7 +26,7 @@ test("snapshotChanges() names what came, changed and went", () => {
   assert.deepEqual(snapshotChanges(before, after), [
     "+ DestinationRule/default/two",
     "- DestinationRule/default/one",
-    "~ service default/a.default.svc.cluster.local",
+    "~ Service/default/a.default.svc.cluster.local",
   ]);
   assert.deepEqual(snapshotChanges(after, after), []);
 });

@@ -1,8 +1,9 @@
 /** In words, what differs between two snapshots. What is the same is the same object, so this looks at little. */
 import { type ConfigObject, objectKey } from "#config/config-object.ts";
+import { serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 
-/** `+ VirtualService/default/reviews`, `~ Endpoints/default/reviews.default.svc.cluster.local`, `~ MeshConfig`. */
+/** `+ VirtualService/default/reviews`, `~ Endpoints/default/reviews.default.svc.cluster.local`, `~ MeshConfig`; services go by their host. */
 export function snapshotChanges(before: Snapshot, after: Snapshot): readonly string[] {
   const objects = Object.keys(after).flatMap((field) => {
     const [old, next] = [Reflect.get(before, field), Reflect.get(after, field)];
@@ -18,12 +19,12 @@ export function snapshotChanges(before: Snapshot, after: Snapshot): readonly str
 
 function serviceDifferences(before: Snapshot, after: Snapshot): readonly string[] {
   const named = ({ services }: Snapshot) =>
-    new Map(services.map((service) => [`service ${service.namespace}/${service.hostname}`, service]));
+    new Map(services.map((service) => [`Service/${serviceKey(service)}`, service]));
   return differences(named(before), named(after));
 }
 
 function endpoints(snapshot: Snapshot): ReadonlyMap<string, unknown> {
-  return new Map([...snapshot.endpoints].map(([service, set]) => [`endpoints of ${service}`, set]));
+  return new Map([...snapshot.endpoints].map(([service, set]) => [`Endpoints/${service}`, set]));
 }
 
 /** Nearly all are the same objects, which need no names. */
