@@ -14,7 +14,7 @@ import { createLogger, SILENT } from "#lib/log.ts";
 import { GrpcListener } from "#lib/net/grpc-listener.ts";
 import { certificateRequest } from "#lib/pki/csr.ts";
 import { Authority } from "./authority.ts";
-import { CERTIFICATE_SERVICE, certificateService } from "./certificate-service.ts";
+import { CREATE_CERTIFICATE, certificateService } from "./certificate-service.ts";
 import type { NodeAgents } from "./node-agents.ts";
 import { selfSignedCa } from "./self-signed.ts";
 import { ServingCertificate } from "./serving-certificate.ts";
@@ -103,10 +103,9 @@ describe("certificateService() over TLS", () => {
       validityDuration: 3600n,
       ...(metadata === undefined ? {} : { metadata }),
     });
-    const { path } = CERTIFICATE_SERVICE.CreateCertificate;
     return new Promise((resolve, reject) => {
       client.makeUnaryRequest(
-        path,
+        CREATE_CERTIFICATE,
         (message: typeof request) => Buffer.from(toBinary(IstioCertificateRequestSchema, message)),
         (bytes: Buffer) => fromBinary(IstioCertificateResponseSchema, bytes),
         request,

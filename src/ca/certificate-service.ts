@@ -5,17 +5,17 @@
  */
 import { X509Certificate } from "node:crypto";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
-import { type MethodDefinition, type ServerUnaryCall, type sendUnaryData, status } from "@grpc/grpc-js";
 import type { Authentication, Credentials } from "#authn/authenticator.ts";
 import {
   type IstioCertificateRequest,
   IstioCertificateRequestSchema,
-  type IstioCertificateResponse,
   IstioCertificateResponseSchema,
 } from "#gen/istio/v1/auth/ca_pb.ts";
+import { callCredentials } from "#lib/grpc/call-credentials.ts";
+import { type Methods, type ServerCall, unaryMethod } from "#lib/grpc/server.ts";
+import { GrpcError, STATUS } from "#lib/grpc/status.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
-import { callCredentials, type GrpcService } from "#lib/net/grpc-service.ts";
 import type { Caller, CertificateSigner } from "#model/ports.ts";
 import { CLOCK_SKEW_MS } from "./lifetime.ts";
 import type { CaCounter } from "./metrics.ts";
@@ -32,69 +32,62 @@ export interface CertificateServiceOptions {
   readonly log: Logger;
 }
 
-type Call = ServerUnaryCall<IstioCertificateRequest, IstioCertificateResponse>;
-type Outcome =
-  | { readonly chain: readonly string[] }
-  | { readonly refusal: { readonly code: status; readonly details: string } };
-
-const CREATE_CERTIFICATE: MethodDefinition<IstioCertificateRequest, IstioCertificateResponse> = {
-  path: "/istio.v1.auth.IstioCertificateService/CreateCertificate",
-  requestStream: false,
-  responseStream: false,
-  requestSerialize: (request) => Buffer.from(toBinary(IstioCertificateRequestSchema, request)),
-  requestDeserialize: (bytes) => fromBinary(IstioCertificateRequestSchema, bytes),
-  responseSerialize: (response) => Buffer.from(toBinary(IstioCertificateResponseSchema, response)),
-  responseDeserialize: (bytes) => fromBinary(IstioCertificateResponseSchema, bytes),
-};
-
-/** Definition alone, for clients. */
-export const CERTIFICATE_SERVICE = { CreateCertificate: CREATE_CERTIFICATE };
+/** The one method. */
+export const CREATE_CERTIFICATE = "/istio.v1.auth.IstioCertificateService/CreateCertificate";
 
 /** The service over a signer. */
-export function certificateService(options: CertificateServiceOptions): GrpcService {
-  const createCertificate = (call: Call, answer: sendUnaryData<IstioCertificateResponse>) => {
-    certificateFor(call, options).then(
-      (outcome) => {
-        if ("refusal" in outcome) answer(outcome.refusal);
-        else answer(null, create(IstioCertificateResponseSchema, { certChain: [...outcome.chain] }));
-      },
-      (error: unknown) => {
-        options.log.error("certificate request failed", { reason: errorText(error) });
-        answer({ code: status.INTERNAL, details: "internal error" });
-      },
-    );
-  };
-  return { definition: CERTIFICATE_SERVICE, implementation: { CreateCertificate: createCertificate } };
+export function certificateService(options: CertificateServiceOptions): Methods {
+  const createCertificate = unaryMethod(async (bytes, call) => {
+    const certChain = await certificateFor(requestIn(bytes), call, options);
+    return toBinary(IstioCertificateResponseSchema, create(IstioCertificateResponseSchema, { certChain }));
+  });
+  return { [CREATE_CERTIFICATE]: createCertificate };
 }
 
-async function certificateFor(call: Call, options: CertificateServiceOptions): Promise<Outcome> {
+function requestIn(bytes: Uint8Array): IstioCertificateRequest {
+  try {
+    return fromBinary(IstioCertificateRequestSchema, bytes);
+  } catch (cause) {
+    throw new GrpcError(STATUS.INTERNAL, "Cannot read the request: it is no IstioCertificateRequest", { cause });
+  }
+}
+
+/** The chain, leaf first; throws how the call ends otherwise. */
+async function certificateFor(
+  request: IstioCertificateRequest,
+  call: ServerCall,
+  options: CertificateServiceOptions,
+): Promise<string[]> {
   const { authenticate, count, log } = options;
-  const peer = call.getPeer();
+  const { peer } = call;
   count("citadel_server_csr_count");
-  const authentication = await authenticate(callCredentials(call));
+  const authentication = await authenticate(callCredentials(call)).catch((error: unknown) => {
+    log.error("certificate request failed", { reason: errorText(error) });
+    throw new GrpcError(STATUS.INTERNAL, "internal error", { cause: error });
+  });
   if ("refused" in authentication) {
     count("citadel_server_authentication_failure_count");
     log.warn("certificate refused", { peer, reason: authentication.refused });
-    return { refusal: { code: status.UNAUTHENTICATED, details: authentication.refused } };
+    throw new GrpcError(STATUS.UNAUTHENTICATED, authentication.refused);
   }
   const { identity, provedBy } = authentication.caller;
   try {
-    const subject = await subjectOf(call.request, authentication.caller, options);
+    const subject = await subjectOf(request, authentication.caller, options);
     const chain = await options.signer.sign({
-      csrPem: call.request.csr,
+      csrPem: request.csr,
       identity: subject,
-      ttlSeconds: Number(call.request.validityDuration),
+      ttlSeconds: Number(request.validityDuration),
     });
     count("citadel_server_success_cert_issuance_count");
     const by = subject === identity ? {} : { actingFor: subject };
     log.info("certificate issued", { peer, identity, provedBy, ...by, ...described(chain[0] ?? "") });
-    return { chain };
+    return [...chain];
   } catch (error) {
     const { counter, code, details } = failureOf(error);
     count(counter);
     const reason = errorText(error).replaceAll(/\s+/g, " ");
     log.warn("certificate refused", { peer, identity, provedBy, reason });
-    return { refusal: { code, details: details ?? reason } };
+    throw new GrpcError(code, details ?? reason, { cause: error });
   }
 }
 
@@ -106,24 +99,24 @@ function described(leaf: string): { serial: string; expires: string; ttlSeconds:
 
 interface Failure {
   readonly counter: CaCounter;
-  readonly code: status;
+  readonly code: number;
   /** In place of the reason, which then is for the log alone. */
   readonly details?: string;
 }
 
 const FAILURES: Readonly<Record<string, Failure>> = {
-  CSR_INVALID: { counter: "citadel_server_csr_parsing_err_count", code: status.INVALID_ARGUMENT },
-  CSR_TOO_MANY: { counter: "citadel_server_csr_sign_err_count", code: status.RESOURCE_EXHAUSTED },
+  CSR_INVALID: { counter: "citadel_server_csr_parsing_err_count", code: STATUS.INVALID_ARGUMENT },
+  CSR_TOO_MANY: { counter: "citadel_server_csr_sign_err_count", code: STATUS.RESOURCE_EXHAUSTED },
   CALLER_REFUSED: {
     counter: "citadel_server_authentication_failure_count",
-    code: status.UNAUTHENTICATED,
+    code: STATUS.UNAUTHENTICATED,
     details: "request impersonation authentication failure",
   },
 };
 
 function failureOf(error: unknown): Failure {
   const known = error instanceof MeshError ? FAILURES[error.code] : undefined;
-  return known ?? { counter: "citadel_server_csr_sign_err_count", code: status.INTERNAL };
+  return known ?? { counter: "citadel_server_csr_sign_err_count", code: STATUS.INTERNAL };
 }
 
 /** Whom the certificate is for: the caller, or the workload that it may act for. */

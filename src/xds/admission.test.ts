@@ -127,9 +127,8 @@ test("names that a proxy may ask for are limited", async () => {
 
 test("messages and headers beyond a size are refused before anybody looks at them", async () => {
   const authenticate = async () => assert.fail("looked at it");
-  const channel = { "grpc.max_receive_message_length": 1_000 };
   const big = (client: XdsClient) => client.write(new Uint8Array(2_000));
-  assert.match(await refused(big, { channel }), /^RESOURCE_EXHAUSTED/);
+  assert.match(await refused(big, { maxMessageBytes: 1_000 }), /^RESOURCE_EXHAUSTED/);
   await using ads = await startAds(MESH, { authenticate });
   using client = new XdsClient(ads.address, { node: ONE, headers: { authorization: `Bearer ${"x".repeat(100_000)}` } });
   assert.notEqual((await client.ended()).code, status.OK);

@@ -20,10 +20,12 @@
  * compares layers, in most cases by identity, and yields the next response; its bytes are shared by all proxies that are
  * told the same.
  */
-import { type ServiceDefinition, status } from "@grpc/grpc-js";
+
+import { joined } from "#lib/grpc/messages.ts";
+import type { Methods, ServerCall } from "#lib/grpc/server.ts";
+import { STATUS } from "#lib/grpc/status.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
-import type { GrpcService } from "#lib/net/grpc-service.ts";
 import type { Caller, ConnectedProxy, DebugAnswers, ProxyObserver, Source, StatusAnswers } from "#model/ports.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import type { Snapshot } from "#model/snapshot.ts";
@@ -39,10 +41,10 @@ import { type Metrics, NO_METRICS } from "./metrics.ts";
 import type { PartsOf } from "./parts.ts";
 import { PushJournal } from "./push-journal.ts";
 import { Pusher } from "./pusher.ts";
-import { Refusal, refuse } from "./refusal.ts";
+import { Refusal } from "./refusal.ts";
 import { RequestLimit } from "./request-limit.ts";
 import { withTrustRoots } from "./trust-roots.ts";
-import { type AdsCall, XdsStream } from "./xds-stream.ts";
+import { XdsStream } from "./xds-stream.ts";
 
 export interface AdsServerOptions {
   /** Should begin to read after the server was made, so that it hears of the first snapshot. */
@@ -101,24 +103,6 @@ const DEFAULT_LIMITS: AdsLimits = {
   sharedBytes: 16 * 1024 * 1024,
 };
 
-const asIs = (bytes: Buffer) => bytes;
-
-/** Messages are bytes on both sides: they are read and written by protocol/. */
-const DEFINITION: ServiceDefinition = Object.fromEntries(
-  DIALECTS.map(({ method, path }) => [
-    method,
-    {
-      path,
-      requestStream: true,
-      responseStream: true,
-      requestSerialize: asIs,
-      requestDeserialize: asIs,
-      responseSerialize: asIs,
-      responseDeserialize: asIs,
-    },
-  ]),
-);
-
 /** Istiod says nothing to these either. */
 const UNANSWERED: ReadonlySet<string> = new Set([HEALTH_TYPE]);
 const WITHOUT_ROOTS: ReadonlySet<string> = new Set([HEALTH_TYPE, PROXY_CONFIG_TYPE]);
@@ -170,12 +154,9 @@ export class AdsServer {
   }
 
   /** The service for a port where callers prove themselves in that way. */
-  service(authenticate: Authenticate): GrpcService {
-    const accept = (dialect: Dialect) => (call: AdsCall) => void this.#accept(call, { dialect, authenticate });
-    return {
-      definition: DEFINITION,
-      implementation: Object.fromEntries(DIALECTS.map((dialect) => [dialect.method, accept(dialect)])),
-    };
+  service(authenticate: Authenticate): Methods {
+    const accept = (dialect: Dialect) => (call: ServerCall) => void this.#accept(call, { dialect, authenticate });
+    return Object.fromEntries(DIALECTS.map((dialect) => [dialect.path, accept(dialect)]));
   }
 
   /** Follows the source and serves the streams until the signal is aborted; then they all end. */
@@ -185,7 +166,7 @@ export class AdsServer {
     this.#unsubscribe();
     this.#gate.stop();
     this.#idlePatches.stop();
-    const reason = new Refusal(status.UNAVAILABLE, "The control plane is shutting down");
+    const reason = new Refusal(STATUS.UNAVAILABLE, "The control plane is shutting down");
     for (const stream of this.#pusher.streams) stream.end(reason);
   }
 
@@ -210,45 +191,55 @@ export class AdsServer {
     this.#idlePatches.changed(snapshot);
   }
 
-  async #accept(call: AdsCall, { dialect, authenticate }: Port): Promise<void> {
+  async #accept(call: ServerCall, { dialect, authenticate }: Port): Promise<void> {
     const { unknownStreams, introductionMs } = this.#limits;
-    if (this.#stopped) return refuse(call, new Refusal(status.UNAVAILABLE, "The control plane is shutting down"));
+    if (this.#stopped) return call.end(new Refusal(STATUS.UNAVAILABLE, "The control plane is shutting down"));
     if (this.#unknown >= unknownStreams) {
-      return refuse(call, new Refusal(status.RESOURCE_EXHAUSTED, "Too many streams at once: try again later"));
+      return call.end(new Refusal(STATUS.RESOURCE_EXHAUSTED, "Too many streams at once: try again later"));
     }
     this.#unknown++;
-    const late = new Refusal(status.DEADLINE_EXCEEDED, `No request with a node came in ${introductionMs} ms`);
-    const cancel = this.#clock.after(introductionMs, () => refuse(call, late));
     let known = false;
     const leave = () => {
       if (!known) this.#unknown--;
       known = true;
       cancel();
     };
-    for (const event of ["cancelled", "close", "error"]) call.on(event, leave);
+    let stream: XdsStream | undefined;
+    const end = (thrown: unknown) => {
+      leave();
+      (stream ?? call).end(this.#refusal(call, thrown));
+    };
+    const late = new Refusal(STATUS.DEADLINE_EXCEEDED, `No request with a node came in ${introductionMs} ms`);
+    const cancel = this.#clock.after(introductionMs, () => end(late));
+    call.gone.addEventListener("abort", leave);
+    const receive = (bytes: Buffer) => {
+      this.#measure(bytes);
+      if (this.#answersDebug(call, bytes, { dialect, caller })) return;
+      stream ??= this.#open(call, { dialect, proxy: this.#introduced(envelopeIn(dialect, bytes).node, caller) });
+      leave();
+      stream.receive(bytes);
+    };
+    let caller: Caller | undefined;
     try {
       await this.#itsTurn();
-      const caller = await authenticated(call, authenticate);
+      caller = await authenticated(call, authenticate);
       if (known) return; // it left, or was sent away, meanwhile
-      let stream: XdsStream | undefined;
-      call.on("data", (bytes: Buffer) => {
-        this.#guard(call, () => {
-          this.#measure(bytes);
-          if (this.#answersDebug(call, bytes, { dialect, caller })) return;
-          stream ??= this.#open(call, { dialect, proxy: this.#introduced(envelopeIn(dialect, bytes).node, caller) });
+      call.serve({
+        message: (message) => guarded(() => receive(joined(message)), end),
+        end: () => {
           leave();
-          stream.receive(bytes);
-        });
+          (stream ?? call).end();
+        },
       });
     } catch (thrown) {
-      this.#refuse(call, thrown);
+      end(thrown);
     }
   }
 
   /** Waits until the stream may begin. */
   async #itsTurn(): Promise<void> {
     const wait = this.#limit === undefined ? 0 : this.#limit.turn(this.#clock.now());
-    if (wait === undefined) throw new Refusal(status.RESOURCE_EXHAUSTED, "Too many streams at once: try again later");
+    if (wait === undefined) throw new Refusal(STATUS.RESOURCE_EXHAUSTED, "Too many streams at once: try again later");
     if (wait > 0) await new Promise<void>((resolve) => void this.#clock.after(wait, resolve));
   }
 
@@ -256,17 +247,17 @@ export class AdsServer {
     return introduced(node, caller, { checked: this.#options.checksIdentity ?? true });
   }
 
-  #answersDebug(call: AdsCall, bytes: Buffer, from: { dialect: Dialect; caller: Caller | undefined }): boolean {
+  #answersDebug(call: ServerCall, bytes: Buffer, from: { dialect: Dialect; caller: Caller | undefined }): boolean {
     const question = debugQuestion(from.dialect, bytes);
     if (question === undefined) return false;
-    if (!question.isAnswer) call.write(debugResponse(question, { ...from, ...this.#options }));
+    if (!question.isAnswer) call.send(debugResponse(question, { ...from, ...this.#options }));
     return true;
   }
 
-  #open(call: AdsCall, { dialect, proxy }: { dialect: Dialect; proxy: MeshProxy }): XdsStream {
+  #open(call: ServerCall, { dialect, proxy }: { dialect: Dialect; proxy: MeshProxy }): XdsStream {
     const { streams, names, sendMs } = this.#limits;
     if (this.#pusher.streams.size >= streams) {
-      throw new Refusal(status.RESOURCE_EXHAUSTED, `${streams} proxies are connected: try another replica`);
+      throw new Refusal(STATUS.RESOURCE_EXHAUSTED, `${streams} proxies are connected: try another replica`);
     }
     const stream = new XdsStream({
       id: `${proxy.id}-${++this.#count}`,
@@ -286,11 +277,11 @@ export class AdsServer {
       closed: (gone) => this.#left(gone),
     });
     const refused = this.#options.observer?.connected(stream.observed);
-    if (refused !== undefined) throw new Refusal(status.FAILED_PRECONDITION, refused);
+    if (refused !== undefined) throw new Refusal(STATUS.FAILED_PRECONDITION, refused);
     this.#pusher.add(stream);
     this.#idlePatches.changed();
     this.#countProxies(stream, 1);
-    this.#log.info("proxy connected", { node: proxy.nodeId, peer: call.getPeer() });
+    this.#log.info("proxy connected", { node: proxy.nodeId, peer: call.peer });
     return stream;
   }
 
@@ -308,23 +299,28 @@ export class AdsServer {
     this.#metrics.set("pilot_xds", count, { version });
   }
 
-  #guard(call: AdsCall, work: () => void): void {
-    try {
-      work();
-    } catch (thrown) {
-      this.#refuse(call, thrown);
+  /** What a stream is told that ends for this reason. */
+  #refusal(call: ServerCall, thrown: unknown): Refusal {
+    if (thrown instanceof Refusal) {
+      this.#log.warn("stream refused", { peer: call.peer, reason: thrown.message });
+      return thrown;
     }
-  }
-
-  #refuse(call: AdsCall, thrown: unknown): void {
-    if (!(thrown instanceof Refusal)) throw thrown;
-    this.#log.warn("stream refused", { peer: call.getPeer(), reason: errorText(thrown) });
-    refuse(call, thrown);
+    this.#metrics.count("pilot_total_xds_internal_errors");
+    this.#log.error("stream failed", { peer: call.peer, reason: errorText(thrown) });
+    return new Refusal(STATUS.INTERNAL, "internal error", { cause: thrown });
   }
 
   #measure({ length }: Buffer): void {
     if (length <= this.#largestRequest) return;
     this.#largestRequest = length;
     this.#metrics.set("pilot_xds_recv_max", length);
+  }
+}
+
+function guarded(work: () => void, failed: (thrown: unknown) => void): void {
+  try {
+    work();
+  } catch (thrown) {
+    failed(thrown);
   }
 }

@@ -5,7 +5,7 @@
  *     istio.io/debug/syncz         the state of all proxies, in Envoy's messages: `istioctl proxy-status`, `istioctl version`
  *     istio.io/debug/config_dump   the configuration of the proxy that is named, in Envoy's messages
  */
-import { status } from "@grpc/grpc-js";
+import { STATUS } from "#lib/grpc/status.ts";
 import type { Caller, DebugAnswers, StatusAnswers } from "#model/ports.ts";
 import { formatDeltaResponse, resourceFrame } from "#protocol/delta-response.ts";
 import { newSession } from "#protocol/session.ts";
@@ -55,7 +55,7 @@ interface Answer {
 export function debugResponse(question: DebugQuestion, asked: Asked): Buffer {
   const { caller, dialect, controlPlane = "" } = asked;
   if (caller === undefined) {
-    throw new Refusal(status.UNAUTHENTICATED, "Debug pages are for callers that prove who they are: use the TLS port");
+    throw new Refusal(STATUS.UNAUTHENTICATED, "Debug pages are for callers that prove who they are: use the TLS port");
   }
   const { typeUrl, names } = question;
   const page = typeUrl.slice(DEBUG_TYPE.length + 1);
@@ -73,9 +73,9 @@ function pageAnswer(names: readonly string[], caller: Caller, { debug }: Asked):
   const [page, ...others] = names;
   if (page === undefined || others.length > 0) {
     const message = `Cannot answer a request for ${names.length} debug pages: ask for one`;
-    throw new Refusal(status.INVALID_ARGUMENT, message);
+    throw new Refusal(STATUS.INVALID_ARGUMENT, message);
   }
   const answer = debug?.(page, caller) ?? { refused: "There are no debug pages here" };
-  if ("refused" in answer) throw new Refusal(status.PERMISSION_DENIED, answer.refused);
+  if ("refused" in answer) throw new Refusal(STATUS.PERMISSION_DENIED, answer.refused);
   return [{ name: page, typeUrl: DEBUG_TYPE, value: Buffer.from(answer.body) }];
 }

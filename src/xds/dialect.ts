@@ -1,5 +1,5 @@
 /** The streams that are served: aggregated, or of one type alone; delta, or state of the world. */
-import { status } from "@grpc/grpc-js";
+import { STATUS } from "#lib/grpc/status.ts";
 import { type DeltaRequest, parseDeltaRequest } from "#protocol/delta-request.ts";
 import type { Resource } from "#protocol/resource.ts";
 import type { Session, StreamKind } from "#protocol/session.ts";
@@ -62,9 +62,9 @@ export function requestIn<R extends Resource>(dialect: Dialect, bytes: Uint8Arra
 /** On a stream of one type requests need not repeat it. */
 function typeOf({ typeUrl: only, method }: Dialect, { typeUrl }: { readonly typeUrl: string }): string {
   const asked = typeUrl || only;
-  if (asked === undefined) throw new Refusal(status.INVALID_ARGUMENT, "Cannot answer a request without type_url");
+  if (asked === undefined) throw new Refusal(STATUS.INVALID_ARGUMENT, "Cannot answer a request without type_url");
   if (only === undefined || asked === only) return asked;
-  throw new Refusal(status.INVALID_ARGUMENT, `Cannot answer a request for ${asked}: ${method} is about ${only}`);
+  throw new Refusal(STATUS.INVALID_ARGUMENT, `Cannot answer a request for ${asked}: ${method} is about ${only}`);
 }
 
 function reading<T>(kind: StreamKind, read: () => T): T {
@@ -72,6 +72,6 @@ function reading<T>(kind: StreamKind, read: () => T): T {
     return read();
   } catch (cause) {
     const wanted = kind === "delta" ? "DeltaDiscoveryRequest" : "DiscoveryRequest";
-    throw new Refusal(status.INVALID_ARGUMENT, `Cannot read the request: it is no ${wanted}`, { cause });
+    throw new Refusal(STATUS.INVALID_ARGUMENT, `Cannot read the request: it is no ${wanted}`, { cause });
   }
 }

@@ -1,22 +1,22 @@
 /** How a stream begins: who is calling, and which proxy it says it is. */
-import { status } from "@grpc/grpc-js";
+
+import type { ServerCall } from "#lib/grpc/server.ts";
+import { STATUS } from "#lib/grpc/status.ts";
 import { errorText } from "#lib/mesh-error.ts";
-import type { AnyCall } from "#lib/net/grpc-service.ts";
 import type { Caller } from "#model/ports.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import { parseProxyNode } from "#model/proxy-node.ts";
 import { Refusal } from "./refusal.ts";
-import type { AdsCall } from "./xds-stream.ts";
 
 /** Who is calling; undefined where callers prove nothing, as on the plaintext port. Throws when the proof is bad. */
-export type Authenticate = (call: AnyCall) => Promise<Caller | undefined>;
+export type Authenticate = (call: ServerCall) => Promise<Caller | undefined>;
 
 /** The caller of a stream; refused when its proof is bad. */
-export async function authenticated(call: AdsCall, authenticate: Authenticate): Promise<Caller | undefined> {
+export async function authenticated(call: ServerCall, authenticate: Authenticate): Promise<Caller | undefined> {
   try {
     return await authenticate(call);
   } catch (cause) {
-    throw new Refusal(status.UNAUTHENTICATED, `Cannot authenticate: ${errorText(cause)}`, { cause });
+    throw new Refusal(STATUS.UNAUTHENTICATED, `Cannot authenticate: ${errorText(cause)}`, { cause });
   }
 }
 
@@ -35,7 +35,7 @@ export function introduced(
 function checkIdentity(proxy: MeshProxy, caller: Caller): void {
   const deny = (what: string, claimed: string) => {
     const message = `Cannot serve a proxy of ${what} "${claimed}": the caller is ${caller.identity}`;
-    throw new Refusal(status.PERMISSION_DENIED, message);
+    throw new Refusal(STATUS.PERMISSION_DENIED, message);
   };
   if (proxy.namespace !== caller.namespace) deny("namespace", proxy.namespace);
   const { serviceAccount } = proxy;
@@ -43,8 +43,8 @@ function checkIdentity(proxy: MeshProxy, caller: Caller): void {
 }
 
 function proxyIn(node: Uint8Array | undefined): MeshProxy {
-  if (node === undefined) throw new Refusal(status.INVALID_ARGUMENT, "The first request needs a node");
+  if (node === undefined) throw new Refusal(STATUS.INVALID_ARGUMENT, "The first request needs a node");
   const { value, problems } = parseProxyNode(node);
   if (value !== undefined) return value;
-  throw new Refusal(status.INVALID_ARGUMENT, problems.map(({ field, message }) => `${field} ${message}`).join("; "));
+  throw new Refusal(STATUS.INVALID_ARGUMENT, problems.map(({ field, message }) => `${field} ${message}`).join("; "));
 }

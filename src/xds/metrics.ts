@@ -1,5 +1,5 @@
 /** Figures about pushes under the names that Istio's dashboards know. Who wires the server decides where they go. */
-import { status } from "@grpc/grpc-js";
+import { STATUS, statusName } from "#lib/grpc/status.ts";
 import type { MetricDefinition } from "#lib/metrics.ts";
 
 export interface Metrics {
@@ -60,9 +60,9 @@ export const XDS_METRICS = {
 
 /** A code of gRPC as Go spells it, such as `InvalidArgument`. */
 export function codeName(code = 0): string {
-  if (code === status.OK) return "OK";
-  if (code === status.CANCELLED) return "Canceled";
-  const name = status[code];
-  if (name === undefined) return `Code(${code})`;
+  if (code === STATUS.OK) return "OK";
+  if (code === STATUS.CANCELLED) return "Canceled";
+  const name = statusName(code);
+  if (name === String(code)) return `Code(${code})`;
   return name.toLowerCase().replaceAll(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }

@@ -1,5 +1,6 @@
 /** One stream to one proxy: the shell around a session of protocol/. */
-import { type ServerDuplexStream, status } from "@grpc/grpc-js";
+import type { ServerCall } from "#lib/grpc/server.ts";
+import { OK, STATUS, type Status } from "#lib/grpc/status.ts";
 import type { Logger } from "#lib/log.ts";
 import type { ConnectedProxy, ObservedProxy } from "#model/ports.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
@@ -15,14 +16,12 @@ import { type Dialect, requestIn } from "./dialect.ts";
 import { codeName, type Metrics, type XdsMetric } from "./metrics.ts";
 import { type ProxyParts, viewId } from "./parts.ts";
 import type { OpenPush, PushJournal } from "./push-journal.ts";
-import { Refusal, refuse } from "./refusal.ts";
+import { Refusal } from "./refusal.ts";
 import type { EncodedResponse } from "./responses.ts";
-
-export type AdsCall = ServerDuplexStream<Buffer, Buffer>;
 
 export interface XdsStreamOptions {
   readonly id: string;
-  readonly call: AdsCall;
+  readonly call: ServerCall;
   readonly dialect: Dialect;
   readonly proxy: MeshProxy;
   readonly log: Logger;
@@ -76,9 +75,7 @@ export class XdsStream {
     this.#options = options;
     this.#connectedAt = options.clock.now();
     this.#session = newSession(options.dialect.kind);
-    const { call } = options;
-    for (const event of ["cancelled", "close", "error"]) call.on(event, () => this.#close());
-    call.on("end", () => call.end());
+    options.call.gone.addEventListener("abort", () => this.#close());
   }
 
   get proxy(): MeshProxy {
@@ -112,7 +109,7 @@ export class XdsStream {
     const names = session.types.values().reduce((sum, subscription) => sum + subscription.names.size, 0);
     const { maxNames } = this.#options;
     if (names > maxNames || session.types.size > maxNames) {
-      throw new Refusal(status.RESOURCE_EXHAUSTED, `Cannot subscribe to ${names} names: ${maxNames} are allowed`);
+      throw new Refusal(STATUS.RESOURCE_EXHAUSTED, `Cannot subscribe to ${names} names: ${maxNames} are allowed`);
     }
     this.#session = session;
     this.#judge(request, verdict);
@@ -137,7 +134,7 @@ export class XdsStream {
     this.#unflushedBytes = response.bytes.length;
     budget.take(this.#unflushedBytes);
     this.#cancelTimeout = clock.after(sendTimeoutMs, () => this.#onTimeout(next.typeUrl));
-    call.write(response.bytes, () => {
+    call.send(response.bytes, () => {
       if (this.#closed) return;
       this.#flushed();
       metrics.observe("pilot_xds_send_time", (clock.now() - sentAt) / 1000);
@@ -174,8 +171,9 @@ export class XdsStream {
     this.#cancelWake = clock.after(Math.max(0, time - clock.now()), () => wake(this));
   }
 
-  end(reason: Refusal): void {
-    refuse(this.#options.call, reason);
+  /** The proxy is told why; it said itself that it has no more to ask when nothing is given. */
+  end(reason: Status = OK): void {
+    this.#options.call.end(reason);
     this.#close();
   }
 
@@ -186,12 +184,12 @@ export class XdsStream {
     return {
       connectionId: this.#options.id,
       nodeId: this.proxy.nodeId,
-      address: this.#options.call.getPeer(),
+      address: this.#options.call.peer,
       proxy: this.proxy,
       connectedAt: this.#connectedAt,
       istioVersion: this.istioVersion,
       types: new Map(types),
-      disconnect: () => this.end(new Refusal(status.UNAVAILABLE, "Disconnected by the operator")),
+      disconnect: () => this.end(new Refusal(STATUS.UNAVAILABLE, "Disconnected by the operator")),
       resources: (typeUrl) => this.#resources(typeUrl),
     };
   }
@@ -246,7 +244,7 @@ export class XdsStream {
       type: shortTypeName(typeUrl),
       node: this.proxy.nodeId,
     });
-    this.end(new Refusal(status.DEADLINE_EXCEEDED, `No response was read for ${this.#options.sendTimeoutMs} ms`));
+    this.end(new Refusal(STATUS.DEADLINE_EXCEEDED, `No response was read for ${this.#options.sendTimeoutMs} ms`));
   }
 
   #close(): void {

@@ -4,7 +4,6 @@ import { X509Certificate } from "node:crypto";
 import { createServer } from "node:net";
 import { test } from "node:test";
 import { connect } from "node:tls";
-import { Server, ServerCredentials } from "@grpc/grpc-js";
 import { createLogger } from "#lib/log.ts";
 import type { Caller } from "#model/ports.ts";
 import { SECRET_TYPE } from "#protocol/type-urls.ts";
@@ -13,6 +12,7 @@ import { AdsServer } from "#xds/ads-server.ts";
 import { translatedParts } from "#xds/translated-parts.ts";
 import { AdsEnvoy, NO_ENVOY } from "../support/ads-envoy.ts";
 import { selfSigned, type TestCertificate } from "../support/certificates.ts";
+import { serveMethods } from "../support/grpc-server.ts";
 import { proxyOf } from "../support/mesh.ts";
 import { nodeOf, XdsClient } from "../support/xds-client.ts";
 
@@ -50,20 +50,14 @@ async function startPlane(caller: Caller | undefined, lines: string[] = []) {
   const ads = new AdsServer({ source, initial: source.current(), partsOf: translatedParts, log });
   const stop = new AbortController();
   const running = ads.run(stop.signal);
-  const grpc = new Server();
-  const { definition, implementation } = ads.service(async () => caller);
-  grpc.addService(definition, implementation);
-  const port = await new Promise<number>((resolve, reject) => {
-    const insecure = ServerCredentials.createInsecure();
-    grpc.bindAsync("127.0.0.1:0", insecure, (error, bound) => (error ? reject(error) : resolve(bound)));
-  });
+  const grpc = await serveMethods(ads.service(async () => caller));
   return {
     source,
-    address: `127.0.0.1:${port}`,
+    address: grpc.address,
     [Symbol.asyncDispose]: async () => {
       stop.abort();
       await running;
-      grpc.forceShutdown();
+      await grpc.stop();
     },
   };
 }

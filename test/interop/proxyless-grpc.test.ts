@@ -10,6 +10,7 @@ import { createLogger } from "#lib/log.ts";
 import { memorySource } from "#sources/memory.ts";
 import { AdsServer } from "#xds/ads-server.ts";
 import { translatedParts } from "#xds/translated-parts.ts";
+import { serveMethods } from "../support/grpc-server.ts";
 
 const run = promisify(execFile);
 const HERE = import.meta.dirname;
@@ -96,11 +97,9 @@ spec:
     timeout: 10s
 `;
 
-function bootstrap(port: number): string {
+function bootstrap(address: string): string {
   return JSON.stringify({
-    xds_servers: [
-      { server_uri: `127.0.0.1:${port}`, channel_creds: [{ type: "insecure" }], server_features: ["xds_v3"] },
-    ],
+    xds_servers: [{ server_uri: address, channel_creds: [{ type: "insecure" }], server_features: ["xds_v3"] }],
     node: {
       id: "sidecar~127.0.0.1~client.default~default.svc.cluster.local",
       locality: {}, // grpc-js insists on it
@@ -119,11 +118,8 @@ for (const { name, command, skip } of PROGRAMS) {
     const ads = new AdsServer({ source, initial: source.current(), partsOf: translatedParts, log });
     const stop = new AbortController();
     const running = ads.run(stop.signal);
-    const grpc = new Server();
-    const service = ads.service(async () => undefined);
-    grpc.addService(service.definition, service.implementation);
-    using control = await serving(grpc);
-    const env = { ...process.env, GRPC_XDS_BOOTSTRAP_CONFIG: bootstrap(control.port) };
+    await using control = await serveMethods(ads.service(async () => undefined));
+    const env = { ...process.env, GRPC_XDS_BOOTSTRAP_CONFIG: bootstrap(control.address) };
     const [program, script] = command;
     const calls = async (target: string, header: string): Promise<unknown> => {
       const { stdout } = await run(program, [script, `xds:///${target}`, "20", header], { env, timeout: 40_000 });

@@ -1,6 +1,5 @@
 /** An xDS server on a free port whose resources a test writes by hand. */
 import { create, toBinary } from "@bufbuild/protobuf";
-import { Server, ServerCredentials } from "@grpc/grpc-js";
 import { Cluster_DiscoveryType, ClusterSchema } from "#gen/envoy/config/cluster/v3/cluster_pb.ts";
 import { atOnce } from "#lib/async/steps.ts";
 import { SILENT } from "#lib/log.ts";
@@ -12,6 +11,7 @@ import { type Recipe, recipe } from "#translate/recipe.ts";
 import { AdsServer, type AdsServerOptions } from "#xds/ads-server.ts";
 import type { Authenticate } from "#xds/introduction.ts";
 import type { ProxyParts } from "#xds/parts.ts";
+import { serveMethods } from "./grpc-server.ts";
 import { meshOf } from "./mesh.ts";
 
 /** Encoded messages, or texts that stand for them, by type URL and name. */
@@ -30,8 +30,8 @@ export interface AdsFixture extends AsyncDisposable {
 
 export interface AdsFixtureOptions extends Partial<Omit<AdsServerOptions, "source" | "partsOf">> {
   readonly authenticate?: Authenticate;
-  /** gRPC's own options. */
-  readonly channel?: Readonly<Record<string, number>>;
+  /** Of requests. */
+  readonly maxMessageBytes?: number;
   /** Tests of failures may throw here. */
   readonly onPlan?: (part: string) => void;
 }
@@ -61,18 +61,12 @@ export async function startAds(parts: PlanByPart, options: AdsFixtureOptions = {
     return handMadeParts(plans.get(snapshot) ?? {}, { proxy, build, onPlan });
   };
   const server = new AdsServer({ log: SILENT, ...options, source, partsOf, initial: current });
-  const grpc = new Server(options.channel);
-  const service = server.service(options.authenticate ?? (async () => undefined));
-  grpc.addService(service.definition, service.implementation);
-  const port = await new Promise<number>((resolve, reject) => {
-    const credentials = ServerCredentials.createInsecure();
-    grpc.bindAsync("127.0.0.1:0", credentials, (error, bound) => (error ? reject(error) : resolve(bound)));
-  });
+  const grpc = await serveMethods(server.service(options.authenticate ?? (async () => undefined)), options);
   const stop = new AbortController();
   const running = server.run(stop.signal);
   return {
     server,
-    address: `127.0.0.1:${port}`,
+    address: grpc.address,
     set: (next, changed = { endpointsOnly: false }) => {
       const services = changed.endpointsOnly ? current.services : [...current.services];
       current = { ...current, version: current.version + 1, services, endpoints: new Map() };
@@ -85,9 +79,7 @@ export async function startAds(parts: PlanByPart, options: AdsFixtureOptions = {
     [Symbol.asyncDispose]: async () => {
       stop.abort();
       await running;
-      const cut = setTimeout(() => grpc.forceShutdown(), 1_000);
-      await new Promise<void>((resolve) => grpc.tryShutdown(() => resolve()));
-      clearTimeout(cut);
+      await grpc.stop();
     },
   };
 }

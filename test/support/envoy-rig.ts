@@ -3,13 +3,13 @@ import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Server, ServerCredentials } from "@grpc/grpc-js";
 import { DEFAULT_MESH_CONFIG, type MeshConfig } from "#config/mesh-config.ts";
 import { createLogger } from "#lib/log.ts";
 import { memorySource } from "#sources/memory.ts";
 import { AdsServer } from "#xds/ads-server.ts";
 import type { XdsMetric } from "#xds/metrics.ts";
 import { translatedParts } from "#xds/translated-parts.ts";
+import { type ServedMethods, serveMethods } from "./grpc-server.ts";
 import { type EnvoyNode, IsolatedEnvoy } from "./isolated-envoy.ts";
 
 const PATIENCE_MS = 20_000;
@@ -18,7 +18,7 @@ export class EnvoyRig implements AsyncDisposable {
   readonly #folder = mkdtempSync(join(tmpdir(), "ads-"));
   readonly #source = memorySource();
   readonly #stop = new AbortController();
-  readonly #grpc = new Server();
+  #grpc: ServedMethods | undefined;
   readonly #server: AdsServer;
   readonly #running: Promise<void>;
   readonly #envoys: IsolatedEnvoy[] = [];
@@ -42,12 +42,10 @@ export class EnvoyRig implements AsyncDisposable {
   static async start(nodes: readonly EnvoyNode[]): Promise<EnvoyRig> {
     const rig = new EnvoyRig();
     const socket = join(rig.#folder, "ads");
-    const service = rig.#server.service(async () => undefined);
-    rig.#grpc.addService(service.definition, service.implementation);
-    await new Promise<void>((resolve, reject) => {
-      const insecure = ServerCredentials.createInsecure();
-      rig.#grpc.bindAsync(`unix:${socket}`, insecure, (error) => (error ? reject(error) : resolve()));
-    });
+    rig.#grpc = await serveMethods(
+      rig.#server.service(async () => undefined),
+      { socketFile: socket },
+    );
     for (const node of nodes) rig.#envoys.push(new IsolatedEnvoy(node, socket));
     await rig.#settled("the first configuration");
     return rig;
@@ -87,7 +85,7 @@ export class EnvoyRig implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort();
     await this.#running;
-    this.#grpc.forceShutdown();
+    await this.#grpc?.stop();
     for (const envoy of this.#envoys) await envoy[Symbol.asyncDispose]();
     rmSync(this.#folder, { recursive: true, force: true });
   }

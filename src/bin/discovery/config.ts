@@ -4,7 +4,7 @@ import { type JwtRule, parseJwtRule } from "#authn/jwt-rule.ts";
 import { parseDuration } from "#lib/duration.ts";
 import { type Env, EnvReader } from "#lib/env-reader.ts";
 import { type LogLevel, parseLogLevels } from "#lib/log.ts";
-import type { Keepalive } from "#lib/net/grpc-listener.ts";
+import type { ConnectionLimits } from "#lib/net/grpc-listener.ts";
 import { type ListenAddress, parseListenAddress } from "#lib/net/listen-address.ts";
 import type { Features } from "#model/features.ts";
 import type { FetchRules } from "#sources/jwks/fetch-keys.ts";
@@ -39,7 +39,7 @@ export interface DiscoveryConfig {
   readonly revision: string;
   /** Undefined: that listener is off. */
   readonly listen: Readonly<Record<"http" | "monitoring" | "grpc" | "secureGrpc", ListenAddress | undefined>>;
-  readonly keepalive: Keepalive;
+  readonly keepalive: ConnectionLimits;
   readonly shutdownMs: number;
   readonly ca: CaSettings;
   /** Of the operator; otherwise the CA signs a certificate for us. */

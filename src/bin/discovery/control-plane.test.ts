@@ -6,11 +6,11 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, test } from "node:test";
-import { create } from "@bufbuild/protobuf";
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { Client, credentials, Metadata, status } from "@grpc/grpc-js";
 import { SignJWT } from "jose";
-import { CERTIFICATE_SERVICE } from "#ca/certificate-service.ts";
-import { IstioCertificateRequestSchema } from "#gen/istio/v1/auth/ca_pb.ts";
+import { CREATE_CERTIFICATE } from "#ca/certificate-service.ts";
+import { IstioCertificateRequestSchema, IstioCertificateResponseSchema } from "#gen/istio/v1/auth/ca_pb.ts";
 import { createLogger } from "#lib/log.ts";
 import { certificateRequest } from "#lib/pki/csr.ts";
 import { DEFAULT_FEATURES } from "#model/features.ts";
@@ -140,10 +140,11 @@ describe("ControlPlane", () => {
       identity: "spiffe://cluster.local/ns/default/sa/other",
       ...generateKeyPairSync("ec", { namedCurve: "prime256v1" }),
     });
-    const { path, requestSerialize, responseDeserialize } = CERTIFICATE_SERVICE.CreateCertificate;
+    const encode = (message: typeof request) => Buffer.from(toBinary(IstioCertificateRequestSchema, message));
+    const decode = (bytes: Buffer) => fromBinary(IstioCertificateResponseSchema, bytes);
     const request = create(IstioCertificateRequestSchema, { csr, validityDuration: 3600n });
     return new Promise((resolve, reject) => {
-      client.makeUnaryRequest(path, requestSerialize, responseDeserialize, request, metadata, (error, response) => {
+      client.makeUnaryRequest(CREATE_CERTIFICATE, encode, decode, request, metadata, (error, response) => {
         client.close();
         if (error) reject(error);
         else resolve(response?.certChain ?? []);

@@ -3,7 +3,6 @@
  *
  *     HTTP (not ready) -> xDS, source, first snapshot -> CA -> own certificate -> gRPC 15012, 15010, webhooks 15017 -> ready
  */
-import { logVerbosity, setLogVerbosity } from "@grpc/grpc-js";
 import { dump } from "js-yaml";
 import { SecretAccess } from "#authn/secret-access.ts";
 import type { Authority } from "#ca/authority.ts";
@@ -16,11 +15,12 @@ import { apiForm } from "#debug/api-form.ts";
 import { Readiness } from "#debug/readiness.ts";
 import type { DebugOptions } from "#debug/routes.ts";
 import { statusMessages } from "#debug/status-messages.ts";
+import { callCredentials } from "#lib/grpc/call-credentials.ts";
+import type { Methods, ServerCall } from "#lib/grpc/server.ts";
 import type { KubernetesApi } from "#lib/kubernetes/api-client.ts";
 import type { RootLogger } from "#lib/log.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 import { GrpcListener, type GrpcListenerOptions } from "#lib/net/grpc-listener.ts";
-import { type AnyCall, callCredentials, type GrpcService } from "#lib/net/grpc-service.ts";
 import type { ServerIdentitySource } from "#lib/net/server-identity.ts";
 import { pemCertificates } from "#lib/pki/pem.ts";
 import type { Caller, Source } from "#model/ports.ts";
@@ -140,8 +140,6 @@ export class ControlPlane {
 
   /** Serves until the signal aborts; rejects when a part cannot start or fails. Once only. */
   async run(signal: AbortSignal): Promise<void> {
-    // What grpc-js would print on its own, our errors say.
-    setLogVerbosity(logVerbosity.NONE);
     const stop = aborted(signal);
     try {
       await this.#start(signal, stop);
@@ -288,7 +286,7 @@ export class ControlPlane {
     return new GrpcListener({ ...options, keepalive: this.#config.keepalive });
   }
 
-  #certificateService(signer: Authority): GrpcService {
+  #certificateService(signer: Authority): Methods {
     const log = this.#log.scope("serverca");
     const limit = new IdentityLimit({ perSecond: this.#config.ca.requestsPerIdentity, now: Date.now });
     return certificateService({
@@ -301,7 +299,7 @@ export class ControlPlane {
     });
   }
 
-  async #callerOf(call: AnyCall): Promise<Caller> {
+  async #callerOf(call: ServerCall): Promise<Caller> {
     const result = await this.#authenticate(callCredentials(call));
     if ("caller" in result) return result.caller;
     throw new MeshError("CALLER_REFUSED", result.refused);

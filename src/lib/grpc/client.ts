@@ -2,6 +2,7 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp2, constants } from "node:http2";
 import { connect, isIP, type Socket } from "node:net";
 import { checkServerIdentity, connect as connectTls, type PeerCertificate } from "node:tls";
+import { type Keepalive, keepAlive } from "./keepalive.ts";
 import { joined, MessageSplitter, type Pieces, sendMessage } from "./messages.ts";
 import { GrpcError, STATUS, type Status, statusOfHeaders, statusOfHttp, statusOfReset } from "./status.ts";
 
@@ -13,7 +14,7 @@ export interface ConnectOptions {
   /** How much may be on its way to us, on a stream and on the connection. */
   readonly windowBytes: number;
   /** Asks now and then whether the server is there. */
-  readonly keepalive: { readonly intervalMs: number; readonly timeoutMs: number };
+  readonly keepalive: Keepalive;
 }
 
 export interface ClientTls {
@@ -175,25 +176,6 @@ export class GrpcConnection {
   close(): void {
     this.#session.destroy();
   }
-}
-
-function keepAlive(session: ClientHttp2Session, { intervalMs, timeoutMs }: ConnectOptions["keepalive"]): void {
-  let silence: NodeJS.Timeout | undefined;
-  const timer = setInterval(() => {
-    if (silence !== undefined || session.destroyed) return;
-    silence = setTimeout(
-      () => session.destroy(new GrpcError(STATUS.UNAVAILABLE, "Keepalive timeout")),
-      timeoutMs,
-    ).unref();
-    session.ping(() => {
-      clearTimeout(silence);
-      silence = undefined;
-    });
-  }, intervalMs).unref();
-  session.on("close", () => {
-    clearInterval(timer);
-    clearTimeout(silence);
-  });
 }
 
 /** A call that was started. */

@@ -78,17 +78,17 @@ export class MessageSplitter {
   }
 }
 
-/** Sends a message as it is. False when nothing more should be sent for now. */
-export function sendMessage(stream: Http2Stream, message: Uint8Array | Pieces): boolean {
+/** Sends a message as it is. False when nothing more should be sent for now; `left` is called when all of it has gone. */
+export function sendMessage(stream: Http2Stream, message: Uint8Array | Pieces, left?: () => void): boolean {
   const pieces = message instanceof Uint8Array ? [message] : message;
   const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
   const head = Buffer.allocUnsafe(HEAD_BYTES);
   head[0] = 0;
   head.writeUInt32BE(length, 1);
-  if (length <= JOINED_BYTES) return stream.write(Buffer.concat([head, ...pieces]));
+  if (length <= JOINED_BYTES) return stream.write(Buffer.concat([head, ...pieces]), left);
   stream.cork();
   stream.write(head);
-  for (const piece of pieces) stream.write(piece);
+  for (const piece of pieces) stream.write(piece, piece === pieces.at(-1) ? left : undefined);
   stream.uncork();
   return !stream.writableNeedDrain;
 }

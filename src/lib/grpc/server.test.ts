@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect as connectHttp2 } from "node:http2";
-import { type AddressInfo, createServer } from "node:net";
+import { type AddressInfo, connect as connectTcp, createServer } from "node:net";
 import { type TestContext, test } from "node:test";
 import { Client, type ClientDuplexStream, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
 import { RAW } from "../../../test/support/raw-messages.ts";
 import { joined } from "./messages.ts";
 import { grpcServer, type Methods, type ServerOptions, unaryMethod } from "./server.ts";
-import { GrpcError, STATUS } from "./status.ts";
+import { GrpcError, STATUS, type Status } from "./status.ts";
 
 /** Our server, and a client of grpc-js for it. */
 async function serve(t: TestContext, methods: Methods, options: Partial<ServerOptions> = {}) {
@@ -43,7 +43,7 @@ async function serve(t: TestContext, methods: Methods, options: Partial<ServerOp
     stream.on("error", () => undefined);
     return stream;
   };
-  return { port, unary, open };
+  return { port, server, unary, open };
 }
 
 const isStatus = (code: number, details?: RegExp) => (error: ServiceError) =>
@@ -162,4 +162,56 @@ test("what is not gRPC is answered as HTTP has it", async (t) => {
   const [headers] = await once(stream, "response");
   assert.equal(headers[":status"], 415);
   stream.close();
+});
+
+const ECHO: Methods = { "/s/Stream": (call) => call.serve({ message: (message) => void call.send(message) }) };
+
+test("a client that no longer answers is cut off, and one that answers is not", async (t) => {
+  const { port } = await serve(t, ECHO, { keepalive: { intervalMs: 20, timeoutMs: 60 } });
+  const [silent, lively] = [connectTcp(port, "127.0.0.1"), connectHttp2(`http://127.0.0.1:${port}`)];
+  t.after(() => lively.destroy());
+  const settings = Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]);
+  silent.write(Buffer.concat([Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), settings])); // and then nothing
+  silent.resume();
+  await once(silent, "close");
+  assert.equal(lively.destroyed, false);
+});
+
+test("an old connection is told to go while its calls go on", async (t) => {
+  const { port } = await serve(t, ECHO, { maxAgeMs: 30 });
+  const session = connectHttp2(`http://127.0.0.1:${port}`);
+  t.after(() => session.destroy());
+  const stream = session.request({ ":method": "POST", ":path": "/s/Stream", "content-type": "application/grpc" });
+  await once(session, "goaway");
+  stream.write(Buffer.from([0, 0, 0, 0, 1, 7]));
+  assert.deepEqual((await once(stream, "data"))[0], Buffer.from([0, 0, 0, 0, 1, 7]));
+});
+
+test("stop() lets calls finish, and cuts those that do not in time", async (t) => {
+  const { open, server } = await serve(t, ECHO);
+  const stream = open("/s/Stream");
+  stream.write(Buffer.from("x"));
+  await once(stream, "data");
+  const ended = new Promise<Status>((resolve) => stream.once("status", resolve));
+  const stopped = server.stop(200);
+  stream.write(Buffer.from("y"));
+  assert.equal(String((await once(stream, "data"))[0]), "y");
+  await stopped;
+  assert.equal((await ended).code, STATUS.UNAVAILABLE);
+});
+
+test("all values of a header are there, and where the call came from", async (t) => {
+  let seen: unknown;
+  const { port } = await serve(t, {
+    "/s/Look": (call) => {
+      seen = [call.values("authorization"), call.peer.replace(/\d+$/, "port"), call.certificate];
+      call.end();
+    },
+  });
+  const session = connectHttp2(`http://127.0.0.1:${port}`, { strictSingleValueFields: false });
+  t.after(() => session.destroy());
+  const authorization = ["Basic x", "Bearer y"];
+  const head = { ":method": "POST", ":path": "/s/Look", "content-type": "application/grpc" };
+  await once(session.request({ ...head, authorization }, { endStream: true }).resume(), "close");
+  assert.deepEqual(seen, [authorization, "127.0.0.1:port", undefined]);
 });

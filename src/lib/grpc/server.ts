@@ -1,7 +1,9 @@
 /** A gRPC server for connections that are given to it: messages are bytes, methods are found by their path. */
 import { createServer, type IncomingHttpHeaders, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
+import { TLSSocket } from "node:tls";
 import { errorText } from "../mesh-error.ts";
+import { type Keepalive, keepAlive } from "./keepalive.ts";
 import { joined, MessageSplitter, type Pieces, sendMessage } from "./messages.ts";
 import { GrpcError, OK, STATUS, type Status, statusHeaders } from "./status.ts";
 
@@ -25,19 +27,30 @@ export interface ServerOptions {
   readonly maxMessageBytes: number;
   /** On one connection; undefined for no limit. */
   readonly maxStreams: number | undefined;
+  /** Without it a silent client stays. */
+  readonly keepalive?: Keepalive;
+  /** Connections are told to go at this age, so that load spreads over replicas. */
+  readonly maxAgeMs?: number | undefined;
 }
 
 export interface GrpcServer {
   /** Serves a connection. */
   take(connection: Socket): void;
+  /** Lets running calls finish, and cuts what is left after the grace time. */
+  stop(graceMs: number): Promise<void>;
   /** Cuts all connections. */
   close(): void;
 }
 
 const CONTENT_TYPE = "application/grpc";
 const UNSUPPORTED_MEDIA_TYPE = 415;
+/** Streams may never end by themselves: a connection that was told to go is cut after this time. */
+const AGE_GRACE_MS = 10_000;
+/** Connections that came together go apart from each other, by up to this share of their age. */
+const AGE_JITTER = 0.1;
 
-export function grpcServer(methods: Methods, { maxMessageBytes, maxStreams }: ServerOptions): GrpcServer {
+export function grpcServer(methods: Methods, options: ServerOptions): GrpcServer {
+  const { maxMessageBytes, maxStreams, keepalive, maxAgeMs } = options;
   const sessions = new Set<ServerHttp2Session>();
   const server = createServer({
     // What waits for a slow reader is limited by whoever sends.
@@ -47,43 +60,87 @@ export function grpcServer(methods: Methods, { maxMessageBytes, maxStreams }: Se
   server.on("session", (session) => {
     sessions.add(session);
     session.on("close", () => sessions.delete(session));
+    session.on("error", () => undefined); // its calls end by their "close"
+    if (keepalive !== undefined) keepAlive(session, keepalive);
+    if (maxAgeMs !== undefined) limitAge(session, maxAgeMs);
   });
   // Whoever speaks something else has been cut off already.
   server.on("sessionError", () => undefined);
-  server.on("stream", (stream, headers) => {
+  server.on("stream", (stream, headers, _flags, rawHeaders) => {
     stream.on("error", () => undefined); // the call ends by its "close"
     if (!String(headers["content-type"] ?? "").startsWith(CONTENT_TYPE)) {
       stream.respond({ ":status": UNSUPPORTED_MEDIA_TYPE }, { endStream: true });
       return;
     }
     const path = headers[":path"] ?? "";
-    const call = new ServerCall(stream, headers, maxMessageBytes);
+    const call = new ServerCall(stream, { headers, rawHeaders, maxMessageBytes });
     const method = methods[path];
     if (method === undefined) call.end({ code: STATUS.UNIMPLEMENTED, details: `There is no method ${path}` });
     else method(call);
   });
   return {
     take: (connection) => void server.emit("connection", connection),
+    stop: async (graceMs) => {
+      const cut = setTimeout(() => {
+        for (const session of sessions) session.destroy();
+      }, graceMs);
+      await Promise.all([...sessions].map(closed));
+      clearTimeout(cut);
+    },
     close: () => {
       for (const session of sessions) session.destroy();
     },
   };
 }
 
+/** Tells a connection to go; it may be on its way already. */
+function closed(session: ServerHttp2Session): Promise<void> {
+  return new Promise((resolve) => {
+    session.on("close", resolve);
+    session.close();
+  });
+}
+
+/** Tells a connection to go when it is old. */
+function limitAge(session: ServerHttp2Session, maxAgeMs: number): void {
+  const age = maxAgeMs * (1 + (2 * Math.random() - 1) * AGE_JITTER);
+  let timer = setTimeout(() => {
+    timer = setTimeout(() => session.destroy(), AGE_GRACE_MS).unref();
+    session.close();
+  }, age).unref();
+  session.on("close", () => clearTimeout(timer));
+}
+
+interface CallInput {
+  readonly headers: IncomingHttpHeaders;
+  /** Names and values in turns. */
+  readonly rawHeaders: readonly string[];
+  readonly maxMessageBytes: number;
+}
+
 /** A call that came. */
 export class ServerCall {
   readonly headers: IncomingHttpHeaders;
+  /** Where it came from, such as `10.1.2.3:4567`; empty for what has no address. */
+  readonly peer: string;
+  /** DER of the client's certificate; only if TLS verified it. */
+  readonly certificate: Uint8Array | undefined;
   /** Aborted when nobody waits for an answer: the client gave up or broke off, its time is over, or it sent nonsense. */
   readonly gone: AbortSignal;
   readonly #stream: ServerHttp2Stream;
+  readonly #rawHeaders: readonly string[];
   readonly #maxMessageBytes: number;
   readonly #gone = new AbortController();
   #ended = false;
 
-  constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, maxMessageBytes: number) {
+  constructor(stream: ServerHttp2Stream, { headers, rawHeaders, maxMessageBytes }: CallInput) {
     this.#stream = stream;
     this.headers = headers;
+    this.#rawHeaders = rawHeaders;
     this.#maxMessageBytes = maxMessageBytes;
+    const socket = stream.session?.socket;
+    this.peer = peerOf(socket);
+    this.certificate = socket instanceof TLSSocket && socket.authorized ? certificateOf(socket) : undefined;
     this.gone = this.#gone.signal;
     const timeoutMs = callTimeoutMs(headers["grpc-timeout"]);
     const timer =
@@ -94,6 +151,11 @@ export class ServerCall {
       clearTimeout(timer);
       if (!this.#ended) this.#gone.abort();
     });
+  }
+
+  /** All values of a header, which `headers` may have only the first of. */
+  values(name: string): readonly string[] {
+    return this.#rawHeaders.filter((_, index) => index % 2 === 1 && this.#rawHeaders[index - 1] === name);
   }
 
   /** Gives what comes from now on. */
@@ -113,13 +175,13 @@ export class ServerCall {
     this.#stream.on("drain", () => events.drain?.());
   }
 
-  /** False when nothing more should be sent until there is room again. */
-  send(message: Uint8Array | Pieces): boolean {
+  /** False when nothing more should be sent until there is room again. `left` is called when all of it has gone. */
+  send(message: Uint8Array | Pieces, left?: () => void): boolean {
     if (this.#ended || this.#stream.destroyed || this.#stream.closed) return true;
     if (!this.#stream.headersSent) {
       this.#stream.respond({ ":status": 200, "content-type": CONTENT_TYPE }, { waitForTrailers: true });
     }
-    return sendMessage(this.#stream, message);
+    return sendMessage(this.#stream, message, left);
   }
 
   /** Ends the call after what was sent. */
@@ -142,6 +204,18 @@ export class ServerCall {
     this.end(error);
     this.#gone.abort(error);
   }
+}
+
+function peerOf(socket: Pick<Socket, "remoteAddress" | "remotePort"> | undefined): string {
+  const { remoteAddress, remotePort } = socket ?? {};
+  if (remoteAddress === undefined) return "";
+  // Of IPv4 on a socket for both.
+  const host = remoteAddress.replace(/^::ffff:(?=\d+\.)/, "");
+  return host.includes(":") ? `[${host}]:${remotePort}` : `${host}:${remotePort}`;
+}
+
+function certificateOf(socket: TLSSocket): Uint8Array | undefined {
+  return socket.getPeerX509Certificate()?.raw;
 }
 
 function asGrpcError(thrown: unknown): GrpcError {

@@ -1,44 +1,27 @@
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
 import { before, describe, test } from "node:test";
-import {
-  type ChannelCredentials,
-  Client,
-  credentials,
-  logVerbosity,
-  Metadata,
-  type ServerUnaryCall,
-  type sendUnaryData,
-  setLogVerbosity,
-} from "@grpc/grpc-js";
+import { type ChannelCredentials, Client, credentials, Metadata } from "@grpc/grpc-js";
+import { callCredentials } from "../grpc/call-credentials.ts";
+import { unaryMethod } from "../grpc/server.ts";
 import { type Issuer, issueLeaf, issueRoot } from "../pki/issue.ts";
 import { GrpcListener, type GrpcListenerOptions } from "./grpc-listener.ts";
-import { callCredentials } from "./grpc-service.ts";
 import type { ServerIdentity, ServerIdentitySource } from "./server-identity.ts";
 
 const PATH = "/test.Echo/WhoAmI";
 const identity = (bytes: Buffer) => bytes;
-const WHO_AM_I = {
-  path: PATH,
-  requestStream: false,
-  responseStream: false,
-  requestSerialize: identity,
-  requestDeserialize: identity,
-  responseSerialize: identity,
-  responseDeserialize: identity,
-} as const;
 const validity = { notBefore: new Date(Date.now() - 60_000), notAfter: new Date(Date.now() + 3_600_000) };
 
 /** Answers with what it saw of the caller. */
-function echo(call: ServerUnaryCall<Buffer, Buffer>, answer: sendUnaryData<Buffer>): void {
+const echo = unaryMethod(async (_, call) => {
   const { authorization, certificate } = callCredentials(call);
-  answer(null, Buffer.from(JSON.stringify({ authorization, certificate: certificate !== undefined })));
-}
+  return Buffer.from(JSON.stringify({ authorization, certificate: certificate !== undefined }));
+});
 
 const OPTIONS: GrpcListenerOptions = {
   flag: "--grpcAddr",
   address: { host: "127.0.0.1", port: 0 },
-  services: [{ definition: { WhoAmI: WHO_AM_I }, implementation: { WhoAmI: echo } }],
+  services: [{ [PATH]: echo }],
   keepalive: { intervalMs: 30_000, timeoutMs: 10_000, maxConnectionAgeMs: undefined },
 };
 
@@ -72,7 +55,6 @@ test("GrpcListener serves plain text on a free port and stops", async () => {
 });
 
 test("GrpcListener names flag, address and reason when the port is in use", async () => {
-  setLogVerbosity(logVerbosity.NONE);
   const first = new GrpcListener(OPTIONS);
   const port = Number((await first.start()).split(":")[1]);
   const second = new GrpcListener({ ...OPTIONS, address: { host: "127.0.0.1", port } });

@@ -1,6 +1,9 @@
 /** A gRPC server on one address, in plain text or with TLS. */
-import { experimental, Server, ServerCredentials, type ServerOptions } from "@grpc/grpc-js";
-import type { GrpcService } from "./grpc-service.ts";
+import { once } from "node:events";
+import { createServer, type Server } from "node:net";
+import { createServer as createTlsServer, type SecureContextOptions, type Server as TlsServer } from "node:tls";
+import type { Keepalive } from "../grpc/keepalive.ts";
+import { type GrpcServer, grpcServer, type Methods } from "../grpc/server.ts";
 import { listen } from "./listen.ts";
 import { formatListenAddress, type ListenAddress } from "./listen-address.ts";
 import type { ServerIdentity, ServerIdentitySource } from "./server-identity.ts";
@@ -8,17 +11,13 @@ import type { ServerIdentity, ServerIdentitySource } from "./server-identity.ts"
 export interface GrpcListenerOptions {
   readonly flag: string;
   readonly address: ListenAddress;
-  readonly services: readonly GrpcService[];
+  readonly services: readonly Methods[];
   /** Absent: plain text. Clients may show a certificate and need not. */
   readonly identity?: ServerIdentitySource;
-  readonly keepalive: Keepalive;
+  readonly keepalive: ConnectionLimits;
 }
 
-export interface Keepalive {
-  /** A quiet connection is pinged after this time ... */
-  readonly intervalMs: number;
-  /** ... and closed when no answer comes in this one. */
-  readonly timeoutMs: number;
+export interface ConnectionLimits extends Keepalive {
   /** Connections are closed gracefully at this age, so that load spreads over replicas. */
   readonly maxConnectionAgeMs: number | undefined;
 }
@@ -26,86 +25,72 @@ export interface Keepalive {
 /** A node with its metadata is tens of kilobytes; nothing that clients send is near this. */
 const MAX_REQUEST_BYTES = 4 * 1024 * 1024;
 const MAX_STREAMS_PER_CONNECTION = 100_000;
-/** Streams of xDS never end by themselves: a connection that was told to go is closed after this time. */
-const AGE_GRACE_MS = 10_000;
-/** Node's 64 KB would stall each large push once per 64 KB. */
-const FLOW_CONTROL_WINDOW_BYTES = 4 * 1024 * 1024;
+/** A client that does not finish its handshake in this time is cut off. */
+const HANDSHAKE_MS = 20_000;
 
 export class GrpcListener {
   readonly #options: GrpcListenerOptions;
-  readonly #server: Server;
+  readonly #grpc: GrpcServer;
+  readonly #sockets: Server;
+  #forget: () => void = () => undefined;
 
   constructor(options: GrpcListenerOptions) {
     this.#options = options;
-    this.#server = new Server(serverOptions(options.keepalive));
-    for (const { definition, implementation } of options.services) this.#server.addService(definition, implementation);
+    const { services, identity, keepalive } = options;
+    this.#grpc = grpcServer(Object.assign({}, ...services), {
+      maxMessageBytes: MAX_REQUEST_BYTES,
+      maxStreams: MAX_STREAMS_PER_CONNECTION,
+      keepalive,
+      maxAgeMs: keepalive.maxConnectionAgeMs,
+    });
+    this.#sockets = identity === undefined ? this.#plainText() : this.#tls(identity);
   }
 
   /** Begins to serve and answers with the address that was taken, such as `[::]:15010`. */
   async start(): Promise<string> {
-    const { flag, address, identity } = this.#options;
-    const credentials = identity === undefined ? ServerCredentials.createInsecure() : tlsCredentials(identity);
+    const { flag, address } = this.#options;
     const taken = await listen({
       flag,
       address,
-      bind: (wanted) =>
-        new Promise((resolve, reject) => {
-          const target = formatListenAddress(wanted);
-          this.#server.bindAsync(target, credentials, (error, port) => (error ? reject(error) : resolve(port)));
-        }),
+      bind: async (wanted) => {
+        this.#sockets.listen(wanted);
+        await once(this.#sockets, "listening");
+        const bound = this.#sockets.address();
+        return typeof bound === "object" && bound !== null ? bound.port : wanted.port;
+      },
     });
     return formatListenAddress(taken);
   }
 
   /** Takes no more calls, lets the running ones finish, and cuts what is left after the grace time. */
   async stop(graceMs: number): Promise<void> {
-    const cut = setTimeout(() => this.#server.forceShutdown(), graceMs);
-    await new Promise<void>((resolve) => this.#server.tryShutdown(() => resolve()));
-    clearTimeout(cut);
+    this.#forget();
+    this.#sockets.close();
+    await this.#grpc.stop(graceMs);
+  }
+
+  #plainText(): Server {
+    return createServer({ noDelay: true }, (socket) => this.#grpc.take(socket));
+  }
+
+  /** Asks for a client certificate without insisting on one; what it shows follows the source. */
+  #tls(source: ServerIdentitySource): Server {
+    const server: TlsServer = createTlsServer({
+      ...secureContext(source.current()),
+      ALPNProtocols: ["h2"],
+      requestCert: true,
+      rejectUnauthorized: false,
+      handshakeTimeout: HANDSHAKE_MS,
+      noDelay: true,
+    });
+    server.on("secureConnection", (socket) => this.#grpc.take(socket));
+    // Whoever speaks something else has been cut off already.
+    server.on("tlsClientError", () => undefined);
+    this.#forget = source.subscribe((identity) => server.setSecureContext(secureContext(identity)));
+    return server;
   }
 }
 
-function serverOptions({ intervalMs, timeoutMs, maxConnectionAgeMs }: Keepalive): ServerOptions {
-  return {
-    "grpc.max_receive_message_length": MAX_REQUEST_BYTES,
-    "grpc.max_send_message_length": -1,
-    "grpc.max_concurrent_streams": MAX_STREAMS_PER_CONNECTION,
-    "grpc.keepalive_time_ms": intervalMs,
-    "grpc.keepalive_timeout_ms": timeoutMs,
-    "grpc-node.flow_control_window": FLOW_CONTROL_WINDOW_BYTES,
-    ...(maxConnectionAgeMs !== undefined && {
-      "grpc.max_connection_age_ms": maxConnectionAgeMs,
-      "grpc.max_connection_age_grace_ms": AGE_GRACE_MS,
-    }),
-  };
-}
-
-type Provider = Parameters<typeof experimental.createCertificateProviderServerCredentials>[0];
-type CaListener = Parameters<Provider["addCaCertificateListener"]>[0];
-type IdentityListener = Parameters<Provider["addIdentityCertificateListener"]>[0];
-
-/** Credentials that follow the source, and that ask for a client certificate without insisting on one. */
-function tlsCredentials(source: ServerIdentitySource): ServerCredentials {
-  const stops = new Map<CaListener | IdentityListener, () => void>();
-  const follow = (listener: CaListener | IdentityListener, tell: (identity: ServerIdentity) => void) => {
-    stops.set(listener, source.subscribe(tell));
-    // Not at once: grpc-js asks before it listens itself, and would miss the first answer.
-    queueMicrotask(() => tell(source.current()));
-  };
-  const forget = (listener: CaListener | IdentityListener) => {
-    stops.get(listener)?.();
-    stops.delete(listener);
-  };
-  const provider: Provider = {
-    addCaCertificateListener: (listener) =>
-      follow(listener, ({ clientRoots }) => listener({ caCertificate: Buffer.from(clientRoots) })),
-    addIdentityCertificateListener: (listener) =>
-      follow(listener, ({ certificates, key }) =>
-        listener({ certificate: Buffer.from(certificates), privateKey: Buffer.from(key) }),
-      ),
-    removeCaCertificateListener: forget,
-    removeIdentityCertificateListener: forget,
-  };
-  // One object for both arguments: grpc-js 1.14.7 takes them in the opposite order of their names.
-  return experimental.createCertificateProviderServerCredentials(provider, provider, false);
+function secureContext({ certificates, key, clientRoots }: ServerIdentity): SecureContextOptions {
+  return { cert: certificates, key, ca: clientRoots, minVersion: "TLSv1.2" };
 }

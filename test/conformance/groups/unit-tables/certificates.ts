@@ -1,6 +1,5 @@
 /** Tables about certificates, keys, tokens and identities. */
 import { createPrivateKey, X509Certificate } from "node:crypto";
-import { Metadata } from "@grpc/grpc-js";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { joinPem, rotationDelayMs } from "#agent/sds/certificate.ts";
 import { parseFileSecret } from "#agent/sds/file-secrets.ts";
@@ -9,7 +8,7 @@ import { bearerToken, jwtAuthenticator } from "#authn/jwt.ts";
 import { impersonationRefusal } from "#ca/node-agents.ts";
 import { announcementOf } from "#ca/root-rotation.ts";
 import { parseDuration } from "#lib/duration.ts";
-import { callCredentials } from "#lib/net/grpc-service.ts";
+import { callCredentials } from "#lib/grpc/call-credentials.ts";
 import { requestedPublicKey } from "#lib/pki/certificate-request.ts";
 import { generalNames } from "#lib/pki/issue.ts";
 import { parsePem } from "#lib/pki/pem.ts";
@@ -153,9 +152,8 @@ export const certificateTables = unitTables(
     ),
     ExtractBearerToken: byRow<{ metadata: Record<string, readonly string[]>; expectedToken: string }>(
       ({ metadata: { authorization = [] }, expectedToken }) => {
-        const metadata = new Metadata();
-        for (const value of authorization) metadata.add("authorization", value);
-        const call = { metadata, getPeer: () => "", getAuthContext: () => ({}) };
+        const values = (name: string) => (name === "authorization" ? authorization : []);
+        const call = { values, certificate: undefined };
         return compareJson(bearerToken(callCredentials(call).authorization ?? "") ?? "", expectedToken);
       },
     ),
