@@ -7,7 +7,7 @@ import type { Steps } from "#lib/async/steps.ts";
 import { formatSpiffeId } from "#lib/pki/spiffe-id.ts";
 import type { Endpoint, EndpointSet } from "#model/endpoint.ts";
 import type { Features } from "#model/features.ts";
-import type { ServiceKey } from "#model/service.ts";
+import type { Service, ServiceKey } from "#model/service.ts";
 import { type DraftInput, entryDrafts, kubernetesDraft, type ServiceDraft } from "./drafts.ts";
 import {
   joinedSlices,
@@ -26,7 +26,6 @@ import { type PodFinder, type PodWorkload, podFinder, podWorkload } from "./pods
 import {
   type IndexedWorkload,
   isHealthy,
-  type LabelSet,
   labelSet,
   type Surroundings,
   type Workload,
@@ -125,17 +124,13 @@ function endpointsOfService(
     endpointsOfSlice(slice, sliceWorkloads(slice, found.pods), service.session !== undefined, both, found.around),
   );
   const find = input.byApiServer || slices.length > 0 ? found.findEntries : found.find;
-  const selected = selectedBy(serviceSelector(object), find, input);
+  const selected = mayHaveEntries(service, input) ? find(serviceSelector(object)) : NO_WORKLOADS;
   return kubernetesSet(object, listed, selected, input.features.drainingLabel, input.mesh.trustDomain);
 }
 
-/** Without an API server, pods are found as entries are. */
-function selectedBy(
-  selector: LabelSet,
-  find: WorkloadFinder,
-  { features, byApiServer }: DraftInput,
-): readonly Workload[] {
-  return features.servicesSelectEntries || !byApiServer ? find(selector) : NO_WORKLOADS;
+/** Headless services have pods alone. Without an API server, these are found as entries are. */
+function mayHaveEntries({ headless }: Service, { features, byApiServer }: DraftInput): boolean {
+  return !byApiServer || (features.servicesSelectEntries && !headless);
 }
 
 const NO_WORKLOADS: readonly Workload[] = [];
@@ -197,7 +192,7 @@ const entrySet = memoized(
 /** Workloads that are labelled so finish what they have begun, and get nothing new. */
 function drained(endpoints: readonly Endpoint[], label: string): readonly Endpoint[] {
   return endpoints.map((endpoint) =>
-    endpoint.health === "healthy" && (endpoint.labels[label] ?? "") !== ""
+    (endpoint.health === "healthy" || endpoint.health === "unknown") && (endpoint.labels[label] ?? "") !== ""
       ? { ...endpoint, health: "draining" }
       : endpoint,
   );

@@ -274,9 +274,28 @@ test("a Service has the entries that it selects beside its slices", () => {
   };
   const mesh = meshWith([service(), slice([ofPod("web-1", "10.1.0.1")]), pod("web-1", "10.1.0.1"), entry]);
   assert.deepEqual(
-    endpoints(mesh).map(({ address }) => address),
-    ["10.1.0.1", "10.2.0.1"],
+    endpoints(mesh).map(({ address, health }) => `${address} ${health}`),
+    ["10.1.0.1 healthy", "10.2.0.1 unknown"],
   );
+});
+
+test("a headless Service of an API server has pods alone", () => {
+  const entry = {
+    apiVersion: "networking.istio.io/v1",
+    kind: "WorkloadEntry",
+    metadata: { name: "vm" },
+    spec: { address: "10.2.0.1", labels: { app: "web" } },
+  };
+  const objects = [
+    service({ clusterIP: "None" }),
+    slice([ofPod("web-1", "10.1.0.1")]),
+    pod("web-1", "10.1.0.1"),
+    entry,
+  ];
+  const addresses = (byApiServer: boolean) =>
+    endpoints(meshWith(objects, { byApiServer })).map(({ address }) => address);
+  assert.deepEqual(addresses(true), ["10.1.0.1"]);
+  assert.deepEqual(addresses(false), ["10.1.0.1", "10.2.0.1"]);
 });
 
 test("an entry whose health is checked takes part when it is healthy", () => {

@@ -47,6 +47,7 @@ export function podWorkload(pod: PodObject, node: ConfigObject | undefined, arou
     locality,
     clusterId: around.clusterId,
     weight: 0,
+    health: "healthy",
     ...(addresses.length > 1 && { addresses }),
     ...(spec.subdomain && { podName: { hostname: spec.hostname || metadata.name, subdomain: spec.subdomain } }),
     ...(nodeName && { nodeName }),

@@ -187,7 +187,7 @@ test("a workload says more about its endpoint", () => {
   });
   assert.deepEqual(
     [found?.tlsMode, found?.network, found?.locality, found?.weight, found?.clusterId, found?.health],
-    ["istio", "n1", "eu/west", 5, "c1", "healthy"],
+    ["istio", "n1", "eu/west", 5, "c1", "unknown"],
   );
 });
 

@@ -12,7 +12,7 @@ const AUTO_REGISTRATION_GROUP = "istio.io/autoRegistrationGroup";
 const HEALTH_CHECKED = "proxy.istio.io/health-checks-enabled";
 
 /** A workload that services may select, or that a ServiceEntry lists: an endpoint but for the ports that lead to it. */
-export interface Workload extends Omit<Endpoint, "ports" | "health" | "servicePorts"> {
+export interface Workload extends Omit<Endpoint, "ports" | "servicePorts"> {
   /** Ports by the names that the workload itself gives them. */
   readonly ports: Readonly<Record<string, number>>;
 }
@@ -70,6 +70,7 @@ export function workloadOfEntry(
     locality,
     clusterId,
     weight: entry.weight ?? 0,
+    health: "unknown",
   };
 }
 
@@ -108,7 +109,7 @@ export function workloadPort({ ports }: Workload, name: string): number | undefi
 
 /** The endpoint of a workload with the given ports. */
 export function endpointOf(workload: Workload, ports: Endpoint["ports"]): Endpoint {
-  return { ...workload, ports, health: "healthy" };
+  return { ...workload, ports };
 }
 
 /** Without a label of its own, a workload with an identity is taken to have a proxy of the mesh. */

@@ -251,7 +251,7 @@ test("/debug/endpointz shows endpoints by host, namespace and registry", async (
               WorkloadName: "",
               HostName: "",
               SubDomain: "",
-              HealthStatus: 0,
+              HealthStatus: 1,
               SendUnhealthyEndpoints: false,
               NodeName: "",
             },

@@ -4,9 +4,10 @@ import { type Service, serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { inScope, type Scope } from "./scope.ts";
 
-/** Istio prints the number of the constant; 0 stands for one that is not set and counts as healthy. */
+/** Istio prints the number of the constant. */
 const HEALTH: Readonly<Record<Endpoint["health"], number>> = {
-  healthy: 0,
+  unknown: 0,
+  healthy: 1,
   unhealthy: 2,
   draining: 3,
   terminating: 4,

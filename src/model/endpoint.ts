@@ -19,8 +19,11 @@ export interface Endpoint {
   readonly clusterId: string;
   /** 0 means unset: 1. */
   readonly weight: number;
-  /** `draining`: finishes what it has begun, for services with sessions; `terminating`: does not count at all any more. */
-  readonly health: "healthy" | "unhealthy" | "draining" | "terminating";
+  /**
+   * `unknown`: nobody watches it, so it is taken to be well; `draining`: finishes what it has begun, for services with
+   * sessions; `terminating`: does not count at all any more.
+   */
+  readonly health: "unknown" | "healthy" | "unhealthy" | "draining" | "terminating";
   /** All addresses of a workload of both families, the first of which is `address`. */
   readonly addresses?: readonly string[];
   /** Number of the service port by its name, as the ServiceEntry has it: another may define the same host otherwise. */
@@ -53,6 +56,7 @@ export function isOffered(
   service: Pick<Service, "trafficDistribution" | "offersUnready" | "session">,
 ): boolean {
   switch (health) {
+    case "unknown":
     case "healthy":
       return true;
     case "unhealthy":

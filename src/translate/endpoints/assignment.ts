@@ -90,12 +90,8 @@ function portOf(endpoint: Endpoint, port: ServicePort, byDns: boolean): number |
   return byDns ? endpointPort(endpoint, port) : endpoint.ports[port.name];
 }
 
-/** Kubernetes tells how endpoints are; that one is to end, its label tells. */
-function isChecked({ isNetworkGateway, health }: Endpoint, { service }: EndpointsInput): boolean {
-  return (service.registry === "Kubernetes" || health === "draining") && isNetworkGateway !== true;
-}
-
 const HEALTH: Readonly<Record<Endpoint["health"], HealthStatus>> = {
+  unknown: HealthStatus.UNKNOWN,
   healthy: HealthStatus.HEALTHY,
   unhealthy: HealthStatus.UNHEALTHY,
   draining: HealthStatus.DRAINING,
@@ -135,7 +131,7 @@ function lbEndpoint(endpoint: Endpoint, input: EndpointsInput): Init<typeof LbEn
   const port = portOf(endpoint, input.port, isResolvedByName(input)) ?? 0;
   return {
     hostIdentifier: { case: "endpoint", value: { address: addressOf(endpoint.address, port) } },
-    ...(isChecked(endpoint, input) && { healthStatus: HEALTH[endpoint.health] }),
+    healthStatus: HEALTH[endpoint.health],
     loadBalancingWeight: endpoint.weight || 1,
     metadata: { filterMetadata: endpointMetadata(endpoint, acceptsMtls(endpoint, port, input), input) },
   };

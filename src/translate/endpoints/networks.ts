@@ -65,7 +65,7 @@ function gatewayEndpoint(gateway: NetworkGateway, weight: number, { port }: Netw
     ...(clusterId && { "topology.istio.io/cluster": clusterId }),
     "topology.istio.io/network": network,
   };
-  const nobody = { namespace: "", workloadName: "", serviceAccount: "", locality: "", health: "healthy" } as const;
+  const nobody = { namespace: "", workloadName: "", serviceAccount: "", locality: "", health: "unknown" } as const;
   const ports = { [port.name]: gateway.port };
   return { ...nobody, address, ports, labels, tlsMode: "istio", network, clusterId, weight, isNetworkGateway: true };
 }
