@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { connect as connectHttp2 } from "node:http2";
+import { type ClientSessionOptions, connect as connectHttp2 } from "node:http2";
 import { type AddressInfo, connect as connectTcp, createServer } from "node:net";
 import { type TestContext, test } from "node:test";
 import { Client, type ClientDuplexStream, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
@@ -208,8 +208,8 @@ test("all values of a header are there, and where the call came from", async (t)
       call.end();
     },
   });
-  const lax = { strictSingleValueFields: false }; // which the types do not know
-  const session = connectHttp2(`http://127.0.0.1:${port}`, { ...lax });
+  const lax: ClientSessionOptions & { strictSingleValueFields: boolean } = { strictSingleValueFields: false };
+  const session = connectHttp2(`http://127.0.0.1:${port}`, lax);
   t.after(() => session.destroy());
   const head = [":method", "POST", ":scheme", "http", ":authority", "x", ":path", "/s/Look"];
   const twice = ["content-type", "application/grpc", "authorization", "Basic x", "authorization", "Bearer y"];
