@@ -24,8 +24,10 @@ put_program() {
 
 # A bundle of ours, run by node with a flag. The first line of a program takes one argument, so nothing else runs on the way.
 put_bundle() {
-  put "$checkout/dist/$1.cjs" "/usr/local/lib/mizzen/$1.cjs"
-  [ ! -e "$checkout/dist/$1.cjs.code" ] || put "$checkout/dist/$1.cjs.code" "/usr/local/lib/mizzen/$1.cjs.code"
+  # Some have a second part, and compiled code.
+  for part in "$1.cjs" "$1.cjs.code" "$1.rest.cjs" "$1.rest.cjs.code"; do
+    [ ! -e "$checkout/dist/$part" ] || put "$checkout/dist/$part" "/usr/local/lib/mizzen/$part"
+  done
   cat >"$tree/usr/local/bin/$1" <<EOF
 #!/usr/local/bin/node $2
 process.argv.splice(1, 1, "launcher", "/usr/local/lib/mizzen/$1.cjs");

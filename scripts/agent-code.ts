@@ -1,5 +1,5 @@
 /**
- * Keeps the code that V8 makes of the agent's bundle beside it, for the launcher. The agent is started for that, with an
+ * Keeps the code that V8 makes of the parts of the agent's bundle beside them, for the launcher. The agent is started for that, with an
  * Envoy that ends at once, because V8 compiles a function when it first runs. Takes the bundle, and must be run with the
  * flags that the agent runs with: V8 refuses code that was made under others.
  */
@@ -8,6 +8,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import type { Script } from "node:vm";
 import { bundleScript, codeFile, runBundle } from "../src/bin/bundle-script.ts";
 
 const bundle = resolve(process.argv[2] ?? "");
@@ -30,13 +31,17 @@ Object.assign(process.env, {
     statusPort: await freePort(),
   }),
 });
-rmSync(codeFile(bundle), { force: true });
-const script = bundleScript(bundle);
+const scripts = new Map<string, Script>();
 process.on("exit", () => {
   rmSync(folder, { recursive: true, force: true });
-  writeFileSync(codeFile(bundle), script.createCachedData());
+  for (const [part, script] of scripts) writeFileSync(codeFile(part), script.createCachedData());
 });
-runBundle(bundle, script);
+runBundle(bundle, (part) => {
+  rmSync(codeFile(part), { force: true });
+  const script = bundleScript(part);
+  scripts.set(part, script);
+  return script;
+});
 
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");

@@ -3,28 +3,25 @@ import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { agentBundle } from "./agent-bundle.ts";
 
 const root = join(import.meta.dirname, "..");
 const COMMANDS = ["pilot-agent", "pilot-discovery", "mizzen", "mesh", "config"].filter((name) =>
   existsSync(join(root, `src/bin/${name}.ts`)),
 );
 
-/** Modules of Node that take milliseconds to load, and that an agent needs only when its Envoy starts already. */
-const LATE = "crypto|dgram|dns/promises|http|http2|https|tls";
-
-/** Part of a bundle. Importing files get at what a module exports by its properties only. */
-const LOAD_LATE = `
-function loadLate(name) {
-  let loaded;
-  return new Proxy({}, { get: (_, key) => (loaded ??= require(name))[key] });
-}
-`;
-
 /** Of `bin/pilot-agent`. */
 const AGENT_FLAGS = ["--max-semi-space-size=1"];
 
 const hash = createHash("sha256");
-for (const file of ["package-lock.json", "package.json", "scripts/build.ts", "scripts/agent-code.ts", "src/gen/.stamp"])
+for (const file of [
+  "package-lock.json",
+  "package.json",
+  "scripts/build.ts",
+  "scripts/agent-bundle.ts",
+  "scripts/agent-code.ts",
+  "src/gen/.stamp",
+])
   hash.update(readFileSync(join(root, file)));
 for (const file of globSync("src/**/*.ts", { cwd: root, exclude: ["src/gen/**"] }).sort()) {
   if (!file.startsWith("src/gen/") && !file.endsWith(".test.ts"))
@@ -38,7 +35,9 @@ if (!existsSync(stampFile) || readFileSync(stampFile, "utf8") !== stamp) {
   mkdirSync(join(root, "dist"), { recursive: true });
   await build({
     absWorkingDir: root,
-    entryPoints: [...COMMANDS, "launcher", "read-worker"].map((name) => `src/bin/${name}.ts`),
+    entryPoints: [...COMMANDS, "launcher", "read-worker"]
+      .filter((name) => name !== "pilot-agent")
+      .map((name) => `src/bin/${name}.ts`),
     outdir: "dist",
     outExtension: { ".js": ".cjs" },
     bundle: true,
@@ -53,18 +52,11 @@ if (!existsSync(stampFile) || readFileSync(stampFile, "utf8") !== stamp) {
     logLevel: "warning",
     metafile: true,
   }).then((result) => writeFileSync(join(root, "dist/meta.json"), JSON.stringify(result.metafile)));
-  deferModules(join(root, "dist/pilot-agent.cjs"));
+  const { first, rest } = await agentBundle(root, "./pilot-agent.rest.cjs");
+  writeFileSync(join(root, "dist/pilot-agent.cjs"), first);
+  writeFileSync(join(root, "dist/pilot-agent.rest.cjs"), rest);
   const code = [...AGENT_FLAGS, join(root, "scripts/agent-code.ts"), join(root, "dist/pilot-agent.cjs")];
   execFileSync(process.execPath, code, { stdio: "pipe" });
   writeFileSync(stampFile, stamp);
   console.log(`bundled ${COMMANDS.join(", ")} into dist/`);
-}
-
-/** Has a bundle load some modules of Node when it first uses them, not when a file that imports them is run. */
-function deferModules(bundle: string): void {
-  const text = readFileSync(bundle, "utf8").replaceAll(
-    new RegExp(`(import_\\w+\\s*=\\s*)require\\("(node:(?:${LATE}))"\\)`, "g"),
-    '$1loadLate("$2")',
-  );
-  writeFileSync(bundle, `${text}${LOAD_LATE}`);
 }

@@ -50,7 +50,7 @@ async function podOf(t: TestContext, { env = {}, flags = {}, proxyConfig = {}, f
     INSTANCE_IP: "127.0.0.1",
     CLOUD_PLATFORM: "none",
     PROXY_XDS_DEBUG_VIA_AGENT: "false",
-    PROXY_CONFIG: JSON.stringify({ statusPort, proxyAdminPort, binaryPath: "/nowhere/envoy", ...proxyConfig }),
+    PROXY_CONFIG: JSON.stringify({ statusPort, proxyAdminPort, binaryPath: idleEnvoy(folder), ...proxyConfig }),
     ...env,
   };
   const { config, problems } = parseAgentConfig(variables);
@@ -59,6 +59,13 @@ async function podOf(t: TestContext, { env = {}, flags = {}, proxyConfig = {}, f
   const log = createLogger({ write: (line) => lines.push(line) });
   const input = { flags: { ...FLAGS, ...flags }, config, env: variables, log, place: { ...HERE, folder } };
   return { folder, lines, input };
+}
+
+/** A program that stays until it is killed. */
+function idleEnvoy(folder: string): string {
+  const path = join(folder, "idle-envoy");
+  writeFileSync(path, "#!/bin/sh\nexec sleep 60\n", { mode: 0o755 });
+  return path;
 }
 
 async function failureOf(t: TestContext, pod: Pod): Promise<string> {
@@ -100,7 +107,10 @@ test("runAgent() names the step of the start that failed, in the words of Istio'
       { proxyConfig: { tracing: { stackdriver: {} } } },
       /^failed to initialize envoy agent: failed to generate bootstrap config: unable to process Stackdriver tracer: /,
     ],
-    [{}, /^failed to initialize envoy agent: Cannot start Envoy: \/nowhere\/envoy does not exist/],
+    [
+      { proxyConfig: { binaryPath: "/nowhere/envoy" } },
+      /^failed to initialize envoy agent: Cannot start Envoy: \/nowhere\/envoy does not exist/,
+    ],
     [
       { files: { "etc/istio/config/mesh": undefined } },
       /^failed to read mesh config file \.\/etc\/istio\/config\/mesh: /,
@@ -129,7 +139,7 @@ test("prepare() shows the configuration as YAML, and goes on without files of th
   const { proxyConfig } = await prepare(input);
   assert.equal(proxyConfig.statsdUdpAddress, undefined);
   const text = lines.join("");
-  assert.match(text, /\tEffective config: binaryPath: \/nowhere\/envoy\n[\s\S]*\ndrainDuration: 9s\n/);
+  assert.match(text, /\tEffective config: binaryPath: \/.*\/idle-envoy\n[\s\S]*\ndrainDuration: 9s\n/);
   assert.match(text, /\twarn\tfailed to read pod annotations or labels: Cannot read .*annotations/);
   assert.match(text, /\twarn\t.*labels is ignored: /);
   assert.match(text, /\twarn\tresolve StatsdUdpAddress failed: /);

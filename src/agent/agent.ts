@@ -6,23 +6,15 @@
  *   status 15020 --> Envoy's admin port, the application
  *   Envoy, which uses all of them and decides how long they live
  */
-import { errorText, MeshError } from "#lib/mesh-error.ts";
+import { errorText } from "#lib/mesh-error.ts";
 import type { AgentContext, AgentInput } from "./agent-context.ts";
 import { isIPv6Only } from "./bootstrap/addresses.ts";
-import { grpcBootstrap } from "./bootstrap/grpc-bootstrap.ts";
-import { writePrivately } from "./bootstrap/write.ts";
 import { envoyAdmin } from "./envoy/admin.ts";
 import { failingAs } from "./failing-as.ts";
 import { agentMetrics } from "./metrics.ts";
 import { openSockets } from "./open-sockets.ts";
-import { pathIn } from "./place.ts";
 import { prepare } from "./prepare.ts";
 import { startProxy } from "./run-proxy.ts";
-import { startDns } from "./start-dns.ts";
-import { startIdentity } from "./start-identity.ts";
-import { planStatus } from "./start-status.ts";
-import { controlPlaneOptions } from "./trust.ts";
-import { xdsSocketPath } from "./xds-proxy/xds-config.ts";
 
 /** Runs until Envoy is gone, and gives the status to exit with. Rejects when something cannot be started. */
 export async function runAgent(input: AgentInput): Promise<number> {
@@ -44,27 +36,17 @@ export async function runAgent(input: AgentInput): Promise<number> {
   };
   const running: Promise<void>[] = [];
   try {
-    const identity = await failingAs("failed to start workload secret manager", () => startIdentity(context, running));
-    if (context.flags.stsPort > 0) await (await import("./sts/start-sts.ts")).startSts(context);
-    const resolver = await failingAs("failed to start local DNS server", () => startDns(context, running));
-    const upstream = await failingAs("failed to find root XDS CA", () => controlPlaneOptions(context));
     const sockets = await openSockets(context);
-    await failingAs("failed generating gRPC XDS bootstrap", () => writeGrpcBootstrap(context));
-    const openStatus = planStatus(context, {
-      identity: identity.identity,
-      resolver,
-      quit: () => quit.abort(),
-      drain: () => drainNow(context, drained),
-      end: () => ended.abort(),
-    });
     const proxy = await failingAs("failed to initialize envoy agent", () => startProxy(context));
     try {
-      // Envoy takes longest to start, so what it does not need at once is done meanwhile.
-      await openStatus();
+      // Envoy takes longest to start: what serves it is loaded and started meanwhile. It is the larger part of the agent.
       const { serveEnvoy } = await import("./serve-envoy.ts");
-      await failingAs("failed to start xds proxy", () =>
-        serveEnvoy(context, { ...identity, resolver, upstream, sockets }, running),
-      );
+      const ends = {
+        quit: () => quit.abort(),
+        drain: () => drainNow(context, drained),
+        end: () => ended.abort(),
+      };
+      await serveEnvoy(context, { sockets, ends }, running);
     } catch (thrown) {
       quit.abort();
       await proxy.run(drained.signal);
@@ -74,22 +56,6 @@ export async function runAgent(input: AgentInput): Promise<number> {
   } finally {
     finished.abort();
     await Promise.all(running);
-  }
-}
-
-async function writeGrpcBootstrap({ config, proxyConfig, node, place }: AgentContext): Promise<void> {
-  const { grpcBootstrapPath, identity } = config;
-  if (grpcBootstrapPath === "") return;
-  const bootstrap = grpcBootstrap({
-    node,
-    xdsSocketPath: xdsSocketPath(proxyConfig),
-    certificateFolder: identity.outputFolder,
-  });
-  const path = pathIn(place, grpcBootstrapPath);
-  try {
-    await writePrivately(path, JSON.stringify(bootstrap, null, 2));
-  } catch (cause) {
-    throw new MeshError("FILE_UNWRITABLE", `Cannot write ${path} (GRPC_XDS_BOOTSTRAP)`, { cause });
   }
 }
 

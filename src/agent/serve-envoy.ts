@@ -1,27 +1,52 @@
-/** Answers Envoy on its sockets. What this needs is loaded while Envoy starts: it is the larger part of the agent. */
-import { errorText } from "#lib/mesh-error.ts";
+/** All that serves an Envoy, started while it starts. */
+import { MeshError } from "#lib/mesh-error.ts";
 import type { AgentContext } from "./agent-context.ts";
-import type { ControlPlaneOptions } from "./control-plane.ts";
-import type { MeshResolver } from "./dns/resolver.ts";
+import { grpcBootstrap } from "./bootstrap/grpc-bootstrap.ts";
+import { writePrivately } from "./bootstrap/write.ts";
+import { failingAs } from "./failing-as.ts";
 import type { EnvoySockets } from "./open-sockets.ts";
-import { secretDiscoveryService } from "./sds/service.ts";
-import type { StartedIdentity } from "./start-identity.ts";
-import { startXds } from "./start-xds.ts";
-import { serveUnix } from "./unix-server.ts";
+import { pathIn } from "./place.ts";
+import { startDns } from "./start-dns.ts";
+import { startIdentity } from "./start-identity.ts";
+import { type Ends, startStatus } from "./start-status.ts";
+import { controlPlaneOptions } from "./trust.ts";
+import { xdsSocketPath } from "./xds-proxy/xds-config.ts";
 
-export interface ServeEnvoyParts extends StartedIdentity {
+export interface ServeParts {
   readonly sockets: EnvoySockets;
-  /** Undefined without DNS. */
-  readonly resolver: MeshResolver | undefined;
-  readonly upstream: ControlPlaneOptions;
+  readonly ends: Ends;
 }
 
-export async function serveEnvoy(context: AgentContext, parts: ServeEnvoyParts, running: Promise<void>[]) {
-  const { sockets, secrets } = parts;
-  const { done: signal, config } = context;
-  const failed = (error: Error) =>
-    secrets.log.error(`SDS grpc server for workload proxies failed to start: ${errorText(error)}`);
-  if (sockets.sds !== undefined)
-    await serveUnix(sockets.sds, [secretDiscoveryService(secrets)], { signal, failed, ...config.xds.limits });
-  await startXds(context, { ...parts, socket: sockets.xds }, running);
+export async function serveEnvoy(
+  context: AgentContext,
+  { sockets, ends }: ServeParts,
+  running: Promise<void>[],
+): Promise<void> {
+  // Another thread makes the key, which takes as long as all else: that is begun first.
+  const identity = await failingAs("failed to start workload secret manager", () => startIdentity(context, running));
+  const upstream = await failingAs("failed to find root XDS CA", () => controlPlaneOptions(context));
+  const resolver = await failingAs("failed to start local DNS server", () => startDns(context, running));
+  await failingAs("failed generating gRPC XDS bootstrap", () => writeGrpcBootstrap(context));
+  if (context.flags.stsPort > 0) await (await import("./sts/start-sts.ts")).startSts(context);
+  const { serveSockets } = await import("./serve-sockets.ts");
+  await failingAs("failed to start xds proxy", () =>
+    serveSockets(context, { ...identity, resolver, upstream, sockets }, running),
+  );
+  await startStatus(context, { ...ends, identity: identity.identity, resolver });
+}
+
+async function writeGrpcBootstrap({ config, proxyConfig, node, place }: AgentContext): Promise<void> {
+  const { grpcBootstrapPath, identity } = config;
+  if (grpcBootstrapPath === "") return;
+  const bootstrap = grpcBootstrap({
+    node,
+    xdsSocketPath: xdsSocketPath(proxyConfig),
+    certificateFolder: identity.outputFolder,
+  });
+  const path = pathIn(place, grpcBootstrapPath);
+  try {
+    await writePrivately(path, JSON.stringify(bootstrap, null, 2));
+  } catch (cause) {
+    throw new MeshError("FILE_UNWRITABLE", `Cannot write ${path} (GRPC_XDS_BOOTSTRAP)`, { cause });
+  }
 }

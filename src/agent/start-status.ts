@@ -16,15 +16,20 @@ import { type Need, type Waiting, waitingFor } from "./status/readiness.ts";
 import { parseScrapeTarget, type ScrapeTarget } from "./status/scrape-target.ts";
 import { type StatusOptions, startStatusServer } from "./status/server.ts";
 
-export interface StatusParts {
-  /** Undefined when the certificate is another's business. */
-  readonly identity: WorkloadIdentity | undefined;
-  /** Undefined without DNS. */
-  readonly resolver: MeshResolver | undefined;
+/** What ends an agent, or its Envoy's part in the traffic. */
+export interface Ends {
+  /** At once. */
   readonly quit: () => void;
   readonly drain: () => void;
   /** Ends the agent with draining. */
   readonly end: () => void;
+}
+
+export interface StatusParts extends Ends {
+  /** Undefined when the certificate is another's business. */
+  readonly identity: WorkloadIdentity | undefined;
+  /** Undefined without DNS. */
+  readonly resolver: MeshResolver | undefined;
 }
 
 /** Source addresses that the rules of traffic capture let pass to the application. */
@@ -32,23 +37,21 @@ const PROBE_SOURCE_V4 = "127.0.0.6";
 const PROBE_SOURCE_V6 = "::6";
 
 /**
- * The way to open the status port, if there is one. A port that is taken does not keep the proxy from starting: whoever
- * probes it finds out. Throws when probes or annotations make no sense.
+ * Opens the status port, if there is one. A port that is taken does not keep the proxy from starting: whoever probes it
+ * finds out. Throws when probes or annotations make no sense.
  */
-export function planStatus(context: AgentContext, parts: StatusParts): () => Promise<void> {
+export async function startStatus(context: AgentContext, parts: StatusParts): Promise<void> {
   const { proxyConfig, log, done, place } = context;
   const { statusPort = 0 } = proxyConfig;
-  if (statusPort === 0) return async () => undefined;
+  if (statusPort === 0) return;
   const options = statusOptions(context, parts, statusPort);
   const where = statusSocket(place, statusPort);
-  return async () => {
-    try {
-      const server = await startStatusServer(where, options);
-      done.addEventListener("abort", () => server.close(), { once: true });
-    } catch (thrown) {
-      log.error(`Error listening on status port: ${errorText(thrown)}`);
-    }
-  };
+  try {
+    const server = await startStatusServer(where, options);
+    done.addEventListener("abort", () => server.close(), { once: true });
+  } catch (thrown) {
+    log.error(`Error listening on status port: ${errorText(thrown)}`);
+  }
 }
 
 /** The socket that was opened for the status port, or the port. Throws when it was opened on another: Envoy would not find it. */
@@ -107,7 +110,10 @@ function applicationTarget({ config, flags, log }: AgentContext, statusPort: num
   return target;
 }
 
-/** Ready is a proxy that has its configuration, its names and its certificate, and is not about to end. */
+/**
+ * Ready is a proxy that has its configuration and its names, and is not about to end. Its certificate is named where it is
+ * missed, and not asked for by itself: Envoy waits for the certificates that its listeners use, and a gateway may use none.
+ */
 function readiness(
   { admin, config, stop, metrics, log, startedAt, place }: AgentContext,
   { resolver, identity }: StatusParts,
@@ -123,20 +129,21 @@ function readiness(
           : grpcBootstrapProblem(config.grpcBootstrapPath, (path) => pathIn(place, path)),
     },
     { name: "DNS names", problem: () => (resolver?.ready === false ? NO_NAMES : undefined) },
-    {
-      name: "workload certificate",
-      problem: () => (identity !== undefined && identity.current === undefined ? NO_CERTIFICATE : undefined),
-    },
   ];
+  const certificate: Need = {
+    name: "workload certificate",
+    problem: () => (identity !== undefined && identity.current === undefined ? NO_CERTIFICATE : undefined),
+  };
   return async () => {
     if (stop.aborted) return [{ name: "nothing", reason: "server is terminated: the agent is ending" }];
     const waiting = await waitingFor(needs);
-    if (waiting.length === 0 && metrics.startupSeconds === undefined) {
+    if (waiting.length > 0) return [...waiting, ...(await waitingFor([certificate]))];
+    if (metrics.startupSeconds === undefined) {
       const took = Date.now() - startedAt;
       metrics.startupSeconds = took / 1000;
       log.info(`Readiness succeeded in ${formatDuration(took)}`);
     }
-    return waiting;
+    return [];
   };
 }
 

@@ -27,6 +27,16 @@ test("the launcher runs a bundle as Node would, with its arguments", (t) => {
   assert.deepEqual(run(), expected);
 });
 
+test("the launcher runs what a bundle requires from beside it as a bundle, with its code", (t) => {
+  const folder = temporaryFolder(t);
+  const [bundle, rest] = [join(folder, "bundle.cjs"), join(folder, "bundle.rest.cjs")];
+  writeFileSync(bundle, 'process.stdout.write(require("./bundle.rest.cjs").word);');
+  writeFileSync(rest, 'module.exports = { word: require("node:path").basename(__filename) };');
+  writeFileSync(codeFile(rest), bundleScript(rest).createCachedData());
+  assert.equal(isRefused(rest), false);
+  assert.equal(execFileSync(process.execPath, [LAUNCHER, bundle], { encoding: "utf8" }), "bundle.rest.cjs");
+});
+
 /** In a process of its own, because V8 remembers what it compiled. */
 function isRefused(bundle: string): boolean {
   const text = `import { bundleScript } from ${JSON.stringify(SCRIPT)};

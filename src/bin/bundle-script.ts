@@ -5,7 +5,7 @@
  */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import { constants, Script } from "node:vm";
 
 /** The file beside a bundle that has its code. */
@@ -24,10 +24,14 @@ export function bundleScript(bundle: string): Script {
   });
 }
 
-/** Runs it as Node would. */
-export function runBundle(bundle: string, script: Script): void {
+/** Runs it as Node would, with files beside it that it requires as bundles; what it exports. `scriptOf` makes them ready. */
+export function runBundle(bundle: string, scriptOf: (bundle: string) => Script = bundleScript): unknown {
   const module = { exports: {} };
-  script.runInThisContext()(module.exports, createRequire(bundle), module, bundle, dirname(bundle));
+  const outside = createRequire(bundle);
+  const require = (name: string): unknown =>
+    name.startsWith("./") ? runBundle(join(dirname(bundle), name), scriptOf) : outside(name);
+  scriptOf(bundle).runInThisContext()(module.exports, require, module, bundle, dirname(bundle));
+  return module.exports;
 }
 
 function codeOf(bundle: string): Buffer | undefined {

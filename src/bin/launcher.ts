@@ -1,7 +1,7 @@
 /** Runs the bundle that the first argument names, with the other arguments. */
 import { writeFileSync } from "node:fs";
 import { basename, resolve } from "node:path";
-import { bundleScript, runBundle } from "./bundle-script.ts";
+import { runBundle } from "./bundle-script.ts";
 
 const [node = "", , name = "", ...args] = process.argv;
 const bundle = resolve(name);
@@ -12,4 +12,4 @@ try {
 } catch {
   // Only Linux has it.
 }
-runBundle(bundle, bundleScript(bundle));
+runBundle(bundle);

@@ -1,18 +1,10 @@
-/** The agent's program. What a command does is loaded when it runs, so that the small ones start fast. */
+/** The agent's program. A command is loaded when it runs, or is to be shown: whoever starts an agent waits for it. */
 import { Command, CommanderError } from "commander";
 import { createLogger, type Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
-import { collateralCommand } from "./agent/collateral-command.ts";
 import { addLogFlags, loggerOf } from "./agent/log-flags.ts";
-import { proxyCommand } from "./agent/proxy-command.ts";
-import { requestCommand } from "./agent/request-command.ts";
-import { openSocketsCommand, serveCommand } from "./agent/serve-command.ts";
 import { goSwitches } from "./agent/switches.ts";
-import { waitCommand } from "./agent/wait-command.ts";
 import { cobraMessage, inCobraStyle } from "./cobra-style.ts";
-import { completionCommand } from "./completion-command.ts";
-import { istioCleanIptablesCommand, istioIptablesCommand } from "./istio-iptables.ts";
-import { versionCommand } from "./version-command.ts";
 
 /** What Istio's agent ends with when a command fails. */
 const FAILED = 255;
@@ -26,26 +18,21 @@ const program = addLogFlags(new Command("pilot-agent"))
   .allowUnknownOption();
 
 /** By name, in the order of the help text. */
-const COMMANDS: Readonly<Record<string, () => Command>> = {
-  proxy: () => proxyCommand(process.env),
-  serve: () => serveCommand(SELF),
-  "open-sockets": openSocketsCommand,
-  "istio-iptables": () => istioIptablesCommand(process.env),
-  "istio-clean-iptables": () => istioCleanIptablesCommand(process.env),
-  request: requestCommand,
-  wait: waitCommand,
-  version: versionCommand,
-  completion: () => completionCommand(program),
-  collateral: () => collateralCommand(program),
+const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
+  proxy: async () => (await import("./agent/proxy-command.ts")).proxyCommand(process.env),
+  serve: async () => (await import("./agent/serve-command.ts")).serveCommand(SELF),
+  "open-sockets": async () => (await import("./agent/serve-command.ts")).openSocketsCommand(),
+  "istio-iptables": async () => (await import("./istio-iptables.ts")).istioIptablesCommand(process.env),
+  "istio-clean-iptables": async () => (await import("./istio-iptables.ts")).istioCleanIptablesCommand(process.env),
+  request: async () => (await import("./agent/request-command.ts")).requestCommand(),
+  wait: async () => (await import("./agent/wait-command.ts")).waitCommand(),
+  version: async () => (await import("./version-command.ts")).versionCommand(),
+  completion: async () => (await import("./completion-command.ts")).completionCommand(program),
+  collateral: async () => (await import("./agent/collateral-command.ts")).collateralCommand(program),
 };
 const HIDDEN: ReadonlySet<string> = new Set(["open-sockets", "collateral"]);
-/** What an agent is started by: it needs no other, and whoever starts it waits. */
+/** Commands that say nothing about others. */
 const ALONE: ReadonlySet<string | undefined> = new Set(["proxy", "version"]);
-
-for (const [name, command] of Object.entries(COMMANDS))
-  if (!ALONE.has(process.argv[2]) || name === process.argv[2])
-    program.addCommand(command(), { hidden: HIDDEN.has(name) });
-inCobraStyle(program);
 
 /** The command that runs, whose failure is told. */
 let active: Command = program;
@@ -72,5 +59,9 @@ function loggerOfFailure(): Logger {
 }
 
 async function run(): Promise<void> {
+  for (const [name, command] of Object.entries(COMMANDS))
+    if (!ALONE.has(process.argv[2]) || name === process.argv[2])
+      program.addCommand(await command(), { hidden: HIDDEN.has(name) });
+  inCobraStyle(program);
   await program.parseAsync(goSwitches(process.argv.slice(2)), { from: "user" });
 }

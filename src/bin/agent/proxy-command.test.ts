@@ -149,6 +149,8 @@ test("proxy sidecar starts Envoy, becomes ready, and ends after draining", where
   assert.equal(node.id, "sidecar~127.0.0.1~httpbin-1.default~default.svc.cluster.local");
   assert.deepEqual([node.cluster, node.metadata.LABELS], ["httpbin.default", { app: "httpbin" }]);
   assert.match((await get(statusPort, "/debug/ndsz")).body, /"a\.example"/);
+  // Listeners that need no certificate are not kept waiting for it.
+  await eventually("a certificate", () => text().includes("generated new workload certificate"));
   const { body: metrics } = await get(statusPort, "/stats/prometheus");
   assert.match(metrics, /istio_agent_cert_expiry_seconds.*[\s\S]*envoy_cluster_manager/);
   assert.deepEqual(expositionProblems(metrics), []);

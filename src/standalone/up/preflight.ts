@@ -150,13 +150,19 @@ export async function placePrograms(installed: InstalledPrograms, runtimeFolder:
 /** Of `bin/pilot-agent`, under which the compiled code beside the bundle was made. */
 const AGENT_FLAGS = ["--max-semi-space-size=1"];
 
-/** What Node runs: the bundle by its launcher, which finds the compiled code beside it, where there is one. */
+/** What the bundle finds beside it: its other part, and the compiled code of both. */
+const BESIDE_AGENT = ["pilot-agent.cjs.code", "pilot-agent.rest.cjs", "pilot-agent.rest.cjs.code"];
+
+/** What Node runs: the bundle by its launcher, where there is one. */
 async function placeAgent(bundle: string, runtimeFolder: string): Promise<readonly string[]> {
   const launcher = join(dirname(bundle), "launcher.cjs");
   const placed = await placeFile(bundle, READ, runtimeFolder);
+  if (placed !== (await realpath(bundle)))
+    for (const name of BESIDE_AGENT) {
+      const file = join(dirname(bundle), name);
+      if (!(await isMissing(file))) await copyFile(file, join(dirname(placed), name));
+    }
   if (await isMissing(launcher)) return [placed];
-  const code = `${bundle}.code`;
-  if (placed !== (await realpath(bundle)) && !(await isMissing(code))) await copyFile(code, `${placed}.code`);
   return [...AGENT_FLAGS, await placeFile(launcher, READ, runtimeFolder), placed];
 }
 
