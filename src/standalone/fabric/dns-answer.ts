@@ -9,7 +9,7 @@ import {
   RECURSION_DESIRED,
   TRUNCATED_RESPONSE,
 } from "dns-packet";
-import { type HostTable, lookUp } from "./names.ts";
+import { type HostTable, isReverseName, lookUp } from "./names.ts";
 
 const SERVER_FAILURE = 2;
 const NXDOMAIN = 3;
@@ -32,10 +32,11 @@ export function dnsAnswer({ query, table, transport }: DnsQuestion): Buffer | un
   const head = { type: "response", id: packet.id ?? 0, questions: [question] } satisfies Packet;
   const flags = ((packet.flags ?? 0) & RECURSION_DESIRED) | AUTHORITATIVE_ANSWER | RECURSION_AVAILABLE;
   if (packet.opcode !== "QUERY") return encode({ ...head, flags: flags | NOT_IMPLEMENTED });
-  const addresses = lookUp(table, question.name);
-  if (addresses === undefined) return encode({ ...head, flags: flags | NXDOMAIN });
-  const wanted = question.type === "A" ? addresses : [];
-  const answers = wanted.map((data) => ({ type: "A" as const, name: question.name, ttl: TTL_SECONDS, data }));
+  const known = lookUp(table, question.name);
+  if (known === undefined) return encode({ ...head, flags: flags | NXDOMAIN });
+  const type = isReverseName(question.name) ? "PTR" : "A";
+  const wanted = question.type === type ? known : [];
+  const answers = wanted.map((data) => ({ type, name: question.name, ttl: TTL_SECONDS, data }) as const);
   const answer = encode({ ...head, flags, answers });
   const fits = transport === "tcp" || answer.length <= udpLimit(packet);
   return fits ? answer : encode({ ...head, flags: flags | TRUNCATED_RESPONSE });

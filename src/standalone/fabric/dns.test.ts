@@ -4,18 +4,32 @@ import { connect } from "node:net";
 import { buffer } from "node:stream/consumers";
 import test from "node:test";
 import { type DecodedPacket, decode, encode, RECURSION_DESIRED } from "dns-packet";
+import { meshOf } from "../../../test/support/mesh.ts";
 import { dnsAnswer } from "./dns-answer.ts";
 import { outsideName } from "./dns-question.ts";
-import type { HostTable } from "./names.ts";
+import { type HostTable, hostTable } from "./names.ts";
 import { serveDns } from "./serve-dns.ts";
 
 const MANY = Array.from({ length: 60 }, (_, i) => `10.0.0.${i + 1}`);
 const TABLE: HostTable = new Map([
   ["web.shop.svc.cluster.local", ["10.96.0.7"]],
   ["many.shop.svc.cluster.local", MANY],
+  ["1.0.0.10.in-addr.arpa", ["10-0-0-1.many.shop.svc.cluster.local"]],
 ]);
 
-function question(name: string, type: "A" | "AAAA" = "A"): Buffer {
+const WEB = `
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: shop}
+spec: {clusterIP: 10.96.0.1, selector: {app: web}, ports: [{name: http, port: 80}]}
+---
+apiVersion: networking.istio.io/v1
+kind: WorkloadEntry
+metadata: {name: web-1, namespace: shop}
+spec: {address: 10.1.2.9, labels: {app: web}}
+`;
+
+function question(name: string, type: "A" | "AAAA" | "PTR" = "A"): Buffer {
   return encode({ type: "query", id: 7, flags: RECURSION_DESIRED, questions: [{ type, name }] });
 }
 
@@ -40,6 +54,23 @@ test("dnsAnswer() says of a known name that it has no IPv6 address, and of an un
   assert.equal(v6.rcode, "NOERROR");
   assert.deepEqual(v6.answers, []);
   assert.equal(answerTo(question("web.other.svc.cluster.local")).rcode, "NXDOMAIN");
+});
+
+test("dnsAnswer() gives the names of an address, and no address for these", () => {
+  const { answers = [] } = answerTo(question("1.0.0.10.IN-ADDR.arpa", "PTR"));
+  assert.deepEqual(
+    answers.map((record) => record.type === "PTR" && record.data),
+    ["10-0-0-1.many.shop.svc.cluster.local"],
+  );
+  assert.deepEqual(answerTo(question("1.0.0.10.in-addr.arpa")).answers, []);
+  assert.deepEqual(answerTo(question("web.shop.svc.cluster.local", "PTR")).answers, []);
+  assert.equal(answerTo(question("2.0.0.10.in-addr.arpa", "PTR")).rcode, "NXDOMAIN");
+});
+
+test("hostTable() knows services by their addresses, and endpoints by the services they are of", () => {
+  const table = hostTable(meshOf(WEB));
+  assert.deepEqual(table.get("1.0.96.10.in-addr.arpa"), ["web.shop.svc.cluster.local"]);
+  assert.deepEqual(table.get("9.2.1.10.in-addr.arpa"), ["10-1-2-9.web.shop.svc.cluster.local"]);
 });
 
 test("dnsAnswer() asks for TCP when the answer does not fit, unless the caller takes larger packets", () => {
