@@ -29,6 +29,8 @@ export interface CertificateServiceOptions {
   readonly allow: (identity: string) => boolean;
   /** Who may act for the workloads of its node; nobody when left out. */
   readonly nodeAgents?: NodeAgents | undefined;
+  /** Counts calls while it does their work. */
+  readonly counted?: <T>(path: string, work: () => Promise<T>) => Promise<T>;
   readonly log: Logger;
 }
 
@@ -37,10 +39,13 @@ export const CREATE_CERTIFICATE = "/istio.v1.auth.IstioCertificateService/Create
 
 /** The service over a signer. */
 export function certificateService(options: CertificateServiceOptions): Methods {
-  const createCertificate = unaryMethod(async (bytes, call) => {
-    const certChain = await certificateFor(requestIn(bytes), call, options);
-    return toBinary(IstioCertificateResponseSchema, create(IstioCertificateResponseSchema, { certChain }));
-  });
+  const { counted = (_, work) => work() } = options;
+  const createCertificate = unaryMethod((bytes, call) =>
+    counted(CREATE_CERTIFICATE, async () => {
+      const certChain = await certificateFor(requestIn(bytes), call, options);
+      return toBinary(IstioCertificateResponseSchema, create(IstioCertificateResponseSchema, { certChain }));
+    }),
+  );
   return { [CREATE_CERTIFICATE]: createCertificate };
 }
 

@@ -105,7 +105,7 @@ const PROXIES: readonly ConnectedProxy[] = [
     istioVersion: "1.29.6",
     resources: (typeUrl) => (typeUrl === CLUSTERS ? [["a", Buffer.from("\n\u0001a")]] : []),
     types: new Map([
-      [CLUSTERS, { sent: "2", acknowledged: "1", rejected: "duplicate cluster" }],
+      [CLUSTERS, { sent: "2", acknowledged: "1", rejected: "duplicate cluster", sentAt: 0 }],
       [NAMES, { sent: "1", acknowledged: "", rejected: "" }],
     ]),
   },
@@ -290,7 +290,7 @@ test("/debug/syncz shows what was sent, acknowledged and rejected", async () => 
       cluster_sent: "2",
       cluster_acked: "1",
       resources: {
-        [CLUSTERS]: { sent: "2", acked: "1", lastError: "duplicate cluster" },
+        [CLUSTERS]: { sent: "2", acked: "1", lastError: "duplicate cluster", sentTime: "1970-01-01T00:00:00.000Z" },
         [NAMES]: { sent: "1" },
       },
     },

@@ -22,10 +22,10 @@ export function syncz(proxies: readonly ConnectedProxy[], clusterId: string, sco
       istio_version: proxy.istioVersion,
       ...named(proxy),
       resources: Object.fromEntries(
-        [...proxy.types].map(([url, { sent, acknowledged, rejected }]) => [
-          url,
-          withoutEmpty({ sent, acked: acknowledged, lastError: rejected }),
-        ]),
+        [...proxy.types].map(([url, { sent, acknowledged, rejected, sentAt }]) => {
+          const sentTime = sentAt === undefined ? "" : new Date(sentAt).toISOString();
+          return [url, withoutEmpty({ sent, acked: acknowledged, lastError: rejected, sentTime })];
+        }),
       ),
     }));
 }

@@ -35,6 +35,7 @@ import { type ConflictWatch, conflictWatch } from "./conflict-watch.ts";
 import { controlPlaneName } from "./control-plane-name.ts";
 import { controlzListener } from "./controlz.ts";
 import { gatewayAddressesOf } from "./gateway-addresses.ts";
+import { countedCalls } from "./grpc-metrics.ts";
 import { httpListeners } from "./http.ts";
 import { keySetsOf } from "./key-sets.ts";
 import { runDuties } from "./kubernetes-duties.ts";
@@ -295,6 +296,7 @@ export class ControlPlane {
       count: (name) => this.#metrics.count(name),
       allow: (identity) => limit.take(identity),
       nodeAgents: nodeAgents(this.#security),
+      counted: countedCalls(this.#metrics, () => performance.now()),
       log,
     });
   }

@@ -11,6 +11,7 @@ import { XDS_METRICS } from "#xds/metrics.ts";
 import { VERSION_TEXT } from "../version-command.ts";
 import type { ConflictWatch } from "./conflict-watch.ts";
 import { REGISTRATION_COUNTERS } from "./counted-entries.ts";
+import { GRPC_METRICS } from "./grpc-metrics.ts";
 import { KUBERNETES_METRICS } from "./kubernetes-metrics.ts";
 import { CONFLICT_GAUGES, MESH_FIGURES, MESH_GAUGES, type MeshGauge } from "./mesh-gauges.ts";
 
@@ -42,6 +43,7 @@ const ALL = {
   ...WEBHOOK_METRICS,
   ...REGISTRATION_COUNTERS,
   ...KUBERNETES_METRICS,
+  ...GRPC_METRICS,
 };
 export type ControlPlaneMetrics = Metrics<keyof typeof ALL>;
 
