@@ -50,6 +50,11 @@ export function endpointPort({ ports, servicePorts }: Endpoint, port: ServicePor
   return name === undefined ? undefined : ports[name];
 }
 
+/** Whether requests may go to the endpoint. One that nobody checks is taken to be well. */
+export function takesRequests({ health }: Pick<Endpoint, "health">): boolean {
+  return health === "healthy" || health === "unknown";
+}
+
 /** Whether clients are told of the endpoint. */
 export function isOffered(
   { health }: Endpoint,

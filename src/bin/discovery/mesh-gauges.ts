@@ -1,7 +1,7 @@
 /** Figures about the configuration itself, counted when somebody asks, under the names that Istio's dashboards know. */
 import type { ConflictMetric } from "#explain/conflicts/conflict.ts";
 import type { MetricDefinition } from "#lib/metrics.ts";
-import { NO_ENDPOINTS } from "#model/endpoint.ts";
+import { NO_ENDPOINTS, takesRequests } from "#model/endpoint.ts";
 import { type Service, serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 
@@ -38,7 +38,9 @@ export const MESH_FIGURES: Readonly<Record<MeshGauge, (snapshot: Snapshot) => nu
   pilot_dns_cluster_without_endpoints: (snapshot) =>
     withoutEndpoints(snapshot, ({ resolution }) => resolution === "dns" || resolution === "dns-round-robin"),
   pilot_endpoint_not_ready: ({ endpoints }) =>
-    endpoints.values().reduce((sum, set) => sum + set.endpoints.filter(({ health }) => health !== "healthy").length, 0),
+    endpoints
+      .values()
+      .reduce((sum, set) => sum + set.endpoints.filter((endpoint) => !takesRequests(endpoint)).length, 0),
   endpoint_no_pod: () => 0,
 };
 

@@ -3,7 +3,7 @@
  * with a sidecar seldom need it, Envoy picks their endpoints; those without one have nothing else.
  */
 import { isIPv4 } from "node:net";
-import type { Endpoint } from "#model/endpoint.ts";
+import { type Endpoint, takesRequests } from "#model/endpoint.ts";
 import { type ServicePort, serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 
@@ -75,7 +75,7 @@ function serviceTargets({ services, endpoints }: Snapshot): readonly Target[] {
 
 function targetOf(address: string, { name, port, protocol }: ServicePort, endpoints: readonly Endpoint[]): Target {
   const backends = endpoints
-    .filter((endpoint) => endpoint.health === "healthy" && isIPv4(endpoint.address))
+    .filter((endpoint) => takesRequests(endpoint) && isIPv4(endpoint.address))
     .map((endpoint): Backend => ({ address: endpoint.address, port: endpoint.ports[name] ?? 0 }))
     .filter((backend) => backend.port > 0);
   return { address, port, protocol: protocol === "UDP" ? "udp" : "tcp", backends };

@@ -4,7 +4,7 @@ import { isIP } from "node:net";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { NameTable_NameInfoSchema, NameTableSchema } from "#gen/istio/networking/nds/v1/nds_pb.ts";
 import { compareText } from "#lib/compare-text.ts";
-import { type Endpoint, type EndpointSet, endpointPort, NO_ENDPOINTS } from "#model/endpoint.ts";
+import { type Endpoint, type EndpointSet, endpointPort, NO_ENDPOINTS, takesRequests } from "#model/endpoint.ts";
 import { type Service, serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { bytesOf } from "../encode.ts";
@@ -53,7 +53,7 @@ function published(service: Service, endpoints: readonly Endpoint[], network: st
   if (service.resolution !== "passthrough" || port === undefined) return [];
   return endpoints
     .filter((endpoint) => endpointPort(endpoint, port) !== undefined)
-    .filter(({ health }) => health === "healthy" || service.publishNotReady === true)
+    .filter((endpoint) => takesRequests(endpoint) || service.publishNotReady === true)
     .filter((endpoint) => isIP(endpoint.address) !== 0 && isSame(endpoint.network, network));
 }
 
