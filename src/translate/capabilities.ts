@@ -1,9 +1,11 @@
 /**
- * What a proxy can do without. An Envoy rejects a listener for one filter that it does not have, and with the listener all that
- * is right in it; so filters that it lacks are left out where requests pass as they should without them.
+ * What a proxy can do without, by the extensions that it lists and by its version. An Envoy rejects a listener for one filter
+ * that it does not have, and with the listener all that is right in it; a strict one (`--reject-unknown-dynamic-fields`) does so for
+ * a field. So what it lacks is left out where requests pass as they should without it.
  *
- * Filters that decide who may pass (RBAC, JWT, external authorization) are not in the table: they are sent, and an Envoy without
- * them keeps what it had. Whatever else is generated, every Envoy from 1.28 on has (`old-proxy.test.ts` holds it).
+ * What decides who may pass (RBAC, JWT, external authorization, TLS) is in neither table: it is sent, and an Envoy without it
+ * keeps what it had. Whatever else is generated, every Envoy from 1.28 on has (`old-proxy.test.ts` holds it). Istio itself looks at
+ * the ISTIO_VERSION of a proxy for nothing that is sent here but for patches of EnvoyFilters, which say so themselves.
  */
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 
@@ -25,4 +27,25 @@ const ALWAYS_THERE = "envoy.filters.http.router";
 export function lackedFilters({ extensions }: Pick<MeshProxy, "extensions">): readonly string[] {
   if (!extensions.has(ALWAYS_THERE)) return [];
   return Object.keys(DISPENSABLE).filter((name) => !extensions.has(name));
+}
+
+/** Fields with the minor version of Envoy 1 that has them first, and what is lost without. */
+const FIELDS = {
+  "Cluster.dns_jitter": { since: 32, lost: "proxies ask for names at the same moments" },
+  "CaresDnsResolverConfig.udp_max_queries": { since: 31, lost: "a socket may stick to a name server that is gone" },
+  "RequestMirrorPolicy.disable_shadow_host_suffix_append": {
+    since: 31,
+    lost: "hosts of mirrored requests end with -shadow",
+  },
+  "CorsPolicy.forward_not_matching_preflights": { since: 30, lost: "what becomes of preflights of other origins" },
+} as const satisfies Readonly<Record<string, { readonly since: number; readonly lost: string }>>;
+
+/** A field that not every Envoy has. */
+export type VersionedField = keyof typeof FIELDS;
+
+/** Fields that an Envoy of that version lacks, in order; none when it does not say its version. */
+export function lackedFields({ envoyVersion }: Pick<MeshProxy, "envoyVersion">): readonly VersionedField[] {
+  const [, major, minor] = /^(\d+)\.(\d+)/.exec(envoyVersion) ?? [];
+  if (major !== "1") return [];
+  return (Object.keys(FIELDS) as VersionedField[]).filter((name) => Number(minor) < FIELDS[name].since);
 }

@@ -9,7 +9,7 @@ import { parse } from "#config/schema/parse.ts";
 import { parseDuration } from "#lib/duration.ts";
 import { DEFAULT_FEATURES, type Features } from "#model/features.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
-import { lackedFilters } from "./capabilities.ts";
+import { lackedFields, lackedFilters, type VersionedField } from "./capabilities.ts";
 import { derived, interned } from "./indexes.ts";
 import {
   type ClusterSwitches,
@@ -41,6 +41,8 @@ export interface ClusterTraits extends ClusterSwitches {
   readonly preserveHeaderCase: boolean;
   /** Files of a certificate in place of the workload's, by node metadata TLS_CLIENT_*. */
   readonly certificate: ClientCertificate | undefined;
+  /** Fields that its Envoy does not have; unset when it has all. */
+  readonly lackedFields?: readonly VersionedField[];
 }
 
 /** Files on the proxy's machine. */
@@ -77,6 +79,8 @@ export interface HttpTraits extends TcpTraits, HttpSwitches {
   readonly workload: TracedWorkload | undefined;
   /** Percent of new traces that are kept where nobody says. */
   readonly defaultSampling: number;
+  /** Fields that its Envoy does not have; unset when it has all. */
+  readonly lackedFields?: readonly VersionedField[];
 }
 
 /** Who the workload is, for the tags of spans. */
@@ -134,6 +138,8 @@ export function traitsOf(mesh: MeshConfig, proxy: MeshProxy, features: Features 
     proxy.extensions.has("envoy.filters.network.metadata_exchange");
   const idleTimeoutMs = parseDuration(textOf(metadata.IDLE_TIMEOUT));
   const lacks = lackedFilters(proxy);
+  const fields = lackedFields(proxy);
+  const old = fields.length > 0 && { lackedFields: fields };
   const tcp: TcpTraits = { metadataExchange, idleTimeoutMs, lacks, ...tcpSwitches(features) };
   return {
     cluster: interned(mesh, {
@@ -145,11 +151,13 @@ export function traitsOf(mesh: MeshConfig, proxy: MeshProxy, features: Features 
       preserveHeaderCase: config.proxyHeaders?.preserveHttp1HeaderCase === true,
       certificate: clientCertificate(metadata),
       ...clusterSwitches(features),
+      ...old,
     }),
     tcp: interned(mesh, tcp),
     http: interned(mesh, {
       ...httpTraits(tcp, proxy, { config, features }),
       ...httpSwitches(features),
+      ...old,
       defaultSampling: features.traceSampling,
       workload: mesh.enableTracing && config.tracing?.enableIstioTags !== false ? tracedWorkload(proxy) : undefined,
     }),

@@ -161,10 +161,11 @@ const EDS_CONFIG = create(ConfigSourceSchema, {
 });
 
 /** Few questions per socket: the resolver of the system answers from one source port only so many. */
-function dnsResolver({ dnsQueriesPerSocket: udpMaxQueries = 100 }: ClusterTraits) {
+function dnsResolver({ dnsQueriesPerSocket: udpMaxQueries = 100, lackedFields = [] }: ClusterTraits) {
+  const isKnown = !lackedFields.includes("CaresDnsResolverConfig.udp_max_queries");
   return {
     name: "envoy.network.dns_resolver.cares",
-    typedConfig: pack(CaresDnsResolverConfigSchema, { udpMaxQueries }),
+    typedConfig: pack(CaresDnsResolverConfigSchema, isKnown ? { udpMaxQueries } : {}),
   };
 }
 
@@ -180,7 +181,7 @@ function dnsSettings(input: OutboundClusterInput): Cluster {
   return {
     dnsLookupFamily: lookupFamily(traits),
     typedDnsResolverConfig: dnsResolver(traits),
-    dnsJitter: duration(traits.dnsJitterMs ?? 100),
+    ...(!traits.lackedFields?.includes("Cluster.dns_jitter") && { dnsJitter: duration(traits.dnsJitterMs ?? 100) }),
     ...(mesh.dnsRefreshRate > SHORTEST_REFRESH_MS && { dnsRefreshRate: duration(mesh.dnsRefreshRate) }),
     respectDnsTtl: true,
     loadAssignment: { clusterName: name, endpoints },

@@ -7,16 +7,16 @@ import { unpacked } from "../../../test/support/translated.ts";
 import { filterSettings, fraction } from "./per-filter.ts";
 
 const faultOf = (fault: HttpFault) => {
-  const packed = filterSettings(fault, undefined)["envoy.filters.http.fault"];
+  const packed = filterSettings({ fault }, [])["envoy.filters.http.fault"];
   return packed && unpacked(HTTPFaultSchema, packed);
 };
 const corsOf = (cors: CorsPolicy) =>
-  unpacked(CorsPolicySchema, filterSettings(undefined, cors)["envoy.filters.http.cors"]);
+  unpacked(CorsPolicySchema, filterSettings({ corsPolicy: cors }, [])["envoy.filters.http.cors"]);
 
 test("nothing is set where the route says nothing", () => {
-  assert.deepEqual(filterSettings(undefined, undefined), {});
-  assert.deepEqual(filterSettings({}, undefined), {});
-  assert.deepEqual(filterSettings({ abort: {}, delay: {} }, undefined), {});
+  assert.deepEqual(filterSettings({}, []), {});
+  assert.deepEqual(filterSettings({ fault: {} }, []), {});
+  assert.deepEqual(filterSettings({ fault: { abort: {}, delay: {} } }, []), {});
 });
 
 test("shares have four places", () => {

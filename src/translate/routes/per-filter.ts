@@ -1,5 +1,5 @@
 /** Settings of filters for one route: faults and cross-origin requests. */
-import type { CorsPolicy, HttpFault, Percent } from "#config/kinds/virtual-service.ts";
+import type { CorsPolicy, HttpFault, HttpRoute, Percent } from "#config/kinds/virtual-service.ts";
 import type { FaultDelaySchema } from "#gen/envoy/extensions/filters/common/fault/v3/fault_pb.ts";
 import { CorsPolicySchema } from "#gen/envoy/extensions/filters/http/cors/v3/cors_pb.ts";
 import { type FaultAbortSchema, HTTPFaultSchema } from "#gen/envoy/extensions/filters/http/fault/v3/fault_pb.ts";
@@ -7,17 +7,22 @@ import {
   FractionalPercent_DenominatorType as Denominator,
   type FractionalPercentSchema,
 } from "#gen/envoy/type/v3/percent_pb.ts";
+import type { VersionedField } from "../capabilities.ts";
 import { duration, type Init, pack } from "../encode.ts";
 import { stringMatcher } from "./match.ts";
 
 type Fraction = Init<typeof FractionalPercentSchema>;
 
 /** Settings by filter name. */
-export function filterSettings(fault: HttpFault | undefined, cors: CorsPolicy | undefined) {
+export function filterSettings(
+  { fault, corsPolicy: cors }: Pick<HttpRoute, "fault" | "corsPolicy">,
+  lackedFields: readonly VersionedField[],
+) {
+  const knowsPreflights = !lackedFields.includes("CorsPolicy.forward_not_matching_preflights");
   const injected = fault === undefined ? undefined : faultOf(fault);
   return {
     ...(injected && { "envoy.filters.http.fault": pack(HTTPFaultSchema, injected) }),
-    ...(cors && { "envoy.filters.http.cors": pack(CorsPolicySchema, corsOf(cors)) }),
+    ...(cors && { "envoy.filters.http.cors": pack(CorsPolicySchema, corsOf(cors, knowsPreflights)) }),
   };
 }
 
@@ -80,7 +85,7 @@ function abortOf({ httpStatus, grpcStatus, percentage }: NonNullable<HttpFault["
   return { abort: { ...share, errorType: { case: "httpStatus", value: httpStatus } } };
 }
 
-function corsOf(cors: CorsPolicy): Init<typeof CorsPolicySchema> {
+function corsOf(cors: CorsPolicy, knowsPreflights: boolean): Init<typeof CorsPolicySchema> {
   const exact = (cors.allowOrigin ?? []).map((value) => ({ exact: value }));
   return {
     allowOriginStringMatch: (cors.allowOrigins ?? exact).map(stringMatcher),
@@ -90,6 +95,6 @@ function corsOf(cors: CorsPolicy): Init<typeof CorsPolicySchema> {
     ...(cors.maxAge !== undefined && { maxAge: String(Math.trunc(cors.maxAge / 1000)) }),
     ...(cors.allowCredentials !== undefined && { allowCredentials: cors.allowCredentials }),
     filterEnabled: { defaultValue: wholePercent(100) },
-    forwardNotMatchingPreflights: cors.unmatchedPreflights !== "IGNORE",
+    ...(knowsPreflights && { forwardNotMatchingPreflights: cors.unmatchedPreflights !== "IGNORE" }),
   };
 }

@@ -58,6 +58,7 @@ function* virtualHosts(
   }
   const sorted = [...hosts.values()].sort((a, b) => bySpecificity(a.host, b.host));
   const { collapseRoutes, shadowSuffix } = snapshot.features;
+  const { lackedFields } = view.traits.http;
   const groups = collapseRoutes ? collapse(sorted) : sorted.map((first) => ({ first, domains: [first.host] }));
   const retries = snapshot.mesh.defaultHttpRetryPolicy;
   const xForwardedHost = view.traits.http.headers.xForwardedHost?.enabled === true;
@@ -65,7 +66,7 @@ function* virtualHosts(
   const recipes = groups.map(({ first, domains }) => {
     const { port, isTls, requiresTls, routes, session } = first;
     const name = virtualHostName(first.host, port);
-    const shared = { attemptCount, retries, xForwardedHost, offersHttp3, shadowSuffix };
+    const shared = { attemptCount, retries, xForwardedHost, offersHttp3, shadowSuffix, lackedFields };
     const fixed = { name, port, isTls, requiresTls, session, ...shared };
     const from = [...Object.values(fixed), ...routes, ...domains];
     const make = () => hostRecipe(routes.flat(), { ...fixed, domains });

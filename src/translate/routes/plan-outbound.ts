@@ -51,7 +51,7 @@ function* hostsOn(snapshot: RouteSnapshot, view: OutboundView, { port, bind }: R
     selectedRules,
     sourceConditions,
   ];
-  const key = `hosts ${bind || port} ${JSON.stringify([of, traits.http.headers])}`;
+  const key = `hosts ${bind || port} ${JSON.stringify([of, traits.http.headers, traits.http.lackedFields])}`;
   const from = [mesh, features, virtualServices, destinationRules, sidecars];
   return yield* keptSteps(services, { key, from }, function* () {
     const hosts = yield* outboundHosts(snapshot, view, { port, bind });
@@ -84,6 +84,7 @@ function hostRecipe(
     xForwardedHost: forwardsHost(view),
     offersHttp3: false,
     shadowSuffix: features.shadowSuffix,
+    lackedFields: view.traits.http.lackedFields,
   };
   return recipe({ name, input: { ...fixed, ...others, ...routeLists(routes) }, build: routedHost });
 }

@@ -20,6 +20,7 @@ import {
   type WeightedCluster_ClusterWeightSchema,
 } from "#gen/envoy/config/route/v3/route_components_pb.ts";
 import type { Session } from "#model/service.ts";
+import type { VersionedField } from "../capabilities.ts";
 import { configOrigin } from "../clusters/metadata.ts";
 import { duration, type Init } from "../encode.ts";
 import { sessionSettings } from "../filters/session.ts";
@@ -54,6 +55,8 @@ export interface RouteContext {
   readonly session?: Session | undefined;
   /** Hosts of mirrored requests get a suffix. */
   readonly shadowSuffix: boolean;
+  /** Fields that the proxy's Envoy does not have. */
+  readonly lackedFields: readonly VersionedField[];
 }
 
 /** All destinations of a route: those it chooses among, then those that get a copy. */
@@ -69,7 +72,7 @@ export function destinationsOf(route: HttpRoute): readonly Destination[] {
 export function routeOf(route: HttpRoute, match: HttpMatch | undefined, context: RouteContext): Route | undefined {
   const action = actionOf(route, context);
   if (action === undefined) return undefined;
-  const settings = { ...filterSettings(route.fault, route.corsPolicy), ...sessionSettings(context.session) };
+  const settings = { ...filterSettings(route, context.lackedFields), ...sessionSettings(context.session) };
   const name = match?.name ? `${route.name ?? ""}.${match.name}` : (route.name ?? "");
   const cluster = action.case === "route" ? action.value.clusterSpecifier : undefined;
   const prefixMeaning = hasIngressSemantics(context.virtualService) ? "parts" : "text";
@@ -196,7 +199,9 @@ function rewriteOf(route: HttpRoute, { xForwardedHost }: RouteContext): RouteAct
 }
 
 /** Copies are sent aside; zero percent means none. */
-function mirrorsOf(route: HttpRoute, { clusters, shadowSuffix }: RouteContext): Mirror[] {
+function mirrorsOf(route: HttpRoute, { clusters, shadowSuffix, lackedFields }: RouteContext): Mirror[] {
+  const field = "RequestMirrorPolicy.disable_shadow_host_suffix_append";
+  const keepsHost = !shadowSuffix && !lackedFields.includes(field);
   const first = (route.route ?? []).length;
   const single = route.mirror === undefined ? [] : [singleShare(route)];
   const shares = [...single, ...(route.mirrors ?? []).map(({ percentage }) => shareOf(percentage))];
@@ -207,7 +212,7 @@ function mirrorsOf(route: HttpRoute, { clusters, shadowSuffix }: RouteContext): 
         cluster: clusters[first + i] ?? "",
         runtimeFraction: { defaultValue: share },
         traceSampled: false,
-        ...(!shadowSuffix && { disableShadowHostSuffixAppend: true }),
+        ...(keepsHost && { disableShadowHostSuffixAppend: true }),
       },
     ];
   });

@@ -9,6 +9,7 @@ import {
 } from "#gen/envoy/config/route/v3/route_components_pb.ts";
 import { RouteConfigurationSchema } from "#gen/envoy/config/route/v3/route_pb.ts";
 import type { Session } from "#model/service.ts";
+import type { VersionedField } from "../capabilities.ts";
 import { bytesOf, duration, type Init } from "../encode.ts";
 import { sessionSettings } from "../filters/session.ts";
 import { ALLOW_ANY, BLACK_HOLE_CLUSTER, BLOCK_ALL, outboundCluster, traceOperation } from "../names.ts";
@@ -85,6 +86,8 @@ export interface RoutedHostInput extends VirtualHostInput {
   readonly sessions: readonly (Session | undefined)[];
   /** Hosts of mirrored requests get a suffix. */
   readonly shadowSuffix?: boolean;
+  /** Fields that the proxy's Envoy does not have; unset when it has all. */
+  readonly lackedFields?: readonly VersionedField[] | undefined;
   readonly port: number;
   readonly isTls: boolean;
   /** Sends plain requests to the same address with TLS. */
@@ -97,8 +100,8 @@ export interface RoutedHostInput extends VirtualHostInput {
 
 /** Canonical bytes of a virtual host with the routes of virtual services. */
 export function routedHost(input: RoutedHostInput): Uint8Array {
-  const { port, isTls, retries, xForwardedHost, offersHttp3, shadowSuffix = false } = input;
-  const shared = { port, isTls, retries, xForwardedHost, offersHttp3, shadowSuffix };
+  const { port, isTls, retries, xForwardedHost, offersHttp3, shadowSuffix = false, lackedFields = [] } = input;
+  const shared = { port, isTls, retries, xForwardedHost, offersHttp3, shadowSuffix, lackedFields };
   const routes = [];
   let at = 0;
   for (const [i, route] of input.routes.entries()) {

@@ -91,7 +91,7 @@ const catchAll: RowCheck = byRow<{ route: { match: JsonObject }; want: boolean }
 
 const fault: RowCheck = byRow<{ fault: object; want: object }>(({ fault: given, want }) => {
   const spec = parse(virtualServiceSchema, { http: [{ fault: given }] }, "").value;
-  const settings = filterSettings(spec?.http?.[0]?.fault, undefined)["envoy.filters.http.fault"];
+  const settings = filterSettings({ fault: spec?.http?.[0]?.fault }, [])["envoy.filters.http.fault"];
   return compareJson(shown(HTTPFaultSchema, opened(HTTPFaultSchema, settings)), written(HTTPFaultSchema, want));
 });
 
