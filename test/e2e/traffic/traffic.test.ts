@@ -107,6 +107,10 @@ describe("a mesh with two versions of httpbin", { skip: meshUnavailable() }, () 
         const { status } = await mesh.curl(caller, `http://${host}:8000/status/200`);
         assert.equal(status, 200, `${caller} calls ${host}`);
       }
+      const { address } = await (await mesh.workload("httpbin-v1")).status();
+      const { stdout } = await mesh.exec(caller, ["getent", "hosts", address]);
+      const dashed = address.replaceAll(".", "-");
+      assert.match(stdout, new RegExp(`\\s${dashed}\\.httpbin\\.default\\.svc\\.cluster\\.local$`, "m"), caller);
     }
   });
 
