@@ -41,6 +41,22 @@ test("convertIngresses() finds the number of a named port, and leaves out a path
   assert.deepEqual(ports(pathTo({ name: "gone", port: { name: "http" } })), []);
 });
 
+test("convertIngresses() gives what it derives no age, so that it goes before what is written", () => {
+  const { metadata, ...rest } = ingress("i", pathTo({ name: "web", port: { number: 80 } }));
+  const ingresses = [{ ...rest, metadata: { ...metadata, createdAt: 1_000 } }];
+  const { gateways, virtualServices } = convertIngresses({
+    ingresses,
+    classes: [],
+    services: [],
+    mesh: MESH,
+    domain: "cluster.local",
+  });
+  assert.deepEqual(
+    [...gateways, ...virtualServices].map((object) => object.metadata.createdAt),
+    [0, 0],
+  );
+});
+
 test("convertIngresses() takes any host where none is named, and no TLS without a secret", () => {
   const { gateways, virtualServices } = converted({
     ...pathTo({ name: "web", port: { number: 80 } }),

@@ -87,7 +87,7 @@ function gatewayOf(ingress: ConfigObject<Ingress>, mesh: MeshConfig): ConfigObje
   const plain = { port: { number: 80, protocol: "HTTP", name: `http-80-ingress-${name}-${namespace}` }, hosts: ["*"] };
   return {
     kind: "Gateway",
-    metadata: derived(ingress.metadata, { name: `${name}-${SUFFIX}-${namespace}`, namespace: mesh.rootNamespace }),
+    metadata: derived({ name: `${name}-${SUFFIX}-${namespace}`, namespace: mesh.rootNamespace }),
     spec: { selector: { istio: gatewayLabel(mesh) }, servers: [...secured, plain] },
     origin: ingress.origin,
   };
@@ -107,7 +107,7 @@ function virtualServiceOf(host: string, unsorted: readonly Rule[], input: Ingres
   return {
     kind: "VirtualService",
     metadata: {
-      ...derived(first.metadata, { name: `${host.replaceAll(".", "-")}-${name}-${SUFFIX}`, namespace }),
+      ...derived({ name: `${host.replaceAll(".", "-")}-${name}-${SUFFIX}`, namespace }),
       annotations: INGRESS_SEMANTICS,
     },
     spec: {
@@ -119,8 +119,9 @@ function virtualServiceOf(host: string, unsorted: readonly Rule[], input: Ingres
   };
 }
 
-function derived(from: Metadata, place: { readonly name: string; readonly namespace: string }): Metadata {
-  return { ...place, labels: {}, annotations: {}, createdAt: from.createdAt };
+/** Without an age, as in Istio: what is derived goes before what is written. */
+function derived(place: { readonly name: string; readonly namespace: string }): Metadata {
+  return { ...place, labels: {}, annotations: {}, createdAt: 0 };
 }
 
 function byAge(a: Metadata, b: Metadata): number {

@@ -38,7 +38,7 @@ export function sourceOf({ config, cluster, events, log }: SourceInput): MeshSou
     features,
     events,
     log: log.scope("kube"),
-    revision: own,
+    revision,
     meshConfigMap: { namespace, name: own === "default" ? "istio" : `istio-${own}` },
     files: files && { source: files, ofConfiguration, ofMesh },
     remotes: config.remotes,

@@ -103,6 +103,30 @@ test("an address of two TCP services, and a port of a workload for two protocols
   );
 });
 
+test("ports that an endpoint does not have are no conflict", () => {
+  const service = {
+    apiVersion: "v1",
+    kind: "Service",
+    metadata: { name: "web" },
+    spec: {
+      clusterIP: "10.0.0.1",
+      ports: [
+        { name: "http", port: 80 },
+        { name: "tcp", port: 81 },
+      ],
+    },
+  };
+  const slice = {
+    apiVersion: "discovery.k8s.io/v1",
+    kind: "EndpointSlice",
+    metadata: { name: "web-1", labels: { "kubernetes.io/service-name": "web" } },
+    addressType: "IPv4",
+    ports: [{ name: "other", port: 8080 }],
+    endpoints: [{ addresses: ["10.1.0.1"] }],
+  };
+  assert.deepEqual(texts(`${JSON.stringify(service)}\n---\n`, JSON.stringify(slice)), []);
+});
+
 test("a host that two objects of a namespace define, Kubernetes before others", () => {
   const host = "shop.default.svc.cluster.local";
   const spec = { hosts: [host], ports: [{ number: 80, name: "http", protocol: "HTTP" }], resolution: "DNS" };

@@ -88,6 +88,7 @@ export function* inboundConflicts({ services, endpoints }: Snapshot, definitions
     for (const endpoint of (endpoints.get(serviceKey(service)) ?? NO_ENDPOINTS).endpoints) {
       for (const port of service.ports) {
         const target = endpoint.ports[port.name];
+        if (target === undefined) continue;
         const winner = claims.claim(
           `${endpoint.address}:${target}`,
           { service, port },

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { customResourceDefinitions } from "#config/crd/definitions.ts";
 import { createLogger } from "#lib/log.ts";
 import { DEFAULT_FEATURES } from "#model/features.ts";
 import type { Source } from "#model/ports.ts";
@@ -17,13 +18,13 @@ interface OpenedSource extends AsyncDisposable {
 }
 
 /** A running source; its first snapshot is there. */
-async function openSource(server: ApiServer, files?: FilesInstead): Promise<OpenedSource> {
+async function openSource(server: ApiServer, files?: FilesInstead, revision = "default"): Promise<OpenedSource> {
   const log: string[] = [];
   const source = kubernetesSource({
     api: await server.api(),
     features: DEFAULT_FEATURES,
     log: createLogger({ write: (line) => log.push(line) }),
-    revision: "default",
+    revision,
     meshConfigMap: { namespace: "istio-system", name: "istio" },
     files,
   });
@@ -49,6 +50,11 @@ function withoutOwn(source: KubernetesSource): Source {
     objects: () =>
       source.objects().filter(({ kind, metadata }) => kind === "Service" && metadata.name !== "kubernetes"),
   };
+}
+
+function definitionOf(plural: string): string {
+  const definitions = customResourceDefinitions().map((definition) => JSON.stringify(definition));
+  return definitions.filter((text) => text.includes(`"name":"${plural}.`)).join("\n---\n");
 }
 
 function meshYaml(mesh: string): string {
@@ -116,6 +122,20 @@ describe("kubernetesSource()", { skip: NO_KUBERNETES, timeout: 120_000 }, () => 
       serviceYaml("canary").replace("  name: canary", "  name: canary\n  labels: {istio.io/rev: canary}"),
     );
     await until(() => servicesOf(opened).includes("canary:80"));
+    const route = { hosts: ["a"], http: [{ route: [{ destination: { host: "a" } }] }] };
+    const metadata = { name: "canary", namespace: "default", labels: { "istio.io/rev": "canary" } };
+    const kind = { apiVersion: "networking.istio.io/v1", kind: "VirtualService" };
+    await server.apply(definitionOf("virtualservices"));
+    await server.kubectl(["wait", "--for=condition=Established", "crd", "--all"]);
+    await server.apply(JSON.stringify({ ...kind, metadata, spec: route }));
+    const count = ({ source }: OpenedSource) => source.current().virtualServices.length;
+    await using all = await openSource(server, undefined, "");
+    await until(() => count(all) === 1);
+    await using canary = await openSource(server, undefined, "canary");
+    await until(() => count(canary) === 1);
+    await using other = await openSource(server, undefined, "default");
+    assert.equal(count(other), 0);
+    await server.kubectl(["delete", "virtualservice", "canary"]);
   });
 
   test("files take the place of configuration and mesh config, services stay those of the cluster", async () => {

@@ -29,6 +29,7 @@ export interface KubernetesSourceOptions {
   readonly api: KubernetesApi;
   readonly features: Features;
   readonly log: Logger;
+  /** Configuration of other revisions is left out; empty: of none. */
   readonly revision: string;
   /** The ConfigMap whose keys `mesh` and `meshNetworks` are the mesh config; Secrets of other clusters are beside it. */
   readonly meshConfigMap: { readonly namespace: string; readonly name: string };
