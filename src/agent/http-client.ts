@@ -46,7 +46,7 @@ export async function send(wanted: HttpRequest): Promise<IncomingMessage> {
   }, timeoutMs);
   const signal = wanted.signal === undefined ? late.signal : AbortSignal.any([late.signal, wanted.signal]);
   try {
-    const socket = await connection(wanted, signal);
+    const socket = await specialConnection(wanted, signal);
     return await new Promise((resolve, reject) => {
       // With an agent, be it none, Node would make a connection of its own.
       const options = socket === undefined ? { agent: false } : { createConnection: () => socket };
@@ -78,7 +78,7 @@ export function formatRequest({ host, port, path, method = "GET", https }: HttpR
 }
 
 /** A connection that is more than the usual one; undefined where the usual one will do. */
-async function connection(wanted: HttpRequest, signal: AbortSignal): Promise<Socket | undefined> {
+export async function specialConnection(wanted: HttpRequest, signal: AbortSignal): Promise<Socket | undefined> {
   const { host, port, connect, https = false } = wanted;
   const socket = connect === undefined ? undefined : await connect({ host, port }, signal);
   if (!https) return socket;

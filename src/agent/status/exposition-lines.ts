@@ -10,7 +10,7 @@ const COMMENTS = ["# TYPE ", "# HELP "];
 
 /**
  * Cuts what comes into pieces of whole lines, so that whatever breaks off leaves no half of one behind. Only a line that
- * begins in one chunk and ends in another is copied.
+ * begins in one chunk and ends in another is copied; a chunk may change when the next one comes.
  */
 export class LineCutter {
   #begun: Buffer[] = [];
@@ -38,7 +38,7 @@ export class LineCutter {
   }
 
   #keep(begun: Buffer): void {
-    this.#begun.push(begun);
+    this.#begun.push(Buffer.from(begun));
     this.#begunBytes += begun.length;
     if (this.#begunBytes > MAX_LINE_BYTES)
       throw new MeshError("HTTP_FAILED", `a line of the metrics has more than ${MAX_LINE_BYTES} bytes`);

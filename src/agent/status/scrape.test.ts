@@ -3,7 +3,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
 import { type IncomingMessage, type RequestListener, request } from "node:http";
 import { createServer as createSecureServer } from "node:https";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, createServer } from "node:net";
 import { test } from "node:test";
 import { issueLeaf, issueRoot } from "#lib/pki/issue.ts";
 import { eventually, freePorts } from "../../../test/support/fake-control-plane.ts";
@@ -102,6 +102,35 @@ test("a source that falls silent in the middle is cut after its last whole line"
   assert.match((await get("/metrics", patience(0.5))).body, /\nenvoy_x 1\napp 1\n$/);
   assert.match(lines.join(""), /metrics of envoy ended early: GET .*: nothing more in 150 ms/);
   assert.match(metrics.text(), /scrape_failures_total{type="envoy"} 1\n/);
+});
+
+test("megabytes reach a slow scraper unchanged, with and without a length", async (t) => {
+  const lines = Array.from({ length: 100_000 }, (_, i) => `app_requests_total{path="/item/${i}"} ${i}\n`).join("");
+  const inChunks: RequestListener = (_, response) => {
+    for (let at = 0; at < lines.length; at += 100_001) response.write(lines.slice(at, at + 100_001));
+    response.end();
+  };
+  for (const app of [text(lines), inChunks]) {
+    const { port } = await serveScrapes(t, { app });
+    const response = await send({ host: "127.0.0.1", port, path: "/metrics", timeoutMs: 10_000 });
+    let received = "";
+    for await (const chunk of response.setEncoding("utf8")) {
+      received += chunk;
+      if (received.length < 2_000_000) await new Promise((resolve) => setTimeout(resolve, 2));
+    }
+    assert.ok(received.endsWith(`\nenvoy_x 1\n${lines}`));
+  }
+});
+
+test("an application that speaks no HTTP is left out", async (t) => {
+  const server = createServer((socket) => socket.end("SSH-2.0-OpenSSH\r\n")).listen(0, "127.0.0.1");
+  t.after(() => server.close());
+  await once(server, "listening");
+  const { options, lines } = statusOptions();
+  const application = { port: (server.address() as AddressInfo).port, path: "/metrics", https: false };
+  const { get } = await serveStatus(t, { ...options, scrape: { ...options.scrape, application } });
+  assert.equal((await get("/metrics")).status, 200);
+  assert.match(lines.join(""), /failed scraping application metrics: .*"SSH-2\.0-OpenSSH" instead of a status/);
 });
 
 test("a source that falls silent after its scraper was slow is cut as well", async (t) => {

@@ -6,15 +6,16 @@
  *
  * A source that fails, hangs or does not end is cut off after its last whole line; the others are given all the same.
  */
-import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
+import type { IncomingHttpHeaders } from "node:http";
 import type { Writable } from "node:stream";
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
-import { formatRequest, type HttpRequest, send } from "../http-client.ts";
+import { formatRequest, type HttpRequest } from "../http-client.ts";
 import type { AgentMetrics } from "../metrics.ts";
 import type { Connect } from "../place.ts";
 import { istioNames, LineCutter } from "./exposition-lines.ts";
 import type { ScrapeTarget } from "./scrape-target.ts";
+import { openAnswer, type StreamedAnswer } from "./streamed-answer.ts";
 
 export interface ScrapeOptions {
   /** Undefined without Envoy. */
@@ -45,7 +46,7 @@ type SourceName = "envoy" | "application";
 
 interface Source {
   readonly name: SourceName;
-  readonly response: IncomingMessage;
+  readonly answer: StreamedAnswer;
   readonly where: string;
   /** Time without a byte after which nothing more is expected. */
   readonly silenceMs: number;
@@ -80,7 +81,7 @@ export async function mergedMetrics(options: ScrapeOptions, request: ScrapeReque
     opened("envoy", envoyTarget || undefined, ENVOY_SHARE),
     opened("application", application, TOTAL_SHARE),
   ]);
-  const contentType = negotiateFormat(app?.response.headers["content-type"] ?? "");
+  const contentType = negotiateFormat(app?.answer.headers["content-type"] ?? "");
   const sources = { envoy, app, openMetrics: contentType !== TEXT_FORMAT };
   return { contentType, pour: (sink) => pourMerged(sink, sources, options) };
 }
@@ -125,7 +126,7 @@ async function open(
 ): Promise<Source | undefined> {
   const silenceMs = SILENCE_SHARE * options.patienceMs;
   try {
-    return { name, silenceMs, where: formatRequest(request), response: await sendSpeakingSoon(request, silenceMs) };
+    return { name, silenceMs, where: formatRequest(request), answer: await openSpeakingSoon(request, silenceMs) };
   } catch (thrown) {
     options.metrics.failedScrapes[name].add();
     options.log.error(`failed scraping ${name} metrics: ${errorText(thrown)}`);
@@ -134,7 +135,7 @@ async function open(
 }
 
 /** The answer of a source that begins to speak before the others would wait too long for it. */
-async function sendSpeakingSoon(request: HttpRequest, silenceMs: number): Promise<IncomingMessage> {
+async function openSpeakingSoon(request: HttpRequest, silenceMs: number): Promise<StreamedAnswer> {
   const silent = new AbortController();
   const timer = setTimeout(() => {
     silent.abort(new MeshError("HTTP_FAILED", `${formatRequest(request)}: no answer in ${silenceMs} ms`));
@@ -147,14 +148,14 @@ async function sendSpeakingSoon(request: HttpRequest, silenceMs: number): Promis
   }
 }
 
-async function follow(request: HttpRequest, redirects: number): Promise<IncomingMessage> {
-  const response = await send(request);
-  const { statusCode = 0, headers } = response;
-  if (statusCode === 200) return response;
-  response.destroy();
-  const next = statusCode >= 300 && statusCode < 400 ? sameHost(headers.location, request) : undefined;
+async function follow(request: HttpRequest, redirects: number): Promise<StreamedAnswer> {
+  const answer = await openAnswer(request);
+  const { status, headers } = answer;
+  if (status === 200) return answer;
+  answer.destroy();
+  const next = status >= 300 && status < 400 ? sameHost(headers.location, request) : undefined;
   if (next === undefined || redirects === 0)
-    throw new MeshError("HTTP_FAILED", `${formatRequest(request)} answered ${statusCode}`);
+    throw new MeshError("HTTP_FAILED", `${formatRequest(request)} answered ${status}`);
   return follow({ ...request, ...next }, redirects - 1);
 }
 
@@ -186,43 +187,27 @@ async function pourMerged(sink: Writable, sources: Sources, options: ScrapeOptio
     // Without its end a scraper takes the whole for broken, and Envoy's metrics with it.
     if (openMetrics && !complete) sink.write(OPEN_METRICS_END);
   } finally {
-    envoy?.response.destroy();
-    app?.response.destroy();
+    envoy?.answer.destroy();
+    app?.answer.destroy();
   }
 }
 
 /** Writes all lines of a source, until it ends or breaks; tells which. */
 async function pourLines(sink: Writable, source: Source, { metrics, log }: ScrapeOptions): Promise<boolean> {
-  const { name, response } = source;
+  const { name, answer } = source;
   const silence = watchSilence(source);
   const cutter = new LineCutter();
   const named = name === "envoy" ? istioNames : (lines: Buffer) => lines;
-  const write = (lines: readonly Buffer[]) => {
-    for (const piece of lines) sink.write(named(piece));
-    if (!sink.writableNeedDrain) return;
-    response.pause();
-    silence.pause();
-  };
-  const onDrain = () => {
-    response.resume();
-    silence.heard();
-  };
-  sink.on("drain", onDrain);
   try {
-    await new Promise<void>((resolve, reject) => {
-      if (response.destroyed) reject(response.errored ?? new Error("aborted"));
-      response.on("error", reject);
-      response.on("end", resolve);
-      response.on("data", (chunk: Buffer) => {
-        silence.heard();
-        try {
-          write(cutter.cut(chunk));
-        } catch (thrown) {
-          reject(thrown);
-        }
-      });
+    await answer.read((parts) => {
+      const lines = parts.flatMap((part) => cutter.cut(part));
+      const written = writeAll(sink, lines.map(named));
+      silence.heard();
+      if (written === undefined) return undefined;
+      silence.pause();
+      return written.then(silence.heard);
     });
-    write(cutter.end());
+    await writeAll(sink, cutter.end().map(named));
     return true;
   } catch (thrown) {
     metrics.failedScrapes[name].add();
@@ -230,15 +215,26 @@ async function pourLines(sink: Writable, source: Source, { metrics, log }: Scrap
     return false;
   } finally {
     silence.end();
-    sink.off("drain", onDrain);
   }
 }
 
+/** Writes in one go; undefined when nothing of it is waiting any more, else resolves when that is so. */
+function writeAll(sink: Writable, pieces: readonly Buffer[]): Promise<void> | undefined {
+  const [last, ...before] = pieces.toReversed();
+  if (last === undefined) return undefined;
+  const written = Promise.withResolvers<void>();
+  sink.cork();
+  for (const piece of before.reverse()) sink.write(piece);
+  sink.write(last, () => written.resolve());
+  sink.uncork();
+  return sink.writableLength === 0 ? undefined : written.promise;
+}
+
 /** Breaks off a source that is silent for too long. Time in which it may not speak does not count. */
-function watchSilence({ response, where, silenceMs }: Source): { heard(): void; pause(): void; end(): void } {
+function watchSilence({ answer, where, silenceMs }: Source): { heard(): void; pause(): void; end(): void } {
   let paused = false;
   const timer = setTimeout(() => {
-    if (!paused) response.destroy(new MeshError("HTTP_FAILED", `${where}: nothing more in ${silenceMs} ms`));
+    if (!paused) answer.destroy(new MeshError("HTTP_FAILED", `${where}: nothing more in ${silenceMs} ms`));
   }, silenceMs);
   return {
     heard: () => {
