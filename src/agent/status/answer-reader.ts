@@ -65,7 +65,7 @@ export class AnswerReader {
     const next = end < 0 ? bytes.length : end + 1;
     this.#textBytes += next - at;
     if (this.#textBytes > MAX_TEXT_BYTES) throw malformed(`more than ${MAX_TEXT_BYTES} bytes of headers`);
-    this.#line += bytes.latin1Slice(at, next);
+    this.#line += bytes.toString("latin1", at, next);
     if (end < 0) return next;
     const line = this.#line.replace(/\r?\n$/, "");
     this.#line = "";
