@@ -10,6 +10,7 @@ import { randomMesh } from "./random-mesh.ts";
 
 const MESHES = Number(process.env.RANDOM_MESHES ?? 25);
 const SEED = Number(process.env.RANDOM_SEED ?? 1);
+const SAMPLES = process.env.ISTIO_SAMPLES ?? "";
 const RECORDED = join(resolve(process.env.CONFORMANCE ?? "../shared/conformance"), "pilot/xds-golden");
 const NOTHING_RECORDED = existsSync(RECORDED) ? false : `no folder ${RECORDED}: set CONFORMANCE`;
 
@@ -57,6 +58,27 @@ test("Envoy accepts what becomes of real Istio's own inputs", {
     assert.deepEqual(await rig.push(inputOf(file)), [], file);
   }
 });
+
+/** Istio's samples, or any folder of configuration: runs where `ISTIO_SAMPLES` names one. */
+if (SAMPLES !== "")
+  test("Envoy accepts what becomes of each file of a folder, and of all of them", {
+    skip: CANNOT_ISOLATE,
+  }, async () => {
+    const labels = { app: "httpbin", version: "v1" };
+    await using rig = await EnvoyRig.start([
+      envoyNode("sidecar", { ip: "10.9.1.1", name: "httpbin-1", namespace: "default", labels }),
+      ...["ingressgateway", "egressgateway", "eastwestgateway"].map((istio, i) =>
+        envoyNode("router", { ip: `10.9.2.${i + 1}`, name: istio, namespace: "istio-system", labels: { istio } }),
+      ),
+    ]);
+    const files = globSync("**/*.yaml", { cwd: SAMPLES }).sort();
+    const texts = files.map((file) => readFileSync(join(SAMPLES, file), "utf8"));
+    const isRejection = (line: string) => line.includes("proxy rejected");
+    for (const [i, text] of texts.entries()) {
+      assert.deepEqual((await rig.push(text)).filter(isRejection), [], files[i]);
+    }
+    assert.deepEqual((await rig.push(texts.join("\n---\n"))).filter(isRejection), []);
+  });
 
 interface RecordedInput {
   readonly configs?: readonly object[];
