@@ -77,6 +77,12 @@ function rendered(name: string, source: string, helpers: readonly string[], data
       if (value === undefined || value === null || value === "") throw new CallError(String(message));
       return value;
     },
+    tpl: (text, value) => compileTemplate([String(text), ...helpers].join("\n"), { name, functions }).execute(value),
+    fromYaml: (text) => {
+      const { value, error } = readDocument(String(text));
+      if (error !== undefined) throw new CallError(`line ${error.line}: ${error.message}`);
+      return toValue(value ?? {});
+    },
     lookup: () => ({}),
   };
   try {

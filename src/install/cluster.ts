@@ -21,6 +21,7 @@ const OWNED: readonly (readonly [apiVersion: string, kind: string])[] = [
   ["admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration"],
   ["autoscaling/v2", "HorizontalPodAutoscaler"],
   ["policy/v1", "PodDisruptionBudget"],
+  ["networking.k8s.io/v1", "NetworkPolicy"],
   ["apps/v1", "Deployment"],
   ["v1", "Service"],
   ["v1", "ConfigMap"],

@@ -63,6 +63,9 @@ test("I4: its environment", () => {
     ["PILOT_ENABLE_PROTOCOL_SNIFFING_FOR_OUTBOUND", "true"],
     ["PILOT_ENABLE_PROTOCOL_SNIFFING_FOR_INBOUND", "true"],
     ["CLUSTER_ID", "Kubernetes"],
+    ["JWT_POLICY", "third-party-jwt"],
+    ["ISTIOD_ADDR", "istiod.istio-system.svc:15012"],
+    ["PILOT_ENABLE_ANALYSIS", "false"],
   ]) {
     assert.equal(at(env, String(name), "value"), value, name);
   }

@@ -41,8 +41,8 @@ test("revision and namespace may be said as values", async () => {
 });
 
 test("a setting that there is not is told, and does no harm", async () => {
-  const { warnings } = await resolve(["pilot.traceSampling=1"]);
-  assert.deepEqual(warnings, ["pilot.traceSampling: is no setting of this chart: it has no effect"]);
+  const { warnings } = await resolve(["pilot.sampling=1"]);
+  assert.deepEqual(warnings, ["pilot.sampling: is no setting of this chart: it has no effect"]);
 });
 
 test("the profiles are those of the folder", async () => {

@@ -41,6 +41,21 @@ function underHelm(): void {
       "meshConfig.defaultConfig.concurrency=3",
       "pilot.autoscaleEnabled=false",
     ],
+    [
+      "default",
+      "pilot.autoscaleMin=2",
+      "pilot.memory.targetAverageUtilization=70",
+      "global.networkPolicy.enabled=true",
+    ],
+    [
+      "default",
+      "revision=canary",
+      "revisionTags={prod,default}",
+      "defaultRevision=canary",
+      "global.proxy.tracer=zipkin",
+    ],
+    ["minimal", "pilot.initContainers[0].name=first", "pilot.jwksResolverExtraRootCA=PEM", "telemetry.enabled=false"],
+    ["demo", "gateways.istio-egressgateway.runAsRoot=true", "gateways.istio-ingressgateway.loadBalancerIP=1.2.3.4"],
     ["default", "gateways.istio-ingressgateway.type=NodePort", "gateways.istio-ingressgateway.serviceAnnotations.a=b"],
   ]) {
     test(`${profile} ${set.join(" ")}`, async () => {

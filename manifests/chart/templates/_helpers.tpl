@@ -7,7 +7,17 @@
 {{ .Values.revision | default "default" }}
 {{- end -}}
 
-{{- /* By what Deployment and Service find the pods: names that Istio uses, so that one can take over from the other. */ -}}
+{{- /* By what Services find the pods. */ -}}
+{{- define "mizzen.servicePods" -}}
+app: istiod
+{{- if include "mizzen.suffix" . }}
+istio.io/rev: {{ .Values.revision | quote }}
+{{- else }}
+istio: pilot
+{{- end -}}
+{{- end -}}
+
+{{- /* By what a Deployment finds its pods: names that Istio uses, so that one can take over from the other. */ -}}
 {{- define "mizzen.pods" -}}
 {{- if include "mizzen.suffix" . -}}
 app: istiod
@@ -21,13 +31,58 @@ istio: pilot
 istio.io/rev: {{ include "mizzen.revision" . | quote }}
 release: {{ .Release.Name | quote }}
 app.kubernetes.io/name: istiod
+{{ include "mizzen.partLabels" . }}
+operator.istio.io/component: Pilot
+{{- end -}}
+
+{{- /* What every object has. */ -}}
+{{- define "mizzen.partLabels" -}}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/part-of: istio
 app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
-operator.istio.io/component: Pilot
-install.operator.istio.io/owning-resource: unknown
+install.operator.istio.io/owning-resource: {{ .Values.ownerName | default "unknown" | quote }}
+{{- end -}}
+
+{{- /* The mesh config that other values make; `meshConfig` counts more. */ -}}
+{{- define "mizzen.mesh" -}}
+{{- $proxy := .Values.global.proxy }}
+{{- $tracer := .Values.global.tracer }}
+rootNamespace: {{ .Release.Namespace }}
+trustDomain: cluster.local
+{{- if and .Values.telemetry.enabled .Values.telemetry.v2.enabled .Values.telemetry.v2.prometheus.enabled (not .Values.meshConfig.defaultProviders) }}
+defaultProviders:
+  metrics: [prometheus]
+{{- end }}
+defaultConfig:
+  discoveryAddress: istiod{{ include "mizzen.suffix" . }}.{{ .Release.Namespace }}.svc:15012
+  {{- with .Values.global.meshID }}
+  meshId: {{ . | quote }}
+  {{- end }}
+  {{- with $proxy.variant | default .Values.global.variant }}
+  image:
+    imageType: {{ . | quote }}
+  {{- end }}
+  {{- if eq $proxy.tracer "zipkin" }}
+  tracing:
+    zipkin:
+      address: {{ $tracer.zipkin.address | default (printf "zipkin.%s:9411" .Release.Namespace) | quote }}
+  {{- else if eq $proxy.tracer "datadog" }}
+  tracing:
+    datadog:
+      address: {{ $tracer.datadog.address | default "$(HOST_IP):8126" | quote }}
+  {{- else if eq $proxy.tracer "lightstep" }}
+  tracing:
+    lightstep:
+      address: {{ $tracer.lightstep.address | quote }}
+      accessToken: {{ $tracer.lightstep.accessToken | quote }}
+  {{- else if eq $proxy.tracer "stackdriver" }}
+  tracing:
+    stackdriver: {{ toJson $tracer.stackdriver }}
+  {{- else if ne $proxy.tracer "none" }}
+  {{- fail (printf "global.proxy.tracer: %q is none of zipkin, datadog, lightstep, stackdriver, none" $proxy.tracer) }}
+  {{- end }}
 {{- end -}}
 
 {{- /* Whether objects say what became of them; then it needs more rights. */ -}}
@@ -35,16 +90,32 @@ install.operator.istio.io/owning-resource: unknown
 {{- if eq (toString .Values.pilot.env.PILOT_ENABLE_STATUS) "true" }}true{{ end -}}
 {{- end -}}
 
+{{- /* A budget for disruptions of a single pod would keep its node from ever being emptied. */ -}}
+{{- define "mizzen.isSeveral" -}}
+{{- if gt (int (ternary .autoscaleMin .replicaCount .autoscaleEnabled)) 1 }}true{{ end -}}
+{{- end -}}
+
+{{- /* An image by name, or as a whole; `own` may say other parts of the name than `global`. */ -}}
 {{- define "mizzen.image" -}}
 {{- if contains "/" .image -}}
 {{ .image }}
 {{- else -}}
-{{ .global.hub }}/{{ .image }}:{{ .global.tag }}{{ with .global.variant }}-{{ . }}{{ end }}
+{{ .own.hub | default .global.hub }}/{{ .image }}:{{ .own.tag | default .global.tag }}{{ with .own.variant | default .global.variant }}-{{ . }}{{ end }}
 {{- end -}}
 {{- end -}}
 
 {{- /* Of the control plane: its own Service, and those of tags. */ -}}
 {{- define "mizzen.servicePorts" -}}
+{{- with .Values.pilot.ipFamilyPolicy }}
+ipFamilyPolicy: {{ . }}
+{{- end }}
+{{- with .Values.pilot.ipFamilies }}
+ipFamilies:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.pilot.trafficDistribution }}
+trafficDistribution: {{ . }}
+{{- end }}
 ports:
   - {name: grpc-xds, port: 15010, protocol: TCP}
   - {name: https-dns, port: 15012, protocol: TCP}
@@ -68,10 +139,12 @@ capabilities:
 {{ toYaml .gateway.labels }}
 chart: gateways
 heritage: Tiller
-release: istio
+release: {{ .root.Release.Name | quote }}
 istio.io/rev: {{ include "mizzen.revision" .root | quote }}
+istio.io/dataplane-mode: none
+app.kubernetes.io/name: {{ .name | quote }}
+{{ include "mizzen.partLabels" .root }}
 operator.istio.io/component: {{ .gateway.component }}
-install.operator.istio.io/owning-resource: unknown
 {{- end -}}
 
 {{- /* How the API server reaches a webhook at a path: `root`, `path`, and a `url` or a `bundle` that somebody gives. */ -}}

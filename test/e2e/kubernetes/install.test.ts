@@ -20,6 +20,7 @@ const LISTS = [
     (name) => `/apis/rbac.authorization.k8s.io/v1/${name}`,
   ),
   "/apis/policy/v1/poddisruptionbudgets",
+  "/apis/networking.k8s.io/v1/networkpolicies",
   "/apis/autoscaling/v2/horizontalpodautoscalers",
   "/apis/coordination.k8s.io/v1/leases",
   "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
@@ -86,13 +87,22 @@ describe("mizzen install", { skip: NO_KUBERNETES, timeout: 240_000 }, () => {
 
   test("twice is once, an upgrade removes what it has not, and a purge leaves nothing", async () => {
     const clean = await everything();
-    const first = await whilePodsRun(mizzen("install", "--set", "profile=demo", "-y"));
+    const everyKind = [
+      "global.networkPolicy.enabled=true",
+      "pilot.autoscaleEnabled=true",
+      "pilot.jwksResolverExtraRootCA=x",
+    ]
+      .concat("revisionTags={prod}", "global.multiCluster.enabled=true")
+      .flatMap((set) => ["--set", set]);
+    const first = await whilePodsRun(mizzen("install", "--set", "profile=demo", ...everyKind, "-y"));
     assert.equal(first.code, 0, first.stderr);
     assert.match(first.stderr, /Deployment\/istio-system\/istio-egressgateway is ready/);
     const installed = await everything();
     assert.ok(installed.includes("deployments/istio-system/istiod"));
+    assert.ok(installed.includes("networkpolicies/istio-system/istiod"));
+    assert.ok(installed.includes("mutatingwebhookconfigurations//istio-revision-tag-prod"));
     assert.ok(installed.includes("customresourcedefinitions//virtualservices.networking.istio.io"));
-    const again = await whilePodsRun(mizzen("install", "--set", "profile=demo", "-y"));
+    const again = await whilePodsRun(mizzen("install", "--set", "profile=demo", ...everyKind, "-y"));
     assert.equal(again.code, 0, again.stderr);
     assert.deepEqual(await everything(), installed);
 
@@ -110,7 +120,7 @@ describe("mizzen install", { skip: NO_KUBERNETES, timeout: 240_000 }, () => {
     const upgraded = await whilePodsRun(mizzen("upgrade", "--set", "profile=minimal", "-y"));
     assert.equal(upgraded.code, 0, upgraded.stderr);
     assert.deepEqual(
-      (await everything()).filter((name) => name.includes("gressgateway")),
+      (await everything()).filter((name) => /gressgateway|networkpolicies|tag-prod|extra-cacerts|reader/.test(name)),
       [],
     );
     assert.equal((await list("/apis/networking.istio.io/v1/virtualservices")).length, 1);
