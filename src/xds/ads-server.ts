@@ -39,6 +39,7 @@ import { IdlePatchReport } from "./idle-patches.ts";
 import { type Authenticate, authenticated, introduced } from "./introduction.ts";
 import { type Metrics, NO_METRICS } from "./metrics.ts";
 import type { PartsOf } from "./parts.ts";
+import { patchCounter } from "./patch-status.ts";
 import { PushJournal } from "./push-journal.ts";
 import { Pusher } from "./pusher.ts";
 import { Refusal } from "./refusal.ts";
@@ -62,6 +63,8 @@ export interface AdsServerOptions {
   readonly status?: StatusAnswers;
   /** Whether a proxy has to be of the namespace and account that its caller proved; true when not given. */
   readonly checksIdentity?: boolean;
+  /** Counts which EnvoyFilters have an effect. */
+  readonly countsPatches?: boolean;
   /** Hears of proxies, and may refuse them. */
   readonly observer?: ProxyObserver;
   /** Where changes and pushes are noted for people. */
@@ -147,7 +150,8 @@ export class AdsServer {
     const shared = { log: this.#log, metrics, clock, budget: this.#budget, maxSharedBytes: this.#limits.sharedBytes };
     this.#pusher = new Pusher({ ...shared, partsOf, controlPlane });
     const proxies = () => [...this.#pusher.streams].map((stream) => stream.proxy);
-    this.#idlePatches = new IdlePatchReport({ log: this.#log, clock, proxies });
+    const onChecked = options.countsPatches === true ? patchCounter(metrics) : undefined;
+    this.#idlePatches = new IdlePatchReport({ log: this.#log, clock, proxies, onChecked });
     this.#gate = new ChangeGate({ clock, metrics, release: (snapshot, at) => this.#release(snapshot, at) });
     this.#unsubscribe = source.subscribe((snapshot) => this.#gate.offer(snapshot));
     if (options.initial !== undefined) this.#gate.offer(options.initial);

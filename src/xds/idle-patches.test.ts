@@ -4,6 +4,7 @@ import { createLogger } from "#lib/log.ts";
 import { meshOf, proxyOf } from "../../test/support/mesh.ts";
 import { object } from "../../test/support/objects.ts";
 import { IdlePatchReport } from "./idle-patches.ts";
+import { patchCounter } from "./patch-status.ts";
 
 const IDLE = object("EnvoyFilter", "typo", {
   configPatches: [
@@ -24,11 +25,15 @@ function reporting(proxies = [proxyOf()]) {
     },
   };
   const log = createLogger({ write: (line) => void lines.push(line), levels: { default: "warn" } });
-  const report = new IdlePatchReport({ log, clock, proxies: () => proxies });
+  const figures: string[] = [];
+  const set = (name: string, value: number, labels: object = {}) =>
+    void figures.push([name, ...Object.values(labels), value].join(" "));
+  const onChecked = patchCounter({ count: () => undefined, observe: () => undefined, set });
+  const report = new IdlePatchReport({ log, clock, proxies: () => proxies, onChecked });
   const calm = () => {
     for (const callback of [...waiting]) callback();
   };
-  return { report, lines, calm, waiting };
+  return { report, lines, calm, waiting, figures };
 }
 
 test("a patch that changes nothing is told once, with object and field", () => {
@@ -42,6 +47,19 @@ test("a patch that changes nothing is told once, with object and field", () => {
   report.changed(snapshot);
   calm();
   assert.equal(lines.length, 1);
+});
+
+test("filters are counted by what their patches are for", () => {
+  const { report, calm, figures } = reporting();
+  const useless = [
+    { applyTo: "VIRTUAL_HOST", match: { routeConfiguration: { name: "9" } }, patch: { operation: "REMOVE" } },
+  ];
+  report.changed(meshOf(`${IDLE}${object("EnvoyFilter", "useless", { configPatches: useless })}`));
+  calm();
+  assert.deepEqual(figures.sort(), [
+    "pilot_envoy_filter_status default/typo cluster applied 1",
+    "pilot_envoy_filter_status default/useless vhost applied 0",
+  ]);
 });
 
 test("without EnvoyFilters there is nothing to do, and after the end neither", () => {

@@ -5,7 +5,7 @@ import type { Logger } from "#lib/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import { idlePatches } from "#translate/patches/idle.ts";
+import { type PatchEffects, patchEffects } from "#translate/patches/idle.ts";
 import type { Chosen } from "#translate/patches/select.ts";
 import type { Clock } from "./clock.ts";
 
@@ -13,6 +13,8 @@ export interface IdlePatchReportOptions {
   readonly log: Logger;
   readonly clock: Clock;
   readonly proxies: () => Iterable<MeshProxy>;
+  /** Hears of all of them. */
+  readonly onChecked?: ((effects: PatchEffects) => void) | undefined;
 }
 
 const CALM_MS = 2_000;
@@ -44,13 +46,16 @@ export class IdlePatchReport {
   }
 
   async #check(snapshot: Snapshot): Promise<void> {
-    const { clock, log, proxies } = this.#options;
+    const { clock, log, proxies, onChecked } = this.#options;
     const run = this.#run;
     const slices = new Slices(() => clock.now(), SLICE_MS);
     try {
-      const steps = idlePatches(snapshot, [...proxies()]);
+      const steps = patchEffects(snapshot, [...proxies()]);
       for (let step = steps.next(); ; step = steps.next()) {
-        if (step.done) return this.#report(step.value);
+        if (step.done) {
+          onChecked?.(step.value);
+          return this.#report(step.value.idle);
+        }
         if (slices.isOver) await slices.next();
         if (run !== this.#run) return;
       }

@@ -58,6 +58,8 @@ export interface DiscoveryConfig {
     readonly checksIdentity: boolean;
     /** New streams a second; 0 for any number. */
     readonly requestsPerSecond: number;
+    /** Counts which EnvoyFilters have an effect. */
+    readonly countsPatches: boolean;
   };
   /** How workloads register themselves; they do not when not given. */
   readonly registration?: RegistrationSettings | undefined;
@@ -175,6 +177,7 @@ export function parseDiscoveryConfig(flags: ParsedFlags, env: Env): ParsedConfig
     xds: {
       checksIdentity: read.boolean("PILOT_ENABLE_XDS_IDENTITY_CHECK", true),
       requestsPerSecond: requestsPerSecond(read),
+      countsPatches: read.boolean("PILOT_ENVOY_FILTER_STATS", false),
     },
     registration: registrationSettings(read),
     writesStatus: read.boolean("PILOT_ENABLE_STATUS", false),

@@ -118,6 +118,7 @@ export class ControlPlane {
       metrics: this.#metrics,
       journal: this.#journal,
       checksIdentity: config.xds.checksIdentity,
+      countsPatches: config.xds.countsPatches,
       limits: { requestsPerSecond: config.xds.requestsPerSecond },
       debug: (page, caller) => debugAnswer(page, caller, this.#debugOptions()),
       status: (question, caller) => statusMessages(question, caller, this.#debugOptions()),

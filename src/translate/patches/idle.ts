@@ -1,20 +1,24 @@
-/** Patches that change nothing: usually a name that is written wrong, or that this version does not generate. */
+/** What patches do. One that changes nothing has usually a name that is written wrong, or that this version does not generate. */
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { type Plan, planGateway, planInbound, planOutbound } from "../plan.ts";
 import type { Recipe } from "../recipe.ts";
 import { viewsOf } from "../views.ts";
-import { recipeBytes } from "./recipe-tree.ts";
+import { orderedBytes } from "./recipe-tree.ts";
 import { type Chosen, chosenPatches } from "./select.ts";
 
+/** Patches that are for some of the proxies. */
+export interface PatchEffects {
+  /** Those that change nothing of any of them. */
+  readonly idle: readonly Chosen[];
+  readonly effective: readonly Chosen[];
+}
+
 /**
- * The patches that are for some of the proxies and change nothing of any of them. Each patch is left out once, to see
+ * Which patches change something, and which of those that are for some of the proxies do not. Each patch is left out once, to see
  * whether that makes a difference: that takes time, so it stops after each step for whoever has more urgent work.
  */
-export function* idlePatches(
-  snapshot: Snapshot,
-  proxies: Iterable<MeshProxy>,
-): Generator<undefined, readonly Chosen[]> {
+export function* patchEffects(snapshot: Snapshot, proxies: Iterable<MeshProxy>): Generator<undefined, PatchEffects> {
   const seen = new Set<string>();
   const idle = new Set<string>();
   const effective = new Set<string>();
@@ -32,7 +36,10 @@ export function* idlePatches(
     }
     yield;
   }
-  return chosenPatches(snapshot, [...idle.difference(effective)]);
+  return {
+    idle: chosenPatches(snapshot, [...idle.difference(effective)]),
+    effective: chosenPatches(snapshot, [...effective]),
+  };
 }
 
 interface PatchedPart {
@@ -63,7 +70,7 @@ function* makesDifference(one: Plan, other: Plan): Generator<undefined, boolean>
       const counterpart = others.get(recipe.name);
       if (counterpart === undefined) return true;
       if (!isPatched(recipe) && !isPatched(counterpart)) continue;
-      if (Buffer.compare(recipeBytes(recipe), recipeBytes(counterpart)) !== 0) return true;
+      if (Buffer.compare(orderedBytes(recipe), orderedBytes(counterpart)) !== 0) return true;
       yield;
     }
   }

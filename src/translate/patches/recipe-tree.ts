@@ -2,7 +2,7 @@
  * A recipe inside the input of another. Inputs are compared field by field, so a recipe with all its parts is laid out as one
  * flat list, in which everything it is made from stands side by side.
  */
-import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
+import { BinaryReader, BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import type { Recipe } from "../recipe.ts";
 
 /** A recipe and its parts, flat. */
@@ -36,6 +36,32 @@ export function recipeBytes({ build, input, parts }: Recipe): Uint8Array {
   for (const part of parts?.recipes ?? [])
     writer.tag(parts?.field ?? 0, WireType.LengthDelimited).bytes(recipeBytes(part));
   return writer.finish();
+}
+
+/** The same with the fields in the order of their numbers, parts among them: as a message that was made whole has them. */
+export function orderedBytes({ build, input, parts }: Recipe): Uint8Array {
+  const joined = (parts?.recipes ?? []).map((part) => ({
+    number: parts?.field ?? 0,
+    bytes: new BinaryWriter()
+      .tag(parts?.field ?? 0, WireType.LengthDelimited)
+      .bytes(orderedBytes(part))
+      .finish(),
+  }));
+  const fields = [...fieldsOf(build(input)), ...joined].sort((a, b) => a.number - b.number);
+  return Buffer.concat(fields.map(({ bytes }) => bytes));
+}
+
+/** The fields of a message as they stand there, each with its number. */
+function fieldsOf(message: Uint8Array): readonly { readonly number: number; readonly bytes: Uint8Array }[] {
+  const reader = new BinaryReader(message);
+  const fields: { number: number; bytes: Uint8Array }[] = [];
+  while (reader.pos < reader.len) {
+    const start = reader.pos;
+    const [number, wireType] = reader.tag();
+    reader.skip(wireType, number);
+    fields.push({ number, bytes: message.subarray(start, reader.pos) });
+  }
+  return fields;
 }
 
 function readRecipe(values: Iterator<unknown>): Recipe {
