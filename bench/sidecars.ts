@@ -1,21 +1,25 @@
 /** Simulated sidecars over delta ADS. They acknowledge everything and decode only envelopes, so that they cost little. */
 import { create, toBinary } from "@bufbuild/protobuf";
-import { Client, credentials } from "@grpc/grpc-js";
 import { NodeSchema } from "#gen/envoy/config/core/v3/base_pb.ts";
+import { connectGrpc, type GrpcConnection } from "#lib/grpc/client.ts";
+import { joined } from "#lib/grpc/messages.ts";
 import { readMessage, readString } from "#lib/wire/read.ts";
 import { type DeltaRequest, EMPTY_REQUEST, formatDeltaRequest } from "#protocol/delta-request.ts";
 import { CLUSTER_TYPE, ENDPOINT_TYPE, LISTENER_TYPE, ROUTE_TYPE } from "#protocol/type-urls.ts";
 import { GATEWAY_ROUTES, type MeshShape, proxyAddress, proxyNamespace, serviceHost } from "./mesh-folder.ts";
 
 const METHOD = "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources";
-const asIs = (bytes: Buffer) => bytes;
+/** As Envoy has it. */
+const WINDOW_BYTES = 16 * 1024 * 1024;
+const KEEPALIVE = { intervalMs: 30_000, timeoutMs: 30_000 };
 
 type Listener = (sidecar: number, typeUrl: string, response: Buffer) => void;
 
 export class Sidecars implements Disposable {
   readonly #address: string;
   readonly #shape: MeshShape;
-  readonly #clients: Client[] = [];
+  readonly #connections: GrpcConnection[] = [];
+  readonly #end = new AbortController();
   readonly #listeners = new Set<Listener>();
   receivedBytes = 0;
   /** Streams that ended, which none should. */
@@ -28,7 +32,9 @@ export class Sidecars implements Disposable {
 
   /** Opens all streams, each with a connection of its own; see `everyone` for when they are served. */
   connect(): void {
-    for (let index = 0; index < this.#shape.proxies; index++) this.#connect(index);
+    for (let index = 0; index < this.#shape.proxies; index++) {
+      this.#connect(index).catch((error: Error) => this.failures.push(error.message));
+    }
   }
 
   /** Milliseconds until each sidecar had a response of that type with those bytes in it. */
@@ -55,25 +61,30 @@ export class Sidecars implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    for (const client of this.#clients) client.close();
+    this.#end.abort();
+    for (const connection of this.#connections) connection.close();
   }
 
-  #connect(index: number): void {
-    const client = new Client(this.#address, credentials.createInsecure(), {
-      "grpc.max_receive_message_length": -1,
-      "grpc.use_local_subchannel_pool": 1,
-    });
-    this.#clients.push(client);
-    const call = client.makeBidiStreamRequest(METHOD, asIs, asIs);
+  async #connect(index: number): Promise<void> {
+    const options = { address: this.#address, windowBytes: WINDOW_BYTES, keepalive: KEEPALIVE };
+    const connection = await connectGrpc(options, this.#end.signal);
+    this.#connections.push(connection);
+    const call = connection.call(
+      METHOD,
+      {},
+      {
+        message: (pieces) => {
+          const response = joined(pieces);
+          this.receivedBytes += response.length;
+          const { typeUrl, nonce } = envelope(response);
+          send(typeUrl, { nonce });
+          for (const listener of this.#listeners) listener(index, typeUrl, response);
+        },
+        end: ({ details }) => void (this.#end.signal.aborted || this.failures.push(details)),
+      },
+    );
     const send = (typeUrl: string, fields: Partial<DeltaRequest>) =>
-      call.write(Buffer.from(formatDeltaRequest({ ...EMPTY_REQUEST, typeUrl, ...fields })));
-    call.on("error", (error: Error) => this.failures.push(error.message));
-    call.on("data", (response: Buffer) => {
-      this.receivedBytes += response.length;
-      const { typeUrl, nonce } = envelope(response);
-      send(typeUrl, { nonce });
-      for (const listener of this.#listeners) listener(index, typeUrl, response);
-    });
+      call.send(formatDeltaRequest({ ...EMPTY_REQUEST, typeUrl, ...fields }));
     const endpoints = Array.from({ length: this.#shape.services }, (_, k) => `outbound|8000||${serviceHost(k)}`);
     send(CLUSTER_TYPE, { node: this.#node(index) });
     send(ENDPOINT_TYPE, { subscribe: endpoints });

@@ -1,3 +1,6 @@
+/** The global of that name is looked up anew each time. */
+import { performance } from "node:perf_hooks";
+
 /** Time, handed in so that tests need not wait. */
 export interface Clock {
   /** Milliseconds since 1970, and never going backwards. */

@@ -181,7 +181,11 @@ export class Pusher {
       world,
       wants: (typeUrl) => !ROUND.has(typeUrl) && !isLaterTable(stream, typeUrl),
     });
-    if (isReadyForRound(stream, clock.now())) {
+    // Endpoints are always the newest, and go first. Clusters, listeners, routes and then names become the newest together,
+    // when the proxy has taken all of the last round: else a row of changes to clusters could keep its listeners waiting for ever.
+    const { session } = stream;
+    const ahead = hasNewRound(stream) ? undefined : nextResponse(session, clock.now());
+    if (ahead === undefined || ahead.kind === "idle") {
       await this.#target(stream, {
         parts,
         world,
@@ -190,7 +194,8 @@ export class Pusher {
       stream.targetVersion = world.version;
     }
     if (stream.isClosed || stream.newTypes.length > 0) return this.wake(stream); // something happened meanwhile
-    const next = nextResponse(stream.session, clock.now());
+    // What was found before is still right unless something happened since.
+    const next = ahead !== undefined && stream.session === session ? ahead : nextResponse(stream.session, clock.now());
     if (next.kind === "send") {
       const { typeUrl, draft } = next;
       const { resources, repeated, removed } = draft;
@@ -235,10 +240,7 @@ function isLaterTable({ newTypes }: XdsStream, typeUrl: string): boolean {
   return typeUrl === NAME_TABLE_TYPE && !newTypes.includes(typeUrl);
 }
 
-/**
- * Endpoints are always the newest, and go first. Clusters, listeners, routes and then names become the newest together, when
- * the proxy has taken all of the last round: else a row of changes to clusters could keep its listeners waiting for ever.
- */
-function isReadyForRound({ session, newTypes }: XdsStream, now: number): boolean {
-  return newTypes.some((typeUrl) => ROUND.has(typeUrl)) || nextResponse(session, now).kind === "idle";
+/** Whether it asked for clusters, listeners or routes for the first time. */
+function hasNewRound({ newTypes }: XdsStream): boolean {
+  return newTypes.some((typeUrl) => ROUND.has(typeUrl));
 }

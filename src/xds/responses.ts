@@ -19,6 +19,11 @@ export interface ResponseContent {
   readonly removed: readonly string[];
 }
 
+interface KeptResponse {
+  readonly content: ResponseContent;
+  readonly response: EncodedResponse;
+}
+
 export interface ResponseOptions {
   /** How many bytes of responses may be kept for other proxies. */
   readonly maxBytes: number;
@@ -34,8 +39,8 @@ export interface ResponseOptions {
 export class Responses {
   readonly #options: ResponseOptions;
   readonly #prefix = randomBytes(6).toString("base64url");
-  /** In the order of last use. */
-  readonly #kept = new Map<string, EncodedResponse>();
+  /** By what can be told of their content at a glance, in the order of last use. */
+  readonly #kept = new Map<string, KeptResponse>();
   #keptBytes = 0;
   #count = 0;
 
@@ -44,10 +49,13 @@ export class Responses {
   }
 
   encode(content: ResponseContent, systemVersion: string): EncodedResponse {
-    const key = `${content.kind} ${content.typeUrl} ${content.resources.map(({ id }) => id).join()} ${content.removed.join("\n")}`;
-    const response = this.#kept.get(key) ?? this.#encode(content, systemVersion);
-    if (!this.#kept.delete(key)) this.#keptBytes += response.bytes.length;
-    this.#kept.set(key, response);
+    const key = glance(content);
+    const kept = this.#kept.get(key);
+    if (kept !== undefined) this.#forget(key, kept.response);
+    const response =
+      kept !== undefined && isSame(kept.content, content) ? kept.response : this.#encode(content, systemVersion);
+    this.#kept.set(key, { content, response });
+    this.#keptBytes += response.bytes.length;
     this.#forgetOldest();
     return response;
   }
@@ -71,12 +79,31 @@ export class Responses {
   }
 
   #forgetOldest(): void {
-    for (const [key, { bytes }] of this.#kept) {
+    for (const [key, { response }] of this.#kept) {
       if (this.#keptBytes <= this.#options.maxBytes) return;
-      this.#kept.delete(key);
-      this.#keptBytes -= bytes.length;
+      this.#forget(key, response);
     }
   }
+
+  #forget(key: string, { bytes }: EncodedResponse): void {
+    this.#kept.delete(key);
+    this.#keptBytes -= bytes.length;
+  }
+}
+
+/** What tells most contents apart. A key made of all resources would cost each proxy more than the comparison with one. */
+function glance({ kind, typeUrl, resources, removed }: ResponseContent): string {
+  const middle = resources[resources.length >> 1]?.id;
+  const ends = `${resources[0]?.id} ${middle} ${resources.at(-1)?.id}`;
+  return `${kind} ${typeUrl} ${resources.length} ${ends} ${removed.length} ${removed[0]}`;
+}
+
+function isSame(a: ResponseContent, b: ResponseContent): boolean {
+  return isSameList(a.resources, b.resources) && isSameList(a.removed, b.removed);
+}
+
+function isSameList(a: readonly unknown[], b: readonly unknown[]): boolean {
+  return a.length === b.length && a.every((item, index) => item === b[index]);
 }
 
 /**

@@ -8,8 +8,6 @@ export interface FieldVisitor {
   readonly double?: Readonly<Record<number, (value: number) => void>>;
 }
 
-const UTF8 = new TextDecoder();
-
 /** Reads a protobuf message without a schema. Throws when the bytes are no message. */
 export function readMessage(message: Uint8Array, visitor: FieldVisitor): void {
   const reader = new BinaryReader(message);
@@ -27,7 +25,8 @@ export function readMessage(message: Uint8Array, visitor: FieldVisitor): void {
 
 /** The text of a string field. */
 export function readString(value: Uint8Array): string {
-  return UTF8.decode(value);
+  // Several times faster than a TextDecoder for texts as short as names.
+  return (Buffer.isBuffer(value) ? value : Buffer.from(value.buffer, value.byteOffset, value.byteLength)).toString();
 }
 
 /** The last value of a field of bytes; undefined when there is none. Throws when the bytes are no message. */
