@@ -13,6 +13,15 @@ export function intersectHosts(hosts: readonly string[], others: readonly string
   return [...found];
 }
 
+/** Of hosts that may be written `namespace/name`, the names that are for objects of a namespace. */
+export function hostsForNamespace(hosts: readonly string[], namespace: string): readonly string[] {
+  return hosts.flatMap((host) => {
+    const [home, name] = host.split("/");
+    if (name === undefined) return [host];
+    return home === namespace || home === "*" ? [name] : [];
+  });
+}
+
 /** Sorts exact names before wildcards, long before short, then by letter. */
 export function bySpecificity(a: string, b: string): number {
   if (isWildcard(a) !== isWildcard(b)) return isWildcard(a) ? 1 : -1;

@@ -10,6 +10,7 @@ import { parseDuration } from "#lib/duration.ts";
 import { DEFAULT_FEATURES, type Features } from "#model/features.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import { lackedFields, lackedFilters, type VersionedField } from "./capabilities.ts";
+import type { SecretSockets } from "./filters/secrets.ts";
 import { derived, interned } from "./indexes.ts";
 import {
   type ClusterSwitches,
@@ -29,7 +30,7 @@ export type IpMode = "ipv4" | "ipv6" | "dual";
 export type Interception = "REDIRECT" | "TPROXY" | "NONE";
 
 /** What clusters depend on. */
-export interface ClusterTraits extends ClusterSwitches {
+export interface ClusterTraits extends ClusterSwitches, SecretSockets {
   readonly role: MeshProxy["type"];
   readonly ipMode: IpMode;
   /** Has addresses of both families, and is to use both. */
@@ -59,7 +60,7 @@ export interface ServerSecrets {
 }
 
 /** What chains of network filters depend on. */
-export interface TcpTraits extends TcpSwitches {
+export interface TcpTraits extends TcpSwitches, SecretSockets {
   readonly metadataExchange: boolean;
   /** Node metadata IDLE_TIMEOUT. */
   readonly idleTimeoutMs: number | undefined;
@@ -138,9 +139,10 @@ export function traitsOf(mesh: MeshConfig, proxy: MeshProxy, features: Features 
     proxy.extensions.has("envoy.filters.network.metadata_exchange");
   const idleTimeoutMs = parseDuration(textOf(metadata.IDLE_TIMEOUT));
   const lacks = lackedFilters(proxy);
+  const sockets = secretSockets(metadata);
   const fields = lackedFields(proxy);
   const old = fields.length > 0 && { lackedFields: fields };
-  const tcp: TcpTraits = { metadataExchange, idleTimeoutMs, lacks, ...tcpSwitches(features) };
+  const tcp: TcpTraits = { metadataExchange, idleTimeoutMs, lacks, ...sockets, ...tcpSwitches(features) };
   return {
     cluster: interned(mesh, {
       role: proxy.type,
@@ -150,6 +152,7 @@ export function traitsOf(mesh: MeshConfig, proxy: MeshProxy, features: Features 
       metadataExchange,
       preserveHeaderCase: config.proxyHeaders?.preserveHttp1HeaderCase === true,
       certificate: clientCertificate(metadata),
+      ...sockets,
       ...clusterSwitches(features),
       ...old,
     }),
@@ -205,6 +208,13 @@ function clientCertificate(metadata: MeshProxy["metadata"]): ClientCertificate |
     clientCertificate: chain,
     privateKey: textOf(metadata.TLS_CLIENT_KEY),
     caCertificates: textOf(metadata.TLS_CLIENT_ROOT_CERT),
+  };
+}
+
+function secretSockets(metadata: MeshProxy["metadata"]): SecretSockets {
+  return {
+    ...(metadata.credential === "true" && { credentialSocket: true }),
+    ...(metadata["file-credential"] === "true" && { fileSocket: true }),
   };
 }
 

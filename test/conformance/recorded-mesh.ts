@@ -203,6 +203,6 @@ function endpointOf(dump: InstanceDump["Endpoint"]): Endpoint {
     locality: dump.Locality?.Label ?? "",
     clusterId: dump.Locality?.ClusterID ?? "",
     weight: dump.LbWeight ?? 0,
-    health: "healthy",
+    health: "unknown",
   };
 }

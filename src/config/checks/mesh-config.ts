@@ -2,7 +2,9 @@ import { isIP } from "node:net";
 import type { MeshConfigFields } from "../mesh/mesh-schema.ts";
 import type { ProxyDefaults } from "../mesh/proxy-defaults.ts";
 import { error, type Problem, warning } from "../problem.ts";
+import { formatField } from "../schema/field-path.ts";
 import { checkDuration } from "./amounts.ts";
+import { checkClientTls } from "./client-tls.ts";
 import { checkExtensionProviders } from "./extension-provider.ts";
 import { checkLocalityLb } from "./locality-lb.ts";
 import { checkFqdn, checkHost, isDnsLabel } from "./names.ts";
@@ -54,6 +56,7 @@ function* checkProxyDefaults(proxy: ProxyDefaults, at: string): Iterable<Problem
   const addresses = {
     discoveryAddress: proxy.discoveryAddress,
     statsdUdpAddress: proxy.statsdUdpAddress,
+    envoyMetricsServiceAddress: proxy.envoyMetricsServiceAddress,
     "tracing.zipkin.address": proxy.tracing?.zipkin?.address,
     "tracing.lightstep.address": proxy.tracing?.lightstep?.address,
     "tracing.datadog.address": proxy.tracing?.datadog?.address,
@@ -63,11 +66,44 @@ function* checkProxyDefaults(proxy: ProxyDefaults, at: string): Iterable<Problem
   for (const [name, address = ""] of Object.entries(addresses)) {
     if (address !== "") yield* checkHostAndPort(address, `${at}.${name}`);
   }
+  if (proxy.controlPlaneAuthPolicy === "INHERIT") {
+    yield error(`${at}.controlPlaneAuthPolicy`, "must be NONE or MUTUAL_TLS: there is nothing to inherit from");
+  }
+  yield* checkTracing(proxy.tracing, `${at}.tracing`);
+  yield* checkKeyProvider(proxy.privateKeyProvider, `${at}.privateKeyProvider`);
   if (proxy.proxyMetadata?.ISTIO_META_DNS_AUTO_ALLOCATE !== undefined) {
     yield warning(
       `${at}.proxyMetadata.ISTIO_META_DNS_AUTO_ALLOCATE`,
       "is deprecated: addresses are allocated without it",
     );
+  }
+}
+
+function* checkTracing(tracing: ProxyDefaults["tracing"], at: string): Iterable<Problem> {
+  const { zipkin, lightstep, datadog, tlsSettings, customTags = {} } = tracing ?? {};
+  for (const [name, tracer] of Object.entries({ zipkin, lightstep, datadog })) {
+    if (tracer !== undefined && !tracer.address) yield error(`${at}.${name}.address`, "is required");
+  }
+  if (lightstep?.address && !lightstep.accessToken) yield error(`${at}.lightstep.accessToken`, "is required");
+  if (tlsSettings !== undefined) yield* checkClientTls(tlsSettings, `${at}.tlsSettings`, "");
+  for (const [tag, { literal, environment, header }] of Object.entries(customTags)) {
+    const source = { literal: literal?.value, environment: environment?.name, header: header?.name };
+    const field = formatField(`${at}.customTags`, tag);
+    if (literal === undefined && environment === undefined && header === undefined) {
+      yield error(field, "needs a literal, an environment or a header");
+    } else if (Object.values(source).every((text) => !text)) {
+      yield error(field, "must not be empty");
+    }
+  }
+}
+
+function* checkKeyProvider(provider: ProxyDefaults["privateKeyProvider"], at: string): Iterable<Problem> {
+  if (provider === undefined) return;
+  const { cryptomb, qat } = provider;
+  if (cryptomb === undefined && qat === undefined) yield error(at, "needs cryptomb or qat");
+  for (const [name, settings] of Object.entries({ cryptomb, qat })) {
+    if (settings !== undefined && !(Number(settings.pollDelay) > 0))
+      yield error(`${at}.${name}.pollDelay`, "is required, above 0");
   }
 }
 

@@ -5,6 +5,7 @@ import type { KeySetAddress, KeySets } from "#model/key-set.ts";
 import type { Source } from "#model/ports.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { WantedAnswers } from "../wanted-answers.ts";
+import { isSameKeySet } from "./same-keys.ts";
 
 /** A source that takes the answers into its snapshots. */
 export interface KeySetTaker extends Pick<Source, "current" | "subscribe"> {
@@ -45,7 +46,7 @@ export function keySetSource(options: KeySetSourceOptions): KeySetSource {
     source: taker,
     wanted,
     ask: async (address, signal) => ({ value: await fetch(address, signal), holdsMs: refreshMs }),
-    isSame: (before, now) => before === now,
+    isSame: isSameKeySet,
     give: (keySets) => taker.takeKeySets(keySets),
     retry: { ...RETRY_MS, maxMs: Math.min(RETRY_MS.maxMs, refreshMs) },
     onAnswer: ({ id }, isNew) => {

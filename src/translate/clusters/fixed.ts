@@ -2,11 +2,12 @@
 import type { MeshConfig } from "#config/mesh-config.ts";
 import { Cluster_DiscoveryType, Cluster_LbPolicy, ClusterSchema } from "#gen/envoy/config/cluster/v3/cluster_pb.ts";
 import { bytesOf, duration, type Init } from "../encode.ts";
+import { CREDENTIAL_CLUSTER } from "../filters/secrets.ts";
 import { exchangeFilter } from "../filters/tcp-proxy.ts";
 import { BLACK_HOLE_CLUSTER, INBOUND_PASSTHROUGH_CLUSTER, PASSTHROUGH_CLUSTER, statPrefix } from "../names.ts";
 import type { ClusterTraits, IpMode } from "../traits.ts";
 import { connectionLimits } from "./connection-pool.ts";
-import { passthroughHttpOptions } from "./http-options.ts";
+import { httpOptions, passthroughHttpOptions } from "./http-options.ts";
 
 type Cluster = Init<typeof ClusterSchema>;
 
@@ -23,6 +24,25 @@ export function blackHoleCluster({ mesh }: FixedClusterInput): Uint8Array {
     clusterDiscoveryType: { case: "type", value: Cluster_DiscoveryType.STATIC },
     connectTimeout: duration(mesh.connectTimeout),
     altStatName: statPrefix(BLACK_HOLE_CLUSTER),
+  });
+}
+
+/** Where programs that serve credentials beside the proxy listen. */
+const CREDENTIAL_SOCKET = "./var/run/secrets/credential-uds/socket";
+
+/** The program beside the proxy that serves credentials whose names begin with `sds://`. */
+export function credentialCluster({ mesh }: FixedClusterInput): Uint8Array {
+  const value = { address: { address: { case: "pipe" as const, value: { path: CREDENTIAL_SOCKET } } } };
+  return bytesOf(ClusterSchema, {
+    name: CREDENTIAL_CLUSTER,
+    clusterDiscoveryType: { case: "type", value: Cluster_DiscoveryType.STATIC },
+    connectTimeout: duration(mesh.connectTimeout),
+    loadAssignment: {
+      clusterName: CREDENTIAL_CLUSTER,
+      endpoints: [{ lbEndpoints: [{ hostIdentifier: { case: "endpoint", value } }] }],
+    },
+    ...httpOptions({ protocol: "http2", pool: undefined, preserveHeaderCase: false, upstream: undefined }),
+    altStatName: statPrefix(CREDENTIAL_CLUSTER),
   });
 }
 

@@ -8,6 +8,7 @@ import { hasLabels } from "#model/labels.ts";
 import { type Service, type ServicePort, serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { inTrustDomains } from "#model/trust-domain.ts";
+import { CREDENTIAL_CLUSTER } from "../filters/secrets.ts";
 import { derived, kept, keptSteps } from "../indexes.ts";
 import {
   BLACK_HOLE_CLUSTER,
@@ -22,7 +23,7 @@ import { type MtlsMode, namespaceMode, policiesOf } from "../scope/peer-authenti
 import { referencedServices } from "../scope/referenced-services.ts";
 import { effectivePolicy, prefersNear } from "../scope/traffic-policy.ts";
 import type { OutboundView } from "../views.ts";
-import { blackHoleCluster, passthroughCluster } from "./fixed.ts";
+import { blackHoleCluster, credentialCluster, passthroughCluster } from "./fixed.ts";
 import { discoveryOf, outboundCluster } from "./outbound.ts";
 
 /** Clusters of all services in view, and those for unknown destinations. They outlive changes of routes. */
@@ -48,6 +49,7 @@ function* outboundClusters(snapshot: Snapshot, view: OutboundView): Steps<readon
   }
   if (view.passesByServerName) for (const made of passedClusters(snapshot, view)) add(made);
   add(recipe({ name: BLACK_HOLE_CLUSTER, input, build: blackHoleCluster }));
+  if (input.traits.credentialSocket) add(recipe({ name: CREDENTIAL_CLUSTER, input, build: credentialCluster }));
   if (view.role === "sidecar") add(recipe({ name: PASSTHROUGH_CLUSTER, input, build: passthroughCluster }));
   return [...clusters.values()];
 }

@@ -17,9 +17,9 @@ import type { Service } from "#model/service.ts";
 import { type Init, pack } from "../encode.ts";
 import { compliant } from "../filters/compliance.ts";
 import {
-  adsSecret,
-  agentSecret,
+  credentialSecret,
   exactly,
+  fileSecret,
   knownCiphers,
   TRUSTED_ROOTS,
   WORKLOAD_CERTIFICATE,
@@ -169,10 +169,14 @@ function canUseCredential(tls: ClientTls, { traits, ruleSelects }: UpstreamTlsIn
 function certificates(tls: ClientTls, input: UpstreamTlsInput): Init<typeof CommonTlsContextSchema> {
   const isMutual = tls.mode === "MUTUAL";
   const skipsCheck = tls.insecureSkipVerify === true;
+  const { traits } = input;
   const roots = tls.caCertificates || "system";
   const [certificate, rootSecret] = tls.credentialName
-    ? [adsSecret(tls.credentialName), adsSecret(`${tls.credentialName}-cacert`)]
-    : [agentSecret(`file-cert:${tls.clientCertificate}~${tls.privateKey}`), agentSecret(`file-root:${roots}`)];
+    ? [credentialSecret(tls.credentialName, traits), credentialSecret(`${tls.credentialName}-cacert`, traits)]
+    : [
+        fileSecret(`file-cert:${tls.clientCertificate}~${tls.privateKey}`, traits),
+        fileSecret(`file-root:${roots}`, traits),
+      ];
   const own = isMutual ? { tlsCertificateSdsSecretConfigs: [certificate] } : {};
   if (skipsCheck) {
     return tls.credentialName ? own : { ...own, validationContextType: { case: "validationContext", value: {} } };

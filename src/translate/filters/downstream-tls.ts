@@ -11,7 +11,7 @@ import {
 import { type Init, pack } from "../encode.ts";
 import type { ServerSecrets, TcpTraits } from "../traits.ts";
 import { compliant } from "./compliance.ts";
-import { agentSecret, beginningWith, knownCiphers, TRUSTED_ROOTS, WORKLOAD_CERTIFICATE } from "./secrets.ts";
+import { beginningWith, fileSecret, knownCiphers, TRUSTED_ROOTS, WORKLOAD_CERTIFICATE } from "./secrets.ts";
 
 const CIPHER_SUITES = [
   "ECDHE-ECDSA-AES256-GCM-SHA384",
@@ -27,7 +27,7 @@ export interface MutualTlsInput {
   readonly alpnProtocols: readonly string[];
   readonly mesh: MeshConfig;
   readonly secrets: ServerSecrets;
-  readonly traits: Pick<TcpTraits, "anyTrustDomain" | "compliance">;
+  readonly traits: Pick<TcpTraits, "anyTrustDomain" | "compliance" | "fileSocket">;
 }
 
 /** Mutual TLS: the client has to show a certificate of one of the mesh's trust domains. */
@@ -46,14 +46,14 @@ export function mutualTls({ alpnProtocols, mesh, secrets, traits }: MutualTlsInp
       cipherSuites: knownCiphers(meshMTLS?.cipherSuites ?? CIPHER_SUITES),
     },
     alpnProtocols: [...alpnProtocols],
-    tlsCertificateSdsSecretConfigs: [certificate === "" ? WORKLOAD_CERTIFICATE : agentSecret(certificate)],
+    tlsCertificateSdsSecretConfigs: [certificate === "" ? WORKLOAD_CERTIFICATE : fileSecret(certificate, traits)],
     validationContextType: {
       case: "combinedValidationContext",
       value: {
         defaultValidationContext: {
           matchSubjectAltNames: beginningWith(names),
         },
-        validationContextSdsSecretConfig: roots === "" ? TRUSTED_ROOTS : agentSecret(roots),
+        validationContextSdsSecretConfig: roots === "" ? TRUSTED_ROOTS : fileSecret(roots, traits),
       },
     },
   };

@@ -1,6 +1,7 @@
 /** Parts of TLS settings: where Envoy gets certificates, which names and ciphers it takes. */
 import { create } from "@bufbuild/protobuf";
 import { isCipherSuite } from "#config/checks/server-tls.ts";
+import type { MeshConfig } from "#config/mesh-config.ts";
 import { ApiConfigSource_ApiType, ApiVersion } from "#gen/envoy/config/core/v3/config_source_pb.ts";
 import {
   type SdsSecretConfig,
@@ -8,14 +9,26 @@ import {
 } from "#gen/envoy/extensions/transport_sockets/tls/v3/secret_pb.ts";
 import type { StringMatcherSchema } from "#gen/envoy/type/matcher/v3/string_pb.ts";
 import { duration, type Init } from "../encode.ts";
+import { outboundCluster } from "../names.ts";
 
-/** A secret that the agent serves: one of files, or a workload's own. */
-export function agentSecret(name: string): SdsSecretConfig {
-  return secretOf(name, false);
+/** Programs beside the proxy that serve secrets in the place of agent and control plane. */
+export interface SecretSockets {
+  /** For credentials that begin with `sds://`. */
+  readonly credentialSocket?: true;
+  /** For files. */
+  readonly fileSocket?: true;
+}
+
+/** The cluster of the program that serves credentials beside the proxy. */
+export const CREDENTIAL_CLUSTER = "sds-external";
+
+/** A secret of files, which the agent serves, or the program that is there for it. */
+export function fileSecret(name: string, { fileSocket }: SecretSockets): SdsSecretConfig {
+  return secretFrom(fileSocket ? "sds-files-grpc" : "sds-grpc", name);
 }
 
 /** Envoy waits for what is not optional; files may not be there. */
-function secretOf(name: string, isWaitedFor: boolean): SdsSecretConfig {
+function secretFrom(clusterName: string, name: string, isWaitedFor = false): SdsSecretConfig {
   return create(SdsSecretConfigSchema, {
     name,
     sdsConfig: {
@@ -23,7 +36,7 @@ function secretOf(name: string, isWaitedFor: boolean): SdsSecretConfig {
         case: "apiConfigSource",
         value: {
           apiType: ApiConfigSource_ApiType.GRPC,
-          grpcServices: [{ targetSpecifier: { case: "envoyGrpc", value: { clusterName: "sds-grpc" } } }],
+          grpcServices: [{ targetSpecifier: { case: "envoyGrpc", value: { clusterName } } }],
           setNodeOnFirstMessageOnly: true,
           transportApiVersion: ApiVersion.V3,
         },
@@ -34,9 +47,33 @@ function secretOf(name: string, isWaitedFor: boolean): SdsSecretConfig {
   });
 }
 
+const BUILTIN = "builtin://";
+const EXTERNAL = "sds://";
+
+/**
+ * The secret behind a `credentialName`: the workload's own (`builtin://`), one of a provider of the mesh or of a program beside
+ * the proxy (`sds://NAME`), or else one of the control plane.
+ */
+export function credentialSecret(
+  credential: string,
+  { credentialSocket }: SecretSockets,
+  { extensionProviders = [] }: Partial<Pick<MeshConfig, "extensionProviders">> = {},
+): SdsSecretConfig {
+  if (credential === BUILTIN) return WORKLOAD_CERTIFICATE;
+  if (credential === `${BUILTIN}-cacert`) return TRUSTED_ROOTS;
+  if (!credential.startsWith(EXTERNAL)) return adsSecret(credential);
+  const provider = extensionProviders.find(({ sds }) => sds?.name === credential.slice(EXTERNAL.length))?.sds;
+  if (provider?.service) {
+    const host = provider.service.slice(provider.service.indexOf("/") + 1);
+    return secretFrom(outboundCluster(host, provider.port ?? 0), credential);
+  }
+  return credentialSocket ? secretFrom(CREDENTIAL_CLUSTER, credential) : adsSecret(credential);
+}
+
 /** A secret of the control plane, which it gives to those who may have it. The listener or cluster does not wait for it. */
-export function adsSecret(credential: string): SdsSecretConfig {
-  const name = credential.includes("://") ? credential : `kubernetes://${credential}`;
+function adsSecret(credential: string): SdsSecretConfig {
+  const isComplete = credential.includes("://") && !credential.startsWith(EXTERNAL);
+  const name = isComplete ? credential : `kubernetes://${credential}`;
   return create(SdsSecretConfigSchema, {
     name,
     sdsConfig: { configSourceSpecifier: { case: "ads", value: {} }, resourceApiVersion: ApiVersion.V3 },
@@ -44,9 +81,9 @@ export function adsSecret(credential: string): SdsSecretConfig {
 }
 
 /** The workload's own certificate. */
-export const WORKLOAD_CERTIFICATE = secretOf("default", true);
+export const WORKLOAD_CERTIFICATE = secretFrom("sds-grpc", "default", true);
 /** The roots that the mesh trusts. */
-export const TRUSTED_ROOTS = secretOf("ROOTCA", true);
+export const TRUSTED_ROOTS = secretFrom("sds-grpc", "ROOTCA", true);
 
 /** The cipher suites that Envoy knows, each once: one that it does not would leave it without TLS. */
 export function knownCiphers(suites: readonly string[] | undefined): string[] {

@@ -7,7 +7,13 @@ import { unpacked } from "../../../test/support/translated.ts";
 import { serverTls } from "./server-tls.ts";
 
 function contextOf(tls: ServerTls, mesh: Partial<MeshConfig> = {}, isTcp = false) {
-  const { configType } = serverTls({ tls, isTcp, traits: {}, mesh: { ...DEFAULT_MESH_CONFIG, ...mesh } });
+  const { configType } = serverTls({
+    tls,
+    isTcp,
+    traits: {},
+    secrets: { certificate: "", roots: "" },
+    mesh: { ...DEFAULT_MESH_CONFIG, ...mesh },
+  });
   return unpacked(DownstreamTlsContextSchema, configType.case === "typedConfig" ? configType.value : undefined);
 }
 const certificates = (tls: ServerTls) =>

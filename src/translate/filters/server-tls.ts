@@ -10,10 +10,10 @@ import {
 import type { SdsSecretConfig } from "#gen/envoy/extensions/transport_sockets/tls/v3/secret_pb.ts";
 import type { CommonTlsContextSchema } from "#gen/envoy/extensions/transport_sockets/tls/v3/tls_pb.ts";
 import type { Init } from "../encode.ts";
-import type { TcpTraits } from "../traits.ts";
+import type { ServerSecrets, TcpTraits } from "../traits.ts";
 import { compliant } from "./compliance.ts";
 import { downstreamTlsSocket, quicSocket } from "./downstream-tls.ts";
-import { adsSecret, agentSecret, exactly, knownCiphers, TRUSTED_ROOTS, WORKLOAD_CERTIFICATE } from "./secrets.ts";
+import { credentialSecret, exactly, fileSecret, knownCiphers, TRUSTED_ROOTS, WORKLOAD_CERTIFICATE } from "./secrets.ts";
 
 type Context = Init<typeof CommonTlsContextSchema>;
 
@@ -24,18 +24,20 @@ export interface ServerTlsInput {
   readonly isTcp: boolean;
   /** HTTP/3: TLS inside of QUIC, where Envoy cannot ask for clients' certificates. */
   readonly isQuic?: boolean;
-  readonly traits: Pick<TcpTraits, "withoutExchangeAlpn" | "compliance">;
+  readonly traits: Pick<TcpTraits, "withoutExchangeAlpn" | "compliance" | "credentialSocket" | "fileSocket">;
+  /** In place of the workload's certificate and roots. */
+  readonly secrets: ServerSecrets;
   readonly mesh: MeshConfig;
 }
 
 /** The socket of a server with its certificate, and roots for clients' certificates where these are asked for. */
-export function serverTls({ tls, isTcp, isQuic = false, traits, mesh }: ServerTlsInput): TransportSocket {
+export function serverTls({ tls, isTcp, isQuic = false, traits, secrets, mesh }: ServerTlsInput): TransportSocket {
   const isMutual = tls.mode === "MUTUAL" || tls.mode === "ISTIO_MUTUAL";
   const protocols = isQuic ? ["h3"] : ["h2", "http/1.1"];
   const params = tls.mode === "ISTIO_MUTUAL" ? undefined : parameters(tls, mesh);
   const exchanges = isTcp && tls.mode === "ISTIO_MUTUAL" && !traits.withoutExchangeAlpn;
   const context = {
-    ...certificates(tls),
+    ...certificates({ tls, traits, secrets, mesh }),
     alpnProtocols: exchanges ? ["istio-peer-exchange", ...protocols] : protocols,
     ...(params && { tlsParams: params }),
   };
@@ -45,30 +47,36 @@ export function serverTls({ tls, isTcp, isQuic = false, traits, mesh }: ServerTl
   });
 }
 
-function certificates(tls: ServerTls): Context {
+function certificates({ tls, traits, secrets, mesh }: Omit<ServerTlsInput, "isTcp" | "isQuic">): Context {
   if (tls.mode === "ISTIO_MUTUAL") {
-    return { tlsCertificateSdsSecretConfigs: [WORKLOAD_CERTIFICATE], ...validation(tls, TRUSTED_ROOTS) };
+    const own = secrets.certificate === "" ? WORKLOAD_CERTIFICATE : fileSecret(secrets.certificate, traits);
+    const roots = secrets.roots === "" ? TRUSTED_ROOTS : fileSecret(secrets.roots, traits);
+    return { tlsCertificateSdsSecretConfigs: [own], ...validation(tls, roots) };
   }
   const asks = tls.mode === "MUTUAL" || tls.mode === "OPTIONAL_MUTUAL";
   const credentials = tls.credentialNames?.length ? tls.credentialNames : [tls.credentialName ?? ""];
   if (credentials[0] !== "") {
-    const roots = adsSecret(tls.caCertCredentialName || `${credentials[0]}-cacert`);
+    const secret = (name: string) => credentialSecret(name, traits, mesh);
+    const roots = secret(tls.caCertCredentialName || `${credentials[0]}-cacert`);
     return {
-      tlsCertificateSdsSecretConfigs: credentials.map(adsSecret),
+      tlsCertificateSdsSecretConfigs: credentials.map(secret),
       ...(asks ? validation(tls, roots) : namesOnly(tls)),
     };
   }
   const files = tls.tlsCertificates?.length ? tls.tlsCertificates : [tls];
-  const roots = tls.caCertificates ? agentSecret(`file-root:${tls.caCertificates}`) : TRUSTED_ROOTS;
-  return { tlsCertificateSdsSecretConfigs: files.map(fileCertificate), ...(asks && validation(tls, roots)) };
+  const roots = tls.caCertificates ? fileSecret(`file-root:${tls.caCertificates}`, traits) : TRUSTED_ROOTS;
+  return {
+    tlsCertificateSdsSecretConfigs: files.map((pair) => fileCertificate(pair, traits)),
+    ...(asks && validation(tls, roots)),
+  };
 }
 
-function fileCertificate({
-  serverCertificate,
-  privateKey,
-}: Pick<ServerTls, "serverCertificate" | "privateKey">): SdsSecretConfig {
+function fileCertificate(
+  { serverCertificate, privateKey }: Pick<ServerTls, "serverCertificate" | "privateKey">,
+  traits: ServerTlsInput["traits"],
+): SdsSecretConfig {
   if (!serverCertificate || !privateKey) return WORKLOAD_CERTIFICATE;
-  return agentSecret(`file-cert:${serverCertificate}~${privateKey}`);
+  return fileSecret(`file-cert:${serverCertificate}~${privateKey}`, traits);
 }
 
 function validation(tls: ServerTls, roots: SdsSecretConfig): Context {

@@ -13,7 +13,7 @@ import { httpConnectionManager } from "../filters/http-connection-manager.ts";
 import { serverTls } from "../filters/server-tls.ts";
 import { peerExchange, tcpProxy } from "../filters/tcp-proxy.ts";
 import { listenerName, statPrefix, udpListenerName } from "../names.ts";
-import type { HttpTraits, TcpTraits } from "../traits.ts";
+import type { HttpTraits, ServerSecrets, TcpTraits } from "../traits.ts";
 import { acceptedAtOnce, additionalAddresses, EXACT_BALANCE, socketAddress, udpAddress } from "./address.ts";
 import type { TcpChain } from "./chains.ts";
 import { PROXY_PROTOCOL, TLS_INSPECTOR } from "./inspectors.ts";
@@ -73,6 +73,8 @@ interface GatewayChainInput extends AuthorizationInput {
   readonly applicationProtocols?: readonly string[];
   /** TLS that ends here, if any. */
   readonly tls: ServerTls | undefined;
+  /** In place of the workload's certificate and roots. */
+  readonly serverSecrets: ServerSecrets;
   readonly traits: HttpTraits;
   readonly mesh: MeshConfig;
 }
@@ -129,13 +131,13 @@ function chainFields(
   input: GatewayChainInput,
   over: { readonly isTcp: boolean; readonly isQuic: boolean },
 ): Init<typeof FilterChainSchema> {
-  const { serverNames, applicationProtocols = [], tls, traits, mesh } = input;
+  const { serverNames, applicationProtocols = [], tls, traits, serverSecrets, mesh } = input;
   const takesAny = serverNames.length === 0 || serverNames.includes("*");
   return {
     ...(!takesAny && {
       filterChainMatch: { serverNames: [...serverNames].sort(), applicationProtocols: [...applicationProtocols] },
     }),
-    ...(tls && { transportSocket: serverTls({ tls, ...over, traits, mesh }) }),
+    ...(tls && { transportSocket: serverTls({ tls, ...over, traits, secrets: serverSecrets, mesh }) }),
     transportSocketConnectTimeout: duration(15_000),
   };
 }

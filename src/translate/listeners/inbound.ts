@@ -153,7 +153,7 @@ export function inboundChain(input: InboundChainInput): Uint8Array {
       transportSocket:
         tls === undefined
           ? mutualTls({ alpnProtocols: offeredProtocols(isHttp, traits), mesh, secrets: serverSecrets, traits })
-          : serverTls({ tls, isTcp: false, traits, mesh }),
+          : serverTls({ tls, isTcp: false, traits, secrets: serverSecrets, mesh }),
     }),
     ...(origin !== "" && { metadata: { filterMetadata: { istio: { config: origin } } } }),
   });

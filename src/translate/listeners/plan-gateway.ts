@@ -147,6 +147,7 @@ function httpChain(snapshot: Snapshot, view: GatewayView, { server, name, isQuic
     isQuic,
     serverName: isTls ? (server.server.name ?? "") : "",
     tls: isTls ? server.server.tls : undefined,
+    serverSecrets: view.traits.listener.serverSecrets,
     traits: view.traits.http,
     mesh: snapshot.mesh,
     ...authorizationInput(snapshot, view.authorization),
@@ -178,9 +179,10 @@ function tcpChains(snapshot: Snapshot, view: GatewayView, { server, name }: Serv
     if (chain === undefined) return [];
     const endsTls = tls !== undefined && !isPassedThrough(tls);
     const serverNames = endsTls ? serverNamesOf(server) : sniHosts;
-    const { http: traits } = view.traits;
+    const { http: traits, listener } = view.traits;
     const authorization = authorizationInput(snapshot, view.authorization);
-    const input = { ...chain, ...authorization, tls: endsTls ? tls : undefined, traits, mesh: snapshot.mesh };
+    const shared = { traits, serverSecrets: listener.serverSecrets, mesh: snapshot.mesh };
+    const input = { ...chain, ...authorization, tls: endsTls ? tls : undefined, ...shared };
     const recipeFor = (left: readonly string[]) =>
       recipe({ name, input: { ...input, serverNames: left }, build: gatewayTcpChain });
     return [{ serverNames, endsTls, recipeFor }];
@@ -229,6 +231,7 @@ function passedChain(snapshot: Snapshot, view: GatewayView, to: PassedTo): Plann
     applicationProtocols: MESH_ALL,
     tls: undefined,
     tunnels: false,
+    serverSecrets: view.traits.listener.serverSecrets,
     traits: view.traits.http,
     mesh,
     ...authorizationInput(snapshot, []),

@@ -5,7 +5,7 @@ import type { Steps } from "#lib/async/steps.ts";
 import { compareText } from "#lib/compare-text.ts";
 import type { Service, Session } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import { bySpecificity, intersectHosts } from "../hosts.ts";
+import { bySpecificity, hostsForNamespace, intersectHosts } from "../hosts.ts";
 import { kept } from "../indexes.ts";
 import { virtualHostName } from "../names.ts";
 import { type Recipe, recipe } from "../recipe.ts";
@@ -112,9 +112,9 @@ function* gatewayHosts(
   for (const server of servers) {
     const place = `routes ${view.key} ${server.gateway} ${server.server.port.number}`;
     for (const virtualService of virtualServicesOf(snapshot, server.gateway, view.namespace)) {
-      const own = intersectHosts(hostsFor(server, virtualService), virtualService.hosts);
-      if (own.length === 0) continue;
       const { metadata } = virtualService.object;
+      const own = intersectHosts(hostsForNamespace(server.hosts, metadata.namespace), virtualService.hosts);
+      if (own.length === 0) continue;
       const key = `${server.gateway} ${metadata.namespace}/${metadata.name}`;
       const routes =
         known.get(key) ??
@@ -130,15 +130,6 @@ function* gatewayHosts(
     }
   }
   return hosts;
-}
-
-/** Hosts of a server that are open to the virtual service's namespace. */
-function hostsFor({ hosts }: RouterServer, { object }: BoundVirtualService): readonly string[] {
-  return hosts.flatMap((host) => {
-    const [home, name] = host.split("/");
-    if (name === undefined) return [host];
-    return home === object.metadata.namespace || home === "*" ? [name] : [];
-  });
 }
 
 interface Bound {

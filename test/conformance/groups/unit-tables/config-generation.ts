@@ -85,7 +85,14 @@ const serverContext: RowCheck = byRow<{
   if (pins.some((pin) => pin.length < 43))
     return { leftOut: "Envoy refuses pins that are no hash; ours let nobody in" };
   const meshConfig = { ...DEFAULT_MESH_CONFIG, ...(parse(meshConfigSchema, mesh ?? {}, "").value as object) };
-  const { configType } = serverTls({ tls, isTcp: false, isQuic, traits: {}, mesh: meshConfig });
+  const { configType } = serverTls({
+    tls,
+    isTcp: false,
+    isQuic,
+    traits: {},
+    secrets: { certificate: "", roots: "" },
+    mesh: meshConfig,
+  });
   const bytes = configType.case === "typedConfig" ? configType.value.value : new Uint8Array();
   const type = messageType(DownstreamTlsContextSchema.typeName);
   const context = isQuic

@@ -1,18 +1,28 @@
 /** Tables about clusters and their endpoints, most of them by what a whole mesh leads to. */
+import { fromBinary } from "@bufbuild/protobuf";
 import type { ConfigObject } from "#config/config-object.ts";
 import { destinationRuleSchema } from "#config/kinds/destination-rule.ts";
+import type { MeshNetworks } from "#config/mesh/mesh-networks.ts";
 import { meshConfigSchema } from "#config/mesh/mesh-schema.ts";
 import { DEFAULT_MESH_CONFIG, type MeshConfig } from "#config/mesh-config.ts";
 import { parse } from "#config/schema/parse.ts";
+import { labelledTraits } from "#convert/kubernetes-service.ts";
 import { type Cluster, ClusterSchema } from "#gen/envoy/config/cluster/v3/cluster_pb.ts";
 import type { TransportSocket } from "#gen/envoy/config/core/v3/base_pb.ts";
+import {
+  StatefulSessionPerRouteSchema,
+  StatefulSessionSchema,
+} from "#gen/envoy/extensions/filters/http/stateful_session/v3/stateful_session_pb.ts";
 import { UpstreamTlsContextSchema } from "#gen/envoy/extensions/transport_sockets/tls/v3/tls_pb.ts";
 import { HttpProtocolOptionsSchema } from "#gen/envoy/extensions/upstreams/http/v3/http_protocol_options_pb.ts";
+import { DEFAULT_FEATURES } from "#model/features.ts";
 import type { Service } from "#model/service.ts";
 import { configOrigin } from "#translate/clusters/metadata.ts";
 import { type UpstreamTls, type UpstreamTlsInput, upstreamTls } from "#translate/clusters/upstream-tls.ts";
 import { localityEndpoints } from "#translate/endpoints/assignment.ts";
 import { preferNear } from "#translate/endpoints/locality.ts";
+import { SESSION_FILTER, sessionSettings } from "#translate/filters/session.ts";
+import { sortedRanges } from "#translate/listeners/cidr.ts";
 import { localitySettings, type Preference } from "#translate/scope/traffic-policy.ts";
 import { traitsOf } from "#translate/traits.ts";
 import { compareJson, firstOf } from "../../compare.ts";
@@ -339,12 +349,33 @@ const endpointMetadata: RowCheck = byRow<{
   };
   want: { readonly filterMetadata?: object };
 }>(({ enableTelemetryLabel, metadata, want }) => {
-  if (!enableTelemetryLabel) return { leftOut: "PILOT_ENABLE_TELEMETRY_LABEL, on by default, cannot be turned off" };
   const { TLSMode = "", ClusterID: clusterId = "", Namespace: namespace = "", WorkloadName = "" } = metadata;
   const tlsMode = TLSMode === "istio" ? ("istio" as const) : ("disabled" as const);
   const endpoint = { ...ENDPOINT, clusterId, namespace, workloadName: WorkloadName, labels: metadata.Labels ?? {} };
-  const [group] = localityEndpoints(endpointsInput({ ...endpoint, tlsMode } as typeof ENDPOINT));
-  return compareJson(group?.lbEndpoints?.[0]?.metadata?.filterMetadata, want.filterMetadata);
+  const labels = enableTelemetryLabel ? undefined : ("none" as const);
+  const [group] = localityEndpoints({ ...endpointsInput({ ...endpoint, tlsMode } as typeof ENDPOINT), labels });
+  return compareJson(group?.lbEndpoints?.[0]?.metadata?.filterMetadata, want.filterMetadata ?? {});
+});
+
+const session: RowCheck = byRow<{
+  service?: { readonly Attributes: { readonly Labels: Readonly<Record<string, string>> } };
+  expectedconfig?: object;
+}>(({ service, expectedconfig }) => {
+  const { session: found } = labelledTraits(service?.Attributes.Labels ?? {}, DEFAULT_FEATURES);
+  const { [SESSION_FILTER]: any } = sessionSettings(found);
+  const override = any && fromBinary(StatefulSessionPerRouteSchema, any.value).override;
+  const ours = override?.case === "statefulSession" ? shown(StatefulSessionSchema, override.value) : undefined;
+  return compareJson(ours, expectedconfig && written(StatefulSessionSchema, expectedconfig));
+});
+
+const internalNetworks: RowCheck = byRow<{
+  networks: { readonly networks?: MeshNetworks };
+  expectedconfig?: { readonly cidrRanges: readonly object[] };
+}>(({ networks: { networks = {} }, expectedconfig }) => {
+  const ranges = Object.values(networks).flatMap(({ endpoints = [] }) =>
+    endpoints.flatMap(({ fromCidr }) => fromCidr ?? []),
+  );
+  return compareJson(sortedRanges(ranges), expectedconfig?.cidrRanges ?? []);
 });
 
 export const generatedClusterFunctions: Readonly<Record<string, RowCheck>> = {
@@ -363,7 +394,7 @@ export const generatedClusterFunctions: Readonly<Record<string, RowCheck>> = {
   ConvertLocality: place,
   LocalityMatch: covered,
   "BuildLbEndpointMetadata/AppendLbEndpointMetadata": endpointMetadata,
-  MaybeBuildStatefulSessionFilterConfig: leftOut("PILOT_ENABLE_PERSISTENT_SESSION_FILTER, off by default, is not read"),
-  MeshNetworksToEnvoyInternalAddressConfig: leftOut("ENABLE_HCM_INTERNAL_NETWORKS, off by default, is not read"),
+  MaybeBuildStatefulSessionFilterConfig: session,
+  MeshNetworksToEnvoyInternalAddressConfig: internalNetworks,
   ByteCount: leftOut("a text of Istio's own log"),
 };

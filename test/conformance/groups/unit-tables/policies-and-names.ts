@@ -11,6 +11,7 @@ import { FileAccessLogSchema } from "#gen/envoy/extensions/access_loggers/file/v
 import { proxyConfigOf } from "#inject/mesh/proxy-config.ts";
 import { DEFAULT_FEATURES } from "#model/features.ts";
 import { parseProxyNode } from "#model/proxy-node.ts";
+import { isSameKeySet } from "#sources/jwks/same-keys.ts";
 import { accessLogs } from "#translate/filters/access-log.ts";
 import { parseClusterName, parseGatewayRouteName } from "#translate/names.ts";
 import { serviceAddresses } from "#translate/scope/addresses.ts";
@@ -239,7 +240,9 @@ export const policyAndNameFunctions: Readonly<Record<string, RowCheck>> = {
     "providers of logs are chosen by Telemetry, which has no effect yet",
   ),
   ParseIstioVersion: leftOut("versions of proxies are only compared as text, with the patterns of EnvoyFilters"),
-  compareJWKSResponse: leftOut("keys that came again in another order are sent again, which changes nothing"),
+  compareJWKSResponse: byRow<{ args: { oldKeyString: string; newKeyString: string }; want: boolean }>(
+    ({ args: { oldKeyString, newKeyString }, want }) => compareJson(!isSameKeySet(oldKeyString, newKeyString), want),
+  ),
   mergeMetrics: leftOut("Telemetry has no effect yet"),
   "WasmPlugin.MatchListener": leftOut("WasmPlugin has no effect yet"),
   "WasmPlugin fail strategy": leftOut("WasmPlugin has no effect yet"),

@@ -5,13 +5,14 @@ import type { ConfigObject } from "#config/config-object.ts";
 import { authorizationPolicySchema } from "#config/kinds/authorization-policy.ts";
 import { type PeerAuthentication, peerAuthenticationSchema } from "#config/kinds/peer-authentication.ts";
 import { requestAuthenticationSchema } from "#config/kinds/request-authentication.ts";
-import { DEFAULT_MESH_CONFIG } from "#config/mesh-config.ts";
+import { DEFAULT_MESH_CONFIG, meshConfigOf } from "#config/mesh-config.ts";
 import type { Schema } from "#config/schema/message.ts";
 import { parse } from "#config/schema/parse.ts";
 import type { TransportSocket } from "#gen/envoy/config/core/v3/base_pb.ts";
 import { PermissionSchema, PolicySchema, PrincipalSchema } from "#gen/envoy/config/rbac/v3/rbac_pb.ts";
 import { HeaderMatcherSchema } from "#gen/envoy/config/route/v3/route_components_pb.ts";
 import { HttpFilterSchema } from "#gen/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager_pb.ts";
+import { SdsSecretConfigSchema } from "#gen/envoy/extensions/transport_sockets/tls/v3/secret_pb.ts";
 import { DownstreamTlsContextSchema } from "#gen/envoy/extensions/transport_sockets/tls/v3/tls_pb.ts";
 import { StringMatcherSchema } from "#gen/envoy/type/matcher/v3/string_pb.ts";
 import { formatSpiffeId, parseSpiffeId } from "#lib/pki/spiffe-id.ts";
@@ -34,6 +35,7 @@ import {
 import { headerMatcher, textMatcher } from "#translate/authorization/matchers.ts";
 import { rbacPolicy } from "#translate/authorization/rule.ts";
 import { mutualTls } from "#translate/filters/downstream-tls.ts";
+import { credentialSecret } from "#translate/filters/secrets.ts";
 import { effectiveMode } from "#translate/scope/peer-authentication.ts";
 import { jwtInput } from "#translate/scope/request-authentications.ts";
 import { traitsOf } from "#translate/traits.ts";
@@ -288,9 +290,16 @@ export const securityTables = unitTables(
       },
     ),
     ConstructSdsSecretConfig: leftOut(INSIDE),
-    ConstructSdsSecretConfigForCredential: leftOut(
-      "credentials of gateways are compared as whole listeners, in the xDS groups",
-    ),
+    ConstructSdsSecretConfigForCredential: byRow<{
+      name: string;
+      credentialSocketExists: boolean;
+      push: { readonly Mesh: object };
+      expected: object;
+    }>(({ name, credentialSocketExists, push, expected }) => {
+      const mesh = meshConfigOf(push.Mesh).value;
+      const ours = credentialSecret(name, credentialSocketExists ? { credentialSocket: true } : {}, mesh);
+      return sameMessage(SdsSecretConfigSchema.typeName, ours, expected);
+    }),
     "matcher.HeaderMatcher": byRow<{ K: string; V: string; Expect: object }>(({ K, V, Expect }) =>
       sameMessage(HeaderMatcherSchema.typeName, made(HeaderMatcherSchema, headerMatcher(K, V)), Expect),
     ),

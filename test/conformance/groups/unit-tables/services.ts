@@ -53,14 +53,18 @@ interface InstanceRow {
 }
 
 interface EntryObjectRow {
-  readonly metadata: { readonly name: string; readonly namespace: string };
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace: string;
+    readonly labels?: Readonly<Record<string, string>>;
+  };
   readonly spec: object;
   readonly status?: object;
 }
 
 /** Read without checks: some rows hold what no user may write. */
 function entryObject({ metadata, spec, status }: EntryObjectRow): ConfigObject {
-  const head = { ...metadata, labels: {}, annotations: {}, createdAt: 0 };
+  const head = { labels: {}, ...metadata, annotations: {}, createdAt: 0 };
   const value = parse(serviceEntrySchema, spec, "spec").value;
   return { kind: "ServiceEntry", metadata: head, spec: value, ...(status && { status }), origin: undefined };
 }
@@ -68,6 +72,16 @@ function entryObject({ metadata, spec, status }: EntryObjectRow): ConfigObject {
 function snapshotOf(...objects: ConfigObject[]): Snapshot {
   const features = { ...DEFAULT_FEATURES, clusterId: "" };
   return buildSnapshot({ objects, mesh: DEFAULT_MESH_CONFIG, features, byApiServer: true });
+}
+
+/** Labels of its services, as Istio has them when it is told to name what is outside the mesh. */
+function shownLabels(row: EntryObjectRow): readonly object[] {
+  const features = { ...DEFAULT_FEATURES, canonicalExternal: true };
+  const objects = [entryObject(row)];
+  const { services } = buildSnapshot({ objects, mesh: DEFAULT_MESH_CONFIG, features, byApiServer: true });
+  return services.flatMap(({ labels, addresses }) =>
+    Array.from({ length: Math.max(1, addresses.length) }, () => labels),
+  );
 }
 
 /** In Istio each address is a service of its own. */
@@ -136,7 +150,7 @@ function instanceText(hostname: string, port: number, endpoint: object): string 
   return `${hostname}:${port} ${JSON.stringify(Object.entries(endpoint).sort())}`;
 }
 
-function protocolOf(port: object): string | undefined {
+export function protocolOf(port: object): string | undefined {
   const metadata = { name: "a", namespace: "default" };
   const { object } = parseObject({ apiVersion: "v1", kind: "Service", metadata, spec: { ports: [port] } });
   return object && snapshotOf(object).services[0]?.ports[0]?.protocol;
@@ -174,9 +188,12 @@ export const serviceTables = unitTables(
     }),
     "convertServices(ServiceEntry)": byRow<{ externalSvc: EntryObjectRow; services: ServiceRow[] }>(
       ({ externalSvc, services }) => {
-        if (services.some(({ Attributes: { Labels = {} } }) => Object.keys(Labels).length > 0)) {
-          return { leftOut: "LABEL_CANONICAL_SERVICES_FOR_MESH_EXTERNAL_SERVICE_ENTRIES is not read yet" };
-        }
+        const isLabelled = services.some(({ Attributes: { Labels = {} } }) => Object.keys(Labels).length > 0);
+        if (isLabelled)
+          return compareJson(
+            shownLabels(externalSvc),
+            services.map(({ Attributes }) => Attributes.Labels),
+          );
         if (services.some((one) => one.AutoAllocatedIPv4Address !== undefined) && externalSvc.status === undefined) {
           return { leftOut: "the status that has the addresses is not in the data" };
         }

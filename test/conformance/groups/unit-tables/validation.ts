@@ -9,11 +9,14 @@ import { meshNetworksOf } from "#config/mesh/mesh-networks.ts";
 import { meshConfigOf } from "#config/mesh-config.ts";
 import { parseObject } from "#config/parse-object.ts";
 import type { Problem } from "#config/problem.ts";
+import { bySpecificity, hostsForNamespace, intersectHosts } from "#translate/hosts.ts";
 import { compareJson } from "../../compare.ts";
 import type { Outcome } from "../../harness.ts";
 import { byRow, leftOut, type RowCheck, unitTables } from "../../unit-tables.ts";
+import { protocolOf } from "./services.ts";
 
 const NETWORKING = "networking.istio.io/v1";
+const ENTRY = { hosts: ["foo.com"], resolution: "DNS" };
 const ROUTE = [{ destination: { host: "a.default.svc.cluster.local" } }];
 
 function accepts(problems: Iterable<Problem>): boolean {
@@ -93,6 +96,12 @@ const routeParts: Readonly<Record<string, RowCheck>> = {
   ValidateDelegateHTTPRoute: byRow<{ route: object; valid: boolean }>(({ route, valid }) =>
     compareJson(acceptsDelegate(route), valid),
   ),
+  ValidateDuration: byRow<{ duration: string; isValid: boolean }>(({ duration: timeout, isValid }) =>
+    compareJson(acceptsRoute({ route: ROUTE, timeout }), isValid),
+  ),
+  ValidateHTTPHeaderValue: byRow<{ input: string; expected?: object }>(({ input, expected }) =>
+    compareJson(acceptsRoute({ route: ROUTE, headers: { request: { set: { a: input } } } }), expected === undefined),
+  ),
   StrictValidateHTTPHeaderName: byRow<{ name: string; valid: boolean }>(({ name, valid }) =>
     compareJson(acceptsRoute({ route: ROUTE, headers: { request: { set: { [name]: "a" } } } }), valid),
   ),
@@ -102,6 +111,10 @@ const routeParts: Readonly<Record<string, RowCheck>> = {
 };
 
 const policyParts: Readonly<Record<string, RowCheck>> = {
+  ValidateLocalities: byRow<{ localities: string[]; valid: boolean }>(({ localities, valid }) => {
+    const distribute = [{ from: "x/y", to: shares(localities) }];
+    return compareJson(acceptsPolicy({ loadBalancer: { localityLbSetting: { distribute } } }), valid);
+  }),
   ValidateConnectionPool: part((connectionPool) => acceptsPolicy({ connectionPool })),
   ValidateLoadBalancer: part((loadBalancer) => acceptsPolicy({ loadBalancer })),
   ValidateOutlierDetection: part((outlierDetection) => acceptsPolicy({ outlierDetection })),
@@ -120,11 +133,55 @@ const gatewayParts: Readonly<Record<string, RowCheck>> = {
   ValidateServerPort: refusal(({ in: port, bind }) =>
     acceptsServer({ hosts: ["foo.com"], port, ...(bind && { bind }) }),
   ),
+  ValidatePortName: byRow<{ name: string; valid: boolean }>(({ name, valid }) =>
+    compareJson(acceptsObject("ServiceEntry", { ...ENTRY, ports: [{ number: 80, name, protocol: "HTTP" }] }), valid),
+  ),
+  ValidateWildcardDomainForVirtualServiceBoundToGateway: byRow<{ in: string; sni: boolean; out: string }>(
+    ({ in: host, sni, out }) => compareJson(sni ? acceptsBoundHost(host) : accepts(checkHost(host, "")), out === ""),
+  ),
   ValidateTlsOptions: refusal(({ in: tls }) => {
     const port = { number: 443, name: "https", protocol: "HTTPS" };
     return acceptsServer({ hosts: ["foo.com"], port, tls });
   }),
 };
+
+/** Of a proxy config what is written is checked; what is not written has a default. */
+const acceptsProxy = (defaultConfig: object) => accepts(meshConfigOf({ defaultConfig }).problems);
+const HAVE_DEFAULTS = ["configPath", "binaryPath", "proxyAdminPort"];
+
+const proxyParts: Readonly<Record<string, RowCheck>> = {
+  ValidateMeshConfigProxyConfig: byRow<{ in: object; isValid: boolean }>(({ in: proxy, isValid }) =>
+    HAVE_DEFAULTS.every((name) => Object.hasOwn(proxy, name))
+      ? compareJson(acceptsProxy(proxy), isValid)
+      : { leftOut: "what a proxy config leaves out has a default here, as it has once Istio has merged it" },
+  ),
+  ValidateDrainDuration: byRow<{ Drain: string; Valid: boolean }>(({ Drain: drainDuration, Valid }) =>
+    compareJson(acceptsProxy({ drainDuration }), Valid),
+  ),
+  ValidateControlPlaneAuthPolicy: byRow<{ policy: number; isValid: boolean }>(({ policy, isValid }) =>
+    compareJson(acceptsProxy({ controlPlaneAuthPolicy: policy }), isValid),
+  ),
+};
+
+interface ProtocolRow {
+  readonly port: number;
+  readonly portName: string;
+  readonly proto: string;
+  readonly appProto?: string;
+  readonly expectedProto: string;
+}
+
+/** Weights that are 100 together. */
+function shares(localities: readonly string[]): Record<string, number> {
+  const rest = 100 - (localities.length - 1);
+  return Object.fromEntries(localities.map((locality, i) => [locality, i === 0 ? rest : 1]));
+}
+
+/** A server name of TLS at a gateway. */
+function acceptsBoundHost(host: string): boolean {
+  const tls = [{ match: [{ sniHosts: [host], port: 443 }], route: ROUTE }];
+  return acceptsObject("VirtualService", { hosts: [host], gateways: ["gw"], tls });
+}
 
 function withoutType(spec: object): object {
   return Object.fromEntries(Object.entries(spec).filter(([name]) => name !== "$type"));
@@ -153,6 +210,7 @@ export const validationTables = unitTables(
     ...routeParts,
     ...policyParts,
     ...gatewayParts,
+    ...proxyParts,
     ValidateConnectTimeout: meshField("connectTimeout"),
     ValidateProtocolDetectionTimeout: meshField("protocolDetectionTimeout"),
     ValidateExtensionProviderEnvoyHTTPAls: provider("envoyHttpAls"),
@@ -194,6 +252,26 @@ export const validationTables = unitTables(
       const [kind, spec] = exported(row);
       return compareJson(acceptsObject(kind, { ...spec, ...(exportTo && { exportTo }) }, namespace), !wantErr);
     }),
+    "host.Names.Intersection": byRow<{ a: string[]; b: string[]; intersection: string[] }>(({ a, b, intersection }) =>
+      compareJson(intersectHosts(a, b), intersection),
+    ),
+    "host.MoreSpecific": byRow<{ host1: string; host2: string; expected: boolean }>(({ host1, host2, expected }) =>
+      compareJson(bySpecificity(host1, host2) < 0, expected),
+    ),
+    "sort of host.Names": byRow<{ in: string[]; want: string[] }>(({ in: hosts, want }) =>
+      compareJson(hosts.toSorted(bySpecificity), want),
+    ),
+    "host.NamesForNamespace": byRow<{ hosts: string[]; namespace: string; want: string[] }>(
+      ({ hosts, namespace, want }) => compareJson(hostsForNamespace(hosts, namespace), want),
+    ),
+    "kube.ConvertProtocol(port, portName, proto, appProto)": byRow<ProtocolRow>(
+      ({ port, portName, proto, appProto, expectedProto }) => {
+        const declared = { ...(portName && { name: portName }), ...(appProto && { appProtocol: appProto }) };
+        // A Service has no port 0; which other it is does not matter then.
+        const ours = protocolOf({ port: port || 8888, ...declared, ...(proto && { protocol: proto }) });
+        return compareJson(ours === "Unsupported" ? "UnsupportedProtocol" : ours, expectedProto);
+      },
+    ),
     ValidateTelemetryFilter: leftOut("Telemetry has no effect yet"),
   },
 );
