@@ -13,8 +13,10 @@ import { envoyAdmin } from "./envoy/admin.ts";
 import { failingAs } from "./failing-as.ts";
 import { agentMetrics } from "./metrics.ts";
 import { openSockets } from "./open-sockets.ts";
+import { planIdentity } from "./plan-identity.ts";
 import { prepare } from "./prepare.ts";
 import { startProxy } from "./run-proxy.ts";
+import { controlPlaneOptions } from "./trust.ts";
 
 /** Runs until Envoy is gone, and gives the status to exit with. Rejects when something cannot be started. */
 export async function runAgent(input: AgentInput): Promise<number> {
@@ -36,6 +38,8 @@ export async function runAgent(input: AgentInput): Promise<number> {
   };
   const running: Promise<void>[] = [];
   try {
+    const identityPlan = await failingAs("failed to start workload secret manager", () => planIdentity(context));
+    const upstream = await failingAs("failed to find root XDS CA", () => controlPlaneOptions(context));
     const sockets = await openSockets(context);
     const proxy = await failingAs("failed to initialize envoy agent", () => startProxy(context));
     try {
@@ -46,7 +50,7 @@ export async function runAgent(input: AgentInput): Promise<number> {
         drain: () => drainNow(context, drained),
         end: () => ended.abort(),
       };
-      await serveEnvoy(context, { sockets, ends }, running);
+      await serveEnvoy(context, { sockets, identityPlan, upstream, ends }, running);
     } catch (thrown) {
       quit.abort();
       await proxy.run(drained.signal);

@@ -38,6 +38,10 @@ const FLAG_KEYS = [
   "OUTBOUND_LISTENER_EXACT_BALANCE",
 ];
 const MAP_KEYS = ["ANNOTATIONS", "LABELS", "PLATFORM_METADATA", "STATIC_LABELS"];
+/** Keys that the agent sets itself: what is given must be of their type, and has no effect. */
+const OWN_TEXT_KEYS = ["INSTANCE_IPS", "OUTLIER_LOG_PATH", "WORKLOAD_IDENTITY_SOCKET_FILE"];
+const OWN_FLAG_KEYS = ["ENVOY_SKIP_DEPRECATED_LOGS", "EXIT_ON_ZERO_ACTIVE_CONNECTIONS", "METADATA_DISCOVERY"];
+const OWN_NUMBER_KEYS = ["ENVOY_PROMETHEUS_PORT", "ENVOY_STATUS_PORT"];
 
 /** Gives the value in the control plane's form, nothing when it says nothing, or what it must be. */
 type Reader = (value: unknown) => { readonly value?: unknown } | { readonly wanted: string };
@@ -47,6 +51,11 @@ const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
   ...FLAG_KEYS.map((key) => [key, readFlag] as const),
   ...MAP_KEYS.map((key) => [key, readMap] as const),
   ["POD_PORTS", readPodPorts],
+  ...OWN_TEXT_KEYS.map((key) => [key, withoutEffect(readText)] as const),
+  ...OWN_FLAG_KEYS.map((key) => [key, withoutEffect(readFlag)] as const),
+  ...OWN_NUMBER_KEYS.map((key) => [key, readNumber] as const),
+  ["PILOT_SAN", readTextList],
+  ["PROXY_CONFIG", readObject],
 ]);
 
 /** `ISTIO_META_*` of configuration and environment, then the objects of `ISTIO_METAJSON_*`; the last one counts. */
@@ -80,6 +89,26 @@ function knownMetadata(raw: Metadata): Pick<GivenMetadata, "known" | "problems">
     else if (result.value !== undefined) known[key] = result.value;
   }
   return { known, problems };
+}
+
+function withoutEffect(read: Reader): Reader {
+  return (value) => {
+    const result = read(value);
+    return "wanted" in result ? result : {};
+  };
+}
+
+function readNumber(value: unknown): ReturnType<Reader> {
+  return Number.isInteger(value) ? {} : { wanted: "a number" };
+}
+
+function readTextList(value: unknown): ReturnType<Reader> {
+  const isList = Array.isArray(value) && value.every((item) => typeof item === "string");
+  return isList ? {} : { wanted: "a list of texts" };
+}
+
+function readObject(value: unknown): ReturnType<Reader> {
+  return isRecord(value) ? {} : { wanted: "an object" };
 }
 
 function readText(value: unknown): ReturnType<Reader> {

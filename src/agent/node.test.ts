@@ -120,9 +120,12 @@ test("proxyNode() tells what it cannot read, and what a node cannot have", () =>
     env: {
       ISTIO_METAJSON_LABELS: "{",
       ISTIO_METAJSON_X: "[1]",
-      ISTIO_METAJSON_Y: '{"OWNER":1,"LABELS":{"a":2},"MESH_ID":null}',
+      ISTIO_METAJSON_Y:
+        '{"OWNER":1,"LABELS":{"a":2},"MESH_ID":null,"PILOT_SAN":["a"],"PROXY_CONFIG":{},"ENVOY_STATUS_PORT":1}',
       ISTIO_META_DNS_CAPTURE: "maybe",
       ISTIO_META_POD_PORTS: "80",
+      ISTIO_META_ENVOY_PROMETHEUS_PORT: "15090",
+      ISTIO_META_EXIT_ON_ZERO_ACTIVE_CONNECTIONS: "maybe",
     },
   });
   assert.deepEqual(warnings, [
@@ -131,6 +134,8 @@ test("proxyNode() tells what it cannot read, and what a node cannot have", () =>
   ]);
   assert.deepEqual(problems, [
     'ISTIO_META_DNS_CAPTURE must be true or false, not "maybe"',
+    'ISTIO_META_ENVOY_PROMETHEUS_PORT must be a number, not "15090"',
+    'ISTIO_META_EXIT_ON_ZERO_ACTIVE_CONNECTIONS must be true or false, not "maybe"',
     'ISTIO_META_LABELS must be a map of texts, not {"a":2}',
     "ISTIO_META_OWNER must be text, not 1",
     'ISTIO_META_POD_PORTS must be a JSON list of ports, not "80"',

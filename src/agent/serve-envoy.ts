@@ -3,28 +3,32 @@ import { MeshError } from "#lib/mesh-error.ts";
 import type { AgentContext } from "./agent-context.ts";
 import { grpcBootstrap } from "./bootstrap/grpc-bootstrap.ts";
 import { writePrivately } from "./bootstrap/write.ts";
+import type { ControlPlaneOptions } from "./control-plane.ts";
 import { failingAs } from "./failing-as.ts";
 import type { EnvoySockets } from "./open-sockets.ts";
 import { pathIn } from "./place.ts";
+import type { IdentityPlan } from "./plan-identity.ts";
 import { startDns } from "./start-dns.ts";
 import { startIdentity } from "./start-identity.ts";
 import { type Ends, startStatus } from "./start-status.ts";
-import { controlPlaneOptions } from "./trust.ts";
 import { xdsSocketPath } from "./xds-proxy/xds-config.ts";
 
 export interface ServeParts {
   readonly sockets: EnvoySockets;
+  readonly identityPlan: IdentityPlan;
+  readonly upstream: ControlPlaneOptions;
   readonly ends: Ends;
 }
 
 export async function serveEnvoy(
   context: AgentContext,
-  { sockets, ends }: ServeParts,
+  { sockets, identityPlan, upstream, ends }: ServeParts,
   running: Promise<void>[],
 ): Promise<void> {
   // Another thread makes the key, which takes as long as all else: that is begun first.
-  const identity = await failingAs("failed to start workload secret manager", () => startIdentity(context, running));
-  const upstream = await failingAs("failed to find root XDS CA", () => controlPlaneOptions(context));
+  const identity = await failingAs("failed to start workload secret manager", () =>
+    startIdentity(context, identityPlan, running),
+  );
   const resolver = await failingAs("failed to start local DNS server", () => startDns(context, running));
   await failingAs("failed generating gRPC XDS bootstrap", () => writeGrpcBootstrap(context));
   if (context.flags.stsPort > 0) await (await import("./sts/start-sts.ts")).startSts(context);

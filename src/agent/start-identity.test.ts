@@ -25,6 +25,7 @@ import type { AgentContext } from "./agent-context.ts";
 import { agentMetrics } from "./metrics.ts";
 import { openSockets } from "./open-sockets.ts";
 import { HERE } from "./place.ts";
+import { planIdentity } from "./plan-identity.ts";
 import { findForeignServer } from "./sds/existing-socket.ts";
 import { generateKey } from "./sds/key.ts";
 import { secretDiscoveryService } from "./sds/service.ts";
@@ -80,7 +81,7 @@ async function setUp(t: Context, env: Record<string, string> = {}, fake: FakeOpt
       servedByOthers: await findForeignServer(config.identity.socketFile, place, log),
     };
     const context = needed as AgentContext;
-    const started = await startIdentity(context, running);
+    const started = await startIdentity(context, await planIdentity(context), running);
     const { sds } = await openSockets(context);
     if (sds !== undefined) await serveUnix(sds, [secretDiscoveryService(started.secrets)], { signal: end.signal });
     return started;

@@ -3,11 +3,11 @@ import { existsSync } from "node:fs";
 import { durationMs } from "#config/proxy-config.ts";
 import { formatSpiffeId } from "#lib/pki/spiffe-id.ts";
 import type { AgentContext } from "./agent-context.ts";
+import type { ControlPlaneOptions } from "./control-plane.ts";
 import { pathIn } from "./place.ts";
+import type { IdentityPlan } from "./plan-identity.ts";
 import { caProvider, caProviderName } from "./sds/ca-provider.ts";
-import { certificatePlan } from "./sds/certificate-plan.ts";
 import { FileSecrets } from "./sds/file-secrets.ts";
-import { checkKeyOptions } from "./sds/key.ts";
 import type { EncodeOptions } from "./sds/messages.ts";
 import { runOutputFiles } from "./sds/output-files.ts";
 import type { SecretServiceInput } from "./sds/service.ts";
@@ -17,7 +17,7 @@ import { WorkloadIdentity } from "./sds/workload-identity.ts";
 import { workloadSecrets } from "./sds/workload-secrets.ts";
 import { googlePlatform } from "./sts/google-platform.ts";
 import { tokenSource } from "./sts/token-source.ts";
-import { caOptions, TOKEN_FILE } from "./trust.ts";
+import { TOKEN_FILE } from "./trust.ts";
 
 export interface StartedIdentity {
   /** Undefined when no CA is asked: the certificate is another authority's business. */
@@ -31,11 +31,14 @@ export interface StartedIdentity {
 const REVOCATION_FILE = "/var/run/secrets/istio/crl/ca-crl.pem";
 
 /** Gets the workload's certificate, unless a foreign SDS server does: then there are only secrets from files. */
-export async function startIdentity(context: AgentContext, running: Promise<void>[]): Promise<StartedIdentity> {
+export async function startIdentity(
+  context: AgentContext,
+  { mounted, ca }: IdentityPlan,
+  running: Promise<void>[],
+): Promise<StartedIdentity> {
   const { config, place, log, metrics, done, servedByOthers } = context;
-  const { mounted, askCa } = certificatePlan({ config: config.identity, place, servedByOthers, log });
   const trustBundle = new TrustBundle();
-  const identity = askCa ? await workloadIdentity(context, running) : undefined;
+  const identity = ca && (await workloadIdentity(context, ca, running));
   // Its key is made on another thread, so that is begun before anything else.
   if (identity !== undefined) running.push(identity.run(done));
   const files = new FileSecrets({
@@ -55,14 +58,16 @@ export async function startIdentity(context: AgentContext, running: Promise<void
   return { identity, trustBundle, secrets: { sources, log: log.scope("sds"), encode: encodeOptions(context) } };
 }
 
-async function workloadIdentity(context: AgentContext, running: Promise<void>[]): Promise<WorkloadIdentity> {
+async function workloadIdentity(
+  context: AgentContext,
+  upstream: ControlPlaneOptions,
+  running: Promise<void>[],
+): Promise<WorkloadIdentity> {
   const { config, place, log, metrics, done } = context;
   const { identity, podNamespace: namespace, serviceAccount } = config;
-  checkKeyOptions(identity.key);
   const file = pathIn(place, TOKEN_FILE);
   const fetchToken = await tokenSource({ config: identity, file, log, signal: done, running });
   log.info(`using credential fetcher of ${identity.credentialFetcher} type in ${identity.trustDomain} trust domain`);
-  const upstream = await caOptions(context);
   log.info(`CA Endpoint ${upstream.address}, provider ${caProviderName(identity)}`);
   return new WorkloadIdentity({
     ...identity,

@@ -106,12 +106,19 @@ test("readProxyConfig() names source and field of every wrong value, not only of
   });
   assert.deepEqual(problems, [
     'error: mesh config file mesh.yaml: drainDuration must be a duration such as "5s", not 5',
+    'error: mesh config file mesh.yaml: drainDuration must be whole seconds and at least 1s, not "undefined"',
     'error: environment variable PROXY_CONFIG: proxyAdminPort must be a whole number, not "many"',
     "error: environment variable PROXY_CONFIG: tracing may have only one of zipkin, datadog",
     "error: annotation proxy.istio.io/config: proxyMetadata.DNS must be a string, not true",
-    'error: effective proxy configuration: drainDuration must be whole seconds and at least 1s, not "undefined"',
     "error: effective proxy configuration: proxyAdminPort must be a port from 1 to 65535, not 0",
   ]);
+});
+
+test("readProxyConfig() refuses a mesh file that does not hold by itself, once", async () => {
+  const meshFile = mesh("defaultConfig: {drainDuration: 0s}");
+  const expected = ['error: mesh config file mesh.yaml: drainDuration must be whole seconds and at least 1s, not "0s"'];
+  assert.deepEqual(await problemsOf({ meshFile }), expected);
+  assert.deepEqual(await problemsOf({ meshFile, environment: '{"drainDuration":"5s"}' }), expected);
 });
 
 test("readProxyConfig() reports text that is no YAML with its line, and a document that is no object", async () => {

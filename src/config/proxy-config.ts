@@ -150,14 +150,18 @@ export async function readProxyConfig(sources: ProxyConfigSources): Promise<Prox
   const problems: ProxyConfigProblem[] = [];
   const reporter =
     (source: string): Report =>
-    (field, message, severity = "error") =>
-      void problems.push({ source, field, message, severity });
+    (field, message, severity = "error") => {
+      const isKnown = problems.some((known) => known.field === field && known.message === message);
+      if (!isKnown) problems.push({ source, field, message, severity });
+    };
 
   let merged: Layer = { ...DEFAULT_PROXY_CONFIG };
   const { meshFile, environment = "", annotations = {} } = sources;
   if (meshFile !== undefined) {
     const report = reporter(`mesh config file ${meshFile.path}`);
     merged = overlayProxyConfig(merged, await defaultConfigOf(meshFile.text, report), report);
+    // As by Istio's agent, a mesh config must hold by itself, whatever is laid over it.
+    checkProxyLayer(merged, report);
   }
   const texts = [
     ["environment variable PROXY_CONFIG", environment],

@@ -165,7 +165,7 @@ test("envoyBootstrap() calls the mesh's own services with the workload's certifi
   const { text } = bootstrapOf({ proxyConfig: { ...DEFAULT_PROXY_CONFIG, envoyAccessLogService } });
   assert.match(text, /"alpn_protocols":\["istio","h2"\],"tls_certificate_sds_secret_configs":\[{"name":"default"/);
   assert.match(text, /"sni":"envoy_accesslog_service"/);
-  assert.match(text, /"tcp_keepalive":{"keepalive_probes":3,"keepalive_time":10}/);
+  assert.match(text, /"tcp_keepalive":{"keepalive_probes":{"value":3},"keepalive_time":{"value":10}}/);
 });
 
 test("envoyBootstrap() puts the machine's address in place of $(HOST_IP)", () => {

@@ -97,12 +97,10 @@ export function keepalive(settings: RemoteService["tcpKeepalive"]): Fields {
   if (settings === undefined) return {};
   const seconds = (duration: string | undefined) => Math.floor(durationMs(duration) / 1000);
   const { probes = 0, time, interval } = settings;
-  const tcp_keepalive: Fields = {
-    ...(probes > 0 ? { keepalive_probes: probes } : {}),
-    ...(seconds(time) > 0 ? { keepalive_time: seconds(time) } : {}),
-    ...(seconds(interval) > 0 ? { keepalive_interval: seconds(interval) } : {}),
-  };
-  return { upstream_connection_options: { tcp_keepalive } };
+  const numbers = { keepalive_probes: probes, keepalive_time: seconds(time), keepalive_interval: seconds(interval) };
+  // Istio's agent writes these numbers as messages, which Envoy reads as well.
+  const given = Object.entries(numbers).flatMap(([name, value]) => (value > 0 ? [[name, { value }] as const] : []));
+  return { upstream_connection_options: { tcp_keepalive: Object.fromEntries(given) } };
 }
 
 /** The `;` ends the name in statistics, so that names with dots stay one tag. */
