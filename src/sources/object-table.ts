@@ -27,8 +27,8 @@ const REVISIONLESS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Files by name, and what they hold together. Files count in the order of their names; of two objects with one name the
- * first counts. When files change but the names of their objects do not, which is the usual event, then the objects are
+ * Files by name, and what they hold together. Files count in the order of their names, folder by folder; of two objects with one name the
+ * last counts, as with `kubectl apply` and in istiod. When files change but the names of their objects do not, which is the usual event, then the objects are
  * exchanged in place and nothing is joined again.
  */
 export class ObjectTable {
@@ -96,13 +96,16 @@ export class ObjectTable {
     const objects: ConfigObject[] = [];
     const places = new Map<string, number>();
     const duplicates: ObjectProblem[] = [];
-    this.#names = [...this.#files.keys()].sort();
+    this.#names = [...this.#files.keys()].map(sortable).sort().map(unsortable);
     for (const name of this.#names) {
       for (const { key, object } of this.#files.get(name)?.objects ?? []) {
         if (!this.#isOurs(object)) continue;
         const place = places.get(key);
-        if (place !== undefined) duplicates.push(duplicate(key, objects[place], object));
-        else places.set(key, objects.push(object) - 1);
+        if (place === undefined) places.set(key, objects.push(object) - 1);
+        else {
+          duplicates.push(duplicate(key, objects[place], object));
+          objects[place] = object;
+        }
       }
     }
     this.#objects = objects;
@@ -122,9 +125,18 @@ export function isOfRevision({ kind, metadata }: ConfigObject, revision: string)
   return label === undefined || revision === "" || label === revision;
 }
 
+/** What is in a folder stands together: its separator comes before all letters. */
+function sortable(path: string): string {
+  return path.replaceAll("/", "\0");
+}
+
+function unsortable(path: string): string {
+  return path.replaceAll("\0", "/");
+}
+
 function duplicate(key: string, first: ConfigObject | undefined, { origin }: ConfigObject): ObjectProblem {
-  const where = `${first?.origin?.file}:${first?.origin?.line}`;
-  return { object: key, field: "", message: `is defined already in ${where}: ignored`, severity: "error", origin };
+  const message = `is defined again in ${origin?.file}:${origin?.line}: ignored`;
+  return { object: key, field: "", message, severity: "error", origin: first?.origin };
 }
 
 /** One for each kind, where it is met first. */

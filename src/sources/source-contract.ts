@@ -175,14 +175,14 @@ const TEXT_CONTRACT: Contract = {
     assert.deepEqual(opened.source.objects(), []);
   },
 
-  "of two objects with one name that of the first file counts": async (open) => {
+  "of two objects with one name that of the last file counts": async (open) => {
     await using opened = await open({ "b.yaml": `\n${serviceYaml("x", 2)}`, "a.yaml": serviceYaml("x", 1) });
-    assert.deepEqual(servicesOf(opened), ["x:1"]);
-    assert.deepEqual(problemsOf(opened), ["b.yaml:2: Service/default/x: is defined already in a.yaml:1: ignored"]);
-    await opened.write({ "a.yaml": serviceYaml("x", 3) });
+    assert.deepEqual(servicesOf(opened), ["x:2"]);
+    assert.deepEqual(problemsOf(opened), ["a.yaml:1: Service/default/x: is defined again in b.yaml:2: ignored"]);
+    await opened.write({ "b.yaml": `\n${serviceYaml("x", 3)}` });
     await until(() => servicesOf(opened).join() === "x:3");
-    await opened.write({ "a.yaml": undefined });
-    await until(() => servicesOf(opened).join() === "x:2");
+    await opened.write({ "b.yaml": undefined });
+    await until(() => servicesOf(opened).join() === "x:1");
     assert.deepEqual(problemsOf(opened), []);
   },
 
