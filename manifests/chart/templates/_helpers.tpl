@@ -87,7 +87,7 @@ defaultConfig:
 
 {{- /* Whether objects say what became of them; then it needs more rights. */ -}}
 {{- define "mizzen.writesStatus" -}}
-{{- if eq (toString .Values.pilot.env.PILOT_ENABLE_STATUS) "true" }}true{{ end -}}
+{{- if or (eq (toString .Values.pilot.env.PILOT_ENABLE_STATUS) "true") (eq (toString .Values.pilot.env.PILOT_ENABLE_ANALYSIS) "true") }}true{{ end -}}
 {{- end -}}
 
 {{- /* A budget for disruptions of a single pod would keep its node from ever being emptied. */ -}}

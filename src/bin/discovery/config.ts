@@ -65,6 +65,8 @@ export interface DiscoveryConfig {
   readonly registration?: RegistrationSettings | undefined;
   /** Conditions of objects are written: how many proxies have them. */
   readonly writesStatus?: boolean;
+  /** Objects are analysed, with such pauses, and what is found is written into their status; undefined: they are not. */
+  readonly analysisMs?: number | undefined;
   /** Undefined: they are off. */
   readonly webhooks?: WebhookConfig | undefined;
   readonly log: LogSettings;
@@ -132,6 +134,14 @@ function remoteRules(read: EnvReader, environment: Env): RemoteRules {
   };
 }
 
+/** Less than a second is taken for a mistake, as by Istio. */
+function analysisInterval(read: EnvReader): number | undefined {
+  const interval = read.durationMs("PILOT_ANALYSIS_INTERVAL", ANALYSIS_MS);
+  return read.boolean("PILOT_ENABLE_ANALYSIS", false) ? (interval < 1_000 ? ANALYSIS_MS : interval) : undefined;
+}
+
+const ANALYSIS_MS = 10_000;
+
 function registrationSettings(read: EnvReader): RegistrationSettings | undefined {
   const settings = {
     graceMs: read.durationMs("PILOT_WORKLOAD_ENTRY_GRACE_PERIOD", 10_000),
@@ -181,6 +191,7 @@ export function parseDiscoveryConfig(flags: ParsedFlags, env: Env): ParsedConfig
     },
     registration: registrationSettings(read),
     writesStatus: read.boolean("PILOT_ENABLE_STATUS", false),
+    analysisMs: analysisInterval(read),
     controlz: { address: controlzAddress(flag), env },
     webhooks: webhookConfig(read, flag.address("httpsAddr"), env),
     log: logSettings(flag),

@@ -205,6 +205,7 @@ export class ControlPlane {
           source: this.#source,
           pushes: this.#journal,
           connections: () => this.#xds.connections(),
+          conflicts: () => this.#conflicts.conflicts,
           count: (name, labels) => this.#metrics.count(name, labels),
           log: this.#log,
         },

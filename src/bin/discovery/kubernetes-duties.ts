@@ -5,9 +5,12 @@ import { keepIngressStatus } from "#controllers/ingress-status.ts";
 import { keepNamespaceMaps, type NamespaceMapsOptions, REVOCATION_MAP, ROOT_MAP } from "#controllers/namespace-maps.ts";
 import { kubernetesEntries } from "#controllers/registration/kubernetes-entries.ts";
 import { removeLeftovers } from "#controllers/registration/leftover-entries.ts";
+import { Analysis } from "#controllers/status/analysis.ts";
 import { localDistribution } from "#controllers/status/distribution.ts";
-import { keepObjectStatus, type ReportOptions, reportDistribution } from "#controllers/status/object-status.ts";
+import { keepObjectStatus } from "#controllers/status/object-status.ts";
+import { type ReportOptions, Reports, reportDistribution } from "#controllers/status/reports.ts";
 import { keepWebhookBundles, type WebhookBundlesOptions } from "#controllers/webhook-bundles.ts";
+import type { Conflict } from "#explain/conflicts/conflict.ts";
 import type { KubernetesApi, RawObject } from "#lib/kubernetes/api-client.ts";
 import { leadWhenElected } from "#lib/kubernetes/leader-election.ts";
 import type { Logger } from "#lib/log.ts";
@@ -29,6 +32,7 @@ export interface Duties {
   /** What was sent to the proxies that are connected. */
   readonly pushes: PushHistory;
   readonly connections: () => readonly ConnectedProxy[];
+  readonly conflicts: () => readonly Conflict[];
   readonly count: NonNullable<WebhookBundlesOptions["count"]>;
   readonly log: Logger;
 }
@@ -53,8 +57,8 @@ interface ReplicaDuties extends Duties {
 }
 
 async function lead(duties: ReplicaDuties, signal: AbortSignal): Promise<void> {
-  const { cluster: api, config, ca, roots, source, count, log, identity: instance } = duties;
-  const { namespace, podName, revision, registration, features, writesStatus } = config;
+  const { cluster: api, config, ca, roots, source, count, log } = duties;
+  const { namespace, podName, revision, registration, features } = config;
   const ofNamespaces = { api, ...meshNamespaces(source), log: log.scope("namespaces") };
   const bundles = { api, revision: revision || "default", count, log: log.scope("webhooks") };
   const ofEntries = {
@@ -65,7 +69,6 @@ async function lead(duties: ReplicaDuties, signal: AbortSignal): Promise<void> {
     now: Date.now,
     log: log.scope("wle"),
   };
-  const ofObjects = { api, source, namespace, instance, types: CUSTOM_TYPES, now: Date.now, log: log.scope("status") };
   await Promise.all([
     ca?.lead(signal),
     ca && roots && keepNamespaceMaps({ ...ofNamespaces, ...roots, map: ROOT_MAP }, signal),
@@ -73,9 +76,30 @@ async function lead(duties: ReplicaDuties, signal: AbortSignal): Promise<void> {
     roots && keepWebhookBundles({ ...bundles, roots: roots.text, onRoots: roots.onText }, signal),
     keepIngressStatus({ api, source, namespace, log: log.scope("ingress") }, signal),
     registration && removeLeftovers({ ...registration, ...ofEntries }, signal),
-    writesStatus && keepObjectStatus(ofObjects, signal),
+    keepStatus(duties, signal),
     features.autoAllocate && keepAddresses({ api, source, log: log.scope("ip-autoallocate") }, signal),
   ]);
+}
+
+/** Conditions and messages of analysis, as far as they are asked for. */
+async function keepStatus(duties: ReplicaDuties, signal: AbortSignal): Promise<void> {
+  const { cluster: api, config, source, conflicts, identity: instance } = duties;
+  const { namespace, writesStatus, analysisMs } = config;
+  const log = duties.log.scope("status");
+  const reports = writesStatus === true ? new Reports({ api, source, namespace, instance, log }) : undefined;
+  const analysis = analysisMs === undefined ? undefined : new Analysis({ source, intervalMs: analysisMs });
+  if (reports === undefined && analysis === undefined) return;
+  const status = {
+    api,
+    source,
+    types: CUSTOM_TYPES,
+    conflicts,
+    distribution: reports && (() => reports.joined()),
+    findings: analysis && (() => analysis.findings),
+    now: Date.now,
+    log,
+  };
+  await Promise.all([reports?.follow(signal), analysis?.run(signal), keepObjectStatus(status, signal)]);
 }
 
 const CUSTOM_TYPES = FOLLOWED_TYPES.filter(({ isCustom }) => isCustom);

@@ -41,7 +41,7 @@ test("what all replicas know is one condition, and a second one for refusals", (
   ];
   const all = joinedDistribution([one, two]);
   const shown = (object: string, invalid?: string) =>
-    conditionsOf(object, all, invalid).map(({ type, status, reason, message }) => [type, status, reason, message]);
+    conditionsOf(object, all, { invalid }).map(({ type, status, reason, message }) => [type, status, reason, message]);
   assert.deepEqual(shown(WEB), [
     ["Reconciled", "False", "Rejected", "3/5 proxies up to date."],
     ["Rejected", "True", "NACK", "1/5 proxies rejected it and keep what they had: bad"],
@@ -55,12 +55,44 @@ test("statusWith() leaves others' conditions alone, keeps the time of what stays
   const conditions = conditionsOf(WEB, { proxies: 1, lags: {} });
   const other = { type: "Healthy", status: "True" };
   const metadata = { name: "web", generation: 2 };
-  const first = statusWith({ metadata, status: { conditions: [other] } }, conditions, "T1");
+  const first = statusWith({ metadata, status: { conditions: [other] } }, { conditions }, "T1");
   assert.deepEqual(first, {
     conditions: [other, { ...conditions[0], lastTransitionTime: "T1", lastProbeTime: "T1" }],
     observedGeneration: 2,
   });
-  assert.equal(statusWith({ metadata, status: first }, conditions, "T2"), undefined);
-  const next = statusWith({ metadata: { ...metadata, generation: 3 }, status: first }, conditions, "T3");
+  assert.equal(statusWith({ metadata, status: first }, { conditions }, "T2"), undefined);
+  const next = statusWith({ metadata: { ...metadata, generation: 3 }, status: first }, { conditions }, "T3");
   assert.match(JSON.stringify(next), /"lastTransitionTime":"T1".*"observedGeneration":3/);
+});
+
+test("a claim that another object has is a condition, with the proxies counted", () => {
+  const conflict = {
+    metric: "pilot_vservice_dup_domain",
+    what: 'host "a"',
+    winner: "VirtualService/default/older",
+    loser: WEB,
+    loserNamespace: "default",
+    outcome: "its routes are not used",
+  } as const;
+  const [, condition] = conditionsOf(WEB, { proxies: 5, lags: {} }, { conflicts: [conflict] });
+  assert.deepEqual(condition, {
+    type: "Conflicted",
+    status: "True",
+    reason: "Conflict",
+    message: 'host "a" is taken by VirtualService/default/older: its routes are not used (1 in all, 5 proxies)',
+  });
+});
+
+test("statusWith() writes messages of analysis once, takes them back, and leaves silent objects alone", () => {
+  const message = { type: { code: "IST0101" }, level: "ERROR", documentationUrl: "https://x" };
+  const metadata = { name: "web", generation: 2 };
+  const conditions = [{ type: "Healthy", status: "True" }];
+  const first = statusWith({ metadata, status: { conditions } }, { messages: [message] }, "T1");
+  assert.deepEqual(first, { validationMessages: [message], observedGeneration: 2 });
+  assert.equal(statusWith({ metadata, status: first }, { messages: [message] }, "T2"), undefined);
+  assert.deepEqual(statusWith({ metadata, status: first }, { messages: [] }, "T3"), {
+    validationMessages: [],
+    observedGeneration: 2,
+  });
+  assert.equal(statusWith({ metadata }, { messages: [] }, "T4"), undefined);
 });

@@ -1,4 +1,5 @@
 /** How far objects have come to proxies: what one replica knows, what all of them know together, and the conditions of it. */
+import type { Conflict } from "#explain/conflicts/conflict.ts";
 import type { PushHistory } from "#model/push-record.ts";
 
 /** What is behind of one object. */
@@ -70,8 +71,32 @@ export function joinedDistribution(reports: readonly Distribution[]): Distributi
   return { proxies: reports.reduce((sum, { proxies }) => sum + proxies, 0), lags };
 }
 
-/** The conditions of an object. `invalid` says why its last good version is used instead of it. */
-export function conditionsOf(object: string, { proxies, lags }: Distribution, invalid?: string): readonly Condition[] {
+/** What else is known of an object. */
+export interface ObjectFacts {
+  /** Why its last good version is used instead of it. */
+  readonly invalid?: string | undefined;
+  /** In which another object has what it claims. */
+  readonly conflicts?: readonly Conflict[] | undefined;
+}
+
+/** The conditions of an object. */
+export function conditionsOf(
+  object: string,
+  distribution: Distribution,
+  { invalid, conflicts = [] }: ObjectFacts = {},
+): readonly Condition[] {
+  const { proxies } = distribution;
+  const texts = conflicts.map(({ what, winner, outcome }) => `${what} is taken by ${winner}: ${outcome}`);
+  const message = `${texts.slice(0, MOST_TEXTS).join("; ")} (${texts.length} in all, ${proxies} proxies)`;
+  const disputed = { type: CONFLICTED, status: "True", reason: "Conflict", message } as const;
+  return [...distributed(object, distribution, invalid), ...(texts.length === 0 ? [] : [disputed])];
+}
+
+function distributed(
+  object: string,
+  { proxies, lags }: Distribution,
+  invalid: string | undefined,
+): readonly Condition[] {
   const { pending, rejected, error } = (Object.hasOwn(lags, object) && lags[object]) || NO_LAG;
   if (invalid !== undefined) {
     const message = `not valid, the last good version holds: ${invalid}`;
@@ -93,9 +118,12 @@ export function conditionsOf(object: string, { proxies, lags }: Distribution, in
 const NO_LAG: Lag = { pending: 0, rejected: 0, error: "" };
 const RECONCILED = "Reconciled";
 const REJECTED = "Rejected";
+const CONFLICTED = "Conflicted";
+/** A status is read by people. */
+const MOST_TEXTS = 3;
 
 /** Types of conditions that are ours; those of others are left alone. */
-export const OWN_CONDITIONS: ReadonlySet<string> = new Set([RECONCILED, REJECTED]);
+export const OWN_CONDITIONS: ReadonlySet<string> = new Set([RECONCILED, REJECTED, CONFLICTED]);
 
 /** Without the sign of what happened to it. */
 function nameOf(change: string): string {

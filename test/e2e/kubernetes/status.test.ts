@@ -54,7 +54,13 @@ describe("status in Kubernetes", { skip: NO_KUBERNETES, timeout: 120_000 }, () =
     await server.kubectl(["create", "namespace", "istio-system"]);
     await server.apply(INGRESS);
     await server.apply(GROUP);
-    const env = { PILOT_WORKLOAD_ENTRY_GRACE_PERIOD: "500ms", POD_NAME: "istiod-1", PILOT_ENABLE_STATUS: "true" };
+    const env = {
+      PILOT_WORKLOAD_ENTRY_GRACE_PERIOD: "500ms",
+      POD_NAME: "istiod-1",
+      PILOT_ENABLE_STATUS: "true",
+      PILOT_ENABLE_ANALYSIS: "true",
+      PILOT_ANALYSIS_INTERVAL: "1s",
+    };
     plane = new TestControlPlane({ cluster: await server.api(), env });
     await plane.ready();
   });
@@ -147,6 +153,40 @@ describe("status in Kubernetes", { skip: NO_KUBERNETES, timeout: 120_000 }, () =
         await conditions("serviceentry"),
       ),
     );
+  });
+
+  test("objects say what analysis finds, as long as it does, and who has what they claim", async () => {
+    const routes = (name: string, host: string) =>
+      JSON.stringify({
+        apiVersion: "networking.istio.io/v1",
+        kind: "VirtualService",
+        metadata: { name, namespace: "default" },
+        spec: { hosts: ["analysed"], http: [{ route: [{ destination: { host } }] }] },
+      });
+    const shown = (name: string, path: string) => server.kubectl(["get", "virtualservice", name, "-o", path]);
+    const messages = (name: string) =>
+      shown(name, "jsonpath={range .status.validationMessages[*]}{.type.code} {.level} {.documentationUrl};{end}");
+    const message = (code: string) =>
+      `${code} ERROR https://istio.io/v1.29/docs/reference/config/analysis/${code.toLowerCase()}/;`;
+    await server.apply(routes("first", "kubernetes"));
+    await server.apply(routes("second", "nowhere"));
+    await eventually(
+      "both",
+      async () => (await messages("second")) === message("IST0101") + message("IST0109"),
+      30_000,
+    );
+    assert.equal(await messages("first"), message("IST0109"));
+    const conflict = "jsonpath={.status.conditions[?(@.type=='Conflicted')].message}";
+    await eventually("the conflict", async () =>
+      /host "analysed.* is taken by VirtualService\/default\/first: .*\d+ proxies/.test(
+        await shown("second", conflict),
+      ),
+    );
+    await server.kubectl(["delete", "virtualservice", "first"]);
+    await eventually("one is gone", async () => (await messages("second")) === message("IST0101"), 30_000);
+    await server.apply(routes("second", "kubernetes"));
+    await eventually("all are gone", async () => (await messages("second")) === "", 30_000);
+    assert.equal(await shown("second", conflict), "");
   });
 
   test("an entry that a lost control plane left goes", async () => {
