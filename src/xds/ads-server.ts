@@ -21,6 +21,7 @@
  * told the same.
  */
 
+import { Slices } from "#lib/async/slices.ts";
 import { joined } from "#lib/grpc/messages.ts";
 import type { Methods, ServerCall } from "#lib/grpc/server.ts";
 import { STATUS } from "#lib/grpc/status.ts";
@@ -43,6 +44,7 @@ import { patchCounter } from "./patch-status.ts";
 import { PushJournal } from "./push-journal.ts";
 import { Pusher } from "./pusher.ts";
 import { Refusal } from "./refusal.ts";
+import { rehearse } from "./rehearsal.ts";
 import { RequestLimit } from "./request-limit.ts";
 import { withTrustRoots } from "./trust-roots.ts";
 import { XdsStream } from "./xds-stream.ts";
@@ -105,6 +107,8 @@ const DEFAULT_LIMITS: AdsLimits = {
   bufferedBytes: 16 * 1024 * 1024,
   sharedBytes: 16 * 1024 * 1024,
 };
+
+const REHEARSAL_SLICE_MS = 10;
 
 /** Istiod says nothing to these either. */
 const UNANSWERED: ReadonlySet<string> = new Set([HEALTH_TYPE]);
@@ -172,6 +176,17 @@ export class AdsServer {
     this.#idlePatches.stop();
     const reason = new Refusal(STATUS.UNAVAILABLE, "The control plane is shutting down");
     for (const stream of this.#pusher.streams) stream.end(reason);
+  }
+
+  /** Makes the first proxies wait less; to be called when there is a snapshot. */
+  async rehearse(): Promise<void> {
+    const { source, partsOf } = this.#options;
+    try {
+      await rehearse(source.current(), partsOf, new Slices(() => this.#clock.now(), REHEARSAL_SLICE_MS));
+    } catch (thrown) {
+      // It is said again when it matters: as soon as a proxy gets the same.
+      this.#log.error("cannot build configuration", { reason: errorText(thrown) });
+    }
   }
 
   /** The trusted roots changed: they go out at once. */

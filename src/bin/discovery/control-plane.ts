@@ -180,6 +180,7 @@ export class ControlPlane {
       ca.authority.onTrustChanged(() => this.#xds.refresh());
     }
     const identity = await startServerIdentity(this.#security, authority, this.#background);
+    await this.#xds.rehearse();
     this.#takeUpDuties(ca, publishedRoots(authority, identity));
     await this.#startGrpc(authority, identity);
     await this.#startWebhooks(identity);
