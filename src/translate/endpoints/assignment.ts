@@ -122,7 +122,8 @@ function localityGroup(group: LocalityGroup, input: EndpointsInput): Init<typeof
   return {
     locality: { region, zone, subZone },
     lbEndpoints: group.endpoints.map((endpoint) => lbEndpoint(endpoint, input)),
-    loadBalancingWeight: group.weight,
+    // Envoy refuses a weight of 0, which a group has whose endpoints are all out of reach.
+    ...(group.weight > 0 && { loadBalancingWeight: group.weight }),
     ...(group.priority && { priority: group.priority }),
   };
 }

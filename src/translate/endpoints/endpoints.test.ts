@@ -42,6 +42,23 @@ test("endpoints are grouped by locality, with their weights", () => {
   );
 });
 
+test("a locality whose endpoints are all out of reach has no weight", () => {
+  const far = { network: "n2", labels: { app: "web", "security.istio.io/tlsMode": "disabled" } };
+  const yaml =
+    WEB + workload("web-1", "10.1.0.1", at("a", { network: "n1" })) + workload("web-2", "10.2.0.1", at("b", far));
+  const mesh = meshOf(yaml);
+  const gateway = { network: "n2", clusterId: "", address: "2.2.2.2", port: 15443 };
+  const proxy = proxyOf({ ip: "10.9.0.1", metadata: { NETWORK: "n1" } });
+  const { endpoints } = translated({ ...mesh, networkGateways: [gateway] }, proxy).endpoints(CLUSTER);
+  assert.deepEqual(
+    endpoints.map(({ lbEndpoints, loadBalancingWeight }) => [lbEndpoints.length, loadBalancingWeight]),
+    [
+      [1, 1],
+      [0, undefined],
+    ],
+  );
+});
+
 test("a subset has the endpoints with its labels", () => {
   const yaml =
     WEB +
