@@ -27,6 +27,8 @@ import { networkGateways } from "./network-gateways.ts";
 export interface RemoteCluster {
   readonly clusterId: string;
   readonly objects: readonly ConfigObject[];
+  /** Of its workloads; that of the mesh when not given. */
+  readonly trustDomain?: string | undefined;
 }
 
 /** What services there are, and who serves them. */
@@ -108,7 +110,8 @@ const withClusterAddresses = memoized((draft: ServiceDraft, text: string): Servi
 });
 
 /** Configuration is in one cluster only: ServiceEntries and WorkloadEntries of the others do not count. */
-function draftInput({ clusterId, objects }: RemoteCluster, { mesh, features, order }: RegistryInput): DraftInput {
+function draftInput(remote: RemoteCluster, { mesh, features, order }: RegistryInput): DraftInput {
+  const { clusterId, objects, trustDomain = mesh.trustDomain } = remote;
   const byKind = Map.groupBy(discovered(objects, mesh), ({ kind }) => kind);
   const ofKind = <Spec, Status = unknown>(kind: string) => (byKind.get(kind) ?? []) as ConfigObject<Spec, Status>[];
   return {
@@ -120,9 +123,20 @@ function draftInput({ clusterId, objects }: RemoteCluster, { mesh, features, ord
     nodes: ofKind<Node, NodeStatus>("Node"),
     namespaces: objects.filter(({ kind }) => kind === "Namespace") as ConfigObject<Namespace>[],
     byApiServer: true,
-    mesh,
+    mesh: trustDomain === mesh.trustDomain ? mesh : meshWithDomain(mesh, trustDomain),
     features: featuresIn(features, clusterId),
   };
+}
+
+const meshByDomain = new WeakMap<MeshConfig, Map<string, MeshConfig>>();
+
+/** The same value each time, as below. */
+function meshWithDomain(mesh: MeshConfig, trustDomain: string): MeshConfig {
+  const known = meshByDomain.get(mesh) ?? new Map<string, MeshConfig>();
+  meshByDomain.set(mesh, known);
+  const own = known.get(trustDomain) ?? { ...mesh, trustDomain };
+  known.set(trustDomain, own);
+  return own;
 }
 
 const featuresByCluster = new WeakMap<Features, Map<string, Features>>();

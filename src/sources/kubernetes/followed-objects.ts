@@ -137,6 +137,7 @@ export class FollowedObjects {
       this.#haveRead(type);
       return;
     }
+    if (type.isOptional && problem instanceof ApiError && problem.status === 403) this.#unread.delete(type);
     this.#options.events?.failed(this.#options.cluster);
     const message = troubleText(problem, type);
     if (this.#unread.has(type)) this.#unread.set(type, message);

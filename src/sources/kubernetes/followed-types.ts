@@ -5,6 +5,8 @@ export interface FollowedType extends ResourceType {
   readonly fieldSelector?: string;
   /** Comes with the mesh: a cluster without it is a cluster without such objects. */
   readonly isCustom: boolean;
+  /** Nobody waits for it where it may not be read. */
+  readonly isOptional?: true;
 }
 
 /** Secrets that hold no credentials of gateways, and may be many. */
@@ -42,10 +44,21 @@ export const CUSTOM_KINDS: ReadonlySet<string> = new Set(
   FOLLOWED_TYPES.filter(({ isCustom }) => isCustom).map(({ kind }) => kind),
 );
 
-/** What counts of clusters beside our own: who runs there, but not how the mesh is configured. */
-export const REMOTE_TYPES: readonly FollowedType[] = FOLLOWED_TYPES.filter(({ kind }) =>
-  ["Service", "Pod", "Node", "Namespace", "Secret", "EndpointSlice"].includes(kind),
-);
+/** A ConfigMap. */
+export interface MapPlace {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** What counts of clusters beside our own: who runs there, by what name it is trusted, but not how the mesh is configured. */
+export function remoteTypes({ namespace, name }: MapPlace): readonly FollowedType[] {
+  const fieldSelector = `metadata.namespace=${namespace},metadata.name=${name}`;
+  return [
+    ...FOLLOWED_TYPES.filter(({ kind }) => ["Service", "Pod", "Node", "Namespace", "EndpointSlice"].includes(kind)),
+    { ...core("Secret", "secrets"), fieldSelector: NOT_FOR_GATEWAYS, isOptional: true },
+    { ...core("ConfigMap", "configmaps"), fieldSelector, isOptional: true },
+  ];
+}
 
 function core(kind: string, plural: string): FollowedType {
   return { group: "", version: "v1", kind, plural, namespaced: true, isCustom: false };

@@ -113,7 +113,7 @@ class ClusterSource extends SnapshotStore implements KubernetesSource {
     const { meshConfigMap, features, revision, log, files, events, remotes: rules } = this.#options;
     const onChange = () => this.#wake();
     this.#remotes = new RemoteClusters({
-      namespace: meshConfigMap.namespace,
+      meshConfigMap,
       clusterId: features.clusterId,
       revision,
       rules,

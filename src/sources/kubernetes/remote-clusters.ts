@@ -10,12 +10,13 @@ import { type KubeConfigRules, untrustedKubeConfig } from "#lib/kubernetes/kube-
 import type { Logger } from "#lib/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import type { ObjectProblem } from "#model/ports.ts";
-import { type ClusterEvents, FollowedObjects } from "./followed-objects.ts";
-import { REMOTE_TYPES } from "./followed-types.ts";
+import { NO_MESH_FILE, readMeshFile } from "../file/mesh-file.ts";
+import { type ClusterEvents, FollowedObjects, type RawObserver } from "./followed-objects.ts";
+import { type MapPlace, remoteTypes } from "./followed-types.ts";
 
 export interface RemoteClustersOptions {
-  /** Where Secrets of clusters are. */
-  readonly namespace: string;
+  /** The mesh config, in each of them; Secrets of clusters are beside our own. */
+  readonly meshConfigMap: MapPlace;
   /** Our own cluster: nobody else is called so. */
   readonly clusterId: string;
   readonly revision: string;
@@ -46,6 +47,7 @@ interface Member {
   /** Of the kubeconfig. */
   readonly digest: string;
   readonly objects: FollowedObjects;
+  readonly mesh: RemoteMesh;
   readonly stop: AbortController;
   readonly running: Promise<void>;
   isAwaited: boolean;
@@ -74,7 +76,7 @@ export class RemoteClusters {
 
   put(secret: RawObject): void {
     const { name, namespace } = secret.metadata;
-    if (namespace !== this.#options.namespace) return;
+    if (namespace !== this.#options.meshConfigMap.namespace) return;
     if (!this.#isOurs(secret)) {
       this.remove(secret);
       return;
@@ -84,12 +86,12 @@ export class RemoteClusters {
   }
 
   remove({ metadata: { name, namespace } }: RawObject): void {
-    if (namespace === this.#options.namespace && this.#bySecret.has(name)) this.#leave(name);
+    if (namespace === this.#options.meshConfigMap.namespace && this.#bySecret.has(name)) this.#leave(name);
   }
 
   /** Which there are. */
   statuses(): readonly ClusterStatus[] {
-    const { namespace } = this.#options;
+    const { namespace } = this.#options.meshConfigMap;
     return [...this.#bySecret].flatMap(([secret, members]) =>
       [...members].map(([id, { objects, isAwaited }]) => {
         const status = objects.isRead ? "synced" : isAwaited ? "syncing" : "timeout";
@@ -111,7 +113,9 @@ export class RemoteClusters {
   clusters(): readonly RemoteCluster[] {
     return this.#members().map(([clusterId, member]) => {
       const { objects } = member.objects.collection();
-      if (!hasSame(member.cluster.objects, objects)) member.cluster = { clusterId, objects };
+      const { trustDomain } = member.mesh;
+      const isSame = hasSame(member.cluster.objects, objects) && member.cluster.trustDomain === trustDomain;
+      if (!isSame) member.cluster = { clusterId, objects, trustDomain };
       return member.cluster;
     });
   }
@@ -135,7 +139,7 @@ export class RemoteClusters {
   }
 
   #isOurs({ metadata }: RawObject): boolean {
-    return metadata.namespace === this.#options.namespace && metadata.labels?.[LABEL] === "true";
+    return metadata.namespace === this.#options.meshConfigMap.namespace && metadata.labels?.[LABEL] === "true";
   }
 
   #leave(secret: string): void {
@@ -190,19 +194,22 @@ export class RemoteClusters {
   }
 
   #start(api: KubernetesApi, id: string, digest: string): Member {
-    const { revision, onChange, events, signal, rules } = this.#options;
+    const { meshConfigMap, revision, onChange, events, signal, rules } = this.#options;
     const stop = new AbortController();
-    const objects = new FollowedObjects({ api, types: REMOTE_TYPES, revision, cluster: id, onChange, events });
+    const mesh = new RemoteMesh(id);
+    const types = remoteTypes(meshConfigMap);
+    const objects = new FollowedObjects({ api, types, revision, cluster: id, onChange, events, observer: mesh });
     const both = AbortSignal.any([signal, stop.signal]);
     const running = objects.run(both).finally(() => api.close());
     const member: Member = {
       api,
       digest,
       objects,
+      mesh,
       stop,
       running,
       isAwaited: true,
-      cluster: { clusterId: id, objects: [] },
+      cluster: { clusterId: id, objects: [], trustDomain: undefined },
     };
     const { patienceMs = PATIENCE_MS } = rules ?? {};
     if (patienceMs === 0) return member;
@@ -212,6 +219,37 @@ export class RemoteClusters {
     }, patienceMs);
     both.addEventListener("abort", () => clearTimeout(timer));
     return member;
+  }
+}
+
+/** What the mesh config of a further cluster says of the cluster itself. */
+class RemoteMesh implements RawObserver {
+  readonly #clusterId: string;
+  #file = NO_MESH_FILE;
+  #isRead = false;
+
+  constructor(clusterId: string) {
+    this.#clusterId = clusterId;
+  }
+
+  /** Of its workloads; undefined while that may not be read. */
+  get trustDomain(): string | undefined {
+    return this.#isRead ? this.#file.mesh.trustDomain : undefined;
+  }
+
+  put(kind: string, { data }: RawObject): void {
+    if (kind !== "ConfigMap") return;
+    const text = isRecord(data) ? data.mesh : undefined;
+    this.#file = readMeshFile(this.#clusterId, typeof text === "string" ? text : "", this.#file);
+  }
+
+  /** What it said last holds. */
+  remove(): void {}
+
+  replaced(kind: string, objects: readonly RawObject[]): void {
+    if (kind !== "ConfigMap") return;
+    for (const object of objects) this.put(kind, object);
+    this.#isRead = true;
   }
 }
 

@@ -161,6 +161,19 @@ describe("a mesh of two clusters", { skip: NO_KUBERNETES, timeout: 120_000 }, ()
     assert.deepEqual([addressIn("c1"), addressIn("c2")], [here, there]);
   });
 
+  test("workloads have the trust domain that the mesh config of their cluster names", async () => {
+    const identities = () => {
+      const set = [...source.current().endpoints].find(([key]) => key.includes("chosen.example.com"))?.[1];
+      return set?.identities.join(" ");
+    };
+    const near = "spiffe://cluster.local/ns/default/sa/default";
+    assert.equal(identities(), near);
+    await two.apply(
+      "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: istio, namespace: istio-system}\ndata: {mesh: 'trustDomain: far.example.com'}\n",
+    );
+    await eventually("both", () => identities() === `${near} spiffe://far.example.com/ns/default/sa/default`);
+  });
+
   test("tokens of each cluster are reviewed there", async () => {
     const apiOf = (clusterId: string) => source.apiOf(clusterId);
     const options = { audiences: ["istio-ca"], trustDomain: () => "cluster.local", apiOf };
@@ -203,6 +216,20 @@ describe("a mesh of two clusters", { skip: NO_KUBERNETES, timeout: 120_000 }, ()
     await eventually("own", () => lines.some((line) => line.includes("names our own cluster")));
     await eventually("double", () => lines.some((line) => line.includes("another Secret has that cluster already")));
     assert.equal(endpointsOf("both"), "10.1.0.7@c1/net1 10.2.0.3@c2/net2");
+  });
+
+  test("an account that may not read Secrets and ConfigMaps there is told so, and not waited for", async () => {
+    const names = ["services", "pods", "nodes", "namespaces", "endpointslices.discovery.k8s.io"].join();
+    await two.kubectl(["create", "clusterrole", "poor", "--verb=get,list,watch", `--resource=${names}`]);
+    await two.apply("apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: poor, namespace: default}\n");
+    const binding = ["create", "clusterrolebinding", "poor", "--clusterrole=poor", "--serviceaccount=default:poor"];
+    await two.kubectl(binding);
+    const token = (await two.kubectl(["create", "token", "poor"])).trim();
+    await secret("poor", { c3: await kubeConfig(two, { token }) });
+    await untilEndpoints("both", "10.1.0.7@c1/net1 10.2.0.3@c2/net2 10.2.0.3@c3/net2");
+    await eventually("told", () => lines.some((line) => /cluster "c3": secrets.*resources: \["secrets"\]/.test(line)));
+    assert.deepEqual(source.unread(), []);
+    await one.kubectl(["-n", "istio-system", "delete", "secret", "poor"]);
   });
 
   test("a cluster leaves with its Secret", async () => {
