@@ -9,6 +9,7 @@
  *                               +--> endpoints  of one cluster at a time
  *                               +--> names      the table of the DNS proxy
  */
+import { hash } from "node:crypto";
 import { type ConfigObject, objectKey } from "#config/config-object.ts";
 import type { AuthorizationPolicy } from "#config/kinds/authorization-policy.ts";
 import type { DestinationRule } from "#config/kinds/destination-rule.ts";
@@ -216,7 +217,12 @@ interface Owner {
 type Unkeyed<View> = Omit<View, "key">;
 
 function keyed<View extends object>(kind: string, view: View): View & { readonly key: string } {
-  return { ...view, key: `${kind}:${JSON.stringify(view)}` };
+  return { ...view, key: keyOf(kind, view) };
+}
+
+/** Short, because every proxy has its own copy, and they are compared and looked up with each push. */
+function keyOf(kind: string, content: unknown): string {
+  return `${kind}:${hash("sha256", JSON.stringify(content), "base64url")}`;
 }
 
 function inboundView(snapshot: Snapshot, base: Unkeyed<BaseView>, { proxy, targets, sidecar }: Owner): InboundView {
@@ -226,7 +232,7 @@ function inboundView(snapshot: Snapshot, base: Unkeyed<BaseView>, { proxy, targe
   const authentication = requestAuthenticationsOf(snapshot, proxy);
   const policies = [authorization, authentication].map((list) => list.map(objectKey));
   const addresses = namesOwnAddress(sidecar) ? proxy.addresses : [];
-  const key = `inbound:${JSON.stringify([base, mtls, targets.map(targetKey), policies, addresses])}`;
+  const key = keyOf("inbound", [base, mtls, targets.map(targetKey), policies, addresses]);
   return { ...base, key, mtls, targets, authorization, authentication, addresses };
 }
 
@@ -244,7 +250,7 @@ function gatewayView(
   const authorization = authorizationPoliciesOf(snapshot, proxy);
   const authentication = requestAuthenticationsOf(snapshot, proxy);
   const objects = [gateways, authorization, authentication].map((list) => list.map(objectKey));
-  const key = `gateway:${JSON.stringify([base, objects, targets.map(targetKey)])}`;
+  const key = keyOf("gateway", [base, objects, targets.map(targetKey)]);
   return { ...base, key, gateways, targets, authorization, authentication };
 }
 
@@ -263,7 +269,7 @@ function isAutoPassthrough({ spec }: ConfigObject<Gateway>): boolean {
 
 function namesView({ traits, ...rest }: Unkeyed<Omit<NamesView, "traits">> & { readonly traits: Traits }): NamesView {
   const { autoAddresses, listener } = traits;
-  const key = `names:${JSON.stringify([rest, autoAddresses, listener.ipMode])}`;
+  const key = keyOf("names", [rest, autoAddresses, listener.ipMode]);
   return { ...rest, key, traits: { autoAddresses, listener } };
 }
 

@@ -36,7 +36,7 @@ test("a part that stays is not planned again, and its layer is the same", async 
     isSameSince: (before) => same && before === FIRST,
   });
   const at = (parts: ProxyParts, version: number, snapshot: Snapshot) =>
-    catalogue.layers(parts, LISTENER_TYPE, { version, snapshot, names: [] });
+    catalogue.layers(parts, LISTENER_TYPE, { version, snapshot, names: new Set() });
   const first = partsWith([part("one", true)]);
   catalogue.use(first, undefined);
   const [before] = await at(first, 1, FIRST);
@@ -59,7 +59,7 @@ test("of resources that are asked for by name only those are planned again that 
     changedSince: () => (name) => changed.includes(name),
   });
   const at = (parts: ProxyParts, version: number) =>
-    catalogue.layers(parts, ENDPOINT_TYPE, { version, snapshot: FIRST, names: ["a", "b"] });
+    catalogue.layers(parts, ENDPOINT_TYPE, { version, snapshot: FIRST, names: new Set(["a", "b"]) });
   const first = partsWith([], part("one", []));
   catalogue.use(first, undefined);
   const [before] = await at(first, 1);

@@ -47,6 +47,8 @@ const SHARED_FOR_MS = 1_000;
 /** Types that go together: all of one round are of the same snapshot. */
 const ROUND: ReadonlySet<string> = new Set([CLUSTER_TYPE, LISTENER_TYPE, ROUTE_TYPE]);
 
+const NO_NAMES: ReadonlySet<string> = new Set();
+
 interface Targeting {
   readonly parts: ProxyParts;
   readonly world: World;
@@ -213,16 +215,14 @@ export class Pusher {
     const found = new Map<string, Layers<BuiltResource>>();
     const missing = () => stream.session.types.keys().find((typeUrl) => wants(typeUrl) && !found.has(typeUrl));
     for (let typeUrl = missing(); typeUrl !== undefined; typeUrl = missing()) {
-      found.set(typeUrl, await this.#layers(stream, { parts, typeUrl, world }));
+      const names = stream.session.types.get(typeUrl)?.due ?? NO_NAMES;
+      const at = { ...world, names };
+      const ready = this.#catalogue.readyLayers(parts, typeUrl, at);
+      const layers = ready ?? (await this.#catalogue.layers(parts, typeUrl, at));
+      const isPartial = typeUrl === LISTENER_TYPE;
+      found.set(typeUrl, isPartial ? layers.map((layer) => omitting(layer, parts.omittedListeners)) : layers);
     }
     for (const [typeUrl, layers] of found) stream.retarget(typeUrl, layers);
-  }
-
-  async #layers(stream: XdsStream, wanted: { parts: ProxyParts; typeUrl: string; world: World }) {
-    const { parts, typeUrl, world } = wanted;
-    const names = stream.session.types.get(typeUrl)?.due ?? [];
-    const layers = await this.#catalogue.layers(parts, typeUrl, { ...world, names });
-    return typeUrl === LISTENER_TYPE ? layers.map((layer) => omitting(layer, parts.omittedListeners)) : layers;
   }
 
   #partsFor(stream: XdsStream, world: World): ProxyParts {

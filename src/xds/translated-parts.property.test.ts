@@ -107,7 +107,7 @@ async function resourcesOf(catalogue: Catalogue, parts: ProxyParts, at: { versio
   const add = (key: string, bytes: Uint8Array) => found.set(key, Buffer.from(bytes).toString("base64"));
   const clusters: string[] = [];
   for (const typeUrl of TYPES) {
-    const layers = await catalogue.layers(parts, typeUrl, { ...at, names: [] });
+    const layers = await catalogue.layers(parts, typeUrl, { ...at, names: new Set() });
     for (const [index, layer] of layers.entries()) {
       const part = parts.types.get(typeUrl)?.[index]?.key;
       for (const name of layer.keys()) {
@@ -116,7 +116,7 @@ async function resourcesOf(catalogue: Catalogue, parts: ProxyParts, at: { versio
       }
     }
   }
-  const [endpoints] = await catalogue.layers(parts, ENDPOINT_TYPE, { ...at, names: clusters });
+  const [endpoints] = await catalogue.layers(parts, ENDPOINT_TYPE, { ...at, names: new Set(clusters) });
   for (const name of clusters) {
     const value = endpoints?.get(name)?.value;
     if (value !== undefined) add(`${ENDPOINT_TYPE} ${parts.asked.get(ENDPOINT_TYPE)?.key} ${name}`, value);
