@@ -12,6 +12,8 @@ import { NOT_PRUNED_LABEL, TAG_LABEL } from "./tag-objects.ts";
 
 const MANAGER = "mizzen";
 const LOOK_AGAIN_MS = 250;
+/** What the control plane puts into every namespace. */
+const NAMESPACE_MAPS = ["istio-ca-root-cert", "istio-ca-crl"];
 /** How long what was removed may take to be gone. */
 const GONE_MS = 60_000;
 
@@ -105,7 +107,9 @@ export class InstallCluster {
 
   /** Takes away all that any installation left: tags, the roots in namespaces, definitions of kinds with all objects, and the namespace. */
   async purge(namespace: string): Promise<void> {
-    const all = (await this.#listed("v1", "ConfigMap", { fieldSelector: "metadata.name=istio-ca-root-cert" })) ?? [];
+    const all: RawObject[] = [];
+    for (const name of NAMESPACE_MAPS)
+      all.push(...(await this.#listed("v1", "ConfigMap", { fieldSelector: `metadata.name=${name}` })));
     const definitions = await this.#listed("apiextensions.k8s.io/v1", "CustomResourceDefinition", OF_MIZZEN);
     const homes = await this.#listed("v1", "Namespace", OF_MIZZEN);
     const home = homes.filter(({ metadata }) => metadata.name === namespace);
