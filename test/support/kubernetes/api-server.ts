@@ -107,6 +107,8 @@ export class ApiServer implements AsyncDisposable {
       env: { KUBECONFIG: this.kubeConfig, HOME: this.#folder },
       maxBuffer: 1 << 28,
     });
+    // One that wants no input may be gone before it gets any; how it ends tells the rest.
+    running.child.stdin?.on("error", () => undefined);
     running.child.stdin?.end(input ?? "");
     return (await running).stdout;
   }
