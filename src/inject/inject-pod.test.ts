@@ -163,6 +163,19 @@ test("pods choose templates, also those of users, and aliases stand for several"
   );
 });
 
+test("of two proxies, in containers and init containers, the first is told what a proxy is told", () => {
+  const annotations = { "prometheus.io/port": "9", "prometheus.io/scrape": "true" };
+  const app = { ...APP, readinessProbe: { httpGet: { port: 80 } } };
+  const own = { name: "istio-proxy", image: "own" };
+  const given = pod({ annotations }, { containers: [app], initContainers: [own] });
+  const injected = inject(given, {}, { proxyEnvironment: { ISTIO_META_NETWORK: "n" } });
+  const names = (list: readonly Container[] | null | undefined) =>
+    (list ?? []).filter(({ name }) => name === "istio-proxy").flatMap(({ env = [] }) => env.map(({ name }) => name));
+  for (const name of ["ISTIO_META_NETWORK", "ISTIO_PROMETHEUS_ANNOTATIONS", "ISTIO_KUBE_APP_PROBERS"])
+    assert.ok(names(injected.spec.containers).includes(name), name);
+  assert.deepEqual(names(injected.spec.initContainers), []);
+});
+
 test("a gateway is a pod whose proxy is its own container", () => {
   const gateway = pod(
     { annotations: { "inject.istio.io/templates": "gateway" }, labels: { app: "gw" } },

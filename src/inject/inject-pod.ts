@@ -10,7 +10,15 @@ import type { InjectionRequest } from "./injection-request.ts";
 import { withAnnotation } from "./mesh/proxy-config.ts";
 import { NETWORK, PROXY_CONFIG, STATUS } from "./names.ts";
 import { withOverrides } from "./overrides.ts";
-import { annotationOf, type Container, mapContainers, type Pod, PROXY_CONTAINER, readPod } from "./pod.ts";
+import {
+  annotationOf,
+  type Container,
+  findContainer,
+  mapContainers,
+  type Pod,
+  PROXY_CONTAINER,
+  readPod,
+} from "./pod.ts";
 import { withRewrittenProbes } from "./probes.ts";
 import { withMergedMetrics } from "./prometheus.ts";
 import { formatStatus } from "./reinjection.ts";
@@ -55,7 +63,8 @@ function withPlace(pod: Pod, environment: Readonly<Record<string, string>>): Pod
     ...container,
     env: [...(container.env ?? []).filter(({ name }) => !Object.hasOwn(environment, name)), ...added],
   });
-  return mapContainers(pod, (container) => (container.name === PROXY_CONTAINER ? change(container) : container));
+  const proxy = findContainer(pod, PROXY_CONTAINER);
+  return mapContainers(pod, (container) => (container === proxy ? change(container) : container));
 }
 
 interface MetadataInput {

@@ -45,7 +45,8 @@ export function rewritesProbes(annotations: Readonly<Record<string, string>>, by
 
 /** The pod with its probes turned to the agent. */
 export function withRewrittenProbes(pod: Pod, input: ProbesInput): Pod {
-  if (findContainer(pod, PROXY_CONTAINER) === undefined) return pod;
+  const proxy = findContainer(pod, PROXY_CONTAINER);
+  if (proxy === undefined) return pod;
   if (!rewritesProbes(pod.metadata.annotations ?? {}, input.rewritesProbes)) return pod;
   const probers = appProbers(pod, input.statusPort);
   const wasInjected = annotationOf(pod, STATUS) !== undefined;
@@ -53,7 +54,7 @@ export function withRewrittenProbes(pod: Pod, input: ProbesInput): Pod {
     probers === undefined
       ? pod
       : mapContainers(pod, (container) =>
-          container.name === PROXY_CONTAINER
+          container === proxy
             ? { ...container, env: withProbers(container.env ?? [], probers, wasInjected) }
             : container,
         );

@@ -2,7 +2,7 @@
 import { parseGoBool } from "./go-bool.ts";
 import { goJson } from "./go-json.ts";
 import { MERGE_METRICS } from "./names.ts";
-import { type Container, mapContainers, type Pod, PROXY_CONTAINER, withAnnotations } from "./pod.ts";
+import { type Container, findContainer, mapContainers, type Pod, PROXY_CONTAINER, withAnnotations } from "./pod.ts";
 
 const SCRAPE = "prometheus_io_scrape";
 const PORT = "prometheus_io_port";
@@ -47,8 +47,9 @@ export function withMergedMetrics(pod: Pod, input: PrometheusInput): Pod {
   });
   const application = applicationScraping(pod);
   if (application === undefined) return merged;
+  const proxy = findContainer(merged, PROXY_CONTAINER);
   return mapContainers(merged, (container) =>
-    container.name === PROXY_CONTAINER ? withVariable(container, APPLICATION_SCRAPING, application) : container,
+    container === proxy ? withVariable(container, APPLICATION_SCRAPING, application) : container,
   );
 }
 

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { compileTemplate } from "#lib/go-template/template.ts";
 import { Struct, toValue } from "#lib/go-template/value.ts";
 import { goStruct } from "./kubernetes/go-value.ts";
+import { cleanProxyConfig } from "./mesh/clean-proxy-config.ts";
 import { messageValue } from "./mesh/message-value.ts";
 import { templateFunctions } from "./template-functions.ts";
 
@@ -82,4 +83,16 @@ for (const [source, text] of CASES) {
 
 test("annotation needs metadata", () => {
   assert.throws(() => render('{{ annotation .Values "a" 1 }}'), /needs the metadata of an object/);
+});
+
+test("a proxy configuration is written with fields in the order of their messages, also inside of others", () => {
+  const json = {
+    readinessProbe: { httpGet: { port: 1, path: "/" }, periodSeconds: 3 },
+    tracing: { sampling: 1, customTags: { b: { literal: { value: "x" } }, a: { header: { name: "h" } } } },
+    runtimeValues: { z: "1", y: "2" },
+  };
+  assert.equal(
+    JSON.stringify(cleanProxyConfig(json)),
+    '{"tracing":{"customTags":{"a":{"header":{"name":"h"}},"b":{"literal":{"value":"x"}}},"sampling":1},"runtimeValues":{"y":"2","z":"1"},"readinessProbe":{"periodSeconds":3,"httpGet":{"path":"/","port":1}}}',
+  );
 });

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { DEFAULT_PROXY_CONFIG } from "#config/proxy-config.ts";
 import { isRecord } from "#lib/is-record.ts";
-import { fieldNames } from "./message-value.ts";
+import { fieldNames, inFieldOrder } from "./message-value.ts";
 
 const DEFAULTS: Readonly<Record<string, unknown>> = DEFAULT_PROXY_CONFIG;
 
@@ -13,14 +13,9 @@ export function cleanProxyConfig(json: unknown): unknown {
   const kept = set
     .map((name) => [name, json[name]] as const)
     .filter(([name, value]) => !(name in DEFAULTS && isDeepStrictEqual(value, DEFAULTS[name])) && !isEmptyMap(value));
-  return Object.fromEntries(kept.map(([name, value]) => [name, name === "proxyMetadata" ? sortedKeys(value) : value]));
+  return inFieldOrder("ProxyConfig", Object.fromEntries(kept));
 }
 
 function isEmptyMap(value: unknown): boolean {
   return isRecord(value) && Object.keys(value).length === 0;
-}
-
-function sortedKeys(value: unknown): unknown {
-  if (!isRecord(value)) return value;
-  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
 }

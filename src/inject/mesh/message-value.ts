@@ -46,6 +46,24 @@ export function fieldNames(type: string): readonly string[] {
   return (MESSAGES.get(type) ?? []).map(({ json }) => json);
 }
 
+/** A value of protobuf JSON as Go writes it: fields in the order of their messages, keys of maps sorted. */
+export function inFieldOrder(kind: string, value: unknown): unknown {
+  if (Array.isArray(value)) return value.map((item) => inFieldOrder(kind.replace(/^\[\]/, ""), item));
+  if (!isRecord(value)) return value;
+  const fields = MESSAGES.get(kind);
+  if (fields === undefined) {
+    const keys = kind.startsWith("{}") ? Object.keys(value).sort() : Object.keys(value);
+    return Object.fromEntries(keys.map((key) => [key, inFieldOrder(kind.replace(/^\{\}/, ""), value[key])]));
+  }
+  const set = fields.filter(({ json }) => value[json] !== undefined);
+  const known = new Set(fields.map(({ json }) => json));
+  const others = Object.entries(value).filter(([name]) => !known.has(name));
+  return Object.fromEntries([
+    ...set.map(({ json, kind: inner }) => [json, inFieldOrder(inner, value[json])] as const),
+    ...others,
+  ]);
+}
+
 /** How Go prints a duration of the configuration: `45s`, `1m0s`. */
 export function durationText(value: Value): string {
   const json = value instanceof Struct ? value.traits.json : value;
