@@ -10,6 +10,7 @@ import type { Features } from "#model/features.ts";
 import type { FetchRules } from "#sources/jwks/fetch-keys.ts";
 import type { RemoteRules } from "#sources/kubernetes/remote-clusters.ts";
 import { type CaSettings, caSettings } from "./ca-settings.ts";
+import { type ClusterAliases, parseAliases } from "./cluster-aliases.ts";
 import { featuresOf } from "./features.ts";
 import type { FlagValues, ParsedFlags } from "./flags.ts";
 import { type WebhookConfig, webhookConfig } from "./webhooks.ts";
@@ -29,6 +30,7 @@ export interface DiscoveryConfig {
   readonly kubernetes: { readonly kubeConfig: string } | undefined;
   /** Further clusters. */
   readonly remotes?: RemoteRules;
+  readonly clusterAliases?: ClusterAliases;
   readonly features: Features;
   readonly namespace: string;
   /** Empty outside of Kubernetes. */
@@ -126,6 +128,12 @@ function hasKubernetes(flag: FlagReader): boolean {
   return registries.includes("Kubernetes");
 }
 
+function clusterAliases(flag: FlagReader): ClusterAliases {
+  const { aliases, problems } = parseAliases(flag.all("clusterAliases"));
+  flag.problems.push(...problems);
+  return aliases;
+}
+
 function remoteRules(read: EnvReader, environment: Env): RemoteRules {
   return {
     patienceMs: Math.max(0, read.durationMs("PILOT_REMOTE_CLUSTER_TIMEOUT", 30_000)),
@@ -160,6 +168,7 @@ export function parseDiscoveryConfig(flags: ParsedFlags, env: Env): ParsedConfig
     networksFile: flag.text("networksConfig"),
     kubernetes: hasKubernetes(flag) ? { kubeConfig: flag.text("kubeconfig") } : undefined,
     remotes: remoteRules(read, env),
+    clusterAliases: clusterAliases(flag),
     features: featuresOf(read, { domain: flag.text("domain"), clusterId: flag.text("clusterID") }),
     namespace: flag.text("namespace"),
     podName: read.string("POD_NAME", ""),

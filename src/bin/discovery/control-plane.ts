@@ -30,6 +30,7 @@ import { AdsServer } from "#xds/ads-server.ts";
 import { PushJournal } from "#xds/push-journal.ts";
 import { translatedParts, translatedPartsWith } from "#xds/translated-parts.ts";
 import { Background } from "./background.ts";
+import { withAliases } from "./cluster-aliases.ts";
 import type { DiscoveryConfig } from "./config.ts";
 import { type ConflictWatch, conflictWatch } from "./conflict-watch.ts";
 import { controlPlaneName } from "./control-plane-name.ts";
@@ -113,7 +114,10 @@ export class ControlPlane {
     this.#xds = new AdsServer({
       ...(this.#registration && { observer: this.#registration }),
       source: this.#source,
-      partsOf: cluster === undefined ? translatedParts : translatedPartsWith(this.#secretAccess(cluster)),
+      partsOf: withAliases(
+        cluster === undefined ? translatedParts : translatedPartsWith(this.#secretAccess(cluster)),
+        config.clusterAliases,
+      ),
       log,
       metrics: this.#metrics,
       journal: this.#journal,

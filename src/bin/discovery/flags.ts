@@ -40,8 +40,7 @@ export const FLAGS: readonly Flag[] = [
     name: "clusterAliases",
     kind: "list",
     default: [],
-    help: "alias1=cluster1,...",
-    noEffect: "clusters have one name each",
+    help: "alias1=cluster1,...: other names by which proxies call their cluster",
   },
   { name: "clusterID", kind: "text", default: "Kubernetes", help: "cluster to which this control plane belongs" },
   {

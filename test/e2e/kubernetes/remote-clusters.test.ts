@@ -232,6 +232,34 @@ describe("a mesh of two clusters", { skip: NO_KUBERNETES, timeout: 120_000 }, ()
     await one.kubectl(["-n", "istio-system", "delete", "secret", "poor"]);
   });
 
+  test("a cluster that does not answer at the start is waited for as long as is set", async ({ signal }) => {
+    const config = JSON.parse(await kubeConfig(two));
+    config.clusters[0].cluster.server = "https://127.0.0.1:1";
+    await secret("dead", { c4: JSON.stringify(config) });
+    const open = async (patienceMs: number) => {
+      const own = kubernetesSource({
+        api: await one.api(),
+        features: { ...DEFAULT_FEATURES, clusterId: "c1" },
+        log: createLogger({ write: () => {} }),
+        revision: "default",
+        meshConfigMap: { namespace: "istio-system", name: "istio" },
+        remotes: { patienceMs },
+      });
+      let isThere = false;
+      own.subscribe(() => {
+        isThere = true;
+      });
+      void own.run(signal);
+      return { source: own, isThere: () => isThere };
+    };
+    const [brief, endless] = [await open(500), await open(0)];
+    await eventually("the first snapshot", () => brief.isThere());
+    assert.ok(!endless.isThere());
+    assert.ok(endless.source.unread().some((text) => text.startsWith('cluster "c4"')));
+    await one.kubectl(["-n", "istio-system", "delete", "secret", "dead"]);
+    await eventually("without it", () => endless.isThere());
+  });
+
   test("a cluster leaves with its Secret", async () => {
     await one.kubectl(["-n", "istio-system", "delete", "secret", "remote", "second"]);
     await untilEndpoints("both", "10.1.0.7@c1/net1");
