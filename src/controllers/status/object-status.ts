@@ -104,7 +104,7 @@ class StatusWriter {
     const invalid = new Map(errors.map(({ object, field, message }) => [object, `${field} ${message}`.trim()]));
     const disputed = Map.groupBy(distribution === undefined ? [] : conflicts(), ({ loser }) => loser);
     const objects = new Map<string, ConfigObject | undefined>([...invalid.keys()].map((key) => [key, undefined]));
-    for (const object of source.objects()) objects.set(objectKey(object), object);
+    for (const object of source.objects()) if (this.#types.has(object.kind)) objects.set(objectKey(object), object);
     for (const [key, object] of objects) {
       const facts = { invalid: invalid.get(key), conflicts: disputed.get(key) };
       const conditions = distribution && conditionsOf(key, distribution, facts);
