@@ -82,7 +82,7 @@ describe("ControlPlane", () => {
       keys: { allowLocal: true, blockedRanges: [], insecure: false, refreshMs: DAY, extraRootsFile: "" },
       resolvesGatewayNames: true,
       debugOnHttp: true,
-      xds: { checksIdentity: true, requestsPerSecond: 0 },
+      xds: { checksIdentity: true, requestsPerSecond: 0, countsPatches: false },
       log: { json: false, levels: {}, targets: [] },
     };
     lines = [];

@@ -2,6 +2,7 @@
 import type { ConfigObject } from "#config/config-object.ts";
 import { hasLabels } from "#model/labels.ts";
 import { isJob, type Member, workloadKey } from "../mesh/mesh.ts";
+import { gatewayHints } from "./gateway-hints.ts";
 
 export interface HintInput {
   readonly members: readonly Member[];
@@ -35,6 +36,7 @@ export function hintsOf({ members, objects, file, lines }: HintInput): readonly 
       (member) =>
         `${file}:${lines[workloadKey(member)] ?? 1}: workload "${member.workload}" is selected by no Service in namespace "${member.namespace}" (labels ${format(member.labels)}): nobody can call it by a name; add a Service, or correct the labels`,
     ),
+    ...gatewayHints(members, objects),
   ];
 }
 

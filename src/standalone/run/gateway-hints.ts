@@ -1,0 +1,55 @@
+/** Servers of Gateways at ports that the machine does not lead to, though others of the same gateway are published. */
+import type { ConfigObject } from "#config/config-object.ts";
+import type { Gateway } from "#config/kinds/gateway.ts";
+import type { Service } from "#config/kinds/service.ts";
+import { hasLabels } from "#model/labels.ts";
+import type { Member } from "../mesh/mesh.ts";
+
+/** One line for each. */
+export function gatewayHints(members: readonly Member[], objects: readonly ConfigObject[]): readonly string[] {
+  const published = members.filter(({ proxy, publish }) => proxy === "router" && publish.length > 0);
+  return objects
+    .filter(({ kind }) => kind === "Gateway")
+    .flatMap(({ metadata, spec, origin }) => {
+      const { selector = {}, servers = [] } = spec as Gateway;
+      const numbers = new Set(servers.flatMap(({ port }) => port?.number ?? []));
+      const where = origin === undefined ? "" : `${origin.file}:${origin.line}: `;
+      return published
+        .filter(({ labels }) => hasLabels(labels, selector))
+        .flatMap((member) => unpublished(member, numbers, objects).map((port) => ({ member, port })))
+        .map(({ member, port }) => {
+          const known = member.publish.map((entry) => entry.port).join(", ");
+          return `${where}Gateway "${metadata.name}" opens port ${port} of "${member.name}", of which only ${known} is published: this machine does not lead to it; add "127.0.0.1:0:${port}" to its publish`;
+        });
+    });
+}
+
+/** Ports that servers with these numbers open and that nothing leads to. */
+function unpublished(
+  member: Member,
+  numbers: ReadonlySet<number>,
+  objects: readonly ConfigObject[],
+): readonly number[] {
+  const services = objects.filter(
+    ({ kind, metadata, spec }) =>
+      kind === "Service" && metadata.namespace === member.namespace && selects(spec, member),
+  );
+  const ports = services.flatMap(({ spec }) => (spec as Service).ports ?? []);
+  const opened = [...numbers].flatMap((number) => {
+    const targets = ports
+      .filter(({ port }) => port === number)
+      .map(({ targetPort }) => portOf(member, targetPort, number));
+    return targets.length > 0 ? targets : [number];
+  });
+  return [...new Set(opened)].filter((port) => !member.publish.some((entry) => entry.port === port));
+}
+
+function selects(spec: unknown, { labels }: Member): boolean {
+  const { selector = {} } = spec as Service;
+  return Object.keys(selector).length > 0 && hasLabels(labels, selector);
+}
+
+function portOf({ ports }: Member, target: string | number | undefined, number: number): number {
+  if (target === undefined) return number;
+  return ports.find(({ name }) => name === target)?.port ?? (Number(target) || number);
+}
