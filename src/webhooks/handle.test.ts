@@ -4,6 +4,7 @@ import { testInjector } from "#inject/fixture.ts";
 import { InjectionError } from "#inject/injection-error.ts";
 import { applyPatch, type Operation } from "../../test/support/json-patch.ts";
 import { handleWebhook, type WebhookContext } from "./handle.ts";
+import { admitPod } from "./injection.ts";
 
 interface Answer {
   readonly apiVersion?: string;
@@ -176,4 +177,21 @@ test("objects of Istio are checked when they are created or changed", () => {
   assert.match(warned.warnings?.join() ?? "", /spec\.unknownField/);
   const later = { apiVersion: "telemetry.istio.io/v1", kind: "Telemetry", metadata: { name: "t" }, spec: {} };
   assert.deepEqual(check(later).warnings, ["Telemetry has no effect yet"]);
+});
+
+test("native sidecars are a matter of the cluster that the path names", () => {
+  const seen: string[] = [];
+  const nativeSidecars = (_: string | undefined, cluster: string) => {
+    seen.push(cluster);
+    return cluster === "own";
+  };
+  const pod = { metadata: { name: "p" }, spec: { containers: [{ name: "a", image: "a" }] } };
+  const kind = { group: "", version: "v1", kind: "Pod" };
+  const request = { uid: "", operation: "CREATE", namespace: "ns", kind, resource: "pods", object: pod, dryRun: false };
+  const isNative = (path: string) => {
+    const lookUp = () => ({ injector: testInjector(), proxyConfigs: [], nativeSidecars });
+    return JSON.stringify(admitPod(request, path, lookUp).verdict).includes('"restartPolicy":"Always"');
+  };
+  assert.deepEqual(["/inject", "/inject/cluster/own", "/inject/cluster/far/net/n"].map(isNative), [false, true, false]);
+  assert.deepEqual(seen, ["Kubernetes", "own", "far"]);
 });

@@ -13,12 +13,16 @@ import { annotationOf, type Pod, readPod } from "#inject/pod.ts";
 import { withoutSharedUser } from "#inject/proxy-ids.ts";
 import type { AdmissionRequest, AdmissionVerdict } from "./admission-review.ts";
 
+/** The cluster of pods that name none. */
+export const DEFAULT_CLUSTER = "Kubernetes";
+
 /** What injection looks up, as it is at the time of a request. */
 export interface InjectionContext {
   readonly injector: Injector;
   /** The oldest first. */
   readonly proxyConfigs: readonly PlacedProxyConfig[];
-  readonly nativeSidecars: (nodeName: string | undefined) => boolean;
+  /** Whether a node of a cluster, or all of its nodes, run them. */
+  readonly nativeSidecars: (nodeName: string | undefined, cluster: string) => boolean;
   /** On OpenShift, annotations of a namespace; undefined elsewhere. */
   readonly namespaceAnnotations?: ((namespace: string) => Readonly<Record<string, string>> | undefined) | undefined;
 }
@@ -57,12 +61,14 @@ function injectInto(pod: Pod, path: string, context: InjectionContext): Pod {
   const { injector, proxyConfigs, nativeSidecars, namespaceAnnotations } = context;
   const { namespace = "", labels = {} } = pod.metadata;
   const target = { namespace, labels, annotation: annotationOf(pod, PROXY_CONFIG) };
+  const proxyEnvironment = variablesOfPath(path);
+  const cluster = proxyEnvironment.ISTIO_META_CLUSTER_ID || injector.values.clusterName || DEFAULT_CLUSTER;
   return injectPod({
     pod: namespaceAnnotations === undefined ? pod : withoutSharedUser(pod),
     owner: ownerOf(pod),
     proxyConfig: proxyConfigOf(target, { ...injector.mesh, objects: proxyConfigs }),
-    nativeSidecars: nativeSidecars(pod.spec.nodeName),
-    proxyEnvironment: variablesOfPath(path),
+    nativeSidecars: nativeSidecars(pod.spec.nodeName, cluster),
+    proxyEnvironment,
     namespaceAnnotations: namespaceAnnotations?.(namespace),
     injector,
   });

@@ -8,7 +8,7 @@ import type { Logger } from "#lib/log.ts";
 import type { ListenAddress } from "#lib/net/listen-address.ts";
 import type { ServerIdentitySource } from "#lib/net/server-identity.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import type { InjectionContext } from "#webhooks/injection.ts";
+import { DEFAULT_CLUSTER, type InjectionContext } from "#webhooks/injection.ts";
 import { LiveInjector } from "#webhooks/live-injector.ts";
 import { WebhookListener } from "#webhooks/webhook-listener.ts";
 import type { Background } from "./background.ts";
@@ -83,10 +83,13 @@ export async function webhooksOf(input: WebhooksInput): Promise<Webhooks> {
     environment: config.environment,
     onProblem: (reason) => log.error("injection settings are wrong: the last good ones stay", { reason }),
   });
+  // Of nodes elsewhere nothing is known here.
+  const ownCluster = config.environment.CLUSTER_ID || DEFAULT_CLUSTER;
   const injection = (): InjectionContext => ({
     injector: injector.current(),
     proxyConfigs: snapshot().proxyConfigs.map(({ metadata, spec }) => ({ namespace: metadata.namespace, spec })),
-    nativeSidecars: (nodeName) => usesNativeSidecars(config.nativeSidecars, settings.nodes(), nodeName),
+    nativeSidecars: (nodeName, of) =>
+      usesNativeSidecars(config.nativeSidecars, of === ownCluster ? settings.nodes() : undefined, nodeName),
     ...(config.isOpenShift && { namespaceAnnotations: settings.namespaceAnnotations }),
   });
   const listener = new WebhookListener({
