@@ -65,7 +65,8 @@ describe("webhooks on a real API server", { skip: NO_KUBERNETES, timeout: 180_00
     command.parse(["--kubeconfig", server.kubeConfig, "--ctrlz_port=0", "--shutdownDuration=1s", ...free], {
       from: "user",
     });
-    const { config, problems } = parseDiscoveryConfig(flagsOf(command, defaults), { ROOT_CA_DIR: join(folder, "ca") });
+    const env = { ROOT_CA_DIR: join(folder, "ca"), CLUSTER_ID: "c1" };
+    const { config, problems } = parseDiscoveryConfig(flagsOf(command, defaults), env);
     assert.deepEqual(problems, []);
     const log = createLogger({ write: (line) => lines.push(line) });
     running = new ControlPlane(config, log, await server.api()).run(stopping.signal);
