@@ -30,6 +30,11 @@ describe("gateways, hosts outside and patches in a mesh", { skip: meshUnavailabl
     return join(on.folder, "certificates", name);
   }
 
+  /** Waits for a line of a proxy's log, which Envoy writes once a second. */
+  function logged(member: string, line: RegExp): Promise<void> {
+    return eventually(`${member} logs ${line}`, async () => line.test(await on.mesh.logs(member, "proxy")), 20_000);
+  }
+
   /** A Secret with the certificate of that name. */
   function secret(name: string, namespace: string, withRoots = false): object {
     const text = (path: string) => readFileSync(file(path)).toString("base64");
@@ -212,9 +217,8 @@ describe("gateways, hosts outside and patches in a mesh", { skip: meshUnavailabl
     assert.equal((await on.echo("http://selecting.example.com/")).pod, "echo-3");
     const tcp = await on.mesh.exec("client", ["sh", "-c", "echo hi | curl -sS -m 5 telnet://240.1.2.3:7000"]);
     assert.match(tcp.stdout, /^outside got hi/);
-    const logs = await on.mesh.logs("client", "proxy");
-    assert.match(logs, /outbound\|8080\|\|\*\.wild\.example\.com/);
-    assert.match(logs, /outbound\|8080\|\|none\.example\.com/);
+    await logged("client", /outbound\|8080\|\|\*\.wild\.example\.com/);
+    await logged("client", /outbound\|8080\|\|none\.example\.com/);
   });
 
   test("a host that only a waypoint would resolve has a route and no cluster", async () => {
@@ -226,8 +230,7 @@ describe("gateways, hosts outside and patches in a mesh", { skip: meshUnavailabl
     );
     const resolved = ["--resolve", `a.dynamic.example.com:80:${outside}`];
     assert.deepEqual([...(await on.pods(3, "http://a.dynamic.example.com/", ...resolved))], [["503", 3]]);
-    const flags = async () => / 503 NC cluster_not_found /.test(await on.mesh.logs("client", "proxy"));
-    await eventually("the log says why", flags, 20_000);
+    await logged("client", / 503 NC cluster_not_found /);
   });
 
   test("a service in another network is reached through its gateway, with mutual TLS from end to end", async () => {
@@ -331,7 +334,7 @@ describe("gateways, hosts outside and patches in a mesh", { skip: meshUnavailabl
     const { tls, headers } = await on.echo(`http://${host}/`);
     assert.deepEqual(tls, { serverName: "outside.example.com", client: "client.example.com", trusted: true });
     assert.equal(headers.host, host);
-    assert.match(await on.mesh.logs("istio-egressgateway", "proxy"), /outbound\|443\|\|leaving\.example\.com/);
+    await logged("istio-egressgateway", /outbound\|443\|\|leaving\.example\.com/);
   });
 
   test("a Sidecar limits what is reached, and leads in to a unix socket", async () => {
@@ -367,9 +370,7 @@ describe("gateways, hosts outside and patches in a mesh", { skip: meshUnavailabl
       }),
     );
     assert.equal((await on.echo("http://echo/by-socket")).pod, "echo-3");
-    // Envoy writes its log once a second.
-    const isLogged = async () => /by-socket.*inbound\|8080/.test(await on.mesh.logs("echo-3", "proxy"));
-    await eventually("the call by the socket is logged", isLogged, 20_000);
+    await logged("echo-3", /by-socket.*inbound\|8080/);
     assert.equal(await on.status(`http://${OUTSIDE}/`, "--resolve", `${OUTSIDE}:80:${outside}`), 502);
     const hungUp = await on.mesh.exec("client", ["curl", "-sS", "-m", "5", `http://${outside}:8080/`]);
     assert.notEqual(hungUp.code, 0, hungUp.stdout);
