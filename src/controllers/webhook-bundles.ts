@@ -22,6 +22,8 @@ export interface WebhookBundlesOptions {
   readonly onRoots: (changed: () => void) => () => void;
   /** Configurations of other revisions are others'. */
   readonly revision: string;
+  /** Configuration is validated in one cluster alone. */
+  readonly onlyInjection?: true;
   readonly count?: (counter: WebhookBundleCounter, labels: Readonly<Record<string, string>>) => void;
   readonly log: Logger;
 }
@@ -49,7 +51,8 @@ const OURS = /\.istio\.io$/;
 
 /** Writes until the signal aborts. Only one replica may do this at a time. */
 export async function keepWebhookBundles(options: WebhookBundlesOptions, signal: AbortSignal): Promise<void> {
-  await Promise.all([INJECTION, VALIDATION].map((type) => keepType(type, options, signal)));
+  const types = options.onlyInjection ? [INJECTION] : [INJECTION, VALIDATION];
+  await Promise.all(types.map((type) => keepType(type, options, signal)));
 }
 
 async function keepType(type: ResourceType, options: WebhookBundlesOptions, signal: AbortSignal): Promise<void> {

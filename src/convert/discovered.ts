@@ -21,6 +21,13 @@ export function discovered(objects: readonly ConfigObject[], mesh: MeshConfig): 
   });
 }
 
+/** Whether the mesh config selects a namespace. */
+export function isDiscovered(namespace: { readonly name: string; readonly labels: Labels }, mesh: MeshConfig): boolean {
+  const { discoverySelectors: selectors = [] } = mesh;
+  if (selectors.length === 0 || selectors.some((selector) => matchesSelector(selector, {}) === undefined)) return true;
+  return selectionOf(selectors, new Map([[namespace.name, namespace.labels]]))(namespace.name);
+}
+
 /** A namespace that nobody described has the label that every namespace has. */
 function selectionOf(
   selectors: readonly LabelSelector[],

@@ -31,6 +31,8 @@ export interface DiscoveryConfig {
   /** Further clusters. */
   readonly remotes?: RemoteRules;
   readonly clusterAliases?: ClusterAliases;
+  /** Further clusters that name this control plane get roots and webhooks from it. */
+  readonly leadsClusters?: boolean;
   readonly features: Features;
   readonly namespace: string;
   /** Empty outside of Kubernetes. */
@@ -169,6 +171,7 @@ export function parseDiscoveryConfig(flags: ParsedFlags, env: Env): ParsedConfig
     kubernetes: hasKubernetes(flag) ? { kubeConfig: flag.text("kubeconfig") } : undefined,
     remotes: remoteRules(read, env),
     clusterAliases: clusterAliases(flag),
+    leadsClusters: read.boolean("EXTERNAL_ISTIOD", false),
     features: featuresOf(read, { domain: flag.text("domain"), clusterId: flag.text("clusterID") }),
     namespace: flag.text("namespace"),
     podName: read.string("POD_NAME", ""),

@@ -60,7 +60,7 @@ import {
   startCa,
   startServerIdentity,
 } from "./security.ts";
-import { apiOfCluster, type MeshSource, remoteClusters, sourceOf } from "./source.ts";
+import { apiOfCluster, apisOfClusters, type MeshSource, remoteClusters, sourceOf } from "./source.ts";
 import { type Webhooks, webhooksOf } from "./webhooks.ts";
 
 /** Something that serves on an address. */
@@ -211,6 +211,7 @@ export class ControlPlane {
           pushes: this.#journal,
           connections: () => this.#xds.connections(),
           conflicts: () => this.#conflicts.conflicts,
+          clusters: () => apisOfClusters(this.#source),
           count: (name, labels) => this.#metrics.count(name, labels),
           log: this.#log,
         },

@@ -2,6 +2,7 @@
 import { hostname } from "node:os";
 import { keepAddresses } from "#controllers/allocated-addresses.ts";
 import { keepIngressStatus } from "#controllers/ingress-status.ts";
+import { leadClusters } from "#controllers/led-clusters.ts";
 import { keepNamespaceMaps, type NamespaceMapsOptions, REVOCATION_MAP, ROOT_MAP } from "#controllers/namespace-maps.ts";
 import { kubernetesEntries } from "#controllers/registration/kubernetes-entries.ts";
 import { removeLeftovers } from "#controllers/registration/leftover-entries.ts";
@@ -10,6 +11,7 @@ import { localDistribution } from "#controllers/status/distribution.ts";
 import { keepObjectStatus } from "#controllers/status/object-status.ts";
 import { type ReportOptions, Reports, reportDistribution } from "#controllers/status/reports.ts";
 import { keepWebhookBundles, type WebhookBundlesOptions } from "#controllers/webhook-bundles.ts";
+import { isDiscovered } from "#convert/discovered.ts";
 import type { Conflict } from "#explain/conflicts/conflict.ts";
 import type { KubernetesApi, RawObject } from "#lib/kubernetes/api-client.ts";
 import { leadWhenElected } from "#lib/kubernetes/leader-election.ts";
@@ -33,6 +35,8 @@ export interface Duties {
   readonly pushes: PushHistory;
   readonly connections: () => readonly ConnectedProxy[];
   readonly conflicts: () => readonly Conflict[];
+  /** API servers of further clusters, by id. */
+  readonly clusters: () => ReadonlyMap<string, KubernetesApi>;
   readonly count: NonNullable<WebhookBundlesOptions["count"]>;
   readonly log: Logger;
 }
@@ -77,8 +81,29 @@ async function lead(duties: ReplicaDuties, signal: AbortSignal): Promise<void> {
     keepIngressStatus({ api, source, namespace, log: log.scope("ingress") }, signal),
     registration && removeLeftovers({ ...registration, ...ofEntries }, signal),
     keepStatus(duties, signal),
+    config.leadsClusters && keepClusters(duties, signal),
     features.autoAllocate && keepAddresses({ api, source, log: log.scope("ip-autoallocate") }, signal),
   ]);
+}
+
+/** Roots and webhooks in further clusters that name this control plane. */
+async function keepClusters(duties: ReplicaDuties, signal: AbortSignal): Promise<void> {
+  const { config, ca, roots, source, clusters } = duties;
+  const { namespace, features, revision } = config;
+  const log = duties.log.scope("clusters");
+  const onMesh = (changed: () => void) => source.subscribe(changed);
+  const isOurs = ({ metadata: { name, labels = {} } }: RawObject) =>
+    isDiscovered({ name, labels }, source.current().mesh);
+  const lead = async (api: KubernetesApi, _id: string, leading: AbortSignal) => {
+    const maps = { api, isOurs, onOurs: onMesh, log };
+    const bundles = { api, revision: revision || "default", onlyInjection: true, log } as const;
+    await Promise.all([
+      ca && roots && keepNamespaceMaps({ ...maps, ...roots, map: ROOT_MAP }, leading),
+      ca?.revocations && keepNamespaceMaps({ ...maps, ...ca.revocations, map: REVOCATION_MAP }, leading),
+      roots && keepWebhookBundles({ ...bundles, roots: roots.text, onRoots: roots.onText }, leading),
+    ]);
+  };
+  await leadClusters({ clusters, onClusters: onMesh, clusterId: features.clusterId, namespace, lead, log }, signal);
 }
 
 /** Conditions and messages of analysis, as far as they are asked for. */

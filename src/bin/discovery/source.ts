@@ -71,6 +71,16 @@ export function remoteClusters(source: MeshSource): readonly ClusterStatus[] {
   return "remoteClusters" in source ? source.remoteClusters() : [];
 }
 
+/** The API servers of all further clusters, by id. */
+export function apisOfClusters(source: MeshSource): ReadonlyMap<string, KubernetesApi> {
+  if (!("remoteClusters" in source)) return new Map();
+  const apis = source.remoteClusters().flatMap(({ id }) => {
+    const api = source.apiOf(id);
+    return api === undefined ? [] : [[id, api] as const];
+  });
+  return new Map(apis);
+}
+
 /** Without the flag, the file in the usual place is taken if it is there; a named file is expected to come. */
 function meshConfigFile({ meshConfig: { file, isGiven } }: DiscoveryConfig): string | undefined {
   return file !== "" && (isGiven || existsSync(file)) ? file : undefined;

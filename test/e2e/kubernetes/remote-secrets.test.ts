@@ -1,4 +1,4 @@
-/** A gateway in a further cluster has keys from the Secrets there, if its account may read them there. */
+/** What a further cluster has of the control plane: keys from its own Secrets for its gateways, and the roots of the mesh. */
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { after, before, describe, test } from "node:test";
@@ -7,6 +7,7 @@ import { selfSigned } from "../../support/certificates.ts";
 import { TestControlPlane } from "../../support/control-plane.ts";
 import { eventually } from "../../support/fake-control-plane.ts";
 import { type ApiServer, NO_KUBERNETES, startApiServer } from "../../support/kubernetes/api-server.ts";
+import { webhookConfigurations } from "../../support/kubernetes/webhook-configurations.ts";
 import { proxyOf } from "../../support/mesh.ts";
 import { nodeOf, XdsClient } from "../../support/xds-client.ts";
 
@@ -55,6 +56,8 @@ describe("secrets of further clusters", { skip: NO_KUBERNETES, timeout: 120_000 
     await one.apply(NAMESPACES);
     // The right is only there, where the gateway is.
     await two.apply(NAMESPACES + RIGHT);
+    await two.kubectl(["annotate", "namespace", "istio-system", "topology.istio.io/controlPlaneClusters=c9,c1"]);
+    for (const webhook of (await webhookConfigurations()).injection) await two.apply(JSON.stringify(webhook));
     await one.apply(secret("web", here));
     await one.apply(secret("only-here", here));
     await two.apply(secret("web", there));
@@ -65,7 +68,7 @@ describe("secrets of further clusters", { skip: NO_KUBERNETES, timeout: 120_000 
       stringData: { c2: await kubeConfig(two) },
     };
     await one.apply(JSON.stringify(remote));
-    plane = new TestControlPlane({ cluster: await one.api(), env: { CLUSTER_ID: "c1" } });
+    plane = new TestControlPlane({ cluster: await one.api(), env: { CLUSTER_ID: "c1", EXTERNAL_ISTIOD: "true" } });
     await plane.ready();
   });
   after(async () => {
@@ -106,6 +109,24 @@ describe("secrets of further clusters", { skip: NO_KUBERNETES, timeout: 120_000 
         .toString()
         .includes(lineOf(next)),
     );
+  });
+
+  test("a cluster that names our control plane has its roots, and webhooks that believe them", async () => {
+    const rootsIn = (server: ApiServer, namespace: string) =>
+      server
+        .kubectl(["-n", namespace, "get", "configmap", "istio-ca-root-cert", "-o", "jsonpath={.data}"])
+        .catch(() => "none");
+    await eventually("roots there", async () => (await rootsIn(two, "shop")) === (await rootsIn(one, "shop")));
+    assert.notEqual(await rootsIn(two, "shop"), "none");
+    const bundle = [
+      "get",
+      "mutatingwebhookconfiguration",
+      "-o",
+      "jsonpath={.items[0].webhooks[0].clientConfig.caBundle}",
+    ];
+    await eventually("the bundle", async () => (await two.kubectl(bundle)) !== "");
+    await two.kubectl(["create", "namespace", "later"]);
+    await eventually("roots in a new one", async () => (await rootsIn(two, "later")) !== "none");
   });
 
   test("the same account has no right here", async () => {
