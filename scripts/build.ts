@@ -10,7 +10,7 @@ const COMMANDS = ["pilot-agent", "pilot-discovery", "mizzen", "mesh", "config"].
   existsSync(join(root, `src/bin/${name}.ts`)),
 );
 
-/** Of `bin/pilot-agent`. */
+/** Those of `bin/pilot-agent` under which V8 makes other code. */
 const AGENT_FLAGS = ["--max-semi-space-size=1"];
 
 const hash = createHash("sha256");

@@ -147,8 +147,8 @@ export async function placePrograms(installed: InstalledPrograms, runtimeFolder:
   };
 }
 
-/** Of `bin/pilot-agent`, under which the compiled code beside the bundle was made. */
-const AGENT_FLAGS = ["--max-semi-space-size=1"];
+/** Of `bin/pilot-agent`. */
+const AGENT_FLAGS = ["--max-semi-space-size=1", "--v8-pool-size=1"];
 
 /** What the bundle finds beside it: its other part, and the compiled code of both. */
 const BESIDE_AGENT = ["pilot-agent.cjs.code", "pilot-agent.rest.cjs", "pilot-agent.rest.cjs.code"];
