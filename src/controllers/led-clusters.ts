@@ -76,7 +76,7 @@ async function leadCluster<Api extends Asked>(candidate: Candidate<Api>, signal:
 }
 
 async function namesUs(
-  { api, id, clusterId, namespace, log }: Candidate<Asked>,
+  { api, id, clusterId, namespace, log }: Omit<Candidate<Asked>, "clusters" | "onClusters" | "lead">,
   signal: AbortSignal,
 ): Promise<boolean> {
   const backoff = new Backoff(RETRY);
