@@ -120,7 +120,9 @@ describe("mizzen install", { skip: NO_KUBERNETES, timeout: 240_000 }, () => {
     const upgraded = await whilePodsRun(mizzen("upgrade", "--set", "profile=minimal", "-y"));
     assert.equal(upgraded.code, 0, upgraded.stderr);
     assert.deepEqual(
-      (await everything()).filter((name) => /gressgateway|networkpolicies|tag-prod|extra-cacerts|istio-reader/.test(name)),
+      (await everything()).filter((name) =>
+        /gressgateway|networkpolicies|tag-prod|extra-cacerts|istio-reader/.test(name),
+      ),
       [],
     );
     assert.equal((await list("/apis/networking.istio.io/v1/virtualservices")).length, 1);
