@@ -17,6 +17,8 @@ export interface DebugState {
   readonly templates?: () => Readonly<Record<string, string>>;
   /** Further clusters of the mesh; without Kubernetes there is none. */
   readonly remoteClusters?: () => readonly { readonly id: string; readonly secret: string; readonly status: string }[];
+  /** Whether the newest state was sent to all proxies. */
+  readonly hasSentAll?: () => boolean;
   /** What the xDS server holds for proxies. */
   readonly held: () => { readonly parts: number; readonly resources: number };
   /** Undefined while there is no certificate authority. */

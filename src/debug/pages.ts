@@ -55,6 +55,9 @@ const PAGES: readonly DebugPage[] = [
     registryz(source.current(), scope, source.objects()),
   ),
   page("resourcesz", "Kinds of objects that are in effect", resourcesz),
+  page("settled", "Whether the newest state was sent to all connected proxies", ({ hasSentAll }) => ({
+    settled: hasSentAll?.() ?? true,
+  })),
   page("sidecarz", "What a proxy may see; ?proxyID=NAME.NAMESPACE", sidecarz),
   page("syncz", "What each connected proxy was sent and has acknowledged", ({ source, connections: all }, { scope }) =>
     syncz(all(), source.current().features.clusterId, scope),

@@ -199,6 +199,11 @@ export class AdsServer {
     return [...this.#pusher.streams].map((stream) => stream.describe());
   }
 
+  /** Whether the newest state of the mesh was sent to all of them, and nothing waits for an answer. */
+  get hasSentAll(): boolean {
+    return !this.#gate.isHolding && this.#pusher.hasSentAll;
+  }
+
   /** What is held for them: parts of configuration, and resources. */
   get held(): { readonly parts: number; readonly resources: number } {
     return this.#pusher.held;

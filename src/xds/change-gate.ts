@@ -39,6 +39,11 @@ export class ChangeGate {
     else this.#cancel = clock.after(wait, () => this.#release());
   }
 
+  /** Whether a change waits for others that belong to it. */
+  get isHolding(): boolean {
+    return this.#batch !== undefined;
+  }
+
   stop(): void {
     this.#cancel();
   }

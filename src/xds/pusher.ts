@@ -84,6 +84,17 @@ export class Pusher {
     return this.#catalogue.size;
   }
 
+  /** Whether every stream was sent what there is to send, and nothing waits for an answer. */
+  get hasSentAll(): boolean {
+    const now = this.#options.clock.now();
+    const isAtRest = (stream: XdsStream) =>
+      !this.#queue.has(stream) &&
+      !stream.isFlushing &&
+      stream.targetVersion === this.#world?.version &&
+      nextResponse(stream.session, now).kind === "idle";
+    return [...this.#streams].every(isAtRest);
+  }
+
   /** From now on this is the state of the mesh. */
   release(snapshot: Snapshot, changedAt: number): void {
     this.#world = { snapshot, version: (this.#world?.version ?? 0) + 1, changedAt };

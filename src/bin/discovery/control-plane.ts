@@ -229,6 +229,7 @@ export class ControlPlane {
       templates: () => this.#webhooks?.templates() ?? {},
       ...(this.#security.cluster && { remoteClusters: () => remoteClusters(this.#source) }),
       held: () => this.#xds.held,
+      hasSentAll: () => this.#xds.hasSentAll,
       push: () => this.#xds.refresh(),
       authority: () => (this.#authority === undefined ? undefined : authorityStatus(this.#authority, Date.now())),
       authenticate: this.#authenticate,

@@ -10,6 +10,8 @@ import { sleep } from "#lib/async/sleep.ts";
 export interface SyncPages {
   /** /debug/configz */
   readonly objects: string;
+  /** /debug/settled */
+  readonly settled: string;
   /** /debug/syncz */
   readonly proxies: string;
 }
@@ -27,6 +29,7 @@ export interface SyncWanted {
 export function isInSync(pages: SyncPages, { mentioned, forgotten, proxies }: SyncWanted): boolean {
   const isMentioned = (text: string) => pages.objects.includes(`"${text}"`);
   if (!mentioned.every(isMentioned) || forgotten.some(isMentioned)) return false;
+  if (Object(JSON.parse(pages.settled)).settled !== true) return false;
   const connected: unknown = JSON.parse(pages.proxies);
   return Array.isArray(connected) && connected.length >= proxies && connected.every(hasAcknowledged);
 }
@@ -50,7 +53,7 @@ export interface SyncInput {
 }
 
 const POLL_MS = 25;
-/** A change that the control plane knows of may wait this long before it is sent. */
+/** Names and endpoints follow one another: for so long nothing more may come. */
 const QUIET_MS = 100;
 
 /** Waits until all is in sync and stays so; false when that took too long. */
@@ -67,8 +70,11 @@ export async function untilInSync(input: SyncInput, signal: AbortSignal): Promis
 
 async function askForSync(input: SyncInput): Promise<boolean> {
   try {
-    const [objects, proxies] = await Promise.all([page(input, "configz"), page(input, "syncz")]);
-    return isInSync({ objects, proxies }, input.wanted);
+    // One after the other: what was known at the first was sent at the second, and answered at the third.
+    const objects = await page(input, "configz");
+    const settled = await page(input, "settled");
+    const proxies = await page(input, "syncz");
+    return isInSync({ objects, settled, proxies }, input.wanted);
   } catch {
     // The control plane may be between two lives: it is asked again.
     return false;
