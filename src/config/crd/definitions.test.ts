@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isRecord } from "#lib/is-record.ts";
 import { customResourceDefinitions } from "./definitions.ts";
+import { FIELD_DESCRIPTIONS } from "./descriptions.ts";
 
 interface Definition {
   readonly metadata: { readonly name: string };
@@ -38,4 +39,36 @@ test("customResourceDefinitions() gives every value one type: the API server ref
     for (const { schema } of spec.versions) walk(isRecord(schema) ? schema.openAPIV3Schema : undefined, metadata.name);
   }
   assert.deepEqual(wrong, []);
+});
+
+test("customResourceDefinitions() explains every kind and every field of its spec", () => {
+  const unexplained = DEFINITIONS.flatMap(({ spec }) => {
+    const schema = spec.versions[0]?.schema;
+    const whole = isRecord(schema) && isRecord(schema.openAPIV3Schema) ? schema.openAPIV3Schema : {};
+    const properties =
+      isRecord(whole.properties) && isRecord(whole.properties.spec) ? whole.properties.spec.properties : {};
+    const fields = Object.entries(isRecord(properties) ? properties : {}).filter(
+      ([, field]) => !isRecord(field) || typeof field.description !== "string",
+    );
+    return [
+      ...(typeof whole.description === "string" ? [] : [spec.names.kind]),
+      ...fields.map(([name]) => `${spec.names.kind}.spec.${name}`),
+    ];
+  });
+  assert.deepEqual(unexplained, []);
+});
+
+test("descriptions are about fields that there are", () => {
+  const known = new Set<string>();
+  const walk = (schema: unknown) => {
+    if (Array.isArray(schema)) for (const item of schema) walk(item);
+    if (!isRecord(schema)) return;
+    if (typeof schema.description === "string") known.add(schema.description);
+    for (const value of Object.values(schema)) walk(value);
+  };
+  for (const { spec } of DEFINITIONS) walk(spec);
+  assert.deepEqual(
+    Object.entries(FIELD_DESCRIPTIONS).filter(([, text]) => !known.has(text)),
+    [],
+  );
 });

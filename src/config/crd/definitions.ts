@@ -3,6 +3,7 @@ import { isRecord } from "#lib/is-record.ts";
 import { type JsonSchema, jsonSchemaOf } from "../json-schema.ts";
 import { knownKinds } from "../kinds.ts";
 import { CONSTRAINTS } from "./constraints.ts";
+import { fieldDescription, KIND_DESCRIPTIONS } from "./descriptions.ts";
 import { LATER_KINDS } from "./later-kinds.ts";
 import { structuralOf } from "./structural.ts";
 
@@ -110,7 +111,8 @@ function definitionOf(
   const schema = {
     openAPIV3Schema: {
       type: "object",
-      properties: { spec, status: STATUS },
+      description: KIND_DESCRIPTIONS[kind.name],
+      properties: { spec: { description: "What is wanted", ...spec }, status: STATUS },
       ...(needsSpec === true && { required: ["spec"] }),
     },
   };
@@ -144,6 +146,7 @@ function definitionOf(
 /** What the control plane writes about an object, and whatever others do. */
 const STATUS: JsonSchema = {
   type: "object",
+  description: "What became of it",
   "x-kubernetes-preserve-unknown-fields": true,
   properties: {
     conditions: {
@@ -198,8 +201,14 @@ function fieldsWith(properties: JsonSchema, path: string): JsonSchema {
         ];
   });
   return Object.fromEntries(
-    fields.map(([name, field]) => [name, isRecord(field) ? constrained(field, `${path}.${name}`) : field]),
+    fields.map(([name, field]) => [name, isRecord(field) ? described(field, `${path}.${name}`) : field]),
   );
+}
+
+function described(field: JsonSchema, path: string): JsonSchema {
+  const description = fieldDescription(path);
+  const schema = constrained(field, path);
+  return description === undefined ? schema : { description, ...schema };
 }
 
 /** Rules of several constraints hold together. */
