@@ -1,24 +1,46 @@
 /** The control plane under test, as a process of its own, with its CPU time and memory. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { CA_FILE_NAMES } from "#ca/ca-folder.ts";
+import { selfSignedCa } from "#ca/self-signed.ts";
+import type { Callers } from "./callers.ts";
+
+/** What a proxy needs to come over TLS. */
+export interface Access {
+  /** PEM of the roots that the control plane's certificate is of. */
+  readonly rootFile: string;
+  readonly callers: Callers;
+}
 
 const ROOT = join(import.meta.dirname, "..");
+const DAY_MS = 86_400_000;
 const PATIENCE_MS = 120_000;
 /** Clock ticks per second of /proc, on every Linux that Node runs on. */
 const TICKS = 100;
 
+export interface PlaneOptions {
+  /** A real one, in place of ours. */
+  readonly istiod?: string | undefined;
+  /** Proxies come over TLS, with tokens. */
+  readonly callers?: Callers | undefined;
+}
+
 export class ControlPlaneProcess implements AsyncDisposable {
   readonly #process: ChildProcess;
+  readonly #folder: string;
+  readonly #callers: Callers | undefined;
   #output = "";
 
-  private constructor(folder: string, config: string, istiod: string | undefined) {
+  private constructor(folder: string, config: string, { istiod, callers }: PlaneOptions) {
+    this.#folder = folder;
+    this.#callers = callers;
     const work = join(folder, "work");
     mkdirSync(work);
     const flags = ["discovery", "--configDir", config, "--registries=", "--grpcAddr", "127.0.0.1:0"];
     const closed = [
       "--secureGRPCAddr",
-      "",
+      callers === undefined ? "" : "127.0.0.1:0",
       "--httpAddr",
       "",
       "--httpsAddr",
@@ -34,7 +56,12 @@ export class ControlPlaneProcess implements AsyncDisposable {
       : [process.execPath, join(ROOT, "src/bin/pilot-discovery.ts")];
     const command = istiod === undefined ? ours : [istiod];
     const [program = "", ...first] = command;
-    const env = { ...process.env, POD_NAMESPACE: "istio-system", ROOT_CA_DIR: join(folder, "ca") };
+    const env = {
+      ...process.env,
+      POD_NAMESPACE: "istio-system",
+      ROOT_CA_DIR: join(folder, "ca"),
+      ...(callers !== undefined && { JWT_RULE: callers.rule, ISTIOD_CUSTOM_HOST: "localhost" }),
+    };
     this.#process = spawn(program, [...first, ...flags, ...closed], {
       cwd: work,
       env,
@@ -47,9 +74,12 @@ export class ControlPlaneProcess implements AsyncDisposable {
     }
   }
 
-  /** Runs on the configuration in that folder until it is disposed of: ours, or a real istiod. */
-  static async start(folder: string, config: string, istiod?: string): Promise<ControlPlaneProcess> {
-    const started = new ControlPlaneProcess(folder, config, istiod);
+  /** Runs on the configuration in that folder until it is disposed of. */
+  static async start(folder: string, config: string, options: PlaneOptions = {}): Promise<ControlPlaneProcess> {
+    const { istiod, callers } = options;
+    // An istiod keeps one that it makes itself to itself.
+    if (callers !== undefined) await prepareCa(join(folder, "ca"));
+    const started = new ControlPlaneProcess(folder, config, options);
     const end = performance.now() + PATIENCE_MS;
     const ready = istiod === undefined ? "control plane is ready" : "All controller caches have been synced up";
     while (!started.#output.includes(ready) || started.address === "") {
@@ -64,9 +94,18 @@ export class ControlPlaneProcess implements AsyncDisposable {
     return this.#process.pid ?? 0;
   }
 
-  /** Of the plaintext port. */
+  /** Where proxies come. */
   get address(): string {
+    const secure = /secure gRPC discovery service at \S+?:(\d+)$/m.exec(this.#output)?.[1];
+    if (this.#callers !== undefined) return secure === undefined ? "" : `localhost:${secure}`;
     return /gRPC discovery service at (\S+)/.exec(this.#output)?.[1] ?? "";
+  }
+
+  /** How proxies prove who they are; undefined in plain text. */
+  get access(): Access | undefined {
+    if (this.#callers === undefined) return undefined;
+    const rootFile = join(this.#folder, "ca/root-cert.pem");
+    return { rootFile, callers: this.#callers };
   }
 
   /** How late timers of our event loop were since the last time somebody asked, 99 of 100; not a number for an istiod. */
@@ -93,5 +132,16 @@ export class ControlPlaneProcess implements AsyncDisposable {
     const cut = setTimeout(() => this.#process.kill("SIGKILL"), 10_000);
     await exited;
     clearTimeout(cut);
+  }
+}
+
+/** The files of a CA, as people bring their own. */
+async function prepareCa(folder: string): Promise<void> {
+  const options = { trustDomain: "cluster.local", lifetimeMs: DAY_MS, keyKind: { rsaBits: 2048 }, now: Date.now() };
+  const made = await selfSignedCa(options);
+  const files = { ...made, chainPem: made.chainPem || made.certificatePem };
+  mkdirSync(folder);
+  for (const [field, name] of Object.entries(CA_FILE_NAMES)) {
+    writeFileSync(join(folder, name), files[field as keyof typeof CA_FILE_NAMES], { mode: 0o600 });
   }
 }

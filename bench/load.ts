@@ -45,7 +45,7 @@ export interface Load {
 
 export async function runLoad(load: Load): Promise<Figures> {
   const { shape, mesh, controlPlane } = load;
-  using sidecars = new Sidecars(controlPlane.address, shape);
+  using sidecars = new Sidecars(controlPlane.address, shape, controlPlane.access);
   await controlPlane.loopDelayMs();
   const connected = await connect(load, sidecars);
   const change = (typeUrl: string, act: (round: number) => Buffer) => rounds(load, sidecars, { typeUrl, act });

@@ -1,5 +1,7 @@
 /** Another program that measures the same from outside, where it is at hand. */
 import { execFile } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import type { ControlPlaneProcess } from "./control-plane-process.ts";
 import type { ChangeFigures, Figures } from "./load.ts";
@@ -28,6 +30,9 @@ interface ChangeReport {
 /** Runs it against that control plane. */
 export async function refereed({ program, modules }: Referee, run: RefereedRun): Promise<Figures> {
   const { shape, rounds, config, controlPlane } = run;
+  const { access } = controlPlane;
+  const token = join(dirname(config), "token");
+  if (access !== undefined) writeFileSync(token, await access.callers.token("default"));
   const options = {
     modules,
     addr: controlPlane.address,
@@ -37,6 +42,7 @@ export async function refereed({ program, modules }: Referee, run: RefereedRun):
     services: shape.services,
     rounds,
     ...(shape.own && { own: 1 }),
+    ...(access !== undefined && { root: access.rootFile, token }),
   };
   const flags = Object.entries(options).flatMap(([name, value]) => [`--${name}`, `${value}`]);
   const { stdout } = await promisify(execFile)(process.execPath, [program, ...flags]);

@@ -1,6 +1,6 @@
 /**
  * Prints what Mizzen costs, with the aim beside each figure:
- *   node bench/run.ts [control-plane] [agent] [injection] [kubernetes] [mesh] [--proxies 50] [--services 500] [--rounds 5] [--own [--namespaces 20]] [--routes 3000]
+ *   node bench/run.ts [control-plane] [agent] [injection] [kubernetes] [mesh] [--proxies 50] [--services 500] [--rounds 5] [--own [--namespaces 20]] [--routes 3000] [--tls]
  * Without a name all sections are run; `mesh` needs root. Where the folder SHARED (default ../shared) has
  * tools/xds-load.mjs, that program measures the control plane too; with ISTIOD=/path/to/pilot-discovery calls are compared
  * with those under the configuration of a real one, and with ISTIO_AGENT=/path/to/pilot-agent and
@@ -24,6 +24,7 @@ const { values, positionals } = parseArgs({
     own: { type: "boolean", default: false },
     namespaces: { type: "string", default: "1" },
     routes: { type: "string" },
+    tls: { type: "boolean", default: false },
   },
 });
 const {
@@ -42,6 +43,7 @@ const sections: Readonly<Record<string, () => Promise<readonly Figure[]>>> = {
         namespaces: Number(values.namespaces),
         ...(values.routes !== undefined && { routes: Number(values.routes) }),
       },
+      isSecure: values.tls,
       rounds: Number(values.rounds),
       program: join(SHARED, "tools/xds-load.mjs"),
       istiod: ISTIOD || undefined,

@@ -1,4 +1,5 @@
 /** Simulated sidecars over delta ADS. They acknowledge everything and decode only envelopes, so that they cost little. */
+import { readFileSync } from "node:fs";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { NodeSchema } from "#gen/envoy/config/core/v3/base_pb.ts";
 import { connectGrpc, type GrpcConnection } from "#lib/grpc/client.ts";
@@ -6,6 +7,7 @@ import { joined } from "#lib/grpc/messages.ts";
 import { readMessage, readString } from "#lib/wire/read.ts";
 import { type DeltaRequest, EMPTY_REQUEST, formatDeltaRequest } from "#protocol/delta-request.ts";
 import { CLUSTER_TYPE, ENDPOINT_TYPE, LISTENER_TYPE, ROUTE_TYPE } from "#protocol/type-urls.ts";
+import type { Access } from "./control-plane-process.ts";
 import { GATEWAY_ROUTES, type MeshShape, proxyAddress, proxyNamespace, serviceHost } from "./mesh-folder.ts";
 
 const METHOD = "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources";
@@ -18,6 +20,7 @@ type Listener = (sidecar: number, typeUrl: string, response: Buffer) => void;
 export class Sidecars implements Disposable {
   readonly #address: string;
   readonly #shape: MeshShape;
+  readonly #access: Access | undefined;
   readonly #connections: GrpcConnection[] = [];
   readonly #end = new AbortController();
   readonly #listeners = new Set<Listener>();
@@ -25,9 +28,10 @@ export class Sidecars implements Disposable {
   /** Streams that ended, which none should. */
   failures: string[] = [];
 
-  constructor(address: string, shape: MeshShape) {
+  constructor(address: string, shape: MeshShape, access?: Access) {
     this.#address = address;
     this.#shape = shape;
+    this.#access = access;
   }
 
   /** Opens all streams, each with a connection of its own; see `everyone` for when they are served. */
@@ -66,23 +70,23 @@ export class Sidecars implements Disposable {
   }
 
   async #connect(index: number): Promise<void> {
-    const options = { address: this.#address, windowBytes: WINDOW_BYTES, keepalive: KEEPALIVE };
+    const access = this.#access;
+    const tls = access && { serverName: "localhost", roots: readFileSync(access.rootFile) };
+    const token = await access?.callers.token(proxyNamespace(this.#shape, index));
+    const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+    const options = { address: this.#address, windowBytes: WINDOW_BYTES, keepalive: KEEPALIVE, tls };
     const connection = await connectGrpc(options, this.#end.signal);
     this.#connections.push(connection);
-    const call = connection.call(
-      METHOD,
-      {},
-      {
-        message: (pieces) => {
-          const response = joined(pieces);
-          this.receivedBytes += response.length;
-          const { typeUrl, nonce } = envelope(response);
-          send(typeUrl, { nonce });
-          for (const listener of this.#listeners) listener(index, typeUrl, response);
-        },
-        end: ({ details }) => void (this.#end.signal.aborted || this.failures.push(details)),
+    const call = connection.call(METHOD, headers, {
+      message: (pieces) => {
+        const response = joined(pieces);
+        this.receivedBytes += response.length;
+        const { typeUrl, nonce } = envelope(response);
+        send(typeUrl, { nonce });
+        for (const listener of this.#listeners) listener(index, typeUrl, response);
       },
-    );
+      end: ({ details }) => void (this.#end.signal.aborted || this.failures.push(details)),
+    });
     const send = (typeUrl: string, fields: Partial<DeltaRequest>) =>
       call.send(formatDeltaRequest({ ...EMPTY_REQUEST, typeUrl, ...fields }));
     const endpoints = Array.from({ length: this.#shape.services }, (_, k) => `outbound|8000||${serviceHost(k)}`);

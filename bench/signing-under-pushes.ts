@@ -8,18 +8,17 @@ import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { SignJWT } from "jose";
 import { agentMetrics } from "#agent/metrics.ts";
 import { citadelClient } from "#agent/sds/ca-client.ts";
 import { SILENT } from "#lib/log.ts";
 import { certificateRequest } from "#lib/pki/csr.ts";
 import { CLUSTER_TYPE } from "#protocol/type-urls.ts";
+import { Callers } from "./callers.ts";
 import { MeshFolder, serviceHost } from "./mesh-folder.ts";
 import { Sidecars } from "./sidecars.ts";
 
 const DISCOVERY = join(import.meta.dirname, "../src/bin/pilot-discovery.ts");
 const SHAPE = { services: 200, proxies: 20, own: false };
-const ISSUER = "https://issuer.example";
 /** Between two changes of endpoints; every tenth change is one of a route. */
 const CHANGE_EVERY_MS = 50;
 
@@ -42,14 +41,13 @@ async function measure(perSecond: number): Promise<Figures> {
   const folder = mkdtempSync(join(tmpdir(), "bench-signing-"));
   const mesh = new MeshFolder(join(folder, "config"), SHAPE);
   mesh.prepare();
-  const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "prime256v1" });
-  const jwks = JSON.stringify({ keys: [{ ...publicKey.export({ format: "jwk" }), alg: "ES256" }] });
+  using callers = await Callers.start();
   const controlPlane = spawn("taskset", ["-c", "0", process.execPath, DISCOVERY, ...flags(folder)], {
     stdio: ["ignore", "pipe", "inherit"],
     env: {
       ...process.env,
       ROOT_CA_DIR: join(folder, "ca"),
-      JWT_RULE: JSON.stringify({ issuer: ISSUER, jwks, audiences: ["istio-ca"] }),
+      JWT_RULE: callers.rule,
       CA_REQUESTS_PER_SECOND_PER_IDENTITY: "0",
     },
   });
@@ -67,7 +65,7 @@ async function measure(perSecond: number): Promise<Figures> {
     sidecars.connect();
     await connected;
     const tokenFile = join(folder, "token");
-    writeFileSync(tokenFile, await token(privateKey));
+    writeFileSync(tokenFile, await callers.token("default"));
     const upstream = {
       address: addressOf("secure gRPC discovery service").replace("127.0.0.1", "localhost"),
       rootCertificate: join(folder, "ca/root-cert.pem"),
@@ -103,15 +101,6 @@ function flags(folder: string): readonly string[] {
     "--monitoringAddr=",
   ];
   return ["discovery", "--registries=", "--configDir", join(folder, "config"), ...listen];
-}
-
-function token(privateKey: Parameters<SignJWT["sign"]>[0]): Promise<string> {
-  return new SignJWT({ sub: "system:serviceaccount:default:bench" })
-    .setProtectedHeader({ alg: "ES256" })
-    .setIssuer(ISSUER)
-    .setAudience("istio-ca")
-    .setExpirationTime("1h")
-    .sign(privateKey);
 }
 
 /** Changes the mesh until it is disposed of. */

@@ -2,7 +2,8 @@
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ControlPlaneProcess } from "../control-plane-process.ts";
+import { Callers } from "../callers.ts";
+import { ControlPlaneProcess, type PlaneOptions } from "../control-plane-process.ts";
 import { type Figures, runLoad } from "../load.ts";
 import { MeshFolder, type MeshShape } from "../mesh-folder.ts";
 import { ISTIO_50_X_500 } from "../recorded.ts";
@@ -16,6 +17,8 @@ const SETTLE_MS = 1_500;
 
 export interface ControlPlaneRun {
   readonly shape: MeshShape;
+  /** Over TLS, with tokens. */
+  readonly isSecure: boolean;
   readonly rounds: number;
   /** Another program that measures the same, where it exists. */
   readonly program: string;
@@ -31,40 +34,42 @@ interface Target {
 
 /** Prints the figures beside each other; answers with ours beside the aims. */
 export async function controlPlaneFigures(run: ControlPlaneRun): Promise<readonly Figure[]> {
-  const { shape, rounds, program, istiod } = run;
+  const { shape, isSecure, rounds, program, istiod } = run;
   const { proxies, services, own: isOwn, namespaces = 1, routes } = shape;
-  const compares = proxies === 50 && services === 500 && !isOwn && routes === undefined;
+  const compares = !isSecure && proxies === 50 && services === 500 && !isOwn && routes === undefined;
   // The other program knows neither.
   const isRefereed = existsSync(program) && namespaces === 1 && routes === undefined;
-  const ours = await measured(shape, (target) => runLoad({ shape, rounds, settleMs: SETTLE_MS, ...target }));
+  using callers = isSecure ? await Callers.start() : undefined;
+  const how = { shape, callers };
+  const ours = await measured(how, (target) => runLoad({ shape, rounds, settleMs: SETTLE_MS, ...target }));
   const columns: [string, Figures][] = [...(compares ? [["Istio 1.29.6", ISTIO_50_X_500] as const] : [])].map(
     ([title, figures]) => [title, figures],
   );
   columns.push(["Mizzen", ours]);
   if (isRefereed) {
     const byOther = (target: Target) => refereed({ program, modules: ROOT }, { shape, rounds, ...target });
-    columns.push(["Mizzen, by xds-load", await measured(shape, byOther)]);
-    if (istiod !== undefined) columns.push(["istiod here, by xds-load", await measured(shape, byOther, istiod)]);
+    columns.push(["Mizzen, by xds-load", await measured(how, byOther)]);
+    if (istiod !== undefined) columns.push(["istiod here, by xds-load", await measured({ ...how, istiod }, byOther)]);
   }
   const own = isOwn ? `, every two proxies behind a service of their own, in ${namespaces} namespaces` : "";
   const gateway = routes === undefined ? "" : `, routers with ${routes} virtual services`;
-  console.log(`${proxies} proxies, ${services} services${own}${gateway}\n\n${figuresTable(columns)}\n`);
+  const tls = isSecure ? ", over TLS" : "";
+  console.log(`${proxies} proxies, ${services} services${own}${gateway}${tls}\n\n${figuresTable(columns)}\n`);
   if (!existsSync(program)) console.log(`not measured by xds-load: ${program} does not exist\n`);
   return aims(ours, { istio: compares ? ISTIO_50_X_500 : undefined, isGateway: routes !== undefined });
 }
 
 /** Each program gets a fresh mesh and a fresh control plane. */
 async function measured(
-  shape: MeshShape,
+  { shape, ...options }: { readonly shape: MeshShape } & PlaneOptions,
   measure: (target: Target) => Promise<Figures>,
-  istiod?: string,
 ): Promise<Figures> {
   const folder = mkdtempSync(join(tmpdir(), "mizzen-bench-"));
   try {
     const config = join(folder, "config");
     const mesh = new MeshFolder(config, shape);
     mesh.prepare();
-    await using controlPlane = await ControlPlaneProcess.start(folder, config, istiod);
+    await using controlPlane = await ControlPlaneProcess.start(folder, config, options);
     return await measure({ mesh, config, controlPlane });
   } finally {
     rmSync(folder, { recursive: true, force: true });
