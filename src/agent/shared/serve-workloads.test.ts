@@ -94,6 +94,10 @@ test(
     const stateOf = (name: string) => JSON.parse(readFileSync(join(workloads, `${name}.state`), "utf8"));
     assert.match(stateOf("broken").reason, /folder must be an absolute path/);
     assert.equal(stateOf("homeless").state === "failed" || stateOf("homeless").restarts > 0, true);
+    // Listeners that need no certificate are not kept waiting for it.
+    await eventually("certificates", () =>
+      ["a", "b"].every((name) => logOf(name).includes("generated new workload certificate")),
+    );
     for (const workload of [first, second]) {
       const metrics = curlInside(workload, "http://127.0.0.1:15020/stats/prometheus");
       assert.match(metrics, /istio_agent_cert_expiry_seconds[\s\S]*envoy_cluster_manager/);
