@@ -22,7 +22,8 @@ function loadLate(name) {
 export interface AgentBundle {
   readonly first: string;
   readonly rest: string;
-  readonly metafile: Metafile;
+  /** Files that each part was made of. */
+  readonly inputs: { readonly first: readonly string[]; readonly rest: readonly string[] };
 }
 
 /** `restName` is how the first part finds the other. */
@@ -49,10 +50,14 @@ export async function agentBundle(root: string, restName: string): Promise<Agent
       `${JSON.stringify(`./${name}`)}(exports,require,module){${await commonJs(text)}}`,
     );
   }
+  const inputsOf = (isFirst: boolean) =>
+    Object.entries(metafile.outputs)
+      .filter(([path]) => early.has(basename(path)) === isFirst)
+      .flatMap(([, { inputs }]) => Object.keys(inputs));
   return {
     first: `${chunks(parts.first)}${loader(restName)}${LOAD_LATE}`,
     rest: `${chunks(parts.rest)}module.exports=chunks;${LOAD_LATE}`,
-    metafile,
+    inputs: { first: inputsOf(true), rest: inputsOf(false) },
   };
 }
 

@@ -2,33 +2,19 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { before, test } from "node:test";
-import { build, type Metafile } from "esbuild";
+import { type AgentBundle, agentBundle } from "./agent-bundle.ts";
 
-const ROOT = join(import.meta.dirname, "../../..");
+const ROOT = join(import.meta.dirname, "..");
 /** Packages that are in it; each was weighed. `re2js` is text only until a template of the user is rendered. */
 const ALLOWED_PACKAGES = ["@bufbuild/protobuf", "commander", "ipaddr.js", "js-yaml", "re2js"];
 const ALLOWED_FOLDERS = ["agent", "bin", "capture", "config", "lib", "protocol"];
 
-let inputs: string[];
-let metafile: Metafile;
-let text: string;
+let bundle: AgentBundle;
+let inputs: readonly string[];
 
 before(async () => {
-  const result = await build({
-    absWorkingDir: ROOT,
-    entryPoints: ["src/bin/pilot-agent.ts"],
-    outfile: "pilot-agent.cjs",
-    write: false,
-    bundle: true,
-    platform: "node",
-    target: "node24",
-    format: "cjs",
-    metafile: true,
-    logLevel: "silent",
-  });
-  metafile = result.metafile;
-  inputs = Object.keys(Object.values(metafile.outputs)[0]?.inputs ?? {});
-  text = result.outputFiles[0]?.text ?? "";
+  bundle = await agentBundle(ROOT, "./rest.cjs");
+  inputs = [...bundle.inputs.first, ...bundle.inputs.rest];
 });
 
 test("the agent's bundle holds no package that is not on the list", () => {
@@ -52,6 +38,17 @@ test("of protobuf the agent's bundle holds the wire format, not messages", () =>
 
 /** One letter beyond Latin-1 makes V8 keep the whole text with two bytes per letter. */
 test("the agent's bundle is Latin-1", () => {
-  const at = [...text].findIndex((letter) => (letter.codePointAt(0) ?? 0) > 255);
-  assert.equal(at, -1, `beyond Latin-1: ${text.slice(Math.max(0, at - 60), at + 10)}`);
+  for (const text of [bundle.first, bundle.rest]) {
+    const at = [...text].findIndex((letter) => (letter.codePointAt(0) ?? 0) > 255);
+    assert.equal(at, -1, `beyond Latin-1: ${text.slice(Math.max(0, at - 60), at + 10)}`);
+  }
+});
+
+/** Whoever starts a pod waits for this part, and only then for Envoy. */
+test("what runs until Envoy is started is a third of the bundle at most, without gRPC, DNS and other commands", () => {
+  assert.ok(bundle.first.length < bundle.rest.length / 2, `${bundle.first.length} of ${bundle.rest.length} bytes`);
+  const late = bundle.inputs.first.filter((input) =>
+    /^src\/(lib\/(grpc|pki)|capture\/run|agent\/(dns|wasm|sts\/server|status\/server))/.test(input),
+  );
+  assert.deepEqual(late, []);
 });
