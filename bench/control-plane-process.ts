@@ -42,7 +42,7 @@ export class ControlPlaneProcess implements AsyncDisposable {
       "--secureGRPCAddr",
       callers === undefined ? "" : "127.0.0.1:0",
       "--httpAddr",
-      "",
+      istiod === undefined ? "127.0.0.1:0" : "",
       "--httpsAddr",
       "",
       "--monitoringAddr",
@@ -114,6 +114,14 @@ export class ControlPlaneProcess implements AsyncDisposable {
     if (address === undefined) return Number.NaN;
     const text = await (await fetch(`http://${address}/metrics`)).text();
     return Number(/^nodejs_eventloop_lag_p99_seconds (\S+)/m.exec(text)?.[1]) * 1000;
+  }
+
+  /** What a proxy was sent lately; of ours alone. */
+  async pushes(proxyId: string): Promise<readonly { readonly type: string; readonly answeredAfterMs?: number }[]> {
+    const address = /HTTP service at (\S+)/.exec(this.#output)?.[1];
+    const answer = await fetch(`http://${address}/debug/pushes?proxyID=${proxyId}`);
+    const { changes } = Object(await answer.json());
+    return changes.flatMap(({ pushes }: { pushes: object[] }) => pushes);
   }
 
   cpuSeconds(): number {

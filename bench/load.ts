@@ -1,7 +1,9 @@
 /** One run: connect all sidecars, then change endpoints, a route and services, and see what each costs. */
 import { CLUSTER_TYPE, ENDPOINT_TYPE, LISTENER_TYPE, ROUTE_TYPE } from "#protocol/type-urls.ts";
 import type { ControlPlaneProcess } from "./control-plane-process.ts";
+import { envoyAnswerMs } from "./envoy-answer.ts";
 import { type MeshFolder, type MeshShape, serviceHost } from "./mesh-folder.ts";
+import { percentile } from "./percentile.ts";
 import { Sidecars } from "./sidecars.ts";
 
 /** What one kind of change costs. */
@@ -23,6 +25,8 @@ export interface Figures {
   /** How late the event loop was, 99 of 100 times, from connecting on; and while endpoints changed 100 times a second. */
   readonly loopDelayMs?: number;
   readonly churn?: ChurnFigures;
+  /** Of a real Envoy to a change of its routes, where the proxies are routers. */
+  readonly envoyAnswerMs?: number;
 }
 
 /** What a flood of endpoint changes costs. */
@@ -65,8 +69,10 @@ export async function runLoad(load: Load): Promise<Figures> {
   const loopDelayMs = await controlPlane.loopDelayMs();
   const privateMegabytes = controlPlane.privateMegabytes();
   const churn = await churned(load, sidecars);
+  const envoyAnswer =
+    shape.routes === undefined ? {} : { envoyAnswerMs: await envoyAnswerMs(controlPlane, mesh, load.rounds) };
   if (sidecars.failures.length > 0) throw new Error(`streams ended: ${sidecars.failures.join()}`);
-  return { ...connected, endpoint, route, service, privateMegabytes, loopDelayMs, churn };
+  return { ...connected, endpoint, route, service, privateMegabytes, loopDelayMs, churn, ...envoyAnswer };
 }
 
 const CHURN_SECONDS = 5;
@@ -132,11 +138,6 @@ async function rounds({ controlPlane, shape, rounds: count, settleMs }: Load, si
 /** CPU time of a push counts until the control plane is quiet again; how long that takes is what is measured. */
 function settle(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
-}
-
-function percentile(values: readonly number[], share: number): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }
 
 function varint(value: number): number[] {

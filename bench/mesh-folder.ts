@@ -9,7 +9,10 @@ export interface MeshShape {
   readonly own: boolean;
   /** Namespaces over which such proxies and their services are spread: each is an outbound view of its own. One when not given. */
   readonly namespaces?: number;
-  /** The proxies are routers of one Gateway with so many virtual services, each with a host of its own. */
+  /**
+   * The proxies are routers of one Gateway with so many virtual services, each with a host of its own. Services are then
+   * outside the mesh, so that a real Envoy among the routers needs no certificate.
+   */
   readonly routes?: number;
 }
 
@@ -71,7 +74,7 @@ spec:
   addresses: [10.${96 + (index >> 16)}.${(index >> 8) & 255}.${index & 255}]
   ports: [{number: 8000, name: http, protocol: HTTP}, {number: 9000, name: tcp, protocol: TCP}]
   resolution: STATIC
-  location: MESH_INTERNAL
+  location: ${this.#shape.routes === undefined ? "MESH_INTERNAL" : "MESH_EXTERNAL"}
   endpoints:
 ${endpoints.map(([ip, version]) => `  - {address: ${ip}, labels: {app: svc-${index}, version: ${version}}}`).join("\n")}
 `,

@@ -8,6 +8,7 @@ const ROWS: readonly Row[] = [
   ["  bytes", ({ connectMegabytes }) => `${number(connectMegabytes)} MB`],
   ...changeRows("endpoint change", ({ endpoint }) => endpoint),
   ...changeRows("route change", ({ route }) => route),
+  ["  answer of a real Envoy, half of them", ({ envoyAnswerMs = Number.NaN }) => `${number(envoyAnswerMs)} ms`],
   ...changeRows("new service", ({ service }) => service),
   ["private memory", ({ privateMegabytes }) => `${number(privateMegabytes)} MB`],
   ["delay of the event loop, 99 of 100", ({ loopDelayMs = Number.NaN }) => `${number(loopDelayMs)} ms`],
