@@ -105,8 +105,8 @@ export class InstallCluster {
     return objects.length;
   }
 
-  /** Takes away all that any installation left: tags, the roots in namespaces, definitions of kinds with all objects, and the namespace. */
-  async purge(namespace: string): Promise<void> {
+  /** Takes away all that any installation left: tags, the roots in namespaces, definitions of kinds with all objects, and the namespace. Gives their number. */
+  async purge(namespace: string): Promise<number> {
     const all: RawObject[] = [];
     for (const name of NAMESPACE_MAPS)
       all.push(...(await this.#listed("v1", "ConfigMap", { fieldSelector: `metadata.name=${name}` })));
@@ -117,6 +117,7 @@ export class InstallCluster {
     const objects = [...(await this.#tags()), ...definitions, ...all, ...inHome, ...home];
     for (const object of objects) await this.#delete(object);
     await this.#untilGone([...definitions, ...home]);
+    return objects.length;
   }
 
   /** Kinds and namespaces are gone when all objects in them are. Somebody may hold one back: then this is said. */

@@ -214,12 +214,12 @@ async function uninstall(options: UninstallOptions, terminal: Terminal): Promise
       return EXIT.interrupted;
     }
     const removed = await cluster.remove(options.purge === true ? undefined : owner);
-    if (options.purge === true) await cluster.purge(options.namespace);
+    const purged = options.purge === true ? await cluster.purge(options.namespace) : 0;
     for (const { tag, revision, namespaces } of await new RevisionTags(api, options.namespace).list()) {
       if (tag === "" || revision !== owner) continue;
       terminal.say(`tag "${tag}" still leads to revision "${owner}" (namespaces: ${namespaces.join(", ") || "none"})`);
     }
-    if (removed === 0) terminal.say("there was nothing to remove");
+    if (removed + purged === 0) terminal.say("there was nothing to remove");
     return 0;
   } finally {
     close();

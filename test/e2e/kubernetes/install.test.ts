@@ -264,6 +264,13 @@ describe("mizzen install", { skip: NO_KUBERNETES, timeout: 240_000 }, () => {
     assert.equal(code, 0, stderr);
     assert.match(stderr, /^trying again: .*\n(.|\n)*installed: revision "default"/m);
   });
+
+  test("an uninstalled revision leaves no tag of its own, and a purge says when nothing was left", async () => {
+    assert.equal((await mizzen("uninstall", "-y")).code, 0);
+    assert.match((await mizzen("tag", "list")).stdout, /^No Istio revision tags found/);
+    assert.doesNotMatch((await mizzen("uninstall", "--purge", "-y")).stderr, /there was nothing to remove/);
+    assert.match((await mizzen("uninstall", "--purge", "-y")).stderr, /there was nothing to remove/);
+  });
 });
 
 async function unless404<T>(answer: Promise<T>): Promise<T | undefined> {
