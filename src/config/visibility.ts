@@ -11,7 +11,20 @@ export function isVisible(
   return targets.includes(where.namespace) || (targets.includes(".") && where.home === where.namespace);
 }
 
-/** Whether an object is seen by its own namespace or by named ones only; such objects come before public ones. */
+/** Objects that a namespace sees, in order of precedence: its own that are not for everybody, others that name it, public ones. */
+export function byAudience<T>(
+  objects: readonly T[],
+  namespace: string,
+  audienceOf: (object: T) => { readonly home: string; readonly isPublic: boolean },
+): readonly T[] {
+  const rankOf = (object: T) => {
+    const { home, isPublic } = audienceOf(object);
+    return isPublic ? 2 : home === namespace ? 0 : 1;
+  };
+  return [0, 1, 2].flatMap((rank) => objects.filter((object) => rankOf(object) === rank));
+}
+
+/** Whether everybody sees an object. */
 export function isPublic(exportTo: readonly string[] | undefined, fallback: readonly string[]): boolean {
   return (exportTo === undefined || exportTo.length === 0 ? fallback : exportTo).includes("*");
 }

@@ -215,3 +215,49 @@ test("with addresses of both families hosts are looked up in both, and applicati
   assert.deepEqual(shown(true), [DnsFamily.ALL, ["::6"]]);
   assert.deepEqual(shown(false), [DnsFamily.V4_ONLY, []]);
 });
+
+test("endpoints found by DNS are not told apart by labels", () => {
+  const ports = [{ number: 80, name: "http", protocol: "HTTP" }];
+  const endpoints = [
+    { address: "a.com", labels: { version: "v1" } },
+    { address: "b.com", labels: { version: "v2" } },
+  ];
+  const entry = object("ServiceEntry", "out", { hosts: ["out.com"], ports, resolution: "DNS", endpoints });
+  const priorities = (localityLbSetting: object) => {
+    const policy = { loadBalancer: { localityLbSetting }, outlierDetection: {} };
+    const ruled = object("DestinationRule", "out", { host: "out.com", trafficPolicy: policy });
+    const { loadAssignment } = clustersOf(entry + ruled).cluster("outbound|80||out.com");
+    return loadAssignment?.endpoints.map(({ priority, lbEndpoints }) => [priority, lbEndpoints.length]);
+  };
+  assert.deepEqual(priorities({ failoverPriority: ["version=v2"] }), [[0, 2]]);
+});
+
+test("headers keep their case where a port may speak HTTP, whatever protocol the client's is", () => {
+  const ports = [
+    { number: 80, name: "http", protocol: "HTTP" },
+    { number: 81, name: "mongo", protocol: "MONGO" },
+  ];
+  const entry = object("ServiceEntry", "out", { hosts: ["out.com"], ports, resolution: "DNS" });
+  const policy = { connectionPool: { http: { useClientProtocol: true } } };
+  const yaml = entry + object("DestinationRule", "out", { host: "out.com", trafficPolicy: policy });
+  const mesh = { defaultConfig: { proxyHeaders: { preserveHttp1HeaderCase: true } } };
+  const keepsCase = (port: number) => {
+    const [any] = Object.values(
+      clustersOf(yaml, { mesh }).cluster(`outbound|${port}||out.com`).typedExtensionProtocolOptions,
+    );
+    const options = unpacked(HttpProtocolOptionsSchema, any).upstreamProtocolOptions;
+    assert.equal(options.case, "useDownstreamProtocolConfig");
+    return options.value?.httpProtocolOptions?.headerKeyFormat !== undefined;
+  };
+  assert.deepEqual([keepsCase(80), keepsCase(81)], [true, false]);
+});
+
+test("a router goes to the port that was called, where a rule sends it to the original destination", () => {
+  const ports = [{ number: 80, name: "http", protocol: "HTTP", targetPort: 81 }];
+  const entry = object("ServiceEntry", "out", { hosts: ["out.com"], ports, resolution: "NONE" });
+  const policy = { loadBalancer: { simple: "PASSTHROUGH" } };
+  const yaml = entry + object("DestinationRule", "out", { host: "out.com", trafficPolicy: policy });
+  const config = (type: "sidecar" | "router") =>
+    clustersOf(yaml, { proxy: { type } }).cluster("outbound|80||out.com").lbConfig.case;
+  assert.deepEqual([config("sidecar"), config("router")], ["originalDstLbConfig", undefined]);
+});

@@ -34,8 +34,13 @@ export function upstreamProtocol(input: ProtocolInput): UpstreamProtocol | undef
   const { protocol, traits } = input;
   if (isHttp2(protocol)) return "http2";
   if (protocol === "Unsupported" && traits.role === "sidecar") return "downstream";
-  if (traits.preserveHeaderCase && (isHttp(protocol) || protocol === "Unsupported")) return "http1";
+  if (preservesCase(protocol, traits)) return "http1";
   return input.direction === "outbound" && isUpgraded(input) ? "http2" : undefined;
+}
+
+/** Whether headers of HTTP/1 keep their case: where it is, or may be, HTTP that is declared. */
+export function preservesCase(protocol: Protocol, { preserveHeaderCase }: ClusterTraits): boolean {
+  return preserveHeaderCase && (isHttp(protocol) || protocol === "Unsupported");
 }
 
 function isUpgraded({ protocol, pool, mesh }: ProtocolInput): boolean {

@@ -12,7 +12,7 @@ import { effectivePolicy } from "../scope/traffic-policy.ts";
 import type { ClusterTraits } from "../traits.ts";
 import { connectionLimits } from "./connection-pool.ts";
 import { anyPort, inboundSource } from "./fixed.ts";
-import { httpOptions, upstreamProtocol } from "./http-options.ts";
+import { httpOptions, preservesCase, upstreamProtocol } from "./http-options.ts";
 import { configOrigin, serviceMetadata } from "./metadata.ts";
 import { statName } from "./stat-name.ts";
 
@@ -50,7 +50,7 @@ export function inboundCluster(input: InboundClusterInput): Uint8Array {
     ...destination(input),
     ...connectionLimits({ pool, mesh, traits, budget: policy.retryBudget }),
     commonLbConfig: {},
-    ...httpOptions({ protocol, pool, preserveHeaderCase: traits.preserveHeaderCase, upstream: undefined }),
+    ...httpOptions({ protocol, pool, preserveHeaderCase: preservesCase(port.protocol, traits), upstream: undefined }),
     ...metadata(input),
     altStatName: statPrefix(
       service === undefined

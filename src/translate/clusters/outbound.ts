@@ -23,7 +23,7 @@ import type { MtlsMode } from "../scope/peer-authentication.ts";
 import { type EffectivePolicy, effectivePolicy } from "../scope/traffic-policy.ts";
 import type { ClusterTraits } from "../traits.ts";
 import { connectionLimits, outlierDetection } from "./connection-pool.ts";
-import { httpOptions, upstreamProtocol } from "./http-options.ts";
+import { httpOptions, preservesCase, upstreamProtocol } from "./http-options.ts";
 import { commonBalancing, loadBalancing } from "./load-balancing.ts";
 import { configOrigin, serviceMetadata } from "./metadata.ts";
 import { withProxyProtocol } from "./proxy-protocol.ts";
@@ -113,7 +113,7 @@ export function outboundCluster(input: OutboundClusterInput): Uint8Array {
       : port.protocol === "Redis" && traits.redisFilter
         ? { lbPolicy: LbPolicy.MAGLEV }
         : loadBalancing(policy.loadBalancer)),
-    ...httpOptions({ protocol, pool, preserveHeaderCase: traits.preserveHeaderCase, upstream: tls.http }),
+    ...httpOptions({ protocol, pool, preserveHeaderCase: preservesCase(port.protocol, traits), upstream: tls.http }),
     ...withProxyProtocol(tls.sockets, isPassed ? undefined : policy.proxyProtocol),
     ...(Object.keys(istio).length > 0 && { metadata: { filterMetadata: { istio } } }),
     altStatName: statPrefix(
@@ -142,9 +142,10 @@ function discoverySettings(discovery: Discovery, input: OutboundClusterInput): C
       const { targetPort } = input.port;
       return {
         clusterDiscoveryType: { case: "type", value: DiscoveryType.ORIGINAL_DST },
-        ...(targetPort !== undefined && {
-          lbConfig: { case: "originalDstLbConfig", value: { upstreamPortOverride: targetPort } },
-        }),
+        ...(targetPort !== undefined &&
+          input.traits.role === "sidecar" && {
+            lbConfig: { case: "originalDstLbConfig", value: { upstreamPortOverride: targetPort } },
+          }),
       };
     }
     case "strict-dns":
@@ -175,9 +176,7 @@ const SHORTEST_REFRESH_MS = 1;
 function dnsSettings(input: OutboundClusterInput): Cluster {
   const { name, dnsEndpoints, mesh, traits } = input;
   const endpoints =
-    dnsEndpoints === undefined
-      ? []
-      : localityEndpoints({ ...input, endpoints: dnsEndpoints, proxyLabels: [], labels: traits.labels });
+    dnsEndpoints === undefined ? [] : localityEndpoints({ ...input, endpoints: dnsEndpoints, labels: traits.labels });
   return {
     dnsLookupFamily: lookupFamily(traits),
     typedDnsResolverConfig: dnsResolver(traits),

@@ -23,8 +23,8 @@ export interface EndpointsInput {
   readonly peerPolicies: PeerPolicies | undefined;
   /** Where the proxy is: `region/zone/subzone`; empty where it does not matter. */
   readonly locality: string;
-  /** Labels of the proxy that decide which endpoints are near, as `name=value`; empty where they do not matter. */
-  readonly proxyLabels: readonly string[];
+  /** Labels of the proxy that decide which endpoints are near, as `name=value`; unset where they are found by DNS, and labels do not count. */
+  readonly proxyLabels?: readonly string[];
   /** Only endpoints that take mutual TLS: who passes TLS on unopened cannot see whether it is the mesh's own. */
   readonly onlyMtls?: boolean;
   /** Only endpoints of that machine. */

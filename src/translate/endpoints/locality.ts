@@ -31,7 +31,7 @@ export function preferNear(groups: readonly LocalityGroup[], input: NearInput): 
   if (settings === undefined || !failsOver(policy, input.service)) return groups;
   const { failoverPriority = [], failover = [] } = settings;
   if (failoverPriority.length === 0) return failedOver(groups, failover, input.locality);
-  const byLabels = byLabelPriority(groups, failoverPriority, input.proxyLabels);
+  const byLabels = input.proxyLabels ? byLabelPriority(groups, failoverPriority, input.proxyLabels) : groups;
   return failover.length === 0 ? byLabels : failedOver(byLabels, failover, input.locality);
 }
 

@@ -31,6 +31,8 @@ export interface HttpFilterInput {
   /** Protocol as declared by the service or gateway. */
   readonly protocol: Protocol;
   readonly traits: HttpTraits;
+  /** Clients use it as a proxy, and name hosts in the URL. */
+  readonly takesAbsoluteUrls?: boolean;
   /** Policies about those who call; a sidecar has none for its own workload's calls. */
   readonly authorization?: AuthorizationInput;
   /** Tokens of end users that are checked. */
@@ -99,14 +101,16 @@ const PEER_OUTBOUND_IN_MESH: JsonObject = {
   upstream_propagation: [{ istio_headers: { skip_external_clusters: true } }],
 };
 
-function peerMetadata({ class: listenerClass, traits }: HttpFilterInput): HttpFilter | undefined {
+function peerMetadata(input: HttpFilterInput): HttpFilter | undefined {
+  const { traits } = input;
   if (!traits.metadataExchange) return undefined;
-  return peerMetadataFilter({ ...peerSettings(listenerClass, traits), ...exchangedLabels(traits) });
+  return peerMetadataFilter({ ...peerSettings(input), ...exchangedLabels(traits) });
 }
 
-function peerSettings(listenerClass: ListenerClass, { headers }: HttpTraits): JsonObject {
+function peerSettings({ class: listenerClass, traits, takesAbsoluteUrls }: HttpFilterInput): JsonObject {
   if (listenerClass === "inbound") return PEER_INBOUND;
-  return headers.metadataExchangeHeaders?.mode === "IN_MESH" ? PEER_OUTBOUND_IN_MESH : PEER_OUTBOUND;
+  const isInMesh = traits.headers.metadataExchangeHeaders?.mode === "IN_MESH" && takesAbsoluteUrls !== true;
+  return isInMesh ? PEER_OUTBOUND_IN_MESH : PEER_OUTBOUND;
 }
 
 function grpcWeb({ protocol }: HttpFilterInput): HttpFilter | undefined {

@@ -52,6 +52,18 @@ test("where the protocol is not declared, what is no HTTP goes to the service as
   assert.equal(listener.continueOnListenerFiltersTimeout, true);
 });
 
+test("where nothing is captured, TLS of a service with addresses and ranges is taken with and without its server name", () => {
+  const ports = [{ number: 90, name: "tls", protocol: "TLS" }];
+  const yaml = entry("a", { addresses: ["10.7.0.1", "10.8.0.0/16"], ports, resolution: "STATIC" });
+  const { listener } = listenersOf(yaml, { proxy: { metadata: { INTERCEPTION_MODE: "NONE" } } });
+  const made = listener("127.0.0.1_90");
+  assert.deepEqual(
+    made.filterChains.map(({ filterChainMatch }) => filterChainMatch?.serverNames),
+    [["a.example.com"]],
+  );
+  assert.equal(target(made.defaultFilterChain), "tcp outbound|90||a.example.com");
+});
+
 test("without detection an undeclared port is TCP", () => {
   const features = { sniffOutbound: false };
   const { listener } = listenersOf(at("c", "10.96.0.3", { name: "auto", port: 91 }), { features });

@@ -68,6 +68,8 @@ interface Binding {
 interface Candidate extends Call {
   readonly addresses: readonly string[];
   readonly ranges: readonly string[];
+  /** It is for a range of addresses, though the listener is on another. */
+  readonly isRange?: boolean;
 }
 
 /** The listeners of a view, by address and port. Earlier services win conflicts that cannot be solved by detection. */
@@ -124,7 +126,12 @@ function kindOf(protocol: Protocol, sniffs: boolean): Kind | undefined {
 function candidates(snapshot: Snapshot, view: OutboundView, call: Call): readonly Candidate[] {
   const { ipMode } = view.traits.listener;
   const wildcards = wildcardAddresses(ipMode);
-  if (call.binding.addresses.length > 0) return [{ ...call, addresses: call.binding.addresses, ranges: [] }];
+  if (call.binding.addresses.length > 0) {
+    const { addresses } = call.binding;
+    const [first = "", ...others] = addressesOf(call.service, view);
+    const own = call.service.registry === "Kubernetes" ? [first] : [first, ...others];
+    return own.map((address) => ({ ...call, addresses, ranges: [], isRange: address.includes("/") }));
+  }
   if (call.kind === "http") return [{ ...call, addresses: wildcards, ranges: [] }];
   const own = addressesOf(call.service, view);
   if (own.length === 0) return withoutAddress(snapshot, view, call);
@@ -234,7 +241,7 @@ function chainsOf(candidate: Candidate, { snapshot, view }: Place): ListenerEntr
   if (kind === "http") return http;
   const [own] = addressesOf(service, view);
   const isAnywhere = addresses[0] === wildcardAddresses(view.traits.listener.ipMode)[0];
-  const isRange = candidate.binding.addresses.length > 0 ? own?.includes("/") === true : ranges.length > 0;
+  const isRange = candidate.isRange ?? ranges.length > 0;
   const isShared = own === undefined ? isAnywhere : isRange;
   const { virtualServices } = listener;
   const tcp = tcpChains(snapshot, view, { service, port, ranges, isShared, virtualServices });

@@ -162,7 +162,8 @@ function httpChain(snapshot: Snapshot, view: GatewayView, { server, name, isQuic
 
 /** Hosts without the namespace in front of them. */
 function serverNamesOf({ hosts }: RouterServer): readonly string[] {
-  return [...new Set(hosts.map((host) => host.split("/").at(-1) ?? host))].sort();
+  const names = new Set(hosts.map((host) => host.split("/").at(-1) ?? host));
+  return names.has("*") ? ["*"] : [...names].sort();
 }
 
 /** By the TCP routes of the first virtual service that fits, or by its TLS routes where TLS is passed on. */

@@ -150,7 +150,9 @@ function forwardOf(route: HttpRoute, context: RouteContext): RouteAction | undef
     route.retries ?? context.retries,
     destinations.length === 1 && context.hashes[0] !== undefined,
   );
-  const hashed = context.hashes.slice(0, destinations.length).flatMap((hash) => hashPolicy(hash) ?? []);
+  // Of several destinations those without weight are none.
+  const used = destinations.map(({ weight = 0 }) => destinations.length === 1 || weight > 0);
+  const hashed = context.hashes.flatMap((hash, i) => (used[i] && hashPolicy(hash)) || []);
   const mirrors = mirrorsOf(route, context);
   return {
     clusterSpecifier,

@@ -176,6 +176,20 @@ test("a rule that balances by hash decides by the request", () => {
   assert.equal(hashed({ httpQueryParameterName: "q" }), "queryParameter");
 });
 
+test("destinations without weight beside others are not hashed", () => {
+  const hash = { loadBalancer: { consistentHash: { httpHeaderName: "x" } } };
+  const rule = object("DestinationRule", "web", { host: "web", trafficPolicy: hash });
+  const hashes = (...weights: number[]) => {
+    const route = weights.map((weight) => ({ ...to("web"), weight }));
+    const spec = { hosts: ["web"], http: [{ route }] };
+    const [made] = hostOf(routesOf(WEB + rule + object("VirtualService", "web", spec)), "web").routes;
+    return made?.action.case === "route" ? made.action.value.hashPolicy.length : 0;
+  };
+  assert.equal(hashes(0), 1);
+  assert.equal(hashes(1, 0), 1);
+  assert.equal(hashes(1, 2), 2);
+});
+
 test("a port whose protocol is detected has routes of its own, for whatever host is asked", () => {
   const yaml = object("Service", "any", { clusterIP: "10.96.0.9", ports: [{ name: "any", port: 91 }] });
   const routes = routesOf(yaml, { name: "any.default.svc.cluster.local:91" });

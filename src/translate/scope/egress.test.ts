@@ -31,6 +31,17 @@ function namesOf(services: readonly { readonly hostname: string; readonly ports:
     .sort();
 }
 
+test("routes lead to services of the own namespace that it does not see itself", () => {
+  const ports = [{ number: 80, name: "http", protocol: "HTTP" }];
+  const entry = (where: string, host: string) =>
+    object("ServiceEntry", where, { hosts: [host], ports, resolution: "DNS", exportTo: ["test"] });
+  const route = { hosts: ["a.com"], http: [{ route: [{ destination: { host: "hidden.com" } }] }] };
+  const yaml = entry("prod/h", "hidden.com") + entry("prod/o", "other.com") + object("VirtualService", "prod/v", route);
+  const scoped = scope(meshOf(yaml));
+  assert.deepEqual(namesOf(scoped.services.list), ["hidden.com:80"]);
+  assert.deepEqual(namesOf(scoped.listeners[0]?.services ?? []), []);
+});
+
 test("without a Sidecar, or with one that does not speak of egress, everything is in scope", () => {
   const all = ["db.prod:5432", "only.test:80", "web.prod:80,9090", "web.test:80"];
   assert.deepEqual(namesOf(scope(meshOf(SERVICES)).services.list), all);

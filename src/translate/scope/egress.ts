@@ -9,6 +9,7 @@
 import { MESH_GATEWAY } from "#config/gateway-name.ts";
 import { hostsMatch, isSubsetOf, isWildcard } from "#config/host.ts";
 import type { SidecarEgress } from "#config/kinds/sidecar.ts";
+import type { MeshConfig } from "#config/mesh-config.ts";
 import { parseProtocol } from "#config/protocol.ts";
 import { isVisible } from "#config/visibility.ts";
 import { compareText } from "#lib/compare-text.ts";
@@ -71,7 +72,11 @@ export function scopeOf(snapshot: ScopeSnapshot, viewpoint: ScopeViewpoint): Egr
 export function servicesInScope(snapshot: ScopeSnapshot, viewpoint: ScopeViewpoint): VisibleServices {
   const sidecar = sidecarNamed(snapshot, viewpoint.sidecar);
   // Asked for each destination of each route: most often there is no need to look at virtual services.
-  if (sidecar === undefined || !limitsEgress(sidecar)) return visibleServices(snapshot, viewpoint);
+  if (sidecar === undefined || !limitsEgress(sidecar)) {
+    return hiddenAtHome(snapshot, viewpoint).length === 0
+      ? visibleServices(snapshot, viewpoint)
+      : wholeScope(snapshot, viewpoint, sidecar).services;
+  }
   return scopeOf(snapshot, viewpoint).services;
 }
 
@@ -84,11 +89,32 @@ function wholeScope(
   viewpoint: ScopeViewpoint,
   sidecar: SidecarObject | undefined,
 ): EgressScope {
-  const services = visibleServices(snapshot, viewpoint);
+  const visible = visibleServices(snapshot, viewpoint);
   const virtualServices = virtualServicesOf(snapshot, MESH_GATEWAY, viewpoint.namespace);
-  const listener = { port: undefined, bind: "", isOpened: false, services: services.list, virtualServices };
+  const listener = { port: undefined, bind: "", isOpened: false, services: visible.list, virtualServices };
+  const hidden = hiddenAtHome(snapshot, viewpoint);
+  if (hidden.length === 0) return { sidecar, services: visible, listeners: [listener] };
+  const named = new Set(hidden.map(({ hostname }) => hostname));
+  const led = inferred(snapshot, listener, viewpoint.namespace).filter(({ hostname }) => named.has(hostname));
+  const all = [...visible.list, ...led];
+  const services = distinct(
+    "",
+    kept(visible, `led to ${viewpoint.namespace}`, all, () => all),
+  );
   return { sidecar, services, listeners: [listener] };
 }
+
+/** Services that their own namespace does not see. Its routes lead to them nevertheless. */
+function hiddenAtHome({ services, mesh }: ScopeSnapshot, { role, namespace }: ScopeViewpoint): readonly Service[] {
+  return role === "sidecar" ? unseenAtHome(namespace, services, mesh) : [];
+}
+
+const unseenAtHome = derived((namespace: string, services: readonly Service[], mesh: MeshConfig) => {
+  const fallback = mesh.defaultServiceExportTo;
+  return services.filter(
+    ({ namespace: home, exportTo }) => home === namespace && !isVisible(exportTo, { home, namespace, fallback }),
+  );
+});
 
 function sidecarScope(snapshot: ScopeSnapshot, namespace: string, sidecar: SidecarObject): EgressScope {
   const listeners = (sidecar.spec.egress ?? []).map((egress, i) =>

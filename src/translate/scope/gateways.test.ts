@@ -68,6 +68,15 @@ test("hosts can be bound to a namespace", () => {
     serversOf(gateway("ns/a", [server(80, "HTTP", given)])).ports[0]?.servers[0]?.hosts;
   assert.deepEqual(hosts("./a.com", "*/b.com", "other/c.com", "d.com"), ["ns/a.com", "b.com", "other/c.com", "d.com"]);
   assert.deepEqual(hosts("a.com", "*/*"), ["*"]);
+  assert.deepEqual(hosts("a.com", "*"), ["a.com", "*"]);
+});
+
+test("a server with one host of TLS that another has is left out as a whole", () => {
+  const tls = (name: string, ...hosts: string[]) =>
+    server(443, "HTTPS", hosts, { port: { number: 443, name, protocol: "HTTPS" }, ...simple });
+  const servers = [tls("one", "*.a.com", "*"), tls("two", "x.a.com", "*.a.com"), tls("three", "x.a.com")];
+  const names = serversOf(gateway("a", servers)).ports[0]?.servers.map((one) => one.server.port.name);
+  assert.deepEqual(names, ["one", "three"]);
 });
 
 test("the router's own service tells on which port it listens", () => {

@@ -82,13 +82,13 @@ function routerServer(
 
 /** `./host` means the Gateway's namespace, and a `*` in its place any. */
 function completeHosts(hosts: readonly string[], namespace: string): readonly string[] {
-  const complete = hosts.map((host) => {
+  if (hosts.includes("*/*")) return ["*"];
+  return hosts.map((host) => {
     const [home, name] = host.split("/");
     if (name === undefined || home === undefined) return host;
     if (home === ".") return `${namespace}/${name}`;
     return home === "*" ? name : host;
   });
-  return complete.includes("*") ? ["*"] : complete;
 }
 
 interface RouteOwner {
@@ -148,7 +148,7 @@ function open({ ports, plain }: Merged, opened: RouterPort, isTls: boolean): voi
   if (!isTls) plain.set(opened.port, opened);
 }
 
-/** Envoy refuses a server name that two chains have. */
+/** A server with a host that another has on the same address is left out as a whole. */
 function claim(names: Set<string>, { hosts }: RouterServer, place: string): boolean {
   const claimed = hosts.map((host) => `${place}/${host.toLowerCase()}`);
   if (claimed.some((name) => names.has(name))) return false;

@@ -21,6 +21,18 @@ test("a sidecar takes the declaration of its own namespace, a router the oldest"
   assert.equal(chosen(yaml, "b", "router")?.namespace, "a");
 });
 
+test("a declaration of the own namespace comes in its own turn, not in that of the one it replaces", () => {
+  const other = { hosts: ["middle.example.com"] };
+  const yaml =
+    entry("a/one", {}, { creationTimestamp: "2020-01-01T00:00:00Z" }) +
+    entry("a/two", other, { creationTimestamp: "2021-01-01T00:00:00Z" }) +
+    entry("b/three", {}, { creationTimestamp: "2022-01-01T00:00:00Z" });
+  const order = (namespace: string) =>
+    visibleServices(meshOf(yaml), { role: "sidecar", namespace }).list.map(({ hostname }) => hostname);
+  assert.deepEqual(order("b"), ["middle.example.com", HOST]);
+  assert.deepEqual(order("a"), [HOST, "middle.example.com"]);
+});
+
 test("a ServiceEntry cannot take the name of a Kubernetes service of another namespace", () => {
   const hosts = ["web.prod.svc.cluster.local"];
   const yaml =

@@ -1,7 +1,7 @@
 /** The services that proxies of a namespace can reach. */
 
 import type { MeshConfig } from "#config/mesh-config.ts";
-import { isPublic, isVisible } from "#config/visibility.ts";
+import { byAudience, isPublic, isVisible } from "#config/visibility.ts";
 import { compareText } from "#lib/compare-text.ts";
 import type { Service, ServicePort } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
@@ -54,10 +54,10 @@ const seenBy = derived((namespace: string, services: readonly Service[], mesh: M
   const fallback = mesh.defaultServiceExportTo;
   const seen = services.filter(({ exportTo, namespace: home }) => isVisible(exportTo, { home, namespace, fallback }));
   const sorted = seen.sort(oldestFirst);
-  return [
-    ...sorted.filter(({ exportTo }) => !isPublic(exportTo, fallback)),
-    ...sorted.filter(({ exportTo }) => isPublic(exportTo, fallback)),
-  ];
+  return byAudience(sorted, namespace, ({ namespace: home, exportTo }) => ({
+    home,
+    isPublic: isPublic(exportTo, fallback),
+  }));
 });
 
 /** Each host once; the declaration of the `preferred` namespace is taken before any other. */
@@ -65,7 +65,10 @@ export function distinctServices(declarations: readonly Service[], preferred?: s
   const byHost = new Map<string, Service>();
   for (const service of declarations) {
     const known = byHost.get(service.hostname);
-    byHost.set(service.hostname, known === undefined ? service : chosen(known, service, preferred));
+    const next = known === undefined ? service : chosen(known, service, preferred);
+    // One of another namespace comes in its own turn, not in that of the one it replaces.
+    if (known !== undefined && next.namespace !== known.namespace) byHost.delete(service.hostname);
+    byHost.set(service.hostname, next);
   }
   return { list: [...byHost.values()], byHost };
 }

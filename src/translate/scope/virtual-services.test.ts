@@ -59,3 +59,16 @@ test("conditions on callers are known once, in whatever order their labels are w
   const yaml = virtualService("a", matching({ x: "1", y: "2" })) + virtualService("b", matching({ y: "2", x: "1" }));
   assert.equal(sourceConditions(meshOf(yaml)).length, 1);
 });
+
+test("what a namespace keeps to itself comes before what others show it, and that before what everybody sees", () => {
+  const at = (where: string, year: number, exportTo?: readonly string[]) =>
+    object(
+      "VirtualService",
+      where,
+      { hosts: ["a.com"], http: [{ redirect: { uri: "/x" } }], exportTo },
+      { creationTimestamp: `${year}-01-01T00:00:00Z` },
+    );
+  const yaml = at("a/public", 2020) + at("a/shown", 2021, ["b"]) + at("b/own", 2022, [".", "c"]);
+  const names = virtualServicesOf(meshOf(yaml), "mesh", "b").map(({ object: { metadata } }) => metadata.name);
+  assert.deepEqual(names, ["own", "shown", "public"]);
+});

@@ -5,7 +5,7 @@ import { completeGateway, MESH_GATEWAY } from "#config/gateway-name.ts";
 import { completeHost, isWildcard } from "#config/host.ts";
 import type { Destination, HttpRoute, VirtualService } from "#config/kinds/virtual-service.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
-import { isPublic, isVisible } from "#config/visibility.ts";
+import { byAudience, isPublic, isVisible } from "#config/visibility.ts";
 import { compareText } from "#lib/compare-text.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { mostSpecific } from "../hosts.ts";
@@ -53,10 +53,10 @@ const visibleTo = derived((namespace: string, all: readonly BoundVirtualService[
   const seen = all.filter(({ object: { spec, metadata } }) =>
     isVisible(spec.exportTo, { home: metadata.namespace, namespace, fallback }),
   );
-  return [
-    ...seen.filter(({ object }) => !isPublic(object.spec.exportTo, fallback)),
-    ...seen.filter(({ object }) => isPublic(object.spec.exportTo, fallback)),
-  ];
+  return byAudience(seen, namespace, ({ object: { spec, metadata } }) => ({
+    home: metadata.namespace,
+    isPublic: isPublic(spec.exportTo, fallback),
+  }));
 });
 
 const bound = derived((domain: string, object: ConfigObject<VirtualService>): BoundVirtualService => {
