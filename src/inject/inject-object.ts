@@ -7,7 +7,7 @@ import { InjectionError } from "./injection-error.ts";
 import type { Injector } from "./injector.ts";
 import { canonicalObject, FieldError, type JsonObject } from "./kubernetes/canonical.ts";
 import { withDefaultConfig } from "./mesh/injection-mesh.ts";
-import { withAnnotation } from "./mesh/proxy-config.ts";
+import { type PlacedProxyConfig, proxyConfigOf, withAnnotation } from "./mesh/proxy-config.ts";
 import { PROXY_CONFIG } from "./names.ts";
 import { type Owner, ownerOf } from "./owner.ts";
 import { annotationOf, type Pod, readPod } from "./pod.ts";
@@ -23,6 +23,8 @@ export interface InjectedObject {
 export interface ObjectOptions {
   readonly injector: Injector;
   readonly nativeSidecars: boolean;
+  /** ProxyConfig objects, the oldest first, where a cluster is known: then workloads get what its webhook would give them. */
+  readonly proxyConfigs?: readonly PlacedProxyConfig[];
 }
 
 /** Where each kind has the metadata and the spec of its pod. */
@@ -62,7 +64,7 @@ function injectList(list: JsonObject, options: ObjectOptions): InjectedObject {
   return { object, warnings: results.flatMap(({ warnings }) => warnings) };
 }
 
-function injectWorkload(object: JsonObject, kind: string, { injector, nativeSidecars }: ObjectOptions): InjectedObject {
+function injectWorkload(object: JsonObject, kind: string, options: ObjectOptions): InjectedObject {
   const place = POD_PLACES[kind];
   if (place === undefined) throw new Error(`no pod in a ${kind}`);
   const spec = at(object, place.spec);
@@ -76,18 +78,29 @@ function injectWorkload(object: JsonObject, kind: string, { injector, nativeSide
   if (pod.spec.hostNetwork) return skipped("host networking enabled");
   const policy = { policy: "enabled", neverInjectSelector: [], alwaysInjectSelector: [] };
   if (!decideInjection(pod, policy).inject) return skipped("sidecar injection disabled");
-  const proxyConfig = withAnnotation(injector.mesh.defaultConfig, annotationOf(pod, PROXY_CONFIG));
   const injected = injectPod({
     pod,
     owner,
-    proxyConfig,
-    nativeSidecars,
+    nativeSidecars: options.nativeSidecars,
     proxyEnvironment: {},
     namespaceAnnotations: undefined,
-    injector: withProxyConfig(injector, proxyConfig),
+    ...settingsFor(pod, owner, options),
   });
   const withMetadata = replacedAt(object, place.metadata, injected.metadata);
   return { object: canonicalObject(kind, replacedAt(withMetadata, place.spec, injected.spec)), warnings: [] };
+}
+
+function settingsFor(pod: Pod, owner: Owner, { injector, proxyConfigs }: ObjectOptions) {
+  const annotation = annotationOf(pod, PROXY_CONFIG);
+  if (proxyConfigs !== undefined) {
+    const { labels = {}, namespace = owner.namespace } = pod.metadata;
+    return {
+      injector,
+      proxyConfig: proxyConfigOf({ namespace, labels, annotation }, { ...injector.mesh, objects: proxyConfigs }),
+    };
+  }
+  const proxyConfig = withAnnotation(injector.mesh.defaultConfig, annotation);
+  return { proxyConfig, injector: withProxyConfig(injector, proxyConfig) };
 }
 
 /**

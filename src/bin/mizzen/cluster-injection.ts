@@ -1,6 +1,9 @@
 /** Settings of injection as the ConfigMaps of a cluster hold them. */
 import { existsSync } from "node:fs";
+import type { ConfigObject } from "#config/config-object.ts";
+import { parseObject } from "#config/parse-object.ts";
 import { type InjectionSettings, setsMeshConfig } from "#inject/inject-settings.ts";
+import type { PlacedProxyConfig } from "#inject/mesh/proxy-config.ts";
 import { type NativeSidecarMode, usesNativeSidecars } from "#inject/native-sidecars.ts";
 import { ApiError, type KubernetesApi, type RawObject } from "#lib/kubernetes/api-client.ts";
 import { MeshError } from "#lib/mesh-error.ts";
@@ -51,6 +54,25 @@ export async function settingsOfCluster(
     injectConfig: given.injectConfig ?? injection.config,
     values: given.values ?? injection.values,
   };
+}
+
+/** ProxyConfig objects, the oldest first; none where the cluster does not have the kind. */
+export async function proxyConfigsOf(api: Api): Promise<readonly PlacedProxyConfig[]> {
+  try {
+    const path = "/apis/networking.istio.io/v1beta1/proxyconfigs";
+    const { items } = await api.call<{ readonly items: readonly RawObject[] }>({ path });
+    const since = ({ metadata }: RawObject) => String(metadata.creationTimestamp ?? "");
+    return items
+      .toSorted((a, b) => (since(a) < since(b) ? -1 : 1))
+      .flatMap((item) => {
+        const { object } = parseObject({ apiVersion: "networking.istio.io/v1beta1", kind: "ProxyConfig", ...item });
+        const { metadata, spec } = (object ?? {}) as Partial<ConfigObject<PlacedProxyConfig["spec"]>>;
+        return metadata === undefined || spec === undefined ? [] : [{ namespace: metadata.namespace, spec }];
+      });
+  } catch (problem) {
+    if (problem instanceof ApiError && [403, 404].includes(problem.status)) return [];
+    throw problem;
+  }
 }
 
 /** Whether the proxy is to be an init container that stays, as the webhook of the cluster would decide. */

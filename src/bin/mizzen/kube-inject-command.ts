@@ -64,8 +64,8 @@ async function kubeInject(options: KubeInjectOptions, terminal: Terminal): Promi
   const { InjectionError } = await import("#inject/injection-error.ts");
   const input = options.filename === "-" ? await readStream(process.stdin) : await textOf(options.filename);
   try {
-    const { settings, nativeSidecars } = await settingsOf(options, terminal);
-    const { text, warnings } = injectDocuments(input ?? "", { injector: injectorFrom(settings), nativeSidecars });
+    const { settings, ...others } = await settingsOf(options, terminal);
+    const { text, warnings } = injectDocuments(input ?? "", { injector: injectorFrom(settings), ...others });
     if (options.output === undefined) terminal.print(text);
     else await writeFile(options.output, text);
     for (const warning of warnings) terminal.say(warning);
@@ -79,7 +79,7 @@ async function kubeInject(options: KubeInjectOptions, terminal: Terminal): Promi
 /** Files count more than the cluster; with a template from a file, its nodes do not matter either. */
 async function settingsOf(options: KubeInjectOptions, terminal: Terminal) {
   const { setsMeshConfig } = await import("#inject/inject-settings.ts");
-  const { nativeSidecarsOf, settingsOfCluster } = await import("./cluster-injection.ts");
+  const { nativeSidecarsOf, proxyConfigsOf, settingsOfCluster } = await import("./cluster-injection.ts");
   const given: InjectionSettings = {
     meshConfig: await textOf(options.meshConfigFile),
     values: await textOf(options.valuesFile),
@@ -100,7 +100,7 @@ async function settingsOf(options: KubeInjectOptions, terminal: Terminal) {
     const settings = await settingsOfCluster(api, options, given);
     if (injectConfig !== undefined) return { ...ofFiles, settings };
     const nodes = mode === "true" || mode === "false" ? mode : "auto";
-    return { settings, nativeSidecars: await nativeSidecarsOf(api, nodes) };
+    return { settings, nativeSidecars: await nativeSidecarsOf(api, nodes), proxyConfigs: await proxyConfigsOf(api) };
   } finally {
     close();
   }

@@ -27,8 +27,10 @@ metadata: {name: other-injection, namespace: istio-system}
 data:
   values: '{"global": {"hub": "other", "tag": "1"}}'
   config: |
+    injectedAnnotations: {added: by-the-cluster}
+    defaultTemplates: [own]
     templates:
-      sidecar: |
+      own: |
         metadata: {labels: {image: "{{ .ProxyImage }}", td: "{{ .MeshConfig.TrustDomain }}"}}
 ---
 apiVersion: v1
@@ -59,6 +61,9 @@ describe("mizzen kube-inject in a cluster", { skip: NO_KUBERNETES, timeout: 120_
       assert.equal((await runInstallCommand(install, { KUBECONFIG: server.kubeConfig })).code, 0);
     }
     await server.apply(MAPS);
+    await server.kubectl(["create", "namespace", "shop"]);
+    // Nothing carries the API server to a pod.
+    await server.kubectl(["delete", "validatingwebhookconfigurations", "--all"]);
     file("web.yaml", WEB);
   });
   after(async () => {
@@ -94,12 +99,35 @@ describe("mizzen kube-inject in a cluster", { skip: NO_KUBERNETES, timeout: 120_
   test("other ConfigMaps may be named, and files count more", async () => {
     const named = ["--meshConfigMapName", "other-mesh", "--injectConfigMapName", "other-injection"];
     assert.match(await injected(...named), / {8}image: other\/proxyv2:1\n {8}td: other\n/);
+    assert.match(await injected(...named), / {8}added: by-the-cluster\n/);
     const mesh = ["--meshConfigFile", file("mesh.yaml", "trustDomain: file\n")];
     assert.match(await injected(...named, ...mesh), /td: file\n/);
     const values = ["--valuesFile", file("values.json", '{"global": {"hub": "h", "tag": "t"}}')];
     assert.match(await injected(...named, ...values), /image: h\/proxyv2:t\n/);
     const operator = file("iop.yaml", "kind: IstioOperator\nspec: {tag: t9, values: {global: {hub: h9}}}\n");
     assert.match(await injected(...named, "--operatorFileName", operator), /image: h9\/proxyv2:t9\n {8}td: other\n/);
+  });
+
+  test("ProxyConfig objects count, as for the webhook", async () => {
+    await server.apply(`
+apiVersion: networking.istio.io/v1beta1
+kind: ProxyConfig
+metadata: {name: all, namespace: istio-system}
+spec: {concurrency: 7}
+---
+apiVersion: networking.istio.io/v1beta1
+kind: ProxyConfig
+metadata: {name: own, namespace: shop}
+spec: {selector: {matchLabels: {app: web}}, concurrency: 9}
+`);
+    assert.match(await injected("-r", "default"), /"concurrency":7/);
+    const shop = file("shop.yaml", WEB.replace("{name: web}", "{name: web, namespace: shop}"));
+    assert.match(await injected("-r", "default", "-f", shop), /"concurrency":9/);
+    const files = [
+      "--injectConfigFile",
+      file("own.yaml", "metadata: {labels: {of: '{{ .ProxyConfig.Concurrency.GetValue }}'}}"),
+    ];
+    assert.match(await injected("-r", "default", ...files), /of: "0"/);
   });
 
   test("nodes decide about native sidecars, unless the environment does", async () => {
