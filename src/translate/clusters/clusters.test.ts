@@ -256,8 +256,10 @@ test("a router goes to the port that was called, where a rule sends it to the or
   const ports = [{ number: 80, name: "http", protocol: "HTTP", targetPort: 81 }];
   const entry = object("ServiceEntry", "out", { hosts: ["out.com"], ports, resolution: "NONE" });
   const policy = { loadBalancer: { simple: "PASSTHROUGH" } };
-  const yaml = entry + object("DestinationRule", "out", { host: "out.com", trafficPolicy: policy });
-  const config = (type: "sidecar" | "router") =>
-    clustersOf(yaml, { proxy: { type } }).cluster("outbound|80||out.com").lbConfig.case;
+  const subsets = [{ name: "v1" }];
+  const yaml = entry + object("DestinationRule", "out", { host: "out.com", trafficPolicy: policy, subsets });
+  const config = (type: "sidecar" | "router", subset = "") =>
+    clustersOf(yaml, { proxy: { type } }).cluster(`outbound|80|${subset}|out.com`).lbConfig.case;
   assert.deepEqual([config("sidecar"), config("router")], ["originalDstLbConfig", undefined]);
+  assert.equal(config("router", "v1"), "originalDstLbConfig");
 });

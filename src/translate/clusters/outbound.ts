@@ -143,7 +143,7 @@ function discoverySettings(discovery: Discovery, input: OutboundClusterInput): C
       return {
         clusterDiscoveryType: { case: "type", value: DiscoveryType.ORIGINAL_DST },
         ...(targetPort !== undefined &&
-          input.traits.role === "sidecar" && {
+          changesPort(input) && {
             lbConfig: { case: "originalDstLbConfig", value: { upstreamPortOverride: targetPort } },
           }),
       };
@@ -153,6 +153,12 @@ function discoverySettings(discovery: Discovery, input: OutboundClusterInput): C
     case "logical-dns":
       return { clusterDiscoveryType: { case: "type", value: DiscoveryType.LOGICAL_DNS }, ...dnsSettings(input) };
   }
+}
+
+/** A router goes to the original destination only because a rule says so, and to another port only for its subsets. */
+function changesPort({ subset, rule, port, traits }: OutboundClusterInput): boolean {
+  const whole = effectivePolicy(rule?.spec, port.port);
+  return traits.role === "sidecar" || (subset !== "" && whole.loadBalancer?.simple === "PASSTHROUGH");
 }
 
 const EDS_CONFIG = create(ConfigSourceSchema, {

@@ -62,7 +62,7 @@ export function* outboundHosts(
     const usable = matched.filter(({ ports }) => ports.length > 0);
     if (usable.length === 0 && port !== 80) continue;
     for (const { service } of usable) claimed.add(service.hostname);
-    const ports = port === 0 ? new Set(usable.flatMap((one) => one.ports.map((each) => each.port))) : [port];
+    const ports = port === 0 ? usualFirst(usable) : [port];
     for (const number of ports) {
       const reached = usable.filter((one) => one.ports.some((each) => each.port === number));
       candidates.push(
@@ -89,6 +89,12 @@ export function* outboundHosts(
   }
   const hosts = port === 0 ? anyPort(candidates) : settle(candidates, port);
   return hosts.sort((a, b) => compareText(a.name, b.name));
+}
+
+/** Ports of all of them. Names without a port mean 80 where one of them has it, so it comes first. */
+function usualFirst(services: readonly PortService[]): readonly number[] {
+  const ports = new Set(services.flatMap((one) => one.ports.map(({ port }) => port)));
+  return ports.has(80) ? [80, ...ports.difference(new Set([80]))] : [...ports];
 }
 
 interface Candidate {

@@ -279,3 +279,15 @@ test("an HTTP proxy knows services without a port by the first they have, if tha
   assert.deepEqual(namesOf({ name: "http", port: 80 }, { name: "http-b", port: 90 }), ["web", "web:80", "web:90"]);
   assert.deepEqual(namesOf({ name: "http-b", port: 90 }, { name: "http", port: 80 }).sort(), ["web:80", "web:90"]);
 });
+
+test("an HTTP proxy knows services with routes of their own without a port by 80, if they have it", () => {
+  const ports = [
+    { name: "http-b", port: 90 },
+    { name: "http", port: 80 },
+  ];
+  const yaml = service("web", ...ports) + webRoutes({ route: [to("web")] });
+  const proxy = { metadata: { HTTP_PROXY_PORT: "15007" } };
+  const { virtualHosts } = translated(meshOf(yaml), proxyOf(proxy)).route("http_proxy");
+  const owner = virtualHosts.find(({ domains }) => domains.includes("web"))?.name;
+  assert.equal(owner, "web.default.svc.cluster.local:80");
+});
