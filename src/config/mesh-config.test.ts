@@ -81,7 +81,6 @@ test("wrong values are reported with their field", () => {
     "defaultConfig: {tracing: {tlsSettings: {mode: MUTUAL, privateKey: /k}}}":
       "defaultConfig.tracing.tlsSettings.clientCertificate",
     "defaultConfig: {tracing: {customTags: {a: {}}}}": "defaultConfig.tracing.customTags.a",
-    "defaultConfig: {tracing: {customTags: {a: {header: {defaultValue: x}}}}}": "defaultConfig.tracing.customTags.a",
     "defaultConfig: {privateKeyProvider: {}}": "defaultConfig.privateKeyProvider",
     "defaultConfig: {privateKeyProvider: {qat: {pollDelay: 0s}}}": "defaultConfig.privateKeyProvider.qat.pollDelay",
     "meshMTLS: {ecdhCurves: [P-256]}": "meshMTLS.ecdhCurves",

@@ -87,12 +87,8 @@ function* checkTracing(tracing: ProxyDefaults["tracing"], at: string): Iterable<
   if (lightstep?.address && !lightstep.accessToken) yield error(`${at}.lightstep.accessToken`, "is required");
   if (tlsSettings !== undefined) yield* checkClientTls(tlsSettings, `${at}.tlsSettings`, "");
   for (const [tag, { literal, environment, header }] of Object.entries(customTags)) {
-    const source = { literal: literal?.value, environment: environment?.name, header: header?.name };
-    const field = formatField(`${at}.customTags`, tag);
     if (literal === undefined && environment === undefined && header === undefined) {
-      yield error(field, "needs a literal, an environment or a header");
-    } else if (Object.values(source).every((text) => !text)) {
-      yield error(field, "must not be empty");
+      yield error(formatField(`${at}.customTags`, tag), "needs a literal, an environment or a header");
     }
   }
 }
