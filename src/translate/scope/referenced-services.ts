@@ -5,7 +5,7 @@ import type { ExtensionProvider } from "#config/mesh/extension-provider.ts";
 import type { Service } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import type { OutboundView } from "../views.ts";
-import { virtualServicesOf } from "./virtual-services.ts";
+import { boundTo } from "./virtual-services.ts";
 
 /** Those of the list that routes of its Gateways, providers of the mesh or keys of token issuers lead to. */
 export function referencedServices(
@@ -15,15 +15,16 @@ export function referencedServices(
 ): readonly Service[] {
   if (view.clustersOf === undefined) return services;
   const hosts = new Set([
-    ...view.clustersOf.flatMap((gateway) => destinationsOf(snapshot, gateway, view.namespace)),
+    ...view.clustersOf.flatMap((gateway) => destinationsOf(snapshot, gateway)),
     ...(snapshot.mesh.extensionProviders ?? []).flatMap(providerService),
     ...issuerHosts(snapshot),
   ]);
   return services.filter(({ hostname, namespace }) => hosts.has(hostname) || hosts.has(`${namespace}/${hostname}`));
 }
 
-function destinationsOf(snapshot: Snapshot, gateway: string, namespace: string): readonly string[] {
-  return virtualServicesOf(snapshot, gateway, namespace).flatMap(({ object, domain }) =>
+/** Whoever may see the routes, as for istiod. */
+function destinationsOf(snapshot: Snapshot, gateway: string): readonly string[] {
+  return boundTo(snapshot, gateway).flatMap(({ object, domain }) =>
     destinationHosts(object.spec).map((host) => completeHost(host, object.metadata.namespace, domain)),
   );
 }

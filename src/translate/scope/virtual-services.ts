@@ -28,8 +28,15 @@ export function virtualServicesOf(
   gateway: string,
   namespace: string,
 ): readonly BoundVirtualService[] {
-  const byGateway = boundByGateway(snapshot.features.domain, snapshot.virtualServices);
-  return visibleTo(namespace, byGateway.get(gateway) ?? NONE, snapshot.mesh);
+  return visibleTo(namespace, boundTo(snapshot, gateway), snapshot.mesh);
+}
+
+/** All that are bound to a gateway, whoever may see them. */
+export function boundTo(
+  snapshot: Pick<Snapshot, "virtualServices" | "features">,
+  gateway: string,
+): readonly BoundVirtualService[] {
+  return boundByGateway(snapshot.features.domain, snapshot.virtualServices).get(gateway) ?? NONE;
 }
 
 const NONE: readonly BoundVirtualService[] = [];
