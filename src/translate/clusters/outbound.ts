@@ -156,9 +156,8 @@ function discoverySettings(discovery: Discovery, input: OutboundClusterInput): C
 }
 
 /** A router goes to the original destination only because a rule says so, and to another port only for its subsets. */
-function changesPort({ subset, rule, port, traits }: OutboundClusterInput): boolean {
-  const whole = effectivePolicy(rule?.spec, port.port);
-  return traits.role === "sidecar" || (subset !== "" && whole.loadBalancer?.simple === "PASSTHROUGH");
+function changesPort({ subset, traits }: OutboundClusterInput): boolean {
+  return traits.role === "sidecar" || subset !== "";
 }
 
 const EDS_CONFIG = create(ConfigSourceSchema, {
