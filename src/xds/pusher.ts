@@ -189,21 +189,16 @@ export class Pusher {
     const { clock, metrics } = this.#options;
     const start = clock.now();
     const parts = this.#partsFor(stream, world);
-    await this.#target(stream, {
-      parts,
-      world,
-      wants: (typeUrl) => !ROUND.has(typeUrl) && !isLaterTable(stream, typeUrl),
-    });
+    // After a response has left, and after its answer, nothing is new but what the proxy itself asked for.
+    const isTargeted = stream.targetVersion === world.version && !stream.asksForMore;
+    const target = (wants: Targeting["wants"]) => this.#target(stream, { parts, world, wants });
+    if (!isTargeted) await target((typeUrl) => !ROUND.has(typeUrl) && !isLaterTable(stream, typeUrl));
     // Endpoints are always the newest, and go first. Clusters, listeners, routes and then names become the newest together,
     // when the proxy has taken all of the last round: else a row of changes to clusters could keep its listeners waiting for ever.
     const { session } = stream;
     const ahead = hasNewRound(stream) ? undefined : nextResponse(session, clock.now());
-    if (ahead === undefined || ahead.kind === "idle") {
-      await this.#target(stream, {
-        parts,
-        world,
-        wants: (typeUrl) => ROUND.has(typeUrl) || isLaterTable(stream, typeUrl),
-      });
+    if (!isTargeted && (ahead === undefined || ahead.kind === "idle")) {
+      await target((typeUrl) => ROUND.has(typeUrl) || isLaterTable(stream, typeUrl));
       stream.targetVersion = world.version;
     }
     if (stream.isClosed || stream.newTypes.length > 0) return this.wake(stream); // something happened meanwhile

@@ -121,6 +121,14 @@ export class XdsStream {
     return [...this.#session.types.keys()].filter((typeUrl) => !this.#targeted.has(typeUrl));
   }
 
+  /** It asked for types that have no target yet, or for names that may have to be built. */
+  get asksForMore(): boolean {
+    for (const [typeUrl, { due }] of this.#session.types) {
+      if (due.size > 0 || !this.#targeted.has(typeUrl)) return true;
+    }
+    return false;
+  }
+
   retarget(typeUrl: string, layers: Layers<BuiltResource>): void {
     this.#targeted.add(typeUrl);
     this.#session = retargetType(this.#session, typeUrl, layers);
