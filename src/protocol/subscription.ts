@@ -189,11 +189,13 @@ export function retarget<R extends Resource>(state: Subscription<R>, target: Lay
   const removed = new Set([...changes.removed].filter((name) => wanted(name) && !isAsked(name)));
   const due =
     state.due.size === 0 && returned.length === 0 ? changed : state.due.union(changed).union(new Set(returned));
+  // As with most changes, of endpoints above all.
+  if (removed.size === 0 && returned.length === 0) return { ...state, target, initial: undefined, due };
   return {
     ...state,
     target,
     initial: undefined,
-    due: removed.size === 0 ? due : due.difference(removed),
+    due: due.difference(removed),
     leftover: state.leftover.difference(new Set(returned)).union(removed),
     leaving: state.form === "complete" ? leavingWith(state, { removed, returned }) : state.leaving,
     missing: state.missing.difference(new Set(returned)),
@@ -205,7 +207,6 @@ function leavingWith<R extends Resource>(
   { leaving, target, held }: Subscription<R>,
   { removed, returned }: { readonly removed: ReadonlySet<string>; readonly returned: readonly string[] },
 ): ReadonlyMap<string, R> {
-  if (removed.size === 0 && returned.length === 0) return leaving;
   const changed = new Map(leaving);
   for (const name of removed) {
     const last = held.get(name)?.good ?? findResource(target, name);
@@ -227,7 +228,7 @@ export function emit<R extends Resource>(
   const [apart, ...suspects] = state.suspects;
   const names = apart ?? state.due;
   const tellsGone = options.removals && apart === undefined && state.form !== "partial";
-  const gone = tellsGone ? state.leftover.difference(options.keep ?? NO_NAMES) : NO_NAMES;
+  const gone = tellsGone && state.leftover.size > 0 ? state.leftover.difference(options.keep ?? NO_NAMES) : NO_NAMES;
   const { resources, unknown } = lookUp(state, names);
   const removed = [...gone, ...unknown];
   const after = {
@@ -235,8 +236,8 @@ export function emit<R extends Resource>(
     unanswered: false,
     due: apart === undefined ? NO_NAMES : state.due.difference(apart),
     suspects,
-    leftover: state.leftover.difference(gone),
-    leaving: new Map([...state.leaving].filter(([name]) => !gone.has(name))),
+    leftover: gone.size === 0 ? state.leftover : state.leftover.difference(gone),
+    leaving: gone.size === 0 ? state.leaving : new Map([...state.leaving].filter(([name]) => !gone.has(name))),
     missing: removed.length === 0 ? state.missing : state.missing.union(new Set(removed).intersection(state.names)),
   };
   if (resources.length + removed.length > 0 || state.unanswered) {

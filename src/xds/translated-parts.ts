@@ -34,13 +34,27 @@ export function translatedPartsWith(rights: SecretRights): PartsOf {
   return (snapshot, proxy) => partsFor(snapshot, proxy, rights);
 }
 
+/** By snapshot and the keys of all views: proxies of the same views have the same parts, if nothing is left out for them. */
+const shared = new WeakMap<Snapshot, Map<string, ProxyParts>>();
+
+function sharedParts(snapshot: Snapshot, views: ProxyViews): ProxyParts {
+  if (views.omittedListeners.size > 0) return envoyParts(snapshot, views);
+  const { outbound, inbound, gateway, endpoints, names } = views;
+  const key = `${outbound.key} ${inbound?.key} ${gateway?.key} ${endpoints.key} ${names.key}`;
+  const known = shared.get(snapshot) ?? new Map<string, ProxyParts>();
+  shared.set(snapshot, known);
+  const parts = known.get(key) ?? envoyParts(snapshot, views);
+  known.set(key, parts);
+  return parts;
+}
+
 /** What is sent depends on who reads it: Envoy, or a program that speaks xDS itself. */
 function partsFor(whole: Snapshot, proxy: MeshProxy, rights?: SecretRights): ProxyParts {
   const snapshot = inCluster(whole, String(proxy.metadata.CLUSTER_ID ?? ""));
   const views = viewsOf(snapshot, proxy);
   const { inbound } = views;
   if (proxy.metadata.GENERATOR !== "grpc" || inbound === undefined) {
-    const parts = envoyParts(snapshot, views);
+    const parts = sharedParts(snapshot, views);
     const secrets = secretsView(proxy, rights);
     return secrets === undefined ? parts : withSecrets(parts, snapshot, secrets);
   }
