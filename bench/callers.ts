@@ -8,7 +8,7 @@ import { SignJWT } from "jose";
 const ISSUER = "https://issuer.example";
 const AUDIENCE = "istio-ca";
 /** All proxies have this account. */
-export const ACCOUNT = "bench";
+const ACCOUNT = "bench";
 
 export class Callers implements Disposable {
   /** For the environment variable JWT_RULE of ours and of istiod, which takes keys by their address only. */

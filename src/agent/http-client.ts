@@ -38,13 +38,9 @@ export async function fetchText(wanted: HttpRequest): Promise<HttpAnswer> {
 
 /** Sends a request, and gives the answer when it begins. No connection is kept. */
 export async function send(wanted: HttpRequest): Promise<IncomingMessage> {
-  const { host, port, path, method = "GET", headers = {}, body, timeoutMs } = wanted;
+  const { host, port, path, method = "GET", headers = {}, body } = wanted;
   const where = formatRequest(wanted);
-  const late = new AbortController();
-  const timer = setTimeout(() => {
-    late.abort(new MeshError("HTTP_FAILED", `${where}: no answer in ${timeoutMs} ms`));
-  }, timeoutMs);
-  const signal = wanted.signal === undefined ? late.signal : AbortSignal.any([late.signal, wanted.signal]);
+  const { signal, settled } = giveUp(wanted);
   try {
     const socket = await specialConnection(wanted, signal);
     return await new Promise((resolve, reject) => {
@@ -60,16 +56,26 @@ export async function send(wanted: HttpRequest): Promise<IncomingMessage> {
       });
       outgoing.on("error", reject);
       outgoing.on("close", () => {
-        clearTimeout(timer);
+        settled();
         signal.removeEventListener("abort", cut);
       });
       if (signal.aborted) cut();
       outgoing.end(body);
     });
   } catch (cause) {
-    clearTimeout(timer);
+    settled();
     throw cause instanceof MeshError ? cause : new MeshError("HTTP_FAILED", where, { cause });
   }
+}
+
+/** Aborted when the answer takes too long or nobody wants it any more; `settled` says that it need not be watched. */
+export function giveUp(wanted: HttpRequest): { readonly signal: AbortSignal; readonly settled: () => void } {
+  const late = new AbortController();
+  const timer = setTimeout(() => {
+    late.abort(new MeshError("HTTP_FAILED", `${formatRequest(wanted)}: no answer in ${wanted.timeoutMs} ms`));
+  }, wanted.timeoutMs);
+  const signal = wanted.signal === undefined ? late.signal : AbortSignal.any([late.signal, wanted.signal]);
+  return { signal, settled: () => clearTimeout(timer) };
 }
 
 /** A request in words, for messages. */

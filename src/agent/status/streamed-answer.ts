@@ -1,7 +1,7 @@
 /** Answers of any size, read through one buffer: a scrape would otherwise leave megabytes of buffers for the collector. */
 import { connect, type Socket } from "node:net";
 import { MeshError } from "#lib/mesh-error.ts";
-import { formatRequest, type HttpRequest, specialConnection } from "../http-client.ts";
+import { formatRequest, giveUp, type HttpRequest, specialConnection } from "../http-client.ts";
 import { type AnswerHead, AnswerReader } from "./answer-reader.ts";
 
 /** What the kernel keeps for a connection, at most. */
@@ -18,20 +18,14 @@ export interface StreamedAnswer extends AnswerHead {
 
 /** Sends a GET, and gives the answer when it begins. No connection is kept. */
 export async function openAnswer(wanted: HttpRequest): Promise<StreamedAnswer> {
-  const { timeoutMs } = wanted;
-  const where = formatRequest(wanted);
-  const late = new AbortController();
-  const timer = setTimeout(() => {
-    late.abort(new MeshError("HTTP_FAILED", `${where}: no answer in ${timeoutMs} ms`));
-  }, timeoutMs);
-  const signal = wanted.signal === undefined ? late.signal : AbortSignal.any([late.signal, wanted.signal]);
+  const { signal, settled } = giveUp(wanted);
   const body = new Body();
   try {
     const socket = (await specialConnection(wanted, signal)) ?? plainConnection(wanted, body);
     const cut = () => body.destroy(signal.reason);
     signal.addEventListener("abort", cut, { once: true });
     socket.once("close", () => {
-      clearTimeout(timer);
+      settled();
       signal.removeEventListener("abort", cut);
     });
     body.from(socket);
@@ -40,9 +34,9 @@ export async function openAnswer(wanted: HttpRequest): Promise<StreamedAnswer> {
     const head = await body.head;
     return { ...head, read: (take) => body.read(take), destroy: (reason) => body.destroy(reason) };
   } catch (cause) {
-    clearTimeout(timer);
+    settled();
     body.destroy();
-    throw cause instanceof MeshError ? cause : new MeshError("HTTP_FAILED", where, { cause });
+    throw cause instanceof MeshError ? cause : new MeshError("HTTP_FAILED", formatRequest(wanted), { cause });
   }
 }
 

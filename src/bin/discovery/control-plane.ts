@@ -1,7 +1,8 @@
 /**
  * The parts of the control plane, put together. Constructing does nothing; `run` starts them in this order:
  *
- *     HTTP (not ready) -> xDS, source, first snapshot -> CA -> own certificate -> gRPC 15012, 15010, webhooks 15017 -> ready
+ *     HTTP (not ready) -> xDS, source, first snapshot -> CA -> own certificate -> rehearsal
+ *     -> gRPC 15012, 15010, webhooks 15017 -> ready
  */
 import { dump } from "js-yaml";
 import { SecretAccess } from "#authn/secret-access.ts";

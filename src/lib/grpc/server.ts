@@ -60,11 +60,10 @@ export function grpcServer(methods: Methods, options: ServerOptions): GrpcServer
   server.on("session", (session) => {
     sessions.add(session);
     session.on("close", () => sessions.delete(session));
-    session.on("error", () => undefined); // its calls end by their "close"
     if (keepalive !== undefined) keepAlive(session, keepalive);
     if (maxAgeMs !== undefined) limitAge(session, maxAgeMs);
   });
-  // Whoever speaks something else has been cut off already.
+  // Whoever is silent or speaks something else has been cut off already, and its calls end by their "close".
   server.on("sessionError", () => undefined);
   server.on("stream", (stream, headers, _flags, rawHeaders) => {
     stream.on("error", () => undefined); // the call ends by its "close"
@@ -74,7 +73,7 @@ export function grpcServer(methods: Methods, options: ServerOptions): GrpcServer
     }
     const path = headers[":path"] ?? "";
     const call = new ServerCall(stream, { headers, rawHeaders, maxMessageBytes });
-    const method = methods[path];
+    const method = methods[path]; // HTTP/2 lets none through that does not begin with a slash
     if (method === undefined) call.end({ code: STATUS.UNIMPLEMENTED, details: `There is no method ${path}` });
     else method(call);
   });

@@ -7,6 +7,7 @@ import { selfSigned } from "../../support/certificates.ts";
 import { TestControlPlane } from "../../support/control-plane.ts";
 import { eventually } from "../../support/fake-control-plane.ts";
 import { type ApiServer, NO_KUBERNETES, startApiServer } from "../../support/kubernetes/api-server.ts";
+import { SECRET_READER } from "../../support/kubernetes/secret-reader.ts";
 import { webhookConfigurations } from "../../support/kubernetes/webhook-configurations.ts";
 import { proxyOf } from "../../support/mesh.ts";
 import { nodeOf, XdsClient } from "../../support/xds-client.ts";
@@ -23,19 +24,6 @@ metadata: {name: shop}
 apiVersion: v1
 kind: ServiceAccount
 metadata: {name: gateway, namespace: shop}
-`;
-const RIGHT = `
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: Role
-metadata: {name: secrets, namespace: shop}
-rules: [{apiGroups: [""], resources: [secrets], verbs: [get, list, watch]}]
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata: {name: secrets, namespace: shop}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: secrets}
-subjects: [{kind: ServiceAccount, name: gateway, namespace: shop}]
 `;
 const [here, there] = [selfSigned("here.example.com"), selfSigned("there.example.com")];
 const secret = (name: string, { certificate, key }: typeof here) =>
@@ -55,7 +43,7 @@ describe("secrets of further clusters", { skip: NO_KUBERNETES, timeout: 120_000 
     [one, two] = await Promise.all([startApiServer(), startApiServer()]);
     await one.apply(NAMESPACES);
     // The right is only there, where the gateway is.
-    await two.apply(NAMESPACES + RIGHT);
+    await two.apply(NAMESPACES + SECRET_READER);
     await two.kubectl(["annotate", "namespace", "istio-system", "topology.istio.io/controlPlaneClusters=c9,c1"]);
     for (const webhook of (await webhookConfigurations()).injection) await two.apply(JSON.stringify(webhook));
     await one.apply(secret("web", here));

@@ -6,6 +6,7 @@ import { selfSigned } from "../../support/certificates.ts";
 import { TestControlPlane } from "../../support/control-plane.ts";
 import { eventually } from "../../support/fake-control-plane.ts";
 import { type ApiServer, NO_KUBERNETES, startApiServer } from "../../support/kubernetes/api-server.ts";
+import { SECRET_READER } from "../../support/kubernetes/secret-reader.ts";
 import { proxyOf } from "../../support/mesh.ts";
 import { nodeOf, XdsClient } from "../../support/xds-client.ts";
 
@@ -17,18 +18,7 @@ metadata: {name: istio-system}
 apiVersion: v1
 kind: Namespace
 metadata: {name: shop}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: Role
-metadata: {name: secrets, namespace: shop}
-rules: [{apiGroups: [""], resources: [secrets], verbs: [get, list, watch]}]
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata: {name: secrets, namespace: shop}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: secrets}
-subjects: [{kind: ServiceAccount, name: gateway, namespace: shop}]
----
+${SECRET_READER}---
 apiVersion: v1
 kind: ServiceAccount
 metadata: {name: gateway, namespace: shop}
