@@ -3,7 +3,7 @@ import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp
 import { connect, isIP, type Socket } from "node:net";
 import { checkServerIdentity, connect as connectTls, type PeerCertificate } from "node:tls";
 import { type Keepalive, keepAlive } from "./keepalive.ts";
-import { joined, MessageSplitter, type Pieces, sendMessage } from "./messages.ts";
+import { joined, MessageSender, MessageSplitter, type Pieces } from "./messages.ts";
 import { GrpcError, STATUS, type Status, statusOfHeaders, statusOfHttp, statusOfReset } from "./status.ts";
 
 export interface ConnectOptions {
@@ -182,11 +182,13 @@ export class GrpcConnection {
 export class ClientCall {
   readonly #stream: ClientHttp2Stream;
   readonly #events: ClientEvents;
+  readonly #sender: MessageSender;
   #status: Status | undefined;
 
   constructor(stream: ClientHttp2Stream, events: ClientEvents) {
     this.#stream = stream;
     this.#events = events;
+    this.#sender = new MessageSender(stream);
     const { session } = stream;
     let httpStatus = HTTP_OK;
     let failure: Error | undefined;
@@ -211,12 +213,12 @@ export class ClientCall {
 
   /** False when nothing more should be sent for now; it may be, and is kept. */
   send(message: Uint8Array | Pieces): boolean {
-    return this.#stream.closed || this.#stream.destroyed || sendMessage(this.#stream, message);
+    return this.#stream.closed || this.#stream.destroyed || this.#sender.send(message);
   }
 
   /** Sends no more. */
   end(): void {
-    this.#stream.end();
+    this.#sender.end();
   }
 
   cancel(): void {

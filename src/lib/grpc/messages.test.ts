@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
+import { Writable } from "node:stream";
 import { test } from "node:test";
-import { joined, MessageSplitter, type Pieces } from "./messages.ts";
+import { joined, MessageSender, MessageSplitter, type Pieces } from "./messages.ts";
 import { GrpcError, STATUS } from "./status.ts";
 
 function framed(message: Buffer, flag = 0): Buffer {
@@ -58,4 +59,69 @@ test("MessageSplitter refuses what is too long, before it has come, and what is 
   assert.throws(() => split([head], 10), isStatus(STATUS.RESOURCE_EXHAUSTED));
   assert.equal(split([framed(Buffer.alloc(10))], 10).length, 1);
   assert.throws(() => split([framed(Buffer.from("x"), 1)]), isStatus(STATUS.UNIMPLEMENTED));
+});
+
+/** A stream that takes what it is given only when it is told to. */
+class Reader extends Writable {
+  readonly taken: Buffer[] = [];
+  #given: { readonly chunks: readonly Buffer[]; readonly done: () => void } | undefined;
+
+  override _writev(chunks: { readonly chunk: Buffer }[], done: () => void): void {
+    this.#given = { chunks: chunks.map(({ chunk }) => chunk), done };
+  }
+
+  get given(): number {
+    return this.#given?.chunks.reduce((sum, { length }) => sum + length, 0) ?? 0;
+  }
+
+  /** Takes all that it has been given, which may be followed by more. */
+  async take(): Promise<void> {
+    const { chunks = [], done } = this.#given ?? {};
+    this.#given = undefined;
+    this.taken.push(...chunks);
+    done?.();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+test("MessageSender gives a long message in parts, and what comes after it behind it", async () => {
+  const reader = new Reader();
+  const events: string[] = [];
+  reader.on("finish", () => events.push("end"));
+  const sender = new MessageSender(reader, () => events.push("room"));
+  const long = Buffer.alloc(1_000_000, 1);
+  const pieces = Array.from({ length: 100 }, (_, i) => Buffer.alloc(20_000, i));
+  const small = Buffer.from("last");
+  assert.equal(
+    sender.send(long, () => events.push("long left")),
+    false,
+  );
+  sender.send(pieces, () => events.push("pieces left"));
+  sender.send(small, () => events.push("small left"));
+  let most = 0;
+  while (reader.given > 0) {
+    most = Math.max(most, reader.given);
+    await reader.take();
+  }
+  assert.ok(most <= 300_000, `${most} bytes at once`);
+  assert.deepEqual(events, ["long left", "pieces left", "small left", "room"]);
+  assert.deepEqual(split(reader.taken).map(joined), [long, Buffer.concat(pieces), small]);
+  assert.equal(sender.send(small), true);
+  await reader.take();
+  sender.send(long);
+  sender.end();
+  while (reader.given > 0) await reader.take();
+  assert.deepEqual(split(reader.taken).slice(3).map(joined), [small, long]);
+  assert.equal(events.at(-1), "end");
+});
+
+test("MessageSender tells nobody that something has left when the stream broke", async () => {
+  const reader = new Reader();
+  reader.on("error", () => undefined);
+  const sender = new MessageSender(reader);
+  sender.send(Buffer.alloc(1_000_000), () => assert.fail("it did not leave"));
+  reader.destroy(new Error("broken"));
+  await reader.take();
+  await reader.take();
+  assert.equal(reader.given, 0);
 });

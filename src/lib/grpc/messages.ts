@@ -2,7 +2,7 @@
  * Messages on a stream of HTTP/2, each with a head of five bytes before it. What comes is never joined: a message is the
  * list of the pieces it came in, and goes out as such, so that one that is only passed on is not copied.
  */
-import type { Http2Stream } from "node:http2";
+import type { Writable } from "node:stream";
 import { GrpcError, STATUS } from "./status.ts";
 
 /** The bytes of a message, in pieces. */
@@ -12,6 +12,8 @@ export type Pieces = readonly Buffer[];
 const HEAD_BYTES = 5;
 /** Smaller pieces are joined: keeping them apart costs more than copying them. */
 const JOINED_BYTES = 1024;
+/** TLS keeps a copy of whatever it was given and the reader has not taken yet: it is given this much at a time. */
+const PART_BYTES = 256 * 1024;
 
 /** A message in one piece. */
 export function joined(pieces: Pieces): Buffer {
@@ -78,17 +80,110 @@ export class MessageSplitter {
   }
 }
 
-/** Sends a message as it is. False when nothing more should be sent for now; `left` is called when all of it has gone. */
-export function sendMessage(stream: Http2Stream, message: Uint8Array | Pieces, left?: () => void): boolean {
-  const pieces = message instanceof Uint8Array ? [message] : message;
-  const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
-  const head = Buffer.allocUnsafe(HEAD_BYTES);
-  head[0] = 0;
-  head.writeUInt32BE(length, 1);
-  if (length <= JOINED_BYTES) return stream.write(Buffer.concat([head, ...pieces]), left);
-  stream.cork();
-  stream.write(head);
-  for (const piece of pieces) stream.write(piece, piece === pieces.at(-1) ? left : undefined);
-  stream.uncork();
-  return !stream.writableNeedDrain;
+/** Some of a message, and who wants to know when it has gone. */
+interface Part {
+  readonly pieces: Pieces;
+  readonly left: (() => void) | undefined;
+}
+
+/** Sends messages as they are. A long one goes in parts, each when the last has left. */
+export class MessageSender {
+  readonly #stream: Writable;
+  readonly #onDrain: () => void;
+  /** What follows the part that is on its way. */
+  readonly #waiting: Part[] = [];
+  #isBusy = false;
+  #isFull = false;
+  #isLast = false;
+
+  /** `onDrain` is called when there is room again after there was none. */
+  constructor(stream: Writable, onDrain: () => void = () => undefined) {
+    this.#stream = stream;
+    this.#onDrain = onDrain;
+    stream.on("drain", () => this.#makeRoom());
+  }
+
+  /** False when nothing more should be sent for now; it may be, and is kept. `left` is called when all of it has gone. */
+  send(message: Uint8Array | Pieces, left?: () => void): boolean {
+    const pieces = message instanceof Uint8Array ? [asBuffer(message)] : message;
+    const length = lengthOf(pieces);
+    const head = Buffer.allocUnsafe(HEAD_BYTES);
+    head[0] = 0;
+    head.writeUInt32BE(length, 1);
+    const framed = length <= JOINED_BYTES ? [Buffer.concat([head, ...pieces])] : [head, ...pieces];
+    if (!this.#isBusy && length <= PART_BYTES) this.#write({ pieces: framed, left });
+    else {
+      const parts = partsOf(framed);
+      for (const [index, part] of parts.entries())
+        this.#waiting.push({ pieces: part, left: index === parts.length - 1 ? left : undefined });
+      if (!this.#isBusy) this.#next();
+    }
+    this.#isFull ||= this.#isBusy || this.#stream.writableNeedDrain;
+    return !this.#isFull;
+  }
+
+  /** Nothing comes after what was sent. */
+  end(): void {
+    this.#isLast = true;
+    if (!this.#isBusy) this.#stream.end();
+  }
+
+  #next(): void {
+    const part = this.#stream.writableEnded ? undefined : this.#waiting.shift();
+    this.#isBusy = part !== undefined;
+    if (part !== undefined)
+      this.#write({
+        ...part,
+        left: () => {
+          part.left?.();
+          this.#next();
+        },
+      });
+    else if (this.#isLast) this.#stream.end();
+    else this.#makeRoom();
+  }
+
+  #makeRoom(): void {
+    if (!this.#isFull || this.#isBusy || this.#stream.writableNeedDrain) return;
+    this.#isFull = false;
+    this.#onDrain();
+  }
+
+  #write({ pieces, left }: Part): void {
+    const stream = this.#stream;
+    const last = pieces.length - 1;
+    const done = (error?: Error | null) => {
+      if (!error) left?.();
+    };
+    if (last > 0) stream.cork();
+    for (const [index, piece] of pieces.entries()) stream.write(piece, index === last ? done : undefined);
+    if (last > 0) stream.uncork();
+  }
+}
+
+/** Pieces in groups of about the same length; one that is too long is cut. */
+function partsOf(pieces: Pieces): Pieces[] {
+  const parts: Buffer[][] = [];
+  let room = 0;
+  for (const piece of pieces) {
+    for (let at = 0; at < piece.length; ) {
+      if (room === 0) {
+        parts.push([]);
+        room = PART_BYTES;
+      }
+      const cut = piece.subarray(at, at + room);
+      parts.at(-1)?.push(cut);
+      at += cut.length;
+      room -= cut.length;
+    }
+  }
+  return parts;
+}
+
+function lengthOf(pieces: Pieces): number {
+  return pieces.reduce((sum, piece) => sum + piece.length, 0);
+}
+
+function asBuffer({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, byteLength);
 }

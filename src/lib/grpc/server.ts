@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 import { errorText } from "../mesh-error.ts";
 import { type Keepalive, keepAlive } from "./keepalive.ts";
-import { joined, MessageSplitter, type Pieces, sendMessage } from "./messages.ts";
+import { joined, MessageSender, MessageSplitter, type Pieces } from "./messages.ts";
 import { GrpcError, OK, STATUS, type Status, statusHeaders } from "./status.ts";
 
 /** What happens on a call. */
@@ -130,10 +130,13 @@ export class ServerCall {
   readonly #rawHeaders: readonly string[];
   readonly #maxMessageBytes: number;
   readonly #gone = new AbortController();
+  readonly #sender: MessageSender;
+  #onDrain: () => void = () => undefined;
   #ended = false;
 
   constructor(stream: ServerHttp2Stream, { headers, rawHeaders, maxMessageBytes }: CallInput) {
     this.#stream = stream;
+    this.#sender = new MessageSender(stream, () => this.#onDrain());
     this.headers = headers;
     this.#rawHeaders = rawHeaders;
     this.#maxMessageBytes = maxMessageBytes;
@@ -171,7 +174,7 @@ export class ServerCall {
     this.#stream.on("end", () => {
       if (!this.#ended) events.end?.();
     });
-    this.#stream.on("drain", () => events.drain?.());
+    this.#onDrain = () => events.drain?.();
   }
 
   /** False when nothing more should be sent until there is room again. `left` is called when all of it has gone. */
@@ -180,7 +183,7 @@ export class ServerCall {
     if (!this.#stream.headersSent) {
       this.#stream.respond({ ":status": 200, "content-type": CONTENT_TYPE }, { waitForTrailers: true });
     }
-    return sendMessage(this.#stream, message, left);
+    return this.#sender.send(message, left);
   }
 
   /** Ends the call after what was sent. */
@@ -196,7 +199,7 @@ export class ServerCall {
       return;
     }
     stream.on("wantTrailers", () => stream.sendTrailers(statusHeaders(status)));
-    stream.end();
+    this.#sender.end();
   }
 
   #fail(error: GrpcError): void {
