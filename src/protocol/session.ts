@@ -64,8 +64,9 @@ export const WARM_MS = 2_000;
 export const READ_MS = 20_000;
 
 const ORDER = [CLUSTER_TYPE, ENDPOINT_TYPE, LISTENER_TYPE, ROUTE_TYPE];
-const NO_NAMES: ReadonlySet<string> = new Set();
 const REMOVED_LAST = [CLUSTER_TYPE, ENDPOINT_TYPE, ROUTE_TYPE];
+
+const IDLE = { kind: "idle" } as const;
 
 /** A stream on which nothing was said yet. */
 export function newSession<R extends Resource>(kind: StreamKind = "delta"): Session<R> {
@@ -172,6 +173,7 @@ function current<R extends Resource>(session: Session<R>, typeUrl: string, now: 
 }
 
 function nextRemoval<R extends Resource>(session: Session<R>, now: number): Next<R> {
+  if (REMOVED_LAST.every((typeUrl) => (session.types.get(typeUrl)?.leftover.size ?? 0) === 0)) return IDLE;
   const keep = stillUsed(session);
   for (const typeUrl of REMOVED_LAST) {
     const subscription = current(session, typeUrl, now);
@@ -184,7 +186,7 @@ function nextRemoval<R extends Resource>(session: Session<R>, now: number): Next
     const draft = emit(subscription, { removals: true, keep });
     if (draft !== undefined) return { kind: "send", typeUrl, draft };
   }
-  return { kind: "idle" };
+  return IDLE;
 }
 
 /**
@@ -193,7 +195,6 @@ function nextRemoval<R extends Resource>(session: Session<R>, now: number): Next
  */
 function stillUsed<R extends Resource>(session: Session<R>): ReadonlySet<string> {
   const leftover = REMOVED_LAST.flatMap((typeUrl) => [...(session.types.get(typeUrl)?.leftover ?? [])]);
-  if (leftover.length === 0) return NO_NAMES;
   const clusters = session.types.get(CLUSTER_TYPE)?.target ?? [];
   const users = [LISTENER_TYPE, ROUTE_TYPE]
     .flatMap((typeUrl) => [...(session.types.get(typeUrl)?.held.values() ?? [])])

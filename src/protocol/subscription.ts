@@ -224,7 +224,7 @@ export function emit<R extends Resource>(
   state: Subscription<R>,
   options: { readonly removals: boolean; readonly keep?: ReadonlySet<string> },
 ): Draft<R> | undefined {
-  if (state.pending !== undefined) return undefined;
+  if (state.pending !== undefined || isSilent(state)) return undefined;
   const [apart, ...suspects] = state.suspects;
   const names = apart ?? state.due;
   const tellsGone = options.removals && apart === undefined && state.form !== "partial";
@@ -244,6 +244,11 @@ export function emit<R extends Resource>(
     return { resources, repeated: repeatedIn(after, names), removed, after };
   }
   return suspects.length === state.suspects.length ? undefined : emit(after, options);
+}
+
+/** As it is most of the time. */
+function isSilent<R extends Resource>({ due, suspects, leftover, unanswered }: Subscription<R>): boolean {
+  return due.size === 0 && suspects.length === 0 && leftover.size === 0 && !unanswered;
 }
 
 /**

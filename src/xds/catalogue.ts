@@ -82,29 +82,29 @@ export class Catalogue {
   }
 
   /** The same at once, where nothing has to be planned and hardly anything built: so it is for most proxies of a push. */
-  readyLayers(parts: ProxyParts, typeUrl: string, { version, names }: Omit<AskedState, "snapshot">) {
+  readyLayers(parts: ProxyParts, typeUrl: string, at: AskedState): Layers<BuiltResource> | undefined {
     const asked = parts.asked.get(typeUrl);
     if (asked !== undefined) {
       const state = this.#asked.get(asked.key);
-      return state?.version === version && names.size <= FEW_NAMES ? [state.layer.layer] : undefined;
+      return state?.version === at.version && at.names.size <= FEW_NAMES ? [state.layer.layer] : undefined;
     }
     const layers: Layer<BuiltResource>[] = [];
-    for (const { key } of parts.types.get(typeUrl) ?? []) {
-      const state = this.#listed.get(key);
-      const layer = state?.version === version && !state.plan.has(typeUrl) ? state.layers.get(typeUrl) : undefined;
+    for (const part of parts.types.get(typeUrl) ?? []) {
+      const state = this.#listed.get(part.key);
+      const isPlanned = state !== undefined && isCurrent(state, part, at) && !state.plan.has(typeUrl);
+      const layer = isPlanned ? state.layers.get(typeUrl) : undefined;
       if (layer === undefined) return undefined;
       layers.push(layer.layer);
     }
     return layers;
   }
 
-  async #layer(part: Part, typeUrl: string, { version, snapshot }: AskedState) {
+  async #layer(part: Part, typeUrl: string, at: AskedState) {
     const state = this.#listedPart(part);
-    if (state.version !== version) {
-      const isSame = state.snapshot !== undefined && part.isSameSince?.(state.snapshot) === true;
-      if (!isSame) state.plan = new Map(await this.#slices.run(part.plan()));
-      state.version = version;
-      state.snapshot = snapshot;
+    if (!isCurrent(state, part, at)) {
+      state.plan = new Map(await this.#slices.run(part.plan()));
+      state.version = at.version;
+      state.snapshot = at.snapshot;
     }
     const layer = state.layers.get(typeUrl) ?? new ListedLayer(this.#context(typeUrl));
     const recipes = state.plan.get(typeUrl);
@@ -157,6 +157,15 @@ export class Catalogue {
     parts.delete(key);
     for (const layer of "layers" in part ? part.layers.values() : [part.layer]) layer.release();
   }
+}
+
+/** Whether its plan is that of the snapshot, or would be the same. */
+function isCurrent(state: ListedPart, part: Part, { version, snapshot }: AskedState): boolean {
+  if (state.version === version) return true;
+  if (state.snapshot === undefined || part.isSameSince?.(state.snapshot) !== true) return false;
+  state.version = version;
+  state.snapshot = snapshot;
+  return true;
 }
 
 function haveSameKeys(a: ProxyParts, b: ProxyParts): boolean {

@@ -39,8 +39,18 @@ export interface ProxyParts {
 
 export type PartsOf = (snapshot: Snapshot, proxy: MeshProxy) => ProxyParts;
 
+const viewIds = new WeakMap<ProxyParts, Map<string, string>>();
+
 /** A short name for what a proxy has of a type: who has the same one has the same resources. */
 export function viewId(parts: ProxyParts, typeUrl: string): string {
+  const known = viewIds.get(parts) ?? new Map<string, string>();
+  viewIds.set(parts, known);
+  const id = known.get(typeUrl) ?? hashOf(parts, typeUrl);
+  known.set(typeUrl, id);
+  return id;
+}
+
+function hashOf(parts: ProxyParts, typeUrl: string): string {
   const asked = parts.asked.get(typeUrl);
   const keys = asked === undefined ? (parts.types.get(typeUrl) ?? []).map(({ key }) => key) : [asked.key];
   return hash("sha1", keys.join("\n"), "hex").slice(0, 8);

@@ -48,11 +48,23 @@ const SHARED_FOR_MS = 1_000;
 const ROUND: ReadonlySet<string> = new Set([CLUSTER_TYPE, LISTENER_TYPE, ROUTE_TYPE]);
 
 const NO_NAMES: ReadonlySet<string> = new Set();
+const NO_LAYERS: NewLayers = new Map();
 
 interface Targeting {
   readonly parts: ProxyParts;
   readonly world: World;
-  readonly wants: (typeUrl: string) => boolean;
+}
+
+/** Resources by type. */
+type NewLayers = ReadonlyMap<string, Layers<BuiltResource>>;
+
+/** Whether a type is among those that are looked for. */
+type Wants = (stream: XdsStream, typeUrl: string) => boolean;
+
+interface Serving {
+  readonly world: World;
+  readonly start: number;
+  readonly unready: Promise<void>;
 }
 
 export class Pusher {
@@ -113,12 +125,12 @@ export class Pusher {
 
   /** There may be something to do for the stream. */
   wake(stream: XdsStream): void {
+    if (this.#isAtRest(stream)) return;
     if (!this.#queue.has(stream)) this.#queue.set(stream, this.#options.clock.now());
     this.#wakeUp();
   }
 
-  /** Its parts are given back in its turn: it may be just being served. */
-  /** Returns whether it was one of the streams. */
+  /** Its parts are given back in its turn: it may be just being served. Returns whether it was one of the streams. */
   remove(stream: XdsStream): boolean {
     const wasThere = this.#streams.delete(stream);
     this.wake(stream);
@@ -129,20 +141,37 @@ export class Pusher {
     signal.addEventListener("abort", () => this.#wakeUp(), { once: true });
     while (!signal.aborted) {
       const stream = this.#take();
-      if (stream === undefined) await this.#idle(signal);
-      else await this.#serve(stream);
+      // Most are served at once: a promise for each would take as long as the rest of it.
+      const serving = stream === undefined ? this.#idle(signal) : this.#serve(stream);
+      if (serving !== undefined) await serving;
       if (this.#slices.isOver) await this.#slices.next();
     }
     this.#forgetResponses();
   }
 
-  /** The next stream that can be served. One whose last response has not left yet comes back by itself. */
+  /** Whether there is nothing to do for it now: after most responses and answers nothing is. */
+  #isAtRest(stream: XdsStream): boolean {
+    if (stream.isClosed) return false;
+    if (stream.isFlushing || this.#world === undefined) return true; // it is woken again
+    if (stream.targetVersion !== this.#world.version || stream.asksForMore) return false;
+    if (nextResponse(stream.session, this.#options.clock.now()).kind !== "idle") return false;
+    this.#converged(stream, this.#world);
+    return true;
+  }
+
+  #converged(stream: XdsStream, { version, changedAt }: World): void {
+    if (stream.convergedVersion === version) return;
+    stream.convergedVersion = version;
+    const { clock, metrics } = this.#options;
+    metrics.observe("pilot_proxy_convergence_time", (clock.now() - changedAt) / 1000);
+  }
+
+  /** The next stream that can be served. */
   #take(): XdsStream | undefined {
     const { budget, clock, metrics } = this.#options;
     if (budget.isSpent) return undefined;
     for (const [stream, since] of this.#queue) {
       this.#queue.delete(stream);
-      if (stream.isFlushing) continue;
       metrics.observe("pilot_proxy_queue_time", (clock.now() - since) / 1000);
       return stream;
     }
@@ -159,16 +188,39 @@ export class Pusher {
     this.#forgetResponses();
   }
 
-  async #serve(stream: XdsStream): Promise<void> {
+  #serve(stream: XdsStream): Promise<void> | undefined {
+    const world = this.#world;
     try {
       if (stream.isClosed) this.#forget(stream);
-      else if (this.#world !== undefined) await this.#push(stream, this.#world);
+      else if (world !== undefined) {
+        const start = this.#options.clock.now();
+        const unready = this.#target(stream, world);
+        if (unready !== undefined) return this.#serveLater(stream, { world, start, unready });
+        this.#sendNext(stream, world, start);
+      }
       this.#countCache();
     } catch (thrown) {
-      // A bug in planning one proxy's configuration must not keep the others from theirs; this one keeps what it has.
-      this.#options.metrics.count("pilot_total_xds_internal_errors");
-      this.#options.log.error("cannot push", { node: stream.proxy.nodeId, reason: errorText(thrown) });
+      this.#failed(stream, thrown);
     }
+    return undefined;
+  }
+
+  async #serveLater(stream: XdsStream, { world, start, unready }: Serving): Promise<void> {
+    try {
+      await unready;
+      // Something may have happened meanwhile.
+      if (stream.isClosed || stream.newTypes.length > 0) this.wake(stream);
+      else this.#sendNext(stream, world, start);
+      this.#countCache();
+    } catch (thrown) {
+      this.#failed(stream, thrown);
+    }
+  }
+
+  /** A bug in planning one proxy's configuration must not keep the others from theirs; this one keeps what it has. */
+  #failed(stream: XdsStream, thrown: unknown): void {
+    this.#options.metrics.count("pilot_total_xds_internal_errors");
+    this.#options.log.error("cannot push", { node: stream.proxy.nodeId, reason: errorText(thrown) });
   }
 
   #countCache(): void {
@@ -185,25 +237,72 @@ export class Pusher {
     stream.parts = undefined;
   }
 
-  async #push(stream: XdsStream, world: World): Promise<void> {
-    const { clock, metrics } = this.#options;
-    const start = clock.now();
+  /**
+   * From now on the stream is of this world, as far as it may be. Endpoints are always the newest, and go first. Clusters,
+   * listeners, routes and then names become the newest together, when the proxy has taken all of the last round: else a row
+   * of changes to clusters could keep its listeners waiting for ever. Undefined if that was done at once.
+   */
+  #target(stream: XdsStream, world: World): Promise<void> | undefined {
     const parts = this.#partsFor(stream, world);
     // After a response has left, and after its answer, nothing is new but what the proxy itself asked for.
-    const isTargeted = stream.targetVersion === world.version && !stream.asksForMore;
-    const target = (wants: Targeting["wants"]) => this.#target(stream, { parts, world, wants });
-    if (!isTargeted) await target((typeUrl) => !ROUND.has(typeUrl) && !isLaterTable(stream, typeUrl));
-    // Endpoints are always the newest, and go first. Clusters, listeners, routes and then names become the newest together,
-    // when the proxy has taken all of the last round: else a row of changes to clusters could keep its listeners waiting for ever.
-    const { session } = stream;
-    const ahead = hasNewRound(stream) ? undefined : nextResponse(session, clock.now());
-    if (!isTargeted && (ahead === undefined || ahead.kind === "idle")) {
-      await target((typeUrl) => ROUND.has(typeUrl) || isLaterTable(stream, typeUrl));
-      stream.targetVersion = world.version;
+    if (stream.targetVersion === world.version && !stream.asksForMore) return undefined;
+    const targeting = { parts, world };
+    return this.#targetReady(stream, targeting) ? undefined : this.#targetBuilt(stream, targeting);
+  }
+
+  /** False where something has to be built first. */
+  #targetReady(stream: XdsStream, targeting: Targeting): boolean {
+    const early = this.#ready(stream, targeting, isEarly);
+    if (early === undefined) return false;
+    const isFree = this.#isFree(stream);
+    const round = isFree ? this.#ready(stream, targeting, isOfRound) : NO_LAYERS;
+    if (round === undefined) return false;
+    stream.retarget(early);
+    // Mostly nothing but endpoints has changed, which is known without a look at the round after they were sent.
+    if (isFree && (stream.hasTarget(round) || this.#isFree(stream))) {
+      stream.retarget(round);
+      stream.targetVersion = targeting.world.version;
     }
-    if (stream.isClosed || stream.newTypes.length > 0) return this.wake(stream); // something happened meanwhile
-    // What was found before is still right unless something happened since.
-    const next = ahead !== undefined && stream.session === session ? ahead : nextResponse(stream.session, clock.now());
+    return true;
+  }
+
+  async #targetBuilt(stream: XdsStream, targeting: Targeting): Promise<void> {
+    stream.retarget(await this.#built(stream, targeting, isEarly));
+    if (!this.#isFree(stream)) return;
+    stream.retarget(await this.#built(stream, targeting, isOfRound));
+    stream.targetVersion = targeting.world.version;
+  }
+
+  /** Whether the next round may begin: it has taken all of the last one, or has not had any. */
+  #isFree(stream: XdsStream): boolean {
+    return hasNewRound(stream) || nextResponse(stream.session, this.#options.clock.now()).kind === "idle";
+  }
+
+  #ready(stream: XdsStream, { parts, world }: Targeting, wants: Wants): NewLayers | undefined {
+    const found = new Map<string, Layers<BuiltResource>>();
+    for (const [typeUrl, { due: names }] of stream.session.types) {
+      if (!wants(stream, typeUrl)) continue;
+      const layers = this.#catalogue.readyLayers(parts, typeUrl, { ...world, names });
+      if (layers === undefined) return undefined;
+      found.set(typeUrl, forProxy(parts, typeUrl, layers));
+    }
+    return found;
+  }
+
+  /** The proxy may ask for more while we are at it. */
+  async #built(stream: XdsStream, { parts, world }: Targeting, wants: Wants): Promise<NewLayers> {
+    const built = new Map<string, Layers<BuiltResource>>();
+    const missing = () => stream.session.types.keys().find((typeUrl) => wants(stream, typeUrl) && !built.has(typeUrl));
+    for (let typeUrl = missing(); typeUrl !== undefined; typeUrl = missing()) {
+      const names = stream.session.types.get(typeUrl)?.due ?? NO_NAMES;
+      built.set(typeUrl, forProxy(parts, typeUrl, await this.#catalogue.layers(parts, typeUrl, { ...world, names })));
+    }
+    return built;
+  }
+
+  #sendNext(stream: XdsStream, world: World, start: number): void {
+    const { clock, metrics } = this.#options;
+    const next = nextResponse(stream.session, clock.now());
     if (next.kind === "send") {
       const { typeUrl, draft } = next;
       const { resources, repeated, removed } = draft;
@@ -213,22 +312,7 @@ export class Pusher {
     } else if (next.kind === "wait") {
       if (next.until !== undefined) stream.wakeAt(next.until);
     } else if (stream.targetVersion !== world.version) this.wake(stream);
-    else metrics.observe("pilot_proxy_convergence_time", (clock.now() - world.changedAt) / 1000);
-  }
-
-  /** From now on the wanted types are of this world. The proxy may ask for more of them while we are at it. */
-  async #target(stream: XdsStream, { parts, world, wants }: Targeting): Promise<void> {
-    const found = new Map<string, Layers<BuiltResource>>();
-    const missing = () => stream.session.types.keys().find((typeUrl) => wants(typeUrl) && !found.has(typeUrl));
-    for (let typeUrl = missing(); typeUrl !== undefined; typeUrl = missing()) {
-      const names = stream.session.types.get(typeUrl)?.due ?? NO_NAMES;
-      const at = { ...world, names };
-      const ready = this.#catalogue.readyLayers(parts, typeUrl, at);
-      const layers = ready ?? (await this.#catalogue.layers(parts, typeUrl, at));
-      const isPartial = typeUrl === LISTENER_TYPE;
-      found.set(typeUrl, isPartial ? layers.map((layer) => omitting(layer, parts.omittedListeners)) : layers);
-    }
-    for (const [typeUrl, layers] of found) stream.retarget(typeUrl, layers);
+    else this.#converged(stream, world);
   }
 
   #partsFor(stream: XdsStream, world: World): ProxyParts {
@@ -241,9 +325,18 @@ export class Pusher {
   }
 }
 
+/** Not all listeners of a part are for every proxy that has it. */
+function forProxy(parts: ProxyParts, typeUrl: string, layers: Layers<BuiltResource>): Layers<BuiltResource> {
+  return typeUrl === LISTENER_TYPE ? layers.map((layer) => omitting(layer, parts.omittedListeners)) : layers;
+}
+
 /** A name of a newer snapshot than the routes leads nowhere; only the first table, which a start waits for, comes at once. */
-function isLaterTable({ newTypes }: XdsStream, typeUrl: string): boolean {
-  return typeUrl === NAME_TABLE_TYPE && !newTypes.includes(typeUrl);
+function isOfRound(stream: XdsStream, typeUrl: string): boolean {
+  return ROUND.has(typeUrl) || (typeUrl === NAME_TABLE_TYPE && !stream.newTypes.includes(typeUrl));
+}
+
+function isEarly(stream: XdsStream, typeUrl: string): boolean {
+  return !isOfRound(stream, typeUrl);
 }
 
 /** Whether it asked for clusters, listeners or routes for the first time. */

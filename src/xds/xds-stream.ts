@@ -70,6 +70,8 @@ export class XdsStream {
   partsVersion = Number.NaN;
   /** Version of the world its clusters, listeners and routes are of. */
   targetVersion = Number.NaN;
+  /** Version of the world that it was last at rest in. */
+  convergedVersion = Number.NaN;
 
   constructor(options: XdsStreamOptions) {
     this.#options = options;
@@ -129,9 +131,21 @@ export class XdsStream {
     return false;
   }
 
-  retarget(typeUrl: string, layers: Layers<BuiltResource>): void {
-    this.#targeted.add(typeUrl);
-    this.#session = retargetType(this.#session, typeUrl, layers);
+  /** From now on these are the resources of those types. */
+  retarget(types: ReadonlyMap<string, Layers<BuiltResource>>): void {
+    for (const [typeUrl, layers] of types) {
+      this.#targeted.add(typeUrl);
+      this.#session = retargetType(this.#session, typeUrl, layers);
+    }
+  }
+
+  /** Whether these are the resources of those types already. */
+  hasTarget(types: ReadonlyMap<string, Layers<BuiltResource>>): boolean {
+    for (const [typeUrl, layers] of types) {
+      const target = this.#session.types.get(typeUrl)?.target;
+      if (target?.length !== layers.length || target.some((layer, i) => layer !== layers[i])) return false;
+    }
+    return true;
   }
 
   send(next: { readonly typeUrl: string; readonly draft: Draft<BuiltResource> }, response: EncodedResponse): void {
