@@ -25,11 +25,11 @@ import {
 } from "../../test/support/agent-process.ts";
 import {
   eventually,
-  freePorts,
   type Stream,
   startFakeControlPlane,
   temporaryFolder,
 } from "../../test/support/fake-control-plane.ts";
+import { freePorts } from "../../test/support/free-ports.ts";
 import { fetchText } from "./http-client.ts";
 
 /** A listener that answers by itself. */

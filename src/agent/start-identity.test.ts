@@ -228,7 +228,7 @@ test("startIdentity() uses the token of the moment while it rotates under load",
 });
 
 test("startIdentity() tries a socket path that is taken again, and serves when it is free", {
-  timeout: 60_000,
+  timeout: 180_000,
 }, async (t) => {
   const { folder, start, lines, fetch } = await setUp(t);
   const folderOfSocket = join(folder, dirname(SOCKET));

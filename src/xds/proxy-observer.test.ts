@@ -26,7 +26,7 @@ async function until(holds: () => boolean): Promise<void> {
 }
 
 for (const method of ["DeltaAggregatedResources", "StreamAggregatedResources"]) {
-  test(`an observer hears of a proxy's coming, health and going (${method})`, { timeout: 10_000 }, async () => {
+  test(`an observer hears of a proxy's coming, health and going (${method})`, { timeout: 120_000 }, async () => {
     const { heard, observer } = notingObserver();
     await using ads = await startAds({ all: { [CLUSTER_TYPE]: { a: "1" } } }, { observer });
     const client = new XdsClient(ads.address, { node: nodeOf(proxyOf({ name: "vm-1" })), method });
@@ -46,7 +46,7 @@ for (const method of ["DeltaAggregatedResources", "StreamAggregatedResources"]) 
   });
 }
 
-test("a proxy that the observer refuses is told why, and never was there", { timeout: 10_000 }, async () => {
+test("a proxy that the observer refuses is told why, and never was there", { timeout: 120_000 }, async () => {
   const { heard, observer } = notingObserver("vm-2.default");
   await using ads = await startAds({ all: {} }, { observer });
   using client = new XdsClient(ads.address, { node: nodeOf(proxyOf({ name: "vm-2" })) });

@@ -1,7 +1,6 @@
 /** A gateway of real Envoy whose certificate comes from a Secret, and is exchanged. */
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
-import { createServer } from "node:net";
 import { test } from "node:test";
 import { connect } from "node:tls";
 import { createLogger } from "#lib/log.ts";
@@ -12,6 +11,7 @@ import { AdsServer } from "#xds/ads-server.ts";
 import { translatedParts } from "#xds/translated-parts.ts";
 import { AdsEnvoy, NO_ENVOY } from "../support/ads-envoy.ts";
 import { selfSigned, type TestCertificate } from "../support/certificates.ts";
+import { freePort } from "../support/free-ports.ts";
 import { serveMethods } from "../support/grpc-server.ts";
 import { proxyOf } from "../support/mesh.ts";
 import { nodeOf, XdsClient } from "../support/xds-client.ts";
@@ -60,14 +60,6 @@ async function startPlane(caller: Caller | undefined, lines: string[] = []) {
       await grpc.stop();
     },
   };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === "object" && address !== null ? address.port : 0;
 }
 
 /** The certificate that is shown on a port; undefined when nobody shows one. */

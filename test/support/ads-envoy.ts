@@ -20,7 +20,7 @@ export interface AdsEnvoyOptions {
   readonly node?: object;
 }
 
-const PATIENCE_MS = 20_000;
+const PATIENCE_MS = 60_000;
 
 export class AdsEnvoy implements AsyncDisposable {
   readonly #folder: string;

@@ -4,12 +4,13 @@ import { once } from "node:events";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fetchText } from "#agent/http-client.ts";
-import { eventually, freePorts } from "./fake-control-plane.ts";
+import { eventually } from "./fake-control-plane.ts";
+import { freePorts } from "./free-ports.ts";
 
 export const ENVOY = process.env.ENVOY ?? join(import.meta.dirname, "../../.cache/envoy");
 export const AGENT = join(import.meta.dirname, "../../src/bin/pilot-agent.ts");
 /** Options of a test that needs an Envoy. */
-export const WHERE_ENVOY = { skip: existsSync(ENVOY) ? false : `no Envoy at ${ENVOY}`, timeout: 60_000 };
+export const WHERE_ENVOY = { skip: existsSync(ENVOY) ? false : `no Envoy at ${ENVOY}`, timeout: 180_000 };
 
 export interface AgentPorts {
   readonly status: number;
@@ -92,11 +93,10 @@ export function spawnAgent(
 /** Resolves when Envoy's status port says that the proxy is ready. */
 export async function agentReady({ envoyStatus }: AgentPorts, text: () => string): Promise<void> {
   await eventually(
-    `ready; it printed\n${text()}`,
+    () => `ready; it printed\n${text()}`,
     async () => {
       const target = { host: "127.0.0.1", port: envoyStatus, path: "/healthz/ready", timeoutMs: 5_000 };
       return (await fetchText(target).catch(() => undefined))?.status === 200;
     },
-    30_000,
   );
 }

@@ -6,8 +6,7 @@ import assert from "node:assert/strict";
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { Agent, request } from "node:https";
-import type { AddressInfo } from "node:net";
-import { createConnection, createServer } from "node:net";
+import { createConnection } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect } from "node:tls";
@@ -25,6 +24,7 @@ import { authorizationInput, authorizationPoliciesOf } from "#translate/scope/au
 import { jwtInput, requestAuthenticationsOf } from "#translate/scope/request-authentications.ts";
 import { traitsOf } from "#translate/traits.ts";
 import { ENVOY, get } from "./ads-envoy.ts";
+import { freePorts } from "./free-ports.ts";
 import { proxyOf } from "./mesh.ts";
 
 /** Whose policies are in force. */
@@ -247,19 +247,6 @@ function listenerOf(port: number, filters: Filters, folder: string) {
       },
     ],
   };
-}
-
-async function freePorts(count: number): Promise<readonly number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = createServer();
-      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-      return server;
-    }),
-  );
-  const ports = servers.map((server) => (server.address() as AddressInfo).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
 }
 
 function fileName(identity: string): string {

@@ -9,6 +9,7 @@ import { ControlPlane } from "../../src/bin/discovery/control-plane.ts";
 import { addFlags, flagsOf } from "../../src/bin/discovery/flags.ts";
 import type { KubernetesApi } from "../../src/lib/kubernetes/api-client.ts";
 import { createLogger } from "../../src/lib/log.ts";
+import { eventually } from "./fake-control-plane.ts";
 
 export interface ControlPlaneOptions {
   /** Configuration by file name. */
@@ -23,7 +24,6 @@ const FREE = [
   "--ctrlz_port=0",
   ...["httpAddr", "grpcAddr", "secureGRPCAddr", "monitoringAddr"].map((name) => `--${name}=127.0.0.1:0`),
 ];
-const WAIT_MS = 5;
 
 export class TestControlPlane implements AsyncDisposable {
   readonly folder = mkdtempSync(join(tmpdir(), "test-control-plane-"));
@@ -57,12 +57,16 @@ export class TestControlPlane implements AsyncDisposable {
 
   /** Waits for a line of the log; the first group of the pattern. */
   async logged(pattern: RegExp): Promise<string> {
-    for (;;) {
-      const found = this.lines.map((line) => pattern.exec(line)).find((match) => match !== null);
-      if (found) return found[1] ?? "";
-      if (this.#failure !== undefined) throw this.#failure;
-      await new Promise((resolve) => setTimeout(resolve, WAIT_MS));
-    }
+    const found = () => this.lines.map((line) => pattern.exec(line)).find((match) => match !== null);
+    await eventually(
+      () => `a line with ${pattern}; there are\n${this.lines.join("")}`,
+      () => {
+        if (found() !== undefined) return true;
+        if (this.#failure !== undefined) throw this.#failure;
+        return false;
+      },
+    );
+    return found()?.[1] ?? "";
   }
 
   /** Where a part listens: `HTTP service`, `gRPC discovery service`, `monitoring service`, ... */

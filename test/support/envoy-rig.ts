@@ -12,7 +12,7 @@ import { translatedParts } from "#xds/translated-parts.ts";
 import { type ServedMethods, serveMethods } from "./grpc-server.ts";
 import { type EnvoyNode, IsolatedEnvoy } from "./isolated-envoy.ts";
 
-const PATIENCE_MS = 20_000;
+const PATIENCE_MS = 60_000;
 
 export class EnvoyRig implements AsyncDisposable {
   readonly #folder = mkdtempSync(join(tmpdir(), "ads-"));

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { RunningMesh } from "./mesh-run.ts";
 
 const FILTER = "(update_rejected|warming_clusters|total_listeners_warming)$";
-const PATIENCE_MS = 10_000;
+const PATIENCE_MS = 60_000;
 
 /** Fails when a proxy of the mesh rejected anything, or still warms clusters or listeners. */
 export async function assertSettled(mesh: RunningMesh, members: readonly string[]): Promise<void> {

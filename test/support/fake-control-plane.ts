@@ -1,7 +1,5 @@
 /** A control plane for tests of the agent: signs certificates, records requests, and sends what a test tells it to. */
-import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { PeerCertificate } from "node:tls";
@@ -66,6 +64,8 @@ const RAW = {
 };
 const ADS = "/envoy.service.discovery.v3.AggregatedDiscoveryService";
 const HOUR_MS = 3_600_000;
+/** Much longer than anything takes: who waits for what never comes has found a fault, a slow machine is none. */
+const PATIENCE_MS = 60_000;
 
 export function testRoot(organization = "test"): Promise<Issuer> {
   const now = Date.now();
@@ -180,27 +180,17 @@ export function temporaryFolder(t: { after(fn: () => void): void }): string {
   return folder;
 }
 
-/** Ports that were free a moment ago, all different. */
-export async function freePorts(count: number): Promise<readonly number[]> {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, "127.0.0.1"));
-  await Promise.all(servers.map((server) => once(server, "listening")));
-  const ports = servers.map((server) => {
-    const address = server.address();
-    return typeof address === "object" && address !== null ? address.port : 0;
-  });
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
-}
-
 /** Resolves when the condition holds; rejects when it does not in time. Looks again after each turn of the event loop. */
 export async function eventually(
-  what: string,
+  what: string | (() => string),
   holds: () => boolean | Promise<boolean>,
-  timeoutMs = 10_000,
+  timeoutMs = PATIENCE_MS,
 ): Promise<void> {
-  const deadline = Date.now() + timeoutMs;
+  const deadline = performance.now() + timeoutMs;
   while (!(await holds())) {
-    if (Date.now() > deadline) throw new Error(`not in ${timeoutMs} ms: ${what}`);
+    if (performance.now() > deadline) {
+      throw new Error(`not in ${timeoutMs} ms: ${typeof what === "string" ? what : what()}`);
+    }
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
 }

@@ -141,7 +141,7 @@ export class RunningMesh implements AsyncDisposable {
   }
 
   /** Waits until the condition holds; fails the test with the last status when it does not in time. */
-  async until(condition: (status: MeshStatus) => boolean, timeoutMs = 30_000): Promise<MeshStatus> {
+  async until(condition: (status: MeshStatus) => boolean, timeoutMs = 60_000): Promise<MeshStatus> {
     const deadline = Date.now() + timeoutMs;
     for (;;) {
       const status = await this.status();

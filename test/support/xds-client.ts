@@ -18,11 +18,11 @@ export interface XdsClientOptions {
   readonly method?: string;
   /** PEM of the root that the server's certificate is checked with; plain text when not given. */
   readonly root?: string;
-  /** How long it waits for a response; 5 s when not given. */
+  /** How long it waits for a response; a minute when not given. */
   readonly patienceMs?: number;
 }
 
-const PATIENCE_MS = 5_000;
+const PATIENCE_MS = 60_000;
 
 export class XdsClient implements Disposable {
   readonly #client: Client;

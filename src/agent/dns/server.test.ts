@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
-import { type AddressInfo, connect, createServer } from "node:net";
+import { connect, createServer } from "node:net";
 import { after, before, test } from "node:test";
 import { create, toBinary } from "@bufbuild/protobuf";
 import packet, { type Answer, type DecodedPacket } from "dns-packet";
 import { NameTableSchema } from "#gen/istio/networking/nds/v1/nds_pb.ts";
 import { SILENT } from "#lib/log.ts";
+import { freePort } from "../../../test/support/free-ports.ts";
 import { agentMetrics } from "../metrics.ts";
 import { MeshResolver } from "./resolver.ts";
 import { type DnsServer, type DnsServerOptions, startDnsServer } from "./server.ts";
@@ -284,12 +285,3 @@ test("startDnsServer() says where it cannot listen and leaves nothing open", asy
     message: `Cannot serve DNS on udp 127.0.0.1:${portOf(server)}`,
   });
 });
-
-async function freePort(): Promise<number> {
-  const holder = createServer().listen(0, "127.0.0.1");
-  await once(holder, "listening");
-  const { port } = holder.address() as AddressInfo;
-  holder.close();
-  await once(holder, "close");
-  return port;
-}

@@ -9,12 +9,12 @@ import { certificateRequest } from "#lib/pki/csr.ts";
 import {
   type FakeControlPlane,
   type FakeOptions,
-  freePorts,
   signedChain,
   startFakeControlPlane,
   temporaryFolder,
   testRoot,
 } from "../../../test/support/fake-control-plane.ts";
+import { freePorts } from "../../../test/support/free-ports.ts";
 import type { ControlPlaneOptions } from "../control-plane.ts";
 import { agentMetrics } from "../metrics.ts";
 import { citadelClient } from "./ca-client.ts";

@@ -10,13 +10,8 @@ import { connect } from "node:tls";
 import { SILENT } from "#lib/log.ts";
 import { certificateRequest } from "#lib/pki/csr.ts";
 import type { Issuer } from "#lib/pki/issue.ts";
-import {
-  eventually,
-  freePorts,
-  signedChain,
-  temporaryFolder,
-  testRoot,
-} from "../../../test/support/fake-control-plane.ts";
+import { eventually, signedChain, temporaryFolder, testRoot } from "../../../test/support/fake-control-plane.ts";
+import { freePorts } from "../../../test/support/free-ports.ts";
 import { agentMetrics } from "../metrics.ts";
 import { serveUnix } from "../unix-server.ts";
 import { workloadCertificate } from "./certificate.ts";
@@ -30,7 +25,7 @@ import { workloadSecrets } from "./workload-secrets.ts";
 type Context = { after(fn: () => void | Promise<void>): void };
 
 const ENVOY = process.env.ENVOY ?? join(import.meta.dirname, "../../../.cache/envoy");
-const whereEnvoy = { skip: existsSync(ENVOY) ? false : `no Envoy at ${ENVOY}`, timeout: 60_000 };
+const whereEnvoy = { skip: existsSync(ENVOY) ? false : `no Envoy at ${ENVOY}`, timeout: 180_000 };
 const IDENTITY = "spiffe://cluster.local/ns/default/sa/httpbin";
 const P256: KeyOptions = { curve: "P-256", rsaBits: 2048, pkcs8: false };
 

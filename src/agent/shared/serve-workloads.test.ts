@@ -53,7 +53,7 @@ function envoysOf(agent: number | undefined): number[] {
   return children.filter((pid) => readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("envoy-rev"));
 }
 
-const options = { ...WHERE_ENVOY, skip: NO_NAMESPACES ?? WHERE_ENVOY.skip, timeout: 90_000 };
+const options = { ...WHERE_ENVOY, skip: NO_NAMESPACES ?? WHERE_ENVOY.skip, timeout: 180_000 };
 
 test(
   "serve keeps workloads in namespaces apart, starts and ends them, and one's failure is its own",

@@ -85,7 +85,7 @@ const plugin = (uri: string, more: JsonObject = {}): JsonObject => ({
 
 test("Envoy runs a module that the agent fetched, and follows the fail strategy of one that cannot be had", {
   skip: NO_ENVOY,
-  timeout: 60_000,
+  timeout: 180_000,
 }, async (t) => {
   const modules = await startServer(
     ({ url }, answer) => void answer.writeHead(url === "/good" ? 200 : 404).end(MODULE),

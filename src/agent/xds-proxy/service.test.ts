@@ -13,10 +13,10 @@ import { CLUSTER_TYPE, LISTENER_TYPE, NAME_TABLE_TYPE } from "#protocol/type-url
 import {
   eventually,
   type FakeControlPlane,
-  freePorts,
   type Stream,
   startFakeControlPlane,
 } from "../../../test/support/fake-control-plane.ts";
+import { freePorts } from "../../../test/support/free-ports.ts";
 import { deltaRequest, deltaResponse, read, setUp } from "../../../test/support/xds-proxy-rig.ts";
 
 test("the xDS proxy passes messages on as they are, with token and headers", async (t) => {

@@ -15,15 +15,15 @@ import { expositionProblems } from "../../../test/support/exposition.ts";
 import {
   eventually,
   type FakeControlPlane,
-  freePorts,
   type Stream,
   startFakeControlPlane,
   temporaryFolder,
 } from "../../../test/support/fake-control-plane.ts";
+import { freePorts } from "../../../test/support/free-ports.ts";
 
 const ENVOY = process.env.ENVOY ?? join(import.meta.dirname, "../../../.cache/envoy");
 const PROGRAM = join(import.meta.dirname, "../pilot-agent.ts");
-const whereEnvoy = { skip: existsSync(ENVOY) ? false : `no Envoy at ${ENVOY}`, timeout: 60_000 };
+const whereEnvoy = { skip: existsSync(ENVOY) ? false : `no Envoy at ${ENVOY}`, timeout: 180_000 };
 const NAMES = toBinary(
   NameTableSchema,
   create(NameTableSchema, { table: { "a.example": { ips: ["10.0.0.1"], registry: "External" } } }),
@@ -217,7 +217,7 @@ test("proxy keeps Envoy running while the control plane is away, and connects ag
   assert.equal(envoyPid(child), envoy);
 });
 
-test("proxy says in one line that there is no Envoy, and that Envoy ended at once", { timeout: 30_000 }, async (t) => {
+test("proxy says in one line that there is no Envoy, and that Envoy ended at once", { timeout: 180_000 }, async (t) => {
   const missing = await startAgent(t, { proxyConfig: { binaryPath: "/nowhere/envoy" } });
   assert.deepEqual(await exitOf(missing.child), [255, null]);
   assert.match(
@@ -247,7 +247,7 @@ for (const [what, options, message] of [
     /^Error: failed to decode app prober err = .*, json string = \{$/m,
   ],
 ] as const satisfies readonly (readonly [string, AgentOptions, RegExp])[]) {
-  test(`proxy refuses ${what} in one line`, { timeout: 30_000 }, async (t) => {
+  test(`proxy refuses ${what} in one line`, { timeout: 180_000 }, async (t) => {
     const { child, text } = await startAgent(t, options);
     assert.deepEqual(await exitOf(child), [255, null]);
     assert.match(text(), message);

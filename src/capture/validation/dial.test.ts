@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, type Server } from "node:net";
 import { test } from "node:test";
+import { freePort } from "../../../test/support/free-ports.ts";
 import { type Arrival, hasRoute, startCall } from "./dial.ts";
 import { greet } from "./listeners.ts";
 
@@ -13,15 +14,6 @@ async function listening(server: Server): Promise<number> {
   const address = server.address();
   assert.ok(address !== null && typeof address === "object");
   return address.port;
-}
-
-/** A port that was free a moment ago. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  const port = await listening(server);
-  server.close();
-  await once(server, "close");
-  return port;
 }
 
 async function call(port: number, signal = AbortSignal.timeout(5_000)): Promise<Arrival> {

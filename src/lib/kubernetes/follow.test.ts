@@ -91,7 +91,7 @@ const ADDED = { type: "ADDED", object: service("b", "11") };
 const DELETED = { type: "DELETED", object: service("a", "12") };
 
 function followTest(name: string, run: () => Promise<void>): void {
-  test(`follow(): ${name}`, { timeout: 20_000 }, run);
+  test(`follow(): ${name}`, { timeout: 120_000 }, run);
 }
 
 followTest("a list page by page, then changes", async () => {

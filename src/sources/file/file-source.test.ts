@@ -82,7 +82,7 @@ async function openFiles(
 testTextSource("file source", (files) => openFiles(files));
 
 function fileTest(name: string, run: () => Promise<void>): void {
-  test(`file source: ${name}`, { timeout: 20_000 }, run);
+  test(`file source: ${name}`, { timeout: 120_000 }, run);
 }
 
 /** Collects, from now on, the services of every snapshot. */

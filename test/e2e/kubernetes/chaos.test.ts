@@ -21,7 +21,8 @@ import {
   WHERE_ENVOY,
   writePodFiles,
 } from "../../support/agent-process.ts";
-import { eventually, freePorts } from "../../support/fake-control-plane.ts";
+import { eventually } from "../../support/fake-control-plane.ts";
+import { freePorts } from "../../support/free-ports.ts";
 import { type ApiServer, NO_KUBERNETES, startApiServer } from "../../support/kubernetes/api-server.ts";
 import { ControlPlaneProcess } from "../../support/kubernetes/control-plane-process.ts";
 import { type Front, openFront } from "../../support/kubernetes/front.ts";

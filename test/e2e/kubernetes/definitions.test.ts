@@ -64,7 +64,7 @@ const REFUSED = {
   "an unknown phase": plugin({ url: URL, phase: "LATE" }),
 };
 
-describe("definitions of later kinds", { skip: NO_KUBERNETES, timeout: 60_000 }, () => {
+describe("definitions of later kinds", { skip: NO_KUBERNETES, timeout: 180_000 }, () => {
   let server: ApiServer;
   before(async () => {
     server = await startApiServer();

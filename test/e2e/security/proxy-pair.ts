@@ -12,7 +12,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SignJWT } from "jose";
 import { AGENT, type AgentPorts, agentEnvironment, agentPorts, agentReady } from "../../support/agent-process.ts";
-import { eventually, freePorts } from "../../support/fake-control-plane.ts";
+import { eventually } from "../../support/fake-control-plane.ts";
+import { freePorts } from "../../support/free-ports.ts";
 import { object } from "../../support/objects.ts";
 
 const DISCOVERY = join(import.meta.dirname, "../../../src/bin/pilot-discovery.ts");

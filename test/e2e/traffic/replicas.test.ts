@@ -1,10 +1,11 @@
 /** Control planes come and go under a real Envoy that serves all the time. */
 import assert from "node:assert/strict";
 import http from "node:http";
-import net, { type AddressInfo } from "node:net";
+import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { AdsEnvoy, get, NO_ENVOY } from "../../support/ads-envoy.ts";
 import { TestControlPlane } from "../../support/control-plane.ts";
+import { freePort } from "../../support/free-ports.ts";
 
 const ROUTER = {
   id: "router~127.0.0.1~gateway-1.istio-system~istio-system.svc.cluster.local",
@@ -42,14 +43,6 @@ spec:
   - headers: {response: {set: {x-version: "${version}"}}}
     route: [{destination: {host: app.example.com}}]
 `;
-}
-
-async function freePort(): Promise<number> {
-  const server = net.createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 async function app(): Promise<{ readonly port: number } & Disposable> {

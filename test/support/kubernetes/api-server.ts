@@ -9,7 +9,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { promisify } from "node:util";
 import { KubernetesApi } from "#lib/kubernetes/api-client.ts";
 import type { ClusterAccess } from "#lib/kubernetes/cluster-access.ts";
-import { freePorts } from "../fake-control-plane.ts";
+import { freePorts } from "../free-ports.ts";
 
 const PROGRAMS = join(import.meta.dirname, "../../../.cache/kubernetes");
 const run = promisify(execFile);

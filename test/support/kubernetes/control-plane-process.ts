@@ -6,7 +6,6 @@ import { join } from "node:path";
 import { eventually } from "../fake-control-plane.ts";
 
 const DISCOVERY = join(import.meta.dirname, "../../../src/bin/pilot-discovery.ts");
-const START_MS = 60_000;
 
 export interface ControlPlaneProcessOptions {
   readonly kubeConfig: string;
@@ -23,6 +22,8 @@ export class ControlPlaneProcess implements AsyncDisposable {
   readonly podName: string;
   readonly #child: ChildProcess;
   readonly #output: string[] = [];
+  /** It has ended, and all that it printed is here. */
+  #isOver = false;
 
   constructor({ kubeConfig, folder, podName = "istiod-1", env = {}, bundle = DISCOVERY }: ControlPlaneProcessOptions) {
     this.podName = podName;
@@ -38,6 +39,9 @@ export class ControlPlaneProcess implements AsyncDisposable {
     for (const stream of [this.#child.stdout, this.#child.stderr]) {
       stream?.on("data", (chunk) => this.#output.push(String(chunk)));
     }
+    this.#child.once("close", () => {
+      this.#isOver = true;
+    });
   }
 
   get pid(): number {
@@ -50,7 +54,14 @@ export class ControlPlaneProcess implements AsyncDisposable {
 
   /** The first group of a pattern that the log has at some time. */
   async logged(pattern: RegExp): Promise<string> {
-    await eventually(`a line with ${pattern}`, () => pattern.test(this.text()), START_MS);
+    await eventually(
+      () => `a line with ${pattern}; it printed\n${this.text()}`,
+      () => {
+        if (pattern.test(this.text())) return true;
+        if (this.#isOver) throw new Error(`${this.podName} ended without a line with ${pattern}\n${this.text()}`);
+        return false;
+      },
+    );
     return pattern.exec(this.text())?.[1] ?? "";
   }
 

@@ -3,7 +3,7 @@ import { createServer as createHttpServer } from "node:http";
 import { createServer as createHttp2Server } from "node:http2";
 import { type AddressInfo, createServer } from "node:net";
 import { test } from "node:test";
-import { freePorts } from "../../../../test/support/fake-control-plane.ts";
+import { freePorts } from "../../../../test/support/free-ports.ts";
 import { type Context, requestOf, serveApp, serveStatus, statusOptions, text } from "../status-fixture.ts";
 import { connectFrom } from "./connect.ts";
 import { KeptConnections } from "./kept-connections.ts";
