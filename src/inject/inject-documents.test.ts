@@ -22,8 +22,21 @@ test("injectDocuments() leaves what holds no pod to the letter", () => {
     `---\n${SERVICE}---\n# only a comment\n---\n${SERVICE.trimEnd()}`,
     options,
   );
-  assert.equal(text, `${SERVICE}---\n# only a comment\n---\n${SERVICE}---\n`);
+  assert.equal(text, `---\n${SERVICE}---\n# only a comment\n---\n${SERVICE}---\n`);
   assert.deepEqual(warnings, []);
+});
+
+test("injectDocuments() cuts documents as Kubernetes' tools do", () => {
+  const textOf = (text: string) => injectDocuments(text, options).text;
+  assert.equal(textOf(""), "");
+  assert.equal(textOf("---\n"), "---\n---\n");
+  assert.equal(
+    textOf(`--- # first\n${SERVICE}---\n---\n${SERVICE}---`),
+    `--- # first\n${SERVICE}---\n---\n${SERVICE}---\n`,
+  );
+  assert.equal(textOf(`${SERVICE}---\n\n--- \n`), `${SERVICE}---\n\n---\n`);
+  assert.equal(textOf(SERVICE.replaceAll("\n", "\r\n")), `${SERVICE}---\n`);
+  assert.throws(() => textOf(`${SERVICE}--- {a: b}\n`), /line 5 is not YAML: "\{a: b\}" stands behind the dashes/);
 });
 
 for (const kind of ["Deployment", "DaemonSet", "ReplicaSet", "StatefulSet", "Job", "ReplicationController"]) {
