@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { autoRanges } from "#convert/addresses.ts";
+import { DEFAULT_FEATURES, type Features } from "#model/features.ts";
 import { objectsOf } from "../../test/support/mesh.ts";
 import { type EntryObject, missingAddresses } from "./allocated-addresses.ts";
 
@@ -18,7 +20,11 @@ function entry(name: string, more: { spec?: object; status?: object; labels?: ob
 }
 
 function shown(...entries: EntryObject[]): readonly string[] {
-  return [...missingAddresses(entries)].flatMap(([{ metadata }, addresses]) =>
+  return shownOf(DEFAULT_FEATURES, entries);
+}
+
+function shownOf(ranges: Pick<Features, "autoRange4" | "autoRange6">, entries: EntryObject[]): readonly string[] {
+  return [...missingAddresses(entries, autoRanges(ranges))].flatMap(([{ metadata }, addresses]) =>
     addresses.map(({ host, value }) => `${metadata.name} ${host} ${value}`),
   );
 }
@@ -38,10 +44,22 @@ test("hosts without address get the next free one of each family", () => {
   ]);
 });
 
+test("addresses come from the ranges that were asked for, as long as they last", () => {
+  const ranges = { autoRange4: "10.9.8.252/24", autoRange6: "fd00:1::ff00/120" };
+  const taken = entry("t", { spec: { hosts: ["t.com"], addresses: ["10.9.8.253"] } });
+  assert.deepEqual(shownOf(ranges, [taken, entry("a", { spec: { hosts: ["a.com", "b.com", "c.com"] } })]), [
+    "a a.com 10.9.8.254",
+    "a a.com fd00:1::ff01",
+    "a b.com 10.9.8.255",
+    "a b.com fd00:1::ff02",
+    "a c.com fd00:1::ff03",
+  ]);
+});
+
 test("addresses that are there stay, and nobody gets them again", () => {
   const known = entry("a", { status: allocated(["a.com", "240.240.0.1"], ["a.com", "2001:2::1"]) });
   const taken = entry("t", { spec: { addresses: ["240.240.0.2"] } });
-  assert.deepEqual(shown(known, taken, entry("b")), ["b b.com 240.240.0.3", "b b.com 2001:2::3"]);
+  assert.deepEqual(shown(known, taken, entry("b")), ["b b.com 240.240.0.3", "b b.com 2001:2::2"]);
   const more = entry("a", { spec: { hosts: ["a.com", "c.com"] }, status: allocated(["a.com", "240.240.0.9"]) });
   assert.deepEqual(shown(more), ["a a.com 240.240.0.9", "a c.com 240.240.0.1", "a c.com 2001:2::1"]);
 });

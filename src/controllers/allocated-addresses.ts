@@ -2,6 +2,8 @@
 import { type ConfigObject, objectKey } from "#config/config-object.ts";
 import { isWildcard } from "#config/host.ts";
 import type { ServiceEntry, ServiceEntryStatus } from "#config/kinds/service-entry.ts";
+import { type AddressRange, addressAt } from "#convert/address-range.ts";
+import type { AutoRanges } from "#convert/addresses.ts";
 import { wantsAutoAddress } from "#convert/service-entry.ts";
 import { type KubernetesApi, MERGE_PATCH } from "#lib/kubernetes/api-client.ts";
 import { refusalText } from "#lib/kubernetes/missing-right.ts";
@@ -22,26 +24,23 @@ const ENTRIES: ResourceType = {
   plural: "serviceentries",
   namespaced: true,
 };
-/** Addresses of 240.240.0.0/16, but for the first and the last. */
-const SIZE = 2 ** 16 - 2;
-
-/** The addresses that entries should have in their status, of those whose status differs. Older entries come first. */
-export function missingAddresses(entries: readonly EntryObject[]): Map<EntryObject, readonly HostAddress[]> {
+/**
+ * The addresses of the ranges that entries should have in their status, of those whose status differs. Older entries come
+ * first.
+ */
+export function missingAddresses(
+  entries: readonly EntryObject[],
+  { v4, v6 }: AutoRanges,
+): Map<EntryObject, readonly HostAddress[]> {
   const used = new Set(
     entries.flatMap(({ spec, status }) => [
       ...(spec.addresses ?? []),
       ...(status?.addresses ?? []).map(({ value = "" }) => value),
     ]),
   );
-  let last = 0;
-  const next = (): readonly string[] => {
-    for (; last < SIZE; ) {
-      last++;
-      const pair = [`240.240.${last >> 8}.${last & 255}`, `2001:2::${last.toString(16)}`];
-      if (!pair.some((address) => used.has(address))) return pair;
-    }
-    return [];
-  };
+  const free = [freeAddresses(v4, used), freeAddresses(v6, used)];
+  // A range that is used up gives nothing, the other one goes on.
+  const next = (): readonly string[] => free.flatMap((addresses) => addresses.next().value ?? []);
   const missing = new Map<EntryObject, readonly HostAddress[]>();
   for (const entry of entries.toSorted(byAge)) {
     const wanted = addressedHosts(entry);
@@ -51,6 +50,14 @@ export function missingAddresses(entries: readonly EntryObject[]): Map<EntryObje
     missing.set(entry, addresses);
   }
   return missing;
+}
+
+/** In order, from behind the first of the range. */
+function* freeAddresses(range: AddressRange, used: ReadonlySet<string>): Generator<string, undefined> {
+  for (let offset = 1n; offset < range.size; offset++) {
+    const address = addressAt(range, offset);
+    if (address !== undefined && !used.has(address)) yield address;
+  }
 }
 
 function addressedHosts(entry: EntryObject): ReadonlySet<string> {
@@ -66,15 +73,19 @@ function byAge({ metadata: a }: EntryObject, { metadata: b }: EntryObject): numb
 export interface AllocationOptions {
   readonly api: Pick<KubernetesApi, "call">;
   readonly source: Source;
+  readonly ranges: AutoRanges;
   readonly log: Logger;
 }
 
 /** Writes missing addresses until the signal aborts. One control plane at a time may do it. */
-export async function keepAddresses({ api, source, log }: AllocationOptions, signal: AbortSignal): Promise<void> {
+export async function keepAddresses(
+  { api, source, ranges, log }: AllocationOptions,
+  signal: AbortSignal,
+): Promise<void> {
   const queue = new WorkQueue({
     work: async () => {
       const entries = source.objects().filter(({ kind }) => kind === "ServiceEntry") as EntryObject[];
-      for (const [entry, addresses] of missingAddresses(entries)) {
+      for (const [entry, addresses] of missingAddresses(entries, ranges)) {
         const { name, namespace } = entry.metadata;
         const path = pathOf(ENTRIES, { name, namespace, subresource: "status" });
         await api.call({ method: "PATCH", path, contentType: MERGE_PATCH, body: { status: { addresses } } });

@@ -1,17 +1,29 @@
 /** Addresses for services whose user gave none: by hash, so that restarts and replicas agree without talking. */
-import { isIPv4 } from "node:net";
-
-/** An IPv4 network from which addresses are taken: its first address as a number, and the number of its addresses. */
-export interface AddressRange {
-  readonly first: number;
-  readonly size: number;
-}
+import { DEFAULT_FEATURES, type Features } from "#model/features.ts";
+import { type AddressRange, addressAt, offsetIn, parseAddressRange } from "./address-range.ts";
 
 /** 10.96.0.0/12, the usual range of cluster IPs. */
-export const CLUSTER_IP_RANGE: AddressRange = { first: 0x0a600000, size: 2 ** 20 };
+export const CLUSTER_IP_RANGE: AddressRange = { family: 4, first: 0x0a60_0000n, size: 2n ** 20n };
 
-/** 240.240.0.0/16, which no network routes. */
-export const AUTO_ADDRESS_RANGE: AddressRange = { first: 0xf0f00000, size: 2 ** 16 };
+/** The ranges of both families from which hosts without address get one. */
+export interface AutoRanges {
+  readonly v4: AddressRange;
+  readonly v6: AddressRange;
+}
+
+/** As the control plane was told, or those that no network routes. */
+export function autoRanges({ autoRange4, autoRange6 }: Pick<Features, "autoRange4" | "autoRange6">): AutoRanges {
+  return {
+    v4: parseAddressRange(autoRange4) ?? rangeOf(DEFAULT_FEATURES.autoRange4),
+    v6: parseAddressRange(autoRange6) ?? rangeOf(DEFAULT_FEATURES.autoRange6),
+  };
+}
+
+function rangeOf(text: string): AddressRange {
+  const range = parseAddressRange(text);
+  if (range === undefined) throw new Error(`"${text}" is no range of addresses`);
+  return range;
+}
 
 /** Address by name for each of the names, none twice and none of `taken`; names keep what they had in `previous`. */
 export function allocateAddresses(request: {
@@ -29,7 +41,7 @@ export function allocateAddresses(request: {
   };
   for (const name of names) {
     const address = previous.get(name);
-    if (address !== undefined && contains(range, address) && !used.has(address)) give(name, address);
+    if (address !== undefined && offsetIn(range, address) !== undefined && !used.has(address)) give(name, address);
   }
   // In one order whatever the order of the names, so that everyone settles collisions alike.
   for (const name of names.filter((name) => !result.has(name)).sort()) {
@@ -41,28 +53,31 @@ export function allocateAddresses(request: {
 
 /** The cluster IP of a Kubernetes service by its hostname, as long as no other service has it. */
 export function preferredClusterIp(hostname: string): string {
-  return formatIpv4(CLUSTER_IP_RANGE.first + usableOffset(fnv32a(hostname), CLUSTER_IP_RANGE.size));
+  return addressAt(CLUSTER_IP_RANGE, usableOffset(fnv32a(hostname), CLUSTER_IP_RANGE)) ?? "";
 }
 
-/** The IPv6 address, of a range that no network routes, that goes with an allocated IPv4 address. */
-export function pairedIpv6(address: string): string {
-  const [, , third = 0, fourth = 0] = address.split(".").map(Number);
-  return `2001:2::f0f0:${((third << 8) | fourth).toString(16)}`;
+/** The IPv6 address that goes with an allocated IPv4 address: with the same number, where there is room for it. */
+export function pairedIpv6(address: string, { v4, v6 }: AutoRanges): string | undefined {
+  const offset = offsetIn(v4, address) ?? 0n;
+  return addressAt(v6, v6.size > 2n ** 32n ? v4.first + offset : offset);
 }
 
-function firstFree(name: string, { first, size }: AddressRange, used: ReadonlySet<string>): string | undefined {
+function firstFree(name: string, range: AddressRange, used: ReadonlySet<string>): string | undefined {
   const start = fnv32a(name);
-  for (let step = 0; step < size; step++) {
-    const address = formatIpv4(first + usableOffset(start + step, size));
-    if (!used.has(address)) return address;
+  for (let step = 0; step < range.size; step++) {
+    const address = addressAt(range, usableOffset(start + step, range));
+    if (address !== undefined && !used.has(address)) return address;
   }
   return undefined;
 }
 
 /** Leaves out the first and the last address of each /24, which some systems treat as network and broadcast. */
-function usableOffset(number: number, size: number): number {
-  const index = number % ((size / 256) * 254);
-  return Math.floor(index / 254) * 256 + (index % 254) + 1;
+function usableOffset(number: number, range: AddressRange): bigint {
+  const size = Number(range.size);
+  const block = Math.min(size, 256);
+  const perBlock = Math.max(block - 2, 1);
+  const index = number % (Math.max(Math.floor(size / block), 1) * perBlock);
+  return BigInt(Math.floor(index / perBlock) * block + (index % perBlock) + 1);
 }
 
 /** FNV-1a, 32 bits, of the UTF-16 units. */
@@ -70,17 +85,4 @@ export function fnv32a(text: string): number {
   let value = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193);
   return value >>> 0;
-}
-
-function contains({ first, size }: AddressRange, address: string): boolean {
-  const number = parseIpv4(address);
-  return number !== undefined && number >= first && number < first + size;
-}
-
-function parseIpv4(text: string): number | undefined {
-  return isIPv4(text) ? text.split(".").reduce((sum, part) => sum * 256 + Number(part), 0) : undefined;
-}
-
-function formatIpv4(address: number): string {
-  return [24, 16, 8, 0].map((shift) => (address >>> shift) & 255).join(".");
 }

@@ -1,12 +1,16 @@
 /** Gives services the addresses that their users left open. */
 import { type Service, serviceKey } from "#model/service.ts";
-import { AUTO_ADDRESS_RANGE, allocateAddresses, CLUSTER_IP_RANGE, pairedIpv6 } from "./addresses.ts";
+import { type AutoRanges, allocateAddresses, CLUSTER_IP_RANGE, pairedIpv6 } from "./addresses.ts";
 import type { ServiceDraft } from "./drafts.ts";
 import { type AutoAddresses, hashAddresses, inOrderOfAge } from "./hash-addresses.ts";
 import { memoized } from "./memo.ts";
 
-/** The services of the drafts, with addresses; those they had `before` as long as these are free. */
-export function assignAddresses(drafts: readonly ServiceDraft[], before: readonly Service[]): Service[] {
+/** The services of the drafts, with addresses of the ranges; those they had `before` as long as these are free. */
+export function assignAddresses(
+  drafts: readonly ServiceDraft[],
+  before: readonly Service[],
+  ranges: AutoRanges,
+): Service[] {
   if (drafts.every(({ needs }) => needs === undefined)) return drafts.map(({ service }) => service);
   const taken = new Set(drafts.flatMap(({ service }) => [...service.addresses, service.autoAddress ?? ""]));
   const needing = (what: ServiceDraft["needs"]) => drafts.filter(({ needs }) => needs === what);
@@ -18,19 +22,19 @@ export function assignAddresses(drafts: readonly ServiceDraft[], before: readonl
   });
   const autoAddresses = allocateAddresses({
     names: needing("auto-address").map(({ key }) => key),
-    range: AUTO_ADDRESS_RANGE,
+    range: ranges.v4,
     taken,
     previous: new Map(before.map((service) => [serviceKey(service), service.autoAddress ?? ""])),
   });
   const hashed = hashAddresses(inOrderOfAge(needing("hash-address").map(({ service }) => service)).map(serviceKey));
   return drafts.map((draft) => {
-    const { autoAddress, autoAddress6 } = hashed.get(draft.key) ?? paired(autoAddresses.get(draft.key));
+    const { autoAddress, autoAddress6 } = hashed.get(draft.key) ?? paired(autoAddresses.get(draft.key), ranges);
     return addressed(draft, clusterIps.get(draft.service.hostname), autoAddress, autoAddress6);
   });
 }
 
-function paired(autoAddress: string | undefined): AutoAddresses {
-  return { autoAddress, autoAddress6: autoAddress && pairedIpv6(autoAddress) };
+function paired(autoAddress: string | undefined, ranges: AutoRanges): AutoAddresses {
+  return { autoAddress, autoAddress6: autoAddress && pairedIpv6(autoAddress, ranges) };
 }
 
 const addressed = memoized(

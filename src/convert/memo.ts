@@ -20,15 +20,18 @@ export function memoized<Owner extends object, Inputs extends readonly unknown[]
   };
 }
 
-/** A function from a list and its former result to its new result, which is the former one if the items are the same. */
-export function madeFrom<Item, Result extends object>(
-  make: (previous: Result, items: readonly Item[]) => Result,
-): (previous: Result, items: readonly Item[]) => Result {
+/**
+ * A function from a list and its former result to its new result, which is the former one if the items are the same.
+ * Settings are the same for all that is derived from one result.
+ */
+export function madeFrom<Item, Result extends object, Settings extends readonly unknown[]>(
+  make: (previous: Result, items: readonly Item[], ...settings: Settings) => Result,
+): (previous: Result, items: readonly Item[], ...settings: Settings) => Result {
   const itemsOf = new WeakMap<Result, readonly Item[]>();
-  return (previous, items) => {
+  return (previous, items, ...settings) => {
     const before = itemsOf.get(previous);
     if (before !== undefined && hasSameItems(before, items)) return previous;
-    const result = make(previous, items);
+    const result = make(previous, items, ...settings);
     itemsOf.set(result, items);
     return result;
   };

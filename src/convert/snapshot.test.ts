@@ -435,6 +435,13 @@ test("addresses that a controller wrote into the status are those of the hosts",
   assert.equal(serviceOf(meshOf(yamlOf(unwanted)), "a.com").autoAddress, undefined);
 });
 
+test("addresses of hosts come from the ranges that were asked for", () => {
+  const features = { autoRange4: "10.77.0.0/16", autoRange6: "fd00:77::/64" };
+  const mesh = meshOf(yamlOf(entry("ext", { hosts: ["a.com"], ...HOSTS })), { features });
+  assert.match(serviceOf(mesh, "a.com").autoAddress ?? "", /^10\.77\./);
+  assert.match(serviceOf(mesh, "a.com").autoAddress6 ?? "", /^fd00:77::a4d:/);
+});
+
 test("where an API server is, only its controllers give addresses", () => {
   const mesh = meshOf(yamlOf(entry("ext", { hosts: ["a.com"], ...HOSTS })), { byApiServer: true });
   assert.equal(serviceOf(mesh, "a.com").autoAddress, undefined);

@@ -32,6 +32,7 @@ import type { KeySets } from "#model/key-set.ts";
 import type { GatewayAddresses } from "#model/network-gateway.ts";
 import { type Service, type ServiceKey, serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
+import { autoRanges } from "./addresses.ts";
 import { withAliases } from "./aliases.ts";
 import { assignAddresses } from "./assign-addresses.ts";
 import { joinDelegates } from "./delegates.ts";
@@ -104,7 +105,7 @@ export function* snapshotSteps(input: SnapshotInput): Steps<Snapshot> {
   yield;
   const virtualServices = objects(previous.virtualServices, routes);
   yield;
-  const allServices = services(previous.services, drafts);
+  const allServices = services(previous.services, drafts, features);
   yield;
   const next: Snapshot = {
     version: previous.version + 1,
@@ -177,8 +178,8 @@ const NOTHING: Omit<Snapshot, "mesh" | "features"> & { readonly mesh?: MeshConfi
 };
 
 /** The sorted services. The same drafts as the last time give the same list without another look. */
-const services = madeFrom((previous: readonly Service[], drafts: readonly ServiceDraft[]) =>
-  keepSorted(previous, withAliases(assignAddresses(drafts, previous)), {
+const services = madeFrom((previous: readonly Service[], drafts: readonly ServiceDraft[], features: Features) =>
+  keepSorted(previous, withAliases(assignAddresses(drafts, previous, autoRanges(features))), {
     keyOf: serviceKey,
     keep: keepIdentity,
     order: (a, b) =>

@@ -5,8 +5,8 @@ import type { Scope } from "./scope.ts";
 
 export interface AccessOptions {
   readonly authenticate: (credentials: Credentials) => Promise<Authentication>;
-  /** Callers of this namespace see all others too. */
-  readonly rootNamespace: () => string;
+  /** Whether callers of a namespace see all others too: those of the root namespace do, and whom an operator names. */
+  readonly seesAll: (namespace: string) => boolean;
 }
 
 export interface AccessRequest {
@@ -23,7 +23,7 @@ export async function accessOf(request: AccessRequest, options: AccessOptions): 
   const authentication = await options.authenticate({ authorization, certificate: undefined });
   if ("refused" in authentication) return authentication;
   const { namespace } = authentication.caller;
-  return { scope: namespace === options.rootNamespace() ? undefined : namespace };
+  return { scope: options.seesAll(namespace) ? undefined : namespace };
 }
 
 function isLoopback(address: string | undefined): boolean {

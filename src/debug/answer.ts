@@ -1,23 +1,24 @@
 /** Debug pages for callers over xDS. */
 import type { Caller } from "#model/ports.ts";
+import type { AccessOptions } from "./access.ts";
 import type { DebugState } from "./page.ts";
 import { DEBUG_PAGES } from "./pages.ts";
 import { answerOf } from "./routes.ts";
 
-/** Pages that everybody may ask for; the others are for the root namespace, as with istiod. */
+/** Pages that everybody may ask for; the others are for who sees all namespaces, as with istiod. */
 const FOR_ALL: ReadonlySet<string> = new Set(["config_dump", "edsz", "ndsz"]);
 
 /** The page of that name, `syncz` or `config_dump?proxyID=...`, as far as the caller may see it. */
 export function debugAnswer(
   question: string,
   caller: Caller,
-  state: DebugState & { readonly rootNamespace: () => string },
+  state: DebugState & Pick<AccessOptions, "seesAll">,
 ): { readonly body: string } | { readonly refused: string } {
   const [name = "", query = ""] = question.replace(/^\/?(debug\/)?/, "").split("?");
-  const isRoot = caller.namespace === state.rootNamespace();
-  if (!isRoot && !FOR_ALL.has(name)) return { refused: `The page "${name}" is not for ${caller.identity}` };
+  const seesAll = state.seesAll(caller.namespace);
+  if (!seesAll && !FOR_ALL.has(name)) return { refused: `The page "${name}" is not for ${caller.identity}` };
   const page = DEBUG_PAGES.find(({ path }) => path === `/debug/${name}`);
   if (page === undefined) return { refused: `There is no debug page "${name}"` };
-  const scope = isRoot ? undefined : caller.namespace;
+  const scope = seesAll ? undefined : caller.namespace;
   return { body: answerOf(page, state, { scope, query: Object.fromEntries(new URLSearchParams(query)) }).body };
 }

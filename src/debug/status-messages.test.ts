@@ -39,7 +39,7 @@ const STATE = {
   ],
   pushes: { changes: () => [], pushes: () => [] },
   held: () => ({ parts: 0, resources: 0 }),
-  rootNamespace: () => "istio-system",
+  seesAll: (namespace: string) => namespace === "istio-system",
 };
 
 test("statusMessages() tells of each type whether the proxy has it", () => {

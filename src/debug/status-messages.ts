@@ -9,6 +9,7 @@ import {
 } from "#gen/envoy/service/status/v3/csds_pb.ts";
 import { allDescriptors } from "#lib/descriptors.ts";
 import type { Caller, ConnectedProxy, StatusMessage } from "#model/ports.ts";
+import type { AccessOptions } from "./access.ts";
 import { type DebugState, PageRefusal, type PageRequest, visibleProxies } from "./page.ts";
 import { configDump } from "./resources.ts";
 
@@ -18,9 +19,9 @@ const CLIENT_CONFIG = "type.googleapis.com/envoy.service.status.v3.ClientConfig"
 export function statusMessages(
   { page, names }: { readonly page: string; readonly names: readonly string[] },
   caller: Caller,
-  state: DebugState & { readonly rootNamespace: () => string },
+  state: DebugState & Pick<AccessOptions, "seesAll">,
 ): readonly StatusMessage[] {
-  const scope = caller.namespace === state.rootNamespace() ? undefined : caller.namespace;
+  const scope = state.seesAll(caller.namespace) ? undefined : caller.namespace;
   if (page === "syncz") {
     return visibleProxies(state, { scope, query: {} }).filter(isOfMesh).map(clientConfig);
   }

@@ -78,6 +78,10 @@ export class EnvReader {
     return this.#parsed(name, fallback, DURATION);
   }
 
+  optionalDurationMs(name: string): number | undefined {
+    return this.string(name) === "" ? undefined : this.durationMs(name, 0);
+  }
+
   /** A duration that is not 0. */
   lifetimeMs(name: string, fallback: number): number {
     return this.#parsed(name, fallback, LIFETIME);

@@ -22,6 +22,12 @@ export interface Features {
   readonly ipv4BesideIpv6: boolean;
   /** PILOT_ENABLE_IP_AUTOALLOCATE: hosts without address get one, else only proxies that ask for it use one by hash. */
   readonly autoAllocate: boolean;
+  /** PILOT_IP_AUTOALLOCATE_IPV4_PREFIX: where such addresses are taken from. */
+  readonly autoRange4: string;
+  /** PILOT_IP_AUTOALLOCATE_IPV6_PREFIX */
+  readonly autoRange6: string;
+  /** PILOT_UNIFIED_SIDECAR_SCOPE: sidecars prefer Kubernetes services to entries of other namespaces for the same host. */
+  readonly unifiedScope: boolean;
   /** ENABLE_MULTICLUSTER_HEADLESS: names of headless services stand for their endpoints in all clusters. */
   readonly multiclusterHeadless: boolean;
   /** PILOT_TRACE_SAMPLING: percent of new traces that are kept where neither mesh nor proxy say. */
@@ -115,6 +121,9 @@ export const DEFAULT_FEATURES: Features = {
   dualStack: false,
   ipv4BesideIpv6: false,
   autoAllocate: true,
+  autoRange4: "240.240.0.0/16",
+  autoRange6: "2001:2::/48",
+  unifiedScope: true,
   multiclusterHeadless: true,
   traceSampling: 1,
   quicListeners: false,

@@ -34,6 +34,7 @@ import { HEALTH_TYPE, PROXY_CONFIG_TYPE } from "#protocol/type-urls.ts";
 import { ByteBudget } from "./byte-budget.ts";
 import { ChangeGate } from "./change-gate.ts";
 import { type Clock, SYSTEM_CLOCK } from "./clock.ts";
+import type { DebounceSettings } from "./debounce.ts";
 import { debugQuestion, debugResponse } from "./debug-question.ts";
 import { DIALECTS, type Dialect, envelopeIn } from "./dialect.ts";
 import { IdlePatchReport } from "./idle-patches.ts";
@@ -67,6 +68,8 @@ export interface AdsServerOptions {
   readonly checksIdentity?: boolean;
   /** Counts which EnvoyFilters have an effect. */
   readonly countsPatches?: boolean;
+  /** How long changes wait for others, where an operator said so. */
+  readonly debounce?: DebounceSettings;
   /** Hears of proxies, and may refuse them. */
   readonly observer?: ProxyObserver;
   /** Where changes and pushes are noted for people. */
@@ -156,7 +159,8 @@ export class AdsServer {
     const proxies = () => [...this.#pusher.streams].map((stream) => stream.proxy);
     const onChecked = options.countsPatches === true ? patchCounter(metrics) : undefined;
     this.#idlePatches = new IdlePatchReport({ log: this.#log, clock, proxies, onChecked });
-    this.#gate = new ChangeGate({ clock, metrics, release: (snapshot, at) => this.#release(snapshot, at) });
+    const release = (snapshot: Snapshot, at: number) => this.#release(snapshot, at);
+    this.#gate = new ChangeGate({ clock, metrics, debounce: options.debounce, release });
     this.#unsubscribe = source.subscribe((snapshot) => this.#gate.offer(snapshot));
     if (options.initial !== undefined) this.#gate.offer(options.initial);
   }

@@ -4,6 +4,7 @@ import type { Snapshot } from "#model/snapshot.ts";
 import { meshOf } from "../../test/support/mesh.ts";
 import { ChangeGate } from "./change-gate.ts";
 import type { Clock } from "./clock.ts";
+import type { DebounceSettings } from "./debounce.ts";
 import { NO_METRICS } from "./metrics.ts";
 
 class FakeClock implements Clock {
@@ -25,11 +26,15 @@ class FakeClock implements Clock {
   }
 }
 
-function gate() {
+function gate(debounce?: DebounceSettings) {
   const clock = new FakeClock();
   const released: { version: number; changedAt: number }[] = [];
-  const release = ({ version }: Snapshot, changedAt: number) => void released.push({ version, changedAt });
-  return { clock, released, gate: new ChangeGate({ clock, metrics: NO_METRICS, release }) };
+  const snapshots: Snapshot[] = [];
+  const release = (snapshot: Snapshot, changedAt: number) => {
+    snapshots.push(snapshot);
+    released.push({ version: snapshot.version, changedAt });
+  };
+  return { clock, released, snapshots, gate: new ChangeGate({ clock, metrics: NO_METRICS, debounce, release }) };
 }
 
 const SERVICE = `
@@ -124,4 +129,21 @@ test("nothing goes out after the end", () => {
   changes.stop();
   clock.advance(1_000);
   assert.equal(released.length, 1);
+});
+
+test("endpoints that never wait overtake configuration that does", () => {
+  const { gate: changes, snapshots, clock } = gate({ afterMs: 1_000, endpointsWait: false });
+  const base = meshOf(SERVICE);
+  changes.offer(base);
+  clock.advance(50);
+  const ruled = meshOf(`${SERVICE}---${RULE}`, { previous: base });
+  changes.offer(ruled);
+  clock.advance(10);
+  const moved = meshOf(`${SERVICE.replace("10.0.0.1", "10.0.0.2")}---${RULE}`, { previous: ruled });
+  changes.offer(moved);
+  assert.equal(snapshots.length, 2);
+  assert.equal(snapshots[1]?.endpoints, moved.endpoints);
+  assert.equal(snapshots[1]?.destinationRules, base.destinationRules);
+  clock.advance(990);
+  assert.equal(snapshots[2], moved, "the wait of the configuration is not longer for it");
 });

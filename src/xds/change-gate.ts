@@ -1,12 +1,13 @@
 import type { Snapshot } from "#model/snapshot.ts";
 import type { Clock } from "./clock.ts";
-import { type Batch, dueAt, withChange } from "./debounce.ts";
+import { type Batch, type DebounceSettings, dueAt, withChange } from "./debounce.ts";
 import type { Metrics } from "./metrics.ts";
 import { unresolvedReferences } from "./references.ts";
 
 export interface ChangeGateOptions {
   readonly clock: Clock;
   readonly metrics: Metrics;
+  readonly debounce?: DebounceSettings | undefined;
   /** Receives the snapshots that go out, and when the first change in them came. */
   readonly release: (snapshot: Snapshot, changedAt: number) => void;
 }
@@ -25,12 +26,16 @@ export class ChangeGate {
   }
 
   offer(snapshot: Snapshot): void {
-    const { clock, metrics } = this.#options;
+    const { clock, metrics, debounce } = this.#options;
     const endpointsOnly = this.#newest !== undefined && onlyEndpointsDiffer(this.#newest, snapshot);
     for (const type of this.#newest === undefined ? ["config"] : updatesIn(this.#newest, snapshot)) {
       metrics.count("pilot_inbound_updates", { type });
     }
     this.#newest = snapshot;
+    if (endpointsOnly && this.#batch !== undefined && debounce?.endpointsWait === false) {
+      this.#overtake(snapshot);
+      return;
+    }
     this.#batch = withChange(this.#batch, { endpointsOnly, at: clock.now() });
     this.#cancel();
     const due = this.#released === undefined ? clock.now() : this.#dueAt(snapshot, this.#batch);
@@ -50,13 +55,22 @@ export class ChangeGate {
 
   #dueAt(snapshot: Snapshot, batch: Batch): number {
     const unresolved = !batch.endpointsOnly && this.#hasNewUnresolved(snapshot);
-    return dueAt(batch, { releasedAt: this.#releasedAt, unresolved });
+    return dueAt(batch, { releasedAt: this.#releasedAt, unresolved }, this.#options.debounce);
   }
 
   /** What led nowhere before is not about to come. */
   #hasNewUnresolved(snapshot: Snapshot): boolean {
     const before = this.#released === undefined ? new Set<string>() : unresolvedReferences(this.#released);
     return !unresolvedReferences(snapshot).isSubsetOf(before);
+  }
+
+  /** New endpoints go out alone; what waits goes on waiting. */
+  #overtake({ endpoints, version }: Snapshot): void {
+    const { clock, metrics, release } = this.#options;
+    if (this.#released === undefined) return;
+    this.#released = { ...this.#released, endpoints, version };
+    metrics.count("pilot_push_triggers", { type: "endpoint" });
+    release(this.#released, clock.now());
   }
 
   #release(): void {

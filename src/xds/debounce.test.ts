@@ -41,3 +41,24 @@ test("in a flood 100 ms of quiet are enough, and nothing waits longer than 10 s"
 test("endpoints wait at most 1 s in a flood", () => {
   assert.equal(dueAt(batchOf(true, ...Array.from({ length: 3000 }, (_, i) => 1000 + 5 * i)), AFTER_SILENCE), 2000);
 });
+
+test("a silence that was asked for counts for configuration, endpoints and missing references alike", () => {
+  const settings = { afterMs: 300 };
+  assert.equal(dueAt(batchOf(false, 1000, 1200), AFTER_SILENCE, settings), 1500);
+  assert.equal(dueAt(batchOf(true, 1000), AFTER_SILENCE, settings), 1300);
+  assert.equal(dueAt(batchOf(false, 1000), { releasedAt: 0, unresolved: true }, { afterMs: 0 }), 1000);
+});
+
+test("a longest wait that was asked for ends a flood, but never before one silence", () => {
+  const flood = batchOf(false, ...Array.from({ length: 400 }, (_, i) => 1000 + 5 * i));
+  assert.equal(dueAt(flood, AFTER_SILENCE, { maxMs: 500 }), 1500);
+  assert.equal(dueAt(flood, AFTER_SILENCE, { afterMs: 200, maxMs: 500 }), 1500);
+  assert.equal(dueAt(flood, AFTER_SILENCE, { afterMs: 600, maxMs: 500 }), 1600);
+  assert.equal(dueAt({ ...flood, endpointsOnly: true }, AFTER_SILENCE, { maxMs: 500 }), 1500);
+});
+
+test("endpoints wait never or always where somebody said so", () => {
+  assert.equal(dueAt(batchOf(true, 1000), { releasedAt: 995, unresolved: false }, { endpointsWait: false }), 1000);
+  assert.equal(dueAt(batchOf(true, 1000), AFTER_SILENCE, { endpointsWait: true }), 1010);
+  assert.equal(dueAt(batchOf(false, 1000), AFTER_SILENCE, { endpointsWait: false }), 1010);
+});

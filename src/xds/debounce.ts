@@ -20,6 +20,16 @@ export interface Surroundings {
   readonly unresolved: boolean;
 }
 
+/** What an operator asked for; what is left out is up to us. */
+export interface DebounceSettings {
+  /** PILOT_DEBOUNCE_AFTER: silence after which changes go out, endpoints too, whatever they refer to. */
+  readonly afterMs?: number;
+  /** PILOT_DEBOUNCE_MAX: the longest that anything waits for silence. */
+  readonly maxMs?: number;
+  /** PILOT_ENABLE_EDS_DEBOUNCE: whether changes of endpoints alone wait at all. */
+  readonly endpointsWait?: boolean;
+}
+
 /** Silence after which configuration is complete. */
 export const QUIET_MS = 10;
 /** A batch that grows for so long is a flood, and waits for as much silence. A missing reference may take as long. */
@@ -39,10 +49,14 @@ export function withChange(
 }
 
 /** When the batch is to go out, if nothing else comes. */
-export function dueAt(batch: Batch, { releasedAt, unresolved }: Surroundings): number {
+export function dueAt(batch: Batch, { releasedAt, unresolved }: Surroundings, settings: DebounceSettings = {}): number {
   const { firstAt, lastAt, endpointsOnly } = batch;
-  if (endpointsOnly && firstAt === lastAt && firstAt - releasedAt >= QUIET_MS) return firstAt;
+  const { afterMs, maxMs = MAX_MS, endpointsWait } = settings;
+  if (endpointsOnly && endpointsWait === false) return firstAt;
+  if (afterMs !== undefined) return Math.min(lastAt + afterMs, firstAt + Math.max(afterMs, maxMs));
+  const isCalm = firstAt === lastAt && firstAt - releasedAt >= QUIET_MS;
+  if (endpointsOnly && isCalm && endpointsWait === undefined) return firstAt;
   const quiet = lastAt - firstAt < FLOOD_MS ? QUIET_MS : FLOOD_MS;
   const wanted = Math.max(lastAt + quiet, unresolved ? firstAt + FLOOD_MS : 0);
-  return Math.min(wanted, firstAt + (endpointsOnly ? MAX_ENDPOINTS_MS : MAX_MS));
+  return Math.min(wanted, firstAt + (endpointsOnly ? Math.min(MAX_ENDPOINTS_MS, maxMs) : maxMs));
 }

@@ -187,6 +187,32 @@ test("keys of token issuers are fetched as the environment says", () => {
   assert.deepEqual(problems([], { BLOCKED_CIDRS_IN_JWKS_URIS: "10.0.0.0/33,x" }).length, 2);
 });
 
+test("the wait for further changes is as asked for, else up to us", () => {
+  assert.deepEqual(config([]).xds.debounce, {});
+  const env = { PILOT_DEBOUNCE_AFTER: "250ms", PILOT_DEBOUNCE_MAX: "3s", PILOT_ENABLE_EDS_DEBOUNCE: "false" };
+  assert.deepEqual(config([], env).xds.debounce, { afterMs: 250, maxMs: 3000, endpointsWait: false });
+  const wrong = { PILOT_DEBOUNCE_AFTER: "soon", PILOT_DEBOUNCE_MAX: "3", PILOT_ENABLE_EDS_DEBOUNCE: "no" };
+  assert.equal(problems([], wrong).length, 3);
+});
+
+test("further namespaces may look at everything, or all", () => {
+  assert.deepEqual(config([]).debugAccess, { keepsApart: true, seeingAll: [] });
+  const env = { DEBUG_ENDPOINT_AUTH_ALLOWED_NAMESPACES: "ops, sre", ENABLE_DEBUG_ENDPOINT_AUTH: "false" };
+  assert.deepEqual(config([], env).debugAccess, { keepsApart: false, seeingAll: ["ops", "sre"] });
+});
+
+test("ranges of automatic addresses are of their family", () => {
+  const wrong = { PILOT_IP_AUTOALLOCATE_IPV4_PREFIX: "fd00::/64", PILOT_IP_AUTOALLOCATE_IPV6_PREFIX: "10.0.0.0" };
+  assert.deepEqual(problems([], wrong), [
+    'PILOT_IP_AUTOALLOCATE_IPV4_PREFIX: must be a range of IPv4 addresses such as "240.240.0.0/16", not "fd00::/64"',
+    'PILOT_IP_AUTOALLOCATE_IPV6_PREFIX: must be a range of IPv6 addresses such as "2001:2::/48", not "10.0.0.0"',
+  ]);
+  const env = { PILOT_IP_AUTOALLOCATE_IPV4_PREFIX: "10.9.0.0/16", PILOT_UNIFIED_SIDECAR_SCOPE: "false" };
+  const { features } = config([], env);
+  assert.equal(features.autoRange4, "10.9.0.0/16");
+  assert.equal(features.unifiedScope, false);
+});
+
 test("describeFlags() names every flag once, in order, as Istio logs them", () => {
   const lines = describeFlags(flags(["--registries=", "--configDir", "a", "--configDir", "b"]).values);
   assert.ok(lines.includes('FLAG: --configDir="[a,b]"'));

@@ -9,6 +9,7 @@ import { type ListenAddress, parseListenAddress } from "#lib/net/listen-address.
 import type { Features } from "#model/features.ts";
 import type { FetchRules } from "#sources/jwks/fetch-keys.ts";
 import type { RemoteRules } from "#sources/kubernetes/remote-clusters.ts";
+import type { DebounceSettings } from "#xds/debounce.ts";
 import { type CaSettings, caSettings } from "./ca-settings.ts";
 import { type ClusterAliases, parseAliases } from "./cluster-aliases.ts";
 import { featuresOf } from "./features.ts";
@@ -55,6 +56,11 @@ export interface DiscoveryConfig {
   /** Gateways between networks that are known by a host name are looked up. */
   readonly resolvesGatewayNames: boolean;
   readonly debugOnHttp: boolean;
+  /** Which callers see more than their own namespace, beside those of the root namespace; none when not given. */
+  readonly debugAccess?: {
+    readonly keepsApart: boolean;
+    readonly seeingAll: readonly string[];
+  };
   /** ControlZ; not served when not given. */
   readonly controlz?: ControlzSettings;
   readonly xds: {
@@ -64,6 +70,8 @@ export interface DiscoveryConfig {
     readonly requestsPerSecond: number;
     /** Counts which EnvoyFilters have an effect. */
     readonly countsPatches: boolean;
+    /** How long changes wait for others, where the operator said so. */
+    readonly debounce?: DebounceSettings;
   };
   /** How workloads register themselves; they do not when not given. */
   readonly registration?: RegistrationSettings | undefined;
@@ -196,10 +204,15 @@ export function parseDiscoveryConfig(flags: ParsedFlags, env: Env): ParsedConfig
     keys: keySettings(read),
     resolvesGatewayNames: read.boolean("RESOLVE_HOSTNAME_GATEWAYS", true),
     debugOnHttp: read.boolean("ENABLE_DEBUG_ON_HTTP", true),
+    debugAccess: {
+      keepsApart: read.boolean("ENABLE_DEBUG_ENDPOINT_AUTH", true),
+      seeingAll: read.list("DEBUG_ENDPOINT_AUTH_ALLOWED_NAMESPACES"),
+    },
     xds: {
       checksIdentity: read.boolean("PILOT_ENABLE_XDS_IDENTITY_CHECK", true),
       requestsPerSecond: requestsPerSecond(read),
       countsPatches: read.boolean("PILOT_ENVOY_FILTER_STATS", false),
+      debounce: debounceSettings(read),
     },
     registration: registrationSettings(read),
     writesStatus: read.boolean("PILOT_ENABLE_STATUS", false),
@@ -232,6 +245,17 @@ function requestsPerSecond(read: EnvReader): number {
   if (Number.isFinite(value) && value >= 0) return value;
   read.problems.push(`PILOT_MAX_REQUESTS_PER_SECOND: "${text}" is not a number of streams a second`);
   return 0;
+}
+
+function debounceSettings(read: EnvReader): DebounceSettings {
+  const afterMs = read.optionalDurationMs("PILOT_DEBOUNCE_AFTER");
+  const maxMs = read.optionalDurationMs("PILOT_DEBOUNCE_MAX");
+  const endpointsWait = read.optionalBoolean("PILOT_ENABLE_EDS_DEBOUNCE");
+  return {
+    ...(afterMs !== undefined && { afterMs }),
+    ...(maxMs !== undefined && { maxMs }),
+    ...(endpointsWait !== undefined && { endpointsWait }),
+  };
 }
 
 function tlsFiles(flag: FlagReader): DiscoveryConfig["tlsFiles"] {

@@ -125,6 +125,7 @@ export class ControlPlane {
       checksIdentity: config.xds.checksIdentity,
       countsPatches: config.xds.countsPatches,
       limits: { requestsPerSecond: config.xds.requestsPerSecond },
+      ...(config.xds.debounce && { debounce: config.xds.debounce }),
       debug: (page, caller) => debugAnswer(page, caller, this.#debugOptions()),
       status: (question, caller) => statusMessages(question, caller, this.#debugOptions()),
       controlPlane: controlPlaneName(config.podName, config.revision),
@@ -234,9 +235,15 @@ export class ControlPlane {
       push: () => this.#xds.refresh(),
       authority: () => (this.#authority === undefined ? undefined : authorityStatus(this.#authority, Date.now())),
       authenticate: this.#authenticate,
-      rootNamespace: () => this.#source.current().mesh.rootNamespace,
+      seesAll: (namespace: string) => this.#seesAll(namespace),
       log: this.#log.scope("debug"),
     };
+  }
+
+  /** Who may look at proxies of all namespaces. */
+  #seesAll(namespace: string): boolean {
+    const { keepsApart, seeingAll } = this.#config.debugAccess ?? { keepsApart: true, seeingAll: [] };
+    return !keepsApart || namespace === this.#source.current().mesh.rootNamespace || seeingAll.includes(namespace);
   }
 
   /** For people who look for a fault: its absence is none. */

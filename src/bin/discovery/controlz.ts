@@ -4,21 +4,19 @@ import { HttpListener } from "#lib/net/http-listener.ts";
 import type { ControlzSettings } from "./config.ts";
 import { buildInfo } from "./control-plane-name.ts";
 
-export interface ControlzInput
-  extends ControlzSettings,
-    Pick<ControlzOptions, "scopes" | "authenticate" | "rootNamespace"> {
+export interface ControlzInput extends ControlzSettings, Pick<ControlzOptions, "scopes" | "authenticate" | "seesAll"> {
   readonly revision: string;
   readonly log: Pick<RootLogger, "info">;
 }
 
 /** ControlZ on its port. */
 export function controlzListener(input: ControlzInput): HttpListener {
-  const { address, env, scopes, authenticate, rootNamespace, revision, log } = input;
+  const { address, env, scopes, authenticate, seesAll, revision, log } = input;
   const options: ControlzOptions = {
     scopes,
     env,
     authenticate,
-    rootNamespace,
+    seesAll,
     args: process.argv.slice(1),
     version: buildInfo(revision),
     exit: () => process.kill(process.pid, "SIGTERM"),

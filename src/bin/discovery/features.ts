@@ -1,4 +1,5 @@
 /** The switches of istiod's environment that change what is generated. */
+import { parseAddressRange } from "#convert/address-range.ts";
 import type { EnvReader } from "#lib/env-reader.ts";
 import { DEFAULT_FEATURES, type Features } from "#model/features.ts";
 
@@ -12,6 +13,9 @@ export function featuresOf(read: EnvReader, place: Pick<Features, "domain" | "cl
     tlsOnSidecarIngress: read.boolean("ENABLE_TLS_ON_SIDECAR_INGRESS", false),
     mergeSidecarIngress: read.boolean("PILOT_ALLOW_SIDECAR_SERVICE_INBOUND_LISTENER_MERGE", false),
     autoAllocate: read.boolean("PILOT_ENABLE_IP_AUTOALLOCATE", true),
+    autoRange4: addressRange(read, "PILOT_IP_AUTOALLOCATE_IPV4_PREFIX", 4),
+    autoRange6: addressRange(read, "PILOT_IP_AUTOALLOCATE_IPV6_PREFIX", 6),
+    unifiedScope: read.boolean("PILOT_UNIFIED_SIDECAR_SCOPE", true),
     dualStack: read.boolean("ISTIO_DUAL_STACK", false),
     multiclusterHeadless: read.boolean("ENABLE_MULTICLUSTER_HEADLESS", true),
     ipv4BesideIpv6: read.boolean("ISTIO_ENABLE_IPV4_OUTBOUND_LISTENER_FOR_IPV6_CLUSTERS", false),
@@ -86,6 +90,14 @@ function registryFeatures(read: EnvReader) {
     servicesSelectEntries: read.boolean("PILOT_ENABLE_K8S_SELECT_WORKLOAD_ENTRIES", true),
     entryHealth: read.boolean("PILOT_ENABLE_WORKLOAD_ENTRY_HEALTHCHECKS", true),
   };
+}
+
+function addressRange(read: EnvReader, name: string, family: 4 | 6): string {
+  const fallback = family === 4 ? DEFAULT_FEATURES.autoRange4 : DEFAULT_FEATURES.autoRange6;
+  const text = read.string(name, fallback);
+  if (parseAddressRange(text)?.family === family) return text;
+  read.problems.push(`${name}: must be a range of IPv${family} addresses such as "${fallback}", not "${text}"`);
+  return fallback;
 }
 
 /** Any other text means the same as none, as by istiod. */

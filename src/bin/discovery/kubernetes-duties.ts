@@ -11,6 +11,7 @@ import { localDistribution } from "#controllers/status/distribution.ts";
 import { keepObjectStatus } from "#controllers/status/object-status.ts";
 import { type ReportOptions, Reports, reportDistribution } from "#controllers/status/reports.ts";
 import { keepWebhookBundles, type WebhookBundlesOptions } from "#controllers/webhook-bundles.ts";
+import { autoRanges } from "#convert/addresses.ts";
 import { isDiscovered } from "#convert/discovered.ts";
 import type { Conflict } from "#explain/conflicts/conflict.ts";
 import type { KubernetesApi, RawObject } from "#lib/kubernetes/api-client.ts";
@@ -82,7 +83,8 @@ async function lead(duties: ReplicaDuties, signal: AbortSignal): Promise<void> {
     registration && removeLeftovers({ ...registration, ...ofEntries }, signal),
     keepStatus(duties, signal),
     config.leadsClusters && keepClusters(duties, signal),
-    features.autoAllocate && keepAddresses({ api, source, log: log.scope("ip-autoallocate") }, signal),
+    features.autoAllocate &&
+      keepAddresses({ api, source, ranges: autoRanges(features), log: log.scope("ip-autoallocate") }, signal),
   ]);
 }
 

@@ -141,6 +141,7 @@ interface Owner {
 
 function egressListener(snapshot: ScopeSnapshot, egress: SidecarEgress, owner: Owner): EgressListener {
   const { namespace, key, sidecar } = owner;
+  const { unifiedScope } = snapshot.features;
   const { port, bind = "", captureMode } = egress;
   const { number = 0, protocol = "", name = "" } = port ?? {};
   const own = port === undefined ? undefined : { port: number, protocol: parseProtocol(protocol), name };
@@ -149,7 +150,7 @@ function egressListener(snapshot: ScopeSnapshot, egress: SidecarEgress, owner: O
     const hosts = importsFrom(imports, service.namespace).find((each) => hasService(each, service.hostname));
     return hosts === undefined ? [] : withImportedAliases(service, hosts);
   });
-  const services = [...distinctServices(onListener(declared, own), namespace).list];
+  const services = [...distinctServices(onListener(declared, own), { namespace, unifiedScope }).list];
   const virtualServices = virtualServicesOf(snapshot, MESH_GATEWAY, namespace).filter(({ hosts, object }) =>
     importsFrom(imports, object.metadata.namespace).some((wanted) => hosts.some((host) => hasRoutes(wanted, host))),
   );

@@ -42,6 +42,19 @@ test("a ServiceEntry cannot take the name of a Kubernetes service of another nam
   assert.equal(found?.registry, "Kubernetes");
 });
 
+test("without unified scopes a sidecar takes whichever comes first, its own namespace before", () => {
+  const hosts = ["web.prod.svc.cluster.local"];
+  const yaml =
+    entry("other/web", { hosts }, { creationTimestamp: "2020-01-01T00:00:00Z" }) +
+    object("Service", "prod/web", { ports: [{ port: 80 }] }, { creationTimestamp: "2021-01-01T00:00:00Z" });
+  const mesh = meshOf(yaml, { features: { unifiedScope: false } });
+  const found = (role: "sidecar" | "router", namespace: string) =>
+    visibleServices(mesh, { role, namespace }).byHost.get(hosts[0] ?? "")?.namespace;
+  assert.equal(found("sidecar", "default"), "other");
+  assert.equal(found("sidecar", "prod"), "prod");
+  assert.equal(found("router", "default"), "prod");
+});
+
 test("what is exported to few is taken before what is exported to all", () => {
   const yaml =
     entry("a/public", {}, { creationTimestamp: "2020-01-01T00:00:00Z" }) +

@@ -3,6 +3,7 @@
 import type { MeshConfig } from "#config/mesh-config.ts";
 import { byAudience, isPublic, isVisible } from "#config/visibility.ts";
 import { compareText } from "#lib/compare-text.ts";
+import type { Features } from "#model/features.ts";
 import type { Service, ServicePort } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { derived } from "../indexes.ts";
@@ -24,11 +25,11 @@ export interface Viewpoint {
  * Kubernetes services (nobody can take a service's name by a ServiceEntry), then the oldest.
  */
 export function visibleServices(
-  snapshot: Pick<Snapshot, "services" | "mesh">,
+  { services, mesh, features }: Pick<Snapshot, "services" | "mesh" | "features">,
   { role, namespace }: Viewpoint,
 ): VisibleServices {
-  const visible = role === "sidecar" ? visibleToSidecars : visibleToRouters;
-  return visible(namespace, snapshot.services, snapshot.mesh);
+  if (role === "router") return visibleToRouters(namespace, services, mesh);
+  return visibleToSidecars(namespace, services, mesh, features);
 }
 
 /** All services of a host, by namespace, whoever may see them. */
@@ -43,8 +44,9 @@ export function declarationsFor(snapshot: Pick<Snapshot, "services" | "mesh">, n
   return seenBy(namespace, snapshot.services, snapshot.mesh);
 }
 
-const visibleToSidecars = derived((namespace: string, services: readonly Service[], mesh: MeshConfig) =>
-  distinctServices(seenBy(namespace, services, mesh), namespace),
+const visibleToSidecars = derived(
+  (namespace: string, services: readonly Service[], mesh: MeshConfig, { unifiedScope }: Features) =>
+    distinctServices(seenBy(namespace, services, mesh), { namespace, unifiedScope }),
 );
 const visibleToRouters = derived((namespace: string, services: readonly Service[], mesh: MeshConfig) =>
   distinctServices(seenBy(namespace, services, mesh)),
@@ -60,8 +62,15 @@ const seenBy = derived((namespace: string, services: readonly Service[], mesh: M
   }));
 });
 
-/** Each host once; the declaration of the `preferred` namespace is taken before any other. */
-export function distinctServices(declarations: readonly Service[], preferred?: string): VisibleServices {
+/** What sidecars prefer, beside their own namespace. */
+export interface Preference {
+  readonly namespace: string;
+  /** Kubernetes services before entries of other namespaces, else whichever comes first. */
+  readonly unifiedScope: boolean;
+}
+
+/** Each host once; the declaration of the preferred namespace is taken before any other. */
+export function distinctServices(declarations: readonly Service[], preferred?: Preference): VisibleServices {
   const byHost = new Map<string, Service>();
   for (const service of declarations) {
     const known = byHost.get(service.hostname);
@@ -90,10 +99,11 @@ function oldestFirst(a: Service, b: Service): number {
   return a.createdAt - b.createdAt || compareText(a.name, b.name) || compareText(a.namespace, b.namespace);
 }
 
-function chosen(known: Service, other: Service, preferred: string | undefined): Service {
+function chosen(known: Service, other: Service, preferred: Preference | undefined): Service {
   if (known.namespace !== other.namespace) {
-    if (known.namespace === preferred) return known;
-    if (other.namespace === preferred) return other;
+    if (known.namespace === preferred?.namespace) return known;
+    if (other.namespace === preferred?.namespace) return other;
+    if (preferred?.unifiedScope === false) return known;
     return known.registry !== "Kubernetes" && other.registry === "Kubernetes" ? other : known;
   }
   if (known.registry !== other.registry) return known.registry === "Kubernetes" ? known : other;
