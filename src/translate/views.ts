@@ -132,15 +132,18 @@ export function viewsOf(snapshot: Snapshot, connected: MeshProxy): ProxyViews {
   const place = placeOf(snapshot, connected.addresses, textOf(sent));
   const { locality, labels } = place;
   const targets = place.targets.flatMap(({ service, port, targetPort }) => [service, port, targetPort]);
-  const conditions = sourceConditions(snapshot).map(({ id }) => id);
-  const from = [...decidingViews("", snapshot), locality, labels, targets.length, ...targets, ...conditions];
+  const from = [decidingViews("", snapshot), locality, labels, ...targets];
   return kept(connected, "views", from, () => viewsAt(snapshot, connected, place));
 }
 
-/** All of a snapshot but what counts only by the place of a proxy, by conditions on callers, or for no view. */
+/**
+ * All of a snapshot but what counts only by the place of a proxy, by conditions on callers, or for no view; and these
+ * conditions. The same list as long as nothing in it changes.
+ */
 const decidingViews = derived((_: string, snapshot: Snapshot): readonly unknown[] => {
   const { version, endpoints, virtualServices, secrets, configMaps, keySets, ...rest } = snapshot;
-  return Object.values(rest);
+  const deciding = [...Object.values(rest), ...sourceConditions(snapshot).map(({ id }) => id)];
+  return kept(snapshot.mesh, "deciding views", deciding, () => deciding);
 });
 
 function viewsAt(snapshot: Snapshot, connected: MeshProxy, place: WorkloadPlace): ProxyViews {

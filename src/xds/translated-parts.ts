@@ -39,13 +39,22 @@ const shared = new WeakMap<Snapshot, Map<string, ProxyParts>>();
 
 function sharedParts(snapshot: Snapshot, views: ProxyViews): ProxyParts {
   if (views.omittedListeners.size > 0) return envoyParts(snapshot, views);
-  const { outbound, inbound, gateway, endpoints, names } = views;
-  const key = `${outbound.key} ${inbound?.key} ${gateway?.key} ${endpoints.key} ${names.key}`;
+  const key = keyOf(views);
   const known = shared.get(snapshot) ?? new Map<string, ProxyParts>();
   shared.set(snapshot, known);
   const parts = known.get(key) ?? envoyParts(snapshot, views);
   known.set(key, parts);
   return parts;
+}
+
+const keys = new WeakMap<ProxyViews, string>();
+
+/** Of all views together; a proxy keeps them from one snapshot to the next. */
+function keyOf(views: ProxyViews): string {
+  const { outbound, inbound, gateway, endpoints, names } = views;
+  const key = keys.get(views) ?? `${outbound.key} ${inbound?.key} ${gateway?.key} ${endpoints.key} ${names.key}`;
+  keys.set(views, key);
+  return key;
 }
 
 /** What is sent depends on who reads it: Envoy, or a program that speaks xDS itself. */

@@ -108,14 +108,18 @@ export class XdsStream {
     if (request.typeUrl === HEALTH_TYPE) this.#options.health(this, request.error?.message);
     if (this.#options.unanswered.has(request.typeUrl)) return;
     const { session, verdict } = receive(this.#session, request, this.#options.clock.now());
-    const names = session.types.values().reduce((sum, subscription) => sum + subscription.names.size, 0);
-    const { maxNames } = this.#options;
-    if (names > maxNames || session.types.size > maxNames) {
-      throw new Refusal(STATUS.RESOURCE_EXHAUSTED, `Cannot subscribe to ${names} names: ${maxNames} are allowed`);
-    }
+    // Answers to responses, as most requests are, ask for nothing new.
+    if (request.subscribe.length > 0 || session.types.size > this.#session.types.size) this.#checkNames(session);
     this.#session = session;
     this.#judge(request, verdict);
     this.#options.wake(this);
+  }
+
+  #checkNames({ types }: Session<BuiltResource>): void {
+    const { maxNames } = this.#options;
+    const names = types.values().reduce((sum, subscription) => sum + subscription.names.size, 0);
+    if (names <= maxNames && types.size <= maxNames) return;
+    throw new Refusal(STATUS.RESOURCE_EXHAUSTED, `Cannot subscribe to ${names} names: ${maxNames} are allowed`);
   }
 
   /** Types it asked for that have no target yet. Nothing is sent before they have: it would look as if nothing existed. */

@@ -151,13 +151,17 @@ export class MessageSender {
 
   #write({ pieces, left }: Part): void {
     const stream = this.#stream;
-    const last = pieces.length - 1;
+    const [only, ...others] = pieces;
     const done = (error?: Error | null) => {
       if (!error) left?.();
     };
-    if (last > 0) stream.cork();
-    for (const [index, piece] of pieces.entries()) stream.write(piece, index === last ? done : undefined);
-    if (last > 0) stream.uncork();
+    if (only !== undefined && others.length === 0) {
+      stream.write(only, done);
+      return;
+    }
+    stream.cork();
+    for (const [index, piece] of pieces.entries()) stream.write(piece, index === others.length ? done : undefined);
+    stream.uncork();
   }
 }
 

@@ -63,13 +63,13 @@ function* virtualHosts(
   const retries = snapshot.mesh.defaultHttpRetryPolicy;
   const xForwardedHost = view.traits.http.headers.xForwardedHost?.enabled === true;
   const offersHttp3 = servers.some(({ speaksHttp3 }) => speaksHttp3);
+  const shared = { attemptCount, retries, xForwardedHost, offersHttp3, shadowSuffix, lackedFields };
+  const settings = Object.values(shared);
   const recipes = groups.map(({ first, domains }) => {
     const { port, isTls, requiresTls, routes, session } = first;
     const name = virtualHostName(first.host, port);
-    const shared = { attemptCount, retries, xForwardedHost, offersHttp3, shadowSuffix, lackedFields };
-    const fixed = { name, port, isTls, requiresTls, session, ...shared };
-    const from = [...Object.values(fixed), ...routes, ...domains];
-    const make = () => hostRecipe(routes.flat(), { ...fixed, domains });
+    const from = [port, isTls, requiresTls, session, ...settings, ...routes, ...domains];
+    const make = () => hostRecipe(routes.flat(), { name, port, isTls, requiresTls, session, ...shared, domains });
     // Without routes it only redirects.
     return routes[0] === undefined ? make() : kept(routes[0], `host ${name}`, from, make);
   });
@@ -111,16 +111,17 @@ function* gatewayHosts(
   const { mesh, features, services, destinationRules } = snapshot;
   for (const server of servers) {
     const place = `routes ${view.key} ${server.gateway} ${server.server.port.number}`;
+    const hostsPlace = `hosts ${place}`;
+    const from = [mesh, features, services, destinationRules];
     for (const virtualService of virtualServicesOf(snapshot, server.gateway, view.namespace)) {
       const { metadata } = virtualService.object;
-      const own = intersectHosts(hostsForNamespace(server.hosts, metadata.namespace), virtualService.hosts);
+      const own = kept(virtualService, hostsPlace, server.hosts, () =>
+        intersectHosts(hostsForNamespace(server.hosts, metadata.namespace), virtualService.hosts),
+      );
       if (own.length === 0) continue;
       const key = `${server.gateway} ${metadata.namespace}/${metadata.name}`;
       const routes =
-        known.get(key) ??
-        kept(virtualService, place, [mesh, features, services, destinationRules], () =>
-          routesOn(snapshot, view, { server, virtualService }),
-        );
+        known.get(key) ?? kept(virtualService, place, from, () => routesOn(snapshot, view, { server, virtualService }));
       known.set(key, routes);
       if (routes.length > 0) for (const host of own) hostOf(host, server).routes.push(routes);
       yield;
