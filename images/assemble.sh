@@ -78,7 +78,7 @@ mkdir -p "$tree"
 put_common
 case $image in
   proxyv2)
-    put_program "$checkout/.cache/envoy" /usr/local/bin/envoy
+    put_program "$checkout/.cache/envoy" "/usr/local/bin/${SIDECAR:-envoy}"
     put_bundle pilot-agent --max-semi-space-size=1
     put_iptables
     ;;

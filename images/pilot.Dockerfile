@@ -2,8 +2,8 @@
 #
 #   make build && docker build -f images/pilot.Dockerfile -t docker.io/mizzen/pilot:0.1.0 .
 #
-# BASE is what the files are laid on: nothing, or a distribution with a shell for the variant `debug`.
-ARG BASE=scratch
+# BASE_DISTRIBUTION is what the files are laid on: `debug`, a distribution with a shell, or nothing (`distroless`).
+ARG BASE_DISTRIBUTION=debug
 
 FROM debian:bookworm-slim AS files
 RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates
@@ -12,7 +12,11 @@ COPY dist /src/dist
 COPY node_modules/node-linux-*/bin/node /src/node_modules/.bin/node
 RUN /src/images/assemble.sh pilot /image
 
-FROM ${BASE}
+FROM debian:bookworm-slim AS debug
+
+FROM scratch AS distroless
+
+FROM ${BASE_DISTRIBUTION:-debug}
 # Large buffers go back to the system when they are freed: half the private memory.
 ENV MALLOC_MMAP_THRESHOLD_=131072
 COPY --from=files /image /

@@ -2,8 +2,8 @@
 #
 #   make build && docker build -f images/proxyv2.Dockerfile -t docker.io/mizzen/proxyv2:0.1.0 .
 #
-# BASE is what the files are laid on: nothing, or a distribution with a shell for the variant `debug`.
-ARG BASE=scratch
+# BASE_DISTRIBUTION is what the files are laid on: `debug`, a distribution with a shell, or nothing (`distroless`).
+ARG BASE_DISTRIBUTION=debug
 
 FROM debian:bookworm-slim AS files
 RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates iproute2 iptables nftables
@@ -11,9 +11,15 @@ COPY images /src/images
 COPY dist /src/dist
 COPY node_modules/node-linux-*/bin/node /src/node_modules/.bin/node
 COPY .cache/envoy-venv/lib/python3*/site-packages/envoy/_bin/envoy /src/.cache/envoy
+# What Envoy is called.
+ARG SIDECAR=envoy
 RUN /src/images/assemble.sh proxyv2 /image
 
-FROM ${BASE}
+FROM debian:bookworm-slim AS debug
+
+FROM scratch AS distroless
+
+FROM ${BASE_DISTRIBUTION:-debug}
 # The release of Istio that is spoken, and the version of Envoy; they are in the metadata of each proxy.
 ARG istio_version=1.29.6
 ARG proxy_version=istio-proxy:1.40.0

@@ -38,7 +38,7 @@ const ENTER = [
   'exec chroot --userspec=1337:1337 --groups=1337 "$tree" "$@"',
 ].join("\n");
 
-describe("images", { skip, timeout: 180_000 }, () => {
+describe("images", { skip, timeout: 600_000 }, () => {
   const folder = mkdtempSync(join(tmpdir(), "mizzen-images-"));
   const treeOf = (image: string) => join(folder, image);
   before(async () => {
@@ -64,6 +64,17 @@ describe("images", { skip, timeout: 180_000 }, () => {
       assert.ok(lines.includes("COPY --from=files /image /"));
       assert.ok(lines.includes("USER 1337:1337"));
       assert.ok(lines.includes("WORKDIR /"));
+      assert.deepEqual(
+        lines.filter((line) => /^(ARG BASE|FROM|CMD)/.test(line)),
+        [
+          "ARG BASE_DISTRIBUTION=debug",
+          "FROM debian:bookworm-slim AS files",
+          "FROM debian:bookworm-slim AS debug",
+          "FROM scratch AS distroless",
+          // biome-ignore lint/suspicious/noTemplateCurlyInString: Docker fills it in.
+          "FROM ${BASE_DISTRIBUTION:-debug}",
+        ],
+      );
       const [entry = ""] = JSON.parse(lines.find((line) => line.startsWith("ENTRYPOINT "))?.slice(11) ?? "[]");
       assert.ok(existsSync(join(treeOf(image), entry)), entry);
       const copied = lines.flatMap((line) => /^COPY (?!--)(\S+) /.exec(line)?.[1] ?? []);
