@@ -61,7 +61,7 @@ function meshYaml(mesh: string): string {
   return `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: istio, namespace: istio-system}\ndata:\n  mesh: ${JSON.stringify(mesh)}\n`;
 }
 
-describe("kubernetesSource()", { skip: NO_KUBERNETES, timeout: 120_000 }, () => {
+describe("kubernetesSource()", { skip: NO_KUBERNETES, timeout: 600_000 }, () => {
   let server: ApiServer;
   before(async () => {
     server = await startApiServer();
@@ -94,6 +94,7 @@ describe("kubernetesSource()", { skip: NO_KUBERNETES, timeout: 120_000 }, () => 
 
   test("the ConfigMap of the mesh is the mesh config, live", async () => {
     await using opened = await openSource(server);
+    assert.deepEqual(opened.log, [], "nothing is missed that was only not read yet");
     const logFile = () => opened.source.current().mesh.accessLogFile;
     await server.apply(meshYaml("accessLogFile: /one"));
     await until(() => logFile() === "/one");
@@ -126,7 +127,7 @@ describe("kubernetesSource()", { skip: NO_KUBERNETES, timeout: 120_000 }, () => 
     const metadata = { name: "canary", namespace: "default", labels: { "istio.io/rev": "canary" } };
     const kind = { apiVersion: "networking.istio.io/v1", kind: "VirtualService" };
     await server.apply(definitionOf("virtualservices"));
-    await server.kubectl(["wait", "--for=condition=Established", "crd", "--all"]);
+    await server.kubectl(["wait", "--for=condition=Established", "--timeout=120s", "crd", "--all"]);
     await server.apply(JSON.stringify({ ...kind, metadata, spec: route }));
     const count = ({ source }: OpenedSource) => source.current().virtualServices.length;
     await using all = await openSource(server, undefined, "");

@@ -80,7 +80,7 @@ class ClusterSource extends SnapshotStore implements KubernetesSource {
   readonly #own: FollowedObjects;
   readonly #meshName: string;
   #remotes: RemoteClusters | undefined;
-  #mesh: MeshFile;
+  #mesh: MeshFile = NO_MESH_FILE;
   #networks: NetworksFile = NO_NETWORKS_FILE;
   #filesAreRead: boolean;
   #wake: () => void = () => {};
@@ -91,7 +91,6 @@ class ClusterSource extends SnapshotStore implements KubernetesSource {
     this.#options = options;
     this.#reporter = new ProblemReporter(log);
     this.#meshName = `ConfigMap/${meshConfigMap.namespace}/${meshConfigMap.name}`;
-    this.#mesh = missingMeshFile(this.#meshName, NO_MESH_FILE);
     this.#filesAreRead = files === undefined;
     this.#own = new FollowedObjects({
       api,
@@ -205,7 +204,9 @@ class ClusterSource extends SnapshotStore implements KubernetesSource {
 
   #seeAll(kind: string, objects: readonly RawObject[]): void {
     if (kind === "Secret") this.#remotes?.replace(objects);
-    for (const object of objects) if (kind === "ConfigMap") this.#see(kind, object);
+    if (kind !== "ConfigMap") return;
+    if (!objects.some((object) => this.#isMesh(kind, object))) this.#mesh = missingMeshFile(this.#meshName, this.#mesh);
+    for (const object of objects) this.#see(kind, object);
   }
 
   #isMesh(kind: string, { metadata }: RawObject): boolean {
