@@ -35,7 +35,7 @@ metadata: {name: shy, namespace: cafe, labels: {app: shy, sidecar.istio.io/injec
 spec: {containers: [{name: web, image: web}]}
 `;
 
-if (ISTIOCTL !== "") describe("istioctl and mizzen", { skip: NO_KUBERNETES, timeout: 240_000 }, inOneCluster);
+if (ISTIOCTL !== "") describe("istioctl and mizzen", { skip: NO_KUBERNETES, timeout: 600_000 }, inOneCluster);
 
 function inOneCluster(): void {
   let server: ApiServer;

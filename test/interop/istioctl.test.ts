@@ -25,7 +25,7 @@ import { ControlPlaneProcess } from "../support/kubernetes/control-plane-process
 const { ISTIOCTL = "" } = process.env;
 const SAMPLES = join(import.meta.dirname, "../../samples");
 const run = promisify(execFile);
-const WHERE = { skip: NO_KUBERNETES ?? WHERE_ENVOY.skip, timeout: 240_000 };
+const WHERE = { skip: NO_KUBERNETES ?? WHERE_ENVOY.skip, timeout: 600_000 };
 
 const SHOP = `
 apiVersion: v1

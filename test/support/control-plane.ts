@@ -25,6 +25,9 @@ const FREE = [
   ...["httpAddr", "grpcAddr", "secureGRPCAddr", "monitoringAddr"].map((name) => `--${name}=127.0.0.1:0`),
 ];
 
+/** The slowest of what is waited for tries again in growing steps. */
+const LOGGED_MS = 180_000;
+
 export class TestControlPlane implements AsyncDisposable {
   readonly folder = mkdtempSync(join(tmpdir(), "test-control-plane-"));
   readonly lines: string[] = [];
@@ -65,6 +68,7 @@ export class TestControlPlane implements AsyncDisposable {
         if (this.#failure !== undefined) throw this.#failure;
         return false;
       },
+      LOGGED_MS,
     );
     return found()?.[1] ?? "";
   }

@@ -36,8 +36,7 @@ function leftOut(name: string, reason: string): Case {
 /** Gives the plural of each kind. */
 async function install(server: ApiServer): Promise<ReadonlyMap<string, string>> {
   const definitions = customResourceDefinitions();
-  await server.apply(definitions.map((definition) => JSON.stringify(definition)).join("\n---\n"));
-  await server.kubectl(["wait", "--for=condition=Established", "crd", "--all"]);
+  await server.define(definitions);
   return new Map(
     definitions.map(({ spec }) => {
       const names = isRecord(spec) && isRecord(spec.names) ? spec.names : {};

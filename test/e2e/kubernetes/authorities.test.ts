@@ -10,7 +10,7 @@ import { eventually } from "../../support/fake-control-plane.ts";
 import { type ApiServer, NO_KUBERNETES, startApiServer } from "../../support/kubernetes/api-server.ts";
 import { webhookConfigurations } from "../../support/kubernetes/webhook-configurations.ts";
 
-describe("roots in Kubernetes", { skip: NO_KUBERNETES, timeout: 120_000 }, () => {
+describe("roots in Kubernetes", { skip: NO_KUBERNETES, timeout: 600_000 }, () => {
   const folder = mkdtempSync(join(tmpdir(), "mizzen-authorities-"));
   let server: ApiServer;
   before(async () => {

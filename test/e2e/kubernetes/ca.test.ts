@@ -15,7 +15,7 @@ import { type ApiServer, NO_KUBERNETES, startApiServer } from "../../support/kub
 const DAY = 86_400_000;
 const PATH = "/api/v1/namespaces/istio-system/secrets";
 
-describe("the key of the mesh in a Secret", { skip: NO_KUBERNETES, timeout: 120_000 }, () => {
+describe("the key of the mesh in a Secret", { skip: NO_KUBERNETES, timeout: 600_000 }, () => {
   const parent = mkdtempSync(join(tmpdir(), "mizzen-shared-ca-"));
   let server: ApiServer;
   let now = Date.now();

@@ -64,13 +64,11 @@ const REFUSED = {
   "an unknown phase": plugin({ url: URL, phase: "LATE" }),
 };
 
-describe("definitions of later kinds", { skip: NO_KUBERNETES, timeout: 180_000 }, () => {
+describe("definitions of later kinds", { skip: NO_KUBERNETES, timeout: 600_000 }, () => {
   let server: ApiServer;
   before(async () => {
     server = await startApiServer();
-    const definitions = customResourceDefinitions().map((definition) => JSON.stringify(definition));
-    await server.apply(definitions.join("\n---\n"));
-    await server.kubectl(["wait", "--for=condition=Established", "crd", "--all"]);
+    await server.define(customResourceDefinitions());
   });
   after(async () => server?.[Symbol.asyncDispose]());
   const created = (object: string) =>

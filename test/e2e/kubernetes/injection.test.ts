@@ -48,7 +48,7 @@ interface InjectedPod {
   };
 }
 
-describe("webhooks on a real API server", { skip: NO_KUBERNETES, timeout: 180_000 }, () => {
+describe("webhooks on a real API server", { skip: NO_KUBERNETES, timeout: 600_000 }, () => {
   const folder = mkdtempSync(join(tmpdir(), "mizzen-injection-"));
   const stopping = new AbortController();
   const lines: string[] = [];
@@ -188,7 +188,7 @@ describe("webhooks on a real API server", { skip: NO_KUBERNETES, timeout: 180_00
     await server.apply(sidecar("good", { egress: [{ hosts: ["./*"] }] }));
     const wrong = sidecar("wrong", { egress: [{ hosts: ["x"] }] });
     await eventually("validation is on", async () =>
-      server.apply(wrong).then(
+      server.kubectl(["create", "--dry-run=server", "-f", "-"], wrong).then(
         () => false,
         (problem: unknown) => /configuration is invalid/.test(String(isRecord(problem) ? problem.stderr : problem)),
       ),

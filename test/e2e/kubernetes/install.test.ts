@@ -30,7 +30,7 @@ const LISTS = [
 /** What controllers of Kubernetes make. */
 const NOT_OURS = /^leases\/kube-|^configmaps\/.*\/kube-root-ca\.crt$|^serviceaccounts\/.*\/default$/;
 
-describe("mizzen install", { skip: NO_KUBERNETES, timeout: 240_000 }, () => {
+describe("mizzen install", { skip: NO_KUBERNETES, timeout: 600_000 }, () => {
   const folder = mkdtempSync(join(tmpdir(), "mizzen-install-"));
   let server: ApiServer;
   let api: KubernetesApi;
@@ -137,21 +137,17 @@ describe("mizzen install", { skip: NO_KUBERNETES, timeout: 240_000 }, () => {
     );
     const status = "values.pilot.env.PILOT_ENABLE_STATUS=true";
     assert.equal((await mizzen("install", "--set", "profile=minimal", "--set", status, "-y", "--no-wait")).code, 0);
+    await hasRights("istiod");
     const token = await tokenOf("istiod");
     const kubeConfig = await server.kubeConfigFor(token, folder);
     const env = { POD_NAMESPACE: "istio-system", PILOT_ENABLE_STATUS: "true" };
     await using plane = new ControlPlaneProcess({ kubeConfig, folder, env });
     const object = async (path: string) => unless404(api.call({ path }));
     const system = "/api/v1/namespaces/istio-system";
-    await eventually(
-      "its own key",
-      async () => (await object(`${system}/secrets/istio-ca-secret`)) !== undefined,
-      60_000,
-    );
+    await eventually("its own key", async () => (await object(`${system}/secrets/istio-ca-secret`)) !== undefined);
     await eventually(
       "roots in namespaces",
       async () => (await object("/api/v1/namespaces/default/configmaps/istio-ca-root-cert")) !== undefined,
-      30_000,
     );
     const webhooks = "/apis/admissionregistration.k8s.io/v1";
     for (const path of [
@@ -159,7 +155,7 @@ describe("mizzen install", { skip: NO_KUBERNETES, timeout: 240_000 }, () => {
       "validatingwebhookconfigurations/istio-validator-istio-system",
     ]) {
       const bundle = async () => at(await object(`${webhooks}/${path}`), "webhooks", 0, "clientConfig", "caBundle");
-      await eventually(`roots in ${path}`, async () => typeof (await bundle()) === "string", 30_000);
+      await eventually(`roots in ${path}`, async () => typeof (await bundle()) === "string");
     }
     assert.ok(await object("/apis/coordination.k8s.io/v1/namespaces/istio-system/leases/istio-leader"));
     const own = await server.api(token);
@@ -168,14 +164,30 @@ describe("mizzen install", { skip: NO_KUBERNETES, timeout: 240_000 }, () => {
     assert.ok(caller !== undefined && "caller" in caller, JSON.stringify(caller));
     const reports = async () =>
       (await list(`${system}/configmaps`)).filter(({ metadata }) => metadata.name.startsWith("istio-distribution-"));
-    await eventually("what it knows of proxies", async () => (await reports()).length === 1, 30_000);
+    await eventually("what it knows of proxies", async () => (await reports()).length === 1);
     const path = "/apis/networking.istio.io/v1/namespaces/default/virtualservices/v/status";
     await own.call({ method: "PATCH", path, body: { status: { conditions: [] } }, contentType: MERGE_PATCH });
-    await eventually("it has read everything", async () => plane.isReady(), 30_000);
+    await eventually("it has read everything", async () => plane.isReady());
     assert.doesNotMatch(plane.text(), /forbidden|add to the ClusterRole/i);
     await plane.end();
     await purged();
   });
+
+  /** Who is asked about rights hears of new roles and bindings a moment after they were written. */
+  async function hasRights(account: string): Promise<void> {
+    const as = ["auth", "can-i", "--as", `system:serviceaccount:istio-system:${account}`, "-n", "istio-system"];
+    for (const right of [
+      ["list", "pods", "--all-namespaces"],
+      ["create", "leases.coordination.k8s.io"],
+    ]) {
+      await eventually(`may ${right.join(" ")}`, () =>
+        server.kubectl([...as, ...right]).then(
+          () => true,
+          () => false,
+        ),
+      );
+    }
+  }
 
   /** A token of an account of the mesh, for the API server and for the control plane. */
   async function tokenOf(account: string): Promise<string> {
@@ -257,7 +269,7 @@ describe("mizzen install", { skip: NO_KUBERNETES, timeout: 240_000 }, () => {
     const account = "/api/v1/namespaces/istio-system/serviceaccounts/istio-ingressgateway-service-account";
     await unless404(api.call({ method: "DELETE", path: account }));
     const running = mizzen("install", "-y", "--no-wait");
-    await eventually("it began", async () => (await unless404(api.call({ path: account }))) !== undefined, 30_000);
+    await eventually("it began", async () => (await unless404(api.call({ path: account }))) !== undefined);
     await server.stop("kube-apiserver");
     await server.start();
     const { code, stderr } = await running;

@@ -18,7 +18,7 @@ import { eventually } from "../../support/fake-control-plane.ts";
 import { type ApiServer, NO_KUBERNETES, startApiServer } from "../../support/kubernetes/api-server.ts";
 import { ControlPlaneProcess } from "../../support/kubernetes/control-plane-process.ts";
 
-const WHERE = { skip: NO_KUBERNETES ?? WHERE_ENVOY.skip, timeout: 180_000 };
+const WHERE = { skip: NO_KUBERNETES ?? WHERE_ENVOY.skip, timeout: 600_000 };
 
 const SHOP = `
 apiVersion: v1
@@ -95,7 +95,8 @@ describe("a mesh in Kubernetes", WHERE, () => {
     (await admin("/clusters")).match(/outbound\|8000\|\|httpbin\S*?::([\d.]+:\d+)::health/g)?.join() ?? "";
 
   test("the agent's certificate names the account of its pod", async () => {
-    assert.match(await admin("/certs"), /spiffe:\/\/cluster\.local\/ns\/default\/sa\/httpbin/);
+    const name = "spiffe://cluster.local/ns/default/sa/httpbin";
+    await eventually("the certificate", async () => (await admin("/certs")).includes(name));
   });
 
   test("pods behind a service are its endpoints, by the name of their port, as long as they are ready", async () => {
@@ -107,7 +108,8 @@ describe("a mesh in Kubernetes", WHERE, () => {
   });
 
   test("the proxy has a listener for its own port", async () => {
-    assert.match(await admin("/config_dump?resource=dynamic_listeners"), /inbound\|8080\|\|/);
+    const listeners = "/config_dump?resource=dynamic_listeners";
+    await eventually("the listener", async () => (await admin(listeners)).includes("inbound|8080||"));
   });
 
   test("an API server that is away costs the proxies nothing", async () => {
@@ -118,11 +120,7 @@ describe("a mesh in Kubernetes", WHERE, () => {
     await server.apply(
       "apiVersion: v1\nkind: Service\nmetadata: {name: later}\nspec: {ports: [{name: http, port: 7000}]}\n",
     );
-    await eventually(
-      "what came later",
-      async () => (await admin("/clusters")).includes("outbound|7000||later"),
-      30_000,
-    );
+    await eventually("what came later", async () => (await admin("/clusters")).includes("outbound|7000||later"));
   });
 });
 

@@ -43,7 +43,7 @@ metadata: {name: broken, namespace: istio-system}
 data: {mesh: "trustDomain: [", values: "{"}
 `;
 
-describe("mizzen kube-inject in a cluster", { skip: NO_KUBERNETES, timeout: 120_000 }, () => {
+describe("mizzen kube-inject in a cluster", { skip: NO_KUBERNETES, timeout: 600_000 }, () => {
   const folder = mkdtempSync(join(tmpdir(), "mizzen-kube-inject-"));
   const file = (name: string, text: string) => {
     writeFileSync(join(folder, name), text);

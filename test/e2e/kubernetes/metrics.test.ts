@@ -27,17 +27,15 @@ metadata: {name: web}
 spec: {hosts: [web], http: [{route: [{destination: {host: web}}]}]}
 `;
 
-test("changes in the API server are counted by kind", { skip: NO_KUBERNETES, timeout: 120_000 }, async () => {
+test("changes in the API server are counted by kind", { skip: NO_KUBERNETES, timeout: 600_000 }, async () => {
   await using server = await startApiServer();
-  const definitions = customResourceDefinitions().map((definition) => JSON.stringify(definition));
-  await server.apply(definitions.join("\n---\n"));
-  await server.kubectl(["wait", "--for=condition=Established", "crd", "--all"]);
+  await server.define(customResourceDefinitions());
   await server.kubectl(["create", "namespace", "istio-system"]);
   await using plane = new TestControlPlane({ cluster: await server.api() });
   await plane.ready();
   const address = await plane.address("monitoring service");
   const metrics = async () => (await fetch(`http://${address}/metrics`)).text();
-  const counted = (line: string) => eventually(line, async () => (await metrics()).includes(`${line}\n`), 20_000);
+  const counted = (line: string) => eventually(line, async () => (await metrics()).includes(`${line}\n`));
   const event = (name: string, type: string, what: string) =>
     `pilot_k8s_${name}_events{type="${type}",event="${what}"}`;
   await server.apply([service(80), ROUTE, SLICE].join("---"));

@@ -17,7 +17,7 @@ const pod = (name: string, serviceAccountName: string, nodeName: string) =>
     spec: { serviceAccountName, nodeName, containers: [{ name: "c", image: "none" }] },
   });
 
-describe("agents of nodes", { skip: NO_KUBERNETES, timeout: 180_000 }, () => {
+describe("agents of nodes", { skip: NO_KUBERNETES, timeout: 600_000 }, () => {
   let server: ApiServer;
   let api: KubernetesApi;
   before(async () => {

@@ -57,7 +57,15 @@ metadata: {name: ${name}, namespace: default, labels: {app: chosen}}
 spec: {containers: [{name: c, image: i}]}
 `;
 
-describe("a mesh of two clusters", { skip: NO_KUBERNETES, timeout: 120_000 }, () => {
+const entry = (name: string, labels: object, address: string) => `
+---
+apiVersion: networking.istio.io/v1
+kind: WorkloadEntry
+metadata: {name: ${name}, namespace: default}
+spec: ${JSON.stringify({ address, labels })}
+`;
+
+describe("a mesh of two clusters", { skip: NO_KUBERNETES, timeout: 600_000 }, () => {
   let one: ApiServer;
   let two: ApiServer;
   let source: KubernetesSource;
@@ -67,8 +75,8 @@ describe("a mesh of two clusters", { skip: NO_KUBERNETES, timeout: 120_000 }, ()
 
   before(async () => {
     [one, two] = await Promise.all([startApiServer(), startApiServer()]);
-    const definitions = customResourceDefinitions().map((definition) => JSON.stringify(definition));
-    await one.apply(definitions.filter((text) => text.includes("serviceentries.")).join("\n---\n"));
+    const isWanted = (definition: object) => JSON.stringify(definition).includes("serviceentries.");
+    await one.define(customResourceDefinitions().filter(isWanted));
     await one.apply(system("net1") + service("both") + slice("both", "10.1.0.1"));
     await two.apply(
       system("net2") +
@@ -100,6 +108,11 @@ describe("a mesh of two clusters", { skip: NO_KUBERNETES, timeout: 120_000 }, ()
     const found = services.find(({ hostname }) => hostname === `${name}.default.svc.cluster.local`);
     if (found === undefined) return "no service";
     const set = [...endpoints].find(([key]) => key.includes(found.hostname))?.[1];
+    return set?.endpoints.map(({ address, clusterId, network }) => `${address}@${clusterId}/${network}`).join(" ");
+  };
+  /** The same of the ServiceEntry. */
+  const chosen = () => {
+    const set = [...source.current().endpoints].find(([key]) => key.includes("chosen.example.com"))?.[1];
     return set?.endpoints.map(({ address, clusterId, network }) => `${address}@${clusterId}/${network}`).join(" ");
   };
   const untilEndpoints = (name: string, wanted: string) =>
@@ -144,11 +157,18 @@ describe("a mesh of two clusters", { skip: NO_KUBERNETES, timeout: 120_000 }, ()
       const patch = JSON.stringify({ status: { phase: "Running", podIP, podIPs: [{ ip: podIP }], conditions } });
       await server.kubectl(["patch", "pod", name, "--subresource=status", "-p", patch]);
     }
-    const found = () => {
-      const set = [...source.current().endpoints].find(([key]) => key.includes("chosen.example.com"))?.[1];
-      return set?.endpoints.map(({ address, clusterId, network }) => `${address}@${clusterId}/${network}`).join(" ");
-    };
-    await eventually("both pods", () => found() === "10.1.0.8@c1/net1 10.2.0.8@c2/net2");
+    await eventually("both pods", () => chosen() === "10.1.0.8@c1/net1 10.2.0.8@c2/net2");
+  });
+
+  test("WorkloadEntries of a cluster are workloads of its Services, and of ServiceEntries of all, once there is such a kind", async () => {
+    const isEntry = (definition: object) => JSON.stringify(definition).includes("workloadentries.");
+    await two.define(customResourceDefinitions().filter(isEntry));
+    await two.apply(entry("vm", { app: "only-two" }, "10.2.9.1") + entry("chosen-vm", { app: "chosen" }, "10.2.9.2"));
+    await untilEndpoints("only-two", "10.2.0.2@c2/net2 10.2.9.1@c2/");
+    await eventually("the entry beside the pods", () => chosen() === "10.1.0.8@c1/net1 10.2.9.2@c2/ 10.2.0.8@c2/net2");
+    await two.kubectl(["delete", "workloadentries", "vm", "chosen-vm"]);
+    await untilEndpoints("only-two", "10.2.0.2@c2/net2");
+    await eventually("the pods", () => chosen() === "10.1.0.8@c1/net1 10.2.0.8@c2/net2");
   });
 
   test("proxies of each cluster call the address that the service has there", async () => {
@@ -196,7 +216,7 @@ describe("a mesh of two clusters", { skip: NO_KUBERNETES, timeout: 120_000 }, ()
     await untilEndpoints("both", "10.1.0.7@c1/net1 10.2.0.9@c2/net2");
     await two.start();
     await two.apply(slice("both", "10.2.0.3"));
-    await eventually("both", () => endpointsOf("both") === "10.1.0.7@c1/net1 10.2.0.3@c2/net2", 30_000);
+    await eventually("both", () => endpointsOf("both") === "10.1.0.7@c1/net1 10.2.0.3@c2/net2");
   });
 
   test("kubeconfigs that would run programs or read files are refused, as are clusters that there are already", async () => {
@@ -254,8 +274,9 @@ describe("a mesh of two clusters", { skip: NO_KUBERNETES, timeout: 120_000 }, ()
     };
     const [brief, endless] = [await open(500), await open(0)];
     await eventually("the first snapshot", () => brief.isThere());
+    const waits = () => endless.source.unread().some((text) => text.startsWith('cluster "c4"'));
+    await eventually("the other one knows of the cluster", waits);
     assert.ok(!endless.isThere());
-    assert.ok(endless.source.unread().some((text) => text.startsWith('cluster "c4"')));
     await one.kubectl(["-n", "istio-system", "delete", "secret", "dead"]);
     await eventually("without it", () => endless.isThere());
   });

@@ -13,14 +13,12 @@ metadata: {name: outside}
 spec: {hosts: [outside.example.com], ports: [{number: 80, name: http, protocol: HTTP}], resolution: DNS}
 `;
 
-describe("rights that are missing", { skip: NO_KUBERNETES, timeout: 180_000 }, () => {
+describe("rights that are missing", { skip: NO_KUBERNETES, timeout: 600_000 }, () => {
   let server: ApiServer;
   let plane: TestControlPlane;
   before(async () => {
     server = await startApiServer({ controllers: true });
-    const definitions = customResourceDefinitions().map((definition) => JSON.stringify(definition));
-    await server.apply(definitions.join("\n---\n"));
-    await server.kubectl(["wait", "--for=condition=Established", "crd", "--all"]);
+    await server.define(customResourceDefinitions());
     await server.kubectl(["create", "namespace", "istio-system"]);
     await server.kubectl(["-n", "istio-system", "create", "serviceaccount", "reader"]);
     await server.apply(ENTRY);
@@ -67,10 +65,10 @@ describe("rights that are missing", { skip: NO_KUBERNETES, timeout: 180_000 }, (
   test("the leader cannot write what it has to", async () => {
     await isNamedAndGiven("", "configmaps", "create");
     const map = ["get", "configmap", "istio-ca-root-cert", "-o", "name"];
-    await eventually("the root", async () => (await server.kubectl(map).catch(() => "")) !== "", 40_000);
+    await eventually("the root", async () => (await server.kubectl(map).catch(() => "")) !== "");
     await isNamedAndGiven("admissionregistration.k8s.io", "mutatingwebhookconfigurations", "patch");
     await isNamedAndGiven("networking.istio.io", "serviceentries/status", "patch");
     const status = ["get", "serviceentry", "outside", "-o", "jsonpath={.status.addresses[*].value}"];
-    await eventually("an address", async () => (await server.kubectl(status)).includes("240.240."), 40_000);
+    await eventually("an address", async () => (await server.kubectl(status)).includes("240.240."));
   });
 });

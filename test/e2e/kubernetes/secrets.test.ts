@@ -40,7 +40,7 @@ const secret = (name: string, fields: Readonly<Record<string, string>>, type = "
 const tls = ({ certificate, key } = first) =>
   secret("web", { "tls.crt": certificate, "tls.key": key, "ca.crt": certificate }, "kubernetes.io/tls");
 
-describe("secrets for gateways", { skip: NO_KUBERNETES, timeout: 120_000 }, () => {
+describe("secrets for gateways", { skip: NO_KUBERNETES, timeout: 600_000 }, () => {
   let server: ApiServer;
   let plane: TestControlPlane;
   let root: string;

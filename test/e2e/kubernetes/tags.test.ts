@@ -43,7 +43,7 @@ metadata: {name: unselective, namespace: shop}
 spec: {ports: [{port: 80}]}
 `;
 
-describe("revision tags", { skip: NO_KUBERNETES, timeout: 240_000 }, () => {
+describe("revision tags", { skip: NO_KUBERNETES, timeout: 600_000 }, () => {
   let server: ApiServer;
   let api: KubernetesApi;
   before(async () => {

@@ -24,6 +24,16 @@ export interface ApiServerOptions {
   readonly controllers?: boolean;
 }
 
+interface DefinitionList {
+  readonly items: readonly {
+    readonly spec: {
+      readonly group: string;
+      readonly names: { readonly plural: string };
+      readonly versions: readonly { readonly name: string }[];
+    };
+  }[];
+}
+
 /** Of service account tokens. */
 const ISSUER = "https://kubernetes.default.svc.cluster.local";
 /** A user that may do everything. */
@@ -116,6 +126,25 @@ export class ApiServer implements AsyncDisposable {
   /** Creates or changes objects as people do. */
   async apply(yaml: string): Promise<void> {
     await this.kubectl(["apply", "--server-side", "--force-conflicts", "-f", "-"], yaml);
+  }
+
+  /** Adds kinds. A server that says they are established still refuses to watch them for a moment: this waits for both. */
+  async define(definitions: readonly object[]): Promise<void> {
+    await this.apply(definitions.map((definition) => JSON.stringify(definition)).join("\n---\n"));
+    await this.kubectl(["wait", "--for=condition=Established", "--timeout=120s", "crd", "--all"]);
+    const api = await this.api();
+    const { items } = await api.call<DefinitionList>({
+      path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+    });
+    const watched = items.flatMap(({ spec: { group, names, versions } }) =>
+      versions.map(async ({ name }) => {
+        const path = `/apis/${group}/${name}/${names.plural}`;
+        await this.#poll(`watches of ${path}`, () =>
+          api.lines({ path, query: { watch: true, timeoutSeconds: 1 } }).next(),
+        );
+      }),
+    );
+    await Promise.all(watched);
   }
 
   /** Keys, certificates and files that all starts share. */
