@@ -93,6 +93,11 @@ const ENVOY = {
 } satisfies EnvTable;
 
 const CONTROL_PLANE = {
+  SSL_CERT_FILE: text(
+    "",
+    "What the machine trusts, for `SYSTEM` and for servers elsewhere; empty to look in the usual places.",
+  ),
+  SSL_CERT_DIR: text("", "The same as a folder of certificates under their hashes."),
   XDS_ROOT_CA: text("", "Roots to expect of the control plane: `SYSTEM` or a file."),
   XDS_AUTH_PROVIDER: text("", "Provider of credentials for the control plane, such as `gcp`."),
   XDS_HEADER_: prefixed("Header sent with each stream to the control plane: the rest of the name."),

@@ -1,5 +1,6 @@
 /** The agent's program. A command is loaded when it runs, or is to be shown: whoever starts an agent waits for it. */
 import { Command, CommanderError } from "commander";
+import { systemRootsFile } from "#agent/sds/system-roots.ts";
 import { createLogger, type Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { addLogFlags, loggerOf } from "./agent/log-flags.ts";
@@ -59,9 +60,16 @@ function loggerOfFailure(): Logger {
 }
 
 async function run(): Promise<void> {
+  findMachineRoots(process.env);
   for (const [name, command] of Object.entries(COMMANDS))
     if (!ALONE.has(process.argv[2]) || name === process.argv[2])
       program.addCommand(await command(), { hidden: HIDDEN.has(name) });
   inCobraStyle(program);
   await program.parseAsync(goSwitches(process.argv.slice(2)), { from: "user" });
+}
+
+/** As Go's programs find what the machine trusts; OpenSSL by itself looks only where it was built for. */
+function findMachineRoots(env: NodeJS.ProcessEnv): void {
+  const file = systemRootsFile();
+  if (file !== undefined && !env.SSL_CERT_FILE && !env.SSL_CERT_DIR) env.SSL_CERT_FILE = file;
 }

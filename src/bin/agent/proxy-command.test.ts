@@ -170,6 +170,18 @@ test("proxy sidecar starts Envoy, becomes ready, and ends after draining", where
   assert.equal(existsSync(join(folder, "etc/istio/proxy/envoy-rev.json")), false);
 });
 
+test("proxy trusts what the machine trusts where it is told so", whereEnvoy, async (t) => {
+  const plane = await startFakeControlPlane({ onStream: answer });
+  t.after(() => plane.close());
+  const machine = temporaryFolder(t);
+  writeFileSync(join(machine, "roots.pem"), plane.rootPem);
+  const told = { XDS_ROOT_CA: "SYSTEM", CA_ROOT_CA: "SYSTEM", NODE_OPTIONS: "--use-openssl-ca" };
+  const other = await startAgent(t, { plane, env: told });
+  await eventually("a refusal", () => /unable to verify|self-signed|local issuer/.test(other.text()), 30_000);
+  const agent = await startAgent(t, { plane, env: { ...told, SSL_CERT_FILE: join(machine, "roots.pem") } });
+  await agent.ready();
+});
+
 test("proxy router ends at once on a second signal", whereEnvoy, async (t) => {
   const plane = await startFakeControlPlane({ onStream: answer });
   t.after(() => plane.close());

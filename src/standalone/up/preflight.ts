@@ -148,7 +148,7 @@ export async function placePrograms(installed: InstalledPrograms, runtimeFolder:
 }
 
 /** Of `bin/pilot-agent`. */
-const AGENT_FLAGS = ["--max-semi-space-size=1", "--v8-pool-size=1"];
+const AGENT_FLAGS = ["--max-semi-space-size=1", "--v8-pool-size=1", "--use-openssl-ca"];
 
 /** What the bundle finds beside it: its other part, and the compiled code of both. */
 const BESIDE_AGENT = ["pilot-agent.cjs.code", "pilot-agent.rest.cjs", "pilot-agent.rest.cjs.code"];
