@@ -1,6 +1,6 @@
 /** The agent's program. A command is loaded when it runs, or is to be shown: whoever starts an agent waits for it. */
 import { Command, CommanderError } from "commander";
-import { systemRootsFile } from "#agent/sds/system-roots.ts";
+import { hashedRootsFolder, systemRootsFile } from "#agent/sds/system-roots.ts";
 import { createLogger, type Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { addLogFlags, loggerOf } from "./agent/log-flags.ts";
@@ -70,6 +70,9 @@ async function run(): Promise<void> {
 
 /** As Go's programs find what the machine trusts; OpenSSL by itself looks only where it was built for. */
 function findMachineRoots(env: NodeJS.ProcessEnv): void {
-  const file = systemRootsFile();
-  if (file !== undefined && !env.SSL_CERT_FILE && !env.SSL_CERT_DIR) env.SSL_CERT_FILE = file;
+  if (env.SSL_CERT_FILE || env.SSL_CERT_DIR) return;
+  // A file is read as a whole by the first connection, whatever that trusts.
+  const [folder, file] = [hashedRootsFolder(), systemRootsFile()];
+  if (folder !== undefined) env.SSL_CERT_DIR = folder;
+  else if (file !== undefined) env.SSL_CERT_FILE = file;
 }

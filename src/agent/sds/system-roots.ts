@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 
 /** Where Linux distributions keep what they trust; the first that exists is taken. */
 const FILES: readonly string[] = [
@@ -15,4 +15,14 @@ const FILES: readonly string[] = [
 /** The file with the machine's root certificates; undefined where there is none. */
 export function systemRootsFile(): string | undefined {
   return FILES.find((file) => existsSync(file));
+}
+
+/** Folders of the same. */
+const FOLDERS: readonly string[] = ["/etc/ssl/certs", "/etc/pki/tls/certs"];
+/** As OpenSSL looks for a certificate: by a hash of its subject. */
+const HASHED = /^[0-9a-f]{8}\.\d+$/;
+
+/** A folder with the machine's root certificates in which one is found without reading the others; undefined where there is none. */
+export function hashedRootsFolder(folders: readonly string[] = FOLDERS): string | undefined {
+  return folders.find((folder) => existsSync(folder) && readdirSync(folder).some((name) => HASHED.test(name)));
 }
