@@ -10,6 +10,7 @@ import type { Node, NodeStatus } from "#config/kinds/node.ts";
 import type { Pod, PodStatus } from "#config/kinds/pod.ts";
 import type { Service as ServiceSpec, ServiceStatus } from "#config/kinds/service.ts";
 import type { ServiceEntry, ServiceEntryStatus } from "#config/kinds/service-entry.ts";
+import type { WorkloadEntry } from "#config/kinds/workload-entry.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
 import type { Steps } from "#lib/async/steps.ts";
 import type { EndpointSet } from "#model/endpoint.ts";
@@ -23,7 +24,7 @@ import { endpointSets, joinedSets } from "./endpoint-sets.ts";
 import { hasSameItems, memoized } from "./memo.ts";
 import { networkGateways } from "./network-gateways.ts";
 
-/** What runs in a cluster: its Services, EndpointSlices, Pods, Nodes, Namespaces and Secrets. */
+/** What runs in a cluster: its Services, EndpointSlices, Pods, WorkloadEntries, Nodes, Namespaces and Secrets. */
 export interface RemoteCluster {
   readonly clusterId: string;
   readonly objects: readonly ConfigObject[];
@@ -43,7 +44,7 @@ export interface RegistryInput {
   readonly mesh: MeshConfig;
   readonly features: Features;
   readonly order: (a: ConfigObject, b: ConfigObject) => number;
-  /** Of the cluster that holds the configuration; pods of all clusters may be selected by them. */
+  /** Of the cluster that holds the configuration; workloads of all clusters may be selected by them. */
   readonly serviceEntries: readonly ConfigObject<ServiceEntry, ServiceEntryStatus>[];
 }
 
@@ -109,7 +110,7 @@ const withClusterAddresses = memoized((draft: ServiceDraft, text: string): Servi
   return { ...draft, service: { ...draft.service, ...(clusterAddresses && { clusterAddresses }) } };
 });
 
-/** Configuration is in one cluster only: ServiceEntries and WorkloadEntries of the others do not count. */
+/** Configuration is in one cluster only: ServiceEntries of the others do not count. */
 function draftInput(remote: RemoteCluster, { mesh, features, order }: RegistryInput): DraftInput {
   const { clusterId, objects, trustDomain = mesh.trustDomain } = remote;
   const byKind = Map.groupBy(discovered(objects, mesh), ({ kind }) => kind);
@@ -117,7 +118,7 @@ function draftInput(remote: RemoteCluster, { mesh, features, order }: RegistryIn
   return {
     services: ofKind<ServiceSpec, ServiceStatus>("Service"),
     serviceEntries: [],
-    workloadEntries: [],
+    workloadEntries: ofKind<WorkloadEntry>("WorkloadEntry").sort(order),
     slices: ofKind<EndpointSlice>("EndpointSlice").sort(order),
     pods: ofKind<Pod, PodStatus>("Pod").sort(order),
     nodes: ofKind<Node, NodeStatus>("Node"),

@@ -201,6 +201,13 @@ test("further namespaces may look at everything, or all", () => {
   assert.deepEqual(config([], env).debugAccess, { keepsApart: false, seeingAll: ["ops", "sre"] });
 });
 
+test("WorkloadEntries of further clusters count unless they, or all that Services select, are turned off", () => {
+  const withEntries = (env: Env) => config([], env).remotes?.withEntries;
+  assert.equal(withEntries({}), true);
+  assert.equal(withEntries({ PILOT_ENABLE_CROSS_CLUSTER_WORKLOAD_ENTRY: "false" }), false);
+  assert.equal(withEntries({ PILOT_ENABLE_K8S_SELECT_WORKLOAD_ENTRIES: "false" }), false);
+});
+
 test("ranges of automatic addresses are of their family", () => {
   const wrong = { PILOT_IP_AUTOALLOCATE_IPV4_PREFIX: "fd00::/64", PILOT_IP_AUTOALLOCATE_IPV6_PREFIX: "10.0.0.0" };
   assert.deepEqual(problems([], wrong), [

@@ -148,6 +148,10 @@ function remoteRules(read: EnvReader, environment: Env): RemoteRules {
   return {
     patienceMs: Math.max(0, read.durationMs("PILOT_REMOTE_CLUSTER_TIMEOUT", 30_000)),
     allowed: new Set(read.list("PILOT_INSECURE_MULTICLUSTER_KUBECONFIG_OPTIONS")),
+    // Without Services that select entries there is nothing for them to do, as in istiod.
+    withEntries:
+      read.boolean("PILOT_ENABLE_CROSS_CLUSTER_WORKLOAD_ENTRY", true) &&
+      read.boolean("PILOT_ENABLE_K8S_SELECT_WORKLOAD_ENTRIES", true),
     environment,
   };
 }

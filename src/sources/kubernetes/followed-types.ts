@@ -51,10 +51,11 @@ export interface MapPlace {
 }
 
 /** What counts of clusters beside our own: who runs there, by what name it is trusted, but not how the mesh is configured. */
-export function remoteTypes({ namespace, name }: MapPlace): readonly FollowedType[] {
+export function remoteTypes({ namespace, name }: MapPlace, withEntries: boolean): readonly FollowedType[] {
   const fieldSelector = `metadata.namespace=${namespace},metadata.name=${name}`;
   return [
     ...FOLLOWED_TYPES.filter(({ kind }) => ["Service", "Pod", "Node", "Namespace", "EndpointSlice"].includes(kind)),
+    ...(withEntries ? [{ ...networking("WorkloadEntry", "workloadentries", "v1"), isOptional: true } as const] : []),
     { ...core("Secret", "secrets"), fieldSelector: NOT_FOR_GATEWAYS, isOptional: true },
     { ...core("ConfigMap", "configmaps"), fieldSelector, isOptional: true },
   ];

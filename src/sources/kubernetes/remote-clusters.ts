@@ -40,6 +40,8 @@ export interface ClusterStatus {
 export interface RemoteRules extends KubeConfigRules {
   /** A cluster that cannot be read by then is one without objects, until it can; 0: it is waited for for ever. */
   readonly patienceMs?: number | undefined;
+  /** Whether WorkloadEntries of these clusters are of the mesh; they are unless it is said. */
+  readonly withEntries?: boolean | undefined;
 }
 
 interface Member {
@@ -197,7 +199,7 @@ export class RemoteClusters {
     const { meshConfigMap, revision, onChange, events, signal, rules } = this.#options;
     const stop = new AbortController();
     const mesh = new RemoteMesh(id);
-    const types = remoteTypes(meshConfigMap);
+    const types = remoteTypes(meshConfigMap, rules?.withEntries ?? true);
     const objects = new FollowedObjects({ api, types, revision, cluster: id, onChange, events, observer: mesh });
     const both = AbortSignal.any([signal, stop.signal]);
     const running = objects.run(both).finally(() => api.close());
