@@ -64,7 +64,7 @@ export function instancesz(state: DebugState, request: PageRequest): object {
   return Object.fromEntries(
     visibleProxies(state, request).map(({ proxy }) => [
       proxy.id,
-      placeOf(snapshot, proxy.addresses, proxy.namespace).targets.map(({ service, port, targetPort }) => ({
+      placeOf(snapshot, proxy).targets.map(({ service, port, targetPort }) => ({
         Service: show(service),
         Port: { name: port.name, port: port.port, protocol: port.protocol, TargetPort: targetPort },
       })),

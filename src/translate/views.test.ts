@@ -37,6 +37,29 @@ test("services of other namespaces are not in front of a workload", () => {
   assert.deepEqual(other.inbound?.targets, []);
 });
 
+test("clusters may use the same addresses: services and labels are those of the own cluster", () => {
+  const selecting = meshOf(
+    `${service("web")}
+apiVersion: networking.istio.io/v1
+kind: ServiceEntry
+metadata: {name: e}
+spec: {hosts: [e.com], resolution: STATIC, ports: [{number: 81, name: tcp, protocol: TCP}], endpoints: [{address: 10.1.0.3}]}
+---
+apiVersion: networking.istio.io/v1
+kind: Sidecar
+metadata: {name: web}
+spec: {workloadSelector: {labels: {app: web}}, egress: [{hosts: ["./*"]}]}
+`,
+  );
+  const seen = (CLUSTER_ID: string) => {
+    const { inbound, outbound } = viewsFor({ ip: "10.1.0.3", metadata: { CLUSTER_ID } }, selecting);
+    return [inbound?.targets.map(({ port }) => port.port), outbound.sidecar !== ""];
+  };
+  assert.deepEqual(seen("Kubernetes"), [[81, 80], true]);
+  assert.deepEqual(seen(""), [[81, 80], true]);
+  assert.deepEqual(seen("other"), [[81], false]);
+});
+
 test("a sidecar has an inbound view, a router one of its gateways", () => {
   assert.equal(viewsFor({}).gateway, undefined);
   assert.equal(viewsFor({ type: "router" }).inbound, undefined);

@@ -128,8 +128,7 @@ export interface ProxyViews {
 
 /** The views of a proxy in a snapshot. Most changes are of something that decides no view: then they are those of before. */
 export function viewsOf(snapshot: Snapshot, connected: MeshProxy): ProxyViews {
-  const { NAMESPACE: sent = connected.namespace } = connected.metadata;
-  const place = placeOf(snapshot, connected.addresses, textOf(sent));
+  const place = placeOf(snapshot, connected);
   const { locality, labels } = place;
   const targets = place.targets.flatMap(({ service, port, targetPort }) => [service, port, targetPort]);
   const from = [decidingViews("", snapshot), locality, labels, ...targets];

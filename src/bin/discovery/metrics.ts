@@ -68,8 +68,8 @@ export function addProxyMetrics(
 ): void {
   metrics.compute("pilot_no_ip", () => {
     const snapshot = source.current();
-    const lost = connections().filter(({ proxy: { type, addresses, namespace } }) => {
-      return type === "sidecar" && placeOf(snapshot, addresses, namespace).targets.length === 0;
+    const lost = connections().filter(({ proxy }) => {
+      return proxy.type === "sidecar" && placeOf(snapshot, proxy).targets.length === 0;
     });
     return [{ value: lost.length }];
   });

@@ -117,9 +117,7 @@ export function outboundCluster(input: OutboundClusterInput): Uint8Array {
     ...withProxyProtocol(tls.sockets, isPassed ? undefined : policy.proxyProtocol),
     ...(Object.keys(istio).length > 0 && { metadata: { filterMetadata: { istio } } }),
     altStatName: statPrefix(
-      isPassed && subset === ""
-        ? name
-        : statName(mesh.outboundClusterStatName, { service, port, subset, targetPort: 0, fallback: name }),
+      statName(mesh.outboundClusterStatName, { service, port, subset, targetPort: 0, fallback: name }),
     ),
     ...(traits.metadataExchange && { filters: [exchangeFilter(traits)] }),
   });

@@ -272,6 +272,21 @@ test("a proxy with addresses of both families listens on both, where that is wan
   assert.deepEqual(shown(false, "sidecar", "virtualInbound"), []);
 });
 
+test("allocated addresses of both families are one listener", () => {
+  const entry = object("ServiceEntry", "e", {
+    hosts: ["a.com"],
+    ports: [{ number: 9000, name: "tcp", protocol: "TCP" }],
+    resolution: "DNS",
+  });
+  const mesh = meshOf(entry, { features: { dualStack: true } });
+  const [service] = mesh.services;
+  const proxy = { ...proxyOf({ metadata: { DNS_CAPTURE: "true" } }), addresses: ["10.9.0.1", "fd00::1"] };
+  const { additionalAddresses } = translated(mesh, proxy).listener(`${service?.autoAddress}_9000`);
+  const [other] = additionalAddresses;
+  assert.equal(other?.address?.address.case, "socketAddress");
+  assert.equal(other?.address?.address.value.address, service?.autoAddress6);
+});
+
 test("HTTP/3 is spoken beside HTTPS, where it is wanted and the router's service has the port for UDP", () => {
   const server = (name: string, number: number, tls: object) => ({
     port: { number, name, protocol: "HTTPS" },

@@ -9,7 +9,7 @@ import { endpointPort } from "#model/endpoint.ts";
 import { isHttp, type Protocol, type Service, type ServicePort, serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { HTTP_PROXY_ROUTES, ownRouteName, sharedRouteName } from "../names.ts";
-import { localAddresses, serviceAddresses, wildcardAddresses } from "../scope/addresses.ts";
+import { isOneDestination, localAddresses, serviceAddresses, wildcardAddresses } from "../scope/addresses.ts";
 import { type EgressListener, scopeOf } from "../scope/egress.ts";
 import type { OutboundView } from "../views.ts";
 import { UNIX_PREFIX } from "./address.ts";
@@ -129,14 +129,13 @@ function candidates(snapshot: Snapshot, view: OutboundView, call: Call): readonl
   if (call.binding.addresses.length > 0) {
     const { addresses } = call.binding;
     const [first = "", ...others] = addressesOf(call.service, view);
-    const own = call.service.registry === "Kubernetes" ? [first] : [first, ...others];
+    const own = isOneDestination(call.service) ? [first] : [first, ...others];
     return own.map((address) => ({ ...call, addresses, ranges: [], isRange: address.includes("/") }));
   }
   if (call.kind === "http") return [{ ...call, addresses: wildcards, ranges: [] }];
   const own = addressesOf(call.service, view);
   if (own.length === 0) return withoutAddress(snapshot, view, call);
-  // Each address of a ServiceEntry is a destination of its own; those of a Kubernetes service are one in two families.
-  const groups = call.service.registry === "Kubernetes" ? [own] : own.map((address) => [address]);
+  const groups = isOneDestination(call.service) ? [own] : own.map((address) => [address]);
   return groups.map((addresses) =>
     addresses[0]?.includes("/")
       ? { ...call, addresses: wildcards, ranges: addresses }

@@ -51,6 +51,14 @@ test("a host outside is called by its name, and by its last address", () => {
   ]);
 });
 
+test("a host with allocated addresses of both families is called by the first", () => {
+  const [service] = meshOf(external("a.example.com", { resolution: "DNS" })).services;
+  assert.ok(service?.autoAddress && service.autoAddress6);
+  const { all } = serviceDomains(service, "", { ipMode: "dual", dualStack: true, autoAddresses: true });
+  assert.deepEqual(all.slice(-1), [service.autoAddress]);
+  assert.ok(!all.some((name) => name.startsWith("[")));
+});
+
 test("outside Kubernetes names are shortened by what they share with the proxy's domain", () => {
   assert.deepEqual(domains(external("web.prod.example.com"), "dev.example.com"), [
     "web.prod.example.com",

@@ -3,7 +3,7 @@ import { isIP } from "node:net";
 import type { Service } from "#model/service.ts";
 import { kept } from "../indexes.ts";
 import { hostInUrl } from "../names.ts";
-import { type AddressTraits, serviceAddresses } from "../scope/addresses.ts";
+import { type AddressTraits, isOneDestination, serviceAddresses } from "../scope/addresses.ts";
 import type { ListenerSwitches } from "../switches.ts";
 
 /** Names of a service; the short ones give way where another service has that name in full. */
@@ -43,8 +43,9 @@ function domainsOf(service: Service, dnsDomain: string, traits: DomainTraits): S
   // Pods of a headless service are called by names in front of it.
   const ofPods = resolution === "passthrough" && registry === "Kubernetes" ? named.map((name) => `*.${name}`) : [];
   const addresses = serviceAddresses(service, traits);
-  // Each address of a ServiceEntry counts as a service of its own, of which the last has the name.
-  const called = registry === "Kubernetes" ? addresses : addresses.slice(-1);
+  // Each address of a ServiceEntry counts as a service of its own, of which the last has the name; of allocated ones the first.
+  const called =
+    registry === "Kubernetes" ? addresses : isOneDestination(service) ? addresses.slice(0, 1) : addresses.slice(-1);
   const all = [...new Set([...named, ...ofPods, ...called.map(hostInUrl)])].filter((name) => name !== "");
   return { all, lower: all.map((name) => name.toLowerCase()), short: new Set(short) };
 }

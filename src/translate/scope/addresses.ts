@@ -25,6 +25,14 @@ export function serviceAddresses(service: Service, traits: AddressTraits): reado
   return usable.length > 0 ? usable : addresses.slice(0, 1);
 }
 
+/**
+ * Whether the addresses of a service are one destination, in two families: those of a Kubernetes service are, and those
+ * that were allocated; each address that a ServiceEntry names is a destination of its own.
+ */
+export function isOneDestination({ registry, addresses }: Service): boolean {
+  return registry === "Kubernetes" || addresses.length === 0;
+}
+
 /** A proxy with both families that is not to use both takes that of the first address. */
 function ofFamilies(addresses: readonly string[], { ipMode, dualStack }: AddressTraits): readonly string[] {
   if (ipMode === "dual" && dualStack) return addresses;

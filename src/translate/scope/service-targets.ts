@@ -1,6 +1,7 @@
 /** The services that a workload is an endpoint of. */
 import { compareText } from "#lib/compare-text.ts";
 import { type EndpointSet, endpointPort } from "#model/endpoint.ts";
+import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import { type Service, type ServiceKey, type ServicePort, serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { derived } from "../indexes.ts";
@@ -13,6 +14,9 @@ export interface ServiceTarget {
   readonly targetPort: number;
 }
 
+/** What of a proxy tells which workload it belongs to. */
+export type Whereabouts = Pick<MeshProxy, "addresses" | "namespace" | "metadata">;
+
 /** What is known of a workload. */
 export interface WorkloadPlace {
   /** Those of older services first. */
@@ -24,21 +28,26 @@ export interface WorkloadPlace {
 }
 
 /**
- * What the registries know of the workload with these addresses. Only services of its own namespace count: nobody may put a
- * service in front of the workloads of others.
+ * What the registries know of a workload. Only services of its own namespace count: nobody may put a service in front of
+ * the workloads of others. Clusters may use the same addresses: what Kubernetes says counts in its own cluster, and labels
+ * are those of the workload's cluster.
  */
-export function placeOf(snapshot: Snapshot, addresses: readonly string[], namespace: string): WorkloadPlace {
+export function placeOf(snapshot: Snapshot, proxy: Whereabouts): WorkloadPlace {
+  const { addresses, metadata } = proxy;
+  const { NAMESPACE: namespace = proxy.namespace, CLUSTER_ID: clusterId = "" } = metadata;
   const byAddress = setsByAddress("", snapshot.endpoints);
   const targets: ServiceTarget[] = [];
   let locality = "";
   let labels = NO_LABELS;
   for (const key of new Set(addresses.flatMap((address) => byAddress.get(address) ?? []))) {
     const service = servicesByKey("", snapshot.services).get(key);
-    if (service?.namespace !== namespace) continue;
+    if (service === undefined || service.namespace !== namespace) continue;
     const own = snapshot.endpoints.get(key)?.endpoints.filter(({ address }) => addresses.includes(address)) ?? [];
     for (const endpoint of own) {
+      const isInCluster = clusterId === "" || endpoint.clusterId === clusterId;
+      if (!isInCluster && service.registry === "Kubernetes") continue;
       locality ||= endpoint.locality;
-      if (Object.keys(labels).length === 0) labels = endpoint.labels;
+      if (isInCluster && Object.keys(labels).length === 0) labels = endpoint.labels;
       for (const port of service.ports) {
         const targetPort = endpointPort(endpoint, port);
         const isKnown = targets.some((target) => target.service === service && target.port === port);
