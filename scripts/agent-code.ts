@@ -1,20 +1,28 @@
 /**
- * Keeps the code that V8 makes of the parts of the agent's bundle beside them, for the launcher. The agent is started for that, with an
- * Envoy that ends at once, because V8 compiles a function when it first runs. Takes the bundle, and must be run with the
- * flags that the agent runs with: V8 refuses code that was made under others.
+ * Keeps the code that V8 makes of the parts of the agent's bundle beside them, for the launcher. The agent is started for that, until
+ * it is ready, because V8 compiles a function when it first runs. Takes the bundle, and must be run with the flags that the
+ * agent runs with: V8 refuses code that was made under others.
  */
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Script } from "node:vm";
 import { bundleScript, codeFile, runBundle } from "../src/bin/bundle-script.ts";
+import { askAsEnvoy, startAdmin, startControlPlane } from "./agent-surroundings.ts";
+
+/** Many times what it takes; what was not reached then is compiled at each start, which is no failure. */
+const PATIENCE_MS = 10_000;
 
 const bundle = resolve(process.argv[2] ?? "");
 const folder = mkdtempSync(join(tmpdir(), "agent-code-"));
 const envoy = join(folder, "envoy");
-writeFileSync(envoy, "#!/bin/sh\n", { mode: 0o755 });
+// The agent ends it; that is what it is for until then.
+writeFileSync(envoy, "#!/bin/sh\nexec sleep 60\n", { mode: 0o755 });
+const statusPort = await freePort();
+const proxyAdminPort = await startAdmin();
 
 process.chdir(folder);
 process.argv = [process.execPath, bundle, "proxy", "sidecar"];
@@ -24,11 +32,12 @@ Object.assign(process.env, {
   INSTANCE_IP: "127.0.0.1",
   CLOUD_PLATFORM: "none",
   PROXY_XDS_DEBUG_VIA_AGENT: "false",
+  ENVOY_PROMETHEUS_PORT: String(proxyAdminPort),
   PROXY_CONFIG: JSON.stringify({
     binaryPath: envoy,
-    controlPlaneAuthPolicy: "NONE",
-    discoveryAddress: "127.0.0.1:15010",
-    statusPort: await freePort(),
+    discoveryAddress: await startControlPlane(folder),
+    proxyAdminPort,
+    statusPort,
   }),
 });
 const scripts = new Map<string, Script>();
@@ -42,6 +51,16 @@ runBundle(bundle, (part) => {
   scripts.set(part, script);
   return script;
 });
+
+await Promise.race([askedUntilReady(), sleep(PATIENCE_MS)]);
+// Two different ones: the second ends Envoy at once.
+for (const signal of ["SIGTERM", "SIGINT"] as const) process.kill(process.pid, signal);
+
+async function askedUntilReady(): Promise<void> {
+  const socket = join(folder, "etc/istio/proxy/XDS");
+  while (!existsSync(socket)) await sleep(10);
+  await askAsEnvoy(folder, statusPort);
+}
 
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");

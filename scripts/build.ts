@@ -20,6 +20,7 @@ for (const file of [
   "scripts/build.ts",
   "scripts/agent-bundle.ts",
   "scripts/agent-code.ts",
+  "scripts/agent-surroundings.ts",
   "src/gen/.stamp",
 ])
   hash.update(readFileSync(join(root, file)));
