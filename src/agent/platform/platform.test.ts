@@ -151,7 +151,7 @@ test("discoverPlatform() soon gives up a server that is silent, refuses, or talk
   const at = (url: string) => inputOf({ CLOUD_PLATFORM: "aws", AWS_EC2_METADATA_SERVICE_ENDPOINT: url }, folder(t));
   const start = performance.now();
   assert.deepEqual(await discoverPlatform(at(`http://127.0.0.1:${port}`)), NO_PLATFORM);
-  assert.ok(performance.now() - start < 2_000);
+  assert.ok(performance.now() - start < 10_000);
   assert.deepEqual(await discoverPlatform(at("http://127.0.0.1:1")), NO_PLATFORM);
   const endless = await metadataServer(t, () => "x".repeat(2 * 1024 * 1024));
   assert.deepEqual(await discoverPlatform(at(`http://${endless}`)), NO_PLATFORM);

@@ -113,16 +113,19 @@ test("the end of a call comes after all of its messages, with its status", async
 
 test("a client that gives up, or whose time is over, is gone", async (t) => {
   const gone: string[] = [];
+  const calls: string[] = [];
   const wait = (name: string) =>
     unaryMethod((_, call) => {
+      calls.push(name);
       call.gone.addEventListener("abort", () => gone.push(name));
       return new Promise(() => undefined);
     });
   const { unary, open } = await serve(t, { "/s/Late": wait("late"), "/s/Cancel": wait("cancel") });
-  await assert.rejects(unary("/s/Late", Buffer.from("x"), 50), isStatus(STATUS.DEADLINE_EXCEEDED));
+  await assert.rejects(unary("/s/Late", Buffer.from("x"), 1_000), isStatus(STATUS.DEADLINE_EXCEEDED));
   const stream = open("/s/Cancel");
   stream.write(Buffer.from("x"));
-  setTimeout(() => stream.cancel(), 50);
+  while (!calls.includes("cancel")) await new Promise((resolve) => setTimeout(resolve, 5));
+  stream.cancel();
   while (gone.length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
   assert.deepEqual(gone.sort(), ["cancel", "late"]);
 });
@@ -167,7 +170,7 @@ test("what is not gRPC is answered as HTTP has it", async (t) => {
 const ECHO: Methods = { "/s/Stream": (call) => call.serve({ message: (message) => void call.send(message) }) };
 
 test("a client that no longer answers is cut off, and one that answers is not", async (t) => {
-  const { port } = await serve(t, ECHO, { keepalive: { intervalMs: 20, timeoutMs: 60 } });
+  const { port } = await serve(t, ECHO, { keepalive: { intervalMs: 20, timeoutMs: 1_500 } });
   const [silent, lively] = [connectTcp(port, "127.0.0.1"), connectHttp2(`http://127.0.0.1:${port}`)];
   t.after(() => lively.destroy());
   const settings = Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]);
@@ -178,7 +181,7 @@ test("a client that no longer answers is cut off, and one that answers is not", 
 });
 
 test("an old connection is told to go while its calls go on", async (t) => {
-  const { port } = await serve(t, ECHO, { maxAgeMs: 30 });
+  const { port } = await serve(t, ECHO, { maxAgeMs: 500 });
   const session = connectHttp2(`http://127.0.0.1:${port}`);
   t.after(() => session.destroy());
   const stream = session.request({ ":method": "POST", ":path": "/s/Stream", "content-type": "application/grpc" });
@@ -193,7 +196,7 @@ test("stop() lets calls finish, and cuts those that do not in time", async (t) =
   stream.write(Buffer.from("x"));
   await once(stream, "data");
   const ended = new Promise<Status>((resolve) => stream.once("status", resolve));
-  const stopped = server.stop(200);
+  const stopped = server.stop(1_500);
   stream.write(Buffer.from("y"));
   assert.equal(String((await once(stream, "data"))[0]), "y");
   await stopped;

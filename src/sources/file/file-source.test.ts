@@ -266,14 +266,16 @@ fileTest("a problem is logged once, and again after it was gone", async () => {
 fileTest("a large file is read in slices, and a change of it costs the changed document", async () => {
   const many = Array.from({ length: 2000 }, (_, i) => serviceYaml(`s${i}`)).join("---\n");
   await using opened = await openFiles({});
-  const start = performance.now();
+  // In processor time: that others have their turn is no stop of ours.
+  const spentMs = () => process.threadCpuUsage().user / 1000 + process.threadCpuUsage().system / 1000;
+  const start = spentMs();
   const ticks = [start];
-  const timer = setInterval(() => ticks.push(performance.now()), 1);
+  const timer = setInterval(() => ticks.push(spentMs()), 1);
   opened.write({ "a.yaml": many });
   await until(() => servicesOf(opened).length === 2000);
   clearInterval(timer);
   const longestStop = Math.max(...ticks.map((tick, i) => tick - (ticks[i - 1] ?? start)));
-  assert.ok(longestStop < (performance.now() - start) * 0.7, `stopped for ${longestStop} ms`);
+  assert.ok(longestStop < (spentMs() - start) * 0.7, `stopped for ${longestStop} ms`);
   const before = opened.source.current();
   appendFileSync(opened.path("a.yaml"), `---\n${serviceYaml("extra")}`);
   await until(() => servicesOf(opened).length === 2001);
