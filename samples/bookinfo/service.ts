@@ -21,7 +21,8 @@ const MAX_FORM_BYTES = 10_000;
 
 /** A server that is not listening yet. Every service answers `/health`. */
 export function createService(handle: Handler): Server {
-  return createServer((request, response) => {
+  // A proxy keeps connections: who ends one may do so at the moment at which the proxy uses it again.
+  return createServer({ keepAliveTimeout: 0 }, (request, response) => {
     const chunks: Buffer[] = [];
     let size = 0;
     request.on("data", (chunk: Buffer) => {

@@ -49,7 +49,8 @@ const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
 
 /** A server that is not listening yet. */
 export function createHttpbin(podName: string): Server {
-  return createServer((request, response) => {
+  // A proxy keeps connections: who ends one may do so at the moment at which the proxy uses it again.
+  return createServer({ keepAliveTimeout: 0 }, (request, response) => {
     answer(request, response, podName).catch((error: unknown) => {
       if (response.headersSent) response.destroy();
       else if (error instanceof Refusal) sendProblem(response, error.status, error.message);

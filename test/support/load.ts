@@ -42,7 +42,7 @@ export class Load implements AsyncDisposable {
 
   /** The first answer after a time for which the condition holds. */
   async first(since: number, condition: (answer: LoadAnswer) => boolean): Promise<LoadAnswer> {
-    for (let waited = 0; waited < 20_000; waited += 10) {
+    for (let waited = 0; waited < 60_000; waited += 10) {
       const found = this.answers.find((answer) => answer.at >= since && condition(answer));
       if (found !== undefined) return found;
       await new Promise((resolve) => setTimeout(resolve, 10));

@@ -85,7 +85,7 @@ async function guests(mesh: RunningMesh): Promise<readonly string[]> {
 
 /** What the mesh says of itself is written down a moment after it is so. */
 async function assertNoGuests(mesh: RunningMesh): Promise<void> {
-  for (let i = 0; i < 100 && (await guests(mesh)).length > 0; i++) await delay(100);
+  for (let i = 0; i < 600 && (await guests(mesh)).length > 0; i++) await delay(100);
   assert.deepEqual(await guests(mesh), []);
 }
 
@@ -152,7 +152,7 @@ test("run in a mesh", { skip: meshUnavailable() }, async (t: TestContext) => {
       "curl",
       "-sS",
       "-m",
-      "10",
+      "60",
       "-o",
       "/dev/null",
       "-w",

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import test, { type TestContext } from "node:test";
 import { errorText } from "#lib/mesh-error.ts";
+import { eventually } from "../../../test/support/fake-control-plane.ts";
 import { machineLab } from "../../../test/support/machine-lab.ts";
 import { meshFolder } from "../../../test/support/mesh-folder.ts";
 import { MIZZEN, meshUnavailable } from "../../../test/support/mesh-run.ts";
@@ -87,7 +88,9 @@ test("--egress", { skip: meshUnavailable() }, async (t: TestContext) => {
 
   await t.test("an egress gateway is on the way when routes say so", async () => {
     assert.equal(await curl("sleep", "http://gate.example.test/gated"), "outside sees 203.0.113.1 200");
-    assert.match(await mizzen("logs", "istio-egressgateway", "--proxy"), /"GET \/gated HTTP/);
+    await eventually("the gateway logs it", async () =>
+      /"GET \/gated HTTP/.test(await mizzen("logs", "istio-egressgateway", "--proxy")),
+    );
   });
 
   await t.test("down takes all of it back", async () => {

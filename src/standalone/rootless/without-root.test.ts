@@ -13,6 +13,7 @@ import { join, resolve } from "node:path";
 import { text } from "node:stream/consumers";
 import test, { type TestContext } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
+import { eventually } from "../../../test/support/fake-control-plane.ts";
 import { machineState } from "../../../test/support/mesh-folder.ts";
 import { type Finished, MIZZEN, meshUnavailable } from "../../../test/support/mesh-run.ts";
 import type { MeshStatus } from "../run/status.ts";
@@ -157,7 +158,9 @@ async function everything(t: TestContext, person: Person, sentence: RegExp): Pro
       /By=spiffe:\/\/cluster\.local\/ns\/default\/sa\/httpbin;.*URI=spiffe:[^"]*\/sa\/sleep/,
       stderr,
     );
-    assert.match((await person.mizzen("logs", "sleep", "--proxy")).stdout, /"GET \/headers HTTP\/1\.1" 200/);
+    await eventually("the call is logged", async () =>
+      /"GET \/headers HTTP\/1\.1" 200/.test((await person.mizzen("logs", "sleep", "--proxy")).stdout),
+    );
     const own = await person.mizzen("exec", "httpbin", "--", "curl", "-sS", "http://httpbin.default:8000/headers");
     assert.match(own.stdout, /URI=spiffe:[^"]*\/sa\/httpbin/, `a workload that calls itself: ${own.stderr}`);
   });

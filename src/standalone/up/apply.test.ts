@@ -70,7 +70,7 @@ test("up of a changed folder touches only what differs", { skip }, async (t) => 
     assert.match(result.stderr, /mesh config changed$/m);
     assert.deepEqual(await pids(folder), before);
     for (let tries = 0; !(await folder.running.logs("web", "proxy")).includes('"GET /logged '); tries++) {
-      assert.ok(tries < 50, "the access log is on");
+      assert.ok(tries < 300, "the access log is on");
       await folder.running.curl("plain", "http://web:8000/logged");
     }
   });

@@ -77,7 +77,7 @@ test("readiness of what an app waits for is named while it waits", { skip }, asy
   - {name: db, inject: false, command: [sleep, infinity], ports: [5432], readiness: {tcpSocket: {port: 5432}}}
   - {name: web, inject: false, command: [sleep, infinity], after: [db]}
 `);
-  const failed = await folder.up("--timeout", "15");
+  const failed = await folder.up("--timeout", "25");
   assert.equal(failed.code, 1);
   assert.match(
     failed.stderr,
@@ -109,7 +109,7 @@ spec: {clusterIP: None, selector: {app: echo}, ports: [{name: http, port: 80}]}
 const ASK_UDP = `const udp = require("node:dgram").createSocket("udp4");
 udp.on("message", (text) => { console.log(String(text)); process.exit(); });
 setInterval(() => udp.send("hello", 53, "echo"), 100);
-setTimeout(() => process.exit(1), 10000);`;
+setTimeout(() => process.exit(1), 60000);`;
 
 test("an app that needs more memory than its limit is ended, and that is said", { skip }, async () => {
   await using folder = await meshFolder(`
@@ -190,7 +190,7 @@ test("several ports, UDP, variables from files, limits, liveness and callers wit
     const strict =
       "apiVersion: security.istio.io/v1\nkind: PeerAuthentication\nmetadata: {name: strict}\nspec: {mtls: {mode: STRICT}}\n";
     await folder.add("strict.yaml", strict);
-    const script = "for i in $(seq 100); do curl -sS -m 2 -o /dev/null http://echo/ || exit 0; sleep 0.1; done; exit 1";
+    const script = "for i in $(seq 600); do curl -sS -m 2 -o /dev/null http://echo/ || exit 0; sleep 0.1; done; exit 1";
     assert.equal((await mesh.exec("plain", ["sh", "-c", script])).code, 0);
     assert.equal((await mesh.curl("caller", "http://echo/")).status, 200);
   });

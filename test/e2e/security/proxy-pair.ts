@@ -65,7 +65,7 @@ export class ProxyPair implements AsyncDisposable {
     return new Promise((resolve) => {
       const agent = new Agent({ keepAlive: false });
       const request = get({ host: "127.0.0.1", port: this.#clientPort, agent, headers: { host: "server.example" } });
-      request.setTimeout(5_000, () => request.destroy());
+      request.setTimeout(20_000, () => request.destroy());
       request.on("error", () => resolve(0));
       request.on("response", (response) => {
         response.resume();
@@ -136,7 +136,7 @@ export class ProxyPair implements AsyncDisposable {
         ...controlPlane,
       },
     );
-    await eventually("the control plane serves", async () => this.output.includes("control plane is ready"), 30_000);
+    await eventually("the control plane serves", async () => this.output.includes("control plane is ready"));
     const tokenOf = (account: string) =>
       new SignJWT({ sub: `system:serviceaccount:default:${account}` })
         .setProtectedHeader({ alg: "ES256" })
@@ -148,7 +148,7 @@ export class ProxyPair implements AsyncDisposable {
       const ports = await this.#startAgent(account, await tokenOf(account), { discovery, env: agents });
       this.#admin.push(ports.admin);
     }
-    await eventually("a first answer", async () => (await this.call()) === 200, 30_000);
+    await eventually("a first answer", async () => (await this.call()) === 200);
   }
 
   async #startAgent(

@@ -47,6 +47,7 @@ spec:
 
 async function app(): Promise<{ readonly port: number } & Disposable> {
   const server = http.createServer((_, response) => response.end("ok"));
+  server.keepAliveTimeout = 0; // it must not end a connection at the moment at which Envoy uses it again
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
   return { port, [Symbol.dispose]: () => server.close().closeAllConnections() };

@@ -55,19 +55,21 @@ const listener: RequestListener = (request, response) => {
   answer(request, response).catch(() => response.destroy());
 };
 
-createServer(listener).listen(8080);
+// Whoever ends a connection that a proxy keeps may do so at the moment at which the proxy uses it again.
+createServer({ keepAliveTimeout: 0 }, listener).listen(8080);
 createTcpServer((socket) => {
   socket.on("error", () => undefined);
   socket.on("data", (data) => socket.end(`${POD_NAME} got ${data}`));
 }).listen(9000);
 if (SOCKET !== undefined) {
   rmSync(SOCKET, { force: true });
-  createServer(listener).listen({ path: SOCKET, writableAll: true });
+  createServer({ keepAliveTimeout: 0 }, listener).listen({ path: SOCKET, writableAll: true });
 }
 if (CERTIFICATES !== undefined) {
   const [key, cert, ca] = ["outside.key", "outside.crt", "ca.crt"].map((file) =>
     readFileSync(`${CERTIFICATES}/${file}`),
   );
-  createTlsServer({ key, cert, ca, requestCert: true, rejectUnauthorized: false }, listener).listen(8443);
+  const tls = { key, cert, ca, requestCert: true, rejectUnauthorized: false };
+  createTlsServer({ ...tls, keepAliveTimeout: 0 }, listener).listen(8443);
 }
 process.once("SIGTERM", () => process.exit(0));

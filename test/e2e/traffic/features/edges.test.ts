@@ -32,7 +32,7 @@ describe("gateways, hosts outside and patches in a mesh", { skip: meshUnavailabl
 
   /** Waits for a line of a proxy's log, which Envoy writes once a second. */
   function logged(member: string, line: RegExp): Promise<void> {
-    return eventually(`${member} logs ${line}`, async () => line.test(await on.mesh.logs(member, "proxy")), 20_000);
+    return eventually(`${member} logs ${line}`, async () => line.test(await on.mesh.logs(member, "proxy")));
   }
 
   /** A Secret with the certificate of that name. */
@@ -357,7 +357,7 @@ describe("gateways, hosts outside and patches in a mesh", { skip: meshUnavailabl
           ingress: [
             {
               port: { number: 8080, name: "http", protocol: "HTTP" },
-              defaultEndpoint: "unix:///tmp/features-echo-3.sock",
+              defaultEndpoint: `unix://${on.socket}`,
             },
           ],
           egress: [{ hosts: ["./*"] }],
@@ -377,12 +377,8 @@ describe("gateways, hosts outside and patches in a mesh", { skip: meshUnavailabl
   });
 
   test("a workload that registered itself takes part while it is well", async () => {
-    const reaches = async (status: number) => {
-      const end = performance.now() + 15_000;
-      while ((await on.status("http://machines.example.com/")) !== status) {
-        assert.ok(performance.now() < end, `no ${status} of the machine`);
-      }
-    };
+    const reaches = (status: number) =>
+      eventually(`${status} of the machine`, async () => (await on.status("http://machines.example.com/")) === status);
     await reaches(200);
     const inside = (path: string) => on.mesh.exec("machine", ["curl", "-sS", `localhost:8080/${path}`]);
     await inside("sick");

@@ -1,8 +1,8 @@
 /** The mesh of this folder, with certificates made for this run, and how its tests speak to it. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync } from "node:fs";
-import { join } from "node:path";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
 import { type RunningMesh, scratchFolder, upMesh } from "../../../support/mesh-run.ts";
 
 export interface Echo {
@@ -16,6 +16,8 @@ export interface Echo {
 export interface FeaturesMesh extends AsyncDisposable {
   readonly mesh: RunningMesh;
   readonly folder: string;
+  /** Where `echo-3` listens besides; another one in each mesh, for several may be up. */
+  readonly socket: string;
   /** Applies objects for the time of the block. */
   with(...objects: readonly object[]): Promise<AsyncDisposable>;
   /** The status of a call by the client. */
@@ -30,10 +32,14 @@ export interface FeaturesMesh extends AsyncDisposable {
 export async function upFeatures(): Promise<FeaturesMesh> {
   const folder = await scratchFolder("test/e2e/traffic/features");
   makeCertificates(join(folder.path, "certificates"));
+  const socket = `/tmp/${basename(folder.path)}.sock`;
+  const meshFile = join(folder.path, "mesh.yaml");
+  writeFileSync(meshFile, readFileSync(meshFile, "utf8").replace("/tmp/features-echo-3.sock", socket));
   const mesh = await upMesh(folder.path);
   return {
     mesh,
     folder: folder.path,
+    socket,
     async with(...objects) {
       const running = await mesh.mesh();
       await running.apply(objects);
@@ -59,6 +65,7 @@ export async function upFeatures(): Promise<FeaturesMesh> {
     },
     async [Symbol.asyncDispose]() {
       await mesh[Symbol.asyncDispose]();
+      rmSync(socket, { force: true });
       await folder[Symbol.asyncDispose]();
     },
   };

@@ -33,8 +33,10 @@ describe("DestinationRules in a mesh", { skip: meshUnavailable() }, () => {
       NO_RETRIES,
       rule({ outlierDetection: IMPATIENT, loadBalancer: { localityLbSetting } }),
     );
-    const first = await on.pods(30, `${ECHO}/fail/echo-2/500`);
-    assert.ok((first.get("500") ?? 0) <= 3, JSON.stringify([...first]));
+    let failed = 0;
+    // A few at a time: that a host is ejected is told to those who choose after the answer that did it.
+    for (let round = 0; round < 10; round++) failed += (await on.pods(3, `${ECHO}/fail/echo-2/500`)).get("500") ?? 0;
+    assert.ok(failed < 5, `${failed} of 30 calls failed; without the rule 5 would`);
     const later = await on.pods(60, `${ECHO}/fail/echo-2/500`);
     assert.equal(later.get("500") ?? 0, 0);
     assert.ok((later.get("echo-1") ?? 0) > 10 && (later.get("echo-3") ?? 0) > 10, JSON.stringify([...later]));
@@ -49,7 +51,7 @@ describe("DestinationRules in a mesh", { skip: meshUnavailable() }, () => {
   /** Lets a pod fail until it is not asked any more: Envoy's balancers hear of the second ejection within a second a second later. */
   async function eject(pod: string): Promise<void> {
     const isAsked = async () => (await on.pods(6, `${ECHO}/fail/${pod}/500`)).has("500");
-    await eventually(`${pod} is ejected`, async () => !(await isAsked()), 20_000);
+    await eventually(`${pod} is ejected`, async () => !(await isAsked()));
   }
 
   test("localities are preferred, failed over and distributed", async () => {
@@ -105,7 +107,8 @@ describe("DestinationRules in a mesh", { skip: meshUnavailable() }, () => {
     ] as const) {
       await using _ = await on.with(rule({ loadBalancer: { consistentHash: hash } }));
       const owners = new Set<string>();
-      for (let key = 0; key < 8; key++) {
+      // Few keys may all have one host by chance.
+      for (let key = 0; key < 8 || (owners.size === 1 && key < 40); key++) {
         const [url = "", ...rest] = args(`user-${key}`);
         const counts = await on.pods(6, url, ...rest);
         assert.equal(counts.size, 1, `${JSON.stringify(hash)}: ${JSON.stringify([...counts])}`);
@@ -131,7 +134,7 @@ describe("DestinationRules in a mesh", { skip: meshUnavailable() }, () => {
       http: { http1MaxPendingRequests: 1, maxRequestsPerConnection: 1 },
     };
     await using _ = await on.with(NO_RETRIES, rule({ connectionPool }));
-    const script = `for i in $(seq 8); do curl -s -o /dev/null -D - -w '%{http_code}\\n' ${ECHO}/delay/2000 & done; wait`;
+    const script = `for i in $(seq 8); do curl -s -o /dev/null -D - -w '%{http_code}\\n' ${ECHO}/delay/5000 & done; wait`;
     const { stdout } = await on.mesh.exec("client", ["sh", "-c", script]);
     const overloaded = stdout.match(/x-envoy-overloaded: true/g)?.length ?? 0;
     assert.ok(overloaded >= 4, stdout);

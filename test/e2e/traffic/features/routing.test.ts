@@ -177,7 +177,7 @@ describe("VirtualServices in a mesh", { skip: meshUnavailable() }, () => {
         },
         {
           match: [{ uri: { prefix: "/slow" } }],
-          retries: { attempts: 2, perTryTimeout: "1s", retryOn: "5xx" },
+          retries: { attempts: 2, perTryTimeout: "3s", retryOn: "5xx" },
           route: [to("v1")],
         },
         {
@@ -193,6 +193,15 @@ describe("VirtualServices in a mesh", { skip: meshUnavailable() }, () => {
         { match: [{ uri: { prefix: "/status" } }], retries: { attempts: 0 }, route: [to("v1")] },
       ),
     );
+    /** How often the app wrote that, once it did so as often as it should. */
+    const logged = async (text: string, least: number) => {
+      let count = 0;
+      await eventually(`${least} of ${text}`, async () => {
+        count = (await on.mesh.logs("echo-1")).split(text).length - 1;
+        return count >= least;
+      });
+      return count;
+    };
     const started = performance.now();
     assert.equal(await on.status(`${ECHO}/late`), 200);
     assert.ok(performance.now() - started > 690, "the delay was too short");
@@ -203,15 +212,13 @@ describe("VirtualServices in a mesh", { skip: meshUnavailable() }, () => {
     assert.equal(await on.status(`${ECHO}/delay/3000`), 504);
     assert.equal((await on.echo(`${ECHO}/flaky/a/3`)).headers["x-envoy-attempt-count"], "4");
     assert.equal(await on.status(`${ECHO}/flaky/b/9`), 503);
-    assert.equal((await on.echo(`${ECHO}/slow/a/5000`)).headers["x-envoy-attempt-count"], "2");
+    assert.equal((await on.echo(`${ECHO}/slow/a/15000`)).headers["x-envoy-attempt-count"], "2");
     assert.equal(await on.status(`${ECHO}/status/429`), 429);
-    const lines = (await on.mesh.logs("echo-1")).split("\n");
-    assert.equal(lines.filter((line) => line.includes("GET /status/429")).length, 2);
+    assert.equal(await logged("GET /status/429", 2), 2);
     const spread = await on.pods(60, `${ECHO}/fail/echo-2/503`);
     assert.equal((spread.get("echo-1") ?? 0) + (spread.get("echo-3") ?? 0), 60, "no try went to the host that failed");
     assert.equal(await on.status(`${ECHO}/status/503`), 503);
-    const tries = (await on.mesh.logs("echo-1")).split("\n").filter((line) => line.includes("GET /status/503"));
-    assert.equal(tries.length, 1);
+    assert.equal(await logged("GET /status/503", 1), 1);
   });
 
   test("weights and mirrors are counted, delegates lead on", async () => {
@@ -246,15 +253,15 @@ describe("VirtualServices in a mesh", { skip: meshUnavailable() }, () => {
       }),
     );
     const split = await on.pods(1000, `${ECHO}/split`);
-    const near = (pod: string, share: number) => Math.abs((split.get(pod) ?? 0) - share) < 60;
+    const near = (pod: string, share: number) => Math.abs((split.get(pod) ?? 0) - share) < 75;
     assert.ok(near("echo-1", 700) && near("echo-2", 200) && near("echo-3", 100), JSON.stringify([...split]));
     assert.deepEqual([...(await on.pods(200, `${ECHO}/mirrored`))], [["echo-1", 200]]);
     assert.deepEqual([...(await on.pods(5, `${ECHO}/old-mirror`))], [["echo-1", 5]]);
     const got = async (pod: string, path: string) =>
       (await on.mesh.logs(pod)).split("\n").filter((line) => line.includes(`GET ${path}`));
     const hasCopies = async (path: string, count: number) => (await got("echo-2", path)).length === count;
-    await eventually("5 copies", () => hasCopies("/old-mirror", 5), 20_000);
-    await eventually("200 copies", () => hasCopies("/mirrored", 200), 20_000);
+    await eventually("5 copies", () => hasCopies("/old-mirror", 5));
+    await eventually("200 copies", () => hasCopies("/mirrored", 200));
     const copies = await got("echo-2", "/mirrored");
     assert.match(copies[0] ?? "", /for echo$/);
     const some = (await got("echo-3", "/mirrored")).length;
