@@ -1,6 +1,6 @@
 /**
  * Writes docs/reference/schema, the JSON Schemas for editors, src/config/authoring/api.ts, the types of `mizzen/config`, and the
- * definitions of kinds for Helm, from the schemas that configuration is read by.
+ * definitions of kinds for Helm, from the schemas that configuration is read by; and the templates of injection for Helm.
  *
  *   node scripts/json-schemas.ts
  */
@@ -11,6 +11,7 @@ import { customResourceDefinitions } from "#config/crd/definitions.ts";
 import { apiVersionsOf, jsonSchemaOf, jsonSchemaOfAll, jsonSchemaOfKind } from "#config/json-schema.ts";
 import { knownKinds, type NamedKind } from "#config/kinds.ts";
 import { meshConfigSchema } from "#config/mesh/mesh-schema.ts";
+import { STOCK_TEMPLATES } from "#inject/templates/templates.ts";
 import { meshSchema } from "#standalone/mesh/mesh-schema.ts";
 import { kindTypes } from "./kind-types.ts";
 
@@ -18,6 +19,7 @@ const ROOT = join(import.meta.dirname, "..");
 const FOLDER = "docs/reference/schema";
 const TYPES = "src/config/authoring/api.ts";
 const DEFINITIONS = "manifests/chart/crds/crds.yaml";
+const TEMPLATES = "manifests/chart/files";
 
 /** All files by path, as they should be. */
 function schemaFiles(): ReadonlyMap<string, string> {
@@ -37,6 +39,9 @@ function schemaFiles(): ReadonlyMap<string, string> {
         .map((definition) => `---\n${dump(definition, { noRefs: true })}`)
         .join(""),
     ],
+    ...Object.entries(STOCK_TEMPLATES).map(
+      ([name, text]) => [`${TEMPLATES}/${name}.yaml`, `${text.trim()}\n`] as const,
+    ),
   ]);
 }
 

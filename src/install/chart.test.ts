@@ -2,10 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Chart, readObjects, renderChart } from "./chart.ts";
 
-const chart = (templates: Readonly<Record<string, string>>): Chart => ({
+const chart = (templates: Readonly<Record<string, string>>, files: Readonly<Record<string, string>> = {}): Chart => ({
   about: { name: "c", version: "1", appVersion: "2" },
   values: {},
   templates: new Map(Object.entries(templates)),
+  files: new Map(Object.entries(files)),
 });
 const release = { name: "r", namespace: "home" };
 
@@ -18,6 +19,14 @@ test("renderChart() gives helpers, release and values to templates, and leaves o
   };
   assert.deepEqual(renderChart(chart(files), { x: 1 }, release), [
     { kind: "A", metadata: { name: "r-1", namespace: "home" } },
+  ]);
+});
+
+test("renderChart() gives files to templates as they are", () => {
+  const source =
+    'kind: A\nmetadata: {}\na: |-\n{{ .Files.Get "files/a" | indent 2 }}\nb: {{ .Files.Get "files/b" | quote }}';
+  assert.deepEqual(renderChart(chart({ "a.yaml": source }, { "files/a": "{{ x }}" }), {}, release), [
+    { kind: "A", metadata: {}, a: "{{ x }}", b: "" },
   ]);
 });
 

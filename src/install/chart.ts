@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { SPRIG_FUNCTIONS } from "#lib/go-template/sprig.ts";
 import { compileTemplate, type Template } from "#lib/go-template/template.ts";
 import { CallError, TemplateError } from "#lib/go-template/template-error.ts";
-import { type Callable, toValue, type Value } from "#lib/go-template/value.ts";
+import { type Callable, Struct, toValue, type Value } from "#lib/go-template/value.ts";
 import { isRecord } from "#lib/is-record.ts";
 import type { RawObject } from "#lib/kubernetes/api-client.ts";
 import { MeshError } from "#lib/mesh-error.ts";
@@ -18,6 +18,8 @@ export interface Chart {
   readonly values: Values;
   /** Source by file name. */
   readonly templates: ReadonlyMap<string, string>;
+  /** Texts that templates take over as they are, by path. */
+  readonly files: ReadonlyMap<string, string>;
 }
 
 /** What an installation is called, and where it is. */
@@ -26,15 +28,22 @@ export interface Release {
   readonly namespace: string;
 }
 
-/** Reads a folder with `Chart.yaml`, `values.yaml` and `templates/`. */
+/** Reads a folder with `Chart.yaml`, `values.yaml`, `templates/` and `files/`. */
 export async function readChart(folder: string): Promise<Chart> {
-  const names = (await readdir(join(folder, "templates"))).sort();
-  const sources = names.map(async (name) => [name, await readFile(join(folder, "templates", name), "utf8")] as const);
+  const files = await textsIn(join(folder, "files"));
   return {
     about: await readYaml(join(folder, "Chart.yaml")),
     values: await readYaml(join(folder, "values.yaml")),
-    templates: new Map(await Promise.all(sources)),
+    templates: await textsIn(join(folder, "templates")),
+    files: new Map([...files].map(([name, text]) => [`files/${name}`, text])),
   };
+}
+
+async function textsIn(folder: string): Promise<ReadonlyMap<string, string>> {
+  const names = (await readdir(folder)).sort();
+  return new Map(
+    await Promise.all(names.map(async (name) => [name, await readFile(join(folder, name), "utf8")] as const)),
+  );
 }
 
 /** The YAML object in a file. Throws a MeshError that names it and the line. */
@@ -61,6 +70,7 @@ export function renderChart(chart: Chart, values: Values, release: Release): rea
     Chart: { Name: chart.about.name, Version: chart.about.version, AppVersion: chart.about.appVersion },
     Release: { Name: release.name, Namespace: release.namespace, Service: "Helm", IsInstall: true, IsUpgrade: false },
     Template: { BasePath: "templates" },
+    Files: new Struct("files", { Get: (path) => chart.files.get(String(path)) ?? "" }),
   });
   const files = [...chart.templates].filter(([name]) => /\.ya?ml$/.test(name));
   return files.flatMap(([name, source]) => objectsOf(name, rendered(name, source, helpers, data)));

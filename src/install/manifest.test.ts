@@ -2,6 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { DEFAULT_VALUES } from "#inject/default-values.ts";
+import { stockConfig } from "#inject/inject-settings.ts";
+import { parseInjectionConfig } from "#inject/injector.ts";
+import { STOCK_TEMPLATES } from "#inject/templates/templates.ts";
 import { isRecord } from "#lib/is-record.ts";
 import type { RawObject } from "#lib/kubernetes/api-client.ts";
 import { at, installed } from "./fixture.ts";
@@ -272,4 +275,31 @@ test("another gateway is like the ingress gateway, under its own name", async ()
   });
   assert.equal(numbers(at(container("inner", more), "ports"), "containerPort").length, 6);
   assert.ok(more.has("Deployment/istio-system/istio-ingressgateway"));
+});
+
+test("the ConfigMap of injection has our templates, and those of people over them", async () => {
+  const configOf = async (...set: string[]) => {
+    const map = (await installed(...set)).get("ConfigMap/istio-system/istio-sidecar-injector");
+    return parseInjectionConfig(String(at(map, "data", "config")));
+  };
+  const trimmed = (texts: Readonly<Record<string, string>>) =>
+    Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, text.trim()]));
+  const { templates, ...others } = await configOf();
+  assert.deepEqual(trimmed(templates), trimmed(STOCK_TEMPLATES));
+  const { templates: _, ...stock } = stockConfig({});
+  assert.deepEqual(others, stock);
+  const changed = await configOf(
+    "sidecarInjectorWebhook.templates.gateway=metadata: {}",
+    "sidecarInjectorWebhook.templates.mine=spec: {}",
+    "sidecarInjectorWebhook.defaultTemplates={sidecar,mine}",
+    "sidecarInjectorWebhook.injectedAnnotations.a=b",
+    "sidecarInjectorWebhook.neverInjectSelector[0].matchLabels.app=x",
+    "global.proxy.autoInject=disabled",
+  );
+  assert.deepEqual(Object.keys(changed.templates).sort(), ["gateway", "grpc-agent", "grpc-simple", "mine", "sidecar"]);
+  assert.equal(changed.templates.gateway, "metadata: {}");
+  assert.deepEqual(changed.defaultTemplates, ["sidecar", "mine"]);
+  assert.deepEqual(changed.injectedAnnotations, { a: "b" });
+  assert.deepEqual(changed.neverInjectSelector, [{ matchLabels: { app: "x" } }]);
+  assert.equal(changed.policy, "disabled");
 });
