@@ -96,6 +96,8 @@ export interface Features {
   readonly shadowSuffix: boolean;
   /** PILOT_ENABLE_ROUTE_COLLAPSE_OPTIMIZATION: hosts of a gateway with the same routes are one virtual host. */
   readonly collapseRoutes: boolean;
+  /** ENABLE_SELECTOR_BASED_K8S_GATEWAY_POLICY: labels select proxies of the Gateway API too, else only `targetRefs` do. */
+  readonly gatewaySelectors: boolean;
   /** PILOT_SCOPE_GATEWAY_TO_NAMESPACE: Gateways select proxies of their own namespace only. */
   readonly gatewaysOfNamespace: boolean;
   /** PILOT_FILTER_GATEWAY_CLUSTER_CONFIG: gateways get the clusters that their routes lead to, and no others. */
@@ -158,6 +160,7 @@ export const DEFAULT_FEATURES: Features = {
   absoluteNames: true,
   shadowSuffix: false,
   collapseRoutes: true,
+  gatewaySelectors: true,
   gatewaysOfNamespace: false,
   referencedClusters: false,
   entriesSelectPods: true,

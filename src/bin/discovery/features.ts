@@ -77,6 +77,7 @@ function clusterFeatures(read: EnvReader) {
 function gatewayFeatures(read: EnvReader) {
   return {
     collapseRoutes: read.boolean("PILOT_ENABLE_ROUTE_COLLAPSE_OPTIMIZATION", true),
+    gatewaySelectors: read.boolean("ENABLE_SELECTOR_BASED_K8S_GATEWAY_POLICY", true),
     gatewaysOfNamespace: read.boolean("PILOT_SCOPE_GATEWAY_TO_NAMESPACE", false),
     referencedClusters: read.boolean("PILOT_FILTER_GATEWAY_CLUSTER_CONFIG", false),
   };

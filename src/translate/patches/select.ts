@@ -4,6 +4,7 @@ import { RE2JS } from "re2js";
 import type { ConfigObject } from "#config/config-object.ts";
 import type { EnvoyFilter, PatchMatch } from "#config/kinds/envoy-filter.ts";
 import { compareText } from "#lib/compare-text.ts";
+import type { Features } from "#model/features.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { derived } from "../indexes.ts";
@@ -31,11 +32,11 @@ const NONE: SelectedPatches = { outbound: [], inbound: [], gateway: [] };
 
 /** The patches of the root namespace and of the proxy's own that are for it. */
 export function selectPatches(snapshot: Snapshot, proxy: MeshProxy): SelectedPatches {
-  const { envoyFilters, mesh } = snapshot;
+  const { envoyFilters, mesh, features } = snapshot;
   if (envoyFilters.length === 0) return NONE;
   const filters = inNamespaces(`${mesh.rootNamespace}/${proxy.namespace}`, envoyFilters);
   const chosen = filters
-    .filter((filter) => isSelected(filter, proxy))
+    .filter((filter) => isSelected(filter, proxy, features))
     .flatMap(chosenOf)
     .filter(({ patch }) => isForProxy(patch.match, proxy));
   if (chosen.length === 0) return NONE;
@@ -85,9 +86,9 @@ const inNamespaces = derived((key: string, filters: readonly FilterObject[]) => 
     );
 });
 
-function isSelected({ spec, ...object }: FilterObject, proxy: MeshProxy): boolean {
+function isSelected({ spec, ...object }: FilterObject, proxy: MeshProxy, features: Features): boolean {
   const selector = { matchLabels: spec.workloadSelector?.labels ?? {} };
-  return isAttached({ ...object, spec: { selector, targetRefs: spec.targetRefs } }, proxy);
+  return isAttached({ ...object, spec: { selector, targetRefs: spec.targetRefs } }, proxy, features);
 }
 
 function isForProxy({ proxy: wanted }: PatchMatch, { metadata }: MeshProxy): boolean {

@@ -51,12 +51,15 @@ test("a host outside is called by its name, and by its last address", () => {
   ]);
 });
 
-test("a host with allocated addresses of both families is called by the first", () => {
+test("a host with allocated addresses of both families is called by the first, by both where any port is meant", () => {
   const [service] = meshOf(external("a.example.com", { resolution: "DNS" })).services;
   assert.ok(service?.autoAddress && service.autoAddress6);
-  const { all } = serviceDomains(service, "", { ipMode: "dual", dualStack: true, autoAddresses: true });
+  const traits = { ipMode: "dual", dualStack: true, autoAddresses: true } as const;
+  const { all } = serviceDomains(service, "", traits);
   assert.deepEqual(all.slice(-1), [service.autoAddress]);
   assert.ok(!all.some((name) => name.startsWith("[")));
+  const ofAnyPort = serviceDomains(service, "", { ...traits, anyPort: true }).all;
+  assert.deepEqual(ofAnyPort.slice(-2), [service.autoAddress, `[${service.autoAddress6}]`]);
 });
 
 test("outside Kubernetes names are shortened by what they share with the proxy's domain", () => {

@@ -15,11 +15,16 @@ export interface ServiceDomains {
 }
 
 /** What the names depend on of a proxy. */
-export type DomainTraits = AddressTraits & ListenerSwitches;
+export type DomainTraits = AddressTraits &
+  ListenerSwitches & {
+    /** Requests come for any port, and to allocated addresses of both families. */
+    readonly anyPort?: boolean;
+  };
 
 /** All names of a service for a proxy with the given DNS domain, such as `default.svc.cluster.local`. */
 export function serviceDomains(service: Service, dnsDomain: string, traits: DomainTraits): ServiceDomains {
-  const from = [dnsDomain, traits.ipMode, traits.dualStack, traits.autoAddresses, traits.withoutAbsoluteNames];
+  const { ipMode, dualStack, autoAddresses, withoutAbsoluteNames, anyPort } = traits;
+  const from = [dnsDomain, ipMode, dualStack, autoAddresses, withoutAbsoluteNames, anyPort];
   return kept(service, "domains", from, () => domainsOf(service, dnsDomain, traits));
 }
 
@@ -43,11 +48,15 @@ function domainsOf(service: Service, dnsDomain: string, traits: DomainTraits): S
   // Pods of a headless service are called by names in front of it.
   const ofPods = resolution === "passthrough" && registry === "Kubernetes" ? named.map((name) => `*.${name}`) : [];
   const addresses = serviceAddresses(service, traits);
-  // Each address of a ServiceEntry counts as a service of its own, of which the last has the name; of allocated ones the first.
-  const called =
-    registry === "Kubernetes" ? addresses : isOneDestination(service) ? addresses.slice(0, 1) : addresses.slice(-1);
+  const called = registry === "Kubernetes" ? addresses : calledAddresses(service, addresses, traits);
   const all = [...new Set([...named, ...ofPods, ...called.map(hostInUrl)])].filter((name) => name !== "");
   return { all, lower: all.map((name) => name.toLowerCase()), short: new Set(short) };
+}
+
+/** Each address of a ServiceEntry counts as a service of its own, of which the last has the name; of allocated ones the first. */
+function calledAddresses(service: Service, addresses: readonly string[], { anyPort }: DomainTraits): readonly string[] {
+  if (!isOneDestination(service)) return addresses.slice(-1);
+  return anyPort ? addresses : addresses.slice(0, 1);
 }
 
 /** `httpbin.default.svc.cluster.local.`, `httpbin`, `httpbin.default.svc`, `httpbin.default`: as far as they are unique. */

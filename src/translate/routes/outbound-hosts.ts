@@ -160,7 +160,7 @@ function* servicesOn(
   for (const service of listener.services) {
     const ports = number === 0 ? service.ports : service.ports.filter((each) => each.port === number).slice(0, 1);
     if (ports.length === 0) continue;
-    const domains = serviceDomains(service, view.dnsDomain, { ...traits, autoAddresses });
+    const domains = serviceDomains(service, view.dnsDomain, { ...traits, autoAddresses, anyPort: number === 0 });
     found.set(domains.lower[0] ?? "", { service, ports: ports.filter(isRoutable), domains });
     yield;
   }

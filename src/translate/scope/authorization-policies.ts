@@ -13,10 +13,10 @@ type PolicyObject = ConfigObject<AuthorizationPolicy>;
 
 /** The policies of the root namespace and of the workload's own that select it. */
 export function authorizationPoliciesOf(snapshot: Snapshot, workload: Workload): readonly PolicyObject[] {
-  const { authorizationPolicies, mesh } = snapshot;
+  const { authorizationPolicies, mesh, features } = snapshot;
   if (authorizationPolicies.length === 0) return authorizationPolicies;
   return inNamespaces(`${mesh.rootNamespace}/${workload.namespace}`, authorizationPolicies).filter((policy) =>
-    isAttached(policy, workload),
+    isAttached(policy, workload, features),
   );
 }
 

@@ -18,20 +18,23 @@ function inputFor(yaml: string, options: MeshOptions = {}) {
 
 describe("requestAuthenticationsOf()", () => {
   test("takes policies of the workload's namespace and of the root that select it", () => {
-    const mesh = meshOf(
+    const yaml =
       tokens("istio-system/of-all", [{ issuer: "1" }]) +
-        tokens("prod/of-prod", [{ issuer: "2" }]) +
-        tokens("of-default", [{ issuer: "3" }]) +
-        tokens("of-web", [{ issuer: "4" }], { selector: { matchLabels: { app: "web" } } }) +
-        tokens("of-api", [{ issuer: "5" }], { selector: { matchLabels: { app: "api" } } }) +
-        tokens("of-gateway", [{ issuer: "6" }], {
-          targetRefs: [{ group: "gateway.networking.k8s.io", kind: "Gateway", name: "g" }],
-        }),
-    );
-    const names = (labels: Readonly<Record<string, string>>) =>
-      requestAuthenticationsOf(mesh, { namespace: "default", labels }).map(({ metadata }) => metadata.name);
+      tokens("prod/of-prod", [{ issuer: "2" }]) +
+      tokens("of-default", [{ issuer: "3" }]) +
+      tokens("of-web", [{ issuer: "4" }], { selector: { matchLabels: { app: "web" } } }) +
+      tokens("of-api", [{ issuer: "5" }], { selector: { matchLabels: { app: "api" } } }) +
+      tokens("of-gateway", [{ issuer: "6" }], {
+        targetRefs: [{ group: "gateway.networking.k8s.io", kind: "Gateway", name: "g" }],
+      });
+    const names = (labels: Readonly<Record<string, string>>, gatewaySelectors = true) =>
+      requestAuthenticationsOf(meshOf(yaml, { features: { gatewaySelectors } }), { namespace: "default", labels }).map(
+        ({ metadata }) => metadata.name,
+      );
     assert.deepEqual(names({ app: "web" }), ["of-default", "of-web", "of-all"]);
     assert.deepEqual(names({ "gateway.networking.k8s.io/gateway-name": "g" }), ["of-default", "of-gateway", "of-all"]);
+    assert.deepEqual(names({ "gateway.networking.k8s.io/gateway-name": "g" }, false), ["of-gateway"]);
+    assert.deepEqual(names({ app: "web" }, false), ["of-default", "of-web", "of-all"]);
   });
 });
 

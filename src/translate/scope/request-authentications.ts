@@ -31,10 +31,10 @@ const DEFAULT_TIMEOUT_MS = 5_000;
 
 /** The policies of the workload's own namespace, then those of the root namespace, that select it. */
 export function requestAuthenticationsOf(snapshot: Snapshot, workload: Workload): readonly Policy[] {
-  const { requestAuthentications, mesh } = snapshot;
+  const { requestAuthentications, mesh, features } = snapshot;
   if (requestAuthentications.length === 0) return requestAuthentications;
   return inNamespaces(`${workload.namespace}/${mesh.rootNamespace}`, requestAuthentications).filter((policy) =>
-    isAttached(policy, workload),
+    isAttached(policy, workload, features),
   );
 }
 

@@ -44,12 +44,13 @@ const attached: RowCheck = byRow<{
   const { WorkloadLabels: labels = {}, WorkloadNamespace: namespace, IsWaypoint } = selection;
   if (IsWaypoint === true) return { leftOut: WAYPOINTS };
   const { $type: _, ...spec } = policy as Readonly<Record<string, unknown>>;
-  if (!enableSelectorPolicies && !Object.hasOwn(spec, "targetRef")) {
-    return { leftOut: "selectors count for proxies of the Gateway API too, which Istio can be told not to do" };
-  }
   const metadata = { name: "policy", namespace, labels: {}, annotations: {}, createdAt: 0 };
   const object = { kind: "AuthorizationPolicy", metadata, spec, origin: undefined };
-  return compareJson(isAttached(object as ConfigObject<AuthorizationPolicy>, { namespace, labels }), expected);
+  const features = { gatewaySelectors: enableSelectorPolicies };
+  return compareJson(
+    isAttached(object as ConfigObject<AuthorizationPolicy>, { namespace, labels }, features),
+    expected,
+  );
 });
 
 interface Listed {
