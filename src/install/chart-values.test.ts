@@ -235,3 +235,28 @@ for (const set of ["global.proxy.tracer=guess", "global.pilotCertProvider=kubern
   test(`${set} is refused`, async () => {
     await assert.rejects(installed(set), /is none of/);
   });
+
+test("a gateway that is injected says only what is special to it", async () => {
+  const settings = ["injectionTemplate=gateway", "env.A=b", "secretVolumes[0].name=s", "secretVolumes[0].mountPath=/s"];
+  const objects = await installed(...settings.map(gateway), gateway("secretVolumes[0].secretName=keys"));
+  const template = at(objects.get(GATEWAY), "spec", "template");
+  assert.equal(at(template, "metadata", "labels", "sidecar.istio.io/inject"), "true");
+  assert.equal(at(template, "metadata", "annotations", "inject.istio.io/templates"), "gateway");
+  const [proxy] = at(template, "spec", "containers") as readonly object[];
+  assert.deepEqual(Object.keys(proxy ?? {}), [
+    "name",
+    "image",
+    "ports",
+    "resources",
+    "securityContext",
+    "env",
+    "volumeMounts",
+  ]);
+  assert.equal(at(proxy, "image"), "auto");
+  assert.deepEqual(at(proxy, "env"), [
+    { name: "ISTIO_META_UNPRIVILEGED_POD", value: "true" },
+    { name: "A", value: "b" },
+  ]);
+  assert.deepEqual(at(proxy, "volumeMounts"), [{ name: "s", mountPath: "/s", readOnly: true }]);
+  assert.deepEqual(at(template, "spec", "volumes"), [{ name: "s", secret: { secretName: "keys", optional: true } }]);
+});
