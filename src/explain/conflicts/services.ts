@@ -94,8 +94,9 @@ export function* inboundConflicts({ services, endpoints }: Snapshot, definitions
           { service, port },
           (other) => isHttp(other.port.protocol) !== isHttp(port.protocol),
         );
-        const owners = `${winner && ownerOf(winner.service, definitions)} ${target}`;
-        if (winner === undefined || told.has(owners)) continue;
+        if (winner === undefined) continue;
+        const owners = `${ownerOf(winner.service, definitions)} ${target}`;
+        if (told.has(owners)) continue;
         told.add(owners);
         yield {
           metric: "pilot_conflict_inbound_listener",
