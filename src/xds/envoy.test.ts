@@ -87,6 +87,7 @@ const meshTo = (name: string, port: number, { socket = "", mark = "" }) => ({
 
 async function upstream(): Promise<{ readonly port: number } & Disposable> {
   const server = http.createServer((_, response) => response.end("ok"));
+  server.keepAliveTimeout = 0; // it must not end a connection at the moment at which Envoy uses it again
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
   return {
