@@ -3,6 +3,7 @@ import { create, type DescMessage, fromBinary, type Message, toJson } from "@buf
 import { checkCondition, checkOperation } from "#config/checks/authorization-rule.ts";
 import type { ConfigObject } from "#config/config-object.ts";
 import { authorizationPolicySchema } from "#config/kinds/authorization-policy.ts";
+import type { ServerTls } from "#config/kinds/gateway.ts";
 import { type PeerAuthentication, peerAuthenticationSchema } from "#config/kinds/peer-authentication.ts";
 import { requestAuthenticationSchema } from "#config/kinds/request-authentication.ts";
 import { DEFAULT_MESH_CONFIG, meshConfigOf } from "#config/mesh-config.ts";
@@ -36,6 +37,7 @@ import { headerMatcher, textMatcher } from "#translate/authorization/matchers.ts
 import { rbacPolicy } from "#translate/authorization/rule.ts";
 import { mutualTls } from "#translate/filters/downstream-tls.ts";
 import { credentialSecret } from "#translate/filters/secrets.ts";
+import { serverTls } from "#translate/filters/server-tls.ts";
 import { effectiveMode } from "#translate/scope/peer-authentication.ts";
 import { jwtInput } from "#translate/scope/request-authentications.ts";
 import { traitsOf } from "#translate/traits.ts";
@@ -47,7 +49,7 @@ import { formatResource, messageType, parseResource, throughBytes } from "../../
 import { byRow, leftOut, type RowCheck, unitTables } from "../../unit-tables.ts";
 
 const MEANING = { namespace: "my-ns", trustDomains: [] };
-const INSIDE = "that is a step inside Istio's code; its effect is seen in the tables of whole rules";
+const NAMELESS = "nothing here asks for a secret without a name";
 
 function read<Spec>(schema: Schema<Spec>, raw: unknown): Spec {
   const { value, problems } = parse(schema, raw, "spec");
@@ -147,12 +149,46 @@ interface CommonTlsRow {
   readonly trustDomainAliases?: readonly string[];
   readonly crl: string;
   readonly validateClient: boolean;
-  readonly tlsCertificates?: readonly unknown[];
+  readonly tlsCertificates?: ServerTls["tlsCertificates"];
   readonly expected: object;
 }
 
+/** TLS of a sidecar, with the files that its metadata names. */
+function workloadTls({ node, trustDomainAliases = [] }: CommonTlsRow): TransportSocket {
+  const { TLSServerCertChain: chain = "", TLSServerKey: key = "", TLSServerRootCert: roots = "" } = node.Metadata ?? {};
+  const metadata = { TLS_SERVER_CERT_CHAIN: chain, TLS_SERVER_KEY: key, TLS_SERVER_ROOT_CERT: roots };
+  const mesh = { ...DEFAULT_MESH_CONFIG, trustDomain: "", trustDomainAliases };
+  const secrets = traitsOf(mesh, proxyOf({ metadata })).listener.serverSecrets;
+  return mutualTls({ alpnProtocols: [], mesh, secrets, traits: {} });
+}
+
+/** TLS of a Gateway's server, whose files Istio hands on as if metadata named them. */
+function gatewayTls({ node, crl, validateClient, tlsCertificates }: CommonTlsRow): TransportSocket {
+  const { TLSServerCertChain, TLSServerKey, TLSServerRootCert } = node.Metadata ?? {};
+  const tls: ServerTls = {
+    mode: validateClient ? "MUTUAL" : "SIMPLE",
+    ...(TLSServerCertChain && { serverCertificate: TLSServerCertChain }),
+    ...(TLSServerKey && { privateKey: TLSServerKey }),
+    ...(TLSServerRootCert && { caCertificates: TLSServerRootCert }),
+    ...(crl && { caCrl: crl }),
+    ...(tlsCertificates && { tlsCertificates }),
+  };
+  return serverTls({
+    tls,
+    isTcp: true,
+    traits: {},
+    secrets: { certificate: "", roots: "" },
+    mesh: DEFAULT_MESH_CONFIG,
+  });
+}
+
+interface TlsContext {
+  readonly tlsParams?: unknown;
+  readonly alpnProtocols?: unknown;
+}
+
 /** The TLS of a socket in JSON. */
-function contextOf({ configType }: TransportSocket): { readonly commonTlsContext?: { readonly tlsParams?: unknown } } {
+function contextOf({ configType }: TransportSocket): { readonly commonTlsContext?: TlsContext } {
   const any = configType.case === "typedConfig" ? configType.value.value : new Uint8Array();
   return toJson(DownstreamTlsContextSchema, fromBinary(DownstreamTlsContextSchema, any)) as ReturnType<
     typeof contextOf
@@ -271,25 +307,14 @@ export const securityTables = unitTables(
         sameContext(context(["istio-peer-exchange", ...web]), expected.TCP),
       ]);
     }),
-    ApplyToCommonTLSContext: byRow<CommonTlsRow>(
-      ({ node, trustDomainAliases = [], crl, validateClient, tlsCertificates = [], expected }) => {
-        if (crl !== "" || !validateClient || tlsCertificates.length > 0)
-          return { leftOut: "TLS of Gateways is compared as whole listeners, in the xDS groups" };
-        const {
-          TLSServerCertChain: chain = "",
-          TLSServerKey: key = "",
-          TLSServerRootCert: roots = "",
-        } = node.Metadata ?? {};
-        const metadata = { TLS_SERVER_CERT_CHAIN: chain, TLS_SERVER_KEY: key, TLS_SERVER_ROOT_CERT: roots };
-        const mesh = { ...DEFAULT_MESH_CONFIG, trustDomain: "", trustDomainAliases };
-        const secrets = traitsOf(mesh, proxyOf({ metadata })).listener.serverSecrets;
-        // The row leaves out what comes before: versions, ciphers, protocols.
-        const { tlsParams: _, ...ours } =
-          contextOf(mutualTls({ alpnProtocols: [], mesh, secrets, traits: {} })).commonTlsContext ?? {};
-        return compareJson(ours, expected);
-      },
-    ),
-    ConstructSdsSecretConfig: leftOut(INSIDE),
+    ApplyToCommonTLSContext: byRow<CommonTlsRow>((row) => {
+      const isOfGateway = row.crl !== "" || !row.validateClient || (row.tlsCertificates ?? []).length > 0;
+      const context = contextOf(isOfGateway ? gatewayTls(row) : workloadTls(row)).commonTlsContext ?? {};
+      // The row leaves out what comes before: versions, ciphers, protocols.
+      const { tlsParams: _, alpnProtocols: __, ...ours } = context;
+      return compareJson(ours, row.expected);
+    }),
+    ConstructSdsSecretConfig: leftOut(NAMELESS),
     ConstructSdsSecretConfigForCredential: byRow<{
       name: string;
       credentialSocketExists: boolean;
@@ -369,7 +394,15 @@ export const securityTables = unitTables(
       const [renamed] = withAliases([principal], ["renamed", out]);
       return compareJson(renamed?.startsWith("renamed/"), out !== "");
     }),
-    isTrustDomainBeingEnforced: leftOut(INSIDE),
+    isTrustDomainBeingEnforced: byRow<{ principal: string; want: boolean }>(({ principal, want }) => {
+      // Where the trust domain counts, a principal stands for the same account in the aliases of that domain too.
+      const [domain = ""] = principal.split("/");
+      const all = withAliases([principal], [domain.replace("*", "x"), "other"]);
+      return compareJson(
+        all.some((one) => one.startsWith("other/")),
+        want,
+      );
+    }),
     replaceTrustDomainInPrincipal: byRow<{ principal: string; trustDomainIn: string; out: string }>(
       ({ principal, trustDomainIn, out }) => {
         const [domain = ""] = principal.split("/");
