@@ -38,7 +38,7 @@ test("an API server that is not there is told at once", async () => {
     "kubeconfig",
     JSON.stringify({ "current-context": "c", clusters: [cluster], contexts: [context] }),
   );
-  const { code, stderr } = await mizzen(["install", "-y"], { KUBECONFIG: config });
+  const { code, stderr } = await mizzen(["install", "-y"], { KUBECONFIG: `/nowhere:${config}` });
   assert.equal(code, 1);
   assert.match(stderr, /ECONNREFUSED/);
 });

@@ -1,4 +1,5 @@
 /** What the commands about installations have in common: their settings, and the cluster that they are about. */
+import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import type { Command } from "commander";
@@ -66,7 +67,10 @@ export async function resolved(options: Settings, terminal: Terminal): Promise<R
 export function kubeConfigFiles({ kubeconfig }: ClusterOptions, { env }: Terminal): readonly string[] {
   if (kubeconfig !== undefined) return [kubeconfig];
   const named = env.KUBECONFIG?.split(":").filter((file) => file !== "") ?? [];
-  return named.length > 0 ? named : [join(env.HOME ?? homedir(), ".kube/config")];
+  if (named.length === 0) return [join(env.HOME ?? homedir(), ".kube/config")];
+  // Some may be missing; where all are, the first one is complained about.
+  const found = named.filter((file) => existsSync(file));
+  return found.length > 0 ? found : named.slice(0, 1);
 }
 
 /** The API server that a kubeconfig names. Whoever asks for it closes it. */

@@ -75,7 +75,12 @@ export class KubernetesApi {
     const isPlain = this.#base.protocol === "http:";
     this.#agent = isPlain
       ? new PlainAgent({ keepAlive: true })
-      : new Agent({ keepAlive: true, ca: access.ca, rejectUnauthorized: access.insecure !== true });
+      : new Agent({
+          keepAlive: true,
+          ca: access.ca,
+          rejectUnauthorized: access.insecure !== true,
+          ...(access.proxy !== undefined && { proxyEnv: { HTTPS_PROXY: access.proxy } }),
+        });
   }
 
   /** The answer as JSON. Throws an ApiError when the server refuses, a MeshError when it cannot be reached. */
@@ -124,6 +129,7 @@ export class KubernetesApi {
       ...(signal !== undefined && { signal }),
       headers: {
         accept: "application/json",
+        ...this.access.impersonation,
         ...(credentials.authorization !== undefined && { authorization: credentials.authorization }),
         ...(body !== undefined && { "content-type": contentType, "content-length": body.length }),
       },

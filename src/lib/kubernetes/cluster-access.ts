@@ -18,6 +18,10 @@ export interface ClusterAccess {
   readonly serverName?: string | undefined;
   /** The server's certificate is not looked at. Only when the user has said so. */
   readonly insecure?: boolean | undefined;
+  /** `http://` or `https://` URL of what connects us to the server. */
+  readonly proxy?: string | undefined;
+  /** Headers that say in whose name we ask. */
+  readonly impersonation?: Readonly<Record<string, string | readonly string[]>> | undefined;
   /** The namespace that is meant when none is named. */
   readonly namespace: string;
   /** Asked before each request: tokens in files are rotated, and those of programs end. */

@@ -56,6 +56,19 @@ test("readKubeConfig() reads certificates from files beside it, and a token file
   assert.equal((await credentials()).authorization, "Bearer two");
 });
 
+test("readKubeConfig() reads a proxy, and in whose name to ask", async () => {
+  const user = "token: t, as: anna, as-uid: '7', as-groups: [a, b], as-user-extra: {example.com/scope: [p, q]}";
+  using folder = folderWith({ config: config(user, 'server: "https://a:1", proxy-url: "http://proxy:3128"') });
+  const { proxy, impersonation } = await readKubeConfig({ files: [folder.path("config")] });
+  assert.equal(proxy, "http://proxy:3128");
+  assert.deepEqual(impersonation, {
+    "Impersonate-User": "anna",
+    "Impersonate-Uid": "7",
+    "Impersonate-Group": ["a", "b"],
+    "Impersonate-Extra-example.com%2Fscope": ["p", "q"],
+  });
+});
+
 test("readKubeConfig() joins files, of which the first mention counts, and takes another context", async () => {
   using folder = folderWith({
     a: "contexts: [{name: other, context: {cluster: c}}]\n",
@@ -92,6 +105,8 @@ for (const [name, text, message] of [
   ["no object", "- a", /holds no kubeconfig/],
   ["no current context", "contexts: []", /has no current-context/],
   ["an unknown context", "current-context: x", /has no context "x"/],
+  ["a proxy of another kind", config("", "server: https://a, proxy-url: socks5://p"), /proxy-url "socks5:\/\/p" is no/],
+  ["groups of nobody", config("as-groups: [a]"), /need a user: as/],
   ["a server that is no URL", config("", "server: nowhere"), /server of cluster "c" is no URL/],
   [
     "a missing root",

@@ -98,14 +98,46 @@ function chosenBy(configs: readonly Section[], context: string | undefined): Cho
   const server = text(cluster.fields, "server");
   if (!URL.canParse(server))
     throw invalid(cluster.file, `server of cluster "${text(chosen.fields, "cluster")}" is no URL`);
+  const user = userName === "" ? undefined : find(configs, "users", "user", userName);
   return {
     server,
     serverName: text(cluster.fields, "tls-server-name") || undefined,
     insecure: cluster.fields["insecure-skip-tls-verify"] === true,
+    proxy: proxyOf(cluster),
+    impersonation: user && impersonationOf(user),
     namespace: text(chosen.fields, "namespace") || "default",
     cluster,
-    user: userName === "" ? undefined : find(configs, "users", "user", userName),
+    user,
   };
+}
+
+function proxyOf({ file, fields }: Section): string | undefined {
+  const url = text(fields, "proxy-url");
+  if (url === "") return undefined;
+  if (URL.canParse(url) && ["http:", "https:"].includes(new URL(url).protocol)) return url;
+  throw invalid(file, `proxy-url "${url}" is no URL of http:// or https://`);
+}
+
+/** The fields `as`, `as-uid`, `as-groups` and `as-user-extra`, as headers. */
+function impersonationOf({ file, fields }: Section): ClusterAccess["impersonation"] {
+  const [user, uid] = [text(fields, "as"), text(fields, "as-uid")];
+  const [groups, extra] = [texts(fields["as-groups"]), fields["as-user-extra"]];
+  const extras = isRecord(extra) ? Object.entries(extra) : [];
+  if (user === "" && (uid !== "" || groups.length > 0 || extras.length > 0))
+    throw invalid(file, "as-uid, as-groups and as-user-extra need a user: as");
+  if (user === "") return undefined;
+  return {
+    "Impersonate-User": user,
+    ...(uid !== "" && { "Impersonate-Uid": uid }),
+    ...(groups.length > 0 && { "Impersonate-Group": groups }),
+    ...Object.fromEntries(
+      extras.map(([key, values]) => [`Impersonate-Extra-${encodeURIComponent(key)}`, texts(values)]),
+    ),
+  };
+}
+
+function texts(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((item) => typeof item === "string") : [];
 }
 
 async function readConfig(file: string): Promise<Section> {
