@@ -235,7 +235,7 @@ test("startIdentity() tries a socket path that is taken again, and serves when i
   mkdirSync(dirname(folderOfSocket), { recursive: true });
   writeFileSync(folderOfSocket, "a file, not a folder");
   const starting = start();
-  await eventually("a line", () => lines.some((line) => line.includes("failed to set up UDS")), 20_000);
+  await eventually("a line", () => lines.some((line) => line.includes("failed to set up UDS")));
   rmSync(folderOfSocket);
   await starting;
   assert.match(await fetch(SOCKET, "default"), /BEGIN CERTIFICATE/);
@@ -247,7 +247,7 @@ test("startIdentity() ends at once when it is told to while the socket cannot be
   mkdirSync(dirname(folderOfSocket), { recursive: true });
   writeFileSync(folderOfSocket, "a file, not a folder");
   const starting = start();
-  await eventually("a line", () => lines.some((line) => line.includes("failed to set up UDS")), 20_000);
+  await eventually("a line", () => lines.some((line) => line.includes("failed to set up UDS")));
   end.abort();
   await starting;
 });

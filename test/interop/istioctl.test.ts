@@ -69,7 +69,7 @@ function againstOurs(): void {
       const map = await api.call({ path }).catch(() => undefined);
       return String(at(map?.data, "root-cert.pem") ?? "");
     };
-    await eventually("the root is in the namespace", async () => (await root()) !== "", 30_000);
+    await eventually("the root is in the namespace", async () => (await root()) !== "");
     writePodFiles(folder, await root());
     const token = await server.kubectl(["create", "token", "web", "--audience=istio-ca"]);
     writeFileSync(join(folder, "var/run/secrets/tokens/istio-token"), token.trim());

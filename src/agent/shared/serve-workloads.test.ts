@@ -84,16 +84,18 @@ test(
       existsSync(join(folder, name, "agent.log")) ? readFileSync(join(folder, name, "agent.log"), "utf8") : "";
     const ready = (workload: typeof first, name: string) =>
       eventually(
-        `${name} to be ready:\n${agent.text()}\n${logOf(name)}`,
+        () => `${name} to be ready:\n${agent.text()}\n${logOf(name)}`,
         () => curlInside(workload, "http://127.0.0.1:15021/healthz/ready").endsWith("200"),
-        30_000,
       );
     await ready(first, "a");
     writeWorkload(workloads, "second", workloadJson(second, plane.address));
     await ready(second, "b");
     const stateOf = (name: string) => JSON.parse(readFileSync(join(workloads, `${name}.state`), "utf8"));
     assert.match(stateOf("broken").reason, /folder must be an absolute path/);
-    assert.equal(stateOf("homeless").state === "failed" || stateOf("homeless").restarts > 0, true);
+    await eventually("a failed start", () => {
+      const { state, restarts } = stateOf("homeless");
+      return state === "failed" || restarts > 0;
+    });
     // Listeners that need no certificate are not kept waiting for it.
     await eventually("certificates", () =>
       ["a", "b"].every((name) => logOf(name).includes("generated new workload certificate")),
@@ -118,10 +120,10 @@ test(
     assert.ok(curlInside(second, "http://127.0.0.1:15021/healthz/ready").endsWith("200"));
     await ready(first, "a");
     rmSync(join(workloads, "second.json"));
-    await eventually("its end", () => envoysOf(agent.child.pid).length === 1, 20_000);
+    await eventually("its end", () => envoysOf(agent.child.pid).length === 1);
     await eventually("no state", () => !existsSync(join(workloads, "second.state")));
     assert.ok(curlInside(first, "http://127.0.0.1:15021/healthz/ready").endsWith("200"));
     agent.child.kill("SIGTERM");
-    await eventually("the end", () => agent.child.exitCode === 0, 20_000);
+    await eventually("the end", () => agent.child.exitCode === 0);
   },
 );

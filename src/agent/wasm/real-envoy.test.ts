@@ -140,7 +140,7 @@ test("Envoy runs a module that the agent fetched, and follows the fail strategy 
     const answer = answers().find(({ responseNonce }) => responseNonce === nonce);
     assert.equal(answer?.errorDetail, undefined, output);
   };
-  await eventually("the subscription", () => answers().length > 0, 30_000);
+  await eventually("the subscription", () => answers().length > 0);
   await push("1", plugin(`http://${modules.host}/good`));
   const good = await eventuallyGet(join(folder, "listener"), ({ header }) => header === "yes");
   assert.deepEqual(good, { status: 200, header: "yes" });

@@ -103,12 +103,11 @@ async function startAgent(
   const get = (port: number, path: string) => fetchText({ host: "127.0.0.1", port, path, timeoutMs: 5_000 });
   const ready = () =>
     eventually(
-      `ready; it printed\n${text()}`,
+      () => `ready; it printed\n${text()}`,
       async () => {
         const answer = await get(envoyStatus, "/healthz/ready").catch(() => undefined);
         return answer?.status === 200;
       },
-      30_000,
     );
   return { folder, child, text, get, ready, statusPort, proxyAdminPort, envoyPrometheus };
 }
@@ -120,10 +119,11 @@ async function endAgent(child: ChildProcess): Promise<void> {
   await exitOf(child);
 }
 
+/** How it ended, once all that it printed is here as well. */
 async function exitOf(child: ChildProcess): Promise<readonly [number | null, NodeJS.Signals | null]> {
-  if (child.exitCode !== null || child.signalCode !== null) return [child.exitCode, child.signalCode];
-  const [code, signal] = await once(child, "exit");
-  return [code, signal];
+  const hasEnded = child.exitCode !== null || child.signalCode !== null;
+  if (!hasEnded || !child.stdout?.closed || !child.stderr?.closed) await once(child, "close");
+  return [child.exitCode, child.signalCode];
 }
 
 /** The Envoy that this agent started. */
@@ -177,7 +177,7 @@ test("proxy trusts what the machine trusts where it is told so", whereEnvoy, asy
   writeFileSync(join(machine, "roots.pem"), plane.rootPem);
   const told = { XDS_ROOT_CA: "SYSTEM", CA_ROOT_CA: "SYSTEM", NODE_OPTIONS: "--use-openssl-ca" };
   const other = await startAgent(t, { plane, env: told });
-  await eventually("a refusal", () => /unable to verify|self-signed|local issuer/.test(other.text()), 30_000);
+  await eventually("a refusal", () => /unable to verify|self-signed|local issuer/.test(other.text()));
   const agent = await startAgent(t, { plane, env: { ...told, SSL_CERT_FILE: join(machine, "roots.pem") } });
   await agent.ready();
 });
@@ -225,7 +225,7 @@ test("proxy keeps Envoy running while the control plane is away, and connects ag
   };
   const second = await startFakeControlPlane({ onStream, root: first.root, port: Number(first.address.split(":")[1]) });
   t.after(() => second.close());
-  await eventually("a new stream", () => streams > 0, 40_000);
+  await eventually("a new stream", () => streams > 0);
   assert.equal(envoyPid(child), envoy);
 });
 

@@ -42,7 +42,8 @@ describe("pilot-discovery discovery", () => {
         text += part;
       });
     }
-    const code = new Promise<number | null>((resolve) => child.once("exit", resolve));
+    // When all that it printed is here, too.
+    const code = new Promise<number | null>((resolve) => child.once("close", resolve));
     return { child, output: () => text, code };
   }
 
