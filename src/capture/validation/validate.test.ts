@@ -74,7 +74,7 @@ describe("--run-validation in a network namespace", { skip }, () => {
   });
 
   test("without rules ends with 126 and names what is not captured", async () => {
-    const { code, output } = await run(...CHECK_ONLY, "--probe-timeout", "300ms");
+    const { code, output } = await run(...CHECK_ONLY, "--probe-timeout", "3s");
     assert.match(output, /\terror\tError connecting to 127\.0\.0\.6:15002: connection refused\n/);
     assert.match(output, /\terror\tiptables validation failed; workload is not ready for Istio\.\n/);
     assert.match(output, /^inbound IPv4: a call of user 1337 to 127\.0\.0\.6:15002 did not reach Envoy's port 15006/m);
@@ -85,7 +85,7 @@ describe("--run-validation in a network namespace", { skip }, () => {
 
   test("with one family captured names the other", async () => {
     await run();
-    const { code, output } = await run(...CHECK_ONLY, "--dual-stack", "--probe-timeout", "300ms");
+    const { code, output } = await run(...CHECK_ONLY, "--dual-stack", "--probe-timeout", "3s");
     assert.match(output, /^inbound IPv6: /m);
     assert.match(output, /^outbound IPv6: /m);
     assert.doesNotMatch(output, /^(in|out)bound IPv4: /m);
@@ -155,7 +155,7 @@ import { runCapture } from ${load("../run.ts")};
 process.setgroups([]);
 process.setgid(1337);
 process.setuid(1337);
-const given = { inboundPorts: "*", outboundRanges: "*", skipRuleApply: true, runValidation: true, probeTimeout: "300ms" };
+const given = { inboundPorts: "*", outboundRanges: "*", skipRuleApply: true, runValidation: true, probeTimeout: "3s" };
 const log = createLogger({ write: (line) => process.stdout.write(line) });
 await runCapture({ given, env: process.env, log }).catch((error) => {
   console.log(error.message);
