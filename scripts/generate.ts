@@ -1,9 +1,9 @@
 /**
  * Generates `src/gen` from .proto files: Envoy's own (shipped with @grpc/grpc-js-xds), and ours under `proto/`.
  *
- *   proto/files/    whole files of ours, added to the tree
- *   proto/overlay/  same path as an upstream file: its imports and message fields are merged into that file, because
- *                   the shipped protos are older than the Envoy we run
+ *   proto/files/    whole files, added to the tree: ours, and those of Envoy that are newer than the shipped ones
+ *   proto/overlay/  same path as an upstream file: its imports, messages, fields and values of enums are merged into that
+ *                   file, because the shipped protos are older than the Envoy we run
  *
  * Nothing is done when the hash of all inputs is the one of the last run.
  */
@@ -37,23 +37,47 @@ function isWanted(path: string): boolean {
   return !path.startsWith("google/") || WANTED_GOOGLE.test(path);
 }
 
-/** Bodies of the top-level messages of an overlay file, by message name. */
-function overlayMessages(text: string): Map<string, string> {
-  const bodies = new Map<string, string>();
-  for (const match of text.matchAll(/^message (\w+) \{\n([\s\S]*?)^\}/gm)) bodies.set(match[1] ?? "", match[2] ?? "");
-  return bodies;
+/** Where a block begins and ends in lines that are indented as protos are. */
+interface Block {
+  readonly opening: string;
+  readonly start: number;
+  readonly end: number;
 }
 
-function applyOverlay(path: string, original: string, overlay: string): string {
-  let text = original;
-  const imports = [...overlay.matchAll(/^import .*;$/gm)].map((m) => m[0]).filter((line) => !original.includes(line));
-  if (imports.length > 0) text = text.replace(/^package .*;$/m, (line) => `${line}\n\n${imports.join("\n")}`);
-  for (const [name, body] of overlayMessages(overlay)) {
-    const opening = new RegExp(`^message ${name} \\{\\n`, "m");
-    if (!opening.test(text)) throw new Error(`overlay of ${path}: no message "${name}" in the upstream file`);
-    text = text.replace(opening, (line) => `${line}${body}\n`);
+/** The messages, oneofs and enums that lines of that indentation open. */
+function blocksOf(lines: readonly string[], indent: string): Block[] {
+  const blocks: Block[] = [];
+  for (let start = 0; start < lines.length; start++) {
+    const opening = lines[start] ?? "";
+    if (!opening.startsWith(indent) || !/^(message|oneof|enum) \w+ \{$/.test(opening.slice(indent.length))) continue;
+    const end = lines.indexOf(`${indent}}`, start);
+    blocks.push({ opening, start, end });
+    start = end;
   }
-  return text;
+  return blocks;
+}
+
+/** Lines with those of an overlay: what is in a block goes to the end of the block of that name, the rest to the end. */
+function merged(lines: readonly string[], overlay: readonly string[], indent = ""): readonly string[] {
+  let result = lines;
+  let rest = overlay;
+  for (const { opening, start, end } of blocksOf(overlay, indent).reverse()) {
+    const same = blocksOf(result, indent).find((block) => block.opening === opening);
+    if (same === undefined) continue;
+    const body = merged(result.slice(same.start + 1, same.end), overlay.slice(start + 1, end), `${indent}  `);
+    result = [...result.slice(0, same.start + 1), ...body, ...result.slice(same.end)];
+    rest = [...rest.slice(0, start), ...rest.slice(end + 1)];
+  }
+  return [...result, ...rest];
+}
+
+function applyOverlay(original: string, overlay: string): string {
+  const isImport = (line: string) => /^import .*;$/.test(line);
+  const lines = overlay.split("\n");
+  const imports = lines.filter((line) => isImport(line) && !original.includes(line));
+  const body = lines.filter((line) => !isImport(line));
+  const text = original.replace(/^package .*;$/m, (line) => [line, "", ...imports].join("\n"));
+  return merged(text.split("\n"), body).join("\n");
 }
 
 function inputs(): { path: string; text: string }[] {
@@ -70,7 +94,7 @@ function inputs(): { path: string; text: string }[] {
   for (const path of protoFiles(join(root, "proto/overlay"))) {
     const original = files.get(path);
     if (original === undefined) throw new Error(`overlay ${path} has no upstream file`);
-    files.set(path, applyOverlay(path, original, readFileSync(join(root, "proto/overlay", path), "utf8")));
+    files.set(path, applyOverlay(original, readFileSync(join(root, "proto/overlay", path), "utf8")));
   }
   return [...files].map(([path, text]) => ({ path, text }));
 }
