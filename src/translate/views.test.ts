@@ -66,6 +66,19 @@ test("a sidecar has an inbound view, a router one of its gateways", () => {
   assert.deepEqual(viewsFor({ type: "router" }).gateway?.gateways, []);
 });
 
+test("a router passes connections on by server name where such a server won its port", () => {
+  const gateway = (name: string, created: string, mode: string) => `
+apiVersion: networking.istio.io/v1
+kind: Gateway
+metadata: {name: ${name}, creationTimestamp: "${created}-01-01T00:00:00Z"}
+spec: {servers: [{port: {number: 15443, name: tls, protocol: TLS}, hosts: ["*.com"], tls: {mode: ${mode}}}]}
+---`;
+  const passes = (yaml: string) => viewsFor({ type: "router" }, meshOf(yaml)).outbound.passesByServerName;
+  assert.equal(passes(gateway("a", "2020", "AUTO_PASSTHROUGH") + gateway("b", "2021", "PASSTHROUGH")), true);
+  assert.equal(passes(gateway("a", "2021", "AUTO_PASSTHROUGH") + gateway("b", "2020", "PASSTHROUGH")), false);
+  assert.equal(passes(gateway("b", "2020", "PASSTHROUGH")), false);
+});
+
 test("a router sees the Gateways that select it, and those that select all", () => {
   const gateway = (name: string, selector: string) => `
 apiVersion: networking.istio.io/v1

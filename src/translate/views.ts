@@ -13,7 +13,7 @@ import { hash } from "node:crypto";
 import { type ConfigObject, objectKey } from "#config/config-object.ts";
 import type { AuthorizationPolicy } from "#config/kinds/authorization-policy.ts";
 import type { DestinationRule } from "#config/kinds/destination-rule.ts";
-import type { Gateway } from "#config/kinds/gateway.ts";
+import type { Gateway, GatewayServer } from "#config/kinds/gateway.ts";
 import type { RequestAuthentication } from "#config/kinds/request-authentication.ts";
 import { hasLabels } from "#model/labels.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
@@ -23,6 +23,7 @@ import { listenerName } from "./names.ts";
 import { selectPatches } from "./patches/select.ts";
 import { authorizationPoliciesOf } from "./scope/authorization-policies.ts";
 import { selectingRules } from "./scope/destination-rules.ts";
+import { routerServers } from "./scope/gateways.ts";
 import { nearLabels, nodeName } from "./scope/near.ts";
 import { effectiveMode, policiesOf, type WorkloadMtls } from "./scope/peer-authentication.ts";
 import { requestAuthenticationsOf } from "./scope/request-authentications.ts";
@@ -167,19 +168,20 @@ function viewsAt(snapshot: Snapshot, connected: MeshProxy, place: WorkloadPlace)
   const clusterId = textOf(proxy.metadata.CLUSTER_ID);
   const gateways =
     role === "router" ? snapshot.gateways.filter((gateway) => selectsGateway(gateway, proxy, snapshot)) : [];
+  const gateway =
+    role === "router"
+      ? gatewayView(snapshot, { ...outbound, patches: patches.gateway }, { proxy, targets, gateways })
+      : undefined;
   return {
     outbound: keyed("outbound", {
       ...outbound,
       locality,
-      passesByServerName: gateways.some(isAutoPassthrough),
+      passesByServerName: gateway !== undefined && passesByServerName(gateway),
       ...(role === "router" && snapshot.features.referencedClusters && { clustersOf: gateways.map(gatewayName) }),
     }),
     inbound:
       role === "sidecar" ? inboundView(snapshot, inbound, { proxy, targets, sidecar: sidecarObject }) : undefined,
-    gateway:
-      role === "router"
-        ? gatewayView(snapshot, { ...outbound, patches: patches.gateway }, { proxy, targets, gateways })
-        : undefined,
+    gateway,
     endpoints: keyed("endpoints", {
       role,
       namespace,
@@ -265,8 +267,12 @@ function gatewayName({ metadata: { namespace, name } }: ConfigObject<Gateway>): 
   return `${namespace}/${name}`;
 }
 
-function isAutoPassthrough({ spec }: ConfigObject<Gateway>): boolean {
-  return (spec.servers ?? []).some(({ tls }) => tls?.mode === "AUTO_PASSTHROUGH");
+/** Whether one of the servers that won their port passes connections on by server name. */
+function passesByServerName(view: GatewayView): boolean {
+  const isAuto = ({ tls }: GatewayServer) => tls?.mode === "AUTO_PASSTHROUGH";
+  // Most routers have none, and need not be looked at server by server.
+  if (!view.gateways.some(({ spec }) => spec.servers?.some(isAuto))) return false;
+  return routerServers(view).ports.some(({ servers }) => servers.some(({ server }) => isAuto(server)));
 }
 
 function namesView({ traits, ...rest }: Unkeyed<Omit<NamesView, "traits">> & { readonly traits: Traits }): NamesView {
