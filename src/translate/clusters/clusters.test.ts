@@ -263,3 +263,17 @@ test("a router goes to the port that was called, where a rule sends it to the or
   assert.deepEqual([config("sidecar"), config("router")], ["originalDstLbConfig", undefined]);
   assert.equal(config("router", "v1"), "originalDstLbConfig");
 });
+
+test("clusters for server names are called and described as others are, without TLS of their own", () => {
+  const tls = { mode: "AUTO_PASSTHROUGH" };
+  const port = { number: 15443, name: "tls", protocol: "TLS" };
+  const gateway = object("Gateway", "east", { servers: [{ port, hosts: ["*.local"], tls }] });
+  const clusters = clustersOf(web + rule({ tls: { mode: "SIMPLE" } }) + gateway, {
+    mesh: { outboundClusterStatName: "%SERVICE%_%SERVICE_PORT%" },
+    proxy: { type: "router" },
+  });
+  const cluster = clusters.cluster("outbound_.80_._.web.default.svc.cluster.local");
+  assert.equal(cluster.altStatName, "web.default_80;");
+  assert.equal(cluster.metadata?.filterMetadata.istio?.alpn_override, "false");
+  assert.equal(cluster.transportSocket, undefined);
+});

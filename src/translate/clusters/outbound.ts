@@ -196,11 +196,8 @@ function lookupFamily({ ipMode, looksUpBoth }: ClusterTraits): DnsFamily {
   return ipMode === "ipv6" ? DnsFamily.V6_ONLY : DnsFamily.V4_ONLY;
 }
 
-function metadata(
-  { service, rule, subset, isPassed, traits }: OutboundClusterInput,
-  policy: EffectivePolicy,
-): JsonObject {
-  const mode = isPassed ? undefined : policy.tls?.mode;
+function metadata({ service, rule, subset, traits }: OutboundClusterInput, policy: EffectivePolicy): JsonObject {
+  const mode = policy.tls?.mode;
   return {
     ...(!traits.withoutServices && { services: [serviceMetadata(service)] }),
     ...(service.meshExternal && subset === "" && { external: true }),
