@@ -13,9 +13,13 @@ import {
   workloadPort,
 } from "./workloads.ts";
 
-/** Endpoints of a Kubernetes Service: the workloads it selects, by IP address only, as pods have one. */
-export function kubernetesEndpoints(spec: ServiceSpec, selected: readonly Workload[]): Endpoint[] {
-  return selected.filter(hasIpAddress).map((workload) => endpointOf(workload, targetPorts(spec.ports ?? [], workload)));
+/**
+ * Endpoints of a Kubernetes Service: the workloads it selects, by IP address only, as pods have one. Those that know none of
+ * its ports by name do not serve it.
+ */
+export function kubernetesEndpoints({ ports = [] }: ServiceSpec, selected: readonly Workload[]): Endpoint[] {
+  const endpoints = selected.filter(hasIpAddress).map((workload) => endpointOf(workload, targetPorts(ports, workload)));
+  return ports.length === 0 ? endpoints : endpoints.filter((endpoint) => Object.keys(endpoint.ports).length > 0);
 }
 
 /** Endpoints of one host of a ServiceEntry. */

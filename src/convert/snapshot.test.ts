@@ -160,6 +160,13 @@ test("the port of an endpoint is found by number, or by name through the workloa
   });
 });
 
+test("a workload that knows no port of a service is no endpoint of it, and its identity is not believed", () => {
+  const spec = { address: "10.0.0.1", labels: { app: "a" }, serviceAccount: "vm", ports: { other: 1 } };
+  const ports = [{ name: "http", port: 80, targetPort: "web" }];
+  const mesh = meshOf(yamlOf(service("httpbin", { ports, selector: { app: "a" } }), workload("one", spec)));
+  assert.deepEqual(mesh.endpoints.get(`default/${HTTPBIN}`), { endpoints: [], identities: [] });
+});
+
 test("a workload says more about its endpoint", () => {
   const spec = {
     address: "10.0.0.1",
