@@ -59,6 +59,27 @@ test("a client's listener leads to the routes of its service, by any of its name
   }
 });
 
+test("with both families a client's listener has both allocated addresses of a host", () => {
+  const entry = `
+apiVersion: networking.istio.io/v1
+kind: ServiceEntry
+metadata: {name: e}
+spec: {hosts: [e.com], resolution: DNS, ports: [{number: 80, name: grpc, protocol: GRPC}]}
+`;
+  const snapshot = meshOf(entry, { features: { dualStack: true } });
+  const proxy = { ...proxyOf({ metadata: { DNS_CAPTURE: "true" } }), addresses: ["10.9.0.1", "fd00::1"] };
+  const { outbound, inbound } = viewsOf(snapshot, proxy);
+  assert.ok(inbound);
+  const view: GrpcView = { outbound, inbound, isMutualTls: false };
+  const { additionalAddresses } = read(ListenerSchema, planGrpcListener(snapshot, view, "e.com:80"));
+  assert.deepEqual(
+    additionalAddresses.map(
+      ({ address }) => address?.address.case === "socketAddress" && address.address.value.address,
+    ),
+    [snapshot.services[0]?.autoAddress6],
+  );
+});
+
 test("names that lead nowhere have no resource", () => {
   const { snapshot, view } = start();
   for (const name of ["", "greeter", ":7070", "greeter:7071", "greeter:x", "other:7070", "[::1", `${SERVER}1`]) {

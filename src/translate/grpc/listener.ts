@@ -19,12 +19,15 @@ export interface ClientListenerInput {
   /** As it was asked for: `greeter.default:7070`. */
   readonly name: string;
   readonly address: string;
+  /** Of the other family. */
+  readonly moreAddresses: readonly string[];
   readonly port: number;
   readonly routeName: string;
 }
 
 /** Canonical bytes of a listener that only says where a client finds its routes. */
-export function clientListener({ name, address, port, routeName }: ClientListenerInput): Uint8Array {
+export function clientListener(input: ClientListenerInput): Uint8Array {
+  const { name, address, moreAddresses, port, routeName } = input;
   const manager = pack(ManagerSchema, {
     httpFilters: [FAULT, ROUTER],
     routeSpecifier: { case: "rds", value: { configSource: ADS, routeConfigName: routeName } },
@@ -32,6 +35,7 @@ export function clientListener({ name, address, port, routeName }: ClientListene
   return bytesOf(ListenerSchema, {
     name,
     address: socketAddress(address, port),
+    additionalAddresses: moreAddresses.map((more) => ({ address: socketAddress(more, port) })),
     apiListener: { apiListener: manager },
   });
 }

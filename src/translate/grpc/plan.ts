@@ -14,7 +14,7 @@ import { type Recipe, recipe } from "../recipe.ts";
 import { routeLists } from "../routes/applicable.ts";
 import { type OutboundHost, outboundHosts } from "../routes/outbound-hosts.ts";
 import { serviceHost } from "../routes/virtual-host.ts";
-import { serviceAddresses } from "../scope/addresses.ts";
+import { isOneDestination, serviceAddresses } from "../scope/addresses.ts";
 import { authorizationInput } from "../scope/authorization-policies.ts";
 import { destinationRuleFor } from "../scope/destination-rules.ts";
 import { servicesInScope } from "../scope/egress.ts";
@@ -45,8 +45,9 @@ export function planGrpcListener(snapshot: Snapshot, view: GrpcView, name: strin
   const service = byHost.get(host) ?? byHost.get(fullName(host, outbound));
   if (service === undefined || !service.ports.some((each) => each.port === port)) return undefined;
   const { listener, autoAddresses } = outbound.traits;
-  const [address = "0.0.0.0"] = serviceAddresses(service, { ...listener, autoAddresses });
-  const input = { name, address, port, routeName: outboundCluster(service.hostname, port) };
+  const [address = "0.0.0.0", ...others] = serviceAddresses(service, { ...listener, autoAddresses });
+  const moreAddresses = isOneDestination(service) ? others : [];
+  const input = { name, address, moreAddresses, port, routeName: outboundCluster(service.hostname, port) };
   return recipe({ name, input, build: clientListener });
 }
 
@@ -85,7 +86,8 @@ function hostRecipe({ mesh }: Snapshot, view: OutboundView, host: OutboundHost &
   const domains = host.domains.flatMap((domain) => (domain === "*" ? domain : [domain, `${domain}:${listenerPort}`]));
   const fixed = { name, domains, port, attemptCount, retries: mesh.defaultHttpRetryPolicy };
   if (routes === undefined) return recipe({ name, input: { ...fixed, hostname, hash }, build: serviceHost });
-  const others = { isTls: false, requiresTls: false, xForwardedHost: false, offersHttp3: false };
+  const xForwardedHost = view.traits.http.headers.xForwardedHost?.enabled === true;
+  const others = { isTls: false, requiresTls: false, xForwardedHost, offersHttp3: false };
   return recipe({ name, input: { ...fixed, ...others, ...routeLists(routes) }, build: grpcRoutedHost });
 }
 
