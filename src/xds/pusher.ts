@@ -172,6 +172,8 @@ export class Pusher {
     if (budget.isSpent) return undefined;
     for (const [stream, since] of this.#queue) {
       this.#queue.delete(stream);
+      // It was queued while its configuration was built, which has been sent since: it is woken when that has left.
+      if (stream.isFlushing) continue;
       metrics.observe("pilot_proxy_queue_time", (clock.now() - since) / 1000);
       return stream;
     }
