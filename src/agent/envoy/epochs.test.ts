@@ -33,7 +33,7 @@ function optionsOf(events: string[], isReady: EpochsOptions["isReady"] = async (
     isReady,
     forgetStarting: async () => void events.push("forget"),
     log: createLogger({ write: (line) => lines.push(line) }),
-    readyTimeoutMs: 20,
+    readyTimeoutMs: 500,
     checkEveryMs: 1,
   };
   return { options, lines };
@@ -63,7 +63,7 @@ test("an epoch that is not ready in time is killed, and the next attempt has its
   const epochs = await Epochs.start(launch, options);
   assert.equal(await epochs.replace(launch), false);
   assert.deepEqual(events, ["start 0", "start 1", "kill 1", "cleanup 1", "forget"]);
-  assert.match(lines.join(""), /error\tEpoch 1 is not ready after 20 ms\n.*warn\tAborting epoch 1/);
+  assert.match(lines.join(""), /error\tEpoch 1 is not ready after 500 ms\n.*warn\tAborting epoch 1/);
   ready = true;
   assert.equal(await epochs.replace(launch), true);
   assert.equal(epochs.current, 1);

@@ -10,6 +10,7 @@ import { SILENT } from "#lib/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import { MessageWriter } from "#lib/wire/write.ts";
 import { eventually } from "../../../test/support/fake-control-plane.ts";
+import { freePort } from "../../../test/support/free-ports.ts";
 import { RAW } from "../../../test/support/raw-messages.ts";
 import { connectFrom } from "../status/probes/connect.ts";
 import { type ProbeOptions, probe } from "./probe.ts";
@@ -110,10 +111,7 @@ test("probe() asks over TLS whatever the certificate, and TCP, and gives up in t
   );
   await probe({ kind: "tcp", host: "", port: silent }, OPTIONS);
   await assert.rejects(probe(http(silent), { ...OPTIONS, timeoutMs: 50 }), /no answer in 50 ms/);
-  const gone = createServer();
-  const port = await listen({ after: () => undefined }, gone);
-  gone.close();
-  await once(gone, "close");
+  const port = await freePort();
   for (const method of [http(port), { kind: "tcp", host: "", port }, { kind: "grpc", port, service: "" }] as const)
     await assert.rejects(probe(method, OPTIONS), (error) => /ECONNREFUSED/.test(errorText(error)));
 });

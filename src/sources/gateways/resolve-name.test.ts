@@ -34,7 +34,7 @@ const a = (data: string, ttl: number): Answer => ({ type: "A", name: "gw.example
 const aaaa = (data: string, ttl: number): Answer => ({ type: "AAAA", name: "gw.example", data, ttl });
 const [SERVER_FAILURE, NO_SUCH_NAME] = [2, 3];
 
-async function resolved(replies: Partial<Record<RecordType, Reply>>, timeoutMs = 1_000) {
+async function resolved(replies: Partial<Record<RecordType, Reply>>, timeoutMs = 10_000) {
   await using server = await nameServer(replies);
   return await resolveName("gw.example", new AbortController().signal, { servers: [server.address], timeoutMs });
 }
