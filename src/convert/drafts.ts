@@ -38,6 +38,8 @@ export interface DraftInput {
    * hosts without address get one here.
    */
   readonly byApiServer: boolean;
+  /** Of a cluster beside the one that holds the configuration. */
+  readonly isRemote?: true;
 }
 
 /** A service before it has its address. */

@@ -72,10 +72,11 @@ interface FoundWorkloads {
 }
 
 function* foundWorkloads(input: DraftInput): Steps<FoundWorkloads> {
-  const around = surroundings(input.features, systemNetwork(input), input.mesh.networks ?? NO_NETWORKS);
+  const { features, mesh, isRemote = false } = input;
+  const around = surroundings(features, systemNetwork(input), mesh.networks ?? NO_NETWORKS, isRemote);
   const entries: IndexedWorkload[] = [];
   for (const object of input.workloadEntries) {
-    if (!input.features.entryHealth || isHealthy(object)) entries.push(indexedEntry(object, around));
+    if (!features.entryHealth || isHealthy(object)) entries.push(indexedEntry(object, around));
     yield;
   }
   const { pods, finder } = yield* podsAround(around, input);
@@ -142,10 +143,10 @@ function systemNetwork({ namespaces, mesh }: DraftInput): string {
 }
 
 const surroundings = memoized(
-  ({ clusterId }: Features, network: string, networks: MeshNetworks): Surroundings => ({
-    clusterId,
-    networkOf: networkFinder(network, networks, clusterId),
-  }),
+  ({ clusterId }: Features, network: string, networks: MeshNetworks, isRemote: boolean): Surroundings => {
+    const networkOf = networkFinder(network, networks, clusterId);
+    return { clusterId, networkOf, networkOfEntry: isRemote ? networkOf : () => "" };
+  },
 );
 
 const NO_NETWORKS: MeshNetworks = {};

@@ -61,7 +61,7 @@ export function sliceEndpoints(
       if (workload === null) return [];
       if (workload === undefined) {
         const network = traits.around.networkOf(address, {});
-        return [{ ...endpointOf(workloadOfEntry({ address }, NOBODY, traits.around), ports), network, health }];
+        return [{ ...endpointOf(workloadOfEntry({ address, network }, NOBODY, traits.around), ports), health }];
       }
       const { addresses = [], ...alone } = workload;
       if (endpoint.targetRef?.kind !== "Pod" || !traits.bothFamilies || addresses.length < 2) {

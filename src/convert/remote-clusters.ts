@@ -124,6 +124,7 @@ function draftInput(remote: RemoteCluster, { mesh, features, order }: RegistryIn
     nodes: ofKind<Node, NodeStatus>("Node"),
     namespaces: objects.filter(({ kind }) => kind === "Namespace") as ConfigObject<Namespace>[],
     byApiServer: true,
+    isRemote: true,
     mesh: trustDomain === mesh.trustDomain ? mesh : meshWithDomain(mesh, trustDomain),
     features: featuresIn(features, clusterId),
   };

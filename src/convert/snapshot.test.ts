@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { Endpoint } from "#model/endpoint.ts";
 import type { Service } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import { meshOf } from "../../test/support/mesh.ts";
+import { meshOf, objectsOf } from "../../test/support/mesh.ts";
 
 function yamlOf(...documents: object[]): string {
   return documents.map((document) => JSON.stringify(document)).join("\n---\n");
@@ -165,6 +165,25 @@ test("a workload that knows no port of a service is no endpoint of it, and its i
   const ports = [{ name: "http", port: 80, targetPort: "web" }];
   const mesh = meshOf(yamlOf(service("httpbin", { ports, selector: { app: "a" } }), workload("one", spec)));
   assert.deepEqual(mesh.endpoints.get(`default/${HTTPBIN}`), { endpoints: [], identities: [] });
+});
+
+test("a workload is in the network of a cluster only where the cluster is not that of the configuration", () => {
+  const [network, address] = ["topology.istio.io/network", "10.0.0.1"];
+  const system = {
+    apiVersion: "v1",
+    kind: "Namespace",
+    metadata: { name: "istio-system", labels: { [network]: "n1" } },
+  };
+  const objects = yamlOf(
+    system,
+    service("httpbin", { ports: PORTS, selector: { app: "a" } }),
+    workload("one", { address, labels: { app: "a" } }),
+  );
+  const networksIn = (mesh: Snapshot) =>
+    endpointsOf(mesh, `default/${HTTPBIN}`).map(({ clusterId, labels }) => `${clusterId}/${labels[network] ?? ""}`);
+  assert.deepEqual(networksIn(meshOf(objects)), ["Kubernetes/"]);
+  const remotes = [{ clusterId: "c2", objects: objectsOf(objects) }];
+  assert.deepEqual(networksIn(meshOf("", { remotes })), ["c2/n1"]);
 });
 
 test("a workload says more about its endpoint", () => {

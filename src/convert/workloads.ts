@@ -21,6 +21,8 @@ export interface Workload extends Omit<Endpoint, "ports" | "servicePorts"> {
 export interface Surroundings {
   readonly clusterId: string;
   readonly networkOf: NetworkOf;
+  /** What entries that name no network are labelled with: as in Istio, only those of further clusters are in that of theirs. */
+  readonly networkOfEntry: NetworkOf;
 }
 
 /** A set of labels with the keys under which an index has it: making these anew for each snapshot would be half its cost. */
@@ -53,11 +55,11 @@ export function workloadOf({ metadata, spec }: ConfigObject<WorkloadEntry>, arou
 export function workloadOfEntry(
   entry: WorkloadEntry,
   { name, namespace }: { readonly name: string; readonly namespace: string },
-  { clusterId, networkOf }: Surroundings,
+  { clusterId, networkOfEntry }: Surroundings,
 ): Workload {
   const { address = "", network = "", labels = {} } = entry;
   const locality = entry.locality || labelledLocality(labels);
-  const place = { clusterId, locality, nodeName: "", network: network || networkOf(address, labels) };
+  const place = { clusterId, locality, nodeName: "", network: network || networkOfEntry(address, labels) };
   return {
     address,
     ports: entry.ports ?? {},

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import type { ConfigObject } from "#config/config-object.ts";
 import { meshConfigOf } from "#config/mesh-config.ts";
 import { parseObject } from "#config/parse-object.ts";
+import type { RemoteCluster } from "#convert/remote-clusters.ts";
 import { buildSnapshot } from "#convert/snapshot.ts";
 import { readDocuments } from "#lib/yaml/read.ts";
 import { DEFAULT_FEATURES, type Features } from "#model/features.ts";
@@ -15,6 +16,8 @@ export interface MeshOptions {
   readonly features?: Partial<Features>;
   /** The objects come from an API server, beside which controllers work. */
   readonly byApiServer?: boolean;
+  /** What further clusters have. */
+  readonly remotes?: readonly RemoteCluster[];
   /** The mesh before a change: what did not change keeps its identity. */
   readonly previous?: Snapshot;
 }
@@ -39,6 +42,7 @@ export function meshOf(yaml: string, options: MeshOptions = {}): Snapshot {
     mesh: mesh.value,
     features: { ...DEFAULT_FEATURES, ...options.features },
     byApiServer: options.byApiServer,
+    ...(options.remotes && { remotes: options.remotes }),
     previous: options.previous,
   });
 }

@@ -170,7 +170,7 @@ export const serviceTables = unitTables(
       const known = new Map(nodes.map((raw) => [raw.metadata.name, parseObject(raw).object]));
       const found = pods.map((raw) => {
         const pod = parseObject({ ...raw, apiVersion: "v1", kind: "Pod" }).object as ConfigObject<Pod, PodStatus>;
-        const around = { clusterId: "", networkOf: () => "" };
+        const around = { clusterId: "", networkOf: () => "", networkOfEntry: () => "" };
         return [raw.metadata.name, podWorkload(pod, known.get(pod.spec.nodeName ?? ""), around).workload.locality];
       });
       return compareJson(Object.fromEntries(found), Object.fromEntries(wanted));
