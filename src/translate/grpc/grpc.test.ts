@@ -80,6 +80,20 @@ spec: {hosts: [e.com], resolution: DNS, ports: [{number: 80, name: grpc, protoco
   );
 });
 
+test("a client's listener keeps calls with one endpoint of services that have a label for it", () => {
+  const labelled = SERVICE.replace("name: greeter", 'name: greeter, labels: {istio.io/persistent-session: "c:/p"}');
+  const filters = (sessionFilter: boolean) => {
+    const snapshot = meshOf(labelled, { features: { sessionFilter } });
+    const { outbound, inbound } = viewsOf(snapshot, proxyOf({ labels: { app: "greeter" } }));
+    assert.ok(inbound);
+    const view: GrpcView = { outbound, inbound, isMutualTls: false };
+    const { apiListener } = read(ListenerSchema, planGrpcListener(snapshot, view, "greeter:7070"));
+    return filtersOf(apiListener?.apiListener?.value);
+  };
+  assert.deepEqual(filters(true).slice(0, 1), ["envoy.filters.http.stateful_session"]);
+  assert.deepEqual(filters(false).slice(0, 1), ["envoy.filters.http.fault"]);
+});
+
 test("names that lead nowhere have no resource", () => {
   const { snapshot, view } = start();
   for (const name of ["", "greeter", ":7070", "greeter:7071", "greeter:x", "other:7070", "[::1", `${SERVER}1`]) {

@@ -9,9 +9,11 @@ import {
   type HttpFilterSchema,
   HttpConnectionManagerSchema as ManagerSchema,
 } from "#gen/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager_pb.ts";
+import type { Session } from "#model/service.ts";
 import type { AuthorizationInput } from "../authorization/filters.ts";
 import { MATCHES_NOTHING, rbacPolicy } from "../authorization/rule.ts";
 import { bytesOf, type Init, pack } from "../encode.ts";
+import { SESSION_FILTER, sessionConfig } from "../filters/session.ts";
 import { downstreamSocket } from "./tls.ts";
 
 /** What a client's listener depends on. */
@@ -23,13 +25,15 @@ export interface ClientListenerInput {
   readonly moreAddresses: readonly string[];
   readonly port: number;
   readonly routeName: string;
+  /** Calls stay with one endpoint. */
+  readonly session: Session | undefined;
 }
 
 /** Canonical bytes of a listener that only says where a client finds its routes. */
 export function clientListener(input: ClientListenerInput): Uint8Array {
-  const { name, address, moreAddresses, port, routeName } = input;
+  const { name, address, moreAddresses, port, routeName, session } = input;
   const manager = pack(ManagerSchema, {
-    httpFilters: [FAULT, ROUTER],
+    httpFilters: [...(session ? [filterOf(SESSION_FILTER, sessionConfig(session))] : []), FAULT, ROUTER],
     routeSpecifier: { case: "rds", value: { configSource: ADS, routeConfigName: routeName } },
   });
   return bytesOf(ListenerSchema, {

@@ -47,7 +47,9 @@ export function planGrpcListener(snapshot: Snapshot, view: GrpcView, name: strin
   const { listener, autoAddresses } = outbound.traits;
   const [address = "0.0.0.0", ...others] = serviceAddresses(service, { ...listener, autoAddresses });
   const moreAddresses = isOneDestination(service) ? others : [];
-  const input = { name, address, moreAddresses, port, routeName: outboundCluster(service.hostname, port) };
+  const routeName = outboundCluster(service.hostname, port);
+  const session = snapshot.features.sessionFilter ? service.session : undefined;
+  const input = { name, address, moreAddresses, port, routeName, session };
   return recipe({ name, input, build: clientListener });
 }
 
