@@ -2,10 +2,11 @@ import assert from "node:assert/strict";
 import http2 from "node:http2";
 import { test } from "node:test";
 import { EMPTY_REQUEST, formatDeltaRequest } from "#protocol/delta-request.ts";
-import { CLUSTER_TYPE, LISTENER_TYPE } from "#protocol/type-urls.ts";
+import { CLUSTER_TYPE, ENDPOINT_TYPE, LISTENER_TYPE } from "#protocol/type-urls.ts";
 import { startAds } from "../../test/support/ads-fixture.ts";
 import { proxyOf } from "../../test/support/mesh.ts";
 import { nodeOf, XdsClient } from "../../test/support/xds-client.ts";
+import { type Clock, SYSTEM_CLOCK } from "./clock.ts";
 import type { XdsMetric } from "./metrics.ts";
 
 /** More than the window that a client opens which does not read. */
@@ -68,4 +69,45 @@ test("when too much waits to be read the others wait for their turn, and a proxy
     ads.server.connections().map(({ nodeId }) => nodeId.includes("next")),
     [true],
   );
+});
+
+test("a proxy that asks while its configuration is built has one response on its way at a time", async () => {
+  const sendMs = 123_456;
+  let onTheWay = 0;
+  let most = 0;
+  // Each response that has not left has a clock of its own.
+  const clock: Clock = {
+    now: SYSTEM_CLOCK.now,
+    after: (ms, call) => {
+      const cancel = SYSTEM_CLOCK.after(ms, call);
+      if (ms !== sendMs) return cancel;
+      most = Math.max(most, ++onTheWay);
+      let isOver = false;
+      return () => {
+        cancel();
+        if (!isOver) onTheWay--;
+        isOver = true;
+      };
+    },
+  };
+  const names = Array.from({ length: 300 }, (_, i) => `c${i}`);
+  const all = (text: string) => Object.fromEntries(names.map((name) => [name, text]));
+  // Together more than a window, so that they take their time to leave.
+  const meshOf = (version: number) => ({
+    all: { [CLUSTER_TYPE]: all(`${version}${"x".repeat(10_000)}`), [ENDPOINT_TYPE]: all("0") },
+  });
+  await using ads = await startAds(meshOf(0), { clock, limits: { sendMs } });
+  using client = connect(ads.address, "asks");
+  client.request(CLUSTER_TYPE);
+  await client.take(CLUSTER_TYPE);
+  let asked = 0;
+  // Endpoints may follow clusters before those were answered.
+  const asking = setInterval(() => client.request(ENDPOINT_TYPE, { subscribe: [`c${asked++ % names.length}`] }), 1);
+  for (let version = 1; version <= 30; version++) {
+    ads.set(meshOf(version));
+    await client.take(CLUSTER_TYPE);
+    while (client.waiting.length > 0) client.acknowledge(await client.next());
+  }
+  clearInterval(asking);
+  assert.equal(most, 1);
 });
