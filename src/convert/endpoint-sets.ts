@@ -5,7 +5,7 @@ import type { WorkloadEntry } from "#config/kinds/workload-entry.ts";
 import type { MeshNetworks } from "#config/mesh/mesh-networks.ts";
 import type { Steps } from "#lib/async/steps.ts";
 import { formatSpiffeId } from "#lib/pki/spiffe-id.ts";
-import { type Endpoint, type EndpointSet, takesRequests } from "#model/endpoint.ts";
+import type { Endpoint, EndpointSet } from "#model/endpoint.ts";
 import type { Features } from "#model/features.ts";
 import type { Service, ServiceKey } from "#model/service.ts";
 import { type DraftInput, entryDrafts, kubernetesDraft, type ServiceDraft } from "./drafts.ts";
@@ -193,7 +193,7 @@ const entrySet = memoized(
 /** Workloads that are labelled so finish what they have begun, and get nothing new. */
 function drained(endpoints: readonly Endpoint[], label: string): readonly Endpoint[] {
   return endpoints.map((endpoint) =>
-    takesRequests(endpoint) && (endpoint.labels[label] ?? "") !== "" ? { ...endpoint, health: "draining" } : endpoint,
+    (endpoint.labels[label] ?? "") === "" ? endpoint : { ...endpoint, drains: true },
   );
 }
 

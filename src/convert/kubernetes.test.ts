@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Endpoint } from "#model/endpoint.ts";
+import { type Endpoint, isOffered, takesRequests } from "#model/endpoint.ts";
 import type { Service } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { type MeshOptions, meshOf } from "../../test/support/mesh.ts";
@@ -344,10 +344,21 @@ test("who is selected by whom can be turned off, and what health checks say", ()
 test("workloads with the label of such finish what they have begun", () => {
   const draining = pod("web-1", "10.1.0.1", { metadata: { labels: { "istio.io/draining": "true" } } });
   const documents = [service(), slice([ofPod("web-1", "10.1.0.1")]), draining];
-  const health = (features?: MeshOptions["features"]) =>
-    endpoints(meshWith(documents, features && { features })).map((endpoint) => endpoint.health);
-  assert.deepEqual(health(), ["draining"]);
-  assert.deepEqual(health({ drainingLabel: "other" }), ["healthy"]);
+  const found = (features?: MeshOptions["features"]) =>
+    endpoints(meshWith(documents, features && { features })).map(({ health, drains }) => [health, drains]);
+  assert.deepEqual(found(), [["healthy", true]]);
+  assert.deepEqual(found({ drainingLabel: "other" }), [["healthy", undefined]]);
+  const [endpoint] = endpoints(meshWith(documents));
+  assert.ok(endpoint);
+  const [sessions, near] = [
+    { session: { by: "cookie", name: "c", path: "/" } },
+    { trafficDistribution: "same-zone" },
+  ] as const;
+  const sick = { ...endpoint, health: "unhealthy" } as const;
+  assert.deepEqual([isOffered(endpoint, {}), isOffered(endpoint, sessions)], [false, true]);
+  assert.deepEqual([isOffered(sick, sessions), isOffered(sick, near)], [false, false]);
+  assert.ok(isOffered(sick, { ...sessions, ...near }));
+  assert.ok(takesRequests(endpoint), "its name is answered on");
 });
 
 test("a label of a service tells how sessions stay with one endpoint", () => {

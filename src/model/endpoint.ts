@@ -24,6 +24,8 @@ export interface Endpoint {
    * sessions; `terminating`: does not count at all any more.
    */
   readonly health: "unknown" | "healthy" | "unhealthy" | "draining" | "terminating";
+  /** Labelled to finish what it has begun and to get nothing new, whatever its health is. */
+  readonly drains?: true;
   /** All addresses of a workload of both families, the first of which is `address`. */
   readonly addresses?: readonly string[];
   /** Number of the service port by its name, as the ServiceEntry has it: another may define the same host otherwise. */
@@ -57,9 +59,12 @@ export function takesRequests({ health }: Pick<Endpoint, "health">): boolean {
 
 /** Whether clients are told of the endpoint. */
 export function isOffered(
-  { health }: Endpoint,
+  { health, drains }: Endpoint,
   service: Pick<Service, "trafficDistribution" | "offersUnready" | "session">,
 ): boolean {
+  // Only clients that stay with an endpoint have to know that it is about to end.
+  const isKept = service.session?.by === "cookie";
+  if (drains === true && !isKept) return false;
   switch (health) {
     case "unknown":
     case "healthy":
@@ -68,7 +73,7 @@ export function isOffered(
       // Clients that prefer near endpoints have to know how many of these there would be.
       return service.trafficDistribution !== undefined || service.offersUnready === true;
     case "draining":
-      return service.session?.by === "cookie";
+      return isKept;
     case "terminating":
       return false;
   }

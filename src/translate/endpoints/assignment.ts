@@ -132,7 +132,7 @@ function lbEndpoint(endpoint: Endpoint, input: EndpointsInput): Init<typeof LbEn
   const port = portOf(endpoint, input.port, isResolvedByName(input)) ?? 0;
   return {
     hostIdentifier: { case: "endpoint", value: { address: addressOf(endpoint.address, port) } },
-    healthStatus: HEALTH[endpoint.health],
+    healthStatus: endpoint.drains === true ? HealthStatus.DRAINING : HEALTH[endpoint.health],
     loadBalancingWeight: endpoint.weight || 1,
     metadata: { filterMetadata: endpointMetadata(endpoint, acceptsMtls(endpoint, port, input), input) },
   };
