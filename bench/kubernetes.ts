@@ -98,9 +98,7 @@ async function settled(pid: number): Promise<void> {
 
 /** What a cluster of that shape holds. */
 async function fill(server: ApiServer, api: KubernetesApi, shape: ClusterShape): Promise<void> {
-  const definitions = customResourceDefinitions().map((definition) => JSON.stringify(definition));
-  await server.apply(definitions.join("\n---\n"));
-  await server.kubectl(["wait", "--for=condition=Established", "crd", "--all"]);
+  await server.define(customResourceDefinitions());
   await server.kubectl(["create", "namespace", "istio-system"]);
   const indexes = Array.from({ length: shape.services }, (_, index) => index);
   await inParallel(indexes, (index) => putService(api, index, shape));

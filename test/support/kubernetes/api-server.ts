@@ -131,7 +131,9 @@ export class ApiServer implements AsyncDisposable {
   /** Adds kinds. A server that says they are established still refuses to watch them for a moment: this waits for both. */
   async define(definitions: readonly object[]): Promise<void> {
     await this.apply(definitions.map((definition) => JSON.stringify(definition)).join("\n---\n"));
-    await this.kubectl(["wait", "--for=condition=Established", "--timeout=120s", "crd", "--all"]);
+    // Kubectl gives up on one that the server has not looked at yet.
+    const established = ["wait", "--for=condition=Established", "--timeout=120s", "crd", "--all"];
+    await this.#poll("definitions", () => this.kubectl(established));
     const api = await this.api();
     const { items } = await api.call<DefinitionList>({
       path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
