@@ -25,7 +25,6 @@ export async function serveEnvoy(
   { sockets, identityPlan, upstream, ends }: ServeParts,
   running: Promise<void>[],
 ): Promise<void> {
-  // Another thread makes the key, which takes as long as all else: that is begun first.
   const identity = await failingAs("failed to start workload secret manager", () =>
     startIdentity(context, identityPlan, running),
   );
@@ -37,6 +36,8 @@ export async function serveEnvoy(
     serveSockets(context, { ...identity, resolver, upstream, sockets }, running),
   );
   await startStatus(context, { ...ends, identity: identity.identity, resolver });
+  // Another thread makes its key. On two cores it would hold up Envoy and all of the above, and be there no sooner.
+  if (identity.identity !== undefined) running.push(identity.identity.run(context.done));
 }
 
 async function writeGrpcBootstrap({ config, proxyConfig, node, place }: AgentContext): Promise<void> {

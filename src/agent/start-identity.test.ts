@@ -82,6 +82,7 @@ async function setUp(t: Context, env: Record<string, string> = {}, fake: FakeOpt
     };
     const context = needed as AgentContext;
     const started = await startIdentity(context, await planIdentity(context), running);
+    if (started.identity !== undefined) running.push(started.identity.run(end.signal));
     const { sds } = await openSockets(context);
     if (sds !== undefined) await serveUnix(sds, [secretDiscoveryService(started.secrets)], { signal: end.signal });
     return started;

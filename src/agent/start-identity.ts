@@ -20,7 +20,7 @@ import { tokenSource } from "./sts/token-source.ts";
 import { TOKEN_FILE } from "./trust.ts";
 
 export interface StartedIdentity {
-  /** Undefined when no CA is asked: the certificate is another authority's business. */
+  /** To be run by whoever knows when. Undefined when no CA is asked: the certificate is another authority's business. */
   readonly identity: WorkloadIdentity | undefined;
   /** Takes roots that the control plane adds while the agent runs. */
   readonly trustBundle: TrustBundle;
@@ -30,7 +30,7 @@ export interface StartedIdentity {
 
 const REVOCATION_FILE = "/var/run/secrets/istio/crl/ca-crl.pem";
 
-/** Gets the workload's certificate, unless a foreign SDS server does: then there are only secrets from files. */
+/** Finds out where the workload's certificate comes from. If from a foreign SDS server, there are only secrets from files. */
 export async function startIdentity(
   context: AgentContext,
   { mounted, ca }: IdentityPlan,
@@ -39,8 +39,6 @@ export async function startIdentity(
   const { config, place, log, metrics, done, servedByOthers } = context;
   const trustBundle = new TrustBundle();
   const identity = ca && (await workloadIdentity(context, ca, running));
-  // Its key is made on another thread, so that is begun before anything else.
-  if (identity !== undefined) running.push(identity.run(done));
   const files = new FileSecrets({
     log: log.scope("cache"),
     metrics,
