@@ -13,13 +13,13 @@ import type { Script } from "node:vm";
 import { bundleScript, codeFile, runBundle } from "../src/bin/bundle-script.ts";
 import { askAsEnvoy, startAdmin, startControlPlane } from "./agent-surroundings.ts";
 
-/** Many times what it takes; what was not reached then is compiled at each start, which is no failure. */
+/** Many times what it takes. What was not reached, for this or another reason, is compiled at each start, which is no failure. */
 const PATIENCE_MS = 10_000;
 
 const bundle = resolve(process.argv[2] ?? "");
 const folder = mkdtempSync(join(tmpdir(), "agent-code-"));
 const envoy = join(folder, "envoy");
-// The agent ends it; that is what it is for until then.
+// It stays until the agent ends it.
 writeFileSync(envoy, "#!/bin/sh\nexec sleep 60\n", { mode: 0o755 });
 const statusPort = await freePort();
 const proxyAdminPort = await startAdmin();
@@ -52,7 +52,7 @@ runBundle(bundle, (part) => {
   return script;
 });
 
-await Promise.race([askedUntilReady(), sleep(PATIENCE_MS)]);
+await Promise.race([askedUntilReady().catch(console.error), sleep(PATIENCE_MS)]);
 // Two different ones: the second ends Envoy at once.
 for (const signal of ["SIGTERM", "SIGINT"] as const) process.kill(process.pid, signal);
 

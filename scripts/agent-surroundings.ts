@@ -115,6 +115,8 @@ function speak(socket: string, path: string) {
     "content-type": "application/grpc",
     te: "trailers",
   });
+  // Whoever waits for an answer hears of it.
+  for (const each of [session, stream]) each.on("error", () => undefined);
   const sender = new MessageSender(stream);
   const come: Buffer[] = [];
   const splitter = new MessageSplitter(-1, (message) => {

@@ -95,7 +95,7 @@ const ENVOY = {
 const CONTROL_PLANE = {
   SSL_CERT_FILE: text(
     "",
-    "What the machine trusts, for `SYSTEM` and for servers elsewhere; empty to look in the usual places.",
+    "What the machine trusts, for `SYSTEM` and for servers elsewhere; empty to look in the usual places. Counts with Node's `--use-openssl-ca`, as in `bin/pilot-agent`; in the image Node's own list is trusted.",
   ),
   SSL_CERT_DIR: text("", "The same as a folder of certificates under their hashes."),
   XDS_ROOT_CA: text("", "Roots to expect of the control plane: `SYSTEM` or a file."),

@@ -99,12 +99,12 @@ export class Pusher {
   /** Whether every stream was sent what there is to send, and nothing waits for an answer. */
   get hasSentAll(): boolean {
     const now = this.#options.clock.now();
-    const isAtRest = (stream: XdsStream) =>
+    const hasAll = (stream: XdsStream) =>
       !this.#queue.has(stream) &&
       !stream.isFlushing &&
       stream.targetVersion === this.#world?.version &&
       nextResponse(stream.session, now).kind === "idle";
-    return [...this.#streams].every(isAtRest);
+    return [...this.#streams].every(hasAll);
   }
 
   /** From now on this is the state of the mesh. */
