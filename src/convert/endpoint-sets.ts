@@ -18,6 +18,7 @@ import {
   sliceWorkloads,
 } from "./endpoint-slices.ts";
 import { kubernetesEndpoints, serviceEntryEndpoints } from "./endpoints.ts";
+import { type NamedWorkload, namedEntry, namedPod } from "./known-workloads.ts";
 import type { ServiceObject } from "./kubernetes-service.ts";
 import { NETWORK_LABEL } from "./locality.ts";
 import { hasSameItems, memoized } from "./memo.ts";
@@ -35,8 +36,7 @@ import {
 } from "./workloads.ts";
 
 /** The endpoints of each service. Several objects may define one host in one namespace: it has the endpoints of all. */
-export function* endpointSets(input: DraftInput): Steps<Map<ServiceKey, EndpointSet>> {
-  const found = yield* foundWorkloads(input);
+export function* endpointSets(input: DraftInput, found: FoundWorkloads): Steps<Map<ServiceKey, EndpointSet>> {
   const sets = new Map<ServiceKey, EndpointSet>();
   const add = (key: ServiceKey, set: EndpointSet) => {
     const other = sets.get(key);
@@ -62,16 +62,20 @@ export function* endpointSets(input: DraftInput): Steps<Map<ServiceKey, Endpoint
   return sets;
 }
 
-interface FoundWorkloads {
+/** The workloads of a cluster. */
+export interface FoundWorkloads {
   readonly around: Surroundings;
   readonly pods: PodFinder;
+  /** All of them, whether or not they take requests. */
+  readonly known: readonly NamedWorkload[];
   /** Among all that take requests. */
   readonly find: WorkloadFinder;
   /** Among those that are no pods. */
   readonly findEntries: WorkloadFinder;
 }
 
-function* foundWorkloads(input: DraftInput): Steps<FoundWorkloads> {
+/** The workloads that objects describe: pods, and entries that are well. */
+export function* foundWorkloads(input: DraftInput): Steps<FoundWorkloads> {
   const { features, mesh, isRemote = false } = input;
   const around = surroundings(features, systemNetwork(input), mesh.networks ?? NO_NETWORKS, isRemote);
   const entries: IndexedWorkload[] = [];
@@ -89,7 +93,8 @@ function* foundWorkloads(input: DraftInput): Steps<FoundWorkloads> {
     findAll ??= workloadFinder([...entries, ...pods.filter(({ ready }) => ready).map((pod) => indexedPod(pod))]);
     return findAll(selector);
   };
-  return { around, pods: finder, find, findEntries };
+  const known = [...entries.map((entry) => namedEntry(entry, input.byApiServer)), ...pods.map((pod) => namedPod(pod))];
+  return { around, pods: finder, known, find, findEntries };
 }
 
 interface FoundPods {

@@ -61,7 +61,7 @@ export function kubernetesService(object: ServiceObject, { mesh, features }: Ser
       ),
     ],
     createdAt: metadata.createdAt,
-    ...(spec.selector && { selector: spec.selector }),
+    ...(spec.selector && { selector: spec.selector, targetPorts: targetPorts(spec) }),
     ...(isExternalName(spec) && { aliasOf: spec.externalName ?? "" }),
     ...(distribution && { trafficDistribution: distribution }),
     ...(spec.internalTrafficPolicy === "Local" && { nodeLocal: true }),
@@ -69,6 +69,10 @@ export function kubernetesService(object: ServiceObject, { mesh, features }: Ser
     ...(externalAddresses.length > 0 && { externalAddresses }),
     ...labelledTraits(metadata.labels, features),
   };
+}
+
+function targetPorts({ ports = [] }: ServiceSpec): Readonly<Record<string, number | string>> {
+  return Object.fromEntries(ports.map(({ name = "", port, targetPort }) => [name, targetPort || port]));
 }
 
 /** What the control plane is told to do with services, and with those of certain labels. */

@@ -68,7 +68,7 @@ export function podFinder(pods: readonly PodWorkload[]): PodFinder {
   return { named: (name) => byName.get(name), at: (place) => byAddress.get(place) };
 }
 
-/** Named ports for TCP; of several with one name the first counts, as for Kubernetes. */
+/** Named ports, those for UDP as `name/UDP`; of several with one name the first counts, as for Kubernetes. */
 function podPorts({ containers = [], initContainers = [] }: Pod): Readonly<Record<string, number>> {
   const sidecars = initContainers.filter(({ restartPolicy }) => restartPolicy === "Always");
   const ports = [...containers, ...sidecars].flatMap(namedPorts);
@@ -77,8 +77,8 @@ function podPorts({ containers = [], initContainers = [] }: Pod): Readonly<Recor
 
 function namedPorts({ ports = [] }: Container): [string, number][] {
   return ports
-    .filter(({ name, protocol = "TCP" }) => name && protocol === "TCP")
-    .map(({ name = "", containerPort = 0 }) => [name, containerPort]);
+    .filter(({ name, protocol = "TCP" }) => name && (protocol === "TCP" || protocol === "UDP"))
+    .map(({ name = "", containerPort = 0, protocol }) => [protocol === "UDP" ? `${name}/UDP` : name, containerPort]);
 }
 
 function podAddresses({ podIP, podIPs = [] }: PodStatus): readonly string[] {

@@ -20,7 +20,8 @@ import type { Service, ServiceKey } from "#model/service.ts";
 import type { ClusterSecrets } from "#model/snapshot.ts";
 import { discovered } from "./discovered.ts";
 import { type DraftInput, type ServiceDraft, serviceDrafts } from "./drafts.ts";
-import { endpointSets, joinedSets } from "./endpoint-sets.ts";
+import { endpointSets, foundWorkloads, joinedSets } from "./endpoint-sets.ts";
+import type { NamedWorkload } from "./known-workloads.ts";
 import { hasSameItems, memoized } from "./memo.ts";
 import { networkGateways } from "./network-gateways.ts";
 
@@ -36,6 +37,7 @@ export interface RemoteCluster {
 export interface Registry {
   readonly drafts: readonly ServiceDraft[];
   readonly endpoints: ReadonlyMap<ServiceKey, EndpointSet>;
+  readonly workloads: readonly NamedWorkload[];
   /** Between networks, as they are known; some may be in it twice. */
   readonly gateways: readonly NetworkGateway[];
 }
@@ -60,6 +62,7 @@ export function* withRemoteClusters(
   const addresses = new Map<ServiceKey, Record<string, readonly string[]>>();
   const sets = new Map<ServiceKey, EndpointSet[]>();
   const gateways = [...own.gateways];
+  const workloads = [...own.workloads];
   for (const remote of remotes) {
     const remoteInput = draftInput(remote, input);
     const services = yield* serviceDrafts(remoteInput);
@@ -67,11 +70,13 @@ export function* withRemoteClusters(
       addresses.set(draft.key, { ...addresses.get(draft.key), [remote.clusterId]: draft.service.addresses });
       if (drafts.has(draft.key)) continue;
       drafts.set(draft.key, draft);
-      further.push(draft);
+      further.push(elsewhere(draft));
     }
     const selecting = input.serviceEntries.filter(({ spec }) => spec.workloadSelector !== undefined);
-    const found = yield* endpointSets({ ...remoteInput, serviceEntries: selecting });
-    for (const [key, set] of found) sets.set(key, [...(sets.get(key) ?? []), set]);
+    const found = yield* foundWorkloads(remoteInput);
+    workloads.push(...found.known);
+    const foundSets = yield* endpointSets({ ...remoteInput, serviceEntries: selecting }, found);
+    for (const [key, set] of foundSets) sets.set(key, [...(sets.get(key) ?? []), set]);
     const all = services.map(({ service }) => service);
     gateways.push(...networkGateways(all, input.mesh.networks ?? {}, remote.clusterId));
     yield;
@@ -83,10 +88,10 @@ export function* withRemoteClusters(
     if (first !== undefined) endpoints.set(key, rest.length === 0 ? first : joinedSets(first, rest));
   }
   const all = [...own.drafts, ...further].map((draft) => {
-    const elsewhere = addresses.get(draft.key);
-    return elsewhere === undefined ? draft : withClusterAddresses(draft, JSON.stringify(elsewhere));
+    const others = addresses.get(draft.key);
+    return others === undefined ? draft : withClusterAddresses(draft, JSON.stringify(others));
   });
-  return { drafts: all, endpoints, gateways };
+  return { drafts: all, endpoints, workloads, gateways };
 }
 
 /** Secrets of each cluster; the former values where they are the same. */
@@ -103,6 +108,10 @@ export function clusterSecrets(
   });
   return hasSameItems(previous, next) ? previous : next;
 }
+
+const elsewhere = memoized(
+  (draft: ServiceDraft): ServiceDraft => ({ ...draft, service: { ...draft.service, isElsewhere: true } }),
+);
 
 /** The addresses as text, which is compared by value. */
 const withClusterAddresses = memoized((draft: ServiceDraft, text: string): ServiceDraft => {

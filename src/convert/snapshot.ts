@@ -38,9 +38,10 @@ import { assignAddresses } from "./assign-addresses.ts";
 import { joinDelegates } from "./delegates.ts";
 import { discovered } from "./discovered.ts";
 import { type DraftInput, type ServiceDraft, serviceDrafts } from "./drafts.ts";
-import { endpointSets } from "./endpoint-sets.ts";
+import { endpointSets, foundWorkloads } from "./endpoint-sets.ts";
 import { convertIngresses } from "./ingress.ts";
 import { keepIdentity, keepSorted } from "./keep-identity.ts";
+import { knownWorkloads } from "./known-workloads.ts";
 import { hasSameItems, madeFrom, memoized } from "./memo.ts";
 import { namedGateways, networkGateways, resolvedGateways } from "./network-gateways.ts";
 import { clusterSecrets, type Registry, type RemoteCluster, withRemoteClusters } from "./remote-clusters.ts";
@@ -91,7 +92,7 @@ export function* snapshotSteps(input: SnapshotInput): Steps<Snapshot> {
     features,
   };
   yield;
-  const { drafts, endpoints, gateways } = yield* registryOf(draftInput, input.remotes ?? []);
+  const { drafts, endpoints, workloads, gateways } = yield* registryOf(draftInput, input.remotes ?? []);
   const fromIngresses = convertIngresses({
     ingresses: ofKind<Ingress>("Ingress"),
     classes: ofKind<IngressClass>("IngressClass"),
@@ -118,6 +119,7 @@ export function* snapshotSteps(input: SnapshotInput): Steps<Snapshot> {
     ),
     namedGateways: keepIdentity(previous.namedGateways, namedGateways(gateways)),
     endpoints: keepEndpoints(previous.endpoints, endpoints),
+    workloads: knownWorkloads(previous.workloads, workloads),
     virtualServices,
     destinationRules: objects(previous.destinationRules, ofKind<DestinationRule>("DestinationRule")),
     gateways: objects(previous.gateways, [...ofKind<Gateway>("Gateway"), ...fromIngresses.gateways]),
@@ -144,11 +146,12 @@ export function* snapshotSteps(input: SnapshotInput): Steps<Snapshot> {
 function* registryOf(input: DraftInput, remotes: readonly RemoteCluster[]): Steps<Registry> {
   const { mesh, features, serviceEntries } = input;
   const drafts = yield* serviceDrafts(input);
-  const endpoints = yield* endpointSets(input);
+  const found = yield* foundWorkloads(input);
+  const endpoints = yield* endpointSets(input, found);
   const services = drafts.map(({ service }) => service);
   const gateways = networkGateways(services, mesh.networks ?? {}, features.clusterId);
   const common = { mesh, features, serviceEntries, order: byAgeAndName };
-  return yield* withRemoteClusters({ drafts, endpoints, gateways }, remotes, common);
+  return yield* withRemoteClusters({ drafts, endpoints, workloads: found.known, gateways }, remotes, common);
 }
 
 const NO_KEY_SETS: KeySets = new Map();
@@ -163,6 +166,7 @@ const NOTHING: Omit<Snapshot, "mesh" | "features"> & { readonly mesh?: MeshConfi
   proxyConfigs: [],
   workloadGroups: [],
   endpoints: new Map(),
+  workloads: new Map(),
   virtualServices: [],
   destinationRules: [],
   gateways: [],

@@ -63,6 +63,7 @@ const SNAPSHOT: Snapshot = {
   proxyConfigs: [],
   workloadGroups: [],
   services: [service("httpbin", "default"), service("other", "elsewhere")],
+  workloads: new Map(),
   endpoints: new Map([
     [
       "default/httpbin.default.svc.cluster.local",

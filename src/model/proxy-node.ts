@@ -62,12 +62,14 @@ const TOPOLOGY_LABELS = ["topology.kubernetes.io/region", "topology.kubernetes.i
 
 /** Labels go before what the node says. */
 function localityOf({ metadata = {}, locality }: Node): string {
-  const labels = texts(metadata.LABELS);
+  return localityOfLabels(texts(metadata.LABELS)) || joined([locality?.region, locality?.zone, locality?.subZone]);
+}
+
+/** The locality that labels of a workload tell; empty when they tell none. */
+export function localityOfLabels(labels: Readonly<Record<string, string>>): string {
   const parts = TOPOLOGY_LABELS.map((name) => labels[name]);
   if (parts.some((part) => part !== undefined)) return joined(parts);
-  const label = labels["topology.istio.io/locality"] ?? labels["istio-locality"] ?? "";
-  if (label !== "") return label;
-  return joined([locality?.region, locality?.zone, locality?.subZone]);
+  return labels["topology.istio.io/locality"] ?? labels["istio-locality"] ?? "";
 }
 
 /** Up to the first part that is missing. */

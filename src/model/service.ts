@@ -26,6 +26,8 @@ export interface Service {
   readonly addresses: readonly string[];
   /** Those in further clusters, where the service has others, by cluster id. */
   readonly clusterAddresses?: Readonly<Record<string, readonly string[]>>;
+  /** Only further clusters have it: those of `clusterAddresses`. */
+  readonly isElsewhere?: true;
   /** Allocated because the user gave none; stable as long as the service exists. */
   readonly autoAddress: string | undefined;
   /** The same for IPv6. */
@@ -43,6 +45,8 @@ export interface Service {
   readonly createdAt: number;
   /** Labels of the workloads it consists of, where it selects them. */
   readonly selector?: Readonly<Record<string, string>>;
+  /** By the name of a port the one that it leads to at these workloads: a number, or a name that they know. */
+  readonly targetPorts?: Readonly<Record<string, number | string>>;
   /** The host that an ExternalName service stands for. */
   readonly aliasOf?: string;
   /** ExternalName services that stand for this one, directly or through others; sorted. */

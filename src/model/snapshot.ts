@@ -17,6 +17,7 @@ import type { Features } from "./features.ts";
 import type { KeySets } from "./key-set.ts";
 import type { NetworkGateway } from "./network-gateway.ts";
 import type { Service, ServiceKey } from "./service.ts";
+import type { KnownWorkload, WorkloadKey } from "./workload.ts";
 
 /**
  * The whole state of the mesh at one moment. Immutable: an event makes a new snapshot that shares everything the event
@@ -29,6 +30,8 @@ export interface Snapshot {
   /** Sorted by creation time, then namespace and hostname, so that older services win conflicts. */
   readonly services: readonly Service[];
   readonly endpoints: ReadonlyMap<ServiceKey, EndpointSet>;
+  /** Workloads by themselves: a proxy may be there before any endpoint tells of it. */
+  readonly workloads: ReadonlyMap<WorkloadKey, KnownWorkload>;
   /** Each list sorted by creation time, then namespace and name. */
   readonly virtualServices: readonly ConfigObject<VirtualService>[];
   readonly destinationRules: readonly ConfigObject<DestinationRule>[];

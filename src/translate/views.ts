@@ -141,7 +141,7 @@ export function viewsOf(snapshot: Snapshot, connected: MeshProxy): ProxyViews {
  * conditions. The same list as long as nothing in it changes.
  */
 const decidingViews = derived((_: string, snapshot: Snapshot): readonly unknown[] => {
-  const { version, endpoints, virtualServices, secrets, configMaps, keySets, ...rest } = snapshot;
+  const { version, endpoints, workloads, virtualServices, secrets, configMaps, keySets, ...rest } = snapshot;
   const deciding = [...Object.values(rest), ...sourceConditions(snapshot).map(({ id }) => id)];
   return kept(snapshot.mesh, "deciding views", deciding, () => deciding);
 });

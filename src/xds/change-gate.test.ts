@@ -77,6 +77,16 @@ test("a change of endpoints goes out at once", () => {
   assert.equal(released.length, 2);
 });
 
+test("a pod that is there goes out at once", () => {
+  const { gate: changes, released, clock } = gate();
+  const before = meshOf(SERVICE);
+  changes.offer(before);
+  clock.advance(50);
+  const pod = `${SERVICE}---\napiVersion: v1\nkind: Pod\nmetadata: {name: a-1, labels: {app: a}}\nspec: {containers: []}\n`;
+  changes.offer(meshOf(pod, { previous: before }));
+  assert.equal(released.length, 2);
+});
+
 test("changes of configuration go out together, as the newest snapshot, with the time of the first", () => {
   const { gate: changes, released, clock } = gate();
   const empty = meshOf("");

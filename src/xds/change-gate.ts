@@ -65,10 +65,10 @@ export class ChangeGate {
   }
 
   /** New endpoints go out alone; what waits goes on waiting. */
-  #overtake({ endpoints, version }: Snapshot): void {
+  #overtake({ endpoints, workloads, version }: Snapshot): void {
     const { clock, metrics, release } = this.#options;
     if (this.#released === undefined) return;
-    this.#released = { ...this.#released, endpoints, version };
+    this.#released = { ...this.#released, endpoints, workloads, version };
     metrics.count("pilot_push_triggers", { type: "endpoint" });
     release(this.#released, clock.now());
   }
@@ -110,12 +110,12 @@ function triggersOf(before: Snapshot, after: Snapshot): readonly string[] {
 
 /** Beside services, endpoints, secrets and the settings of the mesh. */
 function hasOtherChanges(before: Snapshot, after: Snapshot): boolean {
-  const { version: _, endpoints: _e, services: _s, secrets: _c, mesh: _m, ...rest } = before;
+  const { version: _, endpoints: _e, workloads: _w, services: _s, secrets: _c, mesh: _m, ...rest } = before;
   return Object.entries(rest).some(([field, value]) => Reflect.get(after, field) !== value);
 }
 
-/** Whether everything but the endpoints is the very same. */
+/** Whether everything but the endpoints, and what is known of workloads, is the very same. */
 function onlyEndpointsDiffer(before: Snapshot, after: Snapshot): boolean {
-  const { version: _, endpoints: __, ...rest } = before;
+  const { version: _, endpoints: _e, workloads: _w, ...rest } = before;
   return Object.entries(rest).every(([field, value]) => Reflect.get(after, field) === value);
 }

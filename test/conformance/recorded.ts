@@ -10,11 +10,12 @@ import { formatResource, messageType, parseResource, RESOURCE_TYPES, throughByte
 /** A proxy as the data dumps it. */
 export interface NodeDump {
   readonly type: MeshProxy["type"];
-  readonly id: string;
+  readonly id?: string;
   readonly ipAddresses: readonly string[];
   readonly configNamespace: string;
   readonly dnsDomain: string;
   readonly labels?: Readonly<Record<string, string>> | null;
+  readonly locality?: { readonly region?: string; readonly zone?: string; readonly subZone?: string } | null;
   readonly metadata: Readonly<Record<string, unknown>>;
 }
 
@@ -76,7 +77,8 @@ function nameOf(json: unknown): string {
 
 /** The proxy that everything was recorded for; `home` is where its services are. */
 export function recordedProxy(node: NodeDump, home?: string): MeshProxy {
-  const { type, id, ipAddresses, dnsDomain, metadata } = node;
+  const { type, id = "", ipAddresses, dnsDomain, metadata } = node;
+  const { region = "", zone = "", subZone = "" } = node.locality ?? {};
   return {
     nodeId: [type, ipAddresses[0], id, dnsDomain].join("~"),
     type,
@@ -85,6 +87,7 @@ export function recordedProxy(node: NodeDump, home?: string): MeshProxy {
     namespace: node.configNamespace,
     dnsDomain,
     labels: node.labels ?? {},
+    locality: [region, zone, subZone].join("/").replace(/\/+$/, ""),
     serviceAccount: String(metadata.SERVICE_ACCOUNT ?? ""),
     // Tests of Istio give a proxy its labels without asking registries for more.
     metadata: { ...metadata, STATIC_LABELS: node.labels ?? {}, ...(home !== undefined && { NAMESPACE: home }) },

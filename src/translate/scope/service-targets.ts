@@ -1,10 +1,14 @@
 /** The services that a workload is an endpoint of. */
 import { compareText } from "#lib/compare-text.ts";
-import { type EndpointSet, endpointPort } from "#model/endpoint.ts";
+import { type Endpoint, type EndpointSet, endpointPort } from "#model/endpoint.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
+import { localityOfLabels } from "#model/proxy-node.ts";
 import { type Service, type ServiceKey, type ServicePort, serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import { derived } from "../indexes.ts";
+import { type KnownWorkload, workloadKey } from "#model/workload.ts";
+import { derived, kept } from "../indexes.ts";
+import { podPorts } from "./pod-ports.ts";
+import { type Selectable, selectedTargets } from "./selected-targets.ts";
 
 /** One port of the workload that a service port leads to. */
 export interface ServiceTarget {
@@ -15,7 +19,7 @@ export interface ServiceTarget {
 }
 
 /** What of a proxy tells which workload it belongs to. */
-export type Whereabouts = Pick<MeshProxy, "addresses" | "namespace" | "metadata">;
+export type Whereabouts = Pick<MeshProxy, "addresses" | "namespace" | "metadata" | "id" | "labels">;
 
 /** What is known of a workload. */
 export interface WorkloadPlace {
@@ -33,33 +37,89 @@ export interface WorkloadPlace {
  * are those of the workload's cluster.
  */
 export function placeOf(snapshot: Snapshot, proxy: Whereabouts): WorkloadPlace {
-  const { addresses, metadata } = proxy;
-  const { NAMESPACE: namespace = proxy.namespace, CLUSTER_ID: clusterId = "" } = metadata;
-  const byAddress = setsByAddress("", snapshot.endpoints);
-  const targets: ServiceTarget[] = [];
-  let locality = "";
-  let labels = NO_LABELS;
-  for (const key of new Set(addresses.flatMap((address) => byAddress.get(address) ?? []))) {
-    const service = servicesByKey("", snapshot.services).get(key);
-    if (service === undefined || service.namespace !== namespace) continue;
-    const own = snapshot.endpoints.get(key)?.endpoints.filter(({ address }) => addresses.includes(address)) ?? [];
-    for (const endpoint of own) {
-      const isInCluster = clusterId === "" || endpoint.clusterId === clusterId;
-      if (!isInCluster && service.registry === "Kubernetes") continue;
-      locality ||= endpoint.locality;
-      if (isInCluster && Object.keys(labels).length === 0) labels = endpoint.labels;
-      for (const port of service.ports) {
-        const targetPort = endpointPort(endpoint, port);
-        const isKnown = targets.some((target) => target.service === service && target.port === port);
-        if (targetPort !== undefined && !isKnown) targets.push({ service, port, targetPort });
-      }
-    }
-  }
-  return { targets: targets.sort(byAge), locality, labels };
+  const listed = listedAt(snapshot, proxy);
+  const clusterId = clusterOf(snapshot, proxy);
+  const workload = knownWorkload(snapshot, proxy, clusterId);
+  const isMachine = workload?.kind === "machine";
+  const entry = listed.find(({ service, isInCluster }) => service.registry === "External" && isInCluster)?.endpoint;
+  const labels = (isMachine ? undefined : workload?.labels) ?? entry?.labels ?? NO_LABELS;
+  const selected = kept(proxy, "selected targets", [snapshot.services, workload, labels, clusterId], () => {
+    const told = workload ?? toldByProxy(proxy, labels);
+    return selectedTargets(snapshot.services, { ...told, namespace: proxy.namespace, clusterId });
+  });
+  // Services that select nothing have the endpoints that somebody lists.
+  const isListed = !isMachine && selected.length === 0;
+  const others = listed.filter(({ service }) => isListed || service.registry === "External").flatMap(targetsOf);
+  const targets = [...selected, ...distinct(others)].sort(byAge);
+  return { targets, locality: localityOfLabels(labels), labels };
 }
 
 /** The same for all: places are compared. */
 const NO_LABELS: WorkloadPlace["labels"] = {};
+
+interface Listed {
+  readonly service: Service;
+  readonly endpoint: Endpoint;
+  /** The endpoint is in the cluster of the proxy, as far as that is known. */
+  readonly isInCluster: boolean;
+}
+
+/** Endpoints with the addresses of a proxy, of services that count for it. */
+function listedAt(snapshot: Snapshot, { addresses, metadata, namespace: own }: Whereabouts): readonly Listed[] {
+  const { NAMESPACE: namespace = own, CLUSTER_ID: clusterId = "" } = metadata;
+  const byAddress = setsByAddress("", snapshot.endpoints);
+  const found: Listed[] = [];
+  for (const key of new Set(addresses.flatMap((address) => byAddress.get(address) ?? []))) {
+    const service = servicesByKey("", snapshot.services).get(key);
+    if (service === undefined || service.namespace !== namespace) continue;
+    for (const endpoint of snapshot.endpoints.get(key)?.endpoints ?? []) {
+      const isInCluster = clusterId === "" || endpoint.clusterId === clusterId;
+      const counts = isInCluster || service.registry !== "Kubernetes";
+      if (counts && addresses.includes(endpoint.address)) found.push({ service, endpoint, isInCluster });
+    }
+  }
+  return found;
+}
+
+/** Undefined for the one that holds the configuration, or when the proxy does not know. */
+function clusterOf({ features }: Snapshot, { metadata: { CLUSTER_ID: clusterId } }: Whereabouts): string | undefined {
+  return typeof clusterId !== "string" || clusterId === features.clusterId ? undefined : clusterId || undefined;
+}
+
+/** The workload itself: an entry with its address, else the pod of its name. */
+function knownWorkload(
+  { workloads, features }: Snapshot,
+  { addresses, namespace, id }: Whereabouts,
+  clusterId = features.clusterId,
+): KnownWorkload | undefined {
+  for (const address of addresses) {
+    const entry = workloads.get(workloadKey("entry", { clusterId, namespace, name: address }));
+    if (entry !== undefined) return entry;
+  }
+  const name = id.endsWith(`.${namespace}`) ? id.slice(0, -namespace.length - 1) : id;
+  return workloads.get(workloadKey("pod", { clusterId, namespace, name }));
+}
+
+/** What no registry tells of a workload, its proxy does. */
+function toldByProxy(
+  { labels, metadata }: Whereabouts,
+  known: WorkloadPlace["labels"],
+): Omit<Selectable, "clusterId" | "namespace"> {
+  const isKnown = Object.keys(known).length > 0;
+  return { kind: "unknown", labels: isKnown ? known : labels, ports: podPorts(metadata.POD_PORTS) };
+}
+
+function targetsOf({ service, endpoint }: Listed): readonly ServiceTarget[] {
+  return service.ports.flatMap((port) => {
+    const targetPort = endpointPort(endpoint, port);
+    return targetPort === undefined ? [] : { service, port, targetPort };
+  });
+}
+
+function distinct(targets: readonly ServiceTarget[]): readonly ServiceTarget[] {
+  const isSame = (a: ServiceTarget, b: ServiceTarget) => a.service === b.service && a.port === b.port;
+  return targets.filter((target, i) => targets.findIndex((other) => isSame(other, target)) === i);
+}
 
 const setsByAddress = derived((_: string, sets: ReadonlyMap<ServiceKey, EndpointSet>) => {
   const found = new Map<string, ServiceKey[]>();

@@ -91,6 +91,7 @@ function snapshotOf({
     features: { ...DEFAULT_FEATURES, multiclusterHeadless },
     services: services.map((service) => serviceOf(service, proxy.Metadata.ClusterID ?? "")),
     endpoints: new Map(endpoints),
+    workloads: new Map(),
     virtualServices: [],
     destinationRules: [],
     gateways: [],

@@ -1,0 +1,42 @@
+/** Workloads by themselves, under the names by which their proxies are told from others. */
+import { type KnownWorkload, type WorkloadKey, workloadKey } from "#model/workload.ts";
+import { keepIdentity } from "./keep-identity.ts";
+import { madeFrom, memoized } from "./memo.ts";
+import type { PodWorkload } from "./pods.ts";
+import type { IndexedWorkload, Workload } from "./workloads.ts";
+
+/** A workload with the key under which it is known. */
+export interface NamedWorkload {
+  readonly key: WorkloadKey;
+  readonly workload: KnownWorkload;
+}
+
+/** A pod goes by its name. */
+export const namedPod = memoized(({ name, workload }: PodWorkload): NamedWorkload => {
+  const { namespace, clusterId } = workload;
+  const key = workloadKey("pod", { clusterId, namespace, name: name.slice(namespace.length + 1) });
+  return { key, workload: known("pod", workload) };
+});
+
+/** A WorkloadEntry goes by its address. */
+export const namedEntry = memoized(({ workload }: IndexedWorkload, byApiServer: boolean): NamedWorkload => {
+  const { namespace, clusterId, address } = workload;
+  const key = workloadKey("entry", { clusterId, namespace, name: address });
+  return { key, workload: known(byApiServer ? "machine" : "stand-in", workload) };
+});
+
+function known(kind: KnownWorkload["kind"], { labels, ports }: Workload): KnownWorkload {
+  return { kind, labels, ports };
+}
+
+/** All of them by key; the same as before when they are. Of several entries with one address the first counts. */
+export const knownWorkloads = madeFrom(
+  (previous: ReadonlyMap<WorkloadKey, KnownWorkload>, named: readonly NamedWorkload[]) => {
+    const next = new Map<WorkloadKey, KnownWorkload>();
+    for (const { key, workload } of named) {
+      if (!next.has(key)) next.set(key, keepIdentity(previous.get(key), workload));
+    }
+    const same = next.size === previous.size && [...next].every(([key, known]) => previous.get(key) === known);
+    return same ? previous : next;
+  },
+);

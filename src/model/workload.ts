@@ -1,0 +1,22 @@
+/** Workloads that registries know, whether or not a service leads to them. */
+
+/** What a registry says of a workload that a proxy may stand beside. */
+export interface KnownWorkload {
+  /** Without an API server, what stands in for a pod is a WorkloadEntry: with one, that is a machine beside the pods. */
+  readonly kind: "pod" | "stand-in" | "machine";
+  /** With those that say where it is. */
+  readonly labels: Readonly<Record<string, string>>;
+  /** Its ports by the names it gives them; those of pods for UDP as `name/UDP`. */
+  readonly ports: Readonly<Record<string, number>>;
+}
+
+/** Of a pod by its cluster and name, or of a WorkloadEntry by its cluster and address. */
+export type WorkloadKey = `${"pod" | "entry"} ${string}/${string}/${string}`;
+
+/** Where a pod, or a WorkloadEntry at an address, is found among known workloads. */
+export function workloadKey(
+  kind: "pod" | "entry",
+  { clusterId, namespace, name }: { readonly clusterId: string; readonly namespace: string; readonly name: string },
+): WorkloadKey {
+  return `${kind} ${clusterId}/${namespace}/${name}`;
+}

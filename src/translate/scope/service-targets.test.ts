@@ -1,0 +1,179 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { type MeshOptions, meshOf, objectsOf, type ProxyOptions, proxyOf } from "../../../test/support/mesh.ts";
+import { object } from "../../../test/support/objects.ts";
+import { placeOf } from "./service-targets.ts";
+
+const PORTS = [
+  { name: "http", port: 80, targetPort: "web" },
+  { name: "tcp", port: 81, targetPort: 9000 },
+  { name: "tcp-2", port: 82, targetPort: 9000 },
+  { name: "dns", port: 53, protocol: "UDP", targetPort: "dns" },
+];
+const SHOP =
+  object("Service", "shop", { clusterIP: "10.96.0.1", selector: { app: "shop" }, ports: PORTS }) +
+  object("Service", "beside", { clusterIP: "10.96.0.2", selector: { app: "shop" }, ports: [{ port: 7070 }] }) +
+  object("Service", "other/shop", { clusterIP: "10.96.0.3", selector: { app: "shop" }, ports: [{ port: 1 }] }) +
+  object("Service", "all", { clusterIP: "10.96.0.4", ports: [{ name: "http", port: 5000 }] }) +
+  object("Service", "heads", { clusterIP: "None", selector: { app: "shop" }, ports: [{ name: "tcp", port: 6379 }] });
+
+function pod(labels: object, ports: readonly object[] = []): string {
+  const spec = { containers: [{ name: "c", image: "i", ports }] };
+  const status = { phase: "Running", podIP: "10.1.0.1", podIPs: [{ ip: "10.1.0.1" }] };
+  return `${JSON.stringify({ apiVersion: "v1", kind: "Pod", metadata: { name: "shop-1", namespace: "default", labels }, spec, status })}\n---\n`;
+}
+
+const NAMED = [
+  { name: "web", containerPort: 8080 },
+  { name: "dns", containerPort: 5353, protocol: "UDP" },
+  { name: "dns", containerPort: 53 },
+];
+
+function ports(yaml: string, proxy: ProxyOptions, options: MeshOptions = { byApiServer: true }): readonly string[] {
+  const { targets } = placeOf(meshOf(SHOP + yaml, options), proxyOf({ name: "shop-1", ip: "10.1.0.1", ...proxy }));
+  return targets.map(({ service, port, targetPort }) => `${service.name} ${port.port}:${targetPort}`);
+}
+
+describe("a pod without endpoints", () => {
+  test("is served by the services that select it", () => {
+    assert.deepEqual(ports(pod({ app: "shop" }, NAMED), {}), [
+      "beside 7070:7070",
+      "heads 6379:6379",
+      "shop 80:8080",
+      "shop 81:9000",
+      "shop 53:5353",
+    ]);
+  });
+
+  test("lacks only the ports that it does not name", () => {
+    assert.deepEqual(ports(pod({ app: "shop" }), {}), ["beside 7070:7070", "heads 6379:6379", "shop 81:9000"]);
+  });
+
+  test("has the labels of its object, not those of its proxy", () => {
+    assert.deepEqual(ports(pod({ app: "debugged" }), { labels: { app: "shop" } }), []);
+    const place = placeOf(meshOf(pod({ app: "a", "topology.kubernetes.io/region": "r" })), proxyOf({ name: "shop-1" }));
+    assert.equal(place.labels.app, "a");
+    assert.equal(place.locality, "r");
+  });
+
+  test("is that of another cluster, with the services of that cluster", () => {
+    const remote = (yaml: string) => ({ clusterId: "c2", objects: objectsOf(yaml) });
+    const there = object("Service", "there", {
+      clusterIP: "10.97.0.1",
+      selector: { app: "shop" },
+      ports: [{ port: 3 }],
+    });
+    const mesh: MeshOptions = { byApiServer: true, remotes: [remote(there + pod({ app: "shop" }))] };
+    assert.deepEqual(ports("", { metadata: { CLUSTER_ID: "c2" } }, mesh), ["there 3:3"]);
+    assert.deepEqual(ports("", { metadata: { CLUSTER_ID: "c3" }, labels: { app: "shop" } }, mesh), []);
+    const here = { ...mesh, remotes: [remote(there)] };
+    assert.ok(!ports(pod({ app: "shop" }), {}, here).includes("there 3:3"));
+  });
+});
+
+describe("a workload that no registry knows", () => {
+  const POD_PORTS = JSON.stringify([
+    { name: "web", containerPort: 8080, protocol: "TCP" },
+    { name: "dns", containerPort: 5353, protocol: "UDP" },
+  ]);
+
+  test("is selected by what its proxy says of it", () => {
+    assert.deepEqual(ports("", { labels: { app: "shop" }, metadata: { POD_PORTS } }), [
+      "beside 7070:7070",
+      "heads 6379:6379",
+      "shop 80:8080",
+      "shop 81:9000",
+      "shop 53:5353",
+    ]);
+  });
+
+  test("has nothing yet when its proxy lists ports, but not those that services name", () => {
+    const unnamed = JSON.stringify([{ containerPort: 9000 }]);
+    assert.deepEqual(ports("", { labels: { app: "shop" }, metadata: { POD_PORTS: unnamed } }), []);
+  });
+
+  test("has the ports with numbers when its proxy lists none", () => {
+    const numbers = ["beside 7070:7070", "heads 6379:6379", "shop 81:9000"];
+    for (const odd of [undefined, "", "80", "[", "null", 7, [null, 3, { name: 1, containerPort: "a" }]]) {
+      assert.deepEqual(ports("", { labels: { app: "shop" }, metadata: { POD_PORTS: odd } }), numbers);
+    }
+  });
+
+  test("is nobody's without labels, with others, or in another cluster", () => {
+    assert.deepEqual(ports("", {}), []);
+    assert.deepEqual(ports("", { labels: { app: "else" } }), []);
+    assert.deepEqual(ports("", { labels: { app: "shop" }, metadata: { CLUSTER_ID: "elsewhere" } }), []);
+    assert.equal(ports("", { labels: { app: "shop" }, metadata: { CLUSTER_ID: "" } }).length, 3);
+  });
+});
+
+describe("a WorkloadEntry", () => {
+  const entry = object("WorkloadEntry", "vm", {
+    address: "10.1.0.1",
+    labels: { app: "shop" },
+    ports: { tcp: 9999, web: 8888 },
+    locality: "r/z",
+  });
+
+  test("beside pods is a machine: no UDP, no headless services, and labels and places as its proxy says", () => {
+    assert.deepEqual(ports(entry, { labels: { app: "else" } }), [
+      "beside 7070:7070",
+      "shop 80:8888",
+      "shop 81:9999",
+      "shop 82:9000",
+    ]);
+    const place = placeOf(meshOf(SHOP + entry, { byApiServer: true }), proxyOf({ ip: "10.1.0.1" }));
+    assert.deepEqual([place.labels, place.locality], [{}, ""]);
+  });
+
+  test("that a ServiceEntry selects is known by that", () => {
+    const selecting = object("ServiceEntry", "se", {
+      hosts: ["se.test"],
+      ports: [{ number: 90, name: "dns", protocol: "UDP", targetPort: 53 }],
+      resolution: "STATIC",
+      workloadSelector: { labels: { app: "shop" } },
+    });
+    const place = placeOf(meshOf(entry + selecting, { byApiServer: true }), proxyOf({ ip: "10.1.0.1" }));
+    assert.deepEqual(
+      place.targets.map(({ targetPort }) => targetPort),
+      [53],
+    );
+    assert.deepEqual([place.labels.app, place.locality], ["shop", "r/z"]);
+  });
+
+  test("stands in for a pod where there is no API server", () => {
+    const own = object("WorkloadEntry", "w", {
+      address: "10.1.0.1",
+      labels: { app: "shop" },
+      ports: { web: 8080, dns: 53 },
+    });
+    assert.deepEqual(ports(own, {}, {}), [
+      "beside 7070:7070",
+      "heads 6379:6379",
+      "shop 80:8080",
+      "shop 81:9000",
+      "shop 53:53",
+    ]);
+  });
+});
+
+test("services that select nothing are in front of the pods that somebody lists", () => {
+  const slice = {
+    apiVersion: "discovery.k8s.io/v1",
+    kind: "EndpointSlice",
+    metadata: { name: "all-1", namespace: "default", labels: { "kubernetes.io/service-name": "all" } },
+    addressType: "IPv4",
+    ports: [{ name: "http", port: 5001 }],
+    endpoints: [{ addresses: ["10.1.0.1"] }],
+  };
+  const yaml = pod({ app: "lonely" }) + JSON.stringify(slice);
+  assert.deepEqual(ports(yaml, {}), ["all 5000:5001"]);
+});
+
+test("what is known of workloads stays the same until labels or ports change", () => {
+  const before = meshOf(pod({ app: "a" }), { byApiServer: true });
+  const same = meshOf(pod({ app: "a" }).replace("Running", "Pending"), { byApiServer: true, previous: before });
+  assert.equal(same.workloads, before.workloads);
+  const relabelled = meshOf(pod({ app: "b" }), { byApiServer: true, previous: before });
+  assert.notEqual(relabelled.workloads, before.workloads);
+});
