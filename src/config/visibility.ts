@@ -11,16 +11,24 @@ export function isVisible(
   return targets.includes(where.namespace) || (targets.includes(".") && where.home === where.namespace);
 }
 
-/** Objects that a namespace sees, in order of precedence: its own that are not for everybody, others that name it, public ones. */
+/** Who may see an object, beside its own namespace. */
+export interface Audience {
+  readonly home: string;
+  readonly isPublic: boolean;
+}
+
+/** The place of an object among those that a namespace sees: its own that are not for everybody, others that name it, public ones. */
+export function audienceRank({ home, isPublic }: Audience, namespace: string): number {
+  return isPublic ? 2 : home === namespace ? 0 : 1;
+}
+
+/** Objects that a namespace sees, in order of precedence. */
 export function byAudience<T>(
   objects: readonly T[],
   namespace: string,
-  audienceOf: (object: T) => { readonly home: string; readonly isPublic: boolean },
+  audienceOf: (object: T) => Audience,
 ): readonly T[] {
-  const rankOf = (object: T) => {
-    const { home, isPublic } = audienceOf(object);
-    return isPublic ? 2 : home === namespace ? 0 : 1;
-  };
+  const rankOf = (object: T) => audienceRank(audienceOf(object), namespace);
   return [0, 1, 2].flatMap((rank) => objects.filter((object) => rankOf(object) === rank));
 }
 

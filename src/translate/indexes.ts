@@ -63,6 +63,37 @@ export function* keptSteps<Value>(
   return value;
 }
 
+/** As `kept`, for a value that can be made from the one before: `make` is told that one, and what it was made from. */
+export function revised<From extends readonly unknown[], Value>(
+  owner: object,
+  { key, from }: { readonly key: string; readonly from: From },
+  make: (last: { readonly from: From; readonly value: Value } | undefined) => Value,
+): Value {
+  const values = keptOf(owner);
+  const known = values.get(key) as { readonly from: From; readonly value: Value } | undefined;
+  if (known !== undefined && isSame(known.from, from)) return known.value;
+  const value = make(known);
+  values.set(key, { from, value });
+  return value;
+}
+
+/**
+ * A state that is too large to be made again: `follow` changes it in place to what the sources of today say. Nobody else has
+ * it meanwhile, and nobody ever will if that fails.
+ */
+export function* followed<State>(
+  owner: object,
+  key: string,
+  follow: (last: State | undefined) => Steps<State>,
+): Steps<State> {
+  const values = keptOf(owner);
+  const known = values.get(key);
+  values.delete(key);
+  const state = yield* follow(known?.value as State | undefined);
+  values.set(key, { from: [], value: state });
+  return state;
+}
+
 function keptOf(owner: object): Map<string, Kept> {
   let values = KEPT.get(owner);
   if (values === undefined) {

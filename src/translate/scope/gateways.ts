@@ -3,6 +3,7 @@ import type { ConfigObject } from "#config/config-object.ts";
 import type { Gateway, GatewayServer } from "#config/kinds/gateway.ts";
 import { type Protocol, parseProtocol } from "#config/protocol.ts";
 import { isHttp } from "#model/service.ts";
+import { kept } from "../indexes.ts";
 import { gatewayRouteName, gatewayServerRouteName } from "../names.ts";
 import type { GatewayView } from "../views.ts";
 import { oldestFirst } from "./order.ts";
@@ -38,9 +39,16 @@ export interface RouterServers {
 
 /**
  * On one port and address there can be plain HTTP servers, which share their routes, or TLS servers, which are told apart by
- * server name; what does not fit what came first is left out.
+ * server name; what does not fit what came first is left out. Equal views of the same Gateways have the same servers.
  */
 export function routerServers(view: GatewayView): RouterServers {
+  const [first] = view.gateways;
+  if (first === undefined) return mergedServers(view);
+  const targets = view.targets.flatMap(({ service, port, targetPort }) => [service, port, targetPort]);
+  return kept(first, `servers ${view.key}`, [...view.gateways, ...targets], () => mergedServers(view));
+}
+
+function mergedServers(view: GatewayView): RouterServers {
   const merged: Merged = { ports: [], byRouteName: new Map(), plain: new Map(), names: new Set() };
   for (const gateway of [...view.gateways].sort(oldestFirst)) {
     for (const server of gateway.spec.servers ?? []) {

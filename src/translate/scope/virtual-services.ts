@@ -5,11 +5,12 @@ import { completeGateway, MESH_GATEWAY } from "#config/gateway-name.ts";
 import { completeHost, isWildcard } from "#config/host.ts";
 import type { Destination, HttpRoute, VirtualService } from "#config/kinds/virtual-service.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
-import { byAudience, isPublic, isVisible } from "#config/visibility.ts";
+import { audienceRank, isPublic, isVisible } from "#config/visibility.ts";
 import { compareText } from "#lib/compare-text.ts";
+import { changedSorted, type ListChanges, listChanges } from "#lib/list-changes.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { mostSpecific } from "../hosts.ts";
-import { derived } from "../indexes.ts";
+import { derived, revised } from "../indexes.ts";
 import { oldestFirst } from "./order.ts";
 
 /** A virtual service whose short names are completed by its namespace. The same object as long as its source is. */
@@ -28,7 +29,11 @@ export function virtualServicesOf(
   gateway: string,
   namespace: string,
 ): readonly BoundVirtualService[] {
-  return visibleTo(namespace, boundTo(snapshot, gateway), snapshot.mesh);
+  const { mesh } = snapshot;
+  const from = [boundTo(snapshot, gateway)] as const;
+  return revised(mesh, { key: `virtual services ${gateway} ${namespace}`, from }, (last) =>
+    visibleAfter(listChanges(last?.from[0] ?? NONE, from[0]), last?.value ?? NONE, { namespace, mesh }),
+  );
 }
 
 /** All that are bound to a gateway, whoever may see them. */
@@ -36,14 +41,36 @@ export function boundTo(
   snapshot: Pick<Snapshot, "virtualServices" | "features">,
   gateway: string,
 ): readonly BoundVirtualService[] {
-  return boundByGateway(snapshot.features.domain, snapshot.virtualServices).get(gateway) ?? NONE;
+  return boundByGateway(snapshot).get(gateway) ?? NONE;
 }
 
 const NONE: readonly BoundVirtualService[] = [];
 
-const boundByGateway = derived((domain: string, objects: readonly ConfigObject<VirtualService>[]) => {
+type ByGateway = ReadonlyMap<string, readonly BoundVirtualService[]>;
+
+/** Of gateways that a change does not concern the lists are the same as before. */
+function boundByGateway({ virtualServices, features }: Pick<Snapshot, "virtualServices" | "features">): ByGateway {
+  const from = [virtualServices] as const;
+  return revised<typeof from, ByGateway>(features, { key: "virtual services by gateway", from }, (last) => {
+    const { removed, added } = listChanges(last?.from[0] ?? [], virtualServices);
+    const [gone, fresh] = [removed, added].map((objects) => groupByGateway(objects, features.domain));
+    const after = new Map(last?.value);
+    for (const gateway of new Set([...(gone?.keys() ?? []), ...(fresh?.keys() ?? [])])) {
+      const changes = { removed: gone?.get(gateway) ?? NONE, added: fresh?.get(gateway) ?? NONE };
+      const list = changedSorted(after.get(gateway) ?? NONE, changes, byAge);
+      if (list.length > 0) after.set(gateway, list);
+      else after.delete(gateway);
+    }
+    return after;
+  });
+}
+
+function groupByGateway(
+  objects: readonly ConfigObject<VirtualService>[],
+  domain: string,
+): ReadonlyMap<string, BoundVirtualService[]> {
   const byGateway = new Map<string, BoundVirtualService[]>();
-  for (const object of [...objects].sort(oldestFirst)) {
+  for (const object of objects) {
     const virtualService = bound(domain, object);
     if (virtualService.hosts.length === 0) continue;
     for (const gateway of new Set(virtualService.gateways)) {
@@ -53,18 +80,30 @@ const boundByGateway = derived((domain: string, objects: readonly ConfigObject<V
     }
   }
   return byGateway;
-});
+}
 
-const visibleTo = derived((namespace: string, all: readonly BoundVirtualService[], mesh: MeshConfig) => {
+function byAge(a: BoundVirtualService, b: BoundVirtualService): number {
+  return oldestFirst(a.object, b.object);
+}
+
+interface Audience {
+  readonly namespace: string;
+  readonly mesh: MeshConfig;
+}
+
+function visibleAfter(
+  { removed, added }: ListChanges<BoundVirtualService>,
+  before: readonly BoundVirtualService[],
+  { namespace, mesh }: Audience,
+): readonly BoundVirtualService[] {
   const fallback = mesh.defaultVirtualServiceExportTo;
-  const seen = all.filter(({ object: { spec, metadata } }) =>
-    isVisible(spec.exportTo, { home: metadata.namespace, namespace, fallback }),
-  );
-  return byAudience(seen, namespace, ({ object: { spec, metadata } }) => ({
-    home: metadata.namespace,
-    isPublic: isPublic(spec.exportTo, fallback),
-  }));
-});
+  const isSeen = ({ object: { spec, metadata } }: BoundVirtualService) =>
+    isVisible(spec.exportTo, { home: metadata.namespace, namespace, fallback });
+  const rank = ({ object: { spec, metadata } }: BoundVirtualService) =>
+    audienceRank({ home: metadata.namespace, isPublic: isPublic(spec.exportTo, fallback) }, namespace);
+  const changes = { removed: removed.filter(isSeen), added: added.filter(isSeen) };
+  return changedSorted(before, changes, (a, b) => rank(a) - rank(b) || byAge(a, b));
+}
 
 const bound = derived((domain: string, object: ConfigObject<VirtualService>): BoundVirtualService => {
   const { namespace } = object.metadata;
@@ -109,21 +148,26 @@ export interface SourceCondition {
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** All label conditions on callers in the mesh, each once. */
-export function sourceConditions(snapshot: Snapshot): readonly SourceCondition[] {
-  return conditionsOf("", snapshot.virtualServices);
+/** All label conditions on callers in the mesh, each once. The same list as long as virtual services with conditions are. */
+export function sourceConditions({ virtualServices, features }: Snapshot): readonly SourceCondition[] {
+  const from = [virtualServices] as const;
+  return revised<typeof from, readonly SourceCondition[]>(features, { key: "source conditions", from }, (last) => {
+    const { removed, added } = listChanges(last?.from[0] ?? [], virtualServices);
+    const isConcerned = [...removed, ...added].some((object) => conditionsOf("", object).length > 0);
+    if (last !== undefined && !isConcerned) return last.value;
+    const all = virtualServices.flatMap((object) => conditionsOf("", object));
+    return [...new Map(all.map((condition) => [condition.id, condition])).values()];
+  });
 }
 
-const conditionsOf = derived((_: string, objects: readonly ConfigObject<VirtualService>[]) => {
-  const found = new Map<string, SourceCondition>();
-  for (const { spec } of objects) {
-    const routes = [...(spec.http ?? []), ...(spec.tls ?? []), ...(spec.tcp ?? [])];
-    for (const labels of routes.flatMap((route) => route.match ?? []).map((match) => match.sourceLabels)) {
-      if (labels !== undefined) found.set(sourceConditionId(labels), { id: sourceConditionId(labels), labels });
-    }
-  }
-  return [...found.values()];
+const conditionsOf = derived((_: string, { spec }: ConfigObject<VirtualService>): readonly SourceCondition[] => {
+  const routes = [...(spec.http ?? []), ...(spec.tls ?? []), ...(spec.tcp ?? [])];
+  const labels = routes.flatMap(({ match = [] }) => match.map(({ sourceLabels }) => sourceLabels));
+  const demanded = labels.filter((one) => one !== undefined);
+  return demanded.length === 0 ? UNCONDITIONAL : demanded.map((one) => ({ id: sourceConditionId(one), labels: one }));
 });
+
+const UNCONDITIONAL: readonly SourceCondition[] = [];
 
 /** The hosts that a virtual service leads to from a namespace, each with the ports that it names; 0 is any port. */
 export const destinationsFrom = derived((namespace: string, { object, domain }: BoundVirtualService) => {
