@@ -37,7 +37,8 @@ export function madeFrom<Item, Result extends object, Settings extends readonly 
   };
 }
 
-function isSame(a: unknown, b: unknown): boolean {
+/** Whether two inputs are identical, or lists of the same objects. */
+export function isSame(a: unknown, b: unknown): boolean {
   return Object.is(a, b) || (Array.isArray(a) && Array.isArray(b) && hasSameItems(a, b));
 }
 

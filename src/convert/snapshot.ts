@@ -42,7 +42,7 @@ import { endpointSets, foundWorkloads } from "./endpoint-sets.ts";
 import { convertIngresses } from "./ingress.ts";
 import { keepIdentity, keepSorted } from "./keep-identity.ts";
 import { knownWorkloads } from "./known-workloads.ts";
-import { hasSameItems, madeFrom, memoized } from "./memo.ts";
+import { hasSameItems, isSame, madeFrom, memoized } from "./memo.ts";
 import { namedGateways, networkGateways, resolvedGateways } from "./network-gateways.ts";
 import { clusterSecrets, type Registry, type RemoteCluster, withRemoteClusters } from "./remote-clusters.ts";
 
@@ -142,8 +142,20 @@ export function* snapshotSteps(input: SnapshotInput): Steps<Snapshot> {
   return input.previous !== undefined && hasSameParts(previous, next) ? previous : next;
 }
 
+/** Of the last snapshot: mostly nothing has changed that services and endpoints are made from. */
+const lastRegistry = new WeakMap<Features, { readonly from: readonly unknown[]; readonly registry: Registry }>();
+
 /** Services and endpoints of all clusters. */
 function* registryOf(input: DraftInput, remotes: readonly RemoteCluster[]): Steps<Registry> {
+  const from = [...Object.values(input), remotes];
+  const last = lastRegistry.get(input.features);
+  if (last?.from.every((one, i) => isSame(one, from[i]))) return last.registry;
+  const registry = yield* newRegistry(input, remotes);
+  lastRegistry.set(input.features, { from, registry });
+  return registry;
+}
+
+function* newRegistry(input: DraftInput, remotes: readonly RemoteCluster[]): Steps<Registry> {
   const { mesh, features, serviceEntries } = input;
   const drafts = yield* serviceDrafts(input);
   const found = yield* foundWorkloads(input);
@@ -215,7 +227,20 @@ const sortedObjects = madeFrom((previous: readonly ConfigObject[], next: readonl
   }),
 );
 
+/** What endpoints of a snapshot were made from. */
+const foundAs = new WeakMap<Snapshot["endpoints"], ReadonlyMap<ServiceKey, EndpointSet>>();
+
 function keepEndpoints(
+  previous: Snapshot["endpoints"],
+  next: ReadonlyMap<ServiceKey, EndpointSet>,
+): Snapshot["endpoints"] {
+  if (foundAs.get(previous) === next) return previous;
+  const kept = keptEndpoints(previous, next);
+  foundAs.set(kept, next);
+  return kept;
+}
+
+function keptEndpoints(
   previous: Snapshot["endpoints"],
   next: ReadonlyMap<ServiceKey, EndpointSet>,
 ): Snapshot["endpoints"] {

@@ -11,7 +11,7 @@ import type { EndpointsView } from "./views.ts";
 
 /** Whether each view has the same plan at both snapshots, though endpoints that plans do not depend on may differ. */
 export const haveSamePlans = derived((_: string, before: Snapshot, after: Snapshot): boolean => {
-  const { version, endpoints, ...others } = after;
+  const { version, endpoints, workloads, ...others } = after;
   if (!hasAll(before, others) || passesThrough("", after.destinationRules)) return false;
   const changed = changedKeys("", before.endpoints, after.endpoints);
   const isPlanned = (key: ServiceKey) => {
@@ -23,7 +23,7 @@ export const haveSamePlans = derived((_: string, before: Snapshot, after: Snapsh
 
 /** Tells the clusters whose endpoints may be others for a view than at the snapshot before. */
 export function changedEndpoints(before: Snapshot, after: Snapshot, view: EndpointsView): (cluster: string) => boolean {
-  const { version, endpoints, virtualServices, ...others } = after;
+  const { version, endpoints, workloads, virtualServices, ...others } = after;
   const isSame = hasAll(before, others) && servicesInScope(before, view) === servicesInScope(after, view);
   if (!isSame) return () => true;
   const changed = changedHosts("", before.endpoints, after.endpoints);

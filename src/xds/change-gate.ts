@@ -2,7 +2,7 @@ import type { Snapshot } from "#model/snapshot.ts";
 import type { Clock } from "./clock.ts";
 import { type Batch, type DebounceSettings, dueAt, withChange } from "./debounce.ts";
 import type { Metrics } from "./metrics.ts";
-import { unresolvedReferences } from "./references.ts";
+import { hasNewUnresolved } from "./references.ts";
 
 export interface ChangeGateOptions {
   readonly clock: Clock;
@@ -54,14 +54,9 @@ export class ChangeGate {
   }
 
   #dueAt(snapshot: Snapshot, batch: Batch): number {
-    const unresolved = !batch.endpointsOnly && this.#hasNewUnresolved(snapshot);
+    // What led nowhere before is not about to come.
+    const unresolved = !batch.endpointsOnly && hasNewUnresolved(this.#released, snapshot);
     return dueAt(batch, { releasedAt: this.#releasedAt, unresolved }, this.#options.debounce);
-  }
-
-  /** What led nowhere before is not about to come. */
-  #hasNewUnresolved(snapshot: Snapshot): boolean {
-    const before = this.#released === undefined ? new Set<string>() : unresolvedReferences(this.#released);
-    return !unresolvedReferences(snapshot).isSubsetOf(before);
   }
 
   /** New endpoints go out alone; what waits goes on waiting. */

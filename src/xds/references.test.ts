@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { meshOf } from "../../test/support/mesh.ts";
-import { unresolvedReferences } from "./references.ts";
+import { hasNewUnresolved, unresolvedReferences } from "./references.ts";
 
 const unresolved = (yaml: string) => [...unresolvedReferences(meshOf(yaml))];
 const route = (destination: string, more = "") => `
@@ -76,4 +76,31 @@ spec:
       .sort(),
     ["m1.x", "m2.x", "s.x", "t.x"],
   );
+});
+
+test("hasNewUnresolved() tells what leads nowhere now and did not before", () => {
+  const gateway = `
+apiVersion: networking.istio.io/v1
+kind: Gateway
+metadata: {name: gw, namespace: ns}
+spec: {selector: {a: b}, servers: [{port: {number: 80, name: http, protocol: HTTP}, hosts: ["*"]}]}
+---
+`;
+  const [known, unknown] = [SERVICE + route("{host: a}"), SERVICE + route("{host: b}")];
+  const isNew = (before: string, after: string) => {
+    const previous = meshOf(before);
+    return hasNewUnresolved(previous, meshOf(after, { previous }));
+  };
+  assert.equal(hasNewUnresolved(undefined, meshOf(known)), false);
+  assert.equal(hasNewUnresolved(undefined, meshOf(unknown)), true);
+  // By another object, with the same targets and with more of them.
+  assert.equal(isNew(known, unknown), true);
+  assert.equal(isNew(known, unknown + gateway), true);
+  assert.equal(isNew(unknown, known), false);
+  // It is another route, and the same that is missing.
+  assert.equal(isNew(unknown, SERVICE + route("{host: b, port: {number: 80}}")), false);
+  // The routes are the same, and what they lead to went.
+  assert.equal(isNew(known, route("{host: a}")), true);
+  assert.equal(isNew(known + gateway, known), false);
+  assert.equal(isNew(unknown, `${unknown}${gateway}`), false);
 });

@@ -6,34 +6,34 @@ import type { ConfigObject } from "#config/config-object.ts";
 import { objectKey } from "#config/config-object.ts";
 import { completeHost, hostsMatch, isWildcard } from "#config/host.ts";
 import type { Destination, VirtualService } from "#config/kinds/virtual-service.ts";
+import { listChanges } from "#lib/list-changes.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 
-/** One text for each reference that leads nowhere. A snapshot is asked about again when the next one comes. */
+/** Whether something in the configuration leads nowhere that did not before. */
+export function hasNewUnresolved(before: Snapshot | undefined, after: Snapshot): boolean {
+  if (before === undefined) return unresolvedReferences(after).size > 0;
+  const [old, next] = [targetsOf(before), targetsOf(after)];
+  // Where all that could be referred to is still there, only new objects can lead nowhere.
+  const all = old === next || KINDS.every((kind) => old[kind].isSubsetOf(next[kind]));
+  if (!all) return !unresolvedReferences(after).isSubsetOf(unresolvedReferences(before));
+  const { removed, added } = listChanges(before.virtualServices, after.virtualServices);
+  return !unresolvedOf(added, after).isSubsetOf(unresolvedOf(removed, before));
+}
+
+/** One text for each reference that leads nowhere. */
 export function unresolvedReferences(snapshot: Snapshot): ReadonlySet<string> {
-  const known = UNRESOLVED.get(snapshot);
-  if (known !== undefined) return known;
+  return unresolvedOf(snapshot.virtualServices, snapshot);
+}
+
+function unresolvedOf(objects: Snapshot["virtualServices"], snapshot: Snapshot): ReadonlySet<string> {
   const targets = targetsOf(snapshot);
   const found = new Set<string>();
-  for (const object of snapshot.virtualServices) {
-    for (const reference of keptReferences(object, snapshot.features.domain)) {
+  for (const object of objects) {
+    for (const reference of referencesOf(object, snapshot.features.domain)) {
       if (!isKnown(reference, targets)) found.add(`${objectKey(object)} ${reference.kind} ${reference.name}`);
     }
   }
-  UNRESOLVED.set(snapshot, found);
   return found;
-}
-
-const UNRESOLVED = new WeakMap<Snapshot, ReadonlySet<string>>();
-
-/** Objects live longer than snapshots. */
-const REFERENCES = new WeakMap<object, { readonly domain: string; readonly references: readonly Reference[] }>();
-
-function keptReferences(object: ConfigObject<VirtualService>, domain: string): readonly Reference[] {
-  const known = REFERENCES.get(object);
-  if (known?.domain === domain) return known.references;
-  const references = referencesOf(object, domain);
-  REFERENCES.set(object, { domain, references });
-  return references;
 }
 
 interface Reference {
@@ -49,8 +49,22 @@ interface Targets {
   readonly wildcardHosts: readonly string[];
 }
 
+const KINDS = ["host", "subset", "gateway"] as const;
+
+/** Most changes are of something else. */
+const TARGETS = new WeakMap<Snapshot["services"], { readonly from: readonly unknown[]; readonly targets: Targets }>();
+
 function targetsOf(snapshot: Snapshot): Targets {
   const { services, destinationRules, gateways, features } = snapshot;
+  const from = [destinationRules, gateways, features];
+  const known = TARGETS.get(services);
+  if (known?.from.every((one, i) => one === from[i])) return known.targets;
+  const targets = newTargets(snapshot);
+  TARGETS.set(services, { from, targets });
+  return targets;
+}
+
+function newTargets({ services, destinationRules, gateways, features }: Snapshot): Targets {
   const hosts = services.map(({ hostname }) => hostname);
   const subsets = destinationRules.flatMap(({ spec, metadata }) => {
     const host = completeHost(spec.host, metadata.namespace, features.domain);

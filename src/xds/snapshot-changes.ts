@@ -1,5 +1,6 @@
 /** In words, what differs between two snapshots. What is the same is the same object, so this looks at little. */
 import { type ConfigObject, objectKey } from "#config/config-object.ts";
+import { listChanges } from "#lib/list-changes.ts";
 import { serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 
@@ -29,8 +30,8 @@ function endpoints(snapshot: Snapshot): ReadonlyMap<string, unknown> {
 
 /** Nearly all are the same objects, which need no names. */
 function objectDifferences(before: readonly ConfigObject[], after: readonly ConfigObject[]): readonly string[] {
-  const [old, next] = [new Set(before), new Set(after)];
-  return differences(keyed([...old.difference(next)]), keyed([...next.difference(old)]));
+  const { removed, added } = listChanges(before, after);
+  return differences(keyed(removed), keyed(added));
 }
 
 function isObjectList(value: unknown): value is readonly ConfigObject[] {
