@@ -13,7 +13,7 @@ import type { Logger } from "#lib/log.ts";
 import { Rivals } from "./rivals.ts";
 import { WorkQueue } from "./work-queue.ts";
 
-/** The roots of the mesh. */
+/** The roots of the mesh, as the map is called unless somebody wants otherwise. */
 export const ROOT_MAP: NamespaceMap = { name: "istio-ca-root-cert", key: "root-cert.pem" };
 
 /** Certificates of the mesh's authorities that are revoked. */
@@ -34,6 +34,8 @@ export interface NamespaceMapsOptions {
   readonly onText: (changed: () => void) => () => void;
   /** Namespaces that are part of the mesh; the others lose theirs. */
   readonly isOurs: (namespace: RawObject) => boolean;
+  /** The only namespace that is looked at. */
+  readonly only?: string | undefined;
   /** Calls when that has changed for some. */
   readonly onOurs: (changed: () => void) => () => void;
   readonly log: Logger;
@@ -47,14 +49,22 @@ const RETRY = { initialMs: 200, maxMs: 10_000 };
 
 /** Writes until the signal aborts. Only one replica may do this at a time. */
 export async function keepNamespaceMaps(options: NamespaceMapsOptions, signal: AbortSignal): Promise<void> {
-  const { api, map } = options;
+  const { api, map, only } = options;
   const maps = new NamespaceMaps(options, signal);
   const stops = [options.onText(() => maps.checkAll()), options.onOurs(() => maps.checkAll())];
   await Promise.all([
-    follow({ api, type: NAMESPACES, follower: maps.namespaces, backoff: new Backoff(RETRY), signal }),
+    follow({
+      api,
+      type: NAMESPACES,
+      fieldSelector: only && `metadata.name=${only}`,
+      follower: maps.namespaces,
+      backoff: new Backoff(RETRY),
+      signal,
+    }),
     follow({
       api,
       type: CONFIG_MAPS,
+      namespace: only,
       fieldSelector: `metadata.name=${map.name}`,
       follower: maps.configMaps,
       backoff: new Backoff(RETRY),

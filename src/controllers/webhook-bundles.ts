@@ -22,8 +22,8 @@ export interface WebhookBundlesOptions {
   readonly onRoots: (changed: () => void) => () => void;
   /** Configurations of other revisions are others'. */
   readonly revision: string;
-  /** Configuration is validated in one cluster alone. */
-  readonly onlyInjection?: true;
+  /** Which are kept; both when not given. Configuration is validated in one cluster alone. */
+  readonly only?: { readonly injection: boolean; readonly validation: boolean };
   readonly count?: (counter: WebhookBundleCounter, labels: Readonly<Record<string, string>>) => void;
   readonly log: Logger;
 }
@@ -51,7 +51,8 @@ const OURS = /\.istio\.io$/;
 
 /** Writes until the signal aborts. Only one replica may do this at a time. */
 export async function keepWebhookBundles(options: WebhookBundlesOptions, signal: AbortSignal): Promise<void> {
-  const types = options.onlyInjection ? [INJECTION] : [INJECTION, VALIDATION];
+  const { injection, validation } = options.only ?? { injection: true, validation: true };
+  const types = [...(injection ? [INJECTION] : []), ...(validation ? [VALIDATION] : [])];
   await Promise.all(types.map((type) => keepType(type, options, signal)));
 }
 

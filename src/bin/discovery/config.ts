@@ -14,6 +14,7 @@ import { type CaSettings, caSettings } from "./ca-settings.ts";
 import { type ClusterAliases, parseAliases } from "./cluster-aliases.ts";
 import { featuresOf } from "./features.ts";
 import type { FlagValues, ParsedFlags } from "./flags.ts";
+import { type KubernetesSettings, kubernetesSettings } from "./kubernetes-settings.ts";
 import { type WebhookConfig, webhookConfig } from "./webhooks.ts";
 
 const MINUTE_MS = 60_000;
@@ -28,7 +29,7 @@ export interface DiscoveryConfig {
     readonly isGiven: boolean;
   };
   /** Undefined when the flags ask for no Kubernetes. */
-  readonly kubernetes: { readonly kubeConfig: string } | undefined;
+  readonly kubernetes: ({ readonly kubeConfig: string } & Partial<KubernetesSettings>) | undefined;
   /** Further clusters. */
   readonly remotes?: RemoteRules;
   readonly clusterAliases?: ClusterAliases;
@@ -180,7 +181,9 @@ export function parseDiscoveryConfig(flags: ParsedFlags, env: Env): ParsedConfig
     folders: flag.all("configDir"),
     meshConfig: { file: flag.text("meshConfig"), isGiven: flags.given.has("meshConfig") },
     networksFile: flag.text("networksConfig"),
-    kubernetes: hasKubernetes(flag) ? { kubeConfig: flag.text("kubeconfig") } : undefined,
+    kubernetes: hasKubernetes(flag)
+      ? { kubeConfig: flag.text("kubeconfig"), ...kubernetesSettings(read, env) }
+      : undefined,
     remotes: remoteRules(read, env),
     clusterAliases: clusterAliases(flag),
     leadsClusters: read.boolean("EXTERNAL_ISTIOD", false),

@@ -50,8 +50,9 @@ export async function runDuties(given: Duties, signal: AbortSignal): Promise<voi
   const duties = { ...given, identity };
   const name = revision === "" || revision === "default" ? "istio-leader" : `istio-leader-${revision}`;
   const election = { api, namespace, name, identity, log: log.scope("leader") };
+  const isAlone = config.kubernetes?.elects === false;
   await Promise.all([
-    leadWhenElected(election, (leading) => lead(duties, leading), signal),
+    isAlone ? lead(duties, signal) : leadWhenElected(election, (leading) => lead(duties, leading), signal),
     config.writesStatus && reportDistribution(reportOf(duties), signal),
   ]);
 }
@@ -65,7 +66,14 @@ async function lead(duties: ReplicaDuties, signal: AbortSignal): Promise<void> {
   const { cluster: api, config, ca, roots, source, count, log } = duties;
   const { namespace, podName, revision, registration, features } = config;
   const ofNamespaces = { api, ...meshNamespaces(source), log: log.scope("namespaces") };
-  const bundles = { api, revision: revision || "default", count, log: log.scope("webhooks") };
+  const { patches } = config.kubernetes ?? {};
+  const bundles = {
+    api,
+    revision: revision || "default",
+    ...(patches && { only: patches }),
+    count,
+    log: log.scope("webhooks"),
+  };
   const ofEntries = {
     source,
     entries: kubernetesEntries(api),
@@ -76,8 +84,7 @@ async function lead(duties: ReplicaDuties, signal: AbortSignal): Promise<void> {
   };
   await Promise.all([
     ca?.lead(signal),
-    ca && roots && keepNamespaceMaps({ ...ofNamespaces, ...roots, map: ROOT_MAP }, signal),
-    ca?.revocations && keepNamespaceMaps({ ...ofNamespaces, ...ca.revocations, map: REVOCATION_MAP }, signal),
+    keepMaps(duties, ofNamespaces, signal),
     roots && keepWebhookBundles({ ...bundles, roots: roots.text, onRoots: roots.onText }, signal),
     keepIngressStatus({ api, source, namespace, log: log.scope("ingress") }, signal),
     registration && removeLeftovers({ ...registration, ...ofEntries }, signal),
@@ -88,20 +95,34 @@ async function lead(duties: ReplicaDuties, signal: AbortSignal): Promise<void> {
   ]);
 }
 
+/** The ConfigMaps that every namespace of a cluster has: by what the mesh is trusted, and what of it no longer is. */
+async function keepMaps(
+  { config, ca, roots }: Duties,
+  maps: Omit<NamespaceMapsOptions, "map" | keyof PublishedText>,
+  signal: AbortSignal,
+): Promise<void> {
+  const { rootMap = ROOT_MAP.name, revocationMap = REVOCATION_MAP.name, limits } = config.kubernetes ?? {};
+  const common = { ...maps, only: limits?.namespace };
+  await Promise.all([
+    ca && roots && keepNamespaceMaps({ ...common, ...roots, map: { ...ROOT_MAP, name: rootMap } }, signal),
+    ca?.revocations &&
+      keepNamespaceMaps({ ...common, ...ca.revocations, map: { ...REVOCATION_MAP, name: revocationMap } }, signal),
+  ]);
+}
+
 /** Roots and webhooks in further clusters that name this control plane. */
 async function keepClusters(duties: ReplicaDuties, signal: AbortSignal): Promise<void> {
-  const { config, ca, roots, source, clusters } = duties;
+  const { config, roots, source, clusters } = duties;
   const { namespace, features, revision } = config;
   const log = duties.log.scope("clusters");
   const onMesh = (changed: () => void) => source.subscribe(changed);
   const isOurs = ({ metadata: { name, labels = {} } }: RawObject) =>
     isDiscovered({ name, labels }, source.current().mesh);
   const lead = async (api: KubernetesApi, _id: string, leading: AbortSignal) => {
-    const maps = { api, isOurs, onOurs: onMesh, log };
-    const bundles = { api, revision: revision || "default", onlyInjection: true, log } as const;
+    const only = { injection: config.kubernetes?.patches?.injection !== false, validation: false };
+    const bundles = { api, revision: revision || "default", only, log };
     await Promise.all([
-      ca && roots && keepNamespaceMaps({ ...maps, ...roots, map: ROOT_MAP }, leading),
-      ca?.revocations && keepNamespaceMaps({ ...maps, ...ca.revocations, map: REVOCATION_MAP }, leading),
+      keepMaps(duties, { api, isOurs, onOurs: onMesh, log }, leading),
       roots && keepWebhookBundles({ ...bundles, roots: roots.text, onRoots: roots.onText }, leading),
     ]);
   };

@@ -27,7 +27,7 @@ export interface SourceInput {
 
 /** The source that the flags ask for: an API server if there is one, with files in the place of its configuration or not. */
 export function sourceOf({ config, cluster, events, log }: SourceInput): MeshSource {
-  const { folders, features, revision, namespace } = config;
+  const { folders, features, revision, namespace, kubernetes } = config;
   const meshFile = meshConfigFile(config);
   if (cluster === undefined) return filesOf(config, meshFile, log);
   const own = revision || "default";
@@ -39,7 +39,12 @@ export function sourceOf({ config, cluster, events, log }: SourceInput): MeshSou
     events,
     log: log.scope("kube"),
     revision,
-    meshConfigMap: { namespace, name: own === "default" ? "istio" : `istio-${own}` },
+    meshConfigMap: {
+      namespace,
+      name: own === "default" ? "istio" : `istio-${own}`,
+      sharedName: kubernetes?.sharedMeshConfig,
+    },
+    limits: kubernetes?.limits,
     files: files && { source: files, ofConfiguration, ofMesh },
     remotes: config.remotes,
   });

@@ -46,6 +46,8 @@ export interface FileSource extends Source, WorkloadEntries {
   takeKeySets(keySets: KeySets): void;
   /** Replaces what names of gateways between networks were resolved to. */
   takeGatewayAddresses(addresses: GatewayAddresses): void;
+  /** What the files of the mesh config and of networks say. */
+  meshFiles(): { readonly mesh: MeshFile; readonly networks: NetworksFile };
   /** Reads everything, calls the subscribers, then watches until the signal aborts. */
   run(signal: AbortSignal): Promise<void>;
 }
@@ -104,6 +106,10 @@ class WatchedFiles extends SnapshotStore implements FileSource {
       const changes = await pending.take(RESCAN_MS, signal);
       if (!signal.aborted) await this.#follow(changes);
     }
+  }
+
+  meshFiles(): { readonly mesh: MeshFile; readonly networks: NetworksFile } {
+    return { mesh: this.#mesh, networks: this.#networks };
   }
 
   /** Looks at what changed, and publishes if that made a difference. */

@@ -31,6 +31,13 @@ export function readMeshFile(file: string, text: string, previous: MeshFile): Me
   };
 }
 
+/** What a file says over other settings in place of Istio's defaults; alone, where it has errors now. */
+export function meshFileOver(base: MeshConfig, { text, mesh }: MeshFile): MeshConfig {
+  if (text === undefined) return mesh === DEFAULT_MESH_CONFIG ? base : mesh;
+  const { value: raw, error } = readDocument(text);
+  return (error === undefined ? meshConfigOf(raw, base).value : undefined) ?? mesh;
+}
+
 /** A mesh config file that cannot be read: what it said stays. */
 export function unreadableMeshFile(file: string, message: string, previous: MeshFile): MeshFile {
   const problem = meshProblem({ file, line: 1, message, severity: "error" });

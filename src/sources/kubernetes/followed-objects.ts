@@ -63,8 +63,9 @@ export class FollowedObjects {
     const { api, types, silenceMs } = this.#options;
     await Promise.all(
       types.map((type) => {
-        const { fieldSelector } = type;
-        const common = { api, type, fieldSelector, signal, backoff: new Backoff(RETRY) };
+        const { fieldSelector, labelSelector, namespace } = type;
+        const which = { type, fieldSelector, labelSelector, namespace };
+        const common = { api, ...which, signal, backoff: new Backoff(RETRY) };
         return follow({ ...common, follower: this.#followerOf(type), ...(silenceMs !== undefined && { silenceMs }) });
       }),
     );

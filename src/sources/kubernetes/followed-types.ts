@@ -3,6 +3,9 @@ import type { ResourceType } from "#lib/kubernetes/resource-types.ts";
 
 export interface FollowedType extends ResourceType {
   readonly fieldSelector?: string;
+  readonly labelSelector?: string;
+  /** The only one whose objects count. */
+  readonly namespace?: string | undefined;
   /** Comes with the mesh: a cluster without it is a cluster without such objects. */
   readonly isCustom: boolean;
   /** Nobody waits for it where it may not be read. */
@@ -44,6 +47,32 @@ export const CUSTOM_KINDS: ReadonlySet<string> = new Set(
   FOLLOWED_TYPES.filter(({ isCustom }) => isCustom).map(({ kind }) => kind),
 );
 
+/** What of them counts, where that is not everything. */
+export interface TypeLimits {
+  /** Whether a kind that comes with the mesh is left out, by its name such as `gateways.networking.istio.io`. */
+  readonly ignores?: (resource: string) => boolean;
+  /** The only namespace that counts. */
+  readonly namespace?: string | undefined;
+}
+
+/** The types within limits. */
+export function limited(types: readonly FollowedType[], { ignores, namespace }: TypeLimits): readonly FollowedType[] {
+  const counting = types.filter(({ isCustom, plural, group }) => !isCustom || ignores?.(`${plural}.${group}`) !== true);
+  if (namespace === undefined) return counting;
+  return counting.map((type) => (type.namespaced ? { namespace, ...type } : type));
+}
+
+/** What of the control plane's own namespace counts in any case: the mesh config, and which clusters there are. */
+export function systemTypes(namespace: string): readonly FollowedType[] {
+  return [
+    { ...core("ConfigMap", "configmaps"), fieldSelector: NOT_ROOTS, namespace },
+    { ...core("Secret", "secrets"), labelSelector: `${CLUSTER_LABEL}=true`, namespace },
+  ];
+}
+
+/** Of Secrets with kubeconfigs of further clusters. */
+export const CLUSTER_LABEL = "istio/multiCluster";
+
 /** A ConfigMap. */
 export interface MapPlace {
   readonly namespace: string;
@@ -52,12 +81,12 @@ export interface MapPlace {
 
 /** What counts of clusters beside our own: who runs there, by what name it is trusted, but not how the mesh is configured. */
 export function remoteTypes({ namespace, name }: MapPlace, withEntries: boolean): readonly FollowedType[] {
-  const fieldSelector = `metadata.namespace=${namespace},metadata.name=${name}`;
+  const fieldSelector = `metadata.name=${name}`;
   return [
     ...FOLLOWED_TYPES.filter(({ kind }) => ["Service", "Pod", "Node", "Namespace", "EndpointSlice"].includes(kind)),
     ...(withEntries ? [{ ...networking("WorkloadEntry", "workloadentries", "v1"), isOptional: true } as const] : []),
     { ...core("Secret", "secrets"), fieldSelector: NOT_FOR_GATEWAYS, isOptional: true },
-    { ...core("ConfigMap", "configmaps"), fieldSelector, isOptional: true },
+    { ...core("ConfigMap", "configmaps"), fieldSelector, namespace, isOptional: true },
   ];
 }
 

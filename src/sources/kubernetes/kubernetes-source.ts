@@ -9,7 +9,6 @@
  */
 import type { MeshConfig } from "#config/mesh-config.ts";
 import { sleep } from "#lib/async/sleep.ts";
-import { isRecord } from "#lib/is-record.ts";
 import type { KubernetesApi, RawObject } from "#lib/kubernetes/api-client.ts";
 import type { Logger } from "#lib/log.ts";
 import type { Features } from "#model/features.ts";
@@ -17,12 +16,18 @@ import type { KeySets } from "#model/key-set.ts";
 import type { GatewayAddresses } from "#model/network-gateway.ts";
 import type { ObjectProblem, Source, WorkloadEntries } from "#model/ports.ts";
 import type { FileSource } from "../file/file-source.ts";
-import { type MeshFile, missingMeshFile, NO_MESH_FILE, readMeshFile } from "../file/mesh-file.ts";
-import { type NetworksFile, NO_NETWORKS_FILE, readNetworksFile, withNetworks } from "../file/networks-file.ts";
 import { ProblemReporter } from "../report.ts";
 import { SnapshotStore } from "../snapshot-store.ts";
-import { type ClusterEvents, FollowedObjects } from "./followed-objects.ts";
-import { CUSTOM_KINDS, FOLLOWED_TYPES } from "./followed-types.ts";
+import { type ClusterEvents, FollowedObjects, type RawObserver } from "./followed-objects.ts";
+import {
+  CUSTOM_KINDS,
+  FOLLOWED_TYPES,
+  type FollowedType,
+  limited,
+  systemTypes,
+  type TypeLimits,
+} from "./followed-types.ts";
+import { type MeshMapPlaces, MeshMaps } from "./mesh-maps.ts";
 import { type ClusterStatus, RemoteClusters, type RemoteRules } from "./remote-clusters.ts";
 
 export interface KubernetesSourceOptions {
@@ -31,8 +36,10 @@ export interface KubernetesSourceOptions {
   readonly log: Logger;
   /** Configuration of other revisions is left out; empty: of none. */
   readonly revision: string;
-  /** The ConfigMap whose keys `mesh` and `meshNetworks` are the mesh config; Secrets of other clusters are beside it. */
-  readonly meshConfigMap: { readonly namespace: string; readonly name: string };
+  /** The ConfigMaps with the mesh config; Secrets of other clusters are beside them. */
+  readonly meshConfigMap: MeshMapPlaces;
+  /** Nothing is left out when not given. */
+  readonly limits?: TypeLimits | undefined;
   readonly files?: FilesInstead | undefined;
   readonly remotes?: RemoteRules | undefined;
   /** A watch on which nothing came for this long is taken for dead. */
@@ -78,44 +85,55 @@ class ClusterSource extends SnapshotStore implements KubernetesSource {
   readonly #options: KubernetesSourceOptions;
   readonly #reporter: ProblemReporter;
   readonly #own: FollowedObjects;
-  readonly #meshName: string;
+  /** What else of the control plane's own namespace counts, where that is not the one that is followed. */
+  readonly #system: FollowedObjects | undefined;
+  readonly #meshMaps: MeshMaps;
   #remotes: RemoteClusters | undefined;
-  #mesh: MeshFile = NO_MESH_FILE;
-  #networks: NetworksFile = NO_NETWORKS_FILE;
   #filesAreRead: boolean;
   #wake: () => void = () => {};
 
   constructor(options: KubernetesSourceOptions) {
     super(options.features, { byApiServer: true });
-    const { api, revision, silenceMs, files, meshConfigMap, log, events } = options;
+    const { files, meshConfigMap, log, limits = {} } = options;
     this.#options = options;
     this.#reporter = new ProblemReporter(log);
-    this.#meshName = `ConfigMap/${meshConfigMap.namespace}/${meshConfigMap.name}`;
+    this.#meshMaps = new MeshMaps(meshConfigMap);
     this.#filesAreRead = files === undefined;
-    this.#own = new FollowedObjects({
+    const observer: RawObserver = {
+      put: (kind, object) => this.#see(kind, object),
+      remove: (kind, object) => this.#miss(kind, object),
+      replaced: (kind, objects) => this.#seeAll(kind, objects),
+    };
+    const types = FOLLOWED_TYPES.filter(({ isCustom }) => !isCustom || files?.ofConfiguration !== true);
+    const isElsewhere = limits.namespace !== undefined && limits.namespace !== meshConfigMap.namespace;
+    this.#own = this.#followed(limited(types, limits), isElsewhere ? undefined : observer);
+    this.#system = isElsewhere ? this.#followed(systemTypes(meshConfigMap.namespace), observer) : undefined;
+  }
+
+  #followed(types: readonly FollowedType[], observer: RawObserver | undefined): FollowedObjects {
+    const { api, revision, silenceMs, events } = this.#options;
+    const onChange = () => this.#wake();
+    return new FollowedObjects({
       api,
-      types: FOLLOWED_TYPES.filter(({ isCustom }) => !isCustom || files?.ofConfiguration !== true),
+      types,
       revision,
       cluster: "",
       silenceMs,
       events,
-      onChange: () => this.#wake(),
-      observer: {
-        put: (kind, object) => this.#see(kind, object),
-        remove: (kind, object) => this.#miss(kind, object),
-        replaced: (kind, objects) => this.#seeAll(kind, objects),
-      },
+      onChange,
+      ...(observer && { observer }),
     });
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { meshConfigMap, features, revision, log, files, events, remotes: rules } = this.#options;
+    const { meshConfigMap, features, revision, log, files, events, limits, remotes: rules } = this.#options;
     const onChange = () => this.#wake();
     this.#remotes = new RemoteClusters({
       meshConfigMap,
       clusterId: features.clusterId,
       revision,
       rules,
+      limits,
       log,
       signal,
       onChange,
@@ -125,13 +143,13 @@ class ClusterSource extends SnapshotStore implements KubernetesSource {
       this.#filesAreRead = true;
       this.#wake();
     });
-    const following = [this.#own.run(signal), ...(files === undefined ? [] : [files.source.run(signal)])];
+    const following = [this.#own.run(signal), this.#system?.run(signal), files?.source.run(signal)];
     await this.#publishUntil(signal);
     await Promise.all([...following, this.#remotes.stop()]);
   }
 
   unread(): readonly string[] {
-    return [...this.#own.unread(), ...(this.#remotes?.unread() ?? [])];
+    return [...this.#own.unread(), ...(this.#system?.unread() ?? []), ...(this.#remotes?.unread() ?? [])];
   }
 
   apiOf(clusterId: string): KubernetesApi | undefined {
@@ -162,7 +180,8 @@ class ClusterSource extends SnapshotStore implements KubernetesSource {
   }
 
   #isRead(): boolean {
-    return this.#own.isRead && this.#filesAreRead && this.#remotes?.isReady === true;
+    const isRead = this.#own.isRead && this.#system?.isRead !== false;
+    return isRead && this.#filesAreRead && this.#remotes?.isReady === true;
   }
 
   #allObjects() {
@@ -175,41 +194,31 @@ class ClusterSource extends SnapshotStore implements KubernetesSource {
   #allProblems(): readonly ObjectProblem[] {
     const { files } = this.#options;
     const { problems } = this.#own.collection();
-    const ofMesh = files?.ofMesh === true ? [] : [...this.#mesh.problems, ...this.#networks.problems];
-    return [...problems, ...(this.#remotes?.problems() ?? []), ...ofMesh, ...(files?.source.problems() ?? [])];
+    return [
+      ...problems,
+      ...(this.#remotes?.problems() ?? []),
+      ...this.#meshMaps.problems(files?.ofMesh === true),
+      ...(files?.source.problems() ?? []),
+    ];
   }
 
   #effectiveMesh(): MeshConfig {
     const { files } = this.#options;
-    return files?.ofMesh === true ? files.source.current().mesh : withNetworks(this.#mesh.mesh, this.#networks);
+    return this.#meshMaps.effective(files?.ofMesh === true ? files.source.meshFiles() : undefined);
   }
 
   #see(kind: string, object: RawObject): void {
     if (kind === "Secret") this.#remotes?.put(object);
-    if (!this.#isMesh(kind, object)) return;
-    const textOf = (key: string) => {
-      const value = isRecord(object.data) ? object.data[key] : undefined;
-      return typeof value === "string" ? value : undefined;
-    };
-    const [mesh = "", networks] = [textOf("mesh"), textOf("meshNetworks")];
-    if (mesh !== this.#mesh.text) this.#mesh = readMeshFile(this.#meshName, mesh, this.#mesh);
-    if (networks !== this.#networks.text)
-      this.#networks = readNetworksFile(`${this.#meshName}/meshNetworks`, { text: networks }, this.#networks);
+    if (kind === "ConfigMap") this.#meshMaps.put(object);
   }
 
   #miss(kind: string, object: RawObject): void {
     if (kind === "Secret") this.#remotes?.remove(object);
-    if (this.#isMesh(kind, object)) this.#mesh = missingMeshFile(this.#meshName, this.#mesh);
+    if (kind === "ConfigMap") this.#meshMaps.remove(object);
   }
 
   #seeAll(kind: string, objects: readonly RawObject[]): void {
     if (kind === "Secret") this.#remotes?.replace(objects);
-    if (kind !== "ConfigMap") return;
-    if (!objects.some((object) => this.#isMesh(kind, object))) this.#mesh = missingMeshFile(this.#meshName, this.#mesh);
-    for (const object of objects) this.#see(kind, object);
-  }
-
-  #isMesh(kind: string, { metadata }: RawObject): boolean {
-    return `${kind}/${metadata.namespace}/${metadata.name}` === this.#meshName;
+    if (kind === "ConfigMap") this.#meshMaps.replace(objects);
   }
 }

@@ -12,7 +12,7 @@ import { errorText } from "#lib/mesh-error.ts";
 import type { ObjectProblem } from "#model/ports.ts";
 import { NO_MESH_FILE, readMeshFile } from "../file/mesh-file.ts";
 import { type ClusterEvents, FollowedObjects, type RawObserver } from "./followed-objects.ts";
-import { type MapPlace, remoteTypes } from "./followed-types.ts";
+import { CLUSTER_LABEL, limited, type MapPlace, remoteTypes, type TypeLimits } from "./followed-types.ts";
 
 export interface RemoteClustersOptions {
   /** The mesh config, in each of them; Secrets of clusters are beside our own. */
@@ -21,6 +21,7 @@ export interface RemoteClustersOptions {
   readonly clusterId: string;
   readonly revision: string;
   readonly rules?: RemoteRules | undefined;
+  readonly limits?: TypeLimits | undefined;
   readonly onChange: () => void;
   /** Who counts. */
   readonly events?: ClusterEvents | undefined;
@@ -57,7 +58,6 @@ interface Member {
   cluster: RemoteCluster;
 }
 
-const LABEL = "istio/multiCluster";
 const PATIENCE_MS = 30_000;
 
 export class RemoteClusters {
@@ -141,7 +141,7 @@ export class RemoteClusters {
   }
 
   #isOurs({ metadata }: RawObject): boolean {
-    return metadata.namespace === this.#options.meshConfigMap.namespace && metadata.labels?.[LABEL] === "true";
+    return metadata.namespace === this.#options.meshConfigMap.namespace && metadata.labels?.[CLUSTER_LABEL] === "true";
   }
 
   #leave(secret: string): void {
@@ -199,7 +199,7 @@ export class RemoteClusters {
     const { meshConfigMap, revision, onChange, events, signal, rules } = this.#options;
     const stop = new AbortController();
     const mesh = new RemoteMesh(id);
-    const types = remoteTypes(meshConfigMap, rules?.withEntries ?? true);
+    const types = limited(remoteTypes(meshConfigMap, rules?.withEntries ?? true), this.#options.limits ?? {});
     const objects = new FollowedObjects({ api, types, revision, cluster: id, onChange, events, observer: mesh });
     const both = AbortSignal.any([signal, stop.signal]);
     const running = objects.run(both).finally(() => api.close());
