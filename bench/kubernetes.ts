@@ -79,7 +79,9 @@ async function sliceChanges(api: KubernetesApi, plane: ControlPlaneProcess, shap
     const endpoint = `10.250.0.${round + 1}`;
     const heard = sidecars.everyone(ENDPOINT_TYPE, Buffer.from(endpoint));
     const path = `/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/svc-3`;
-    const body = [{ op: "replace", path: "/endpoints", value: [{ addresses: [endpoint] }] }];
+    // One pod more, and then another in its place.
+    const op = round === 0 ? "add" : "replace";
+    const body = [{ op, path: `/endpoints/${shape.podsOfService}`, value: { addresses: [endpoint] } }];
     await api.call({ method: "PATCH", path, body, contentType: JSON_PATCH });
     latencies.push(...(await heard));
   }

@@ -1,19 +1,19 @@
 /** Simulated sidecars over delta ADS. They acknowledge everything and decode only envelopes, so that they cost little. */
 import { readFileSync } from "node:fs";
+import { connect, type Socket } from "node:net";
+import { connect as connectTls } from "node:tls";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { NodeSchema } from "#gen/envoy/config/core/v3/base_pb.ts";
-import { connectGrpc, type GrpcConnection } from "#lib/grpc/client.ts";
-import { joined } from "#lib/grpc/messages.ts";
 import { readMessage, readString } from "#lib/wire/read.ts";
 import { type DeltaRequest, EMPTY_REQUEST, formatDeltaRequest } from "#protocol/delta-request.ts";
 import { CLUSTER_TYPE, ENDPOINT_TYPE, LISTENER_TYPE, ROUTE_TYPE } from "#protocol/type-urls.ts";
 import type { Access } from "./control-plane-process.ts";
+import { FramedCall } from "./framed-call.ts";
 import { GATEWAY_ROUTES, type MeshShape, proxyAddress, proxyNamespace, serviceHost } from "./mesh-folder.ts";
 
 const METHOD = "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources";
 /** As Envoy has it. */
 const WINDOW_BYTES = 16 * 1024 * 1024;
-const KEEPALIVE = { intervalMs: 30_000, timeoutMs: 30_000 };
 
 type Listener = (sidecar: number, typeUrl: string, response: Buffer) => void;
 
@@ -21,8 +21,8 @@ export class Sidecars implements Disposable {
   readonly #address: string;
   readonly #shape: MeshShape;
   readonly #access: Access | undefined;
-  readonly #connections: GrpcConnection[] = [];
-  readonly #end = new AbortController();
+  readonly #sockets: Socket[] = [];
+  #isOver = false;
   readonly #listeners = new Set<Listener>();
   receivedBytes = 0;
   /** Streams that ended, which none should. */
@@ -65,27 +65,27 @@ export class Sidecars implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#end.abort();
-    for (const connection of this.#connections) connection.close();
+    this.#isOver = true;
+    for (const socket of this.#sockets) socket.destroy();
   }
 
   async #connect(index: number): Promise<void> {
-    const access = this.#access;
-    const tls = access && { serverName: "localhost", roots: readFileSync(access.rootFile) };
-    const token = await access?.callers.token(proxyNamespace(this.#shape, index));
+    const token = await this.#access?.callers.token(proxyNamespace(this.#shape, index));
     const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
-    const options = { address: this.#address, windowBytes: WINDOW_BYTES, keepalive: KEEPALIVE, tls };
-    const connection = await connectGrpc(options, this.#end.signal);
-    this.#connections.push(connection);
-    const call = connection.call(METHOD, headers, {
-      message: (pieces) => {
-        const response = joined(pieces);
+    if (this.#isOver) return;
+    const socket = this.#open();
+    this.#sockets.push(socket);
+    const call = new FramedCall(socket, {
+      path: METHOD,
+      headers,
+      windowBytes: WINDOW_BYTES,
+      message: (response) => {
         this.receivedBytes += response.length;
         const { typeUrl, nonce } = envelope(response);
         send(typeUrl, { nonce });
         for (const listener of this.#listeners) listener(index, typeUrl, response);
       },
-      end: ({ details }) => void (this.#end.signal.aborted || this.failures.push(details)),
+      end: (reason) => void (this.#isOver || this.failures.push(reason)),
     });
     const send = (typeUrl: string, fields: Partial<DeltaRequest>) =>
       call.send(formatDeltaRequest({ ...EMPTY_REQUEST, typeUrl, ...fields }));
@@ -94,6 +94,14 @@ export class Sidecars implements Disposable {
     send(ENDPOINT_TYPE, { subscribe: endpoints });
     send(LISTENER_TYPE, {});
     send(ROUTE_TYPE, { subscribe: [this.#shape.routes === undefined ? "8000" : GATEWAY_ROUTES] });
+  }
+
+  #open(): Socket {
+    const [, host = "", port = ""] = /^(.*):(\d+)$/.exec(this.#address) ?? [];
+    const where = { host, port: Number(port), noDelay: true };
+    if (this.#access === undefined) return connect(where);
+    const ca = readFileSync(this.#access.rootFile);
+    return connectTls({ ...where, servername: "localhost", ALPNProtocols: ["h2"], ca });
   }
 
   #node(index: number): Uint8Array {
