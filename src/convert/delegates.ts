@@ -7,6 +7,7 @@ import { completeGateway } from "#config/gateway-name.ts";
 import { completeHost } from "#config/host.ts";
 import type { Destination, HttpMatch, HttpRoute, StringMatch, VirtualService } from "#config/kinds/virtual-service.ts";
 import { isVisible } from "#config/visibility.ts";
+import { replacements, withReplacements } from "#lib/list-changes.ts";
 import { memoized } from "./memo.ts";
 
 type VirtualServiceObject = ConfigObject<VirtualService>;
@@ -32,6 +33,41 @@ export interface DelegateRules {
   readonly exportTo: readonly string[];
   /** Completes the short names of a delegate, which mean its own namespace. */
   readonly domain: string;
+}
+
+interface Joined {
+  readonly objects: readonly VirtualServiceObject[];
+  readonly rules: DelegateRules;
+  readonly joined: readonly VirtualServiceObject[];
+}
+
+const last = new WeakMap<object, Joined>();
+
+/** As `joinDelegates`. Where what was replaced since the last time that `owner` asked has to do with no delegate, the rest is as it was. */
+export function joinedVirtualServices(
+  owner: object,
+  objects: readonly VirtualServiceObject[],
+  rules: DelegateRules,
+): readonly VirtualServiceObject[] {
+  const known = last.get(owner);
+  const joined = (known && afterReplacements(known, objects, rules)) ?? joinDelegates(objects, rules);
+  last.set(owner, { objects, rules, joined });
+  return joined;
+}
+
+function afterReplacements(
+  { objects: before, rules: { exportTo, domain }, joined }: Joined,
+  objects: readonly VirtualServiceObject[],
+  rules: DelegateRules,
+): readonly VirtualServiceObject[] | undefined {
+  if (rules.exportTo !== exportTo || rules.domain !== domain) return undefined;
+  const replaced = replacements(before, objects);
+  return replaced?.flat().every(isAlone) ? withReplacements(joined, replaced) : undefined;
+}
+
+/** Whether it neither is a delegate nor has one. */
+function isAlone(object: VirtualServiceObject): boolean {
+  return hasHosts(object) && !(object.spec.http ?? []).some(({ delegate }) => delegate !== undefined);
 }
 
 /**

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { keepIdentity, keepSorted, type ListRules } from "./keep-identity.ts";
+import { listChanges } from "#lib/list-changes.ts";
+import { keepChanged, keepIdentity, keepSorted, type ListRules } from "./keep-identity.ts";
 
 test("keepIdentity() gives back the previous value exactly when the two are equal", () => {
   fc.assert(
@@ -32,7 +33,7 @@ interface Item {
 const RULES: ListRules<Item> = {
   keyOf: ({ key }) => key,
   keep: keepIdentity,
-  order: (a, b) => (a.key < b.key ? -1 : 1),
+  order: (a, b) => (a.key === b.key ? 0 : a.key < b.key ? -1 : 1),
 };
 
 test("keepSorted() sorts, and keeps equal items and lists", () => {
@@ -79,4 +80,18 @@ test("keepSorted() does not take two equal items for two different ones before",
   const a = { key: "a", value: 1 };
   const before = [a, { key: "a", value: 2 }];
   assert.deepEqual(keepSorted(before, [a, a], RULES), [a, a]);
+});
+
+test("keepChanged() gives what keepSorted() gives, or nothing", () => {
+  const items = fc.array(fc.record({ key: fc.constantFrom("a", "b", "c", "d"), value: fc.constantFrom(1, 2) }), {
+    maxLength: 5,
+  });
+  fc.assert(
+    fc.property(items, items, fc.boolean(), (before, more, isShared) => {
+      const previous = keepSorted([], before, RULES);
+      const next = isShared ? [...before.slice(1), ...more] : more;
+      const changed = keepChanged(previous, listChanges(before, next), RULES);
+      if (changed !== undefined) assert.deepEqual(changed, keepSorted(previous, next, RULES));
+    }),
+  );
 });

@@ -1,5 +1,5 @@
 /** Structural sharing: what is equal to before stays the same object, so that changes are found by comparing identities. */
-import { changedSorted } from "#lib/list-changes.ts";
+import { changedSorted, type ListChanges, listChanges } from "#lib/list-changes.ts";
 import { hasSameItems } from "./memo.ts";
 
 /** `next`, or `previous` where the two are equal; parts of plain objects and lists that are equal are kept as well. */
@@ -18,28 +18,32 @@ export interface ListRules<T> {
   readonly order: (a: T, b: T) => number;
 }
 
-/**
- * `next`, sorted, with items that are equal to before kept; `previous` itself where that makes no difference. Where few items
- * are new, those alone are put in their places.
- */
+/** `next`, sorted, with items that are equal to before kept; `previous` itself where that makes no difference. */
 export function keepSorted<T>(previous: readonly T[], next: readonly T[], how: ListRules<T>): readonly T[] {
   const [before, after] = [new Set(previous), new Set(next)];
   const gone = previous.filter((item) => !after.has(item));
   const byKey = new Map(gone.map((old) => [how.keyOf(old), old]));
-  const kept = new Map<T, T>();
-  for (const item of next) if (!before.has(item)) kept.set(item, how.keep(byKey.get(how.keyOf(item)), item));
-  const unchanged = new Set(kept.values());
-  const changes = {
-    removed: gone.filter((item) => !unchanged.has(item)),
-    added: [...kept.values()].filter((item) => !before.has(item)),
-  };
-  const isDistinct = after.size === next.length && unchanged.size === kept.size && before.size === previous.length;
-  if (isDistinct && changes.added.length <= FEW) {
-    const changed = changedSorted(previous, changes, how.order);
-    // Items that are equal in order are in that of `next`.
-    if (!changes.added.some((item) => hasEqual(item, changed, how.order))) return changed;
-  }
-  return next.map((item) => kept.get(item) ?? item).sort(how.order);
+  const merged = next.map((item) => (before.has(item) ? item : how.keep(byKey.get(how.keyOf(item)), item)));
+  const kept = new Set(merged);
+  const same = kept.size === merged.length && before.size === kept.size && before.isSubsetOf(kept);
+  return same ? previous : merged.sort(how.order);
+}
+
+/**
+ * The same by changes alone. Undefined where these do not tell it all: there are many of them, what is removed is not in the
+ * list, or an item is equal in order to another, so that `next` decides which comes first.
+ */
+export function keepChanged<T>(
+  previous: readonly T[],
+  { removed, added }: ListChanges<T>,
+  how: ListRules<T>,
+): readonly T[] | undefined {
+  if (removed.length + added.length > FEW || removed.some((item) => !previous.includes(item))) return undefined;
+  const byKey = new Map(removed.map((old) => [how.keyOf(old), old]));
+  const kept = added.map((item) => how.keep(byKey.get(how.keyOf(item)), item));
+  const changes = listChanges(removed, kept);
+  const changed = changedSorted(previous, changes, how.order);
+  return changes.added.some((item) => hasEqual(item, changed, how.order)) ? undefined : changed;
 }
 
 const FEW = 16;

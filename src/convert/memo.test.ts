@@ -25,3 +25,13 @@ test("madeFrom() gives the previous result for the same items", () => {
   assert.equal(double(first, [1, 2]), first);
   assert.deepEqual(double(first, [1, 3]), [2, 6]);
 });
+
+test("madeFrom() tells what the previous result was made from", () => {
+  const told: unknown[] = [];
+  const copy = madeFrom((_: readonly number[], items: readonly number[], before: readonly number[] | undefined) => {
+    told.push(before);
+    return [...items];
+  });
+  copy(copy([], [1]), [2]);
+  assert.deepEqual(told, [undefined, [1]]);
+});

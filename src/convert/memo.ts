@@ -21,17 +21,23 @@ export function memoized<Owner extends object, Inputs extends readonly unknown[]
 }
 
 /**
- * A function from a list and its former result to its new result, which is the former one if the items are the same.
- * Settings are the same for all that is derived from one result.
+ * A function from a list and its former result to its new result, which is the former one if the items are the same. It is
+ * told the items that the former result was made from, where these are known. Settings are the same for all that is derived
+ * from one result.
  */
 export function madeFrom<Item, Result extends object, Settings extends readonly unknown[]>(
-  make: (previous: Result, items: readonly Item[], ...settings: Settings) => Result,
+  make: (
+    previous: Result,
+    items: readonly Item[],
+    before: readonly Item[] | undefined,
+    ...settings: Settings
+  ) => Result,
 ): (previous: Result, items: readonly Item[], ...settings: Settings) => Result {
   const itemsOf = new WeakMap<Result, readonly Item[]>();
   return (previous, items, ...settings) => {
     const before = itemsOf.get(previous);
     if (before !== undefined && hasSameItems(before, items)) return previous;
-    const result = make(previous, items, ...settings);
+    const result = make(previous, items, before, ...settings);
     itemsOf.set(result, items);
     return result;
   };
@@ -44,5 +50,6 @@ export function isSame(a: unknown, b: unknown): boolean {
 
 /** Whether two lists hold the same objects in the same order. */
 export function hasSameItems(a: readonly unknown[], b: readonly unknown[]): boolean {
+  if (a === b) return true;
   return a.length === b.length && a.every((item, i) => Object.is(item, b[i]));
 }

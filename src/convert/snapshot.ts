@@ -26,6 +26,7 @@ import type { WorkloadGroup } from "#config/kinds/workload-group.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
 import { finished, type Steps } from "#lib/async/steps.ts";
 import { compareText } from "#lib/compare-text.ts";
+import { listChanges } from "#lib/list-changes.ts";
 import type { EndpointSet } from "#model/endpoint.ts";
 import type { Features } from "#model/features.ts";
 import type { KeySets } from "#model/key-set.ts";
@@ -35,12 +36,13 @@ import type { Snapshot } from "#model/snapshot.ts";
 import { autoRanges } from "./addresses.ts";
 import { withAliases } from "./aliases.ts";
 import { assignAddresses } from "./assign-addresses.ts";
-import { joinDelegates } from "./delegates.ts";
+import { objectsByKind } from "./by-kind.ts";
+import { joinedVirtualServices } from "./delegates.ts";
 import { discovered } from "./discovered.ts";
 import { type DraftInput, type ServiceDraft, serviceDrafts } from "./drafts.ts";
 import { endpointSets, foundWorkloads } from "./endpoint-sets.ts";
 import { convertIngresses } from "./ingress.ts";
-import { keepIdentity, keepSorted } from "./keep-identity.ts";
+import { keepChanged, keepIdentity, keepSorted, type ListRules } from "./keep-identity.ts";
 import { knownWorkloads } from "./known-workloads.ts";
 import { hasSameItems, isSame, madeFrom, memoized } from "./memo.ts";
 import { namedGateways, networkGateways, resolvedGateways } from "./network-gateways.ts";
@@ -76,17 +78,19 @@ export function* snapshotSteps(input: SnapshotInput): Steps<Snapshot> {
   const { previous = NOTHING } = input;
   const mesh = keepIdentity(previous.mesh, input.mesh);
   const features = keepIdentity(previous.features, input.features);
-  const byKind = Map.groupBy(discovered(input.objects, mesh), ({ kind }) => kind);
-  const ofKind = <Spec, Status = unknown>(kind: string) => (byKind.get(kind) ?? []) as ConfigObject<Spec, Status>[];
+  const found = discovered(input.objects, mesh);
+  const byKind = objectsByKind(features, found);
+  const ofKind = <Spec, Status = unknown>(kind: string) =>
+    (byKind.get(kind) ?? NO_OBJECTS) as readonly ConfigObject<Spec, Status>[];
   const draftInput: DraftInput = {
     services: ofKind<ServiceSpec, ServiceStatus>("Service"),
     serviceEntries: ofKind<ServiceEntry, ServiceEntryStatus>("ServiceEntry"),
-    workloadEntries: ofKind<WorkloadEntry>("WorkloadEntry").sort(byAgeAndName),
-    slices: ofKind<EndpointSlice>("EndpointSlice").sort(byAgeAndName),
+    workloadEntries: sortedEntries(features, ofKind<WorkloadEntry>("WorkloadEntry")),
+    slices: sortedSlices(features, ofKind<EndpointSlice>("EndpointSlice")),
     pods: sortedPods(features, ofKind<Pod, PodStatus>("Pod")),
     nodes: ofKind<Node, NodeStatus>("Node"),
     // What the control plane's own namespace says counts in any case.
-    namespaces: input.objects.filter(({ kind }) => kind === "Namespace") as ConfigObject<Namespace>[],
+    namespaces: found === input.objects ? ofKind<Namespace>("Namespace") : namespacesOf(input.objects),
     byApiServer: input.byApiServer ?? false,
     mesh,
     features,
@@ -102,7 +106,9 @@ export function* snapshotSteps(input: SnapshotInput): Steps<Snapshot> {
   });
   const { defaultVirtualServiceExportTo: exportTo } = mesh;
   const written = ofKind<VirtualService>("VirtualService");
-  const routes = [...joinDelegates(written, { exportTo, domain: features.domain }), ...fromIngresses.virtualServices];
+  const joined = joinedVirtualServices(features, written, { exportTo, domain: features.domain });
+  const { virtualServices: further } = fromIngresses;
+  const routes = further.length === 0 ? joined : [...joined, ...further];
   yield;
   const virtualServices = objects(previous.virtualServices, routes);
   yield;
@@ -166,6 +172,7 @@ function* newRegistry(input: DraftInput, remotes: readonly RemoteCluster[]): Ste
   return yield* withRemoteClusters({ drafts, endpoints, workloads: found.known, gateways }, remotes, common);
 }
 
+const NO_OBJECTS: readonly ConfigObject[] = [];
 const NO_KEY_SETS: KeySets = new Map();
 const NO_GATEWAY_ADDRESSES: GatewayAddresses = new Map();
 
@@ -194,19 +201,30 @@ const NOTHING: Omit<Snapshot, "mesh" | "features"> & { readonly mesh?: MeshConfi
 };
 
 /** The sorted services. The same drafts as the last time give the same list without another look. */
-const services = madeFrom((previous: readonly Service[], drafts: readonly ServiceDraft[], features: Features) =>
-  keepSorted(previous, withAliases(assignAddresses(drafts, previous, autoRanges(features))), {
-    keyOf: serviceKey,
-    keep: keepIdentity,
-    order: (a, b) =>
-      a.createdAt - b.createdAt || compareText(a.namespace, b.namespace) || compareText(a.hostname, b.hostname),
-  }),
+const services = madeFrom(
+  (previous: readonly Service[], drafts: readonly ServiceDraft[], _: unknown, features: Features) =>
+    keepSorted(previous, withAliases(assignAddresses(drafts, previous, autoRanges(features))), {
+      keyOf: serviceKey,
+      keep: keepIdentity,
+      order: (a, b) =>
+        a.createdAt - b.createdAt || compareText(a.namespace, b.namespace) || compareText(a.hostname, b.hostname),
+    }),
 );
 
 /** There are many, and mostly something else has changed. */
 const sortedPods = memoized((_: Features, pods: readonly ConfigObject<Pod, PodStatus>[]) =>
   pods.toSorted(byAgeAndName),
 );
+const sortedEntries = memoized((_: Features, entries: readonly ConfigObject<WorkloadEntry>[]) =>
+  entries.toSorted(byAgeAndName),
+);
+const sortedSlices = memoized((_: Features, slices: readonly ConfigObject<EndpointSlice>[]) =>
+  slices.toSorted(byAgeAndName),
+);
+
+function namespacesOf(objects: readonly ConfigObject[]): readonly ConfigObject<Namespace>[] {
+  return objects.filter(({ kind }) => kind === "Namespace") as ConfigObject<Namespace>[];
+}
 
 /** Sorted objects. One that merely moved to another line of its file is the same object. */
 function objects<Spec>(
@@ -216,16 +234,21 @@ function objects<Spec>(
   return sortedObjects(previous, next) as readonly ConfigObject<Spec>[];
 }
 
-const sortedObjects = madeFrom((previous: readonly ConfigObject[], next: readonly ConfigObject[]) =>
-  keepSorted(previous, next, {
-    keyOf: objectKey,
-    keep: (before, object) =>
-      before === undefined || before.origin?.file !== object.origin?.file
-        ? object
-        : keepIdentity(before, { ...object, origin: before.origin }),
-    order: byAgeAndName,
-  }),
+const sortedObjects = madeFrom(
+  (previous: readonly ConfigObject[], next: readonly ConfigObject[], before: readonly ConfigObject[] | undefined) => {
+    const changes = before === undefined ? { removed: previous, added: next } : listChanges(before, next);
+    return keepChanged(previous, changes, OBJECT_RULES) ?? keepSorted(previous, next, OBJECT_RULES);
+  },
 );
+
+const OBJECT_RULES: ListRules<ConfigObject> = {
+  keyOf: objectKey,
+  keep: (before, object) =>
+    before === undefined || before.origin?.file !== object.origin?.file
+      ? object
+      : keepIdentity(before, { ...object, origin: before.origin }),
+  order: byAgeAndName,
+};
 
 /** What endpoints of a snapshot were made from. */
 const foundAs = new WeakMap<Snapshot["endpoints"], ReadonlyMap<ServiceKey, EndpointSet>>();

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { changedSorted, listChanges } from "./list-changes.ts";
+import { changedSorted, listChanges, replacements, withReplacements } from "./list-changes.ts";
 
 const numbers = fc.uniqueArray(fc.integer({ min: 0, max: 40 }), { maxLength: 30 });
 const ascending = (a: number, b: number) => a - b;
@@ -51,4 +51,38 @@ test("changedSorted() puts an item after those of the same place", () => {
     changed.map((item) => item === added),
     [false, false, true, false],
   );
+});
+
+test("replacements() tells what stands in other places, if nothing else differs", () => {
+  assert.deepEqual(replacements([1, 2, 3], [1, 4, 3]), [[2, 4]]);
+  assert.deepEqual(replacements([1, 2], [1, 2]), []);
+  assert.equal(replacements([1, 2], [1, 2, 3]), undefined);
+  const long = Array.from({ length: 100 }, (_, i) => i);
+  assert.equal(
+    replacements(
+      long,
+      long.map((item) => item + 1),
+    ),
+    undefined,
+  );
+});
+
+test("withReplacements() makes of one list the other", () => {
+  fc.assert(
+    fc.property(numbers, numbers, (before, after) => {
+      const found = replacements(before, after);
+      if (found !== undefined) assert.deepEqual(withReplacements(before, found), after);
+    }),
+  );
+  assert.deepEqual(
+    withReplacements(
+      [1, 2],
+      [
+        [1, 2],
+        [2, 1],
+      ],
+    ),
+    [2, 1],
+  );
+  assert.equal(withReplacements([1, 2], [[3, 4]]), undefined);
 });
