@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fromBinary } from "@bufbuild/protobuf";
 import { DeltaDiscoveryResponseSchema } from "#gen/envoy/service/discovery/v3/discovery_pb.ts";
-import { formatDeltaResponse, parseDeltaResponse, resourceFrame } from "./delta-response.ts";
+import { deltaResponsePieces, formatDeltaResponse, parseDeltaResponse, resourceFrame } from "./delta-response.ts";
 
 const TYPE = "type.googleapis.com/a.B";
 const RESOURCES = [
@@ -51,4 +51,22 @@ test("parseDeltaResponse() reads a response back", () => {
 
 test("parseDeltaResponse() throws on bytes that are cut short", () => {
   assert.throws(() => parseDeltaResponse(BYTES.subarray(0, 20)));
+});
+
+test("deltaResponsePieces() are the same bytes, with large resources as they are", () => {
+  const frames = [1, 100_000, 2, 3, 200_000].map((size, i) =>
+    resourceFrame(TYPE, { name: `${i}`, version: "1", value: new Uint8Array(size).fill(i) }),
+  );
+  const response = {
+    typeUrl: TYPE,
+    nonce: "n",
+    systemVersion: "v7",
+    resources: frames,
+    removed: ["x"],
+    controlPlane: "",
+  };
+  const pieces = deltaResponsePieces(response);
+  assert.ok(Buffer.concat(pieces).equals(formatDeltaResponse(response)));
+  assert.equal(pieces.length, 5);
+  assert.deepEqual([pieces[1]?.buffer, pieces[3]?.buffer], [frames[1]?.buffer, frames[4]?.buffer]);
 });

@@ -36,10 +36,18 @@ export interface DeltaResource {
 
 /** One entry of a response's `resources`, with its field tag and length. The message is the end of it. */
 export function resourceFrame(typeUrl: string, { name, version, value }: DeltaResource): Uint8Array {
-  const any = [new MessageWriter().string(1, typeUrl).finish(), fieldHead(2, value.length), value];
+  return concat([resourceHead(typeUrl, { name, version, length: value.length }), value]);
+}
+
+/** All of such an entry that stands before the message, which has that length. */
+export function resourceHead(
+  typeUrl: string,
+  { name, version, length }: Pick<DeltaResource, "name" | "version"> & { readonly length: number },
+): Uint8Array {
+  const any = [new MessageWriter().string(1, typeUrl).finish(), fieldHead(2, length)];
   const own = new MessageWriter().string(1, version).string(3, name).finish();
-  const entry = [own, fieldHead(2, sizeOf(any)), ...any];
-  return concat([fieldHead(2, sizeOf(entry)), ...entry]);
+  const entry = [own, fieldHead(2, sizeOf(any) + length), ...any];
+  return concat([fieldHead(2, sizeOf(entry) + length), ...entry]);
 }
 
 function sizeOf(pieces: readonly Uint8Array[]): number {
@@ -59,11 +67,37 @@ function concat(pieces: readonly Uint8Array[]): Uint8Array {
 
 /** The bytes of a response, in a buffer of their own. */
 export function formatDeltaResponse(response: DeltaResponse): Buffer {
+  return Buffer.concat(fieldsOf(response));
+}
+
+/** The same in pieces: resources that are large are not copied. */
+export function deltaResponsePieces(response: DeltaResponse): readonly Buffer[] {
+  const pieces: Buffer[] = [];
+  let small: Uint8Array[] = [];
+  const flush = () => {
+    if (small.length > 0) pieces.push(Buffer.concat(small));
+    small = [];
+  };
+  for (const field of fieldsOf(response)) {
+    if (field.length < LARGE_BYTES) small.push(field);
+    else {
+      flush();
+      pieces.push(Buffer.from(field.buffer, field.byteOffset, field.byteLength));
+    }
+  }
+  flush();
+  return pieces;
+}
+
+/** To send something apart costs about as much as to copy so much. */
+const LARGE_BYTES = 64 * 1024;
+
+function fieldsOf(response: DeltaResponse): readonly Uint8Array[] {
   const head = new MessageWriter().string(1, response.systemVersion);
   const tail = new MessageWriter().string(4, response.typeUrl).string(5, response.nonce);
   for (const name of response.removed) tail.string(6, name);
   if (response.controlPlane !== "") tail.bytes(7, new MessageWriter().string(1, response.controlPlane).finish());
-  return Buffer.concat([head.finish(), ...response.resources, tail.finish()]);
+  return [head.finish(), ...response.resources, tail.finish()];
 }
 
 /** Throws on bytes that are not a message. */

@@ -1,11 +1,12 @@
 import { hash } from "node:crypto";
 import { type ConfigObject, objectKey } from "#config/config-object.ts";
 import { readMessage, readString } from "#lib/wire/read.ts";
-import { resourceFrame } from "#protocol/delta-response.ts";
+import { resourceFrame, resourceHead } from "#protocol/delta-response.ts";
 import type { Resource } from "#protocol/resource.ts";
 import { CLUSTER_TYPE } from "#protocol/type-urls.ts";
 import { recipeBytes } from "#translate/patches/recipe-tree.ts";
 import type { Recipe } from "#translate/recipe.ts";
+import { type JoinedBefore, type JoinedParts, joinedLength, writeParts } from "./joined-parts.ts";
 
 /** A resource ready to be copied into responses. */
 export interface BuiltResource extends Resource {
@@ -24,10 +25,42 @@ let ids = 0;
 /** Frames the bytes of a recipe. Their hash is the version, so that replicas and restarts agree on it. */
 export function builtResource(typeUrl: string, recipe: Recipe, bytes: Uint8Array): BuiltResource {
   const { name } = recipe;
-  const version = hash("sha256", bytes, "base64url").slice(0, 16);
+  const version = versionOf(bytes);
   const frame = resourceFrame(typeUrl, { name, version, value: bytes });
-  const value = frame.subarray(frame.length - bytes.length);
-  const awaits = typeUrl === CLUSTER_TYPE ? awaitedEndpoints(value) : undefined;
+  return framed(typeUrl, recipe, { version, frame, length: bytes.length });
+}
+
+/** The same for a recipe with parts: its version is the hash of the rest and of the hashes of all parts. */
+export function joinedResource(
+  typeUrl: string,
+  recipe: Recipe,
+  { own, joined, before }: { readonly own: Uint8Array; readonly joined: JoinedParts; readonly before?: JoinedBefore },
+): BuiltResource {
+  const { name } = recipe;
+  const version = versionOf(Buffer.concat([own, joined.hashes]));
+  const length = own.length + joinedLength(joined);
+  const head = resourceHead(typeUrl, { name, version, length });
+  const frame = new Uint8Array(head.length + length);
+  frame.set(head);
+  frame.set(own, head.length);
+  writeParts(frame, head.length + own.length, joined, before);
+  return framed(typeUrl, recipe, { version, frame, length });
+}
+
+function versionOf(bytes: Uint8Array): string {
+  return hash("sha256", bytes, "base64url").slice(0, 16);
+}
+
+interface Framed {
+  readonly version: string;
+  readonly frame: Uint8Array;
+  /** Of the message, which is the end of the frame. */
+  readonly length: number;
+}
+
+function framed(typeUrl: string, recipe: Recipe, { version, frame, length }: Framed): BuiltResource {
+  const value = frame.subarray(frame.length - length);
+  const { name } = recipe;
   let fallback: BuiltResource | undefined;
   return {
     id: ids++,
@@ -35,7 +68,7 @@ export function builtResource(typeUrl: string, recipe: Recipe, bytes: Uint8Array
     version,
     frame,
     value,
-    awaits,
+    awaits: typeUrl === CLUSTER_TYPE ? awaitedEndpoints(value) : undefined,
     recipe,
     fallback: () => {
       const { unpatched } = recipe;

@@ -149,3 +149,29 @@ test("originsOf() lists the configuration objects of a resource and its parts", 
   const listener = { ...textRecipe("l", { text: "" }), origins: ["Gateway/ns/g"] };
   assert.deepEqual(originsOf(listener), ["Gateway/ns/g"]);
 });
+
+test("a resource that was made from the one before is the same as one made from nothing", () => {
+  const names = fc.uniqueArray(fc.constantFrom("a", "bb", "ccc", "dd", "e", "f"), { maxLength: 6 });
+  const recipes = new Map<string, Recipe>();
+  const part = (name: string) => {
+    const made = recipes.get(name) ?? textRecipe(name, { text: name });
+    recipes.set(name, made);
+    return made;
+  };
+  const whole = (parts: readonly string[]) => textRecipe("whole", { text: "own" }, parts.map(part));
+  fc.assert(
+    fc.property(fc.array(names, { minLength: 2, maxLength: 6 }), (steps) => {
+      const cache = new RecipeCache();
+      let last: ReturnType<typeof acquire> | undefined;
+      for (const parts of steps) {
+        const next = cache.acquire(LISTENER_TYPE, whole(parts), last);
+        if (last !== undefined) cache.release(last);
+        last = next;
+        const anew = acquire(new RecipeCache(), whole(parts));
+        assert.deepEqual([next.version, Buffer.from(next.frame)], [anew.version, Buffer.from(anew.frame)]);
+      }
+      if (last !== undefined) cache.release(last);
+      assert.deepEqual([cache.size, cache.builders], [0, 0]);
+    }),
+  );
+});

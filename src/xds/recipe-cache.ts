@@ -8,7 +8,8 @@
 import { finished, type Steps } from "#lib/async/steps.ts";
 import { withMessages } from "#lib/wire/fields.ts";
 import type { Recipe } from "#translate/recipe.ts";
-import { type BuiltResource, builtResource } from "./built-resource.ts";
+import { type BuiltResource, builtResource, joinedResource } from "./built-resource.ts";
+import { type JoinedBefore, type JoinedParts, joinedLength, joinParts } from "./joined-parts.ts";
 
 /** What became of a recipe: a whole resource or a part of one. */
 interface Fragment {
@@ -16,9 +17,21 @@ interface Fragment {
   readonly build: Recipe["build"];
   readonly input: object;
   readonly parts: readonly Fragment[];
+  /** What the parts were made from. */
+  readonly recipes: readonly Recipe[];
+  /** How they stand in the resource. */
+  joined: JoinedParts | undefined;
   bytes: Uint8Array;
   resource: BuiltResource | undefined;
   users: number;
+}
+
+/** What is known before a recipe is looked at. */
+interface Acquiring {
+  /** Of the whole resource; undefined for a part of one. */
+  readonly typeUrl: string | undefined;
+  /** What the recipe became the last time: most recipes have not changed. */
+  readonly hint: Fragment | undefined;
 }
 
 /** Looks that found something, looks that did not, and what nobody uses any more. */
@@ -63,13 +76,13 @@ export class RecipeCache {
 
   /** The same in steps: some resources have thousands of parts. */
   *acquireSteps(typeUrl: string, recipe: Recipe, hint?: BuiltResource): Steps<BuiltResource> {
-    const fragment = yield* this.#acquire(recipe, hint && this.#fragments.get(hint));
+    const fragment = yield* this.#acquire(recipe, { typeUrl, hint: hint && this.#fragments.get(hint) });
     if (fragment.resource === undefined) {
       fragment.resource = builtResource(typeUrl, recipe, fragment.bytes);
       // The frame ends with the same bytes: one copy is enough.
       fragment.bytes = fragment.resource.value;
-      this.#fragments.set(fragment.resource, fragment);
     }
+    this.#fragments.set(fragment.resource, fragment);
     return fragment.resource;
   }
 
@@ -97,21 +110,22 @@ export class RecipeCache {
     return made;
   }
 
-  *#acquire(recipe: Recipe, hint: Fragment | undefined): Steps<Fragment> {
-    const made = this.#take(recipe) ?? (yield* this.#compare(recipe, hint));
+  *#acquire(recipe: Recipe, at: Acquiring): Steps<Fragment> {
+    const made = this.#take(recipe) ?? (yield* this.#compare(recipe, at));
     this.#made.set(recipe, made);
     return made;
   }
 
   /** By its input, part by part. */
-  *#compare(recipe: Recipe, hint: Fragment | undefined): Steps<Fragment> {
-    const parts = yield* this.#acquireParts(recipe.parts?.recipes ?? [], hint?.parts ?? []);
+  *#compare(recipe: Recipe, at: Acquiring): Steps<Fragment> {
+    const { hint } = at;
+    const parts = yield* this.#acquireParts(recipe.parts?.recipes ?? NO_PARTS, hint);
     const fits = (known: Fragment) => isSame(known.input, recipe.input) && isSameList(known.parts, parts);
     const hinted = hint?.build === recipe.build && hint.name === recipe.name && fits(hint) ? hint : undefined;
     const found = hinted ?? this.#known.get(recipe.build)?.get(recipe.name)?.find(fits);
     if (found === undefined) {
       this.#counts.misses++;
-      return this.#make(recipe, parts);
+      return this.#make(recipe, parts, at);
     }
     this.#counts.hits++;
     found.users++;
@@ -119,11 +133,23 @@ export class RecipeCache {
     return found;
   }
 
-  *#acquireParts(recipes: readonly Recipe[], hints: readonly Fragment[]): Steps<readonly Fragment[]> {
+  /** Those that stand where the same did the last time cost next to nothing. */
+  *#acquireParts(recipes: readonly Recipe[], hint: Fragment | undefined): Steps<readonly Fragment[]> {
     const parts: Fragment[] = [];
+    const shift = (hint?.recipes.length ?? 0) - recipes.length;
+    let moved = 0;
     try {
-      for (const [index, part] of recipes.entries()) {
-        parts.push(this.#take(part) ?? (yield* this.#acquire(part, hints[index])));
+      for (let i = 0; i < recipes.length; i++) {
+        const recipe = recipes[i] as Recipe;
+        if (hint?.recipes[i + moved] !== recipe && hint?.recipes[i + shift] === recipe) moved = shift;
+        const before = hint?.parts[i + moved];
+        if (before !== undefined && before.users > 0 && hint?.recipes[i + moved] === recipe) {
+          before.users++;
+          this.#counts.hits++;
+          parts.push(before);
+          continue;
+        }
+        parts.push(this.#take(recipe) ?? (yield* this.#acquire(recipe, { typeUrl: undefined, hint: before })));
         yield;
       }
     } catch (thrown) {
@@ -133,24 +159,24 @@ export class RecipeCache {
     return parts;
   }
 
-  #make(recipe: Recipe, parts: readonly Fragment[]): Fragment {
+  #make(recipe: Recipe, parts: readonly Fragment[], { typeUrl, hint }: Acquiring): Fragment {
     const { name, build, input } = recipe;
-    let bytes: Uint8Array;
+    const recipes = recipe.parts?.recipes ?? NO_PARTS;
+    const made: Fragment = { ...EMPTY, name, build, input, parts, recipes };
     try {
       const own = build(input);
-      bytes =
-        recipe.parts === undefined
-          ? own
-          : withMessages(
-              own,
-              recipe.parts.field,
-              parts.map((part) => part.bytes),
-            );
+      if (recipe.parts === undefined) made.bytes = own;
+      else if (typeUrl === undefined) made.bytes = withMessages(own, recipe.parts.field, bytesOf(parts));
+      else {
+        const before = joinedBefore(hint);
+        made.joined = joinParts(parts, recipe.parts.field, before);
+        made.resource = joinedResource(typeUrl, recipe, { own, joined: made.joined, ...(before && { before }) });
+        made.bytes = made.resource.value;
+      }
     } catch (thrown) {
       for (const part of parts) this.#release(part);
       throw thrown;
     }
-    const made = { name, build, input, parts, bytes, resource: undefined, users: 1 };
     const names = this.#known.get(build) ?? new Map<string, Fragment[]>();
     this.#known.set(build, names.set(name, [...(names.get(name) ?? []), made]));
     return made;
@@ -162,6 +188,7 @@ export class RecipeCache {
     // Its recipe may live on in a plan.
     fragment.bytes = NO_BYTES;
     fragment.resource = undefined;
+    fragment.joined = undefined;
     const names = this.#known.get(fragment.build);
     const variants = names?.get(fragment.name);
     variants?.splice(variants.indexOf(fragment), 1);
@@ -172,6 +199,19 @@ export class RecipeCache {
 }
 
 const NO_BYTES = new Uint8Array();
+const NO_PARTS: readonly Recipe[] = [];
+const EMPTY = { joined: undefined, bytes: NO_BYTES, resource: undefined, users: 1 };
+
+function bytesOf(parts: readonly Fragment[]): readonly Uint8Array[] {
+  return parts.map(({ bytes }) => bytes);
+}
+
+/** What the parts were joined to the last time, if that is still known. */
+function joinedBefore(hint: Fragment | undefined): JoinedBefore | undefined {
+  if (hint?.joined === undefined) return undefined;
+  const { bytes, joined } = hint;
+  return { ...joined, bytes: bytes.subarray(bytes.length - joinedLength(joined)) };
+}
 
 function isSame(left: object, right: object): boolean {
   if (left === right) return true;

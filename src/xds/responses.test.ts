@@ -28,8 +28,8 @@ test("the same content is the same buffer, other content another one with anothe
 });
 
 test("a response says what it is made of", () => {
-  const { nonce, bytes } = responses().encode(content(resource("a"), resource("b")), "7");
-  const parsed = parseDeltaResponse(bytes);
+  const { nonce, pieces } = responses().encode(content(resource("a"), resource("b")), "7");
+  const parsed = parseDeltaResponse(Buffer.concat(pieces));
   assert.deepEqual(
     [parsed.nonce, parsed.systemVersion, parsed.resources.map(({ name }) => name), parsed.removed],
     [nonce, "7", ["a", "b"], ["gone"]],
@@ -58,8 +58,8 @@ test("nothing is kept after clearing", () => {
 
 test("over state of the world the same resources are plain messages", () => {
   const both = content(resource("a", 300), resource("b"));
-  const { nonce, bytes } = responses().encode({ ...both, kind: "state" }, "7");
-  const parsed = parseStateResponse(bytes);
+  const { nonce, pieces } = responses().encode({ ...both, kind: "state" }, "7");
+  const parsed = parseStateResponse(Buffer.concat(pieces));
   assert.deepEqual(
     [parsed.nonce, parsed.version, parsed.typeUrl, parsed.resources.map(({ length }) => length)],
     [nonce, "7", LISTENER_TYPE, [300, 1]],
@@ -68,7 +68,7 @@ test("over state of the world the same resources are plain messages", () => {
 
 test("over state of the world endpoints that do not exist are empty ones", () => {
   const none = { kind: "state", typeUrl: ENDPOINT_TYPE, resources: [], removed: ["x"] } as const;
-  const { resources } = parseStateResponse(responses().encode(none, "1").bytes);
+  const { resources } = parseStateResponse(Buffer.concat(responses().encode(none, "1").pieces));
   assert.deepEqual(
     resources.map((bytes) => Buffer.from(bytes).toString()),
     ["\n\u0001x"],

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
+import type { Pieces } from "#lib/grpc/messages.ts";
 import { MessageWriter } from "#lib/wire/write.ts";
-import { formatDeltaResponse } from "#protocol/delta-response.ts";
+import { deltaResponsePieces } from "#protocol/delta-response.ts";
 import type { StreamKind } from "#protocol/session.ts";
 import { formatStateResponse, stateFrame, stateFrameIn } from "#protocol/state-response.ts";
 import { ENDPOINT_TYPE, ROUTE_TYPE } from "#protocol/type-urls.ts";
@@ -9,7 +10,10 @@ import type { BuiltResource } from "./built-resource.ts";
 /** A response as it goes over the wire, to one proxy or to many. */
 export interface EncodedResponse {
   readonly nonce: string;
-  readonly bytes: Buffer;
+  /** Large resources are pieces by themselves, the same in all responses that have them. */
+  readonly pieces: Pieces;
+  /** Of all pieces. */
+  readonly length: number;
 }
 
 export interface ResponseContent {
@@ -55,7 +59,7 @@ export class Responses {
     const response =
       kept !== undefined && isSame(kept.content, content) ? kept.response : this.#encode(content, systemVersion);
     this.#kept.set(key, { content, response });
-    this.#keptBytes += response.bytes.length;
+    this.#keptBytes += response.length;
     this.#forgetOldest();
     return response;
   }
@@ -71,11 +75,11 @@ export class Responses {
     const { typeUrl, resources, removed } = content;
     const { controlPlane } = this.#options;
     const common = { typeUrl, nonce, controlPlane };
-    const bytes =
+    const pieces =
       content.kind === "delta"
-        ? formatDeltaResponse({ ...common, systemVersion: version, resources: resources.map((r) => r.frame), removed })
-        : formatStateResponse({ ...common, version, resources: stateFrames(content) });
-    return { nonce, bytes };
+        ? deltaResponsePieces({ ...common, systemVersion: version, resources: resources.map((r) => r.frame), removed })
+        : [formatStateResponse({ ...common, version, resources: stateFrames(content) })];
+    return { nonce, pieces, length: pieces.reduce((sum, piece) => sum + piece.length, 0) };
   }
 
   #forgetOldest(): void {
@@ -85,9 +89,9 @@ export class Responses {
     }
   }
 
-  #forget(key: string, { bytes }: EncodedResponse): void {
+  #forget(key: string, { length }: EncodedResponse): void {
     this.#kept.delete(key);
-    this.#keptBytes -= bytes.length;
+    this.#keptBytes -= length;
   }
 }
 

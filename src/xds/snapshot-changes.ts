@@ -34,8 +34,9 @@ function objectDifferences(before: readonly ConfigObject[], after: readonly Conf
   return differences(keyed(removed), keyed(added));
 }
 
+/** All items of a list are of one kind: the first tells. */
 function isObjectList(value: unknown): value is readonly ConfigObject[] {
-  return Array.isArray(value) && value.every((item) => isConfigObject(item));
+  return Array.isArray(value) && value.slice(0, 1).every((item) => isConfigObject(item));
 }
 
 function isConfigObject(item: unknown): boolean {

@@ -157,10 +157,10 @@ export class XdsStream {
     const sentAt = clock.now();
     this.#sentAt.set(next.typeUrl, sentAt);
     this.#session = sent(this.#session, next, { nonce: response.nonce, sentAt });
-    this.#unflushedBytes = response.bytes.length;
+    this.#unflushedBytes = response.length;
     budget.take(this.#unflushedBytes);
     this.#cancelTimeout = clock.after(sendTimeoutMs, () => this.#onTimeout(next.typeUrl));
-    call.send(response.bytes, () => {
+    call.send(response.pieces, () => {
       if (this.#closed) return;
       this.#flushed();
       metrics.observe("pilot_xds_send_time", (clock.now() - sentAt) / 1000);
@@ -168,7 +168,7 @@ export class XdsStream {
     });
     const type = shortTypeName(next.typeUrl);
     metrics.count("pilot_xds_pushes", { type });
-    metrics.observe("pilot_xds_config_size_bytes", response.bytes.length, {
+    metrics.observe("pilot_xds_config_size_bytes", response.length, {
       type: type === "other" ? type : next.typeUrl,
     });
     const { nodeId: node } = this.proxy;
@@ -181,7 +181,7 @@ export class XdsStream {
       node,
       resources: resources.length + repeated.length,
       removed: removed.length,
-      bytes: response.bytes.length,
+      bytes: response.length,
     };
     this.#options.log.debug("push", push);
     const view = this.parts === undefined ? "" : viewId(this.parts, next.typeUrl);

@@ -12,18 +12,28 @@ export function fieldHead(field: number, length: number): Uint8Array {
 
 /** A message by its other fields, then each of these messages as a field of that number. */
 export function withMessages(own: Uint8Array, field: number, messages: readonly Uint8Array[]): Uint8Array {
-  const tag = (field << 3) | LENGTH_DELIMITED;
-  const tagLength = varintLength(tag);
-  const size = messages.reduce((sum, { length }) => sum + tagLength + varintLength(length) + length, own.length);
+  const size = messages.reduce((sum, { length }) => sum + messageFieldLength(field, length), own.length);
   const joined = new Uint8Array(size);
   joined.set(own);
   let at = own.length;
-  for (const message of messages) {
-    at = writeVarint(joined, writeVarint(joined, at, tag), message.length);
-    joined.set(message, at);
-    at += message.length;
-  }
+  for (const message of messages) at = writeMessageField(joined, at, { field, message });
   return joined;
+}
+
+/** The bytes that a message of that length takes as a field. */
+export function messageFieldLength(field: number, length: number): number {
+  return varintLength((field << 3) | LENGTH_DELIMITED) + varintLength(length) + length;
+}
+
+/** Writes a message as a field. Returns where the next byte goes. */
+export function writeMessageField(
+  bytes: Uint8Array,
+  start: number,
+  { field, message }: { readonly field: number; readonly message: Uint8Array },
+): number {
+  const at = writeVarint(bytes, writeVarint(bytes, start, (field << 3) | LENGTH_DELIMITED), message.length);
+  bytes.set(message, at);
+  return at + message.length;
 }
 
 function varintLength(value: number): number {
