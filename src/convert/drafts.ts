@@ -65,7 +65,10 @@ export function* serviceDrafts(input: DraftInput): Steps<ServiceDraft[]> {
 }
 
 /** The draft of a Kubernetes Service. */
-export function kubernetesDraft(object: ServiceObject, { nodes, mesh, features }: DraftInput): ServiceDraft {
+export function kubernetesDraft(
+  object: ServiceObject,
+  { nodes, mesh, features }: Pick<DraftInput, "nodes" | "mesh" | "features">,
+): ServiceDraft {
   return draftOfService(object, isNodePortGateway(object) ? nodes : [], mesh, serviceFeatures(features));
 }
 
@@ -91,13 +94,13 @@ const serviceFeatures = memoized((features: Features): ServiceFeatures => {
 let lastFeatures: ServiceFeatures | undefined;
 
 /** How hosts get addresses. */
-function allocationOf({ features, byApiServer }: DraftInput): Allocation {
+function allocationOf({ features, byApiServer }: Pick<DraftInput, "features" | "byApiServer">): Allocation {
   if (!features.autoAllocate) return "hash";
   return byApiServer ? "status" : "own";
 }
 
 /** The drafts of the hosts of a ServiceEntry. */
-export function entryDrafts(object: ServiceEntryObject, input: DraftInput): readonly ServiceDraft[] {
+export function entryDrafts(object: ServiceEntryObject, input: Omit<DraftInput, "slices">): readonly ServiceDraft[] {
   return draftsOfEntry(object, input.mesh, serviceFeatures(input.features), allocationOf(input));
 }
 

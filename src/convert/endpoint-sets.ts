@@ -21,9 +21,10 @@ import { kubernetesEndpoints, serviceEntryEndpoints } from "./endpoints.ts";
 import { type NamedWorkload, namedEntry, namedPod } from "./known-workloads.ts";
 import type { ServiceObject } from "./kubernetes-service.ts";
 import { NETWORK_LABEL } from "./locality.ts";
-import { hasSameItems, memoized } from "./memo.ts";
+import { hasSameItems, isSame, memoized } from "./memo.ts";
 import { networkFinder } from "./networks.ts";
 import { type PodFinder, type PodWorkload, podFinder, podWorkload } from "./pods.ts";
+import type { ServiceEntryObject } from "./service-entry.ts";
 import {
   type IndexedWorkload,
   isHealthy,
@@ -38,29 +39,63 @@ import {
 /** The endpoints of each service. Several objects may define one host in one namespace: it has the endpoints of all. */
 export function* endpointSets(input: DraftInput, found: FoundWorkloads): Steps<Map<ServiceKey, EndpointSet>> {
   const sets = new Map<ServiceKey, EndpointSet>();
-  const add = (key: ServiceKey, set: EndpointSet) => {
+  const add = ({ key, set }: KeyedSet) => {
     const other = sets.get(key);
     sets.set(key, other === undefined ? set : joined(other, set));
   };
   const slices = Map.groupBy(input.slices, serviceOfSlice);
+  const where = whereabouts(input, found);
   for (const object of input.services) {
-    const own = slices.get(`${object.metadata.namespace}/${object.metadata.name}`) ?? [];
-    const draft = kubernetesDraft(object, input);
-    add(draft.key, endpointsOfService(object, draft, { input, found, slices: own }));
+    add(setOfService(object, slices.get(`${object.metadata.namespace}/${object.metadata.name}`) ?? NO_SLICES, where));
     yield;
   }
   for (const object of input.serviceEntries) {
-    const selected = (input.features.entriesSelectPods ? found.find : found.findEntries)(entrySelector(object));
-    for (const draft of entryDrafts(object, input)) {
-      add(
-        draft.key,
-        entrySet(draft, object, selected, found.around, input.features.drainingLabel, input.mesh.trustDomain),
-      );
-    }
+    setsOfEntry(object, where).forEach(add);
     yield;
   }
   return sets;
 }
+
+interface KeyedSet {
+  readonly key: ServiceKey;
+  readonly set: EndpointSet;
+}
+
+/** All that the endpoints of an object depend on, beside its slices. */
+interface Whereabouts {
+  readonly input: Omit<DraftInput, "slices">;
+  readonly found: FoundWorkloads;
+}
+
+const NO_SLICES: readonly SliceObject[] = [];
+
+const lastWhereabouts = new WeakMap<Surroundings, Whereabouts>();
+
+/** Those of the last time when nothing but slices has changed, as it is mostly: then nothing else has to be looked at. */
+function whereabouts({ slices: _, ...input }: DraftInput, found: FoundWorkloads): Whereabouts {
+  const last = lastWhereabouts.get(found.around);
+  const before: unknown[] = Object.values(last?.input ?? {});
+  if (last !== undefined && Object.values(input).every((one, i) => isSame(one, before[i]))) return last;
+  const where = { input, found };
+  lastWhereabouts.set(found.around, where);
+  return where;
+}
+
+const setOfService = memoized(
+  (object: ServiceObject, slices: readonly SliceObject[], { input, found }: Whereabouts): KeyedSet => {
+    const { key, service } = kubernetesDraft(object, input);
+    return { key, set: endpointsOfService(object, service, { input, found, slices }) };
+  },
+);
+
+const setsOfEntry = memoized((object: ServiceEntryObject, { input, found }: Whereabouts): readonly KeyedSet[] => {
+  const { features, mesh } = input;
+  const selected = (features.entriesSelectPods ? found.find : found.findEntries)(entrySelector(object));
+  return entryDrafts(object, input).map((draft) => ({
+    key: draft.key,
+    set: entrySet(draft, object, selected, found.around, features.drainingLabel, mesh.trustDomain),
+  }));
+});
 
 /** The workloads of a cluster. */
 export interface FoundWorkloads {
@@ -83,7 +118,7 @@ export function* foundWorkloads(input: DraftInput): Steps<FoundWorkloads> {
     if (!features.entryHealth || isHealthy(object)) entries.push(indexedEntry(object, around));
     yield;
   }
-  const { pods, finder } = yield* podsAround(around, input);
+  const { pods, finder, named } = yield* podsAround(around, input);
   const findEntries = workloadFinder(entries);
   yield;
   // Mostly slices name the pods, and nobody looks for them.
@@ -93,19 +128,21 @@ export function* foundWorkloads(input: DraftInput): Steps<FoundWorkloads> {
     findAll ??= workloadFinder([...entries, ...pods.filter(({ ready }) => ready).map((pod) => indexedPod(pod))]);
     return findAll(selector);
   };
-  const known = [...entries.map((entry) => namedEntry(entry, input.byApiServer)), ...pods.map((pod) => namedPod(pod))];
+  const known =
+    entries.length === 0 ? named : [...entries.map((entry) => namedEntry(entry, input.byApiServer)), ...named];
   return { around, pods: finder, known, find, findEntries };
 }
 
 interface FoundPods {
   readonly pods: readonly PodWorkload[];
   readonly finder: PodFinder;
+  readonly named: readonly NamedWorkload[];
 }
 
 const lastPods = new WeakMap<Surroundings, FoundPods & { readonly from: Pick<DraftInput, "pods" | "nodes"> }>();
 
 /** The same as the last time when neither pods nor nodes have changed. */
-function* podsAround(around: Surroundings, from: Pick<DraftInput, "pods" | "nodes">): Steps<FoundPods> {
+function* podsAround(around: Surroundings, from: Pick<DraftInput, "pods" | "nodes" | "features">): Steps<FoundPods> {
   const last = lastPods.get(around);
   if (last && hasSameItems(last.from.pods, from.pods) && hasSameItems(last.from.nodes, from.nodes)) return last;
   const nodes = new Map(from.nodes.map((node) => [node.metadata.name, node]));
@@ -114,17 +151,17 @@ function* podsAround(around: Surroundings, from: Pick<DraftInput, "pods" | "node
     pods.push(workloadOfPod(pod, nodes.get(pod.spec.nodeName ?? ""), around));
     yield;
   }
-  const found = { pods, finder: podFinder(pods), from: { pods: from.pods, nodes: from.nodes } };
+  const named = pods.map((pod) => namedPod(pod));
+  const found = { pods, finder: podFinder(pods), named, from: { pods: from.pods, nodes: from.nodes } };
   lastPods.set(around, found);
   return found;
 }
 
 function endpointsOfService(
   object: ServiceObject,
-  { service }: ServiceDraft,
-  where: { readonly input: DraftInput; readonly found: FoundWorkloads; readonly slices: readonly SliceObject[] },
+  service: Service,
+  { input, found, slices }: Whereabouts & { readonly slices: readonly SliceObject[] },
 ): EndpointSet {
-  const { input, found, slices } = where;
   const both = input.features.dualStack && service.addresses.length > 1;
   const listed = slices.map((slice) =>
     endpointsOfSlice(slice, sliceWorkloads(slice, found.pods), service.session !== undefined, both, found.around),
@@ -135,7 +172,7 @@ function endpointsOfService(
 }
 
 /** Headless services have pods alone. Without an API server, these are found as entries are. */
-function mayHaveEntries({ headless }: Service, { features, byApiServer }: DraftInput): boolean {
+function mayHaveEntries({ headless }: Service, { features, byApiServer }: Whereabouts["input"]): boolean {
   return !byApiServer || (features.servicesSelectEntries && !headless);
 }
 
