@@ -78,8 +78,9 @@ export function kubernetesSource(options: KubernetesSourceOptions): KubernetesSo
   return new ClusterSource(options);
 }
 
-/** Changes that come together are published together. */
+/** Changes that come together are published together; only one that comes after a while of silence is published alone. */
 const SETTLE_MS = 5;
+const SILENCE_MS = 4 * SETTLE_MS;
 
 class ClusterSource extends SnapshotStore implements KubernetesSource {
   readonly #options: KubernetesSourceOptions;
@@ -173,8 +174,9 @@ class ClusterSource extends SnapshotStore implements KubernetesSource {
         await this.publishInSlices({ objects: this.#allObjects(), remotes, problems }, this.#effectiveMesh());
       }
       this.#reporter.report(problems);
+      const publishedAt = performance.now();
       await changed;
-      await sleep(SETTLE_MS, signal);
+      if (performance.now() - publishedAt < SILENCE_MS) await sleep(SETTLE_MS, signal);
     }
     signal.removeEventListener("abort", stop);
   }
