@@ -12,6 +12,10 @@ export interface Credentials {
   readonly certificate: Uint8Array | undefined;
   /** Where the caller says it runs; its token is of that cluster then. */
   readonly clusterId?: string | undefined;
+  /** Header `x-forwarded-client-cert`: whom a proxy before us has seen. */
+  readonly forwarded?: string | undefined;
+  /** `address:port` from which the call came. */
+  readonly peer?: string | undefined;
 }
 
 /** Either the caller, or the reason in one line. */

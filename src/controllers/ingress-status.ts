@@ -23,7 +23,7 @@ import { WorkQueue } from "./work-queue.ts";
 export interface IngressStatusOptions {
   readonly api: KubernetesApi;
   readonly source: Source;
-  /** Of the control plane, where the gateway is too. */
+  /** Where the gateway is that Ingresses go through. */
   readonly namespace: string;
   readonly log: Logger;
 }

@@ -18,7 +18,7 @@ import {
   sliceWorkloads,
 } from "./endpoint-slices.ts";
 import { kubernetesEndpoints, serviceEntryEndpoints } from "./endpoints.ts";
-import { type NamedWorkload, namedEntry, namedPod } from "./known-workloads.ts";
+import { type NamedWorkload, namedEntry, namedPod, placedPod } from "./known-workloads.ts";
 import type { ServiceObject } from "./kubernetes-service.ts";
 import { NETWORK_LABEL } from "./locality.ts";
 import { hasSameItems, isSame, memoized } from "./memo.ts";
@@ -151,7 +151,8 @@ function* podsAround(around: Surroundings, from: Pick<DraftInput, "pods" | "node
     pods.push(workloadOfPod(pod, nodes.get(pod.spec.nodeName ?? ""), around));
     yield;
   }
-  const named = pods.map((pod) => namedPod(pod));
+  const placed = from.features.podsByAddress ? pods.flatMap((pod) => placedPod(pod) ?? []) : [];
+  const named = [...pods.map((pod) => namedPod(pod)), ...placed];
   const found = { pods, finder: podFinder(pods), named, from: { pods: from.pods, nodes: from.nodes } };
   lastPods.set(around, found);
   return found;

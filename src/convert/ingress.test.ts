@@ -20,6 +20,7 @@ function converted(spec: Ingress, services: readonly ConfigObject<Service>[] = [
     services,
     mesh: MESH,
     domain: "cluster.local",
+    gatewayNamespace: "istio-system",
   });
 }
 
@@ -50,11 +51,25 @@ test("convertIngresses() gives what it derives no age, so that it goes before wh
     services: [],
     mesh: MESH,
     domain: "cluster.local",
+    gatewayNamespace: "istio-system",
   });
   assert.deepEqual(
     [...gateways, ...virtualServices].map((object) => object.metadata.createdAt),
     [0, 0],
   );
+});
+
+test("convertIngresses() puts gateways where they are wanted", () => {
+  const { gateways, virtualServices } = convertIngresses({
+    ingresses: [ingress("i", pathTo({ name: "web", port: { number: 80 } }))],
+    classes: [],
+    services: [],
+    mesh: MESH,
+    domain: "cluster.local",
+    gatewayNamespace: "edge",
+  });
+  assert.equal(gateways[0]?.metadata.namespace, "edge");
+  assert.match(virtualServices[0]?.spec.gateways?.[0] ?? "", /^edge\//);
 });
 
 test("convertIngresses() takes any host where none is named, and no TLS without a secret", () => {

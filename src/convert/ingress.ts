@@ -15,6 +15,8 @@ export interface IngressInput {
   readonly services: readonly ConfigObject<Service>[];
   readonly mesh: MeshConfig;
   readonly domain: string;
+  /** Where the gateway is that they go through. */
+  readonly gatewayNamespace: string;
 }
 
 export interface IngressOutput {
@@ -48,7 +50,7 @@ export function convertIngresses(input: IngressInput): IngressOutput {
   );
   const byHost = Map.groupBy(rules, ({ host }) => host);
   return {
-    gateways: ours.map((ingress) => gatewayOf(ingress, mesh)),
+    gateways: ours.map((ingress) => gatewayOf(ingress, input)),
     virtualServices: [...byHost].map(([host, found]) =>
       virtualServiceOf(
         host,
@@ -71,7 +73,7 @@ export function isOurs(
   return mode === "DEFAULT";
 }
 
-function gatewayOf(ingress: ConfigObject<Ingress>, mesh: MeshConfig): ConfigObject<Gateway> {
+function gatewayOf(ingress: ConfigObject<Ingress>, { mesh, gatewayNamespace }: IngressInput): ConfigObject<Gateway> {
   const { name, namespace } = ingress.metadata;
   const secured = (ingress.spec.tls ?? []).flatMap(({ hosts = [], secretName = "" }, i) =>
     secretName === ""
@@ -87,7 +89,7 @@ function gatewayOf(ingress: ConfigObject<Ingress>, mesh: MeshConfig): ConfigObje
   const plain = { port: { number: 80, protocol: "HTTP", name: `http-80-ingress-${name}-${namespace}` }, hosts: ["*"] };
   return {
     kind: "Gateway",
-    metadata: derived({ name: `${name}-${SUFFIX}-${namespace}`, namespace: mesh.rootNamespace }),
+    metadata: derived({ name: `${name}-${SUFFIX}-${namespace}`, namespace: gatewayNamespace }),
     spec: { selector: { istio: gatewayLabel(mesh) }, servers: [...secured, plain] },
     origin: ingress.origin,
   };
@@ -112,7 +114,7 @@ function virtualServiceOf(host: string, unsorted: readonly Rule[], input: Ingres
     },
     spec: {
       hosts: [host],
-      gateways: [`${input.mesh.rootNamespace}/${name}-${SUFFIX}-${namespace}`],
+      gateways: [`${input.gatewayNamespace}/${name}-${SUFFIX}-${namespace}`],
       http: routes.toSorted(byLengthOfMatch),
     },
     origin: first.origin,

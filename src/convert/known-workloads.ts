@@ -18,6 +18,13 @@ export const namedPod = memoized(({ name, workload }: PodWorkload): NamedWorkloa
   return { key, workload: known("pod", workload) };
 });
 
+/** The same under its address, if it has one. */
+export const placedPod = memoized(({ workload }: PodWorkload): NamedWorkload | undefined => {
+  const { namespace, clusterId, address } = workload;
+  const key = workloadKey("pod-at", { clusterId, namespace, name: address });
+  return address === "" ? undefined : { key, workload: known("pod", workload) };
+});
+
 /** A WorkloadEntry goes by its address. */
 export const namedEntry = memoized(({ workload }: IndexedWorkload, byApiServer: boolean): NamedWorkload => {
   const { namespace, clusterId, address } = workload;

@@ -103,6 +103,7 @@ export function* snapshotSteps(input: SnapshotInput): Steps<Snapshot> {
     services: draftInput.services,
     mesh,
     domain: features.domain,
+    gatewayNamespace: features.ingressNamespace,
   });
   const { defaultVirtualServiceExportTo: exportTo } = mesh;
   const written = ofKind<VirtualService>("VirtualService");

@@ -26,7 +26,8 @@ export async function accessOf(request: AccessRequest, options: AccessOptions): 
   return { scope: options.seesAll(namespace) ? undefined : namespace };
 }
 
-function isLoopback(address: string | undefined): boolean {
+/** Whether a request comes from this machine. */
+export function isLoopback(address: string | undefined): boolean {
   if (address === undefined || !ipaddr.isValid(address)) return false;
   // `process` also unwraps IPv4 addresses in their IPv6 form, as they appear on a socket for both.
   return ipaddr.process(address).range() === "loopback";

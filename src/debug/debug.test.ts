@@ -5,6 +5,7 @@ import type { Authentication, Credentials } from "#authn/authenticator.ts";
 import type { ConfigObject } from "#config/config-object.ts";
 import { DEFAULT_MESH_CONFIG } from "#config/mesh-config.ts";
 import { SILENT } from "#lib/log.ts";
+import { Metrics } from "#lib/metrics.ts";
 import type { Endpoint } from "#model/endpoint.ts";
 import { DEFAULT_FEATURES } from "#model/features.ts";
 import type { ConnectedProxy } from "#model/ports.ts";
@@ -16,7 +17,7 @@ import { debugAnswer } from "./answer.ts";
 import type { DebugState } from "./page.ts";
 import { DEBUG_PAGES } from "./pages.ts";
 import { Readiness } from "./readiness.ts";
-import { addDebugRoutes, addReadyRoute, addVersionRoute, answerOf } from "./routes.ts";
+import { addDebugRoutes, addMetricsRoute, addReadyRoute, addVersionRoute, answerOf } from "./routes.ts";
 
 function service(name: string, namespace: string): Service {
   return {
@@ -352,6 +353,13 @@ test("/ready says what it waits for until nothing is left", async () => {
   assert.equal(await ask(), "503 waiting for CA\n");
   second[Symbol.dispose]();
   assert.equal(await ask(), "200 ok\n");
+});
+
+test("/metrics may be for programs of the same machine only", async () => {
+  const app = fastify();
+  addMetricsRoute(app, new Metrics({}), true);
+  const seen = async (remoteAddress: string) => (await app.inject({ url: "/metrics", remoteAddress })).statusCode;
+  assert.deepEqual([await seen("127.0.0.1"), await seen("::1"), await seen("10.0.0.1")], [200, 200, 403]);
 });
 
 test("/version answers with the version alone", async () => {

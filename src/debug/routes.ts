@@ -2,7 +2,7 @@
 import type { FastifyInstance } from "fastify";
 import type { Logger } from "#lib/log.ts";
 import type { Metrics } from "#lib/metrics.ts";
-import { type AccessOptions, accessOf } from "./access.ts";
+import { type AccessOptions, accessOf, isLoopback } from "./access.ts";
 import { indexPage } from "./index-page.ts";
 import { type DebugPage, type DebugState, PageRefusal, type PageRequest } from "./page.ts";
 import { DEBUG_PAGES } from "./pages.ts";
@@ -63,8 +63,11 @@ export function addVersionRoute(app: FastifyInstance, version: string): void {
 }
 
 /** `/metrics` */
-export function addMetricsRoute(app: FastifyInstance, metrics: Metrics): void {
-  app.get("/metrics", async (_, reply) => {
+export function addMetricsRoute(app: FastifyInstance, metrics: Metrics, isLocal: boolean): void {
+  app.get("/metrics", async (request, reply) => {
+    if (isLocal && !isLoopback(request.socket.remoteAddress)) {
+      return reply.code(403).send("Only requests from localhost are allowed\n");
+    }
     const { text, contentType } = await metrics.read();
     return reply.type(contentType).send(text);
   });

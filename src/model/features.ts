@@ -102,6 +102,10 @@ export interface Features {
   readonly gatewaysOfNamespace: boolean;
   /** PILOT_FILTER_GATEWAY_CLUSTER_CONFIG: gateways get the clusters that their routes lead to, and no others. */
   readonly referencedClusters: boolean;
+  /** K8S_INGRESS_NS: where the gateway is that Ingresses go through. */
+  readonly ingressNamespace: string;
+  /** ENABLE_PROXY_FIND_POD_BY_IP: a proxy that is not called as a pod is that of the pod with its address. */
+  readonly podsByAddress: boolean;
   /** PILOT_ENABLE_SERVICEENTRY_SELECT_PODS */
   readonly entriesSelectPods: boolean;
   /** PILOT_ENABLE_K8S_SELECT_WORKLOAD_ENTRIES */
@@ -163,6 +167,8 @@ export const DEFAULT_FEATURES: Features = {
   gatewaySelectors: true,
   gatewaysOfNamespace: false,
   referencedClusters: false,
+  ingressNamespace: "istio-system",
+  podsByAddress: false,
   entriesSelectPods: true,
   servicesSelectEntries: true,
   entryHealth: true,

@@ -10,12 +10,14 @@ export interface KnownWorkload {
   readonly ports: Readonly<Record<string, number>>;
 }
 
-/** Of a pod by its cluster and name, or of a WorkloadEntry by its cluster and address. */
-export type WorkloadKey = `${"pod" | "entry"} ${string}/${string}/${string}`;
+/** Of a pod by its cluster and name, or of a WorkloadEntry, or a pod, by its cluster and address. */
+export type WorkloadKey = `${KeyKind} ${string}/${string}/${string}`;
 
-/** Where a pod, or a WorkloadEntry at an address, is found among known workloads. */
+type KeyKind = "pod" | "pod-at" | "entry";
+
+/** Where a pod, or a WorkloadEntry or pod at an address, is found among known workloads. */
 export function workloadKey(
-  kind: "pod" | "entry",
+  kind: KeyKind,
   { clusterId, namespace, name }: { readonly clusterId: string; readonly namespace: string; readonly name: string },
 ): WorkloadKey {
   return `${kind} ${clusterId}/${namespace}/${name}`;

@@ -52,6 +52,13 @@ function webhook(overrides: Partial<WebhookContext> = {}) {
   return { counted, send, ask };
 }
 
+test("without injection there is no page for it, and validation goes on", () => {
+  const { send, ask } = webhook({ injection: undefined });
+  assert.equal(send("/inject", "{}").status, 404);
+  assert.equal(send("/inject/cluster/a", "{}").status, 404);
+  assert.equal(ask("/validate", { operation: "DELETE" }).response.allowed, true);
+});
+
 function patched(
   answer: Answer,
   object: object,

@@ -20,19 +20,25 @@ export interface WebhookResponse {
 
 /** What webhooks need while they answer. */
 export interface WebhookContext {
-  readonly injection: () => InjectionContext;
+  /** Undefined where nothing is injected: then there is no such page. */
+  readonly injection: (() => InjectionContext) | undefined;
   readonly count: (name: WebhookMetric, labels?: Readonly<Record<string, string>>) => void;
   readonly log: (message: string, fields: Readonly<Record<string, string>>) => void;
 }
 
 /** Answers a request. What is no review is refused as istiod refuses it, so that the API server tells the user. */
 export function handleWebhook(request: WebhookRequest, context: WebhookContext): WebhookResponse {
-  if (request.path === "/inject" || request.path.startsWith("/inject/")) return handleInjection(request, context);
+  const { injection } = context;
+  const isInjection = request.path === "/inject" || request.path.startsWith("/inject/");
+  if (isInjection && injection !== undefined) return handleInjection(request, { ...context, injection });
   if (request.path === "/validate") return handleValidation(request, context);
   return plain(404, "404 page not found\n");
 }
 
-function handleInjection(request: WebhookRequest, { count, log, injection }: WebhookContext): WebhookResponse {
+function handleInjection(
+  request: WebhookRequest,
+  { count, log, injection }: WebhookContext & { readonly injection: () => InjectionContext },
+): WebhookResponse {
   count("sidecar_injection_requests_total");
   const failed = (reason: string, namespace = "") => {
     count("sidecar_injection_failure_total");

@@ -60,12 +60,30 @@ describe("parseDiscoveryConfig()", () => {
     assert.equal(config(["--secureGRPCAddr", ""]).listen.secureGrpc, undefined);
   });
 
+  test("reads who has to prove what", () => {
+    const proof = (env: Env) => config([], env).xds.proofOn;
+    assert.deepEqual(
+      [proof({}), proof({ XDS_AUTH_PLAINTEXT: "true" }), proof({ XDS_AUTH: "false" })],
+      ["tls", "all", "none"],
+    );
+    const { trustedGateways, callLimits } = config([], {
+      TRUSTED_GATEWAY_CIDR: "10.0.0.0/8,fd00::/8",
+      ISTIO_GPRC_MAXRECVMSGSIZE: "1000",
+      ISTIO_GPRC_MAXSTREAMS: "7",
+    }).xds;
+    assert.deepEqual(trustedGateways, ["10.0.0.0/8", "fd00::/8"]);
+    assert.deepEqual(callLimits, { maxRequestBytes: 1000, maxStreams: 7 });
+    assert.equal(problems([], { TRUSTED_GATEWAY_CIDR: "10.0.0.1" }).length, 1);
+  });
+
   test("takes several folders", () => {
     assert.deepEqual(config(["--configDir", "a", "--configDir=b"]).folders, ["a", "b"]);
   });
 
   test("lets flags win over the environment, and the environment over defaults", () => {
-    const env = { POD_NAMESPACE: "mesh", CLUSTER_ID: "west" };
+    const env = { POD_NAMESPACE: "mesh", CLUSTER_ID: "west", GRPC_KEEPALIVE_INTERVAL: "7s" };
+    assert.equal(config([], env).keepalive.intervalMs, 7_000);
+    assert.equal(config(["--keepaliveInterval=8s"], env).keepalive.intervalMs, 8_000);
     assert.equal(config([], env).namespace, "mesh");
     assert.equal(config([], env).features.clusterId, "west");
     assert.equal(config(["-n", "other", "--clusterID=east"], env).namespace, "other");

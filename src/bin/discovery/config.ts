@@ -57,6 +57,8 @@ export interface DiscoveryConfig {
   /** Gateways between networks that are known by a host name are looked up. */
   readonly resolvesGatewayNames: boolean;
   readonly debugOnHttp: boolean;
+  /** Metrics are for programs of the same machine only. */
+  readonly localMetrics?: boolean;
   /** Which callers see more than their own namespace, beside those of the root namespace; none when not given. */
   readonly debugAccess?: {
     readonly keepsApart: boolean;
@@ -67,6 +69,12 @@ export interface DiscoveryConfig {
   readonly xds: {
     /** A proxy has to be of the namespace and account that its caller proved. */
     readonly checksIdentity: boolean;
+    /** Which streams have to prove who opens them; those over TLS when not given. */
+    readonly proofOn?: "tls" | "all" | "none";
+    /** Address ranges of gateways whose word is taken for whom they have seen; none when not given. */
+    readonly trustedGateways?: readonly string[];
+    /** Of gRPC calls; as those of the listener when not given. */
+    readonly callLimits?: { readonly maxRequestBytes: number; readonly maxStreams: number };
     /** New streams a second; 0 for any number. */
     readonly requestsPerSecond: number;
     /** Counts which EnvoyFilters have an effect. */
@@ -126,6 +134,8 @@ export function flagDefaults(env: Env): Readonly<Record<string, string>> {
   const namespace = read.string("POD_NAMESPACE", "istio-system");
   return {
     clusterID: read.string("CLUSTER_ID", "Kubernetes"),
+    keepaliveInterval: read.string("GRPC_KEEPALIVE_INTERVAL", "30s"),
+    keepaliveTimeout: read.string("GRPC_KEEPALIVE_TIMEOUT", "10s"),
     namespace,
     cniNamespace: namespace,
     clusterRegistriesNamespace: namespace,
@@ -211,12 +221,19 @@ export function parseDiscoveryConfig(flags: ParsedFlags, env: Env): ParsedConfig
     keys: keySettings(read),
     resolvesGatewayNames: read.boolean("RESOLVE_HOSTNAME_GATEWAYS", true),
     debugOnHttp: read.boolean("ENABLE_DEBUG_ON_HTTP", true),
+    localMetrics: read.boolean("METRICS_LOCALHOST_ACCESS_ONLY", false),
     debugAccess: {
       keepsApart: read.boolean("ENABLE_DEBUG_ENDPOINT_AUTH", true),
       seeingAll: read.list("DEBUG_ENDPOINT_AUTH_ALLOWED_NAMESPACES"),
     },
     xds: {
       checksIdentity: read.boolean("PILOT_ENABLE_XDS_IDENTITY_CHECK", true),
+      proofOn: !read.boolean("XDS_AUTH", true) ? "none" : read.boolean("XDS_AUTH_PLAINTEXT", false) ? "all" : "tls",
+      trustedGateways: ranges(read, "TRUSTED_GATEWAY_CIDR"),
+      callLimits: {
+        maxRequestBytes: read.integer("ISTIO_GPRC_MAXRECVMSGSIZE", 4 * 1024 * 1024),
+        maxStreams: read.integer("ISTIO_GPRC_MAXSTREAMS", 100_000),
+      },
       requestsPerSecond: requestsPerSecond(read),
       countsPatches: read.boolean("PILOT_ENVOY_FILTER_STATS", false),
       debounce: debounceSettings(read),
@@ -286,16 +303,20 @@ function jwtRule(read: EnvReader): JwtRule | undefined {
 }
 
 function keySettings(read: EnvReader): KeySettings {
-  const blocked = read.list("BLOCKED_CIDRS_IN_JWKS_URIS");
-  const bad = blocked.filter((range) => !isRange(range));
-  read.problems.push(...bad.map((range) => `BLOCKED_CIDRS_IN_JWKS_URIS: "${range}" is not a range such as 10.0.0.0/8`));
   return {
     allowLocal: read.boolean("PILOT_JWKS_ALLOW_LOCAL", false),
-    blockedRanges: blocked.filter(isRange),
+    blockedRanges: ranges(read, "BLOCKED_CIDRS_IN_JWKS_URIS"),
     insecure: read.boolean("JWKS_RESOLVER_INSECURE_SKIP_VERIFY", false),
     refreshMs: read.lifetimeMs("PILOT_JWT_PUB_KEY_REFRESH_INTERVAL", 20 * MINUTE_MS),
     extraRootsFile: "/cacerts/extra.pem",
   };
+}
+
+function ranges(read: EnvReader, name: string): readonly string[] {
+  const given = read.list(name);
+  const bad = given.filter((range) => !isRange(range));
+  read.problems.push(...bad.map((range) => `${name}: "${range}" is not a range such as 10.0.0.0/8`));
+  return given.filter(isRange);
 }
 
 function isRange(text: string): boolean {

@@ -1,7 +1,7 @@
 /** Says aloud what several objects claim, once each, a moment after the configuration changed. */
 
 import { type Conflict, type ConflictMetric, conflictText } from "#explain/conflicts/conflict.ts";
-import { conflictSteps } from "#explain/conflicts/conflicts.ts";
+import { conflictSteps, type FoundConflicts } from "#explain/conflicts/conflicts.ts";
 import { sleep } from "#lib/async/sleep.ts";
 import { Slices } from "#lib/async/slices.ts";
 import type { Logger } from "#lib/log.ts";
@@ -28,6 +28,7 @@ type Watched = Pick<Snapshot, "services" | "virtualServices" | "destinationRules
 export class ConflictWatch {
   readonly #input: ConflictWatchInput;
   #seen: Watched | undefined;
+  #found: FoundConflicts = [];
   #conflicts: readonly Conflict[] = [];
   #said: ReadonlySet<string> = new Set();
 
@@ -64,7 +65,8 @@ export class ConflictWatch {
     const snapshot = source.current();
     if (this.#seen !== undefined && isSame(this.#seen, snapshot)) return;
     this.#seen = snapshot;
-    this.#conflicts = await new Slices(now, SLICE_MS).run(conflictSteps(snapshot, source.objects()));
+    this.#found = await new Slices(now, SLICE_MS).run(conflictSteps(snapshot, source.objects(), this.#found));
+    this.#conflicts = this.#found.flatMap(({ conflicts }) => conflicts);
     this.#say();
   }
 

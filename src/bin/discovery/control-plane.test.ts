@@ -216,6 +216,42 @@ describe("ControlPlane", () => {
     client.close();
   });
 
+  describe("a stream without a proof", () => {
+    const isServed = async (service: string, headers: Readonly<Record<string, string>> = {}) => {
+      const root = service.startsWith("secure") && readFileSync(join(config.ca.folder, "root-cert.pem"), "utf8");
+      const options = { node: nodeOf(proxyOf()), headers, ...(root && { root }) };
+      using proxy = new XdsClient(await address(service), options);
+      proxy.request(CLUSTER_TYPE);
+      return await proxy.take(CLUSTER_TYPE).then(
+        () => true,
+        () => false,
+      );
+    };
+    const [tls, plain] = ["secure gRPC discovery service", "gRPC discovery service"];
+
+    test("is served over TLS where nobody has to prove anything (XDS_AUTH=false)", async () => {
+      run({ xds: { ...config.xds, proofOn: "none" } });
+      await logged(/control plane is ready/);
+      assert.deepEqual([await isServed(tls), await isServed(plain)], [true, true]);
+    });
+
+    test("is not served in plain text where that needs one too (XDS_AUTH_PLAINTEXT)", async () => {
+      run({ xds: { ...config.xds, proofOn: "all" } });
+      await logged(/control plane is ready/);
+      assert.equal(await isServed(plain), false);
+      const authorization = `Bearer ${await token()}`;
+      assert.equal(await isServed(plain, { authorization }), false, "the token is of another account than the proxy");
+    });
+
+    test("is served when a trusted gateway tells of its certificate (TRUSTED_GATEWAY_CIDR)", async () => {
+      run({ xds: { ...config.xds, proofOn: "all", trustedGateways: ["10.0.0.0/8"] } });
+      await logged(/control plane is ready/);
+      const told = (uri: string) => ({ "x-forwarded-client-cert": `By=spiffe://a;URI=${uri}` });
+      assert.equal(await isServed(plain, told("spiffe://cluster.local/ns/default/sa/default")), true);
+      assert.equal(await isServed(tls, told("spiffe://elsewhere/ns/default/sa/default")), false);
+    });
+  });
+
   test("answers to /ready, /version and /debug, and stops when told to", async () => {
     writeFileSync(join(folder, "config/service.yaml"), SERVICE);
     run();

@@ -275,7 +275,7 @@ export class ControlPlane {
     const { grpc, secureGrpc } = this.#config.listen;
     const ca = authority === undefined ? [] : [this.#certificateService(authority)];
     if (secureGrpc !== undefined && identity !== undefined) {
-      const services = [this.#xds.service((call) => this.#callerOf(call)), ...ca];
+      const services = [this.#xdsService(true), ...ca];
       const address = { flag: "--secureGRPCAddr", address: secureGrpc };
       await this.#listen("secure gRPC discovery service", this.#grpcListener({ ...address, services, identity }));
     } else if (secureGrpc !== undefined) {
@@ -283,8 +283,14 @@ export class ControlPlane {
     }
     if (grpc === undefined) return;
     const isOnlyPort = secureGrpc === undefined || identity === undefined;
-    const services = [this.#xds.service(async () => undefined), ...(isOnlyPort ? ca : [])];
+    const services = [this.#xdsService(false), ...(isOnlyPort ? ca : [])];
     await this.#listen("gRPC discovery service", this.#grpcListener({ flag: "--grpcAddr", address: grpc, services }));
+  }
+
+  #xdsService(isTls: boolean): Methods {
+    const { proofOn = "tls" } = this.#config.xds;
+    const proves = proofOn === "all" || (proofOn === "tls" && isTls);
+    return this.#xds.service(proves ? (call) => this.#callerOf(call) : async () => undefined);
   }
 
   async #startWebhooks(identity: ServerIdentitySource | undefined): Promise<void> {
@@ -301,7 +307,8 @@ export class ControlPlane {
   }
 
   #grpcListener(options: Omit<GrpcListenerOptions, "keepalive">): GrpcListener {
-    return new GrpcListener({ ...options, keepalive: this.#config.keepalive });
+    const { keepalive, xds } = this.#config;
+    return new GrpcListener({ ...options, ...xds.callLimits, keepalive });
   }
 
   #certificateService(signer: Authority): Methods {

@@ -87,6 +87,8 @@ function registryFeatures(read: EnvReader) {
   return {
     drainingLabel: read.string("PILOT_DRAINING_LABEL", DEFAULT_FEATURES.drainingLabel),
     sendUnhealthy: read.boolean("PILOT_SEND_UNHEALTHY_ENDPOINTS", false),
+    ingressNamespace: read.string("K8S_INGRESS_NS", DEFAULT_FEATURES.ingressNamespace),
+    podsByAddress: read.boolean("ENABLE_PROXY_FIND_POD_BY_IP", false),
     entriesSelectPods: read.boolean("PILOT_ENABLE_SERVICEENTRY_SELECT_PODS", true),
     servicesSelectEntries: read.boolean("PILOT_ENABLE_K8S_SELECT_WORKLOAD_ENTRIES", true),
     entryHealth: read.boolean("PILOT_ENABLE_WORKLOAD_ENTRY_HEALTHCHECKS", true),

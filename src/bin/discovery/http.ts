@@ -22,6 +22,7 @@ export interface NamedListener {
 /** Without an address for metrics they are served with the rest, as by istiod. */
 export function httpListeners({ config, readiness, metrics, debug }: HttpInput): readonly NamedListener[] {
   const { http, monitoring } = config.listen;
+  const addMetrics = (app: FastifyInstance) => addMetricsRoute(app, metrics, config.localMetrics === true);
   const common = (app: FastifyInstance) => {
     addVersionRoute(app, VERSION_TEXT);
     if (config.debugOnHttp) addDebugRoutes(app, debug);
@@ -29,11 +30,11 @@ export function httpListeners({ config, readiness, metrics, debug }: HttpInput):
   const onHttp = (app: FastifyInstance) => {
     common(app);
     addReadyRoute(app, readiness);
-    if (monitoring === undefined) addMetricsRoute(app, metrics);
+    if (monitoring === undefined) addMetrics(app);
   };
   const onMonitoring = (app: FastifyInstance) => {
     common(app);
-    addMetricsRoute(app, metrics);
+    addMetrics(app);
   };
   const listeners: NamedListener[] = [];
   if (http !== undefined) {

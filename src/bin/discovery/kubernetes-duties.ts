@@ -86,7 +86,7 @@ async function lead(duties: ReplicaDuties, signal: AbortSignal): Promise<void> {
     ca?.lead(signal),
     keepMaps(duties, ofNamespaces, signal),
     roots && keepWebhookBundles({ ...bundles, roots: roots.text, onRoots: roots.onText }, signal),
-    keepIngressStatus({ api, source, namespace, log: log.scope("ingress") }, signal),
+    keepIngressStatus({ api, source, namespace: features.ingressNamespace, log: log.scope("ingress") }, signal),
     registration && removeLeftovers({ ...registration, ...ofEntries }, signal),
     keepStatus(duties, signal),
     config.leadsClusters && keepClusters(duties, signal),

@@ -29,7 +29,7 @@ export function kubernetesSettings(read: EnvReader, env: Env): KubernetesSetting
     revocationMap: read.string("PILOT_CRL_CONFIGMAP", "istio-ca-crl"),
     // Only whether there is a name counts, as for Istio: which configurations are ours is told by their labels.
     patches: {
-      injection: env.INJECTION_WEBHOOK_CONFIG_NAME !== "",
+      injection: env.INJECTION_WEBHOOK_CONFIG_NAME !== "" && read.boolean("INJECT_ENABLED", true),
       validation: env.VALIDATION_WEBHOOK_CONFIG_NAME !== "",
     },
   };

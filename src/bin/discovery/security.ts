@@ -4,6 +4,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type Authentication, authenticatorChain, type Credentials } from "#authn/authenticator.ts";
 import { clientCertificateAuthenticator } from "#authn/client-certificate.ts";
+import { forwardedCertificateAuthenticator } from "#authn/forwarded-certificate.ts";
 import { jwtAuthenticator } from "#authn/jwt.ts";
 import { tokenReviewAuthenticator } from "#authn/token-review.ts";
 import type { Authority } from "#ca/authority.ts";
@@ -56,15 +57,18 @@ export type Authenticate = (credentials: Credentials) => Promise<Authentication>
 /** Client certificates first, as in Istio: they are the cheaper proof. */
 export function authentication({ config, mesh, log, now, cluster, apiOf }: SecurityInput): Authenticate {
   const trustDomain = () => mesh().trustDomain;
+  const trustDomains = () => [trustDomain(), ...mesh().trustDomainAliases];
   const { jwtRule } = config;
+  const { trustedGateways: ranges = [] } = config.xds;
   if (jwtRule === undefined && cluster === undefined)
     log.warn("JWT_RULE is not set: workloads without a certificate cannot prove who they are");
   return authenticatorChain([
-    clientCertificateAuthenticator(() => [trustDomain(), ...mesh().trustDomainAliases]),
+    clientCertificateAuthenticator(trustDomains),
     ...(jwtRule === undefined ? [] : [jwtAuthenticator(jwtRule, { trustDomain, now })]),
     ...(cluster === undefined
       ? []
       : [tokenReviewAuthenticator({ api: cluster, apiOf, audiences: config.tokenAudiences, trustDomain })]),
+    ...(ranges.length === 0 ? [] : [forwardedCertificateAuthenticator({ ranges, trustDomains })]),
   ]);
 }
 

@@ -20,6 +20,8 @@ export interface WebhookConfig {
   readonly address: ListenAddress;
   /** `config` and `values` of injection, where there is no cluster. */
   readonly folder: string;
+  /** Else pods stay as they are. */
+  readonly injects: boolean;
   readonly nativeSidecars: NativeSidecarMode;
   readonly compliancePolicy: string;
   readonly isOpenShift: boolean;
@@ -51,6 +53,7 @@ export function webhookConfig(
   return {
     address,
     folder: "./var/lib/istio/inject",
+    injects: read.boolean("INJECT_ENABLED", true),
     nativeSidecars: isMode(mode) ? mode : "auto",
     compliancePolicy: read.string("COMPLIANCE_POLICY", ""),
     isOpenShift: read.string("PLATFORM", "") === "openshift",
@@ -96,7 +99,7 @@ export async function webhooksOf(input: WebhooksInput): Promise<Webhooks> {
     flag: "--httpsAddr",
     address: config.address,
     identity,
-    injection,
+    injection: config.injects ? injection : undefined,
     count: (name, labels) => metrics.count(name, labels),
     log: (message, fields) => log.warn(message, fields),
     onInjectionTime: (seconds) => metrics.observe("sidecar_injection_time_seconds", seconds),

@@ -15,6 +15,10 @@ export interface GrpcListenerOptions {
   /** Absent: plain text. Clients may show a certificate and need not. */
   readonly identity?: ServerIdentitySource;
   readonly keepalive: ConnectionLimits;
+  /** Of one request; 4 MB when not given. */
+  readonly maxRequestBytes?: number;
+  /** Of one connection; 100,000 when not given. */
+  readonly maxStreams?: number;
 }
 
 export interface ConnectionLimits extends Keepalive {
@@ -36,10 +40,10 @@ export class GrpcListener {
 
   constructor(options: GrpcListenerOptions) {
     this.#options = options;
-    const { services, identity, keepalive } = options;
+    const { services, identity, keepalive, maxRequestBytes, maxStreams } = options;
     this.#grpc = grpcServer(Object.assign({}, ...services), {
-      maxMessageBytes: MAX_REQUEST_BYTES,
-      maxStreams: MAX_STREAMS_PER_CONNECTION,
+      maxMessageBytes: maxRequestBytes ?? MAX_REQUEST_BYTES,
+      maxStreams: maxStreams ?? MAX_STREAMS_PER_CONNECTION,
       keepalive,
       maxAgeMs: keepalive.maxConnectionAgeMs,
     });

@@ -45,6 +45,16 @@ describe("a pod without endpoints", () => {
     ]);
   });
 
+  test("is found by its address only where that is wanted", () => {
+    const found = (podsByAddress: boolean) =>
+      ports(
+        pod({ app: "shop" }),
+        { name: "odd", labels: { app: "x" } },
+        { byApiServer: true, features: { podsByAddress } },
+      );
+    assert.deepEqual([found(false).length, found(true).length], [0, 3]);
+  });
+
   test("lacks only the ports that it does not name", () => {
     assert.deepEqual(ports(pod({ app: "shop" }), {}), ["beside 7070:7070", "heads 6379:6379", "shop 81:9000"]);
   });

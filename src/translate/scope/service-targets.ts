@@ -97,7 +97,11 @@ function knownWorkload(
     if (entry !== undefined) return entry;
   }
   const name = id.endsWith(`.${namespace}`) ? id.slice(0, -namespace.length - 1) : id;
-  return workloads.get(workloadKey("pod", { clusterId, namespace, name }));
+  const [address = ""] = addresses;
+  return (
+    workloads.get(workloadKey("pod", { clusterId, namespace, name })) ??
+    workloads.get(workloadKey("pod-at", { clusterId, namespace, name: address }))
+  );
 }
 
 /** What no registry tells of a workload, its proxy does. */

@@ -33,7 +33,14 @@ async function check(input: string, expected: string, domain: string): Promise<O
   const ingresses = objects.filter((object) => object !== undefined) as ConfigObject<Ingress>[];
   // The recorded mesh takes Ingresses that name no class.
   const mesh = { ...DEFAULT_MESH_CONFIG, ingressControllerMode: "DEFAULT" as const };
-  const { gateways, virtualServices } = convertIngresses({ ingresses, classes: [], services: [], mesh, domain });
+  const { gateways, virtualServices } = convertIngresses({
+    ingresses,
+    classes: [],
+    services: [],
+    mesh,
+    domain,
+    gatewayNamespace: "istio-system",
+  });
   const actual = [...gateways, ...virtualServices].map(({ kind, metadata, spec }) => {
     const { name, namespace, annotations } = metadata;
     const shown = Object.keys(annotations).length === 0 ? { name, namespace } : { name, namespace, annotations };

@@ -4,6 +4,7 @@ import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { joinPem, rotationDelayMs } from "#agent/sds/certificate.ts";
 import { parseFileSecret } from "#agent/sds/file-secrets.ts";
 import { jwtAudience, jwtExpiry } from "#agent/sts/jwt.ts";
+import { forwardedCertificateAuthenticator } from "#authn/forwarded-certificate.ts";
 import { bearerToken, jwtAuthenticator } from "#authn/jwt.ts";
 import { impersonationRefusal } from "#ca/node-agents.ts";
 import { announcementOf } from "#ca/root-rotation.ts";
@@ -44,6 +45,12 @@ async function isBelieved({ audience, wanted }: Record<"audience" | "wanted", re
   const token = await new SignJWT(claims).setProtectedHeader({ alg: "ES256" }).setExpirationTime("1h").sign(privateKey);
   const result = await authenticate({ authorization: `Bearer ${token}`, certificate: undefined });
   return result !== undefined && "caller" in result;
+}
+
+/** Ours takes the last of the identities. */
+interface XfccRow {
+  readonly caller?: { readonly Identities: readonly string[] };
+  readonly xfccHeader: string;
 }
 
 interface NodeRow {
@@ -157,9 +164,14 @@ export const certificateTables = unitTables(
         return compareJson(bearerToken(callCredentials(call).authorization ?? "") ?? "", expectedToken);
       },
     ),
-    XfccAuthenticator: leftOut(
-      "callers prove themselves by TLS or a token, never by a header that a proxy before us wrote",
-    ),
+    XfccAuthenticator: byRow<XfccRow>(async ({ caller, xfccHeader }) => {
+      const trustDomains = () => ["mesh.example.com"];
+      const authenticate = forwardedCertificateAuthenticator({ ranges: [], trustDomains });
+      const call = { authorization: undefined, certificate: undefined, peer: "127.0.0.1:2301" };
+      const result = await authenticate({ ...call, forwarded: xfccHeader || undefined });
+      const identity = result !== undefined && "caller" in result ? result.caller.identity : undefined;
+      return compareJson(identity ?? "", caller?.Identities.at(-1) ?? "");
+    }),
     NodeAuthorizer: byRow<NodeRow>(
       async ({ caller, pods = [], requestedIdentityString, trustedAccounts = [], wantErr }) => {
         const refused = await impersonationRefusal(nodeCaller(caller), requestedIdentityString, {
