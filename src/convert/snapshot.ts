@@ -237,17 +237,23 @@ function objects<Spec>(
 
 const sortedObjects = madeFrom(
   (previous: readonly ConfigObject[], next: readonly ConfigObject[], before: readonly ConfigObject[] | undefined) => {
-    const changes = before === undefined ? { removed: previous, added: next } : listChanges(before, next);
-    return keepChanged(previous, changes, OBJECT_RULES) ?? keepSorted(previous, next, OBJECT_RULES);
+    const { removed, added } = listChanges(before ?? [], next);
+    const gone = before === undefined ? previous : removed.map((object) => keptAs.get(object) ?? object);
+    return keepChanged(previous, { removed: gone, added }, OBJECT_RULES) ?? keepSorted(previous, next, OBJECT_RULES);
   },
 );
 
+/** What became of objects that were taken over what was there before. */
+const keptAs = new WeakMap<ConfigObject, ConfigObject>();
+
 const OBJECT_RULES: ListRules<ConfigObject> = {
   keyOf: objectKey,
-  keep: (before, object) =>
-    before === undefined || before.origin?.file !== object.origin?.file
-      ? object
-      : keepIdentity(before, { ...object, origin: before.origin }),
+  keep: (before, object) => {
+    if (before === undefined || before.origin?.file !== object.origin?.file) return object;
+    const kept = keepIdentity(before, { ...object, origin: before.origin });
+    keptAs.set(object, kept);
+    return kept;
+  },
   order: byAgeAndName,
 };
 

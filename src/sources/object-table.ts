@@ -39,6 +39,8 @@ export class ObjectTable {
   /** Place in `#objects` by key; undefined when all has to be joined again. */
   #places: ReadonlyMap<string, number> | undefined;
   #duplicates: readonly ObjectProblem[] = [];
+  /** Of all files; undefined when they have to be collected again. */
+  #problems: readonly ObjectProblem[] | undefined;
 
   /** Objects of another `istio.io/rev` than this are left out; an empty revision takes all. */
   constructor(revision: string) {
@@ -60,6 +62,7 @@ export class ObjectTable {
   set(next: ConfigFile): void {
     const previous = this.#files.get(next.file);
     this.#files.set(next.file, next);
+    if (hasProblems(previous) || hasProblems(next)) this.#problems = undefined;
     if (this.#places !== undefined && previous !== undefined && this.#hasSameKeys(previous, next)) {
       this.#exchange(next, this.#places);
     } else this.#places = undefined;
@@ -72,9 +75,14 @@ export class ObjectTable {
 
   collection(): Collection {
     if (this.#places === undefined) this.#join();
+    this.#problems ??= this.#collectProblems();
+    return { objects: this.#objects, problems: this.#problems };
+  }
+
+  #collectProblems(): readonly ObjectProblem[] {
     const files = this.#names.flatMap((name) => this.#files.get(name) ?? []);
     const problems = files.filter(({ problems }) => problems.length > 0).flatMap(({ problems }) => problems);
-    return { objects: this.#objects, problems: [...problems, ...this.#duplicates, ...notYetProblems(files)] };
+    return [...problems, ...this.#duplicates, ...notYetProblems(files)];
   }
 
   #hasSameKeys(a: ConfigFile, b: ConfigFile): boolean {
@@ -110,6 +118,7 @@ export class ObjectTable {
     }
     this.#objects = objects;
     this.#duplicates = duplicates;
+    this.#problems = undefined;
     // With duplicates a place would not tell which file it belongs to.
     this.#places = duplicates.length === 0 ? places : undefined;
   }
@@ -117,6 +126,10 @@ export class ObjectTable {
   #isOurs(object: ConfigObject): boolean {
     return isOfRevision(object, this.#revision);
   }
+}
+
+function hasProblems(file: ConfigFile | undefined): boolean {
+  return file !== undefined && file.problems.length + file.notYet.length > 0;
 }
 
 /** Whether a control plane of that revision acts upon the object; one of no revision acts upon all. */

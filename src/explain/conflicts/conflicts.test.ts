@@ -11,7 +11,8 @@ function object(kind: string, name: string, spec: object, namespace = "default")
 
 function texts(...objects: readonly string[]): readonly string[] {
   const yaml = objects.join("");
-  return finished(conflictSteps(meshOf(yaml), objectsOf(yaml))).map(conflictText);
+  const found = finished(conflictSteps(meshOf(yaml), objectsOf(yaml)));
+  return found.flatMap(({ conflicts }) => conflicts).map(conflictText);
 }
 
 const http = [{ route: [{ destination: { host: "a" } }] }];
@@ -141,4 +142,18 @@ test("a host that two objects of a namespace define, Kubernetes before others", 
     found.map((text) => text.slice(0, text.lastIndexOf(":"))),
     ["a", "b"].map((name) => `ServiceEntry/default/${name}: host "${host}" is taken by Service/default/shop`),
   );
+});
+
+test("what did not change is not searched again", () => {
+  const gateway = object("VirtualService", "one", { hosts: ["a"], http });
+  const [first, second] = [gateway, gateway + object("VirtualService", "two", { hosts: ["a"], http })];
+  const before = meshOf(first);
+  const after = meshOf(second, { previous: before });
+  const found = finished(conflictSteps(before, objectsOf(first)));
+  const again = finished(conflictSteps(after, objectsOf(second), found));
+  assert.deepEqual(
+    again.map((one, i) => one === found[i]),
+    [false, true, true, true, true, true],
+  );
+  assert.deepEqual(again, finished(conflictSteps(after, objectsOf(second))));
 });

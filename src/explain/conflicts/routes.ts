@@ -13,8 +13,8 @@ export function* hostConflicts({ virtualServices, mesh, features }: Snapshot): S
   for (const object of virtualServices) {
     yield undefined;
     const { namespace } = object.metadata;
-    const gateways = (object.spec.gateways ?? [MESH_GATEWAY]).map((name) => completeGateway(name, namespace));
-    if (!gateways.includes(MESH_GATEWAY)) continue;
+    const gateways = object.spec.gateways ?? [MESH_GATEWAY];
+    if (!gateways.some((name) => completeGateway(name, namespace) === MESH_GATEWAY)) continue;
     for (const host of object.spec.hosts ?? []) {
       const winner = claims.claim(completeHost(host, namespace, features.domain), object, (other) =>
         haveCommonAudience(other, object, mesh.defaultVirtualServiceExportTo),
