@@ -116,7 +116,8 @@ async function accessOf(flag: string, env: Env): Promise<ClusterAccess | undefin
     flag === "" ? (env.KUBECONFIG ?? "").split(":").filter((file) => file !== "" && existsSync(file)) : [flag];
   const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port = "443" } = env;
   if (named.length > 0) return readKubeConfig({ files: named, environment: env });
-  if (host !== undefined) return inClusterAccess({ host, port, folder: SERVICE_ACCOUNT_FOLDER, readText });
+  if (host !== undefined)
+    return inClusterAccess({ host, port, folder: SERVICE_ACCOUNT_FOLDER, readText, environment: env });
   return existsSync(usual) ? readKubeConfig({ files: [usual], environment: env }) : undefined;
 }
 

@@ -73,14 +73,14 @@ export class KubernetesApi {
     this.#answerMs = answerMs;
     this.#base = new URL(access.server);
     const isPlain = this.#base.protocol === "http:";
+    const { proxy, ca, insecure } = access;
+    const common = {
+      keepAlive: true,
+      ...(proxy !== undefined && { proxyEnv: { HTTPS_PROXY: proxy, HTTP_PROXY: proxy } }),
+    };
     this.#agent = isPlain
-      ? new PlainAgent({ keepAlive: true })
-      : new Agent({
-          keepAlive: true,
-          ca: access.ca,
-          rejectUnauthorized: access.insecure !== true,
-          ...(access.proxy !== undefined && { proxyEnv: { HTTPS_PROXY: access.proxy } }),
-        });
+      ? new PlainAgent(common)
+      : new Agent({ ...common, ca, rejectUnauthorized: insecure !== true });
   }
 
   /** The answer as JSON. Throws an ApiError when the server refuses, a MeshError when it cannot be reached. */

@@ -1,5 +1,6 @@
 /** How the API server is reached, and who we are there. */
 import { MeshError } from "../mesh-error.ts";
+import { environmentProxy } from "./environment-proxy.ts";
 
 /** What a caller shows: a header, a certificate, or both. */
 export interface Credentials {
@@ -35,13 +36,16 @@ export interface InCluster {
   /** Where the token and the root are mounted. */
   readonly folder: string;
   readText(file: string): Promise<string>;
+  /** Where proxies are named; there is none when not given. */
+  readonly environment?: Readonly<Record<string, string | undefined>>;
 }
 
 /** What pods find mounted in them. */
 export const SERVICE_ACCOUNT_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 /** Access from inside a pod. The token is read anew for each request. */
-export async function inClusterAccess({ host, port, folder, readText }: InCluster): Promise<ClusterAccess> {
+export async function inClusterAccess(pod: InCluster): Promise<ClusterAccess> {
+  const { host, port, folder, readText, environment = {} } = pod;
   const read = async (name: string) => {
     try {
       return await readText(`${folder}/${name}`);
@@ -57,8 +61,10 @@ export async function inClusterAccess({ host, port, folder, readText }: InCluste
   };
   const ca = await read("ca.crt");
   const namespace = (await read("namespace")).trim();
+  const server = `https://${host.includes(":") ? `[${host}]` : host}:${port}`;
   return {
-    server: `https://${host.includes(":") ? `[${host}]` : host}:${port}`,
+    server,
+    proxy: environmentProxy(server, environment),
     ca,
     namespace,
     credentials: async () => ({ authorization: `Bearer ${(await read("token")).trim()}` }),

@@ -56,6 +56,21 @@ test("readKubeConfig() reads certificates from files beside it, and a token file
   assert.equal((await credentials()).authorization, "Bearer two");
 });
 
+test("a proxy of the environment counts where the kubeconfig has none, and in pods", async () => {
+  const environment = { HTTPS_PROXY: "http://around:1", NO_PROXY: "b" };
+  const proxyFor = async (cluster: string) => {
+    using folder = folderWith({ config: config("", cluster) });
+    return (await readKubeConfig({ files: [folder.path("config")], environment })).proxy;
+  };
+  assert.equal(await proxyFor('server: "https://a:1"'), "http://around:1");
+  assert.equal(await proxyFor('server: "https://b:1"'), undefined);
+  assert.equal(await proxyFor('server: "https://a:1", proxy-url: "http://own:2"'), "http://own:2");
+  assert.equal(untrustedKubeConfig(config("", "server: https://a"), "s", { environment }).proxy, "http://around:1");
+  const pod = { host: "10.96.0.1", port: "443", folder: "/f", readText: async () => "text" };
+  assert.equal((await inClusterAccess({ ...pod, environment })).proxy, "http://around:1");
+  assert.equal((await inClusterAccess(pod)).proxy, undefined);
+});
+
 test("readKubeConfig() reads a proxy, and in whose name to ask", async () => {
   const user = "token: t, as: anna, as-uid: '7', as-groups: [a, b], as-user-extra: {example.com/scope: [p, q]}";
   using folder = folderWith({ config: config(user, 'server: "https://a:1", proxy-url: "http://proxy:3128"') });

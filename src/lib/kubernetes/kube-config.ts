@@ -6,13 +6,14 @@ import { MeshError } from "../mesh-error.ts";
 import { readDocument } from "../yaml/read.ts";
 import type { ClusterAccess, Credentials } from "./cluster-access.ts";
 import { credentialProgram, type Environment } from "./credential-program.ts";
+import { environmentProxy } from "./environment-proxy.ts";
 
 /** The files of a kubeconfig, whose first mention of a name counts. */
 export interface KubeConfigSource {
   readonly files: readonly string[];
   /** Instead of the current one. */
   readonly context?: string | undefined;
-  /** For programs that give credentials. */
+  /** For programs that give credentials, and for proxies. */
   readonly environment?: Environment | undefined;
 }
 
@@ -28,6 +29,7 @@ export async function readKubeConfig({ files, context, environment = {} }: KubeC
   const { user, cluster, ...access } = chosenBy(await Promise.all(files.map(readConfig)), context);
   return {
     ...access,
+    proxy: access.proxy ?? environmentProxy(access.server, environment),
     ca: await dataOrFile(cluster, "certificate-authority"),
     credentials: user === undefined ? async () => ({}) : credentialsOf(user, environment),
   };
@@ -47,7 +49,7 @@ const SAFE_PROVIDER = "oidc";
 export interface KubeConfigRules {
   /** Istio's words for what is unsafe: `exec`, `tokenFile`, `clientKey`, `clientCertificate`. */
   readonly allowed?: ReadonlySet<string> | undefined;
-  /** For programs that give credentials, where these are allowed. */
+  /** For programs that give credentials, where these are allowed, and for proxies. */
   readonly environment?: Environment | undefined;
 }
 
@@ -65,6 +67,7 @@ export function untrustedKubeConfig(content: string, name: string, rules: KubeCo
   const data = text(cluster.fields, "certificate-authority-data");
   return {
     ...access,
+    proxy: access.proxy ?? environmentProxy(access.server, rules.environment ?? {}),
     ca: data === "" ? undefined : Buffer.from(data, "base64").toString(),
     credentials: user === undefined ? async () => ({}) : credentialsOf(user, rules.environment ?? {}),
   };
