@@ -49,6 +49,8 @@ export async function startStatus(context: AgentContext, parts: StatusParts): Pr
   try {
     const server = await startStatusServer(where, options);
     done.addEventListener("abort", () => server.close(), { once: true });
+    // Nobody waits for this answer. It is the first that takes long, since nothing that gives it has run before.
+    void options.waiting();
   } catch (thrown) {
     log.error(`Error listening on status port: ${errorText(thrown)}`);
   }
