@@ -67,3 +67,21 @@ test("a headless service can be kept to the endpoints of the proxy's cluster", (
   assert.deepEqual(hosts(false, "other"), []);
   assert.deepEqual(hosts(false, "Kubernetes"), [HOST]);
 });
+
+test("a host that listeners of a Sidecar know from several namespaces has all their addresses", () => {
+  const entryOf = (namespace: string, addresses: readonly string[]) =>
+    object("ServiceEntry", `${namespace}/twice`, {
+      hosts: ["twice.example.com"],
+      ports: [{ number: 80, name: "http", protocol: "HTTP" }],
+      resolution: "DNS",
+      addresses,
+    });
+  const sidecar = (...hosts: readonly string[]) =>
+    object("Sidecar", "s", { egress: hosts.map((host, i) => ({ hosts: [host], ...(i === 0 && { port: PORT }) })) });
+  const PORT = { number: 80, protocol: "HTTP", name: "http" };
+  const both = entryOf("one", ["10.20.0.1", "10.20.0.2"]) + entryOf("two", ["10.20.0.2", "10.20.0.3"]);
+  const known = (yaml: string) => addresses(both + yaml)["twice.example.com"];
+  assert.deepEqual(known(sidecar("one/*", "two/*")), ["10.20.0.1", "10.20.0.2", "10.20.0.3"]);
+  assert.deepEqual(known(sidecar("two/*", "two/*")), ["10.20.0.2", "10.20.0.3"]);
+  assert.deepEqual(known(""), ["10.20.0.1", "10.20.0.2"]);
+});

@@ -11,7 +11,6 @@ import { bytesOf } from "../encode.ts";
 import { type Recipe, recipe } from "../recipe.ts";
 import { serviceAddresses } from "../scope/addresses.ts";
 import { scopeOf } from "../scope/egress.ts";
-import { distinctServices } from "../scope/services.ts";
 import type { NamesView } from "../views.ts";
 
 /** Field of the map in the message, whose entries are its parts. */
@@ -19,18 +18,27 @@ const TABLE = 1;
 
 /** All names that proxies of the view can look up. Short forms of Kubernetes names are the agent's business. */
 export function planNameTable(snapshot: Snapshot, view: NamesView): Recipe {
-  const named = scopeOf(snapshot, view).listeners.flatMap(({ services }) => services);
-  const recipes = distinctServices(named).list.flatMap((service) => {
+  const named = new Set(scopeOf(snapshot, view).listeners.flatMap(({ services }) => services));
+  const entries = new Map<string, TableEntryInput>();
+  for (const service of named) {
     const endpoints = snapshot.endpoints.get(serviceKey(service)) ?? NO_ENDPOINTS;
     const ips = addressesOf(service, endpoints, { view, everywhere: snapshot.features.multiclusterHeadless });
-    if (ips.length === 0) return [];
+    if (ips.length === 0) continue;
     const { hostname, registry, name, namespace } = service;
     const own = registry === "Kubernetes" ? { shortname: name, namespace } : { shortname: "", namespace: "" };
-    const entries = [{ hostname, ips, registry, ...own }, ...podEntries(service, endpoints, view)];
-    return entries.map((input) => recipe({ name: input.hostname, input, build: tableEntry }));
-  });
+    entries.set(hostname, joined(entries.get(hostname), { hostname, ips, registry, ...own }));
+    for (const entry of podEntries(service, endpoints, view)) entries.set(entry.hostname, entry);
+  }
+  const recipes = [...entries.values()].map((input) => recipe({ name: input.hostname, input, build: tableEntry }));
   recipes.sort((a, b) => compareText(a.name, b.name));
   return recipe({ name: "", input: {}, build: emptyTable, parts: { field: TABLE, recipes } });
+}
+
+/** Listeners may know one host from several namespaces. It then has all their addresses, but for Kubernetes, which has its own. */
+function joined(before: TableEntryInput | undefined, entry: TableEntryInput): TableEntryInput {
+  if (before?.registry === "Kubernetes") return before;
+  if (before === undefined || entry.registry === "Kubernetes") return entry;
+  return { ...entry, ips: [...new Set([...before.ips, ...entry.ips])] };
 }
 
 /** A headless service has the addresses of its endpoints. */
