@@ -24,7 +24,7 @@ import { selectPatches } from "./patches/select.ts";
 import { authorizationPoliciesOf } from "./scope/authorization-policies.ts";
 import { selectingRules } from "./scope/destination-rules.ts";
 import { routerServers } from "./scope/gateways.ts";
-import { nearLabels, nodeName } from "./scope/near.ts";
+import { nearLabels, nodeName, wishesOfServices } from "./scope/near.ts";
 import { effectiveMode, policiesOf, type WorkloadMtls } from "./scope/peer-authentication.ts";
 import { requestAuthenticationsOf } from "./scope/request-authentications.ts";
 import { placeOf, type ServiceTarget, type WorkloadPlace } from "./scope/service-targets.ts";
@@ -137,12 +137,13 @@ export function viewsOf(snapshot: Snapshot, connected: MeshProxy): ProxyViews {
 }
 
 /**
- * All of a snapshot but what counts only by the place of a proxy, by conditions on callers, or for no view; and these
- * conditions. The same list as long as nothing in it changes.
+ * All of a snapshot but what counts only by the place of a proxy, by conditions on callers, by what services want to know of
+ * callers, or for no view; and these conditions and wishes. The same list as long as nothing in it changes.
  */
 const decidingViews = derived((_: string, snapshot: Snapshot): readonly unknown[] => {
-  const { version, endpoints, workloads, virtualServices, secrets, configMaps, keySets, ...rest } = snapshot;
-  const deciding = [...Object.values(rest), ...sourceConditions(snapshot).map(({ id }) => id)];
+  const { version, services, endpoints, workloads, virtualServices, secrets, configMaps, keySets, ...rest } = snapshot;
+  const conditions = sourceConditions(snapshot).map(({ id }) => id);
+  const deciding = [...Object.values(rest), ...wishesOfServices(snapshot), ...conditions];
   return kept(snapshot.mesh, "deciding views", deciding, () => deciding);
 });
 

@@ -76,7 +76,7 @@ function hostsOn(snapshot: Snapshot, view: OutboundView, port: number): readonly
   const { mesh, features, services, virtualServices, destinationRules, sidecars } = snapshot;
   const key = `grpc hosts ${port} ${view.key}`;
   return kept(services, key, [mesh, features, virtualServices, destinationRules, sidecars], () =>
-    finished(outboundHosts(snapshot, view, { port, bind: "" })).map((host) =>
+    finished(outboundHosts(snapshot, view, { port, bind: "", key })).map((host) =>
       hostRecipe(snapshot, view, { ...host, listenerPort: port }),
     ),
   );

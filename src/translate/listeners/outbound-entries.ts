@@ -254,9 +254,17 @@ function addChains({ chains, taken }: ListenerEntry, added: ListenerEntry["chain
   for (const entry of added) {
     if (entry.kind === "tcp") {
       const match = takeFree(taken, entry.chain);
-      if (match !== undefined) chains.push({ kind: "tcp", chain: { ...entry.chain, ...match } });
+      if (match !== undefined) chains.push(hasMatch(entry.chain, match) ? entry : withMatch(entry.chain, match));
     } else if (!chains.some(({ kind }) => kind === "http") && (entry.sniffed || takeFree(taken, ANY) !== undefined)) {
       chains.push(entry);
     }
   }
+}
+
+function hasMatch({ serverNames, ranges }: TcpChain, match: ChainMatch): boolean {
+  return serverNames === match.serverNames && ranges === match.ranges;
+}
+
+function withMatch(chain: TcpChain, match: ChainMatch): TcpChainEntry {
+  return { kind: "tcp", chain: { ...chain, ...match } };
 }

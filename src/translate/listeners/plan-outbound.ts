@@ -19,7 +19,7 @@ export function* planOutboundListeners(snapshot: Snapshot, view: OutboundView): 
   const { http, tcp, listener } = view.traits;
   const unknown = unknownTarget(snapshot, sidecarNamed(snapshot, view.sidecar));
   const listeners = kept(entries, `recipes ${view.key}`, [http, tcp, listener, unknown, snapshot.mesh], () =>
-    entries.map((entry) => listenerRecipe(entry, { mesh: snapshot.mesh, unknown }, view)),
+    entries.map((entry) => keptRecipe(entry, { mesh: snapshot.mesh, unknown }, view)),
   );
   const { ipMode, dualStack, ipv4BesideIpv6, interception } = listener;
   if (interception === "NONE") return listeners;
@@ -70,11 +70,19 @@ const NO_CHAIN: TcpChain = {
   ranges: [],
 };
 
-function listenerRecipe(
-  entry: ListenerEntry,
-  { mesh, unknown }: Pick<OutboundListenerInput, "mesh" | "unknown">,
-  view: OutboundView,
-): Recipe {
+type Outside = Pick<OutboundListenerInput, "mesh" | "unknown">;
+
+/** Most listeners have one chain, to a service: they are the same as long as that is. */
+function keptRecipe(entry: ListenerEntry, { mesh, unknown }: Outside, view: OutboundView): Recipe {
+  const [only, ...others] = entry.chains;
+  const make = () => listenerRecipe(entry, { mesh, unknown }, view);
+  if (only?.kind !== "tcp" || others.length > 0) return make();
+  const { tcp, listener } = view.traits;
+  const from = [mesh, unknown, tcp, listener.outboundExactBalance, entry.isOpened, ...entry.addresses];
+  return kept(only.chain, `listener ${entry.port}`, from, make);
+}
+
+function listenerRecipe(entry: ListenerEntry, { mesh, unknown }: Outside, view: OutboundView): Recipe {
   const name = listenerName(entry.addresses[0] ?? "", entry.port);
   const { tcp, http, listener } = view.traits;
   const all = entry.chains.length === 1 ? undefined : entry.chains.find(isCatchAll)?.chain;

@@ -6,7 +6,7 @@ import type { L4Match, RouteDestination, TlsMatch } from "#config/kinds/virtual-
 import type { Service, ServicePort } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { statName } from "../clusters/stat-name.ts";
-import { derived } from "../indexes.ts";
+import { derived, kept } from "../indexes.ts";
 import { outboundCluster } from "../names.ts";
 import { otherNames } from "../routes/domains.ts";
 import { destinationRuleFor, type RuleViewpoint } from "../scope/destination-rules.ts";
@@ -157,26 +157,32 @@ interface SingleTarget {
   readonly subset: string | undefined;
 }
 
-/** To the service itself. On a shared listener, TLS of a host is known by its server name. */
+/** To the service itself: the same chain as long as nothing of it changes. On a shared listener, TLS of a host is known by its server name. */
 function serviceChain(snapshot: Snapshot, view: OutboundView, input: TcpRouteInput): TcpChain {
   const { service, port, ranges, isShared } = input;
-  // A listener's own port may be none of the service's; one that has a single port can only mean that.
-  const number = (service.ports.length === 1 ? service.ports[0]?.port : undefined) ?? port.port;
-  const cluster = outboundCluster(service.hostname, number);
+  const { mesh } = snapshot;
+  const rule = destinationRuleFor(snapshot, service, view);
   const isTls = port.protocol === "HTTPS" || port.protocol === "TLS";
-  // The name of the port is not part of what connections are counted under.
-  const named = { service, port: { port: number, name: "" }, subset: "", targetPort: 0, fallback: cluster };
-  return {
-    clusters: [cluster],
-    weights: [],
-    statPrefix: statName(snapshot.mesh.outboundClusterStatName, named),
-    protocol: port.protocol,
-    subset: "",
-    rule: destinationRuleFor(snapshot, service, view),
-    origin: undefined,
-    serverNames: isTls && (isShared || ranges.length > 0) ? serverNames(service, view) : [],
-    ranges,
-  };
+  const isNamed = isTls && (isShared || ranges.length > 0);
+  const names = isNamed ? serverNames(service, view) : [];
+  return kept(service, `tcp chain ${port.port} ${port.protocol}`, [rule, mesh, ...ranges, "", ...names], () => {
+    // A listener's own port may be none of the service's; one that has a single port can only mean that.
+    const number = (service.ports.length === 1 ? service.ports[0]?.port : undefined) ?? port.port;
+    const cluster = outboundCluster(service.hostname, number);
+    // The name of the port is not part of what connections are counted under.
+    const named = { service, port: { port: number, name: "" }, subset: "", targetPort: 0, fallback: cluster };
+    return {
+      clusters: [cluster],
+      weights: [],
+      statPrefix: statName(mesh.outboundClusterStatName, named),
+      protocol: port.protocol,
+      subset: "",
+      rule,
+      origin: undefined,
+      serverNames: names,
+      ranges,
+    };
+  });
 }
 
 /** Clients of an alias name that, in any of its forms. */

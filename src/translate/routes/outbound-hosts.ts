@@ -7,6 +7,7 @@ import type { Steps } from "#lib/async/steps.ts";
 import { compareText } from "#lib/compare-text.ts";
 import { isHttp, type Service, type ServicePort, type Session } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
+import { kept } from "../indexes.ts";
 import { virtualHostName } from "../names.ts";
 import { destinationRuleFor } from "../scope/destination-rules.ts";
 import { type EgressListener, scopeOf, servicesInScope } from "../scope/egress.ts";
@@ -25,6 +26,8 @@ export type RouteSnapshot = Pick<
 export interface RoutePlace {
   readonly port: number;
   readonly bind: string;
+  /** Stands for the place, and for all of the view that its hosts depend on. */
+  readonly key: string;
 }
 
 /** A virtual host with its names. */
@@ -56,7 +59,7 @@ export function* outboundHosts(
   const candidates: Candidate[] = [];
   for (const virtualService of relevant(on)) {
     yield;
-    const routes = meshRoutes(snapshot, view, { virtualService, port });
+    const routes = meshRoutes(snapshot, view, { virtualService, port, key: place.key });
     if (routes.length === 0) continue;
     const { hosts, matched } = splitHosts(virtualService, services, finderOf(listener.virtualServices));
     const usable = matched.filter(({ ports }) => ports.length > 0);
@@ -135,15 +138,23 @@ function* calledOn(snapshot: RouteSnapshot, view: OutboundView, { port, bind }: 
 function meshRoutes(
   snapshot: RouteSnapshot,
   view: OutboundView,
-  { virtualService, port }: { readonly virtualService: BoundVirtualService; readonly port: number },
-): readonly ApplicableRoute[] {
-  return applicableRoutes(snapshot, virtualService, {
-    view,
-    gateway: MESH_GATEWAY,
+  {
+    virtualService,
     port,
-    serviceOf: (hostname) => servicesInScope(snapshot, view).byHost.get(hostname),
-    prefersOnlyPort: port === 0,
-  });
+    key,
+  }: Pick<Called, "port"> & Pick<RoutePlace, "key"> & { readonly virtualService: BoundVirtualService },
+): readonly ApplicableRoute[] {
+  const services = servicesInScope(snapshot, view);
+  const { mesh, features, destinationRules } = snapshot;
+  return kept(virtualService, key, [port, mesh, features, services, destinationRules], () =>
+    applicableRoutes(snapshot, virtualService, {
+      view,
+      gateway: MESH_GATEWAY,
+      port,
+      serviceOf: (hostname) => services.byHost.get(hostname),
+      prefersOnlyPort: port === 0,
+    }),
+  );
 }
 
 function isRoutable({ protocol }: ServicePort): boolean {

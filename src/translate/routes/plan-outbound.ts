@@ -1,6 +1,6 @@
 /** Recipes of the routes towards services. */
 import type { Steps } from "#lib/async/steps.ts";
-import { keptSteps } from "../indexes.ts";
+import { kept, keptSteps } from "../indexes.ts";
 import { UNIX_PREFIX } from "../listeners/address.ts";
 import { ALLOW_ANY, HTTP_PROXY_ROUTES } from "../names.ts";
 import { type Recipe, recipe } from "../recipe.ts";
@@ -38,7 +38,11 @@ interface PortHosts {
 }
 
 /** Most changes in a mesh are of endpoints, which routes do not depend on: the plan of a port outlives them. */
-function* hostsOn(snapshot: RouteSnapshot, view: OutboundView, { port, bind }: RoutePlace): Steps<PortHosts> {
+function* hostsOn(
+  snapshot: RouteSnapshot,
+  view: OutboundView,
+  { port, bind }: Omit<RoutePlace, "key">,
+): Steps<PortHosts> {
   const { mesh, features, services, virtualServices, destinationRules, sidecars } = snapshot;
   const { role, namespace, dnsDomain, traits, selectedRules, sourceConditions, sidecar } = view;
   const of = [
@@ -54,7 +58,7 @@ function* hostsOn(snapshot: RouteSnapshot, view: OutboundView, { port, bind }: R
   const key = `hosts ${bind || port} ${JSON.stringify([of, traits.http.headers, traits.http.lackedFields])}`;
   const from = [mesh, features, virtualServices, destinationRules, sidecars];
   return yield* keptSteps(services, { key, from }, function* () {
-    const hosts = yield* outboundHosts(snapshot, view, { port, bind });
+    const hosts = yield* outboundHosts(snapshot, view, { port, bind, key });
     yield;
     return { hosts, recipes: hosts.map((host) => hostRecipe(snapshot, view, host)) };
   });
@@ -70,23 +74,24 @@ function ownHosts(
   return own.map((host) => hostRecipe(snapshot, view, { ...host, domains: own.length === 1 ? ["*"] : host.domains }));
 }
 
-function hostRecipe(
-  { mesh, features }: RouteSnapshot,
-  view: OutboundView,
-  { name, hostname, domains, routes, hash, session, port }: OutboundHost,
-): Recipe {
-  const { defaultHttpRetryPolicy: retries } = mesh;
-  const fixed = { name, domains, port, attemptCount: countsAttempts(view), retries, session };
-  if (routes === undefined) return recipe({ name, input: { ...fixed, hostname, hash }, build: serviceHost });
+/** The same as long as all that it is made from is: most hosts are of services that did not change. */
+function hostRecipe(snapshot: RouteSnapshot, view: OutboundView, host: OutboundHost): Recipe {
+  const { name, hostname, domains, routes, hash, session, port } = host;
+  const fixed = { attemptCount: countsAttempts(view), retries: snapshot.mesh.defaultHttpRetryPolicy };
   const others = {
     isTls: false,
     requiresTls: false,
     xForwardedHost: forwardsHost(view),
     offersHttp3: false,
-    shadowSuffix: features.shadowSuffix,
+    shadowSuffix: snapshot.features.shadowSuffix,
     lackedFields: view.traits.http.lackedFields,
   };
-  return recipe({ name, input: { ...fixed, ...others, ...routeLists(routes) }, build: routedHost });
+  const from = [hostname, routes, hash, session, port, ...Object.values(fixed), ...Object.values(others)];
+  return kept(domains, name, from, () => {
+    const own = { ...fixed, name, domains, port, session };
+    if (routes === undefined) return recipe({ name, input: { ...own, hostname, hash }, build: serviceHost });
+    return recipe({ name, input: { ...own, ...others, ...routeLists(routes) }, build: routedHost });
+  });
 }
 
 function unknownHosts(snapshot: RouteSnapshot, view: OutboundView): Recipe {

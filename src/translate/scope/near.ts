@@ -30,11 +30,18 @@ function locatedLabels({ labels, metadata }: MeshProxy, locality: string): MeshP
   return { ...labels, ...Object.fromEntries(Object.entries(places).filter(([, value]) => value !== "")) };
 }
 
-/** What services want to know of where their callers are. */
-const wishesOf = derived((_: string, services: readonly Service[]) => ({
-  nodes: services.some(({ nodeLocal }) => nodeLocal),
-  labels: services.flatMap(({ trafficDistribution: wanted }) => (wanted && PREFERENCES[wanted].failoverPriority) ?? []),
-}));
+/** What services want to know of where their callers are: the same for most services, and so for most lists of them. */
+export function wishesOfServices({ services }: Snapshot): readonly unknown[] {
+  const { nodes, labels } = wishesOf("", services);
+  return [nodes, ...labels];
+}
+
+const wishesOf = derived((_: string, services: readonly Service[]) => {
+  const labels = services.flatMap(
+    ({ trafficDistribution: wanted }) => (wanted && PREFERENCES[wanted].failoverPriority) ?? [],
+  );
+  return { nodes: services.some(({ nodeLocal }) => nodeLocal), labels: [...new Set(labels)] };
+});
 
 const failoverLabels = derived((_: string, rules: readonly ConfigObject<DestinationRule>[]) => {
   const policies = rules
