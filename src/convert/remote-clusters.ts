@@ -59,7 +59,7 @@ export function* withRemoteClusters(
   if (remotes.length === 0) return own;
   const drafts = new Map(own.drafts.map((draft) => [draft.key, draft]));
   const further: ServiceDraft[] = [];
-  const addresses = new Map<ServiceKey, Record<string, readonly string[]>>();
+  const variants = new Map<ServiceKey, [string, Service][]>();
   const sets = new Map<ServiceKey, EndpointSet[]>();
   const gateways = [...own.gateways];
   const workloads = [...own.workloads];
@@ -67,7 +67,8 @@ export function* withRemoteClusters(
     const remoteInput = draftInput(remote, input);
     const services = yield* serviceDrafts(remoteInput);
     for (const draft of services) {
-      addresses.set(draft.key, { ...addresses.get(draft.key), [remote.clusterId]: draft.service.addresses });
+      const known = variants.get(draft.key) ?? [];
+      variants.set(draft.key, [...known, [remote.clusterId, draft.service]]);
       if (drafts.has(draft.key)) continue;
       drafts.set(draft.key, draft);
       further.push(elsewhere(draft));
@@ -88,8 +89,10 @@ export function* withRemoteClusters(
     if (first !== undefined) endpoints.set(key, rest.length === 0 ? first : joinedSets(first, rest));
   }
   const all = [...own.drafts, ...further].map((draft) => {
-    const others = addresses.get(draft.key);
-    return others === undefined ? draft : withClusterAddresses(draft, JSON.stringify(others));
+    const there = variants.get(draft.key);
+    if (there === undefined) return draft;
+    const [ids, services] = [there.map(([id]) => id), there.map(([, service]) => service)];
+    return withFurtherServices(draft, ids, services);
   });
   return { drafts: all, endpoints, workloads, gateways };
 }
@@ -113,11 +116,12 @@ const elsewhere = memoized(
   (draft: ServiceDraft): ServiceDraft => ({ ...draft, service: { ...draft.service, isElsewhere: true } }),
 );
 
-/** The addresses as text, which is compared by value. */
-const withClusterAddresses = memoized((draft: ServiceDraft, text: string): ServiceDraft => {
-  const clusterAddresses: Service["clusterAddresses"] = JSON.parse(text);
-  return { ...draft, service: { ...draft.service, ...(clusterAddresses && { clusterAddresses }) } };
-});
+const withFurtherServices = memoized(
+  (draft: ServiceDraft, ids: readonly string[], services: readonly Service[]): ServiceDraft => {
+    const furtherServices = Object.fromEntries(ids.map((id, i) => [id, services[i] ?? draft.service]));
+    return { ...draft, service: { ...draft.service, furtherServices } };
+  },
+);
 
 /** Configuration is in one cluster only: ServiceEntries of the others do not count. */
 function draftInput(remote: RemoteCluster, { mesh, features, order }: RegistryInput): DraftInput {

@@ -13,6 +13,38 @@ import { buildSnapshot } from "./snapshot.ts";
 const route = (host: string) => ({ route: [{ destination: { host } }] });
 const leaf = (timeout: string) => ({ http: [{ timeout, route: [{ destination: { host: "a" } }] }] });
 const delegate = (name: string) => ({ delegate: { name, namespace: "default" } });
+const OUTSIDE = {
+  hosts: ["s.example"],
+  addresses: ["10.96.0.2"],
+  ports: [{ number: 80, name: "http", protocol: "HTTP" }],
+  resolution: "STATIC",
+};
+
+function json(apiVersion: string, kind: string, rest: object): string {
+  return `---\n${JSON.stringify({ apiVersion, kind, ...rest })}\n`;
+}
+
+function kubernetesService(name: string, clusterIP: string, selector: object): string {
+  const ports = [{ name: "http", port: 80, targetPort: 8080 }];
+  return json("v1", "Service", { metadata: { name, namespace: "default" }, spec: { clusterIP, selector, ports } });
+}
+
+function slice(name: string, of: string, pods: readonly string[]): string {
+  const metadata = { name, namespace: "default", labels: { "kubernetes.io/service-name": of } };
+  const endpoints = pods.map((pod, i) => ({ addresses: [`10.1.0.${i + 1}`], targetRef: { kind: "Pod", name: pod } }));
+  const ports = [{ name: "http", port: 8080 }];
+  return json("discovery.k8s.io/v1", "EndpointSlice", { metadata, addressType: "IPv4", ports, endpoints });
+}
+
+function pod(name: string, ip: string, labels: object): string {
+  const status = { phase: "Running", podIP: ip, podIPs: [{ ip }], conditions: [{ type: "Ready", status: "True" }] };
+  return json("v1", "Pod", { metadata: { name, namespace: "default", labels }, spec: { containers: [] }, status });
+}
+
+function namespace(name: string, network: string): string {
+  return json("v1", "Namespace", { metadata: { name, labels: { "topology.istio.io/network": network } } });
+}
+
 /** Each object in several states; each configuration takes one of them, or none. */
 const STATES: readonly (readonly ConfigObject[])[] = [
   [
@@ -39,7 +71,18 @@ const STATES: readonly (readonly ConfigObject[])[] = [
   [workload("a-1", "10.0.0.1"), workload("a-1", "10.0.0.2")],
   [workload("b-1", "10.0.0.3")],
   [object("DestinationRule", "a", { host: "a" }), object("DestinationRule", "a", { host: "b" })],
-].map((states) => states.flatMap(objectsOf));
+  [kubernetesService("k", "10.96.0.1", { app: "k" }), kubernetesService("k", "10.96.0.1", { app: "other" })],
+  [slice("k-1", "k", ["k-1"]), slice("k-1", "k", ["k-1", "k-2"]), slice("k-1", "m", ["k-2"])],
+  [slice("k-2", "k", ["k-2"])],
+  [pod("k-1", "10.1.0.1", { app: "k" }), pod("k-1", "10.1.0.1", { app: "k", version: "v2" })],
+  [pod("k-2", "10.1.0.2", { app: "k" }), pod("k-2", "10.1.0.3", { app: "k" })],
+  [object("WorkloadEntry", "k-3", { address: "10.1.0.9", labels: { app: "k" } })],
+  [
+    object("ServiceEntry", "s", { ...OUTSIDE, workloadSelector: { labels: { app: "k" } } }),
+    object("ServiceEntry", "s", { ...OUTSIDE, endpoints: [{ address: "10.9.9.9" }] }),
+  ],
+  [namespace("istio-system", "n1"), namespace("istio-system", "n2")],
+].map((states) => states.flatMap((text) => objectsOf(text)));
 
 const configurations = fc.array(
   fc.tuple(
@@ -51,15 +94,15 @@ const configurations = fc.array(
 
 test("a snapshot that followed many others equals one from nothing", () => {
   fc.assert(
-    fc.property(configurations, (steps) => {
+    fc.property(configurations, fc.boolean(), (steps, byApiServer) => {
       const [mesh, features] = [meshConfigOf({}).value, { ...DEFAULT_FEATURES }];
       assert.ok(mesh);
       let previous: Snapshot | undefined;
       for (const [chosen, isReversed] of steps) {
         const found = chosen.filter((one) => one !== undefined);
         const objects = isReversed ? found.toReversed() : found;
-        const next = buildSnapshot({ objects, mesh, features, ...(previous && { previous }) });
-        const anew = buildSnapshot({ objects, mesh, features: { ...features } });
+        const next = buildSnapshot({ objects, mesh, features, byApiServer, ...(previous && { previous }) });
+        const anew = buildSnapshot({ objects, mesh, features: { ...features }, byApiServer });
         assert.deepEqual({ ...next, version: 0 }, { ...anew, version: 0 });
         previous = next;
       }

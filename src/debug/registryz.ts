@@ -68,9 +68,10 @@ function serviceOf(service: Service, origin: Origin): object {
 }
 
 /** Addresses by cluster; of a ServiceEntry only where it has several. */
-function addressesOf({ registry, addresses, clusterAddresses }: Service, clusterId: string): object | null {
+function addressesOf({ registry, addresses, furtherServices = {} }: Service, clusterId: string): object | null {
+  const further = Object.entries(furtherServices).map(([id, service]) => [id, service.addresses]);
   const own = registry === "Kubernetes" || addresses.length > 1 ? { [clusterId]: addresses } : {};
-  return orNull({ ...(addresses.length > 0 && own), ...clusterAddresses });
+  return orNull({ ...(addresses.length > 0 && own), ...Object.fromEntries(further) });
 }
 
 function attributesOf(service: Service, { snapshot, ObjectName, Type }: Origin): object {

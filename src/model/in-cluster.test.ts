@@ -11,7 +11,8 @@ const [A, B] = MESH.services;
 
 function withAddresses(clusterAddresses: Readonly<Record<string, readonly string[]>>): Snapshot {
   assert.ok(A && B);
-  return { ...MESH, services: [{ ...A, clusterAddresses }, B] };
+  const there = Object.entries(clusterAddresses).map(([id, addresses]) => [id, { ...A, addresses }]);
+  return { ...MESH, services: [{ ...A, furtherServices: Object.fromEntries(there) }, B] };
 }
 
 test("inCluster() gives services the addresses they have there, once for all proxies of it", () => {
@@ -24,9 +25,13 @@ test("inCluster() gives services the addresses they have there, once for all pro
   assert.equal(later.services, seen.services);
 });
 
+test("inCluster() knows no address of a service that is headless there", () => {
+  assert.deepEqual(inCluster(withAddresses({ c2: [] }), "c2").services[0]?.addresses, []);
+});
+
 test("inCluster() is the snapshot itself where nothing differs", () => {
   assert.equal(inCluster(MESH, "c2"), MESH);
-  for (const own of [{ c3: ["10.2.0.1"] }, { c2: ["10.0.0.1"] }, { c2: [] }]) {
+  for (const own of [{ c3: ["10.2.0.1"] }, { c2: ["10.0.0.1"] }]) {
     const mesh = withAddresses(own);
     assert.equal(inCluster(mesh, "c2"), mesh);
     assert.equal(inCluster(mesh, "__proto__"), mesh);

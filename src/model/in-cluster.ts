@@ -20,10 +20,10 @@ function servicesIn(services: readonly Service[], clusterId: string): readonly S
 }
 
 function serviceIn(service: Service, clusterId: string): Service {
-  const { clusterAddresses = {}, addresses } = service;
-  const own = Object.hasOwn(clusterAddresses, clusterId) ? clusterAddresses[clusterId] : undefined;
-  const isSame = own === undefined || own.length === 0 || own.join() === addresses.join();
-  return isSame ? service : { ...service, addresses: own };
+  const { furtherServices = {}, addresses } = service;
+  const own = Object.hasOwn(furtherServices, clusterId) ? furtherServices[clusterId] : undefined;
+  const isSame = own === undefined || own.addresses.join() === addresses.join();
+  return isSame ? service : { ...service, addresses: own.addresses };
 }
 
 function kept<Owner extends object, Value>(

@@ -24,9 +24,9 @@ export interface Service {
   readonly registry: "Kubernetes" | "External";
   /** Addresses that clients call; empty for headless services and for hosts without one. */
   readonly addresses: readonly string[];
-  /** Those in further clusters, where the service has others, by cluster id. */
-  readonly clusterAddresses?: Readonly<Record<string, readonly string[]>>;
-  /** Only further clusters have it: those of `clusterAddresses`. */
+  /** The service as further clusters define it, by cluster id: there it has other addresses, and perhaps other ports. */
+  readonly furtherServices?: Readonly<Record<string, Service>>;
+  /** Only further clusters have it. */
   readonly isElsewhere?: true;
   /** Allocated because the user gave none; stable as long as the service exists. */
   readonly autoAddress: string | undefined;

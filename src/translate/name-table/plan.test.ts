@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { meshOf, type ProxyOptions, proxyOf } from "../../../test/support/mesh.ts";
+import { meshOf, objectsOf, type ProxyOptions, proxyOf } from "../../../test/support/mesh.ts";
 import { object, workload } from "../../../test/support/objects.ts";
 import { translated } from "../../../test/support/translated.ts";
 
@@ -84,4 +84,30 @@ test("a host that listeners of a Sidecar know from several namespaces has all th
   assert.deepEqual(known(sidecar("one/*", "two/*")), ["10.20.0.1", "10.20.0.2", "10.20.0.3"]);
   assert.deepEqual(known(sidecar("two/*", "two/*")), ["10.20.0.2", "10.20.0.3"]);
   assert.deepEqual(known(""), ["10.20.0.1", "10.20.0.2"]);
+});
+
+test("pods of other clusters have their names, where names of headless services stand for the own cluster alone", () => {
+  const pod = {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name: "web-0", namespace: "default", labels: { app: "web" } },
+    spec: { containers: [], hostname: "web-0", subdomain: "web" },
+    status: { phase: "Running", podIP: "10.2.0.1", podIPs: [{ ip: "10.2.0.1" }] },
+  };
+  const slice = {
+    apiVersion: "discovery.k8s.io/v1",
+    kind: "EndpointSlice",
+    metadata: { name: "web-1", namespace: "default", labels: { "kubernetes.io/service-name": "web" } },
+    addressType: "IPv4",
+    ports: [{ name: "http", port: 80 }],
+    endpoints: [{ addresses: ["10.2.0.1"], targetRef: { kind: "Pod", name: "web-0", namespace: "default" } }],
+  };
+  const objects = objectsOf(`${service("None")}${JSON.stringify(pod)}\n---\n${JSON.stringify(slice)}\n`);
+  const mesh = meshOf(service("None"), {
+    byApiServer: true,
+    features: { multiclusterHeadless: false },
+    remotes: [{ clusterId: "c2", objects }],
+  });
+  const { table } = translated(mesh, proxyOf()).names;
+  assert.deepEqual(Object.keys(table), ["web-0.web.default.svc.cluster.local"]);
 });

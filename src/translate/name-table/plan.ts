@@ -23,11 +23,11 @@ export function planNameTable(snapshot: Snapshot, view: NamesView): Recipe {
   for (const service of named) {
     const endpoints = snapshot.endpoints.get(serviceKey(service)) ?? NO_ENDPOINTS;
     const ips = addressesOf(service, endpoints, { view, everywhere: snapshot.features.multiclusterHeadless });
+    for (const entry of podEntries(service, endpoints, view)) entries.set(entry.hostname, entry);
     if (ips.length === 0) continue;
     const { hostname, registry, name, namespace } = service;
     const own = registry === "Kubernetes" ? { shortname: name, namespace } : { shortname: "", namespace: "" };
     entries.set(hostname, joined(entries.get(hostname), { hostname, ips, registry, ...own }));
-    for (const entry of podEntries(service, endpoints, view)) entries.set(entry.hostname, entry);
   }
   const recipes = [...entries.values()].map((input) => recipe({ name: input.hostname, input, build: tableEntry }));
   recipes.sort((a, b) => compareText(a.name, b.name));

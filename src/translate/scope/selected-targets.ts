@@ -53,24 +53,28 @@ function workloadPort(
 }
 
 function servicesSelecting(services: readonly Service[], workload: Selectable): readonly Service[] {
-  const { namespace, labels, clusterId } = workload;
-  const index = byFirstLabel("", services);
+  const { namespace, labels, clusterId = "" } = workload;
+  const index = byFirstLabel(clusterId, services);
   const candidates = Object.entries(labels).flatMap(([key, value]) => index.get(`${namespace}/${key}=${value}`) ?? []);
-  return candidates.filter(
-    ({ selector = {}, isElsewhere, clusterAddresses = {} }) =>
-      (clusterId === undefined ? isElsewhere !== true : Object.hasOwn(clusterAddresses, clusterId)) &&
-      Object.entries(selector).every(([key, value]) => Object.hasOwn(labels, key) && labels[key] === value),
+  return candidates.filter(({ selector = {} }) =>
+    Object.entries(selector).every(([key, value]) => Object.hasOwn(labels, key) && labels[key] === value),
   );
 }
 
-/** Services by the first label that they select; those without any select nothing. */
-const byFirstLabel = derived((_: string, services: readonly Service[]) => {
+/** Services as a cluster defines them, by the first label that they select; those without any select nothing. */
+const byFirstLabel = derived((clusterId: string, services: readonly Service[]) => {
   const index = new Map<string, Service[]>();
   for (const service of services) {
-    const [first] = Object.entries(service.selector ?? {});
-    if (first === undefined || service.registry !== "Kubernetes") continue;
-    const key = `${service.namespace}/${first[0]}=${first[1]}`;
-    index.set(key, [...(index.get(key) ?? []), service]);
+    const there = clusterId === "" ? service : furtherService(service, clusterId);
+    const [first] = Object.entries(there?.selector ?? {});
+    if (there === undefined || first === undefined || there.registry !== "Kubernetes") continue;
+    if (clusterId === "" && service.isElsewhere) continue;
+    const key = `${there.namespace}/${first[0]}=${first[1]}`;
+    index.set(key, [...(index.get(key) ?? []), there]);
   }
   return index;
 });
+
+function furtherService({ furtherServices = {} }: Service, clusterId: string): Service | undefined {
+  return Object.hasOwn(furtherServices, clusterId) ? furtherServices[clusterId] : undefined;
+}

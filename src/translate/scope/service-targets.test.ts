@@ -81,6 +81,16 @@ describe("a pod without endpoints", () => {
   });
 });
 
+test("a service that clusters define differently leads to ports of a pod as its own cluster says", () => {
+  const there = object("Service", "shop", {
+    clusterIP: "10.97.0.1",
+    selector: { app: "shop" },
+    ports: [{ name: "other", port: 8, targetPort: 9 }],
+  });
+  const remotes = [{ clusterId: "c2", objects: objectsOf(there + pod({ app: "shop" })) }];
+  assert.deepEqual(ports("", { metadata: { CLUSTER_ID: "c2" } }, { byApiServer: true, remotes }), ["shop 8:9"]);
+});
+
 describe("a workload that no registry knows", () => {
   const POD_PORTS = JSON.stringify([
     { name: "web", containerPort: 8080, protocol: "TCP" },
