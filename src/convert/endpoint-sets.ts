@@ -75,7 +75,7 @@ const lastWhereabouts = new WeakMap<Surroundings, Whereabouts>();
 function whereabouts({ slices: _, ...input }: DraftInput, found: FoundWorkloads): Whereabouts {
   const last = lastWhereabouts.get(found.around);
   const before: unknown[] = Object.values(last?.input ?? {});
-  if (last !== undefined) return last;
+  if (last !== undefined && Object.values(input).every((one, i) => isSame(one, before[i]))) return last;
   const where = { input, found };
   lastWhereabouts.set(found.around, where);
   return where;
