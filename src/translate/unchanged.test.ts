@@ -55,4 +55,11 @@ test("only clusters of hosts whose endpoints moved are looked at again", () => {
   assert.equal(changedEndpoints(old, old, view)("outbound|80||a.example.com"), false);
   const ruled = after(old, entry("a", "{address: 10.0.0.1}"), rule("RANDOM"));
   assert.equal(changedEndpoints(old, ruled, view)("outbound|80||b.example.com"), true);
+  const more = after(old, entry("a", "{address: 10.0.0.1}"), entry("c", "{address: 10.0.0.3}"));
+  assert.equal(changedEndpoints(old, more, view)("outbound|80||c.example.com"), true);
+  assert.equal(changedEndpoints(old, more, view)("outbound|80||a.example.com"), false);
+  const less = after(more, entry("a", "", "NONE"));
+  assert.equal(changedEndpoints(more, less, view)("outbound|80||a.example.com"), true);
+  assert.equal(changedEndpoints(more, less, view)("outbound|80||b.example.com"), false);
+  assert.equal(changedEndpoints(more, less, view)("outbound|80||c.example.com"), true);
 });

@@ -23,12 +23,15 @@ export const haveSamePlans = derived((_: string, before: Snapshot, after: Snapsh
 
 /** Tells the clusters whose endpoints may be others for a view than at the snapshot before. */
 export function changedEndpoints(before: Snapshot, after: Snapshot, view: EndpointsView): (cluster: string) => boolean {
-  const { version, endpoints, workloads, virtualServices, ...others } = after;
-  const isSame = hasAll(before, others) && servicesInScope(before, view) === servicesInScope(after, view);
-  if (!isSame) return () => true;
+  const { version, services, endpoints, workloads, virtualServices, ...others } = after;
+  if (!hasAll(before, others)) return () => true;
+  const [old, next] = [servicesInScope(before, view).byHost, servicesInScope(after, view).byHost];
   const changed = changedHosts("", before.endpoints, after.endpoints);
-  if (changed.size === 0) return () => false;
-  return (cluster) => changed.has(parseClusterName(cluster)?.hostname ?? "");
+  if (old === next && changed.size === 0) return () => false;
+  return (cluster) => {
+    const host = parseClusterName(cluster)?.hostname ?? "";
+    return changed.has(host) || old.get(host) !== next.get(host);
+  };
 }
 
 function hasAll(snapshot: Snapshot, fields: Partial<Snapshot>): boolean {
