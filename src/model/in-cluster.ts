@@ -1,5 +1,5 @@
 /** The mesh as it is seen from one of its clusters: a service has another address in each. */
-import type { Service } from "./service.ts";
+import { furtherService, type Service } from "./service.ts";
 import type { Snapshot } from "./snapshot.ts";
 
 const bySnapshot = new WeakMap<readonly Service[], Map<string, readonly Service[]>>();
@@ -20,9 +20,8 @@ function servicesIn(services: readonly Service[], clusterId: string): readonly S
 }
 
 function serviceIn(service: Service, clusterId: string): Service {
-  const { furtherServices = {}, addresses } = service;
-  const own = Object.hasOwn(furtherServices, clusterId) ? furtherServices[clusterId] : undefined;
-  const isSame = own === undefined || own.addresses.join() === addresses.join();
+  const own = furtherService(service, clusterId);
+  const isSame = own === undefined || own.addresses.join() === service.addresses.join();
   return isSame ? service : { ...service, addresses: own.addresses };
 }
 

@@ -67,6 +67,11 @@ export interface Service {
   readonly externalPorts?: Readonly<Record<number, number>>;
 }
 
+/** The service as one of the further clusters defines it; undefined where that does not have it. */
+export function furtherService({ furtherServices = {} }: Service, clusterId: string): Service | undefined {
+  return Object.hasOwn(furtherServices, clusterId) ? furtherServices[clusterId] : undefined;
+}
+
 /** Requests stay with one endpoint by what a cookie or a header says. */
 export interface Session {
   readonly by: "cookie" | "header";

@@ -1,5 +1,5 @@
 /** Ports of a workload that Services of Kubernetes lead to, by what they select: known before any endpoint tells of it. */
-import type { Service } from "#model/service.ts";
+import { furtherService, type Service } from "#model/service.ts";
 import type { KnownWorkload } from "#model/workload.ts";
 import { derived } from "../indexes.ts";
 import type { ServiceTarget } from "./service-targets.ts";
@@ -74,7 +74,3 @@ const byFirstLabel = derived((clusterId: string, services: readonly Service[]) =
   }
   return index;
 });
-
-function furtherService({ furtherServices = {} }: Service, clusterId: string): Service | undefined {
-  return Object.hasOwn(furtherServices, clusterId) ? furtherServices[clusterId] : undefined;
-}

@@ -89,6 +89,18 @@ test("a service that clusters define differently leads to ports of a pod as its 
   });
   const remotes = [{ clusterId: "c2", objects: objectsOf(there + pod({ app: "shop" })) }];
   assert.deepEqual(ports("", { metadata: { CLUSTER_ID: "c2" } }, { byApiServer: true, remotes }), ["shop 8:9"]);
+  const slice = {
+    apiVersion: "discovery.k8s.io/v1",
+    kind: "EndpointSlice",
+    metadata: { name: "shop-1", namespace: "default", labels: { "kubernetes.io/service-name": "shop" } },
+    addressType: "IPv4",
+    ports: [{ name: "other", port: 10 }],
+    endpoints: [{ addresses: ["10.1.0.1"] }],
+  };
+  const listing = there.replace('"selector":{"app":"shop"},', "") + pod({ app: "shop" }) + JSON.stringify(slice);
+  const listed = [{ clusterId: "c2", objects: objectsOf(listing) }];
+  const seen = ports("", { metadata: { CLUSTER_ID: "c2" } }, { byApiServer: true, remotes: listed });
+  assert.deepEqual(seen, ["shop 8:10"]);
 });
 
 describe("a workload that no registry knows", () => {

@@ -3,7 +3,7 @@ import { compareText } from "#lib/compare-text.ts";
 import { type Endpoint, type EndpointSet, endpointPort } from "#model/endpoint.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import { localityOfLabels } from "#model/proxy-node.ts";
-import { type Service, type ServiceKey, type ServicePort, serviceKey } from "#model/service.ts";
+import { furtherService, type Service, type ServiceKey, type ServicePort, serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { type KnownWorkload, workloadKey } from "#model/workload.ts";
 import { derived, kept } from "../indexes.ts";
@@ -75,7 +75,8 @@ function listedAt(snapshot: Snapshot, { addresses, metadata, namespace: own }: W
     for (const endpoint of snapshot.endpoints.get(key)?.endpoints ?? []) {
       const isInCluster = clusterId === "" || endpoint.clusterId === clusterId;
       const counts = isInCluster || service.registry !== "Kubernetes";
-      if (counts && addresses.includes(endpoint.address)) found.push({ service, endpoint, isInCluster });
+      const there = furtherService(service, endpoint.clusterId) ?? service;
+      if (counts && addresses.includes(endpoint.address)) found.push({ service: there, endpoint, isInCluster });
     }
   }
   return found;
