@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isPublic, isVisible } from "./visibility.ts";
+import { defaultExportTo, isPublic, isVisible } from "./visibility.ts";
 
 const seenFrom = (namespace: string, exportTo: string[] | undefined, fallback = ["*"]) =>
   isVisible(exportTo, { home: "home", namespace, fallback });
@@ -24,4 +24,12 @@ test("the mesh decides for objects that do not say", () => {
   assert.equal(seenFrom("other", undefined, ["."]), false);
   assert.equal(isPublic(undefined, ["."]), false);
   assert.equal(isPublic(["*"], ["."]), true);
+});
+
+test("defaultExportTo() knows the own namespace and everybody, and takes the rest for nobody", () => {
+  assert.deepEqual(defaultExportTo([]), ["*"]);
+  assert.deepEqual(defaultExportTo(["*"]), ["*"]);
+  assert.deepEqual(defaultExportTo(["*", "."]), ["."]);
+  assert.deepEqual(defaultExportTo(["shop"]), ["~"]);
+  assert.deepEqual(defaultExportTo(["~"]), ["~"]);
 });

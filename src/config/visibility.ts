@@ -11,6 +11,16 @@ export function isVisible(
   return targets.includes(where.namespace) || (targets.includes(".") && where.home === where.namespace);
 }
 
+const PRIVATE: readonly string[] = ["."];
+const PUBLIC: readonly string[] = ["*"];
+const NOBODY: readonly string[] = ["~"];
+
+/** Of what the mesh says of services and routes without `exportTo`, `.` counts, else `*`. Others mean that nobody sees them. */
+export function defaultExportTo(given: readonly string[]): readonly string[] {
+  if (given.includes(".")) return PRIVATE;
+  return given.includes("*") || given.length === 0 ? PUBLIC : NOBODY;
+}
+
 /** Who may see an object, beside its own namespace. */
 export interface Audience {
   readonly home: string;

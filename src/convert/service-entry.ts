@@ -3,6 +3,7 @@ import { isIPv4, isIPv6 } from "node:net";
 import type { ConfigObject } from "#config/config-object.ts";
 import type { ServiceEntry, ServiceEntryStatus } from "#config/kinds/service-entry.ts";
 import { parseProtocol } from "#config/protocol.ts";
+import { defaultExportTo } from "#config/visibility.ts";
 import { CANONICAL_NAME, CANONICAL_REVISION, canonicalService } from "#model/labels.ts";
 import type { Resolution, Service } from "#model/service.ts";
 import { labelledTraits, type ServiceContext, trafficDistribution } from "./kubernetes-service.ts";
@@ -43,7 +44,7 @@ export function serviceEntryServices(
     meshExternal,
     headless: false,
     labels: meshExternal && features.canonicalExternal ? withCanonicalName(metadata) : metadata.labels,
-    exportTo: spec.exportTo !== undefined && spec.exportTo.length > 0 ? spec.exportTo : mesh.defaultServiceExportTo,
+    exportTo: spec.exportTo?.length ? spec.exportTo : defaultExportTo(mesh.defaultServiceExportTo),
     subjectAltNames: spec.subjectAltNames ?? [],
     createdAt: metadata.createdAt,
     ...(spec.workloadSelector && { selector: spec.workloadSelector.labels ?? {} }),

@@ -5,7 +5,7 @@ import { completeGateway, MESH_GATEWAY } from "#config/gateway-name.ts";
 import { completeHost, isWildcard } from "#config/host.ts";
 import type { Destination, HttpRoute, VirtualService } from "#config/kinds/virtual-service.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
-import { audienceRank, isPublic, isVisible } from "#config/visibility.ts";
+import { audienceRank, defaultExportTo, isPublic, isVisible } from "#config/visibility.ts";
 import { compareText } from "#lib/compare-text.ts";
 import { changedSorted, type ListChanges, listChanges } from "#lib/list-changes.ts";
 import type { Snapshot } from "#model/snapshot.ts";
@@ -96,7 +96,7 @@ function visibleAfter(
   before: readonly BoundVirtualService[],
   { namespace, mesh }: Audience,
 ): readonly BoundVirtualService[] {
-  const fallback = mesh.defaultVirtualServiceExportTo;
+  const fallback = defaultExportTo(mesh.defaultVirtualServiceExportTo);
   const isSeen = ({ object: { spec, metadata } }: BoundVirtualService) =>
     isVisible(spec.exportTo, { home: metadata.namespace, namespace, fallback });
   const rank = ({ object: { spec, metadata } }: BoundVirtualService) =>
