@@ -91,22 +91,49 @@ export class GatewayHosts {
     return this.#recipes;
   }
 
-  /** From now on these are the virtual services. */
-  *follow(lists: GatewayLists, maker: HostMaker): Steps<void> {
+  /** From now on these are the virtual services. With `isElsewhere`, their routes may lead elsewhere than before. */
+  *follow(lists: GatewayLists, maker: HostMaker, isElsewhere: boolean): Steps<void> {
     const { removed, added } = changesOf(this.#lists, lists);
     this.#lists = lists;
-    for (const virtualService of removed) {
-      for (const host of this.#claimed.get(virtualService) ?? []) {
-        host.claims = host.claims.filter((claim) => claim.virtualService !== virtualService);
-        this.#touched.add(host);
+    for (const virtualService of removed) this.#unclaim(virtualService);
+    for (const virtualService of isElsewhere ? [...this.#claimed.keys()] : []) {
+      if (!this.#leadsAsBefore(virtualService, maker)) {
+        this.#unclaim(virtualService);
+        added.add(virtualService);
       }
-      this.#claimed.delete(virtualService);
+      yield;
     }
     for (const virtualService of added) {
       this.#claimAll(virtualService, maker);
       yield;
     }
-    this.#settle(maker);
+    yield* this.#settle(maker);
+  }
+
+  #unclaim(virtualService: BoundVirtualService): void {
+    for (const host of this.#claimed.get(virtualService) ?? []) {
+      host.claims = host.claims.filter((claim) => claim.virtualService !== virtualService);
+      this.#touched.add(host);
+    }
+    this.#claimed.delete(virtualService);
+  }
+
+  /** Whether its routes are what they were when it claimed its hosts. */
+  #leadsAsBefore(virtualService: BoundVirtualService, { routesOn }: HostMaker): boolean {
+    /** The first server of each Gateway decides. */
+    const first = new Map<string, Claim>();
+    for (const { claims } of this.#claimed.get(virtualService) ?? []) {
+      for (const claim of claims) {
+        if (claim.virtualService !== virtualService) continue;
+        const gateway = this.#servers[claim.server]?.gateway ?? "";
+        const known = first.get(gateway);
+        if (known === undefined || claim.server < known.server) first.set(gateway, claim);
+      }
+    }
+    return first.values().every(({ server, routes = [] }) => {
+      const owner = this.#servers[server];
+      return owner !== undefined && leadAlike(routes, routesOn(owner, virtualService));
+    });
   }
 
   #claimAll(virtualService: BoundVirtualService, { routesOn }: HostMaker): void {
@@ -136,7 +163,7 @@ export class GatewayHosts {
   }
 
   /** Makes the recipes of all that have to do with the touched hosts again. */
-  #settle({ recipeOf }: HostMaker): void {
+  *#settle({ recipeOf }: HostMaker): Steps<void> {
     const concerned = new Set<Kin>();
     const rankOf = this.#ranks();
     for (const host of this.#touched) {
@@ -155,6 +182,7 @@ export class GatewayHosts {
       kin.recipes = this.#groups(kin.hosts).map(recipeOf);
       added.push(...kin.recipes);
       if (kin.hosts.size === 0) this.#kin.delete(kin.routes);
+      yield;
     }
     this.#recipes = changedSorted(this.#recipes, { removed, added }, byName);
   }
@@ -197,10 +225,7 @@ export class GatewayHosts {
   }
 }
 
-function changesOf(
-  before: GatewayLists,
-  after: GatewayLists,
-): Record<"removed" | "added", ReadonlySet<BoundVirtualService>> {
+function changesOf(before: GatewayLists, after: GatewayLists): Record<"removed" | "added", Set<BoundVirtualService>> {
   const [removed, added] = [new Set<BoundVirtualService>(), new Set<BoundVirtualService>()];
   for (const [gateway, list] of after) {
     const changes = listChanges(before.get(gateway) ?? [], list);
@@ -212,6 +237,23 @@ function changesOf(
 
 function hasSameRoutes(a: Host, b: Host): boolean {
   return a.routes.length === b.routes.length && a.routes.every((routes, i) => routes === b.routes[i]);
+}
+
+function leadAlike(a: Routes, b: Routes): boolean {
+  return a.length === b.length && a.every((route, i) => isAlike(route, b[i]));
+}
+
+function isAlike({ clusters, hashes, ...own }: ApplicableRoute, other: ApplicableRoute | undefined): boolean {
+  if (other === undefined) return false;
+  const { route, match, origin, session } = other;
+  return (
+    own.route === route &&
+    own.match === match &&
+    own.origin === origin &&
+    own.session === session &&
+    clusters.every((cluster, i) => cluster === other.clusters[i]) &&
+    hashes.every((hash, i) => hash === other.hashes[i])
+  );
 }
 
 function byName(a: Recipe, b: Recipe): number {

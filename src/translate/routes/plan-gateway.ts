@@ -42,6 +42,8 @@ interface Sharing {
 
 interface Followed {
   readonly from: readonly unknown[];
+  /** What tells where routes lead. */
+  readonly targets: readonly unknown[];
   readonly hosts: GatewayHosts;
 }
 
@@ -49,14 +51,17 @@ function* virtualHosts(snapshot: Snapshot, view: GatewayView, { name, servers }:
   const [first] = servers;
   if (first === undefined) return [];
   const { mesh, features, services, destinationRules } = snapshot;
-  const from = [servers, mesh, features, services, destinationRules];
+  const targets = [services, destinationRules];
+  // Hosts may have the sessions of services.
+  const from = [servers, mesh, features, ...(features.sessionFilter ? targets : [])];
   const maker = hostMaker(snapshot, view, servers);
   const gateways = new Set(servers.map(({ gateway }) => gateway));
   const lists = new Map([...gateways].map((one) => [one, virtualServicesOf(snapshot, one, view.namespace)]));
   const { hosts } = yield* followed<Followed>(first.server, `${name} ${view.key}`, function* (last) {
-    const isSame = last?.from.every((one, i) => one === from[i]) === true;
-    const state = isSame ? last : { from, hosts: new GatewayHosts(servers, features.collapseRoutes) };
-    yield* state.hosts.follow(lists, maker);
+    const known = last?.from.every((one, i) => one === from[i]) ? last : undefined;
+    const state = { from, targets, hosts: known?.hosts ?? new GatewayHosts(servers, features.collapseRoutes) };
+    const isElsewhere = known?.targets.some((one, i) => one !== targets[i]) === true;
+    yield* state.hosts.follow(lists, maker, isElsewhere);
     return state;
   });
   return hosts.recipes.length === 0 ? nowhere(first) : hosts.recipes;
