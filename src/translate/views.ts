@@ -22,6 +22,7 @@ import { derived, kept } from "./indexes.ts";
 import { listenerName } from "./names.ts";
 import { selectPatches } from "./patches/select.ts";
 import { authorizationPoliciesOf } from "./scope/authorization-policies.ts";
+import { hasLocalNames } from "./scope/cluster-local.ts";
 import { selectingRules } from "./scope/destination-rules.ts";
 import { routerServers } from "./scope/gateways.ts";
 import { nearLabels, nodeName, wishesOfServices } from "./scope/near.ts";
@@ -55,6 +56,8 @@ export interface OutboundView extends BaseView {
   readonly sourceConditions: readonly string[];
   /** Where the proxy is: it orders the endpoints of DNS clusters. */
   readonly locality: string;
+  /** That of the proxy, where it decides what hosts are looked up. */
+  readonly clusterId?: string;
   /** Whether some Gateway of the router leads TLS to clusters by the server name alone. */
   readonly passesByServerName: boolean;
   /** Gateways of the router, `namespace/name`, where it gets only the clusters that these lead to. */
@@ -177,6 +180,7 @@ function viewsAt(snapshot: Snapshot, connected: MeshProxy, place: WorkloadPlace)
     outbound: keyed("outbound", {
       ...outbound,
       locality,
+      ...(hasLocalNames(snapshot) && { clusterId }),
       passesByServerName: gateway !== undefined && passesByServerName(gateway),
       ...(role === "router" && snapshot.features.referencedClusters && { clustersOf: gateways.map(gatewayName) }),
     }),

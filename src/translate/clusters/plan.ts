@@ -17,6 +17,7 @@ import {
   PASSTHROUGH_CLUSTER,
 } from "../names.ts";
 import { type Recipe, recipe } from "../recipe.ts";
+import { endpointsIn } from "../scope/cluster-local.ts";
 import { destinationRuleFor } from "../scope/destination-rules.ts";
 import { servicesInScope } from "../scope/egress.ts";
 import { type MtlsMode, namespaceMode, policiesOf } from "../scope/peer-authentication.ts";
@@ -41,7 +42,7 @@ function* outboundClusters(snapshot: Snapshot, view: OutboundView): Steps<readon
     if (!clusters.has(made.name)) clusters.set(made.name, made);
   };
   const input = { traits: view.traits.cluster, mesh: snapshot.mesh };
-  const key = `clusters ${view.locality} ${JSON.stringify(input.traits)}`;
+  const key = `clusters ${view.locality} ${view.clusterId} ${JSON.stringify(input.traits)}`;
   for (const service of referencedServices(snapshot, view, servicesInScope(snapshot, view).list)) {
     if (service.resolution === "alias" || service.resolution === "dynamic-dns") continue;
     for (const made of serviceClusters(snapshot, view, { service, key })) add(made);
@@ -61,7 +62,8 @@ function serviceClusters(
   { service, key, isPassed = false }: { readonly service: Service; readonly key: string; readonly isPassed?: boolean },
 ): readonly Recipe[] {
   const rule = destinationRuleFor(snapshot, service, view);
-  const endpoints = snapshot.endpoints.get(serviceKey(service)) ?? NO_ENDPOINTS;
+  const known = snapshot.endpoints.get(serviceKey(service)) ?? NO_ENDPOINTS;
+  const endpoints = endpointsIn(view.clusterId, snapshot, { service, endpoints: known });
   const policies = policiesOf(snapshot, service.namespace);
   const ruled = rule === undefined ? key : `${key} ${objectKey(rule)}`;
   return kept(service, ruled, [endpoints, rule, policies, view.traits.cluster, snapshot.mesh], () => {
@@ -77,7 +79,7 @@ function serviceClusters(
 
 /** Clusters to which TLS is passed on by its server name, which is their name. They are for services of the mesh only. */
 function passedClusters(snapshot: Snapshot, view: OutboundView): readonly Recipe[] {
-  const key = `passed ${view.locality} ${JSON.stringify(view.traits.cluster)}`;
+  const key = `passed ${view.locality} ${view.clusterId} ${JSON.stringify(view.traits.cluster)}`;
   const services = servicesInScope(snapshot, view).list.filter((service) => !service.meshExternal);
   return services.flatMap((service) => serviceClusters(snapshot, view, { service, key, isPassed: true }));
 }

@@ -1,6 +1,7 @@
 /** Hosts that mean, in every cluster of the mesh, the workloads of that cluster only. */
 import { isWildcard } from "#config/host.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
+import type { EndpointSet } from "#model/endpoint.ts";
 import type { Service } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { mostSpecific } from "../hosts.ts";
@@ -14,6 +15,36 @@ export function isClusterLocal(
   const { exact, wildcards } = localHosts(features.domain, mesh);
   return mostSpecific(hostname, exact, wildcards) ?? false;
 }
+
+/** Whether some service that is found by name is of one cluster only: then that of a proxy decides its clusters. */
+export function hasLocalNames({ services, mesh, features }: Pick<Snapshot, "services" | "mesh" | "features">): boolean {
+  return (mesh.serviceSettings ?? []).length > 0 && localNames(features.domain, services, mesh).size > 0;
+}
+
+/** The endpoints of a service that proxies of a cluster look up: all of them, unless the service is of one cluster only. */
+export function endpointsIn(
+  clusterId: string | undefined,
+  { services, mesh, features }: Pick<Snapshot, "services" | "mesh" | "features">,
+  of: { readonly service: Service; readonly endpoints: EndpointSet },
+): EndpointSet {
+  const { service, endpoints } = of;
+  const isLocal = clusterId !== undefined && localNames(features.domain, services, mesh).has(service);
+  return isLocal ? inOneCluster(clusterId, endpoints) : endpoints;
+}
+
+const localNames = derived((domain: string, services: readonly Service[], mesh: MeshConfig): ReadonlySet<Service> => {
+  const { exact, wildcards } = localHosts(domain, mesh);
+  const isLocal = ({ hostname }: Service) => mostSpecific(hostname, exact, wildcards) ?? false;
+  const isNamed = ({ resolution }: Service) => resolution === "dns" || resolution === "dns-round-robin";
+  return new Set(services.filter((service) => isNamed(service) && isLocal(service)));
+});
+
+const inOneCluster = derived(
+  (clusterId: string, set: EndpointSet): EndpointSet => ({
+    ...set,
+    endpoints: set.endpoints.filter((endpoint) => endpoint.clusterId === clusterId),
+  }),
+);
 
 const localHosts = derived((domain: string, mesh: MeshConfig) => {
   const settings = (mesh.serviceSettings ?? []).flatMap(({ hosts = [], settings = {} }) =>
