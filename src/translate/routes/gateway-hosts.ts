@@ -30,6 +30,8 @@ export interface HostGroup {
 
 /** How hosts are made. All that it depends on is the same as long as the hosts are followed. */
 export interface HostMaker {
+  /** Whether routes of a virtual service may lead elsewhere than the last time. */
+  readonly mayLeadElsewhere: (virtualService: BoundVirtualService) => boolean;
   readonly routesOn: (server: RouterServer, virtualService: BoundVirtualService) => readonly ApplicableRoute[];
   readonly recipeOf: (group: HostGroup) => Recipe;
 }
@@ -91,12 +93,12 @@ export class GatewayHosts {
     return this.#recipes;
   }
 
-  /** From now on these are the virtual services. With `isElsewhere`, their routes may lead elsewhere than before. */
-  *follow(lists: GatewayLists, maker: HostMaker, isElsewhere: boolean): Steps<void> {
+  /** From now on these are the virtual services. */
+  *follow(lists: GatewayLists, maker: HostMaker): Steps<void> {
     const { removed, added } = changesOf(this.#lists, lists);
     this.#lists = lists;
     for (const virtualService of removed) this.#unclaim(virtualService);
-    for (const virtualService of isElsewhere ? [...this.#claimed.keys()] : []) {
+    for (const virtualService of [...this.#claimed.keys()].filter(maker.mayLeadElsewhere)) {
       if (!this.#leadsAsBefore(virtualService, maker)) {
         this.#unclaim(virtualService);
         added.add(virtualService);

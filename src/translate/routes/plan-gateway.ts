@@ -2,12 +2,14 @@
 
 import { isVisible } from "#config/visibility.ts";
 import type { Steps } from "#lib/async/steps.ts";
+import { listChanges } from "#lib/list-changes.ts";
 import type { Service } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { followed, kept } from "../indexes.ts";
 import { virtualHostName } from "../names.ts";
 import { type Recipe, recipe } from "../recipe.ts";
 import type { RouterServer, RouterServers } from "../scope/gateways.ts";
+import { referencedHosts } from "../scope/referenced-services.ts";
 import { servicesOfHost, visibleServices } from "../scope/services.ts";
 import { type BoundVirtualService, virtualServicesOf } from "../scope/virtual-services.ts";
 import type { GatewayView } from "../views.ts";
@@ -40,10 +42,12 @@ interface Sharing {
   readonly servers: readonly RouterServer[];
 }
 
+type Targets = Pick<Snapshot, "services" | "destinationRules">;
+
 interface Followed {
   readonly from: readonly unknown[];
   /** What tells where routes lead. */
-  readonly targets: readonly unknown[];
+  readonly targets: Targets;
   readonly hosts: GatewayHosts;
 }
 
@@ -51,20 +55,29 @@ function* virtualHosts(snapshot: Snapshot, view: GatewayView, { name, servers }:
   const [first] = servers;
   if (first === undefined) return [];
   const { mesh, features, services, destinationRules } = snapshot;
-  const targets = [services, destinationRules];
+  const targets = { services, destinationRules };
   // Hosts may have the sessions of services.
-  const from = [servers, mesh, features, ...(features.sessionFilter ? targets : [])];
+  const from = [servers, mesh, features, ...(features.sessionFilter ? [services] : [])];
   const maker = hostMaker(snapshot, view, servers);
   const gateways = new Set(servers.map(({ gateway }) => gateway));
   const lists = new Map([...gateways].map((one) => [one, virtualServicesOf(snapshot, one, view.namespace)]));
   const { hosts } = yield* followed<Followed>(first.server, `${name} ${view.key}`, function* (last) {
     const known = last?.from.every((one, i) => one === from[i]) ? last : undefined;
     const state = { from, targets, hosts: known?.hosts ?? new GatewayHosts(servers, features.collapseRoutes) };
-    const isElsewhere = known?.targets.some((one, i) => one !== targets[i]) === true;
-    yield* state.hosts.follow(lists, maker, isElsewhere);
+    const mayLeadElsewhere = known === undefined ? () => false : changedTargets(known.targets, targets);
+    yield* state.hosts.follow(lists, { ...maker, mayLeadElsewhere });
     return state;
   });
   return hosts.recipes.length === 0 ? nowhere(first) : hosts.recipes;
+}
+
+/** Tells the virtual services whose destinations may be others than before. */
+function changedTargets(before: Targets, after: Targets): HostMaker["mayLeadElsewhere"] {
+  if (before.destinationRules !== after.destinationRules) return () => true;
+  const { removed, added } = listChanges(before.services, after.services);
+  const hosts = new Set([...removed, ...added].map(({ hostname }) => hostname));
+  if (hosts.size === 0) return () => false;
+  return (virtualService) => referencedHosts("", virtualService).some((host) => hosts.has(host));
 }
 
 /** Where no virtual service is bound, every request is answered with 404. */
@@ -75,7 +88,11 @@ function nowhere({ server }: RouterServer): readonly Recipe[] {
   ]);
 }
 
-function hostMaker(snapshot: Snapshot, view: GatewayView, servers: readonly RouterServer[]): HostMaker {
+function hostMaker(
+  snapshot: Snapshot,
+  view: GatewayView,
+  servers: readonly RouterServer[],
+): Omit<HostMaker, "mayLeadElsewhere"> {
   const { mesh, features } = snapshot;
   const { headers, lackedFields } = view.traits.http;
   const shared = {

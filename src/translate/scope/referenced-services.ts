@@ -4,8 +4,9 @@ import type { VirtualService } from "#config/kinds/virtual-service.ts";
 import type { ExtensionProvider } from "#config/mesh/extension-provider.ts";
 import type { Service } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
+import { derived } from "../indexes.ts";
 import type { OutboundView } from "../views.ts";
-import { boundTo } from "./virtual-services.ts";
+import { type BoundVirtualService, boundTo } from "./virtual-services.ts";
 
 /** Those of the list that routes of its Gateways, providers of the mesh or keys of token issuers lead to. */
 export function referencedServices(
@@ -24,10 +25,14 @@ export function referencedServices(
 
 /** Whoever may see the routes, as for istiod. */
 function destinationsOf(snapshot: Snapshot, gateway: string): readonly string[] {
-  return boundTo(snapshot, gateway).flatMap(({ object, domain }) =>
-    destinationHosts(object.spec).map((host) => completeHost(host, object.metadata.namespace, domain)),
-  );
+  return boundTo(snapshot, gateway).flatMap((virtualService) => referencedHosts("", virtualService));
 }
+
+/** The hosts of all destinations of a virtual service, whoever may be led there. */
+export const referencedHosts = derived((_: string, { object, domain }: BoundVirtualService): readonly string[] => {
+  const { spec, metadata } = object;
+  return [...new Set(destinationHosts(spec).map((host) => completeHost(host, metadata.namespace, domain)))];
+});
 
 /** Hosts of all routes, mirrors among them. */
 function destinationHosts({ http = [], tls = [], tcp = [] }: VirtualService): readonly string[] {
