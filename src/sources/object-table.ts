@@ -1,6 +1,8 @@
 /** The objects of all files as one configuration. */
 import type { ConfigObject } from "#config/config-object.ts";
 import type { RemoteCluster } from "#convert/remote-clusters.ts";
+import { compareText } from "#lib/compare-text.ts";
+import { changedSorted } from "#lib/list-changes.ts";
 import type { ObjectProblem } from "#model/ports.ts";
 import type { ConfigFile } from "./config-file.ts";
 
@@ -34,7 +36,8 @@ const REVISIONLESS: ReadonlySet<string> = new Set([
 export class ObjectTable {
   readonly #revision: string;
   readonly #files = new Map<string, ConfigFile>();
-  #names: readonly string[] = [];
+  /** In order; undefined when they have to be sorted. */
+  #names: readonly string[] | undefined;
   #objects: readonly ConfigObject[] = [];
   /** Place in `#objects` by key; undefined when all has to be joined again. */
   #places: ReadonlyMap<string, number> | undefined;
@@ -62,6 +65,9 @@ export class ObjectTable {
   set(next: ConfigFile): void {
     const previous = this.#files.get(next.file);
     this.#files.set(next.file, next);
+    if (previous === undefined) {
+      this.#names = this.#names && changedSorted(this.#names, { removed: [], added: [next.file] }, byFolder);
+    }
     if (hasProblems(previous) || hasProblems(next)) this.#problems = undefined;
     if (this.#places !== undefined && previous !== undefined && this.#hasSameKeys(previous, next)) {
       this.#exchange(next, this.#places);
@@ -70,6 +76,7 @@ export class ObjectTable {
 
   delete(name: string): boolean {
     this.#places = undefined;
+    this.#names = undefined;
     return this.#files.delete(name);
   }
 
@@ -80,7 +87,7 @@ export class ObjectTable {
   }
 
   #collectProblems(): readonly ObjectProblem[] {
-    const files = this.#names.flatMap((name) => this.#files.get(name) ?? []);
+    const files = (this.#names ?? []).flatMap((name) => this.#files.get(name) ?? []);
     const problems = files.filter(({ problems }) => problems.length > 0).flatMap(({ problems }) => problems);
     return [...problems, ...this.#duplicates, ...notYetProblems(files)];
   }
@@ -104,7 +111,7 @@ export class ObjectTable {
     const objects: ConfigObject[] = [];
     const places = new Map<string, number>();
     const duplicates: ObjectProblem[] = [];
-    this.#names = [...this.#files.keys()].map(sortable).sort().map(unsortable);
+    this.#names ??= [...this.#files.keys()].map(sortable).sort().map(unsortable);
     for (const name of this.#names) {
       for (const { key, object } of this.#files.get(name)?.objects ?? []) {
         if (!this.#isOurs(object)) continue;
@@ -141,6 +148,10 @@ export function isOfRevision({ kind, metadata }: ConfigObject, revision: string)
 /** What is in a folder stands together: its separator comes before all letters. */
 function sortable(path: string): string {
   return path.replaceAll("/", "\0");
+}
+
+function byFolder(a: string, b: string): number {
+  return compareText(sortable(a), sortable(b));
 }
 
 function unsortable(path: string): string {
