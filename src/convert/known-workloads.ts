@@ -18,11 +18,11 @@ export const namedPod = memoized(({ name, workload }: PodWorkload): NamedWorkloa
   return { key, workload: known("pod", workload) };
 });
 
-/** The same under its address, if it has one. */
-export const placedPod = memoized(({ workload }: PodWorkload): NamedWorkload | undefined => {
+/** The same under its address, once it is ready. */
+export const placedPod = memoized(({ workload, ready }: PodWorkload): NamedWorkload | undefined => {
   const { namespace, clusterId, address } = workload;
   const key = workloadKey("pod-at", { clusterId, namespace, name: address });
-  return address === "" ? undefined : { key, workload: known("pod", workload) };
+  return ready ? { key, workload: known("pod", workload) } : undefined;
 });
 
 /** A WorkloadEntry goes by its address. */

@@ -45,14 +45,13 @@ describe("a pod without endpoints", () => {
     ]);
   });
 
-  test("is found by its address only where that is wanted", () => {
-    const found = (podsByAddress: boolean) =>
-      ports(
-        pod({ app: "shop" }),
-        { name: "odd", labels: { app: "x" } },
-        { byApiServer: true, features: { podsByAddress } },
-      );
-    assert.deepEqual([found(false).length, found(true).length], [0, 3]);
+  test("is found by its address only where that is wanted, and once it is ready", () => {
+    const odd = { name: "odd", labels: { app: "x" } };
+    const waiting = pod({ app: "shop" });
+    const ready = waiting.replace('"phase"', '"conditions":[{"type":"Ready","status":"True"}],"phase"');
+    const found = (yaml: string, podsByAddress: boolean) =>
+      ports(yaml, odd, { byApiServer: true, features: { podsByAddress } }).length;
+    assert.deepEqual([found(ready, false), found(ready, true), found(waiting, true)], [0, 3, 0]);
   });
 
   test("lacks only the ports that it does not name", () => {
