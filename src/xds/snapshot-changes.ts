@@ -14,18 +14,24 @@ export function snapshotChanges(before: Snapshot, after: Snapshot): readonly str
     ...(before.mesh === after.mesh ? [] : ["~ MeshConfig"]),
     ...objects,
     ...(before.services === after.services ? [] : serviceDifferences(before, after)),
-    ...(before.endpoints === after.endpoints ? [] : differences(endpoints(before), endpoints(after))),
+    ...(before.endpoints === after.endpoints ? [] : endpointDifferences(before, after)),
   ];
 }
 
 function serviceDifferences(before: Snapshot, after: Snapshot): readonly string[] {
-  const named = ({ services }: Snapshot) =>
+  const named = (services: Snapshot["services"]) =>
     new Map(services.map((service) => [`Service/${serviceKey(service)}`, service]));
-  return differences(named(before), named(after));
+  const { removed, added } = listChanges(before.services, after.services);
+  return differences(named(removed), named(added));
 }
 
-function endpoints(snapshot: Snapshot): ReadonlyMap<string, unknown> {
-  return new Map([...snapshot.endpoints].map(([service, set]) => [`Endpoints/${service}`, set]));
+function endpointDifferences({ endpoints: before }: Snapshot, { endpoints: after }: Snapshot): readonly string[] {
+  const changed = [...after].filter(([key, set]) => before.get(key) !== set);
+  const gone = [...before.keys()].filter((key) => !after.has(key));
+  return [
+    ...changed.map(([key]) => `${before.has(key) ? "~" : "+"} Endpoints/${key}`),
+    ...gone.map((key) => `- Endpoints/${key}`),
+  ];
 }
 
 /** Nearly all are the same objects, which need no names. */

@@ -157,3 +157,19 @@ test("what did not change is not searched again", () => {
   );
   assert.deepEqual(again, finished(conflictSteps(after, objectsOf(second))));
 });
+
+test("of many services that a workload has for one protocol, each of another conflicts with the first", () => {
+  const entry = (name: string, protocol: string) =>
+    object("ServiceEntry", name, {
+      hosts: [`${name}.example.com`],
+      ports: [{ number: 80, name: "p", protocol }],
+      resolution: "STATIC",
+      endpoints: [{ address: "10.0.0.1" }],
+    });
+  const found = texts(entry("a", "HTTP"), entry("b", "HTTP"), entry("c", "TCP"), entry("d", "HTTP"), entry("e", "TCP"));
+  const inbound = found.filter((text) => text.includes("of a workload"));
+  const owners = inbound.map((text) =>
+    [...text.matchAll(/ServiceEntry\/default\/(\w)/g)].map(([, name]) => name).join(" by "),
+  );
+  assert.deepEqual(owners, ["c by a", "d by c", "e by a"]);
+});

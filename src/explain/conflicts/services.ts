@@ -81,7 +81,7 @@ export function* addressConflicts({ services }: Snapshot, definitions: Definitio
 
 /** Ports of workloads that services claim for different protocols. */
 export function* inboundConflicts({ services, endpoints }: Snapshot, definitions: Definitions): Search {
-  const claims = new Claims<Claimed>();
+  const claims = new Claims<Claimed>(({ port }) => isHttp(port.protocol));
   for (const service of services) {
     yield undefined;
     const told = new Set<string>();
