@@ -46,8 +46,12 @@ export class FramedCall {
   readonly #socket: Socket;
   readonly #options: CallOptions;
   readonly #splitter: MessageSplitter;
-  /** What came of a frame that is not complete. */
-  #rest: Buffer = Buffer.alloc(0);
+  /** The head of the frame that has begun, as far as it came. */
+  #head: Buffer = Buffer.alloc(0);
+  /** What is missing of the data that has begun. */
+  #missing = 0;
+  /** What came of another frame that is not complete. */
+  #rest: Buffer[] = [];
   /** Taken, and not told to the server yet. */
   #taken = 0;
   /** How much the server takes: on the stream and on the connection. */
@@ -96,24 +100,38 @@ export class FramedCall {
     }
   }
 
+  /** Data are passed on as they come: joining the chunks of a large response would cost more than all the rest. */
   #read(chunk: Buffer): void {
-    const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
-    let at = 0;
-    while (bytes.length - at >= HEAD_BYTES) {
-      const end = at + HEAD_BYTES + bytes.readUIntBE(at, 3);
-      if (end > bytes.length) break;
-      const stream = bytes.readUInt32BE(at + 5) & 0x7fff_ffff;
-      const [type = 0, flags = 0] = bytes.subarray(at + 3);
-      this.#take({ type, flags, stream, payload: bytes.subarray(at + HEAD_BYTES, end) });
-      at = end;
+    for (let at = 0; at < chunk.length; ) {
+      if (this.#head.length < HEAD_BYTES) {
+        const piece = chunk.subarray(at, at + HEAD_BYTES - this.#head.length);
+        this.#head = this.#head.length === 0 ? piece : Buffer.concat([this.#head, piece]);
+        at += piece.length;
+        if (this.#head.length < HEAD_BYTES) return;
+        this.#missing = this.#head.readUIntBE(0, 3);
+      }
+      const piece = chunk.subarray(at, at + this.#missing);
+      at += piece.length;
+      this.#missing -= piece.length;
+      if (this.#head[3] === DATA) this.#takeData(piece);
+      else this.#rest.push(piece);
+      if (this.#missing > 0) return;
+      this.#finish();
     }
-    this.#rest = bytes.subarray(at);
+  }
+
+  #finish(): void {
+    const [type = 0, flags = 0] = this.#head.subarray(3);
+    const stream = this.#head.readUInt32BE(5) & 0x7fff_ffff;
+    const payload = joined(this.#rest);
+    this.#head = this.#head.subarray(0, 0);
+    this.#rest = [];
+    this.#take({ type, flags, stream, payload });
   }
 
   #take({ type, flags, stream, payload }: Frame): void {
     const { end } = this.#options;
-    if (type === DATA) this.#takeData(payload);
-    else if (type === SETTINGS && (flags & ACKNOWLEDGED) === 0) this.#takeSettings(payload);
+    if (type === SETTINGS && (flags & ACKNOWLEDGED) === 0) this.#takeSettings(payload);
     else if (type === PING && (flags & ACKNOWLEDGED) === 0)
       this.#socket.write(frame({ type: PING, flags: ACKNOWLEDGED, stream: CONNECTION, payload }));
     else if (type === WINDOW_UPDATE) this.#widen(stream, payload.readUInt32BE());
