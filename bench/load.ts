@@ -1,4 +1,5 @@
 /** One run: connect all sidecars, then change endpoints, a route and services, and see what each costs. */
+import { MessageWriter } from "#lib/wire/write.ts";
 import { CLUSTER_TYPE, ENDPOINT_TYPE, LISTENER_TYPE, ROUTE_TYPE } from "#protocol/type-urls.ts";
 import type { ControlPlaneProcess } from "./control-plane-process.ts";
 import { envoyAnswerMs } from "./envoy-answer.ts";
@@ -60,7 +61,7 @@ export async function runLoad(load: Load): Promise<Figures> {
   });
   const route = await change(ROUTE_TYPE, (round) => {
     mesh.putRoute(10, 1_000 + round);
-    return Buffer.from([8, ...varint(1_000 + round)]); // seconds of a Duration
+    return Buffer.from(new MessageWriter().varint(1, 1_000 + round).finish()); // seconds of a Duration
   });
   const service = await change(CLUSTER_TYPE, (round) => {
     mesh.putService(shape.services + round, "10.3.0.1");
@@ -138,8 +139,4 @@ async function rounds({ controlPlane, shape, rounds: count, settleMs }: Load, si
 /** CPU time of a push counts until the control plane is quiet again; how long that takes is what is measured. */
 function settle(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
-}
-
-function varint(value: number): number[] {
-  return value < 128 ? [value] : [(value & 127) | 128, ...varint(value >>> 7)];
 }
