@@ -49,6 +49,15 @@ test("Metrics refuses a name of another type", () => {
   assert.throws(() => metrics.set("pilot_xds_pushes", 1), /no such metric of this type: pilot_xds_pushes/);
 });
 
+test("Metrics of the process tell how late the event loop was since they were read last", async () => {
+  const metrics = new Metrics(DEFINITIONS, { process: true });
+  const most = async () => Number(/^nodejs_eventloop_lag_max_seconds (\S+)$/m.exec((await metrics.read()).text)?.[1]);
+  for (const end = performance.now() + 400; performance.now() < end; );
+  await new Promise((resolve) => setTimeout(resolve, 1));
+  assert.ok((await most()) >= 0.1);
+  assert.ok((await most()) < 0.1);
+});
+
 test("Metrics of the process tell the delay of the event loop, and every line is valid exposition", async () => {
   const metrics = new Metrics(DEFINITIONS, { process: true });
   metrics.set("pilot_xds", 1, { version: "unknown" });

@@ -1,5 +1,6 @@
 /** Metrics in Prometheus' text form. What can be counted is declared once, as data; there is no global registry. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { type DelayFigures, LoopDelay } from "./loop-delay.ts";
 
 export interface MetricDefinition {
   readonly type: "counter" | "gauge" | "histogram";
@@ -33,7 +34,7 @@ export class Metrics<Name extends string = string> {
       else if (type === "gauge") this.#gauges.set(name, new Gauge(options));
       else this.#histograms.set(name, new Histogram({ ...options, ...(buckets && { buckets: [...buckets] }) }));
     }
-    if (process) collectDefaultMetrics({ register: this.#registry });
+    if (process) collectProcessMetrics(this.#registry);
   }
 
   /** Adds to a counter, or to a gauge where Istio counts with one. */
@@ -67,6 +68,37 @@ export class Metrics<Name extends string = string> {
     // prom-client writes "Nan", which only lenient readers take for the number that is none.
     const text = (await this.#registry.metrics()).replaceAll(/ Nan$/gm, " NaN");
     return { text, contentType: this.#registry.contentType };
+  }
+}
+
+/** By the names that prom-client has for them. */
+const DELAY_GAUGES: Readonly<Record<string, [keyof DelayFigures, help: string]>> = {
+  nodejs_eventloop_lag_seconds: ["last", "How late the event loop was when it was looked at last, in seconds"],
+  nodejs_eventloop_lag_min_seconds: ["min", "The least that the event loop was late"],
+  nodejs_eventloop_lag_max_seconds: ["max", "The most that the event loop was late"],
+  nodejs_eventloop_lag_mean_seconds: ["mean", "How late the event loop was in the mean"],
+  nodejs_eventloop_lag_stddev_seconds: ["stddev", "Standard deviation of how late the event loop was"],
+  nodejs_eventloop_lag_p50_seconds: ["p50", "The 50th percentile of how late the event loop was"],
+  nodejs_eventloop_lag_p90_seconds: ["p90", "The 90th percentile of how late the event loop was"],
+  nodejs_eventloop_lag_p99_seconds: ["p99", "The 99th percentile of how late the event loop was"],
+};
+/** The longest that a timer can wait: prom-client cannot be told to leave its own monitor of the loop alone. */
+const NEVER_MS = 2 ** 31 - 1;
+
+/** What Node knows of itself, and how late its event loop is since it was asked last. */
+function collectProcessMetrics(register: Registry): void {
+  collectDefaultMetrics({ register, eventLoopMonitoringPrecision: NEVER_MS });
+  const delay = new LoopDelay();
+  const gauges: { readonly figure: keyof DelayFigures; readonly gauge: Gauge }[] = [];
+  const collect = () => {
+    const figures = delay.take();
+    for (const { figure, gauge } of gauges) gauge.set(figures[figure]);
+  };
+  for (const [name, [figure, help]] of Object.entries(DELAY_GAUGES)) {
+    register.removeSingleMetric(name);
+    // They are read in this order: the first of them looks for all.
+    const first = gauges.length === 0 && { collect };
+    gauges.push({ figure, gauge: new Gauge({ name, help, registers: [register], ...first }) });
   }
 }
 
