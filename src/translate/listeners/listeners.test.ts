@@ -372,3 +372,27 @@ test("statistics of a route to one destination are named by the mesh's pattern",
   const proxy = unpacked(TcpProxySchema, config?.case === "typedConfig" ? config.value : undefined);
   assert.equal(proxy.statPrefix, "data.example.com_tcp-data");
 });
+
+test("the rule of a host is that of its service in the whole scope, whichever namespace a listener of the Sidecar takes it from", () => {
+  const declared = (namespace: string, address: string) =>
+    object("ServiceEntry", `${namespace}/x`, {
+      hosts: ["x.example.com"],
+      addresses: [address],
+      ports: [{ number: 9000, name: "tcp", protocol: "TCP" }],
+      resolution: "STATIC",
+      endpoints: [{ address: "192.0.2.1" }],
+    }) +
+    object("DestinationRule", `${namespace}/x`, {
+      host: "x.example.com",
+      trafficPolicy: { tunnel: { targetHost: `${namespace}.proxy`, targetPort: 3128 } },
+    });
+  const egress = [
+    { port: { number: 9000, name: "own", protocol: "TCP" }, bind: "127.0.0.9", hosts: ["one/*"] },
+    { hosts: ["two/*"] },
+  ];
+  const yaml = declared("one", "10.1.0.1") + declared("two", "10.1.0.2") + object("Sidecar", "default", { egress });
+  const [chain] = listenersOf(yaml).listener("10.1.0.2_9000").filterChains;
+  const config = chain?.filters.at(-1)?.configType;
+  const { tunnelingConfig } = unpacked(TcpProxySchema, config?.case === "typedConfig" ? config.value : undefined);
+  assert.equal(tunnelingConfig?.hostname, "one.proxy:3128");
+});

@@ -9,7 +9,7 @@ import { statName } from "../clusters/stat-name.ts";
 import { derived, kept } from "../indexes.ts";
 import { outboundCluster } from "../names.ts";
 import { otherNames } from "../routes/domains.ts";
-import { destinationRuleFor, type RuleViewpoint } from "../scope/destination-rules.ts";
+import { destinationRuleFor, type RuleViewpoint, ruleInScope } from "../scope/destination-rules.ts";
 import { type ScopeViewpoint, servicesInScope } from "../scope/egress.ts";
 import { type BoundVirtualService, sourceConditionId } from "../scope/virtual-services.ts";
 import type { OutboundView } from "../views.ts";
@@ -161,7 +161,7 @@ interface SingleTarget {
 function serviceChain(snapshot: Snapshot, view: OutboundView, input: TcpRouteInput): TcpChain {
   const { service, port, ranges, isShared } = input;
   const { mesh } = snapshot;
-  const rule = destinationRuleFor(snapshot, service, view);
+  const rule = ruleInScope(snapshot, service.hostname, view);
   const isTls = port.protocol === "HTTPS" || port.protocol === "TLS";
   const isNamed = isTls && (isShared || ranges.length > 0);
   const names = isNamed ? serverNames(service, view) : [];

@@ -9,7 +9,7 @@ import { isHttp, type Service, type ServicePort, type Session } from "#model/ser
 import type { Snapshot } from "#model/snapshot.ts";
 import { kept } from "../indexes.ts";
 import { virtualHostName } from "../names.ts";
-import { destinationRuleFor } from "../scope/destination-rules.ts";
+import { ruleInScope } from "../scope/destination-rules.ts";
 import { type EgressListener, scopeOf, servicesInScope } from "../scope/egress.ts";
 import { type BoundVirtualService, finderOf } from "../scope/virtual-services.ts";
 import type { OutboundView } from "../views.ts";
@@ -226,7 +226,7 @@ function hashOf(
   view: OutboundView,
   { service, port }: { readonly service: Service; readonly port: number },
 ): ConsistentHash | undefined {
-  const policy = destinationRuleFor(snapshot, service, view)?.spec.trafficPolicy;
+  const policy = ruleInScope(snapshot, service.hostname, view)?.spec.trafficPolicy;
   const ofPort = policy?.portLevelSettings?.find((settings) => settings.port?.number === port);
   return ofPort?.loadBalancer?.consistentHash ?? policy?.loadBalancer?.consistentHash;
 }

@@ -291,3 +291,24 @@ test("an HTTP proxy knows services with routes of their own without a port by 80
   const owner = virtualHosts.find(({ domains }) => domains.includes("web"))?.name;
   assert.equal(owner, "web.default.svc.cluster.local:80");
 });
+
+test("requests are spread by the rule of the host's service in the whole scope, through every listener of a Sidecar", () => {
+  const declared = (namespace: string) =>
+    object("ServiceEntry", `${namespace}/x`, {
+      hosts: ["x.example.com"],
+      ports: [{ number: 80, name: "http", protocol: "HTTP" }],
+      resolution: "DNS",
+    }) +
+    object("DestinationRule", `${namespace}/x`, {
+      host: "x.example.com",
+      trafficPolicy: { loadBalancer: { consistentHash: { httpHeaderName: `x-${namespace}` } } },
+    });
+  const egress = [
+    { port: { number: 7000, name: "own", protocol: "HTTP_PROXY" }, hosts: ["one/*"] },
+    { hosts: ["two/*"] },
+  ];
+  const yaml = declared("one") + declared("two") + object("Sidecar", "default", { egress });
+  const [route] = hostOf(routesOf(yaml), "x.example.com").routes;
+  const [policy] = route?.action.case === "route" ? route.action.value.hashPolicy : [];
+  assert.equal(policy?.policySpecifier.case === "header" && policy.policySpecifier.value.headerName, "x-one");
+});

@@ -8,6 +8,7 @@ import type { Service } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { mostSpecific } from "../hosts.ts";
 import { derived } from "../indexes.ts";
+import { type ScopeSnapshot, type ScopeViewpoint, servicesInScope } from "./egress.ts";
 import { oldestFirst } from "./order.ts";
 
 type Rule = ConfigObject<DestinationRule>;
@@ -38,6 +39,19 @@ export function destinationRuleFor(
       viewpoint.selectedRules.includes(objectKey(rule)),
   );
   return selecting ?? candidates.findLast((rule) => rule.spec.workloadSelector === undefined);
+}
+
+/**
+ * The rule of a host, for whichever listener of a Sidecar it is called through: that of the one service the whole scope has
+ * by this name, though the listener may have taken one of another namespace. It is the rule of the clusters, too.
+ */
+export function ruleInScope(
+  snapshot: RuleSnapshot & ScopeSnapshot,
+  hostname: string,
+  viewpoint: RuleViewpoint & ScopeViewpoint,
+): Rule | undefined {
+  const service = servicesInScope(snapshot, viewpoint).byHost.get(hostname);
+  return service && destinationRuleFor(snapshot, service, viewpoint);
 }
 
 /** Rules that apply to some workloads only. */
