@@ -68,6 +68,30 @@ test("parseProxyNode() says what is wrong with an id", () => {
   );
 });
 
+test("parseProxyNode() refuses ports of the pod that nobody can read, and names node and field", () => {
+  assert.equal(
+    problem({ id: ID, metadata: { POD_PORTS: "80" } }),
+    `node.metadata.POD_PORTS of "${ID}" must be a JSON list of ports as text, not "80"`,
+  );
+  const bad = [
+    "",
+    "[",
+    "[3]",
+    '{"a":1}',
+    '[{"containerPort":"80"}]',
+    '[{"containerPort":80.5}]',
+    '[{"name":1}]',
+    7,
+    null,
+    [],
+  ];
+  for (const POD_PORTS of bad) assert.match(problem({ id: ID, metadata: { POD_PORTS } }), /POD_PORTS/);
+  assert.match(problem({ id: ID, metadata: { POD_PORTS: 7 } }), /, not 7$/);
+  assert.ok(problem({ id: ID, metadata: { POD_PORTS: "x".repeat(100_000) } }).length < 400);
+  const good = ["[]", " [ ] ", "null", "[null]", '[{"name":null,"containerPort":80,"hostPort":1}]', '[{"name":"a"}]'];
+  for (const POD_PORTS of good) assert.ok(parse({ id: ID, metadata: { POD_PORTS } }).value);
+});
+
 test("parseProxyNode() answers bytes that are no node with a problem", () => {
   for (const bytes of [
     [0x0a, 0x7f],

@@ -3,6 +3,7 @@ import { isIP } from "node:net";
 import { fromBinary, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import type { Parsed, Problem } from "#config/problem.ts";
 import { type Node, NodeSchema } from "#gen/envoy/config/core/v3/base_pb.ts";
+import { parsePodPorts } from "./pod-ports.ts";
 import type { Proxy as MeshProxy } from "./proxy.ts";
 
 const TYPES: readonly MeshProxy["type"][] = ["sidecar", "router"];
@@ -15,25 +16,18 @@ export function parseProxyNode(bytes: Uint8Array): Parsed<MeshProxy> {
   } catch (thrown) {
     return failed("", `is not an encoded node: ${thrown instanceof Error ? thrown.message : String(thrown)}`);
   }
-  const parts = node.id.split("~");
-  const [role, address, id, dnsDomain] = parts;
-  if (
-    parts.length !== 4 ||
-    role === undefined ||
-    address === undefined ||
-    id === undefined ||
-    dnsDomain === undefined
-  ) {
-    return failed("id", `must be "type~address~name.namespace~domain", not ${shown(node.id)}`);
-  }
-  if (/[\p{Cc}\s]/u.test(node.id)) return failed("id", `has blanks or control characters: ${shown(node.id)}`);
-  const type = TYPES.find((known) => known === role);
-  if (type === undefined) return failed("id", `has the type ${shown(role)}: ${TYPES.join(" and ")} are served`);
+  const named = idParts(node.id);
+  if (typeof named === "string") return failed("id", named);
+  const { type, address, id, dnsDomain } = named;
   const metadata = node.metadata ?? {};
   const addresses = instanceAddresses(metadata, address);
   const odd = addresses.find((value) => isIP(value) === 0);
   if (odd !== undefined || addresses.length === 0) {
     return failed("id", `needs an IP address, not ${shown(odd ?? address)}`);
+  }
+  if (parsePodPorts(metadata.POD_PORTS) === undefined) {
+    const given = shown(metadata.POD_PORTS ?? null);
+    return failed("metadata.POD_PORTS", `of ${shown(node.id)} must be a JSON list of ports as text, not ${given}`);
   }
   const proxy: MeshProxy = {
     nodeId: node.id,
@@ -50,6 +44,27 @@ export function parseProxyNode(bytes: Uint8Array): Parsed<MeshProxy> {
     extensions: new Set(node.extensions.filter(({ disabled }) => !disabled).map(({ name }) => name)),
   };
   return { value: proxy, problems: [] };
+}
+
+/** The parts of `type~address~name.namespace~domain`, or what is wrong with it. */
+function idParts(
+  nodeId: string,
+): (Pick<MeshProxy, "type" | "id" | "dnsDomain"> & { readonly address: string }) | string {
+  const parts = nodeId.split("~");
+  const [role, address, id, dnsDomain] = parts;
+  if (
+    parts.length !== 4 ||
+    role === undefined ||
+    address === undefined ||
+    id === undefined ||
+    dnsDomain === undefined
+  ) {
+    return `must be "type~address~name.namespace~domain", not ${shown(nodeId)}`;
+  }
+  if (/[\p{Cc}\s]/u.test(nodeId)) return `has blanks or control characters: ${shown(nodeId)}`;
+  const type = TYPES.find((known) => known === role);
+  if (type === undefined) return `has the type ${shown(role)}: ${TYPES.join(" and ")} are served`;
+  return { type, address, id, dnsDomain };
 }
 
 /** `INSTANCE_IPS` is a list in one string. */
@@ -95,9 +110,11 @@ function texts(value: JsonValue | undefined): Readonly<Record<string, string>> {
   );
 }
 
-/** Of what a stranger sent, as much as is worth a log line, and in quotes that it cannot leave. */
-function shown(value: string): string {
-  return JSON.stringify(value.length > 100 ? `${value.slice(0, 100)}...` : value);
+/** Of what a stranger sent, as much as is worth a log line; text is in quotes that it cannot leave. */
+function shown(value: JsonValue): string {
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  const start = text.length > 100 ? `${text.slice(0, 100)}...` : text;
+  return typeof value === "string" ? JSON.stringify(start) : start;
 }
 
 function failed(field: string, message: string): Parsed<MeshProxy> {

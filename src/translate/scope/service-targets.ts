@@ -1,13 +1,13 @@
 /** The services that a workload is an endpoint of. */
 import { compareText } from "#lib/compare-text.ts";
 import { type Endpoint, type EndpointSet, endpointPort } from "#model/endpoint.ts";
+import { parsePodPorts } from "#model/pod-ports.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import { localityOfLabels } from "#model/proxy-node.ts";
 import { furtherService, type Service, type ServiceKey, type ServicePort, serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { type KnownWorkload, workloadKey } from "#model/workload.ts";
 import { derived, kept } from "../indexes.ts";
-import { podPorts } from "./pod-ports.ts";
 import { type Selectable, selectedTargets } from "./selected-targets.ts";
 
 /** One port of the workload that a service port leads to. */
@@ -19,7 +19,7 @@ export interface ServiceTarget {
 }
 
 /** What of a proxy tells which workload it belongs to. */
-export type Whereabouts = Pick<MeshProxy, "addresses" | "namespace" | "metadata" | "id" | "labels">;
+export type ProxyClaims = Pick<MeshProxy, "addresses" | "namespace" | "metadata" | "id" | "labels">;
 
 /** What is known of a workload. */
 export interface WorkloadPlace {
@@ -36,7 +36,7 @@ export interface WorkloadPlace {
  * the workloads of others. Clusters may use the same addresses: what Kubernetes says counts in its own cluster, and labels
  * are those of the workload's cluster.
  */
-export function placeOf(snapshot: Snapshot, proxy: Whereabouts): WorkloadPlace {
+export function placeOf(snapshot: Snapshot, proxy: ProxyClaims): WorkloadPlace {
   const listed = listedAt(snapshot, proxy);
   const clusterId = clusterOf(snapshot, proxy);
   const workload = knownWorkload(snapshot, proxy, clusterId);
@@ -65,7 +65,7 @@ interface Listed {
 }
 
 /** Endpoints with the addresses of a proxy, of services that count for it. */
-function listedAt(snapshot: Snapshot, { addresses, metadata, namespace: own }: Whereabouts): readonly Listed[] {
+function listedAt(snapshot: Snapshot, { addresses, metadata, namespace: own }: ProxyClaims): readonly Listed[] {
   const { NAMESPACE: namespace = own, CLUSTER_ID: clusterId = "" } = metadata;
   const byAddress = setsByAddress("", snapshot.endpoints);
   const found: Listed[] = [];
@@ -83,14 +83,14 @@ function listedAt(snapshot: Snapshot, { addresses, metadata, namespace: own }: W
 }
 
 /** Undefined for the one that holds the configuration, or when the proxy does not know. */
-function clusterOf({ features }: Snapshot, { metadata: { CLUSTER_ID: clusterId } }: Whereabouts): string | undefined {
+function clusterOf({ features }: Snapshot, { metadata: { CLUSTER_ID: clusterId } }: ProxyClaims): string | undefined {
   return typeof clusterId !== "string" || clusterId === features.clusterId ? undefined : clusterId || undefined;
 }
 
 /** The workload itself: an entry with its address, else the pod of its name. */
 function knownWorkload(
   { workloads, features }: Snapshot,
-  { addresses, namespace, id }: Whereabouts,
+  { addresses, namespace, id }: ProxyClaims,
   clusterId = features.clusterId,
 ): KnownWorkload | undefined {
   for (const address of addresses) {
@@ -107,11 +107,11 @@ function knownWorkload(
 
 /** What no registry tells of a workload, its proxy does. */
 function toldByProxy(
-  { labels, metadata }: Whereabouts,
+  { labels, metadata }: ProxyClaims,
   known: WorkloadPlace["labels"],
 ): Omit<Selectable, "clusterId" | "namespace"> {
   const isKnown = Object.keys(known).length > 0;
-  return { kind: "unknown", labels: isKnown ? known : labels, ports: podPorts(metadata.POD_PORTS) };
+  return { kind: "unknown", labels: isKnown ? known : labels, ports: parsePodPorts(metadata.POD_PORTS) ?? {} };
 }
 
 function targetsOf({ service, endpoint }: Listed): readonly ServiceTarget[] {
