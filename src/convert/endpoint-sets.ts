@@ -44,13 +44,13 @@ export function* endpointSets(input: DraftInput, found: FoundWorkloads): Steps<M
     sets.set(key, other === undefined ? set : joined(other, set));
   };
   const slices = Map.groupBy(input.slices, serviceOfSlice);
-  const where = whereabouts(input, found);
+  const beyond = beyondSlices(input, found);
   for (const object of input.services) {
-    add(setOfService(object, slices.get(`${object.metadata.namespace}/${object.metadata.name}`) ?? NO_SLICES, where));
+    add(setOfService(object, slices.get(`${object.metadata.namespace}/${object.metadata.name}`) ?? NO_SLICES, beyond));
     yield;
   }
   for (const object of input.serviceEntries) {
-    setsOfEntry(object, where).forEach(add);
+    setsOfEntry(object, beyond).forEach(add);
     yield;
   }
   return sets;
@@ -62,33 +62,33 @@ interface KeyedSet {
 }
 
 /** All that the endpoints of an object depend on, beside its slices. */
-interface Whereabouts {
+interface BeyondSlices {
   readonly input: Omit<DraftInput, "slices">;
   readonly found: FoundWorkloads;
 }
 
 const NO_SLICES: readonly SliceObject[] = [];
 
-const lastWhereabouts = new WeakMap<Surroundings, Whereabouts>();
+const lastBeyond = new WeakMap<Surroundings, BeyondSlices>();
 
 /** Those of the last time when nothing but slices has changed, as it is mostly: then nothing else has to be looked at. */
-function whereabouts({ slices: _, ...input }: DraftInput, found: FoundWorkloads): Whereabouts {
-  const last = lastWhereabouts.get(found.around);
+function beyondSlices({ slices: _, ...input }: DraftInput, found: FoundWorkloads): BeyondSlices {
+  const last = lastBeyond.get(found.around);
   const before: unknown[] = Object.values(last?.input ?? {});
   if (last !== undefined && Object.values(input).every((one, i) => isSame(one, before[i]))) return last;
-  const where = { input, found };
-  lastWhereabouts.set(found.around, where);
-  return where;
+  const beyond = { input, found };
+  lastBeyond.set(found.around, beyond);
+  return beyond;
 }
 
 const setOfService = memoized(
-  (object: ServiceObject, slices: readonly SliceObject[], { input, found }: Whereabouts): KeyedSet => {
+  (object: ServiceObject, slices: readonly SliceObject[], { input, found }: BeyondSlices): KeyedSet => {
     const { key, service } = kubernetesDraft(object, input);
     return { key, set: endpointsOfService(object, service, { input, found, slices }) };
   },
 );
 
-const setsOfEntry = memoized((object: ServiceEntryObject, { input, found }: Whereabouts): readonly KeyedSet[] => {
+const setsOfEntry = memoized((object: ServiceEntryObject, { input, found }: BeyondSlices): readonly KeyedSet[] => {
   const { features, mesh } = input;
   const selected = (features.entriesSelectPods ? found.find : found.findEntries)(entrySelector(object));
   return entryDrafts(object, input).map((draft) => ({
@@ -161,7 +161,7 @@ function* podsAround(around: Surroundings, from: Pick<DraftInput, "pods" | "node
 function endpointsOfService(
   object: ServiceObject,
   service: Service,
-  { input, found, slices }: Whereabouts & { readonly slices: readonly SliceObject[] },
+  { input, found, slices }: BeyondSlices & { readonly slices: readonly SliceObject[] },
 ): EndpointSet {
   const both = input.features.dualStack && service.addresses.length > 1;
   const listed = slices.map((slice) =>
@@ -173,7 +173,7 @@ function endpointsOfService(
 }
 
 /** Headless services have pods alone. Without an API server, these are found as entries are. */
-function mayHaveEntries({ headless }: Service, { features, byApiServer }: Whereabouts["input"]): boolean {
+function mayHaveEntries({ headless }: Service, { features, byApiServer }: BeyondSlices["input"]): boolean {
   return !byApiServer || (features.servicesSelectEntries && !headless);
 }
 
