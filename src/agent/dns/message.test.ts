@@ -38,3 +38,17 @@ test("parseQuery() takes names as long as the protocol allows, and no longer", (
   assert.deepEqual(parseQuery(question([label, label, label, label, label])), { rcode: RCODE_FORMAT_ERROR });
   assert.deepEqual(parseQuery(question(["x"]).subarray(0, 14)), { rcode: RCODE_FORMAT_ERROR });
 });
+
+test("parseQuery() refuses other operations, and other than one question with few records", () => {
+  const refusal = (at: number, value: number) => {
+    const bytes = question(["x"]);
+    bytes.writeUInt16BE(value, at);
+    const parsed = parseQuery(bytes);
+    return isQuery(parsed) ? "taken" : parsed?.rcode;
+  };
+  assert.deepEqual([refusal(4, 0), refusal(4, 2), refusal(4, 1)], [RCODE_FORMAT_ERROR, RCODE_FORMAT_ERROR, "taken"]);
+  assert.deepEqual([refusal(6, 2), refusal(8, 2), refusal(10, 3)], Array(3).fill(RCODE_FORMAT_ERROR));
+  assert.deepEqual([refusal(6, 1), refusal(8, 1), refusal(10, 2)], Array(3).fill("taken"));
+  const [status, notify, update] = [0x1000, 0x2000, 0x2800];
+  assert.deepEqual([refusal(2, status), refusal(2, notify), refusal(2, update)], [4, "taken", 4]);
+});

@@ -5,6 +5,7 @@ export const TYPE_CNAME = 5;
 export const TYPE_AAAA = 28;
 export const RCODE_FORMAT_ERROR = 1;
 export const RCODE_SERVER_FAILURE = 2;
+const RCODE_NOT_IMPLEMENTED = 4;
 export const MAX_TCP_BYTES = 65_535;
 
 const TYPE_OPT = 41;
@@ -20,6 +21,8 @@ const QUESTION_NAME_POINTER = 0xc000 | HEADER_BYTES;
 const FLAG_RESPONSE = 0x8000;
 const FLAG_AUTHORITATIVE = 0x0400;
 const FLAG_TRUNCATED = 0x0200;
+const OPCODE_BITS = 0x7800;
+const OPCODE_NOTIFY = 0x2000;
 /** Opcode, recursion desired, checking disabled: repeated in the answer. */
 const REPEATED_FLAGS = 0x7910;
 
@@ -43,7 +46,8 @@ export function isQuery(parsed: ParsedQuery): parsed is Query {
 
 export function parseQuery(bytes: Buffer): ParsedQuery {
   if (bytes.length < HEADER_BYTES || (bytes.readUInt16BE(2) & FLAG_RESPONSE) !== 0) return undefined;
-  if (bytes.readUInt16BE(4) === 0) return { rcode: RCODE_SERVER_FAILURE };
+  const refused = headerProblem(bytes);
+  if (refused !== undefined) return { rcode: refused };
   const name = readName(bytes, HEADER_BYTES);
   if (name === undefined || name.end + 4 > bytes.length) return { rcode: RCODE_FORMAT_ERROR };
   const questionEnd = name.end + 4;
@@ -54,6 +58,15 @@ export function parseQuery(bytes: Buffer): ParsedQuery {
     questionEnd,
     maxUdpBytes: Math.max(MIN_UDP_BYTES, advertisedSize(bytes, questionEnd)),
   };
+}
+
+/** What a header asks for that has no answer: another operation than a question, or other than one question with what belongs to it. */
+function headerProblem(bytes: Buffer): number | undefined {
+  const opcode = bytes.readUInt16BE(2) & OPCODE_BITS;
+  if (opcode !== 0 && opcode !== OPCODE_NOTIFY) return RCODE_NOT_IMPLEMENTED;
+  const oneQuestion = bytes.readUInt16BE(4) === 1;
+  const fewRecords = bytes.readUInt16BE(6) <= 1 && bytes.readUInt16BE(8) <= 1 && bytes.readUInt16BE(10) <= 2;
+  return oneQuestion && fewRecords ? undefined : RCODE_FORMAT_ERROR;
 }
 
 interface ReadName {
@@ -107,7 +120,7 @@ function readOddName(bytes: Buffer, start: number): ReadName | undefined {
 
 /** The size in an OPT record that follows the question directly, where clients put it; 0 when there is none. */
 function advertisedSize(bytes: Buffer, questionEnd: number): number {
-  const onlyAdditional = bytes.readUInt32BE(6) === 0 && bytes.readUInt16BE(10) > 0 && bytes.readUInt16BE(4) === 1;
+  const onlyAdditional = bytes.readUInt32BE(6) === 0 && bytes.readUInt16BE(10) > 0;
   if (!onlyAdditional || questionEnd + 5 > bytes.length) return 0;
   const isOpt = bytes.readUInt8(questionEnd) === 0 && bytes.readUInt16BE(questionEnd + 1) === TYPE_OPT;
   return isOpt ? bytes.readUInt16BE(questionEnd + 3) : 0;

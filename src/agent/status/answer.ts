@@ -16,8 +16,8 @@ export interface IncomingRequest {
 /** What a handler answers: a plain value, which costs no memory and is tested without a socket. */
 export interface Answer {
   readonly status: number;
-  /** Text, a stream, or what writes it as there is room. */
-  readonly body?: string | Readable | ((sink: Writable) => Promise<void>);
+  /** Text or bytes, a stream, or what writes it as there is room. */
+  readonly body?: string | Buffer | Readable | ((sink: Writable) => Promise<void>);
   readonly headers?: Readonly<Record<string, string>>;
   /** For the log, not for the caller. */
   readonly problem?: string;

@@ -178,7 +178,7 @@ async function respond({ request, response, log, handle }: Exchange): Promise<vo
       signal: gone.signal,
     });
     const { body = "" } = answer;
-    if (typeof body === "string") {
+    if (typeof body === "string" || Buffer.isBuffer(body)) {
       response.writeHead(answer.status, { ...textHeaders(body), ...answer.headers }).end(body);
     } else {
       response.writeHead(answer.status, { ...answer.headers });
@@ -194,9 +194,9 @@ async function respond({ request, response, log, handle }: Exchange): Promise<vo
   }
 }
 
-function textHeaders(body: string): Readonly<Record<string, string>> {
+function textHeaders(body: string | Buffer): Readonly<Record<string, string>> {
   const length = { "content-length": String(Buffer.byteLength(body)) };
-  return body === "" ? length : { ...length, "content-type": "text/plain; charset=utf-8" };
+  return body.length === 0 ? length : { ...length, "content-type": "text/plain; charset=utf-8" };
 }
 
 /** On all addresses of both families, or of IPv4 on a machine without the other: what Node does by itself. */

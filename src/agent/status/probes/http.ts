@@ -1,4 +1,5 @@
 /** HTTP probes with the kubelet's rules: certificates are not verified, redirects on the same host are followed. */
+import { isUtf8 } from "node:buffer";
 import { Agent, request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders } from "node:http";
 import type { Socket } from "node:net";
 import { type TLSSocket, connect as tlsConnect } from "node:tls";
@@ -8,7 +9,10 @@ import type { HttpProbe } from "./parse.ts";
 import type { ProbeInput, ProbeTarget } from "./run.ts";
 
 const MAX_REDIRECTS = 10;
+/** Other answers of that kind say where else to look, not to go there. */
+const FOLLOWED: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 const MAX_BODY_BYTES = 10 * 1024;
+const BINARY = "application/octet-stream";
 
 export interface ProbeResponse {
   readonly status: number;
@@ -18,22 +22,21 @@ export interface ProbeResponse {
 }
 
 export async function runHttpProbe(probe: HttpProbe, { request, target, signal }: ProbeInput): Promise<Answer> {
-  const { connection: _, ...given } = request.headers;
-  const own = {
-    host: hostHeader(request, probe, target),
-    ...(target.kept === undefined ? { connection: "close" } : {}),
-  };
-  const headers = { ...given, ...own };
-  let path = probe.path;
+  // It is sent without the body that these speak of.
+  const { connection: _, "content-length": __, "transfer-encoding": ___, ...given } = request.headers;
+  const own = target.kept === undefined ? { connection: "close" } : {};
+  let next: Aim = { https: probe.https, port: probe.port, path: probe.path, host: hostHeader(request, probe, target) };
   for (let redirects = 0; redirects < MAX_REDIRECTS; redirects++) {
-    const response = await sendProbe({ ...probe, path, headers, target, signal });
+    const { host, referer, ...at } = next;
+    const headers = { ...given, ...(referer === undefined ? {} : { referer }), ...own, host };
+    const response = await sendProbe({ ...at, headers, target, signal });
     try {
       if (response.status < 300 || response.status >= 400)
-        return { status: response.status, body: await readSome(response.body) };
-      const next = sameHost(response.location, probe, target);
+        return { status: response.status, ...(await readSome(response.body)) };
+      const followed = FOLLOWED.has(response.status) ? redirected(response.location, next, target.host) : undefined;
       // A redirect to elsewhere is a sign of life, and not ours to follow.
-      if (next === undefined) return { status: 200 };
-      path = next;
+      if (followed === undefined) return { status: 200 };
+      next = followed;
     } finally {
       response.close();
     }
@@ -47,19 +50,36 @@ function hostHeader({ headers }: IncomingRequest, { port }: HttpProbe, { statusP
   return given.replace(new RegExp(`:${statusPort}$`), `:${port}`);
 }
 
-function sameHost(
-  location: string | undefined,
-  { port, https, path }: HttpProbe,
-  { host }: ProbeTarget,
-): string | undefined {
-  const literal = host.includes(":") ? `[${host}]` : host;
-  const base = new URL(path, `${https ? "https" : "http"}://${literal}:${port}`);
-  if (location === undefined || !URL.canParse(location, base.href)) return undefined;
-  const next = new URL(location, base);
-  return next.hostname === base.hostname ? next.pathname + next.search : undefined;
+/** What one request of a probe asks for. */
+interface Aim extends Pick<HttpProbe, "https" | "port" | "path"> {
+  /** The header. */
+  readonly host: string;
+  /** Who sent the probe there; undefined for the first. */
+  readonly referer?: string;
 }
 
-export interface ProbeRequest extends HttpProbe {
+/** Where a redirect leads, by any scheme and port of the same host; undefined when it leads elsewhere. */
+function redirected(location: string | undefined, { https, port, path, host }: Aim, address: string): Aim | undefined {
+  if (location === undefined) return undefined;
+  const literal = address.includes(":") ? `[${address}]` : address;
+  const from = new URL(`${https ? "https" : "http"}://${literal}:${port}${path}`);
+  if (!URL.canParse(location, from.href))
+    throw new MeshError("HTTP_FAILED", `failed to parse Location header "${location}"`);
+  const to = new URL(location, from);
+  if (to.hostname !== from.hostname) return undefined;
+  const secure = to.protocol === "https:";
+  if (!secure && to.protocol !== "http:") throw new MeshError("HTTP_FAILED", `unsupported protocol "${to.protocol}"`);
+  return {
+    https: secure,
+    port: Number(to.port || (secure ? 443 : 80)),
+    path: to.pathname + to.search,
+    host: URL.canParse(location) ? to.host : host,
+    // Not told to those who read along.
+    ...(https && !secure ? {} : { referer: from.href }),
+  };
+}
+
+export interface ProbeRequest extends Pick<HttpProbe, "https" | "port" | "path"> {
   readonly headers: OutgoingHttpHeaders & { readonly host: string };
   readonly target: ProbeTarget;
   readonly signal: AbortSignal;
@@ -113,8 +133,8 @@ function overHttp1(probe: ProbeRequest, through: Socket | Agent): Promise<ProbeR
   });
 }
 
-/** At most as much as the kubelet keeps of it. */
-async function readSome(body: AsyncIterable<Buffer>): Promise<string> {
+/** At most as much as the kubelet keeps of it, as it is. */
+async function readSome(body: AsyncIterable<Buffer>): Promise<Pick<Answer, "body" | "headers">> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of body) {
@@ -122,5 +142,6 @@ async function readSome(body: AsyncIterable<Buffer>): Promise<string> {
     size += chunk.length;
     if (size >= MAX_BODY_BYTES) break;
   }
-  return Buffer.concat(chunks).subarray(0, MAX_BODY_BYTES).toString();
+  const read = Buffer.concat(chunks).subarray(0, MAX_BODY_BYTES);
+  return isUtf8(read) ? { body: read.toString() } : { body: read, headers: { "content-type": BINARY } };
 }

@@ -69,9 +69,17 @@ function parseProbe(path: string, given: unknown, json: string): AppProbe {
     kind: "http",
     port,
     timeoutMs,
-    path: target.startsWith("/") ? target : `/${target}`,
+    path: requestPath(target),
     https: text(action, "scheme") === "HTTPS",
   };
+}
+
+/** As a request has it: from its root, without a fragment, and with what no request may hold escaped. */
+function requestPath(given: string): string {
+  const [path = ""] = given.split("#", 1);
+  return `${path.startsWith("/") ? "" : "/"}${path}`
+    .toWellFormed()
+    .replace(/[^\x21-\x7e]|["<>\\^`{|}]/gu, encodeURIComponent);
 }
 
 function timeoutSeconds(given: unknown, path: string, json: string): number {

@@ -88,19 +88,71 @@ test("the application sees the probe's headers, and its own port in place of the
   assert.deepEqual(seen["user-agent"], ["kube-probe/1.33"]);
 });
 
-test("redirects are followed on the same host, elsewhere they are a sign of life, and endless ones fail", async (t) => {
+test("redirects are followed on the same host, elsewhere they are a sign of life, and endless or unreadable ones fail", async (t) => {
   const port = await serveApp(t, (incoming, response) => {
-    const to = { "/near": "/end", "/far": "http://192.0.2.1/", "/loop": "/loop", "/odd": "http://[" }[
-      incoming.url ?? ""
-    ];
+    const to = {
+      "/near": "/end",
+      "/far": "http://192.0.2.1/",
+      "/loop": "/loop",
+      "/odd": "http://[",
+      "/mail": "ftp://127.0.0.1/",
+    }[incoming.url ?? ""];
     if (to === undefined) response.writeHead(204).end();
     else response.writeHead(307, { location: to }).end();
   });
   const statusOf = async (path: string) => (await runProbe(http(port, path), requestOf({}), TARGET)).status;
   assert.deepEqual(
-    [await statusOf("/near"), await statusOf("/far"), await statusOf("/odd"), await statusOf("/loop")],
-    [204, 200, 200, 500],
+    await Promise.all(["/near", "/far", "/odd", "/loop", "/mail"].map(statusOf)),
+    [204, 200, 500, 500, 500],
   );
+});
+
+test("a redirect leads to another port of the host, which is then told its own name and who sent the probe", async (t) => {
+  const seen: unknown[] = [];
+  const other = await serveApp(t, (incoming, response) => {
+    seen.push([incoming.url, incoming.headers.host, incoming.headers.referer]);
+    if (incoming.url === "/a/b?c=d") response.writeHead(302, { location: "e" }).end();
+    else response.writeHead(203).end();
+  });
+  const port = await serveApp(t, (_, response) => {
+    response.writeHead(301, { location: `http://127.0.0.1:${other}/a/b?c=d` }).end();
+  });
+  const { status } = await runProbe(http(port), requestOf({ headers: { host: ["app"] } }), TARGET);
+  assert.equal(status, 203);
+  assert.deepEqual(seen, [
+    ["/a/b?c=d", `127.0.0.1:${other}`, `http://127.0.0.1:${port}/`],
+    ["/a/e", `127.0.0.1:${other}`, `http://127.0.0.1:${other}/a/b?c=d`],
+  ]);
+});
+
+test("an answer that names a place without sending there is a sign of life", async (t) => {
+  const port = await serveApp(t, (incoming, response) => {
+    const status = Number(incoming.url?.slice(1));
+    response.writeHead(status, { location: "/503" }).end();
+  });
+  const statusOf = async (code: number) => (await runProbe(http(port, `/${code}`), requestOf({}), TARGET)).status;
+  assert.deepEqual(await Promise.all([300, 304, 305, 308].map(statusOf)), [200, 200, 200, 503]);
+});
+
+test("a probe is sent without the body of whoever asked for it, and with a path that a request can have", async (t) => {
+  const port = await serveApp(t, (incoming, response) => {
+    response.end(`${incoming.method} ${incoming.url} ${incoming.headers["content-length"]}`);
+  });
+  const path = "/app-health/a/livez";
+  const [probe] = parseAppProbes(
+    JSON.stringify({ [path]: { httpGet: { port, path: 'a b/\u00fc"?x=y z#end' } } }),
+  ).values();
+  assert.ok(probe !== undefined);
+  const { body } = await runProbe(probe, requestOf({ headers: { "content-length": ["5"] } }), TARGET);
+  assert.equal(body, "GET /a%20b/%C3%BC%22?x=y%20z undefined");
+});
+
+test("bytes that are no text come as they are", async (t) => {
+  const port = await serveApp(t, (_, response) => void response.end(Buffer.from([0xff, 0, 0x80])));
+  const probes = parseAppProbes(JSON.stringify({ "/app-health/a/livez": { httpGet: { port } } }));
+  const { get } = await serveStatus(t, statusOptions({ probes }).options);
+  const { headers } = await get("/app-health/a/livez");
+  assert.deepEqual([headers["content-type"], headers["content-length"]], ["application/octet-stream", "3"]);
 });
 
 async function grpcApp(t: Context, answer: { status: string; body?: Buffer; seen?: (agent: string) => void }) {
