@@ -55,6 +55,7 @@ test("parseAgentConfig() tells every wrong value; where a default can hold it do
     ECC_CURVE: "P128",
     CLOUD_PLATFORM: "moon",
     PEER_METADATA_DISCOVERY: "x",
+    TERMINATION_DRAIN_DURATION_SECONDS: "99999999999999999999",
   });
   assert.deepEqual(problems.toSorted(), [
     'CLOUD_PLATFORM: must be one of gcp, aws, azure, none, not "moon"',
@@ -67,6 +68,7 @@ test("parseAgentConfig() tells every wrong value; where a default can hold it do
     'PKCS8_KEY: must be true or false, not "maybe": false is used',
     'SECRET_GRACE_PERIOD_RATIO: must be a number from 0 to 1, not "2": 0.5 is used',
     'SECRET_TTL: must be a duration above 0 such as "24h", not "soon": 24h0m0s is used',
+    'TERMINATION_DRAIN_DURATION_SECONDS: must be a whole number, not "99999999999999999999": it is ignored',
   ]);
   assert.deepEqual([config.identity.ttlSeconds, config.cpuLimit, config.identity.key.pkcs8], [86_400, 0, false]);
 });

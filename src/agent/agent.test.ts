@@ -1,12 +1,12 @@
-/** Starts that cannot succeed, and what they say. */
+/** Starts that cannot succeed and what they say, and one without Envoy. */
 import assert from "node:assert/strict";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { createLogger } from "#lib/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import { ENVOY, WHERE_ENVOY } from "../../test/support/agent-process.ts";
-import { temporaryFolder } from "../../test/support/fake-control-plane.ts";
+import { eventually, temporaryFolder } from "../../test/support/fake-control-plane.ts";
 import { freePorts } from "../../test/support/free-ports.ts";
 import { runAgent } from "./agent.ts";
 import { parseAgentConfig } from "./agent-config.ts";
@@ -162,4 +162,16 @@ test("prepare() makes --templateFile part of the configuration, unless that brin
   assert.match(JSON.stringify(node.metadata.PROXY_CONFIG), /"proxyBootstrapTemplatePath":"t\.json"/);
   const custom = await podOf(t, { flags, proxyConfig: { customConfigFile: "own.json" } });
   assert.equal((await prepare(custom.input)).proxyConfig.proxyBootstrapTemplatePath, undefined);
+});
+
+test("runAgent() without Envoy lets applications of any user read their bootstrap and connect", async (t) => {
+  const { folder, input } = await podOf(t, { env: { DISABLE_ENVOY: "true" } });
+  const stop = new AbortController();
+  const { signal } = stop;
+  const ended = runAgent({ ...input, stop: signal, hurry: signal, reload: new EventTarget(), startedAt: 0 });
+  const modeOf = (name: string) => statSync(join(folder, "etc/istio/proxy", name)).mode & 0o777;
+  await eventually("a bootstrap", () => existsSync(join(folder, "etc/istio/proxy/grpc-bootstrap.json")));
+  assert.deepEqual([modeOf("grpc-bootstrap.json"), modeOf("XDS")], [0o644, 0o666]);
+  stop.abort();
+  assert.equal(await ended, 0);
 });

@@ -14,6 +14,8 @@ export interface EnvoySockets {
   readonly sds: UnixSocket | undefined;
 }
 
+/** Without Envoy the application itself connects, as whatever user it has. */
+const FOR_APPLICATIONS = 0o666;
 const ATTEMPTS = 5;
 const FIRST_PAUSE_MS = 1_000;
 
@@ -24,7 +26,7 @@ export async function openSockets(context: AgentContext): Promise<EnvoySockets> 
     : await failingAs("failed to start SDS server", () => openSecretSocket(context));
   closeWhen(done, sds);
   const xds = await failingAs("failed to start xds proxy", () =>
-    openUnixSocket(pathIn(place, xdsSocketPath(proxyConfig))),
+    openUnixSocket(pathIn(place, xdsSocketPath(proxyConfig)), config.envoy.disabled ? FOR_APPLICATIONS : undefined),
   );
   closeWhen(done, xds);
   return { xds, sds };

@@ -2,7 +2,7 @@
 import { MeshError } from "#lib/mesh-error.ts";
 import type { AgentContext } from "./agent-context.ts";
 import { grpcBootstrap } from "./bootstrap/grpc-bootstrap.ts";
-import { writePrivately } from "./bootstrap/write.ts";
+import { writeReadably } from "./bootstrap/write.ts";
 import type { ControlPlaneOptions } from "./control-plane.ts";
 import { failingAs } from "./failing-as.ts";
 import type { EnvoySockets } from "./open-sockets.ts";
@@ -50,7 +50,7 @@ async function writeGrpcBootstrap({ config, proxyConfig, node, place }: AgentCon
   });
   const path = pathIn(place, grpcBootstrapPath);
   try {
-    await writePrivately(path, JSON.stringify(bootstrap, null, 2));
+    await writeReadably(path, JSON.stringify(bootstrap, null, 2));
   } catch (cause) {
     throw new MeshError("FILE_UNWRITABLE", `Cannot write ${path} (GRPC_XDS_BOOTSTRAP)`, { cause });
   }

@@ -13,8 +13,11 @@ export interface UnixSocket {
   close(): void;
 }
 
-/** Opens a socket that only the own user can connect to, in place of what an earlier run left there. */
-export async function openUnixSocket(path: string): Promise<UnixSocket> {
+/** Who may connect: the own user alone. */
+const PRIVATE = 0o600;
+
+/** Opens a socket in place of what an earlier run left there; the mode says who can connect. */
+export async function openUnixSocket(path: string, mode = PRIVATE): Promise<UnixSocket> {
   const waiting: Socket[] = [];
   let take = (connection: Socket): void => void waiting.push(connection);
   const server = createServer((connection) => take(connection));
@@ -23,7 +26,7 @@ export async function openUnixSocket(path: string): Promise<UnixSocket> {
     rmSync(path, { force: true });
     server.listen(path);
     await once(server, "listening");
-    chmodSync(path, 0o600);
+    chmodSync(path, mode);
   } catch (cause) {
     server.close();
     throw new MeshError("SOCKET_NOT_SERVED", `Cannot serve on socket ${path}`, { cause });

@@ -10,6 +10,9 @@ import { cobraMessage, inCobraStyle } from "./cobra-style.ts";
 /** What Istio's agent ends with when a command fails. */
 const FAILED = 255;
 
+/** Asked about a command that there is not: the help of the program was shown. */
+const HELP_ELSEWHERE = "commander.help";
+
 /** How this program is run. */
 const SELF = [process.execPath, ...process.execArgv, ...process.argv.slice(1, 2)];
 
@@ -43,6 +46,7 @@ program.hook("preAction", (_, command) => {
 
 run().catch((error: unknown) => {
   if (error instanceof CommanderError && error.exitCode === 0) return;
+  if (error instanceof CommanderError && error.code === HELP_ELSEWHERE) return;
   const text = error instanceof CommanderError ? cobraMessage(error, program.name()) : errorText(error);
   if (error instanceof MeshError || error instanceof CommanderError) process.stderr.write(`Error: ${text}\n`);
   else console.error(error); // A bug: let it be seen with its stack.

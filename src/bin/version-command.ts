@@ -1,5 +1,6 @@
 /** `version`, as every Istio program has it. */
-import { Command, Option } from "commander";
+import { Command } from "commander";
+import { MeshError } from "#lib/mesh-error.ts";
 import { ISTIO_VERSION, VERSION } from "#lib/version.ts";
 
 /** `RELEASE-PROGRAM-VERSION`, the form of Istio's `/version`: the release of Istio that is spoken comes first. */
@@ -15,8 +16,14 @@ export function versionCommand(write: (text: string) => void = (text) => void pr
   return new Command("version")
     .description("Prints out build version information")
     .option("-s, --short", "the version alone")
-    .addOption(new Option("-o, --output <string>", "One of 'yaml' or 'json'.").choices(["yaml", "json"]))
+    .option("-o, --output <string>", "One of 'yaml' or 'json'.", outputFormat)
+    .addHelpText("after", "\nExamples:\n  version --short\n  version -o json")
     .action((options: VersionOptions) => write(`${versionText(options)}\n`));
+}
+
+function outputFormat(given: string): "yaml" | "json" {
+  if (given === "yaml" || given === "json") return given;
+  throw new MeshError("FLAG_INVALID", "--output must be 'yaml' or 'json'");
 }
 
 function versionText({ short = false, output }: VersionOptions): string {

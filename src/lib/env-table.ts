@@ -87,9 +87,10 @@ export function optionalFlag(meaning: string): Variable<boolean | undefined> {
   return { ...flag(false, meaning), fallback: undefined, shown: "" };
 }
 
-/** A whole number from 0. */
+/** A whole number from 0, as far as numbers are exact. */
 export function wholeNumber(fallback: number, meaning: string): Variable<number> {
-  const parse = (value: string) => (/^\d+$/.test(value) ? Number(value) : undefined);
+  const parse = (value: string) =>
+    /^\d+$/.test(value) ? within(Number(value), 0, Number.MAX_SAFE_INTEGER) : undefined;
   return row({ type: "number", fallback, shown: String(fallback), meaning, wanted: "a whole number", parse });
 }
 

@@ -9,11 +9,20 @@ import { doubtful, type SupportedBootstrap, supportedBootstrap } from "./support
 /** In the configuration folder: what is known of the Envoy at hand. */
 const KNOWN_FILE = "envoy-extensions.json";
 
-/** Writes a file as a whole or not at all; its folder is private to the agent's user. */
+/** Writes a file as a whole or not at all; it and its folder are private to the agent's user. */
 export async function writePrivately(path: string, text: string): Promise<void> {
+  writeWhole(path, text, 0o600);
+}
+
+/** The same for a file that others may read as well: it holds no secrets, and the application needs it. */
+export async function writeReadably(path: string, text: string): Promise<void> {
+  writeWhole(path, text, 0o644);
+}
+
+function writeWhole(path: string, text: string, mode: number): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const partial = `${path}.${process.pid}.tmp`;
-  writeFileSync(partial, text, { mode: 0o600 });
+  writeFileSync(partial, text, { mode });
   renameSync(partial, path);
 }
 

@@ -163,8 +163,8 @@ test("values that a flag cannot take are told with the flag", async () => {
 test("a failure is logged where and how the flags say", async (t) => {
   const file = join(temporaryFolder(t), "log");
   const { out, err } = await run("proxy", "nobody", "--log_target", file, "--log_as_json", "--log_output_level=error");
-  assert.deepEqual([out, /^Error: .*"nobody"$/m.test(err)], ["", true]);
-  assert.match(readFileSync(file, "utf8"), /^{"level":"error",.*"msg":"The proxy type must be .*\n$/);
+  assert.deepEqual([out, /^Error: invalid proxy Type: nobody: it must be sidecar or router$/m.test(err)], ["", true]);
+  assert.match(readFileSync(file, "utf8"), /^{"level":"error",.*"msg":"invalid proxy Type: nobody: .*\n$/);
   assert.equal((await run("proxy", "nobody", "--log_output_level=none")).out, "");
 });
 
@@ -191,6 +191,23 @@ test("the program tolerates unknown flags before a command", async () => {
   assert.deepEqual([code, /unknown/.test(err)], [0, false]);
 });
 
+test("proxy ignores flags that it does not know, with their values, wherever they stand", async () => {
+  const typed = async (...args: string[]) => /invalid proxy Type: (\S+):/.exec((await run("proxy", ...args)).err)?.[1];
+  assert.equal(await typed("--trust-domain=cluster.local", "nobody"), "nobody");
+  assert.equal(await typed("--controlPlaneAuthPolicy", "NONE", "nobody", "-x", "y"), "nobody");
+  assert.equal(await typed("--old", "--proxyLogLevel", "--warning", "nobody", "--gone"), "nobody");
+  assert.equal(await typed("--domain=d", "--old=a=b", "--concurrency", "2", "nobody"), "nobody");
+  assert.equal(await typed("--old", "--", "--nobody"), "--nobody");
+  const help = await run("proxy", "--old", "--help");
+  assert.deepEqual([help.code, /Usage:\n {2}pilot-agent proxy/.test(help.out)], [0, true]);
+});
+
+test("help about what there is not shows the commands, and is no failure", async () => {
+  const { code, out, err } = await run("help", "nothing");
+  assert.deepEqual([code, out], [0, ""]);
+  assert.match(err, /\nAvailable Commands:\n/);
+});
+
 test("loggerOf() rotates a file, and refuses limits that are none", async (t) => {
   const file = join(temporaryFolder(t), "agent.log");
   const program = addLogFlags(new Command()).action(() => undefined);
@@ -202,9 +219,11 @@ test("loggerOf() rotates a file, and refuses limits that are none", async (t) =>
   );
   loggerOf(program).scope("dns").info("kept");
   assert.match(readFileSync(file, "utf8"), /\tinfo\tdns\tagent\/commands\.test\.ts:\d+\tkept\n$/);
-  const wrong = addLogFlags(new Command()).action(() => undefined);
-  await wrong.parseAsync(["--log_rotate", file, "--log_rotate_max_age=x"], { from: "user" });
-  assert.throws(() => loggerOf(wrong), /--log_rotate_max_age: must be a whole number, not "x"/);
+  for (const flag of ["--log_rotate_max_age", "--log_rotate_max_backups", "--log_rotate_max_size"])
+    assert.throws(
+      () => addLogFlags(new Command()).parse([`${flag}=x`], { from: "user" }),
+      new RegExp(`invalid argument "x" for "${flag}" flag: it must be a whole number`),
+    );
 });
 
 test("flagLines() shows every flag with its value, as Istio's programs do", async () => {

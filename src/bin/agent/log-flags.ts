@@ -13,9 +13,9 @@ interface LogFlags {
   readonly log_stacktrace_level?: string;
   readonly log_target?: readonly string[];
   readonly log_rotate?: string;
-  readonly log_rotate_max_age?: string;
-  readonly log_rotate_max_backups?: string;
-  readonly log_rotate_max_size?: string;
+  readonly log_rotate_max_age?: number;
+  readonly log_rotate_max_backups?: number;
+  readonly log_rotate_max_size?: number;
 }
 
 /** Areas that have a level of their own. */
@@ -48,9 +48,21 @@ export function addLogFlags(command: Command): Command {
       collect,
     )
     .option("--log_rotate <string>", "The path for the optional rotating log file")
-    .option("--log_rotate_max_age <int>", withPreset("Days to keep rotated files; 0 for no limit", DEFAULTS.maxAge))
-    .option("--log_rotate_max_backups <int>", withPreset("Rotated files to keep; 0 for no limit", DEFAULTS.maxBackups))
-    .option("--log_rotate_max_size <int>", withPreset("Megabytes at which the file is rotated", DEFAULTS.maxSize))
+    .option(
+      "--log_rotate_max_age <int>",
+      withPreset("Days to keep rotated files; 0 for no limit", DEFAULTS.maxAge),
+      wholeNumber("--log_rotate_max_age"),
+    )
+    .option(
+      "--log_rotate_max_backups <int>",
+      withPreset("Rotated files to keep; 0 for no limit", DEFAULTS.maxBackups),
+      wholeNumber("--log_rotate_max_backups"),
+    )
+    .option(
+      "--log_rotate_max_size <int>",
+      withPreset("Megabytes at which the file is rotated", DEFAULTS.maxSize),
+      wholeNumber("--log_rotate_max_size"),
+    )
     .option(
       "--vklog <Level>",
       "number for the log level verbosity of Kubernetes' client library. Like -v flag. ex: --vklog=9",
@@ -116,16 +128,11 @@ function rotated(flags: LogFlags): ((line: string) => void)[] {
   const path = flags.log_rotate ?? "";
   if (path === "") return [];
   const limits = {
-    maxBytes: MB * numberOf("--log_rotate_max_size", flags.log_rotate_max_size, DEFAULTS.maxSize),
-    maxAgeMs: DAY_MS * numberOf("--log_rotate_max_age", flags.log_rotate_max_age, DEFAULTS.maxAge),
-    maxBackups: numberOf("--log_rotate_max_backups", flags.log_rotate_max_backups, DEFAULTS.maxBackups),
+    maxBytes: MB * (flags.log_rotate_max_size ?? DEFAULTS.maxSize),
+    maxAgeMs: DAY_MS * (flags.log_rotate_max_age ?? DEFAULTS.maxAge),
+    maxBackups: flags.log_rotate_max_backups ?? DEFAULTS.maxBackups,
   };
   return [opened("--log_rotate", path, () => rotatingFile(path, limits))];
-}
-
-function numberOf(flag: string, text: string | undefined, fallback: number): number {
-  if (text === undefined || /^\d+$/.test(text)) return text === undefined ? fallback : Number(text);
-  throw new MeshError("LOG_FLAGS_INVALID", `${flag}: must be a whole number, not "${text}"`);
 }
 
 function opened(flag: string, path: string, open: () => (line: string) => void): (line: string) => void {

@@ -1,4 +1,4 @@
-import { Command, Option } from "commander";
+import { type Command, Option } from "commander";
 import { parseAgentConfig } from "#agent/agent-config.ts";
 import type { ProxyFlags } from "#agent/prepare.ts";
 import type { Env } from "#lib/env-reader.ts";
@@ -6,11 +6,12 @@ import type { Logger } from "#lib/log.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 import { VERSION_TEXT } from "../version-command.ts";
 import { addLogFlags, flagLines, loggerOf } from "./log-flags.ts";
+import { TolerantCommand } from "./tolerant-command.ts";
 import { wholeNumber } from "./whole-number.ts";
 
 /** `proxy [sidecar|router]`. Unknown flags are tolerated: old installations still pass flags that are long gone. */
 export function proxyCommand(env: Env): Command {
-  const command = new Command("proxy")
+  const command = new TolerantCommand("proxy")
     .description("XDS proxy agent")
     .usage("[options]")
     .argument("[type]", "sidecar or router", "sidecar")
@@ -46,7 +47,6 @@ export function proxyCommand(env: Env): Command {
     )
     .option("--templateFile <string>", "Go template bootstrap config", "")
     .option("--tokenManagerPlugin <string>", "Token provider specific plugin name.", "GoogleTokenExchange")
-    .allowUnknownOption()
     .allowExcessArguments();
   return addLogFlags(command).action((type: string, _: object, self: Command) => runProxy(type, self, env));
 }
@@ -56,7 +56,7 @@ async function runProxy(type: string, command: Command, env: Env): Promise<void>
   for (const line of flagLines(command)) log.info(line);
   log.info(`Version ${VERSION_TEXT}`);
   if (type !== "sidecar" && type !== "router") {
-    throw new MeshError("PROXY_TYPE_INVALID", `The proxy type must be sidecar or router, not "${type}"`);
+    throw new MeshError("PROXY_TYPE_INVALID", `invalid proxy Type: ${type}: it must be sidecar or router`);
   }
   const { config, problems, warnings } = parseAgentConfig(env);
   if (problems.length > 0) throw new MeshError("ENVIRONMENT_INVALID", problems.join("; "));

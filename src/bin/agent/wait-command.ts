@@ -66,11 +66,13 @@ async function assertReady({
   requestTimeoutMillis,
 }: Pick<WaitOptions, "url" | "requestTimeoutMillis">): Promise<void> {
   const { fetchText } = await import("#agent/http-client.ts");
-  const { hostname, port, pathname, search } = new URL(url);
+  const { protocol, hostname, port, pathname, search } = new URL(url);
+  const https = protocol === "https:";
   const host = hostname.replace(/^\[(.*)\]$/, "$1");
   const { status } = await fetchText({
     host,
-    port: Number(port || 80),
+    port: Number(port || (https ? 443 : 80)),
+    https,
     path: pathname + search,
     timeoutMs: requestTimeoutMillis,
   });
