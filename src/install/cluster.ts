@@ -14,6 +14,8 @@ const MANAGER = "mizzen";
 const LOOK_AGAIN_MS = 250;
 /** What the control plane puts into every namespace. */
 const NAMESPACE_MAPS = ["istio-ca-root-cert", "istio-ca-crl"];
+/** Of every object that the chart gives: by it Istio's installer finds what is its own. */
+const COMPONENT_LABEL = "operator.istio.io/component";
 /** How long what was removed may take to be gone. */
 const GONE_MS = 60_000;
 
@@ -98,7 +100,7 @@ export class InstallCluster {
     }
   }
 
-  /** Takes an installation away; without a name all of them. Gives the number of objects. */
+  /** Takes an installation away; without a name all of them, those of Helm included. Gives the number of objects. */
   async remove(owner: string | undefined): Promise<number> {
     const objects = await this.#owned(owner);
     for (const object of objects) await this.#delete(object);
@@ -117,7 +119,18 @@ export class InstallCluster {
     const objects = [...(await this.#tags()), ...definitions, ...all, ...inHome, ...home];
     for (const object of objects) await this.#delete(object);
     await this.#untilGone([...definitions, ...home]);
+    await this.#tellForeignDefinitions(new Set(definitions.map(objectName)));
     return objects.length;
+  }
+
+  /** Helm keeps definitions of kinds, and so does Istio's installer those of Helm: they are the home of what people wrote. */
+  async #tellForeignDefinitions(removed: ReadonlySet<string>): Promise<void> {
+    const there = await this.#listed("apiextensions.k8s.io/v1", "CustomResourceDefinition", {});
+    const left = there.filter((one) => one.metadata.name.endsWith(".istio.io") && !removed.has(objectName(one)));
+    if (left.length === 0) return;
+    this.#say(
+      `${left.length} definitions of kinds stay, with all configuration: they are not of mizzen install (kubectl delete -f manifests/chart/crds removes those of Helm)`,
+    );
   }
 
   /** Kinds and namespaces are gone when all objects in them are. Somebody may hold one back: then this is said. */
@@ -157,9 +170,9 @@ export class InstallCluster {
   }
 
   async #owned(owner: string | undefined): Promise<readonly RawObject[]> {
-    const labelSelector = owner === undefined ? OWNER_LABEL : `${OWNER_LABEL}=${owner}`;
+    const labelSelector = owner === undefined ? COMPONENT_LABEL : `${OWNER_LABEL}=${owner}`;
     const lists = OWNED.map(([apiVersion, kind]) => this.#listed(apiVersion, kind, { labelSelector }));
-    return (await Promise.all(lists)).flat().filter((object) => !isTagOfPerson(object));
+    return (await Promise.all(lists)).flat().filter((object) => isOfChart(object) && !isTagOfPerson(object));
   }
 
   async #listed(
@@ -230,9 +243,14 @@ export class InstallCluster {
   }
 }
 
+/** Istio's own objects are called alike: they are not ours to take away. */
+function isOfChart({ metadata: { labels = {} } }: RawObject): boolean {
+  return labels[OWNER_LABEL] !== undefined || labels["helm.sh/chart"]?.startsWith("mizzen-") === true;
+}
+
 /** Tags copy the labels of the revision they lead to, but not the one by which Istio's installer finds what is its own. */
 function isTagOfPerson({ metadata: { labels = {} } }: RawObject): boolean {
-  return labels[TAG_LABEL] !== undefined && labels["operator.istio.io/component"] === undefined;
+  return labels[TAG_LABEL] !== undefined && labels[COMPONENT_LABEL] === undefined;
 }
 
 const OF_MIZZEN = { labelSelector: OWNER_LABEL };

@@ -5,7 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { tokenReviewAuthenticator } from "#authn/token-review.ts";
-import { at } from "#install/fixture.ts";
+import { at, installed, MANIFESTS } from "#install/fixture.ts";
+import { OWNER_LABEL } from "#install/manifest.ts";
 import { ApiError, type KubernetesApi, MERGE_PATCH, type RawObject } from "#lib/kubernetes/api-client.ts";
 import { eventually } from "../../support/fake-control-plane.ts";
 import { runInstallCommand } from "../../support/install-command.ts";
@@ -231,6 +232,27 @@ describe("mizzen install", { skip: NO_KUBERNETES, timeout: 600_000 }, () => {
     assert.deepEqual(left, ["configmaps/mine/own", "namespaces//mine"]);
   });
 
+  test("a purge takes what Helm made of the chart, and says that its definitions of kinds stay", async () => {
+    await purged();
+    const other = { "operator.istio.io/component": "Pilot", "helm.sh/chart": "istiod-1.29.6" };
+    const istio = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "istio-real", labels: other } };
+    await server.kubectl(["create", "namespace", "istio-system"]);
+    const there = await everything();
+    const ofChart = [...(await installed("profile=demo")).values()].filter(({ kind }) => kind !== "Namespace");
+    const byHelm = ofChart.map(withoutOwner);
+    await server.kubectl(["apply", "--server-side", "-f", join(MANIFESTS, "chart/crds")]);
+    await server.apply([...byHelm, istio].map((object) => JSON.stringify(object)).join("\n---\n"));
+    const { code, stderr } = await mizzen("uninstall", "--purge", "-y");
+    assert.equal(code, 0, stderr);
+    assert.match(stderr, /removed Deployment\/istio-system\/istiod\n/);
+    assert.match(stderr, /1\d definitions of kinds stay, with all configuration: .*kubectl delete -f/);
+    const left = (await everything()).filter((name) => !there.includes(name) && !name.startsWith("customresource"));
+    assert.deepEqual(left, ["configmaps/default/istio-real"]);
+    await server.kubectl(["delete", "configmap", "istio-real"]);
+    await server.kubectl(["delete", "-f", join(MANIFESTS, "chart/crds")]);
+    assert.doesNotMatch((await mizzen("uninstall", "--purge", "-y")).stderr, /stay/);
+  });
+
   test("it does not wait for ever, and says for what", async () => {
     const { code, stderr } = await mizzen("install", "--set", "profile=minimal", "-y", "--readiness-timeout=1s");
     assert.equal(code, 1);
@@ -284,6 +306,11 @@ describe("mizzen install", { skip: NO_KUBERNETES, timeout: 600_000 }, () => {
     assert.match((await mizzen("uninstall", "--purge", "-y")).stderr, /there was nothing to remove/);
   });
 });
+
+function withoutOwner(object: RawObject): RawObject {
+  const { [OWNER_LABEL]: _, ...labels } = object.metadata.labels ?? {};
+  return { ...object, metadata: { ...object.metadata, labels } };
+}
 
 async function unless404<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
