@@ -14,7 +14,7 @@ export interface Credentials {
   readonly clusterId?: string | undefined;
   /** Header `x-forwarded-client-cert`: whom a proxy before us has seen. */
   readonly forwarded?: string | undefined;
-  /** `address:port` from which the call came. */
+  /** `address:port` from which the call came, as `ServerCall` has it. */
   readonly peer?: string | undefined;
 }
 

@@ -61,12 +61,9 @@ function unquoted(text: string): string {
   return /^".*"$/s.test(text) ? text.slice(1, -1).replace(/\\(.)/gs, "$1") : text;
 }
 
-/** `address` of `address:port`; without the form in which IPv6 holds IPv4. */
+/** `address` of `address:port` or `[address]:port`. */
 function addressOf(peer: string): string {
-  return peer
-    .replace(/:\d+$/, "")
-    .replace(/^\[(.*)\]$/, "$1")
-    .replace(/^::ffff:(?=\d+\.)/i, "");
+  return peer.replace(/:\d+$/, "").replace(/^\[(.*)\]$/, "$1");
 }
 
 function family(address: string): "ipv4" | "ipv6" {

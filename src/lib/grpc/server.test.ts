@@ -12,7 +12,8 @@ import { GrpcError, STATUS, type Status } from "./status.ts";
 /** Our server, and a client of grpc-js for it. */
 async function serve(t: TestContext, methods: Methods, options: Partial<ServerOptions> = {}) {
   const server = grpcServer(methods, { maxMessageBytes: -1, maxStreams: undefined, ...options });
-  const listener = createServer((socket) => server.take(socket)).listen(0, "127.0.0.1");
+  // For both families, as the control plane listens: callers by IPv4 then come in IPv6's form.
+  const listener = createServer((socket) => server.take(socket)).listen(0);
   await once(listener, "listening");
   const { port } = listener.address() as AddressInfo;
   const client = new Client(`127.0.0.1:${port}`, credentials.createInsecure(), {

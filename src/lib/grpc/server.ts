@@ -120,7 +120,7 @@ interface CallInput {
 /** A call that came. */
 export class ServerCall {
   readonly headers: IncomingHttpHeaders;
-  /** Where it came from, such as `10.1.2.3:4567`; empty for what has no address. */
+  /** Where it came from, such as `10.1.2.3:4567` or `[fd00::1]:4567`, never IPv4 in IPv6's form; empty for what has no address. */
   readonly peer: string;
   /** DER of the client's certificate; only if TLS verified it. */
   readonly certificate: Uint8Array | undefined;
