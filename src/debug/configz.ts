@@ -2,6 +2,7 @@ import type { ConfigObject } from "#config/config-object.ts";
 import { compareText } from "#lib/compare-text.ts";
 import { apiForm } from "./api-form.ts";
 import { inScope, type Scope } from "./scope.ts";
+import { timeText } from "./time-text.ts";
 
 /** Group and version under which a kind is shown; the networking group holds all others. */
 export const API_VERSIONS: Readonly<Record<string, string>> = {
@@ -35,8 +36,9 @@ function sortKey({ kind, metadata }: ConfigObject): string {
   return `${kind}/${metadata.namespace}/${metadata.name}`;
 }
 
-function nonEmpty({ labels, annotations }: ConfigObject["metadata"]): object {
+function nonEmpty({ labels, annotations, createdAt }: ConfigObject["metadata"]): object {
   return {
+    ...(createdAt > 0 && { creationTimestamp: timeText(createdAt) }),
     ...(Object.keys(labels).length > 0 && { labels }),
     ...(Object.keys(annotations).length > 0 && { annotations }),
   };

@@ -89,23 +89,31 @@ function object(kind: string, name: string, namespace: string, spec: object): Co
 }
 
 const OBJECTS: readonly ConfigObject[] = [
-  object("VirtualService", "b", "default", {
-    http: [{ timeout: 1500, retries: { attempts: 3, perTryTimeout: 2000 } }],
-  }),
+  {
+    kind: "VirtualService",
+    metadata: { name: "b", namespace: "default", labels: {}, annotations: {}, createdAt: 1_700_000_000_000 },
+    spec: { http: [{ timeout: 1500, retries: { attempts: 3, perTryTimeout: 2000 } }] },
+    origin: undefined,
+  },
   object("PeerAuthentication", "a", "elsewhere", { mtls: { mode: "STRICT" } }),
 ];
 
 const CLUSTERS = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 const NAMES = "type.googleapis.com/istio.networking.nds.v1.NameTable";
+const SECRETS = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret";
+const RESOURCES: ReadonlyMap<string, [string, Buffer][]> = new Map([
+  [CLUSTERS, [["a", Buffer.from("\n\u0001a")]]],
+  [SECRETS, [["key", Buffer.from("\n\u0003key")]]],
+]);
 const PROXIES: readonly ConnectedProxy[] = [
   {
     connectionId: "httpbin-1.default-1",
     nodeId: "sidecar~10.0.0.1~httpbin-1.default~default.svc.cluster.local",
     connectedAt: 0,
     address: "10.0.0.1:4000",
-    proxy: proxyOf({ name: "httpbin-1", ip: "127.0.0.1" }),
+    proxy: { ...proxyOf({ name: "httpbin-1", ip: "127.0.0.1" }), locality: "r1/z1/s1" },
     istioVersion: "1.29.6",
-    resources: (typeUrl) => (typeUrl === CLUSTERS ? [["a", Buffer.from("\n\u0001a")]] : []),
+    resources: (typeUrl) => RESOURCES.get(typeUrl) ?? [],
     types: new Map([
       [CLUSTERS, { sent: "2", acknowledged: "1", rejected: "duplicate cluster", sentAt: 0 }],
       [NAMES, { sent: "1", acknowledged: "", rejected: "" }],
@@ -276,7 +284,7 @@ test("/debug/configz shows objects in the form of the API, with durations as tex
     {
       kind: "VirtualService",
       apiVersion: "networking.istio.io/v1",
-      metadata: { name: "b", namespace: "default" },
+      metadata: { name: "b", namespace: "default", creationTimestamp: "2023-11-14T22:13:20Z" },
       spec: { http: [{ timeout: "1.5s", retries: { attempts: 3, perTryTimeout: "2s" } }] },
     },
   ]);
@@ -393,6 +401,36 @@ test("/debug/config_dump shows what one proxy was sent", async () => {
   assert.equal((await get("/debug/config_dump")).status, 400);
   assert.equal((await get("/debug/config_dump?proxyID=nobody.default")).status, 404);
   assert.equal((await get("/debug/config_dump?proxyID=httpbin-1.default", "192.0.2.7", "elsewhere")).status, 404);
+});
+
+test("/debug/config_dump?types= shows resources of these types alone, without the content of secrets", async () => {
+  const { configs } = Object(await json("/debug/config_dump?proxyID=httpbin-1.default&types=CDS,nds,sds"));
+  assert.deepEqual(configs, [
+    { "@type": CLUSTERS, name: "a" },
+    { "@type": SECRETS, name: "key" },
+  ]);
+});
+
+test("/debug/config_dump?include_eds has endpoints behind clusters", async () => {
+  const typesOf = async (query: string) => {
+    const { configs } = Object(await json(`/debug/config_dump?proxyID=httpbin-1.default${query}`));
+    return configs.slice(1, 3).map((one: { "@type": string }) => one["@type"].split(".").at(-1));
+  };
+  assert.deepEqual(await typesOf("&include_eds"), ["ClustersConfigDump", "EndpointsConfigDump"]);
+  assert.deepEqual(await typesOf(""), ["ClustersConfigDump", "ListenersConfigDump"]);
+});
+
+test("/debug/adsz?proxyID= shows one proxy, with the labels of where it is", async () => {
+  const { clients } = Object(await json("/debug/adsz?proxyID=httpbin-1.default"));
+  assert.equal(clients.length, 1);
+  assert.equal(clients[0].labels["topology.kubernetes.io/zone"], "z1");
+  assert.deepEqual(clients[0].locality, { region: "r1", zone: "z1", sub_zone: "s1" });
+  assert.equal((await get("/debug/adsz?proxyID=nobody.default")).status, 404);
+});
+
+test("/debug/syncz?namespace= shows the proxies of that namespace", async () => {
+  assert.equal(Object(await json("/debug/syncz?namespace=default")).length, 1);
+  assert.deepEqual(await json("/debug/syncz?namespace=elsewhere"), []);
 });
 
 test("/debug/instancesz shows the services of each proxy, /debug/sidecarz what it may see", async () => {

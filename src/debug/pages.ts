@@ -15,7 +15,11 @@ function page(name: string, help: string, content: DebugPage["content"]): DebugP
 }
 
 const PAGES: readonly DebugPage[] = [
-  page("adsz", "Connected proxies, what they said of themselves and what they watch; ?push=true pushes", adsz),
+  page(
+    "adsz",
+    "Connected proxies, what they said of themselves and what they watch; ?proxyID=NAME.NAMESPACE; ?push=true pushes",
+    adsz,
+  ),
   page("ambientz", "Workloads of ambient mode: not in effect yet", () => ({
     workloads: null,
     services: null,
@@ -25,7 +29,11 @@ const PAGES: readonly DebugPage[] = [
   page("ca", "Certificates of the mesh's authority and when they end", ({ authority }) => authority?.() ?? {}),
   page("cachez", "How many parts of configuration and resources are held for proxies", ({ held }) => held()),
   page("clusterz", "The clusters of the mesh, and how far they were read", clusterz),
-  page("config_dump", "What a proxy was sent, as its admin port would show it; ?proxyID=NAME.NAMESPACE", configDump),
+  page(
+    "config_dump",
+    "What a proxy was sent, as its admin port would show it; ?proxyID=NAME.NAMESPACE&types=lds,cds or &include_eds",
+    configDump,
+  ),
   page("configz", "Objects of the configuration as last accepted", ({ source }, { scope }) =>
     configz(source.objects(), scope),
   ),
@@ -59,9 +67,7 @@ const PAGES: readonly DebugPage[] = [
     settled: hasSentAll?.() ?? true,
   })),
   page("sidecarz", "What a proxy may see; ?proxyID=NAME.NAMESPACE", sidecarz),
-  page("syncz", "What each connected proxy was sent and has acknowledged", ({ source, connections: all }, { scope }) =>
-    syncz(all(), source.current().features.clusterId, scope),
-  ),
+  page("syncz", "What each connected proxy was sent and has acknowledged; ?namespace=NAMESPACE", syncz),
   page("telemetryz", "Telemetry objects by namespace", ({ source }) => ({
     telemetries: { namespace_to_telemetries: {}, root_namespace: source.current().mesh.rootNamespace },
   })),

@@ -3,7 +3,7 @@ import type { ConnectedProxy } from "#model/ports.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import { placeOf } from "#translate/scope/service-targets.ts";
 import { askedProxy, type DebugState, PageRefusal, type PageRequest, visibleProxies } from "./page.ts";
-import { serviceForm } from "./registryz.ts";
+import { protocolName, serviceForm } from "./registryz.ts";
 
 /** Who is connected. */
 export function connections(state: DebugState, request: PageRequest): object {
@@ -11,10 +11,11 @@ export function connections(state: DebugState, request: PageRequest): object {
   return { totalClients: clients.length, clients };
 }
 
-/** The same with all that is known of them, and what they watch. */
+/** The same with all that is known of them, and what they watch; or of one of them, by `proxyID`. */
 export function adsz(state: DebugState, request: PageRequest): object | string {
   if (request.query.push) return pushed(state, request);
-  const clients = visibleProxies(state, request).map((connected) => ({
+  const shown = request.query.proxyID ? [askedProxy(state, request)] : visibleProxies(state, request);
+  const clients = shown.map((connected) => ({
     ...connectionOf(connected),
     labels: labelsOf(connected.proxy),
     metadata: connected.proxy.metadata,
@@ -27,9 +28,13 @@ export function adsz(state: DebugState, request: PageRequest): object | string {
 }
 
 /** With where it is, as far as it said. */
-function labelsOf({ labels, metadata }: MeshProxy): Readonly<Record<string, string>> {
+function labelsOf({ labels, metadata, locality = "" }: MeshProxy): Readonly<Record<string, string>> {
   const { CLUSTER_ID: cluster, NETWORK: network } = metadata;
+  const [region = "", zone = "", subzone = ""] = locality.split("/");
   return {
+    ...(region !== "" && { "topology.kubernetes.io/region": region }),
+    ...(zone !== "" && { "topology.kubernetes.io/zone": zone }),
+    ...(subzone !== "" && { "topology.istio.io/subzone": subzone }),
     ...(typeof cluster === "string" && cluster !== "" && { "topology.istio.io/cluster": cluster }),
     ...(typeof network === "string" && network !== "" && { "topology.istio.io/network": network }),
     ...labels,
@@ -38,7 +43,11 @@ function labelsOf({ labels, metadata }: MeshProxy): Readonly<Record<string, stri
 
 function localityOf({ locality = "" }: MeshProxy): object {
   const [region = "", zone = "", subZone = ""] = locality.split("/");
-  return { ...(region !== "" && { region }), ...(zone !== "" && { zone }), ...(subZone !== "" && { subZone }) };
+  return {
+    ...(region !== "" && { region }),
+    ...(zone !== "" && { zone }),
+    ...(subZone !== "" && { sub_zone: subZone }),
+  };
 }
 
 function pushed(state: DebugState, { scope }: PageRequest): string {
@@ -66,7 +75,7 @@ export function instancesz(state: DebugState, request: PageRequest): object {
       proxy.id,
       placeOf(snapshot, proxy).targets.map(({ service, port, targetPort }) => ({
         Service: show(service),
-        Port: { name: port.name, port: port.port, protocol: port.protocol, TargetPort: targetPort },
+        Port: { name: port.name, port: port.port, protocol: protocolName(port.protocol), TargetPort: targetPort },
       })),
     ]),
   );

@@ -1,7 +1,9 @@
 import type { ConfigObject } from "#config/config-object.ts";
+import type { Protocol } from "#config/protocol.ts";
 import type { Resolution, Service } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { inScope, type Scope } from "./scope.ts";
+import { timeText } from "./time-text.ts";
 
 /** Istio prints the number of the constant. */
 const RESOLUTION: Readonly<Record<Resolution, number>> = {
@@ -53,7 +55,7 @@ function serviceOf(service: Service, origin: Origin): object {
   const [firstAddress] = service.addresses;
   return {
     Attributes: attributesOf(service, origin),
-    ports: service.ports.map(({ name, port, protocol }) => ({ name, port, protocol })),
+    ports: service.ports.map(({ name, port, protocol }) => ({ name, port, protocol: protocolName(protocol) })),
     creationTime: timeOf(service.createdAt),
     hostname: service.hostname,
     clusterVIPs: { Addresses: addressesOf(service, origin.snapshot.features.clusterId) },
@@ -116,6 +118,11 @@ function orNull<T extends object>(fields: T): T | null {
 }
 
 /** Go's zero time where no time is known. */
+/** Istio's name for a protocol that nobody declared. */
+export function protocolName(protocol: Protocol): string {
+  return protocol === "Unsupported" ? "UnsupportedProtocol" : protocol;
+}
+
 function timeOf(createdAt: number): string {
-  return createdAt === 0 ? "0001-01-01T00:00:00Z" : new Date(createdAt).toISOString();
+  return createdAt === 0 ? "0001-01-01T00:00:00Z" : timeText(createdAt);
 }

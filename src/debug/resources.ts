@@ -10,6 +10,7 @@ import {
   NAME_TABLE_TYPE,
   ROUTE_TYPE,
   SECRET_TYPE,
+  typeUrlNamed,
 } from "#protocol/type-urls.ts";
 import { askedProxy, type DebugState, type PageRequest } from "./page.ts";
 
@@ -32,9 +33,11 @@ export interface TypedJson {
   readonly [field: string]: unknown;
 }
 
-/** All of it, as Envoy's admin port would show it. Of secrets there are the names. */
+/** All of it, as Envoy's admin port would show it, or the resources of some `types`. Of secrets there are the names. */
 export function configDump(state: DebugState, request: PageRequest): { readonly configs: readonly TypedJson[] } {
   const connected = askedProxy(state, request);
+  const { types, include_eds: endpoints } = request.query;
+  if (types) return { configs: types.split(",").flatMap((type) => messages(connected, typeUrlNamed(type))) };
   const versionInfo = (typeUrl: string) => connected.types.get(typeUrl)?.sent ?? "";
   const of = (typeUrl: string) => messages(connected, typeUrl);
   return {
@@ -45,6 +48,7 @@ export function configDump(state: DebugState, request: PageRequest): { readonly 
         versionInfo: versionInfo(CLUSTER_TYPE),
         dynamicActiveClusters: of(CLUSTER_TYPE).map((cluster) => ({ cluster })),
       },
+      ...(endpoints === undefined ? [] : [endpointsDump(of(ENDPOINT_TYPE))]),
       {
         "@type": `${DUMP}.ListenersConfigDump`,
         versionInfo: versionInfo(LISTENER_TYPE),
@@ -63,7 +67,7 @@ export function configDump(state: DebugState, request: PageRequest): { readonly 
       },
       {
         "@type": `${DUMP}.SecretsConfigDump`,
-        dynamicActiveSecrets: [...connected.resources(SECRET_TYPE)].map(([name]) => ({ name })),
+        dynamicActiveSecrets: of(SECRET_TYPE).map(({ name }) => ({ name })),
       },
       {
         "@type": `${DUMP}.EcdsConfigDump`,
@@ -73,7 +77,13 @@ export function configDump(state: DebugState, request: PageRequest): { readonly 
   };
 }
 
-function messages(connected: ConnectedProxy, typeUrl: string): readonly { readonly [field: string]: unknown }[] {
+function endpointsDump(endpoints: readonly TypedJson[]): TypedJson {
+  const dynamicEndpointConfigs = endpoints.map((endpointConfig) => ({ endpointConfig }));
+  return { "@type": `${DUMP}.EndpointsConfigDump`, dynamicEndpointConfigs };
+}
+
+function messages(connected: ConnectedProxy, typeUrl: string): readonly TypedJson[] {
+  if (typeUrl === SECRET_TYPE) return [...connected.resources(typeUrl)].map(([name]) => ({ "@type": typeUrl, name }));
   const registry = allDescriptors();
   const schema = registry.getMessage(typeUrl.slice(typeUrl.indexOf("/") + 1));
   if (schema === undefined) return [];

@@ -1,5 +1,6 @@
 import type { ConnectedProxy } from "#model/ports.ts";
-import { inScope, type Scope } from "./scope.ts";
+import type { DebugState, PageRequest } from "./page.ts";
+import { inScope } from "./scope.ts";
 
 const TYPES = "type.googleapis.com/envoy.config.";
 /** Fields of Istio's older shape, beside the general `resources`. */
@@ -10,11 +11,13 @@ const NAMED: Readonly<Record<string, string>> = {
   endpoint: `${TYPES}endpoint.v3.ClusterLoadAssignment`,
 };
 
-/** What each connected proxy was sent and has acknowledged, in Istio's shape. */
-export function syncz(proxies: readonly ConnectedProxy[], clusterId: string, scope: Scope): readonly object[] {
-  return proxies
+/** What each connected proxy, or each of one namespace, was sent and has acknowledged, in Istio's shape. */
+export function syncz({ source, connections }: DebugState, { scope, query }: PageRequest): readonly object[] {
+  const { clusterId } = source.current().features;
+  const { namespace: only = "" } = query;
+  return connections()
     .map((proxy) => ({ proxy, ...partsOf(proxy.nodeId) }))
-    .filter(({ namespace }) => inScope(scope, namespace))
+    .filter(({ namespace }) => inScope(scope, namespace) && (only === "" || namespace === only))
     .map(({ proxy, id, type }) => ({
       cluster_id: clusterId,
       proxy: id,

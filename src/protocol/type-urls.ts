@@ -38,6 +38,12 @@ const SHORT_NAMES: ReadonlyMap<string, string> = new Map([
   [PROXY_CONFIG_TYPE, "pcds"],
 ]);
 
+/** The type of a short name, in small or capital letters; any other text stands for itself. */
+export function typeUrlNamed(name: string): string {
+  const [typeUrl] = [...SHORT_NAMES].find(([, short]) => short === name.toLowerCase()) ?? [name];
+  return typeUrl;
+}
+
 /** `cds`, `eds`, ... for metrics and logs; `other` for what has no such name, since anybody can make up a type. */
 export function shortTypeName(typeUrl: string): string {
   return SHORT_NAMES.get(typeUrl) ?? "other";
