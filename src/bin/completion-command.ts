@@ -22,11 +22,15 @@ export function completionCommand(
   program: Command,
   write: (text: string) => void = (text) => void process.stdout.write(text),
 ): Command {
-  const command = new Command("completion").description("Prints a script that completes commands and flags");
+  const name = program.name();
+  const command = new Command("completion")
+    .description("Prints a script that completes commands and flags")
+    .addHelpText("after", `\nExamples:\n  source <(${name} completion bash)\n  ${name} completion fish | source`);
   for (const [shell, script] of Object.entries(SHELLS)) {
     command
       .command(shell)
       .description(`Prints the script for ${shell}`)
+      .addHelpText("after", `\nExamples:\n  ${name} completion ${shell}`)
       .option("--no-descriptions", "disable completion descriptions, of which there are none")
       .action(() => write(script(program.name(), wordsOf(program))));
   }

@@ -5,12 +5,18 @@ import { discoveryCommand } from "./discovery/discovery-command.ts";
 import { requestCommand } from "./discovery/request-command.ts";
 import { versionCommand } from "./version-command.ts";
 
+const HELP = `
+Examples:
+  pilot-discovery discovery --configDir config/ --meshConfig mesh.yaml    serve a folder of configuration
+  pilot-discovery request GET /debug/syncz                                ask the control plane on this machine`;
+
 const program = new Command("pilot-discovery")
   .description("The control plane of the mesh: discovery, certificates, debug pages.")
   .option("--vklog <level>", "verbosity of the Kubernetes client; accepted without effect")
   .addCommand(discoveryCommand(process.env))
   .addCommand(requestCommand())
-  .addCommand(versionCommand());
+  .addCommand(versionCommand())
+  .addHelpText("after", HELP);
 program.addCommand(completionCommand(program));
 
 program.parseAsync().catch((error: unknown) => {

@@ -1,6 +1,7 @@
 /** `mizzen install`, `upgrade`, `uninstall` and `x precheck`: the mesh in a cluster. */
 import { createInterface } from "node:readline/promises";
-import { Command } from "commander";
+import { Command, Option } from "commander";
+import { formatOutput, OUTPUT_FORMATS, type OutputFormat } from "#cli/output.ts";
 import type { InstallCluster } from "#install/cluster.ts";
 import type { PatientApi } from "#install/patient-api.ts";
 import type { Resolved } from "#install/settings.ts";
@@ -27,6 +28,10 @@ interface InstallOptions extends Settings, ClusterOptions {
   readonly force?: boolean;
   readonly wait: boolean;
   readonly readinessTimeout: string;
+}
+
+interface PrecheckOptions extends Settings, ClusterOptions {
+  readonly output?: OutputFormat;
 }
 
 interface UninstallOptions extends ClusterOptions {
@@ -105,9 +110,10 @@ export function precheckCommand(terminal: Terminal): Command {
     .description(
       "Looks for what would stand in the way of `mizzen install` with the same settings: version, rights, other control planes.",
     );
-  return withCluster(withSettings(command)).action((options: Settings & ClusterOptions) =>
-    finish(terminal, () => precheck(options, terminal)),
-  );
+  return withCluster(withSettings(command))
+    .addOption(new Option("-o, --output <format>", "instead of text").choices(OUTPUT_FORMATS))
+    .addHelpText("after", "\nExamples:\n  mizzen x precheck\n  mizzen x precheck --set profile=demo -o json")
+    .action((options: PrecheckOptions) => finish(terminal, () => precheck(options, terminal)));
 }
 
 function sentence(text: string): string {
@@ -190,14 +196,17 @@ interface Planned {
   readonly owner: string;
 }
 
-async function precheck(options: Settings & ClusterOptions, terminal: Terminal): Promise<number> {
+async function precheck(options: PrecheckOptions, terminal: Terminal): Promise<number> {
   const { manifestOf } = await import("#install/manifest.ts");
+  const { obstacles } = await import("#install/precheck.ts");
   const settings = await resolved(options, terminal);
   const { api, server, close } = await clusterOf(options, terminal);
   try {
-    const count = await told({ api, objects: manifestOf(settings), owner: settings.revision }, terminal);
-    if (count === 0) terminal.print(`nothing is in the way of an installation into ${server}\n`);
-    return count === 0 ? 0 : EXIT.failed;
+    const found = await obstacles(api, manifestOf(settings), settings.revision);
+    if (options.output !== undefined) terminal.print(formatOutput({ server, inTheWay: found }, options.output));
+    else if (found.length === 0) terminal.print(`nothing is in the way of an installation into ${server}\n`);
+    else for (const line of found) terminal.say(`in the way: ${line}`);
+    return found.length === 0 ? 0 : EXIT.failed;
   } finally {
     close();
   }

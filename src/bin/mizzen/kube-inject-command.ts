@@ -3,7 +3,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { text as readStream } from "node:stream/consumers";
 import { Command, Option } from "commander";
 import type { InjectionSettings } from "#inject/inject-settings.ts";
-import { errorText, MeshError } from "#lib/mesh-error.ts";
+import { MeshError } from "#lib/mesh-error.ts";
 import { hasCluster, INJECT_CONFIG_MAP, type InjectionPlace, MESH_CONFIG_MAP } from "./cluster-injection.ts";
 import { finish } from "./exit-codes.ts";
 import { clusterOf, withCluster } from "./install-options.ts";
@@ -111,6 +111,6 @@ async function textOf(path: string | undefined): Promise<string | undefined> {
   try {
     return await readFile(path, "utf8");
   } catch (thrown) {
-    throw new MeshError("CONFIG_UNREADABLE", `Cannot read ${path}: ${errorText(thrown)}`, { cause: thrown });
+    throw new MeshError("CONFIG_UNREADABLE", `Cannot read ${path}`, { cause: thrown });
   }
 }

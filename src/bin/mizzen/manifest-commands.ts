@@ -1,18 +1,31 @@
 /** `mizzen manifest` and `mizzen profile`: what an installation would be, without a cluster. */
 import { readFile } from "node:fs/promises";
 import { Command, Option } from "commander";
+import { formatOutput, OUTPUT_FORMATS, type OutputFormat } from "#cli/output.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 import { EXIT, finish } from "./exit-codes.ts";
 import { manifestsOf, PROFILES_HELP, resolved, type Settings, withManifests, withSettings } from "./install-options.ts";
 import type { Terminal } from "./terminal.ts";
 
 interface OutputOptions {
-  readonly output?: "json" | "yaml";
+  readonly output?: OutputFormat;
 }
+
+const MANIFEST_HELP = `
+Examples:
+  mizzen manifest generate --set profile=demo > mesh.yaml
+  mizzen manifest diff before.yaml after.yaml`;
+
+const PROFILE_HELP = `
+Examples:
+  mizzen profile list                     which there are
+  mizzen profile dump demo                all values of one
+  mizzen profile diff default demo        what two differ in`;
 
 export function manifestCommand(terminal: Terminal): Command {
   return new Command("manifest")
     .description("The objects of an installation, without a cluster.")
+    .addHelpText("after", MANIFEST_HELP)
     .addCommand(generateCommand(terminal))
     .addCommand(diffCommand(terminal));
 }
@@ -20,6 +33,7 @@ export function manifestCommand(terminal: Terminal): Command {
 export function profileCommand(terminal: Terminal): Command {
   return new Command("profile")
     .description("Settings that go together, by name.")
+    .addHelpText("after", PROFILE_HELP)
     .addCommand(listCommand(terminal))
     .addCommand(dumpCommand(terminal))
     .addCommand(profileDiffCommand(terminal));
@@ -56,7 +70,7 @@ function diffCommand(terminal: Terminal): Command {
     )
     .argument("<before>", "file")
     .argument("<after>", "file")
-    .addOption(new Option("-o, --output <format>", "instead of text").choices(["json"]))
+    .addOption(new Option("-o, --output <format>", "instead of text").choices(OUTPUT_FORMATS))
     .addHelpText(
       "after",
       `
@@ -76,7 +90,7 @@ async function printDiff(
 ): Promise<number> {
   const { formatObjectChanges, objectChanges } = await import("#install/difference.ts");
   const changes = objectChanges(await objectsIn(before), await objectsIn(after));
-  terminal.print(output === "json" ? `${JSON.stringify(changes, undefined, 2)}\n` : formatObjectChanges(changes));
+  terminal.print(output === undefined ? formatObjectChanges(changes) : formatOutput(changes, output));
   return changes.length === 0 ? 0 : EXIT.failed;
 }
 
@@ -94,13 +108,14 @@ async function objectsIn(file: string) {
 function listCommand(terminal: Terminal): Command {
   const command = new Command("list")
     .description("Lists the profiles.")
-    .addOption(new Option("-o, --output <format>", "instead of text").choices(["json"]));
+    .addOption(new Option("-o, --output <format>", "instead of text").choices(OUTPUT_FORMATS))
+    .addHelpText("after", "\nExamples:\n  mizzen profile list\n  mizzen profile list -o json");
   return withManifests(command).action((options: Settings & OutputOptions) =>
     finish(terminal, async () => {
       const { profileNames } = await import("#install/settings.ts");
       const names = await profileNames(manifestsOf(options, terminal));
       const lines = names.map((name) => `    ${name}\n`).join("");
-      terminal.print(options.output === "json" ? `${JSON.stringify(names)}\n` : `Profiles:\n${lines}`);
+      terminal.print(options.output === undefined ? `Profiles:\n${lines}` : formatOutput(names, options.output));
       return 0;
     }),
   );
@@ -109,10 +124,16 @@ function listCommand(terminal: Terminal): Command {
 function dumpCommand(terminal: Terminal): Command {
   const command = withSettings(new Command("dump").argument("[profile]", "name"))
     .description("Prints all values of a profile, with those of -f and --set over them.")
-    .addOption(new Option("-o, --output <format>", "form").choices(["yaml", "json"]).default("yaml"));
+    .addOption(new Option("-o, --output <format>", "form").choices(OUTPUT_FORMATS).default("yaml"))
+    .addHelpText(
+      "after",
+      `
+Examples:
+  mizzen profile dump demo
+  mizzen profile dump --set pilot.traceSampling=5 -o json`,
+    );
   return command.action((profile: string | undefined, options: Settings & Required<OutputOptions>) =>
     finish(terminal, async () => {
-      const { formatOutput } = await import("#cli/output.ts");
       terminal.print(formatOutput(await valuesOf(profile, options, terminal), options.output));
       return 0;
     }),
@@ -123,6 +144,7 @@ function profileDiffCommand(terminal: Terminal): Command {
   const command = new Command("diff").argument("<before>", "profile").argument("<after>", "profile");
   return withSettings(command)
     .description("Compares all values of two profiles. The exit code is 1 where they differ.")
+    .addHelpText("after", "\nExamples:\n  mizzen profile diff default demo")
     .action((before: string, after: string, options: Settings) =>
       finish(terminal, async () => {
         const { unifiedHunks } = await import("#lib/line-diff.ts");

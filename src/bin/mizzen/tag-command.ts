@@ -29,9 +29,17 @@ export function tagCommand(terminal: Terminal): Command {
     .summary("second names for control planes")
     .description(
       "Tags are names for revisions that can be pointed elsewhere: a namespace says `istio.io/rev=prod`, and which control plane that is, is changed in one place.",
+    )
+    .addHelpText(
+      "after",
+      `
+Examples:
+  mizzen tag set prod --revision 1-8-0
+  mizzen tag list
+  mizzen tag remove prod`,
     );
   const commands = [setCommand, generateCommand, listCommand, removeCommand];
-  for (const make of commands) group.addCommand(make(terminal).exitOverride().showHelpAfterError("(see --help)"));
+  for (const make of commands) group.addCommand(make(terminal));
   return group;
 }
 
@@ -53,7 +61,8 @@ Examples:
 function generateCommand(terminal: Terminal): Command {
   return setting("generate", terminal)
     .summary("print the objects of a tag")
-    .description("Prints what `mizzen tag set` would apply, as YAML.");
+    .description("Prints what `mizzen tag set` would apply, as YAML.")
+    .addHelpText("after", "\nExamples:\n  mizzen tag generate prod --revision 1-8-0 > tag.yaml");
 }
 
 function setting(name: "set" | "generate", terminal: Terminal): Command {
@@ -74,7 +83,8 @@ function listCommand(terminal: Terminal): Command {
     .alias("show")
     .summary("list tags")
     .description("Lists tags, the revisions they lead to, and the namespaces that name them.")
-    .addOption(new Option("-o, --output <format>", "form").choices(FORMATS).default("table"));
+    .addOption(new Option("-o, --output <format>", "form").choices(FORMATS).default("table"))
+    .addHelpText("after", "\nExamples:\n  mizzen tag list\n  mizzen tag list -o json");
   return ofCluster(command).action((options: TagOptions & { readonly output: (typeof FORMATS)[number] }) =>
     finish(terminal, () =>
       withTags(options, terminal, async (tags) => {
@@ -93,7 +103,8 @@ function removeCommand(terminal: Terminal): Command {
       "Removes a tag. Namespaces that still name it are not injected any more: `mizzen tag list` shows them.",
     )
     .argument("<tag>", "name")
-    .option("-y, --skip-confirmation", "do not ask");
+    .option("-y, --skip-confirmation", "do not ask")
+    .addHelpText("after", "\nExamples:\n  mizzen tag remove prod");
   return ofCluster(command).action((tag: string, options: TagOptions & { readonly skipConfirmation?: boolean }) =>
     finish(terminal, () => removeTag(tag, options, terminal)),
   );

@@ -46,10 +46,16 @@ interface ExplainOptions extends FolderOptions {
   readonly output?: OutputFormat;
 }
 
+const HELP = `
+Examples:
+  mizzen x authz check httpbin.foo -f samples/httpbin
+  mizzen x authz explain --from foo/sleep --to httpbin.foo:8000 --method GET --path /admin -f samples/httpbin`;
+
 export function authzCommand(terminal: Terminal): Command {
   const group = new Command("authz")
     .summary("explain authorization policies")
-    .description("Explains authorization policies.");
+    .description("Explains authorization policies.")
+    .addHelpText("after", HELP);
   group.addCommand(checkCommand(terminal));
   group.addCommand(explainCommand(terminal));
   return group;
@@ -67,10 +73,19 @@ function checkCommand(terminal: Terminal): Command {
     .summary("list the policies that a workload enforces")
     .description("Prints istioctl's table of the AuthorizationPolicies that the proxy of a workload enforces.")
     .argument("<workload>", "NAME or NAME.NAMESPACE")
-    .action((name: string, options: FolderOptions) =>
+    .addOption(new Option("-o, --output <format>", "form of the output").choices(OUTPUT_FORMATS))
+    .addHelpText(
+      "after",
+      "\nExamples:\n  mizzen x authz check httpbin.foo -f samples/httpbin\n  mizzen x authz check httpbin.foo -o json",
+    )
+    .action((name: string, options: FolderOptions & { readonly output?: OutputFormat }) =>
       finish(terminal, async () => {
         const mesh = await loaded(terminal, options);
-        terminal.print(formatTable(checkTable(filtersOf(mesh, workloadNamed(mesh, name)))));
+        const [head, ...rows] = checkTable(filtersOf(mesh, workloadNamed(mesh, name)));
+        const data = rows.map(([action, policy, rules]) => ({ action, policy, rules: Number(rules) }));
+        terminal.print(
+          options.output === undefined ? formatTable([head, ...rows]) : formatOutput(data, options.output),
+        );
         return 0;
       }),
     );

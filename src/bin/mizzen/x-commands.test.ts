@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, test } from "node:test";
+import type { Command } from "commander";
 import { object, service } from "../../../test/support/objects.ts";
 import type { Terminal } from "./terminal.ts";
 import { xCommand } from "./x-command.ts";
@@ -47,7 +48,9 @@ describe("mizzen x", () => {
         said += `${line}\n`;
       },
     };
-    const command = xCommand(terminal as Terminal).exitOverride();
+    const command = xCommand(terminal as Terminal);
+    const all = (one: Command): readonly Command[] => [one, ...one.commands.flatMap(all)];
+    for (const one of all(command)) one.exitOverride();
     await command.parseAsync([...args, "-f", folder], { from: "user" });
     return printed;
   }
@@ -147,6 +150,10 @@ spec:
         "",
       ].join("\n"),
     );
+    assert.deepEqual(JSON.parse(await run("authz", "check", "web", "-o", "json")), [
+      { action: "DENY", policy: "a.prod", rules: 1 },
+      { action: "ALLOW", policy: "b.prod", rules: 2 },
+    ]);
   });
 
   test("mtls marks pairs that cannot talk and names what decides", async () => {

@@ -48,13 +48,20 @@ Examples:
     );
 }
 
+const INJECTOR_HELP = `
+Examples:
+  mizzen x injector list
+  mizzen x injector list -n shop -o json`;
+
 /** `mizzen x injector`. */
 export function injectorCommand(terminal: Terminal): Command {
   const list = new Command("list")
     .description("Lists the revisions that inject into namespaces, those that pods have, and the images of proxies.")
-    .option("-i, --istioNamespace <name>", "where the control planes are", "istio-system");
+    .option("-i, --istioNamespace <name>", "where the control planes are", "istio-system")
+    .addHelpText("after", INJECTOR_HELP);
   return new Command("injector")
     .description("Who injects into which namespaces.")
+    .addHelpText("after", INJECTOR_HELP)
     .addCommand(
       looking(list).action((options: LookOptions & { readonly istioNamespace: string }) =>
         finish(terminal, () => listInjectors(options, terminal)),

@@ -26,6 +26,7 @@ export function mtlsCommand(terminal: Terminal): Command {
     )
     .option("-f, --file <folder>", "files with the configuration; without it a mesh that is up")
     .addOption(new Option("-o, --output <format>", "form of the output").choices(OUTPUT_FORMATS))
+    .addHelpText("after", "\nExamples:\n  mizzen x mtls -f samples/bookinfo\n  mizzen x mtls --mesh bookinfo -o json")
     .action((options: MtlsOptions) =>
       finish(terminal, async () => {
         const mesh = await meshOfOptions(options);

@@ -13,8 +13,10 @@ const ORDER = ["DENY", "ALLOW", "LOG", "CUSTOM"] as const;
 const WITHOUT_RULES = "_anonymous_match_nothing_";
 const CUSTOM_PREFIX = "istio-ext-authz-";
 
+type Row = readonly [action: string, policy: string, rules: string];
+
 /** Rows of the table, the head first. */
-export function checkTable(filters: readonly RbacFilter[]): readonly (readonly string[])[] {
+export function checkTable(filters: readonly RbacFilter[]): readonly [Row, ...Row[]] {
   const found = filters.flatMap(({ action, rules, shadowRules }) => [
     ...rules.map((name) => ({ action, ...nameOfRule(name) })),
     ...(rules.length === 0 ? [{ action, policy: WITHOUT_RULES, rule: "0" }] : []),
@@ -28,7 +30,7 @@ export function checkTable(filters: readonly RbacFilter[]): readonly (readonly s
       ({ policy }) => policy,
     );
     const sorted = [...byPolicy].sort(([a], [b]) => (a < b ? -1 : 1));
-    return sorted.map(([policy, rules]) => [action, policy, String(new Set(rules.map(({ rule }) => rule)).size)]);
+    return sorted.map(([policy, rules]): Row => [action, policy, String(new Set(rules.map(({ rule }) => rule)).size)]);
   });
   return [["ACTION", "AuthorizationPolicy", "RULES"], ...rows];
 }
