@@ -5,27 +5,14 @@ import { createServer, get } from "node:http";
 import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
 import { type AddressInfo, connect } from "node:net";
 import { dirname, join } from "node:path";
-import { Authority } from "#ca/authority.ts";
-import { certificateService } from "#ca/certificate-service.ts";
-import { selfSignedCa } from "#ca/self-signed.ts";
-import { ServingCertificate } from "#ca/serving-certificate.ts";
-import { signingBundle } from "#ca/signing-bundle.ts";
 import { joined, MessageSender, MessageSplitter } from "#lib/grpc/messages.ts";
 import type { Method } from "#lib/grpc/server.ts";
-import { SILENT } from "#lib/log.ts";
-import { GrpcListener } from "#lib/net/grpc-listener.ts";
 import { MessageWriter } from "#lib/wire/write.ts";
 import { EMPTY_REQUEST, formatDeltaRequest, parseDeltaRequest } from "#protocol/delta-request.ts";
 import { formatDeltaResponse, parseDeltaResponse } from "#protocol/delta-response.ts";
 import { CLUSTER_TYPE, LISTENER_TYPE, SECRET_TYPE } from "#protocol/type-urls.ts";
+import { startSigningService } from "./signing-service.ts";
 
-const DAY_MS = 86_400_000;
-const CALLER = {
-  identity: "spiffe://cluster.local/ns/default/sa/default",
-  namespace: "default",
-  serviceAccount: "default",
-  provedBy: "jwt",
-} as const;
 const DELTA_CONFIGURATION = "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources";
 const SECRETS = "/envoy.service.secret.v3.SecretDiscoveryService/StreamSecrets";
 /** What the agent asks Envoy for until it is ready. */
@@ -38,33 +25,14 @@ const NODE = new MessageWriter().string(1, "sidecar~127.0.0.1~pod.default~defaul
 
 /** Starts a control plane and writes what a pod has of it into a folder. Answers with its address. */
 export async function startControlPlane(pod: string): Promise<string> {
-  const now = Date.now();
-  const files = await selfSignedCa({
-    trustDomain: "cluster.local",
-    lifetimeMs: DAY_MS,
-    keyKind: { rsaBits: 2048 },
-    now,
+  const { address, rootPem } = await startSigningService({
+    serviceAccount: "default",
+    name: "istiod.istio-system.svc",
+    others: { [DELTA_CONFIGURATION]: answerEmpty },
   });
-  const lifetimes = { defaultTtlMs: DAY_MS, maxTtlMs: DAY_MS, now: Date.now };
-  const authority = new Authority(signingBundle(files, now), lifetimes);
-  const signing = certificateService({
-    signer: authority,
-    authenticate: async () => ({ caller: CALLER }),
-    count: () => undefined,
-    log: SILENT,
-    allow: () => true,
-  });
-  const names = ["istiod.istio-system.svc"];
-  const listener = new GrpcListener({
-    flag: "address",
-    address: { host: "127.0.0.1", port: 0 },
-    services: [signing, { [DELTA_CONFIGURATION]: answerEmpty }],
-    identity: await ServingCertificate.issue({ authority, names, log: SILENT, now: Date.now }),
-    keepalive: { intervalMs: 30_000, timeoutMs: 10_000, maxConnectionAgeMs: undefined },
-  });
-  put(join(pod, "var/run/secrets/istio/root-cert.pem"), files.rootPem);
+  put(join(pod, "var/run/secrets/istio/root-cert.pem"), rootPem);
   put(join(pod, "var/run/secrets/tokens/istio-token"), "token");
-  return (await listener.start()).replace("127.0.0.1", "localhost");
+  return address;
 }
 
 /** There is nothing of any type. */

@@ -21,6 +21,7 @@ for (const file of [
   "scripts/agent-bundle.ts",
   "scripts/agent-code.ts",
   "scripts/agent-surroundings.ts",
+  "scripts/signing-service.ts",
   "src/gen/.stamp",
 ])
   hash.update(readFileSync(join(root, file)));
