@@ -21,7 +21,6 @@
  * told the same.
  */
 
-import { Slices } from "#lib/async/slices.ts";
 import { joined } from "#lib/grpc/messages.ts";
 import type { Methods, ServerCall } from "#lib/grpc/server.ts";
 import { STATUS } from "#lib/grpc/status.ts";
@@ -39,13 +38,13 @@ import { debugQuestion, debugResponse } from "./debug-question.ts";
 import { DIALECTS, type Dialect, envelopeIn } from "./dialect.ts";
 import { IdlePatchReport } from "./idle-patches.ts";
 import { type Authenticate, authenticated, introduced } from "./introduction.ts";
+import { likelyProxy } from "./likely-proxy.ts";
 import { type Metrics, NO_METRICS } from "./metrics.ts";
 import type { PartsOf } from "./parts.ts";
 import { patchCounter } from "./patch-status.ts";
 import { PushJournal } from "./push-journal.ts";
 import { Pusher } from "./pusher.ts";
 import { Refusal } from "./refusal.ts";
-import { rehearse } from "./rehearsal.ts";
 import { RequestLimit } from "./request-limit.ts";
 import { withTrustRoots } from "./trust-roots.ts";
 import { XdsStream } from "./xds-stream.ts";
@@ -110,8 +109,6 @@ const DEFAULT_LIMITS: AdsLimits = {
   bufferedBytes: 16 * 1024 * 1024,
   sharedBytes: 16 * 1024 * 1024,
 };
-
-const REHEARSAL_SLICE_MS = 10;
 
 /** Istiod says nothing to these either. */
 const UNANSWERED: ReadonlySet<string> = new Set([HEALTH_TYPE]);
@@ -183,10 +180,9 @@ export class AdsServer {
   }
 
   /** Makes the first proxies wait less; to be called when there is a snapshot. */
-  async rehearse(): Promise<void> {
-    const { source, partsOf } = this.#options;
+  async prepare(): Promise<void> {
     try {
-      await rehearse(source.current(), partsOf, new Slices(() => this.#clock.now(), REHEARSAL_SLICE_MS));
+      await this.#pusher.prepare(likelyProxy(this.#options.source.current()));
     } catch (thrown) {
       // It is said again when it matters: as soon as a proxy gets the same.
       this.#log.error("cannot build configuration", { reason: errorText(thrown) });

@@ -8,6 +8,7 @@
 import { Slices } from "#lib/async/slices.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
+import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import type { Layers } from "#protocol/resource.ts";
 import { nextResponse } from "#protocol/session.ts";
@@ -19,6 +20,7 @@ import type { Clock } from "./clock.ts";
 import type { Metrics } from "./metrics.ts";
 import { omitting } from "./omitting-layer.ts";
 import type { PartsOf, ProxyParts } from "./parts.ts";
+import { Preparation } from "./preparation.ts";
 import { Responses } from "./responses.ts";
 import type { XdsStream } from "./xds-stream.ts";
 
@@ -71,6 +73,7 @@ export class Pusher {
   readonly #options: PusherOptions;
   readonly #slices: Slices;
   readonly #catalogue: Catalogue;
+  readonly #preparation: Preparation;
   readonly #responses: Responses;
   readonly #streams = new Set<XdsStream>();
   /** Streams to look at, in the order they came, with the time. */
@@ -80,10 +83,11 @@ export class Pusher {
   #forgetResponses: () => void = () => undefined;
 
   constructor(options: PusherOptions) {
-    const { clock, log, maxSharedBytes: maxBytes, controlPlane } = options;
+    const { clock, log, maxSharedBytes: maxBytes, controlPlane, partsOf } = options;
     this.#options = options;
     this.#slices = new Slices(() => clock.now(), SLICE_MS);
     this.#catalogue = new Catalogue(this.#slices, log);
+    this.#preparation = new Preparation({ catalogue: this.#catalogue, partsOf, clock });
     this.#responses = new Responses({ maxBytes, controlPlane });
   }
 
@@ -123,6 +127,11 @@ export class Pusher {
     this.#streams.add(stream);
   }
 
+  /** Builds what such a proxy would get, and keeps it for a while for those that come. Nobody is served meanwhile. */
+  async prepare(proxy: MeshProxy): Promise<void> {
+    if (this.#world !== undefined) await this.#preparation.run(proxy, this.#world);
+  }
+
   /** There may be something to do for the stream. */
   wake(stream: XdsStream): void {
     if (this.#isAtRest(stream)) return;
@@ -140,6 +149,8 @@ export class Pusher {
   async run(signal: AbortSignal): Promise<void> {
     signal.addEventListener("abort", () => this.#wakeUp(), { once: true });
     while (!signal.aborted) {
+      const preparing = this.#preparation.running;
+      if (preparing !== undefined) await preparing;
       const stream = this.#take();
       // Most are served at once: a promise for each would take as long as the rest of it.
       const serving = stream === undefined ? this.#idle(signal) : this.#serve(stream);
@@ -147,6 +158,7 @@ export class Pusher {
       if (this.#slices.isOver) await this.#slices.next();
     }
     this.#forgetResponses();
+    this.#preparation.drop();
   }
 
   /** Whether there is nothing to do for it now: after most responses and answers nothing is. */

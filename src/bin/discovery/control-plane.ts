@@ -1,7 +1,7 @@
 /**
  * The parts of the control plane, put together. Constructing does nothing; `run` starts them in this order:
  *
- *     HTTP (not ready) -> xDS, source, first snapshot -> CA -> own certificate -> rehearsal
+ *     HTTP (not ready) -> xDS, source, first snapshot -> CA -> own certificate -> preparation
  *     -> gRPC 15012, 15010, webhooks 15017 -> ready
  */
 import { dump } from "js-yaml";
@@ -186,7 +186,7 @@ export class ControlPlane {
       ca.authority.onTrustChanged(() => this.#xds.refresh());
     }
     const identity = await startServerIdentity(this.#security, authority, this.#background);
-    await this.#xds.rehearse();
+    await this.#xds.prepare();
     this.#takeUpDuties(ca, publishedRoots(authority, identity));
     await this.#startGrpc(authority, identity);
     await this.#startWebhooks(identity);
