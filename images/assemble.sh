@@ -22,7 +22,8 @@ put_program() {
   done
 }
 
-# A bundle of ours, run by node with a flag. The first line of a program takes one argument, so nothing else runs on the way.
+# A bundle of ours, run by node with a flag. The first line of a program takes one argument; others are in NODE_OPTIONS of the
+# image. So nothing else runs on the way.
 put_bundle() {
   # Some have a second part, and compiled code.
   for part in "$1.cjs" "$1.cjs.code" "$1.rest.cjs" "$1.rest.cjs.code"; do
@@ -55,6 +56,11 @@ put_common() {
   put "$checkout/dist/launcher.cjs" /usr/local/lib/mizzen/launcher.cjs
 }
 
+# What the machine trusts, under the hashes by which OpenSSL finds one without reading the others.
+put_hashed_roots() {
+  (cd / && find -L etc/ssl/certs -name '????????.[0-9]' | tar -chf - -T -) | tar -xf - -C "$tree"
+}
+
 # The rules of capture, by the kernel's newer and its older tables, and the routes that some modes need.
 put_iptables() {
   put_program /usr/sbin/xtables-nft-multi
@@ -79,7 +85,8 @@ put_common
 case $image in
   proxyv2)
     put_program "$checkout/.cache/envoy" "/usr/local/bin/${SIDECAR:-envoy}"
-    put_bundle pilot-agent --max-semi-space-size=1
+    put_bundle pilot-agent --use-openssl-ca
+    put_hashed_roots
     put_iptables
     ;;
   pilot)

@@ -25,6 +25,8 @@ ARG istio_version=1.29.6
 ARG proxy_version=istio-proxy:1.40.0
 ENV ISTIO_META_ISTIO_VERSION=$istio_version \
     ISTIO_META_ISTIO_PROXY_SHA=$proxy_version
+# With the first line of the program these are the flags of bin/pilot-agent, which says why.
+ENV NODE_OPTIONS="--max-semi-space-size=1 --v8-pool-size=1"
 COPY --from=files /image /
 WORKDIR /
 USER 1337:1337

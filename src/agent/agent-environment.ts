@@ -92,12 +92,17 @@ const ENVOY = {
   DISABLE_ENVOY: flag(false, "Run without Envoy: certificates, xDS proxy and status for proxyless workloads."),
 } satisfies EnvTable;
 
-const CONTROL_PLANE = {
+/** OpenSSL reads them itself, so they are of the whole process: where none is set, the program sets what it finds. */
+export const MACHINE_TRUST = {
   SSL_CERT_FILE: text(
     "",
-    "What the machine trusts, for `SYSTEM` and for servers elsewhere; empty to look in the usual places. Counts with Node's `--use-openssl-ca`, as in `bin/pilot-agent`; in the image Node's own list is trusted.",
+    "What the machine trusts, for `SYSTEM` and for servers elsewhere; empty to look in the usual places. Counts with Node's `--use-openssl-ca`, as in `bin/pilot-agent` and in the image.",
   ),
   SSL_CERT_DIR: text("", "The same as a folder of certificates under their hashes."),
+} satisfies EnvTable;
+
+const CONTROL_PLANE = {
+  ...MACHINE_TRUST,
   XDS_ROOT_CA: text("", "Roots to expect of the control plane: `SYSTEM` or a file."),
   XDS_AUTH_PROVIDER: text("", "Provider of credentials for the control plane, such as `gcp`."),
   XDS_HEADER_: prefixed("Header sent with each stream to the control plane: the rest of the name."),

@@ -1,6 +1,8 @@
 /** The agent's program. A command is loaded when it runs, or is to be shown: whoever starts an agent waits for it. */
 import { Command, CommanderError } from "commander";
+import { MACHINE_TRUST } from "#agent/agent-environment.ts";
 import { hashedRootsFolder, systemRootsFile } from "#agent/sds/system-roots.ts";
+import { readEnvironment } from "#lib/env-table.ts";
 import { createLogger, type Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { addLogFlags, loggerOf } from "./agent/log-flags.ts";
@@ -74,7 +76,8 @@ async function run(): Promise<void> {
 
 /** As Go's programs find what the machine trusts; OpenSSL by itself looks only where it was built for. */
 function findMachineRoots(env: NodeJS.ProcessEnv): void {
-  if (env.SSL_CERT_FILE || env.SSL_CERT_DIR) return;
+  const { SSL_CERT_FILE, SSL_CERT_DIR } = readEnvironment(MACHINE_TRUST, env).values;
+  if (SSL_CERT_FILE !== "" || SSL_CERT_DIR !== "") return;
   // A file is read as a whole by the first connection, whatever that trusts.
   const [folder, file] = [hashedRootsFolder(), systemRootsFile()];
   if (folder !== undefined) env.SSL_CERT_DIR = folder;

@@ -19,6 +19,10 @@ const CA = "/var/run/secrets/istio-dns/ca";
 const isBuilt = existsSync(join(ROOT, "dist/launcher.cjs")) && existsSync(join(ROOT, ".cache/envoy"));
 const skip = process.getuid?.() !== 0 ? "needs root" : isBuilt ? false : "needs `make build`";
 
+/** Of the image with the agent. */
+const NODE_OPTIONS =
+  /^ENV NODE_OPTIONS="(.*)"$/m.exec(readFileSync(join(ROOT, "images/proxyv2.Dockerfile"), "utf8"))?.[1] ?? "";
+
 /** Folders that the chart and injection mount. */
 const WRITABLE = [
   "etc/istio/proxy",
@@ -56,6 +60,21 @@ describe("images", { skip, timeout: 600_000 }, () => {
     const { stdout, stderr } = await run(program, rest, { env: {} });
     return stdout + stderr;
   }
+
+  test("the agent of the image runs with the flags of bin/pilot-agent", () => {
+    const command = readFileSync(join(ROOT, "bin/pilot-agent"), "utf8")
+      .split("\n")
+      .find((line) => /^exec /.test(line));
+    const [first = ""] = readFileSync(join(treeOf("proxyv2"), "usr/local/bin/pilot-agent"), "utf8").split("\n");
+    const flags = [...first.split(" ").slice(1), ...NODE_OPTIONS.split(" ")];
+    assert.deepEqual(
+      flags.sort(),
+      command
+        ?.match(/ --[\w=-]+/g)
+        ?.map((flag) => flag.trim())
+        .sort(),
+    );
+  });
 
   for (const image of ["proxyv2", "pilot"]) {
     test(`${image}.Dockerfile says what is tested here`, () => {
@@ -120,14 +139,18 @@ describe("images", { skip, timeout: 600_000 }, () => {
     // What Kubernetes mounts: the root that the control plane made, and the token of the pod.
     writePodFiles(treeOf("proxyv2"), readFileSync(`/proc/${plane.pid}/root${CA}/root-cert.pem`, "utf8"));
     writeFileSync(join(treeOf("proxyv2"), "var/run/secrets/tokens/istio-token"), token);
-    const ports = await agentPorts();
     const proxyConfig = JSON.stringify({ binaryPath: "/usr/local/bin/envoy", discoveryAddress: xds });
     const agent = ["/usr/local/bin/pilot-agent", "proxy", "sidecar", "--domain", "default.svc.cluster.local"];
-    await using proxy = started("proxyv2", agent, agentEnvironment(ports, { proxyConfig, CA_ADDR: xds }));
-    await agentReady(ports, proxy.text);
-    const status = readFileSync(`/proc/${proxy.pid}/status`, "utf8");
-    assert.match(status, /^Uid:\t1337\t1337\t1337\t1337$/m);
-    assert.match(status, /^CapEff:\t0+$/m);
+    const machine = { XDS_ROOT_CA: "SYSTEM", CA_ROOT_CA: "SYSTEM" };
+    for (const trust of [{}, { ...machine, SSL_CERT_FILE: "/var/run/secrets/istio/root-cert.pem" }]) {
+      const ports = await agentPorts();
+      const env = { ...agentEnvironment(ports, { proxyConfig, CA_ADDR: xds }), NODE_OPTIONS, ...trust };
+      await using proxy = started("proxyv2", agent, env);
+      await agentReady(ports, proxy.text);
+      const status = readFileSync(`/proc/${proxy.pid}/status`, "utf8");
+      assert.match(status, /^Uid:\t1337\t1337\t1337\t1337$/m);
+      assert.match(status, /^CapEff:\t0+$/m);
+    }
   });
 
   function started(image: string, args: readonly string[], env: Readonly<Record<string, string>>) {
