@@ -30,12 +30,12 @@ export const IGNORED_NAMESPACES: ReadonlySet<string> = new Set([
  * selectors name (never before always), and at last the policy.
  */
 export function decideInjection({ metadata, spec }: Pod, policy: InjectionPolicy): Decision {
-  const { labels = {}, annotations = {}, namespace = "" } = metadata;
+  const { labels = {}, namespace = "" } = metadata;
   if (spec.hostNetwork) return no("it uses the network of its node");
   if (IGNORED_NAMESPACES.has(namespace)) return no(`namespace "${namespace}" belongs to the cluster`);
   if (policy.policy !== "enabled" && policy.policy !== "disabled")
     return no(`policy "${policy.policy}" is neither enabled nor disabled`);
-  const own = Object.hasOwn(labels, INJECT) ? labels[INJECT] : annotations[INJECT];
+  const own = ownWord(metadata);
   if (own === "true") return { inject: true, reason: `it has ${INJECT}: true` };
   if (own === "false") return no(`it has ${INJECT}: false`);
   const matching = (selectors: readonly LabelSelector[]) =>
@@ -43,6 +43,16 @@ export function decideInjection({ metadata, spec }: Pod, policy: InjectionPolicy
   if (matching(policy.neverInjectSelector)) return no("neverInjectSelector matches its labels");
   if (matching(policy.alwaysInjectSelector)) return { inject: true, reason: "alwaysInjectSelector matches its labels" };
   return { inject: policy.policy === "enabled", reason: `the policy is ${policy.policy}` };
+}
+
+/** What a pod says of its own injection, if that is a word which says nothing. */
+export function unclearWord({ metadata }: Pod): string | undefined {
+  const own = ownWord(metadata);
+  return own === undefined || ["true", "false", ""].includes(own) ? undefined : own;
+}
+
+function ownWord({ labels = {}, annotations = {} }: Pod["metadata"]): string | undefined {
+  return Object.hasOwn(labels, INJECT) ? labels[INJECT] : annotations[INJECT];
 }
 
 function no(reason: string): Decision {

@@ -75,6 +75,19 @@ test("injectDocuments() says what it left out and why", () => {
   ]);
 });
 
+test("injectDocuments() says when a pod's own word about injection is none", () => {
+  const labels = "{labels: {sidecar.istio.io/inject: 'True'}}";
+  const text = workload("Deployment", `{template: {metadata: ${labels}, spec: {containers: []}}}`);
+  assert.deepEqual(injectDocuments(text, options).warnings, [
+    'Deployment "ns/w": sidecar.istio.io/inject is "True", which says nothing: write "true" or "false"',
+  ]);
+});
+
+test("injectDocuments() leaves out what an API server writes into the metadata of lists", () => {
+  const { text } = injectDocuments("kind: List\nmetadata: {resourceVersion: ''}\nitems: []\n", options);
+  assert.equal(text, "items: []\nkind: List\nmetadata: {}\n---\n");
+});
+
 test("injectDocuments() refuses what it cannot read and names it", () => {
   const refused = (text: string, message: RegExp) =>
     assert.throws(
@@ -82,6 +95,8 @@ test("injectDocuments() refuses what it cannot read and names it", () => {
       (thrown) => thrown instanceof InjectionError && message.test(thrown.message),
     );
   refused(`${SERVICE}---\na: [`, /^line \d+ is not YAML/);
+  refused("just text\n", /^the document from line 1 is no object of Kubernetes, but "just text"/);
+  refused("# a comment\n- a\n", /^the document from line 1 is no object of Kubernetes, but a list/);
   refused(
     workload("Deployment", "{template: {spec: {containers: none}}}"),
     /Deployment "w": spec\.template\.spec\.containers must be a list/,

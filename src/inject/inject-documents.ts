@@ -1,4 +1,5 @@
 /** Injection into the text of a file: documents that hold no pod keep every letter, comments included. */
+import { isRecord } from "#lib/is-record.ts";
 import { readDocument } from "#lib/yaml/read.ts";
 import { injectObject, type ObjectOptions } from "./inject-object.ts";
 import { InjectionError } from "./injection-error.ts";
@@ -17,11 +18,19 @@ export function injectDocuments(text: string, options: ObjectOptions): InjectedT
   for (const document of documentsOf(text)) {
     const { value, error } = readDocument(document.text);
     if (error !== undefined) throw new InjectionError(`line ${document.line + error.line - 1} ${error.message}`);
+    if (value !== undefined && value !== null && !isRecord(value))
+      throw new InjectionError(
+        `the document from line ${document.line} is no object of Kubernetes, but ${nameOfType(value)}`,
+      );
     const injected = injectObject(value, options);
     parts.push(injected === undefined ? document.text : formatYaml(injected.object));
     warnings.push(...(injected?.warnings ?? []));
   }
   return { text: parts.map((part) => `${part}---\n`).join(""), warnings };
+}
+
+function nameOfType(value: unknown): string {
+  return Array.isArray(value) ? "a list" : `"${value}"`;
 }
 
 /**

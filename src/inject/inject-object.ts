@@ -1,14 +1,14 @@
 /** Injection into whatever holds a pod: the pod itself, a workload with a template, or a list of these. */
 import type { Layer } from "#config/proxy-config.ts";
 import { isRecord } from "#lib/is-record.ts";
-import { decideInjection } from "./decision.ts";
+import { decideInjection, unclearWord } from "./decision.ts";
 import { injectPod } from "./inject-pod.ts";
 import { InjectionError } from "./injection-error.ts";
 import type { Injector } from "./injector.ts";
 import { canonicalObject, FieldError, type JsonObject } from "./kubernetes/canonical.ts";
 import { withDefaultConfig } from "./mesh/injection-mesh.ts";
 import { type PlacedProxyConfig, proxyConfigOf, withAnnotation } from "./mesh/proxy-config.ts";
-import { PROXY_CONFIG } from "./names.ts";
+import { INJECT, PROXY_CONFIG } from "./names.ts";
 import { type Owner, ownerOf } from "./owner.ts";
 import { annotationOf, type Pod, readPod } from "./pod.ts";
 
@@ -59,9 +59,13 @@ export function injectObject(value: unknown, options: ObjectOptions): InjectedOb
 function injectList(list: JsonObject, options: ObjectOptions): InjectedObject {
   const items = Array.isArray(list.items) ? list.items : [];
   const results = items.map((item: unknown) => injectObject(item, options) ?? { object: item, warnings: [] });
-  const metadata = isRecord(list.metadata) ? list.metadata : {};
-  const object = { ...list, metadata, items: results.map((result) => result.object) };
+  const object = { ...list, metadata: listMetadata(list), items: results.map((result) => result.object) };
   return { object, warnings: results.flatMap(({ warnings }) => warnings) };
+}
+
+/** An API server writes empty fields that say nothing, such as `resourceVersion: ""`. */
+function listMetadata({ metadata }: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(isRecord(metadata) ? metadata : {}).filter(([, value]) => value !== ""));
 }
 
 function injectWorkload(object: JsonObject, kind: string, options: ObjectOptions): InjectedObject {
@@ -78,6 +82,7 @@ function injectWorkload(object: JsonObject, kind: string, options: ObjectOptions
   if (pod.spec.hostNetwork) return skipped("host networking enabled");
   const policy = { policy: "enabled", neverInjectSelector: [], alwaysInjectSelector: [] };
   if (!decideInjection(pod, policy).inject) return skipped("sidecar injection disabled");
+  const unclear = unclearWord(pod);
   const injected = injectPod({
     pod,
     owner,
@@ -87,7 +92,11 @@ function injectWorkload(object: JsonObject, kind: string, options: ObjectOptions
     ...settingsFor(pod, owner, options),
   });
   const withMetadata = replacedAt(object, place.metadata, injected.metadata);
-  return { object: canonicalObject(kind, replacedAt(withMetadata, place.spec, injected.spec)), warnings: [] };
+  const warning = `${kind} "${fullName(pod, owner)}": ${INJECT} is "${unclear}", which says nothing: write "true" or "false"`;
+  return {
+    object: canonicalObject(kind, replacedAt(withMetadata, place.spec, injected.spec)),
+    warnings: unclear === undefined ? [] : [warning],
+  };
 }
 
 function settingsFor(pod: Pod, owner: Owner, { injector, proxyConfigs }: ObjectOptions) {
