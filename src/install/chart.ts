@@ -40,10 +40,19 @@ export async function readChart(folder: string): Promise<Chart> {
 }
 
 async function textsIn(folder: string): Promise<ReadonlyMap<string, string>> {
-  const names = (await readdir(folder)).sort();
+  const names = await namesIn(folder);
   return new Map(
     await Promise.all(names.map(async (name) => [name, await readFile(join(folder, name), "utf8")] as const)),
   );
+}
+
+/** The names of the files in a folder of a chart, sorted. Throws a MeshError that names the folder. */
+export async function namesIn(folder: string): Promise<readonly string[]> {
+  try {
+    return (await readdir(folder)).sort();
+  } catch (cause) {
+    throw new MeshError("INSTALL_INVALID", `${folder} cannot be read, so there is no chart with profiles`, { cause });
+  }
 }
 
 /** The YAML object in a file. Throws a MeshError that names it and the line. */

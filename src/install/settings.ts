@@ -1,9 +1,8 @@
 /** What a person asks for, and the values of the chart that come of it. */
-import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { isRecord } from "#lib/is-record.ts";
 import { MeshError } from "#lib/mesh-error.ts";
-import { type Chart, readChart, readYaml } from "./chart.ts";
+import { type Chart, namesIn, readChart, readYaml } from "./chart.ts";
 import { checkValues } from "./check-values.ts";
 import { chartValues } from "./istio-operator.ts";
 import { overlaid, type Values, withSet } from "./values.ts";
@@ -66,8 +65,8 @@ export async function resolveSettings(settings: InstallSettings): Promise<Resolv
 
 /** The names of all profiles. */
 export async function profileNames(manifests: string): Promise<readonly string[]> {
-  const files = await readdir(join(manifests, "profiles"));
-  return files.map((file) => file.replace(/\.yaml$/, "")).sort();
+  const files = await namesIn(join(manifests, "profiles"));
+  return files.map((file) => file.replace(/\.yaml$/, ""));
 }
 
 /** What a profile says over the chart's values. */

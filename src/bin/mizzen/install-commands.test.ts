@@ -22,6 +22,7 @@ for (const [args, reason] of [
   [["--revision", "A B"], /revision "A B" is no name/],
   [["--set", "pilot.replicaCount=many"], /pilot\.replicaCount: a number is wanted/],
   [["--set", "components.ztunnel.enabled=true"], /--set: components\.ztunnel: is no part of this mesh/],
+  [["-d", "/nowhere"], /\/nowhere\/.* cannot be read, so there is no chart/],
   [["--colour"], /unknown option/],
 ] as const) {
   test(`a wrong command line is told in one line: install ${args.join(" ")}`, async () => {
