@@ -310,6 +310,19 @@ spec:
     assert.equal(await translate("--set-feature", `${sniffing}=perhaps`), 2);
   });
 
+  test("a name that no resource has, and a switch that nobody reads, are told", async () => {
+    const flags = ["--name", "nosuch,80", "--set-feature", "PILOT_NOSUCH=1,PILOT_HTTP10=true"];
+    assert.equal(await translate("--type", "rds", ...flags), 0);
+    assert.deepEqual(names(), ["80"]);
+    assert.equal(
+      said,
+      [
+        "warning: --set-feature PILOT_NOSUCH: no switch of this name changes what proxies get",
+        "warning: --name nosuch: no resource of rds has this name\n",
+      ].join("\n"),
+    );
+  });
+
   test("says what is wrong with the command line", async () => {
     assert.equal(await run("-f", folder, "--proxy", "sidecar~x~app-1.default~d"), 2);
     assert.match(said, /needs an IP address/);

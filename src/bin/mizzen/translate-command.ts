@@ -124,8 +124,13 @@ async function runTranslate(terminal: Terminal, options: TranslateOptions): Prom
 
 type Translated = Awaited<ReturnType<typeof import("./translate-folder.ts")["translateFolder"]>>;
 
-function showOne(terminal: Terminal, { explain, output }: TranslateOptions, translated: Translated): number {
+function showOne(terminal: Terminal, options: TranslateOptions, translated: Translated): number {
+  const { explain, output, name = [], type } = options;
   for (const line of translated.complaints) terminal.say(line);
+  const found = new Set(translated.resources.map((resource) => resource.name));
+  const types = type.includes("all") ? "any type" : type.join(", ");
+  for (const one of name.filter((wanted) => !found.has(wanted)))
+    terminal.say(`warning: --name ${one}: no resource of ${types} has this name`);
   if (explain === true) {
     const origins = translated.origins();
     terminal.print(output === undefined ? origins.text : formatOutput(origins.data, output));

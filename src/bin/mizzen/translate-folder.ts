@@ -42,7 +42,7 @@ export interface TranslatedFolder {
 
 /** Reads the folder and translates it for the proxy. */
 export async function translateFolder(input: TranslateInput, paths: readonly string[]): Promise<TranslatedFolder> {
-  const features = featuresIn(input);
+  const { features, unread } = featuresIn(input);
   const { meshConfig: meshConfigFile, meshNetworks: networksFile, revision } = input;
   const folder = await readConfigFolder({ paths, meshConfigFile, networksFile, features, revision });
   const proxy = proxyOf(input, folder, features);
@@ -59,17 +59,34 @@ export async function translateFolder(input: TranslateInput, paths: readonly str
     complaints: [
       ...folder.problems.map((problem) => `${problem.severity}: ${formatProblem(near(problem))}`),
       ...broken.map((line) => `error: ${line}`),
+      ...unread.map((name) => `warning: --set-feature ${name}: no switch of this name changes what proxies get`),
     ],
     hasErrors: errors.length + broken.length > 0,
     origins: () => originsOf(folder, { all: resources, shown }),
   };
 }
 
-function featuresIn({ env, setFeature, domain, clusterId }: TranslateInput): Features {
-  const read = new EnvReader({ ...env, ...setFeature });
+interface ReadFeatures {
+  readonly features: Features;
+  /** Switches of the command line that nobody asked for. */
+  readonly unread: readonly string[];
+}
+
+function featuresIn({ env, setFeature = {}, domain, clusterId }: TranslateInput): ReadFeatures {
+  const unread = new Set(Object.keys(setFeature));
+  const variables = new Proxy<Env>(
+    { ...env, ...setFeature },
+    {
+      get: (all, name) => {
+        unread.delete(String(name));
+        return Reflect.get(all, name);
+      },
+    },
+  );
+  const read = new EnvReader(variables);
   const features = featuresOf(read, { domain, clusterId });
   if (read.problems.length > 0) throw new MeshError("TRANSLATE_INVALID", read.problems.join("; "));
-  return features;
+  return { features, unread: [...unread] };
 }
 
 /** The node as given, or as a file has it; or that of a member of the folder's mesh, by its name. */
