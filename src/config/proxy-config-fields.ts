@@ -6,20 +6,17 @@ import {
   flag,
   integer,
   list,
+  long,
   map,
   message,
   type Read,
   text,
+  unsigned,
   wrapped,
 } from "./proxy-config-schema.ts";
 
 const optionalFlag = wrapped(flag, false);
 const optionalInteger = wrapped(integer, 0);
-/** 64-bit numbers are strings in protobuf JSON. */
-const optionalLong: Read = (value, at, report) => {
-  const number = optionalInteger(value, at, report);
-  return number === undefined ? undefined : String(number);
-};
 const address = message({ address: text });
 const disabled = message({ disabled: optionalFlag });
 const enabled = message({ enabled: optionalFlag });
@@ -47,7 +44,7 @@ const tlsSettings = message({
 const remoteService = message({
   address: text,
   tlsSettings,
-  tcpKeepalive: message({ probes: integer, time: duration, interval: duration }),
+  tcpKeepalive: message({ probes: unsigned, time: duration, interval: duration }),
 });
 
 const TRACERS = ["zipkin", "lightstep", "datadog", "stackdriver", "openCensusAgent"];
@@ -58,9 +55,9 @@ const tracing = message(
     datadog: address,
     stackdriver: message({
       debug: flag,
-      maxNumberOfAttributes: optionalLong,
-      maxNumberOfAnnotations: optionalLong,
-      maxNumberOfMessageEvents: optionalLong,
+      maxNumberOfAttributes: long,
+      maxNumberOfAnnotations: long,
+      maxNumberOfMessageEvents: long,
     }),
     openCensusAgent: message({
       address: text,
@@ -69,6 +66,7 @@ const tracing = message(
           enumeration("UNSPECIFIED", "W3C_TRACE_CONTEXT", "GRPC_BIN", "CLOUD_TRACE_CONTEXT", "B3"),
           "UNSPECIFIED",
         ),
+        "UNSPECIFIED",
       ),
     }),
     customTags: map(
@@ -80,8 +78,9 @@ const tracing = message(
         },
         ["literal", "environment", "header"],
       ),
+      {},
     ),
-    maxPathTagLength: integer,
+    maxPathTagLength: unsigned,
     sampling: double,
     tlsSettings,
     enableIstioTags: optionalFlag,
@@ -98,14 +97,14 @@ const readinessProbe = message(
     failureThreshold: integer,
     httpGet: message({
       path: text,
-      port: integer,
+      port: unsigned,
       host: text,
       scheme: text,
-      httpHeaders: list(message({ name: text, value: text })),
+      httpHeaders: list(message({ name: text, value: text }), {}),
     }),
-    tcpSocket: message({ host: text, port: integer }),
+    tcpSocket: message({ host: text, port: unsigned }),
     exec: message({ command: list(text) }),
-    grpc: message({ service: text, port: integer }),
+    grpc: message({ service: text, port: unsigned }),
   },
   ["httpGet", "tcpSocket", "exec", "grpc"],
 );
@@ -163,7 +162,7 @@ export const PROXY_CONFIG_FIELDS: Readonly<Record<string, Read>> = {
   statusPort: integer,
   extraStatTags: list(text),
   gatewayTopology: message({
-    numTrustedProxies: integer,
+    numTrustedProxies: unsigned,
     forwardClientCertDetails: forwardClientCert,
     proxyProtocol: message({}),
   }),
@@ -181,7 +180,7 @@ export const PROXY_CONFIG_FIELDS: Readonly<Record<string, Read>> = {
   privateKeyProvider: message({ cryptomb: pollingProvider, qat: pollingProvider }, ["cryptomb", "qat"]),
   proxyHeaders,
   fileFlushInterval: duration,
-  fileFlushMinSizeKb: integer,
+  fileFlushMinSizeKb: unsigned,
   statsCompression: optionalFlag,
 };
 

@@ -22,17 +22,38 @@ export const text: Read = (value, at, report) => {
   return undefined;
 };
 
-/** A whole number that is left out when it is 0. */
-export const integer: Read = (value, at, report) => {
-  const number = typeof value === "string" && value.trim() !== "" ? Number(value) : value;
-  if (typeof number === "number" && Number.isInteger(number)) return number === 0 ? undefined : number;
-  report(at, `must be a whole number, not ${shown(value)}`);
+/** A whole number of 32 bits that is left out when it is 0. */
+export const integer: Read = wholeNumber(-(2 ** 31), 2 ** 31 - 1);
+
+/** The same without a sign. */
+export const unsigned: Read = wholeNumber(0, 2 ** 32 - 1);
+
+function wholeNumber(least: number, most: number): Read {
+  return (value, at, report) => {
+    const number = typeof value === "string" && WHOLE.test(value.trim()) ? Number(value) : value;
+    const isWhole = typeof number === "number" && Number.isInteger(number);
+    if (isWhole && number >= least && number <= most) return number === 0 ? undefined : number;
+    report(at, `must be a whole number${isWhole ? ` from ${least} to ${most}` : ""}, not ${shown(value)}`);
+    return undefined;
+  };
+}
+
+const WHOLE = /^-?(0|[1-9]\d*)$/;
+const MAX_LONG = 2n ** 63n;
+
+/** A whole number of 64 bits, which protobuf JSON writes as text. */
+export const long: Read = (value, at, report) => {
+  const written = typeof value === "string" ? value.trim() : Number.isInteger(value) ? BigInt(Number(value)) : "";
+  const number = WHOLE.test(String(written)) ? BigInt(written) : MAX_LONG;
+  if (number >= -MAX_LONG && number < MAX_LONG) return String(number);
+  report(at, `must be a whole number of 64 bits, not ${shown(value)}`);
   return undefined;
 };
 
 /** A number that is left out when it is 0. */
 export const double: Read = (value, at, report) => {
-  if (typeof value === "number") return value === 0 ? undefined : value;
+  const number = typeof value === "string" && value.trim() !== "" ? Number(value) : value;
+  if (typeof number === "number" && Number.isFinite(number)) return number === 0 ? undefined : number;
   report(at, `must be a number, not ${shown(value)}`);
   return undefined;
 };
@@ -75,27 +96,27 @@ export function enumeration(...names: readonly string[]): Read {
   };
 }
 
-/** A list. */
-export function list(read: Read): Read {
+/** A list; null in it is `zero`. */
+export function list(read: Read, zero: Json = ""): Read {
   return (value, at, report) => {
     if (!Array.isArray(value)) {
       report(at, `must be a list, not ${shown(value)}`);
       return undefined;
     }
-    const items = value.map((item, index) => read(item, `${at}[${index}]`, report) ?? "");
+    const items = value.map((item, index) => (item === null ? zero : (read(item, `${at}[${index}]`, report) ?? zero)));
     return items.length === 0 ? undefined : items;
   };
 }
 
-/** A map by string. */
-export function map(read: Read): Read {
+/** A map by string; null in it is `zero`. */
+export function map(read: Read, zero: Json = ""): Read {
   return (value, at, report) => {
     if (!isRecord(value)) {
       report(at, `must be a map, not ${shown(value)}`);
       return undefined;
     }
     const entries = Object.entries(value).map(
-      ([key, item]) => [key, read(item, `${at}.${key}`, report) ?? ""] as const,
+      ([key, item]) => [key, item === null ? zero : (read(item, `${at}.${key}`, report) ?? zero)] as const,
     );
     return entries.length === 0 ? undefined : Object.fromEntries(entries);
   };

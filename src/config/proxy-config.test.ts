@@ -145,12 +145,74 @@ for (const [environment, problem] of [
   ["statusPort: 70000", "statusPort must be a port from 1 to 65535, not 70000"],
   ["tracing: {zipkin: {}}", 'tracing.zipkin.address must be host:port, not ""'],
   ["terminationDrainDuration: -1s", "terminationDrainDuration must not be negative"],
+  ["discoveryAddress: 'a_b:1'", 'discoveryAddress must be host:port, not "a_b:1"'],
+  ["discoveryAddress: '1.2.3:5'", 'discoveryAddress must be host:port, not "1.2.3:5"'],
+  ["discoveryAddress: '$(HOST_IP):5'", 'discoveryAddress must be host:port, not "$(HOST_IP):5"'],
+  ["envoyMetricsServiceAddress: x", 'envoyMetricsServiceAddress must be host:port, not "x"'],
+  ["tracing: {lightstep: {address: 'a:1'}}", "tracing.lightstep.accessToken must not be empty"],
+  [
+    "tracing: {tlsSettings: {mode: MUTUAL, privateKey: k}}",
+    "tracing.tlsSettings needs clientCertificate for mode MUTUAL",
+  ],
+  [
+    "tracing: {tlsSettings: {mode: MUTUAL, clientCertificate: c}}",
+    "tracing.tlsSettings needs privateKey for mode MUTUAL",
+  ],
+  [
+    "tracing: {tlsSettings: {mode: SIMPLE, credentialName: a, caCertificates: b}}",
+    "tracing.tlsSettings may not have files of certificates beside credentialName",
+  ],
+  [
+    "tracing: {tlsSettings: {mode: SIMPLE, insecureSkipVerify: true, subjectAltNames: [a]}}",
+    "tracing.tlsSettings may not say by what servers are verified when insecureSkipVerify is set",
+  ],
+  [
+    "tracing: {tlsSettings: {mode: SIMPLE, credentialName: 'configmap://a/b'}}",
+    "tracing.tlsSettings may not name a ConfigMap as credentialName: there is no namespace that it could be in",
+  ],
+  ["privateKeyProvider: {}", "privateKeyProvider must be cryptomb or qat"],
+  ["privateKeyProvider: {cryptomb: {}}", "privateKeyProvider.cryptomb.pollDelay must be set, and other than 0"],
+  ["privateKeyProvider: {qat: {pollDelay: 0s}}", "privateKeyProvider.qat.pollDelay must be set, and other than 0"],
 ] as const) {
   test(`readProxyConfig() refuses ${environment}`, async () => {
     assert.deepEqual(await problemsOf({ environment }), [`error: effective proxy configuration: ${problem}`]);
     assert.equal((await readProxyConfig({ environment })).config, undefined);
   });
 }
+
+test("readProxyConfig() takes numbers that fit their type, as text too, and no others", async () => {
+  const wrong = async (environment: string) => (await readProxyConfig({ environment })).config === undefined;
+  for (const one of [
+    "statNameLength: 2147483648",
+    "concurrency: 4294967296",
+    "statNameLength: '0x7'",
+    "statNameLength: '7.0'",
+    "statNameLength: '1e2'",
+    "fileFlushMinSizeKb: -1",
+    "gatewayTopology: {numTrustedProxies: -1}",
+    "gatewayTopology: {numTrustedProxies: 4294967296}",
+    "readinessProbe: {httpGet: {port: -1}}",
+    "tracing: {stackdriver: {maxNumberOfAttributes: '9223372036854775808'}}",
+    "tracing: {stackdriver: {maxNumberOfAttributes: 1.5}}",
+    "tracing: {sampling: many}",
+    '{"tracing": {"sampling": 1e400}}',
+  ])
+    assert.ok(await wrong(one), one);
+  const config = await configOf({
+    environment:
+      "statNameLength: ' 7'\ngatewayTopology: {numTrustedProxies: 4294967295}\ntracing: {sampling: '1.5', stackdriver: {maxNumberOfAttributes: '9223372036854775807'}}",
+  });
+  assert.equal(config?.statNameLength, 7);
+  assert.deepEqual(config?.tracing, { sampling: 1.5, stackdriver: { maxNumberOfAttributes: "9223372036854775807" } });
+});
+
+test("readProxyConfig() takes null in lists and maps for what is empty", async () => {
+  const config = await configOf({
+    environment: "extraStatTags: [null, a]\nruntimeValues: {b: null}\ntracing: {customTags: {c: null}}",
+  });
+  assert.deepEqual([config?.extraStatTags, config?.runtimeValues], [["", "a"], { b: "" }]);
+  assert.deepEqual(config?.tracing, { customTags: { c: {} } });
+});
 
 test("readProxyConfig() does not take __proto__ for a field", async () => {
   const { config } = await readProxyConfig({ environment: '{"__proto__":{"binaryPath":"/evil"},"constructor":"x"}' });

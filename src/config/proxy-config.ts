@@ -6,8 +6,18 @@
 import { type Millis, parseDuration } from "#lib/duration.ts";
 import { isRecord } from "#lib/is-record.ts";
 import type { Problem } from "./problem.ts";
+import { checkProxyConfig, isPort } from "./proxy-config-checks.ts";
 import { PROXY_CONFIG_FIELDS, RETIRED_FIELDS } from "./proxy-config-fields.ts";
-import { integer, type Json, knownFields, type Report, text, unknownField } from "./proxy-config-schema.ts";
+import {
+  integer,
+  type Json,
+  knownFields,
+  type Read,
+  type Report,
+  text,
+  unknownField,
+  unsigned,
+} from "./proxy-config-schema.ts";
 
 /** TLS towards a service that Envoy itself calls. */
 export type TlsSettings = {
@@ -17,6 +27,9 @@ export type TlsSettings = {
   readonly caCertificates?: string;
   readonly subjectAltNames?: readonly string[];
   readonly sni?: string;
+  readonly credentialName?: string;
+  readonly insecureSkipVerify?: boolean;
+  readonly caCrl?: string;
 };
 
 /** A service that Envoy itself calls. */
@@ -78,6 +91,8 @@ export type ProxyConfig = {
   readonly tracing?: TracingConfig;
   readonly envoyAccessLogService?: RemoteService;
   readonly envoyMetricsService?: RemoteService;
+  /** Of older versions. */
+  readonly envoyMetricsServiceAddress?: string;
   readonly proxyMetadata?: Readonly<Record<string, string>>;
   readonly privateKeyProvider?: { readonly cryptomb?: PollingKeyProvider; readonly qat?: PollingKeyProvider };
   readonly runtimeValues?: Readonly<Record<string, string>>;
@@ -179,7 +194,8 @@ export async function readProxyConfig(sources: ProxyConfigSources): Promise<Prox
 /** Every field, with what it is when nobody sets it: an empty text, 0, or nothing. */
 export function unsetProxyConfig(): Readonly<Record<string, "" | 0 | null>> {
   const fields = Object.entries(PROXY_CONFIG_FIELDS);
-  return Object.fromEntries(fields.map(([name, read]) => [name, read === text ? "" : read === integer ? 0 : null]));
+  const isNumber = (read: Read) => read === integer || read === unsigned;
+  return Object.fromEntries(fields.map(([name, read]) => [name, read === text ? "" : isNumber(read) ? 0 : null]));
 }
 
 /** The length of a duration of the configuration. */
@@ -290,48 +306,4 @@ function withSingleValues(
 /** What is wrong with a configuration that was laid together from several. */
 export function checkProxyLayer(layer: Layer, report: Report): void {
   checkProxyConfig(layer as ProxyConfig, report);
-}
-
-/** What must hold whatever the sources. */
-function checkProxyConfig(config: ProxyConfig, report: Report): void {
-  for (const field of ["configPath", "binaryPath", "discoveryAddress"] as const) {
-    if ((config[field] ?? "") === "") report(field, "must not be empty");
-  }
-  if ((config.serviceCluster ?? "") === "" && config.tracingServiceName === undefined) {
-    report("serviceCluster", "must not be empty unless tracingServiceName is set");
-  }
-  const drainMs = durationMs(config.drainDuration);
-  if (drainMs < 1000 || drainMs % 1000 !== 0) {
-    report("drainDuration", `must be whole seconds and at least 1s, not "${config.drainDuration}"`);
-  }
-  if (durationMs(config.terminationDrainDuration) < 0) report("terminationDrainDuration", "must not be negative");
-  for (const field of ["proxyAdminPort", "statusPort"] as const) {
-    const port = config[field] ?? 0;
-    if (!isPort(port)) report(field, `must be a port from 1 to 65535, not ${port}`);
-  }
-  for (const [field, address] of addressesOf(config)) {
-    if (!isHostPort(address)) report(field, `must be host:port, not "${address}"`);
-  }
-}
-
-function addressesOf({ tracing, ...config }: ProxyConfig): (readonly [field: string, address: string])[] {
-  const addresses: readonly (readonly [string, string | undefined])[] = [
-    ["discoveryAddress", config.discoveryAddress],
-    ["envoyMetricsService.address", config.envoyMetricsService?.address],
-    ["envoyAccessLogService.address", config.envoyAccessLogService?.address],
-    ["tracing.zipkin.address", tracing?.zipkin && (tracing.zipkin.address ?? "")],
-    ["tracing.lightstep.address", tracing?.lightstep && (tracing.lightstep.address ?? "")],
-    ["tracing.datadog.address", tracing?.datadog && (tracing.datadog.address ?? "")],
-  ];
-  return addresses.flatMap(([field, address]) => (address === undefined ? [] : [[field, address] as const]));
-}
-
-function isPort(value: number): boolean {
-  return Number.isInteger(value) && value >= 1 && value <= 65_535;
-}
-
-/** A name or address and a port; `$(HOST_IP)` is filled in later. */
-function isHostPort(address: string): boolean {
-  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^\s:[\]/]+)):(\d+)$/.exec(address);
-  return match !== null && isPort(Number(match[3]));
 }
