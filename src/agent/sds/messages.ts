@@ -50,7 +50,7 @@ export function encodeSecret(secret: Secret, { keyProvider, revocationFile }: En
 /** `PrivateKeyProvider`: the key goes into the provider's own message. */
 function encodeKeyProvider({ name, pollDelayNanos, fallback }: KeyProvider, privateKey: string): Uint8Array {
   const delay = new MessageWriter().varint(2, pollDelayNanos).finish();
-  const method = new MessageWriter().bytes(1, delay).bytes(2, inline(privateKey)).finish();
+  const method = new MessageWriter().bytes(1, inline(privateKey)).bytes(2, delay).finish();
   const any = new MessageWriter()
     .string(1, `type.googleapis.com/${KEY_PROVIDER_TYPES[name]}`)
     .bytes(2, method)

@@ -15,6 +15,8 @@ import {
   DiscoveryResponseSchema,
 } from "#gen/envoy/service/discovery/v3/discovery_pb.ts";
 import { createLogger } from "#lib/log.ts";
+import { readField, readText } from "#lib/wire/read.ts";
+import { MessageWriter } from "#lib/wire/write.ts";
 import { eventually, temporaryFolder } from "../../../test/support/fake-control-plane.ts";
 import { RAW } from "../../../test/support/raw-messages.ts";
 import { agentMetrics } from "../metrics.ts";
@@ -223,7 +225,7 @@ test("SDS refuses secrets it does not have and bytes that are no request, and go
   const { source, open, lines } = await setUp(t);
   source.current = certificate("chain 1");
   for (const [request, code] of [
-    [sotwRequest(["other"]), 5],
+    [sotwRequest(["file-cert:other"]), 5],
     [Buffer.from([0x1a, 0x7f, 1]), 3],
   ] as const) {
     const stream = open("StreamSecrets");
@@ -232,7 +234,7 @@ test("SDS refuses secrets it does not have and bytes that are no request, and go
     const [error] = await once(stream, "error");
     assert.equal(error.code, code);
   }
-  assert.match(lines.join(""), /The stream of secrets ends: the agent has no secret other/);
+  assert.match(lines.join(""), /The stream of secrets ends: the agent has no secret file-cert:other/);
   const stream = open("StreamSecrets");
   stream.write(sotwRequest(["default"]));
   assert.equal((await nextSotw(stream)).secrets.length, 1);
@@ -251,6 +253,18 @@ test("SDS gives secrets to a single request, all that it names", async (t) => {
   assert.equal(source.listeners.size, 0);
 });
 
+test("SDS gives the workload's certificate under whatever name it is asked for", async (t) => {
+  const { source, open } = await setUp(t);
+  source.current = certificate("chain 1");
+  const stream = open("StreamSecrets");
+  stream.write(sotwRequest(["kubernetes://mine"]));
+  const given = async () => (await nextSotw(stream)).secrets.map(text);
+  assert.deepEqual(await given(), ["kubernetes://mine: chain 1, key of chain 1"]);
+  source.replace(certificate("chain 2"));
+  assert.deepEqual(await given(), ["kubernetes://mine: chain 2, key of chain 2"]);
+  stream.cancel();
+});
+
 test("SDS lets a single request wait for a secret, and not for ever", async (t) => {
   const { source, fetch, lines } = await setUp(t);
   const waiting = fetch(sotwRequest(["default"]));
@@ -259,11 +273,14 @@ test("SDS lets a single request wait for a secret, and not for ever", async (t) 
   assert.equal(fromBinary(DiscoveryResponseSchema, await waiting).resources.length, 1);
   source.current = undefined;
   await assert.rejects(fetch(sotwRequest(["default"])), { code: 14, details: "secret default is not there yet" });
-  await assert.rejects(fetch(sotwRequest(["other"])), { code: 5, details: "the agent has no secret other" });
+  await assert.rejects(fetch(sotwRequest(["file-cert:other"])), {
+    code: 5,
+    details: "the agent has no secret file-cert:other",
+  });
   await assert.rejects(fetch(sotwRequest([])), { code: 3, details: "the request names no secret" });
   await assert.rejects(fetch(Buffer.from([0x1a, 0x7f, 1])), { code: 3 });
   const words = lines.join("");
-  assert.match(words, /Failed to get secret for proxy ".*" from secret cache: the agent has no secret other/);
+  assert.match(words, /Failed to get secret for proxy ".*" from secret cache: the agent has no secret file-cert:other/);
   assert.match(words, /Close connection\. Error: the request names no secret/);
   assert.equal(source.listeners.size, 0);
 });
@@ -298,7 +315,9 @@ test("SDS hands private keys to hardware and names the list of revoked certifica
   assert.deepEqual([privateKeyProvider?.providerName, privateKeyProvider?.fallback], ["cryptomb", true]);
   const typed = privateKeyProvider?.configType.case === "typedConfig" ? privateKeyProvider.configType.value : undefined;
   assert.match(typed?.typeUrl ?? "", /cryptomb\.v3alpha\.CryptoMbPrivateKeyMethodConfig$/);
-  assert.ok(Buffer.from(typed?.value ?? []).includes("key of chain 1"));
+  const method = typed?.value ?? new Uint8Array();
+  assert.equal(readText(readField(method, 1) ?? new Uint8Array(), 2), "key of chain 1");
+  assert.deepEqual([...(readField(method, 2) ?? [])], [...new MessageWriter().varint(2, 2_000_000).finish()]);
   const crl = roots?.case === "validationContext" ? roots.value.crl?.specifier : undefined;
   assert.deepEqual(crl, { case: "filename", value: "/crl.pem" });
 });

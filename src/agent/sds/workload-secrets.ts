@@ -1,6 +1,6 @@
 import { accessSync, statSync } from "node:fs";
 import type { FileSecrets } from "./file-secrets.ts";
-import { ROOT_SECRET, type RootsSecret, type Secret, type SecretSource, WORKLOAD_SECRET } from "./secret.ts";
+import { ROOT_SECRET, type RootsSecret, type Secret, type SecretSource } from "./secret.ts";
 import type { TrustBundle } from "./trust-bundle.ts";
 import type { WorkloadIdentity } from "./workload-identity.ts";
 
@@ -10,6 +10,9 @@ export interface MountedFiles {
   readonly key: string;
   readonly roots: string;
 }
+
+/** Names that say which files they stand for. */
+const FILE_PREFIX = "file-";
 
 export interface WorkloadSecretsInput {
   /** Asks the CA; undefined when all comes from files. */
@@ -23,12 +26,12 @@ export interface WorkloadSecretsInput {
 /** The secrets of the workload itself. Files win over the CA, the certificate and the roots each for themselves. */
 export function workloadSecrets({ identity, files, mounted, trustBundle }: WorkloadSecretsInput): SecretSource {
   trustBundle.subscribe(() => identity?.renew());
-  const ownCertificate = (onSecret: (secret: Secret) => void): (() => void) => {
+  const ownCertificate = (name: string, onSecret: (secret: Secret) => void): (() => void) => {
     if (mounted !== undefined && (identity === undefined || hasCertificate(mounted))) {
       const { certificate, key } = mounted;
-      return files.follow(WORKLOAD_SECRET, { certificate, key }, onSecret);
+      return files.follow(name, { certificate, key }, onSecret);
     }
-    return fromCa(identity, WORKLOAD_SECRET, onSecret);
+    return fromCa(identity, name, onSecret);
   };
   const roots = (onSecret: (secret: Secret) => void): (() => void) => {
     if (mounted !== undefined && (identity === undefined || hasContent(mounted.roots)))
@@ -36,8 +39,10 @@ export function workloadSecrets({ identity, files, mounted, trustBundle }: Workl
     return fromCa(identity, ROOT_SECRET, onSecret);
   };
   return {
-    owns: (name) => name === WORKLOAD_SECRET || name === ROOT_SECRET,
-    watch: (name, onSecret) => (name === ROOT_SECRET ? merged(roots, trustBundle, onSecret) : ownCertificate(onSecret)),
+    // The workload has one certificate, whatever Envoy's configuration calls it.
+    owns: (name) => !name.startsWith(FILE_PREFIX),
+    watch: (name, onSecret) =>
+      name === ROOT_SECRET ? merged(roots, trustBundle, onSecret) : ownCertificate(name, onSecret),
   };
 }
 
@@ -67,7 +72,7 @@ function fromCa(
   };
   send();
   const stop = identity?.subscribe(({ certificate, rootsChanged }) => {
-    if (rootsChanged || name === WORKLOAD_SECRET) send(certificate);
+    if (rootsChanged || name !== ROOT_SECRET) send(certificate);
   });
   return stop ?? (() => undefined);
 }

@@ -72,6 +72,8 @@ test("unknown paths are 404, also those that objects have by themselves, and unk
   for (const path of ["/nothing", "/__proto__", "/constructor", "/debug/pprof/__proto__"])
     assert.equal((await get(path)).status, 404, path);
   assert.equal((await get("/app-health/x/livez")).status, 400);
+  const { status, headers } = await get("/debug/pprof?x=y");
+  assert.deepEqual([status, headers.location], [307, "/debug/pprof/?x=y"]);
   assert.match(lines.join(""), /error\tProber does not exists url \/app-health\/x\/livez/);
 });
 

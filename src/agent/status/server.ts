@@ -88,12 +88,15 @@ export function statusHandler(options: StatusOptions): Handler {
     const { path } = request;
     const handler = Object.hasOwn(exact, path) ? exact[path] : undefined;
     if (handler !== undefined) return handler(request);
+    if (FOLDERS.has(path)) return { status: 307, headers: { location: `${path}/${request.query}` } };
     if (/^\/app-(health|lifecycle)\//.test(path)) return appProbe(request, options);
     if (options.profiling && path.startsWith("/debug/pprof/")) return profile(request);
     return NOT_FOUND;
   };
 }
 
+/** Where people leave out the last stroke. */
+const FOLDERS: ReadonlySet<string> = new Set(["/debug/pprof", "/app-health", "/app-lifecycle"]);
 const NOT_FOUND: Answer = { status: 404, body: "404 page not found\n" };
 
 function readyHandler({ waiting, log }: StatusOptions): () => Promise<Answer> {

@@ -24,6 +24,7 @@ type Connection = Awaited<ReturnType<Connections["take"]>>;
 
 /** `istio.v1.HealthInformation`: a request of this type tells how the workload is. */
 const HEALTH_TYPE = "type.googleapis.com/istio.v1.HealthInformation";
+const WORKLOAD_TYPE = "type.googleapis.com/istio.workload.Workload";
 /** Said when files that a connection needs, such as a new root certificate, are of no use. */
 const UNUSABLE_OPTIONS = "Failed to init xds proxy dial options";
 /** Responses with Wasm modules that wait for them; the control plane has one on its way at a time. */
@@ -196,8 +197,8 @@ export class ProxyStream {
     const typeUrl = kind.responseType(response);
     log.debug("upstream response", { id, type: shortTypeName(typeUrl) });
     if (ownTypes.has(typeUrl)) this.#handleOwn(joined(response));
-    else if (!this.#envoyTypes.has(typeUrl))
-      log.error(`Skipping a response of type ${typeUrl}, which Envoy did not ask for`, { id });
+    else if (!this.#envoyTypes.has(typeUrl) || !isForEnvoy(typeUrl))
+      log.error(`Skipping a response of type ${typeUrl}, which is not for Envoy`, { id });
     else if (typeUrl === EXTENSION_TYPE && convertExtensions !== undefined) this.#queueExtensions(joined(response));
     else this.#forward(response);
   }
@@ -280,6 +281,11 @@ export class ProxyStream {
     }
     downstream.end(status);
   }
+}
+
+/** Types that Envoy has, and that of workloads, from which Istio's Envoy learns about peers. */
+function isForEnvoy(typeUrl: string): boolean {
+  return typeUrl.startsWith("type.googleapis.com/envoy.") || typeUrl === WORKLOAD_TYPE;
 }
 
 /** How streams end when nothing is wrong: given up, or by a control plane that went away in good order. */

@@ -126,16 +126,22 @@ test("the xDS proxy passes a state-of-the-world stream on as one", async (t) => 
   stream.cancel();
 });
 
-test("the xDS proxy does not pass on a type that Envoy did not ask for", async (t) => {
+test("the xDS proxy does not pass on a type that Envoy did not ask for, or does not have", async (t) => {
   const { envoy, connected, lines } = await setUp(t);
   const stream = envoy();
   stream.write(deltaRequest(CLUSTER_TYPE));
+  stream.write(deltaRequest("istio.io/debug/syncz"));
+  stream.write(deltaRequest("type.googleapis.com/istio.workload.Workload"));
   const { stream: upstream } = await connected();
-  upstream.write(deltaResponse("type.googleapis.com/istio.debug", "d1"));
+  upstream.write(deltaResponse(LISTENER_TYPE, "l1"));
+  upstream.write(deltaResponse("istio.io/debug/syncz", "d1"));
+  upstream.write(deltaResponse("type.googleapis.com/istio.workload.Workload", "w1"));
   upstream.write(deltaResponse(CLUSTER_TYPE, "c1"));
-  const [received] = await once(stream, "data");
-  assert.equal(fromBinary(DeltaDiscoveryResponseSchema, received).nonce, "c1");
-  assert.match(lines.join(""), /Skipping a response of type type\.googleapis\.com\/istio\.debug/);
+  const nonces: string[] = [];
+  stream.on("data", (bytes) => nonces.push(fromBinary(DeltaDiscoveryResponseSchema, bytes).nonce));
+  await eventually("both", () => nonces.length === 2);
+  assert.deepEqual(nonces, ["w1", "c1"]);
+  assert.match(lines.join(""), /Skipping a response of type \S+Listener, [\s\S]*of type istio\.io\/debug\/syncz, /);
   stream.cancel();
 });
 
