@@ -14,6 +14,11 @@ function problemsOf(spec: object): string[] {
 
 const problemsOfPolicy = (trafficPolicy: object) => problemsOf({ host: "a", trafficPolicy });
 
+test("a policy that says nothing is refused", () => {
+  assert.deepEqual(problemsOfPolicy({}), ["error policy"]);
+  assert.deepEqual(problemsOfPolicy({ portLevelSettings: [] }), ["error policy"]);
+});
+
 test("a destination rule with every common feature is fine", () => {
   assert.deepEqual(
     problemsOf({

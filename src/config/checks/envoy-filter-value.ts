@@ -3,6 +3,7 @@ import { type DescMessage, fromJson, type JsonValue, type Message } from "@bufbu
 import { allDescriptors } from "#lib/descriptors.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import type { ConfigPatch } from "../kinds/envoy-filter.ts";
+import { plainPatchJson } from "./patch-json.ts";
 
 /** What a patch can apply to. */
 export type PatchTarget = Exclude<NonNullable<ConfigPatch["applyTo"]>, "INVALID">;
@@ -48,7 +49,8 @@ function parseMessage(applyTo: PatchTarget, value: object, ignoreUnknownFields: 
   if (type === undefined) throw new Error(`No descriptor of "${MESSAGES[applyTo]}"`);
   if (hasPrototypeKey(value)) return 'cannot have the key "__proto__"';
   try {
-    return { type, message: fromJson(type, value as JsonValue, { registry, ignoreUnknownFields }) };
+    const json = plainPatchJson(type, value as JsonValue, registry);
+    return { type, message: fromJson(type, json, { registry, ignoreUnknownFields }) };
   } catch (thrown) {
     // What people write can be wrong in as many ways as JSON can; the reader tells which.
     return reasonOf(errorText(thrown));

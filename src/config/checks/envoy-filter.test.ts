@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { toJson } from "@bufbuild/protobuf";
 import { parseObject } from "../parse-object.ts";
+import { usableValue } from "./envoy-filter.ts";
 
 const LUA = "type.googleapis.com/envoy.extensions.filters.http.lua.v3.Lua";
 
@@ -166,6 +168,33 @@ test("what is merged need not be whole", () => {
   assert.deepEqual(valueProblems("CLUSTER", { connect_timeout: "0s" }, "MERGE"), [
     "warning .patch.value.connectTimeout must be above 0, not 0: the patch is not sent",
   ]);
+});
+
+test("durations of a value are read as Go reads them, wherever they are", () => {
+  const limit = "type.googleapis.com/envoy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit";
+  const typed_config = { "@type": limit, stat_prefix: "s", token_bucket: { max_tokens: 1, fill_interval: "1m30s" } };
+  const value = { connect_timeout: "500ms", health_checks: [{ timeout: ".5s", interval: "1h" }] };
+  assert.deepEqual(valueProblems("HTTP_FILTER", { name: "l", typed_config }), []);
+  assert.deepEqual(valueProblems("CLUSTER", value, "MERGE"), []);
+  const { type, message } = usableValue({ applyTo: "CLUSTER", patch: { operation: "MERGE", value } }) ?? {};
+  assert.ok(type !== undefined && message !== undefined);
+  assert.deepEqual(toJson(type, message), {
+    connectTimeout: "0.500s",
+    healthChecks: [{ timeout: "0.500s", interval: "3600s" }],
+  });
+});
+
+test("a value that proto3 JSON would take or leave out in part is refused, with where it is", () => {
+  assert.deepEqual(valueProblems("CLUSTER", { name: "c", health_checks: [{ timeout: "1sx" }] }), [
+    'error .patch.value has "1sx" in health_checks[0].timeout, which must be a duration such as "1.5s" or "250ms"',
+  ]);
+  assert.deepEqual(valueProblems("HTTP_FILTER", { name: "f", typed_config: {} }), [
+    'error .patch.value has no "@type" in typed_config, which says what is configured',
+  ]);
+  assert.match(
+    valueProblems("CLUSTER", { name: "c", type: "static" }).join(),
+    /^error \.patch\.value has "static" in type, which must be one of STATIC, STRICT_DNS, /,
+  );
 });
 
 test("values of hostile shape are refused", () => {

@@ -40,6 +40,7 @@ test("servers, hosts, ports and binds are checked", () => {
     [{}, ["error server.port", "error server.hosts"]],
     [{ ...SERVER, hosts: [] }, ["error server.hosts"]],
     [{ ...SERVER, hosts: ["short"] }, ["error server.hosts[0]"]],
+    [{ ...SERVER, hosts: ["::1"] }, ["error server.hosts[0]"]],
     [{ ...SERVER, hosts: ["a_b/c.com"] }, ["error server.hosts[0]"]],
     [{ ...SERVER, hosts: ["~/c.com"] }, ["error server.hosts[0]"]],
     [{ ...SERVER, hosts: ["*foo.com"] }, ["error server.hosts[0]"]],

@@ -65,8 +65,7 @@ function* checkServerHost(reference: string, at: string, namespaces: readonly st
     if (!namespaces.includes(namespace)) yield* checkDnsLabel(namespace, at);
   }
   const host = reference.slice(slash + 1);
-  if (host !== "*" && !host.includes(".") && isIP(host) === 0)
-    yield error(at, `must be a complete host name, not "${host}"`);
+  if (host !== "*" && !host.includes(".")) yield error(at, `must be a complete host name, not "${host}"`);
   else if (isPartialWildcard(host)) yield error(at, `must have a wildcard as a whole label only, not "${host}"`);
   else {
     const wrong = isIP(host) === 0 ? wrongHost(host) : undefined;

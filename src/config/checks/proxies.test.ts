@@ -67,8 +67,9 @@ test("sidecars are checked", () => {
     [egress({ hosts: [] }), ["error spec.egress[0].hosts"]],
     [egress({ hosts: ["a.com"] }), ["error spec.egress[0].hosts[0]"]],
     [egress({ hosts: ["a_b/a.com", "ns/*a.com", "ns/"] }), [0, 1, 2].map((i) => `error spec.egress[0].hosts[${i}]`)],
-    [egress({ hosts: ["./a", "ns/a"] }), ["warning spec.egress[0].hosts[1]"]],
-    [egress({ hosts: ["*/*", "ns/a"] }), ["warning spec.egress[0].hosts"]],
+    [egress({ hosts: ["~/a", "./b"] }), [0, 1].map((i) => `error spec.egress[0].hosts[${i}]`)],
+    [egress({ hosts: ["./a.com", "ns/a.com"] }), ["warning spec.egress[0].hosts[1]"]],
+    [egress({ hosts: ["*/*", "ns/a.com"] }), ["warning spec.egress[0].hosts"]],
     [egress({ port: { number: 0, protocol: "HTTP" } }), ["error spec.egress[0].port.number"]],
     [
       egress({ port: { protocol: "HTTP" }, bind: "unix:///a", captureMode: "IPTABLES" }),

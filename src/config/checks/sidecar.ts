@@ -119,6 +119,11 @@ function* checkSidecarPort({ name = "", protocol = "", targetPort = 0 }: Sidecar
   if (targetPort > 0) yield error(`${at}.targetPort`, "has no meaning for sidecars");
 }
 
+function wrongEgressHost(host: string): string | undefined {
+  if (host !== "*" && !host.includes(".")) return `must have a complete host name, not "${host}"`;
+  return isPartialWildcard(host) ? `must have a wildcard as a whole label only, not "${host}"` : wrongHost(host);
+}
+
 function* checkEgressHosts(hosts: readonly string[], at: string, own: string): Iterable<Problem> {
   const seen = new Map<string, Set<string>>();
   for (const [i, reference] of hosts.entries()) {
@@ -135,9 +140,7 @@ function* checkEgressHosts(hosts: readonly string[], at: string, own: string): I
     }
     seen.set(namespace, others.add(host));
     if (!["*", ".", "~"].includes(written)) yield* checkDnsLabel(written, field);
-    const wrong = isPartialWildcard(host)
-      ? `must have a wildcard as a whole label only, not "${host}"`
-      : wrongHost(host);
+    const wrong = wrongEgressHost(host);
     if (wrong !== undefined) yield error(field, wrong);
   }
   if (seen.get("*")?.has("*") && seen.size > 1)

@@ -25,17 +25,18 @@ export function* checkTrafficPolicy(
   namespace: string,
 ): Iterable<Problem> {
   if (policy === undefined) return;
-  if (Object.keys(policy).length === 0) yield error(at, "must not be empty");
+  const { portLevelSettings = [], ...settings } = policy;
+  if (portLevelSettings.length === 0 && Object.keys(settings).length === 0) yield error(at, "must not be empty");
   if (policy.tunnel !== undefined && policy.proxyProtocol !== undefined) {
     yield error(`${at}.proxyProtocol`, "cannot be set together with tunnel");
   }
   yield* checkSettings(policy, at, namespace);
-  for (const [i, settings] of (policy.portLevelSettings ?? []).entries()) {
+  for (const [i, ofPort] of portLevelSettings.entries()) {
     const field = `${at}.portLevelSettings[${i}]`;
-    const { port, ...rest } = settings;
+    const { port, ...rest } = ofPort;
     if (port === undefined) yield error(`${field}.port`, "is required");
     if (Object.keys(rest).length === 0) yield error(field, "needs a setting besides the port");
-    yield* checkSettings(settings, field, namespace);
+    yield* checkSettings(ofPort, field, namespace);
   }
   yield* checkTunnel(policy.tunnel, `${at}.tunnel`);
 }

@@ -92,6 +92,11 @@ test("parse() reports each wrong value with its field and what is allowed", () =
   );
 });
 
+test("parse() reads base64 as Go does: with its padding, on several lines", () => {
+  for (const body of ["aGVsbG8=", "aGVs\nbG8=\n", "+/+/", ""]) assert.deepEqual(problemsOf({ name: "a", body }), []);
+  for (const body of ["aGVsbG8", "_-__", "0s", "ab=c"]) assert.equal(problemsOf({ name: "a", body }).length, 1, body);
+});
+
 test("parse() refuses containers of the wrong kind", () => {
   assert.deepEqual(problemsOf([]), ["error spec must be an object"]);
   assert.deepEqual(problemsOf({ name: "a", children: {}, tags: [] }), [

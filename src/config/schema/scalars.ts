@@ -76,7 +76,9 @@ export function intOrString(): Schema<number | string> {
 }
 
 const NUMBER = /^-?\d+(\.\d+)?([eE][-+]?\d+)?$/;
-const BASE64 = /^[A-Za-z0-9+/_-]*={0,2}$/;
+/** As Go reads it: with its padding; ends of lines do not count. */
+const BASE64 = /^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+const BASE64_LINES = "^[A-Za-z0-9+/\\r\\n]*={0,2}[\\r\\n]*$";
 
 const ANYTHING = z.unknown();
 const TEXT = scalar("must be text", { type: "string" }, (raw) => (typeof raw === "string" ? raw : undefined));
@@ -88,8 +90,8 @@ const INT32 = whole(-(2 ** 31), 2 ** 31 - 1);
 const UINT64 = whole(0, Number.MAX_SAFE_INTEGER);
 const INT64 = whole(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
 const DOUBLE = scalar("must be a number", { type: ["number", "string"], pattern: NUMBER.source }, numberOf);
-const BYTES = scalar("must be base64 text", { type: "string", pattern: BASE64.source }, (raw) =>
-  typeof raw === "string" && BASE64.test(raw) ? raw : undefined,
+const BYTES = scalar("must be base64 text", { type: "string", pattern: BASE64_LINES }, (raw) =>
+  typeof raw === "string" && BASE64.test(raw.replace(/[\r\n]/g, "")) ? raw : undefined,
 );
 const DURATION = scalar(
   `must be a duration such as "10s", "1.5h" or "250ms"`,
