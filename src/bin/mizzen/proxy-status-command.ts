@@ -82,13 +82,19 @@ async function oneProxy(workload: string, options: StatusOptions): Promise<strin
   ]);
   const isOffline = options.file !== undefined && options.address !== undefined;
   const member = isOffline ? undefined : await proxyNamed(workload, options);
-  const id = member === undefined ? workload : `${member.name}.${member.namespace}`;
+  const id = member === undefined ? proxyId(workload, options) : `${member.name}.${member.namespace}`;
   const question = { method: "GET", port: Number(options.proxyAdminPort), path: "/config_dump" } as const;
   const dump =
     options.file === undefined && member ? await askMember(member, question) : await textOf(options.file ?? "-");
   const sent = await pageOf(`/debug/config_dump?proxyID=${encodeURIComponent(id)}`, options);
   const registry = allDescriptors();
   return compareDumps(parseConfigDump(sent, registry), parseConfigDump(dump, registry));
+}
+
+/** How a control plane calls a proxy that nobody here knows. */
+function proxyId(workload: string, { namespace }: StatusOptions): string {
+  const name = workload.replace(/^pods?\//, "");
+  return namespace === undefined || name.includes(".") ? name : `${name}.${namespace}`;
 }
 
 async function pageOf(path: string, options: StatusOptions): Promise<string> {
