@@ -182,11 +182,12 @@ export function retarget<R extends Resource>(state: Subscription<R>, target: Lay
   const from: Layers<Versioned> = state.initial === undefined ? state.target : [state.initial];
   const changes = changesBetween(from, target);
   const wanted = (name: string) => state.wildcard || state.names.has(name);
-  const returned = [...state.missing, ...state.leftover].filter((name) => findResource(target, name) !== undefined);
-  const changed = state.wildcard ? changes.changed : new Set([...changes.changed].filter(wanted));
+  const absent = state.missing.size + state.leftover.size === 0 ? NO_NAMES : state.missing.union(state.leftover);
+  const returned = [...absent].filter((name) => findResource(target, name) !== undefined);
+  const changed = state.wildcard ? changes.changed : those(changes.changed, wanted);
   // What was asked for is answered now, if only with its removal: the proxy may wait for that with everything else.
   const isAsked = (name: string) => state.names.has(name) && state.due.has(name);
-  const removed = new Set([...changes.removed].filter((name) => wanted(name) && !isAsked(name)));
+  const removed = those(changes.removed, (name) => wanted(name) && !isAsked(name));
   const due =
     state.due.size === 0 && returned.length === 0 ? changed : state.due.union(changed).union(new Set(returned));
   // As with most changes, of endpoints above all.
@@ -201,6 +202,12 @@ export function retarget<R extends Resource>(state: Subscription<R>, target: Lay
     missing: state.missing.difference(new Set(returned)),
     suspects: state.suspects.map((group) => group.difference(removed)),
   };
+}
+
+/** The names that meet the condition; the very set where all of them do. */
+function those(names: ReadonlySet<string>, condition: (name: string) => boolean): ReadonlySet<string> {
+  for (const name of names) if (!condition(name)) return new Set([...names].filter(condition));
+  return names;
 }
 
 function leavingWith<R extends Resource>(
@@ -296,5 +303,5 @@ function chosen<R extends Resource>(state: Subscription<R>, name: string): R | u
 }
 
 function sameLayers<R extends Resource>(left: Layers<R>, right: Layers<R>): boolean {
-  return left.length === right.length && left.every((layer, index) => layer === right[index]);
+  return left === right || (left.length === right.length && left.every((layer, index) => layer === right[index]));
 }

@@ -5,7 +5,6 @@ import { type EndpointSet, NO_ENDPOINTS } from "#model/endpoint.ts";
 import { type Service, type ServiceKey, serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { derived } from "./indexes.ts";
-import { parseClusterName } from "./names.ts";
 import { servicesInScope } from "./scope/egress.ts";
 import type { EndpointsView } from "./views.ts";
 
@@ -29,9 +28,15 @@ export function changedEndpoints(before: Snapshot, after: Snapshot, view: Endpoi
   const changed = changedHosts("", before.endpoints, after.endpoints);
   if (old === next && changed.size === 0) return () => false;
   return (cluster) => {
-    const host = parseClusterName(cluster)?.hostname ?? "";
-    return changed.has(host) || old.get(host) !== next.get(host);
+    const host = hostOf(cluster);
+    return changed.has(host) || (old !== next && old.get(host) !== next.get(host));
   };
+}
+
+/** What stands last in the name of a cluster, in whichever form: all names that a view has are looked at for each change. */
+function hostOf(cluster: string): string {
+  const bar = cluster.lastIndexOf("|");
+  return cluster.slice(bar === -1 ? cluster.lastIndexOf("_.") + 2 : bar + 1);
 }
 
 function hasAll(snapshot: Snapshot, fields: Partial<Snapshot>): boolean {

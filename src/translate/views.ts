@@ -133,10 +133,7 @@ export interface ProxyViews {
 /** The views of a proxy in a snapshot. Most changes are of something that decides no view: then they are those of before. */
 export function viewsOf(snapshot: Snapshot, connected: MeshProxy): ProxyViews {
   const place = placeOf(snapshot, connected);
-  const { locality, labels } = place;
-  const targets = place.targets.flatMap(({ service, port, targetPort }) => [service, port, targetPort]);
-  const from = [decidingViews("", snapshot), locality, labels, ...targets];
-  return kept(connected, "views", from, () => viewsAt(snapshot, connected, place));
+  return kept(connected, "views", [decidingViews("", snapshot), place], () => viewsAt(snapshot, connected, place));
 }
 
 /**

@@ -41,12 +41,22 @@ interface AskedPart {
   readonly layer: AskedLayer;
 }
 
+/** Of one version: later layers may be others. */
+interface ReadyLayers {
+  readonly version: number;
+  readonly layers: Map<string, Layers<BuiltResource>>;
+}
+
 export class Catalogue {
   readonly #cache = new RecipeCache();
   readonly #slices: Slices;
   readonly #log: Logger;
   readonly #listed = new Map<string, ListedPart>();
   readonly #asked = new Map<string, AskedPart>();
+  /** Parts with those before them that have the same keys: most proxies of a push go from the same to the same. */
+  readonly #followers = new WeakMap<ProxyParts, ProxyParts>();
+  /** Layers that are ready, by parts and type. */
+  readonly #ready = new WeakMap<ProxyParts, ReadyLayers>();
 
   constructor(slices: Slices, log: Logger) {
     this.#slices = slices;
@@ -65,7 +75,7 @@ export class Catalogue {
 
   /** A proxy that had the parts `before` has the parts `after` from now on; undefined before it came and after it went. */
   use(after: ProxyParts | undefined, before: ProxyParts | undefined): void {
-    if (after !== undefined && before !== undefined && haveSameKeys(after, before)) return;
+    if (after !== undefined && before !== undefined && this.#isFollower(after, before)) return;
     for (const part of listedParts(after)) this.#listedPart(part).users++;
     for (const [typeUrl, part] of after?.asked ?? []) this.#askedPart(part, typeUrl).users++;
     for (const part of listedParts(before)) this.#leave(this.#listed, part.key);
@@ -83,10 +93,20 @@ export class Catalogue {
 
   /** The same at once, where nothing has to be planned and hardly anything built: so it is for most proxies of a push. */
   readyLayers(parts: ProxyParts, typeUrl: string, at: AskedState): Layers<BuiltResource> | undefined {
+    if (at.names.size > FEW_NAMES && parts.asked.has(typeUrl)) return undefined;
+    const known = this.#ready.get(parts);
+    const ready = known?.version === at.version ? known : { version: at.version, layers: new Map() };
+    if (ready !== known) this.#ready.set(parts, ready);
+    const layers = ready.layers.get(typeUrl) ?? this.#findReady(parts, typeUrl, at);
+    if (layers !== undefined) ready.layers.set(typeUrl, layers);
+    return layers;
+  }
+
+  #findReady(parts: ProxyParts, typeUrl: string, at: AskedState): Layers<BuiltResource> | undefined {
     const asked = parts.asked.get(typeUrl);
     if (asked !== undefined) {
       const state = this.#asked.get(asked.key);
-      return state?.version === at.version && at.names.size <= FEW_NAMES ? [state.layer.layer] : undefined;
+      return state?.version === at.version ? [state.layer.layer] : undefined;
     }
     const layers: Layer<BuiltResource>[] = [];
     for (const part of parts.types.get(typeUrl) ?? []) {
@@ -97,6 +117,13 @@ export class Catalogue {
       layers.push(layer.layer);
     }
     return layers;
+  }
+
+  #isFollower(after: ProxyParts, before: ProxyParts): boolean {
+    if (this.#followers.get(after) === before) return true;
+    const isSame = haveSameKeys(after, before);
+    if (isSame) this.#followers.set(after, before);
+    return isSame;
   }
 
   async #layer(part: Part, typeUrl: string, at: AskedState) {

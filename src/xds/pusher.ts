@@ -341,7 +341,9 @@ export class Pusher {
 
 /** Not all listeners of a part are for every proxy that has it. */
 function forProxy(parts: ProxyParts, typeUrl: string, layers: Layers<BuiltResource>): Layers<BuiltResource> {
-  return typeUrl === LISTENER_TYPE ? layers.map((layer) => omitting(layer, parts.omittedListeners)) : layers;
+  const { omittedListeners } = parts;
+  if (typeUrl !== LISTENER_TYPE || omittedListeners.size === 0) return layers;
+  return layers.map((layer) => omitting(layer, omittedListeners));
 }
 
 /** A name of a newer snapshot than the routes leads nowhere; only the first table, which a start waits for, comes at once. */

@@ -51,6 +51,7 @@ const REJECT_METRICS: ReadonlyMap<string, XdsMetric> = new Map([
 /** Enough to understand a rejection; Envoy's can be as long as the response. */
 const MAX_REASON = 2_000;
 const MAX_OPEN = 64;
+const NO_TYPES: readonly string[] = [];
 
 export class XdsStream {
   readonly #options: XdsStreamOptions;
@@ -124,6 +125,7 @@ export class XdsStream {
 
   /** Types it asked for that have no target yet. Nothing is sent before they have: it would look as if nothing existed. */
   get newTypes(): readonly string[] {
+    if (this.#targeted.size === this.#session.types.size) return NO_TYPES;
     return [...this.#session.types.keys()].filter((typeUrl) => !this.#targeted.has(typeUrl));
   }
 
@@ -147,6 +149,7 @@ export class XdsStream {
   hasTarget(types: ReadonlyMap<string, Layers<BuiltResource>>): boolean {
     for (const [typeUrl, layers] of types) {
       const target = this.#session.types.get(typeUrl)?.target;
+      if (target === layers) continue;
       if (target?.length !== layers.length || target.some((layer, i) => layer !== layers[i])) return false;
     }
     return true;

@@ -7,7 +7,7 @@ import { localityOfLabels } from "#model/proxy-node.ts";
 import { furtherService, type Service, type ServiceKey, type ServicePort, serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { type KnownWorkload, workloadKey } from "#model/workload.ts";
-import { derived, kept } from "../indexes.ts";
+import { derived, kept, revised } from "../indexes.ts";
 import { type Selectable, selectedTargets } from "./selected-targets.ts";
 
 /** One port of the workload that a service port leads to. */
@@ -37,21 +37,43 @@ export interface WorkloadPlace {
  * are those of the workload's cluster.
  */
 export function placeOf(snapshot: Snapshot, proxy: ProxyClaims): WorkloadPlace {
-  const listed = listedAt(snapshot, proxy);
+  const { services, workloads, features } = snapshot;
   const clusterId = clusterOf(snapshot, proxy);
-  const workload = knownWorkload(snapshot, proxy, clusterId);
+  const workload = kept(proxy, "workload", [workloads, features.clusterId], () =>
+    knownWorkload(snapshot, proxy, clusterId),
+  );
+  // What it is made from is all that counts here of a snapshot: most change something else.
+  const from = [services, workload, clusterId, ...setsAt(snapshot, proxy)];
+  return revised<readonly unknown[], WorkloadPlace>(proxy, { key: "place", from }, (last) => {
+    const place = newPlace(snapshot, proxy, { clusterId, workload });
+    return last !== undefined && isSamePlace(last.value, place) ? last.value : place;
+  });
+}
+
+interface Whose {
+  readonly clusterId: string | undefined;
+  readonly workload: KnownWorkload | undefined;
+}
+
+function newPlace(snapshot: Snapshot, proxy: ProxyClaims, { clusterId, workload }: Whose): WorkloadPlace {
+  const listed = listedAt(snapshot, proxy);
   const isMachine = workload?.kind === "machine";
   const entry = listed.find(({ service, isInCluster }) => service.registry === "External" && isInCluster)?.endpoint;
   const labels = (isMachine ? undefined : workload?.labels) ?? entry?.labels ?? NO_LABELS;
-  const selected = kept(proxy, "selected targets", [snapshot.services, workload, labels, clusterId], () => {
-    const told = workload ?? toldByProxy(proxy, labels);
-    return selectedTargets(snapshot.services, { ...told, namespace: proxy.namespace, clusterId });
-  });
+  const told = workload ?? toldByProxy(proxy, labels);
+  const selected = selectedTargets(snapshot.services, { ...told, namespace: proxy.namespace, clusterId });
   // Services that select nothing have the endpoints that somebody lists.
   const isListed = !isMachine && selected.length === 0;
   const others = listed.filter(({ service }) => isListed || service.registry === "External").flatMap(targetsOf);
   const targets = [...selected, ...distinct(others)].sort(byAge);
   return { targets, locality: localityOfLabels(labels), labels };
+}
+
+function isSamePlace(a: WorkloadPlace, b: WorkloadPlace): boolean {
+  const isSame = (target: ServiceTarget, other: ServiceTarget | undefined) =>
+    target.service === other?.service && target.port === other.port && target.targetPort === other.targetPort;
+  if (a.locality !== b.locality || a.labels !== b.labels || a.targets.length !== b.targets.length) return false;
+  return a.targets.every((target, i) => isSame(target, b.targets[i]));
 }
 
 /** The same for all: places are compared. */
@@ -62,6 +84,16 @@ interface Listed {
   readonly endpoint: Endpoint;
   /** The endpoint is in the cluster of the proxy, as far as that is known. */
   readonly isInCluster: boolean;
+}
+
+/** Keys of the services that have an endpoint with an address of the proxy, each followed by its endpoints. */
+function setsAt({ endpoints }: Snapshot, { addresses }: ProxyClaims): readonly unknown[] {
+  const byAddress = setsByAddress("", endpoints);
+  const found: unknown[] = [];
+  for (const address of addresses) {
+    for (const key of byAddress.get(address) ?? []) found.push(key, endpoints.get(key));
+  }
+  return found;
 }
 
 /** Endpoints with the addresses of a proxy, of services that count for it. */
