@@ -48,4 +48,5 @@ test("nameTableJson() shows hosts as they came, and the short names that follow 
     "a.default.svc.cluster.local",
     "a.default.svc.cluster.local.",
   ]);
+  assert.equal(nameTableJson(new Uint8Array(), { namespace: "", domain: "", searchDomains: [] }), "{}");
 });

@@ -17,5 +17,7 @@ export function nameTableJson(nameTable: Uint8Array, scope: LookupScope): string
   for (const [host, info] of names) {
     for (const form of hostForms(host, info, scope)) table[form] ??= { ips: info.ips, registry: "Kubernetes" };
   }
+  // As in all JSON of protobuf, what is empty is not there.
+  if (names.size === 0) return "{}";
   return JSON.stringify({ table: Object.fromEntries(Object.entries(table).sort(([a], [b]) => (a < b ? -1 : 1))) });
 }

@@ -95,6 +95,21 @@ test("wait ends when the proxy answers 200, and fails when it does not in time",
   assert.match(err, /^Error: timeout waiting for Envoy proxy to become ready\. Last error: HTTP status code 503$/m);
 });
 
+test("wait follows redirects, and not for ever", async (t) => {
+  const server = createServer((request, response) => {
+    if (request.url === "/end") response.end();
+    else response.writeHead(302, { location: request.url === "/near" ? "end" : "/loop" }).end();
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => server.close());
+  const address = server.address();
+  const url = (path: string) => `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}${path}`;
+  assert.equal((await run("wait", "--url", url("/near"))).code, 0);
+  const { code, err } = await run("wait", "--url", url("/loop"), "--timeoutSeconds", "1");
+  assert.deepEqual([code, /HTTP status code 302$/m.test(err)], [255, true]);
+});
+
 test("request asks only the ports of a proxy, and says that nobody answers", async () => {
   const other = await run("request", "GET", "stats", "--debug-port", "80");
   assert.equal(other.code, 255);

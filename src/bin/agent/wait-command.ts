@@ -61,20 +61,24 @@ async function waitUntilReady({ periodMillis, timeoutSeconds, ...options }: Wait
   return problem;
 }
 
-async function assertReady({
-  url,
-  requestTimeoutMillis,
-}: Pick<WaitOptions, "url" | "requestTimeoutMillis">): Promise<void> {
+const MAX_REDIRECTS = 10;
+
+type Asked = Pick<WaitOptions, "url" | "requestTimeoutMillis">;
+
+async function assertReady({ url, requestTimeoutMillis }: Asked, redirects = 0): Promise<void> {
   const { fetchText } = await import("#agent/http-client.ts");
   const { protocol, hostname, port, pathname, search } = new URL(url);
   const https = protocol === "https:";
   const host = hostname.replace(/^\[(.*)\]$/, "$1");
-  const { status } = await fetchText({
+  const { status, headers } = await fetchText({
     host,
     port: Number(port || (https ? 443 : 80)),
     https,
     path: pathname + search,
     timeoutMs: requestTimeoutMillis,
   });
+  const { location } = headers;
+  if ([301, 302, 303, 307, 308].includes(status) && location !== undefined && redirects < MAX_REDIRECTS)
+    return assertReady({ url: new URL(location, url).href, requestTimeoutMillis }, redirects + 1);
   if (status !== 200) throw new MeshError("HTTP_FAILED", `HTTP status code ${status}`);
 }
