@@ -22,6 +22,7 @@ const PORT: Kind<number> = {
   parse: (text) => (/^\d+$/.test(text) ? within(Number(text), 1, 65_535) : undefined),
 };
 const RATIO: Kind<number> = { wanted: "a number from 0 to 1", parse: (text) => within(Number(text), 0, 1) };
+const PERCENT: Kind<number> = { wanted: "a number from 0 to 100", parse: (text) => within(Number(text), 0, 100) };
 const DURATION: Kind<number> = { wanted: 'a duration such as "5s"', parse: parseDuration };
 const LIFETIME: Kind<number> = {
   wanted: 'a duration above 0 such as "24h"',
@@ -90,6 +91,11 @@ export class EnvReader {
   /** From 0 to 1. */
   ratio(name: string, fallback: number): number {
     return this.#parsed(name, fallback, RATIO);
+  }
+
+  /** From 0 to 100, with fractions. */
+  percent(name: string, fallback: number): number {
+    return this.#parsed(name, fallback, PERCENT);
   }
 
   choice<T extends string>(name: string, fallback: T, choices: readonly T[]): T {

@@ -24,6 +24,15 @@ function problems(args: readonly string[], env: Env = {}): readonly string[] {
 }
 
 describe("parseDiscoveryConfig()", () => {
+  test("reads how many requests are traced as a percentage", () => {
+    assert.equal(config([], { PILOT_TRACE_SAMPLING: "0.5" }).features.traceSampling, 0.5);
+    for (const wrong of ["abc", "-1", "100.1"]) {
+      assert.deepEqual(problems([], { PILOT_TRACE_SAMPLING: wrong }), [
+        `PILOT_TRACE_SAMPLING: must be a number from 0 to 100, not "${wrong}"`,
+      ]);
+    }
+  });
+
   test("has istiod's defaults", () => {
     const { listen, keepalive, shutdownMs, ca, namespace, features, folders, meshConfig } = config([]);
     assert.deepEqual(listen, {

@@ -20,7 +20,7 @@ export function featuresOf(read: EnvReader, place: Pick<Features, "domain" | "cl
     multiclusterHeadless: read.boolean("ENABLE_MULTICLUSTER_HEADLESS", true),
     ipv4BesideIpv6: read.boolean("ISTIO_ENABLE_IPV4_OUTBOUND_LISTENER_FOR_IPV6_CLUSTERS", false),
     quicListeners: read.boolean("PILOT_ENABLE_QUIC_LISTENERS", false),
-    traceSampling: Number(read.string("PILOT_TRACE_SAMPLING", "1")),
+    traceSampling: read.percent("PILOT_TRACE_SAMPLING", 1),
     compliance: read.choice("COMPLIANCE_POLICY", "", ["", "fips-140-2", "pqc"]),
     ...httpFeatures(read),
     ...telemetryFeatures(read),
