@@ -100,7 +100,10 @@ function allocationOf({ features, byApiServer }: Pick<DraftInput, "features" | "
 }
 
 /** The drafts of the hosts of a ServiceEntry. */
-export function entryDrafts(object: ServiceEntryObject, input: Omit<DraftInput, "slices">): readonly ServiceDraft[] {
+export function entryDrafts(
+  object: ServiceEntryObject,
+  input: Pick<DraftInput, "mesh" | "features" | "byApiServer">,
+): readonly ServiceDraft[] {
   return draftsOfEntry(object, input.mesh, serviceFeatures(input.features), allocationOf(input));
 }
 

@@ -1,13 +1,16 @@
 /** The endpoints of all services, from the objects that define them. */
 import type { ConfigObject } from "#config/config-object.ts";
 import type { ServiceEntry } from "#config/kinds/service-entry.ts";
+import type { MeshConfig } from "#config/mesh-config.ts";
 import type { Steps } from "#lib/async/steps.ts";
 import { formatSpiffeId } from "#lib/pki/spiffe-id.ts";
 import type { Endpoint, EndpointSet } from "#model/endpoint.ts";
+import type { Features } from "#model/features.ts";
 import type { Service, ServiceKey } from "#model/service.ts";
 import { type DraftInput, entryDrafts, kubernetesDraft, type ServiceDraft } from "./drafts.ts";
 import {
   joinedSlices,
+  namespacesOf,
   type SliceObject,
   type SliceWorkload,
   serviceOfSlice,
@@ -17,9 +20,10 @@ import {
 import { kubernetesEndpoints, serviceEntryEndpoints } from "./endpoints.ts";
 import type { FoundWorkloads } from "./found-workloads.ts";
 import type { ServiceObject } from "./kubernetes-service.ts";
-import { isSame, memoized } from "./memo.ts";
+import { memoized } from "./memo.ts";
+import type { PodFinder } from "./pods.ts";
 import type { ServiceEntryObject } from "./service-entry.ts";
-import { labelSet, type Surroundings, type Workload } from "./workloads.ts";
+import { labelSet, type Surroundings, type Workload, type WorkloadFinder } from "./workloads.ts";
 
 /** The endpoints of each service. Several objects may define one host in one namespace: it has the endpoints of all. */
 export function* endpointSets(input: DraftInput, found: FoundWorkloads): Steps<Map<ServiceKey, EndpointSet>> {
@@ -28,14 +32,18 @@ export function* endpointSets(input: DraftInput, found: FoundWorkloads): Steps<M
     const other = sets.get(key);
     sets.set(key, other === undefined ? set : joined(other, set));
   };
-  const slices = Map.groupBy(input.slices, serviceOfSlice);
-  const beyond = beyondSlices(input, found);
+  const { nodes, mesh, features, byApiServer } = input;
+  const { around, podsIn, find, findEntries } = found;
+  const settings = settingsOf(around, nodes, mesh, features, byApiServer);
+  const slicesOf = slicesByService(around, input.slices);
   for (const object of input.services) {
-    add(setOfService(object, slices.get(`${object.metadata.namespace}/${object.metadata.name}`) ?? NO_SLICES, beyond));
+    const slices = slicesOf.get(nameOf(object)) ?? NO_SLICES;
+    const pods = namespacesOfService(object, slices).map(podsIn);
+    add(setOfService(object, slices, pods, byApiServer || slices.length > 0 ? findEntries : find, settings));
     yield;
   }
   for (const object of input.serviceEntries) {
-    setsOfEntry(object, beyond).forEach(add);
+    setsOfEntry(object, features.entriesSelectPods ? find : findEntries, settings).forEach(add);
     yield;
   }
   return sets;
@@ -46,58 +54,64 @@ interface KeyedSet {
   readonly set: EndpointSet;
 }
 
-/** All that the endpoints of an object depend on, beside its slices. */
-interface BeyondSlices {
-  readonly input: Omit<DraftInput, "slices">;
-  readonly found: FoundWorkloads;
+/** What endpoints depend on beside the objects that define services and workloads. */
+interface Settings extends Pick<DraftInput, "nodes" | "mesh" | "features" | "byApiServer"> {
+  readonly around: Surroundings;
 }
+
+const settingsOf = memoized(
+  (
+    around: Surroundings,
+    nodes: DraftInput["nodes"],
+    mesh: MeshConfig,
+    features: Features,
+    byApiServer: boolean,
+  ): Settings => ({ around, nodes, mesh, features, byApiServer }),
+);
 
 const NO_SLICES: readonly SliceObject[] = [];
 
-const lastBeyond = new WeakMap<Surroundings, BeyondSlices>();
+const nameOf = memoized(({ metadata }: ServiceObject) => `${metadata.namespace}/${metadata.name}`);
+const slicesByService = memoized((_: Surroundings, slices: readonly SliceObject[]) =>
+  Map.groupBy(slices, serviceOfSlice),
+);
+const namespacesOfService = memoized((_: ServiceObject, slices: readonly SliceObject[]) => namespacesOf(slices));
 
-/** Those of the last time when nothing but slices has changed, as it is mostly: then nothing else has to be looked at. */
-function beyondSlices({ slices: _, ...input }: DraftInput, found: FoundWorkloads): BeyondSlices {
-  const last = lastBeyond.get(found.around);
-  const before: unknown[] = Object.values(last?.input ?? {});
-  if (last !== undefined && Object.values(input).every((one, i) => isSame(one, before[i]))) return last;
-  const beyond = { input, found };
-  lastBeyond.set(found.around, beyond);
-  return beyond;
-}
-
+/** The pods are those of the namespaces of its slices: a change of others makes no difference, and nothing is looked at. */
 const setOfService = memoized(
-  (object: ServiceObject, slices: readonly SliceObject[], { input, found }: BeyondSlices): KeyedSet => {
-    const { key, service } = kubernetesDraft(object, input);
-    return { key, set: endpointsOfService(object, service, { input, found, slices }) };
+  (
+    object: ServiceObject,
+    slices: readonly SliceObject[],
+    pods: readonly (PodFinder | undefined)[],
+    find: WorkloadFinder,
+    settings: Settings,
+  ): KeyedSet => {
+    const { features, mesh, around } = settings;
+    const { key, service } = kubernetesDraft(object, settings);
+    const namespaces = namespacesOfService(object, slices);
+    const podsIn = (namespace: string) => pods[namespaces.indexOf(namespace)];
+    const both = features.dualStack && service.addresses.length > 1;
+    const listed = slices.map((slice) =>
+      endpointsOfSlice(slice, sliceWorkloads(slice, podsIn), service.session !== undefined, both, around),
+    );
+    const selected = mayHaveEntries(service, settings) ? find(serviceSelector(object)) : NO_WORKLOADS;
+    return { key, set: kubernetesSet(object, listed, selected, features.drainingLabel, mesh.trustDomain) };
   },
 );
 
-const setsOfEntry = memoized((object: ServiceEntryObject, { input, found }: BeyondSlices): readonly KeyedSet[] => {
-  const { features, mesh } = input;
-  const selected = (features.entriesSelectPods ? found.find : found.findEntries)(entrySelector(object));
-  return entryDrafts(object, input).map((draft) => ({
-    key: draft.key,
-    set: entrySet(draft, object, selected, found.around, features.drainingLabel, mesh.trustDomain),
-  }));
-});
-
-function endpointsOfService(
-  object: ServiceObject,
-  service: Service,
-  { input, found, slices }: BeyondSlices & { readonly slices: readonly SliceObject[] },
-): EndpointSet {
-  const both = input.features.dualStack && service.addresses.length > 1;
-  const listed = slices.map((slice) =>
-    endpointsOfSlice(slice, sliceWorkloads(slice, found.pods), service.session !== undefined, both, found.around),
-  );
-  const find = input.byApiServer || slices.length > 0 ? found.findEntries : found.find;
-  const selected = mayHaveEntries(service, input) ? find(serviceSelector(object)) : NO_WORKLOADS;
-  return kubernetesSet(object, listed, selected, input.features.drainingLabel, input.mesh.trustDomain);
-}
+const setsOfEntry = memoized(
+  (object: ServiceEntryObject, find: WorkloadFinder, settings: Settings): readonly KeyedSet[] => {
+    const { features, mesh, around } = settings;
+    const selected = find(entrySelector(object));
+    return entryDrafts(object, settings).map((draft) => ({
+      key: draft.key,
+      set: entrySet(draft, object, selected, around, features.drainingLabel, mesh.trustDomain),
+    }));
+  },
+);
 
 /** Headless services have pods alone. Without an API server, these are found as entries are. */
-function mayHaveEntries({ headless }: Service, { features, byApiServer }: BeyondSlices["input"]): boolean {
+function mayHaveEntries({ headless }: Service, { features, byApiServer }: Settings): boolean {
   return !byApiServer || (features.servicesSelectEntries && !headless);
 }
 

@@ -23,17 +23,27 @@ export const serviceOfSlice = memoized(({ metadata, spec }: SliceObject): string
 /** The workload behind an address of a slice; `null` for a pod that is not known yet, undefined for no pod at all. */
 export type SliceWorkload = Workload | undefined | null;
 
+/** The pods of a namespace; undefined where there are none. */
+export type PodsIn = (namespace: string) => PodFinder | undefined;
+
 /** The workloads of all addresses of a slice, in their order. */
-export function sliceWorkloads(slice: SliceObject, pods: PodFinder): readonly SliceWorkload[] {
-  return referencesOf(slice).map(({ pod, place }) => (pod === undefined ? pods.at(place) : (pods.named(pod) ?? null)));
+export function sliceWorkloads(slice: SliceObject, podsIn: PodsIn): readonly SliceWorkload[] {
+  return referencesOf(slice).map(({ namespace, pod, address }) =>
+    pod === undefined ? podsIn(namespace)?.at(address) : (podsIn(namespace)?.named(pod) ?? null),
+  );
 }
 
-/** How the pods of all addresses are found: by the name of the pod, or where there is none by the place. */
+/** Where the pods of slices are: in the namespace of the slice, unless somebody says otherwise. */
+export function namespacesOf(slices: readonly SliceObject[]): readonly string[] {
+  return [...new Set(slices.flatMap((slice) => referencesOf(slice).map(({ namespace }) => namespace)))];
+}
+
+/** How the pods of all addresses are found: by the name of the pod, or where there is none by the address. */
 const referencesOf = memoized(({ metadata, spec }: SliceObject) =>
   (spec.endpoints ?? []).flatMap(({ addresses = [], targetRef }) => {
-    const pod =
-      targetRef?.kind === "Pod" ? `${targetRef.namespace || metadata.namespace}/${targetRef.name ?? ""}` : undefined;
-    return addresses.map((address) => ({ pod, place: `${metadata.namespace}/${address}` }));
+    const isPod = targetRef?.kind === "Pod";
+    const namespace = (isPod && targetRef.namespace) || metadata.namespace;
+    return addresses.map((address) => ({ namespace, pod: isPod ? (targetRef.name ?? "") : undefined, address }));
   }),
 );
 

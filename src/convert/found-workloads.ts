@@ -5,11 +5,12 @@ import type { MeshNetworks } from "#config/mesh/mesh-networks.ts";
 import type { Steps } from "#lib/async/steps.ts";
 import type { Features } from "#model/features.ts";
 import type { DraftInput } from "./drafts.ts";
+import type { PodsIn } from "./endpoint-slices.ts";
 import { type NamedWorkload, namedEntry, namedPod, placedPod } from "./known-workloads.ts";
 import { NETWORK_LABEL } from "./locality.ts";
-import { hasSameItems, memoized } from "./memo.ts";
+import { hasSameItems, type Mapped, mappedAfter, memoized } from "./memo.ts";
 import { networkFinder } from "./networks.ts";
-import { type PodFinder, type PodWorkload, podFinder, podWorkload } from "./pods.ts";
+import { type PodFinder, type PodObject, type PodWorkload, podFinder, podWorkload } from "./pods.ts";
 import {
   type IndexedWorkload,
   isHealthy,
@@ -20,10 +21,10 @@ import {
   workloadOf,
 } from "./workloads.ts";
 
-/** The workloads of a cluster. */
+/** The workloads of a cluster. Finders are the same as before as long as all among which they find are. */
 export interface FoundWorkloads {
   readonly around: Surroundings;
-  readonly pods: PodFinder;
+  readonly podsIn: PodsIn;
   /** All of them, whether or not they take requests. */
   readonly known: readonly NamedWorkload[];
   /** Among all that take requests. */
@@ -41,44 +42,82 @@ export function* foundWorkloads(input: DraftInput): Steps<FoundWorkloads> {
     if (!features.entryHealth || isHealthy(object)) entries.push(indexedEntry(object, around));
     yield;
   }
-  const { pods, finder, named } = yield* podsAround(around, input);
-  const findEntries = workloadFinder(entries);
+  const { pods, podsIn, named } = yield* podsAround(around, input);
+  const findEntries = entryFinder(around, entries);
   yield;
-  // Mostly slices name the pods, and nobody looks for them.
-  let findAll: WorkloadFinder | undefined = pods.length === 0 ? findEntries : undefined;
-  const find: WorkloadFinder = (selector) => {
-    if (selector.places.length === 0) return [];
-    findAll ??= workloadFinder([...entries, ...pods.filter(({ ready }) => ready).map((pod) => indexedPod(pod))]);
-    return findAll(selector);
-  };
   const known =
     entries.length === 0 ? named : [...entries.map((entry) => namedEntry(entry, input.byApiServer)), ...named];
-  return { around, pods: finder, known, find, findEntries };
+  return { around, podsIn, known, find: finderOfAll(around, entries, pods), findEntries };
 }
+
+const entryFinder = memoized((_: Surroundings, entries: readonly IndexedWorkload[]) => workloadFinder(entries));
+
+/** Mostly slices name the pods, and nobody looks for them. */
+const finderOfAll = memoized(
+  (_: Surroundings, entries: readonly IndexedWorkload[], pods: readonly PodWorkload[]): WorkloadFinder => {
+    let find: WorkloadFinder | undefined;
+    return (selector) => {
+      if (selector.places.length === 0) return [];
+      find ??= workloadFinder([...entries, ...pods.filter(({ ready }) => ready).map((pod) => indexedPod(pod))]);
+      return find(selector);
+    };
+  },
+);
 
 interface FoundPods {
   readonly pods: readonly PodWorkload[];
-  readonly finder: PodFinder;
+  readonly podsIn: PodsIn;
   readonly named: readonly NamedWorkload[];
 }
 
-const lastPods = new WeakMap<Surroundings, FoundPods & { readonly from: Pick<DraftInput, "pods" | "nodes"> }>();
+interface LastPods extends FoundPods {
+  readonly nodes: DraftInput["nodes"];
+  readonly each: Mapped<PodObject, FoundPod>;
+  readonly finders: ReadonlyMap<string, NamespacePods>;
+}
 
-/** The same as the last time when neither pods nor nodes have changed. */
+/** A pod, and the names under which it is known. */
+interface FoundPod {
+  readonly pod: PodWorkload;
+  readonly names: readonly NamedWorkload[];
+}
+
+interface NamespacePods {
+  readonly pods: readonly PodWorkload[];
+  readonly finder: PodFinder;
+}
+
+const lastPods = new WeakMap<Surroundings, LastPods>();
+const NO_PODS: LastPods["each"] = { items: [], values: [] };
+
+/** The same as the last time when neither pods nor nodes have changed; most pods are those of before in any case. */
 function* podsAround(around: Surroundings, from: Pick<DraftInput, "pods" | "nodes" | "features">): Steps<FoundPods> {
   const last = lastPods.get(around);
-  if (last && hasSameItems(last.from.pods, from.pods) && hasSameItems(last.from.nodes, from.nodes)) return last;
+  const before = last && hasSameItems(last.nodes, from.nodes) ? last : undefined;
+  if (before && hasSameItems(before.each.items, from.pods)) return before;
   const nodes = new Map(from.nodes.map((node) => [node.metadata.name, node]));
-  const pods: PodWorkload[] = [];
-  for (const pod of from.pods) {
-    pods.push(workloadOfPod(pod, nodes.get(pod.spec.nodeName ?? ""), around));
-    yield;
-  }
-  const placed = from.features.podsByAddress ? pods.flatMap((pod) => placedPod(pod) ?? []) : [];
-  const named = [...pods.map((pod) => namedPod(pod)), ...placed];
-  const found = { pods, finder: podFinder(pods), named, from: { pods: from.pods, nodes: from.nodes } };
-  lastPods.set(around, found);
+  const values = yield* mappedAfter(before?.each ?? NO_PODS, from.pods, (object): FoundPod => {
+    const pod = workloadOfPod(object, nodes.get(object.spec.nodeName ?? ""), around);
+    const placed = from.features.podsByAddress ? placedPod(pod) : undefined;
+    return { pod, names: placed === undefined ? [namedPod(pod)] : [namedPod(pod), placed] };
+  });
+  const pods = values.map(({ pod }) => pod);
+  const finders = findersOf(pods, last?.finders);
+  const podsIn: PodsIn = (namespace) => finders.get(namespace)?.finder;
+  const found = { pods, podsIn, named: values.flatMap(({ names }) => names) };
+  lastPods.set(around, { ...found, nodes: from.nodes, each: { items: from.pods, values }, finders });
   return found;
+}
+
+/** Of each namespace; those of before for the same pods. */
+function findersOf(pods: readonly PodWorkload[], last: LastPods["finders"] | undefined): LastPods["finders"] {
+  const finders = new Map<string, NamespacePods>();
+  for (const [namespace, own] of Map.groupBy(pods, ({ workload }) => workload.namespace)) {
+    const before = last?.get(namespace);
+    const isKept = before !== undefined && hasSameItems(before.pods, own);
+    finders.set(namespace, isKept ? before : { pods: own, finder: podFinder(own) });
+  }
+  return finders;
 }
 
 /** The network that everything of the cluster is in unless it says otherwise: a label of the control plane's namespace. */

@@ -1,7 +1,8 @@
 /** Workloads by themselves, under the names by which their proxies are told from others. */
+
 import { type KnownWorkload, type WorkloadKey, workloadKey } from "#model/workload.ts";
 import { keepIdentity } from "./keep-identity.ts";
-import { madeFrom, memoized } from "./memo.ts";
+import { changedMap, madeFrom, memoized } from "./memo.ts";
 import type { PodWorkload } from "./pods.ts";
 import type { IndexedWorkload, Workload } from "./workloads.ts";
 
@@ -14,7 +15,7 @@ export interface NamedWorkload {
 /** A pod goes by its name. */
 export const namedPod = memoized(({ name, workload }: PodWorkload): NamedWorkload => {
   const { namespace, clusterId } = workload;
-  const key = workloadKey("pod", { clusterId, namespace, name: name.slice(namespace.length + 1) });
+  const key = workloadKey("pod", { clusterId, namespace, name });
   return { key, workload: known("pod", workload) };
 });
 
@@ -38,12 +39,14 @@ function known(kind: KnownWorkload["kind"], { labels, ports }: Workload): KnownW
 
 /** All of them by key; the same as before when they are. Of several entries with one address the first counts. */
 export const knownWorkloads = madeFrom(
-  (previous: ReadonlyMap<WorkloadKey, KnownWorkload>, named: readonly NamedWorkload[]) => {
-    const next = new Map<WorkloadKey, KnownWorkload>();
-    for (const { key, workload } of named) {
-      if (!next.has(key)) next.set(key, keepIdentity(previous.get(key), workload));
-    }
-    const same = next.size === previous.size && [...next].every(([key, known]) => previous.get(key) === known);
-    return same ? previous : next;
+  (previous: Known, after: readonly NamedWorkload[], before: readonly NamedWorkload[] | undefined): Known => {
+    const entryOf = ({ key, workload }: NamedWorkload) => [key, keepIdentity(previous.get(key), workload)] as const;
+    const changed = before && changedMap(previous, { before, after }, entryOf);
+    if (changed !== undefined) return changed;
+    const next = new Map(after.toReversed().map(entryOf));
+    const isSame = next.size === previous.size && [...next].every(([key, known]) => previous.get(key) === known);
+    return isSame ? previous : next;
   },
 );
+
+type Known = ReadonlyMap<WorkloadKey, KnownWorkload>;

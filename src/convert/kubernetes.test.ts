@@ -135,6 +135,20 @@ test("the namespace of the control plane says in which network its cluster is", 
   assert.equal(endpointOf(pod("web-1", "10.1.0.1", { metadata: own }), system).network, "n2");
 });
 
+test("a slice may name a pod of another namespace", () => {
+  const targetRef = { kind: "Pod", name: "web-1", namespace: "other" };
+  const listed = slice([{ addresses: ["10.1.0.1"], targetRef }, ofPod("web-1", "10.1.0.2")]);
+  const there = pod("web-1", "10.1.0.1", { metadata: { namespace: "other" } });
+  const found = endpoints(meshWith([service(), listed, there, pod("web-1", "10.1.0.2")]));
+  assert.deepEqual(
+    found.map(({ address, namespace }) => [address, namespace]),
+    [
+      ["10.1.0.1", "other"],
+      ["10.1.0.2", "default"],
+    ],
+  );
+});
+
 test("the workload of a pod is named after what made the pod", () => {
   const owned = (kind: string, name: string, labels: Metadata["labels"] = {}) => {
     const ownerReferences = [

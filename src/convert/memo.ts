@@ -2,6 +2,8 @@
  * The only memory of this folder: values derived from immutable objects, kept as long as these. It makes a snapshot cheap
  * and changes no result.
  */
+import type { Steps } from "#lib/async/steps.ts";
+import { listChanges } from "#lib/list-changes.ts";
 
 /**
  * A function that is called again for an object only when one of its other inputs differs from the last time. Inputs are
@@ -41,6 +43,55 @@ export function madeFrom<Item, Result extends object, Settings extends readonly 
     itemsOf.set(result, items);
     return result;
   };
+}
+
+/** A list, and what was made of each of its items. */
+export interface Mapped<Item, Value> {
+  readonly items: readonly Item[];
+  readonly values: readonly Value[];
+}
+
+/** What is made of each item, as the last time for items that were there, as long as they stand in the same order. */
+export function* mappedAfter<Item, Value>(
+  last: Mapped<Item, Value>,
+  items: readonly Item[],
+  make: (item: Item) => Value,
+): Steps<readonly Value[]> {
+  const gone = new Set(listChanges(last.items, items).removed);
+  const values: Value[] = [];
+  let i = 0;
+  for (const item of items) {
+    while (i < last.items.length && gone.has(last.items[i] as Item)) i++;
+    if (i < last.items.length && last.items[i] === item) {
+      values.push(last.values[i++] as Value);
+    } else {
+      values.push(make(item));
+      yield;
+    }
+  }
+  return values;
+}
+
+/**
+ * The map of a list after changes of the list; the same map where it holds the same. Undefined where two items of the list
+ * have, or had, one key: then the changes do not tell which of them counts.
+ */
+export function changedMap<Item, Key, Value>(
+  map: ReadonlyMap<Key, Value>,
+  { before, after }: { readonly before: readonly Item[]; readonly after: readonly Item[] },
+  entryOf: (item: Item) => readonly [Key, Value],
+): ReadonlyMap<Key, Value> | undefined {
+  if (map.size !== before.length) return undefined;
+  const changes = listChanges(before, after);
+  // Those for which nothing has come.
+  const removed = new Set(changes.removed.map((item) => entryOf(item)[0]));
+  const added = changes.added.map(entryOf);
+  const isKept = added.every(([key, value]) => removed.delete(key) && Object.is(map.get(key), value));
+  if (isKept && removed.size === 0) return map;
+  const next = new Map(map);
+  for (const item of changes.removed) next.delete(entryOf(item)[0]);
+  for (const [key, value] of added) next.set(key, value);
+  return next.size === after.length ? next : undefined;
 }
 
 /** Whether two inputs are identical, or lists of the same objects. */

@@ -10,21 +10,18 @@ export type PodObject = ConfigObject<Pod, PodStatus>;
 
 /** A pod that is there, as a workload. */
 export interface PodWorkload {
-  /** `namespace/name` */
   readonly name: string;
-  /** `namespace/address` */
-  readonly place: string;
   readonly workload: Workload;
   /** It takes requests: what selects pods without EndpointSlices selects only such. */
   readonly ready: boolean;
 }
 
-/** Finds the pods behind addresses. */
+/** Finds the pods of a namespace that are behind addresses. */
 export interface PodFinder {
-  /** By `namespace/name`, also while it is not ready. */
+  /** Also while it is not ready. */
   named(name: string): Workload | undefined;
-  /** By `namespace/address`, only those that are ready: pods in a node's own network share its address. */
-  at(place: string): Workload | undefined;
+  /** Only those that are ready: pods in a node's own network share its address. */
+  at(address: string): Workload | undefined;
 }
 
 /** The workload of a pod. Without an address, or when it is done, it has an empty address and is not ready. */
@@ -52,20 +49,18 @@ export function podWorkload(pod: PodObject, node: ConfigObject | undefined, arou
     ...(spec.subdomain && { podName: { hostname: spec.hostname || metadata.name, subdomain: spec.subdomain } }),
     ...(nodeName && { nodeName }),
   };
-  const { namespace, name } = metadata;
-  const ready = address !== "" && isReady(pod);
-  return { name: `${namespace}/${name}`, place: `${namespace}/${address}`, workload, ready };
+  return { name: metadata.name, workload, ready: address !== "" && isReady(pod) };
 }
 
-/** Finds pods among those given. */
+/** Finds pods among those given, which are of one namespace. */
 export function podFinder(pods: readonly PodWorkload[]): PodFinder {
   const byName = new Map<string, Workload>();
   const byAddress = new Map<string, Workload>();
-  for (const { name, place, workload, ready } of pods) {
+  for (const { name, workload, ready } of pods) {
     byName.set(name, workload);
-    if (ready && !byAddress.has(place)) byAddress.set(place, workload);
+    if (ready && !byAddress.has(workload.address)) byAddress.set(workload.address, workload);
   }
-  return { named: (name) => byName.get(name), at: (place) => byAddress.get(place) };
+  return { named: (name) => byName.get(name), at: (address) => byAddress.get(address) };
 }
 
 /** Named ports, those for UDP as `name/UDP`; of several with one name the first counts, as for Kubernetes. */

@@ -36,9 +36,23 @@ function slice(name: string, of: string, pods: readonly string[]): string {
   return json("discovery.k8s.io/v1", "EndpointSlice", { metadata, addressType: "IPv4", ports, endpoints });
 }
 
-function pod(name: string, ip: string, labels: object): string {
-  const status = { phase: "Running", podIP: ip, podIPs: [{ ip }], conditions: [{ type: "Ready", status: "True" }] };
-  return json("v1", "Pod", { metadata: { name, namespace: "default", labels }, spec: { containers: [] }, status });
+/** Made by hand: one finds its pod by the address, the other names a pod of another namespace. */
+function looseSlice(namespace: string): string {
+  const metadata = { name: "k-3", namespace: "default", labels: { "kubernetes.io/service-name": "k" } };
+  const elsewhere = { addresses: ["10.1.0.7"], targetRef: { kind: "Pod", name: "k-9", namespace } };
+  const endpoints = [{ addresses: ["10.1.0.3"] }, elsewhere];
+  const ports = [{ name: "http", port: 8080 }];
+  return json("discovery.k8s.io/v1", "EndpointSlice", { metadata, addressType: "IPv4", ports, endpoints });
+}
+
+function pod(where: string, ip: string, labels: object, { ready = "True", nodeName = "" } = {}): string {
+  const [name, namespace = "default"] = where.split("/").reverse();
+  const status = { phase: "Running", podIP: ip, podIPs: [{ ip }], conditions: [{ type: "Ready", status: ready }] };
+  return json("v1", "Pod", { metadata: { name, namespace, labels }, spec: { containers: [], nodeName }, status });
+}
+
+function node(region: string): string {
+  return json("v1", "Node", { metadata: { name: "n", labels: { "topology.kubernetes.io/region": region } } });
 }
 
 function namespace(name: string, network: string): string {
@@ -75,7 +89,15 @@ const STATES: readonly (readonly ConfigObject[])[] = [
   [slice("k-1", "k", ["k-1"]), slice("k-1", "k", ["k-1", "k-2"]), slice("k-1", "m", ["k-2"])],
   [slice("k-2", "k", ["k-2"])],
   [pod("k-1", "10.1.0.1", { app: "k" }), pod("k-1", "10.1.0.1", { app: "k", version: "v2" })],
-  [pod("k-2", "10.1.0.2", { app: "k" }), pod("k-2", "10.1.0.3", { app: "k" })],
+  [
+    pod("k-2", "10.1.0.2", { app: "k" }),
+    pod("k-2", "10.1.0.3", { app: "k" }),
+    pod("k-2", "10.1.0.3", { app: "k" }, { ready: "False" }),
+  ],
+  [pod("k-4", "10.1.0.3", { app: "k" }, { nodeName: "n" }), pod("k-4", "10.1.0.4", {})],
+  [pod("other/k-9", "10.1.0.7", { app: "k" }), pod("other/k-9", "10.1.0.7", { app: "k" }, { nodeName: "n" })],
+  [looseSlice("other"), looseSlice("default")],
+  [node("r1"), node("r2")],
   [object("WorkloadEntry", "k-3", { address: "10.1.0.9", labels: { app: "k" } })],
   [
     object("ServiceEntry", "s", { ...OUTSIDE, workloadSelector: { labels: { app: "k" } } }),

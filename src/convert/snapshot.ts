@@ -291,8 +291,18 @@ function keepTexts(previous: KeySets, next: KeySets): KeySets {
   return same ? previous : next;
 }
 
+/** What sets of endpoints that took over others were made from. */
+const takenFrom = new WeakMap<EndpointSet, EndpointSet>();
+
 /** Endpoints that are equal to one before are that one, wherever in the list they stand. */
 function keepEndpointSet(before: EndpointSet, set: EndpointSet): EndpointSet {
+  if (takenFrom.get(before) === set) return before;
+  const kept = equalKept(before, set);
+  takenFrom.set(kept, set);
+  return kept;
+}
+
+function equalKept(before: EndpointSet, set: EndpointSet): EndpointSet {
   const byAddress = new Map(before.endpoints.map((endpoint) => [endpoint.address, endpoint]));
   const endpoints = set.endpoints.map((endpoint) => keepIdentity(byAddress.get(endpoint.address), endpoint));
   const identities = keepIdentity(before.identities, set.identities);
