@@ -29,14 +29,16 @@ test("a line has time, level, scope, message and fields", () => {
   );
 });
 
-test("a scope has its own level, else that of all, else the default", () => {
-  const levels = { default: "error", ads: "debug" } as const;
+test("a scope has its own level, else that of all, else info; that of the default scope is its own", () => {
+  const levels = { default: "error", ads: "debug", dns: "error" } as const;
   const text = lines({ levels }, (log) => {
     log.warn("a");
     log.scope("ads").debug("b");
     log.scope("dns").warn("c");
+    log.scope("sds").info("d");
+    log.scope("sds").debug("e");
   });
-  assert.match(text, /^[^\n]*debug\tads\tb\n$/);
+  assert.match(text, /^[^\n]*debug\tads\tb\n[^\n]*info\tsds\td\n$/);
   assert.match(
     lines({ levels: { all: "none" } }, (log) => log.error("x")),
     /^$/,
@@ -66,6 +68,7 @@ test("JSON has one object per line", () => {
 
 test("parseLogLevels() reads levels by scope and tells what is none", () => {
   assert.deepEqual(parseLogLevels("warn,ads:debug"), { levels: { default: "warn", ads: "debug" }, problems: [] });
+  assert.deepEqual(parseLogLevels("ads:debug,all:error,dns:info").levels, { all: "error", dns: "info" });
   assert.equal(parseLogLevels("ads:loud").problems.length, 1);
   assert.deepEqual(parseLogLevels("a:b:info").problems, ['"a:b:info" is not of the form scope:level']);
 });

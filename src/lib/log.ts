@@ -14,11 +14,11 @@ export interface LogOptions {
   /** Receives whole lines, with their line end. */
   readonly write: (line: string) => void;
   readonly json?: boolean;
-  /** Level by scope; `default` holds for scopes that are not named. */
+  /** Level by scope; `all` holds for scopes that are not named, else it is info. `default` is a scope like others. */
   readonly levels?: Readonly<Record<string, LogLevel>>;
   /** Scopes whose lines say from where they come; `all` for all of them. */
   readonly callers?: ReadonlySet<string>;
-  /** Least severe level that gets a stack trace, by scope; `default` holds for scopes that are not named. */
+  /** Least severe level that gets a stack trace, by scope; `all` holds for scopes that are not named. */
   readonly stackLevels?: Readonly<Record<string, LogLevel>>;
   readonly now?: () => Date;
 }
@@ -51,11 +51,11 @@ export function createLogger(options: LogOptions): RootLogger {
 }
 
 /** A logger that says nothing. */
-export const SILENT: Logger = createLogger({ write: () => undefined, levels: { default: "none" } });
+export const SILENT: Logger = createLogger({ write: () => undefined, levels: { all: "none" } });
 
-/** Reads `default:info,ads:debug`; a bare level is that of `default`. */
+/** Reads `default:info,ads:debug`; a bare level is that of `default`, and `all` replaces what stands before it. */
 export function parseLogLevels(text: string): { levels: Record<string, LogLevel>; problems: string[] } {
-  const levels: Record<string, LogLevel> = {};
+  let levels: Record<string, LogLevel> = {};
   const problems: string[] = [];
   for (const part of text.split(",").filter((p) => p !== "")) {
     const colon = part.lastIndexOf(":");
@@ -64,7 +64,7 @@ export function parseLogLevels(text: string): { levels: Record<string, LogLevel>
     if (scope.includes(":")) problems.push(`"${part}" is not of the form scope:level`);
     const known = LOG_LEVELS.find((name) => name === level);
     if (known === undefined) problems.push(`unknown log level "${level}": choose one of ${LOG_LEVELS.join(", ")}`);
-    else levels[scope] = known;
+    else levels = scope === "all" ? { all: known } : { ...levels, [scope]: known };
   }
   return { levels, problems };
 }
@@ -112,7 +112,7 @@ function settingsOf({ levels, stackLevels, callers }: LogOptions, scope: string)
 }
 
 function levelOf(levels: LogOptions["levels"], scope: string, fallback: LogLevel): LogLevel {
-  return levels?.[scope] ?? levels?.all ?? levels?.default ?? fallback;
+  return levels?.[scope] ?? levels?.all ?? fallback;
 }
 
 /** Where a message comes from, without the frames of this file. */

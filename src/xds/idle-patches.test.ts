@@ -24,7 +24,7 @@ function reporting(proxies = [proxyOf()]) {
       return () => void waiting.delete(callback);
     },
   };
-  const log = createLogger({ write: (line) => void lines.push(line), levels: { default: "warn" } });
+  const log = createLogger({ write: (line) => void lines.push(line), levels: { all: "warn" } });
   const figures: string[] = [];
   const set = (name: string, value: number, labels: object = {}) =>
     void figures.push([name, ...Object.values(labels), value].join(" "));

@@ -46,7 +46,7 @@ const callerOf = (namespace: string): Caller => ({
 /** The control plane on a memory of configuration; callers prove to be of the namespace. */
 async function startPlane(caller: Caller | undefined, lines: string[] = []) {
   const source = memorySource();
-  const log = createLogger({ write: (line) => void lines.push(line), levels: { default: "debug" } });
+  const log = createLogger({ write: (line) => void lines.push(line), levels: { all: "debug" } });
   const ads = new AdsServer({ source, initial: source.current(), partsOf: translatedParts, log });
   const stop = new AbortController();
   const running = ads.run(stop.signal);

@@ -111,7 +111,7 @@ function bootstrap(address: string): string {
 for (const { name, command, skip } of PROGRAMS) {
   test(`a ${name} client balances over a service's endpoints and follows its routes`, { skip }, async () => {
     const complaints: string[] = [];
-    const log = createLogger({ write: (line) => void complaints.push(line), levels: { default: "warn" } });
+    const log = createLogger({ write: (line) => void complaints.push(line), levels: { all: "warn" } });
     using v1 = await greeter("v1");
     using v2 = await greeter("v2");
     const source = memorySource();

@@ -28,7 +28,7 @@ export class EnvoyRig implements AsyncDisposable {
   private constructor() {
     // Whether a patch fits something is not what proxies have to say.
     const write = (line: string) => void (line.includes("patch changes nothing") || this.#complaints.push(line));
-    const log = createLogger({ write, levels: { default: "warn" } });
+    const log = createLogger({ write, levels: { all: "warn" } });
     const observe = (name: XdsMetric) => {
       if (name === "pilot_proxy_convergence_time") this.#converged++;
     };
