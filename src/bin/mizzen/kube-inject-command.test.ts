@@ -97,6 +97,14 @@ describe("mizzen kube-inject", () => {
     assert.match(printed, /name: TRUST_DOMAIN\n +value: td2\n/);
   });
 
+  test("names the file of settings that are wrong, and the one that it cannot write", async () => {
+    const values = file("wrong-values.yaml", "a: [");
+    assert.equal(await run(["-f", join(root, "web.yaml"), "--valuesFile", values]), 1);
+    assert.match(said, /Cannot use the settings of injection \(.*wrong-values\.yaml\): values: line 1 is not YAML/);
+    assert.equal(await run(["-f", join(root, "web.yaml"), "-o", join(root, "none/out.yaml")]), 1);
+    assert.match(said, /Cannot write .*none\/out\.yaml: ENOENT/);
+  });
+
   test("names what it leaves out and what is wrong", async () => {
     const host = file("host.yaml", DEPLOYMENT.replace("spec: {containers", "spec: {hostNetwork: true, containers"));
     assert.equal(await run(["-f", host]), 0);

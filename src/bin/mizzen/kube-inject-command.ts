@@ -61,18 +61,37 @@ export function kubeInjectCommand(terminal: Terminal): Command {
 async function kubeInject(options: KubeInjectOptions, terminal: Terminal): Promise<number> {
   const { injectDocuments } = await import("#inject/inject-documents.ts");
   const { injectorFrom } = await import("#inject/inject-settings.ts");
-  const { InjectionError } = await import("#inject/injection-error.ts");
   const input = options.filename === "-" ? await readStream(process.stdin) : await textOf(options.filename);
-  try {
+  const { meshConfigFile, valuesFile, injectConfigFile, operatorFileName } = options;
+  const files = [meshConfigFile, valuesFile, injectConfigFile, operatorFileName].filter((file) => file !== undefined);
+  const inject = await attempted(`Cannot use the settings of injection (${files.join(", ") || "none"})`, async () => {
     const { settings, ...others } = await settingsOf(options, terminal);
-    const { text, warnings } = injectDocuments(input ?? "", { injector: injectorFrom(settings), ...others });
-    if (options.output === undefined) terminal.print(text);
-    else await writeFile(options.output, text);
-    for (const warning of warnings) terminal.say(warning);
-    return 0;
+    return { injector: injectorFrom(settings), ...others };
+  });
+  const attempt = `Cannot inject into ${options.filename}`;
+  const { text, warnings } = await attempted(attempt, async () => injectDocuments(input ?? "", inject));
+  if (options.output === undefined) terminal.print(text);
+  else await write(options.output, text);
+  for (const warning of warnings) terminal.say(warning);
+  return 0;
+}
+
+/** What went wrong with injection, after what was attempted. */
+async function attempted<T>(attempt: string, body: () => Promise<T>): Promise<T> {
+  const { InjectionError } = await import("#inject/injection-error.ts");
+  try {
+    return await body();
   } catch (thrown) {
     if (!(thrown instanceof InjectionError)) throw thrown;
-    throw new MeshError("INJECTION_FAILED", `Cannot inject into ${options.filename}: ${thrown.message}`);
+    throw new MeshError("INJECTION_FAILED", `${attempt}: ${thrown.message}`);
+  }
+}
+
+async function write(path: string, text: string): Promise<void> {
+  try {
+    await writeFile(path, text);
+  } catch (cause) {
+    throw new MeshError("INJECTION_FAILED", `Cannot write ${path}`, { cause });
   }
 }
 

@@ -333,6 +333,8 @@ spec:
     assert.equal(await run("-f", join(root, "none"), "--proxy", SIDECAR), 2);
     await assert.rejects(translate("--labels", "x"), /not KEY=VALUE/);
     await assert.rejects(translate("--type", "xds"), /There are cds/);
+    await assert.rejects(translate("--envoy-version", "new"), /a version such as 1\.40\.0/);
+    await assert.rejects(translate("--locality", "a/b/c/d"), /REGION\/ZONE\/SUBZONE/);
     await assert.rejects(run("--proxy", SIDECAR), /required option/);
   });
 });

@@ -68,8 +68,8 @@ export function translateCommand(terminal: Terminal): Command {
     .option("-n, --namespace <name>", "its namespace; default: that of its name")
     .option("--service-account <name>", "its service account")
     .option("--metadata <json>", "more of its node metadata; @FILE reads a file")
-    .option("--locality <region/zone/subzone>", "where it says it is")
-    .option("--envoy-version <version>", "version of its Envoy")
+    .option("--locality <region/zone/subzone>", "where it says it is", locality)
+    .option("--envoy-version <version>", "version of its Envoy", envoyVersion)
     .addOption(
       new Option("--proxy-build <build>", "whose build of Envoy it is: Istio's has filters of its own")
         .choices(BUILDS)
@@ -101,6 +101,17 @@ export function translateCommand(terminal: Terminal): Command {
     )
     .addHelpText("after", HELP)
     .action((options: TranslateOptions) => finish(terminal, () => runTranslate(terminal, options)));
+}
+
+function locality(text: string): string {
+  if (text.split("/").length > 3)
+    throw new InvalidArgumentError("It must be REGION, REGION/ZONE or REGION/ZONE/SUBZONE.");
+  return text;
+}
+
+function envoyVersion(text: string): string {
+  if (!/^\d+\.\d+\.\d+/.test(text)) throw new InvalidArgumentError("It must be a version such as 1.40.0.");
+  return text;
 }
 
 async function runTranslate(terminal: Terminal, options: TranslateOptions): Promise<number> {
