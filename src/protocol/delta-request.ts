@@ -5,6 +5,7 @@
 import { readMapEntry, readMessage, readString } from "#lib/wire/read.ts";
 import { MessageWriter } from "#lib/wire/write.ts";
 import { formatRequestError, parseRequestError, type RequestError } from "./request-error.ts";
+import { sharedTypeUrl } from "./type-urls.ts";
 
 export interface DeltaRequest {
   /** Encoded `envoy.config.core.v3.Node`; the first request of a stream carries it, the others need not. */
@@ -43,7 +44,7 @@ export function parseDeltaRequest(bytes: Uint8Array): DeltaRequest {
         node = value;
       },
       2: (value) => {
-        typeUrl = readString(value);
+        typeUrl = sharedTypeUrl(readString(value));
       },
       3: (value) => subscribe.push(readString(value)),
       4: (value) => unsubscribe.push(readString(value)),

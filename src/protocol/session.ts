@@ -12,6 +12,7 @@
  * that was sent is followed by its endpoints even if those did not change, because Envoy warms it again. Types outside
  * this order go when they have something to say; only new names wait until the proxy knows where they lead.
  */
+import { ByType } from "./by-type.ts";
 import type { DeltaRequest } from "./delta-request.ts";
 import { findResource, type Layers, type Resource } from "./resource.ts";
 import {
@@ -38,7 +39,7 @@ import {
 
 export interface Session<R extends Resource> {
   readonly kind: StreamKind;
-  readonly types: ReadonlyMap<string, Subscription<R>>;
+  readonly types: ByType<Subscription<R>>;
   /** When the proxy last spoke of listeners or routes. */
   readonly routedAt: number;
   /** When it last spoke of endpoints. */
@@ -70,7 +71,7 @@ const IDLE = { kind: "idle" } as const;
 
 /** A stream on which nothing was said yet. */
 export function newSession<R extends Resource>(kind: StreamKind = "delta"): Session<R> {
-  return { kind, types: new Map(), routedAt: 0, endpointsAt: 0 };
+  return { kind, types: ByType.empty(), routedAt: 0, endpointsAt: 0 };
 }
 
 /** A request came. */
@@ -87,7 +88,7 @@ export function receive<R extends Resource>(
           verdict: { kind: "none" } as const,
         }
       : onRequest(known, request);
-  const types = new Map(session.types).set(request.typeUrl, step.subscription);
+  const types = session.types.with(request.typeUrl, step.subscription);
   const isRouting = request.typeUrl === LISTENER_TYPE || request.typeUrl === ROUTE_TYPE;
   const routedAt = isRouting ? now : session.routedAt;
   const endpointsAt = request.typeUrl === ENDPOINT_TYPE ? now : session.endpointsAt;
@@ -105,15 +106,16 @@ export function retargetType<R extends Resource>(session: Session<R>, typeUrl: s
   const known = session.types.get(typeUrl);
   if (known === undefined) return session;
   const subscription = retarget(known, target);
-  return subscription === known ? session : { ...session, types: new Map(session.types).set(typeUrl, subscription) };
+  return subscription === known ? session : { ...session, types: session.types.with(typeUrl, subscription) };
 }
 
 /** The next response of the stream, in the right order. */
 export function nextResponse<R extends Resource>(session: Session<R>, now: number): Next<R> {
   const ordered = nextInOrder(session, now);
   if (ordered.kind === "send") return ordered;
-  for (const [typeUrl, subscription] of session.types) {
-    if (ORDER.includes(typeUrl)) continue;
+  for (const typeUrl of session.types.keys()) {
+    const subscription = session.types.get(typeUrl);
+    if (subscription === undefined || ORDER.includes(typeUrl)) continue;
     // The first table is what a start waits for; of a later one, a name that resolves before its routes are there is a 503.
     if (typeUrl === NAME_TABLE_TYPE && ordered.kind === "wait" && subscription.sent !== "") continue;
     const draft = emit(subscription, { removals: true });
@@ -128,15 +130,14 @@ export function sent<R extends Resource>(
   response: { readonly typeUrl: string; readonly draft: Draft<R> },
   sending: Sending,
 ): Session<R> {
-  const types = new Map(session.types).set(response.typeUrl, afterSending(response.draft, sending));
+  const types = session.types.with(response.typeUrl, afterSending(response.draft, sending));
   const endpoints = types.get(ENDPOINT_TYPE);
   if (response.typeUrl !== CLUSTER_TYPE || endpoints === undefined) return { ...session, types };
   const awaited = new Set(
     response.draft.resources.map((cluster) => cluster.awaits).filter((name) => name !== undefined),
   );
   const owed = awaited.intersection(endpoints.names);
-  types.set(ENDPOINT_TYPE, { ...endpoints, due: endpoints.due.union(owed) });
-  return { ...session, types };
+  return { ...session, types: types.with(ENDPOINT_TYPE, { ...endpoints, due: endpoints.due.union(owed) }) };
 }
 
 function nextInOrder<R extends Resource>(session: Session<R>, now: number): Next<R> {

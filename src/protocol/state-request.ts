@@ -8,6 +8,7 @@ import { type DeltaRequest, EMPTY_REQUEST } from "./delta-request.ts";
 import { formatRequestError, parseRequestError, type RequestError } from "./request-error.ts";
 import type { Resource } from "./resource.ts";
 import type { Subscription } from "./subscription.ts";
+import { sharedTypeUrl } from "./type-urls.ts";
 
 export interface StateRequest {
   /** Version of the last response that was accepted; we go by the nonce. */
@@ -46,7 +47,7 @@ export function parseStateRequest(bytes: Uint8Array): StateRequest {
       },
       3: (value) => names.push(readString(value)),
       4: (value) => {
-        typeUrl = readString(value);
+        typeUrl = sharedTypeUrl(readString(value));
       },
       5: (value) => {
         nonce = readString(value);

@@ -38,6 +38,13 @@ const SHORT_NAMES: ReadonlyMap<string, string> = new Map([
   [PROXY_CONFIG_TYPE, "pcds"],
 ]);
 
+const KNOWN: ReadonlyMap<string, string> = new Map([...SHORT_NAMES.keys(), HEALTH_TYPE].map((type) => [type, type]));
+
+/** The same text; one object for all who speak of a type, which is compared at a glance. */
+export function sharedTypeUrl(typeUrl: string): string {
+  return KNOWN.get(typeUrl) ?? typeUrl;
+}
+
 /** The type of a short name, in small or capital letters; any other text stands for itself. */
 export function typeUrlNamed(name: string): string {
   const [typeUrl] = [...SHORT_NAMES].find(([, short]) => short === name.toLowerCase()) ?? [name];

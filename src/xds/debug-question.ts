@@ -14,6 +14,7 @@ import { type Dialect, envelopeIn, requestIn } from "./dialect.ts";
 import { Refusal } from "./refusal.ts";
 
 const DEBUG_TYPE = "istio.io/debug";
+const DEBUG_BYTES = Buffer.from(DEBUG_TYPE);
 /** Of all answers. */
 const NONCE = "debug";
 
@@ -28,7 +29,7 @@ export interface DebugQuestion {
 /** The question in a request; undefined when it is about something else. */
 export function debugQuestion(dialect: Dialect, bytes: Buffer): DebugQuestion | undefined {
   // Nearly all requests are about something else, and need not be read for it.
-  if (!bytes.includes(DEBUG_TYPE)) return undefined;
+  if (!bytes.includes(DEBUG_BYTES)) return undefined;
   const request = requestIn({ ...dialect, typeUrl: undefined }, bytes, newSession(dialect.kind));
   const { typeUrl, subscribe: names } = request;
   if (typeUrl !== DEBUG_TYPE && !typeUrl.startsWith(`${DEBUG_TYPE}/`)) return undefined;

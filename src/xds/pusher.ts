@@ -43,7 +43,10 @@ interface World {
   readonly changedAt: number;
 }
 
+/** Of building; others wait meanwhile. */
 const SLICE_MS = 4;
+/** Of sending: the answers of those who have a change should not hold up those who wait for it. */
+const SENDING_SLICE_MS = 16;
 /** Responses are kept so long after the last push. */
 const SHARED_FOR_MS = 1_000;
 /** Types that go together: all of one round are of the same snapshot. */
@@ -71,7 +74,7 @@ interface Serving {
 
 export class Pusher {
   readonly #options: PusherOptions;
-  readonly #slices: Slices;
+  readonly #sending: Slices;
   readonly #catalogue: Catalogue;
   readonly #preparation: Preparation;
   readonly #responses: Responses;
@@ -85,8 +88,8 @@ export class Pusher {
   constructor(options: PusherOptions) {
     const { clock, log, maxSharedBytes: maxBytes, controlPlane, partsOf } = options;
     this.#options = options;
-    this.#slices = new Slices(() => clock.now(), SLICE_MS);
-    this.#catalogue = new Catalogue(this.#slices, log);
+    this.#sending = new Slices(() => clock.now(), SENDING_SLICE_MS);
+    this.#catalogue = new Catalogue(new Slices(() => clock.now(), SLICE_MS), log);
     this.#preparation = new Preparation({ catalogue: this.#catalogue, partsOf, clock });
     this.#responses = new Responses({ maxBytes, controlPlane });
   }
@@ -155,7 +158,7 @@ export class Pusher {
       // Most are served at once: a promise for each would take as long as the rest of it.
       const serving = stream === undefined ? this.#idle(signal) : this.#serve(stream);
       if (serving !== undefined) await serving;
-      if (this.#slices.isOver) await this.#slices.next();
+      if (this.#sending.isOver) await this.#sending.next();
     }
     this.#forgetResponses();
     this.#preparation.drop();
@@ -294,8 +297,10 @@ export class Pusher {
 
   #ready(stream: XdsStream, { parts, world }: Targeting, wants: Wants): NewLayers | undefined {
     const found = new Map<string, Layers<BuiltResource>>();
-    for (const [typeUrl, { due: names }] of stream.session.types) {
+    const { types } = stream.session;
+    for (const typeUrl of types.keys()) {
       if (!wants(stream, typeUrl)) continue;
+      const names = types.get(typeUrl)?.due ?? NO_NAMES;
       const layers = this.#catalogue.readyLayers(parts, typeUrl, { ...world, names });
       if (layers === undefined) return undefined;
       found.set(typeUrl, forProxy(parts, typeUrl, layers));
@@ -320,7 +325,8 @@ export class Pusher {
     if (next.kind === "send") {
       const { typeUrl, draft } = next;
       const { resources, repeated, removed } = draft;
-      const content = { kind: stream.session.kind, typeUrl, resources: [...resources, ...repeated], removed };
+      const all = repeated.length === 0 ? resources : [...resources, ...repeated];
+      const content = { kind: stream.session.kind, typeUrl, resources: all, removed };
       stream.send(next, this.#responses.encode(content, `${world.version}`));
       metrics.observe("pilot_xds_push_time", (clock.now() - start) / 1000, { type: shortTypeName(typeUrl) });
     } else if (next.kind === "wait") {

@@ -126,15 +126,13 @@ export class XdsStream {
   /** Types it asked for that have no target yet. Nothing is sent before they have: it would look as if nothing existed. */
   get newTypes(): readonly string[] {
     if (this.#targeted.size === this.#session.types.size) return NO_TYPES;
-    return [...this.#session.types.keys()].filter((typeUrl) => !this.#targeted.has(typeUrl));
+    return this.#session.types.keys().filter((typeUrl) => !this.#targeted.has(typeUrl));
   }
 
   /** It asked for types that have no target yet, or for names that may have to be built. */
   get asksForMore(): boolean {
-    for (const [typeUrl, { due }] of this.#session.types) {
-      if (due.size > 0 || !this.#targeted.has(typeUrl)) return true;
-    }
-    return false;
+    const { types } = this.#session;
+    return this.#targeted.size < types.size || types.values().some(({ due }) => due.size > 0);
   }
 
   /** From now on these are the resources of those types. */
@@ -207,7 +205,8 @@ export class XdsStream {
   }
 
   describe(): ConnectedProxy {
-    const types = this.#session.types.entries().map(([typeUrl, { sent, acknowledged, rejected }]) => {
+    const types = this.#session.types.keys().map((typeUrl) => {
+      const { sent = "", acknowledged = "", rejected = "" } = this.#session.types.get(typeUrl) ?? {};
       return [typeUrl, { sent, acknowledged, rejected, sentAt: this.#sentAt.get(typeUrl) }] as const;
     });
     return {
