@@ -43,10 +43,8 @@ interface World {
   readonly changedAt: number;
 }
 
-/** Of building; others wait meanwhile. */
+/** What was sent leaves when a slice is over: longer ones keep the first proxies waiting, and gain the last ones nothing. */
 const SLICE_MS = 4;
-/** Of sending: the answers of those who have a change should not hold up those who wait for it. */
-const SENDING_SLICE_MS = 16;
 /** Responses are kept so long after the last push. */
 const SHARED_FOR_MS = 1_000;
 /** Types that go together: all of one round are of the same snapshot. */
@@ -74,7 +72,7 @@ interface Serving {
 
 export class Pusher {
   readonly #options: PusherOptions;
-  readonly #sending: Slices;
+  readonly #slices: Slices;
   readonly #catalogue: Catalogue;
   readonly #preparation: Preparation;
   readonly #responses: Responses;
@@ -88,8 +86,8 @@ export class Pusher {
   constructor(options: PusherOptions) {
     const { clock, log, maxSharedBytes: maxBytes, controlPlane, partsOf } = options;
     this.#options = options;
-    this.#sending = new Slices(() => clock.now(), SENDING_SLICE_MS);
-    this.#catalogue = new Catalogue(new Slices(() => clock.now(), SLICE_MS), log);
+    this.#slices = new Slices(() => clock.now(), SLICE_MS);
+    this.#catalogue = new Catalogue(this.#slices, log);
     this.#preparation = new Preparation({ catalogue: this.#catalogue, partsOf, clock });
     this.#responses = new Responses({ maxBytes, controlPlane });
   }
@@ -158,7 +156,7 @@ export class Pusher {
       // Most are served at once: a promise for each would take as long as the rest of it.
       const serving = stream === undefined ? this.#idle(signal) : this.#serve(stream);
       if (serving !== undefined) await serving;
-      if (this.#sending.isOver) await this.#sending.next();
+      if (this.#slices.isOver) await this.#slices.next();
     }
     this.#forgetResponses();
     this.#preparation.drop();
