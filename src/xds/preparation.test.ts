@@ -111,3 +111,13 @@ test("a proxy that comes during a preparation is served after it", async () => {
   assert.equal((await client.take(CLUSTER_TYPE)).resources.length, 2);
   assert.equal(ads.builds, 4);
 });
+
+test("nothing is prepared where a proxy has come already", async () => {
+  await using ads = await startAds(PLAN);
+  using client = new XdsClient(ads.address, { node: nodeOf(proxyOf()) });
+  client.request(CLUSTER_TYPE);
+  await client.take(CLUSTER_TYPE);
+  const { builds } = ads;
+  await ads.server.prepare();
+  assert.equal(ads.builds, builds);
+});

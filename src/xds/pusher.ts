@@ -128,9 +128,9 @@ export class Pusher {
     this.#streams.add(stream);
   }
 
-  /** Builds what such a proxy would get, and keeps it for a while for those that come. Nobody is served meanwhile. */
+  /** Builds what such a proxy would get, if none has come yet, and keeps it for a while. Nobody is served meanwhile. */
   async prepare(proxy: MeshProxy): Promise<void> {
-    if (this.#world !== undefined) await this.#preparation.run(proxy, this.#world);
+    if (this.#world !== undefined && this.#streams.size === 0) await this.#preparation.run(proxy, this.#world);
   }
 
   /** There may be something to do for the stream. */
