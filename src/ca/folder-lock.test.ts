@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -39,6 +40,34 @@ describe("withFolderLock()", () => {
     const longAgo = Date.now() / 1000 - 3600;
     utimesSync(lock, longAgo, longAgo);
     assert.equal(await withFolderLock(folder, async () => 1), 1);
+  });
+
+  test("does not wait for a process of this machine that was killed a moment ago", async () => {
+    const script = `
+      import { withFolderLock } from ${JSON.stringify(join(import.meta.dirname, "folder-lock.ts"))};
+      await withFolderLock(${JSON.stringify(folder)}, async () => process.kill(process.pid, "SIGKILL"));`;
+    spawnSync(process.execPath, ["--input-type=module-typescript", "-e", script], { cwd: import.meta.dirname });
+    assert.equal(existsSync(join(folder, LOCK_NAME)), true);
+    const start = performance.now();
+    assert.equal(await withFolderLock(folder, async () => 1), 1);
+    assert.ok(performance.now() - start < 10_000);
+  });
+
+  test("waits for one of which nothing is known", async () => {
+    const lock = join(folder, LOCK_NAME);
+    const entered = async () => {
+      const order: string[] = [];
+      const waiting = withFolderLock(folder, async () => order.push("second"));
+      await new Promise((resolve) => setTimeout(resolve, 150));
+      order.push("first");
+      rmSync(lock);
+      await waiting;
+      return order;
+    };
+    for (const mark of ["", "garbage", "elsewhere 1 1", "elsewhere 999999999 1"]) {
+      writeFileSync(lock, mark);
+      assert.deepEqual(await entered(), ["first", "second"], mark);
+    }
   });
 
   test("says that a folder cannot be locked", async () => {

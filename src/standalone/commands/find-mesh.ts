@@ -1,8 +1,8 @@
 /** Which mesh, and which member of it, a person means. */
 import { realpath } from "node:fs/promises";
 import { MeshError } from "#lib/mesh-error.ts";
+import { isAlive } from "#lib/process-id.ts";
 import { ignoring } from "../host/ignoring.ts";
-import { isAlive } from "../host/processes.ts";
 import { memberKey, shortestName } from "../mesh/mesh.ts";
 import { statePaths } from "../plan/state-paths.ts";
 import { type MemberStatus, type MeshStatus, readStatus } from "../run/status.ts";

@@ -5,6 +5,7 @@ import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
+import { identify, isAlive } from "#lib/process-id.ts";
 import { BASE_RULES } from "../fabric/service-rules.ts";
 import { enterCommand, NOBODY, type ROOT } from "../plan/enter.ts";
 import { etcFiles } from "../plan/files.ts";
@@ -13,7 +14,6 @@ import { cableLines, fabricNetwork, memberNetwork } from "../plan/network.ts";
 import { cleanMesh, registrationFile } from "../run/clean.ts";
 import { runCommand } from "./command.ts";
 import { makeNamespace, namespacesOf, restoreRules, setUpNetwork } from "./namespaces.ts";
-import { identify, isAlive } from "./processes.ts";
 import { listMesh } from "./run-folders.ts";
 import { makeFolders, writeAtomically } from "./write-files.ts";
 

@@ -7,6 +7,7 @@
  */
 import { readdir, readFile, readlink } from "node:fs/promises";
 import { join } from "node:path";
+import { bootId } from "#lib/process-id.ts";
 import { runCommand } from "../host/command.ts";
 import { ignoring } from "../host/ignoring.ts";
 import { endProcesses } from "../host/processes.ts";
@@ -86,8 +87,4 @@ async function processIds(): Promise<number[]> {
 /** Undefined also for processes that are none of our business. */
 function namespaceOf(pid: number, kind: "user" | "mnt"): Promise<string | undefined> {
   return readlink(`/proc/${pid}/ns/${kind}`).catch(() => undefined);
-}
-
-async function bootId(): Promise<string> {
-  return (await readFile("/proc/sys/kernel/random/boot_id", "utf8")).trim();
 }

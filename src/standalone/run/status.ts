@@ -1,8 +1,8 @@
 /** What a running mesh says about itself, in a file that `ps`, `exec`, `logs` and `down` read. */
 import { readFile } from "node:fs/promises";
 import { MeshError } from "#lib/mesh-error.ts";
+import type { ProcessId } from "#lib/process-id.ts";
 import { ignoring } from "../host/ignoring.ts";
-import type { ProcessId } from "../host/processes.ts";
 import type { Port } from "../mesh/mesh.ts";
 import type { Shell } from "../plan/process.ts";
 import type { Page } from "./pages.ts";

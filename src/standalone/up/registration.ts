@@ -2,8 +2,8 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { MeshError } from "#lib/mesh-error.ts";
+import { identify, isAlive, type ProcessId } from "#lib/process-id.ts";
 import { ignoring } from "../host/ignoring.ts";
-import { identify, isAlive, type ProcessId } from "../host/processes.ts";
 import { listMesh } from "../host/run-folders.ts";
 import { writeAtomically } from "../host/write-files.ts";
 import { MESHES_FOLDER } from "../plan/names.ts";
