@@ -269,7 +269,7 @@ for (const [what, options, message] of [
 test("proxy refuses a type that is none, and goes on without a status port that is taken", whereEnvoy, async (t) => {
   const wrong = await startAgent(t, { args: [], type: "waypoint" as "sidecar" });
   assert.deepEqual(await exitOf(wrong.child), [255, null]);
-  assert.match(wrong.text(), /^Error: The proxy type must be sidecar or router, not "waypoint"$/m);
+  assert.match(wrong.text(), /^Error: invalid proxy Type: waypoint: it must be sidecar or router$/m);
   const { createServer } = await import("node:net");
   const holder = createServer().listen(0, "::");
   await once(holder, "listening");
