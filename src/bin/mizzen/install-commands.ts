@@ -127,13 +127,15 @@ async function install(options: InstallOptions, verb: "install" | "upgrade", ter
   }
   if (options.dryRun === true) return printManifest(options, terminal);
   const { manifestOf } = await import("#install/manifest.ts");
+  const { obstacles } = await import("#install/precheck.ts");
   const settings = await resolved(options, terminal);
   const objects = manifestOf(settings);
   const { revision: owner, namespace } = settings;
   const { api, cluster, server, close } = await clusterOf(options, terminal);
   try {
-    const inTheWay = await told({ api, objects, owner }, terminal);
-    if (inTheWay > 0 && options.force !== true) {
+    const inTheWay = await obstacles(api, objects, owner);
+    tell(inTheWay, terminal);
+    if (inTheWay.length > 0 && options.force !== true) {
       throw new MeshError("INSTALL_BLOCKED", "nothing was changed; --force goes on in spite of it");
     }
     const question = `This will ${verb} ${objects.length} objects of revision "${owner}" in ${namespace} of ${server}.`;
@@ -182,18 +184,9 @@ interface Application {
   readonly settings: Resolved;
 }
 
-/** Says what stands in the way, one line each. Gives their number. */
-async function told({ api, objects, owner }: Planned, terminal: Terminal): Promise<number> {
-  const { obstacles } = await import("#install/precheck.ts");
-  const lines = await obstacles(api, objects, owner);
-  for (const line of lines) terminal.say(`in the way: ${line}`);
-  return lines.length;
-}
-
-interface Planned {
-  readonly api: PatientApi;
-  readonly objects: readonly RawObject[];
-  readonly owner: string;
+/** Says what stands in the way, one line each. */
+function tell(obstacles: readonly string[], terminal: Terminal): void {
+  for (const line of obstacles) terminal.say(`in the way: ${line}`);
 }
 
 async function precheck(options: PrecheckOptions, terminal: Terminal): Promise<number> {
@@ -205,7 +198,7 @@ async function precheck(options: PrecheckOptions, terminal: Terminal): Promise<n
     const found = await obstacles(api, manifestOf(settings), settings.revision);
     if (options.output !== undefined) terminal.print(formatOutput({ server, inTheWay: found }, options.output));
     else if (found.length === 0) terminal.print(`nothing is in the way of an installation into ${server}\n`);
-    else for (const line of found) terminal.say(`in the way: ${line}`);
+    else tell(found, terminal);
     return found.length === 0 ? 0 : EXIT.failed;
   } finally {
     close();
