@@ -14,6 +14,7 @@ import { failingAs } from "./failing-as.ts";
 import { agentMetrics } from "./metrics.ts";
 import { openSockets } from "./open-sockets.ts";
 import { planIdentity } from "./plan-identity.ts";
+import { planStatus } from "./plan-status.ts";
 import { prepare } from "./prepare.ts";
 import { startProxy } from "./run-proxy.ts";
 import { controlPlaneOptions } from "./trust.ts";
@@ -38,6 +39,7 @@ export async function runAgent(input: AgentInput): Promise<number> {
   };
   const running: Promise<void>[] = [];
   try {
+    const statusPlan = planStatus(context);
     const identityPlan = await failingAs("failed to start workload secret manager", () => planIdentity(context));
     const upstream = await failingAs("failed to find root XDS CA", () => controlPlaneOptions(context));
     const sockets = await openSockets(context);
@@ -50,7 +52,7 @@ export async function runAgent(input: AgentInput): Promise<number> {
         drain: () => drainNow(context, drained),
         end: () => ended.abort(),
       };
-      await serveEnvoy(context, { sockets, identityPlan, upstream, ends }, running);
+      await serveEnvoy(context, { sockets, identityPlan, statusPlan, upstream, ends }, running);
     } catch (thrown) {
       quit.abort();
       await proxy.run(drained.signal);

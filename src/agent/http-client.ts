@@ -15,6 +15,8 @@ export interface HttpRequest {
   readonly timeoutMs: number;
   /** Over TLS, whoever answers: near servers have certificates that nobody could check. */
   readonly https?: boolean;
+  /** Only who has a certificate that this machine trusts is believed. */
+  readonly verified?: boolean;
   /** Gives up when it is aborted. */
   readonly signal?: AbortSignal | undefined;
   /** How to get there, when it is not here. */
@@ -85,13 +87,13 @@ export function formatRequest({ host, port, path, method = "GET", https }: HttpR
 
 /** A connection that is more than the usual one; undefined where the usual one will do. */
 export async function specialConnection(wanted: HttpRequest, signal: AbortSignal): Promise<Socket | undefined> {
-  const { host, port, connect, https = false } = wanted;
+  const { host, port, connect, https = false, verified = false } = wanted;
   const socket = connect === undefined ? undefined : await connect({ host, port }, signal);
   if (!https) return socket;
   const { connect: connectTls } = await import("node:tls");
   return new Promise((resolve, reject) => {
     const to = socket === undefined ? { host, port } : { socket };
-    const secure = connectTls({ ...to, rejectUnauthorized: false }, () => resolve(secure));
+    const secure = connectTls({ ...to, rejectUnauthorized: verified }, () => resolve(secure));
     const cut = () => secure.destroy(signal.reason);
     signal.addEventListener("abort", cut, { once: true });
     secure.once("close", () => signal.removeEventListener("abort", cut));

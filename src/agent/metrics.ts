@@ -22,6 +22,11 @@ export interface AgentMetrics {
   readonly istiodConnectionFailures: Counter;
   readonly istiodTerminations: Record<Termination, Counter>;
   readonly envoyTerminations: Record<Termination, Counter>;
+  /** Bytes of the largest request of Envoy so far. */
+  largestXdsRequest: number | undefined;
+  /** Until a secret was handed over to Envoy's stream. */
+  readonly secretSendSeconds: Histogram;
+  readonly refusedSecrets: Counter;
   readonly signRequests: Counter;
   readonly failedSignRequests: Counter;
   readonly signRetries: Counter;
@@ -61,6 +66,7 @@ export type Termination = "cancelled" | "error";
 
 type Labels = Readonly<Record<string, string>>;
 
+const SEND_BUCKETS = [0.01, 0.1, 1, 3, 5, 10, 20, 30];
 const UPSTREAM_DNS_BUCKETS = [0.001, 0.005, 0.01, 0.1, 1, 5];
 
 export function agentMetrics(): AgentMetrics {
@@ -89,6 +95,13 @@ export function agentMetrics(): AgentMetrics {
     istiodConnectionFailures: counter("istiod_connection_failures", "Connections to the control plane that failed."),
     istiodTerminations: terminations("istiod_connection_terminations", "Streams that the control plane ended."),
     envoyTerminations: terminations("envoy_connection_terminations", "Streams that Envoy ended."),
+    largestXdsRequest: undefined,
+    secretSendSeconds: registry.histogram(
+      "pilot_xds_send_time",
+      "Time until a secret was sent to Envoy.",
+      SEND_BUCKETS,
+    ),
+    refusedSecrets: counter("pilot_total_xds_rejects", "Responses that Envoy refused.", { type: "sds" }),
     signRequests: counter("num_outgoing_requests", "Requests to the certificate authority.", signing),
     failedSignRequests: counter(
       "num_failed_outgoing_requests",
@@ -112,6 +125,9 @@ export function agentMetrics(): AgentMetrics {
   gauge("cert_expiry_seconds", "Seconds until the certificate expires.", {
     read: () => metrics.certificateExpiry(),
     labels: { resource_name: "default" },
+  });
+  gauge("pilot_xds_recv_max", "Bytes of the largest request of Envoy so far.", {
+    read: () => metrics.largestXdsRequest,
   });
   gauge("startup_duration_seconds", "Seconds from start to ready.", { read: () => metrics.startupSeconds });
   for (const { name, help, ...options } of processMetrics()) gauge(name, help, options);

@@ -8,6 +8,7 @@ import { failingAs } from "./failing-as.ts";
 import type { EnvoySockets } from "./open-sockets.ts";
 import { pathIn } from "./place.ts";
 import type { IdentityPlan } from "./plan-identity.ts";
+import type { StatusPlan } from "./plan-status.ts";
 import { startDns } from "./start-dns.ts";
 import { startIdentity } from "./start-identity.ts";
 import { type Ends, startStatus } from "./start-status.ts";
@@ -16,13 +17,14 @@ import { xdsSocketPath } from "./xds-proxy/xds-config.ts";
 export interface ServeParts {
   readonly sockets: EnvoySockets;
   readonly identityPlan: IdentityPlan;
+  readonly statusPlan: StatusPlan | undefined;
   readonly upstream: ControlPlaneOptions;
   readonly ends: Ends;
 }
 
 export async function serveEnvoy(
   context: AgentContext,
-  { sockets, identityPlan, upstream, ends }: ServeParts,
+  { sockets, identityPlan, statusPlan, upstream, ends }: ServeParts,
   running: Promise<void>[],
 ): Promise<void> {
   const identity = await failingAs("failed to start workload secret manager", () =>
@@ -35,7 +37,7 @@ export async function serveEnvoy(
   await failingAs("failed to start xds proxy", () =>
     serveSockets(context, { ...identity, resolver, upstream, sockets }, running),
   );
-  await startStatus(context, { ...ends, identity: identity.identity, resolver });
+  await startStatus(context, { ...ends, plan: statusPlan, identity: identity.identity, resolver });
   // Another thread makes its key. On two cores it would hold up Envoy and all of the above, and be there no sooner.
   if (identity.identity !== undefined) running.push(identity.identity.run(context.done));
 }

@@ -53,7 +53,11 @@ export async function startIdentity(
     running.push(runOutputFiles(output, done));
   }
   const sources = servedByOthers ? [files] : [own, files];
-  return { identity, trustBundle, secrets: { sources, log: log.scope("sds"), encode: encodeOptions(context) } };
+  return {
+    identity,
+    trustBundle,
+    secrets: { sources, log: log.scope("sds"), metrics, encode: encodeOptions(context) },
+  };
 }
 
 async function workloadIdentity(

@@ -5,15 +5,14 @@ import type { AgentContext } from "./agent-context.ts";
 import { nameTableJson } from "./dns/name-table-json.ts";
 import type { MeshResolver } from "./dns/resolver.ts";
 import { type Place, pathIn } from "./place.ts";
+import type { StatusPlan } from "./plan-status.ts";
 import type { WorkloadIdentity } from "./sds/workload-identity.ts";
 import { EnvoyReadiness } from "./status/envoy-readiness.ts";
 import { grpcBootstrapProblem } from "./status/grpc-readiness.ts";
 import { connectFrom } from "./status/probes/connect.ts";
 import { KeptConnections } from "./status/probes/kept-connections.ts";
-import { parseAppProbes } from "./status/probes/parse.ts";
 import type { ProbeTarget } from "./status/probes/run.ts";
 import { type Need, type Waiting, waitingFor } from "./status/readiness.ts";
-import { parseScrapeTarget, type ScrapeTarget } from "./status/scrape-target.ts";
 import { type StatusOptions, startStatusServer } from "./status/server.ts";
 
 /** What ends an agent, or its Envoy's part in the traffic. */
@@ -26,6 +25,8 @@ export interface Ends {
 }
 
 export interface StatusParts extends Ends {
+  /** Undefined without a status port. */
+  readonly plan: StatusPlan | undefined;
   /** Undefined when the certificate is another's business. */
   readonly identity: WorkloadIdentity | undefined;
   /** Undefined without DNS. */
@@ -38,14 +39,14 @@ const PROBE_SOURCE_V6 = "::6";
 
 /**
  * Opens the status port, if there is one. A port that is taken does not keep the proxy from starting: whoever probes it
- * finds out. Throws when probes or annotations make no sense.
+ * finds out.
  */
 export async function startStatus(context: AgentContext, parts: StatusParts): Promise<void> {
-  const { proxyConfig, log, done, place } = context;
-  const { statusPort = 0 } = proxyConfig;
-  if (statusPort === 0) return;
-  const options = statusOptions(context, parts, statusPort);
-  const where = statusSocket(place, statusPort);
+  const { log, done, place } = context;
+  const { plan } = parts;
+  if (plan === undefined) return;
+  const options = statusOptions(context, parts, plan);
+  const where = statusSocket(place, plan.port);
   try {
     const server = await startStatusServer(where, options);
     done.addEventListener("abort", () => server.close(), { once: true });
@@ -69,15 +70,15 @@ export function statusSocket({ sockets }: Pick<Place, "sockets">, statusPort: nu
   );
 }
 
-function statusOptions(context: AgentContext, parts: StatusParts, statusPort: number): StatusOptions {
+function statusOptions(context: AgentContext, parts: StatusParts, plan: StatusPlan): StatusOptions {
   const { config, flags, log, metrics, localhost, place } = context;
   return {
     waiting: readiness(context, parts),
-    probes: parseAppProbes(config.status.appProbers),
-    probeTarget: probeTarget(context, statusPort),
+    probes: plan.probes,
+    probeTarget: probeTarget(context, plan.port),
     scrape: {
       envoyPrometheusPort: config.envoy.disabled ? undefined : config.envoy.prometheusPort,
-      application: applicationTarget(context, statusPort),
+      application: plan.application,
       localhost,
       connect: place.connect,
       metrics,
@@ -100,16 +101,6 @@ function probeTarget({ config, localhost, place, done }: AgentContext, statusPor
   const kept = keptProbeConnections ? new KeptConnections(connect) : undefined;
   done.addEventListener("abort", () => kept?.close(), { once: true });
   return { host, statusPort, connect, http2: http2Probes, kept };
-}
-
-/** 15020 of a gateway is reachable from outside, so only sidecars show metrics of applications there. */
-function applicationTarget({ config, flags, log }: AgentContext, statusPort: number): ScrapeTarget | undefined {
-  const { prometheusAnnotations } = config.status;
-  if (flags.type !== "sidecar" || prometheusAnnotations === undefined) return undefined;
-  log.info(`Prometheus scraping configuration: ${prometheusAnnotations}`);
-  const { target, problem } = parseScrapeTarget(prometheusAnnotations, statusPort);
-  if (problem !== undefined) log.warn(`Metrics of the application are not scraped: ${problem}`);
-  return target;
 }
 
 /**

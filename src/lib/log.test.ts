@@ -71,4 +71,7 @@ test("parseLogLevels() reads levels by scope and tells what is none", () => {
   assert.deepEqual(parseLogLevels("ads:debug,all:error,dns:info").levels, { all: "error", dns: "info" });
   assert.equal(parseLogLevels("ads:loud").problems.length, 1);
   assert.deepEqual(parseLogLevels("a:b:info").problems, ['"a:b:info" is not of the form scope:level']);
+  assert.deepEqual(parseLogLevels(""), { levels: {}, problems: [] });
+  for (const text of [",", "info,", ",info", "ads:info,,dns:info", "default:"])
+    assert.match(parseLogLevels(text).problems[0] ?? "", /^unknown log level ""/, text);
 });

@@ -53,11 +53,14 @@ export function createLogger(options: LogOptions): RootLogger {
 /** A logger that says nothing. */
 export const SILENT: Logger = createLogger({ write: () => undefined, levels: { all: "none" } });
 
-/** Reads `default:info,ads:debug`; a bare level is that of `default`, and `all` replaces what stands before it. */
+/**
+ * Reads `default:info,ads:debug`; a bare level is that of `default`, and `all` replaces what stands before it. Nothing at
+ * all says nothing; between commas it is no level.
+ */
 export function parseLogLevels(text: string): { levels: Record<string, LogLevel>; problems: string[] } {
   let levels: Record<string, LogLevel> = {};
   const problems: string[] = [];
-  for (const part of text.split(",").filter((p) => p !== "")) {
+  for (const part of text === "" ? [] : text.split(",")) {
     const colon = part.lastIndexOf(":");
     const scope = colon < 0 ? "default" : part.slice(0, colon);
     const level = part.slice(colon + 1);

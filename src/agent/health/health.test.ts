@@ -98,6 +98,46 @@ test("probe() asks over HTTP with the given headers, and takes 200 to 399", asyn
     await assert.rejects(probe(http(port, { path }), OPTIONS), /status code was not from \[200,400\), bad code/);
 });
 
+test("probe() follows redirects as far as Istio's agent does", async (t) => {
+  const seen: unknown[] = [];
+  const port: number = await listen(
+    t,
+    createHttpServer(({ url = "", headers }, response) => {
+      seen.push([url, headers.host, headers["x-a"], headers.referer]);
+      const location: Record<string, string> = {
+        "/300": "/500",
+        "/304": "/500",
+        "/bad": "http://[::bad/",
+        "/loop": "/loop",
+        "/other": `http://127.0.0.1:${port}/200`,
+      };
+      response.writeHead(Number(url.slice(1, 4)) || 302, { location: location[url] ?? "" }).end();
+    }),
+  );
+  for (const path of ["/300", "/304"]) await probe(http(port, { path }), OPTIONS);
+  await assert.rejects(probe(http(port, { path: "/bad" }), OPTIONS), /failed to parse Location header/);
+  await assert.rejects(probe(http(port, { path: "/loop" }), OPTIONS), /stopped after 10 redirects/);
+  const headers = [
+    ["Host", "app.example"],
+    ["X-A", "1"],
+  ] as const;
+  await probe(http(port, { path: "/other", headers }), OPTIONS);
+  assert.deepEqual(seen.at(-1), ["/200", `127.0.0.1:${port}`, "1", `http://127.0.0.1:${port}/other`]);
+});
+
+test("probe() asks the application, whatever its path says of another host", async (t) => {
+  const seen: unknown[] = [];
+  const port = await listen(
+    t,
+    createHttpServer(({ url }, response) => {
+      seen.push(url);
+      response.end();
+    }),
+  );
+  for (const path of ["//else.example/a?b", "http://else.example:1/c", "d"]) await probe(http(port, { path }), OPTIONS);
+  assert.deepEqual(seen, ["/a?b", "/c", "/d"]);
+});
+
 test("probe() asks over TLS whatever the certificate, and TCP, and gives up in time", async (t) => {
   const { key, cert } = await selfSigned();
   const secure = await listen(

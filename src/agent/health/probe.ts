@@ -3,6 +3,7 @@ import { execFile } from "node:child_process";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { send } from "../http-client.ts";
 import type { Connect } from "../place.ts";
+import { aimOf, followRedirects, type Redirect } from "../redirects.ts";
 import type { ProbeMethod } from "./readiness-probe.ts";
 
 export interface ProbeOptions {
@@ -17,7 +18,6 @@ export interface ProbeOptions {
 type HttpMethod = Extract<ProbeMethod, { kind: "http" }>;
 
 const USER_AGENT = "istio-probe/1.0";
-const MAX_REDIRECTS = 10;
 
 /** Rejects, with the reason, when the application is not ready. */
 export async function probe(method: ProbeMethod, options: ProbeOptions): Promise<void> {
@@ -50,38 +50,42 @@ async function run(method: ProbeMethod, options: ProbeOptions, signal: AbortSign
 }
 
 async function probeHttp(method: HttpMethod, options: ProbeOptions, signal: AbortSignal): Promise<void> {
-  const scheme = method.https ? "https" : "http";
-  const host = method.host || options.host;
-  let url = new URL(`${scheme}://${host.includes(":") ? `[${host}]` : host}:${method.port}`);
-  url = URL.canParse(method.path, url.href) ? new URL(method.path, url) : url;
-  for (let redirects = 0; redirects < MAX_REDIRECTS; redirects++) {
-    const response = await send({
-      host: url.hostname.replace(/^\[(.*)\]$/, "$1"),
-      port: Number(url.port || (url.protocol === "https:" ? 443 : 80)),
-      path: url.pathname + url.search,
-      headers: headersOf(method, url),
-      https: url.protocol === "https:",
-      timeoutMs: options.timeoutMs,
-      connect: options.connect,
-      signal,
-    });
-    response.destroy();
-    const { statusCode: status = 0, headers } = response;
-    const location = status >= 300 && status < 400 ? headers.location : undefined;
-    if (location === undefined || !URL.canParse(location, url.href)) {
-      if (status >= 200 && status < 400) return;
-      throw new MeshError("PROBE_FAILED", `status code was not from [200,400), bad code ${status}`);
-    }
-    url = new URL(location, url);
-  }
-  throw new MeshError("PROBE_FAILED", `stopped after ${MAX_REDIRECTS} redirects`);
+  const { timeoutMs, connect } = options;
+  const start = probeUrl(method, options.host);
+  const { status } = await followRedirects(start, {
+    ask: async (redirect) => {
+      const headers = headersOf(method, start, redirect);
+      const response = await send({ ...aimOf(redirect?.url ?? start), headers, timeoutMs, connect, signal });
+      response.destroy();
+      return { status: response.statusCode ?? 0, location: response.headers.location, close: () => undefined };
+    },
+  });
+  if (status < 200 || status >= 400)
+    throw new MeshError("PROBE_FAILED", `status code was not from [200,400), bad code ${status}`);
 }
 
-function headersOf({ headers }: HttpMethod, { host }: URL): Record<string, string[]> {
-  const result: Record<string, string[]> = { host: [host], "user-agent": [USER_AGENT], connection: ["close"] };
+/** Of the path only what a path can hold counts: it is the application that is probed. */
+function probeUrl({ https, host: given, port, path }: HttpMethod, own: string): URL {
+  const host = given || own;
+  const root = new URL(`${https ? "https" : "http"}://${host.includes(":") ? `[${host}]` : host}:${port}`);
+  const { pathname, search } = URL.parse(path, root.href) ?? root;
+  return new URL(pathname + search, root);
+}
+
+function headersOf({ headers }: HttpMethod, start: URL, redirect: Redirect | undefined): Record<string, string[]> {
+  const referer = redirect?.referer === undefined ? {} : { referer: [redirect.referer] };
+  const { host } = redirect?.url ?? start;
+  const result: Record<string, string[]> = {
+    ...referer,
+    host: [host],
+    "user-agent": [USER_AGENT],
+    connection: ["close"],
+  };
   const given = new Set<string>();
   for (const [name, value] of headers) {
     const key = name.toLowerCase();
+    // Another host is asked under its own name.
+    if (key === "host" && redirect?.sameName === false) continue;
     result[key] = given.has(key) ? [...(result[key] ?? []), value] : [value];
     given.add(key);
   }

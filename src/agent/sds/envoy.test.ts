@@ -152,7 +152,9 @@ async function setUp(t: Context, key: KeyOptions, root: () => Issuer) {
   });
   const trustBundle = new TrustBundle();
   const own = workloadSecrets({ identity, files, mounted: undefined, trustBundle });
-  await serveUnix(socket, [secretDiscoveryService({ sources: [own, files], log: SILENT })], { signal: stop.signal });
+  await serveUnix(socket, [secretDiscoveryService({ sources: [own, files], log: SILENT, metrics: agentMetrics() })], {
+    signal: stop.signal,
+  });
   let running: Promise<void> | undefined;
   t.after(async () => {
     stop.abort();

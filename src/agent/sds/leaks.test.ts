@@ -79,7 +79,9 @@ test("rotations and reconnects leave memory and descriptors level", { timeout: 6
   const stop = new AbortController();
   const output = { folder: join(folder, "out"), mode: 0o600, source: own, log: SILENT };
   const running = [identity.run(stop.signal), runOutputFiles(output, stop.signal)];
-  await serveUnix(socket, [secretDiscoveryService({ sources: [own, files], log: SILENT })], { signal: stop.signal });
+  await serveUnix(socket, [secretDiscoveryService({ sources: [own, files], log: SILENT, metrics: agentMetrics() })], {
+    signal: stop.signal,
+  });
   t.after(async () => {
     stop.abort();
     await Promise.all(running);

@@ -74,15 +74,22 @@ async function setUp(t: Context, encode: EncodeOptions = {}) {
   const stop = new AbortController();
   const log = createLogger({ write: (line) => lines.push(line) });
   const trustBundle = new TrustBundle();
+  const metrics = agentMetrics();
   const files = new FileSecrets({
     log,
-    metrics: agentMetrics(),
+    metrics,
     debounceMs: 1,
     systemRoots: undefined,
     resolve: (file) => file,
   });
   const own = workloadSecrets({ identity: source, files, mounted: undefined, trustBundle });
-  const service = secretDiscoveryService({ sources: [own, files], log, encode: () => encode, fetchTimeoutMs: 300 });
+  const service = secretDiscoveryService({
+    sources: [own, files],
+    log,
+    metrics,
+    encode: () => encode,
+    fetchTimeoutMs: 300,
+  });
   await serveUnix(path, [service], { signal: stop.signal });
   const client = new Client(`unix:${path}`, credentials.createInsecure());
   t.after(() => {
@@ -103,7 +110,7 @@ async function setUp(t: Context, encode: EncodeOptions = {}) {
         answer === undefined ? reject(error) : resolve(answer),
       );
     });
-  return { path, source, lines, open, fetch, trustBundle };
+  return { path, source, lines, open, fetch, trustBundle, metrics };
 }
 
 const sotwRequest = (
@@ -189,7 +196,7 @@ test("SDS pushes a new certificate, and new roots only when they changed", async
 });
 
 test("SDS does not answer an acknowledgement, and logs a refusal", async (t) => {
-  const { source, open, lines } = await setUp(t);
+  const { source, open, lines, metrics } = await setUp(t);
   source.current = certificate("chain 1");
   const stream = open("StreamSecrets");
   stream.write(sotwRequest(["default"]));
@@ -200,6 +207,8 @@ test("SDS does not answer an acknowledgement, and logs a refusal", async (t) => 
   stream.write(sotwRequest(["default", "ROOTCA"], { responseNonce: response.nonce }));
   assert.deepEqual((await nextSotw(stream)).secrets.map(text), [`ROOTCA: ${ROOTS}`]);
   assert.match(lines.join(""), /warn\tEnvoy refused default: bad key/);
+  assert.match(metrics.text(), /istio_agent_pilot_total_xds_rejects{type="sds"} 1\n/);
+  assert.match(metrics.text(), /istio_agent_pilot_xds_send_time_count 2\n/);
   stream.cancel();
 });
 

@@ -8,6 +8,7 @@ import { GrpcError, STATUS } from "#lib/grpc/status.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import { readField, readText } from "#lib/wire/read.ts";
+import type { AgentMetrics } from "../metrics.ts";
 import {
   DELTA,
   type EncodedSecret,
@@ -21,6 +22,7 @@ import type { Secret, SecretSource } from "./secret.ts";
 export interface SecretServiceInput {
   readonly sources: readonly SecretSource[];
   readonly log: Logger;
+  readonly metrics: Pick<AgentMetrics, "secretSendSeconds" | "refusedSecrets">;
   /** Asked for each secret, since the list of revoked certificates may come and go. */
   readonly encode?: () => EncodeOptions;
   /** How long a single request waits for a secret, unless it has a shorter deadline of its own. */
@@ -99,8 +101,10 @@ class SecretStream {
 
   #receive(bytes: Buffer): void {
     const { refused, subscribe, unsubscribe } = this.#kind.parse(bytes, new Set(this.#watches.keys()));
-    if (refused !== undefined)
+    if (refused !== undefined) {
       this.#input.log.warn(`Envoy refused ${[...this.#watches.keys()].join(", ")}: ${refused}`);
+      this.#input.metrics.refusedSecrets.add();
+    }
     for (const name of unsubscribe) this.#stop(name);
     for (const name of subscribe) {
       const source = sourceOf(name, this.#input);
@@ -115,7 +119,9 @@ class SecretStream {
   #send(secret: Secret): void {
     const number = String(++this.#responses);
     const encoded = encodeSecret(secret, this.#input.encode?.());
+    const startedAt = performance.now();
     this.#call.send(this.#kind.format({ secrets: [encoded], version: number, nonce: number }));
+    this.#input.metrics.secretSendSeconds.observe((performance.now() - startedAt) / 1000);
   }
 
   #fail(error: GrpcError): void {

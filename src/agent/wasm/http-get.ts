@@ -2,13 +2,14 @@
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { MeshError } from "#lib/mesh-error.ts";
+import { followRedirects, type Redirect } from "../redirects.ts";
 import { assertNotLocal, guardedLookup } from "./address-guard.ts";
 import { MAX_MODULE_BYTES } from "./unpack.ts";
 
 export interface GetOptions {
   readonly headers?: Readonly<Record<string, string>>;
-  readonly method?: "GET" | "POST";
-  readonly body?: string;
+  readonly method?: "GET" | "POST" | undefined;
+  readonly body?: string | undefined;
   /** Certificates are not checked. */
   readonly insecure: boolean;
   /** Whether a host, with its port, may be this machine. */
@@ -24,28 +25,30 @@ export interface GetAnswer {
   readonly body: Buffer;
 }
 
-const MAX_REDIRECTS = 10;
-
-/** The answer, whatever its status, after redirects. Credentials do not follow to another host. */
+/** The answer, whatever its status, after redirects. Credentials do not follow to another host, nor back from there. */
 export async function httpGet(url: URL, options: GetOptions): Promise<GetAnswer> {
-  let current = url;
+  const { method, body, mayBeLocal, ...rest } = options;
   let headers = options.headers ?? {};
-  for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
-    if (current.protocol !== "http:" && current.protocol !== "https:")
-      throw new MeshError("WASM_DOWNLOAD_FAILED", `${current.href}: unsupported protocol`);
-    if (!options.mayBeLocal(current.host)) assertNotLocal(current);
-    const response = await send(current, { ...options, headers });
-    const { statusCode: status = 0, headers: answered } = response;
-    const { location } = answered;
-    if (status < 300 || status >= 400 || location === undefined || !URL.canParse(location, current.href)) {
-      return { status, headers: answered, body: await readBody(response, options) };
-    }
-    response.destroy();
-    const next = new URL(location, current);
-    if (next.host !== current.host) headers = withoutCredentials(headers);
-    current = next;
+  const ask = async (redirect: Redirect | undefined) => {
+    const to = redirect?.url ?? url;
+    if (!mayBeLocal(to.host)) assertNotLocal(to);
+    if (to.host !== url.host) headers = withoutCredentials(headers);
+    const again = redirect === undefined || redirect.sameMethod ? { method, body } : {};
+    const response = await send(to, { ...rest, mayBeLocal, headers, ...again });
+    return {
+      status: response.statusCode ?? 0,
+      location: response.headers.location,
+      response,
+      close: () => void response.destroy(),
+    };
+  };
+  try {
+    const { status, response } = await followRedirects(url, { ask });
+    return { status, headers: response.headers, body: await readBody(response, options) };
+  } catch (thrown) {
+    if (!(thrown instanceof MeshError) || thrown.code !== "HTTP_FAILED") throw thrown;
+    throw new MeshError("WASM_DOWNLOAD_FAILED", url.href, { cause: thrown });
   }
-  throw new MeshError("WASM_DOWNLOAD_FAILED", `${url.href}: stopped after ${MAX_REDIRECTS} redirects`);
 }
 
 function send(url: URL, options: GetOptions): Promise<IncomingMessage> {

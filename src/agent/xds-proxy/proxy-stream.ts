@@ -179,7 +179,8 @@ export class ProxyStream {
   }
 
   #onRequest(request: Pieces): void {
-    const { kind, ownTypes } = this.#input;
+    const { kind, ownTypes, metrics } = this.#input;
+    metrics.largestXdsRequest = Math.max(metrics.largestXdsRequest ?? 0, bytesOf(request));
     const typeUrl = kind.requestType(request);
     const isFirst = !this.#envoyTypes.has(typeUrl);
     this.#envoyTypes.add(typeUrl);
@@ -281,6 +282,10 @@ export class ProxyStream {
     }
     downstream.end(status);
   }
+}
+
+function bytesOf(pieces: Pieces): number {
+  return pieces.reduce((sum, { length }) => sum + length, 0);
 }
 
 /** Types that Envoy has, and that of workloads, from which Istio's Envoy learns about peers. */

@@ -38,6 +38,7 @@ test("the xDS proxy passes messages on as they are, with token and headers", asy
   assert.deepEqual(received, response);
   assert.match(metrics.text(), /istio_agent_xds_proxy_requests 1\n/);
   assert.match(metrics.text(), /istio_agent_xds_proxy_responses 1\n/);
+  assert.match(metrics.text(), new RegExp(`istio_agent_pilot_xds_recv_max ${request.length}\n`));
   stream.cancel();
 });
 

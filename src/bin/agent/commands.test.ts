@@ -107,7 +107,18 @@ test("wait follows redirects, and not for ever", async (t) => {
   const url = (path: string) => `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}${path}`;
   assert.equal((await run("wait", "--url", url("/near"))).code, 0);
   const { code, err } = await run("wait", "--url", url("/loop"), "--timeoutSeconds", "1");
-  assert.deepEqual([code, /HTTP status code 302$/m.test(err)], [255, true]);
+  assert.deepEqual([code, /stopped after 10 redirects$/m.test(err)], [255, true]);
+});
+
+test("wait without time fails, whoever is ready, and a request without a limit has what there is", async (t) => {
+  const port = await webServer(t, () => 200);
+  const url = `http://127.0.0.1:${port}/`;
+  for (const seconds of ["0", "-1"]) {
+    const { code, err } = await run("wait", "--url", url, "--timeoutSeconds", seconds);
+    assert.equal(code, 255);
+    assert.match(err, /^Error: timeout waiting for Envoy proxy to become ready\. Last error: not asked/m);
+  }
+  assert.equal((await run("wait", "--url", url, "--requestTimeoutMillis", "0")).code, 0);
 });
 
 test("request asks only the ports of a proxy, and says that nobody answers", async () => {

@@ -82,7 +82,8 @@ export function loggerOf(command: Command): Logger {
   return createLogger({
     json: flags.log_as_json ?? false,
     levels: levelsOf("--log_output_level", flags.log_output_level ?? ""),
-    stackLevels: levelsOf("--log_stacktrace_level", flags.log_stacktrace_level ?? "default:none"),
+    // Unlike the other flag this one cannot be said to be nothing.
+    stackLevels: levelsOf("--log_stacktrace_level", (flags.log_stacktrace_level ?? "default:none") || ","),
     callers: new Set((flags.log_caller ?? "").split(",").filter((scope) => scope !== "")),
     write: (line) => {
       for (const write of writers) write(line);

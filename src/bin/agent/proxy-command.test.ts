@@ -258,11 +258,27 @@ for (const [what, options, message] of [
     { env: { ISTIO_KUBE_APP_PROBERS: "{" } },
     /^Error: failed to decode app prober err = .*, json string = \{$/m,
   ],
+  [
+    "a scrape of the agent itself",
+    { proxyConfig: { statusPort: 15020 }, env: { ISTIO_PROMETHEUS_ANNOTATIONS: '{"port":"15020"}' } },
+    /^Error: invalid prometheus scrape configuration: application port is the same as agent port/m,
+  ],
+  [
+    "a log level that is none",
+    { args: ["--log_output_level=info,"] },
+    /^Error: --log_output_level: unknown log level ""/m,
+  ],
+  [
+    "no level for stacks",
+    { args: ["--log_stacktrace_level="] },
+    /^Error: --log_stacktrace_level: unknown log level ""/m,
+  ],
 ] as const satisfies readonly (readonly [string, AgentOptions, RegExp])[]) {
   test(`proxy refuses ${what} in one line`, { timeout: 180_000 }, async (t) => {
     const { child, text } = await startAgent(t, options);
     assert.deepEqual(await exitOf(child), [255, null]);
     assert.match(text(), message);
+    assert.doesNotMatch(text(), /Envoy command/);
   });
 }
 

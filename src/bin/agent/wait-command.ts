@@ -47,11 +47,12 @@ export function waitCommand(): Command {
 
 /** The last problem, when the time is over. */
 async function waitUntilReady({ periodMillis, timeoutSeconds, ...options }: WaitOptions): Promise<string | undefined> {
-  const deadline = AbortSignal.timeout(1000 * Math.max(0, timeoutSeconds));
-  let problem = "not asked yet";
+  let problem = "not asked, for there was no time";
+  if (timeoutSeconds <= 0) return problem;
+  const deadline = AbortSignal.timeout(Math.min(MAX_TIMEOUT_MS, 1000 * timeoutSeconds));
   while (!deadline.aborted) {
     try {
-      await assertReady(options);
+      await assertReady(options, deadline);
       return undefined;
     } catch (thrown) {
       problem = errorText(thrown);
@@ -61,24 +62,26 @@ async function waitUntilReady({ periodMillis, timeoutSeconds, ...options }: Wait
   return problem;
 }
 
-const MAX_REDIRECTS = 10;
+/** The longest that a timer can be set to. */
+const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 type Asked = Pick<WaitOptions, "url" | "requestTimeoutMillis">;
 
-async function assertReady({ url, requestTimeoutMillis }: Asked, redirects = 0): Promise<void> {
+/** The time is that of a request with all its redirects; 0 gives it all there is. */
+async function assertReady({ url, requestTimeoutMillis }: Asked, deadline: AbortSignal): Promise<void> {
   const { fetchText } = await import("#agent/http-client.ts");
-  const { protocol, hostname, port, pathname, search } = new URL(url);
-  const https = protocol === "https:";
-  const host = hostname.replace(/^\[(.*)\]$/, "$1");
-  const { status, headers } = await fetchText({
-    host,
-    port: Number(port || (https ? 443 : 80)),
-    https,
-    path: pathname + search,
-    timeoutMs: requestTimeoutMillis,
+  const { aimOf, followRedirects } = await import("#agent/redirects.ts");
+  const start = new URL(url);
+  const unlimited = requestTimeoutMillis === 0;
+  const endsAt = unlimited ? Number.POSITIVE_INFINITY : performance.now() + requestTimeoutMillis;
+  const signal = unlimited ? deadline : undefined;
+  const { status } = await followRedirects(start, {
+    ask: async (redirect) => {
+      const timeoutMs = Math.min(MAX_TIMEOUT_MS, Math.max(0, endsAt - performance.now()));
+      const aim = aimOf(redirect?.url ?? start);
+      const answer = await fetchText({ ...aim, verified: true, timeoutMs, signal });
+      return { status: answer.status, location: answer.headers.location, close: () => undefined };
+    },
   });
-  const { location } = headers;
-  if ([301, 302, 303, 307, 308].includes(status) && location !== undefined && redirects < MAX_REDIRECTS)
-    return assertReady({ url: new URL(location, url).href, requestTimeoutMillis }, redirects + 1);
   if (status !== 200) throw new MeshError("HTTP_FAILED", `HTTP status code ${status}`);
 }

@@ -3,80 +3,47 @@ import { isUtf8 } from "node:buffer";
 import { Agent, request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders } from "node:http";
 import type { Socket } from "node:net";
 import { type TLSSocket, connect as tlsConnect } from "node:tls";
-import { MeshError } from "#lib/mesh-error.ts";
+import { aimOf, followRedirects, type Redirecting } from "../../redirects.ts";
 import type { Answer, IncomingRequest } from "../answer.ts";
 import type { HttpProbe } from "./parse.ts";
 import type { ProbeInput, ProbeTarget } from "./run.ts";
 
-const MAX_REDIRECTS = 10;
-/** Other answers of that kind say where else to look, not to go there. */
-const FOLLOWED: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 const MAX_BODY_BYTES = 10 * 1024;
 const BINARY = "application/octet-stream";
 
-export interface ProbeResponse {
-  readonly status: number;
-  readonly location: string | undefined;
+export interface ProbeResponse extends Redirecting {
   readonly body: AsyncIterable<Buffer>;
-  readonly close: () => void;
 }
 
 export async function runHttpProbe(probe: HttpProbe, { request, target, signal }: ProbeInput): Promise<Answer> {
   // It is sent without the body that these speak of.
   const { connection: _, "content-length": __, "transfer-encoding": ___, ...given } = request.headers;
   const own = target.kept === undefined ? { connection: "close" } : {};
-  let next: Aim = { https: probe.https, port: probe.port, path: probe.path, host: hostHeader(request, probe, target) };
-  for (let redirects = 0; redirects < MAX_REDIRECTS; redirects++) {
-    const { host, referer, ...at } = next;
-    const headers = { ...given, ...(referer === undefined ? {} : { referer }), ...own, host };
-    const response = await sendProbe({ ...at, headers, target, signal });
-    try {
-      if (response.status < 300 || response.status >= 400)
-        return { status: response.status, ...(await readSome(response.body)) };
-      const followed = FOLLOWED.has(response.status) ? redirected(response.location, next, target.host) : undefined;
-      // A redirect to elsewhere is a sign of life, and not ours to follow.
-      if (followed === undefined) return { status: 200 };
-      next = followed;
-    } finally {
-      response.close();
-    }
+  const asked = hostHeader(request, probe, target);
+  const literal = target.host.includes(":") ? `[${target.host}]` : target.host;
+  const start = new URL(`${probe.https ? "https" : "http"}://${literal}:${probe.port}${probe.path}`);
+  const response = await followRedirects(start, {
+    ask: (redirect) => {
+      const referer = redirect?.referer === undefined ? {} : { referer: redirect.referer };
+      const host = redirect === undefined || redirect.sameName ? asked : redirect.url.host;
+      const { https, port, path } = redirect === undefined ? probe : aimOf(redirect.url);
+      return sendProbe({ https, port, path, headers: { ...given, ...referer, ...own, host }, target, signal });
+    },
+    mayFollow: ({ hostname }) => hostname === start.hostname,
+  });
+  try {
+    // A redirect to elsewhere is a sign of life, and not ours to follow.
+    if (response.status >= 300 && response.status < 400) return { status: 200 };
+    return { status: response.status, ...(await readSome(response.body)) };
+  } finally {
+    response.close();
   }
-  throw new MeshError("HTTP_FAILED", `stopped after ${MAX_REDIRECTS} redirects`);
 }
 
 /** The application is told the host that the kubelet asked, with its own port in place of ours. */
 function hostHeader({ headers }: IncomingRequest, { port }: HttpProbe, { statusPort, host }: ProbeTarget): string {
   const given = headers.host?.[0] ?? `${host}:${port}`;
   return given.replace(new RegExp(`:${statusPort}$`), `:${port}`);
-}
-
-/** What one request of a probe asks for. */
-interface Aim extends Pick<HttpProbe, "https" | "port" | "path"> {
-  /** The header. */
-  readonly host: string;
-  /** Who sent the probe there; undefined for the first. */
-  readonly referer?: string;
-}
-
-/** Where a redirect leads, by any scheme and port of the same host; undefined when it leads elsewhere. */
-function redirected(location: string | undefined, { https, port, path, host }: Aim, address: string): Aim | undefined {
-  if (location === undefined) return undefined;
-  const literal = address.includes(":") ? `[${address}]` : address;
-  const from = new URL(`${https ? "https" : "http"}://${literal}:${port}${path}`);
-  if (!URL.canParse(location, from.href))
-    throw new MeshError("HTTP_FAILED", `failed to parse Location header "${location}"`);
-  const to = new URL(location, from);
-  if (to.hostname !== from.hostname) return undefined;
-  const secure = to.protocol === "https:";
-  if (!secure && to.protocol !== "http:") throw new MeshError("HTTP_FAILED", `unsupported protocol "${to.protocol}"`);
-  return {
-    https: secure,
-    port: Number(to.port || (secure ? 443 : 80)),
-    path: to.pathname + to.search,
-    host: URL.canParse(location) ? to.host : host,
-    // Not told to those who read along.
-    ...(https && !secure ? {} : { referer: from.href }),
-  };
 }
 
 export interface ProbeRequest extends Pick<HttpProbe, "https" | "port" | "path"> {
