@@ -104,6 +104,27 @@ test("an address of two TCP services, and a port of a workload for two protocols
   );
 });
 
+test("one VirtualService may name a host in two ways", () => {
+  const hosts = ["a", "a.default.svc.cluster.local"];
+  assert.deepEqual(texts(object("VirtualService", "one", { hosts, http })), []);
+});
+
+test("without an address, TCP of any address is one, but not TLS, nor what is headless", () => {
+  const anywhere = (name: string, protocol: string, hosts = [`${name}.example.com`]) =>
+    object("ServiceEntry", name, { hosts, resolution: "NONE", ports: [{ number: 443, name: "p", protocol }] });
+  const [tls, https] = [anywhere("one", "TLS", ["one.test", "*.two.test"]), anywhere("two", "HTTPS")];
+  assert.deepEqual(texts(tls, https, anywhere("three", "TCP", ["three.test", "four.test"])), []);
+  assert.equal(texts(tls, anywhere("three", "TCP"), anywhere("four", "MONGO")).length, 1);
+  const headless = (namespace: string) =>
+    `${JSON.stringify({
+      apiVersion: "v1",
+      kind: "Service",
+      metadata: { name: "db", namespace },
+      spec: { clusterIP: "None", ports: [{ name: "tcp", port: 443 }] },
+    })}\n---\n`;
+  assert.deepEqual(texts(headless("a"), headless("b"), anywhere("three", "TCP")), []);
+});
+
 test("ports that an endpoint does not have are no conflict", () => {
   const service = {
     apiVersion: "v1",

@@ -16,8 +16,10 @@ export function* hostConflicts({ virtualServices, mesh, features }: Snapshot): S
     const gateways = object.spec.gateways ?? [MESH_GATEWAY];
     if (!gateways.some((name) => completeGateway(name, namespace) === MESH_GATEWAY)) continue;
     for (const host of object.spec.hosts ?? []) {
-      const winner = claims.claim(completeHost(host, namespace, features.domain), object, (other) =>
-        haveCommonAudience(other, object, mesh.defaultVirtualServiceExportTo),
+      const winner = claims.claim(
+        completeHost(host, namespace, features.domain),
+        object,
+        (other) => other !== object && haveCommonAudience(other, object, mesh.defaultVirtualServiceExportTo),
       );
       if (winner === undefined) continue;
       yield {

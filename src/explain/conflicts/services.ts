@@ -2,6 +2,7 @@
 
 import { type ConfigObject, objectKey } from "#config/config-object.ts";
 import type { ServiceEntry } from "#config/kinds/service-entry.ts";
+import { isTls } from "#config/protocol.ts";
 import { compareText } from "#lib/compare-text.ts";
 import { NO_ENDPOINTS } from "#model/endpoint.ts";
 import { isHttp, type Service, type ServiceKey, type ServicePort, serviceKey } from "#model/service.ts";
@@ -62,9 +63,12 @@ export function* addressConflicts({ services }: Snapshot, definitions: Definitio
     yield undefined;
     if (service.resolution === "alias") continue;
     for (const port of service.ports) {
-      if (port.protocol === "UDP" || port.protocol === "Unsupported" || isHttp(port.protocol)) continue;
-      for (const address of service.addresses.length > 0 ? service.addresses : ["0.0.0.0"]) {
-        const winner = claims.claim(`${address}:${port.port}`, service, (other) => other !== service);
+      for (const address of callAddresses(service, port)) {
+        const winner = claims.claim(
+          `${address}:${port.port}`,
+          service,
+          (other) => ownerOf(other, definitions) !== ownerOf(service, definitions),
+        );
         if (winner === undefined) continue;
         yield {
           metric: "pilot_conflict_outbound_listener_tcp_over_current_tcp",
@@ -77,6 +81,14 @@ export function* addressConflicts({ services }: Snapshot, definitions: Definitio
       }
     }
   }
+}
+
+/** The addresses that alone tell connections to a port from those to others. */
+function callAddresses({ addresses, headless }: Service, { protocol }: ServicePort): readonly string[] {
+  if (protocol === "UDP" || protocol === "Unsupported" || isHttp(protocol)) return [];
+  if (addresses.length > 0) return addresses;
+  // TLS is told by the server's name, and a headless service is called by the addresses of its endpoints.
+  return isTls(protocol) || headless ? [] : ["0.0.0.0"];
 }
 
 /** Ports of workloads that services claim for different protocols. */
