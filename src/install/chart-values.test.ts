@@ -42,6 +42,7 @@ const EFFECTS: readonly (readonly [set: string, object: string, path: Path, valu
   ["pilot.image=a/b:c", ISTIOD, [...DISCOVERY, "image"], "a/b:c"],
   ["pilot.hub=h pilot.tag=t pilot.variant=v", ISTIOD, [...DISCOVERY, "image"], "h/pilot:t-v"],
   ["pilot.traceSampling=50", ISTIOD, [...DISCOVERY, "env", "PILOT_TRACE_SAMPLING", "value"], "50"],
+  ["pilot.traceSampling=0.5", ISTIOD, [...DISCOVERY, "env", "PILOT_TRACE_SAMPLING", "value"], "0.5"],
   ["pilot.env.PILOT_TRACE_SAMPLING=7", ISTIOD, [...DISCOVERY, "env", "PILOT_TRACE_SAMPLING", "value"], "7"],
   [
     "pilot.envVarFrom[0].name=A pilot.envVarFrom[0].valueFrom.secretKeyRef.name=s",

@@ -45,8 +45,13 @@ function checkValue(value: unknown, known: unknown, field: string): readonly Pro
   }
   if (value === true && INEFFECTIVE.includes(field)) return [warning(field, "has no effect")];
   const isText = typeof known === "string";
-  const fits = isText ? typeof value !== "object" : typeof value === typeof known;
+  const fits = isText ? typeof value !== "object" : typeof value === typeof known || isDecimal(value, known);
   return fits ? [] : [error(field, `a ${isText ? "text" : typeof known} is wanted, this is ${shown(value)}`)];
+}
+
+/** `--set` gives text for what is no whole number: a version may look the same. */
+function isDecimal(value: unknown, known: unknown): boolean {
+  return typeof known === "number" && typeof value === "string" && /^-?\d+\.\d+$/.test(value);
 }
 
 function shown(value: unknown): string {

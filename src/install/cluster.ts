@@ -16,6 +16,8 @@ const LOOK_AGAIN_MS = 250;
 const NAMESPACE_MAPS = ["istio-ca-root-cert", "istio-ca-crl"];
 /** Of every object that the chart gives: by it Istio's installer finds what is its own. */
 const COMPONENT_LABEL = "operator.istio.io/component";
+/** The name of the IstioOperator that asked for an object. */
+const OWNING_LABEL = "install.operator.istio.io/owning-resource";
 /** How long what was removed may take to be gone. */
 const GONE_MS = 60_000;
 
@@ -36,6 +38,16 @@ const OWNED: readonly (readonly [apiVersion: string, kind: string])[] = [
   ["v1", "ServiceAccount"],
 ];
 
+/** Whose objects. */
+export interface Owner {
+  readonly revision: string;
+  /** Of the IstioOperator among several of a revision; undefined: any. */
+  readonly name?: string;
+}
+
+/** What objects have where no IstioOperator with a name asked for them. */
+export const NO_OWNER_NAME = "unknown";
+
 export interface WaitOptions {
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
@@ -45,11 +57,14 @@ export class InstallCluster {
   readonly #api: PatientApi;
   readonly #directory: ResourceDirectory;
   readonly #say: Say;
+  /** Whether it only says what it would take away. */
+  readonly #removesNothing: boolean;
 
-  constructor(api: PatientApi, say: Say) {
+  constructor(api: PatientApi, say: Say, { removesNothing = false } = {}) {
     this.#api = api;
     this.#directory = new ResourceDirectory(api);
     this.#say = say;
+    this.#removesNothing = removesNothing;
   }
 
   /** Creates or changes objects. Definitions are waited for: the rest may need them. */
@@ -92,7 +107,7 @@ export class InstallCluster {
   }
 
   /** Takes away what an earlier installation of this owner had and this one has not. */
-  async prune(objects: readonly RawObject[], owner: string): Promise<void> {
+  async prune(objects: readonly RawObject[], owner: Owner): Promise<void> {
     const kept = new Set(objects.map(objectName));
     for (const object of await this.#owned(owner)) {
       const stays = kept.has(objectName(object)) || object.metadata.labels?.[NOT_PRUNED_LABEL] === "true";
@@ -101,7 +116,7 @@ export class InstallCluster {
   }
 
   /** Takes an installation away; without a name all of them, those of Helm included. Gives the number of objects. */
-  async remove(owner: string | undefined): Promise<number> {
+  async remove(owner: Owner | undefined): Promise<number> {
     const objects = await this.#owned(owner);
     for (const object of objects) await this.#delete(object);
     return objects.length;
@@ -118,7 +133,7 @@ export class InstallCluster {
     const inHome = home.length > 0 ? [] : await this.#leftovers(namespace);
     const objects = [...(await this.#tags()), ...definitions, ...all, ...inHome, ...home];
     for (const object of objects) await this.#delete(object);
-    await this.#untilGone([...definitions, ...home]);
+    if (!this.#removesNothing) await this.#untilGone([...definitions, ...home]);
     await this.#tellForeignDefinitions(new Set(definitions.map(objectName)));
     return objects.length;
   }
@@ -169,8 +184,9 @@ export class InstallCluster {
     ].filter(ours);
   }
 
-  async #owned(owner: string | undefined): Promise<readonly RawObject[]> {
-    const labelSelector = owner === undefined ? COMPONENT_LABEL : `${OWNER_LABEL}=${owner}`;
+  async #owned(owner: Owner | undefined): Promise<readonly RawObject[]> {
+    const named = owner?.name === undefined ? "" : `,${OWNING_LABEL}=${owner.name}`;
+    const labelSelector = owner === undefined ? COMPONENT_LABEL : `${OWNER_LABEL}=${owner.revision}${named}`;
     const lists = OWNED.map(([apiVersion, kind]) => this.#listed(apiVersion, kind, { labelSelector }));
     return (await Promise.all(lists)).flat().filter((object) => isOfChart(object) && !isTagOfPerson(object));
   }
@@ -190,6 +206,10 @@ export class InstallCluster {
   }
 
   async #delete(object: RawObject): Promise<void> {
+    if (this.#removesNothing) {
+      this.#say(`would remove ${objectName(object)}`);
+      return;
+    }
     const query = { propagationPolicy: "Background" };
     const answer = this.#api.call({ method: "DELETE", path: await this.#pathOf(object), query });
     if ((await this.#unlessGone(answer)) !== undefined) this.#say(`removed ${objectName(object)}`);

@@ -1,88 +1,88 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { chartValues } from "./istio-operator.ts";
+import { askedBy, askedTogether, NOTHING_ASKED, withSet } from "./istio-operator.ts";
 
-const operator = (spec: object) => ({ apiVersion: "install.istio.io/v1alpha1", kind: "IstioOperator", spec });
-
-test("chartValues() leaves plain values as they are, and takes those under `values.` for the same", () => {
-  const plain = { pilot: { env: { A: "b" } }, revision: "canary" };
-  assert.deepEqual(chartValues(plain, "f"), plain);
-  assert.deepEqual(chartValues({ values: plain, profile: "demo" }, "f"), { ...plain, profile: "demo" });
+const operator = (spec: object, name?: string) => ({
+  apiVersion: "install.istio.io/v1alpha1",
+  kind: "IstioOperator",
+  ...(name !== undefined && { metadata: { name } }),
+  spec,
 });
 
-test("chartValues() reads an IstioOperator: profile, images, mesh config, values", () => {
+test("askedBy() leaves plain values as they are, and takes those under `values.` for the same", () => {
+  const plain = { pilot: { env: { A: "b" } }, revision: "canary" };
+  assert.deepEqual(askedBy(plain, "f"), { profile: "", values: plain, components: {} });
+  assert.deepEqual(askedBy({ values: plain, profile: "demo" }, "f"), {
+    profile: "demo",
+    values: plain,
+    components: {},
+  });
+});
+
+test("askedBy() reads an IstioOperator: its name, profile, images, mesh config, values", () => {
   const spec = {
     profile: "minimal",
     hub: "example.com/mesh",
     tag: "1",
     revision: "r",
+    namespace: "ignored, as Istio does",
     meshConfig: { accessLogFile: "/dev/stdout" },
     values: { global: { network: "n" } },
+    unvalidatedValues: { global: { network: "m" } },
+    components: { pilot: { enabled: false } },
   };
-  assert.deepEqual(chartValues(operator(spec), "f"), {
+  assert.deepEqual(askedBy(operator(spec, "main"), "f"), {
     profile: "minimal",
-    revision: "r",
-    meshConfig: { accessLogFile: "/dev/stdout" },
-    global: { hub: "example.com/mesh", tag: "1", network: "n" },
+    values: {
+      ownerName: "main",
+      revision: "r",
+      meshConfig: { accessLogFile: "/dev/stdout" },
+      global: { hub: "example.com/mesh", tag: "1", network: "m" },
+    },
+    components: { pilot: { enabled: false } },
   });
 });
 
-test("chartValues() reads components: on and off, and what Kubernetes is told about them", () => {
-  const k8s = {
-    resources: { requests: { cpu: "1" } },
-    replicaCount: 2,
-    env: [{ name: "A", value: "b" }],
-    hpaSpec: { minReplicas: 2, maxReplicas: 4 },
-    serviceAnnotations: { x: "y" },
-    service: { type: "NodePort" },
-  };
-  const components = {
-    base: { enabled: true },
-    cni: { enabled: false },
-    pilot: { enabled: false },
-    ingressGateways: [{ enabled: false }, { name: "other", label: { istio: "other" }, enabled: true, k8s }],
-    egressGateways: [null, { name: "out", enabled: true }],
-  };
-  assert.deepEqual(chartValues(operator({ components }), "f"), {
-    pilot: { enabled: false },
-    gateways: {
-      "istio-ingressgateway": { component: "IngressGateways", enabled: false },
-      other: {
-        component: "IngressGateways",
-        labels: { istio: "other" },
-        enabled: true,
-        resources: { requests: { cpu: "1" } },
-        replicaCount: 2,
-        env: { A: "b" },
-        autoscaleEnabled: true,
-        autoscaleMin: 2,
-        autoscaleMax: 4,
-        serviceAnnotations: { x: "y" },
-        type: "NodePort",
-      },
-      out: { component: "EgressGateways", enabled: true },
-    },
+test("an IstioOperator whose parts are empty asks for nothing", () => {
+  const empty = operator({ values: null, components: null, profile: null });
+  assert.deepEqual(askedBy(empty, "f"), NOTHING_ASKED);
+  assert.deepEqual(askedBy({ kind: "IstioOperator" }, "f"), NOTHING_ASKED);
+});
+
+test("askedTogether() takes lists as a whole, and keeps what takes a value away", () => {
+  const one = askedBy({ pilot: { resources: {}, env: { A: "1" } }, components: { ingressGateways: [{}] } }, "f");
+  const two = askedBy({ pilot: { resources: null }, components: { ingressGateways: [] } }, "g");
+  assert.deepEqual(askedTogether(one, two), {
+    profile: "",
+    values: { pilot: { resources: null, env: { A: "1" } } },
+    components: { ingressGateways: [] },
   });
+});
+
+test("withSet() changes single items of what files asked for, by the names of values and of an IstioOperator", () => {
+  const file = askedBy(
+    operator({ components: { ingressGateways: [{ name: "a" }, { name: "b", enabled: true }] } }),
+    "f",
+  );
+  const sets = ["components.ingressGateways[name:b].enabled=false", "tag=5", "values.pilot.env.A=1", "pilot.env.B=2"];
+  assert.deepEqual([...sets, "profile=demo", "namespace=x"].reduce(withSet, file), {
+    profile: "demo",
+    values: { global: { tag: "5" }, pilot: { env: { A: 1, B: 2 } } },
+    components: { ingressGateways: [{ name: "a" }, { name: "b", enabled: false }] },
+  });
+  assert.throws(() => withSet(file, "components=x"), { message: "--set components=x: name what is under components" });
 });
 
 for (const [spec, message] of [
-  [{ components: { pilots: {} } }, "f: components.pilots: there is no such component"],
-  [{ components: { cni: { enabled: true } } }, "f: components.cni: is no part of this mesh"],
-  [{ components: { ingressGateways: {} } }, "f: components.ingressGateways: a list is wanted"],
-  [{ components: { ingressGateways: ["a"] } }, "f: components.ingressGateways[0]: an object is wanted"],
-  [{ components: { pilot: { k8s: { overlays: [] } } } }, "f: components.pilot.k8s.overlays: cannot be set here"],
-  [
-    { components: { pilot: { k8s: { env: [{ name: "A", valueFrom: {} }] } } } },
-    "f: components.pilot.k8s.env[0]: a name and a value are wanted",
-  ],
   [{ components: [] }, "f: components: an object is wanted"],
+  [{ components: { pilots: {} } }, "f: components.pilots: there is no such component"],
   [{ values: "x" }, "f: values: an object is wanted"],
 ] as const) {
-  test(`chartValues() refuses ${JSON.stringify(spec)}`, () =>
-    assert.throws(() => chartValues(operator(spec), "f"), { code: "INSTALL_INVALID", message }));
+  test(`askedBy() refuses ${JSON.stringify(spec)}`, () =>
+    assert.throws(() => askedBy(operator(spec), "f"), { code: "INSTALL_INVALID", message }));
 }
 
-test("chartValues() refuses an object of another kind, and a spec that is none", () => {
-  assert.throws(() => chartValues({ kind: "Deployment", spec: {} }, "f.yaml"), /f\.yaml: a Deployment is neither/);
-  assert.throws(() => chartValues({ kind: "IstioOperator", spec: [] }, "f.yaml"), /f\.yaml: spec: an object is wanted/);
+test("askedBy() refuses an object of another kind, and a spec that is none", () => {
+  assert.throws(() => askedBy({ kind: "Deployment", spec: {} }, "f.yaml"), /f\.yaml: a Deployment is neither/);
+  assert.throws(() => askedBy({ kind: "IstioOperator", spec: [] }, "f.yaml"), /f\.yaml: spec: an object is wanted/);
 });

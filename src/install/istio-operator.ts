@@ -1,124 +1,84 @@
-/** An IstioOperator, and what `--set` says in its words, as values of the chart. */
+/** What files and `--set` ask for, in the words of an IstioOperator or as values of the chart, as one. */
 import { isRecord } from "#lib/is-record.ts";
 import { MeshError } from "#lib/mesh-error.ts";
-import { overlaid, type Values } from "./values.ts";
+import { componentsOf } from "./components.ts";
+import { joined, parseSetting, type Values, withSetting } from "./values.ts";
 
-/** Names of gateways that a list of components does not name. */
-const GATEWAY_LISTS: Readonly<Record<string, string>> = {
-  ingressGateways: "istio-ingressgateway",
-  egressGateways: "istio-egressgateway",
-};
-/** Parts of Istio that are no part of ours; to switch them off is no mistake. */
-const ABSENT_COMPONENTS = ["cni", "ztunnel", "istiodRemote"];
-/** Settings of a Deployment that have the same name in the chart. */
-const SAME_NAMES = [
-  "resources",
-  "replicaCount",
-  "nodeSelector",
-  "tolerations",
-  "affinity",
-  "podAnnotations",
-  "serviceAnnotations",
-];
+/** What somebody asks for, over what there is. Null takes a value away. */
+export interface Asked {
+  /** Empty: nobody named one. */
+  readonly profile: string;
+  /** Values of the chart. */
+  readonly values: Values;
+  /** Components, in the words of an IstioOperator. */
+  readonly components: Values;
+}
 
-/** The values that a file, or all of `--set`, asks for. `where` names it in messages. */
-export function chartValues(given: Values, where: string): Values {
+export const NOTHING_ASKED: Asked = { profile: "", values: {}, components: {} };
+
+/** Parts of a specification that are about Istio's own installer, or said elsewhere. */
+const OF_INSTALLER = ["namespace", "installPackagePath"];
+
+/** What a file asks for: values, or an IstioOperator. `where` names it in messages. Throws a MeshError. */
+export function askedBy(given: Values, where: string): Asked {
   const isOperator = given.kind === "IstioOperator";
-  if (isOperator && given.spec !== undefined && !isRecord(given.spec)) throw invalid(where, "spec", "an object");
   if (given.kind !== undefined && !isOperator) {
     throw new MeshError("INSTALL_INVALID", `${where}: a ${String(given.kind)} is neither values nor an IstioOperator`);
   }
   const spec = isOperator ? recordAt(given, "spec", where) : given;
-  const { values: _, components: __, hub, tag, namespace: ___, ...rest } = spec;
-  const images = { ...(hub !== undefined && { hub }), ...(tag !== undefined && { tag }) };
-  return [
-    ...(Object.keys(images).length === 0 ? [] : [{ global: images }]),
-    componentValues(recordAt(spec, "components", where), where),
+  const { values: _, components: __, unvalidatedValues: ___, profile, hub, tag, ...rest } = spec;
+  const components = recordAt(spec, "components", where);
+  // Mistakes are told with the file that they are in; what comes of it is known when all sources are.
+  componentsOf(components, where);
+  const values = [
+    isOperator ? ownerOf(given) : {},
+    defined({ global: defined({ hub, tag }) }),
+    Object.fromEntries(Object.entries(rest).filter(([name]) => !OF_INSTALLER.includes(name))),
     recordAt(spec, "values", where),
-  ].reduce(overlaid, rest);
+    recordAt(spec, "unvalidatedValues", where),
+  ].reduce(joined);
+  return { profile: String(profile ?? ""), values, components };
 }
 
-function componentValues(components: Values, where: string): Values {
-  let values: Values = {};
-  for (const [name, component] of Object.entries(components)) {
-    const path = `${where}: components.${name}`;
-    const standard = GATEWAY_LISTS[name];
-    if (standard !== undefined) values = overlaid(values, gatewayValues(component, standard, path));
-    else if (name === "pilot") values = overlaid(values, { pilot: deploymentValues(record(component, path), path) });
-    else if (ABSENT_COMPONENTS.includes(name)) refuseIfEnabled(record(component, path), path);
-    else if (name !== "base") throw new MeshError("INSTALL_INVALID", `${path}: there is no such component`);
+/** Both, the second over the first; a list is taken as a whole. */
+export function askedTogether(before: Asked, over: Asked): Asked {
+  return {
+    profile: over.profile || before.profile,
+    values: joined(before.values, over.values),
+    components: joined(before.components, over.components),
+  };
+}
+
+/** With one `--set` over it. */
+export function withSet(asked: Asked, text: string): Asked {
+  const setting = parseSetting(text);
+  const [first, ...rest] = setting.path;
+  if (first === "profile") return { ...asked, profile: String(setting.value) };
+  if (first === "components") return { ...asked, components: placedAt(asked.components, rest) };
+  if (first === "values" || first === "unvalidatedValues") return { ...asked, values: placedAt(asked.values, rest) };
+  if (OF_INSTALLER.includes(first)) return asked;
+  const path = first === "hub" || first === "tag" ? (["global", first] as const) : setting.path;
+  return { ...asked, values: placedAt(asked.values, path) };
+
+  function placedAt(settings: Values, [name, ...inner]: readonly unknown[]): Values {
+    if (typeof name !== "string") throw new MeshError("INSTALL_INVALID", `--set ${text}: name what is under ${first}`);
+    return withSetting(settings, { ...setting, path: [name, ...inner] as typeof setting.path });
   }
-  return values;
 }
 
-function refuseIfEnabled({ enabled }: Values, path: string): void {
-  if (enabled === true) throw new MeshError("INSTALL_INVALID", `${path}: is no part of this mesh`);
-}
-
-function gatewayValues(list: unknown, standard: string, path: string): Values {
-  if (!Array.isArray(list)) throw new MeshError("INSTALL_INVALID", `${path}: a list is wanted`);
-  const gateways = list.flatMap((item: unknown, i) => {
-    if (item === null) return [];
-    const { name = standard, label, ...rest } = record(item, `${path}[${i}]`);
-    const labels = label === undefined ? {} : { labels: label };
-    const component = { component: standard === "istio-egressgateway" ? "EgressGateways" : "IngressGateways" };
-    return [[String(name), { ...component, ...labels, ...deploymentValues(rest, `${path}[${i}]`) }] as const];
-  });
-  return { gateways: Object.fromEntries(gateways) };
-}
-
-function deploymentValues(component: Values, path: string): Values {
-  const { enabled, k8s } = component;
-  const own = enabled === undefined ? {} : { enabled };
-  return k8s === undefined ? own : { ...own, ...kubernetesValues(record(k8s, `${path}.k8s`), `${path}.k8s`) };
-}
-
-function kubernetesValues(k8s: Values, path: string): Values {
-  const values: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(k8s)) {
-    if (SAME_NAMES.includes(name)) values[name] = value;
-    else if (name === "env") values.env = environment(value, `${path}.env`);
-    else if (name === "hpaSpec") Object.assign(values, autoscaling(record(value, `${path}.hpaSpec`)));
-    else if (name === "service") Object.assign(values, service(record(value, `${path}.service`)));
-    else throw new MeshError("INSTALL_INVALID", `${path}.${name}: cannot be set here`);
-  }
-  return values;
-}
-
-function environment(list: unknown, path: string): Values {
-  if (!Array.isArray(list)) throw new MeshError("INSTALL_INVALID", `${path}: a list is wanted`);
-  const variables = list.map((item: unknown, i) => {
-    const { name, value } = record(item, `${path}[${i}]`);
-    if (typeof name !== "string" || value === undefined) {
-      throw new MeshError("INSTALL_INVALID", `${path}[${i}]: a name and a value are wanted`);
-    }
-    return [name, value] as const;
-  });
-  return Object.fromEntries(variables);
-}
-
-function autoscaling({ minReplicas, maxReplicas }: Values): Values {
-  const bounds = { autoscaleMin: minReplicas, autoscaleMax: maxReplicas };
-  return { autoscaleEnabled: true, ...defined(bounds) };
-}
-
-function service({ type, ports }: Values): Values {
-  return defined({ type, ports });
+/** The name of an IstioOperator tells its objects from those of others of the same revision. */
+function ownerOf({ metadata }: Values): Values {
+  const name = isRecord(metadata) ? metadata.name : undefined;
+  return typeof name === "string" && name !== "" ? { ownerName: name } : {};
 }
 
 function defined(values: Values): Values {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
+  const isSaid = (value: unknown) => value !== undefined && !(isRecord(value) && Object.keys(value).length === 0);
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => isSaid(value)));
 }
 
 function recordAt(values: Values, name: string, where: string): Values {
-  return values[name] === undefined ? {} : record(values[name], `${where}: ${name}`);
-}
-
-function record(value: unknown, path: string): Values {
-  if (!isRecord(value)) throw new MeshError("INSTALL_INVALID", `${path}: an object is wanted`);
+  const value = values[name] ?? {};
+  if (!isRecord(value)) throw new MeshError("INSTALL_INVALID", `${where}: ${name}: an object is wanted`);
   return value;
-}
-
-function invalid(where: string, name: string, wanted: string): MeshError {
-  return new MeshError("INSTALL_INVALID", `${where}: ${name}: ${wanted} is wanted`);
 }

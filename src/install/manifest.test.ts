@@ -265,10 +265,7 @@ test("two revisions share no object but the namespace, and their control planes 
 });
 
 test("another gateway is like the ingress gateway, under its own name", async () => {
-  const more = await installed(
-    "components.ingressGateways[1].name=inner",
-    "components.ingressGateways[1].enabled=true",
-  );
+  const more = await installed("gateways.inner.enabled=true");
   assert.deepEqual(at(object("Service/istio-system/inner", more), "spec", "selector"), {
     app: "inner",
     istio: "inner",

@@ -31,6 +31,12 @@ test("what is said later counts more: chart, profile, files in their order, --se
   assert.equal(at(values, "global", "network"), "m");
 });
 
+test("what is taken away stays away, though a file before said something else", async () => {
+  const one = file("resources.yaml", "pilot: {resources: {requests: {cpu: 1}}}\n");
+  const { values } = await resolve(["pilot.resources=null"], [one]);
+  assert.equal(at(values, "pilot", "resources"), undefined);
+});
+
 test("revision and namespace may be said as values", async () => {
   const { revision, namespace, values } = await resolve(["revision=canary", "values.global.istioNamespace=mesh"]);
   assert.deepEqual([revision, namespace], ["canary", "mesh"]);

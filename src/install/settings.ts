@@ -4,8 +4,10 @@ import { isRecord } from "#lib/is-record.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 import { type Chart, namesIn, readChart, readYaml } from "./chart.ts";
 import { checkValues } from "./check-values.ts";
-import { chartValues } from "./istio-operator.ts";
-import { overlaid, type Values, withSet } from "./values.ts";
+import type { ComponentPatch } from "./component-patches.ts";
+import { type Components, componentsOf, gatewayPlan } from "./components.ts";
+import { askedBy, askedTogether, NOTHING_ASKED, withSet } from "./istio-operator.ts";
+import { overlaid, type Values } from "./values.ts";
 
 export interface InstallSettings {
   /** The folder with `chart/` and `profiles/`. */
@@ -28,6 +30,8 @@ export interface Resolved {
   readonly namespace: string;
   /** `default`, or the name of another. */
   readonly revision: string;
+  /** What is laid over the objects that the chart makes. */
+  readonly patches: readonly ComponentPatch[];
   /** What has no effect, one line each. */
   readonly warnings: readonly string[];
 }
@@ -38,29 +42,56 @@ const NAME = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 export async function resolveSettings(settings: InstallSettings): Promise<Resolved> {
   const { manifests, files, set } = settings;
   const chart = await readChart(join(manifests, "chart"));
-  const given = await Promise.all(files.map(async (file) => chartValues(await readYaml(file), file)));
-  const { profile: named, ...asked } = [...given, chartValues(set.reduce(withSet, {}), "--set")].reduce(overlaid, {});
-  const profile = String(named ?? "default");
-  const base = [await profileValues(manifests, profile), gatewaysOf(asked, chart.values)].reduce(
-    overlaid,
-    chart.values,
-  );
-  const problems = checkValues(asked, base);
+  const given = await Promise.all(files.map(async (file) => askedBy(await readYaml(file), file)));
+  const { profile: named, values: asked, components } = set.reduce(withSet, given.reduce(askedTogether, NOTHING_ASKED));
+  const profile = named || "default";
+  const parts = installedParts(componentsOf(components, "--set"), {
+    asked,
+    values: overlaid(chart.values, await profileValues(manifests, profile)),
+  });
+  const problems = checkValues(asked, parts.values);
   const errors = problems.filter(({ severity }) => severity === "error");
   if (errors.length > 0) {
     throw new MeshError("INSTALL_INVALID", errors.map(({ field, message }) => `${field}: ${message}`).join("; "));
   }
   const revision = nameOf(settings.revision || String(asked.revision ?? "") || "default", "revision");
-  const namespace = nameOf(settings.namespace ?? namespaceOf(overlaid(base, asked)), "namespace");
+  const namespace = nameOf(settings.namespace ?? namespaceOf(overlaid(parts.values, asked)), "namespace");
   const over = { revision: revision === "default" ? "" : revision, global: { istioNamespace: namespace } };
   return {
     chart,
     profile,
     namespace,
     revision,
-    values: [asked, over].reduce(overlaid, base),
+    values: [asked, over].reduce(overlaid, parts.values),
+    patches: parts.patches,
     warnings: problems.map(({ field, message }) => `${field}: ${message}`),
   };
+}
+
+interface Base {
+  readonly asked: Values;
+  /** Of chart and profile. */
+  readonly values: Values;
+}
+
+/** The values of chart and profile with what components say, and with models of the gateways that are asked for. */
+function installedParts({ values: said, gateways, patches }: Components, { asked, values }: Base) {
+  const base = [gatewaysOf(asked, values), said].reduce(overlaid, values);
+  const plans = Object.entries(gateways).map(([standard, listed]) => {
+    for (const { name } of listed) nameOf(name, "gateway");
+    const { enabled: _, ...model } = gatewayOf(base, standard);
+    return gatewayPlan(standard, listed, overlaid(model, gatewayOf(asked, standard)));
+  });
+  const planned = plans.map((plan) => ({ gateways: plan.values }));
+  return {
+    values: planned.reduce(overlaid, base),
+    patches: [...patches, ...plans.flatMap((plan) => plan.patches)],
+  };
+}
+
+function gatewayOf({ gateways }: Values, name: string): Values {
+  const gateway = isRecord(gateways) ? gateways[name] : undefined;
+  return isRecord(gateway) ? gateway : {};
 }
 
 /** The names of all profiles. */

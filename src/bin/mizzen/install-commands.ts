@@ -4,6 +4,7 @@ import { Command, Option } from "commander";
 import { formatOutput, OUTPUT_FORMATS, type OutputFormat } from "#cli/output.ts";
 import type { InstallCluster } from "#install/cluster.ts";
 import type { PatientApi } from "#install/patient-api.ts";
+import type { RevisionTags } from "#install/revision-tags.ts";
 import type { Resolved } from "#install/settings.ts";
 import { parseDuration } from "#lib/duration.ts";
 import { isRecord } from "#lib/is-record.ts";
@@ -34,11 +35,11 @@ interface PrecheckOptions extends Settings, ClusterOptions {
   readonly output?: OutputFormat;
 }
 
-interface UninstallOptions extends ClusterOptions {
+interface UninstallOptions extends Settings, ClusterOptions {
   readonly yes?: boolean;
+  readonly skipConfirmation?: boolean;
+  readonly dryRun?: boolean;
   readonly purge?: boolean;
-  readonly revision: string;
-  readonly namespace: string;
 }
 
 const INSTALL_HELP = `
@@ -87,17 +88,18 @@ export function uninstallCommand(terminal: Terminal): Command {
     .description(
       "Removes what `mizzen install` put into a cluster. Configuration of people, and definitions of kinds, stay unless --purge.",
     );
-  return withCluster(command)
-    .option("--revision <name>", "which installation", "")
-    .option("-n, --namespace <name>", "where it is", "istio-system")
+  return withCluster(withSettings(command))
     .option("--purge", "all revisions, definitions of kinds with all objects of them, roots, and the namespace")
     .option("-y, --yes", "do not ask")
+    .option("--skip-confirmation", "the same")
+    .option("--dry-run", "say what would be removed, change nothing")
     .addHelpText(
       "after",
       `
 Examples:
   mizzen uninstall -y
   mizzen uninstall --revision canary -y
+  mizzen uninstall -f gateways.yaml -y   what \`mizzen install -f gateways.yaml\` put there, by the name of the IstioOperator
   mizzen uninstall --purge -y            leaves nothing, VirtualServices and all other configuration included`,
     )
     .action((options: UninstallOptions) => finish(terminal, () => uninstall(options, terminal)));
@@ -126,10 +128,11 @@ async function install(options: InstallOptions, verb: "install" | "upgrade", ter
     throw new MeshError("INSTALL_INVALID", `--readiness-timeout: "${options.readinessTimeout}" is no duration`);
   }
   if (options.dryRun === true) return printManifest(options, terminal);
+  const { NO_OWNER_NAME } = await import("#install/cluster.ts");
   const { manifestOf } = await import("#install/manifest.ts");
   const { obstacles } = await import("#install/precheck.ts");
   const settings = await resolved(options, terminal);
-  const objects = manifestOf(settings);
+  const objects = manifestOf(settings, (line) => terminal.say(`warning: ${line}`));
   const { revision: owner, namespace } = settings;
   const { api, cluster, server, close } = await clusterOf(options, terminal);
   try {
@@ -141,7 +144,7 @@ async function install(options: InstallOptions, verb: "install" | "upgrade", ter
     const question = `This will ${verb} ${objects.length} objects of revision "${owner}" in ${namespace} of ${server}.`;
     if (options.yes !== true && !(await agreed(question, terminal))) return EXIT.interrupted;
     const tagged = await applied({ cluster, api, objects, settings }, terminal);
-    await cluster.prune([...objects, ...tagged], owner);
+    await cluster.prune([...objects, ...tagged], { revision: owner, name: ownerName(settings) ?? NO_OWNER_NAME });
     if (options.wait) await cluster.untilReady(objects, { timeoutMs, signal: AbortSignal.any([]) });
     terminal.say(`${verb === "install" ? "installed" : "upgraded"}: revision "${owner}" in ${namespace}`);
     return 0;
@@ -207,25 +210,37 @@ async function precheck(options: PrecheckOptions, terminal: Terminal): Promise<n
 
 async function uninstall(options: UninstallOptions, terminal: Terminal): Promise<number> {
   const { RevisionTags } = await import("#install/revision-tags.ts");
+  const settings = await resolved(options, terminal);
+  const { revision, namespace } = settings;
+  const name = ownerName(settings);
   const { api, cluster, server, close } = await clusterOf(options, terminal);
   try {
-    const owner = options.revision || "default";
-    const what =
-      options.purge === true ? "everything of the mesh, all of its configuration included," : `revision "${owner}"`;
-    if (options.yes !== true && !(await agreed(`This will remove ${what} from ${server}.`, terminal))) {
-      return EXIT.interrupted;
-    }
+    const part = name === undefined ? `revision "${revision}"` : `what "${name}" asked for of revision "${revision}"`;
+    const what = options.purge === true ? "everything of the mesh, all of its configuration included," : part;
+    const isSure = options.yes === true || options.skipConfirmation === true || options.dryRun === true;
+    if (!isSure && !(await agreed(`This will remove ${what} from ${server}.`, terminal))) return EXIT.interrupted;
+    const owner = name === undefined ? { revision } : { revision, name };
     const removed = await cluster.remove(options.purge === true ? undefined : owner);
-    const purged = options.purge === true ? await cluster.purge(options.namespace) : 0;
-    for (const { tag, revision, namespaces } of await new RevisionTags(api, options.namespace).list()) {
-      if (tag === "" || revision !== owner) continue;
-      terminal.say(`tag "${tag}" still leads to revision "${owner}" (namespaces: ${namespaces.join(", ") || "none"})`);
-    }
+    const purged = options.purge === true ? await cluster.purge(namespace) : 0;
+    if (options.dryRun !== true) await tellTags(new RevisionTags(api, namespace), revision, terminal);
     if (removed + purged === 0) terminal.say("there was nothing to remove");
     return 0;
   } finally {
     close();
   }
+}
+
+/** Names of the revision that is gone lead nowhere, or to what is left of it. */
+async function tellTags(tags: RevisionTags, owner: string, terminal: Terminal): Promise<void> {
+  for (const { tag, revision, namespaces } of await tags.list()) {
+    if (tag === "" || revision !== owner) continue;
+    terminal.say(`tag "${tag}" still leads to revision "${owner}" (namespaces: ${namespaces.join(", ") || "none"})`);
+  }
+}
+
+/** The name of the IstioOperator that asks, among several of a revision. */
+function ownerName({ values }: Resolved): string | undefined {
+  return typeof values.ownerName === "string" && values.ownerName !== "" ? values.ownerName : undefined;
 }
 
 /** Asks a person; a program has to say it by -y. */

@@ -28,7 +28,7 @@ Profiles (--set profile=NAME): default (control plane, ingress gateway), demo (b
 export function withSettings(command: Command): Command {
   const several = (value: string, before: readonly string[] = []) => [...before, value];
   return withManifests(command)
-    .option("-f, --filename <file>", "values, or an IstioOperator; may be repeated", several, [])
+    .option("-f, --filename <file>", "values, or an IstioOperator; - is standard input; may be repeated", several, [])
     .option("-s, --set <name=value>", "one value; may be repeated", several, [])
     .option("-r, --revision <name>", "name of this control plane among several", "")
     .option("-n, --namespace <name>", "where it is installed (default: istio-system)")
@@ -55,7 +55,8 @@ export function manifestsOf({ manifests }: Pick<Settings, "manifests">, terminal
 /** The settings, checked; what has no effect is said. */
 export async function resolved(options: Settings, terminal: Terminal): Promise<Resolved> {
   const { resolveSettings } = await import("#install/settings.ts");
-  const { filename: files, set, revision } = options;
+  const { set, revision } = options;
+  const files = options.filename.map((file) => (file === "-" ? "/dev/stdin" : file));
   const manifests = manifestsOf(options, terminal);
   const namespace = options.namespace ?? options.istioNamespace;
   const result = await resolveSettings({ manifests, namespace, revision, files, set });
@@ -74,7 +75,7 @@ export function kubeConfigFiles({ kubeconfig }: ClusterOptions, { env }: Termina
 }
 
 /** The API server that a kubeconfig names. Whoever asks for it closes it. */
-export async function clusterOf(options: ClusterOptions, terminal: Terminal) {
+export async function clusterOf(options: ClusterOptions & { readonly dryRun?: boolean }, terminal: Terminal) {
   const { KubernetesApi } = await import("#lib/kubernetes/api-client.ts");
   const { readKubeConfig } = await import("#lib/kubernetes/kube-config.ts");
   const { InstallCluster } = await import("#install/cluster.ts");
@@ -84,5 +85,6 @@ export async function clusterOf(options: ClusterOptions, terminal: Terminal) {
   const say = (line: string) => terminal.say(line);
   const api = new PatientApi({ api: client, say });
   const { server, namespace } = client.access;
-  return { api, cluster: new InstallCluster(api, say), server, namespace, close: () => client.close() };
+  const cluster = new InstallCluster(api, say, { removesNothing: options.dryRun === true });
+  return { api, cluster, server, namespace, close: () => client.close() };
 }

@@ -43,7 +43,8 @@ export function profileCommand(terminal: Terminal): Command {
 export async function printManifest(options: Settings, terminal: Terminal): Promise<number> {
   const { dump } = await import("js-yaml");
   const { manifestOf } = await import("#install/manifest.ts");
-  for (const object of manifestOf(await resolved(options, terminal))) {
+  const settings = await resolved(options, terminal);
+  for (const object of manifestOf(settings, (line) => terminal.say(`warning: ${line}`))) {
     terminal.print(`---\n${dump(object, { noRefs: true })}`);
   }
   return 0;

@@ -1,4 +1,4 @@
-/** Objects that hold a pod template. How the tables read: `type-table.ts`. */
+/** Objects that hold a pod template, and Services. How the tables read: `type-table.ts`. */
 export const WORKLOAD_TYPES = `
 CronJob
   Kind? string; APIVersion? string; ObjectMeta=metadata ObjectMeta; Spec CronJobSpec; Status CronJobStatus
@@ -135,6 +135,16 @@ RollingUpdateDeployment
   MaxUnavailable? *intstr; MaxSurge? *intstr
 RollingUpdateStatefulSetStrategy
   Partition? *int; MaxUnavailable? *intstr
+Service
+  Kind? string; APIVersion? string; ObjectMeta=metadata ObjectMeta; Spec ServiceSpec; Status any
+ServicePort
+  Name? string; Protocol? string; AppProtocol? *string; Port int; TargetPort? intstr; NodePort? int
+ServiceSpec
+  Ports? []ServicePort merge:port; Selector? {}string; ClusterIP? string; ClusterIPs? []string; Type? string;
+  ExternalIPs? []string; SessionAffinity? string; LoadBalancerIP? string; LoadBalancerSourceRanges? []string;
+  ExternalName? string; ExternalTrafficPolicy? string; HealthCheckNodePort? int; PublishNotReadyAddresses? bool;
+  SessionAffinityConfig? any; IPFamilies? []string; IPFamilyPolicy? *string; AllocateLoadBalancerNodePorts? *bool;
+  LoadBalancerClass? *string; InternalTrafficPolicy? *string; TrafficDistribution? *string
 StatefulSet
   Kind? string; APIVersion? string; ObjectMeta=metadata ObjectMeta; Spec StatefulSetSpec; Status StatefulSetStatus
 StatefulSetCondition

@@ -131,6 +131,34 @@ describe("mizzen install", { skip: NO_KUBERNETES, timeout: 600_000 }, () => {
     assert.deepEqual(await everything(), clean);
   });
 
+  test("an IstioOperator with a name has its own objects, beside those of the same revision", async () => {
+    const clean = await everything();
+    await server.kubectl(["create", "namespace", "edge"]);
+    const operator = join(folder, "gateways.yaml");
+    const components = { ingressGateways: [{ name: "inner", namespace: "edge", k8s: { replicaCount: 2 } }] };
+    const spec = { profile: "empty", components };
+    writeFileSync(operator, JSON.stringify({ kind: "IstioOperator", metadata: { name: "gateways" }, spec }));
+    const gateways = async () => (await everything()).filter((name) => name.includes("/edge/inner"));
+
+    assert.equal((await mizzen("install", "--set", "profile=minimal", "-y", "--no-wait")).code, 0);
+    const controlPlane = await everything();
+    assert.equal((await mizzen("install", "-f", operator, "-y", "--no-wait")).code, 0);
+    assert.equal((await gateways()).length, 6);
+    assert.equal((await mizzen("upgrade", "--set", "profile=minimal", "-y", "--no-wait")).code, 0);
+    assert.equal((await gateways()).length, 6);
+
+    const wouldBe = await mizzen("uninstall", "-f", operator, "--dry-run");
+    assert.equal(wouldBe.stderr.match(/would remove \w+\/edge\/inner/g)?.length, 6);
+    assert.equal((await gateways()).length, 6);
+    assert.equal((await mizzen("uninstall", "-f", operator, "-y")).code, 0);
+    assert.deepEqual(await everything(), controlPlane);
+
+    assert.equal((await mizzen("install", "-f", operator, "-y", "--no-wait")).code, 0);
+    await purged();
+    await server.kubectl(["delete", "namespace", "edge"]);
+    assert.deepEqual(await everything(), clean);
+  });
+
   test("the control plane can do all that it has to with the rights that the chart gives it", async () => {
     await mizzen("install", "--set", "profile=empty", "-y");
     await server.apply(
