@@ -18,7 +18,7 @@ test("parseProxyNode() reads id, metadata, version and extensions", () => {
     id: ID,
     metadata: {
       NAMESPACE: "prod",
-      LABELS: { app: "httpbin", odd: 3 },
+      LABELS: { app: "httpbin", none: null },
       SERVICE_ACCOUNT: "httpbin",
       INSTANCE_IPS: "10.0.0.1, fd00::1",
       CLUSTER_ID: "Kubernetes",
@@ -90,6 +90,42 @@ test("parseProxyNode() refuses ports of the pod that nobody can read, and names 
   assert.ok(problem({ id: ID, metadata: { POD_PORTS: "x".repeat(100_000) } }).length < 400);
   const good = ["[]", " [ ] ", "null", "[null]", '[{"name":null,"containerPort":80,"hostPort":1}]', '[{"name":"a"}]'];
   for (const POD_PORTS of good) assert.ok(parse({ id: ID, metadata: { POD_PORTS } }).value);
+});
+
+test("parseProxyNode() refuses metadata of another type than Istio's", () => {
+  const bad = {
+    ISTIO_VERSION: [129, ["1.29"], { major: 1 }, true],
+    DNS_CAPTURE: [true, null, "yes", "", 1],
+    ENVOY_STATUS_PORT: ["15021", 1.5, true],
+    LABELS: [{ app: 3 }, "app=x", ["app"]],
+    PILOT_SAN: ["istiod", [1]],
+    PROXY_CONFIG: ["{}", []],
+    INSTANCE_IPS: [["10.0.0.1"]],
+  };
+  for (const [name, values] of Object.entries(bad)) {
+    for (const value of values) {
+      assert.match(
+        problem({ id: ID, metadata: { [name]: value } }),
+        new RegExp(`^node.metadata.${name} of ".*must be`),
+      );
+    }
+  }
+  assert.equal(
+    problem({ id: ID, metadata: { DNS_CAPTURE: true } }),
+    `node.metadata.DNS_CAPTURE of "${ID}" must be "true" or "false", not true`,
+  );
+  const metadata = {
+    ISTIO_VERSION: null,
+    DNS_CAPTURE: "T",
+    ENVOY_STATUS_PORT: 15021,
+    LABELS: { a: "b" },
+    PILOT_SAN: ["istiod"],
+    PROXY_CONFIG: { concurrency: 2 },
+    INSTANCE_IPS: null,
+    MY_OWN: [1, { a: true }],
+    constructor: 3,
+  };
+  assert.ok(parse({ id: ID, metadata }).value);
 });
 
 test("parseProxyNode() answers bytes that are no node with a problem", () => {

@@ -3,7 +3,7 @@ import { isIP } from "node:net";
 import { fromBinary, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import type { Parsed, Problem } from "#config/problem.ts";
 import { type Node, NodeSchema } from "#gen/envoy/config/core/v3/base_pb.ts";
-import { parsePodPorts } from "./pod-ports.ts";
+import { oddField } from "./node-metadata.ts";
 import type { Proxy as MeshProxy } from "./proxy.ts";
 
 const TYPES: readonly MeshProxy["type"][] = ["sidecar", "router"];
@@ -25,9 +25,10 @@ export function parseProxyNode(bytes: Uint8Array): Parsed<MeshProxy> {
   if (odd !== undefined || addresses.length === 0) {
     return failed("id", `needs an IP address, not ${shown(odd ?? address)}`);
   }
-  if (parsePodPorts(metadata.POD_PORTS) === undefined) {
-    const given = shown(metadata.POD_PORTS ?? null);
-    return failed("metadata.POD_PORTS", `of ${shown(node.id)} must be a JSON list of ports as text, not ${given}`);
+  const field = oddField(metadata);
+  if (field !== undefined) {
+    const { name, value, wanted } = field;
+    return failed(`metadata.${name}`, `of ${shown(node.id)} must be ${wanted}, not ${shown(value)}`);
   }
   const proxy: MeshProxy = {
     nodeId: node.id,

@@ -22,11 +22,11 @@ test("Istio's filters are for proxies that list them", () => {
   assert.equal(traits({ extensions: both.slice(1) }).tcp.metadataExchange, false);
 });
 
-test("node metadata may be text or typed", () => {
-  for (const yes of ["true", true]) assert.equal(traits({ metadata: { DNS_CAPTURE: yes } }).autoAddresses, true);
-  for (const no of ["false", false, undefined])
-    assert.equal(traits({ metadata: { DNS_CAPTURE: no } }).autoAddresses, false);
-  assert.deepEqual(traits({ metadata: { ENVOY_STATUS_PORT: "15021" } }).listener.reservedPorts, [15021]);
+test("switches in node metadata are text, as Go reads booleans", () => {
+  for (const on of ["true", "1", "T"]) assert.equal(traits({ metadata: { DNS_CAPTURE: on } }).autoAddresses, true);
+  for (const off of ["false", "0", undefined]) {
+    assert.equal(traits({ metadata: { DNS_CAPTURE: off } }).autoAddresses, false);
+  }
   assert.deepEqual(traits({ metadata: { ENVOY_STATUS_PORT: 15021 } }).listener.reservedPorts, [15021]);
 });
 

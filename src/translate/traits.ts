@@ -8,6 +8,7 @@ import type { MeshConfig } from "#config/mesh-config.ts";
 import { parse } from "#config/schema/parse.ts";
 import { parseDuration } from "#lib/duration.ts";
 import { DEFAULT_FEATURES, type Features } from "#model/features.ts";
+import { isOn } from "#model/node-metadata.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import { lackedFields, lackedFilters, type VersionedField } from "./capabilities.ts";
 import type { SecretSockets } from "./filters/secrets.ts";
@@ -172,7 +173,7 @@ export function traitsOf(mesh: MeshConfig, proxy: MeshProxy, features: Features 
       ipv4BesideIpv6,
       quic,
     }),
-    autoAddresses: isTrue(metadata.DNS_CAPTURE) && (features.autoAllocate || isTrue(metadata.DNS_AUTO_ALLOCATE)),
+    autoAddresses: isOn(metadata.DNS_CAPTURE) && (features.autoAllocate || isOn(metadata.DNS_AUTO_ALLOCATE)),
   };
 }
 
@@ -230,11 +231,11 @@ function listenerTraits(
   const mode = textOf(metadata.INTERCEPTION_MODE);
   return {
     interception: mode === "TPROXY" || mode === "NONE" ? mode : "REDIRECT",
-    unprivileged: isTrue(metadata.UNPRIVILEGED_POD),
+    unprivileged: isOn(metadata.UNPRIVILEGED_POD),
     reservedPorts: ["ENVOY_STATUS_PORT", "ENVOY_PROMETHEUS_PORT"].map((name) => Number(metadata[name])).filter(Boolean),
     httpProxyPort: Number(metadata.HTTP_PROXY_PORT) || (mesh.proxyHttpPort ?? 0),
-    outboundExactBalance: isTrue(metadata.OUTBOUND_LISTENER_EXACT_BALANCE),
-    inboundExactBalance: isTrue(metadata.INBOUND_LISTENER_EXACT_BALANCE),
+    outboundExactBalance: isOn(metadata.OUTBOUND_LISTENER_EXACT_BALANCE),
+    inboundExactBalance: isOn(metadata.INBOUND_LISTENER_EXACT_BALANCE),
     serverSecrets: serverSecrets(metadata),
   };
 }
@@ -249,11 +250,6 @@ const proxyConfigOf = derived((_: string, metadata: MeshProxy["metadata"], mesh:
 function ipModeOf(addresses: readonly string[]): IpMode {
   if (addresses.every((address) => isIPv4(address))) return "ipv4";
   return addresses.every((address) => isIPv6(address)) ? "ipv6" : "dual";
-}
-
-/** Booleans in node metadata are text or booleans, depending on who wrote them. */
-function isTrue(value: unknown): boolean {
-  return value === true || value === "true" || value === "1";
 }
 
 function textOf(value: unknown): string {
