@@ -28,7 +28,14 @@ export function apiForm(value: unknown): unknown {
   return Object.fromEntries(
     Object.entries(value).map(([name, field]) => {
       const isDuration = typeof field === "number" && DURATIONS.has(name);
-      return [name, isDuration ? `${field / 1000}s` : apiForm(field)];
+      return [name, isDuration ? durationText(field) : apiForm(field)];
     }),
   );
+}
+
+/** Seconds with as many digits, in groups of three, as they need: so JSON of protobuf has them. */
+function durationText(ms: number): string {
+  const nanos = Math.round(ms * 1e6);
+  const digits = [0, 3, 6].find((count) => nanos % 10 ** (9 - count) === 0) ?? 9;
+  return `${(nanos / 1e9).toFixed(digits)}s`;
 }

@@ -285,7 +285,7 @@ test("/debug/configz shows objects in the form of the API, with durations as tex
       kind: "VirtualService",
       apiVersion: "networking.istio.io/v1",
       metadata: { name: "b", namespace: "default", creationTimestamp: "2023-11-14T22:13:20Z" },
-      spec: { http: [{ timeout: "1.5s", retries: { attempts: 3, perTryTimeout: "2s" } }] },
+      spec: { http: [{ timeout: "1.500s", retries: { attempts: 3, perTryTimeout: "2s" } }] },
     },
   ]);
 });

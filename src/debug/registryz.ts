@@ -23,7 +23,16 @@ const DISTRIBUTION: Readonly<Record<NonNullable<Service["trafficDistribution"]>,
 /** All services, in Istio's shape. */
 export function registryz(snapshot: Snapshot, scope: Scope, objects: readonly ConfigObject[]): readonly object[] {
   const show = serviceForm(snapshot, objects);
-  return snapshot.services.filter(({ namespace }) => inScope(scope, namespace)).map(show);
+  return snapshot.services
+    .filter(({ namespace }) => inScope(scope, namespace))
+    .flatMap(byAddress)
+    .map(show);
+}
+
+/** To Istio a host of a ServiceEntry is one service for each of its addresses. */
+function byAddress(service: Service): readonly Service[] {
+  if (service.registry === "Kubernetes" || service.addresses.length < 2) return [service];
+  return service.addresses.map((address) => ({ ...service, addresses: [address] }));
 }
 
 /** How services are shown: in Istio's shape, with what only the objects they come from say. */
@@ -117,12 +126,12 @@ function orNull<T extends object>(fields: T): T | null {
   return Object.keys(fields).length > 0 ? fields : null;
 }
 
-/** Go's zero time where no time is known. */
 /** Istio's name for a protocol that nobody declared. */
 export function protocolName(protocol: Protocol): string {
   return protocol === "Unsupported" ? "UnsupportedProtocol" : protocol;
 }
 
+/** Go's zero time where no time is known. */
 function timeOf(createdAt: number): string {
   return createdAt === 0 ? "0001-01-01T00:00:00Z" : timeText(createdAt);
 }

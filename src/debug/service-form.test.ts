@@ -31,6 +31,15 @@ spec:
   resolution: NONE
 ---
 apiVersion: networking.istio.io/v1
+kind: ServiceEntry
+metadata: {name: several, namespace: default}
+spec:
+  hosts: [db.example.com]
+  addresses: [240.0.0.1, 240.0.0.0/24]
+  ports: [{number: 5432, name: tcp, protocol: TCP}]
+  resolution: NONE
+---
+apiVersion: networking.istio.io/v1
 kind: DestinationRule
 metadata: {name: web, namespace: default}
 spec: {host: web, trafficPolicy: {connectionPool: {tcp: {connectTimeout: 2s}}}}
@@ -82,6 +91,11 @@ test("registryz() shows what objects say of their services", () => {
   assert.equal(outside.Attributes.ObjectName, "outside");
   assert.deepEqual(outside.Attributes.ExportTo, { ".": {} });
   assert.deepEqual(outside.Attributes.PassthroughTargetPorts, { 80: 8080 });
+  const several = shown.filter(({ hostname }) => hostname === "db.example.com");
+  assert.deepEqual(
+    several.map(({ defaultAddress, clusterVIPs }) => [defaultAddress, clusterVIPs]),
+    ["240.0.0.1", "240.0.0.0/24"].map((address) => [address, { Addresses: null }]),
+  );
 });
 
 test("sidecarz() shows a Sidecar, its listeners, and the rules for what they lead to", () => {
