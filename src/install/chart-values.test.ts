@@ -42,6 +42,21 @@ const EFFECTS: readonly (readonly [set: string, object: string, path: Path, valu
   ["pilot.image=a/b:c", ISTIOD, [...DISCOVERY, "image"], "a/b:c"],
   ["pilot.hub=h pilot.tag=t pilot.variant=v", ISTIOD, [...DISCOVERY, "image"], "h/pilot:t-v"],
   ["pilot.traceSampling=50", ISTIOD, [...DISCOVERY, "env", "PILOT_TRACE_SAMPLING", "value"], "50"],
+  ["compatibilityVersion=1.26", ISTIOD, [...DISCOVERY, "env", "ENABLE_NATIVE_SIDECARS", "value"], "false"],
+  ["compatibilityVersion=1.27", ISTIOD, [...DISCOVERY, "env", "ENABLE_NATIVE_SIDECARS"], undefined],
+  [
+    "compatibilityVersion=1.28 pilot.env.DISABLE_TRACK_REMAINING_CB_METRICS=true",
+    ISTIOD,
+    [...DISCOVERY, "env", "DISABLE_TRACK_REMAINING_CB_METRICS", "value"],
+    "true",
+  ],
+  ["global.externalIstiod=true", ISTIOD, [...DISCOVERY, "env", "EXTERNAL_ISTIOD", "value"], "true"],
+  [
+    "global.externalIstiod=true pilot.env.EXTERNAL_ISTIOD=false",
+    ISTIOD,
+    [...DISCOVERY, "env", "EXTERNAL_ISTIOD", "value"],
+    "false",
+  ],
   ["pilot.traceSampling=0.5", ISTIOD, [...DISCOVERY, "env", "PILOT_TRACE_SAMPLING", "value"], "0.5"],
   ["pilot.env.PILOT_TRACE_SAMPLING=7", ISTIOD, [...DISCOVERY, "env", "PILOT_TRACE_SAMPLING", "value"], "7"],
   [

@@ -51,6 +51,16 @@ test("a setting that there is not is told, and does no harm", async () => {
   assert.deepEqual(warnings, ["pilot.sampling: is no setting of this chart: it has no effect"]);
 });
 
+test("settings that injection alone reads are known", async () => {
+  const { warnings } = await resolve([
+    "global.proxy.holdApplicationUntilProxyStarts=true",
+    "global.proxy.lifecycle.preStop.exec.command={sleep,5}",
+    "sidecarInjectorWebhook.defaultTemplates={sidecar,mine}",
+    "sidecarInjectorWebhook.aliases.all={sidecar,mine}",
+  ]);
+  assert.deepEqual(warnings, []);
+});
+
 test("the profiles are those of the folder", async () => {
   assert.deepEqual(await profileNames(MANIFESTS), ["default", "demo", "empty", "minimal"]);
 });

@@ -85,6 +85,26 @@ defaultConfig:
   {{- end }}
 {{- end -}}
 
+{{- /* Environment of the control plane: what makes it like an earlier version, and what `pilot.env` says over it. */ -}}
+{{- define "mizzen.pilotEnv" -}}
+{{- $env := deepCopy .Values.pilot.env }}
+{{- $since := dict "1.28" (list "DISABLE_TRACK_REMAINING_CB_METRICS") }}
+{{- $_ := set $since "1.27" (append (get $since "1.28") "DISABLE_SHADOW_HOST_SUFFIX") }}
+{{- $_ := set $since "1.26" (append (get $since "1.27") "ENABLE_NATIVE_SIDECARS") }}
+{{- $_ := set $since "1.25" (get $since "1.26") }}
+{{- with toString .Values.compatibilityVersion }}
+{{- if not (hasKey $since .) }}
+{{- fail (printf "compatibilityVersion: %q is none of 1.25, 1.26, 1.27, 1.28" .) }}
+{{- end }}
+{{- range get $since . }}
+{{- if not (hasKey $env .) }}
+{{- $_ := set $env . "false" }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- toJson $env }}
+{{- end -}}
+
 {{- /* Whether objects say what became of them; then it needs more rights. */ -}}
 {{- define "mizzen.writesStatus" -}}
 {{- if or (eq (toString .Values.pilot.env.PILOT_ENABLE_STATUS) "true") (eq (toString .Values.pilot.env.PILOT_ENABLE_ANALYSIS) "true") }}true{{ end -}}
