@@ -31,6 +31,33 @@ test("Metrics counts, sets and observes", async () => {
   ]);
 });
 
+test("Metrics tells each series of a histogram apart by its labels", async () => {
+  const metrics = new Metrics({
+    size: { type: "histogram", help: "of\nwhat", labels: ["type", "of"], buckets: [1, 2] },
+  });
+  for (const value of [1, 2, 3]) metrics.observe("size", value, { type: 'a"b\\', of: "x" });
+  metrics.observe("size", 0.5, { type: "c" });
+  assert.equal(
+    (await metrics.read()).text.trimStart(),
+    [
+      "# HELP size of\\nwhat",
+      "# TYPE size histogram",
+      'size_bucket{le="1",type="a\\"b\\\\",of="x"} 1',
+      'size_bucket{le="2",type="a\\"b\\\\",of="x"} 2',
+      'size_bucket{le="+Inf",type="a\\"b\\\\",of="x"} 3',
+      'size_sum{type="a\\"b\\\\",of="x"} 6',
+      'size_count{type="a\\"b\\\\",of="x"} 3',
+      'size_bucket{le="1",type="c",of=""} 1',
+      'size_bucket{le="2",type="c",of=""} 1',
+      'size_bucket{le="+Inf",type="c",of=""} 1',
+      'size_sum{type="c",of=""} 0.5',
+      'size_count{type="c",of=""} 1',
+      "",
+    ].join("\n"),
+  );
+  assert.throws(() => metrics.observe("size", Number.NaN, { type: "c" }), /size cannot observe NaN/);
+});
+
 test("Metrics computes a gauge when it is read and forgets values that are gone", async () => {
   const metrics = new Metrics(DEFINITIONS);
   let clients = [

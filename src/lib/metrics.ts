@@ -1,5 +1,6 @@
 /** Metrics in Prometheus' text form. What can be counted is declared once, as data; there is no global registry. */
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
+import { Histogram } from "./histogram.ts";
 import { type DelayFigures, LoopDelay } from "./loop-delay.ts";
 
 export interface MetricDefinition {
@@ -28,11 +29,12 @@ export class Metrics<Name extends string = string> {
   /** `process` adds what Node knows of itself, the delay of its event loop among it. */
   constructor(definitions: Readonly<Record<Name, MetricDefinition>>, { process = false } = {}) {
     const registers = [this.#registry];
-    for (const [name, { type, help, labels, buckets }] of Object.entries<MetricDefinition>(definitions)) {
-      const options = { name, help, registers, labelNames: [...(labels ?? [])] };
+    for (const [name, definition] of Object.entries<MetricDefinition>(definitions)) {
+      const { type, help, labels = [], buckets = [] } = definition;
+      const options = { name, help, registers, labelNames: [...labels] };
       if (type === "counter") this.#counters.set(name, new Counter(options));
       else if (type === "gauge") this.#gauges.set(name, new Gauge(options));
-      else this.#histograms.set(name, new Histogram({ ...options, ...(buckets && { buckets: [...buckets] }) }));
+      else this.#histograms.set(name, new Histogram({ name, help, labels, buckets }));
     }
     if (process) collectProcessMetrics(this.#registry);
   }
@@ -49,7 +51,7 @@ export class Metrics<Name extends string = string> {
 
   /** Adds an observation to a histogram. */
   observe(name: Name, value: number, labels: MetricLabels = {}): void {
-    of(this.#histograms, name).observe(labels, value);
+    of(this.#histograms, name).observe(value, labels);
   }
 
   /** Lets a gauge be computed each time the metrics are read; values that are not given any more disappear. */
@@ -67,7 +69,8 @@ export class Metrics<Name extends string = string> {
   async read(): Promise<{ readonly text: string; readonly contentType: string }> {
     // prom-client writes "Nan", which only lenient readers take for the number that is none.
     const text = (await this.#registry.metrics()).replaceAll(/ Nan$/gm, " NaN");
-    return { text, contentType: this.#registry.contentType };
+    const histograms = this.#histograms.values().map((histogram) => `\n${histogram.text()}`);
+    return { text: [text, ...histograms].join(""), contentType: this.#registry.contentType };
   }
 }
 

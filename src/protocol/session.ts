@@ -15,19 +15,8 @@
 import { ByType } from "./by-type.ts";
 import type { DeltaRequest } from "./delta-request.ts";
 import { findResource, type Layers, type Resource } from "./resource.ts";
-import {
-  afterSending,
-  type Draft,
-  emit,
-  type Form,
-  givenUp,
-  onRequest,
-  retarget,
-  type Sending,
-  type Subscription,
-  subscribe,
-  type Verdict,
-} from "./subscription.ts";
+import { SharedSteps } from "./shared-steps.ts";
+import { type Draft, emit, type Form, givenUp, type Subscription, type Verdict } from "./subscription.ts";
 import {
   CLUSTER_TYPE,
   ENDPOINT_TYPE,
@@ -40,6 +29,10 @@ import {
 export interface Session<R extends Resource> {
   readonly kind: StreamKind;
   readonly types: ByType<Subscription<R>>;
+  /** With others that are told the same. */
+  readonly steps: SharedSteps<R>;
+  /** When clusters were last sent. */
+  readonly clustersAt: number;
   /** When the proxy last spoke of listeners or routes. */
   readonly routedAt: number;
   /** When it last spoke of endpoints. */
@@ -70,8 +63,11 @@ const REMOVED_LAST = [CLUSTER_TYPE, ENDPOINT_TYPE, ROUTE_TYPE];
 const IDLE = { kind: "idle" } as const;
 
 /** A stream on which nothing was said yet. */
-export function newSession<R extends Resource>(kind: StreamKind = "delta"): Session<R> {
-  return { kind, types: ByType.empty(), routedAt: 0, endpointsAt: 0 };
+export function newSession<R extends Resource>(
+  kind: StreamKind = "delta",
+  steps: SharedSteps<R> = new SharedSteps(),
+): Session<R> {
+  return { kind, types: ByType.empty(), steps, clustersAt: 0, routedAt: 0, endpointsAt: 0 };
 }
 
 /** A request came. */
@@ -84,10 +80,10 @@ export function receive<R extends Resource>(
   const step =
     known === undefined
       ? {
-          subscription: subscribe<R>(request, formOf(session.kind, request.typeUrl)),
+          subscription: session.steps.subscribe(request, formOf(session.kind, request.typeUrl)),
           verdict: { kind: "none" } as const,
         }
-      : onRequest(known, request);
+      : session.steps.onRequest(known, request);
   const types = session.types.with(request.typeUrl, step.subscription);
   const isRouting = request.typeUrl === LISTENER_TYPE || request.typeUrl === ROUTE_TYPE;
   const routedAt = isRouting ? now : session.routedAt;
@@ -105,7 +101,7 @@ function formOf(kind: StreamKind, typeUrl: string): Form {
 export function retargetType<R extends Resource>(session: Session<R>, typeUrl: string, target: Layers<R>): Session<R> {
   const known = session.types.get(typeUrl);
   if (known === undefined) return session;
-  const subscription = retarget(known, target);
+  const subscription = session.steps.retarget(known, target);
   return subscription === known ? session : { ...session, types: session.types.with(typeUrl, subscription) };
 }
 
@@ -118,26 +114,35 @@ export function nextResponse<R extends Resource>(session: Session<R>, now: numbe
     if (subscription === undefined || ORDER.includes(typeUrl)) continue;
     // The first table is what a start waits for; of a later one, a name that resolves before its routes are there is a 503.
     if (typeUrl === NAME_TABLE_TYPE && ordered.kind === "wait" && subscription.sent !== "") continue;
-    const draft = emit(subscription, { removals: true });
+    const draft = session.steps.emit(subscription, { removals: true });
     if (draft !== undefined) return { kind: "send", typeUrl, draft };
   }
   return ordered;
+}
+
+/** Under which nonce a response went, and when. */
+export interface Sending {
+  readonly nonce: string;
+  readonly sentAt: number;
 }
 
 /** The state once the response was sent. */
 export function sent<R extends Resource>(
   session: Session<R>,
   response: { readonly typeUrl: string; readonly draft: Draft<R> },
-  sending: Sending,
+  { nonce, sentAt }: Sending,
 ): Session<R> {
-  const types = session.types.with(response.typeUrl, afterSending(response.draft, sending));
+  const types = session.types.with(response.typeUrl, session.steps.afterSending(response.draft, nonce));
+  if (response.typeUrl !== CLUSTER_TYPE) return { ...session, types };
+  const clustersAt = sentAt;
   const endpoints = types.get(ENDPOINT_TYPE);
-  if (response.typeUrl !== CLUSTER_TYPE || endpoints === undefined) return { ...session, types };
+  if (endpoints === undefined) return { ...session, types, clustersAt };
   const awaited = new Set(
     response.draft.resources.map((cluster) => cluster.awaits).filter((name) => name !== undefined),
   );
   const owed = awaited.intersection(endpoints.names);
-  return { ...session, types: types.with(ENDPOINT_TYPE, { ...endpoints, due: endpoints.due.union(owed) }) };
+  const due = endpoints.due.union(owed);
+  return { ...session, types: types.with(ENDPOINT_TYPE, { ...endpoints, due }), clustersAt };
 }
 
 function nextInOrder<R extends Resource>(session: Session<R>, now: number): Next<R> {
@@ -147,7 +152,7 @@ function nextInOrder<R extends Resource>(session: Session<R>, now: number): Next
     const subscription = current(session, typeUrl, now);
     if (subscription === undefined || (waitsFor !== undefined && typeUrl !== ENDPOINT_TYPE)) continue;
     if (subscription.pending !== undefined && typeUrl !== ENDPOINT_TYPE) waitsFor = typeUrl;
-    const draft = emit(subscription, { removals: typeUrl === LISTENER_TYPE });
+    const draft = session.steps.emit(subscription, { removals: typeUrl === LISTENER_TYPE });
     if (draft !== undefined) return { kind: "send", typeUrl, draft };
   }
   if (waitsFor === undefined) return nextRemoval(session, now);
@@ -155,15 +160,14 @@ function nextInOrder<R extends Resource>(session: Session<R>, now: number): Next
 }
 
 /** When clusters that were sent are not waited for any longer; undefined when they were answered. */
-function warmBy<R extends Resource>({ types, endpointsAt }: Session<R>): number | undefined {
+function warmBy<R extends Resource>({ types, clustersAt, endpointsAt }: Session<R>): number | undefined {
   const { pending, overdue = [] } = types.get(CLUSTER_TYPE) ?? {};
   if (pending === undefined) return undefined;
-  const { sentAt, resources } = pending;
   // While an older answer is owed, this one cannot come either.
-  if (overdue.length > 0) return sentAt;
-  const readBy = sentAt + READ_MS;
-  const isRead = endpointsAt >= sentAt || resources.every(({ awaits }) => awaits === undefined);
-  return isRead ? Math.min(readBy, Math.max(sentAt, endpointsAt) + WARM_MS) : readBy;
+  if (overdue.length > 0) return clustersAt;
+  const readBy = clustersAt + READ_MS;
+  const isRead = endpointsAt >= clustersAt || pending.resources.every(({ awaits }) => awaits === undefined);
+  return isRead ? Math.min(readBy, Math.max(clustersAt, endpointsAt) + WARM_MS) : readBy;
 }
 
 /** A subscription as it is by now: an answer about clusters that takes too long is given up. */

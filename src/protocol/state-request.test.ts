@@ -22,7 +22,7 @@ function answered(typeUrl: string, names: readonly string[]): Subscription<Resou
   const state = retarget(subscribe<Resource>(toDelta(ask({ typeUrl, names }), undefined), "complete"), []);
   const draft = emit(state, { removals: true });
   assert.ok(draft);
-  return afterSending(draft, { nonce: "n1", sentAt: 0 });
+  return afterSending(draft, "n1");
 }
 const acknowledged = (state: Subscription<Resource>) =>
   onRequest(state, toDelta(ask({ nonce: "n1", names: [...state.names] }), state)).subscription;

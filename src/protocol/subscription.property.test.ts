@@ -40,7 +40,7 @@ test("a proxy that rejects bad resources gets all the others, and never the same
           if (error !== undefined) rejected.add(said);
           else for (const { name, version } of draft.resources) has.set(name, version);
           if (error === undefined) for (const name of draft.removed) has.delete(name);
-          state = onRequest(afterSending(draft, { nonce: "n", sentAt: 0 }), {
+          state = onRequest(afterSending(draft, "n"), {
             ...EMPTY_REQUEST,
             nonce: "n",
             error,

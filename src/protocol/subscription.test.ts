@@ -30,17 +30,14 @@ function flush(state: Subscription<Resource>, removals = true): { said: string; 
     ...draft.resources.map((r) => `${r.name}@${r.version}`),
     ...draft.removed.map((name) => `-${name}`),
   ].join(" ");
-  return { said, state: onRequest(afterSending(draft, { nonce, sentAt: 0 }), ask("", { nonce })).subscription };
+  return { said, state: onRequest(afterSending(draft, nonce), ask("", { nonce })).subscription };
 }
 const said = (state: Subscription<Resource>) => flush(state).said;
 /** Sends, and lets the proxy reject it. */
 function reject(state: Subscription<Resource>, message: string) {
   const draft = emit(state, { removals: true });
   assert.ok(draft);
-  return onRequest(
-    afterSending(draft, { nonce: "bad", sentAt: 0 }),
-    ask("", { nonce: "bad", error: { code: 13, message } }),
-  );
+  return onRequest(afterSending(draft, "bad"), ask("", { nonce: "bad", error: { code: 13, message } }));
 }
 
 test("a first request without names means everything, for clusters", () => {
@@ -120,7 +117,7 @@ test("what a proxy did not ask for is not sent", () => {
 test("nothing is sent before the last response was answered; then the newest", () => {
   const draft = emit(first(CLUSTER_TYPE, {}, "a"), { removals: true });
   assert.ok(draft);
-  const waiting = retarget(retarget(afterSending(draft, { nonce: "n", sentAt: 0 }), [layer("a@2")]), [layer("a@3")]);
+  const waiting = retarget(retarget(afterSending(draft, "n"), [layer("a@2")]), [layer("a@3")]);
   assert.equal(said(waiting), "nothing");
   assert.equal(said(onRequest(waiting, ask(CLUSTER_TYPE, { nonce: "n" })).subscription), "a@3");
 });
@@ -129,7 +126,7 @@ test("an answer to another response is stale, but what it subscribes to counts",
   const draft = emit(first(ENDPOINT_TYPE, { subscribe: ["a"] }, "a", "b"), { removals: true });
   assert.ok(draft);
   const { subscription, verdict } = onRequest(
-    afterSending(draft, { nonce: "n2", sentAt: 0 }),
+    afterSending(draft, "n2"),
     ask(ENDPOINT_TYPE, { nonce: "n1", subscribe: ["b"] }),
   );
   assert.deepEqual([verdict.kind, subscription.pending?.nonce, [...subscription.due]], ["stale", "n2", ["b"]]);
@@ -244,9 +241,9 @@ test("a rejected removal is not repeated", () => {
 test("onRequest() takes the late answer to a response that was given up", () => {
   const first = retarget(subscribe(ask(CLUSTER_TYPE)), [layer("a@1")]);
   const draft = emit(first, { removals: true }) ?? assert.fail();
-  const second = retarget(givenUp(afterSending(draft, { nonce: "n1", sentAt: 0 })), [layer("a@1", "b@1")]);
+  const second = retarget(givenUp(afterSending(draft, "n1")), [layer("a@1", "b@1")]);
   const next = emit(second, { removals: true }) ?? assert.fail();
-  const waiting = afterSending(next, { nonce: "n2", sentAt: 1 });
+  const waiting = afterSending(next, "n2");
   const taken = onRequest(waiting, ask(CLUSTER_TYPE, { nonce: "n1" }));
   assert.equal(taken.verdict.kind, "acknowledged");
   assert.equal(taken.subscription.pending?.nonce, "n2");

@@ -72,7 +72,6 @@ export interface Held<R extends Resource> {
 
 export interface Response<R extends Resource> {
   readonly nonce: string;
-  readonly sentAt: number;
   readonly resources: readonly R[];
   readonly removed: readonly string[];
 }
@@ -97,10 +96,10 @@ export interface Draft<R extends Resource> {
   readonly after: Subscription<R>;
 }
 
-/** Under which nonce a response went, and when. */
-export type Sending = Pick<Response<Resource>, "nonce" | "sentAt">;
-
+/** What is empty is the same in all states, so that they can be compared. */
 const NO_NAMES: ReadonlySet<string> = new Set();
+const NONE: ReadonlyMap<string, never> = new Map<string, never>();
+const NOTHING: readonly never[] = [];
 /** A proxy that answers none of so many will not answer the oldest. */
 const MAX_OVERDUE = 16;
 
@@ -109,6 +108,7 @@ export function subscribe<R extends Resource>(request: DeltaRequest, form: Form 
   const asked = new Set(request.subscribe);
   const wildcard = WILDCARD_TYPES.has(request.typeUrl) && (asked.size === 0 || asked.has("*"));
   asked.delete("*");
+  const names = asked.size === 0 ? NO_NAMES : asked;
   const initial = new Map([...request.initialVersions].map(([name, version]) => [name, { name, version }]));
   // A version says what endpoints Envoy once had, not that the cluster which waits for them has them: it may have been
   // replaced just before the stream broke. So endpoints are sent in any case.
@@ -116,19 +116,19 @@ export function subscribe<R extends Resource>(request: DeltaRequest, form: Form 
   return {
     form,
     wildcard,
-    names: asked,
-    due: new Set([...asked].filter((name) => !kept.has(name))),
+    names,
+    due: kept.size === 0 ? names : new Set([...names].filter((name) => !kept.has(name))),
     missing: NO_NAMES,
     leftover: NO_NAMES,
-    leaving: new Map(),
-    held: new Map(),
-    suspects: [],
-    unanswered: wildcard || asked.size > 0,
-    target: [],
-    good: { target: [], wildcard: false, names: NO_NAMES },
+    leaving: NONE,
+    held: NONE,
+    suspects: NOTHING,
+    unanswered: wildcard || names.size > 0,
+    target: NOTHING,
+    good: { target: NOTHING, wildcard: false, names: NO_NAMES },
     initial: kept.size > 0 ? kept : undefined,
     pending: undefined,
-    overdue: [],
+    overdue: NOTHING,
     sent: "",
     acknowledged: "",
     rejected: "",
@@ -232,7 +232,8 @@ export function emit<R extends Resource>(
   options: { readonly removals: boolean; readonly keep?: ReadonlySet<string> },
 ): Draft<R> | undefined {
   if (state.pending !== undefined || isSilent(state)) return undefined;
-  const [apart, ...suspects] = state.suspects;
+  const [apart] = state.suspects;
+  const suspects = apart === undefined ? state.suspects : state.suspects.slice(1);
   const names = apart ?? state.due;
   const tellsGone = options.removals && apart === undefined && state.form !== "partial";
   const gone = tellsGone && state.leftover.size > 0 ? state.leftover.difference(options.keep ?? NO_NAMES) : NO_NAMES;
@@ -272,10 +273,10 @@ function repeatedIn<R extends Resource>(state: Subscription<R>, told: ReadonlySe
   return [...current, ...leaving].filter((resource) => resource !== undefined);
 }
 
-/** The state once the draft was sent. */
-export function afterSending<R extends Resource>(draft: Draft<R>, sending: Sending): Subscription<R> {
-  const pending = { ...sending, resources: draft.resources, removed: draft.removed };
-  return { ...draft.after, pending, sent: sending.nonce };
+/** The state once the draft was sent under that nonce. */
+export function afterSending<R extends Resource>(draft: Draft<R>, nonce: string): Subscription<R> {
+  const pending = { nonce, resources: draft.resources, removed: draft.removed };
+  return { ...draft.after, pending, sent: nonce };
 }
 
 /** The answer to the last response is not waited for any longer. */

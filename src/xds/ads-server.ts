@@ -287,6 +287,7 @@ export class AdsServer {
       id: `${proxy.id}-${++this.#count}`,
       call,
       dialect,
+      steps: this.#pusher.steps,
       proxy,
       log: this.#log,
       metrics: this.#metrics,

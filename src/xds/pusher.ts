@@ -12,6 +12,7 @@ import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import type { Layers } from "#protocol/resource.ts";
 import { nextResponse } from "#protocol/session.ts";
+import { SharedSteps } from "#protocol/shared-steps.ts";
 import { CLUSTER_TYPE, LISTENER_TYPE, NAME_TABLE_TYPE, ROUTE_TYPE, shortTypeName } from "#protocol/type-urls.ts";
 import type { BuiltResource } from "./built-resource.ts";
 import type { ByteBudget } from "./byte-budget.ts";
@@ -76,12 +77,14 @@ export class Pusher {
   readonly #catalogue: Catalogue;
   readonly #preparation: Preparation;
   readonly #responses: Responses;
+  /** Of the streams, for those that are told the same. */
+  readonly steps = new SharedSteps<BuiltResource>();
   readonly #streams = new Set<XdsStream>();
   /** Streams to look at, in the order they came, with the time. */
   readonly #queue = new Map<XdsStream, number>();
   #world: World | undefined;
   #wakeUp: () => void = () => undefined;
-  #forgetResponses: () => void = () => undefined;
+  #cancelForgetting: () => void = () => undefined;
 
   constructor(options: PusherOptions) {
     const { clock, log, maxSharedBytes: maxBytes, controlPlane, partsOf } = options;
@@ -108,15 +111,21 @@ export class Pusher {
       !this.#queue.has(stream) &&
       !stream.isFlushing &&
       stream.targetVersion === this.#world?.version &&
-      nextResponse(stream.session, now).kind === "idle";
+      stream.isIdle(now);
     return [...this.#streams].every(hasAll);
   }
 
   /** From now on this is the state of the mesh. */
   release(snapshot: Snapshot, changedAt: number): void {
     this.#world = { snapshot, version: (this.#world?.version ?? 0) + 1, changedAt };
-    this.#responses.clear();
+    this.#forgetShared();
     for (const stream of this.#streams) this.wake(stream);
+  }
+
+  /** What was shared by the proxies of one push. */
+  #forgetShared(): void {
+    this.#responses.clear();
+    this.steps.clear();
   }
 
   /** What parts are made of beside the snapshot changed. */
@@ -158,7 +167,7 @@ export class Pusher {
       if (serving !== undefined) await serving;
       if (this.#slices.isOver) await this.#slices.next();
     }
-    this.#forgetResponses();
+    this.#cancelForgetting();
     this.#preparation.drop();
   }
 
@@ -167,7 +176,7 @@ export class Pusher {
     if (stream.isClosed) return false;
     if (stream.isFlushing || this.#world === undefined) return true; // it is woken again
     if (stream.targetVersion !== this.#world.version || stream.asksForMore) return false;
-    if (nextResponse(stream.session, this.#options.clock.now()).kind !== "idle") return false;
+    if (!stream.isIdle(this.#options.clock.now())) return false;
     this.#converged(stream, this.#world);
     return true;
   }
@@ -194,13 +203,13 @@ export class Pusher {
   }
 
   async #idle(signal: AbortSignal): Promise<void> {
-    this.#forgetResponses = this.#options.clock.after(SHARED_FOR_MS, () => this.#responses.clear());
+    this.#cancelForgetting = this.#options.clock.after(SHARED_FOR_MS, () => this.#forgetShared());
     await new Promise<void>((resolve) => {
       this.#wakeUp = resolve;
       if (signal.aborted) resolve();
     });
     this.#wakeUp = () => undefined;
-    this.#forgetResponses();
+    this.#cancelForgetting();
   }
 
   #serve(stream: XdsStream): Promise<void> | undefined {
@@ -290,7 +299,7 @@ export class Pusher {
 
   /** Whether the next round may begin: it has taken all of the last one, or has not had any. */
   #isFree(stream: XdsStream): boolean {
-    return hasNewRound(stream) || nextResponse(stream.session, this.#options.clock.now()).kind === "idle";
+    return hasNewRound(stream) || stream.isIdle(this.#options.clock.now());
   }
 
   #ready(stream: XdsStream, { parts, world }: Targeting, wants: Wants): NewLayers | undefined {
@@ -321,12 +330,8 @@ export class Pusher {
     const { clock, metrics } = this.#options;
     const next = nextResponse(stream.session, clock.now());
     if (next.kind === "send") {
-      const { typeUrl, draft } = next;
-      const { resources, repeated, removed } = draft;
-      const all = repeated.length === 0 ? resources : [...resources, ...repeated];
-      const content = { kind: stream.session.kind, typeUrl, resources: all, removed };
-      stream.send(next, this.#responses.encode(content, `${world.version}`));
-      metrics.observe("pilot_xds_push_time", (clock.now() - start) / 1000, { type: shortTypeName(typeUrl) });
+      stream.send(next, this.#responses.encode(stream.session.kind, next, `${world.version}`));
+      metrics.observe("pilot_xds_push_time", (clock.now() - start) / 1000, { type: shortTypeName(next.typeUrl) });
     } else if (next.kind === "wait") {
       if (next.until !== undefined) stream.wakeAt(next.until);
     } else if (stream.targetVersion !== world.version) this.wake(stream);

@@ -9,26 +9,24 @@ import { Responses } from "./responses.ts";
 
 const resource = (name: string, size = 1) =>
   builtResource(LISTENER_TYPE, recipe({ name, input: {}, build: () => new Uint8Array() }), new Uint8Array(size));
-const content = (...resources: ReturnType<typeof resource>[]) => ({
-  kind: "delta" as const,
+const telling = (resources: readonly ReturnType<typeof resource>[], removed = ["gone"]) => ({
   typeUrl: LISTENER_TYPE,
-  resources,
-  removed: ["gone"],
+  draft: { resources, repeated: [], removed },
 });
 const responses = (maxBytes = 1_000_000) => new Responses({ maxBytes, controlPlane: "me" });
 
 test("the same content is the same buffer, other content another one with another nonce", () => {
   const encoder = responses();
   const [a, b] = [resource("a"), resource("b")];
-  const one = encoder.encode(content(a, b), "1");
-  assert.equal(encoder.encode(content(a, b), "1"), one);
-  for (const other of [content(b, a), content(a), { ...content(a, b), removed: [] }]) {
-    assert.notEqual(encoder.encode(other, "1").nonce, one.nonce);
+  const one = encoder.encode("delta", telling([a, b]), "1");
+  assert.equal(encoder.encode("delta", telling([a, b]), "1"), one);
+  for (const other of [telling([b, a]), telling([a]), telling([a, b], [])]) {
+    assert.notEqual(encoder.encode("delta", other, "1").nonce, one.nonce);
   }
 });
 
 test("a response says what it is made of", () => {
-  const { nonce, pieces } = responses().encode(content(resource("a"), resource("b")), "7");
+  const { nonce, pieces } = responses().encode("delta", telling([resource("a"), resource("b")]), "7");
   const parsed = parseDeltaResponse(Buffer.concat(pieces));
   assert.deepEqual(
     [parsed.nonce, parsed.systemVersion, parsed.resources.map(({ name }) => name), parsed.removed],
@@ -38,27 +36,27 @@ test("a response says what it is made of", () => {
 
 test("no more is kept than allowed; what was used last stays", () => {
   const encoder = responses(2_500);
-  const [a, b, c] = ["a", "b", "c"].map((name) => content(resource(name, 1_000)));
+  const [a, b, c] = ["a", "b", "c"].map((name) => telling([resource(name, 1_000)]));
   assert.ok(a && b && c);
-  const kept = encoder.encode(a, "");
-  encoder.encode(b, "");
-  encoder.encode(a, "");
-  const third = encoder.encode(c, "");
-  assert.equal(encoder.encode(a, ""), kept);
-  assert.equal(encoder.encode(c, ""), third);
+  const kept = encoder.encode("delta", a, "");
+  encoder.encode("delta", b, "");
+  encoder.encode("delta", a, "");
+  const third = encoder.encode("delta", c, "");
+  assert.equal(encoder.encode("delta", a, ""), kept);
+  assert.equal(encoder.encode("delta", c, ""), third);
 });
 
 test("nothing is kept after clearing", () => {
   const encoder = responses();
-  const a = content(resource("a"));
-  const before = encoder.encode(a, "");
+  const a = telling([resource("a")]);
+  const before = encoder.encode("delta", a, "");
   encoder.clear();
-  assert.notEqual(encoder.encode(a, ""), before);
+  assert.notEqual(encoder.encode("delta", a, ""), before);
 });
 
 test("over state of the world the same resources are plain messages", () => {
-  const both = content(resource("a", 300), resource("b"));
-  const { nonce, pieces } = responses().encode({ ...both, kind: "state" }, "7");
+  const both = telling([resource("a", 300), resource("b")]);
+  const { nonce, pieces } = responses().encode("state", both, "7");
   const parsed = parseStateResponse(Buffer.concat(pieces));
   assert.deepEqual(
     [parsed.nonce, parsed.version, parsed.typeUrl, parsed.resources.map(({ length }) => length)],
@@ -67,8 +65,8 @@ test("over state of the world the same resources are plain messages", () => {
 });
 
 test("over state of the world endpoints that do not exist are empty ones", () => {
-  const none = { kind: "state", typeUrl: ENDPOINT_TYPE, resources: [], removed: ["x"] } as const;
-  const { resources } = parseStateResponse(Buffer.concat(responses().encode(none, "1").pieces));
+  const none = { typeUrl: ENDPOINT_TYPE, draft: { resources: [], repeated: [], removed: ["x"] } };
+  const { resources } = parseStateResponse(Buffer.concat(responses().encode("state", none, "1").pieces));
   assert.deepEqual(
     resources.map((bytes) => Buffer.from(bytes).toString()),
     ["\n\u0001x"],

@@ -4,6 +4,7 @@ import { MessageWriter } from "#lib/wire/write.ts";
 import { deltaResponsePieces } from "#protocol/delta-response.ts";
 import type { StreamKind } from "#protocol/session.ts";
 import { formatStateResponse, stateFrame, stateFrameIn } from "#protocol/state-response.ts";
+import type { Draft } from "#protocol/subscription.ts";
 import { ENDPOINT_TYPE, ROUTE_TYPE } from "#protocol/type-urls.ts";
 import type { BuiltResource } from "./built-resource.ts";
 
@@ -16,11 +17,21 @@ export interface EncodedResponse {
   readonly length: number;
 }
 
-export interface ResponseContent {
+/** What is to be told, as the session of a stream says it. */
+export interface NextResponse {
+  readonly typeUrl: string;
+  readonly draft: Told;
+}
+
+type Told = Pick<Draft<BuiltResource>, "resources" | "repeated" | "removed">;
+
+interface ResponseContent {
   readonly kind: StreamKind;
   readonly typeUrl: string;
   readonly resources: readonly BuiltResource[];
   readonly removed: readonly string[];
+  /** What tells most contents apart. */
+  readonly glance: string;
 }
 
 interface KeptResponse {
@@ -45,6 +56,8 @@ export class Responses {
   readonly #prefix = randomBytes(6).toString("base64url");
   /** By what can be told of their content at a glance, in the order of last use. */
   readonly #kept = new Map<string, KeptResponse>();
+  /** Streams in the same state have the same draft. */
+  readonly #contents = new WeakMap<Told, ResponseContent>();
   #keptBytes = 0;
   #count = 0;
 
@@ -52,13 +65,15 @@ export class Responses {
     this.#options = options;
   }
 
-  encode(content: ResponseContent, systemVersion: string): EncodedResponse {
-    const key = glance(content);
-    const kept = this.#kept.get(key);
-    if (kept !== undefined) this.#forget(key, kept.response);
+  encode(kind: StreamKind, next: NextResponse, systemVersion: string): EncodedResponse {
+    const content = this.#contents.get(next.draft) ?? contentOf(kind, next);
+    this.#contents.set(next.draft, content);
+    const { glance } = content;
+    const kept = this.#kept.get(glance);
+    if (kept !== undefined) this.#forget(glance, kept.response);
     const response =
       kept !== undefined && isSame(kept.content, content) ? kept.response : this.#encode(content, systemVersion);
-    this.#kept.set(key, { content, response });
+    this.#kept.set(glance, { content, response });
     this.#keptBytes += response.length;
     this.#forgetOldest();
     return response;
@@ -95,15 +110,18 @@ export class Responses {
   }
 }
 
-/** What tells most contents apart. A key made of all resources would cost each proxy more than the comparison with one. */
-function glance({ kind, typeUrl, resources, removed }: ResponseContent): string {
+/** A glance at all resources would cost more than the comparison with one content. */
+function contentOf(kind: StreamKind, { typeUrl, draft }: NextResponse): ResponseContent {
+  const { repeated, removed } = draft;
+  const resources = repeated.length === 0 ? draft.resources : [...draft.resources, ...repeated];
   const middle = resources[resources.length >> 1]?.id;
   const ends = `${resources[0]?.id} ${middle} ${resources.at(-1)?.id}`;
-  return `${kind} ${typeUrl} ${resources.length} ${ends} ${removed.length} ${removed[0]}`;
+  const glance = `${kind} ${typeUrl} ${resources.length} ${ends} ${removed.length} ${removed[0]}`;
+  return { kind, typeUrl, resources, removed, glance };
 }
 
 function isSame(a: ResponseContent, b: ResponseContent): boolean {
-  return isSameList(a.resources, b.resources) && isSameList(a.removed, b.removed);
+  return a === b || (isSameList(a.resources, b.resources) && isSameList(a.removed, b.removed));
 }
 
 function isSameList(a: readonly unknown[], b: readonly unknown[]): boolean {

@@ -6,7 +6,8 @@ import type { ConnectedProxy, ObservedProxy } from "#model/ports.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import type { DeltaRequest } from "#protocol/delta-request.ts";
 import { findResource, type Layers } from "#protocol/resource.ts";
-import { newSession, receive, retargetType, type Session, sent } from "#protocol/session.ts";
+import { newSession, nextResponse, receive, retargetType, type Session, sent } from "#protocol/session.ts";
+import type { SharedSteps } from "#protocol/shared-steps.ts";
 import type { Draft, Verdict } from "#protocol/subscription.ts";
 import { HEALTH_TYPE, SECRET_TYPE, shortTypeName } from "#protocol/type-urls.ts";
 import { type BuiltResource, originsOf } from "./built-resource.ts";
@@ -23,6 +24,7 @@ export interface XdsStreamOptions {
   readonly id: string;
   readonly call: ServerCall;
   readonly dialect: Dialect;
+  readonly steps: SharedSteps<BuiltResource>;
   readonly proxy: MeshProxy;
   readonly log: Logger;
   readonly metrics: Metrics;
@@ -57,6 +59,8 @@ export class XdsStream {
   readonly #options: XdsStreamOptions;
   readonly #connectedAt: number;
   #session: Session<BuiltResource>;
+  /** The session as it was when nothing was left to do. */
+  #idle: Session<BuiltResource> | undefined;
   readonly #targeted = new Set<string>();
   /** By type: when it was last sent something. */
   readonly #sentAt = new Map<string, number>();
@@ -77,7 +81,7 @@ export class XdsStream {
   constructor(options: XdsStreamOptions) {
     this.#options = options;
     this.#connectedAt = options.clock.now();
-    this.#session = newSession(options.dialect.kind);
+    this.#session = newSession(options.dialect.kind, options.steps);
     options.call.gone.addEventListener("abort", () => this.#close());
   }
 
@@ -150,6 +154,14 @@ export class XdsStream {
       if (target === layers) continue;
       if (target?.length !== layers.length || target.some((layer, i) => layer !== layers[i])) return false;
     }
+    return true;
+  }
+
+  /** Whether everything was sent, and what others wait for answered. Once it is so, time alone does not change it. */
+  isIdle(now: number): boolean {
+    if (this.#idle === this.#session) return true;
+    if (nextResponse(this.#session, now).kind !== "idle") return false;
+    this.#idle = this.#session;
     return true;
   }
 

@@ -1,0 +1,119 @@
+/**
+ * Most proxies of a view ask for the same and are told the same: they go through the same states. A state is a value, so all of
+ * them have one and the same, and each step from it is made once and not once for each proxy; what one asks for by name, which
+ * can be thousands of names, is held once too.
+ *
+ * ```
+ *   proxy 1: A --retarget--> B --emit, afterSending--> C --answer--> D
+ *   proxy 2: A --(the same)-> B --(the same)---------> C --...
+ * ```
+ *
+ * Steps are remembered until `clear`: nobody is expected to take the same ones any more. Who took another way, and is in a
+ * state that is alike by then, goes on with the others.
+ */
+import type { DeltaRequest } from "./delta-request.ts";
+import { NameSets } from "./name-sets.ts";
+import type { Layers, Resource } from "./resource.ts";
+import {
+  afterSending,
+  type Draft,
+  emit,
+  type Form,
+  onRequest,
+  retarget,
+  type Step,
+  type Subscription,
+  subscribe,
+} from "./subscription.ts";
+
+interface Retargeted<R extends Resource> {
+  readonly before: Subscription<R>;
+  readonly after: Subscription<R>;
+}
+
+interface Emitted<R extends Resource> {
+  readonly removals: boolean;
+  readonly draft: Draft<R> | undefined;
+}
+
+/** Proxies that differ in more ways than this take steps of their own: to compare them would take as long. */
+const MAX_WAYS = 4;
+
+export class SharedSteps<R extends Resource> {
+  readonly #nameSets = new NameSets();
+  readonly #subscribed = new Map<string, Subscription<R>>();
+  readonly #retargeted = new Map<Layers<R>, Retargeted<R>[]>();
+  readonly #emitted = new Map<Subscription<R>, Emitted<R>>();
+  readonly #sent = new Map<Draft<R>, Subscription<R>>();
+  readonly #acknowledged = new Map<Subscription<R>, Step<R>>();
+
+  clear(): void {
+    for (const steps of [this.#subscribed, this.#retargeted, this.#emitted, this.#sent, this.#acknowledged])
+      steps.clear();
+  }
+
+  subscribe(request: DeltaRequest, form: Form): Subscription<R> {
+    const made = this.#withSharedNames(subscribe<R>(request, form));
+    const key = `${request.typeUrl} ${form}`;
+    const last = this.#subscribed.get(key);
+    if (last !== undefined && isAlike(last, made)) return last;
+    this.#subscribed.set(key, made);
+    return made;
+  }
+
+  onRequest(state: Subscription<R>, request: DeltaRequest): Step<R> {
+    if (!isAcknowledgement(state, request)) {
+      const { subscription, verdict } = onRequest(state, request);
+      return {
+        subscription: subscription.names === state.names ? subscription : this.#withSharedNames(subscription),
+        verdict,
+      };
+    }
+    const step = this.#acknowledged.get(state) ?? onRequest(state, request);
+    this.#acknowledged.set(state, step);
+    return step;
+  }
+
+  retarget(state: Subscription<R>, target: Layers<R>): Subscription<R> {
+    if (state.target === target) return state;
+    const ways = this.#retargeted.get(target) ?? [];
+    const known = ways.find(({ before }) => before === state || isAlike(before, state));
+    if (known !== undefined) return known.after;
+    const after = retarget(state, target);
+    if (ways.length < MAX_WAYS) this.#retargeted.set(target, [...ways, { before: state, after }]);
+    return after;
+  }
+
+  emit(state: Subscription<R>, { removals }: { readonly removals: boolean }): Draft<R> | undefined {
+    const known = this.#emitted.get(state);
+    if (known?.removals === removals) return known.draft;
+    const draft = emit(state, { removals });
+    if (draft !== undefined) this.#emitted.set(state, { removals, draft });
+    return draft;
+  }
+
+  afterSending(draft: Draft<R>, nonce: string): Subscription<R> {
+    const known = this.#sent.get(draft);
+    if (known?.sent === nonce) return known;
+    const after = afterSending(draft, nonce);
+    this.#sent.set(draft, after);
+    return after;
+  }
+
+  #withSharedNames(state: Subscription<R>): Subscription<R> {
+    const names = this.#nameSets.shared(state.names);
+    return names === state.names ? state : { ...state, names, due: state.due === state.names ? names : state.due };
+  }
+}
+
+/** Whether a request says nothing but that the last response was taken. */
+function isAcknowledgement<R extends Resource>({ pending }: Subscription<R>, request: DeltaRequest): boolean {
+  const { nonce, error, subscribe, unsubscribe } = request;
+  return pending?.nonce === nonce && error === undefined && subscribe.length === 0 && unsubscribe.length === 0;
+}
+
+/** Whether two states are the same in all that they hold. */
+function isAlike<S extends Subscription<Resource>>(a: S, b: S): boolean {
+  for (const key in a) if (key !== "good" && a[key] !== b[key]) return false;
+  return a.good.target === b.good.target && a.good.wildcard === b.good.wildcard && a.good.names === b.good.names;
+}
