@@ -1,5 +1,5 @@
 /** Schemas of the user's API as JSON Schema, for editors: what may be written, not what it becomes. */
-import { z } from "zod";
+import * as z from "zod";
 import type { NamedKind } from "./kinds.ts";
 import type { Schema } from "./schema/message.ts";
 

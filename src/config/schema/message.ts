@@ -2,7 +2,7 @@
  * The building blocks of the user's API, as protobuf JSON has them, on zod. Set and unset stay apart after parsing, since
  * overlays need to know: there are no defaults here, whoever reads a field knows its default.
  */
-import { z } from "zod";
+import * as z from "zod";
 
 /** A zod type known only by what it yields. */
 export type Schema<T> = z.ZodType<T>;

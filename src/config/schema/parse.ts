@@ -2,7 +2,7 @@
  * Parsing in two pure steps: `normalise` walks the raw value along the schema (names in camelCase, null as unset, unknown
  * fields reported), then zod checks what is left.
  */
-import type { z } from "zod";
+import type * as z from "zod";
 import { isRecord } from "#lib/is-record.ts";
 import type { Parsed, Problem } from "../problem.ts";
 import { formatField } from "./field-path.ts";

@@ -1,5 +1,5 @@
 /** Scalars of the API as protobuf's JSON form has them: numbers may be quoted, enums may be numbers, bytes are base64. */
-import { z } from "zod";
+import * as z from "zod";
 import { type Millis, parseDuration } from "#lib/duration.ts";
 import type { Schema } from "./message.ts";
 
