@@ -56,6 +56,12 @@ function underHelm(): void {
     ],
     ["minimal", "pilot.initContainers[0].name=first", "pilot.jwksResolverExtraRootCA=PEM", "telemetry.enabled=false"],
     ["demo", "gateways.istio-egressgateway.runAsRoot=true", "gateways.istio-ingressgateway.loadBalancerIP=1.2.3.4"],
+    [
+      "default",
+      "compatibilityVersion=1.26",
+      "global.externalIstiod=true",
+      "gateways.istio-ingressgateway.namespace=edge",
+    ],
     ["default", "gateways.istio-ingressgateway.type=NodePort", "gateways.istio-ingressgateway.serviceAnnotations.a=b"],
   ]) {
     test(`${profile} ${set.join(" ")}`, async () => {
