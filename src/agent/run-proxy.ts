@@ -1,9 +1,10 @@
 /** Runs Envoy: one for the life of the agent, or, with hot restart, one after another. */
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { mkdir, readFile, rm, stat } from "node:fs/promises";
+import { readFile, rm, stat } from "node:fs/promises";
 import { extname, join } from "node:path";
 import { durationMs } from "#config/proxy-config.ts";
+import { makeFolder } from "#lib/make-folder.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 import type { AgentContext } from "./agent-context.ts";
 import { WORKLOAD_SOCKET_FOLDER } from "./bootstrap/clusters.ts";
@@ -112,7 +113,7 @@ async function startEpochs(context: AgentContext): Promise<StartedEnvoy | undefi
   const { log, admin, place, proxyConfig, done } = context;
   const baseIdFile = join(proxyConfig.configPath, BASE_ID_FILE);
   const baseId = async () => Number(await readFile(pathIn(place, baseIdFile), "utf8"));
-  await mkdir(pathIn(place, proxyConfig.configPath), { recursive: true, mode: 0o700 });
+  makeFolder(pathIn(place, proxyConfig.configPath), 0o700);
   const launchOf = (again: AgentContext) => plannedLaunch(again, { baseId, baseIdFile });
   const first = await launchOf(context);
   if (context.stop.aborted) return undefined;

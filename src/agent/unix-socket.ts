@@ -1,8 +1,9 @@
 /** Unix sockets that are there before anything answers on them: whoever connects meanwhile is served a moment later. */
 import { once } from "node:events";
-import { chmodSync, mkdirSync, rmSync } from "node:fs";
+import { chmodSync, rmSync } from "node:fs";
 import { connect, createServer, type Socket } from "node:net";
 import { dirname } from "node:path";
+import { makeFolder } from "#lib/make-folder.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 
 /** A socket that listens. */
@@ -22,7 +23,7 @@ export async function openUnixSocket(path: string, mode = PRIVATE): Promise<Unix
   let take = (connection: Socket): void => void waiting.push(connection);
   const server = createServer((connection) => take(connection));
   try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    makeFolder(dirname(path), 0o700);
     rmSync(path, { force: true });
     server.listen(path);
     await once(server, "listening");

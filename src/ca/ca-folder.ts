@@ -3,8 +3,9 @@
  * operator, or written by us on the first start and read on all later ones. Other processes find root-cert.pem there.
  */
 import { existsSync } from "node:fs";
-import { chmod, mkdir, mkdtemp, open, readFile, rename, rm } from "node:fs/promises";
+import { chmod, mkdtemp, open, readFile, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { makeFolder } from "#lib/make-folder.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 import type { CaFiles } from "./signing-bundle.ts";
 
@@ -36,10 +37,9 @@ export async function hasCaFiles(folder: string): Promise<boolean> {
 }
 
 /** Makes the folder if it is not there. Whoever checks certificates of the mesh reads the root in it, also as another user. */
-export async function makeFolder(folder: string): Promise<void> {
+export async function makeCaFolder(folder: string): Promise<void> {
   try {
-    const isNew = (await mkdir(folder, { recursive: true })) !== undefined;
-    if (isNew) await chmod(folder, FOLDER_MODE);
+    if (makeFolder(folder)) await chmod(folder, FOLDER_MODE);
   } catch (cause) {
     throw unwritable(folder, cause);
   }
@@ -71,7 +71,7 @@ export async function readCaFolder(folder: string): Promise<CaFiles | undefined>
  * leaves either nothing or, between two renames, a folder that `readCaFolder` reports as incomplete.
  */
 export async function writeCaFolder(folder: string, files: CaFiles): Promise<void> {
-  await makeFolder(folder);
+  await makeCaFolder(folder);
   try {
     const aside = await mkdtemp(join(folder, ".new-"));
     try {

@@ -7,7 +7,7 @@ import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import type { KeyKind } from "#lib/pki/signing-key.ts";
 import { Authority, type AuthorityOptions } from "./authority.ts";
-import { CA_FILE_NAMES, hasCaFiles, isOwnFolder, makeFolder, readCaFolder, writeCaFolder } from "./ca-folder.ts";
+import { CA_FILE_NAMES, hasCaFiles, isOwnFolder, makeCaFolder, readCaFolder, writeCaFolder } from "./ca-folder.ts";
 import { withFolderLock } from "./folder-lock.ts";
 import { type CaLocation, loadBundle, readPassphrase } from "./load-bundle.ts";
 import { finishPromotion } from "./next-root.ts";
@@ -37,7 +37,7 @@ async function prepareFolder(config: CaConfig): Promise<void> {
   const { folder, log, now } = config;
   if (!isOwnFolder(folder) && (await hasCaFiles(folder))) return;
   const passphrase = await readPassphrase(config.passphraseFile);
-  await makeFolder(folder);
+  await makeCaFolder(folder);
   await withFolderLock(folder, async () => {
     await finishPromotion(folder);
     if ((await readCaFolder(folder)) !== undefined) return;

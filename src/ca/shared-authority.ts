@@ -11,7 +11,7 @@ import { follow } from "#lib/kubernetes/follow.ts";
 import { troubleText } from "#lib/kubernetes/missing-right.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import type { Authority } from "./authority.ts";
-import { makeFolder } from "./ca-folder.ts";
+import { makeCaFolder } from "./ca-folder.ts";
 import {
   CA_SECRET,
   type CaCopy,
@@ -52,7 +52,7 @@ export async function openSharedAuthority(
     try {
       const secret = (await readCaSecret(config)) ?? (await createCaSecret(config, await newRoot(config)));
       if (secret !== undefined) {
-        await makeFolder(config.folder);
+        await makeCaFolder(config.folder);
         await writeWorkingCopy(config.folder, caCopyOf(secret));
         return new SharedAuthority(await openAuthority(config), config);
       }

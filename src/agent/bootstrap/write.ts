@@ -1,7 +1,8 @@
 import { execFile } from "node:child_process";
-import { mkdirSync, renameSync, writeFileSync } from "node:fs";
+import { renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { isDeepStrictEqual, promisify } from "node:util";
+import { makeFolder } from "#lib/make-folder.ts";
 import type { Bootstrap } from "./bootstrap.ts";
 import { hashOf, knownText, readKnown } from "./extension-cache.ts";
 import { doubtful, type SupportedBootstrap, supportedBootstrap } from "./supported.ts";
@@ -20,7 +21,7 @@ export async function writeReadably(path: string, text: string): Promise<void> {
 }
 
 function writeWhole(path: string, text: string, mode: number): void {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  makeFolder(dirname(path), 0o700);
   const partial = `${path}.${process.pid}.tmp`;
   writeFileSync(partial, text, { mode });
   renameSync(partial, path);

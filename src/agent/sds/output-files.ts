@@ -1,9 +1,10 @@
 /** Writes the workload's secrets to files, for applications that read them from there (OUTPUT_CERTS). */
-import { mkdir, open, readFile, rename, rm } from "node:fs/promises";
+import { open, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { Backoff } from "#lib/async/backoff.ts";
 import { sleep } from "#lib/async/sleep.ts";
 import type { Logger } from "#lib/log.ts";
+import { makeFolder } from "#lib/make-folder.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import { ROOT_SECRET, type Secret, type SecretSource, WORKLOAD_SECRET } from "./secret.ts";
 
@@ -58,7 +59,7 @@ async function writeSecret({ folder, mode }: OutputFilesOptions, secret: Secret)
     "roots" in secret
       ? { "root-cert.pem": secret.roots }
       : { "key.pem": secret.privateKey, "cert-chain.pem": secret.chain };
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  makeFolder(folder, 0o700);
   const staged: { readonly from: string; readonly to: string }[] = [];
   try {
     for (const [name, text] of Object.entries(files)) {

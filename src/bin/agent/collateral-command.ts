@@ -1,6 +1,7 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Command } from "commander";
+import { makeFolder } from "#lib/make-folder.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 import { completionScript } from "../completion-command.ts";
 
@@ -44,7 +45,7 @@ async function writeCollateral(program: Command, options: CollateralOptions): Pr
     ...(wants("zsh") ? [{ file: `_${program.name()}`, text: completionScript("zsh", program) }] : []),
   ];
   try {
-    mkdirSync(options.outputDir, { recursive: true });
+    makeFolder(options.outputDir);
     for (const { file, text } of pages) writeFileSync(join(options.outputDir, file), text);
   } catch (cause) {
     throw new MeshError("COLLATERAL_UNWRITABLE", `Cannot write to ${options.outputDir}`, { cause });

@@ -8,7 +8,7 @@ import { forwardedCertificateAuthenticator } from "#authn/forwarded-certificate.
 import { jwtAuthenticator } from "#authn/jwt.ts";
 import { tokenReviewAuthenticator } from "#authn/token-review.ts";
 import type { Authority } from "#ca/authority.ts";
-import { hasCaFiles, makeFolder } from "#ca/ca-folder.ts";
+import { hasCaFiles, makeCaFolder } from "#ca/ca-folder.ts";
 import { ExpiryWarner } from "#ca/expiry.ts";
 import { MeshAnchors } from "#ca/mesh-anchors.ts";
 import type { NodeAgents } from "#ca/node-agents.ts";
@@ -136,7 +136,7 @@ async function startSharedCa(
 async function workingCopy(folder: string): Promise<string> {
   const copy = join(folder, "shared");
   try {
-    await makeFolder(copy);
+    await makeCaFolder(copy);
     return copy;
   } catch {
     // If that other place cannot be written either, the failure is told.

@@ -1,8 +1,9 @@
 /** Writes a starter folder for services of one's own. It asks nothing that it can find out, and overwrites nothing. */
 import { once } from "node:events";
-import { access, mkdir, readFile, realpath, stat, writeFile } from "node:fs/promises";
+import { access, readFile, realpath, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { basename, join, resolve } from "node:path";
+import { makeFolder } from "#lib/make-folder.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { ignoring } from "../host/ignoring.ts";
 import { checkMembers, isName, NAME_RULE } from "../mesh/check-members.ts";
@@ -34,7 +35,7 @@ export async function init(options: InitOptions): Promise<Initialized> {
   if (options.name !== undefined && !isName(options.name)) {
     throw new MeshError("INIT_INVALID", `Cannot name it ${JSON.stringify(options.name)}: --name ${NAME_RULE}`);
   }
-  const folder = await makeFolder(options.folder);
+  const folder = await folderAt(options.folder);
   const found = await findServices(folder, options);
   const services = distinct(found.length > 0 ? found : [HELLO]);
   const problems = checkMembers({
@@ -60,9 +61,9 @@ export async function init(options: InitOptions): Promise<Initialized> {
   return { folder, files: Object.keys(texts), services };
 }
 
-async function makeFolder(path: string): Promise<string> {
+async function folderAt(path: string): Promise<string> {
   try {
-    await mkdir(path, { recursive: true });
+    makeFolder(path);
     return await realpath(path);
   } catch (cause) {
     throw new MeshError("INIT_FAILED", `Cannot write into "${resolve(path)}": ${errorText(cause)}`);
