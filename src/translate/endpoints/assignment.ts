@@ -30,11 +30,6 @@ export function assignment(input: AssignmentInput): Uint8Array {
   return bytesOf(ClusterLoadAssignmentSchema, { clusterName: input.cluster, endpoints: localityEndpoints(input) });
 }
 
-/** The assignment of a cluster whose service, port or endpoints are not known: it ends Envoy's waiting. */
-export function emptyAssignment({ cluster }: { readonly cluster: string }): Uint8Array {
-  return bytesOf(ClusterLoadAssignmentSchema, { clusterName: cluster });
-}
-
 /** The groups of a cluster's endpoints, in order of their locality. */
 export function localityEndpoints(input: EndpointsInput): Init<typeof LocalityLbEndpointsSchema>[] {
   const groups = new Map<string, Endpoint[]>();

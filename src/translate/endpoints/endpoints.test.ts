@@ -5,8 +5,11 @@ import type { ClusterLoadAssignment } from "#gen/envoy/config/endpoint/v3/endpoi
 import { type MeshOptions, meshOf, type ProxyOptions, proxyOf } from "../../../test/support/mesh.ts";
 import { object, service, workload } from "../../../test/support/objects.ts";
 import { translated } from "../../../test/support/translated.ts";
+import { viewsOf } from "../views.ts";
+import { planEndpoints } from "./plan.ts";
 
 const CLUSTER = "outbound|80||web.default.svc.cluster.local";
+const HTTP = { name: "http", number: 80, protocol: "HTTP" };
 const WEB = service("web", { name: "http", port: 80, targetPort: 8080 });
 const rule = (spec: object) => object("DestinationRule", "rule", { host: "web", ...spec });
 const at = (place: string, more: object = {}) => ({ locality: place, ...more });
@@ -68,10 +71,32 @@ test("a subset has the endpoints with its labels", () => {
   assert.deepEqual(addresses(assignmentOf(yaml, { cluster: CLUSTER.replace("||", "|second|") })), ["10.1.0.2:8080"]);
 });
 
-test("a cluster that no service has is answered with no endpoints: Envoy waits for an answer", () => {
-  for (const cluster of ["outbound|80||gone.example.com", CLUSTER.replace("80", "81")]) {
-    assert.deepEqual(assignmentOf(WEB, { cluster }).endpoints, []);
-  }
+test("only clusters that a proxy has by EDS have endpoints here: one on its way out keeps those it had", () => {
+  const entry = (name: string, resolution: string) =>
+    object("ServiceEntry", name, { hosts: [`${name}.example.com`], ports: [HTTP], resolution });
+  const yaml =
+    WEB +
+    workload("web-1", "10.1.0.1") +
+    rule({ subsets: [{ name: "known" }] }) +
+    entry("any", "NONE") +
+    entry("named", "DNS") +
+    object("Sidecar", "narrow", {
+      workloadSelector: { labels: { app: "narrow" } },
+      egress: [{ hosts: ["./named.example.com"] }],
+    });
+  const snapshot = meshOf(yaml);
+  const has = (cluster: string, options: ProxyOptions = {}) =>
+    planEndpoints(snapshot, viewsOf(snapshot, proxyOf({ ip: "10.9.0.1", ...options })).endpoints, cluster) !==
+    undefined;
+  assert.ok(has(CLUSTER));
+  assert.ok(has(CLUSTER.replace("||", "|known|")));
+  assert.ok(!has(CLUSTER.replace("||", "|unknown|")));
+  assert.ok(!has(CLUSTER.replace("80", "81")));
+  assert.ok(!has(CLUSTER.replace("web.", "gone.")));
+  assert.ok(!has(CLUSTER, { labels: { app: "narrow" } }));
+  assert.ok(!has("outbound|80||named.example.com"));
+  assert.ok(!has("outbound|80||any.example.com"));
+  assert.ok(has("outbound|80||any.example.com", { type: "router" }));
 });
 
 test("an endpoint may be a Unix socket", () => {

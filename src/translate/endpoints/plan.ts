@@ -1,6 +1,6 @@
 /** Recipes of endpoints. */
 import { NO_ENDPOINTS } from "#model/endpoint.ts";
-import { serviceKey } from "#model/service.ts";
+import { type Service, serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { parseClusterName } from "../names.ts";
 import { type Recipe, recipe } from "../recipe.ts";
@@ -11,19 +11,22 @@ import { policiesOf } from "../scope/peer-authentication.ts";
 import { effectivePolicy, prefersNear } from "../scope/traffic-policy.ts";
 import { endpointLabels } from "../switches.ts";
 import type { EndpointsView } from "../views.ts";
-import { assignment, emptyAssignment } from "./assignment.ts";
+import { assignment } from "./assignment.ts";
 
-/** The assignment of an outbound cluster; an empty one for services and ports that do not exist, undefined for the rest. */
+/**
+ * The assignment of an outbound cluster that the proxy has by EDS; undefined for others. So one that is about to go keeps
+ * the endpoints that it has until nothing leads to it any more: endpoints go before routes.
+ */
 export function planEndpoints(snapshot: Snapshot, view: EndpointsView, cluster: string): Recipe | undefined {
   const name = parseClusterName(cluster);
   if (name?.direction !== "outbound") return undefined;
   const service = servicesInScope(snapshot, view).byHost.get(name.hostname);
   const port = service?.ports.find((each) => each.port === name.port);
-  if (service === undefined || port === undefined) return emptyRecipe(cluster);
-  if (service.resolution === "dns" || service.resolution === "dns-round-robin") return emptyRecipe(cluster);
+  if (service === undefined || port === undefined || isFoundByItself(service, view)) return undefined;
   const { mesh } = snapshot;
   const { subset } = name;
   const rule = destinationRuleFor(snapshot, service, view);
+  if (subset !== "" && !rule?.spec.subsets?.some((each) => each.name === subset)) return undefined;
   const policy = effectivePolicy(rule?.spec, port.port, subset === "" ? undefined : subset);
   const isNear = prefersNear(policy, mesh, service);
   const input = {
@@ -48,6 +51,8 @@ export function planEndpoints(snapshot: Snapshot, view: EndpointsView, cluster: 
   return recipe({ name: cluster, input, build: assignment });
 }
 
-function emptyRecipe(cluster: string): Recipe {
-  return recipe({ name: cluster, input: { cluster }, build: emptyAssignment });
+/** By DNS, or by the address that was called. */
+function isFoundByItself({ resolution, registry }: Service, { role }: EndpointsView): boolean {
+  if (resolution === "passthrough") return registry === "External" && role === "sidecar";
+  return resolution === "dns" || resolution === "dns-round-robin";
 }
