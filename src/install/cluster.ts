@@ -122,18 +122,28 @@ export class InstallCluster {
     return objects.length;
   }
 
-  /** Takes away all that any installation left: tags, the roots in namespaces, definitions of kinds with all objects, and the namespace. Gives their number. */
-  async purge(namespace: string): Promise<number> {
-    const all: RawObject[] = [];
+  /** Where control planes are installed. */
+  async homes(): Promise<readonly string[]> {
+    const ofControlPlane = ({ metadata }: RawObject) => metadata.labels?.[COMPONENT_LABEL] === "Pilot";
+    const namespaces = (await this.#owned(undefined)).filter(ofControlPlane).map(({ metadata }) => metadata.namespace);
+    return [...new Set(namespaces.filter((namespace) => namespace !== undefined))];
+  }
+
+  /**
+   * Takes away all that any installation left: tags, the roots in namespaces, definitions of kinds with all objects, the namespaces
+   * that it made, and what is ours in those of `homes` that it did not make. Gives their number.
+   */
+  async purge(homes: readonly string[]): Promise<number> {
+    const maps: RawObject[] = [];
     for (const name of NAMESPACE_MAPS)
-      all.push(...(await this.#listed("v1", "ConfigMap", { fieldSelector: `metadata.name=${name}` })));
+      maps.push(...(await this.#listed("v1", "ConfigMap", { fieldSelector: `metadata.name=${name}` })));
     const definitions = await this.#listed("apiextensions.k8s.io/v1", "CustomResourceDefinition", OF_MIZZEN);
-    const homes = await this.#listed("v1", "Namespace", OF_MIZZEN);
-    const home = homes.filter(({ metadata }) => metadata.name === namespace);
-    const inHome = home.length > 0 ? [] : await this.#leftovers(namespace);
-    const objects = [...(await this.#tags()), ...definitions, ...all, ...inHome, ...home];
+    const namespaces = await this.#listed("v1", "Namespace", OF_MIZZEN);
+    const going = namespaces.map(({ metadata }) => metadata.name);
+    const leftovers = await this.#leftovers(homes.filter((home) => !going.includes(home)));
+    const objects = [...(await this.#tags()), ...definitions, ...maps, ...leftovers, ...namespaces];
     for (const object of objects) await this.#delete(object);
-    if (!this.#removesNothing) await this.#untilGone([...definitions, ...home]);
+    if (!this.#removesNothing) await this.#untilGone([...definitions, ...namespaces]);
     await this.#tellForeignDefinitions(new Set(definitions.map(objectName)));
     return objects.length;
   }
@@ -171,12 +181,12 @@ export class InstallCluster {
     return (await Promise.all(lists)).flat();
   }
 
-  /** What a control plane writes into its own namespace while it runs. */
-  async #leftovers(namespace: string): Promise<readonly RawObject[]> {
+  /** What control planes write into their own namespaces while they run. */
+  async #leftovers(homes: readonly string[]): Promise<readonly RawObject[]> {
     const leases = await this.#listed("coordination.k8s.io/v1", "Lease", {});
     const secrets = await this.#listed("v1", "Secret", { fieldSelector: "metadata.name=istio-ca-secret" });
     const reports = await this.#listed("v1", "ConfigMap", { labelSelector: "internal.istio.io/distribution-report" });
-    const ours = ({ metadata }: RawObject) => metadata.namespace === namespace;
+    const ours = ({ metadata }: RawObject) => homes.includes(metadata.namespace ?? "");
     return [
       ...leases.filter(({ metadata }) => metadata.name.startsWith("istio-leader")),
       ...secrets,

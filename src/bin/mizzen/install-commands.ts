@@ -220,8 +220,9 @@ async function uninstall(options: UninstallOptions, terminal: Terminal): Promise
     const isSure = options.yes === true || options.skipConfirmation === true || options.dryRun === true;
     if (!isSure && !(await agreed(`This will remove ${what} from ${server}.`, terminal))) return EXIT.interrupted;
     const owner = name === undefined ? { revision } : { revision, name };
+    const homes = options.purge === true ? [namespace, ...(await cluster.homes())] : [];
     const removed = await cluster.remove(options.purge === true ? undefined : owner);
-    const purged = options.purge === true ? await cluster.purge(namespace) : 0;
+    const purged = options.purge === true ? await cluster.purge(homes) : 0;
     if (options.dryRun !== true) await tellTags(new RevisionTags(api, namespace), revision, terminal);
     if (removed + purged === 0) terminal.say("there was nothing to remove");
     return 0;

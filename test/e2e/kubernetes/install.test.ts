@@ -260,6 +260,24 @@ describe("mizzen install", { skip: NO_KUBERNETES, timeout: 600_000 }, () => {
     assert.deepEqual(left, ["configmaps/mine/own", "namespaces//mine"]);
   });
 
+  test("a purge finds the namespaces of control planes by itself", async () => {
+    const there = await everything();
+    await server.kubectl(["create", "namespace", "mine-too"]);
+    for (const [namespace, revision] of [
+      ["mine-too", "one"],
+      ["made", "two"],
+    ] as const) {
+      const settings = ["-n", namespace, "--set", "profile=minimal", "--revision", revision];
+      assert.equal((await mizzen("install", ...settings, "-y", "--no-wait")).code, 0);
+      // What a control plane writes.
+      await server.kubectl(["-n", namespace, "create", "secret", "generic", "istio-ca-secret"]);
+    }
+    await purged();
+    await server.kubectl(["delete", "namespace", "mine-too", "--wait=false"]);
+    const left = (await everything()).filter((name) => !there.includes(name) && !/^namespaces\/\/mine-too$/.test(name));
+    assert.deepEqual(left, []);
+  });
+
   test("a purge takes what Helm made of the chart, and says that its definitions of kinds stay", async () => {
     await purged();
     const other = { "operator.istio.io/component": "Pilot", "helm.sh/chart": "istiod-1.29.6" };
