@@ -151,6 +151,23 @@ test("resources that are gone are not held", async () => {
   assert.equal(ads.server.held.resources, 2);
 });
 
+test("clusters that change with their endpoints go first: a new endpoint may have an identity that they have to know", async () => {
+  await using ads = await startAds(MESH);
+  using client = new XdsClient(ads.address, { node: ONE });
+  using late = new XdsClient(ads.address, { node: ONE });
+  for (const each of [client, late]) {
+    each.request(CLUSTER_TYPE);
+    each.request(ENDPOINT_TYPE, { subscribe: ["a"] });
+    await each.take(CLUSTER_TYPE);
+    await each.take(ENDPOINT_TYPE);
+  }
+  ads.set({ all: { [CLUSTER_TYPE]: { a: "2", b: "1" }, [ENDPOINT_TYPE]: { a: "e2", b: "e1" } } });
+  for (const each of [client, late]) {
+    assert.equal((await each.next()).typeUrl, CLUSTER_TYPE);
+    assert.equal((await each.next()).typeUrl, ENDPOINT_TYPE);
+  }
+});
+
 test("a type that is asked for while another is being built is answered with what exists", async () => {
   const many = Object.fromEntries(Array.from({ length: 3_000 }, (_, i) => [`c${i}`, "1"]));
   await using ads = await startAds({ all: { [CLUSTER_TYPE]: many, [ENDPOINT_TYPE]: many } });

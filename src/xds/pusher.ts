@@ -52,7 +52,8 @@ const SHARED_FOR_MS = 1_000;
 const ROUND: ReadonlySet<string> = new Set([CLUSTER_TYPE, LISTENER_TYPE, ROUTE_TYPE]);
 
 const NO_NAMES: ReadonlySet<string> = new Set();
-const NO_LAYERS: NewLayers = new Map();
+/** The last round is not over. */
+const NO_ROUND = "none";
 
 interface Targeting {
   readonly parts: ProxyParts;
@@ -262,9 +263,10 @@ export class Pusher {
   }
 
   /**
-   * From now on the stream is of this world, as far as it may be. Endpoints are always the newest, and go first. Clusters,
-   * listeners, routes and then names become the newest together, when the proxy has taken all of the last round: else a row
-   * of changes to clusters could keep its listeners waiting for ever. Undefined if that was done at once.
+   * From now on the stream is of this world, as far as it may be. Endpoints are always the newest. Clusters, listeners,
+   * routes and then names become the newest together, when the proxy has taken all of the last round: else a row of changes
+   * to clusters could keep its listeners waiting for ever. Where both are new clusters go first: they have to know the
+   * identity of a new endpoint before anything is sent to it. Undefined if that was done at once.
    */
   #target(stream: XdsStream, world: World): Promise<void> | undefined {
     const parts = this.#partsFor(stream, world);
@@ -278,23 +280,16 @@ export class Pusher {
   #targetReady(stream: XdsStream, targeting: Targeting): boolean {
     const early = this.#ready(stream, targeting, isEarly);
     if (early === undefined) return false;
-    const isFree = this.#isFree(stream);
-    const round = isFree ? this.#ready(stream, targeting, isOfRound) : NO_LAYERS;
+    const round = this.#isFree(stream) ? this.#ready(stream, targeting, isOfRound) : NO_ROUND;
     if (round === undefined) return false;
-    stream.retarget(early);
-    // Mostly nothing but endpoints has changed, which is known without a look at the round after they were sent.
-    if (isFree && (stream.hasTarget(round) || this.#isFree(stream))) {
-      stream.retarget(round);
-      stream.targetVersion = targeting.world.version;
-    }
+    retarget(stream, { early, round }, targeting);
     return true;
   }
 
   async #targetBuilt(stream: XdsStream, targeting: Targeting): Promise<void> {
-    stream.retarget(await this.#built(stream, targeting, isEarly));
-    if (!this.#isFree(stream)) return;
-    stream.retarget(await this.#built(stream, targeting, isOfRound));
-    stream.targetVersion = targeting.world.version;
+    const early = await this.#built(stream, targeting, isEarly);
+    const round = this.#isFree(stream) ? await this.#built(stream, targeting, isOfRound) : NO_ROUND;
+    retarget(stream, { early, round }, targeting);
   }
 
   /** Whether the next round may begin: it has taken all of the last one, or has not had any. */
@@ -346,6 +341,19 @@ export class Pusher {
     stream.partsVersion = world.version;
     return parts;
   }
+}
+
+interface NewTargets {
+  readonly early: NewLayers;
+  readonly round: NewLayers | typeof NO_ROUND;
+}
+
+function retarget(stream: XdsStream, { early, round }: NewTargets, { world }: Targeting): void {
+  stream.retarget(early);
+  if (round === NO_ROUND) return;
+  // Mostly nothing but endpoints has changed.
+  if (!stream.hasTarget(round)) stream.retarget(round);
+  stream.targetVersion = world.version;
 }
 
 /** Not all listeners of a part are for every proxy that has it. */
