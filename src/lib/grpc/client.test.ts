@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { createServer as createHttp2Server } from "node:http2";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { type TestContext, test } from "node:test";
+import { promisify } from "node:util";
 import {
   Server,
   ServerCredentials,
@@ -173,4 +175,22 @@ test("an answer of HTTP becomes a status", async (t) => {
     connection.unary({ ...ask, message: Buffer.from("x") }),
     isStatus(STATUS.UNAVAILABLE, /HTTP status code 503/),
   );
+});
+
+test("connectGrpc() finds localhost where there are addresses of another kind only", async () => {
+  const script = `
+    import { createServer } from "node:http2";
+    import { connectGrpc } from ${JSON.stringify(import.meta.resolve("./client.ts"))};
+    const server = createServer().listen(0, "127.0.0.1", async () => {
+      const address = "localhost:" + server.address().port;
+      const keepalive = { intervalMs: 30_000, timeoutMs: 10_000 };
+      const connection = await connectGrpc({ address, windowBytes: 65_536, keepalive }, AbortSignal.timeout(10_000));
+      console.log("connected");
+      connection.close();
+      server.close();
+    });`;
+  const inside =
+    'ip link set lo up && ip addr add fd00::9/128 dev lo nodad && exec "$0" --input-type=module --eval "$1"';
+  const { stdout } = await promisify(execFile)("unshare", ["-rn", "sh", "-c", inside, process.execPath, script]);
+  assert.equal(stdout, "connected\n");
 });

@@ -1,6 +1,7 @@
 /** A connection to a gRPC server. Messages are bytes; whoever wants another connection after this one opens it. */
+import { V4MAPPED } from "node:dns";
 import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp2, constants } from "node:http2";
-import { connect, isIP, type Socket } from "node:net";
+import { connect, isIP, type Socket, type TcpNetConnectOpts } from "node:net";
 import { checkServerIdentity, connect as connectTls, type PeerCertificate } from "node:tls";
 import { type Keepalive, keepAlive } from "./keepalive.ts";
 import { joined, MessageSender, MessageSplitter, type Pieces } from "./messages.ts";
@@ -41,6 +42,11 @@ export interface UnaryRequest {
   readonly signal: AbortSignal;
 }
 
+/**
+ * Without a hint Node leaves out the addresses of a kind that no interface but loopback has, and so `localhost` of a machine
+ * with IPv6 alone. This one says nothing more than that there is one.
+ */
+const EVERY_ADDRESS = V4MAPPED;
 const DEFAULT_PORT = "443";
 const HTTP_OK = 200;
 
@@ -91,11 +97,11 @@ function givenUp({ reason }: AbortSignal): GrpcError {
 
 function openSocket({ address, tls }: ConnectOptions): Socket {
   const [, host = address, port = DEFAULT_PORT] = /^(.*?)(?::(\d+))?$/.exec(address) ?? [];
-  const where = { host: host.replace(/^\[(.*)\]$/, "$1"), port: Number(port) };
+  const where = { host: host.replace(/^\[(.*)\]$/, "$1"), port: Number(port), hints: EVERY_ADDRESS };
   return tls === undefined ? connect(where).setNoDelay() : openTls(where, tls);
 }
 
-function openTls(where: { readonly host: string; readonly port: number }, tls: ClientTls): Socket {
+function openTls(where: TcpNetConnectOpts, tls: ClientTls): Socket {
   const { serverName, roots, client } = tls;
   const secure = connectTls({
     ...where,
