@@ -9,8 +9,8 @@ interface FieldType {
   readonly wanted: string;
 }
 
-const ON: readonly JsonValue[] = ["1", "t", "T", "true", "TRUE", "True"];
-const OFF: readonly JsonValue[] = ["0", "f", "F", "false", "FALSE", "False"];
+const ON: readonly unknown[] = ["1", "t", "T", "true", "TRUE", "True"];
+const OFF: readonly unknown[] = ["0", "f", "F", "false", "FALSE", "False"];
 
 const TEXT: FieldType = { is: (value) => value === null || typeof value === "string", wanted: "a text" };
 const NUMBER: FieldType = { is: (value) => value === null || Number.isInteger(value), wanted: "a whole number" };
@@ -73,6 +73,6 @@ export function oddField(metadata: JsonObject): OddField | undefined {
 }
 
 /** Whether a switch of metadata is on; they are texts, read as Go reads booleans. */
-export function isOn(value: JsonValue | undefined): boolean {
-  return value !== undefined && ON.includes(value);
+export function isOn(value: unknown): boolean {
+  return ON.includes(value);
 }
