@@ -2,7 +2,7 @@
  * `envoy.service.discovery.v3.DeltaDiscoveryRequest`, read and written field by field: the agent passes thousands of them
  * on and must not pay for generated code.
  */
-import { readMapEntry, readMessage, readString } from "#lib/wire/read.ts";
+import { type FieldVisitor, readMapEntry, readMessageInto, readString } from "#lib/wire/read.ts";
 import { MessageWriter } from "#lib/wire/write.ts";
 import { formatRequestError, parseRequestError, type RequestError } from "./request-error.ts";
 import { sharedTypeUrl } from "./type-urls.ts";
@@ -32,35 +32,48 @@ export const EMPTY_REQUEST: DeltaRequest = {
   error: undefined,
 };
 
+/** A request while it is read. */
+interface ReadRequest {
+  node: Uint8Array | undefined;
+  typeUrl: string;
+  readonly subscribe: string[];
+  readonly unsubscribe: string[];
+  initialVersions: Map<string, string> | undefined;
+  nonce: string;
+  error: RequestError | undefined;
+}
+
+/** Made once: the answer to every response is read with it. */
+const FIELDS: FieldVisitor<ReadRequest> = {
+  bytes: {
+    1: (value, request) => {
+      request.node = value;
+    },
+    2: (value, request) => {
+      request.typeUrl = sharedTypeUrl(readString(value));
+    },
+    3: (value, request) => request.subscribe.push(readString(value)),
+    4: (value, request) => request.unsubscribe.push(readString(value)),
+    5: (entry, request) => {
+      const { key, value } = readMapEntry(entry);
+      request.initialVersions ??= new Map();
+      request.initialVersions.set(key, readString(value));
+    },
+    6: (value, request) => {
+      request.nonce = readString(value);
+    },
+    7: (value, request) => {
+      request.error = parseRequestError(value);
+    },
+  },
+};
+
 /** Throws on bytes that are not a message. Fields this version does not know are skipped. */
 export function parseDeltaRequest(bytes: Uint8Array): DeltaRequest {
-  const subscribe: string[] = [];
-  const unsubscribe: string[] = [];
-  const initialVersions = new Map<string, string>();
-  let { node, typeUrl, nonce, error } = EMPTY_REQUEST;
-  readMessage(bytes, {
-    bytes: {
-      1: (value) => {
-        node = value;
-      },
-      2: (value) => {
-        typeUrl = sharedTypeUrl(readString(value));
-      },
-      3: (value) => subscribe.push(readString(value)),
-      4: (value) => unsubscribe.push(readString(value)),
-      5: (entry) => {
-        const { key, value } = readMapEntry(entry);
-        initialVersions.set(key, readString(value));
-      },
-      6: (value) => {
-        nonce = readString(value);
-      },
-      7: (value) => {
-        error = parseRequestError(value);
-      },
-    },
-  });
-  return { node, typeUrl, subscribe, unsubscribe, initialVersions, nonce, error };
+  const { node, typeUrl, nonce, error } = EMPTY_REQUEST;
+  const read: ReadRequest = { node, typeUrl, subscribe: [], unsubscribe: [], initialVersions: undefined, nonce, error };
+  readMessageInto(read, bytes, FIELDS);
+  return { ...read, initialVersions: read.initialVersions ?? EMPTY_REQUEST.initialVersions };
 }
 
 /** The bytes of a request; what is empty is left out. */

@@ -23,6 +23,7 @@ import {
   retarget,
   type Step,
   type Subscription,
+  sameLayers,
   subscribe,
 } from "./subscription.ts";
 
@@ -75,7 +76,7 @@ export class SharedSteps<R extends Resource> {
   }
 
   retarget(state: Subscription<R>, target: Layers<R>): Subscription<R> {
-    if (state.target === target) return state;
+    if (sameLayers(state.target, target)) return state;
     const ways = this.#retargeted.get(target) ?? [];
     const known = ways.find(({ before }) => before === state || isAlike(before, state));
     if (known !== undefined) return known.after;

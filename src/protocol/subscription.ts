@@ -303,6 +303,7 @@ function chosen<R extends Resource>(state: Subscription<R>, name: string): R | u
   return current !== undefined && current.version === held?.rejected.version ? held.good : current;
 }
 
-function sameLayers<R extends Resource>(left: Layers<R>, right: Layers<R>): boolean {
+/** Whether the resources are the same. */
+export function sameLayers<R extends Resource>(left: Layers<R>, right: Layers<R>): boolean {
   return left === right || (left.length === right.length && left.every((layer, index) => layer === right[index]));
 }

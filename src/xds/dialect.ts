@@ -52,7 +52,8 @@ export function requestIn<R extends Resource>(dialect: Dialect, bytes: Uint8Arra
   const { kind } = dialect;
   if (kind === "delta") {
     const request = reading(kind, () => parseDeltaRequest(bytes));
-    return { ...request, typeUrl: typeOf(dialect, request) };
+    const typeUrl = typeOf(dialect, request);
+    return typeUrl === request.typeUrl ? request : { ...request, typeUrl };
   }
   const request = reading(kind, () => parseStateRequest(bytes));
   const typeUrl = typeOf(dialect, request);

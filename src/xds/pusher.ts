@@ -351,8 +351,7 @@ interface NewTargets {
 function retarget(stream: XdsStream, { early, round }: NewTargets, { world }: Targeting): void {
   stream.retarget(early);
   if (round === NO_ROUND) return;
-  // Mostly nothing but endpoints has changed.
-  if (!stream.hasTarget(round)) stream.retarget(round);
+  stream.retarget(round);
   stream.targetVersion = world.version;
 }
 

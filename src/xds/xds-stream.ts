@@ -147,16 +147,6 @@ export class XdsStream {
     }
   }
 
-  /** Whether these are the resources of those types already. */
-  hasTarget(types: ReadonlyMap<string, Layers<BuiltResource>>): boolean {
-    for (const [typeUrl, layers] of types) {
-      const target = this.#session.types.get(typeUrl)?.target;
-      if (target === layers) continue;
-      if (target?.length !== layers.length || target.some((layer, i) => layer !== layers[i])) return false;
-    }
-    return true;
-  }
-
   /** Whether everything was sent, and what others wait for answered. Once it is so, time alone does not change it. */
   isIdle(now: number): boolean {
     if (this.#idle === this.#session) return true;

@@ -1,24 +1,32 @@
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 
-/** What to do with the fields of a message, by number. Other fields, and fields of another wire type, are skipped. */
-export interface FieldVisitor {
+/**
+ * What to do with the fields of a message, by number. Other fields, and fields of another wire type, are skipped. Where
+ * messages are many the visitor is made once, and reads into what it is given.
+ */
+export interface FieldVisitor<Into = undefined> {
   /** Strings, bytes and messages, as a view of the input: copy what is kept. */
-  readonly bytes?: Readonly<Record<number, (value: Uint8Array) => void>>;
-  readonly varint?: Readonly<Record<number, (value: number) => void>>;
-  readonly double?: Readonly<Record<number, (value: number) => void>>;
+  readonly bytes?: Readonly<Record<number, (value: Uint8Array, into: Into) => void>>;
+  readonly varint?: Readonly<Record<number, (value: number, into: Into) => void>>;
+  readonly double?: Readonly<Record<number, (value: number, into: Into) => void>>;
 }
 
 /** Reads a protobuf message without a schema. Throws when the bytes are no message. */
 export function readMessage(message: Uint8Array, visitor: FieldVisitor): void {
+  readMessageInto(undefined, message, visitor);
+}
+
+/** The same with a visitor that is told what to read into. */
+export function readMessageInto<Into>(into: Into, message: Uint8Array, visitor: FieldVisitor<Into>): void {
   const reader = new BinaryReader(message);
   while (reader.pos < reader.len) {
     const [number, type] = reader.tag();
     const onBytes = type === WireType.LengthDelimited ? visitor.bytes?.[number] : undefined;
     const onVarint = type === WireType.Varint ? visitor.varint?.[number] : undefined;
     const onDouble = type === WireType.Bit64 ? visitor.double?.[number] : undefined;
-    if (onBytes !== undefined) onBytes(reader.bytes());
-    else if (onDouble !== undefined) onDouble(reader.double());
-    else if (onVarint !== undefined) onVarint(reader.int32());
+    if (onBytes !== undefined) onBytes(reader.bytes(), into);
+    else if (onDouble !== undefined) onDouble(reader.double(), into);
+    else if (onVarint !== undefined) onVarint(reader.int32(), into);
     else reader.skip(type, number);
   }
 }
