@@ -47,7 +47,7 @@ describe("revision tags", { skip: NO_KUBERNETES, timeout: 600_000 }, () => {
   let server: ApiServer;
   let api: KubernetesApi;
   before(async () => {
-    server = await startApiServer();
+    server = await startApiServer({ controllers: true });
     api = await server.api();
     await server.apply(NAMESPACES);
   });
@@ -217,7 +217,7 @@ describe("revision tags", { skip: NO_KUBERNETES, timeout: 600_000 }, () => {
     );
     assert.equal((await withTag()).length, 2);
     await server.kubectl(["delete", "namespace", "shop", "--wait=false"]);
-    assert.equal((await mizzen("uninstall", "--purge", "-y", "-n", "nowhere")).code, 0);
+    assert.equal((await mizzen("uninstall", "--purge", "-y")).code, 0);
     assert.deepEqual(await list(WEBHOOKS), []);
     assert.deepEqual(await list("/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"), []);
   });
