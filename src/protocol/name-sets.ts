@@ -8,7 +8,6 @@ export class NameSets {
 
   /** A set of these names, perhaps the very one. */
   shared(names: ReadonlySet<string>): ReadonlySet<string> {
-    if (names.size < MIN_NAMES) return names;
     for (const ref of this.#kept) {
       const known = ref.deref();
       if (known === names || (known !== undefined && hasSameNames(known, names))) return known;
@@ -18,8 +17,6 @@ export class NameSets {
   }
 }
 
-/** Fewer names take less than what it takes to find them. */
-const MIN_NAMES = 1;
 /** As many kinds of proxies are told apart. */
 const MAX_SETS = 32;
 

@@ -17,8 +17,8 @@
  *
  * A snapshot makes the pusher look at every stream. What a proxy's configuration is made of are parts, each planned and
  * built once for all proxies that have it, into layers that are replaced only when something in them changed. The session
- * compares layers, in most cases by identity, and yields the next response; its bytes are shared by all proxies that are
- * told the same.
+ * compares layers, in most cases by identity, and yields the next response. Proxies that are told the same are in the same
+ * state: that state, each step from it, and the bytes of the response are shared by all of them.
  */
 
 import { joined } from "#lib/grpc/messages.ts";
