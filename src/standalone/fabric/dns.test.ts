@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { Resolver } from "node:dns/promises";
-import { connect } from "node:net";
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer } from "node:net";
 import { buffer } from "node:stream/consumers";
 import test from "node:test";
 import { type DecodedPacket, decode, encode, RECURSION_DESIRED } from "dns-packet";
@@ -119,6 +120,16 @@ test("serveDns() answers over UDP and TCP, and from a new table as soon as it ha
   } finally {
     server.close();
   }
+});
+
+test("serveDns() holds no port of which it cannot have both sockets", async () => {
+  const tcp = createServer().listen(0, "127.0.0.1");
+  await once(tcp, "listening");
+  const { port } = tcp.address() as AddressInfo;
+  await assert.rejects(serveDns({ address: "127.0.0.1", port, table: TABLE }), { code: "EADDRINUSE" });
+  tcp.close();
+  await once(tcp, "close");
+  (await serveDns({ address: "127.0.0.1", port, table: TABLE })).close();
 });
 
 test("serveDns() ends a TCP connection on which something else is spoken", async () => {

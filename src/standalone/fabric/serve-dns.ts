@@ -1,7 +1,7 @@
 /** The fabric's name server, on UDP and TCP. */
-import { createSocket } from "node:dgram";
+import { createSocket, type Socket as UdpSocket } from "node:dgram";
 import { once } from "node:events";
-import { createServer, type Socket } from "node:net";
+import { createServer, type Server, type Socket } from "node:net";
 import { dnsAnswer, serverFailure } from "./dns-answer.ts";
 import { outsideName } from "./dns-question.ts";
 import type { HostTable } from "./names.ts";
@@ -31,6 +31,7 @@ export interface OutsideNames {
 
 const MAX_TCP_BYTES = 4096;
 const TCP_IDLE_MS = 10_000;
+const MAX_ATTEMPTS = 10;
 
 /** Starts the server; it answers when the promise resolves. */
 export async function serveDns(input: DnsInput): Promise<DnsServer> {
@@ -44,21 +45,16 @@ export async function serveDns(input: DnsInput): Promise<DnsServer> {
     if (name !== undefined) input.outside?.onRefused?.(name, from);
     return dnsAnswer({ query, table, transport });
   };
-  const udp = createSocket("udp4");
+  const { udp, tcp } = await bothSockets(input);
   udp.on("message", async (query, peer) => {
     const message = await answer({ query, from: peer.address, transport: "udp" });
     if (message !== undefined && !closed) udp.send(message, peer.port, peer.address, () => undefined);
   });
-  udp.bind(input.port, input.address);
-  await once(udp, "listening");
+  tcp.on("connection", (socket) => answerTcp(socket, answer));
   // A caller that is gone makes the next send fail; nobody is left to be told.
   udp.on("error", () => undefined);
-
-  const { port } = udp.address();
-  const tcp = createServer((socket) => answerTcp(socket, answer)).listen(port, input.address);
-  await once(tcp, "listening");
   return {
-    port,
+    port: udp.address().port,
     replace(next) {
       table = next;
     },
@@ -68,6 +64,25 @@ export async function serveDns(input: DnsInput): Promise<DnsServer> {
       tcp.close();
     },
   };
+}
+
+/** A port that is free for UDP may be taken for TCP; where any will do another one is tried. */
+async function bothSockets({
+  address,
+  port: wanted,
+}: DnsInput): Promise<{ readonly udp: UdpSocket; readonly tcp: Server }> {
+  for (let attempt = 1; ; attempt++) {
+    const udp = createSocket("udp4").bind(wanted, address);
+    await once(udp, "listening");
+    const tcp = createServer().listen(udp.address().port, address);
+    try {
+      await once(tcp, "listening");
+      return { udp, tcp };
+    } catch (problem) {
+      udp.close();
+      if (wanted !== 0 || attempt === MAX_ATTEMPTS) throw problem;
+    }
+  }
 }
 
 interface Asked {
