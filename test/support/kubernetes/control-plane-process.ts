@@ -14,8 +14,8 @@ export interface ControlPlaneProcessOptions {
   /** Different for each replica. */
   readonly podName?: string;
   readonly env?: Readonly<Record<string, string>>;
-  /** Instead of the sources. */
-  readonly bundle?: string | undefined;
+  /** A command instead of the sources. */
+  readonly program?: string | undefined;
 }
 
 export class ControlPlaneProcess implements AsyncDisposable {
@@ -25,13 +25,14 @@ export class ControlPlaneProcess implements AsyncDisposable {
   /** It has ended, and all that it printed is here. */
   #isOver = false;
 
-  constructor({ kubeConfig, folder, podName = "istiod-1", env = {}, bundle = DISCOVERY }: ControlPlaneProcessOptions) {
+  constructor({ kubeConfig, folder, podName = "istiod-1", env = {}, program }: ControlPlaneProcessOptions) {
     this.podName = podName;
     const listen = ["http", "grpc", "secureGRPC", "monitoring"].map((name) => `--${name}Addr=127.0.0.1:0`);
     const others = ["--httpsAddr=", "--ctrlz_port=0", "--shutdownDuration=1s"];
     const cwd = join(folder, podName);
     mkdirSync(cwd, { recursive: true });
-    this.#child = spawn(process.execPath, [bundle, "discovery", "--kubeconfig", kubeConfig, ...others, ...listen], {
+    const [command, ...args] = program === undefined ? [process.execPath, DISCOVERY] : [program];
+    this.#child = spawn(command, [...args, "discovery", "--kubeconfig", kubeConfig, ...others, ...listen], {
       cwd,
       env: { PATH: process.env.PATH, POD_NAME: podName, ...env },
       stdio: ["ignore", "pipe", "pipe"],
