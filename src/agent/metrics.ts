@@ -1,12 +1,9 @@
 /** The agent's own metrics under Istio's names, in Prometheus' text format. Small on purpose: it runs in every pod. */
+import { Histogram } from "#lib/histogram.ts";
 import { processMetrics } from "./process-metrics.ts";
 
 export interface Counter {
   add(amount?: number): void;
-}
-
-export interface Histogram {
-  observe(value: number): void;
 }
 
 /** Everything the agent counts. */
@@ -206,24 +203,10 @@ class Registry {
     this.#add(name, { help, type, samples: [sample] });
   };
 
-  histogram(name: string, help: string, bounds: readonly number[]): Histogram {
-    const counts = bounds.map(() => 0);
-    let sum = 0;
-    let total = 0;
-    const sample = (full: string) => [
-      ...bounds.map((bound, index) => `${full}_bucket{le="${bound}"} ${counts[index]}`),
-      `${full}_bucket{le="+Inf"} ${total}`,
-      `${full}_sum ${sum}`,
-      `${full}_count ${total}`,
-    ];
-    this.#add(name, { help, type: "histogram", samples: [sample] });
-    return {
-      observe: (value) => {
-        sum += value;
-        total++;
-        for (const [index, bound] of bounds.entries()) if (value <= bound) counts[index] = (counts[index] ?? 0) + 1;
-      },
-    };
+  histogram(name: string, help: string, buckets: readonly number[]): Histogram {
+    const histogram = new Histogram({ buckets });
+    this.#add(name, { help, type: "histogram", samples: [(full) => histogram.lines(full)] });
+    return histogram;
   }
 
   text(): string {

@@ -1,19 +1,18 @@
 /**
- * A histogram in Prometheus' text form. Each push to a proxy makes five observations, and prom-client takes a microsecond for
- * one: here it is a look at a few bounds.
+ * A histogram in Prometheus' text form, of the control plane and of agents. Each push to a proxy makes five observations, and
+ * prom-client takes a microsecond for one: here it is a look at a few bounds.
  */
 export interface HistogramOptions {
-  readonly name: string;
-  readonly help: string;
-  readonly labels: readonly string[];
   /** Upper bounds, in rising order. */
   readonly buckets: readonly number[];
+  /** Names of labels; none unless given. */
+  readonly labels?: readonly string[];
 }
 
 type Labels = Readonly<Record<string, string>>;
 
 interface Series {
-  /** As they are written before other labels. */
+  /** As they are written behind the bound. */
   readonly labels: readonly string[];
   /** By bucket, and last what is above all bounds; not cumulative. */
   readonly counts: number[];
@@ -21,18 +20,20 @@ interface Series {
 }
 
 export class Histogram {
-  readonly #options: HistogramOptions;
+  readonly #buckets: readonly number[];
+  readonly #labels: readonly string[];
   /** By the values of their labels. */
   readonly #series = new Map<string, Series>();
 
-  constructor(options: HistogramOptions) {
-    this.#options = options;
-    if (options.labels.length === 0) this.#of({});
+  constructor({ buckets, labels = [] }: HistogramOptions) {
+    this.#buckets = buckets;
+    this.#labels = labels;
+    if (labels.length === 0) this.#of({});
   }
 
-  observe(value: number, labels: Labels): void {
-    const { name, buckets } = this.#options;
-    if (!Number.isFinite(value)) throw new TypeError(`${name} cannot observe ${value}`);
+  observe(value: number, labels: Labels = {}): void {
+    const buckets = this.#buckets;
+    if (!Number.isFinite(value)) throw new TypeError(`a histogram cannot observe ${value}`);
     let bucket = 0;
     while (bucket < buckets.length && value > (buckets[bucket] ?? 0)) bucket++;
     const series = this.#of(labels);
@@ -41,32 +42,29 @@ export class Histogram {
   }
 
   #of(labels: Labels): Series {
-    const { labels: names, buckets } = this.#options;
+    const names = this.#labels;
     const values = names.length === 0 ? "" : names.map((name) => labels[name] ?? "").join("\0");
     const known = this.#series.get(values);
     if (known !== undefined) return known;
     const made = {
-      labels: names.map((name) => `${name}="${escaped(labels[name] ?? "").replaceAll('"', '\\"')}"`),
-      counts: new Array<number>(buckets.length + 1).fill(0),
+      labels: names.map((name) => `${name}="${escaped(labels[name] ?? "")}"`),
+      counts: new Array<number>(this.#buckets.length + 1).fill(0),
       sum: 0,
     };
     this.#series.set(values, made);
     return made;
   }
 
-  /** The exposition, with a line break at its end. */
-  text(): string {
-    const { name, help } = this.#options;
-    const lines = [...this.#series.values()].flatMap((series) => this.#lines(series));
-    return [`# HELP ${name} ${escaped(help)}`, `# TYPE ${name} histogram`, ...lines, ""].join("\n");
+  /** The samples, under that name. */
+  lines(name: string): readonly string[] {
+    return [...this.#series.values()].flatMap((series) => this.#linesOf(series, name));
   }
 
-  #lines({ labels, counts, sum }: Series): readonly string[] {
-    const { name, buckets } = this.#options;
+  #linesOf({ labels, counts, sum }: Series, name: string): readonly string[] {
     let count = 0;
     const cumulative = counts.map((added, index) => {
       count += added;
-      return `${name}_bucket{${[`le="${buckets[index] ?? "+Inf"}"`, ...labels].join(",")}} ${count}`;
+      return `${name}_bucket{${[`le="${this.#buckets[index] ?? "+Inf"}"`, ...labels].join(",")}} ${count}`;
     });
     const set = labels.length === 0 ? "" : `{${labels.join(",")}}`;
     return [...cumulative, `${name}_sum${set} ${sum}`, `${name}_count${set} ${count}`];
@@ -74,5 +72,5 @@ export class Histogram {
 }
 
 function escaped(text: string): string {
-  return text.replaceAll("\\", "\\\\").replaceAll("\n", "\\n");
+  return text.replaceAll("\\", "\\\\").replaceAll("\n", "\\n").replaceAll('"', '\\"');
 }

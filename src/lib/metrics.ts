@@ -24,7 +24,7 @@ export class Metrics<Name extends string = string> {
   readonly #registry = new Registry();
   readonly #counters = new Map<string, Counter>();
   readonly #gauges = new Map<string, Gauge>();
-  readonly #histograms = new Map<string, Histogram>();
+  readonly #histograms = new Map<string, { readonly help: string; readonly histogram: Histogram }>();
 
   /** `process` adds what Node knows of itself, the delay of its event loop among it. */
   constructor(definitions: Readonly<Record<Name, MetricDefinition>>, { process = false } = {}) {
@@ -34,7 +34,7 @@ export class Metrics<Name extends string = string> {
       const options = { name, help, registers, labelNames: [...labels] };
       if (type === "counter") this.#counters.set(name, new Counter(options));
       else if (type === "gauge") this.#gauges.set(name, new Gauge(options));
-      else this.#histograms.set(name, new Histogram({ name, help, labels, buckets }));
+      else this.#histograms.set(name, { help, histogram: new Histogram({ labels, buckets }) });
     }
     if (process) collectProcessMetrics(this.#registry);
   }
@@ -51,7 +51,7 @@ export class Metrics<Name extends string = string> {
 
   /** Adds an observation to a histogram. */
   observe(name: Name, value: number, labels: MetricLabels = {}): void {
-    of(this.#histograms, name).observe(value, labels);
+    of(this.#histograms, name).histogram.observe(value, labels);
   }
 
   /** Lets a gauge be computed each time the metrics are read; values that are not given any more disappear. */
@@ -69,7 +69,14 @@ export class Metrics<Name extends string = string> {
   async read(): Promise<{ readonly text: string; readonly contentType: string }> {
     // prom-client writes "Nan", which only lenient readers take for the number that is none.
     const text = (await this.#registry.metrics()).replaceAll(/ Nan$/gm, " NaN");
-    const histograms = this.#histograms.values().map((histogram) => `\n${histogram.text()}`);
+    const histograms = [...this.#histograms].map(([name, { help, histogram }]) => {
+      const head = [
+        "",
+        `# HELP ${name} ${help.replaceAll("\\", "\\\\").replaceAll("\n", "\\n")}`,
+        `# TYPE ${name} histogram`,
+      ];
+      return [...head, ...histogram.lines(name), ""].join("\n");
+    });
     return { text: [text, ...histograms].join(""), contentType: this.#registry.contentType };
   }
 }

@@ -34,7 +34,7 @@ interface Retargeted<R extends Resource> {
 
 interface Emitted<R extends Resource> {
   readonly removals: boolean;
-  readonly draft: Draft<R> | undefined;
+  readonly draft: Draft<R>;
 }
 
 /** Proxies that differ in more ways than this take steps of their own: to compare them would take as long. */
