@@ -32,8 +32,10 @@ function kept<Owner extends object, Value>(
   make: () => Value,
 ): Value {
   const values = known.get(owner) ?? new Map<string, Value>();
-  known.set(owner, values);
-  const value = values.get(key) ?? make();
+  if (values.size === 0) known.set(owner, values);
+  const same = values.get(key);
+  if (same !== undefined) return same;
+  const value = make();
   values.set(key, value);
   return value;
 }

@@ -11,9 +11,12 @@ export class ByType<Value> {
     this.#values = values;
   }
 
+  /** Always the same one. */
   static empty<Value>(): ByType<Value> {
-    return new ByType<Value>([], []);
+    return ByType.#empty;
   }
+
+  static readonly #empty = new ByType<never>([], []);
 
   get size(): number {
     return this.#typeUrls.length;
@@ -26,8 +29,14 @@ export class ByType<Value> {
   /** With that value for the type, which stays where it is among the others or comes last. */
   with(typeUrl: string, value: Value): ByType<Value> {
     const index = this.#typeUrls.indexOf(typeUrl);
+    if (index !== -1 && this.#values[index] === value) return this;
     if (index !== -1) return new ByType(this.#typeUrls, this.#values.with(index, value));
     return new ByType([...this.#typeUrls, typeUrl], [...this.#values, value]);
+  }
+
+  /** Whether it has the very same values of the same types, in the same order. */
+  isSame(other: ByType<Value>): boolean {
+    return isSameList(this.#typeUrls, other.#typeUrls) && isSameList(this.#values, other.#values);
   }
 
   keys(): readonly string[] {
@@ -37,4 +46,8 @@ export class ByType<Value> {
   values(): readonly Value[] {
     return this.#values;
   }
+}
+
+function isSameList(left: readonly unknown[], right: readonly unknown[]): boolean {
+  return left === right || (left.length === right.length && left.every((item, index) => item === right[index]));
 }

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { type DeltaRequest, EMPTY_REQUEST } from "./delta-request.ts";
 import type { Resource } from "./resource.ts";
-import { newSession, nextResponse, receive, retargetType, type Session, type StreamKind, sent } from "./session.ts";
+import { newSession, nextResponse, receive, retargetTypes, type Session, type StreamKind, sent } from "./session.ts";
 import { EMPTY_STATE_REQUEST, type StateRequest, toDelta } from "./state-request.ts";
 import type { Draft } from "./subscription.ts";
 import { CLUSTER_TYPE, ENDPOINT_TYPE, LISTENER_TYPE, ROUTE_TYPE } from "./type-urls.ts";
@@ -209,7 +209,7 @@ class Simulation {
     if (idle) this.#target = this.#newest;
     for (const [typeUrl, layer] of this.#target) {
       const current = typeUrl === ENDPOINT_TYPE ? this.#newest.get(typeUrl) : layer;
-      this.session = retargetType(this.session, typeUrl, current === undefined ? [] : [current]);
+      this.session = retargetTypes(this.session, new Map([[typeUrl, current === undefined ? [] : [current]]]));
     }
     const next = nextResponse(this.session, this.#now);
     // Messages take less time than anything waits for.

@@ -8,7 +8,7 @@ import {
   READ_MS,
   REMOVE_AFTER_MS,
   receive,
-  retargetType,
+  retargetTypes,
   type Session,
   sent,
   WARM_MS,
@@ -34,7 +34,7 @@ class Stream {
     return this;
   }
   set(typeUrl: string, ...resources: string[]): this {
-    this.session = retargetType(this.session, typeUrl, [layer(...resources)]);
+    this.session = retargetTypes(this.session, new Map([[typeUrl, [layer(...resources)]]]));
     return this;
   }
   /** What the next response says, such as `cds a@1 -b`; or `wait`, `idle`. */

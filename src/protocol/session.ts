@@ -14,8 +14,8 @@
  */
 import { ByType } from "./by-type.ts";
 import type { DeltaRequest } from "./delta-request.ts";
-import { findResource, type Layers, type Resource } from "./resource.ts";
-import { SharedSteps } from "./shared-steps.ts";
+import { findResource, type Resource } from "./resource.ts";
+import { SharedSteps, type States, type Targets } from "./shared-steps.ts";
 import { type Draft, emit, type Form, givenUp, type Subscription, type Verdict } from "./subscription.ts";
 import {
   CLUSTER_TYPE,
@@ -28,7 +28,7 @@ import {
 
 export interface Session<R extends Resource> {
   readonly kind: StreamKind;
-  readonly types: ByType<Subscription<R>>;
+  readonly types: States<R>;
   /** With others that are told the same. */
   readonly steps: SharedSteps<R>;
   /** When clusters were last sent. */
@@ -84,7 +84,7 @@ export function receive<R extends Resource>(
           verdict: { kind: "none" } as const,
         }
       : session.steps.onRequest(known, request);
-  const types = session.types.with(request.typeUrl, step.subscription);
+  const types = session.steps.change(session.types, request.typeUrl, step.subscription);
   const isRouting = request.typeUrl === LISTENER_TYPE || request.typeUrl === ROUTE_TYPE;
   const routedAt = isRouting ? now : session.routedAt;
   const endpointsAt = request.typeUrl === ENDPOINT_TYPE ? now : session.endpointsAt;
@@ -97,12 +97,10 @@ function formOf(kind: StreamKind, typeUrl: string): Form {
   return WILDCARD_TYPES.has(typeUrl) ? "complete" : "partial";
 }
 
-/** From now on these are the resources of that type. A type nobody asked for stays as it is. */
-export function retargetType<R extends Resource>(session: Session<R>, typeUrl: string, target: Layers<R>): Session<R> {
-  const known = session.types.get(typeUrl);
-  if (known === undefined) return session;
-  const subscription = session.steps.retarget(known, target);
-  return subscription === known ? session : { ...session, types: session.types.with(typeUrl, subscription) };
+/** From now on these are the resources of those types. A type nobody asked for stays as it is. */
+export function retargetTypes<R extends Resource>(session: Session<R>, targets: Targets<R>): Session<R> {
+  const types = session.steps.retargetAll(session.types, targets);
+  return types === session.types ? session : { ...session, types };
 }
 
 /** The next response of the stream, in the right order. */
@@ -120,6 +118,16 @@ export function nextResponse<R extends Resource>(session: Session<R>, now: numbe
   return ordered;
 }
 
+/** Whether everything was sent, and what others wait for answered. */
+export function isIdle<R extends Resource>(session: Session<R>, now: number): boolean {
+  const { steps, types } = session;
+  if (steps.isIdle(types)) return true;
+  if (nextResponse(session, now).kind !== "idle") return false;
+  // An answer that was given up may still come, for which the time counts.
+  if (types.get(CLUSTER_TYPE)?.pending === undefined) steps.noteIdle(types);
+  return true;
+}
+
 /** Under which nonce a response went, and when. */
 export interface Sending {
   readonly nonce: string;
@@ -132,7 +140,8 @@ export function sent<R extends Resource>(
   response: { readonly typeUrl: string; readonly draft: Draft<R> },
   { nonce, sentAt }: Sending,
 ): Session<R> {
-  const types = session.types.with(response.typeUrl, session.steps.afterSending(response.draft, nonce));
+  const after = session.steps.afterSending(response.draft, nonce);
+  const types = session.steps.change(session.types, response.typeUrl, after);
   if (response.typeUrl !== CLUSTER_TYPE) return { ...session, types };
   const clustersAt = sentAt;
   const endpoints = types.get(ENDPOINT_TYPE);

@@ -4,7 +4,8 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { EMPTY_REQUEST } from "./delta-request.ts";
 import type { Layers, Resource } from "./resource.ts";
-import { SharedSteps } from "./shared-steps.ts";
+import { isIdle, newSession, nextResponse, receive, retargetTypes, type Session, sent } from "./session.ts";
+import { SharedSteps, type Targets } from "./shared-steps.ts";
 import { afterSending, type Draft, emit, onRequest, retarget, type Subscription, subscribe } from "./subscription.ts";
 import { CLUSTER_TYPE, ENDPOINT_TYPE } from "./type-urls.ts";
 
@@ -129,4 +130,99 @@ test("proxies that ask for the same and are told the same are in one and the sam
   // Who took another way goes on with the others.
   const next = layersOf({ a: "2", b: "1" });
   assert.equal(steps.retarget(later, next), steps.retarget(first, next));
+});
+
+/** A stream with several types, and the same stream as it would be alone. */
+class Twins {
+  alone: Session<Resource> = newSession();
+  shared: Session<Resource>;
+  #now = 0;
+
+  constructor(steps: SharedSteps<Resource>) {
+    this.shared = newSession("delta", steps);
+  }
+
+  ask(typeUrl: string, names: readonly string[]): void {
+    this.#receive({ ...EMPTY_REQUEST, typeUrl, subscribe: names });
+  }
+
+  retarget(targets: Targets<Resource>): void {
+    this.alone = retargetTypes(this.alone, targets);
+    this.shared = retargetTypes(this.shared, targets);
+  }
+
+  send(nonce: string): void {
+    const [alone, shared] = [nextResponse(this.alone, this.#now), nextResponse(this.shared, this.#now)];
+    assert.equal(shared.kind, alone.kind);
+    if (alone.kind !== "send" || shared.kind !== "send") return;
+    assert.equal(shared.typeUrl, alone.typeUrl);
+    assert.deepEqual(inOrder(shared.draft), inOrder(alone.draft));
+    const how = { nonce, sentAt: this.#now };
+    this.alone = sent(this.alone, alone, how);
+    this.shared = sent(this.shared, shared, how);
+  }
+
+  answer(typeUrl: string): void {
+    const nonce = this.alone.types.get(typeUrl)?.pending?.nonce;
+    if (nonce !== undefined) this.#receive({ ...EMPTY_REQUEST, typeUrl, nonce });
+  }
+
+  compare(): void {
+    this.#now += 100;
+    assert.deepEqual(this.shared.types.keys(), this.alone.types.keys());
+    for (const typeUrl of this.alone.types.keys()) {
+      const [alone, shared] = [this.alone.types.get(typeUrl), this.shared.types.get(typeUrl)];
+      assert.ok(alone && shared);
+      assert.deepEqual(
+        { ...shared, pending: shared.pending && inOrder(shared.pending) },
+        { ...alone, pending: alone.pending && inOrder(alone.pending) },
+      );
+    }
+    assert.equal(isIdle(this.shared, this.#now), isIdle(this.alone, this.#now));
+    assert.equal(isIdle(this.shared, this.#now), nextResponse(this.alone, this.#now).kind === "idle");
+  }
+
+  #receive(request: typeof EMPTY_REQUEST): void {
+    this.alone = receive(this.alone, request, this.#now).session;
+    this.shared = receive(this.shared, request, this.#now).session;
+  }
+}
+
+/** Who asked for the same names in another order is told them in that of somebody else. */
+function inOrder({ resources, removed }: Pick<Draft<Resource>, "resources" | "removed">) {
+  return { resources: new Set(resources), removed: removed.toSorted() };
+}
+
+test("whatever proxies do with several types, sharing their states changes nothing", () => {
+  const typeUrl = fc.constantFrom(CLUSTER_TYPE, ENDPOINT_TYPE);
+  const step = fc.oneof(
+    { weight: 2, arbitrary: fc.record({ who, asks: typeUrl, names: fc.subarray(NAMES) }) },
+    { weight: 3, arbitrary: fc.record({ who, target: fc.nat({ max: 3 }) }) },
+    { weight: 4, arbitrary: fc.record({ who, nonce: fc.constantFrom("n1", "n2") }) },
+    { weight: 4, arbitrary: fc.record({ who, answers: typeUrl }) },
+    { weight: 1, arbitrary: fc.constant("clear" as const) },
+  );
+  const both = fc.record({ [CLUSTER_TYPE]: versions, [ENDPOINT_TYPE]: versions });
+  const meshes = fc.array(both, { minLength: 4, maxLength: 4 });
+  fc.assert(
+    fc.property(meshes, fc.array(step, { maxLength: 60, size: "max" }), (all, steps) => {
+      const together = new SharedSteps<Resource>();
+      const twins = [0, 1, 2].map(() => new Twins(together));
+      const targets = all.map((mesh) => new Map(Object.entries(mesh).map(([type, own]) => [type, layersOf(own)])));
+      for (const each of steps) {
+        if (each === "clear") {
+          together.clear();
+          continue;
+        }
+        const twin = twins[each.who];
+        assert.ok(twin);
+        if ("asks" in each) twin.ask(each.asks, each.names);
+        else if ("target" in each) twin.retarget(targets[each.target] ?? new Map());
+        else if ("nonce" in each) twin.send(each.nonce);
+        else twin.answer(each.answers);
+        twin.compare();
+      }
+    }),
+    { numRuns: 1_000 },
+  );
 });

@@ -11,6 +11,7 @@
  * Steps are remembered until `clear`: nobody is expected to take the same ones any more. Who took another way, and is in a
  * state that is alike by then, goes on with the others.
  */
+import type { ByType } from "./by-type.ts";
 import type { DeltaRequest } from "./delta-request.ts";
 import { NameSets } from "./name-sets.ts";
 import type { Layers, Resource } from "./resource.ts";
@@ -27,9 +28,21 @@ import {
   subscribe,
 } from "./subscription.ts";
 
-interface Retargeted<R extends Resource> {
-  readonly before: Subscription<R>;
-  readonly after: Subscription<R>;
+/** What a proxy wants and has of each type. */
+export type States<R extends Resource> = ByType<Subscription<R>>;
+
+/** The resources that count from now on, by type. */
+export type Targets<R extends Resource> = ReadonlyMap<string, Layers<R>>;
+
+interface Way<State> {
+  readonly before: State;
+  readonly after: State;
+}
+
+interface Change<R extends Resource> {
+  readonly typeUrl: string;
+  readonly state: Subscription<R>;
+  readonly after: States<R>;
 }
 
 interface Emitted<R extends Resource> {
@@ -43,14 +56,17 @@ const MAX_WAYS = 4;
 export class SharedSteps<R extends Resource> {
   readonly #nameSets = new NameSets();
   readonly #subscribed = new Map<string, Subscription<R>>();
-  readonly #retargeted = new Map<Layers<R>, Retargeted<R>[]>();
+  readonly #retargeted = new Map<Layers<R>, Way<Subscription<R>>[]>();
+  readonly #moved = new Map<Targets<R>, Way<States<R>>[]>();
+  readonly #changed = new Map<States<R>, Change<R>[]>();
+  readonly #idle = new WeakSet<States<R>>();
   readonly #emitted = new Map<Subscription<R>, Emitted<R>>();
   readonly #sent = new Map<Draft<R>, Subscription<R>>();
   readonly #acknowledged = new Map<Subscription<R>, Step<R>>();
 
   clear(): void {
-    for (const steps of [this.#subscribed, this.#retargeted, this.#emitted, this.#sent, this.#acknowledged])
-      steps.clear();
+    const ofOneType = [this.#subscribed, this.#retargeted, this.#emitted, this.#sent, this.#acknowledged];
+    for (const steps of [...ofOneType, this.#moved, this.#changed]) steps.clear();
   }
 
   subscribe(request: DeltaRequest, form: Form): Subscription<R> {
@@ -83,6 +99,40 @@ export class SharedSteps<R extends Resource> {
     const after = retarget(state, target);
     if (ways.length < MAX_WAYS) this.#retargeted.set(target, [...ways, { before: state, after }]);
     return after;
+  }
+
+  /** The same for several types. One that nobody asked for stays as it is. */
+  retargetAll(states: States<R>, targets: Targets<R>): States<R> {
+    const ways = this.#moved.get(targets) ?? [];
+    const known = ways.find(({ before }) => before === states || before.isSame(states));
+    if (known !== undefined) return known.after;
+    let after = states;
+    for (const [typeUrl, target] of targets) {
+      const state = after.get(typeUrl);
+      if (state !== undefined) after = after.with(typeUrl, this.retarget(state, target));
+    }
+    if (ways.length < MAX_WAYS) this.#moved.set(targets, [...ways, { before: states, after }]);
+    return after;
+  }
+
+  /** With that state of a type. */
+  change(states: States<R>, typeUrl: string, state: Subscription<R>): States<R> {
+    const changes = this.#changed.get(states) ?? [];
+    const known = changes.find((change) => change.state === state && change.typeUrl === typeUrl);
+    if (known !== undefined) return known.after;
+    const after = states.with(typeUrl, state);
+    if (changes.length < MAX_WAYS) this.#changed.set(states, [...changes, { typeUrl, state, after }]);
+    return after;
+  }
+
+  /** Whether that was found for such states before. It is asked after each answer. */
+  isIdle(states: States<R>): boolean {
+    return this.#idle.has(states);
+  }
+
+  /** States in which nothing is left to be done, whatever the time. */
+  noteIdle(states: States<R>): void {
+    this.#idle.add(states);
   }
 
   emit(state: Subscription<R>, { removals }: { readonly removals: boolean }): Draft<R> | undefined {

@@ -7,6 +7,7 @@ import type { Slices } from "#lib/async/slices.ts";
 import type { Logger } from "#lib/log.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import type { Layer, Layers } from "#protocol/resource.ts";
+import { sameLayers } from "#protocol/subscription.ts";
 import type { Recipe } from "#translate/recipe.ts";
 import type { BuiltResource } from "./built-resource.ts";
 import type { Part, PartByName, ProxyParts } from "./parts.ts";
@@ -85,20 +86,35 @@ export class Catalogue {
   /** The resources of a type for a proxy with these parts at that snapshot. */
   async layers(parts: ProxyParts, typeUrl: string, at: AskedState): Promise<Layers<BuiltResource>> {
     const asked = parts.asked.get(typeUrl);
-    if (asked !== undefined) return [await this.#askedLayer(asked, typeUrl, at)];
+    if (asked !== undefined) return this.#shared(parts, typeUrl, at, [await this.#askedLayer(asked, typeUrl, at)]);
     const layers = [];
     for (const part of parts.types.get(typeUrl) ?? []) layers.push(await this.#layer(part, typeUrl, at));
-    return layers;
+    return this.#shared(parts, typeUrl, at, layers);
   }
 
   /** The same at once, where nothing has to be planned and hardly anything built: so it is for most proxies of a push. */
   readyLayers(parts: ProxyParts, typeUrl: string, at: AskedState): Layers<BuiltResource> | undefined {
     if (at.names.size > FEW_NAMES && parts.asked.has(typeUrl)) return undefined;
+    const same = this.#readyAt(parts, at).get(typeUrl);
+    if (same !== undefined) return same;
+    const layers = this.#findReady(parts, typeUrl, at);
+    return layers && this.#shared(parts, typeUrl, at, layers);
+  }
+
+  /** The list of those layers that proxies with these parts have in common. */
+  #shared(parts: ProxyParts, typeUrl: string, at: AskedState, layers: Layers<BuiltResource>): Layers<BuiltResource> {
+    const ready = this.#readyAt(parts, at);
+    const known = ready.get(typeUrl);
+    if (known !== undefined && sameLayers(known, layers)) return known;
+    ready.set(typeUrl, layers);
+    return layers;
+  }
+
+  #readyAt(parts: ProxyParts, { version }: AskedState): Map<string, Layers<BuiltResource>> {
     const known = this.#ready.get(parts);
-    const ready = known?.version === at.version ? known : { version: at.version, layers: new Map() };
-    if (ready !== known) this.#ready.set(parts, ready);
-    const layers = ready.layers.get(typeUrl) ?? this.#findReady(parts, typeUrl, at);
-    if (layers !== undefined) ready.layers.set(typeUrl, layers);
+    if (known?.version === version) return known.layers;
+    const layers = new Map<string, Layers<BuiltResource>>();
+    this.#ready.set(parts, { version, layers });
     return layers;
   }
 

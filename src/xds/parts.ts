@@ -44,8 +44,10 @@ const viewIds = new WeakMap<ProxyParts, Map<string, string>>();
 /** A short name for what a proxy has of a type: who has the same one has the same resources. */
 export function viewId(parts: ProxyParts, typeUrl: string): string {
   const known = viewIds.get(parts) ?? new Map<string, string>();
-  viewIds.set(parts, known);
-  const id = known.get(typeUrl) ?? hashOf(parts, typeUrl);
+  if (known.size === 0) viewIds.set(parts, known);
+  const same = known.get(typeUrl);
+  if (same !== undefined) return same;
+  const id = hashOf(parts, typeUrl);
   known.set(typeUrl, id);
   return id;
 }

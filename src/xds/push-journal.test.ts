@@ -40,7 +40,7 @@ test("the journal holds the latest changes and pushes only", () => {
     [200, 801, 1000],
   );
   const push = { node: "n", type: "cds", view: "v", resources: 1, removed: 0, bytes: 1 };
-  for (let at = 0; at < 6_000; at++) journal.sent({ ...push, at });
+  for (let at = 0; at < 6_000; at++) journal.sent(push, at);
   assert.deepEqual([journal.pushes().length, journal.pushes()[0]?.at], [5_000, 1_000]);
 });
 

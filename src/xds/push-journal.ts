@@ -11,6 +11,9 @@ const MAX_OBJECTS = 50;
 /** What becomes known of a push later. */
 export type Outcome = Required<Pick<PushRecord, "result">> & Pick<PushRecord, "error" | "culprits">;
 
+/** What is known of a push when it goes. */
+export type SentPush = Omit<PushRecord, "change" | "result" | "at" | "answeredAfter" | keyof Outcome>;
+
 /** A push that is still to be answered. */
 export interface OpenPush {
   answered(outcome: Outcome, now: number): void;
@@ -18,7 +21,7 @@ export interface OpenPush {
 
 export class PushJournal implements PushHistory {
   readonly #changes = new Ring<ChangeRecord>(MAX_CHANGES);
-  readonly #pushes = new Ring<{ record: PushRecord }>(MAX_PUSHES);
+  readonly #pushes = new Ring<JournalEntry>(MAX_PUSHES);
   #released: Snapshot | undefined;
   #count = 0;
 
@@ -27,7 +30,7 @@ export class PushJournal implements PushHistory {
   }
 
   pushes(): readonly PushRecord[] {
-    return this.#pushes.items().map(({ record }) => record);
+    return this.#pushes.items().map((entry) => entry.record());
   }
 
   /** From now on pushes are of this snapshot. The first one is no change. */
@@ -46,14 +49,36 @@ export class PushJournal implements PushHistory {
     });
   }
 
-  sent(push: Omit<PushRecord, "change" | "result">): OpenPush {
-    const entry = { record: { ...push, change: this.#count, result: "sent" } as PushRecord };
+  sent(push: SentPush, at: number): OpenPush {
+    const entry = new JournalEntry(push, at, this.#count);
     this.#pushes.add(entry);
-    return {
-      answered: (outcome, now) => {
-        entry.record = { ...entry.record, ...outcome, answeredAfter: now - push.at };
-      },
-    };
+    return entry;
+  }
+}
+
+/** A push as it is noted; what people read is made of it when they ask. */
+class JournalEntry implements OpenPush {
+  readonly #push: SentPush;
+  readonly #at: number;
+  readonly #change: number;
+  #outcome: Outcome | undefined;
+  #answeredAt = 0;
+
+  constructor(push: SentPush, at: number, change: number) {
+    this.#push = push;
+    this.#at = at;
+    this.#change = change;
+  }
+
+  answered(outcome: Outcome, now: number): void {
+    this.#outcome = outcome;
+    this.#answeredAt = now;
+  }
+
+  record(): PushRecord {
+    const sent = { ...this.#push, at: this.#at, change: this.#change, result: "sent" } as const;
+    if (this.#outcome === undefined) return sent;
+    return { ...sent, ...this.#outcome, answeredAfter: this.#answeredAt - this.#at };
   }
 }
 

@@ -10,19 +10,18 @@ import type { Logger } from "#lib/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import type { Layers } from "#protocol/resource.ts";
 import { nextResponse } from "#protocol/session.ts";
-import { SharedSteps } from "#protocol/shared-steps.ts";
-import { CLUSTER_TYPE, LISTENER_TYPE, NAME_TABLE_TYPE, ROUTE_TYPE, shortTypeName } from "#protocol/type-urls.ts";
+import { SharedSteps, type Targets } from "#protocol/shared-steps.ts";
+import { shortTypeName } from "#protocol/type-urls.ts";
 import type { BuiltResource } from "./built-resource.ts";
 import type { ByteBudget } from "./byte-budget.ts";
 import { Catalogue } from "./catalogue.ts";
 import type { Clock } from "./clock.ts";
 import type { Metrics } from "./metrics.ts";
-import { omitting } from "./omitting-layer.ts";
 import type { PartsOf, ProxyParts } from "./parts.ts";
 import { Preparation } from "./preparation.ts";
 import { Responses } from "./responses.ts";
+import { type Aim, hasNewRound, TargetFinder } from "./target-finder.ts";
 import type { XdsStream } from "./xds-stream.ts";
 
 export interface PusherOptions {
@@ -48,23 +47,8 @@ interface World {
 const SLICE_MS = 4;
 /** Responses are kept so long after the last push. */
 const SHARED_FOR_MS = 1_000;
-/** Types that go together: all of one round are of the same snapshot. */
-const ROUND: ReadonlySet<string> = new Set([CLUSTER_TYPE, LISTENER_TYPE, ROUTE_TYPE]);
-
-const NO_NAMES: ReadonlySet<string> = new Set();
 /** The last round is not over. */
 const NO_ROUND = "none";
-
-interface Targeting {
-  readonly parts: ProxyParts;
-  readonly world: World;
-}
-
-/** Resources by type. */
-type NewLayers = ReadonlyMap<string, Layers<BuiltResource>>;
-
-/** Whether a type is among those that are looked for. */
-type Wants = (stream: XdsStream, typeUrl: string) => boolean;
 
 interface Serving {
   readonly world: World;
@@ -76,13 +60,14 @@ export class Pusher {
   readonly #options: PusherOptions;
   readonly #slices: Slices;
   readonly #catalogue: Catalogue;
+  readonly #finder: TargetFinder;
   readonly #preparation: Preparation;
   readonly #responses: Responses;
   /** Of the streams, for those that are told the same. */
   readonly steps = new SharedSteps<BuiltResource>();
   readonly #streams = new Set<XdsStream>();
-  /** Streams to look at, in the order they came, with the time. */
-  readonly #queue = new Map<XdsStream, number>();
+  /** Streams to look at, in the order they came. */
+  readonly #queue = new Set<XdsStream>();
   #world: World | undefined;
   #wakeUp: () => void = () => undefined;
   #cancelForgetting: () => void = () => undefined;
@@ -92,6 +77,7 @@ export class Pusher {
     this.#options = options;
     this.#slices = new Slices(() => clock.now(), SLICE_MS);
     this.#catalogue = new Catalogue(this.#slices, log);
+    this.#finder = new TargetFinder(this.#catalogue);
     this.#preparation = new Preparation({ catalogue: this.#catalogue, partsOf, clock });
     this.#responses = new Responses({ maxBytes, controlPlane });
   }
@@ -107,12 +93,8 @@ export class Pusher {
 
   /** Whether every stream was sent what there is to send, and nothing waits for an answer. */
   get hasSentAll(): boolean {
-    const now = this.#options.clock.now();
     const hasAll = (stream: XdsStream) =>
-      !this.#queue.has(stream) &&
-      !stream.isFlushing &&
-      stream.targetVersion === this.#world?.version &&
-      stream.isIdle(now);
+      !this.#queue.has(stream) && !stream.isFlushing && stream.targetVersion === this.#world?.version && stream.isIdle;
     return [...this.#streams].every(hasAll);
   }
 
@@ -146,7 +128,10 @@ export class Pusher {
   /** There may be something to do for the stream. */
   wake(stream: XdsStream): void {
     if (this.#isAtRest(stream)) return;
-    if (!this.#queue.has(stream)) this.#queue.set(stream, this.#options.clock.now());
+    if (!this.#queue.has(stream)) {
+      stream.queuedAt = this.#options.clock.now();
+      this.#queue.add(stream);
+    }
     this.#wakeUp();
   }
 
@@ -177,7 +162,7 @@ export class Pusher {
     if (stream.isClosed) return false;
     if (stream.isFlushing || this.#world === undefined) return true; // it is woken again
     if (stream.targetVersion !== this.#world.version || stream.asksForMore) return false;
-    if (!stream.isIdle(this.#options.clock.now())) return false;
+    if (!stream.isIdle) return false;
     this.#converged(stream, this.#world);
     return true;
   }
@@ -193,11 +178,11 @@ export class Pusher {
   #take(): XdsStream | undefined {
     const { budget, clock, metrics } = this.#options;
     if (budget.isSpent) return undefined;
-    for (const [stream, since] of this.#queue) {
+    for (const stream of this.#queue) {
       this.#queue.delete(stream);
       // It was queued while its configuration was built, which has been sent since: it is woken when that has left.
       if (stream.isFlushing) continue;
-      metrics.observe("pilot_proxy_queue_time", (clock.now() - since) / 1000);
+      metrics.observe("pilot_proxy_queue_time", (clock.now() - stream.queuedAt) / 1000);
       return stream;
     }
     return undefined;
@@ -272,53 +257,29 @@ export class Pusher {
     const parts = this.#partsFor(stream, world);
     // After a response has left, and after its answer, nothing is new but what the proxy itself asked for.
     if (stream.targetVersion === world.version && !stream.asksForMore) return undefined;
-    const targeting = { parts, world };
-    return this.#targetReady(stream, targeting) ? undefined : this.#targetBuilt(stream, targeting);
+    const aim = { parts, world };
+    return this.#targetReady(stream, aim) ? undefined : this.#targetBuilt(stream, aim);
   }
 
   /** False where something has to be built first. */
-  #targetReady(stream: XdsStream, targeting: Targeting): boolean {
-    const early = this.#ready(stream, targeting, isEarly);
+  #targetReady(stream: XdsStream, aim: Aim): boolean {
+    const early = this.#finder.ready(stream, aim, "early");
     if (early === undefined) return false;
-    const round = this.#isFree(stream) ? this.#ready(stream, targeting, isOfRound) : NO_ROUND;
+    const round = this.#isFree(stream) ? this.#finder.ready(stream, aim, "round") : NO_ROUND;
     if (round === undefined) return false;
-    retarget(stream, { early, round }, targeting);
+    retarget(stream, { early, round }, aim);
     return true;
   }
 
-  async #targetBuilt(stream: XdsStream, targeting: Targeting): Promise<void> {
-    const early = await this.#built(stream, targeting, isEarly);
-    const round = this.#isFree(stream) ? await this.#built(stream, targeting, isOfRound) : NO_ROUND;
-    retarget(stream, { early, round }, targeting);
+  async #targetBuilt(stream: XdsStream, aim: Aim): Promise<void> {
+    const early = await this.#finder.built(stream, aim, "early");
+    const round = this.#isFree(stream) ? await this.#finder.built(stream, aim, "round") : NO_ROUND;
+    retarget(stream, { early, round }, aim);
   }
 
   /** Whether the next round may begin: it has taken all of the last one, or has not had any. */
   #isFree(stream: XdsStream): boolean {
-    return hasNewRound(stream) || stream.isIdle(this.#options.clock.now());
-  }
-
-  #ready(stream: XdsStream, { parts, world }: Targeting, wants: Wants): NewLayers | undefined {
-    const found = new Map<string, Layers<BuiltResource>>();
-    const { types } = stream.session;
-    for (const typeUrl of types.keys()) {
-      if (!wants(stream, typeUrl)) continue;
-      const names = types.get(typeUrl)?.due ?? NO_NAMES;
-      const layers = this.#catalogue.readyLayers(parts, typeUrl, { ...world, names });
-      if (layers === undefined) return undefined;
-      found.set(typeUrl, forProxy(parts, typeUrl, layers));
-    }
-    return found;
-  }
-
-  /** The proxy may ask for more while we are at it. */
-  async #built(stream: XdsStream, { parts, world }: Targeting, wants: Wants): Promise<NewLayers> {
-    const built = new Map<string, Layers<BuiltResource>>();
-    const missing = () => stream.session.types.keys().find((typeUrl) => wants(stream, typeUrl) && !built.has(typeUrl));
-    for (let typeUrl = missing(); typeUrl !== undefined; typeUrl = missing()) {
-      const names = stream.session.types.get(typeUrl)?.due ?? NO_NAMES;
-      built.set(typeUrl, forProxy(parts, typeUrl, await this.#catalogue.layers(parts, typeUrl, { ...world, names })));
-    }
-    return built;
+    return hasNewRound(stream) || stream.isIdle;
   }
 
   #sendNext(stream: XdsStream, world: World, start: number): void {
@@ -344,34 +305,13 @@ export class Pusher {
 }
 
 interface NewTargets {
-  readonly early: NewLayers;
-  readonly round: NewLayers | typeof NO_ROUND;
+  readonly early: Targets<BuiltResource>;
+  readonly round: Targets<BuiltResource> | typeof NO_ROUND;
 }
 
-function retarget(stream: XdsStream, { early, round }: NewTargets, { world }: Targeting): void {
+function retarget(stream: XdsStream, { early, round }: NewTargets, { world }: Aim): void {
   stream.retarget(early);
   if (round === NO_ROUND) return;
   stream.retarget(round);
   stream.targetVersion = world.version;
-}
-
-/** Not all listeners of a part are for every proxy that has it. */
-function forProxy(parts: ProxyParts, typeUrl: string, layers: Layers<BuiltResource>): Layers<BuiltResource> {
-  const { omittedListeners } = parts;
-  if (typeUrl !== LISTENER_TYPE || omittedListeners.size === 0) return layers;
-  return layers.map((layer) => omitting(layer, omittedListeners));
-}
-
-/** A name of a newer snapshot than the routes leads nowhere; only the first table, which a start waits for, comes at once. */
-function isOfRound(stream: XdsStream, typeUrl: string): boolean {
-  return ROUND.has(typeUrl) || (typeUrl === NAME_TABLE_TYPE && !stream.newTypes.includes(typeUrl));
-}
-
-function isEarly(stream: XdsStream, typeUrl: string): boolean {
-  return !isOfRound(stream, typeUrl);
-}
-
-/** Whether it asked for clusters, listeners or routes for the first time. */
-function hasNewRound({ newTypes }: XdsStream): boolean {
-  return newTypes.some((typeUrl) => ROUND.has(typeUrl));
 }

@@ -26,8 +26,8 @@ test("the same content is the same buffer, other content another one with anothe
 });
 
 test("a response says what it is made of", () => {
-  const { nonce, pieces } = responses().encode("delta", telling([resource("a"), resource("b")]), "7");
-  const parsed = parseDeltaResponse(Buffer.concat(pieces));
+  const { nonce, message } = responses().encode("delta", telling([resource("a"), resource("b")]), "7");
+  const parsed = parseDeltaResponse(Buffer.concat(message.pieces));
   assert.deepEqual(
     [parsed.nonce, parsed.systemVersion, parsed.resources.map(({ name }) => name), parsed.removed],
     [nonce, "7", ["a", "b"], ["gone"]],
@@ -56,8 +56,8 @@ test("nothing is kept after clearing", () => {
 
 test("over state of the world the same resources are plain messages", () => {
   const both = telling([resource("a", 300), resource("b")]);
-  const { nonce, pieces } = responses().encode("state", both, "7");
-  const parsed = parseStateResponse(Buffer.concat(pieces));
+  const { nonce, message } = responses().encode("state", both, "7");
+  const parsed = parseStateResponse(Buffer.concat(message.pieces));
   assert.deepEqual(
     [parsed.nonce, parsed.version, parsed.typeUrl, parsed.resources.map(({ length }) => length)],
     [nonce, "7", LISTENER_TYPE, [300, 1]],
@@ -66,7 +66,7 @@ test("over state of the world the same resources are plain messages", () => {
 
 test("over state of the world endpoints that do not exist are empty ones", () => {
   const none = { typeUrl: ENDPOINT_TYPE, draft: { resources: [], repeated: [], removed: ["x"] } };
-  const { resources } = parseStateResponse(Buffer.concat(responses().encode("state", none, "1").pieces));
+  const { resources } = parseStateResponse(Buffer.concat(responses().encode("state", none, "1").message.pieces));
   assert.deepEqual(
     resources.map((bytes) => Buffer.from(bytes).toString()),
     ["\n\u0001x"],

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { Pieces } from "#lib/grpc/messages.ts";
+import { FramedMessage } from "#lib/grpc/messages.ts";
 import { MessageWriter } from "#lib/wire/write.ts";
 import { deltaResponsePieces } from "#protocol/delta-response.ts";
 import type { StreamKind } from "#protocol/session.ts";
@@ -12,9 +12,7 @@ import type { BuiltResource } from "./built-resource.ts";
 export interface EncodedResponse {
   readonly nonce: string;
   /** Large resources are pieces by themselves, the same in all responses that have them. */
-  readonly pieces: Pieces;
-  /** Of all pieces. */
-  readonly length: number;
+  readonly message: FramedMessage;
 }
 
 /** What is to be told, as the session of a stream says it. */
@@ -58,6 +56,7 @@ export class Responses {
   readonly #kept = new Map<string, KeptResponse>();
   /** Streams in the same state have the same draft. */
   readonly #contents = new WeakMap<Told, ResponseContent>();
+  #newest: KeptResponse | undefined;
   #keptBytes = 0;
   #count = 0;
 
@@ -67,14 +66,16 @@ export class Responses {
 
   encode(kind: StreamKind, next: NextResponse, systemVersion: string): EncodedResponse {
     const content = this.#contents.get(next.draft) ?? contentOf(kind, next);
+    if (this.#newest?.content === content) return this.#newest.response;
     this.#contents.set(next.draft, content);
     const { glance } = content;
     const kept = this.#kept.get(glance);
     if (kept !== undefined) this.#forget(glance, kept.response);
     const response =
       kept !== undefined && isSame(kept.content, content) ? kept.response : this.#encode(content, systemVersion);
-    this.#kept.set(glance, { content, response });
-    this.#keptBytes += response.length;
+    this.#newest = { content, response };
+    this.#kept.set(glance, this.#newest);
+    this.#keptBytes += response.message.length;
     this.#forgetOldest();
     return response;
   }
@@ -82,6 +83,7 @@ export class Responses {
   /** Nobody is expected to want the same any more. */
   clear(): void {
     this.#kept.clear();
+    this.#newest = undefined;
     this.#keptBytes = 0;
   }
 
@@ -94,7 +96,7 @@ export class Responses {
       content.kind === "delta"
         ? deltaResponsePieces({ ...common, systemVersion: version, resources: resources.map((r) => r.frame), removed })
         : [formatStateResponse({ ...common, version, resources: stateFrames(content) })];
-    return { nonce, pieces, length: pieces.reduce((sum, piece) => sum + piece.length, 0) };
+    return { nonce, message: new FramedMessage(pieces) };
   }
 
   #forgetOldest(): void {
@@ -104,9 +106,9 @@ export class Responses {
     }
   }
 
-  #forget(key: string, { length }: EncodedResponse): void {
+  #forget(key: string, { message }: EncodedResponse): void {
     this.#kept.delete(key);
-    this.#keptBytes -= length;
+    this.#keptBytes -= message.length;
   }
 }
 

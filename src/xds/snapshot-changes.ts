@@ -26,12 +26,13 @@ function serviceDifferences(before: Snapshot, after: Snapshot): readonly string[
 }
 
 function endpointDifferences({ endpoints: before }: Snapshot, { endpoints: after }: Snapshot): readonly string[] {
-  const changed = [...after].filter(([key, set]) => before.get(key) !== set);
-  const gone = [...before.keys()].filter((key) => !after.has(key));
-  return [
-    ...changed.map(([key]) => `${before.has(key) ? "~" : "+"} Endpoints/${key}`),
-    ...gone.map((key) => `- Endpoints/${key}`),
-  ];
+  const found: string[] = [];
+  for (const [key, set] of after) {
+    const old = before.get(key);
+    if (old !== set) found.push(`${old === undefined ? "+" : "~"} Endpoints/${key}`);
+  }
+  for (const key of before.keys()) if (!after.has(key)) found.push(`- Endpoints/${key}`);
+  return found;
 }
 
 /** Nearly all are the same objects, which need no names. */

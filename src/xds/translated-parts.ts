@@ -41,18 +41,22 @@ function sharedParts(snapshot: Snapshot, views: ProxyViews): ProxyParts {
   if (views.omittedListeners.size > 0) return envoyParts(snapshot, views);
   const key = keyOf(views);
   const known = shared.get(snapshot) ?? new Map<string, ProxyParts>();
-  shared.set(snapshot, known);
-  const parts = known.get(key) ?? envoyParts(snapshot, views);
-  known.set(key, parts);
-  return parts;
+  if (known.size === 0) shared.set(snapshot, known);
+  const same = known.get(key);
+  if (same !== undefined) return same;
+  const made = envoyParts(snapshot, views);
+  known.set(key, made);
+  return made;
 }
 
 const keys = new WeakMap<ProxyViews, string>();
 
 /** Of all views together; a proxy keeps them from one snapshot to the next. */
 function keyOf(views: ProxyViews): string {
+  const known = keys.get(views);
+  if (known !== undefined) return known;
   const { outbound, inbound, gateway, endpoints, names } = views;
-  const key = keys.get(views) ?? `${outbound.key} ${inbound?.key} ${gateway?.key} ${endpoints.key} ${names.key}`;
+  const key = `${outbound.key} ${inbound?.key} ${gateway?.key} ${endpoints.key} ${names.key}`;
   keys.set(views, key);
   return key;
 }
@@ -98,9 +102,18 @@ function envoyParts(snapshot: Snapshot, views: ProxyViews): ProxyParts {
   };
 }
 
+/** By the key of what proxies may read: who has the same parts beside that has the same ones with it. */
+const sharedWithSecrets = new WeakMap<ProxyParts, Map<string, ProxyParts>>();
+
 function withSecrets(parts: ProxyParts, snapshot: Snapshot, view: SecretsView): ProxyParts {
+  const known = sharedWithSecrets.get(parts) ?? new Map<string, ProxyParts>();
+  if (known.size === 0) sharedWithSecrets.set(parts, known);
+  const same = known.get(view.key);
+  if (same !== undefined) return same;
   const secrets: PartByName = { key: view.key, plan: (name) => planSecret(snapshot, view, name) };
-  return { ...parts, asked: new Map(parts.asked).set(SECRET_TYPE, secrets) };
+  const made = { ...parts, asked: new Map(parts.asked).set(SECRET_TYPE, secrets) };
+  known.set(view.key, made);
+  return made;
 }
 
 /** Everything by name. */

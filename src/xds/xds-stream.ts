@@ -5,14 +5,15 @@ import type { Logger } from "#lib/log.ts";
 import type { ConnectedProxy, ObservedProxy } from "#model/ports.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import type { DeltaRequest } from "#protocol/delta-request.ts";
-import { findResource, type Layers } from "#protocol/resource.ts";
-import { newSession, nextResponse, receive, retargetType, type Session, sent } from "#protocol/session.ts";
-import type { SharedSteps } from "#protocol/shared-steps.ts";
+import { findResource } from "#protocol/resource.ts";
+import { isIdle, newSession, receive, retargetTypes, type Session, sent } from "#protocol/session.ts";
+import type { SharedSteps, Targets } from "#protocol/shared-steps.ts";
 import type { Draft, Verdict } from "#protocol/subscription.ts";
 import { HEALTH_TYPE, SECRET_TYPE, shortTypeName } from "#protocol/type-urls.ts";
 import { type BuiltResource, originsOf } from "./built-resource.ts";
 import type { ByteBudget } from "./byte-budget.ts";
 import type { Clock } from "./clock.ts";
+import { Deadline } from "./deadline.ts";
 import { type Dialect, requestIn } from "./dialect.ts";
 import { codeName, type Metrics, type XdsMetric } from "./metrics.ts";
 import { type ProxyParts, viewId } from "./parts.ts";
@@ -54,13 +55,12 @@ const REJECT_METRICS: ReadonlyMap<string, XdsMetric> = new Map([
 const MAX_REASON = 2_000;
 const MAX_OPEN = 64;
 const NO_TYPES: readonly string[] = [];
+const ACKNOWLEDGED = { result: "acknowledged" } as const;
 
 export class XdsStream {
   readonly #options: XdsStreamOptions;
   readonly #connectedAt: number;
   #session: Session<BuiltResource>;
-  /** The session as it was when nothing was left to do. */
-  #idle: Session<BuiltResource> | undefined;
   readonly #targeted = new Set<string>();
   /** By type: when it was last sent something. */
   readonly #sentAt = new Map<string, number>();
@@ -68,7 +68,9 @@ export class XdsStream {
   readonly #open = new Map<string, OpenPush>();
   #closed = false;
   #unflushedBytes = 0;
-  #cancelTimeout: () => void = () => undefined;
+  /** Until what was sent has left. */
+  readonly #leaving: Deadline;
+  #lastSent = "";
   #cancelWake: () => void = () => undefined;
   /** What its configuration is made of, and at which version of the world that was found; kept by the pusher. */
   parts: ProxyParts | undefined;
@@ -77,10 +79,13 @@ export class XdsStream {
   targetVersion = Number.NaN;
   /** Version of the world that it was last at rest in. */
   convergedVersion = Number.NaN;
+  /** When it came into the pusher's queue. */
+  queuedAt = Number.NaN;
 
   constructor(options: XdsStreamOptions) {
     this.#options = options;
     this.#connectedAt = options.clock.now();
+    this.#leaving = new Deadline(options.clock, options.sendTimeoutMs, () => this.#onTimeout());
     this.#session = newSession(options.dialect.kind, options.steps);
     options.call.gone.addEventListener("abort", () => this.#close());
   }
@@ -140,30 +145,28 @@ export class XdsStream {
   }
 
   /** From now on these are the resources of those types. */
-  retarget(types: ReadonlyMap<string, Layers<BuiltResource>>): void {
-    for (const [typeUrl, layers] of types) {
-      this.#targeted.add(typeUrl);
-      this.#session = retargetType(this.#session, typeUrl, layers);
-    }
+  retarget(targets: Targets<BuiltResource>): void {
+    if (this.#targeted.size < this.#session.types.size)
+      for (const typeUrl of targets.keys()) this.#targeted.add(typeUrl);
+    this.#session = retargetTypes(this.#session, targets);
   }
 
-  /** Whether everything was sent, and what others wait for answered. Once it is so, time alone does not change it. */
-  isIdle(now: number): boolean {
-    if (this.#idle === this.#session) return true;
-    if (nextResponse(this.#session, now).kind !== "idle") return false;
-    this.#idle = this.#session;
-    return true;
+  /** Whether everything was sent, and what others wait for answered. */
+  get isIdle(): boolean {
+    return isIdle(this.#session, this.#options.clock.now());
   }
 
   send(next: { readonly typeUrl: string; readonly draft: Draft<BuiltResource> }, response: EncodedResponse): void {
-    const { call, clock, metrics, sendTimeoutMs, budget } = this.#options;
+    const { call, clock, metrics, budget } = this.#options;
     const sentAt = clock.now();
     this.#sentAt.set(next.typeUrl, sentAt);
     this.#session = sent(this.#session, next, { nonce: response.nonce, sentAt });
-    this.#unflushedBytes = response.length;
+    const { length: bytes } = response.message;
+    this.#unflushedBytes = bytes;
     budget.take(this.#unflushedBytes);
-    this.#cancelTimeout = clock.after(sendTimeoutMs, () => this.#onTimeout(next.typeUrl));
-    call.send(response.pieces, () => {
+    this.#leaving.begin(sentAt);
+    this.#lastSent = next.typeUrl;
+    call.send(response.message, () => {
       if (this.#closed) return;
       this.#flushed();
       metrics.observe("pilot_xds_send_time", (clock.now() - sentAt) / 1000);
@@ -171,26 +174,19 @@ export class XdsStream {
     });
     const type = shortTypeName(next.typeUrl);
     metrics.count("pilot_xds_pushes", { type });
-    metrics.observe("pilot_xds_config_size_bytes", response.length, {
-      type: type === "other" ? type : next.typeUrl,
-    });
+    metrics.observe("pilot_xds_config_size_bytes", bytes, { type: type === "other" ? type : next.typeUrl });
     const { nodeId: node } = this.proxy;
     const { resources, repeated, removed } = next.draft;
     if (next.typeUrl === SECRET_TYPE && removed.length > 0) {
       metrics.count("pilot_sds_certificate_errors_total", {}, removed.length);
     }
-    const push = {
-      type,
-      node,
-      resources: resources.length + repeated.length,
-      removed: removed.length,
-      bytes: response.length,
-    };
-    this.#options.log.debug("push", push);
     const view = this.parts === undefined ? "" : viewId(this.parts, next.typeUrl);
+    const count = resources.length + repeated.length;
+    const push = { type, node, view, resources: count, removed: removed.length, bytes };
+    this.#options.log.debug("push", push);
     // Answers that are given up are few, but a stream can live for months.
     if (this.#open.size >= MAX_OPEN) this.#open.clear();
-    this.#open.set(response.nonce, this.#options.journal.sent({ ...push, at: sentAt, view }));
+    this.#open.set(response.nonce, this.#options.journal.sent(push, sentAt));
   }
 
   /** Wakes it at that time, unless something else does before. */
@@ -260,7 +256,7 @@ export class XdsStream {
     this.#open.delete(nonce);
     const now = this.#options.clock.now();
     if (verdict.kind !== "rejected") {
-      push.answered({ result: "acknowledged" }, now);
+      push.answered(ACKNOWLEDGED, now);
       return;
     }
     const rejected = verdict.held.map((held) => held.rejected);
@@ -268,10 +264,10 @@ export class XdsStream {
     push.answered({ result: "rejected", error: shown(verdict.message), culprits }, now);
   }
 
-  #onTimeout(typeUrl: string): void {
+  #onTimeout(): void {
     this.#options.metrics.count("pilot_xds_write_timeout");
     this.#options.log.warn("proxy does not read: it is cut off", {
-      type: shortTypeName(typeUrl),
+      type: shortTypeName(this.#lastSent),
       node: this.proxy.nodeId,
     });
     this.end(new Refusal(STATUS.DEADLINE_EXCEEDED, `No response was read for ${this.#options.sendTimeoutMs} ms`));
@@ -282,11 +278,12 @@ export class XdsStream {
     this.#closed = true;
     this.#cancelWake();
     this.#flushed();
+    this.#leaving.stop();
     this.#options.closed(this);
   }
 
   #flushed(): void {
-    this.#cancelTimeout();
+    this.#leaving.end();
     this.#options.budget.giveBack(this.#unflushedBytes);
     this.#unflushedBytes = 0;
   }

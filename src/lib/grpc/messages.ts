@@ -15,17 +15,19 @@ const JOINED_BYTES = 1024;
 /** TLS keeps a copy of whatever it was given and the reader has not taken yet: it is given this much at a time. */
 const PART_BYTES = 256 * 1024;
 
+const NOTHING = Buffer.alloc(0);
+
 /** A message in one piece. */
 export function joined(pieces: Pieces): Buffer {
-  const [only, ...others] = pieces;
-  return only !== undefined && others.length === 0 ? only : Buffer.concat(pieces);
+  const [only] = pieces;
+  return only !== undefined && pieces.length === 1 ? only : Buffer.concat(pieces);
 }
 
 /** Cuts what comes on a stream into messages. */
 export class MessageSplitter {
   readonly #maxBytes: number;
   readonly #onMessage: (message: Pieces) => void;
-  #head: Buffer = Buffer.alloc(0);
+  #head: Buffer = NOTHING;
   #pieces: Buffer[] = [];
   /** Of the message that has begun; undefined between messages. */
   #missing: number | undefined;
@@ -40,6 +42,12 @@ export class MessageSplitter {
   push(chunk: Buffer): void {
     let at = 0;
     while (at < chunk.length) {
+      // Most messages come in one piece, and their head needs none of its own.
+      if (this.#missing === undefined && this.#head.length === 0 && at + HEAD_BYTES <= chunk.length) {
+        this.#begin(chunk, at);
+        at += HEAD_BYTES;
+        continue;
+      }
       const missing = this.#missing ?? HEAD_BYTES - this.#head.length;
       const piece = chunk.subarray(at, at + missing);
       at += piece.length;
@@ -51,14 +59,20 @@ export class MessageSplitter {
   #addToHead(piece: Buffer): void {
     this.#head = this.#head.length === 0 ? piece : Buffer.concat([this.#head, piece]);
     if (this.#head.length < HEAD_BYTES) return;
-    if (this.#head[0] !== 0) throw new GrpcError(STATUS.UNIMPLEMENTED, "Compressed messages are not supported");
-    const length = this.#head.readUInt32BE(1);
+    const head = this.#head;
+    this.#head = NOTHING;
+    this.#begin(head, 0);
+  }
+
+  /** A message, by its head. */
+  #begin(bytes: Buffer, at: number): void {
+    if (bytes[at] !== 0) throw new GrpcError(STATUS.UNIMPLEMENTED, "Compressed messages are not supported");
+    const length = bytes.readUInt32BE(at + 1);
     if (this.#maxBytes >= 0 && length > this.#maxBytes)
       throw new GrpcError(
         STATUS.RESOURCE_EXHAUSTED,
         `Received message larger than max (${length} vs ${this.#maxBytes})`,
       );
-    this.#head = this.#head.subarray(0, 0);
     this.#missing = length;
     if (length === 0) this.#finish();
   }
@@ -79,6 +93,27 @@ export class MessageSplitter {
     this.#onMessage(message);
   }
 }
+
+/** A message with its head, made once however many get it. */
+export class FramedMessage {
+  /** Without the head. */
+  readonly pieces: Pieces;
+  readonly length: number;
+  /** As it goes out; a short one in one piece. */
+  readonly framed: Pieces;
+
+  constructor(message: Uint8Array | Pieces) {
+    this.pieces = message instanceof Uint8Array ? [asBuffer(message)] : message;
+    this.length = lengthOf(this.pieces);
+    const head = Buffer.allocUnsafe(HEAD_BYTES);
+    head[0] = 0;
+    head.writeUInt32BE(this.length, 1);
+    this.framed = this.length <= JOINED_BYTES ? [Buffer.concat([head, ...this.pieces])] : [head, ...this.pieces];
+  }
+}
+
+/** What can be sent. */
+export type Sendable = Uint8Array | Pieces | FramedMessage;
 
 /** Some of a message, and who wants to know when it has gone. */
 interface Part {
@@ -104,13 +139,8 @@ export class MessageSender {
   }
 
   /** False when nothing more should be sent for now; it may be, and is kept. `left` is called when all of it has gone. */
-  send(message: Uint8Array | Pieces, left?: () => void): boolean {
-    const pieces = message instanceof Uint8Array ? [asBuffer(message)] : message;
-    const length = lengthOf(pieces);
-    const head = Buffer.allocUnsafe(HEAD_BYTES);
-    head[0] = 0;
-    head.writeUInt32BE(length, 1);
-    const framed = length <= JOINED_BYTES ? [Buffer.concat([head, ...pieces])] : [head, ...pieces];
+  send(message: Sendable, left?: () => void): boolean {
+    const { framed, length } = message instanceof FramedMessage ? message : new FramedMessage(message);
     if (!this.#isBusy && length <= PART_BYTES) this.#write({ pieces: framed, left });
     else {
       const parts = partsOf(framed);
@@ -151,16 +181,16 @@ export class MessageSender {
 
   #write({ pieces, left }: Part): void {
     const stream = this.#stream;
-    const [only, ...others] = pieces;
+    const [only] = pieces;
     const done = (error?: Error | null) => {
       if (!error) left?.();
     };
-    if (only !== undefined && others.length === 0) {
+    if (only !== undefined && pieces.length === 1) {
       stream.write(only, done);
       return;
     }
     stream.cork();
-    for (const [index, piece] of pieces.entries()) stream.write(piece, index === others.length ? done : undefined);
+    for (const [index, piece] of pieces.entries()) stream.write(piece, index === pieces.length - 1 ? done : undefined);
     stream.uncork();
   }
 }

@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 import { errorText } from "../mesh-error.ts";
 import { type Keepalive, keepAlive } from "./keepalive.ts";
-import { joined, MessageSender, MessageSplitter, type Pieces } from "./messages.ts";
+import { joined, MessageSender, MessageSplitter, type Pieces, type Sendable } from "./messages.ts";
 import { GrpcError, OK, STATUS, type Status, statusHeaders } from "./status.ts";
 
 /** What happens on a call. */
@@ -178,7 +178,7 @@ export class ServerCall {
   }
 
   /** False when nothing more should be sent until there is room again. `left` is called when all of it has gone. */
-  send(message: Uint8Array | Pieces, left?: () => void): boolean {
+  send(message: Sendable, left?: () => void): boolean {
     if (this.#ended || this.#stream.destroyed || this.#stream.closed) return true;
     if (!this.#stream.headersSent) {
       this.#stream.respond({ ":status": 200, "content-type": CONTENT_TYPE }, { waitForTrailers: true });
