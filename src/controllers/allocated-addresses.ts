@@ -77,6 +77,9 @@ export interface AllocationOptions {
   readonly log: Logger;
 }
 
+/** So long what changes no service may wait until entries are looked at. */
+const LATER_MS = 1_000;
+
 /** Writes missing addresses until the signal aborts. One control plane at a time may do it. */
 export async function keepAddresses(
   { api, source, ranges, log }: AllocationOptions,
@@ -94,11 +97,24 @@ export async function keepAddresses(
     },
     failed: (_key, problem) => log.warn("cannot write addresses", { reason: refusalText(problem) }),
   });
-  const unsubscribe = source.subscribe(() => queue.add("all"));
+  // Most changes are of endpoints, which proxies wait for: only new services are looked at before these have them.
+  let { services } = source.current();
+  let later: NodeJS.Timeout | undefined;
+  const look = () => {
+    clearTimeout(later);
+    later = undefined;
+    queue.add("all");
+  };
+  const unsubscribe = source.subscribe((snapshot) => {
+    if (snapshot.services !== services) look();
+    else later ??= setTimeout(look, LATER_MS);
+    services = snapshot.services;
+  });
   queue.add("all");
   if (!signal.aborted) {
     await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
   }
   unsubscribe();
+  clearTimeout(later);
   await queue.stop();
 }

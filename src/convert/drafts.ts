@@ -19,7 +19,7 @@ import {
   type ServiceObject,
   throughNodes,
 } from "./kubernetes-service.ts";
-import { memoized } from "./memo.ts";
+import { memoized, memoizedSteps } from "./memo.ts";
 import { type ServiceEntryObject, serviceEntryServices, wantsAutoAddress, withAllocated } from "./service-entry.ts";
 
 /** The objects that define services and workloads, and what else these depend on. */
@@ -51,18 +51,30 @@ export interface ServiceDraft {
 }
 
 /** The services that the objects define. Those of objects that did not change are the same as the last time. */
-export function* serviceDrafts(input: DraftInput): Steps<ServiceDraft[]> {
+export function serviceDrafts(input: DraftInput): Steps<readonly ServiceDraft[]> {
+  const { features, services, serviceEntries, nodes, mesh, byApiServer } = input;
+  return allDrafts(features, services, serviceEntries, nodes, mesh, byApiServer);
+}
+
+const allDrafts = memoizedSteps(function* (
+  features: Features,
+  services: DraftInput["services"],
+  serviceEntries: DraftInput["serviceEntries"],
+  nodes: DraftInput["nodes"],
+  mesh: MeshConfig,
+  byApiServer: boolean,
+): Steps<readonly ServiceDraft[]> {
   const drafts: ServiceDraft[] = [];
-  for (const object of input.services) {
-    drafts.push(kubernetesDraft(object, input));
+  for (const object of services) {
+    drafts.push(kubernetesDraft(object, { nodes, mesh, features }));
     yield;
   }
-  for (const object of input.serviceEntries) {
-    drafts.push(...entryDrafts(object, input));
+  for (const object of serviceEntries) {
+    drafts.push(...entryDrafts(object, { mesh, features, byApiServer }));
     yield;
   }
   return drafts;
-}
+});
 
 /** The draft of a Kubernetes Service. */
 export function kubernetesDraft(

@@ -3,6 +3,7 @@ import type { ConfigObject } from "#config/config-object.ts";
 import type { ServiceEntry } from "#config/kinds/service-entry.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
 import type { Steps } from "#lib/async/steps.ts";
+import { listChanges } from "#lib/list-changes.ts";
 import { formatSpiffeId } from "#lib/pki/spiffe-id.ts";
 import type { Endpoint, EndpointSet } from "#model/endpoint.ts";
 import type { Features } from "#model/features.ts";
@@ -20,33 +21,98 @@ import {
 import { kubernetesEndpoints, serviceEntryEndpoints } from "./endpoints.ts";
 import type { FoundWorkloads } from "./found-workloads.ts";
 import type { ServiceObject } from "./kubernetes-service.ts";
-import { memoized } from "./memo.ts";
+import { isSame, memoized } from "./memo.ts";
 import type { PodFinder } from "./pods.ts";
 import type { ServiceEntryObject } from "./service-entry.ts";
 import { labelSet, type Surroundings, type Workload, type WorkloadFinder } from "./workloads.ts";
 
 /** The endpoints of each service. Several objects may define one host in one namespace: it has the endpoints of all. */
-export function* endpointSets(input: DraftInput, found: FoundWorkloads): Steps<Map<ServiceKey, EndpointSet>> {
+export function* endpointSets(input: DraftInput, found: FoundWorkloads): Steps<ReadonlyMap<ServiceKey, EndpointSet>> {
+  const { around, podsIn, find, findEntries } = found;
+  const { services, serviceEntries, slices, nodes, mesh, features, byApiServer } = input;
+  const settings = settingsOf(around, nodes, mesh, features, byApiServer);
+  const from = { services, serviceEntries, podsIn, find, findEntries, settings };
+  const last = lastSets.get(around);
+  const known = (last && (yield* afterSlices(last, from, slices))) ?? (yield* allSets(from, slices));
+  lastSets.set(around, { from, slices, ...known });
+  return known.sets;
+}
+
+/** What sets are made from beside slices, of which one changes whenever a pod does. */
+interface SetsFrom extends Pick<DraftInput, "services" | "serviceEntries">, Omit<FoundWorkloads, "around" | "known"> {
+  readonly settings: Settings;
+}
+
+interface FoundSets {
+  readonly sets: ReadonlyMap<ServiceKey, EndpointSet>;
+  /** By the name of the service, for those that have one. */
+  readonly slicesOf: ReadonlyMap<string | undefined, readonly SliceObject[]>;
+  /** Of hosts that several objects define. */
+  readonly joined: ReadonlySet<ServiceKey>;
+}
+
+interface LastSets extends FoundSets {
+  readonly from: SetsFrom;
+  readonly slices: readonly SliceObject[];
+}
+
+const lastSets = new WeakMap<Surroundings, LastSets>();
+
+function* allSets(from: SetsFrom, slices: readonly SliceObject[]): Steps<FoundSets> {
   const sets = new Map<ServiceKey, EndpointSet>();
+  const joinedKeys = new Set<ServiceKey>();
   const add = ({ key, set }: KeyedSet) => {
     const other = sets.get(key);
+    if (other !== undefined) joinedKeys.add(key);
     sets.set(key, other === undefined ? set : joined(other, set));
   };
-  const { nodes, mesh, features, byApiServer } = input;
-  const { around, podsIn, find, findEntries } = found;
-  const settings = settingsOf(around, nodes, mesh, features, byApiServer);
-  const slicesOf = slicesByService(around, input.slices);
-  for (const object of input.services) {
-    const slices = slicesOf.get(nameOf(object)) ?? NO_SLICES;
-    const pods = namespacesOfService(object, slices).map(podsIn);
-    add(setOfService(object, slices, pods, byApiServer || slices.length > 0 ? findEntries : find, settings));
+  const slicesOf = Map.groupBy(slices, serviceOfSlice);
+  for (const object of from.services) {
+    add(setOf(object, slicesOf.get(nameOf(object)) ?? NO_SLICES, from));
     yield;
   }
-  for (const object of input.serviceEntries) {
-    setsOfEntry(object, features.entriesSelectPods ? find : findEntries, settings).forEach(add);
+  const { features } = from.settings;
+  for (const object of from.serviceEntries) {
+    setsOfEntry(object, features.entriesSelectPods ? from.find : from.findEntries, from.settings).forEach(add);
     yield;
   }
-  return sets;
+  return { sets, slicesOf, joined: joinedKeys };
+}
+
+/** Where nothing but slices changed, only services that have these are looked at. Undefined where that does not tell it all. */
+function* afterSlices(last: LastSets, from: SetsFrom, slices: readonly SliceObject[]): Steps<FoundSets | undefined> {
+  if (!isSameRecord(last.from, from)) return undefined;
+  const { removed, added } = listChanges(last.slices, slices);
+  const touched = new Set([...removed, ...added].map(serviceOfSlice));
+  if (touched.size > FEW_SERVICES) return undefined;
+  yield;
+  const slicesOf = new Map(last.slicesOf);
+  const sets = new Map(last.sets);
+  for (const name of touched) {
+    const left = new Set(last.slicesOf.get(name)).difference(new Set(removed));
+    const own = [...left, ...added.filter((slice) => serviceOfSlice(slice) === name)];
+    // In the order that all of them are in.
+    slicesOf.set(name, own.length < 2 ? own : slices.filter((slice) => own.includes(slice)));
+    const object = name === undefined ? undefined : servicesByName(from.settings.around, from.services).get(name);
+    if (object === undefined) continue;
+    const { key, set } = setOf(object, slicesOf.get(name) ?? NO_SLICES, from);
+    if (last.joined.has(key)) return undefined;
+    sets.set(key, set);
+  }
+  return { sets, slicesOf, joined: last.joined };
+}
+
+/** For more than that it is better to look at all. */
+const FEW_SERVICES = 16;
+
+function isSameRecord<T extends object>(a: T, b: T): boolean {
+  return (Object.keys(a) as (keyof T)[]).every((key) => isSame(a[key], b[key]));
+}
+
+function setOf(object: ServiceObject, slices: readonly SliceObject[], from: SetsFrom): KeyedSet {
+  const { podsIn, find, findEntries, settings } = from;
+  const pods = namespacesOfService(object, slices).map(podsIn);
+  return setOfService(object, slices, pods, settings.byApiServer || slices.length > 0 ? findEntries : find, settings);
 }
 
 interface KeyedSet {
@@ -72,8 +138,8 @@ const settingsOf = memoized(
 const NO_SLICES: readonly SliceObject[] = [];
 
 const nameOf = memoized(({ metadata }: ServiceObject) => `${metadata.namespace}/${metadata.name}`);
-const slicesByService = memoized((_: Surroundings, slices: readonly SliceObject[]) =>
-  Map.groupBy(slices, serviceOfSlice),
+const servicesByName = memoized(
+  (_: Surroundings, services: readonly ServiceObject[]) => new Map(services.map((object) => [nameOf(object), object])),
 );
 const namespacesOfService = memoized((_: ServiceObject, slices: readonly SliceObject[]) => namespacesOf(slices));
 

@@ -22,6 +22,20 @@ export function memoized<Owner extends object, Inputs extends readonly unknown[]
   };
 }
 
+/** The same for a function in steps. */
+export function memoizedSteps<Owner extends object, Inputs extends readonly unknown[], Value>(
+  make: (owner: Owner, ...inputs: Inputs) => Steps<Value>,
+): (owner: Owner, ...inputs: Inputs) => Steps<Value> {
+  const last = new WeakMap<Owner, { readonly inputs: Inputs; readonly value: Value }>();
+  return function* (owner, ...inputs) {
+    const known = last.get(owner);
+    if (known?.inputs.every((input, i) => isSame(input, inputs[i]))) return known.value;
+    const value = yield* make(owner, ...inputs);
+    last.set(owner, { inputs, value });
+    return value;
+  };
+}
+
 /**
  * A function from a list and its former result to its new result, which is the former one if the items are the same. It is
  * told the items that the former result was made from, where these are known. Settings are the same for all that is derived

@@ -45,7 +45,7 @@ import { foundWorkloads } from "./found-workloads.ts";
 import { convertIngresses } from "./ingress.ts";
 import { keepChanged, keepIdentity, keepSorted, type ListRules } from "./keep-identity.ts";
 import { knownWorkloads } from "./known-workloads.ts";
-import { hasSameItems, isSame, madeFrom, memoized } from "./memo.ts";
+import { hasSameItems, isSame, madeFrom } from "./memo.ts";
 import { namedGateways, networkGateways, resolvedGateways } from "./network-gateways.ts";
 import { clusterSecrets, type Registry, type RemoteCluster, withRemoteClusters } from "./remote-clusters.ts";
 
@@ -213,16 +213,22 @@ const services = madeFrom(
     }),
 );
 
-/** There are many, and mostly something else has changed. */
-const sortedPods = memoized((_: Features, pods: readonly ConfigObject<Pod, PodStatus>[]) =>
-  pods.toSorted(byAgeAndName),
-);
-const sortedEntries = memoized((_: Features, entries: readonly ConfigObject<WorkloadEntry>[]) =>
-  entries.toSorted(byAgeAndName),
-);
-const sortedSlices = memoized((_: Features, slices: readonly ConfigObject<EndpointSlice>[]) =>
-  slices.toSorted(byAgeAndName),
-);
+const sortedPods = sorter<ConfigObject<Pod, PodStatus>>();
+const sortedEntries = sorter<ConfigObject<WorkloadEntry>>();
+const sortedSlices = sorter<ConfigObject<EndpointSlice>>();
+
+/** There are many, and mostly none of them or one has changed. */
+function sorter<Item extends ConfigObject>(): (owner: Features, items: readonly Item[]) => readonly Item[] {
+  const last = new WeakMap<Features, { readonly items: readonly Item[]; readonly sorted: readonly Item[] }>();
+  const rules: ListRules<Item> = { keyOf: objectKey, keep: (_, item) => item, order: byAgeAndName };
+  return (owner, items) => {
+    const known = last.get(owner);
+    const changed = known && keepChanged(known.sorted, listChanges(known.items, items), rules);
+    const sorted = changed ?? items.toSorted(byAgeAndName);
+    last.set(owner, { items, sorted });
+    return sorted;
+  };
+}
 
 function namespacesOf(objects: readonly ConfigObject[]): readonly ConfigObject<Namespace>[] {
   return objects.filter(({ kind }) => kind === "Namespace") as ConfigObject<Namespace>[];

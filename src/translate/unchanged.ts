@@ -4,6 +4,7 @@ import type { DestinationRule } from "#config/kinds/destination-rule.ts";
 import { type EndpointSet, NO_ENDPOINTS } from "#model/endpoint.ts";
 import { type Service, type ServiceKey, serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
+import { changedKeys } from "./changed-keys.ts";
 import { derived } from "./indexes.ts";
 import { servicesInScope } from "./scope/egress.ts";
 import type { EndpointsView } from "./views.ts";
@@ -44,13 +45,6 @@ function hasAll(snapshot: Snapshot, fields: Partial<Snapshot>): boolean {
 }
 
 type Sets = ReadonlyMap<ServiceKey, EndpointSet>;
-
-const changedKeys = derived((_: string, before: Sets, after: Sets): ReadonlySet<ServiceKey> => {
-  const changed = new Set<ServiceKey>();
-  for (const [key, set] of after) if (before.get(key) !== set) changed.add(key);
-  for (const key of before.keys()) if (!after.has(key)) changed.add(key);
-  return changed;
-});
 
 const changedHosts = derived(
   (_: string, before: Sets, after: Sets) =>

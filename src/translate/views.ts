@@ -18,6 +18,7 @@ import type { RequestAuthentication } from "#config/kinds/request-authentication
 import { hasLabels } from "#model/labels.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import type { Snapshot } from "#model/snapshot.ts";
+import { changedKeys } from "./changed-keys.ts";
 import { derived, kept } from "./indexes.ts";
 import { listenerName } from "./names.ts";
 import { selectPatches } from "./patches/select.ts";
@@ -132,9 +133,40 @@ export interface ProxyViews {
 
 /** The views of a proxy in a snapshot. Most changes are of something that decides no view: then they are those of before. */
 export function viewsOf(snapshot: Snapshot, connected: MeshProxy): ProxyViews {
+  const last = lastViews.get(connected);
+  if (last !== undefined && isUntouched(last.snapshot, snapshot, connected)) {
+    last.snapshot = snapshot;
+    return last.views;
+  }
   const place = placeOf(snapshot, connected);
-  return kept(connected, "views", [decidingViews("", snapshot), place], () => viewsAt(snapshot, connected, place));
+  const from = [decidingViews("", snapshot), place];
+  const views = kept(connected, "views", from, () => viewsAt(snapshot, connected, place));
+  lastViews.set(connected, { snapshot, views });
+  return views;
 }
+
+/** Views, and the newest snapshot that they are known to be of. */
+interface LastViews {
+  snapshot: Snapshot;
+  readonly views: ProxyViews;
+}
+
+const lastViews = new WeakMap<MeshProxy, LastViews>();
+
+/** Whether nothing changed that could change the views of a proxy: nothing but endpoints, and none at its addresses. */
+function isUntouched(before: Snapshot, after: Snapshot, { addresses }: MeshProxy): boolean {
+  const touched = touchedAddresses("", before, after);
+  return touched !== undefined && !addresses.some((address) => touched.has(address));
+}
+
+/** Addresses of endpoints that came, changed or went; undefined where something else changed that counts for views. */
+const touchedAddresses = derived((_: string, before: Snapshot, after: Snapshot): ReadonlySet<string> | undefined => {
+  const isOther = before.services !== after.services || before.workloads !== after.workloads;
+  if (isOther || decidingViews("", before) !== decidingViews("", after)) return undefined;
+  const changed = changedKeys("", before.endpoints, after.endpoints);
+  const sets = [...changed].flatMap((key) => [before.endpoints.get(key), after.endpoints.get(key)]);
+  return new Set(sets.flatMap((set) => set?.endpoints.map(({ address }) => address) ?? []));
+});
 
 /**
  * All of a snapshot but what counts only by the place of a proxy, by conditions on callers, by what services want to know of

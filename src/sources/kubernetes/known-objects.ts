@@ -2,6 +2,7 @@
 import type { ConfigObject } from "#config/config-object.ts";
 import { parseObject } from "#config/parse-object.ts";
 import type { RawObject } from "#lib/kubernetes/api-client.ts";
+import { withReplacements } from "#lib/list-changes.ts";
 import type { ObjectProblem } from "#model/ports.ts";
 import { type Collection, isOfRevision } from "../object-table.ts";
 
@@ -42,13 +43,14 @@ export class KnownObjects {
     const { resourceVersion } = raw.metadata;
     if (before !== undefined && before.resourceVersion === resourceVersion) return undefined;
     const { object, problems, key } = parseObject(raw);
-    known.objects.set(name, {
+    const next = {
       resourceVersion,
       object: object ?? (problems.some(({ severity }) => severity === "error") ? before?.object : undefined),
       problems: problems.map((problem) => ({ ...problem, object: key, origin: undefined })),
-    });
+    };
+    known.objects.set(name, next);
     if (before === undefined) known.names = undefined;
-    this.#changed(known);
+    if (before === undefined || !this.#replaced(known, before, next)) this.#changed(known);
     return before === undefined ? "add" : "update";
   }
 
@@ -95,6 +97,20 @@ export class KnownObjects {
     const known = this.#byKind.get(kind) ?? { objects: new Map(), names: undefined, collection: undefined };
     this.#byKind.set(kind, known);
     return known;
+  }
+
+  /** Most events put an object in the place of another, beside which thousands stay. False where more than that changed. */
+  #replaced(known: KnownKind, before: KnownObject, { object, problems }: KnownObject): boolean {
+    const last = before.object;
+    if (last === undefined || object === undefined || before.problems.length + problems.length > 0) return false;
+    if (!isOfRevision(last, this.#revision) || !isOfRevision(object, this.#revision)) return false;
+    const replaced = (collection: Collection | undefined) => {
+      const objects = collection && withReplacements(collection.objects, [[last, object]]);
+      return objects && { ...collection, objects };
+    };
+    known.collection = replaced(known.collection);
+    this.#collection = replaced(this.#collection);
+    return true;
   }
 
   #changed(known: KnownKind): void {

@@ -1,6 +1,6 @@
 /** The services that a workload is an endpoint of. */
 import { compareText } from "#lib/compare-text.ts";
-import { type Endpoint, type EndpointSet, endpointPort } from "#model/endpoint.ts";
+import { type Endpoint, endpointPort } from "#model/endpoint.ts";
 import { parsePodPorts } from "#model/pod-ports.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import { localityOfLabels } from "#model/proxy-node.ts";
@@ -9,6 +9,7 @@ import type { Snapshot } from "#model/snapshot.ts";
 import { type KnownWorkload, workloadKey } from "#model/workload.ts";
 import { derived, kept, revised } from "../indexes.ts";
 import { type Selectable, selectedTargets } from "./selected-targets.ts";
+import { setsAtAddress } from "./sets-by-address.ts";
 
 /** One port of the workload that a service port leads to. */
 export interface ServiceTarget {
@@ -87,11 +88,10 @@ interface Listed {
 }
 
 /** Keys of the services that have an endpoint with an address of the proxy, each followed by its endpoints. */
-function setsAt({ endpoints }: Snapshot, { addresses }: ProxyClaims): readonly unknown[] {
-  const byAddress = setsByAddress("", endpoints);
+function setsAt(snapshot: Snapshot, { addresses }: ProxyClaims): readonly unknown[] {
   const found: unknown[] = [];
   for (const address of addresses) {
-    for (const key of byAddress.get(address) ?? []) found.push(key, endpoints.get(key));
+    for (const key of setsAtAddress(snapshot, address)) found.push(key, snapshot.endpoints.get(key));
   }
   return found;
 }
@@ -99,9 +99,8 @@ function setsAt({ endpoints }: Snapshot, { addresses }: ProxyClaims): readonly u
 /** Endpoints with the addresses of a proxy, of services that count for it. */
 function listedAt(snapshot: Snapshot, { addresses, metadata, namespace: own }: ProxyClaims): readonly Listed[] {
   const { NAMESPACE: namespace = own, CLUSTER_ID: clusterId = "" } = metadata;
-  const byAddress = setsByAddress("", snapshot.endpoints);
   const found: Listed[] = [];
-  for (const key of new Set(addresses.flatMap((address) => byAddress.get(address) ?? []))) {
+  for (const key of new Set(addresses.flatMap((address) => setsAtAddress(snapshot, address)))) {
     const service = servicesByKey("", snapshot.services).get(key);
     if (service === undefined || service.namespace !== namespace) continue;
     for (const endpoint of snapshot.endpoints.get(key)?.endpoints ?? []) {
@@ -157,18 +156,6 @@ function distinct(targets: readonly ServiceTarget[]): readonly ServiceTarget[] {
   const isSame = (a: ServiceTarget, b: ServiceTarget) => a.service === b.service && a.port === b.port;
   return targets.filter((target, i) => targets.findIndex((other) => isSame(other, target)) === i);
 }
-
-const setsByAddress = derived((_: string, sets: ReadonlyMap<ServiceKey, EndpointSet>) => {
-  const found = new Map<string, ServiceKey[]>();
-  for (const [key, { endpoints }] of sets) {
-    for (const { address } of endpoints) {
-      const keys = found.get(address);
-      if (keys === undefined) found.set(address, [key]);
-      else if (keys.at(-1) !== key) keys.push(key);
-    }
-  }
-  return found;
-});
 
 const servicesByKey = derived((_: string, services: readonly Service[]) => {
   const found = new Map<ServiceKey, Service>();
