@@ -3,7 +3,7 @@
  * CPU as the control plane that is measured beside them, and what is measured then is the client.
  */
 import type { Socket } from "node:net";
-import { joined, MessageSplitter } from "#lib/grpc/messages.ts";
+import { type FramedMessage, joined, MessageSplitter } from "#lib/grpc/messages.ts";
 
 const PREFACE = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const DATA = 0;
@@ -24,6 +24,8 @@ const MAX_FRAME_BYTES = 16_384;
 const CONNECTION = 0;
 /** The only stream; a client's are odd. */
 const STREAM = 1;
+
+const NOTHING = Buffer.alloc(0);
 
 interface Frame {
   readonly type: number;
@@ -47,7 +49,7 @@ export class FramedCall {
   readonly #options: CallOptions;
   readonly #splitter: MessageSplitter;
   /** The head of the frame that has begun, as far as it came. */
-  #head: Buffer = Buffer.alloc(0);
+  #head: Buffer = NOTHING;
   /** What is missing of the data that has begun. */
   #missing = 0;
   /** What came of another frame that is not complete. */
@@ -57,14 +59,15 @@ export class FramedCall {
   /** How much the server takes: on the stream and on the connection. */
   #room = [DEFAULT_WINDOW_BYTES, DEFAULT_WINDOW_BYTES];
   #streamWindow = DEFAULT_WINDOW_BYTES;
-  #unsent: Buffer = Buffer.alloc(0);
+  #unsent: Buffer = NOTHING;
 
   constructor(socket: Socket, options: CallOptions) {
     const { path, headers, windowBytes, end, message } = options;
     this.#socket = socket;
     this.#options = options;
     this.#splitter = new MessageSplitter(-1, (pieces) => message(joined(pieces)));
-    socket.on("data", (chunk) => this.#read(chunk));
+    // Who gave the socket a buffer of its own to read into calls `read` itself.
+    socket.on("data", (chunk) => this.read(chunk));
     socket.on("error", ({ message }) => end(message));
     socket.on("close", () => end("the connection was closed"));
     const settings = Buffer.alloc(6);
@@ -82,26 +85,26 @@ export class FramedCall {
     );
   }
 
-  send(message: Uint8Array): void {
-    const head = Buffer.alloc(5);
-    head.writeUInt32BE(message.length, 1);
-    this.#unsent = Buffer.concat([this.#unsent, head, message]);
+  send({ framed }: FramedMessage): void {
+    this.#unsent = this.#unsent.length === 0 ? joined(framed) : Buffer.concat([this.#unsent, ...framed]);
     this.#write();
   }
 
   #write(): void {
     while (this.#unsent.length > 0) {
-      const length = Math.min(this.#unsent.length, MAX_FRAME_BYTES, ...this.#room);
+      const [connection = 0, stream = 0] = this.#room;
+      const length = Math.min(this.#unsent.length, MAX_FRAME_BYTES, connection, stream);
       if (length <= 0) return;
       const payload = this.#unsent.subarray(0, length);
-      this.#unsent = this.#unsent.subarray(length);
-      this.#room = this.#room.map((bytes) => bytes - length);
+      this.#unsent = length === this.#unsent.length ? NOTHING : this.#unsent.subarray(length);
+      this.#room[CONNECTION] = connection - length;
+      this.#room[STREAM] = stream - length;
       this.#socket.write(frame({ type: DATA, flags: 0, stream: STREAM, payload }));
     }
   }
 
   /** Data are passed on as they come: joining the chunks of a large response would cost more than all the rest. */
-  #read(chunk: Buffer): void {
+  read(chunk: Buffer): void {
     for (let at = 0; at < chunk.length; ) {
       if (this.#head.length < HEAD_BYTES) {
         const piece = chunk.subarray(at, at + HEAD_BYTES - this.#head.length);
@@ -123,9 +126,9 @@ export class FramedCall {
   #finish(): void {
     const [type = 0, flags = 0] = this.#head.subarray(3);
     const stream = this.#head.readUInt32BE(5) & 0x7fff_ffff;
-    const payload = joined(this.#rest);
-    this.#head = this.#head.subarray(0, 0);
-    this.#rest = [];
+    const payload = this.#rest.length === 0 ? NOTHING : joined(this.#rest);
+    this.#head = NOTHING;
+    if (this.#rest.length > 0) this.#rest = [];
     this.#take({ type, flags, stream, payload });
   }
 
@@ -167,12 +170,13 @@ export class FramedCall {
 }
 
 function frame({ type, flags, stream, payload }: Frame): Buffer {
-  const head = Buffer.alloc(HEAD_BYTES);
-  head.writeUIntBE(payload.length, 0, 3);
-  head[3] = type;
-  head[4] = flags;
-  head.writeUInt32BE(stream, 5);
-  return Buffer.concat([head, payload]);
+  const bytes = Buffer.allocUnsafe(HEAD_BYTES + payload.length);
+  bytes.writeUIntBE(payload.length, 0, 3);
+  bytes[3] = type;
+  bytes[4] = flags;
+  bytes.writeUInt32BE(stream, 5);
+  bytes.set(payload, HEAD_BYTES);
+  return bytes;
 }
 
 function windowUpdate(stream: number, bytes: number): Buffer {

@@ -43,6 +43,7 @@ const PARALLEL = 32;
 /** CPU time in a second that counts as nothing. */
 const IDLE_SECONDS = 0.05;
 const CONNECT_MS = 300_000;
+const PAUSE_MS = 200;
 /** Clock ticks per second of /proc. */
 const TICKS = 100;
 
@@ -86,6 +87,8 @@ async function sliceChanges(api: KubernetesApi, plane: ControlPlaneProcess, shap
     const body = [{ op, path: `/endpoints/${shape.podsOfService}`, value: { addresses: [endpoint] } }];
     await api.call({ method: "PATCH", path, body, contentType: JSON_PATCH });
     latencies.push(...(await heard));
+    // One change at a time: what is left to do for it when all have it would else be counted with the next.
+    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
   }
   if (sidecars.failures.length > 0) throw new Error(`streams ended: ${sidecars.failures.join()}`);
   const sliceCpuMs = ((cpuSeconds(plane.pid) - cpu) * 1000) / shape.rounds;

@@ -3,7 +3,7 @@ import { NO_KUBERNETES } from "../../test/support/kubernetes/api-server.ts";
 import { measureCluster } from "../kubernetes.ts";
 import { type Figure, figure } from "./figures.ts";
 
-const SHAPE = { services: 1_000, podsOfService: 5, customObjects: 2_000, proxies: 1_000, seenServices: 20, rounds: 10 };
+const SHAPE = { services: 1_000, podsOfService: 5, customObjects: 2_000, proxies: 1_000, seenServices: 20, rounds: 60 };
 
 export async function kubernetesFigures(): Promise<readonly Figure[]> {
   if (NO_KUBERNETES !== undefined) {
