@@ -3,7 +3,7 @@
  * CPU as the control plane that is measured beside them, and what is measured then is the client.
  */
 import type { Socket } from "node:net";
-import { type FramedMessage, joined, MessageSplitter } from "#lib/grpc/messages.ts";
+import { type FramedMessage, joined, MessageSplitter, type Pieces } from "#lib/grpc/messages.ts";
 
 const PREFACE = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const DATA = 0;
@@ -39,7 +39,8 @@ export interface CallOptions {
   readonly headers: Readonly<Record<string, string>>;
   /** How much may be on its way to us. */
   readonly windowBytes: number;
-  readonly message: (message: Buffer) => void;
+  /** In the pieces that it came in. */
+  readonly message: (message: Pieces) => void;
   /** The call is over, for that reason. */
   readonly end: (reason: string) => void;
 }
@@ -62,10 +63,10 @@ export class FramedCall {
   #unsent: Buffer = NOTHING;
 
   constructor(socket: Socket, options: CallOptions) {
-    const { path, headers, windowBytes, end, message } = options;
+    const { path, headers, windowBytes, end } = options;
     this.#socket = socket;
     this.#options = options;
-    this.#splitter = new MessageSplitter(-1, (pieces) => message(joined(pieces)));
+    this.#splitter = new MessageSplitter(-1, options.message);
     // Who gave the socket a buffer of its own to read into calls `read` itself.
     socket.on("data", (chunk) => this.read(chunk));
     socket.on("error", ({ message }) => end(message));

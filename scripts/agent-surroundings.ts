@@ -85,7 +85,7 @@ function speak(socket: string, path: string) {
   });
   // Whoever waits for an answer hears of it.
   for (const each of [session, stream]) each.on("error", () => undefined);
-  const sender = new MessageSender(stream);
+  const sender = new MessageSender(stream, { isEncrypted: false });
   const come: Buffer[] = [];
   const splitter = new MessageSplitter(-1, (message) => {
     come.push(joined(message));

@@ -96,9 +96,9 @@ test("changes of configuration go out together, as the newest snapshot, with the
   const one = meshOf(SERVICE, { previous: empty });
   const two = meshOf(`${SERVICE}---${RULE}`, { previous: one });
   changes.offer(one);
-  clock.advance(6);
+  clock.advance(3);
   changes.offer(two);
-  clock.advance(9);
+  clock.advance(4);
   assert.equal(released.length, 1);
   clock.advance(1);
   assert.deepEqual(released.slice(1), [{ version: two.version, changedAt: first }]);

@@ -13,18 +13,18 @@ test("endpoints go at once when it was quiet before", () => {
   assert.equal(dueAt(batchOf(true, 1000), AFTER_SILENCE), 1000);
 });
 
-test("endpoints right behind another push wait for 10 ms of quiet", () => {
-  assert.equal(dueAt(batchOf(true, 1000), { releasedAt: 995, unresolved: false }), 1010);
-  assert.equal(dueAt(batchOf(true, 1000, 1004), AFTER_SILENCE), 1014);
+test("endpoints right behind another push wait for 5 ms of quiet", () => {
+  assert.equal(dueAt(batchOf(true, 1000), { releasedAt: 997, unresolved: false }), 1005);
+  assert.equal(dueAt(batchOf(true, 1000, 1004), AFTER_SILENCE), 1009);
 });
 
-test("configuration waits for 10 ms of quiet", () => {
-  assert.equal(dueAt(batchOf(false, 1000), AFTER_SILENCE), 1010);
-  assert.equal(dueAt(batchOf(false, 1000, 1008, 1015), AFTER_SILENCE), 1025);
+test("configuration waits for 5 ms of quiet", () => {
+  assert.equal(dueAt(batchOf(false, 1000), AFTER_SILENCE), 1005);
+  assert.equal(dueAt(batchOf(false, 1000, 1003, 1007), AFTER_SILENCE), 1012);
 });
 
 test("endpoints together with configuration wait with it", () => {
-  assert.equal(dueAt(withChange(batchOf(false, 1000), { endpointsOnly: true, at: 1005 }), AFTER_SILENCE), 1015);
+  assert.equal(dueAt(withChange(batchOf(false, 1000), { endpointsOnly: true, at: 1003 }), AFTER_SILENCE), 1008);
 });
 
 test("a reference that does not resolve yet holds the change for up to 100 ms", () => {
@@ -58,7 +58,7 @@ test("a longest wait that was asked for ends a flood, but never before one silen
 });
 
 test("endpoints wait never or always where somebody said so", () => {
-  assert.equal(dueAt(batchOf(true, 1000), { releasedAt: 995, unresolved: false }, { endpointsWait: false }), 1000);
-  assert.equal(dueAt(batchOf(true, 1000), AFTER_SILENCE, { endpointsWait: true }), 1010);
-  assert.equal(dueAt(batchOf(false, 1000), AFTER_SILENCE, { endpointsWait: false }), 1010);
+  assert.equal(dueAt(batchOf(true, 1000), { releasedAt: 998, unresolved: false }, { endpointsWait: false }), 1000);
+  assert.equal(dueAt(batchOf(true, 1000), AFTER_SILENCE, { endpointsWait: true }), 1005);
+  assert.equal(dueAt(batchOf(false, 1000), AFTER_SILENCE, { endpointsWait: false }), 1005);
 });

@@ -194,7 +194,7 @@ export class ClientCall {
   constructor(stream: ClientHttp2Stream, events: ClientEvents) {
     this.#stream = stream;
     this.#events = events;
-    this.#sender = new MessageSender(stream);
+    this.#sender = new MessageSender(stream, { isEncrypted: stream.session?.encrypted === true });
     const { session } = stream;
     let httpStatus = HTTP_OK;
     let failure: Error | undefined;

@@ -88,7 +88,7 @@ test("MessageSender gives a long message in parts, and what comes after it behin
   const reader = new Reader();
   const events: string[] = [];
   reader.on("finish", () => events.push("end"));
-  const sender = new MessageSender(reader, () => events.push("room"));
+  const sender = new MessageSender(reader, { onDrain: () => events.push("room"), isEncrypted: true });
   const long = Buffer.alloc(1_000_000, 1);
   const pieces = Array.from({ length: 100 }, (_, i) => Buffer.alloc(20_000, i));
   const small = Buffer.from("last");
@@ -115,10 +115,16 @@ test("MessageSender gives a long message in parts, and what comes after it behin
   assert.equal(events.at(-1), "end");
 });
 
+test("MessageSender gives a message of a megabyte in one part where nothing is copied", () => {
+  const reader = new Reader();
+  new MessageSender(reader, { isEncrypted: false }).send(Buffer.alloc(1_000_000));
+  assert.ok(reader.given > 1_000_000, `${reader.given} bytes at once`);
+});
+
 test("MessageSender tells nobody that something has left when the stream broke", async () => {
   const reader = new Reader();
   reader.on("error", () => undefined);
-  const sender = new MessageSender(reader);
+  const sender = new MessageSender(reader, { isEncrypted: true });
   sender.send(Buffer.alloc(1_000_000), () => assert.fail("it did not leave"));
   reader.destroy(new Error("broken"));
   await reader.take();

@@ -13,7 +13,9 @@ const HEAD_BYTES = 5;
 /** Smaller pieces are joined: keeping them apart costs more than copying them. */
 const JOINED_BYTES = 1024;
 /** TLS keeps a copy of whatever it was given and the reader has not taken yet: it is given this much at a time. */
-const PART_BYTES = 256 * 1024;
+const TLS_PART_BYTES = 256 * 1024;
+/** Without TLS nothing is copied, and each part more costs a turn of the event loop. */
+const PLAIN_PART_BYTES = 4 * 1024 * 1024;
 
 const NOTHING = Buffer.alloc(0);
 
@@ -121,9 +123,17 @@ interface Part {
   readonly left: (() => void) | undefined;
 }
 
+export interface SenderOptions {
+  /** Called when there is room again after there was none. */
+  readonly onDrain?: () => void;
+  /** The stream is one over TLS. */
+  readonly isEncrypted: boolean;
+}
+
 /** Sends messages as they are. A long one goes in parts, each when the last has left. */
 export class MessageSender {
   readonly #stream: Writable;
+  readonly #partBytes: number;
   readonly #onDrain: () => void;
   /** What follows the part that is on its way. */
   readonly #waiting: Part[] = [];
@@ -131,19 +141,19 @@ export class MessageSender {
   #isFull = false;
   #isLast = false;
 
-  /** `onDrain` is called when there is room again after there was none. */
-  constructor(stream: Writable, onDrain: () => void = () => undefined) {
+  constructor(stream: Writable, { onDrain = () => undefined, isEncrypted }: SenderOptions) {
     this.#stream = stream;
     this.#onDrain = onDrain;
+    this.#partBytes = isEncrypted ? TLS_PART_BYTES : PLAIN_PART_BYTES;
     stream.on("drain", () => this.#makeRoom());
   }
 
   /** False when nothing more should be sent for now; it may be, and is kept. `left` is called when all of it has gone. */
   send(message: Sendable, left?: () => void): boolean {
     const { framed, length } = message instanceof FramedMessage ? message : new FramedMessage(message);
-    if (!this.#isBusy && length <= PART_BYTES) this.#write({ pieces: framed, left });
+    if (!this.#isBusy && length <= this.#partBytes) this.#write({ pieces: framed, left });
     else {
-      const parts = partsOf(framed);
+      const parts = partsOf(framed, this.#partBytes);
       for (const [index, part] of parts.entries())
         this.#waiting.push({ pieces: part, left: index === parts.length - 1 ? left : undefined });
       if (!this.#isBusy) this.#next();
@@ -196,14 +206,14 @@ export class MessageSender {
 }
 
 /** Pieces in groups of about the same length; one that is too long is cut. */
-function partsOf(pieces: Pieces): Pieces[] {
+function partsOf(pieces: Pieces, partBytes: number): Pieces[] {
   const parts: Buffer[][] = [];
   let room = 0;
   for (const piece of pieces) {
     for (let at = 0; at < piece.length; ) {
       if (room === 0) {
         parts.push([]);
-        room = PART_BYTES;
+        room = partBytes;
       }
       const cut = piece.subarray(at, at + room);
       parts.at(-1)?.push(cut);

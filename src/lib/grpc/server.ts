@@ -136,12 +136,15 @@ export class ServerCall {
 
   constructor(stream: ServerHttp2Stream, { headers, rawHeaders, maxMessageBytes }: CallInput) {
     this.#stream = stream;
-    this.#sender = new MessageSender(stream, () => this.#onDrain());
     this.headers = headers;
     this.#rawHeaders = rawHeaders;
     this.#maxMessageBytes = maxMessageBytes;
     const socket = stream.session?.socket;
     this.peer = peerOf(socket);
+    this.#sender = new MessageSender(stream, {
+      onDrain: () => this.#onDrain(),
+      isEncrypted: socket instanceof TLSSocket,
+    });
     this.certificate = socket instanceof TLSSocket && socket.authorized ? certificateOf(socket) : undefined;
     this.gone = this.#gone.signal;
     const timeoutMs = callTimeoutMs(headers["grpc-timeout"]);
