@@ -1,10 +1,11 @@
 /** One workload of an agent that serves several: started, watched, started again when it ends, until it is not wanted. */
 import { closeSync, openSync, writeSync } from "node:fs";
-import { chown, mkdir, rm, symlink, writeFile } from "node:fs/promises";
+import { chown, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Backoff } from "#lib/async/backoff.ts";
 import { sleep } from "#lib/async/sleep.ts";
 import { createLogger, type Logger } from "#lib/log.ts";
+import { makeFolder } from "#lib/make-folder.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { runAgent } from "../agent.ts";
 import { parseAgentConfig } from "../agent-config.ts";
@@ -103,7 +104,7 @@ async function placeOf(
 ): Promise<Place> {
   const { enter, statusPort, user } = workload;
   const folder = join(shortFolder, "w");
-  await mkdir(shortFolder, { recursive: true, mode: 0o711 });
+  makeFolder(shortFolder, 0o711);
   await rm(folder, { force: true });
   await symlink(workload.folder, folder);
   const { sockets, interfaces, resolvConf } = await requestSockets({

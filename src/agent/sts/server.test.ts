@@ -36,6 +36,7 @@ async function serve(t: Context, manager: TokenManager) {
     return {
       status: response.status,
       type: response.headers.get("content-type"),
+      caching: ["cache-control", "pragma"].map((name) => response.headers.get(name)),
       body: (await response.json()) as Body,
     };
   };
@@ -67,8 +68,9 @@ async function google(t: Context, tell?: Tell) {
 test("STS exchanges a token by way of Google, in its words", async (t) => {
   const { server, manager } = await google(t);
   const { post } = await serve(t, manager);
-  const { status, type, body } = await post(FORM);
+  const { status, type, caching, body } = await post(FORM);
   assert.deepEqual([status, type], [200, "application/json"]);
+  assert.deepEqual(caching, ["no-store", "no-cache"]);
   const { expires_in: expiresIn, ...rest } = body;
   assert.deepEqual(rest, {
     access_token: "access",

@@ -103,6 +103,6 @@ async function readBody(request: IncomingMessage): Promise<string> {
 }
 
 function send(response: ServerResponse, { status, body }: Answer): void {
-  response.writeHead(status, { "content-type": "application/json", "cache-control": "no-store" });
+  response.writeHead(status, { "content-type": "application/json", "cache-control": "no-store", pragma: "no-cache" });
   response.end(JSON.stringify(body, null, 2));
 }

@@ -336,5 +336,8 @@ test("ModuleCache says that it cannot write, and works when it can", async (t) =
   const server = await serve(t, EMPTY_MODULE);
   const file = join(temporaryFolder(t), "file");
   writeFileSync(file, "");
-  await assert.rejects(setUp(t, { folder: join(file, "below") }).get(`http://${server.host}/m`), /ENOTDIR/);
+  await assert.rejects(
+    setUp(t, { folder: join(file, "below") }).get(`http://${server.host}/m`),
+    /file already exists, mkdir .*file/,
+  );
 });

@@ -6,9 +6,10 @@
  * day are removed.
  */
 import { createHash } from "node:crypto";
-import { mkdir, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
+import { readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { sleep } from "#lib/async/sleep.ts";
+import { makeFolder } from "#lib/make-folder.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import type { WasmMetrics } from "../metrics.ts";
 import type { RemoteModule } from "./extension.ts";
@@ -134,7 +135,7 @@ export class ModuleCache {
   async #add(module: RemoteModule, checksum: string, bytes: Buffer): Promise<string> {
     const folder = join(this.#options.folder, sha256(moduleName(module.url)));
     const path = join(folder, `${checksum}.wasm`);
-    await mkdir(folder, { recursive: true, mode: 0o755 });
+    makeFolder(folder, 0o755);
     // Envoy may read it at any moment: it appears as a whole.
     await writeFile(`${path}.part`, bytes, { mode: 0o644 });
     await rename(`${path}.part`, path);
