@@ -1,6 +1,6 @@
 /** Structural sharing: what is equal to before stays the same object, so that changes are found by comparing identities. */
 import { changedSorted, type ListChanges, listChanges } from "#lib/list-changes.ts";
-import { hasSameItems } from "./memo.ts";
+import { hasSameItems } from "#lib/same-items.ts";
 
 /** `next`, or `previous` where the two are equal; parts of plain objects and lists that are equal are kept as well. */
 export function keepIdentity<T>(previous: unknown, next: T): T {

@@ -4,6 +4,7 @@
  */
 import type { Steps } from "#lib/async/steps.ts";
 import { listChanges } from "#lib/list-changes.ts";
+import { hasSameItems } from "#lib/same-items.ts";
 
 /**
  * A function that is called again for an object only when one of its other inputs differs from the last time. Inputs are
@@ -111,10 +112,4 @@ export function changedMap<Item, Key, Value>(
 /** Whether two inputs are identical, or lists of the same objects. */
 export function isSame(a: unknown, b: unknown): boolean {
   return Object.is(a, b) || (Array.isArray(a) && Array.isArray(b) && hasSameItems(a, b));
-}
-
-/** Whether two lists hold the same objects in the same order. */
-export function hasSameItems(a: readonly unknown[], b: readonly unknown[]): boolean {
-  if (a === b) return true;
-  return a.length === b.length && a.every((item, i) => Object.is(item, b[i]));
 }

@@ -13,6 +13,7 @@ import type { ServiceEntry, ServiceEntryStatus } from "#config/kinds/service-ent
 import type { WorkloadEntry } from "#config/kinds/workload-entry.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
 import type { Steps } from "#lib/async/steps.ts";
+import { hasSameItems } from "#lib/same-items.ts";
 import type { EndpointSet } from "#model/endpoint.ts";
 import type { Features } from "#model/features.ts";
 import type { NetworkGateway } from "#model/network-gateway.ts";
@@ -23,7 +24,7 @@ import { type DraftInput, type ServiceDraft, serviceDrafts } from "./drafts.ts";
 import { endpointSets, joinedSets } from "./endpoint-sets.ts";
 import { foundWorkloads } from "./found-workloads.ts";
 import type { NamedWorkload } from "./known-workloads.ts";
-import { hasSameItems, memoized } from "./memo.ts";
+import { memoized } from "./memo.ts";
 import { networkGateways } from "./network-gateways.ts";
 
 /** What runs in a cluster: its Services, EndpointSlices, Pods, WorkloadEntries, Nodes, Namespaces and Secrets. */

@@ -27,6 +27,7 @@ import type { MeshConfig } from "#config/mesh-config.ts";
 import { finished, type Steps } from "#lib/async/steps.ts";
 import { compareText } from "#lib/compare-text.ts";
 import { listChanges } from "#lib/list-changes.ts";
+import { hasSameItems } from "#lib/same-items.ts";
 import type { EndpointSet } from "#model/endpoint.ts";
 import type { Features } from "#model/features.ts";
 import type { KeySets } from "#model/key-set.ts";
@@ -45,7 +46,7 @@ import { foundWorkloads } from "./found-workloads.ts";
 import { convertIngresses } from "./ingress.ts";
 import { keepChanged, keepIdentity, keepSorted, type ListRules } from "./keep-identity.ts";
 import { knownWorkloads } from "./known-workloads.ts";
-import { hasSameItems, isSame, madeFrom } from "./memo.ts";
+import { isSame, madeFrom } from "./memo.ts";
 import { namedGateways, networkGateways, resolvedGateways } from "./network-gateways.ts";
 import { clusterSecrets, type Registry, type RemoteCluster, withRemoteClusters } from "./remote-clusters.ts";
 

@@ -1,3 +1,5 @@
+import { hasSameItems } from "#lib/same-items.ts";
+
 /**
  * Values by resource type, as a value itself: each change gives another one. A stream has a few types and changes with every
  * message, for which copies of a `Map` take longer than all else.
@@ -36,7 +38,7 @@ export class ByType<Value> {
 
   /** Whether it has the very same values of the same types, in the same order. */
   isSame(other: ByType<Value>): boolean {
-    return isSameList(this.#typeUrls, other.#typeUrls) && isSameList(this.#values, other.#values);
+    return hasSameItems(this.#typeUrls, other.#typeUrls) && hasSameItems(this.#values, other.#values);
   }
 
   keys(): readonly string[] {
@@ -46,8 +48,4 @@ export class ByType<Value> {
   values(): readonly Value[] {
     return this.#values;
   }
-}
-
-function isSameList(left: readonly unknown[], right: readonly unknown[]): boolean {
-  return left === right || (left.length === right.length && left.every((item, index) => item === right[index]));
 }

@@ -11,6 +11,7 @@
  * Steps are remembered until `clear`: nobody is expected to take the same ones any more. Who took another way, and is in a
  * state that is alike by then, goes on with the others.
  */
+import { hasSameItems } from "#lib/same-items.ts";
 import type { ByType } from "./by-type.ts";
 import type { DeltaRequest } from "./delta-request.ts";
 import { NameSets } from "./name-sets.ts";
@@ -24,7 +25,6 @@ import {
   retarget,
   type Step,
   type Subscription,
-  sameLayers,
   subscribe,
 } from "./subscription.ts";
 
@@ -92,7 +92,7 @@ export class SharedSteps<R extends Resource> {
   }
 
   retarget(state: Subscription<R>, target: Layers<R>): Subscription<R> {
-    if (sameLayers(state.target, target)) return state;
+    if (hasSameItems(state.target, target)) return state;
     const ways = this.#retargeted.get(target) ?? [];
     const known = ways.find(({ before }) => before === state || isAlike(before, state));
     if (known !== undefined) return known.after;

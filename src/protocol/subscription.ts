@@ -16,6 +16,7 @@
  * Over state-of-the-world xDS all is the same but how it is said: where a response has to hold everything (`complete`), what
  * did not change is repeated in it, and what is left out is gone.
  */
+import { hasSameItems } from "#lib/same-items.ts";
 import { lastGood, onAnswer } from "./answers.ts";
 import { changesBetween } from "./changes.ts";
 import type { DeltaRequest } from "./delta-request.ts";
@@ -178,7 +179,7 @@ function changeWildcard<R extends Resource>(state: Subscription<R>, request: Del
 
 /** From now on `target` is what the proxy should have. */
 export function retarget<R extends Resource>(state: Subscription<R>, target: Layers<R>): Subscription<R> {
-  if (sameLayers(state.target, target)) return state;
+  if (hasSameItems(state.target, target)) return state;
   const from: Layers<Versioned> = state.initial === undefined ? state.target : [state.initial];
   const changes = changesBetween(from, target);
   const wanted = (name: string) => state.wildcard || state.names.has(name);
@@ -301,9 +302,4 @@ function chosen<R extends Resource>(state: Subscription<R>, name: string): R | u
   const current = findResource(state.target, name);
   const held = state.held.get(name);
   return current !== undefined && current.version === held?.rejected.version ? held.good : current;
-}
-
-/** Whether the resources are the same. */
-export function sameLayers<R extends Resource>(left: Layers<R>, right: Layers<R>): boolean {
-  return left === right || (left.length === right.length && left.every((layer, index) => layer === right[index]));
 }

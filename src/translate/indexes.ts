@@ -3,6 +3,7 @@
  * They make planning cheap and change no result.
  */
 import type { Steps } from "#lib/async/steps.ts";
+import { hasSameItems } from "#lib/same-items.ts";
 
 /**
  * A function of snapshot objects and one text, computed once per distinct set of them. Snapshots share what did not change,
@@ -43,7 +44,7 @@ function emptyShelf(): Shelf {
 export function kept<Value>(owner: object, key: string, from: readonly unknown[], make: () => Value): Value {
   const values = keptOf(owner);
   const known = values.get(key);
-  if (known !== undefined && isSame(known.from, from)) return known.value as Value;
+  if (known !== undefined && hasSameItems(known.from, from)) return known.value as Value;
   const value = make();
   values.set(key, { from, value });
   return value;
@@ -57,7 +58,7 @@ export function* keptSteps<Value>(
 ): Steps<Value> {
   const values = keptOf(owner);
   const known = values.get(key);
-  if (known !== undefined && isSame(known.from, from)) return known.value as Value;
+  if (known !== undefined && hasSameItems(known.from, from)) return known.value as Value;
   const value = yield* make();
   values.set(key, { from, value });
   return value;
@@ -71,7 +72,7 @@ export function revised<From extends readonly unknown[], Value>(
 ): Value {
   const values = keptOf(owner);
   const known = values.get(key) as { readonly from: From; readonly value: Value } | undefined;
-  if (known !== undefined && isSame(known.from, from)) return known.value;
+  if (known !== undefined && hasSameItems(known.from, from)) return known.value;
   const value = make(known);
   values.set(key, { from, value });
   return value;
@@ -109,11 +110,6 @@ interface Kept {
 }
 
 const KEPT = new WeakMap<object, Map<string, Kept>>();
-
-function isSame(a: readonly unknown[], b: readonly unknown[]): boolean {
-  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
-  return a.length === b.length;
-}
 
 /**
  * One object for all equal plain values, as long as `owner` lives: inputs of builders are compared by identity, so what a

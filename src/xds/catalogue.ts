@@ -5,9 +5,9 @@
 
 import type { Slices } from "#lib/async/slices.ts";
 import type { Logger } from "#lib/log.ts";
+import { hasSameItems } from "#lib/same-items.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import type { Layer, Layers } from "#protocol/resource.ts";
-import { sameLayers } from "#protocol/subscription.ts";
 import type { Recipe } from "#translate/recipe.ts";
 import type { BuiltResource } from "./built-resource.ts";
 import type { Part, PartByName, ProxyParts } from "./parts.ts";
@@ -105,7 +105,7 @@ export class Catalogue {
   #shared(parts: ProxyParts, typeUrl: string, at: AskedState, layers: Layers<BuiltResource>): Layers<BuiltResource> {
     const ready = this.#readyAt(parts, at);
     const known = ready.get(typeUrl);
-    if (known !== undefined && sameLayers(known, layers)) return known;
+    if (known !== undefined && hasSameItems(known, layers)) return known;
     ready.set(typeUrl, layers);
     return layers;
   }

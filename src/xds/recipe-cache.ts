@@ -6,6 +6,7 @@
  * nothing else, however many namespaces come and go.
  */
 import { finished, type Steps } from "#lib/async/steps.ts";
+import { hasSameItems } from "#lib/same-items.ts";
 import { withMessages } from "#lib/wire/fields.ts";
 import type { Recipe } from "#translate/recipe.ts";
 import { type BuiltResource, builtResource, joinedResource } from "./built-resource.ts";
@@ -120,7 +121,7 @@ export class RecipeCache {
   *#compare(recipe: Recipe, at: Acquiring): Steps<Fragment> {
     const { hint } = at;
     const parts = yield* this.#acquireParts(recipe.parts?.recipes ?? NO_PARTS, hint);
-    const fits = (known: Fragment) => isSame(known.input, recipe.input) && isSameList(known.parts, parts);
+    const fits = (known: Fragment) => isSame(known.input, recipe.input) && hasSameItems(known.parts, parts);
     const hinted = hint?.build === recipe.build && hint.name === recipe.name && fits(hint) ? hint : undefined;
     const found = hinted ?? this.#known.get(recipe.build)?.get(recipe.name)?.find(fits);
     if (found === undefined) {
@@ -222,9 +223,5 @@ function isSame(left: object, right: object): boolean {
 
 function isSameField(left: unknown, right: unknown): boolean {
   if (Object.is(left, right)) return true;
-  return Array.isArray(left) && Array.isArray(right) && isSameList(left, right);
-}
-
-function isSameList(left: readonly unknown[], right: readonly unknown[]): boolean {
-  return left.length === right.length && left.every((item, index) => Object.is(item, right[index]));
+  return Array.isArray(left) && Array.isArray(right) && hasSameItems(left, right);
 }

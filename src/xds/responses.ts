@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { FramedMessage } from "#lib/grpc/messages.ts";
+import { hasSameItems } from "#lib/same-items.ts";
 import { MessageWriter } from "#lib/wire/write.ts";
 import { deltaResponsePieces } from "#protocol/delta-response.ts";
 import type { StreamKind } from "#protocol/session.ts";
@@ -123,11 +124,7 @@ function contentOf(kind: StreamKind, { typeUrl, draft }: NextResponse): Response
 }
 
 function isSame(a: ResponseContent, b: ResponseContent): boolean {
-  return a === b || (isSameList(a.resources, b.resources) && isSameList(a.removed, b.removed));
-}
-
-function isSameList(a: readonly unknown[], b: readonly unknown[]): boolean {
-  return a.length === b.length && a.every((item, index) => item === b[index]);
+  return a === b || (hasSameItems(a.resources, b.resources) && hasSameItems(a.removed, b.removed));
 }
 
 /**

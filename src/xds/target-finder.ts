@@ -2,6 +2,7 @@
  * The resources that a stream should have from now on, by type. Most streams of a push have the same parts, ask for the same types
  * and want nothing else: for all of these they are looked up once.
  */
+import { hasSameItems } from "#lib/same-items.ts";
 import type { Layers } from "#protocol/resource.ts";
 import type { Targets } from "#protocol/shared-steps.ts";
 import { CLUSTER_TYPE, LISTENER_TYPE, NAME_TABLE_TYPE, ROUTE_TYPE } from "#protocol/type-urls.ts";
@@ -47,7 +48,7 @@ export class TargetFinder {
     const { parts, world } = aim;
     const typeUrls = stream.session.types.keys();
     const known = this.#found[turn].get(parts);
-    if (known?.version === world.version && isSameList(known.typeUrls, typeUrls)) return known.targets;
+    if (known?.version === world.version && hasSameItems(known.typeUrls, typeUrls)) return known.targets;
     const targets = this.#lookUp(stream, aim, turn);
     if (targets !== undefined) this.#found[turn].set(parts, { version: world.version, typeUrls, targets });
     return targets;
@@ -95,8 +96,4 @@ function forProxy(parts: ProxyParts, typeUrl: string, layers: Layers<BuiltResour
   const { omittedListeners } = parts;
   if (typeUrl !== LISTENER_TYPE || omittedListeners.size === 0) return layers;
   return layers.map((layer) => omitting(layer, omittedListeners));
-}
-
-function isSameList(left: readonly string[], right: readonly string[]): boolean {
-  return left === right || (left.length === right.length && left.every((item, index) => item === right[index]));
 }
