@@ -22,7 +22,7 @@ export interface ControlPlaneRun {
   readonly rounds: number;
   /** Another program that measures the same, where it exists. */
   readonly program: string;
-  /** A real istiod, to be measured in the same run, by that program too. */
+  /** A real istiod, to be measured by that program in the same run. */
   readonly istiod?: string | undefined;
 }
 
@@ -41,14 +41,11 @@ export async function controlPlaneFigures(run: ControlPlaneRun): Promise<readonl
   const isRefereed = existsSync(program) && namespaces === 1 && routes === undefined;
   using callers = isSecure ? await Callers.start() : undefined;
   const how = { shape, callers };
-  const byUs = (target: Target) => runLoad({ shape, rounds, settleMs: SETTLE_MS, ...target });
-  const ours = await measured(how, byUs);
+  const ours = await measured(how, (target) => runLoad({ shape, rounds, settleMs: SETTLE_MS, ...target }));
   const columns: [string, Figures][] = [...(compares ? [["Istio 1.29.6", ISTIO_50_X_500] as const] : [])].map(
     ([title, figures]) => [title, figures],
   );
   columns.push(["Mizzen", ours]);
-  if (istiod !== undefined && !isSecure && routes === undefined)
-    columns.push(["istiod here", await measured({ ...how, istiod }, byUs)]);
   if (isRefereed) {
     const byOther = (target: Target) => refereed({ program, modules: ROOT }, { shape, rounds, ...target });
     columns.push(["Mizzen, by xds-load", await measured(how, byOther)]);
