@@ -18,6 +18,7 @@ import { GATEWAY_ROUTES, type MeshShape, proxyAddress, proxyNamespace, serviceHo
 const METHOD = "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources";
 /** As Envoy has it. */
 const WINDOW_BYTES = 16 * 1024 * 1024;
+const READ_BYTES = 64 * 1024;
 
 /** A response, and the answer to it. */
 interface Told {
@@ -25,8 +26,6 @@ interface Told {
   readonly typeUrl: string;
   readonly answer: FramedMessage;
 }
-
-const READ_BYTES = 64 * 1024;
 
 type Listener = (sidecar: number, told: Told) => void;
 

@@ -1,4 +1,5 @@
 /** The mesh as it is seen from one of its clusters: a service has another address in each. */
+import { keptBy } from "#lib/kept-by.ts";
 import { furtherService, type Service } from "./service.ts";
 import type { Snapshot } from "./snapshot.ts";
 
@@ -8,14 +9,14 @@ const wholeBy = new WeakMap<Snapshot, Map<string, Snapshot>>();
 
 /** The snapshot itself where no service has other addresses there. What did not change keeps its identity. */
 export function inCluster(snapshot: Snapshot, clusterId: string): Snapshot {
-  return kept(wholeBy, snapshot, clusterId, () => {
-    const services = kept(bySnapshot, snapshot.services, clusterId, () => servicesIn(snapshot.services, clusterId));
+  return keptBy(wholeBy, snapshot, clusterId, () => {
+    const services = keptBy(bySnapshot, snapshot.services, clusterId, () => servicesIn(snapshot.services, clusterId));
     return services === snapshot.services ? snapshot : { ...snapshot, services };
   });
 }
 
 function servicesIn(services: readonly Service[], clusterId: string): readonly Service[] {
-  const seen = services.map((service) => kept(byService, service, clusterId, () => serviceIn(service, clusterId)));
+  const seen = services.map((service) => keptBy(byService, service, clusterId, () => serviceIn(service, clusterId)));
   return seen.every((service, i) => service === services[i]) ? services : seen;
 }
 
@@ -23,19 +24,4 @@ function serviceIn(service: Service, clusterId: string): Service {
   const own = furtherService(service, clusterId);
   const isSame = own === undefined || own.addresses.join() === service.addresses.join();
   return isSame ? service : { ...service, addresses: own.addresses };
-}
-
-function kept<Owner extends object, Value>(
-  known: WeakMap<Owner, Map<string, Value>>,
-  owner: Owner,
-  key: string,
-  make: () => Value,
-): Value {
-  const values = known.get(owner) ?? new Map<string, Value>();
-  if (values.size === 0) known.set(owner, values);
-  const same = values.get(key);
-  if (same !== undefined) return same;
-  const value = make();
-  values.set(key, value);
-  return value;
 }

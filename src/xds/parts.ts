@@ -4,6 +4,7 @@
  */
 import { hash } from "node:crypto";
 import type { Steps } from "#lib/async/steps.ts";
+import { keptBy } from "#lib/kept-by.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import type { Recipe } from "#translate/recipe.ts";
@@ -43,13 +44,7 @@ const viewIds = new WeakMap<ProxyParts, Map<string, string>>();
 
 /** A short name for what a proxy has of a type: who has the same one has the same resources. */
 export function viewId(parts: ProxyParts, typeUrl: string): string {
-  const known = viewIds.get(parts) ?? new Map<string, string>();
-  if (known.size === 0) viewIds.set(parts, known);
-  const same = known.get(typeUrl);
-  if (same !== undefined) return same;
-  const id = hashOf(parts, typeUrl);
-  known.set(typeUrl, id);
-  return id;
+  return keptBy(viewIds, parts, typeUrl, () => hashOf(parts, typeUrl));
 }
 
 function hashOf(parts: ProxyParts, typeUrl: string): string {

@@ -12,7 +12,7 @@ const MAX_OBJECTS = 50;
 export type Outcome = Required<Pick<PushRecord, "result">> & Pick<PushRecord, "error" | "culprits">;
 
 /** What is known of a push when it goes. */
-export type SentPush = Omit<PushRecord, "change" | "result" | "at" | "answeredAfter" | keyof Outcome>;
+export type SentPush = Omit<PushRecord, "change" | "at" | "answeredAfter" | keyof Outcome>;
 
 /** A push that is still to be answered. */
 export interface OpenPush {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { FramedMessage } from "#lib/grpc/messages.ts";
 import { parseDeltaResponse } from "#protocol/delta-response.ts";
 import { parseStateResponse } from "#protocol/state-response.ts";
 import { ENDPOINT_TYPE, LISTENER_TYPE } from "#protocol/type-urls.ts";
@@ -13,6 +14,8 @@ const telling = (resources: readonly ReturnType<typeof resource>[], removed = ["
   typeUrl: LISTENER_TYPE,
   draft: { resources, repeated: [], removed },
 });
+/** Without the head of five bytes. */
+const bytesOf = ({ framed }: FramedMessage) => Buffer.concat(framed).subarray(5);
 const responses = (maxBytes = 1_000_000) => new Responses({ maxBytes, controlPlane: "me" });
 
 test("the same content is the same buffer, other content another one with another nonce", () => {
@@ -27,7 +30,7 @@ test("the same content is the same buffer, other content another one with anothe
 
 test("a response says what it is made of", () => {
   const { nonce, message } = responses().encode("delta", telling([resource("a"), resource("b")]), "7");
-  const parsed = parseDeltaResponse(Buffer.concat(message.pieces));
+  const parsed = parseDeltaResponse(bytesOf(message));
   assert.deepEqual(
     [parsed.nonce, parsed.systemVersion, parsed.resources.map(({ name }) => name), parsed.removed],
     [nonce, "7", ["a", "b"], ["gone"]],
@@ -57,7 +60,7 @@ test("nothing is kept after clearing", () => {
 test("over state of the world the same resources are plain messages", () => {
   const both = telling([resource("a", 300), resource("b")]);
   const { nonce, message } = responses().encode("state", both, "7");
-  const parsed = parseStateResponse(Buffer.concat(message.pieces));
+  const parsed = parseStateResponse(bytesOf(message));
   assert.deepEqual(
     [parsed.nonce, parsed.version, parsed.typeUrl, parsed.resources.map(({ length }) => length)],
     [nonce, "7", LISTENER_TYPE, [300, 1]],
@@ -66,7 +69,7 @@ test("over state of the world the same resources are plain messages", () => {
 
 test("over state of the world endpoints that do not exist are empty ones", () => {
   const none = { typeUrl: ENDPOINT_TYPE, draft: { resources: [], repeated: [], removed: ["x"] } };
-  const { resources } = parseStateResponse(Buffer.concat(responses().encode("state", none, "1").message.pieces));
+  const { resources } = parseStateResponse(bytesOf(responses().encode("state", none, "1").message));
   assert.deepEqual(
     resources.map((bytes) => Buffer.from(bytes).toString()),
     ["\n\u0001x"],

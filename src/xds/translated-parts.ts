@@ -1,5 +1,6 @@
 /** What proxies are sent: the plans of translation, as parts by view. */
 import { atOnce, type Steps } from "#lib/async/steps.ts";
+import { keptBy } from "#lib/kept-by.ts";
 import { inCluster } from "#model/in-cluster.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import type { Snapshot } from "#model/snapshot.ts";
@@ -39,14 +40,7 @@ const shared = new WeakMap<Snapshot, Map<string, ProxyParts>>();
 
 function sharedParts(snapshot: Snapshot, views: ProxyViews): ProxyParts {
   if (views.omittedListeners.size > 0) return envoyParts(snapshot, views);
-  const key = keyOf(views);
-  const known = shared.get(snapshot) ?? new Map<string, ProxyParts>();
-  if (known.size === 0) shared.set(snapshot, known);
-  const same = known.get(key);
-  if (same !== undefined) return same;
-  const made = envoyParts(snapshot, views);
-  known.set(key, made);
-  return made;
+  return keptBy(shared, snapshot, keyOf(views), () => envoyParts(snapshot, views));
 }
 
 const keys = new WeakMap<ProxyViews, string>();
@@ -106,14 +100,10 @@ function envoyParts(snapshot: Snapshot, views: ProxyViews): ProxyParts {
 const sharedWithSecrets = new WeakMap<ProxyParts, Map<string, ProxyParts>>();
 
 function withSecrets(parts: ProxyParts, snapshot: Snapshot, view: SecretsView): ProxyParts {
-  const known = sharedWithSecrets.get(parts) ?? new Map<string, ProxyParts>();
-  if (known.size === 0) sharedWithSecrets.set(parts, known);
-  const same = known.get(view.key);
-  if (same !== undefined) return same;
-  const secrets: PartByName = { key: view.key, plan: (name) => planSecret(snapshot, view, name) };
-  const made = { ...parts, asked: new Map(parts.asked).set(SECRET_TYPE, secrets) };
-  known.set(view.key, made);
-  return made;
+  return keptBy(sharedWithSecrets, parts, view.key, () => {
+    const secrets: PartByName = { key: view.key, plan: (name) => planSecret(snapshot, view, name) };
+    return { ...parts, asked: new Map(parts.asked).set(SECRET_TYPE, secrets) };
+  });
 }
 
 /** Everything by name. */

@@ -99,18 +99,17 @@ export class MessageSplitter {
 /** A message with its head, made once however many get it. */
 export class FramedMessage {
   /** Without the head. */
-  readonly pieces: Pieces;
   readonly length: number;
   /** As it goes out; a short one in one piece. */
   readonly framed: Pieces;
 
   constructor(message: Uint8Array | Pieces) {
-    this.pieces = message instanceof Uint8Array ? [asBuffer(message)] : message;
-    this.length = lengthOf(this.pieces);
+    const pieces = message instanceof Uint8Array ? [asBuffer(message)] : message;
+    this.length = lengthOf(pieces);
     const head = Buffer.allocUnsafe(HEAD_BYTES);
     head[0] = 0;
     head.writeUInt32BE(this.length, 1);
-    this.framed = this.length <= JOINED_BYTES ? [Buffer.concat([head, ...this.pieces])] : [head, ...this.pieces];
+    this.framed = this.length <= JOINED_BYTES ? [Buffer.concat([head, ...pieces])] : [head, ...pieces];
   }
 }
 
