@@ -146,12 +146,8 @@ export function sent<R extends Resource>(
   const clustersAt = sentAt;
   const endpoints = types.get(ENDPOINT_TYPE);
   if (endpoints === undefined) return { ...session, types, clustersAt };
-  const awaited = new Set(
-    response.draft.resources.map((cluster) => cluster.awaits).filter((name) => name !== undefined),
-  );
-  const owed = awaited.intersection(endpoints.names);
-  const due = endpoints.due.union(owed);
-  return { ...session, types: types.with(ENDPOINT_TYPE, { ...endpoints, due }), clustersAt };
+  const owing = session.steps.owe(endpoints, response.draft);
+  return { ...session, types: session.steps.change(types, ENDPOINT_TYPE, owing), clustersAt };
 }
 
 function nextInOrder<R extends Resource>(session: Session<R>, now: number): Next<R> {

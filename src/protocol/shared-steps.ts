@@ -22,6 +22,7 @@ import {
   emit,
   type Form,
   onRequest,
+  owe,
   retarget,
   type Step,
   type Subscription,
@@ -62,10 +63,11 @@ export class SharedSteps<R extends Resource> {
   readonly #idle = new WeakSet<States<R>>();
   readonly #emitted = new Map<Subscription<R>, Emitted<R>>();
   readonly #sent = new Map<Draft<R>, Subscription<R>>();
+  readonly #owed = new Map<Draft<R>, Way<Subscription<R>>[]>();
   readonly #acknowledged = new Map<Subscription<R>, Step<R>>();
 
   clear(): void {
-    const ofOneType = [this.#subscribed, this.#retargeted, this.#emitted, this.#sent, this.#acknowledged];
+    const ofOneType = [this.#subscribed, this.#retargeted, this.#emitted, this.#sent, this.#owed, this.#acknowledged];
     for (const steps of [...ofOneType, this.#moved, this.#changed]) steps.clear();
   }
 
@@ -92,13 +94,7 @@ export class SharedSteps<R extends Resource> {
   }
 
   retarget(state: Subscription<R>, target: Layers<R>): Subscription<R> {
-    if (hasSameItems(state.target, target)) return state;
-    const ways = this.#retargeted.get(target) ?? [];
-    const known = ways.find(({ before }) => before === state || isAlike(before, state));
-    if (known !== undefined) return known.after;
-    const after = retarget(state, target);
-    if (ways.length < MAX_WAYS) this.#retargeted.set(target, [...ways, { before: state, after }]);
-    return after;
+    return hasSameItems(state.target, target) ? state : taken(this.#retargeted, target, state, retarget);
   }
 
   /** The same for several types. One that nobody asked for stays as it is. */
@@ -151,10 +147,30 @@ export class SharedSteps<R extends Resource> {
     return after;
   }
 
+  /** Endpoints after clusters were sent that wait for some of them, whether these changed or not. */
+  owe(endpoints: Subscription<R>, clusters: Draft<R>): Subscription<R> {
+    return taken(this.#owed, clusters, endpoints, owe);
+  }
+
   #withSharedNames(state: Subscription<R>): Subscription<R> {
     const names = this.#nameSets.shared(state.names);
     return names === state.names ? state : { ...state, names, due: state.due === state.names ? names : state.due };
   }
+}
+
+/** The step that something leads to, as it was taken from a state that is alike. */
+function taken<R extends Resource, Cause>(
+  steps: Map<Cause, Way<Subscription<R>>[]>,
+  cause: Cause,
+  state: Subscription<R>,
+  take: (state: Subscription<R>, cause: Cause) => Subscription<R>,
+): Subscription<R> {
+  const ways = steps.get(cause) ?? [];
+  const known = ways.find(({ before }) => before === state || isAlike(before, state));
+  if (known !== undefined) return known.after;
+  const after = take(state, cause);
+  if (ways.length < MAX_WAYS) steps.set(cause, [...ways, { before: state, after }]);
+  return after;
 }
 
 /** Whether a request says nothing but that the last response was taken. */

@@ -280,6 +280,13 @@ export function afterSending<R extends Resource>(draft: Draft<R>, nonce: string)
   return { ...draft.after, pending, sent: nonce };
 }
 
+/** Endpoints that clusters of that response wait for are due, whether they changed or not. */
+export function owe<R extends Resource>(endpoints: Subscription<R>, { resources }: Draft<R>): Subscription<R> {
+  const awaited = new Set(resources.map(({ awaits }) => awaits).filter((name) => name !== undefined));
+  const owed = awaited.intersection(endpoints.names);
+  return owed.isSubsetOf(endpoints.due) ? endpoints : { ...endpoints, due: endpoints.due.union(owed) };
+}
+
 /** The answer to the last response is not waited for any longer. */
 export function givenUp<R extends Resource>(state: Subscription<R>): Subscription<R> {
   if (state.pending === undefined) return state;

@@ -94,7 +94,8 @@ export class Catalogue {
 
   /** The same at once, where nothing has to be planned and hardly anything built: so it is for most proxies of a push. */
   readyLayers(parts: ProxyParts, typeUrl: string, at: AskedState): Layers<BuiltResource> | undefined {
-    if (at.names.size > FEW_NAMES && parts.asked.has(typeUrl)) return undefined;
+    const asked = at.names.size > FEW_NAMES ? parts.asked.get(typeUrl) : undefined;
+    if (asked !== undefined && this.#asked.get(asked.key)?.layer.isPrepared(at.names) !== true) return undefined;
     const same = this.#readyAt(parts, at).get(typeUrl);
     if (same !== undefined) return same;
     const layers = this.#findReady(parts, typeUrl, at);

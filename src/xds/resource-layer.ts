@@ -69,6 +69,8 @@ export class AskedLayer {
   readonly #context: LayerContext;
   #plan: (name: string) => Recipe | undefined;
   #resources: LazyLayer;
+  /** Sets of names that were built ahead: proxies that ask for the same names have one set. */
+  #prepared = new WeakSet<ReadonlySet<string>>();
 
   constructor(context: LayerContext, plan: (name: string) => Recipe | undefined) {
     this.#context = context;
@@ -81,11 +83,18 @@ export class AskedLayer {
   }
 
   /** Plans and builds these names ahead, in slices, so that looking them up costs nothing. */
-  async prepare(names: Iterable<string>): Promise<void> {
+  async prepare(names: ReadonlySet<string>): Promise<void> {
+    if (this.isPrepared(names)) return;
     for (const name of names) {
       this.#resources.get(name);
       if (this.#context.slices.isOver) await this.#context.slices.next();
     }
+    this.#prepared.add(names);
+  }
+
+  /** Whether these very names were built ahead. */
+  isPrepared(names: ReadonlySet<string>): boolean {
+    return this.#prepared.has(names);
   }
 
   /** `changed` tells the names whose plan may be another than before; it may be so for all when not given. */
@@ -103,7 +112,10 @@ export class AskedLayer {
       else after.keep(hint);
       if (this.#context.slices.isOver) await this.#context.slices.next();
     }
-    if (!same) this.#resources = after;
+    if (!same) {
+      this.#resources = after;
+      this.#prepared = new WeakSet();
+    }
     (same ? after : before).retire();
   }
 
