@@ -282,9 +282,11 @@ export function afterSending<R extends Resource>(draft: Draft<R>, nonce: string)
 
 /** Endpoints that clusters of that response wait for are due, whether they changed or not. */
 export function owe<R extends Resource>(endpoints: Subscription<R>, { resources }: Draft<R>): Subscription<R> {
-  const awaited = new Set(resources.map(({ awaits }) => awaits).filter((name) => name !== undefined));
-  const owed = awaited.intersection(endpoints.names);
-  return owed.isSubsetOf(endpoints.due) ? endpoints : { ...endpoints, due: endpoints.due.union(owed) };
+  const { names, due } = endpoints;
+  const owed: string[] = [];
+  for (const { awaits } of resources)
+    if (awaits !== undefined && names.has(awaits) && !due.has(awaits)) owed.push(awaits);
+  return owed.length === 0 ? endpoints : { ...endpoints, due: new Set([...due, ...owed]) };
 }
 
 /** The answer to the last response is not waited for any longer. */

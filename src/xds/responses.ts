@@ -8,11 +8,12 @@ import { formatStateResponse, stateFrame, stateFrameIn } from "#protocol/state-r
 import type { Draft } from "#protocol/subscription.ts";
 import { ENDPOINT_TYPE, ROUTE_TYPE } from "#protocol/type-urls.ts";
 import type { BuiltResource } from "./built-resource.ts";
+import { FrameGroups } from "./frame-groups.ts";
 
 /** A response as it goes over the wire, to one proxy or to many. */
 export interface EncodedResponse {
   readonly nonce: string;
-  /** Large resources are pieces by themselves, the same in all responses that have them. */
+  /** Large resources, and groups of others, are pieces by themselves, the same in all responses that have them. */
   readonly message: FramedMessage;
 }
 
@@ -57,12 +58,14 @@ export class Responses {
   readonly #kept = new Map<string, KeptResponse>();
   /** Streams in the same state have the same draft. */
   readonly #contents = new WeakMap<Told, ResponseContent>();
+  readonly #groups: FrameGroups;
   #newest: KeptResponse | undefined;
   #keptBytes = 0;
   #count = 0;
 
   constructor(options: ResponseOptions) {
     this.#options = options;
+    this.#groups = new FrameGroups(options.maxBytes);
   }
 
   encode(kind: StreamKind, next: NextResponse, systemVersion: string): EncodedResponse {
@@ -84,6 +87,7 @@ export class Responses {
   /** Nobody is expected to want the same any more. */
   clear(): void {
     this.#kept.clear();
+    this.#groups.clear();
     this.#newest = undefined;
     this.#keptBytes = 0;
   }
@@ -95,7 +99,7 @@ export class Responses {
     const common = { typeUrl, nonce, controlPlane };
     const pieces =
       content.kind === "delta"
-        ? deltaResponsePieces({ ...common, systemVersion: version, resources: resources.map((r) => r.frame), removed })
+        ? deltaResponsePieces({ ...common, systemVersion: version, resources: this.#groups.of(resources), removed })
         : [formatStateResponse({ ...common, version, resources: stateFrames(content) })];
     return { nonce, message: new FramedMessage(pieces) };
   }
