@@ -1,5 +1,5 @@
 /** What must hold for a proxy's configuration, wherever its parts come from: what Istio's agent and control plane ask of it. */
-import { isIP } from "node:net";
+import { isIPv4 } from "node:net";
 import { parseDuration } from "#lib/duration.ts";
 import { checkFqdn } from "./checks/names.ts";
 import type { ProxyConfig, TlsSettings } from "./proxy-config.ts";
@@ -54,7 +54,7 @@ function addressesOf({ tracing, ...config }: ProxyConfig): (readonly [field: str
 function isHostPort(address: string): boolean {
   const [, literal, name = "", port] = /^(?:\[([0-9a-fA-F:.]+)\]|([^\s:[\]/]+)):(\d+)$/.exec(address) ?? [];
   if (!isPort(Number(port))) return false;
-  return literal !== undefined || isIP(name) !== 0 || [...checkFqdn(name, "")].length === 0;
+  return literal !== undefined || isIPv4(name) || [...checkFqdn(name, "")].length === 0;
 }
 
 function checkTracing({ tracing }: ProxyConfig, report: Report): void {
