@@ -31,23 +31,36 @@ function layerChanges(from: Layer<Versioned>, to: Layer<Versioned>): Changes {
   if (from === to) return NO_CHANGES;
   const known = remembered.get(from)?.get(to);
   if (known !== undefined) return known;
-  const changes = compare([from], [to]);
+  return remember(from, to, compare([from], [to]));
+}
+
+/** Who made one layer of another knows which names may differ: nobody has to compare the others. */
+export function noteChanges(from: Layer<Versioned>, to: Layer<Versioned>, names: Iterable<string>): void {
+  remember(from, to, compare([from], [to], names));
+}
+
+function remember(from: Layer<Versioned>, to: Layer<Versioned>, changes: Changes): Changes {
   const result = changes.changed.size + changes.removed.size === 0 ? NO_CHANGES : changes;
   const targets = remembered.get(from) ?? new WeakMap<Layer<Versioned>, Changes>();
   remembered.set(from, targets.set(to, result));
   return result;
 }
 
-function compare(from: Layers<Versioned>, to: Layers<Versioned>): Changes {
+function compare(from: Layers<Versioned>, to: Layers<Versioned>, names?: Iterable<string>): Changes {
   const changed = new Set<string>();
   const removed = new Set<string>();
-  for (const name of from.flatMap((layer) => [...layer.keys()])) {
-    if (findResource(to, name) === undefined) removed.add(name);
+  for (const name of names ?? namesIn(from)) {
+    if (findResource(to, name) === undefined && findResource(from, name) !== undefined) removed.add(name);
   }
-  for (const name of to.flatMap((layer) => [...layer.keys()])) {
-    if (findResource(from, name)?.version !== findResource(to, name)?.version) changed.add(name);
+  for (const name of names ?? namesIn(to)) {
+    const resource = findResource(to, name);
+    if (resource !== undefined && findResource(from, name)?.version !== resource.version) changed.add(name);
   }
   return { changed, removed };
+}
+
+function namesIn(layers: Layers<Versioned>): readonly string[] {
+  return layers.flatMap((layer) => [...layer.keys()]);
 }
 
 function union(sets: readonly ReadonlySet<string>[]): ReadonlySet<string> {

@@ -5,6 +5,7 @@
 
 import type { Slices } from "#lib/async/slices.ts";
 import { errorText } from "#lib/mesh-error.ts";
+import { noteChanges } from "#protocol/changes.ts";
 import type { Layer } from "#protocol/resource.ts";
 import type { Recipe } from "#translate/recipe.ts";
 import type { BuiltResource } from "./built-resource.ts";
@@ -75,7 +76,7 @@ export class AskedLayer {
   constructor(context: LayerContext, plan: (name: string) => Recipe | undefined) {
     this.#context = context;
     this.#plan = plan;
-    this.#resources = this.#newLayer();
+    this.#resources = new LazyLayer(context, (name) => this.#plan(name));
   }
 
   get layer(): Layer<BuiltResource> {
@@ -104,27 +105,36 @@ export class AskedLayer {
   ): Promise<void> {
     this.#plan = plan;
     const before = this.#resources;
-    if (!before.found.keys().some(changed)) return;
-    const after = this.#newLayer();
-    let same = true;
-    for (const [name, hint] of before.found) {
-      if (changed(name)) same = after.get(name, hint) === hint && same;
-      else after.keep(hint);
+    const names = before.found.keys().filter(changed).toArray();
+    if (names.length === 0) return;
+    const known = before.found.size;
+    const after = new LazyLayer(this.#context, (name) => this.#plan(name), before.found);
+    for (const name of names) {
+      after.renew(name);
       if (this.#context.slices.isOver) await this.#context.slices.next();
     }
-    if (!same) {
-      this.#resources = after;
-      this.#prepared = new WeakSet();
-    }
-    (same ? after : before).retire();
+    // What somebody found in the old one meanwhile, by the new plan.
+    for (const [name, resource] of before.found.entries().drop(known)) after.found.set(name, resource);
+    const isSame = names.every((name) => after.found.get(name) === before.found.get(name));
+    this.#release(isSame ? after : before, names);
+    if (isSame) return;
+    before.retire();
+    noteChanges(before, after, names);
+    this.#resources = after;
+    this.#prepared = new WeakSet();
   }
 
   release(): void {
+    const { found } = this.#resources;
+    this.#release(this.#resources, found.keys());
     this.#resources.retire();
   }
 
-  #newLayer(): LazyLayer {
-    return new LazyLayer(this.#context, (name) => this.#plan(name));
+  #release({ found }: LazyLayer, names: Iterable<string>): void {
+    for (const name of names) {
+      const resource = found.get(name);
+      if (resource !== undefined) this.#context.cache.release(resource);
+    }
   }
 }
 
@@ -134,36 +144,39 @@ export class AskedLayer {
  */
 class LazyLayer implements Layer<BuiltResource> {
   readonly #context: LayerContext;
-  readonly found = new Map<string, BuiltResource>();
+  readonly found: Map<string, BuiltResource>;
   #plan: (name: string) => Recipe | undefined;
 
-  constructor(context: LayerContext, plan: (name: string) => Recipe | undefined) {
+  /** With what was found before, which is held once for both. */
+  constructor(
+    context: LayerContext,
+    plan: (name: string) => Recipe | undefined,
+    found: ReadonlyMap<string, BuiltResource> = new Map(),
+  ) {
     this.#context = context;
     this.#plan = plan;
+    this.found = new Map(found);
   }
 
-  get(name: string, hint?: BuiltResource): BuiltResource | undefined {
-    const known = this.found.get(name);
-    if (known !== undefined) return known;
-    const recipe = this.#plan(name);
-    const resource = recipe && acquire(this.#context, recipe, hint);
-    if (resource !== undefined) this.found.set(name, resource);
-    return resource;
+  get(name: string): BuiltResource | undefined {
+    return this.found.get(name) ?? this.renew(name);
   }
 
   keys(): Iterable<string> {
     return this.found.keys();
   }
 
-  /** Holds what another layer has found. */
-  keep(resource: BuiltResource): void {
-    this.#context.cache.hold(resource);
-    this.found.set(resource.name, resource);
+  /** Finds it by the plan of now, whatever was found before. */
+  renew(name: string): BuiltResource | undefined {
+    const recipe = this.#plan(name);
+    const resource = recipe && acquire(this.#context, recipe, this.found.get(name));
+    if (resource === undefined) this.found.delete(name);
+    else this.found.set(name, resource);
+    return resource;
   }
 
   retire(): void {
     this.#plan = () => undefined;
-    for (const resource of this.found.values()) this.#context.cache.release(resource);
   }
 }
 

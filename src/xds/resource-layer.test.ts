@@ -1,0 +1,72 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { Slices } from "#lib/async/slices.ts";
+import { changesBetween } from "#protocol/changes.ts";
+import { ENDPOINT_TYPE } from "#protocol/type-urls.ts";
+import { recipe } from "#translate/recipe.ts";
+import type { BuiltResource } from "./built-resource.ts";
+import { RecipeCache } from "./recipe-cache.ts";
+import { AskedLayer } from "./resource-layer.ts";
+
+const build = ({ text }: { readonly text: string }) => Buffer.from(text);
+const NAMES = ["a", "b", "c", "d", "e"];
+
+/** Texts of the resources that exist, by name. */
+type World = ReadonlyMap<string, string>;
+const planOf = (world: World) => (name: string) => {
+  const text = world.get(name);
+  return text === undefined ? undefined : recipe({ name, input: { text }, build });
+};
+
+/** Each step of its work is a slice by itself, so that others have their turn in between. */
+function newLayer(world: World) {
+  const cache = new RecipeCache();
+  const context = { typeUrl: ENDPOINT_TYPE, cache, slices: new Slices(() => 0, 0), onBroken: () => undefined };
+  return { cache, asked: new AskedLayer(context, planOf(world)) };
+}
+
+const textOf = (resource: BuiltResource | undefined) => resource && Buffer.from(resource.value).toString();
+const worlds = fc
+  .dictionary(fc.constantFrom(...NAMES), fc.constantFrom("1", "2"))
+  .map((texts): World => new Map(Object.entries(texts)));
+
+test("a layer that follows the world tells what is new, also of what is found while it changes, and lets go of all", () =>
+  fc.assert(
+    fc.asyncProperty(
+      fc.array(worlds, { minLength: 2, maxLength: 5 }),
+      fc.subarray(NAMES),
+      fc.subarray(NAMES),
+      async ([first = new Map(), ...others], early, late) => {
+        const { cache, asked } = newLayer(first);
+        await asked.prepare(new Set(early));
+        let last = first;
+        for (const world of others) {
+          const before = asked.layer;
+          const found = [...before.keys()];
+          const updating = asked.update(planOf(world), (name) => last.get(name) !== world.get(name));
+          for (const name of late) before.get(name);
+          await updating;
+          for (const name of NAMES) assert.equal(textOf(asked.layer.get(name)), world.get(name));
+          const { changed, removed } = changesBetween([before], [asked.layer]);
+          const isOther = (name: string) => last.get(name) !== world.get(name);
+          assert.deepEqual(
+            found.filter((name) => changed.has(name) || removed.has(name)),
+            found.filter(isOther),
+          );
+          last = world;
+        }
+        asked.release();
+        assert.equal(cache.size, 0);
+      },
+    ),
+  ));
+
+test("names that were built ahead are known as such until something changes", async () => {
+  const { asked } = newLayer(new Map([["a", "1"]]));
+  const names = new Set(NAMES);
+  await asked.prepare(names);
+  assert.ok(asked.isPrepared(names));
+  await asked.update(planOf(new Map([["a", "2"]])));
+  assert.ok(!asked.isPrepared(names));
+});
