@@ -38,6 +38,7 @@ function run(some: readonly string[], concurrency: number): number {
   const { status: code } = spawnSync(
     process.execPath,
     [
+      "--import=./test/support/file-limit.ts",
       "--test",
       `--test-concurrency=${concurrency}`,
       "--test-timeout=300000",

@@ -8,11 +8,20 @@ interface Finished {
   readonly reason: string;
 }
 
+/** The end of what a file wrote to stderr that is shown when it failed as a whole. */
+const MOST_SAID = 2_000;
+
 export default async function* summary(source: AsyncIterable<TestEvent>): AsyncGenerator<string> {
   const failed: Finished[] = [];
   const skipped: Finished[] = [];
+  /** By file, as it was given: what it wrote to stderr. */
+  const said = new Map<string, string>();
   let passed = 0;
   for await (const event of source) {
+    if (event.type === "test:stderr") {
+      const { file, message } = event.data;
+      said.set(file, `${said.get(file) ?? ""}${message}`.slice(-MOST_SAID));
+    }
     if (event.type !== "test:pass" && event.type !== "test:fail") continue;
     const { name, file, skip } = event.data;
     // A suite is told by its tests, unless it was skipped with all of them.
@@ -27,7 +36,8 @@ export default async function* summary(source: AsyncIterable<TestEvent>): AsyncG
         error.cause instanceof Error
           ? (error.cause.stack ?? error.cause.message)
           : String(error.cause ?? error.message);
-      failed.push({ name, file: file ?? "", reason: cause });
+      // A file that ended otherwise than by its tests fails under its own name, and nothing else is known of it.
+      failed.push({ name, file: file ?? "", reason: [cause, said.get(name)].filter(Boolean).join("\n") });
     }
   }
   yield "\n";
