@@ -3,6 +3,7 @@
  * on only copied: a response is the concatenation of frames and a few strings.
  */
 import { fieldHead } from "#lib/wire/fields.ts";
+import { inPieces } from "#lib/wire/pieces.ts";
 import { readMessage, readString } from "#lib/wire/read.ts";
 import { MessageWriter } from "#lib/wire/write.ts";
 
@@ -72,25 +73,8 @@ export function formatDeltaResponse(response: DeltaResponse): Buffer {
 
 /** The same in pieces: resources that are large are not copied. */
 export function deltaResponsePieces(response: DeltaResponse): readonly Buffer[] {
-  const pieces: Buffer[] = [];
-  let small: Uint8Array[] = [];
-  const flush = () => {
-    if (small.length > 0) pieces.push(Buffer.concat(small));
-    small = [];
-  };
-  for (const field of fieldsOf(response)) {
-    if (field.length < LARGE_BYTES) small.push(field);
-    else {
-      flush();
-      pieces.push(Buffer.from(field.buffer, field.byteOffset, field.byteLength));
-    }
-  }
-  flush();
-  return pieces;
+  return inPieces(fieldsOf(response));
 }
-
-/** To send something apart costs about as much as to copy so much. */
-const LARGE_BYTES = 64 * 1024;
 
 function fieldsOf(response: DeltaResponse): readonly Uint8Array[] {
   const head = new MessageWriter().string(1, response.systemVersion);

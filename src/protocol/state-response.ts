@@ -2,6 +2,7 @@
  * `envoy.service.discovery.v3.DiscoveryResponse`, of state-of-the-world xDS. An entry of its resources is the end of an
  * entry of a delta response (see `resourceFrame`): both hold an `Any` as field 2.
  */
+import { inPieces } from "#lib/wire/pieces.ts";
 import { readMessage, readString } from "#lib/wire/read.ts";
 import { MessageWriter } from "#lib/wire/write.ts";
 
@@ -39,10 +40,19 @@ export function stateFrameIn(frame: Uint8Array, typeUrl: string, value: Uint8Arr
 
 /** The bytes of a response, in a buffer of their own. */
 export function formatStateResponse(response: StateResponse): Buffer {
+  return Buffer.concat(fieldsOf(response));
+}
+
+/** The same in pieces: resources that are large are not copied. */
+export function stateResponsePieces(response: StateResponse): readonly Buffer[] {
+  return inPieces(fieldsOf(response));
+}
+
+function fieldsOf(response: StateResponse): readonly Uint8Array[] {
   const head = new MessageWriter().string(1, response.version);
   const tail = new MessageWriter().string(4, response.typeUrl).string(5, response.nonce);
   if (response.controlPlane !== "") tail.bytes(6, new MessageWriter().string(1, response.controlPlane).finish());
-  return Buffer.concat([head.finish(), ...response.resources, tail.finish()]);
+  return [head.finish(), ...response.resources, tail.finish()];
 }
 
 /** Throws on bytes that are not a message. */

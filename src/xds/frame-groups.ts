@@ -6,10 +6,10 @@
 import { hasSameItems } from "#lib/same-items.ts";
 import type { BuiltResource } from "./built-resource.ts";
 
-type Framed = Pick<BuiltResource, "id" | "frame">;
+type Identified = Pick<BuiltResource, "id">;
 
 interface Group {
-  readonly members: readonly Framed[];
+  readonly members: readonly Identified[];
   readonly bytes: Uint8Array;
 }
 
@@ -27,19 +27,19 @@ export class FrameGroups {
     this.#maxBytes = maxBytes;
   }
 
-  /** The frames of these resources, one after the other. */
-  of(resources: readonly Framed[]): readonly Uint8Array[] {
-    if (resources.length < CUT_EVERY) return resources.map(({ frame }) => frame);
+  /** The frames of these resources, one after the other. A resource has always the same. */
+  of<R extends Identified>(resources: readonly R[], frameOf: (resource: R) => Uint8Array): readonly Uint8Array[] {
+    if (resources.length < CUT_EVERY) return resources.map(frameOf);
     const groups: Uint8Array[] = [];
-    let members: Framed[] = [];
+    let members: R[] = [];
     for (const resource of resources) {
       if (resource.id % CUT_EVERY === 0 && members.length > 0) {
-        groups.push(this.#joined(members));
+        groups.push(this.#joined(members, frameOf));
         members = [];
       }
       members.push(resource);
     }
-    groups.push(this.#joined(members));
+    groups.push(this.#joined(members, frameOf));
     return groups;
   }
 
@@ -49,12 +49,13 @@ export class FrameGroups {
     this.#keptBytes = 0;
   }
 
-  #joined(members: readonly Framed[]): Uint8Array {
-    const [first] = members;
-    if (first === undefined || members.length === 1) return first?.frame ?? new Uint8Array();
+  /** None is empty. */
+  #joined<R extends Identified>(members: readonly R[], frameOf: (resource: R) => Uint8Array): Uint8Array {
+    const [first] = members as readonly [R];
+    if (members.length === 1) return frameOf(first);
     const known = this.#kept.get(first.id);
     if (known !== undefined && hasSameItems(known.members, members)) return known.bytes;
-    const bytes = Buffer.concat(members.map(({ frame }) => frame));
+    const bytes = Buffer.concat(members.map(frameOf));
     this.#keptBytes += bytes.length - (known?.bytes.length ?? 0);
     this.#kept.set(first.id, { members, bytes });
     if (this.#keptBytes > this.#maxBytes) this.clear();

@@ -4,7 +4,7 @@ import { hasSameItems } from "#lib/same-items.ts";
 import { MessageWriter } from "#lib/wire/write.ts";
 import { deltaResponsePieces } from "#protocol/delta-response.ts";
 import type { StreamKind } from "#protocol/session.ts";
-import { formatStateResponse, stateFrame, stateFrameIn } from "#protocol/state-response.ts";
+import { stateFrame, stateFrameIn, stateResponsePieces } from "#protocol/state-response.ts";
 import type { Draft } from "#protocol/subscription.ts";
 import { ENDPOINT_TYPE, ROUTE_TYPE } from "#protocol/type-urls.ts";
 import type { BuiltResource } from "./built-resource.ts";
@@ -58,14 +58,15 @@ export class Responses {
   readonly #kept = new Map<string, KeptResponse>();
   /** Streams in the same state have the same draft. */
   readonly #contents = new WeakMap<Told, ResponseContent>();
-  readonly #groups: FrameGroups;
+  readonly #groups: Readonly<Record<StreamKind, FrameGroups>>;
   #newest: KeptResponse | undefined;
   #keptBytes = 0;
   #count = 0;
 
   constructor(options: ResponseOptions) {
     this.#options = options;
-    this.#groups = new FrameGroups(options.maxBytes);
+    const { maxBytes } = options;
+    this.#groups = { delta: new FrameGroups(maxBytes), state: new FrameGroups(maxBytes) };
   }
 
   encode(kind: StreamKind, next: NextResponse, systemVersion: string): EncodedResponse {
@@ -87,7 +88,7 @@ export class Responses {
   /** Nobody is expected to want the same any more. */
   clear(): void {
     this.#kept.clear();
-    this.#groups.clear();
+    for (const groups of Object.values(this.#groups)) groups.clear();
     this.#newest = undefined;
     this.#keptBytes = 0;
   }
@@ -99,9 +100,24 @@ export class Responses {
     const common = { typeUrl, nonce, controlPlane };
     const pieces =
       content.kind === "delta"
-        ? deltaResponsePieces({ ...common, systemVersion: version, resources: this.#groups.of(resources), removed })
-        : [formatStateResponse({ ...common, version, resources: stateFrames(content) })];
+        ? deltaResponsePieces({ ...common, systemVersion: version, resources: this.#deltaFrames(resources), removed })
+        : stateResponsePieces({ ...common, version, resources: this.#stateFrames(content) });
     return { nonce, message: new FramedMessage(pieces) };
+  }
+
+  #deltaFrames(resources: readonly BuiltResource[]): readonly Uint8Array[] {
+    return this.#groups.delta.of(resources, ({ frame }) => frame);
+  }
+
+  /**
+   * State of the world has no word for "does not exist", and who asked for endpoints or routes waits until it hears of them: an
+   * empty message, which is its name in field 1, says it.
+   */
+  #stateFrames({ typeUrl, resources, removed }: ResponseContent): readonly Uint8Array[] {
+    const frames = this.#groups.state.of(resources, ({ frame, value }) => stateFrameIn(frame, typeUrl, value));
+    if (typeUrl !== ENDPOINT_TYPE && typeUrl !== ROUTE_TYPE) return frames;
+    const empty = removed.map((name) => stateFrame(typeUrl, new MessageWriter().string(1, name).finish()));
+    return [...frames, ...empty];
   }
 
   #forgetOldest(): void {
@@ -129,15 +145,4 @@ function contentOf(kind: StreamKind, { typeUrl, draft }: NextResponse): Response
 
 function isSame(a: ResponseContent, b: ResponseContent): boolean {
   return a === b || (hasSameItems(a.resources, b.resources) && hasSameItems(a.removed, b.removed));
-}
-
-/**
- * State of the world has no word for "does not exist", and who asked for endpoints or routes waits until it hears of them: an
- * empty message, which is its name in field 1, says it.
- */
-function stateFrames({ typeUrl, resources, removed }: ResponseContent): readonly Uint8Array[] {
-  const frames = resources.map(({ frame, value }) => stateFrameIn(frame, typeUrl, value));
-  if (typeUrl !== ENDPOINT_TYPE && typeUrl !== ROUTE_TYPE) return frames;
-  const empty = removed.map((name) => stateFrame(typeUrl, new MessageWriter().string(1, name).finish()));
-  return [...frames, ...empty];
 }

@@ -1,6 +1,9 @@
 import { WireType } from "@bufbuild/protobuf/wire";
 import { readString, readText } from "./read.ts";
 
+/** To send something apart costs about as much as to copy so much. */
+const LARGE_BYTES = 64 * 1024;
+
 /**
  * The text of a string field of a message that is in pieces, which are not joined for that; empty when there is none.
  * Throws when the bytes are no message.
@@ -93,4 +96,23 @@ class Cursor {
       this.#at = 0;
     }
   }
+}
+
+/** Bytes one after the other, in few pieces: what is large is not copied, and what stands between is joined. */
+export function inPieces(fields: readonly Uint8Array[]): readonly Buffer[] {
+  const pieces: Buffer[] = [];
+  let small: Uint8Array[] = [];
+  const flush = () => {
+    if (small.length > 0) pieces.push(Buffer.concat(small));
+    small = [];
+  };
+  for (const field of fields) {
+    if (field.length < LARGE_BYTES) small.push(field);
+    else {
+      flush();
+      pieces.push(Buffer.from(field.buffer, field.byteOffset, field.byteLength));
+    }
+  }
+  flush();
+  return pieces;
 }
