@@ -3,7 +3,8 @@ import { STATUS } from "#lib/grpc/status.ts";
 import { type DeltaRequest, parseDeltaRequest } from "#protocol/delta-request.ts";
 import type { Resource } from "#protocol/resource.ts";
 import type { Session, StreamKind } from "#protocol/session.ts";
-import { parseStateRequest, toDelta } from "#protocol/state-request.ts";
+import { parseStateRequest, type StateRequest, toDelta } from "#protocol/state-request.ts";
+import type { Subscription } from "#protocol/subscription.ts";
 import {
   CLUSTER_TYPE,
   ENDPOINT_TYPE,
@@ -49,27 +50,39 @@ export function envelopeIn({ kind }: Dialect, bytes: Uint8Array): { node: Uint8A
 
 /** What a request asks, beside what the session knows. Refused when it is none, or about another type. */
 export function requestIn<R extends Resource>(dialect: Dialect, bytes: Uint8Array, session: Session<R>): DeltaRequest {
-  const { kind } = dialect;
-  if (kind === "delta") {
+  if (dialect.kind === "delta") {
     const request = deltaRequest(bytes);
     const typeUrl = typeOf(dialect, request);
     return typeUrl === request.typeUrl ? request : { ...request, typeUrl };
   }
-  const request = reading(kind, () => parseStateRequest(bytes));
+  const request = stateRequest(bytes);
   const typeUrl = typeOf(dialect, request);
-  return toDelta({ ...request, typeUrl }, session.types.get(typeUrl));
+  return meantBy(request, session.types.get(typeUrl), typeUrl);
 }
 
-/** Longer ones ask for something, and nobody else asks for the same in the same words. */
-const MAX_ANSWER_BYTES = 512;
-let last: { readonly bytes: Uint8Array; readonly request: DeltaRequest } | undefined;
+const deltaRequest = readOnce((bytes) => reading("delta", () => parseDeltaRequest(bytes)));
+const stateRequest = readOnce((bytes) => reading("state", () => parseStateRequest(bytes)));
 
 /** Proxies that were told the same answer in the same words, one after the other: these are read once. */
-function deltaRequest(bytes: Uint8Array): DeltaRequest {
-  if (last !== undefined && Buffer.compare(last.bytes, bytes) === 0) return last.request;
-  const request = reading("delta", () => parseDeltaRequest(bytes));
-  if (bytes.length <= MAX_ANSWER_BYTES) last = { bytes, request };
-  return request;
+function readOnce<Request>(read: (bytes: Uint8Array) => Request): (bytes: Uint8Array) => Request {
+  let last: { readonly bytes: Uint8Array; readonly request: Request } | undefined;
+  return (bytes) => {
+    if (last === undefined || Buffer.compare(last.bytes, bytes) !== 0) last = { bytes, request: read(bytes) };
+    return last.request;
+  };
+}
+
+let lastMeant: { readonly request: StateRequest; readonly known: unknown; readonly meant: DeltaRequest } | undefined;
+
+/** Such an answer repeats all names, and means the same to proxies in the same state. */
+function meantBy<R extends Resource>(
+  request: StateRequest,
+  known: Subscription<R> | undefined,
+  typeUrl: string,
+): DeltaRequest {
+  if (lastMeant?.request !== request || lastMeant.known !== known || lastMeant.meant.typeUrl !== typeUrl)
+    lastMeant = { request, known, meant: toDelta({ ...request, typeUrl }, known) };
+  return lastMeant.meant;
 }
 
 /** On a stream of one type requests need not repeat it. */
