@@ -59,6 +59,8 @@ export interface OutboundView extends BaseView {
   readonly locality: string;
   /** That of the proxy, where it decides what hosts are looked up. */
   readonly clusterId?: string;
+  /** Networks the proxy wants to know of, separated by commas; not set for all. */
+  readonly networkView?: string;
   /** Whether some Gateway of the router leads TLS to clusters by the server name alone. */
   readonly passesByServerName: boolean;
   /** Gateways of the router, `namespace/name`, where it gets only the clusters that these lead to. */
@@ -198,6 +200,7 @@ function viewsAt(snapshot: Snapshot, connected: MeshProxy, place: WorkloadPlace)
   const outbound = { ...base, patches: patches.outbound, selectedRules, sourceConditions: conditions };
   const inbound = { ...base, patches: patches.inbound };
   const network = textOf(proxy.metadata.NETWORK);
+  const networkView = textOf(proxy.metadata.REQUESTED_NETWORK_VIEW);
   const clusterId = textOf(proxy.metadata.CLUSTER_ID);
   const gateways =
     role === "router" ? snapshot.gateways.filter((gateway) => selectsGateway(gateway, proxy, snapshot)) : [];
@@ -210,6 +213,7 @@ function viewsAt(snapshot: Snapshot, connected: MeshProxy, place: WorkloadPlace)
       ...outbound,
       locality,
       ...(hasLocalNames(snapshot) && { clusterId }),
+      ...(networkView !== "" && { networkView }),
       passesByServerName: gateway !== undefined && passesByServerName(gateway),
       ...(role === "router" && snapshot.features.referencedClusters && { clustersOf: gateways.map(gatewayName) }),
     }),
@@ -226,7 +230,7 @@ function viewsAt(snapshot: Snapshot, connected: MeshProxy, place: WorkloadPlace)
       clusterId,
       nodeName: nodeName(snapshot, proxy),
       network: snapshot.networkGateways.length === 0 ? "" : network,
-      networkView: textOf(proxy.metadata.REQUESTED_NETWORK_VIEW),
+      networkView,
     }),
     names: namesView({ role, namespace, sidecar, traits, network, clusterId }),
     omittedListeners: ownListeners(proxy, targets),

@@ -232,6 +232,31 @@ test("endpoints found by DNS are not told apart by labels", () => {
   assert.deepEqual(priorities({ failoverPriority: ["version=v2"] }), [[0, 2]]);
 });
 
+test("a proxy that wants to know of some networks only gets their endpoints, by DNS too", () => {
+  const ports = [{ number: 80, name: "http", protocol: "HTTP" }];
+  const endpoints = [
+    { address: "a.com", network: "n1", labels: { version: "v1" } },
+    { address: "b.com", network: "n2", labels: { version: "v2" } },
+    { address: "c.com", labels: { version: "v2" } },
+  ];
+  const entry = object("ServiceEntry", "out", { hosts: ["out.com"], ports, resolution: "DNS", endpoints });
+  const subsets = ["v1", "v2"].map((version) => ({ name: version, labels: { version } }));
+  const mesh = meshOf(entry + object("DestinationRule", "out", { host: "out.com", subsets }));
+  const shown = (metadata: Readonly<Record<string, unknown>>) => {
+    const { clusters } = translated(mesh, proxyOf({ type: "router", metadata }));
+    const outside = [...clusters].filter(([name]) => name.endsWith("out.com"));
+    return outside.map(([name, { loadAssignment }]) => [
+      name.split("|")[2],
+      loadAssignment?.endpoints.reduce((count, { lbEndpoints }) => count + lbEndpoints.length, 0),
+    ]);
+  };
+  // One snapshot, so that what is kept of one proxy does not reach the other.
+  const all = [["", 3], ["v1", 1], ["v2", 2]]; // biome-ignore format: one row each
+  assert.deepEqual(shown({}), all);
+  assert.deepEqual(shown({ REQUESTED_NETWORK_VIEW: "n2" }), [["", 2], ["v2", 2]]); // biome-ignore format: one row each
+  assert.deepEqual(shown({ REQUESTED_NETWORK_VIEW: "n2,n1" }), all);
+});
+
 test("headers keep their case where a port may speak HTTP, whatever protocol the client's is", () => {
   const ports = [
     { number: 80, name: "http", protocol: "HTTP" },

@@ -51,6 +51,8 @@ export interface OutboundClusterInput {
   readonly peerPolicies: PeerPolicies | undefined;
   /** Where the proxy is, if it matters for the order of endpoints found by DNS. */
   readonly locality: string;
+  /** Networks the proxy wants to know endpoints of that are found by DNS, separated by commas; all when not given. */
+  readonly networkView?: string;
   readonly traits: ClusterTraits;
   readonly mesh: MeshConfig;
 }

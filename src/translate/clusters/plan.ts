@@ -8,6 +8,7 @@ import { hasLabels } from "#model/labels.ts";
 import { type Service, type ServicePort, serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { inTrustDomains } from "#model/trust-domain.ts";
+import { isInView } from "../endpoints/assignment.ts";
 import { CREDENTIAL_CLUSTER } from "../filters/secrets.ts";
 import { derived, kept, keptSteps } from "../indexes.ts";
 import {
@@ -42,7 +43,7 @@ function* outboundClusters(snapshot: Snapshot, view: OutboundView): Steps<readon
     if (!clusters.has(made.name)) clusters.set(made.name, made);
   };
   const input = { traits: view.traits.cluster, mesh: snapshot.mesh };
-  const key = `clusters ${view.locality} ${view.clusterId} ${JSON.stringify(input.traits)}`;
+  const key = `clusters ${placeKey(view)}`;
   for (const service of referencedServices(snapshot, view, servicesInScope(snapshot, view).list)) {
     if (service.resolution === "alias" || service.resolution === "dynamic-dns") continue;
     for (const made of serviceClusters(snapshot, view, { service, key })) add(made);
@@ -53,6 +54,11 @@ function* outboundClusters(snapshot: Snapshot, view: OutboundView): Steps<readon
   if (input.traits.credentialSocket) add(recipe({ name: CREDENTIAL_CLUSTER, input, build: credentialCluster }));
   if (view.role === "sidecar") add(recipe({ name: PASSTHROUGH_CLUSTER, input, build: passthroughCluster }));
   return [...clusters.values()];
+}
+
+/** What the clusters of a service depend on beside objects. */
+function placeKey({ locality, clusterId, networkView = "", traits }: OutboundView): string {
+  return `${locality} ${clusterId} ${networkView} ${JSON.stringify(traits.cluster)}`;
 }
 
 /** All clusters of a service. Those of services that did not change are the recipes of before. */
@@ -79,7 +85,7 @@ function serviceClusters(
 
 /** Clusters to which TLS is passed on by its server name, which is their name. They are for services of the mesh only. */
 function passedClusters(snapshot: Snapshot, view: OutboundView): readonly Recipe[] {
-  const key = `passed ${view.locality} ${view.clusterId} ${JSON.stringify(view.traits.cluster)}`;
+  const key = `passed ${placeKey(view)}`;
   const services = servicesInScope(snapshot, view).list.filter((service) => !service.meshExternal);
   return services.flatMap((service) => serviceClusters(snapshot, view, { service, key, isPassed: true }));
 }
@@ -101,7 +107,7 @@ function serviceCluster(snapshot: Snapshot, view: OutboundView, of: ClusterOf): 
   const policy = effectivePolicy(rule?.spec, port.port, subset === "" ? undefined : subset);
   const discovery = discoveryOf({ service, port, subset, rule, traits });
   const isDns = discovery === "strict-dns" || discovery === "logical-dns";
-  if (isDns && !hasEndpoints(of)) return undefined;
+  if (isDns && !hasEndpoints(of, view)) return undefined;
   const name = (isPassed ? outboundServerName : outboundClusterName)(service.hostname, port.port, subset);
   const input = {
     name,
@@ -115,17 +121,21 @@ function serviceCluster(snapshot: Snapshot, view: OutboundView, of: ClusterOf): 
     dnsEndpoints: isDns ? endpoints : undefined,
     peerPolicies: isDns ? policiesOf(snapshot, service.namespace) : undefined,
     locality: isDns && prefersNear(policy, mesh, service) ? view.locality : "",
+    ...(isDns && view.networkView !== undefined && { networkView: view.networkView }),
     traits,
     mesh,
   };
   return recipe({ name, input, build: outboundCluster });
 }
 
-function hasEndpoints({ service, port, rule, subset, endpoints }: ClusterOf): boolean {
+function hasEndpoints({ service, port, rule, subset, endpoints }: ClusterOf, { networkView }: OutboundView): boolean {
   const wanted = rule?.spec.subsets?.find(({ name }) => name === subset)?.labels;
   return endpoints.endpoints.some(
     (endpoint) =>
-      isOffered(endpoint, service) && endpointPort(endpoint, port) !== undefined && hasLabels(endpoint.labels, wanted),
+      isOffered(endpoint, service) &&
+      endpointPort(endpoint, port) !== undefined &&
+      isInView(endpoint.network, networkView) &&
+      hasLabels(endpoint.labels, wanted),
   );
 }
 

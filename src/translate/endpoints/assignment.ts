@@ -71,9 +71,13 @@ function isElsewhere({ address, network }: Endpoint, { networkGateways = [] }: E
 }
 
 function isVisible({ network, nodeName = "", clusterId }: Endpoint, input: EndpointsInput): boolean {
-  const { networkView = "", onlyNode = nodeName, onlyCluster = clusterId } = input;
-  const isOfNetwork = networkView === "" || network === "" || networkView.split(",").includes(network);
-  return isOfNetwork && nodeName === onlyNode && clusterId === onlyCluster;
+  const { networkView, onlyNode = nodeName, onlyCluster = clusterId } = input;
+  return isInView(network, networkView) && nodeName === onlyNode && clusterId === onlyCluster;
+}
+
+/** Whether endpoints of a network are among those that a proxy wants to know of; what is in no network always is. */
+export function isInView(network: string, networkView = ""): boolean {
+  return networkView === "" || network === "" || networkView.split(",").includes(network);
 }
 
 function isResolvedByName({ service }: Pick<EndpointsInput, "service">): boolean {
