@@ -126,6 +126,21 @@ test("a type that does not exist is an error, one of v2 with a hint", () => {
   ]);
 });
 
+test("types of extensions that only some builds of Envoy have, as Istio's, are known", () => {
+  const problems = (type: string, fields: object) =>
+    valueProblems("HTTP_FILTER", { name: "a", typed_config: { "@type": `type.googleapis.com/${type}`, ...fields } });
+  const go = "envoy.extensions.filters.http.golang.v3alpha.Config";
+  assert.deepEqual(problems(go, { library_id: "x", library_path: "/x.so", plugin_name: "x" }), []);
+  assert.match(String(problems(go, { library_id: 1 })), /^error \.patch\.value cannot decode field/);
+  assert.deepEqual(problems("envoy.extensions.filters.network.kafka_broker.v3.KafkaBroker", { stat_prefix: "k" }), []);
+  assert.deepEqual(
+    problems("envoy.extensions.filters.network.postgres_proxy.v3alpha.PostgresProxy", { stat_prefix: "p" }),
+    [],
+  );
+  assert.deepEqual(problems("envoy.extensions.network.connection_balance.dlb.v3alpha.Dlb", { id: 1 }), []);
+  assert.deepEqual(problems("io.istio.http.peer_metadata.Config", { shared_with_upstream: true }), []);
+});
+
 test("a TypedStruct may hold what nobody here knows", () => {
   const typed_config = {
     "@type": "type.googleapis.com/udpa.type.v1.TypedStruct",
