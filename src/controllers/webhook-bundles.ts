@@ -1,6 +1,7 @@
 /**
  * Keeps our certificate's roots in the webhook configurations of this revision: without them the API server would not
- * believe the webhooks, and with old ones it would refuse every pod. Once they are in, validation may hold up what is wrong.
+ * believe the webhooks, and with old ones it would refuse every pod. Once the API server was seen to heed validation, nothing
+ * is stored without it; before, validation that cannot be reached would hold up everything.
  */
 import { Backoff } from "#lib/async/backoff.ts";
 import { sleep } from "#lib/async/sleep.ts";
@@ -12,6 +13,7 @@ import { pathOf, type ResourceType } from "#lib/kubernetes/resource-types.ts";
 import type { Logger } from "#lib/log.ts";
 import type { MetricDefinition } from "#lib/metrics.ts";
 import { Rivals } from "./rivals.ts";
+import { ValidationProof } from "./validation-proof.ts";
 import { WorkQueue } from "./work-queue.ts";
 
 export interface WebhookBundlesOptions {
@@ -22,6 +24,8 @@ export interface WebhookBundlesOptions {
   readonly onRoots: (changed: () => void) => () => void;
   /** Configurations of other revisions are others'. */
   readonly revision: string;
+  /** Of the control plane. */
+  readonly namespace: string;
   /** Which are kept; both when not given. Configuration is validated in one cluster alone. */
   readonly only?: { readonly injection: boolean; readonly validation: boolean };
   readonly count?: (counter: WebhookBundleCounter, labels: Readonly<Record<string, string>>) => void;
@@ -60,16 +64,25 @@ async function keepType(type: ResourceType, options: WebhookBundlesOptions, sign
   const { api, revision, log } = options;
   const known = new Map<string, RawObject>();
   const rivals = new Rivals(() => performance.now());
+  const proof = new ValidationProof(options);
   const putRightInTime = async (name: string) => {
     const object = known.get(name);
-    if (object === undefined || changesOf(object, options.roots()).length === 0) return;
+    if (object === undefined) return;
+    const changes = changesOf(object, options.roots(), { mayRefuse: proof.isGiven });
+    if (changes.length === 0) {
+      // The API server believes us: does it ask us, too? What was seen holds for all.
+      if (changesOf(object, options.roots(), { mayRefuse: true }).length === 0) return;
+      if (await proof.look()) for (const each of known.keys()) queue.add(each);
+      else void sleep(proof.pauseMs(), signal).then(() => queue.add(name));
+      return;
+    }
     const pause = rivals.pauseMs(name);
     if (pause > 0) {
       log.warn("somebody else keeps writing other roots: is there a second control plane?", { name });
       void sleep(pause, signal).then(() => queue.add(name));
       return;
     }
-    await putRight(object, type, options);
+    await putRight(object, changes, { type, options });
     if (type === VALIDATION) options.count?.("galley_validation_config_updates", {});
     rivals.wrote(name);
   };
@@ -121,9 +134,11 @@ function countFailure(
   count?.("webhook_patch_retries_total", { name }); // the queue tries again
 }
 
-async function putRight(object: RawObject, type: ResourceType, options: WebhookBundlesOptions): Promise<void> {
-  const { api, roots, count } = options;
-  const body = changesOf(object, roots());
+async function putRight(
+  object: RawObject,
+  body: readonly object[],
+  { type, options: { api, count } }: { readonly type: ResourceType; readonly options: WebhookBundlesOptions },
+): Promise<void> {
   if (type === INJECTION) {
     for (const name of ourWebhooks(object)) count?.("webhook_patch_attempts_total", { name });
   }
@@ -142,15 +157,19 @@ function ourWebhooks({ webhooks }: RawObject): readonly string[] {
   return names.filter((name) => OURS.test(name));
 }
 
-/** What has to be changed in a configuration, as a JSON patch. */
-export function changesOf({ kind, webhooks }: RawObject, roots: string): readonly object[] {
+/** What has to be changed in a configuration, as a JSON patch. `mayRefuse`: validation was seen to work. */
+export function changesOf(
+  { kind, webhooks }: RawObject,
+  roots: string,
+  { mayRefuse }: { readonly mayRefuse: boolean },
+): readonly object[] {
   const caBundle = Buffer.from(roots).toString("base64");
   return (Array.isArray(webhooks) ? webhooks : []).flatMap((webhook: unknown, i) => {
     if (!isRecord(webhook) || !OURS.test(String(webhook.name))) return [];
     const has = isRecord(webhook.clientConfig) ? webhook.clientConfig.caBundle : undefined;
     const bundle =
       has === caBundle ? [] : [{ op: "add", path: `/webhooks/${i}/clientConfig/caBundle`, value: caBundle }];
-    const mayFail = kind === VALIDATION.kind && webhook.failurePolicy !== "Fail";
-    return mayFail ? [...bundle, { op: "add", path: `/webhooks/${i}/failurePolicy`, value: "Fail" }] : bundle;
+    const isToRefuse = mayRefuse && kind === VALIDATION.kind && webhook.failurePolicy !== "Fail";
+    return isToRefuse ? [...bundle, { op: "add", path: `/webhooks/${i}/failurePolicy`, value: "Fail" }] : bundle;
   });
 }

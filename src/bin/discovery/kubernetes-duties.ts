@@ -69,6 +69,7 @@ async function lead(duties: ReplicaDuties, signal: AbortSignal): Promise<void> {
   const { patches } = config.kubernetes ?? {};
   const bundles = {
     api,
+    namespace,
     revision: revision || "default",
     ...(patches && { only: patches }),
     count,
@@ -120,7 +121,7 @@ async function keepClusters(duties: ReplicaDuties, signal: AbortSignal): Promise
     isDiscovered({ name, labels }, source.current().mesh);
   const lead = async (api: KubernetesApi, _id: string, leading: AbortSignal) => {
     const only = { injection: config.kubernetes?.patches?.injection !== false, validation: false };
-    const bundles = { api, revision: revision || "default", only, log };
+    const bundles = { api, namespace, revision: revision || "default", only, log };
     await Promise.all([
       keepMaps(duties, { api, isOurs, onOurs: onMesh, log }, leading),
       roots && keepWebhookBundles({ ...bundles, roots: roots.text, onRoots: roots.onText }, leading),

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { tokenReviewAuthenticator } from "#authn/token-review.ts";
 import { impersonationRefusal } from "#ca/node-agents.ts";
+import { customResourceDefinitions } from "#config/crd/definitions.ts";
 import { keepNamespaceMaps, ROOT_MAP } from "#controllers/namespace-maps.ts";
 import { keepWebhookBundles } from "#controllers/webhook-bundles.ts";
 import { ApiError, type KubernetesApi, type RawObject } from "#lib/kubernetes/api-client.ts";
@@ -86,7 +87,10 @@ describe("what the control plane does in Kubernetes", { skip: NO_KUBERNETES, tim
       };
       return () => {};
     };
-    void keepWebhookBundles({ api, log, roots: () => roots, onRoots, revision: "default" }, signal);
+    void keepWebhookBundles(
+      { api, log, roots: () => roots, onRoots, namespace: "default", revision: "default" },
+      signal,
+    );
     for (const revision of ["", "canary"]) {
       const { injection, validation } = await webhookConfigurations(`revision=${revision}`);
       for (const object of [...injection, ...validation]) await server.apply(JSON.stringify(object));
@@ -111,6 +115,28 @@ describe("what the control plane does in Kubernetes", { skip: NO_KUBERNETES, tim
     assert.equal((await webhooks(`${validation}-canary-istio-system`))[0]?.failurePolicy, "Ignore");
     for (const type of ["mutating", "validating"])
       await server.kubectl(["delete", `${type}webhookconfigurations`, "--all"]);
+  });
+
+  test("validation that the API server does not reach holds up nothing, and the log says why", async ({ signal }) => {
+    await server.define(customResourceDefinitions());
+    const { validation } = await webhookConfigurations("revision=far");
+    for (const object of validation) await server.apply(JSON.stringify(object));
+    const lines: string[] = [];
+    const told = createLogger({ write: (line) => lines.push(line) });
+    const options = { api, log: told, roots: () => "ONE", onRoots: () => () => {}, namespace: "default" };
+    void keepWebhookBundles({ ...options, revision: "far" }, signal);
+    await eventually("the log", () => lines.some((line) => line.includes("does not heed validation yet")));
+    assert.match(lines.join(""), /reason=.*(failed calling webhook|it stored what validation refuses)/);
+    const far =
+      "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/istio-validator-far-istio-system";
+    const { webhooks } = await api.call<{ webhooks: { failurePolicy: string; clientConfig: { caBundle: string } }[] }>({
+      path: far,
+    });
+    assert.deepEqual(
+      webhooks.map(({ failurePolicy, clientConfig }) => [failurePolicy, atob(clientConfig.caBundle)]),
+      [["Ignore", "ONE"]],
+    );
+    await server.kubectl(["delete", "validatingwebhookconfigurations", "--all"]);
   });
 
   test("one replica leads at a time; the next follows when it goes or falls silent", async ({ signal: over }) => {

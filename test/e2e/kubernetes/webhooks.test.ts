@@ -151,6 +151,11 @@ describe("webhooks of a real API server", { skip: NO_KUBERNETES, timeout: 600_00
       return /denied the request: configuration is invalid: spec\.http\[0\]/.test(result);
     });
     await server.kubectl(["apply", "-f", "-"], route({ host: "web", port: { number: 80 } }));
+    await eventually("nothing is stored without validation", async () => {
+      const policies = "jsonpath={.items[*].webhooks[*].failurePolicy}";
+      const found = await server.kubectl(["get", "validatingwebhookconfigurations", "-o", policies]);
+      return found === "Fail Fail";
+    });
   });
 
   test("a control plane that is gone holds up only what it would inject", async () => {
