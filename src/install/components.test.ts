@@ -15,6 +15,7 @@ test("componentsOf() reads which components there are, their images, and what Ku
   );
   assert.deepEqual(read, {
     values: { base: { enabled: false }, pilot: { enabled: true, hub: "h", tag: 5 } },
+    namespace: "",
     gateways: {},
     patches: [
       { component: "Base", resources: {} },

@@ -7,6 +7,8 @@ import { joined, overlaid, type Values } from "./values.ts";
 /** What components say: values of the chart, gateways, and changes of the objects that the chart makes. */
 export interface Components {
   readonly values: Values;
+  /** Where the control plane is to be; empty: not said. */
+  readonly namespace: string;
   /** Lists that are there, by the gateway of the chart that their gateways are like. An empty list is a list. */
   readonly gateways: Readonly<Record<string, readonly ListedGateway[]>>;
   /** Those of everything but gateways. */
@@ -35,6 +37,7 @@ const ABSENT_COMPONENTS = ["cni", "ztunnel", "istiodRemote"];
 /** Reads components. `where` names their source in messages. Throws a MeshError. */
 export function componentsOf(components: Values, where: string): Components {
   let values: Values = {};
+  let namespace = "";
   const gateways: Record<string, readonly ListedGateway[]> = {};
   const patches: ComponentPatch[] = [];
   for (const [name, given] of Object.entries(components)) {
@@ -45,11 +48,12 @@ export function componentsOf(components: Values, where: string): Components {
     else if (ABSENT_COMPONENTS.includes(name)) refuseIfEnabled(record(given, path), path);
     else if (name === "pilot" || name === "base") {
       const component = record(given, path);
+      if (name === "pilot") namespace = String(component.namespace ?? "");
       values = joined(values, { [name]: pick(component, name === "pilot" ? ["enabled", "hub", "tag"] : ["enabled"]) });
       patches.push({ component: name === "pilot" ? "Pilot" : "Base", resources: resourcesOf(component, path) });
     } else throw new MeshError("INSTALL_INVALID", `${path}: there is no such component`);
   }
-  return { values, gateways, patches };
+  return { values, namespace, gateways, patches };
 }
 
 /** What gateways of a list come to: values of the chart by a name of their own, and changes of their objects. */

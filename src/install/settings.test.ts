@@ -40,7 +40,8 @@ test("what is taken away stays away, though a file before said something else", 
 test("revision and namespace may be said as values", async () => {
   const { revision, namespace, values } = await resolve(["revision=canary", "values.global.istioNamespace=mesh"]);
   assert.deepEqual([revision, namespace], ["canary", "mesh"]);
-  const other = await resolveSettings({ manifests: MANIFESTS, revision: "r", namespace: "n", files: [], set: [] });
+  const set = ["components.pilot.namespace=n"];
+  const other = await resolveSettings({ manifests: MANIFESTS, revision: "r", namespace: "n", files: [], set });
   assert.deepEqual([other.revision, other.namespace], ["r", "n"]);
   assert.equal(at(other.values, "global", "istioNamespace"), "n");
   assert.equal(at(values, "revision"), "canary");
@@ -71,6 +72,10 @@ for (const [set, message] of [
   ["meshConfig.outboundTrafficPolicy.mode=SOMETIMES", /^meshConfig\.outboundTrafficPolicy\.mode: /],
   ["revision=Not_A_Name", /^revision "Not_A_Name" is no name of Kubernetes/],
   ["values.global.istioNamespace=a/b", /^namespace "a\/b" is no name/],
+  [
+    "components.pilot.namespace=other",
+    /^components.pilot.namespace: "other", but .* into "istio-system"; .*--namespace other/,
+  ],
   ["gateways.a/b.enabled=true", /^gateway "a\/b" is no name/],
 ] as const) {
   test(`a wrong setting is refused: ${set}`, () =>

@@ -45,7 +45,8 @@ export async function resolveSettings(settings: InstallSettings): Promise<Resolv
   const given = await Promise.all(files.map(async (file) => askedBy(await readYaml(file), file)));
   const { profile: named, values: asked, components } = set.reduce(withSet, given.reduce(askedTogether, NOTHING_ASKED));
   const profile = named || "default";
-  const parts = installedParts(componentsOf(components, "--set"), {
+  const wanted = componentsOf(components, "--set");
+  const parts = installedParts(wanted, {
     asked,
     values: overlaid(chart.values, await profileValues(manifests, profile)),
   });
@@ -56,6 +57,7 @@ export async function resolveSettings(settings: InstallSettings): Promise<Resolv
   }
   const revision = nameOf(settings.revision || String(asked.revision ?? "") || "default", "revision");
   const namespace = nameOf(settings.namespace ?? namespaceOf(overlaid(parts.values, asked)), "namespace");
+  refuseOtherNamespace(wanted.namespace, namespace);
   const over = { revision: revision === "default" ? "" : revision, global: { istioNamespace: namespace } };
   return {
     chart,
@@ -119,6 +121,15 @@ function gatewaysOf(asked: Values, { gateways: known }: Values): Values {
     return isRecord(model) ? [[name, { ...model, enabled: true, labels }] as const] : [];
   });
   return { gateways: Object.fromEntries(gateways) };
+}
+
+/** All that belongs to a control plane is in one namespace. Istio would leave its account behind in the other. */
+function refuseOtherNamespace(wanted: string, namespace: string): void {
+  if (wanted === "" || wanted === namespace) return;
+  throw new MeshError(
+    "INSTALL_INVALID",
+    `components.pilot.namespace: "${wanted}", but the mesh is installed into "${namespace}"; say so with --namespace ${wanted} or values.global.istioNamespace`,
+  );
 }
 
 function namespaceOf({ global }: Values): string {
