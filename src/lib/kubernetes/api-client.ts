@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { type IncomingMessage, Agent as PlainAgent, request as plainRequest } from "node:http";
 import { Agent, request } from "node:https";
 import { isRecord } from "../is-record.ts";
-import { MeshError } from "../mesh-error.ts";
+import { errorText, MeshError } from "../mesh-error.ts";
 import type { ClusterAccess, Credentials } from "./cluster-access.ts";
 
 /** An object as the API server sends it. */
@@ -61,12 +61,16 @@ const ANSWER_MS = 40_000;
 /** No object, and no page of a list, is near that. */
 const MAX_ANSWER_BYTES = 256 * 1024 * 1024;
 
+/** What a system does until there is a connection. */
+const CONNECTING: ReadonlySet<string> = new Set(["connect", "getaddrinfo"]);
+
 /** A client of one API server. Connections are kept open between requests. */
 export class KubernetesApi {
   readonly access: ClusterAccess;
   readonly #base: URL;
   readonly #agent: Agent | PlainAgent;
   readonly #answerMs: number;
+  #away: AbortController | undefined;
 
   constructor(access: ClusterAccess, { answerMs = ANSWER_MS }: { readonly answerMs?: number } = {}) {
     this.access = access;
@@ -83,6 +87,11 @@ export class KubernetesApi {
       : new Agent({ ...common, ca, rejectUnauthorized: insecure !== true });
   }
 
+  /** While the server cannot be reached: aborts when it answers again. */
+  get returned(): AbortSignal | undefined {
+    return this.#away?.signal;
+  }
+
   /** The answer as JSON. Throws an ApiError when the server refuses, a MeshError when it cannot be reached. */
   async call<Answer = RawObject>(call: ApiCall): Promise<Answer> {
     const response = await this.#send(call);
@@ -95,15 +104,16 @@ export class KubernetesApi {
     }
   }
 
-  /** The lines of an answer as they come, without end until the server or the signal ends them. */
-  async *lines(call: ApiCall): AsyncGenerator<string> {
+  /** The lines of an answer as they come, without end until the server or the signal ends them. `answered`: it begins. */
+  async *lines(call: ApiCall, answered?: () => void): AsyncGenerator<string> {
     const response = await this.#send(call);
     if ((response.statusCode ?? 0) >= 300) throw refusal(call, response, await textOf(response, call));
     // Here silence says nothing.
     response.setTimeout(0);
     response.setEncoding("utf8");
+    answered?.();
     let rest = "";
-    for await (const chunk of response) {
+    for await (const chunk of chunksOf(response, call)) {
       const pieces = String(chunk).split("\n");
       pieces[0] = rest + pieces[0];
       rest = pieces.pop() ?? "";
@@ -142,8 +152,11 @@ export class KubernetesApi {
     sent.end(body);
     try {
       [response] = (await once(sent, "response")) as [IncomingMessage];
+      this.#away?.abort();
+      this.#away = undefined;
       return response;
     } catch (cause) {
+      if (signal?.aborted !== true) this.#away ??= new AbortController();
       throw unreachable(call, cause);
     }
   }
@@ -168,16 +181,22 @@ export class KubernetesApi {
 async function textOf(response: IncomingMessage, call: ApiCall): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  try {
-    for await (const chunk of response) {
-      bytes += chunk.length;
-      if (bytes > MAX_ANSWER_BYTES) throw new Error("the answer is too large");
-      chunks.push(chunk);
-    }
-  } catch (cause) {
-    throw unreachable(call, cause);
+  for await (const chunk of chunksOf(response, call)) {
+    bytes += chunk.length;
+    if (bytes > MAX_ANSWER_BYTES) throw unreachable(call, new Error("the answer is too large"));
+    chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString();
+}
+
+async function* chunksOf(response: IncomingMessage, call: ApiCall): AsyncGenerator<Buffer> {
+  try {
+    yield* response;
+  } catch (cause) {
+    // Node says no more than "aborted".
+    const isCutOff = cause instanceof Error && "code" in cause && cause.code === "ECONNRESET";
+    throw unreachable(call, isCutOff ? new Error("the connection broke", { cause }) : cause);
+  }
 }
 
 function refusal(call: ApiCall, { statusCode = 0, headers }: IncomingMessage, text: string): ApiError {
@@ -204,6 +223,18 @@ function statusOf(text: string): { readonly message: string; readonly reason: st
 function unreachable(call: ApiCall, cause: unknown): MeshError {
   if (cause instanceof MeshError) return cause;
   return new MeshError("KUBE_API_UNREACHABLE", described(call), { cause });
+}
+
+/** Why there is no connection to the server, whatever is asked for; undefined where something else is the matter. */
+export function connectionTrouble(problem: unknown): string | undefined {
+  const cause = isUnreachable(problem) && problem instanceof Error ? problem.cause : undefined;
+  const isOfConnection = cause instanceof Error && "syscall" in cause && CONNECTING.has(String(cause.syscall));
+  return isOfConnection ? errorText(cause) : undefined;
+}
+
+/** The server was not reached, or its answer broke off: it refused nothing. */
+export function isUnreachable(problem: unknown): boolean {
+  return problem instanceof MeshError && problem.code === "KUBE_API_UNREACHABLE";
 }
 
 function described({ method = "GET", path }: ApiCall): string {

@@ -192,3 +192,57 @@ followTest("who wrote which field is not kept", async () => {
   assert.equal(kept?.apiVersion, "v1");
   assert.equal(kept?.metadata.managedFields, undefined);
 });
+
+followTest("the same trouble is told once, and that it is over when the server has answered", async () => {
+  const answers = [list("10", []), status(500), status(500), status(500), watch([ADDED])];
+  const { api, close } = await openServer(answers);
+  const told: string[] = [];
+  const stopping = new AbortController();
+  let failures = 0;
+  await follow({
+    api,
+    type: SERVICES,
+    backoff: new Backoff({ initialMs: 1, maxMs: 2 }),
+    signal: stopping.signal,
+    follower: {
+      replace: async () => {},
+      put: () => stopping.abort(),
+      remove: () => {},
+      trouble: (problem) => told.push(problem === undefined ? "over" : "trouble"),
+      failed: () => failures++,
+    },
+  });
+  close();
+  assert.deepEqual(told, ["over", "trouble", "over"]);
+  assert.equal(failures, 3);
+});
+
+followTest("a watch whose connection breaks is begun anew without a word", async () => {
+  const cutOff: Answer = (response) => {
+    response.write(`${JSON.stringify(ADDED)}\n`, () => response.destroy());
+  };
+  const { seen, asked } = await heard([list("10", []), cutOff, watch([DELETED])], 3);
+  assert.deepEqual(seen, ["all: ", "put b@11", "removed a"]);
+  assert.equal(asked[2]?.get("resourceVersion"), "11");
+});
+
+followTest("who waits for a server that was away comes back when it answers somebody", async () => {
+  const { api, close } = await openServer([(response) => response.destroy(), list("10", [])]);
+  const stopping = new AbortController();
+  const start = performance.now();
+  const told = Promise.withResolvers<void>();
+  const following = follow({
+    api,
+    type: SERVICES,
+    backoff: new Backoff({ initialMs: 100_000, maxMs: 100_000 }),
+    signal: stopping.signal,
+    follower: { replace: async () => stopping.abort(), put: () => {}, remove: () => {}, trouble: () => told.resolve() },
+  });
+  await told.promise;
+  assert.equal(api.returned?.aborted, false);
+  await api.call({ path: "/api/v1/namespaces" });
+  assert.equal(api.returned, undefined);
+  await following;
+  close();
+  assert.ok(performance.now() - start < 20_000);
+});

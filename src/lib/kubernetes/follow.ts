@@ -10,7 +10,8 @@
 import type { Backoff } from "../async/backoff.ts";
 import { sleep } from "../async/sleep.ts";
 import { isRecord } from "../is-record.ts";
-import { ApiError, type KubernetesApi, type RawObject } from "./api-client.ts";
+import { errorText } from "../mesh-error.ts";
+import { ApiError, isUnreachable, type KubernetesApi, type RawObject } from "./api-client.ts";
 import { apiVersionOf, pathOf, type ResourceType } from "./resource-types.ts";
 
 /** Who wants to know the objects. */
@@ -19,8 +20,10 @@ export interface Follower {
   replace(objects: readonly RawObject[]): Promise<void>;
   put(object: RawObject): void;
   remove(object: RawObject): void;
-  /** The collection cannot be read at present; undefined when it can again. */
+  /** The collection cannot be read at present, or for another reason than before; undefined when it can again. */
   trouble(problem: unknown): void;
+  /** A try to read it has failed, told or not. */
+  failed?(): void;
 }
 
 export interface FollowOptions {
@@ -42,17 +45,34 @@ const SILENCE_MS = 150_000;
 const WATCH_SECONDS = 300;
 /** A server that ends watches at once is not asked again at once. */
 const SHORT_WATCH_MS = 1_000;
+/** Over this time all that wait for a server come back to one that answers again. */
+const RETURN_MS = 1_000;
 
 /** Resolves when the signal aborts. */
 export async function follow(options: FollowOptions): Promise<void> {
-  const { follower, backoff, signal } = options;
+  const { backoff, signal } = options;
+  const troubles = new Troubles(options.follower);
   let version: string | undefined;
+  let isAway = false;
   while (!signal.aborted) {
+    let isWatching = false;
+    // Pauses that grew while the server was away say nothing about one that is back.
+    const isBack = () => {
+      if (isAway) backoff.reset();
+      isAway = false;
+    };
+    const answered = () => {
+      isWatching = true;
+      isBack();
+      troubles.over();
+    };
     try {
-      version ??= await list(options);
-      follower.trouble(undefined);
+      if (version === undefined) {
+        version = await list(options);
+        troubles.over();
+      }
       const start = performance.now();
-      for await (const seen of watch(options, version)) {
+      for await (const seen of watch(options, version, answered)) {
         version = seen;
         backoff.reset();
       }
@@ -60,9 +80,44 @@ export async function follow(options: FollowOptions): Promise<void> {
     } catch (problem) {
       if (signal.aborted) return;
       if (isExpired(problem)) version = undefined;
-      else follower.trouble(problem);
-      await sleep(Math.max(backoff.next(), retryAfter(problem)), signal);
+      // Connections of watches break now and then: there is something to tell when the next cannot be had.
+      else if (!isWatching || !isUnreachable(problem)) troubles.met(problem);
+      if (isUnreachable(problem)) isAway = true;
+      else isBack();
+      await pause(problem, options);
     }
+  }
+}
+
+/** Waits before the next try, no longer than until a server that was away is back. */
+async function pause(problem: unknown, { api, backoff, signal }: FollowOptions): Promise<void> {
+  const ms = Math.max(backoff.next(), retryAfter(problem));
+  const { returned } = api;
+  if (returned === undefined || !isUnreachable(problem)) return sleep(ms, signal);
+  await sleep(ms, AbortSignal.any([signal, returned]));
+  if (returned.aborted) await sleep(RETURN_MS * Math.random(), signal);
+}
+
+/** Tells a follower what is new. */
+class Troubles {
+  readonly #follower: Follower;
+  #told: string | undefined;
+
+  constructor(follower: Follower) {
+    this.#follower = follower;
+  }
+
+  met(problem: unknown): void {
+    this.#follower.failed?.();
+    const text = errorText(problem);
+    if (text === this.#told) return;
+    this.#told = text;
+    this.#follower.trouble(problem);
+  }
+
+  over(): void {
+    this.#told = undefined;
+    this.#follower.trouble(undefined);
   }
 }
 
@@ -95,7 +150,7 @@ interface ListPage {
 }
 
 /** Hands over changes; gives the version of each, and returns when the server ends the watch. */
-async function* watch(options: FollowOptions, resourceVersion: string): AsyncGenerator<string> {
+async function* watch(options: FollowOptions, resourceVersion: string, answered: () => void): AsyncGenerator<string> {
   const { api, type, namespace, labelSelector, fieldSelector, signal, silenceMs = SILENCE_MS } = options;
   const silence = new AbortController();
   const timer = setTimeout(() => silence.abort(new Error(`nothing was heard in ${silenceMs / 1000} s`)), silenceMs);
@@ -110,7 +165,8 @@ async function* watch(options: FollowOptions, resourceVersion: string): AsyncGen
   };
   try {
     const path = pathOf(type, { namespace });
-    for await (const line of api.lines({ path, query, signal: AbortSignal.any([signal, silence.signal]) })) {
+    const call = { path, query, signal: AbortSignal.any([signal, silence.signal]) };
+    for await (const line of api.lines(call, answered)) {
       timer.refresh();
       if (line !== "") yield take(JSON.parse(line), options);
     }

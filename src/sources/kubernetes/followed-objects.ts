@@ -1,7 +1,7 @@
 /** The objects of one cluster, followed: one list and watch per kind. */
 import { Backoff } from "#lib/async/backoff.ts";
 import { Slices } from "#lib/async/slices.ts";
-import { ApiError, type KubernetesApi, type RawObject } from "#lib/kubernetes/api-client.ts";
+import { ApiError, connectionTrouble, type KubernetesApi, type RawObject } from "#lib/kubernetes/api-client.ts";
 import { type Follower, follow } from "#lib/kubernetes/follow.ts";
 import { troubleText } from "#lib/kubernetes/missing-right.ts";
 import { resourceName } from "#lib/kubernetes/resource-types.ts";
@@ -84,7 +84,13 @@ export class FollowedObjects {
   /** What is known, and what is wrong with that. */
   collection(): Collection {
     const { objects, problems } = this.#known.collection();
-    return { objects, problems: [...problems, ...this.#troubles.values()] };
+    return { objects, problems: [...problems, ...this.#distinctTroubles()] };
+  }
+
+  /** A server that is away is one trouble, not one for each kind. */
+  #distinctTroubles(): Iterable<ObjectProblem> {
+    const troubles = [...this.#troubles.values()];
+    return new Map(troubles.map((trouble) => [`${trouble.object} ${trouble.message}`, trouble])).values();
   }
 
   #followerOf(type: FollowedType): Follower {
@@ -117,6 +123,7 @@ export class FollowedObjects {
         onChange();
       },
       trouble: (problem) => this.#trouble(type, problem),
+      failed: () => events?.failed(this.#options.cluster),
     };
   }
 
@@ -139,12 +146,18 @@ export class FollowedObjects {
       return;
     }
     if (type.isOptional && problem instanceof ApiError && problem.status === 403) this.#unread.delete(type);
-    this.#options.events?.failed(this.#options.cluster);
-    const message = troubleText(problem, type);
+    const ofServer = connectionTrouble(problem);
+    const message = ofServer ?? troubleText(problem, type);
     if (this.#unread.has(type)) this.#unread.set(type, message);
-    const what = { object: this.#nameOf(type), field: "", severity: "error", origin: undefined } as const;
+    const object = ofServer === undefined ? this.#nameOf(type) : this.#serverName();
+    const what = { object, field: "", severity: "error", origin: undefined } as const;
     this.#troubles.set(type, { ...what, message: `cannot be read: what was known holds: ${message}` });
     onChange();
+  }
+
+  #serverName(): string {
+    const { cluster } = this.#options;
+    return cluster === "" ? "API server" : `cluster "${cluster}"`;
   }
 
   #nameOf(type: FollowedType): string {
