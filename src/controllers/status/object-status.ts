@@ -7,7 +7,13 @@ import { documentationUrl, type Finding, levelOf } from "#explain/analysis/messa
 import type { Conflict } from "#explain/conflicts/conflict.ts";
 import { sleep } from "#lib/async/sleep.ts";
 import { isRecord } from "#lib/is-record.ts";
-import { ApiError, type KubernetesApi, MERGE_PATCH, type RawObject } from "#lib/kubernetes/api-client.ts";
+import {
+  ApiError,
+  connectionTrouble,
+  type KubernetesApi,
+  MERGE_PATCH,
+  type RawObject,
+} from "#lib/kubernetes/api-client.ts";
 import { troubleText } from "#lib/kubernetes/missing-right.ts";
 import { pathOf, type ResourceType } from "#lib/kubernetes/resource-types.ts";
 import type { Logger } from "#lib/log.ts";
@@ -74,6 +80,8 @@ class StatusWriter {
   /** Of which version of an object what was written or found. */
   readonly #written = new Map<string, { readonly object: ConfigObject | undefined; readonly text: string }>();
   readonly #wanted = new Map<string, Wanted>();
+  /** Of which the last try to write it failed. */
+  readonly #failing = new Set<string>();
   readonly #queue: WorkQueue;
   /** Our part of each object's status, as we last wrote it. */
   readonly #last = new Map<string, string>();
@@ -85,6 +93,8 @@ class StatusWriter {
     this.#queue = new WorkQueue({
       work: (key) => this.#write(key),
       failed: (object, problem) => {
+        // Of a server that is away the source tells, once for all objects.
+        if (connectionTrouble(problem) !== undefined) return;
         const type = this.#types.get(object.split("/")[0] ?? "");
         const verbs = ["get", "patch"];
         const reason = type
@@ -111,7 +121,8 @@ class StatusWriter {
       const messages = findings && (findings.get(key) ?? []).map(statusMessage);
       this.#want(key, object, { conditions, messages });
     }
-    for (const key of this.#written.keys()) if (!objects.has(key)) this.#forget(key);
+    for (const keys of [this.#written.keys(), this.#failing])
+      for (const key of keys) if (!objects.has(key)) this.#forget(key);
   }
 
   stop(): Promise<void> {
@@ -124,11 +135,14 @@ class StatusWriter {
     const written = this.#written.get(key);
     if (type === undefined || (written?.object === object && written?.text === JSON.stringify(own))) return;
     this.#wanted.set(key, { type, name, namespace, object, own });
-    this.#queue.add(key);
+    // What failed is tried again by the queue, after longer and longer pauses.
+    if (!this.#failing.has(key)) this.#queue.add(key);
   }
 
   #forget(key: string): void {
     this.#written.delete(key);
+    this.#failing.delete(key);
+    this.#wanted.delete(key);
     this.#last.delete(key);
     this.#rivals.forget(key);
   }
@@ -137,6 +151,7 @@ class StatusWriter {
     const wanted = this.#wanted.get(key);
     if (wanted === undefined) return;
     this.#wanted.delete(key);
+    this.#failing.delete(key);
     // The next look asks for it again.
     if (this.#rivals.pauseMs(key) > 0) return;
     const { type, name, namespace, object, own } = wanted;
@@ -149,7 +164,11 @@ class StatusWriter {
         await this.#options.api.call({ method: "PATCH", path, body: { status }, contentType: MERGE_PATCH });
       if (own.conditions !== undefined) this.#last.set(key, conditionTexts(own.conditions));
     } catch (problem) {
-      if (!(problem instanceof ApiError) || problem.status !== 404) throw problem;
+      if (!(problem instanceof ApiError) || problem.status !== 404) {
+        this.#failing.add(key);
+        if (!this.#wanted.has(key)) this.#wanted.set(key, wanted);
+        throw problem;
+      }
     }
     this.#written.set(key, { object, text: JSON.stringify(own) });
   }

@@ -56,6 +56,8 @@ class Candidate {
   readonly #options: ElectionOptions;
   /** The Lease as last seen, and when we saw it change. */
   #seen: { readonly version: string; readonly at: number } | undefined;
+  /** Why the last try failed; empty: it did not. */
+  #told = "";
 
   constructor(options: ElectionOptions) {
     this.#options = options;
@@ -65,16 +67,27 @@ class Candidate {
   /** Takes the Lease if it is free, or renews ours. False when another holds it, or the server cannot be asked. */
   async take(): Promise<boolean> {
     try {
-      const lease = await this.#read();
-      if (lease === undefined) return await this.#write("POST", undefined, {});
-      const spec = (lease.spec ?? {}) as LeaseSpec;
-      if (!this.#isFree(lease, spec)) return false;
-      return await this.#write("PUT", lease, spec);
+      const isTaken = await this.#try();
+      this.#told = "";
+      return isTaken;
     } catch (problem) {
       const isRace = problem instanceof ApiError && problem.status === 409;
-      if (!isRace) this.#options.log.warn("the election of a leader waits", { reason: refusalText(problem) });
+      if (!isRace) this.#tell(refusalText(problem));
       return false;
     }
+  }
+
+  async #try(): Promise<boolean> {
+    const lease = await this.#read();
+    if (lease === undefined) return this.#write("POST", undefined, {});
+    const spec = (lease.spec ?? {}) as LeaseSpec;
+    return this.#isFree(lease, spec) && this.#write("PUT", lease, spec);
+  }
+
+  /** Tries follow each other quickly: why they fail is told when it is another reason than before. */
+  #tell(reason: string): void {
+    if (reason !== this.#told) this.#options.log.warn("the election of a leader waits", { reason });
+    this.#told = reason;
   }
 
   async hold(lead: (signal: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<void> {

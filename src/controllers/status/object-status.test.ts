@@ -1,0 +1,46 @@
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { test } from "node:test";
+import { setTimeout as wait } from "node:timers/promises";
+import { KubernetesApi } from "#lib/kubernetes/api-client.ts";
+import { SILENT } from "#lib/log.ts";
+import type { Source } from "#model/ports.ts";
+import { objectsOf } from "../../../test/support/mesh.ts";
+import { keepObjectStatus } from "./object-status.ts";
+
+const GATEWAYS = {
+  group: "networking.istio.io",
+  version: "v1",
+  kind: "Gateway",
+  plural: "gateways",
+  namespaced: true,
+};
+const GATEWAY = `
+apiVersion: networking.istio.io/v1
+kind: Gateway
+metadata: {name: gw, namespace: shop}
+spec: {servers: [{port: {number: 80, name: http, protocol: HTTP}, hosts: ["*"]}]}
+`;
+
+test("a status that cannot be written is tried after longer and longer pauses, not at every look", async () => {
+  let requests = 0;
+  const server = createServer((_request, response) => {
+    requests++;
+    response.writeHead(500).end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const access = { server: `http://127.0.0.1:${port}`, namespace: "default", credentials: async () => ({}) };
+  const api = new KubernetesApi(access);
+  const source = { problems: () => [], objects: () => objectsOf(GATEWAY) } as unknown as Source;
+  const stopping = new AbortController();
+  const options = { api, source, types: [GATEWAYS], conflicts: () => [], findings: () => new Map(), now: Date.now };
+  const running = keepObjectStatus({ ...options, log: SILENT, intervalMs: 5 }, stopping.signal);
+  await wait(1_000);
+  stopping.abort();
+  await running;
+  api.close();
+  server.close();
+  assert.ok(requests >= 2 && requests <= 10, `${requests} requests in a second`);
+});
