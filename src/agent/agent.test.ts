@@ -1,6 +1,8 @@
 /** Starts that cannot succeed and what they say, and one without Envoy. */
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { createLogger } from "#lib/log.ts";
@@ -70,13 +72,18 @@ function idleEnvoy(folder: string): string {
 }
 
 async function failureOf(t: TestContext, pod: Pod): Promise<string> {
-  const { input } = await podOf(t, pod);
+  return (await failedStart(t, pod)).failure;
+}
+
+async function failedStart(t: TestContext, pod: Pod): Promise<{ failure: string; envoyStarted: boolean }> {
+  const { input, lines } = await podOf(t, pod);
   const signal = new AbortController().signal;
+  const told = () => lines.some((line) => line.includes("Envoy command: "));
   try {
     await runAgent({ ...input, stop: signal, hurry: signal, reload: new EventTarget(), startedAt: 0 });
-    return "";
+    return { failure: "", envoyStarted: told() };
   } catch (thrown) {
-    return errorText(thrown);
+    return { failure: errorText(thrown), envoyStarted: told() };
   }
 }
 
@@ -118,6 +125,37 @@ test("runAgent() names the step of the start that failed, in the words of Istio'
     ],
   ];
   for (const [pod, expected] of cases) assert.match(await failureOf(t, pod), expected);
+});
+
+test("runAgent() does not start Envoy when nobody could give tokens or certificates", async (t) => {
+  const failures: readonly (readonly [Readonly<Record<string, string>>, string])[] = [
+    [
+      { CREDENTIAL_FETCHER_TYPE: "Other" },
+      "failed to create credential fetcher: invalid credential fetcher type Other: choose JWT or GoogleComputeEngine",
+    ],
+    [
+      { CA_PROVIDER: "Other" },
+      'failed to start workload secret manager: CA provider "Other" not registered: choose Citadel, GoogleCA, GoogleCAS or GkeWorkloadCertificate',
+    ],
+  ];
+  for (const [env, failure] of failures)
+    assert.deepEqual(await failedStart(t, { env }), { failure, envoyStarted: false });
+});
+
+test("runAgent() does not start Envoy when the token service cannot be had", async (t) => {
+  const taken = createServer().listen(0, "127.0.0.1");
+  await once(taken, "listening");
+  t.after(() => taken.close());
+  const { port } = taken.address() as AddressInfo;
+  assert.deepEqual(await failedStart(t, { flags: { stsPort: port } }), {
+    failure: `Cannot listen on 127.0.0.1 port ${port} (--stsPort): listen EADDRINUSE: address already in use 127.0.0.1:${port}`,
+    envoyStarted: false,
+  });
+  const [stsPort = 0] = await freePorts(1);
+  assert.deepEqual(await failedStart(t, { flags: { stsPort, tokenManagerPlugin: "Other" } }), {
+    failure: '--tokenManagerPlugin: there is no plugin "Other": choose GoogleTokenExchange',
+    envoyStarted: false,
+  });
 });
 
 test("runAgent() says what Envoy has against a bootstrap that a template gave", WHERE_ENVOY, async (t) => {

@@ -17,6 +17,7 @@ import { planIdentity } from "./plan-identity.ts";
 import { planStatus } from "./plan-status.ts";
 import { prepare } from "./prepare.ts";
 import { startProxy } from "./run-proxy.ts";
+import { checkCredentialFetcher } from "./sts/token-source.ts";
 import { controlPlaneOptions } from "./trust.ts";
 
 /** Runs until Envoy is gone, and gives the status to exit with. Rejects when something cannot be started. */
@@ -39,7 +40,9 @@ export async function runAgent(input: AgentInput): Promise<number> {
   };
   const running: Promise<void>[] = [];
   try {
+    checkCredentialFetcher(context.config.identity);
     const statusPlan = planStatus(context);
+    if (context.flags.stsPort > 0) await (await import("./sts/start-sts.ts")).startSts(context);
     const identityPlan = await failingAs("failed to start workload secret manager", () => planIdentity(context));
     const upstream = await failingAs("failed to find root XDS CA", () => controlPlaneOptions(context));
     const sockets = await openSockets(context);

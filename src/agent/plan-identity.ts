@@ -1,5 +1,6 @@
 import type { AgentContext } from "./agent-context.ts";
 import type { ControlPlaneOptions } from "./control-plane.ts";
+import { checkCaProvider } from "./sds/ca-provider.ts";
 import { type CertificatePlan, certificatePlan } from "./sds/certificate-plan.ts";
 import { checkKeyOptions } from "./sds/key.ts";
 import { caOptions } from "./trust.ts";
@@ -14,6 +15,9 @@ export interface IdentityPlan extends Pick<CertificatePlan, "mounted"> {
 export async function planIdentity(context: AgentContext): Promise<IdentityPlan> {
   const { config, place, log, servedByOthers } = context;
   const { mounted, askCa } = certificatePlan({ config: config.identity, place, servedByOthers, log });
-  if (askCa) checkKeyOptions(config.identity.key);
+  if (askCa) {
+    checkCaProvider(config.identity);
+    checkKeyOptions(config.identity.key);
+  }
   return { mounted, ca: askCa ? await caOptions(context) : undefined };
 }

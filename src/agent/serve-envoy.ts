@@ -32,7 +32,6 @@ export async function serveEnvoy(
   );
   const resolver = await failingAs("failed to start local DNS server", () => startDns(context, running));
   await failingAs("failed generating gRPC XDS bootstrap", () => writeGrpcBootstrap(context));
-  if (context.flags.stsPort > 0) await (await import("./sts/start-sts.ts")).startSts(context);
   const { serveSockets } = await import("./serve-sockets.ts");
   await failingAs("failed to start xds proxy", () =>
     serveSockets(context, { ...identity, resolver, upstream, sockets }, running),

@@ -24,9 +24,22 @@ export function caProviderName({ caProvider, caAddress }: Pick<IdentityConfig, "
   return caAddress.includes("googleapis.com") ? "GoogleCA" : caProvider;
 }
 
+const PROVIDERS: readonly string[] = ["Citadel", "GoogleCA", "GoogleCAS"];
+
+/** Throws when CA_PROVIDER names none: that is told before Envoy is started. */
+export function checkCaProvider(config: Pick<IdentityConfig, "caProvider" | "caAddress">): void {
+  const name = caProviderName(config);
+  if (PROVIDERS.includes(name)) return;
+  throw new MeshError(
+    "CA_PROVIDER_UNKNOWN",
+    `CA provider "${name}" not registered: choose ${PROVIDERS.join(", ")} or GkeWorkloadCertificate`,
+  );
+}
+
 /** The client for CA_PROVIDER. Google's are loaded when they are asked for, istiod's when there is something to sign. */
 export async function caProvider(input: CaProviderInput): Promise<Sign> {
   const { config, log, metrics } = input;
+  checkCaProvider(config);
   const name = caProviderName(config);
   const client = (upstream: ControlPlaneOptions, scope: string): CaClientInput => ({
     upstream,
@@ -44,15 +57,9 @@ export async function caProvider(input: CaProviderInput): Promise<Sign> {
     const { googleCaClient } = await import("./google-ca-client.ts");
     return googleCaClient(client(await googleUpstream(input), "googleca"), input.clusterUrl);
   }
-  if (name === "GoogleCAS") {
-    const { googleCasClient } = await import("./google-cas-client.ts");
-    const upstream = { ...(await googleUpstream(input)), address: config.google.casEndpoint };
-    return googleCasClient(client(upstream, "googlecas"), config.caAddress);
-  }
-  throw new MeshError(
-    "CA_PROVIDER_UNKNOWN",
-    `CA provider "${name}" not registered: choose Citadel, GoogleCA, GoogleCAS or GkeWorkloadCertificate`,
-  );
+  const { googleCasClient } = await import("./google-cas-client.ts");
+  const upstream = { ...(await googleUpstream(input)), address: config.google.casEndpoint };
+  return googleCasClient(client(upstream, "googlecas"), config.caAddress);
 }
 
 /** Google knows the workload by a federated token, which its own one is exchanged for. */

@@ -6,7 +6,10 @@ import { serveSts, type TokenManager } from "./server.ts";
 
 const GOOGLE_PLUGIN = "GoogleTokenExchange";
 
-/** Opens `--stsPort`. Loaded only where it is asked for. */
+/**
+ * Opens `--stsPort`. Rejects when the port or the plugin cannot be had: that is told before Envoy is started. Loaded only
+ * where it is asked for.
+ */
 export async function startSts(context: AgentContext): Promise<void> {
   const { flags, localhost, log, done } = context;
   await serveSts(

@@ -17,26 +17,33 @@ export interface TokenSourceInput {
   readonly running: Promise<void>[];
 }
 
+const FILE_FETCHERS: readonly string[] = ["JWT", ""];
+const MACHINE_FETCHER = "GoogleComputeEngine";
+
+/** Throws when CREDENTIAL_FETCHER_TYPE names no source: that is told before Envoy is started. */
+export function checkCredentialFetcher({ credentialFetcher }: Pick<IdentityConfig, "credentialFetcher">): void {
+  if (FILE_FETCHERS.includes(credentialFetcher) || credentialFetcher === MACHINE_FETCHER) return;
+  throw new MeshError(
+    "IDENTITY_INVALID",
+    `failed to create credential fetcher: invalid credential fetcher type ${credentialFetcher}: choose JWT or ${MACHINE_FETCHER}`,
+  );
+}
+
 /** The source that CREDENTIAL_FETCHER_TYPE names. */
 export async function tokenSource({ config, file, log, signal, running }: TokenSourceInput): Promise<FetchToken> {
   const { credentialFetcher, trustDomain, google } = config;
   tellPolicy(config.jwtPolicy, log);
-  if (credentialFetcher === "JWT" || credentialFetcher === "") return fileToken(file, log);
-  if (credentialFetcher === "GoogleComputeEngine") {
-    const { GceToken } = await import("./gce-token.ts");
-    const token = new GceToken({
-      audience: trustDomain,
-      file,
-      metadataHost: google.metadataHost,
-      log: log.scope("gcecred"),
-    });
-    running.push(token.run(signal));
-    return () => token.fetch();
-  }
-  throw new MeshError(
-    "IDENTITY_INVALID",
-    `failed to create credential fetcher: invalid credential fetcher type ${credentialFetcher}: choose JWT or GoogleComputeEngine`,
-  );
+  checkCredentialFetcher(config);
+  if (credentialFetcher !== MACHINE_FETCHER) return fileToken(file, log);
+  const { GceToken } = await import("./gce-token.ts");
+  const token = new GceToken({
+    audience: trustDomain,
+    file,
+    metadataHost: google.metadataHost,
+    log: log.scope("gcecred"),
+  });
+  running.push(token.run(signal));
+  return () => token.fetch();
 }
 
 /** JWT_POLICY once chose between two kinds of tokens; one of them is left. */
