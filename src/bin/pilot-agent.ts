@@ -4,6 +4,7 @@ import { MACHINE_TRUST } from "#agent/agent-environment.ts";
 import { hashedRootsFolder, systemRootsFile } from "#agent/sds/system-roots.ts";
 import { readEnvironment } from "#lib/env-table.ts";
 import { createLogger, type Logger } from "#lib/log.ts";
+import { streamWriter } from "#lib/log-writers.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { addLogFlags, loggerOf } from "./agent/log-flags.ts";
 import { goSwitches } from "./agent/switches.ts";
@@ -61,7 +62,7 @@ function loggerOfFailure(): Logger {
   try {
     return loggerOf(active);
   } catch {
-    return createLogger({ write: (line) => void process.stdout.write(line) });
+    return createLogger({ write: streamWriter(process.stdout) });
   }
 }
 

@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readdirSync, readFileSync } from "node:fs";
+import { closeSync, openSync, readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 import { Command } from "commander";
-import { temporaryFolder } from "../../../test/support/fake-control-plane.ts";
+import { eventually, temporaryFolder } from "../../../test/support/fake-control-plane.ts";
+import { freePorts } from "../../../test/support/free-ports.ts";
 import { addLogFlags, flagLines, loggerOf } from "./log-flags.ts";
 import { goSwitches } from "./switches.ts";
 
@@ -192,6 +193,41 @@ test("a failure is logged where and how the flags say", async (t) => {
   assert.deepEqual([out, /^Error: invalid proxy Type: nobody: it must be sidecar or router$/m.test(err)], ["", true]);
   assert.match(readFileSync(file, "utf8"), /^{"level":"error",.*"msg":"invalid proxy Type: nobody: .*\n$/);
   assert.equal((await run("proxy", "nobody", "--log_output_level=none")).out, "");
+});
+
+test("a full disk under the log does not keep an agent from starting, and from ending when it is told to", async (t) => {
+  const folder = temporaryFolder(t);
+  const [statusPort = 0, proxyAdminPort = 0] = await freePorts(2);
+  const full = openSync("/dev/full", "w");
+  t.after(() => closeSync(full));
+  const child = spawn(process.execPath, [PROGRAM, "proxy", "--log_target=stdout", "--log_target=/dev/full"], {
+    cwd: folder,
+    env: {
+      PATH: process.env.PATH,
+      INSTANCE_IP: "127.0.0.1",
+      CLOUD_PLATFORM: "none",
+      PROXY_XDS_DEBUG_VIA_AGENT: "false",
+      DISABLE_ENVOY: "true",
+      CA_ROOT_CA: "SYSTEM",
+      XDS_ROOT_CA: "SYSTEM",
+      PROXY_CONFIG: JSON.stringify({ statusPort, proxyAdminPort }),
+    },
+    stdio: ["ignore", full, "pipe"],
+  });
+  t.after(() => child.kill("SIGKILL"));
+  let err = "";
+  child.stderr?.on("data", (chunk) => {
+    err += chunk;
+  });
+  const port = `http://127.0.0.1:${statusPort}/`;
+  await eventually(
+    () => `its status port: ${err}`,
+    async () => (await fetch(port).catch(() => undefined)) !== undefined,
+  );
+  assert.equal(err.match(/^log write error: ENOSPC: .*; lines are lost$/gm)?.length, 2);
+  child.kill("SIGTERM");
+  const [code] = await once(child, "close");
+  assert.equal(code, 0);
 });
 
 test("switches take Go's values, and scripts need no descriptions", async () => {

@@ -1,8 +1,8 @@
 /** Istio's `--log_*` flags. They may stand before or behind the name of the command. */
-import { appendFileSync } from "node:fs";
 import type { Command } from "commander";
 import { createLogger, LOG_LEVELS, type Logger, type LogLevel, parseLogLevels } from "#lib/log.ts";
 import { rotatingFile } from "#lib/log-file.ts";
+import { fileWriter, sparing, streamWriter, type WriteLine } from "#lib/log-writers.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 import { wholeNumber } from "./whole-number.ts";
 
@@ -116,16 +116,13 @@ function levelsOf(flag: string, text: string): Record<string, LogLevel> {
   return levels;
 }
 
-function writerOf(target: string): (line: string) => void {
-  if (target === "stdout") return (line) => void process.stdout.write(line);
-  if (target === "stderr") return (line) => void process.stderr.write(line);
-  return opened("--log_target", target, () => {
-    appendFileSync(target, "");
-    return (line) => appendFileSync(target, line);
-  });
+function writerOf(target: string): WriteLine {
+  if (target === "stdout") return streamWriter(process.stdout);
+  if (target === "stderr") return streamWriter(process.stderr);
+  return opened("--log_target", target, () => fileWriter(target));
 }
 
-function rotated(flags: LogFlags): ((line: string) => void)[] {
+function rotated(flags: LogFlags): WriteLine[] {
   const path = flags.log_rotate ?? "";
   if (path === "") return [];
   const limits = {
@@ -133,10 +130,10 @@ function rotated(flags: LogFlags): ((line: string) => void)[] {
     maxAgeMs: DAY_MS * (flags.log_rotate_max_age ?? DEFAULTS.maxAge),
     maxBackups: flags.log_rotate_max_backups ?? DEFAULTS.maxBackups,
   };
-  return [opened("--log_rotate", path, () => rotatingFile(path, limits))];
+  return [opened("--log_rotate", path, () => sparing(rotatingFile(path, limits)))];
 }
 
-function opened(flag: string, path: string, open: () => (line: string) => void): (line: string) => void {
+function opened(flag: string, path: string, open: () => WriteLine): WriteLine {
   try {
     return open();
   } catch (cause) {
