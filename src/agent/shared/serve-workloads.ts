@@ -8,13 +8,15 @@
  * A file that appears is a workload to serve, one that disappears is drained and ended, a changed one is both. What fails
  * in one workload stays there: it is started again with growing pauses.
  */
+import { once } from "node:events";
 import { watch } from "node:fs";
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
-import { parseWorkloadFile } from "./workload-file.ts";
+import { parseWorkloadFile, type WorkloadFile } from "./workload-file.ts";
 import { runWorkload, type WorkloadState } from "./workload-run.ts";
 
 export interface ServeWorkloadsInput {
@@ -28,10 +30,12 @@ export interface ServeWorkloadsInput {
   readonly hurry: AbortSignal;
 }
 
+/** A file of the folder: what is in it, or why that cannot be told. */
+type WorkloadSource = { readonly text: string } | { readonly problem: string };
+
 interface Running {
-  readonly text: string;
+  readonly source: WorkloadSource;
   readonly end: AbortController;
-  readonly ended: Promise<void>;
 }
 
 const SUFFIX = ".json";
@@ -41,7 +45,7 @@ const SETTLE_MS = 20;
 /** Resolves when it was told to stop and all workloads are gone. Rejects when there is no such folder. */
 export async function serveWorkloads(input: ServeWorkloadsInput): Promise<void> {
   const { folder, log, stop } = input;
-  await texts(folder);
+  await listed(folder);
   const shortFolder = await mkdtemp(join(tmpdir(), "agent-"));
   const server = new WorkloadServer(input, shortFolder);
   try {
@@ -79,7 +83,10 @@ function watchWorkloads(folder: string, onChange: () => void, signal: AbortSigna
 class WorkloadServer {
   readonly #input: ServeWorkloadsInput;
   readonly #shortFolder: string;
+  /** Those that are wanted. */
   readonly #running = new Map<string, Running>();
+  /** Those that are there: they may take their time to drain. Resolved when the last of that name is gone. */
+  readonly #gone = new Map<string, Promise<void>>();
   #started = 0;
   #updating: Promise<void> = Promise.resolve();
 
@@ -97,48 +104,55 @@ class WorkloadServer {
   /** Resolves when all are gone; they see by themselves that they are to stop. */
   async end(): Promise<void> {
     await this.#updating.catch(() => undefined);
-    await Promise.all([...this.#running.values()].map(({ ended }) => ended));
+    await Promise.all(this.#gone.values());
   }
 
   async #update(): Promise<void> {
     if (this.#input.stop.aborted) return;
-    const wanted = await texts(this.#input.folder);
+    const wanted = await sources(this.#input.folder);
     for (const [name, running] of this.#running) {
-      if (wanted.get(name) === running.text) continue;
+      const source = wanted.get(name);
+      if (source !== undefined && isDeepStrictEqual(source, running.source)) continue;
       running.end.abort();
       this.#running.delete(name);
-      // A workload that changed has its ports only when the old one has given them up.
-      if (wanted.has(name)) await running.ended;
     }
-    for (const [name, text] of wanted) {
-      if (!this.#running.has(name)) this.#running.set(name, this.#start(name, text));
+    for (const [name, source] of wanted) {
+      if (!this.#running.has(name)) this.#running.set(name, this.#start(name, source));
     }
   }
 
-  #start(name: string, text: string): Running {
-    const { stop, hurry, log, program, folder } = this.#input;
+  /** A workload that changed has its ports only when the old one has given them up. The others do not wait for that. */
+  #start(name: string, source: WorkloadSource): Running {
     const end = new AbortController();
+    const stop = AbortSignal.any([this.#input.stop, end.signal]);
+    const before = this.#gone.get(name) ?? Promise.resolve();
+    const gone = before.then(() => this.#run(name, source, stop));
+    this.#gone.set(name, gone);
+    void gone.then(() => {
+      if (this.#gone.get(name) === gone) this.#gone.delete(name);
+    });
+    return { source, end };
+  }
+
+  async #run(name: string, source: WorkloadSource, stop: AbortSignal): Promise<void> {
+    const { hurry, log, program, folder } = this.#input;
     const report = stateWriter(join(folder, `${name}.state`), log);
-    let ended: Promise<void>;
     try {
-      const workload = parseWorkloadFile(text);
-      ended = runWorkload({
-        name,
-        workload,
-        program,
-        log,
-        report,
-        hurry,
-        shortFolder: join(this.#shortFolder, String(this.#started++)),
-        stop: AbortSignal.any([stop, end.signal]),
-      });
+      const workload = parseSource(source);
+      const shortFolder = join(this.#shortFolder, String(this.#started++));
+      await runWorkload({ name, workload, program, log, report, hurry, shortFolder, stop });
     } catch (thrown) {
       log.error(`Workload ${name} is not served: ${errorText(thrown)}`);
       report({ state: "failed", restarts: 0, reason: errorText(thrown) });
-      ended = Promise.resolve();
+      if (!stop.aborted) await once(stop, "abort");
+      report({ state: "stopped", restarts: 0 });
     }
-    return { text, end, ended };
   }
+}
+
+function parseSource(source: WorkloadSource): WorkloadFile {
+  if ("problem" in source) throw new MeshError("FILE_UNREADABLE", source.problem);
+  return parseWorkloadFile(source.text);
 }
 
 /** Writes states one after the other, the last one last; a workload that is gone leaves none. */
@@ -153,14 +167,27 @@ function stateWriter(file: string, log: Logger): (state: WorkloadState) => void 
   };
 }
 
-async function texts(folder: string): Promise<Map<string, string>> {
+/** What the folder has of workloads, by name. A file that cannot be read is the trouble of its workload alone. */
+async function sources(folder: string): Promise<Map<string, WorkloadSource>> {
+  const files = (await listed(folder)).filter((file) => file.endsWith(SUFFIX)).sort();
+  const read = files.map(async (file) => [file.slice(0, -SUFFIX.length), await sourceOf(join(folder, file))] as const);
+  return new Map((await Promise.all(read)).flatMap(([name, source]) => (source === undefined ? [] : [[name, source]])));
+}
+
+async function listed(folder: string): Promise<string[]> {
   try {
-    const files = (await readdir(folder)).filter((file) => file.endsWith(SUFFIX)).sort();
-    const entries = await Promise.all(
-      files.map(async (file) => [file.slice(0, -SUFFIX.length), await readFile(join(folder, file), "utf8")] as const),
-    );
-    return new Map(entries);
+    return await readdir(folder);
   } catch (cause) {
     throw new MeshError("FILE_UNREADABLE", `Cannot read the workloads in ${folder}`, { cause });
+  }
+}
+
+/** Undefined when it is gone again. */
+async function sourceOf(file: string): Promise<WorkloadSource | undefined> {
+  try {
+    return { text: await readFile(file, "utf8") };
+  } catch (thrown) {
+    if (thrown instanceof Error && "code" in thrown && thrown.code === "ENOENT") return undefined;
+    return { problem: `it cannot be read: ${errorText(thrown)}` };
   }
 }

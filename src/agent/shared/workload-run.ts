@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { Backoff } from "#lib/async/backoff.ts";
 import { sleep } from "#lib/async/sleep.ts";
 import { createLogger, type Logger } from "#lib/log.ts";
+import { sparing, type WriteLine } from "#lib/log-writers.ts";
 import { makeFolder } from "#lib/make-folder.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { runAgent } from "../agent.ts";
@@ -67,13 +68,11 @@ async function runOnce(input: WorkloadRunInput): Promise<number> {
   const { workload, stop, hurry } = input;
   const { config, problems, warnings } = parseAgentConfig(workload.env);
   if (problems.length > 0) throw new MeshError("ENVIRONMENT_INVALID", problems.join("; "));
-  const output = workload.log === "" ? undefined : openSync(workload.log, "a", 0o644);
+  const file = workload.log === "" ? undefined : openLog(workload.log);
+  const output = file?.descriptor;
   try {
-    if (output !== undefined && process.getuid?.() === 0) await chown(workload.log, workload.user, workload.user);
-    const log =
-      output === undefined
-        ? input.log.scope(input.name)
-        : createLogger({ write: (line) => void writeSync(output, line) });
+    if (file !== undefined && process.getuid?.() === 0) await chown(workload.log, workload.user, workload.user);
+    const log = file === undefined ? input.log.scope(input.name) : createLogger({ write: file.write });
     for (const warning of warnings) log.warn(warning);
     const dns = config.dns.capture || config.dns.atGateway;
     const place = await placeOf(input, { dnsAddress: dns ? config.dns.address : undefined, output });
@@ -89,8 +88,32 @@ async function runOnce(input: WorkloadRunInput): Promise<number> {
       hurry,
     });
   } finally {
-    if (output !== undefined) closeSync(output);
+    file?.close();
   }
+}
+
+interface OpenLog {
+  /** Shared with Envoy. */
+  readonly descriptor: number;
+  readonly write: WriteLine;
+  close(): void;
+}
+
+/** Lines that come after the end are dropped: the number of the descriptor may be that of another workload's file by then. */
+export function openLog(path: string): OpenLog {
+  const descriptor = openSync(path, "a", 0o644);
+  let open = true;
+  const write = sparing((line) => void writeSync(descriptor, line));
+  return {
+    descriptor,
+    write: (line) => {
+      if (open) write(line);
+    },
+    close: () => {
+      open = false;
+      closeSync(descriptor);
+    },
+  };
 }
 
 interface PlaceInput {
