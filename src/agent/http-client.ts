@@ -29,6 +29,9 @@ export interface HttpAnswer {
   readonly body: string;
 }
 
+/** As many as Istio's agent takes: applications that say more than the 16 KB that Node takes are not ill for that. */
+export const MAX_HEADER_BYTES = 10 * 1024 * 1024;
+
 /** The answer to a request, whatever its status. */
 export async function fetchText(wanted: HttpRequest): Promise<HttpAnswer> {
   const response = await send(wanted);
@@ -48,7 +51,8 @@ export async function send(wanted: HttpRequest): Promise<IncomingMessage> {
     return await new Promise((resolve, reject) => {
       // With an agent, be it none, Node would make a connection of its own.
       const options = socket === undefined ? { agent: false } : { createConnection: () => socket };
-      const outgoing = request({ host, port, path, method, headers: { ...headers }, ...options });
+      const limits = { maxHeaderSize: MAX_HEADER_BYTES };
+      const outgoing = request({ host, port, path, method, headers: { ...headers }, ...limits, ...options });
       let answer: IncomingMessage | undefined;
       const cut = () => (answer ?? outgoing).destroy(signal.reason);
       signal.addEventListener("abort", cut, { once: true });

@@ -3,6 +3,7 @@ import { isUtf8 } from "node:buffer";
 import { Agent, request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders } from "node:http";
 import type { Socket } from "node:net";
 import { type TLSSocket, connect as tlsConnect } from "node:tls";
+import { MAX_HEADER_BYTES } from "../../http-client.ts";
 import { aimOf, followRedirects, type Redirecting } from "../../redirects.ts";
 import type { Answer, IncomingRequest } from "../answer.ts";
 import type { HttpProbe } from "./parse.ts";
@@ -76,7 +77,14 @@ function overHttp1(probe: ProbeRequest, through: Socket | Agent): Promise<ProbeR
   const { port, path, headers, signal, target } = probe;
   const connection = through instanceof Agent ? { agent: through } : { createConnection: () => through };
   return new Promise((resolve, reject) => {
-    const request = httpRequest({ host: target.host, port, path, headers, ...connection });
+    const request = httpRequest({
+      host: target.host,
+      port,
+      path,
+      headers,
+      maxHeaderSize: MAX_HEADER_BYTES,
+      ...connection,
+    });
     const cut = () => {
       request.destroy(signal.reason);
       reject(signal.reason); // A request without a connection yet says nothing.
@@ -100,14 +108,21 @@ function overHttp1(probe: ProbeRequest, through: Socket | Agent): Promise<ProbeR
   });
 }
 
-/** At most as much as the kubelet keeps of it, as it is. */
+/**
+ * At most as much as the kubelet keeps of it, as it is. The status has told how the application is: what is cut off or
+ * takes longer than the probe may does not change that.
+ */
 async function readSome(body: AsyncIterable<Buffer>): Promise<Pick<Answer, "body" | "headers">> {
   const chunks: Buffer[] = [];
   let size = 0;
-  for await (const chunk of body) {
-    chunks.push(chunk);
-    size += chunk.length;
-    if (size >= MAX_BODY_BYTES) break;
+  try {
+    for await (const chunk of body) {
+      chunks.push(chunk);
+      size += chunk.length;
+      if (size >= MAX_BODY_BYTES) break;
+    }
+  } catch {
+    // What there is of it.
   }
   const read = Buffer.concat(chunks).subarray(0, MAX_BODY_BYTES);
   return isUtf8(read) ? { body: read.toString() } : { body: read, headers: { "content-type": BINARY } };

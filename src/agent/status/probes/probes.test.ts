@@ -75,6 +75,23 @@ test("a body of any length is cut to what the kubelet keeps, and an endless one 
   assert.deepEqual([status, String(body).length], [200, 10 * 1024]);
 });
 
+test("the status tells, whether its body is cut off or takes longer than the probe may, and how long its headers are", async (t) => {
+  const port = await serveApp(t, (incoming, response) => {
+    const long = incoming.url === "/long" ? { "x-long": "x".repeat(100_000) } : {};
+    response.writeHead(207, { "content-length": 6, ...long });
+    if (incoming.url === "/long") response.end("larger");
+    else response.write("half");
+    if (incoming.url === "/cut") setTimeout(() => response.destroy(), 20);
+  });
+  const answerOf = async (path: string) => {
+    const { status, body } = await runProbe(http(port, path, 300), requestOf({}), TARGET);
+    return [status, body];
+  };
+  assert.deepEqual(await answerOf("/cut"), [207, "half"]);
+  assert.deepEqual(await answerOf("/slow"), [207, "half"]);
+  assert.deepEqual(await answerOf("/long"), [207, "larger"]);
+});
+
 test("the application sees the probe's headers, and its own port in place of the status port", async (t) => {
   let seen: Readonly<Record<string, unknown>> = {};
   const port = await serveApp(t, (incoming, response) => {
