@@ -28,6 +28,8 @@ export interface TokenStatus {
 
 const GRACE_MS = 300_000;
 const DEFAULT_LIFETIME_MS = 3_600_000;
+/** What a token server says of the end of a token may be beyond all dates. */
+const LATEST_DATE_MS = 8.64e15;
 /** More kept tokens than a workload has scopes means that somebody is playing. */
 const MOST_KEPT = 100;
 
@@ -97,7 +99,7 @@ export class GoogleExchange {
     this.#status.set(type, {
       token_type: type,
       issue_time: new Date(this.#now()).toISOString(),
-      expire_time: new Date(expiresAt).toISOString(),
+      expire_time: new Date(Math.min(expiresAt, LATEST_DATE_MS)).toISOString(),
     });
   }
 

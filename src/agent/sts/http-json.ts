@@ -1,7 +1,7 @@
 /** Requests to token servers: small answers, soon, or none. */
 import { request as overHttp } from "node:http";
 import { request as overHttps } from "node:https";
-import { MeshError } from "#lib/mesh-error.ts";
+import { errorText, MeshError } from "#lib/mesh-error.ts";
 
 export interface JsonRequest {
   readonly url: string;
@@ -28,8 +28,8 @@ export function askTokenServer(wanted: JsonRequest): Promise<TextAnswer> {
   const text = body === undefined ? undefined : JSON.stringify(body);
   const type =
     text === undefined ? {} : { "content-type": "application/json", "content-length": Buffer.byteLength(text) };
-  return new Promise((resolve, reject) => {
-    const fail = (reason: string) => reject(new MeshError("TOKEN_SERVER_FAILED", `${where}: ${reason}`));
+  const answer = new Promise<TextAnswer>((resolve, reject) => {
+    const fail = (reason: string) => reject(new Error(reason));
     const send = url.startsWith("https:") ? overHttps : overHttp;
     const outgoing = send(url, { method, headers: { ...type, ...headers }, agent: false }, (response) => {
       let received = "";
@@ -45,5 +45,9 @@ export function askTokenServer(wanted: JsonRequest): Promise<TextAnswer> {
     outgoing.on("error", (error) => fail(error.message));
     outgoing.on("close", () => clearTimeout(timer));
     outgoing.end(text);
+  });
+  // That a URL or a header is none is thrown by Node itself.
+  return answer.catch((thrown: unknown) => {
+    throw new MeshError("TOKEN_SERVER_FAILED", `${where}: ${errorText(thrown)}`);
   });
 }

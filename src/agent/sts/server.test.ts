@@ -65,6 +65,17 @@ async function google(t: Context, tell?: Tell) {
   return { server, manager };
 }
 
+test("STS takes a federated token whose end is beyond all dates, and names the server whose token is none", async (t) => {
+  const federated = (body: string) => google(t, ({ path }) => (path === "/v1/token" ? { body } : undefined));
+  const eternal = await federated('{"access_token": "federated", "expires_in": 1e300}');
+  const { post, ask } = await serve(t, eternal.manager);
+  assert.equal((await post(FORM)).body.access_token, "access");
+  assert.equal((await ask("/stsStatus")).body.tokens.length, 2);
+  const broken = await federated('{"access_token": "two\\nlines", "expires_in": 3600}');
+  const { body } = await (await serve(t, broken.manager)).post(FORM);
+  assert.match(body.error_description, /^POST http:\/\/.*:generateAccessToken: Invalid character in header content/);
+});
+
 test("STS exchanges a token by way of Google, in its words", async (t) => {
   const { server, manager } = await google(t);
   const { post } = await serve(t, manager);

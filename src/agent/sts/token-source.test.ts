@@ -69,7 +69,7 @@ test("tokenSource() gets the identity of a machine from its metadata server, for
   );
 });
 
-test("GceToken says what went wrong: nobody there, no such account, redirected, an answer without end", async (t) => {
+test("GceToken says what went wrong: nobody there, no such account, redirected, an answer without end, no address", async (t) => {
   const file = join(temporaryFolder(t), "token");
   const at = (metadataHost: string) => new GceToken({ audience: "a", file, metadataHost, log: SILENT }).fetch();
   const [port] = await freePorts(1);
@@ -86,6 +86,10 @@ test("GceToken says what went wrong: nobody there, no such account, redirected, 
   assert.equal(elsewhere.asked.length, 0);
   const endless = await startTokenServer(t, () => ({ body: "x".repeat(3_000_000) }));
   await assert.rejects(at(endless.host), /the answer is too long/);
+  await assert.rejects(at("127.0.0.1:99999"), {
+    code: "TOKEN_SERVER_FAILED",
+    message: /^GET http:\/\/127\.0\.0\.1:99999\/.*: Invalid URL$/,
+  });
 });
 
 test("GceToken says when the file cannot be written", async (t) => {
