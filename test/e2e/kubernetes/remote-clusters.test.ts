@@ -211,7 +211,9 @@ describe("a mesh of two clusters", { skip: NO_KUBERNETES, timeout: 600_000 }, ()
 
   test("a cluster that is down keeps what it had, and costs the others nothing", async () => {
     await two.stop("kube-apiserver");
-    await eventually("told", () => lines.some((line) => line.includes('cluster "c2": services')));
+    await eventually("told", () =>
+      lines.some((line) => line.includes('cluster "c2"') && line.includes("cannot be read")),
+    );
     await one.apply(slice("both", "10.1.0.7"));
     await untilEndpoints("both", "10.1.0.7@c1/net1 10.2.0.9@c2/net2");
     await two.start();
