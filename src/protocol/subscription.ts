@@ -283,7 +283,7 @@ export function afterSending<R extends Resource>(draft: Draft<R>, nonce: string)
 /** Endpoints that clusters of that response wait for are due, whether they changed or not. */
 export function owe<R extends Resource>(endpoints: Subscription<R>, { resources }: Draft<R>): Subscription<R> {
   const { names, due } = endpoints;
-  if (due === names) return endpoints;
+  if (due === names) return endpoints; // as on a new stream
   const owed: string[] = [];
   for (const { awaits } of resources)
     if (awaits !== undefined && names.has(awaits) && !due.has(awaits)) owed.push(awaits);
