@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
-import { setTimeout as wait } from "node:timers/promises";
 import { KubernetesApi } from "#lib/kubernetes/api-client.ts";
 import { SILENT } from "#lib/log.ts";
 import type { Source } from "#model/ports.ts";
@@ -23,6 +22,9 @@ metadata: {name: gw, namespace: shop}
 spec: {servers: [{port: {number: 80, name: http, protocol: HTTP}, hosts: ["*"]}]}
 `;
 
+/** How often the configuration is looked at before requests are counted. */
+const LOOKS = 100;
+
 test("a status that cannot be written is tried after longer and longer pauses, not at every look", async () => {
   let requests = 0;
   const server = createServer((_request, response) => {
@@ -33,14 +35,21 @@ test("a status that cannot be written is tried after longer and longer pauses, n
   const { port } = server.address() as AddressInfo;
   const access = { server: `http://127.0.0.1:${port}`, namespace: "default", credentials: async () => ({}) };
   const api = new KubernetesApi(access);
-  const source = { problems: () => [], objects: () => objectsOf(GATEWAY) } as unknown as Source;
+  const objects = objectsOf(GATEWAY);
+  const lookedAt = Promise.withResolvers<void>();
+  let looks = 0;
+  const look = () => {
+    if (++looks === LOOKS) lookedAt.resolve();
+    return objects;
+  };
+  const source = { problems: () => [], objects: look } as unknown as Source;
   const stopping = new AbortController();
   const options = { api, source, types: [GATEWAYS], conflicts: () => [], findings: () => new Map(), now: Date.now };
   const running = keepObjectStatus({ ...options, log: SILENT, intervalMs: 5 }, stopping.signal);
-  await wait(1_000);
+  await lookedAt.promise;
   stopping.abort();
   await running;
   api.close();
   server.close();
-  assert.ok(requests >= 2 && requests <= 10, `${requests} requests in a second`);
+  assert.ok(requests >= 1 && requests <= LOOKS / 10, `${requests} requests after ${looks} looks`);
 });

@@ -79,9 +79,8 @@ class StatusWriter {
   readonly #types: ReadonlyMap<string, ResourceType>;
   /** Of which version of an object what was written or found. */
   readonly #written = new Map<string, { readonly object: ConfigObject | undefined; readonly text: string }>();
+  /** What is still to be written: it is in the queue, or will be again after a pause because it failed. */
   readonly #wanted = new Map<string, Wanted>();
-  /** Of which the last try to write it failed. */
-  readonly #failing = new Set<string>();
   readonly #queue: WorkQueue;
   /** Our part of each object's status, as we last wrote it. */
   readonly #last = new Map<string, string>();
@@ -121,8 +120,8 @@ class StatusWriter {
       const messages = findings && (findings.get(key) ?? []).map(statusMessage);
       this.#want(key, object, { conditions, messages });
     }
-    for (const keys of [this.#written.keys(), this.#failing])
-      for (const key of keys) if (!objects.has(key)) this.#forget(key);
+    for (const known of [this.#written, this.#wanted])
+      for (const key of known.keys()) if (!objects.has(key)) this.#forget(key);
   }
 
   stop(): Promise<void> {
@@ -134,14 +133,14 @@ class StatusWriter {
     const type = this.#types.get(kind);
     const written = this.#written.get(key);
     if (type === undefined || (written?.object === object && written?.text === JSON.stringify(own))) return;
+    const isQueued = this.#wanted.has(key);
     this.#wanted.set(key, { type, name, namespace, object, own });
     // What failed is tried again by the queue, after longer and longer pauses.
-    if (!this.#failing.has(key)) this.#queue.add(key);
+    if (!isQueued) this.#queue.add(key);
   }
 
   #forget(key: string): void {
     this.#written.delete(key);
-    this.#failing.delete(key);
     this.#wanted.delete(key);
     this.#last.delete(key);
     this.#rivals.forget(key);
@@ -151,7 +150,6 @@ class StatusWriter {
     const wanted = this.#wanted.get(key);
     if (wanted === undefined) return;
     this.#wanted.delete(key);
-    this.#failing.delete(key);
     // The next look asks for it again.
     if (this.#rivals.pauseMs(key) > 0) return;
     const { type, name, namespace, object, own } = wanted;
@@ -165,7 +163,6 @@ class StatusWriter {
       if (own.conditions !== undefined) this.#last.set(key, conditionTexts(own.conditions));
     } catch (problem) {
       if (!(problem instanceof ApiError) || problem.status !== 404) {
-        this.#failing.add(key);
         if (!this.#wanted.has(key)) this.#wanted.set(key, wanted);
         throw problem;
       }
