@@ -16,6 +16,7 @@ import type { ByType } from "./by-type.ts";
 import type { DeltaRequest } from "./delta-request.ts";
 import { NameSets } from "./name-sets.ts";
 import type { Layers, Resource } from "./resource.ts";
+import { type StateRequest, toDelta } from "./state-request.ts";
 import {
   afterSending,
   type Draft,
@@ -46,6 +47,12 @@ interface Change<R extends Resource> {
   readonly after: States<R>;
 }
 
+interface Meaning<R extends Resource> {
+  readonly request: StateRequest;
+  readonly state: Subscription<R> | undefined;
+  readonly meant: DeltaRequest;
+}
+
 interface Emitted<R extends Resource> {
   readonly removals: boolean;
   readonly draft: Draft<R>;
@@ -65,8 +72,10 @@ export class SharedSteps<R extends Resource> {
   readonly #sent = new Map<Draft<R>, Subscription<R>>();
   readonly #owed = new Map<Draft<R>, Way<Subscription<R>>[]>();
   readonly #acknowledged = new Map<Subscription<R>, Step<R>>();
+  #last: Meaning<R> | undefined;
 
   clear(): void {
+    this.#last = undefined;
     const ofOneType = [this.#subscribed, this.#retargeted, this.#emitted, this.#sent, this.#owed, this.#acknowledged];
     for (const steps of [...ofOneType, this.#moved, this.#changed]) steps.clear();
   }
@@ -78,6 +87,13 @@ export class SharedSteps<R extends Resource> {
     if (last !== undefined && isAlike(last, made)) return last;
     this.#subscribed.set(key, made);
     return made;
+  }
+
+  /** What a request of state-of-the-world xDS means in a state; each answer repeats all names. */
+  meaning(request: StateRequest, state: Subscription<R> | undefined): DeltaRequest {
+    if (this.#last?.request !== request || this.#last.state !== state)
+      this.#last = { request, state, meant: toDelta(request, state) };
+    return this.#last.meant;
   }
 
   onRequest(state: Subscription<R>, request: DeltaRequest): Step<R> {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { newSession, receive } from "#protocol/session.ts";
+import { SharedSteps } from "#protocol/shared-steps.ts";
 import { EMPTY_STATE_REQUEST, formatStateRequest } from "#protocol/state-request.ts";
 import { ENDPOINT_TYPE } from "#protocol/type-urls.ts";
 import { DIALECTS, requestIn } from "./dialect.ts";
@@ -9,9 +10,11 @@ const STATE = DIALECTS.find(({ method }) => method === "StreamAggregatedResource
 
 test("the same words of two proxies are read beside what each of them asked for before", () => {
   assert.ok(STATE);
+  const steps = new SharedSteps();
   const asking = (names: readonly string[]) => {
     const bytes = formatStateRequest({ ...EMPTY_STATE_REQUEST, typeUrl: ENDPOINT_TYPE, names });
-    return receive(newSession("state"), requestIn(STATE, bytes, newSession("state")), 0).session;
+    const session = newSession("state", steps);
+    return receive(session, requestIn(STATE, bytes, session), 0).session;
   };
   const answer = formatStateRequest({ ...EMPTY_STATE_REQUEST, typeUrl: ENDPOINT_TYPE, names: ["a", "b"], nonce: "1" });
   const [same, other] = [asking(["a", "b"]), asking(["a", "c"])];

@@ -3,8 +3,7 @@ import { STATUS } from "#lib/grpc/status.ts";
 import { type DeltaRequest, parseDeltaRequest } from "#protocol/delta-request.ts";
 import type { Resource } from "#protocol/resource.ts";
 import type { Session, StreamKind } from "#protocol/session.ts";
-import { parseStateRequest, type StateRequest, toDelta } from "#protocol/state-request.ts";
-import type { Subscription } from "#protocol/subscription.ts";
+import { parseStateRequest } from "#protocol/state-request.ts";
 import {
   CLUSTER_TYPE,
   ENDPOINT_TYPE,
@@ -57,7 +56,8 @@ export function requestIn<R extends Resource>(dialect: Dialect, bytes: Uint8Arra
   }
   const request = stateRequest(bytes);
   const typeUrl = typeOf(dialect, request);
-  return meantBy(request, session.types.get(typeUrl), typeUrl);
+  const told = typeUrl === request.typeUrl ? request : { ...request, typeUrl };
+  return session.steps.meaning(told, session.types.get(typeUrl));
 }
 
 const deltaRequest = readOnce((bytes) => reading("delta", () => parseDeltaRequest(bytes)));
@@ -70,19 +70,6 @@ function readOnce<Request>(read: (bytes: Uint8Array) => Request): (bytes: Uint8A
     if (last === undefined || Buffer.compare(last.bytes, bytes) !== 0) last = { bytes, request: read(bytes) };
     return last.request;
   };
-}
-
-let lastMeant: { readonly request: StateRequest; readonly known: unknown; readonly meant: DeltaRequest } | undefined;
-
-/** Such an answer repeats all names, and means the same to proxies in the same state. */
-function meantBy<R extends Resource>(
-  request: StateRequest,
-  known: Subscription<R> | undefined,
-  typeUrl: string,
-): DeltaRequest {
-  if (lastMeant?.request !== request || lastMeant.known !== known || lastMeant.meant.typeUrl !== typeUrl)
-    lastMeant = { request, known, meant: toDelta({ ...request, typeUrl }, known) };
-  return lastMeant.meant;
 }
 
 /** On a stream of one type requests need not repeat it. */
