@@ -95,3 +95,12 @@ test("keepChanged() gives what keepSorted() gives, or nothing", () => {
     }),
   );
 });
+
+test("keepChanged() leaves it to keepSorted() where an item that stays has moved among those of its key", () => {
+  const [first, second] = [
+    { key: "d", value: 2 },
+    { key: "d", value: 1 },
+  ];
+  const next = [second, { ...first }, { key: "a", value: 1 }];
+  assert.equal(keepChanged([first, second], listChanges([first, second], next), RULES), undefined);
+});

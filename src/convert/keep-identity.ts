@@ -31,7 +31,7 @@ export function keepSorted<T>(previous: readonly T[], next: readonly T[], how: L
 
 /**
  * The same by changes alone. Undefined where these do not tell it all: there are many of them, what is removed is not in the
- * list, or an item is equal in order to another, so that `next` decides which comes first.
+ * list, an item comes twice, or is equal in order to another, so that `next` decides which comes first.
  */
 export function keepChanged<T>(
   previous: readonly T[],
@@ -41,9 +41,9 @@ export function keepChanged<T>(
   if (removed.length + added.length > FEW || removed.some((item) => !previous.includes(item))) return undefined;
   const byKey = new Map(removed.map((old) => [how.keyOf(old), old]));
   const kept = added.map((item) => how.keep(byKey.get(how.keyOf(item)), item));
-  const changes = listChanges(removed, kept);
-  const changed = changedSorted(previous, changes, how.order);
-  return changes.added.some((item) => hasEqual(item, changed, how.order)) ? undefined : changed;
+  if (new Set(kept).size < kept.length) return undefined;
+  const changed = changedSorted(previous, listChanges(removed, kept), how.order);
+  return kept.some((item) => hasEqual(item, changed, how.order)) ? undefined : changed;
 }
 
 const FEW = 16;
