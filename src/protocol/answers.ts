@@ -2,7 +2,10 @@
 import { culprits } from "./culprits.ts";
 import type { DeltaRequest } from "./delta-request.ts";
 import { findResource, type Resource } from "./resource.ts";
-import type { Held, Response, Step, Subscription } from "./subscription.ts";
+import type { Good, Held, Response, Step, Subscription } from "./subscription.ts";
+
+/** What is empty is the same in all states, so that they can be compared. */
+export const NONE: ReadonlyMap<string, never> = new Map<string, never>();
 
 /** What a request says about a response of ours, and what follows from it. */
 export function onAnswer<R extends Resource>(subscription: Subscription<R>, request: DeltaRequest): Step<R> {
@@ -21,39 +24,80 @@ function onJudged<R extends Resource>(
   request: DeltaRequest,
 ): Step<R> {
   if (request.error !== undefined) return onRejection(subscription, response, request.error.message);
-  const clean = subscription.due.size === 0 && subscription.suspects.length === 0;
-  return {
-    subscription: {
-      ...subscription,
-      pending: undefined,
-      acknowledged: response.nonce,
-      held: stillHeld(subscription),
-      good: clean ? withoutPast(subscription) : subscription.good,
-    },
-    verdict: { kind: "acknowledged" },
+  const taken = {
+    ...subscription,
+    pending: undefined,
+    acknowledged: response.nonce,
+    held: stillHeld(subscription, response),
   };
+  const good = isSettled(subscription, response) ? asItIs(taken) : withTaken(taken.good, response);
+  return { subscription: { ...taken, good }, verdict: { kind: "acknowledged" } };
 }
 
-function withoutPast<R extends Resource>({ target, wildcard, names }: Subscription<R>): Subscription<R>["good"] {
-  return { target, wildcard, names };
+/** Whether nothing is left to send, nor any other answer to come. */
+function isSettled<R extends Resource>(state: Subscription<R>, answered: Response<R>): boolean {
+  return state.due.size === 0 && state.suspects.length === 0 && otherResponses(state, answered).length === 0;
 }
 
-/** The version that the proxy had when nothing was left to send. */
+/** Those that are not answered yet. */
+function otherResponses<R extends Resource>(
+  { pending, overdue }: Subscription<R>,
+  answered: Response<R>,
+): readonly Response<R>[] {
+  const all = pending === undefined ? overdue : [pending, ...overdue];
+  return all.filter((response) => response !== answered);
+}
+
+/** What the proxy has once all is told but what is gone. */
+function asItIs<R extends Resource>(state: Subscription<R>): Good<R> {
+  const { target, wildcard, names, held, leftover } = state;
+  const untold = () => new Map([...leftover].map((name) => [name, lastGood(state, name)]));
+  return { target, wildcard, names, held, since: leftover.size === 0 ? NONE : untold() };
+}
+
+function withTaken<R extends Resource>(good: Good<R>, { resources, removed }: Response<R>): Good<R> {
+  const since = new Map<string, R | undefined>(good.since);
+  for (const resource of resources) since.set(resource.name, resource);
+  for (const name of removed) since.set(name, undefined);
+  return { ...good, since };
+}
+
+/** The version that the proxy took last. */
 export function lastGood<R extends Resource>({ good }: Subscription<R>, name: string): R | undefined {
-  return good.wildcard || good.names.has(name) ? findResource(good.target, name) : undefined;
+  if (good.since.has(name)) return good.since.get(name);
+  return good.wildcard || good.names.has(name) ? chosen(good, name) : undefined;
+}
+
+/** The newest version that the proxy did not reject. */
+export function chosen<R extends Resource>(
+  { target, held }: Pick<Subscription<R>, "target" | "held">,
+  name: string,
+): R | undefined {
+  const current = findResource(target, name);
+  const hold = held.get(name);
+  return current !== undefined && current.version === hold?.rejected.version ? hold.good : current;
+}
+
+/** Whether a name is still to be sent. */
+export function isUntold<R extends Resource>({ due, suspects }: Subscription<R>, name: string): boolean {
+  return due.has(name) || suspects.some((group) => group.has(name));
 }
 
 /** A hold ends when another version was acknowledged, or the resource is gone. */
-function stillHeld<R extends Resource>({ held, target, due }: Subscription<R>): Subscription<R>["held"] {
+function stillHeld<R extends Resource>(state: Subscription<R>, answered: Response<R>): Subscription<R>["held"] {
+  const { held, target } = state;
   if (held.size === 0) return held;
+  const open = new Set(otherResponses(state, answered).flatMap(({ resources }) => resources.map(({ name }) => name)));
+  const isOpen = (name: string) => isUntold(state, name) || open.has(name);
   const current = (name: string) => findResource(target, name)?.version;
-  return new Map([...held].filter(([name, { rejected }]) => due.has(name) || current(name) === rejected.version));
+  const still = [...held].filter(([name, { rejected }]) => isOpen(name) || current(name) === rejected.version);
+  return still.length === 0 ? NONE : new Map(still);
 }
 
 /**
  * Envoy applies what it can of a rejected response, or nothing, depending on the type. The culprits are held at their last
- * good version, or replaced by what they fall back on, and the others sent again without them. Where Envoy does not say who it was, halves are tried apart; so no
- * response is ever sent twice.
+ * good version, or replaced by what they fall back on, and the others sent again without them. Where Envoy does not say who
+ * it was, halves are tried apart; so no response is ever sent twice.
  */
 function onRejection<R extends Resource>(state: Subscription<R>, pending: Response<R>, message: string): Step<R> {
   const named = culprits(message, pending.resources);
@@ -67,21 +111,18 @@ function onRejection<R extends Resource>(state: Subscription<R>, pending: Respon
   });
   const replaced = entries.filter(({ rejected, good }) => good !== undefined && good === rejected.fallback?.());
   const apart = guilty.length === 0 ? halves(innocent) : [];
-  return {
-    subscription: {
-      ...state,
-      pending: undefined,
-      rejected: pending.nonce,
-      held,
-      due:
-        guilty.length === 0
-          ? state.due
-          : state.due.union(new Set([...innocent, ...replaced.map(({ rejected }) => rejected.name)])),
-      suspects: [...apart, ...state.suspects],
-      leftover: pending.resources.length === 0 ? state.leftover : state.leftover.union(new Set(pending.removed)),
-    },
-    verdict: { kind: "rejected", message, held: entries },
+  const again = new Set([...innocent, ...replaced.map(({ rejected }) => rejected.name)]);
+  const rejected = {
+    ...state,
+    pending: undefined,
+    rejected: pending.nonce,
+    held,
+    due: guilty.length === 0 ? state.due : state.due.union(again),
+    suspects: [...apart, ...state.suspects],
+    leftover: pending.resources.length === 0 ? state.leftover : state.leftover.union(new Set(pending.removed)),
   };
+  const good = isSettled({ ...rejected, pending: state.pending }, pending) ? asItIs(rejected) : state.good;
+  return { subscription: { ...rejected, good }, verdict: { kind: "rejected", message, held: entries } };
 }
 
 /** What the proxy is to have instead of what it rejected. When it rejects that too, it keeps whatever it had before. */

@@ -197,6 +197,10 @@ function isAcknowledgement<R extends Resource>({ pending }: Subscription<R>, req
 
 /** Whether two states are the same in all that they hold. */
 function isAlike<S extends Subscription<Resource>>(a: S, b: S): boolean {
-  for (const key in a) if (key !== "good" && a[key] !== b[key]) return false;
-  return a.good.target === b.good.target && a.good.wildcard === b.good.wildcard && a.good.names === b.good.names;
+  return hasSameFields(a, b, "good") && hasSameFields(a.good, b.good);
+}
+
+function hasSameFields<T extends object>(a: T, b: T, except?: keyof T): boolean {
+  for (const key in a) if (key !== except && a[key] !== b[key]) return false;
+  return true;
 }

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { EMPTY_REQUEST } from "./delta-request.ts";
 import type { Resource } from "./resource.ts";
-import { afterSending, emit, onRequest, retarget, subscribe } from "./subscription.ts";
+import { afterSending, type Draft, emit, type Form, onRequest, retarget, subscribe } from "./subscription.ts";
 import { CLUSTER_TYPE } from "./type-urls.ts";
 
 const resources = fc.dictionary(
@@ -50,6 +50,53 @@ test("a proxy that rejects bad resources gets all the others, and never the same
         for (const [name, version] of Object.entries(target)) if (!version.startsWith("bad")) good.set(name, version);
         assert.deepEqual(new Map([...has].sort()), new Map([...good].sort()));
       }
+    }),
+    { numRuns: 500 },
+  );
+});
+
+/** What a proxy has after a response: it takes all of it, or nothing because of what is bad in it. */
+function judge(has: ReadonlyMap<string, string>, { resources, repeated, removed }: Draft<Resource>, form: Form) {
+  const bad = resources.filter(({ version }) => version.startsWith("bad")).map(({ name }) => name);
+  if (bad.length > 0) return { has, bad };
+  const after = new Map(form === "complete" ? [] : has);
+  for (const { name, version } of [...repeated, ...resources]) after.set(name, version);
+  for (const name of removed) after.delete(name);
+  return { has: after, bad };
+}
+
+test("a proxy keeps what it took of a resource until it takes a newer version, whenever changes and answers come", () => {
+  const steps = fc.array(fc.oneof(resources, fc.constant("respond" as const)), { minLength: 1, maxLength: 12 });
+  fc.assert(
+    fc.property(steps, fc.constantFrom<Form>("delta", "complete"), fc.boolean(), (steps, form, saysWho) => {
+      let state = subscribe<Resource>({ ...EMPTY_REQUEST, typeUrl: CLUSTER_TYPE }, form);
+      let target: Record<string, string> = {};
+      let has: ReadonlyMap<string, string> = new Map();
+      const respond = (): boolean => {
+        const draft = emit(state, { removals: true });
+        if (draft === undefined) return false;
+        const judged = judge(has, draft, form);
+        const error = { code: 13, message: saysWho ? judged.bad.join(", ") : "no" };
+        const answer = { ...EMPTY_REQUEST, nonce: "n", error: judged.bad.length > 0 ? error : undefined };
+        state = onRequest(afterSending(draft, "n"), answer).subscription;
+        for (const [name, version] of has) {
+          const now = judged.has.get(name);
+          if (name in target) assert.ok(now === version || now === target[name], `${name}: ${version}, then ${now}`);
+        }
+        has = judged.has;
+        return true;
+      };
+      for (const step of steps) {
+        if (step === "respond") respond();
+        else {
+          target = step;
+          state = retarget(state, [layer(target)]);
+        }
+      }
+      for (let rounds = 0; respond(); rounds++) assert.ok(rounds < 100, "it goes on for ever");
+      for (const [name, version] of Object.entries(target))
+        if (!version.startsWith("bad")) assert.equal(has.get(name), version);
+      for (const name of has.keys()) assert.ok(name in target, `${name} is gone`);
     }),
     { numRuns: 500 },
   );

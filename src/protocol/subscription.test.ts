@@ -191,6 +191,24 @@ test("the last good version outlives a second rejection", () => {
   assert.equal(verdict.kind === "rejected" && verdict.held[0]?.good?.version, "1");
 });
 
+test("the last good version outlives a second rejection, though others are acknowledged before it comes", () => {
+  const { state } = flush(first(CLUSTER_TYPE, {}, "c@good"));
+  const once = flush(reject(retarget(state, [layer("c@bad1", "a")]), "c: bad").subscription).state;
+  const goodOf = ({ verdict }: ReturnType<typeof reject>) =>
+    verdict.kind === "rejected" && verdict.held[0]?.good?.version;
+
+  const apart = reject(retarget(once, [layer("b", "c@bad2", "a")]), "something is wrong").subscription;
+  assert.equal(goodOf(reject(flush(apart).state, "something is wrong")), "good");
+
+  const draft = emit(retarget(once, [layer("c@bad2", "a")]), { removals: true }) ?? assert.fail();
+  const late = flush(retarget(givenUp(afterSending(draft, "late")), [layer("c@bad2", "a", "b")]));
+  assert.equal(late.said, "b@1");
+  assert.equal(
+    goodOf(onRequest(late.state, ask(CLUSTER_TYPE, { nonce: "late", error: { code: 13, message: "c: bad" } }))),
+    "good",
+  );
+});
+
 test("a rejected resource with a fallback is replaced by that, at once", () => {
   const plain: Resource = { name: "a", version: "1-plain", value: new Uint8Array(), awaits: undefined };
   const patched: Resource = { ...plain, version: "1", fallback: () => plain };

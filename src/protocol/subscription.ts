@@ -17,7 +17,7 @@
  * did not change is repeated in it, and what is left out is gone.
  */
 import { hasSameItems } from "#lib/same-items.ts";
-import { lastGood, onAnswer } from "./answers.ts";
+import { chosen, isUntold, lastGood, NONE, onAnswer } from "./answers.ts";
 import { changesBetween } from "./changes.ts";
 import type { DeltaRequest } from "./delta-request.ts";
 import { findResource, type Layers, type Resource, type Versioned } from "./resource.ts";
@@ -51,8 +51,7 @@ export interface Subscription<R extends Resource> {
   readonly unanswered: boolean;
   /** The resources that count at present. */
   readonly target: Layers<R>;
-  /** The state when nothing was left to send: what the proxy has and took, to fall back on. */
-  readonly good: Pick<Subscription<R>, "target" | "wildcard" | "names">;
+  readonly good: Good<R>;
   /** What the proxy kept from an earlier stream; undefined once it was compared with the first target. */
   readonly initial: ReadonlyMap<string, Versioned> | undefined;
   readonly pending: Response<R> | undefined;
@@ -62,6 +61,12 @@ export interface Subscription<R extends Resource> {
   readonly sent: string;
   readonly acknowledged: string;
   readonly rejected: string;
+}
+
+/** What the proxy has and took, to fall back on: the state when nothing was left to send. */
+export interface Good<R extends Resource> extends Pick<Subscription<R>, "target" | "wildcard" | "names" | "held"> {
+  /** Acknowledged since, while there was more to come; undefined for what was removed. */
+  readonly since: ReadonlyMap<string, R | undefined>;
 }
 
 /** A resource that the proxy rejected in one version. */
@@ -97,9 +102,7 @@ export interface Draft<R extends Resource> {
   readonly after: Subscription<R>;
 }
 
-/** What is empty is the same in all states, so that they can be compared. */
 const NO_NAMES: ReadonlySet<string> = new Set();
-const NONE: ReadonlyMap<string, never> = new Map<string, never>();
 const NOTHING: readonly never[] = [];
 /** A proxy that answers none of so many will not answer the oldest. */
 const MAX_OVERDUE = 16;
@@ -126,7 +129,7 @@ export function subscribe<R extends Resource>(request: DeltaRequest, form: Form 
     suspects: NOTHING,
     unanswered: wildcard || names.size > 0,
     target: NOTHING,
-    good: { target: NOTHING, wildcard: false, names: NO_NAMES },
+    good: { target: NOTHING, wildcard: false, names: NO_NAMES, held: NONE, since: NONE },
     initial: kept.size > 0 ? kept : undefined,
     pending: undefined,
     overdue: NOTHING,
@@ -212,16 +215,21 @@ function those(names: ReadonlySet<string>, condition: (name: string) => boolean)
 }
 
 function leavingWith<R extends Resource>(
-  { leaving, target, held }: Subscription<R>,
+  state: Subscription<R>,
   { removed, returned }: { readonly removed: ReadonlySet<string>; readonly returned: readonly string[] },
 ): ReadonlyMap<string, R> {
-  const changed = new Map(leaving);
+  const changed = new Map(state.leaving);
   for (const name of removed) {
-    const last = held.get(name)?.good ?? findResource(target, name);
+    const last = owned(state, name);
     if (last !== undefined) changed.set(name, last);
   }
   for (const name of returned) changed.delete(name);
   return changed;
+}
+
+/** What the proxy has under a name, once it has answered. */
+function owned<R extends Resource>(state: Subscription<R>, name: string): R | undefined {
+  return isUntold(state, name) ? lastGood(state, name) : chosen(state, name);
 }
 
 /**
@@ -260,16 +268,12 @@ function isSilent<R extends Resource>({ due, suspects, leftover, unanswered }: S
   return due.size === 0 && suspects.length === 0 && leftover.size === 0 && !unanswered;
 }
 
-/**
- * What a complete response holds besides the names that it is about. Of what is still to be sent, the proxy has the last
- * good version.
- */
+/** What a complete response holds besides the names that it is about. */
 function repeatedIn<R extends Resource>(state: Subscription<R>, told: ReadonlySet<string>): readonly R[] {
   if (state.form !== "complete") return [];
   const all = state.wildcard ? state.target.flatMap((layer) => [...layer.keys()]) : [];
   const names = new Set([...all, ...state.names]).difference(told);
-  const isUntold = (name: string) => state.due.has(name) || state.suspects.some((group) => group.has(name));
-  const current = [...names].map((name) => (isUntold(name) ? lastGood(state, name) : chosen(state, name)));
+  const current = [...names].map((name) => owned(state, name));
   const leaving = [...state.leftover].map((name) => state.leaving.get(name));
   return [...current, ...leaving].filter((resource) => resource !== undefined);
 }
@@ -305,11 +309,4 @@ function lookUp<R extends Resource>(state: Subscription<R>, names: ReadonlySet<s
     else unknown.push(name);
   }
   return { resources, unknown };
-}
-
-/** The newest version that the proxy did not reject. */
-function chosen<R extends Resource>(state: Subscription<R>, name: string): R | undefined {
-  const current = findResource(state.target, name);
-  const held = state.held.get(name);
-  return current !== undefined && current.version === held?.rejected.version ? held.good : current;
 }

@@ -21,7 +21,8 @@ const floatTag = defineScalarTag<number>("tag:yaml.org,2002:float", {
   resolve: (source) => {
     const plain = source.replaceAll("_", "");
     const value = Number(plain);
-    return FLOAT.test(plain) && Number.isFinite(value) ? value : NOT_RESOLVED;
+    // Go does not look past an underscore for the first digit, except behind a sign.
+    return !source.startsWith("._") && FLOAT.test(plain) && Number.isFinite(value) ? value : NOT_RESOLVED;
   },
   identify: (value) => typeof value === "number",
 });
