@@ -33,20 +33,16 @@ export function conflictText({ what, winner, loser, outcome }: Conflict): string
 /** What was claimed so far, and by whom. */
 export class Claims<Owner> {
   readonly #owners = new Map<string, Owner[]>();
-  readonly #kindOf: ((owner: Owner) => unknown) | undefined;
-
-  /** Owners of one kind are rivals of the same others: the first of them is enough. Each is of its own when not given. */
-  constructor(kindOf?: (owner: Owner) => unknown) {
-    this.#kindOf = kindOf;
-  }
 
   /** Claims something; returns the first of those before that cannot have it too. */
-  claim(what: string, owner: Owner, isRival: (before: Owner) => boolean): Owner | undefined {
-    const owners = this.#owners.get(what) ?? [];
-    this.#owners.set(what, owners);
-    const rival = owners.find(isRival);
-    const kindOf = this.#kindOf;
-    if (kindOf === undefined || !owners.some((other) => kindOf(other) === kindOf(owner))) owners.push(owner);
+  claim(what: string, owner: Owner, isRival: (before: Owner, owner: Owner) => boolean): Owner | undefined {
+    const owners = this.#owners.get(what);
+    if (owners === undefined) {
+      this.#owners.set(what, [owner]);
+      return undefined;
+    }
+    const rival = owners.find((before) => isRival(before, owner));
+    owners.push(owner);
     return rival;
   }
 }

@@ -9,6 +9,9 @@ import { isHttp, type Service, type ServiceKey, type ServicePort, serviceKey } f
 import type { Snapshot } from "#model/snapshot.ts";
 import { Claims, type Search } from "./conflict.ts";
 
+/** Few of them take more than a moment. */
+const SERVICES_PER_STEP = 16;
+
 interface Claimed {
   readonly service: Service;
   readonly port: ServicePort;
@@ -19,19 +22,25 @@ export type Definitions = ReadonlyMap<ServiceKey, readonly ConfigObject[]>;
 
 /** Finds them. */
 export function definitionsOf(objects: readonly ConfigObject[], domain: string): Definitions {
-  const all = objects
+  const inOrder = objects
     .filter(({ kind }) => kind === "Service" || kind === "ServiceEntry")
-    .toSorted((a, b) => compareText(a.kind, b.kind) || a.metadata.createdAt - b.metadata.createdAt || byName(a, b))
-    .flatMap((object) => hostsOf(object, domain).map((hostname) => ({ object, hostname })));
-  const byKey = Map.groupBy(all, ({ object, hostname }) =>
-    serviceKey({ namespace: object.metadata.namespace, hostname }),
-  );
-  return new Map([...byKey].map(([key, found]) => [key, found.map(({ object }) => object)]));
+    .sort((a, b) => compareText(a.kind, b.kind) || a.metadata.createdAt - b.metadata.createdAt || byName(a, b));
+  const definitions = new Map<ServiceKey, ConfigObject[]>();
+  for (const object of inOrder) {
+    for (const hostname of hostsOf(object, domain)) {
+      const key = serviceKey({ namespace: object.metadata.namespace, hostname });
+      const known = definitions.get(key);
+      if (known === undefined) definitions.set(key, [object]);
+      else known.push(object);
+    }
+  }
+  return definitions;
 }
 
 function hostsOf({ kind, metadata, spec }: ConfigObject, domain: string): readonly string[] {
   if (kind === "Service") return [`${metadata.name}.${metadata.namespace}.svc.${domain}`];
-  return [...new Set((spec as ServiceEntry).hosts)];
+  const { hosts } = spec as ServiceEntry;
+  return hosts.length > 1 ? [...new Set(hosts)] : hosts;
 }
 
 function byName(a: ConfigObject, b: ConfigObject): number {
@@ -40,10 +49,11 @@ function byName(a: ConfigObject, b: ConfigObject): number {
 
 /** Hosts that several objects of a namespace define. */
 export function* definitionConflicts(_: Snapshot, definitions: Definitions): Search {
-  for (const [key, [winner, ...losers]] of definitions) {
+  for (const [key, owners] of definitions) {
+    const [winner] = owners;
+    if (winner === undefined || owners.length === 1) continue;
     yield undefined;
-    if (winner === undefined) continue;
-    for (const loser of losers) {
+    for (const loser of owners.slice(1)) {
       yield {
         metric: "pilot_duplicate_envoy_clusters",
         what: `host "${key.slice(key.indexOf("/") + 1)}"`,
@@ -59,16 +69,14 @@ export function* definitionConflicts(_: Snapshot, definitions: Definitions): Sea
 /** Addresses and ports that several TCP services claim: nothing tells their connections apart. */
 export function* addressConflicts({ services }: Snapshot, definitions: Definitions): Search {
   const claims = new Claims<Service>();
+  const isRival = (one: Service, other: Service) => ownerOf(one, definitions) !== ownerOf(other, definitions);
+  let count = 0;
   for (const service of services) {
-    yield undefined;
+    if (count++ % SERVICES_PER_STEP === 0) yield undefined;
     if (service.resolution === "alias") continue;
     for (const port of service.ports) {
       for (const address of callAddresses(service, port)) {
-        const winner = claims.claim(
-          `${address}:${port.port}`,
-          service,
-          (other) => ownerOf(other, definitions) !== ownerOf(service, definitions),
-        );
+        const winner = claims.claim(`${address}:${port.port}`, service, isRival);
         if (winner === undefined) continue;
         yield {
           metric: "pilot_conflict_outbound_listener_tcp_over_current_tcp",
@@ -93,19 +101,22 @@ function callAddresses({ addresses, headless }: Service, { protocol }: ServicePo
 
 /** Ports of workloads that services claim for different protocols. */
 export function* inboundConflicts({ services, endpoints }: Snapshot, definitions: Definitions): Search {
-  const claims = new Claims<Claimed>(({ port }) => isHttp(port.protocol));
+  const byHttp = new Map<string, Claimed>();
+  const byOthers = new Map<string, Claimed>();
+  let count = 0;
   for (const service of services) {
-    yield undefined;
+    const called = (endpoints.get(serviceKey(service)) ?? NO_ENDPOINTS).endpoints;
+    if (count++ % SERVICES_PER_STEP === 0 || called.length > SERVICES_PER_STEP) yield undefined;
     const told = new Set<string>();
-    for (const endpoint of (endpoints.get(serviceKey(service)) ?? NO_ENDPOINTS).endpoints) {
-      for (const port of service.ports) {
+    for (const port of service.ports) {
+      const claimed = { service, port };
+      const [alike, rivals] = isHttp(port.protocol) ? [byHttp, byOthers] : [byOthers, byHttp];
+      for (const endpoint of called) {
         const target = endpoint.ports[port.name];
         if (target === undefined) continue;
-        const winner = claims.claim(
-          `${endpoint.address}:${target}`,
-          { service, port },
-          (other) => isHttp(other.port.protocol) !== isHttp(port.protocol),
-        );
+        const place = `${endpoint.address}:${target}`;
+        const winner = rivals.get(place);
+        if (!alike.has(place)) alike.set(place, claimed);
         if (winner === undefined) continue;
         const owners = `${ownerOf(winner.service, definitions)} ${target}`;
         if (told.has(owners)) continue;

@@ -37,6 +37,9 @@ export function* planOutboundClusters(snapshot: Snapshot, view: OutboundView): S
   return yield* keptSteps(list, { key: `clusters ${view.key}`, from }, () => outboundClusters(snapshot, view));
 }
 
+/** Most of them are those of before. */
+const SERVICES_PER_STEP = 16;
+
 function* outboundClusters(snapshot: Snapshot, view: OutboundView): Steps<readonly Recipe[]> {
   const clusters = new Map<string, Recipe>();
   const add = (made: Recipe) => {
@@ -44,10 +47,11 @@ function* outboundClusters(snapshot: Snapshot, view: OutboundView): Steps<readon
   };
   const input = { traits: view.traits.cluster, mesh: snapshot.mesh };
   const key = `clusters ${placeKey(view)}`;
+  let count = 0;
   for (const service of referencedServices(snapshot, view, servicesInScope(snapshot, view).list)) {
+    if (count++ % SERVICES_PER_STEP === 0) yield;
     if (service.resolution === "alias" || service.resolution === "dynamic-dns") continue;
     for (const made of serviceClusters(snapshot, view, { service, key })) add(made);
-    yield;
   }
   if (view.passesByServerName) for (const made of passedClusters(snapshot, view)) add(made);
   add(recipe({ name: BLACK_HOLE_CLUSTER, input, build: blackHoleCluster }));

@@ -8,8 +8,15 @@ import type { Steps } from "#lib/async/steps.ts";
 import { endpointPort } from "#model/endpoint.ts";
 import { isHttp, type Protocol, type Service, type ServicePort, serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
+import { kept } from "../indexes.ts";
 import { HTTP_PROXY_ROUTES, ownRouteName, sharedRouteName } from "../names.ts";
-import { isOneDestination, localAddresses, serviceAddresses, wildcardAddresses } from "../scope/addresses.ts";
+import {
+  type AddressTraits,
+  isOneDestination,
+  localAddresses,
+  serviceAddresses,
+  wildcardAddresses,
+} from "../scope/addresses.ts";
 import { type EgressListener, scopeOf } from "../scope/egress.ts";
 import type { OutboundView } from "../views.ts";
 import { UNIX_PREFIX } from "./address.ts";
@@ -31,18 +38,24 @@ export interface TcpChainEntry {
   readonly chain: TcpChain;
 }
 
+export type ChainEntry = HttpChainEntry | TcpChainEntry;
+
 /** One listener with all that comes to its address. */
 export interface ListenerEntry {
   readonly addresses: readonly string[];
   readonly port: number;
   /** Opens its port, instead of being handed connections. */
   readonly isOpened: boolean;
-  /** Was made by a listener of a Sidecar for its own port: services of the others do not come to it. */
-  isClosed: boolean;
-  /** What the listener takes so far; `Unsupported` once it has to detect it. */
+  /** What the listener takes; `Unsupported` when it has to detect it. */
+  readonly protocol: Protocol;
+  readonly chains: readonly ChainEntry[];
+}
+
+/** A listener to which several services come. */
+interface SharedEntry extends ListenerEntry {
   protocol: Protocol;
-  readonly chains: (HttpChainEntry | TcpChainEntry)[];
-  /** Which connections the TCP chains take. */
+  readonly chains: ChainEntry[];
+  /** Which connections the chains take. */
   readonly taken: Taken;
 }
 
@@ -52,6 +65,8 @@ type Kind = "http" | "tcp" | "auto";
 /** A service port, and the way out through which it is called. */
 interface Call {
   readonly service: Service;
+  /** Those of the service for this proxy. */
+  readonly own: readonly string[];
   readonly port: ServicePort;
   readonly kind: Kind;
   readonly listener: EgressListener;
@@ -65,28 +80,61 @@ interface Binding {
   readonly addresses: readonly string[];
 }
 
-interface Candidate extends Call {
+/** Where a service port is expected. */
+interface Spot {
   readonly addresses: readonly string[];
   readonly ranges: readonly string[];
   /** It is for a range of addresses, though the listener is on another. */
   readonly isRange?: boolean;
 }
 
+/** All that counts besides the services themselves. */
+interface Place {
+  readonly snapshot: Snapshot;
+  readonly view: OutboundView;
+  readonly addressTraits: AddressTraits;
+  readonly wildcards: readonly string[];
+  /** Any address, as for HTTP. */
+  readonly anywhere: readonly Spot[];
+  /** Ports that Envoy itself listens on. */
+  readonly reserved: ReadonlySet<number>;
+}
+
+function placeOf(snapshot: Snapshot, view: OutboundView): Place {
+  const { listener, autoAddresses } = view.traits;
+  const { proxyListenPort, proxyInboundListenPort } = snapshot.mesh;
+  const wildcards = wildcardAddresses(listener.ipMode);
+  return {
+    snapshot,
+    view,
+    addressTraits: { ...listener, autoAddresses },
+    wildcards,
+    anywhere: [{ addresses: wildcards, ranges: NO_RANGES }],
+    reserved: new Set([...listener.reservedPorts, proxyListenPort, proxyInboundListenPort]),
+  };
+}
+
+const NO_RANGES: readonly string[] = [];
+
 /** The listeners of a view, by address and port. Earlier services win conflicts that cannot be solved by detection. */
-export function* outboundEntries(snapshot: Snapshot, view: OutboundView): Steps<ReadonlyMap<string, ListenerEntry>> {
-  const entries = new Map<string, ListenerEntry>();
+export function* outboundEntries(snapshot: Snapshot, view: OutboundView): Steps<readonly ListenerEntry[]> {
+  const entries = new Entries(placeOf(snapshot, view));
   for (const listener of scopeOf(snapshot, view).listeners) {
-    if (listener.port === undefined) for (const entry of entries.values()) entry.isClosed = true;
-    for (const call of callsOf(listener, snapshot, view)) {
-      for (const candidate of candidates(snapshot, view, call)) {
-        if (!isReserved(candidate, snapshot, view)) addTo(entries, candidate, { snapshot, view });
-      }
-      yield;
+    if (listener.port === undefined) entries.close();
+    const binding = bindingOf(listener, view);
+    let count = 0;
+    for (const service of listener.services) {
+      if (count++ % SERVICES_PER_STEP === 0) yield;
+      entries.add(service, listener, binding);
     }
   }
   const proxy = httpProxy(view);
-  return proxy === undefined ? entries : entries.set(`${proxy.addresses[0]}_${proxy.port}`, proxy);
+  if (proxy !== undefined) entries.set(proxy);
+  return entries.list();
 }
+
+/** Most of them are done in a microsecond or two. */
+const SERVICES_PER_STEP = 16;
 
 /** Applications that are told to use a proxy for HTTP find one here, if somebody says where. */
 function httpProxy({ traits }: OutboundView): ListenerEntry | undefined {
@@ -94,19 +142,7 @@ function httpProxy({ traits }: OutboundView): ListenerEntry | undefined {
   if (port === 0) return undefined;
   const protocol = "HTTP_PROXY";
   const chain: HttpChainEntry = { kind: "http", routeName: HTTP_PROXY_ROUTES, sniffed: false, protocol };
-  const addresses = localAddresses(ipMode);
-  return { addresses, port, isOpened: true, isClosed: true, protocol, chains: [chain], taken: new Set() };
-}
-
-function* callsOf(listener: EgressListener, { features }: Snapshot, view: OutboundView): Generator<Call> {
-  const binding = bindingOf(listener, view);
-  for (const service of listener.services) {
-    if (service.resolution === "alias") continue;
-    for (const port of listener.port === undefined ? service.ports : [listener.port]) {
-      const kind = kindOf(port.protocol, features.sniffOutbound);
-      if (kind !== undefined) yield { service, port, kind, listener, binding };
-    }
-  }
+  return { addresses: localAddresses(ipMode), port, isOpened: true, protocol, chains: [chain] };
 }
 
 /** Nothing can be redirected to a socket file, nor where nothing is captured. */
@@ -123,93 +159,132 @@ function kindOf(protocol: Protocol, sniffs: boolean): Kind | undefined {
 }
 
 /** The addresses on which a service port is expected. */
-function candidates(snapshot: Snapshot, view: OutboundView, call: Call): readonly Candidate[] {
-  const { ipMode } = view.traits.listener;
-  const wildcards = wildcardAddresses(ipMode);
-  if (call.binding.addresses.length > 0) {
-    const { addresses } = call.binding;
-    const [first = "", ...others] = addressesOf(call.service, view);
-    const own = isOneDestination(call.service) ? [first] : [first, ...others];
-    return own.map((address) => ({ ...call, addresses, ranges: [], isRange: address.includes("/") }));
+function spotsOf(call: Call, place: Place): readonly Spot[] {
+  const { service, own, kind, binding } = call;
+  if (binding.addresses.length > 0) {
+    const { addresses } = binding;
+    const [first = "", ...others] = own;
+    const named = isOneDestination(service) ? [first] : [first, ...others];
+    return named.map((address) => ({ addresses, ranges: NO_RANGES, isRange: address.includes("/") }));
   }
-  if (call.kind === "http") return [{ ...call, addresses: wildcards, ranges: [] }];
-  const own = addressesOf(call.service, view);
-  if (own.length === 0) return withoutAddress(snapshot, view, call);
-  const groups = isOneDestination(call.service) ? [own] : own.map((address) => [address]);
+  if (kind === "http") return place.anywhere;
+  if (own.length === 0) return withoutAddress(call, place);
+  const groups = isOneDestination(service) ? [own] : own.map((address) => [address]);
   return groups.map((addresses) =>
-    addresses[0]?.includes("/")
-      ? { ...call, addresses: wildcards, ranges: addresses }
-      : { ...call, addresses, ranges: [] },
+    addresses[0]?.includes("/") ? { addresses: place.wildcards, ranges: addresses } : { addresses, ranges: NO_RANGES },
   );
 }
 
-function addressesOf(service: Service, { traits }: OutboundView): readonly string[] {
-  return serviceAddresses(service, { ...traits.listener, autoAddresses: traits.autoAddresses });
-}
-
 /** A headless service is called by the addresses of its endpoints; any other host without an address by any address. */
-function withoutAddress(snapshot: Snapshot, view: OutboundView, call: Call): readonly Candidate[] {
-  const { service, port, listener } = call;
-  const { ipMode } = view.traits.listener;
-  const wildcards = service.registry === "External" ? wildcardAddresses(ipMode) : wildcardAddresses(ipMode).slice(0, 1);
-  const anywhere: Candidate = { ...call, addresses: wildcards, ranges: [] };
+function withoutAddress({ service, port, listener }: Call, { snapshot, wildcards }: Place): readonly Spot[] {
+  const anywhere: Spot = {
+    addresses: service.registry === "External" ? wildcards : wildcards.slice(0, 1),
+    ranges: NO_RANGES,
+  };
   if (service.resolution !== "passthrough" || listener.port !== undefined) return [anywhere];
   const endpoints = snapshot.endpoints.get(serviceKey(service))?.endpoints ?? [];
   const instances = endpoints.filter((endpoint) => endpointPort(endpoint, port) !== undefined);
   const mayHaveSome = service.registry === "Kubernetes" || service.selector !== undefined;
   if (instances.length === 0 && !mayHaveSome) return [anywhere];
   const reachable = instances.filter(({ address }) => isIP(address) !== 0);
-  return reachable.map(({ address, addresses = [address] }) => ({ ...call, addresses, ranges: [] }));
+  return reachable.map(({ address, addresses = [address] }) => ({ addresses, ranges: NO_RANGES }));
 }
 
-/** Ports that Envoy itself listens on; two listeners cannot have one address. */
-function isReserved({ addresses, port, binding }: Candidate, { mesh }: Snapshot, view: OutboundView): boolean {
-  const { ipMode, reservedPorts, unprivileged } = view.traits.listener;
-  if (binding.isOpened && unprivileged && port.port > 0 && port.port < 1024) return true;
-  const taken = [...reservedPorts, mesh.proxyListenPort, mesh.proxyInboundListenPort];
-  return addresses[0] === wildcardAddresses(ipMode)[0] && taken.includes(port.port);
-}
+/** Listeners as services come to them. */
+class Entries {
+  readonly #place: Place;
+  readonly #entries = new Map<string, ListenerEntry>();
+  /** Those of them to which more than one service came. */
+  readonly #shared = new Map<string, SharedEntry>();
+  /** Those that a Sidecar has for a port of its own: services of its other listeners do not come to them. */
+  #closed: ReadonlySet<string> = new Set();
 
-interface Place {
-  readonly snapshot: Snapshot;
-  readonly view: OutboundView;
-}
-
-function addTo(entries: Map<string, ListenerEntry>, candidate: Candidate, place: Place): void {
-  const { addresses, port, kind } = candidate;
-  const key = `${addresses[0]}_${port.port}`;
-  const known = entries.get(key);
-  if (known?.isClosed) return;
-  if (known === undefined || port.protocol === "HTTP_PROXY") {
-    entries.set(key, newEntry(candidate, place));
-    return;
+  constructor(place: Place) {
+    this.#place = place;
   }
-  const isFirstOfKind = kind === "http" ? isTcp(known.protocol) : kind === "tcp" || known.protocol !== "Unsupported";
-  if (!isFirstOfKind || !canShare(known.protocol, port.protocol)) return;
-  if (kind === "auto" && isHttp(known.protocol)) {
-    entries.set(key, newEntry(candidate, place));
-    return;
+
+  list(): readonly ListenerEntry[] {
+    return [...this.#entries.values()];
   }
-  addChains(known, chainsOf(candidate, place));
-  if (!(kind === "tcp" && isTcp(known.protocol))) known.protocol = "Unsupported";
+
+  /** In place of one that is there. */
+  set(entry: ListenerEntry): void {
+    const key = keyOf(entry.addresses, entry.port);
+    this.#entries.set(key, entry);
+    this.#shared.delete(key);
+  }
+
+  /** Nobody comes to those that are there by now. */
+  close(): void {
+    this.#closed = new Set(this.#entries.keys());
+  }
+
+  add(service: Service, listener: EgressListener, binding: Binding): void {
+    if (service.resolution === "alias") return;
+    const { features } = this.#place.snapshot;
+    const own = serviceAddresses(service, this.#place.addressTraits);
+    for (const port of listener.port === undefined ? service.ports : [listener.port]) {
+      const kind = kindOf(port.protocol, features.sniffOutbound);
+      if (kind === undefined) continue;
+      const call = { service, own, port, kind, listener, binding };
+      for (const spot of spotsOf(call, this.#place)) if (!this.#isReserved(call, spot)) this.#addTo(call, spot);
+    }
+  }
+
+  /** Two listeners cannot have one address. */
+  #isReserved({ port: { port }, binding }: Call, { addresses }: Spot): boolean {
+    const { view, reserved, wildcards } = this.#place;
+    if (binding.isOpened && view.traits.listener.unprivileged && port > 0 && port < 1024) return true;
+    return addresses[0] === wildcards[0] && reserved.has(port);
+  }
+
+  #addTo(call: Call, spot: Spot): void {
+    const { port, kind } = call;
+    const key = keyOf(spot.addresses, port.port);
+    const known = this.#entries.get(key);
+    if (this.#closed.has(key)) return;
+    if (known === undefined || port.protocol === "HTTP_PROXY") {
+      this.set(newEntry(call, spot, this.#place));
+      return;
+    }
+    const isFirstOfKind = kind === "http" ? isTcp(known.protocol) : kind === "tcp" || known.protocol !== "Unsupported";
+    if (!isFirstOfKind || !canShare(known.protocol, port.protocol)) return;
+    if (kind === "auto" && isHttp(known.protocol)) {
+      this.set(newEntry(call, spot, this.#place));
+      return;
+    }
+    const shared = this.#shared.get(key) ?? this.#share(key, known);
+    addChains(shared, chainsOf(call, spot, this.#place));
+    if (!(kind === "tcp" && isTcp(known.protocol))) shared.protocol = "Unsupported";
+  }
+
+  #share(key: string, entry: ListenerEntry): SharedEntry {
+    const shared = withChains(entry, entry.chains);
+    this.#entries.set(key, shared);
+    this.#shared.set(key, shared);
+    return shared;
+  }
 }
 
-function newEntry(candidate: Candidate, place: Place): ListenerEntry {
-  const { addresses, port, binding } = candidate;
-  const added = chainsOf(candidate, place);
-  const detects = added.some((chain) => chain.kind === "http" && chain.sniffed);
-  const protocol = detects ? "Unsupported" : port.protocol;
-  const entry: ListenerEntry = {
-    addresses,
-    port: port.port,
-    isOpened: binding.isOpened,
-    isClosed: false,
-    protocol,
-    chains: [],
-    taken: new Set(),
+function keyOf(addresses: readonly string[], port: number): string {
+  return `${addresses[0]}_${port}`;
+}
+
+/** A listener with one chain, to a service, is the same one for all views, as long as the chain is. */
+function newEntry(call: Call, spot: Spot, place: Place): ListenerEntry {
+  const { addresses } = spot;
+  const { port, binding } = call;
+  const { isOpened } = binding;
+  const added = chainsOf(call, spot, place);
+  const make = (): ListenerEntry => {
+    const detects = added.some((chain) => chain.kind === "http" && chain.sniffed);
+    const protocol = detects ? "Unsupported" : port.protocol;
+    const { taken, ...entry } = withChains({ addresses, port: port.port, isOpened, protocol, chains: [] }, added);
+    return entry;
   };
-  addChains(entry, added);
-  return entry;
+  const [only] = added;
+  if (only?.kind !== "tcp" || added.length > 1) return make();
+  return kept(only.chain, `listener ${port.port}`, [isOpened, ...addresses], make);
 }
 
 /** Servers of these speak first, so waiting for the client's first bytes would wait for ever. */
@@ -222,35 +297,39 @@ function isTcp(protocol: Protocol): boolean {
   return !isHttp(protocol) && protocol !== "Unsupported" && protocol !== "UDP";
 }
 
-function httpEntry({ addresses, port, service, kind }: Candidate, view: OutboundView): HttpChainEntry {
-  const isWildcard = addresses[0] === wildcardAddresses(view.traits.listener.ipMode)[0];
+function httpEntry({ port, service, kind }: Call, [address = ""]: readonly string[], place: Place): HttpChainEntry {
+  const isWildcard = address === place.wildcards[0];
   const isOwn = kind === "auto" && !isWildcard;
   const ofPort = isOwn ? ownRouteName(service.hostname, port.port) : sharedRouteName(port.port);
   return {
     kind: "http",
-    routeName: port.port === 0 ? (addresses[0] ?? "") : ofPort,
+    routeName: port.port === 0 ? address : ofPort,
     sniffed: kind === "auto" || (isWildcard && port.protocol !== "HTTP_PROXY"),
     protocol: port.protocol,
   };
 }
 
-function chainsOf(candidate: Candidate, { snapshot, view }: Place): ListenerEntry["chains"] {
-  const { service, port, ranges, addresses, kind, listener } = candidate;
-  const http = kind === "tcp" ? [] : [httpEntry(candidate, view)];
+function chainsOf(call: Call, { addresses, ranges, isRange = ranges.length > 0 }: Spot, place: Place): ChainEntry[] {
+  const { service, own, port, kind, listener } = call;
+  const http = kind === "tcp" ? [] : [httpEntry(call, addresses, place)];
   if (kind === "http") return http;
-  const [own] = addressesOf(service, view);
-  const isAnywhere = addresses[0] === wildcardAddresses(view.traits.listener.ipMode)[0];
-  const isRange = candidate.isRange ?? ranges.length > 0;
-  const isShared = own === undefined ? isAnywhere : isRange;
+  const isAnywhere = addresses[0] === place.wildcards[0];
+  const isShared = own.length === 0 ? isAnywhere : isRange;
   const { virtualServices } = listener;
-  const tcp = tcpChains(snapshot, view, { service, port, ranges, isShared, virtualServices });
+  const tcp = tcpChains(place.snapshot, place.view, { service, port, ranges, isShared, virtualServices });
   return [...tcp.map((chain): TcpChainEntry => ({ kind: "tcp", chain })), ...http];
 }
 
 const ANY: ChainMatch = { serverNames: [], ranges: [] };
 
+function withChains(entry: ListenerEntry, chains: readonly ChainEntry[]): SharedEntry {
+  const shared: SharedEntry = { ...entry, chains: [], taken: new Set() };
+  addChains(shared, chains);
+  return shared;
+}
+
 /** One chain for HTTP, and the others for what none before them takes. */
-function addChains({ chains, taken }: ListenerEntry, added: ListenerEntry["chains"]): void {
+function addChains({ chains, taken }: SharedEntry, added: readonly ChainEntry[]): void {
   for (const entry of added) {
     if (entry.kind === "tcp") {
       const match = takeFree(taken, entry.chain);

@@ -10,7 +10,7 @@ import { sidecarNamed, unknownTarget } from "../scope/sidecars.ts";
 import type { OutboundView } from "../views.ts";
 import { httpChain, type TcpChain, takesAll, tcpChain } from "./chains.ts";
 import { type OutboundListenerInput, outboundListener, virtualOutbound } from "./outbound.ts";
-import { type HttpChainEntry, type ListenerEntry, outboundEntries, type TcpChainEntry } from "./outbound-entries.ts";
+import { type ChainEntry, type ListenerEntry, outboundEntries, type TcpChainEntry } from "./outbound-entries.ts";
 import { tcpVirtualServices } from "./tcp-routes.ts";
 
 /** One listener per address and port of the services in view, and the one that receives everything. */
@@ -18,21 +18,27 @@ export function* planOutboundListeners(snapshot: Snapshot, view: OutboundView): 
   const entries = yield* entriesOf(snapshot, view);
   const { http, tcp, listener } = view.traits;
   const unknown = unknownTarget(snapshot, sidecarNamed(snapshot, view.sidecar));
-  const listeners = kept(entries, `recipes ${view.key}`, [http, tcp, listener, unknown, snapshot.mesh], () =>
-    entries.map((entry) => keptRecipe(entry, { mesh: snapshot.mesh, unknown }, view)),
-  );
+  const { mesh } = snapshot;
+  const listeners = kept(entries, `recipes ${view.key}`, [http, tcp, listener, unknown, mesh], () => {
+    const from = [mesh, unknown, tcp, listener.outboundExactBalance];
+    return entries.map((entry) => {
+      const make = () => listenerRecipe(entry, { mesh, unknown }, view);
+      return leadsToOne(entry) ? kept(entry, "recipe", from, make) : make();
+    });
+  });
   const { ipMode, dualStack, ipv4BesideIpv6, interception } = listener;
   if (interception === "NONE") return listeners;
   const families = { ipMode, dualStack, ipv4BesideIpv6 };
-  const input = { ...families, interception, unknown, traits: view.traits.tcp, mesh: snapshot.mesh };
+  const input = { ...families, interception, unknown, traits: view.traits.tcp, mesh };
   return [...listeners, recipe({ name: VIRTUAL_OUTBOUND, input, build: virtualOutbound })];
 }
 
 /** The names of the routes that the listeners fetch. */
 export function* routeNamesOf(snapshot: Snapshot, view: OutboundView): Steps<ReadonlySet<string>> {
   const entries = yield* entriesOf(snapshot, view);
-  const chains = entries.flatMap((entry) => entry.chains);
-  return new Set(chains.flatMap((chain) => (chain.kind === "http" ? [chain.routeName] : [])));
+  const names = new Set<string>();
+  for (const { chains } of entries) for (const chain of chains) if (chain.kind === "http") names.add(chain.routeName);
+  return names;
 }
 
 /**
@@ -41,16 +47,15 @@ export function* routeNamesOf(snapshot: Snapshot, view: OutboundView): Steps<Rea
  */
 function* entriesOf(snapshot: Snapshot, view: OutboundView): Steps<readonly ListenerEntry[]> {
   const { mesh, features, services, destinationRules } = snapshot;
-  const { role, namespace, sidecar, traits, selectedRules, sourceConditions } = view;
+  const { role, namespace, dnsDomain, sidecar, traits, selectedRules, sourceConditions } = view;
   const { listener, autoAddresses } = traits;
-  const key = JSON.stringify([role, namespace, sidecar, listener, autoAddresses, selectedRules, sourceConditions]);
+  const of = [role, namespace, dnsDomain, sidecar, listener, autoAddresses, selectedRules, sourceConditions];
   const scope = scopeOf(snapshot, view);
   const imported = scope.listeners.flatMap((one) => [one.services, ...tcpVirtualServices("", one.virtualServices)]);
   const endpoints = hasHeadless("", services) ? [snapshot.endpoints] : [];
   const from = [mesh, features, destinationRules, scope.sidecar, scope.services, ...imported, ...endpoints];
-  return yield* keptSteps(services, { key: `listeners ${key}`, from }, function* () {
-    return [...(yield* outboundEntries(snapshot, view)).values()];
-  });
+  const key = `listeners ${JSON.stringify(of)}`;
+  return yield* keptSteps(services, { key, from }, () => outboundEntries(snapshot, view));
 }
 
 const hasHeadless = derived((_: string, services: readonly Service[]) =>
@@ -73,13 +78,8 @@ const NO_CHAIN: TcpChain = {
 type Outside = Pick<OutboundListenerInput, "mesh" | "unknown">;
 
 /** Most listeners have one chain, to a service: they are the same as long as that is. */
-function keptRecipe(entry: ListenerEntry, { mesh, unknown }: Outside, view: OutboundView): Recipe {
-  const [only, ...others] = entry.chains;
-  const make = () => listenerRecipe(entry, { mesh, unknown }, view);
-  if (only?.kind !== "tcp" || others.length > 0) return make();
-  const { tcp, listener } = view.traits;
-  const from = [mesh, unknown, tcp, listener.outboundExactBalance, entry.isOpened, ...entry.addresses];
-  return kept(only.chain, `listener ${entry.port}`, from, make);
+function leadsToOne({ chains }: ListenerEntry): boolean {
+  return chains.length === 1 && chains[0]?.kind === "tcp";
 }
 
 function listenerRecipe(entry: ListenerEntry, { mesh, unknown }: Outside, view: OutboundView): Recipe {
@@ -109,11 +109,11 @@ function listenerRecipe(entry: ListenerEntry, { mesh, unknown }: Outside, view: 
   return recipe({ name, input, build: outboundListener, parts: { field: LISTENER_FILTER_CHAINS, recipes } });
 }
 
-function isCatchAll(chain: HttpChainEntry | TcpChainEntry): chain is TcpChainEntry {
+function isCatchAll(chain: ChainEntry): chain is TcpChainEntry {
   return chain.kind === "tcp" && takesAll(chain.chain);
 }
 
 /** A single chain that takes all needs no other for the rest; HTTP that is not detected takes whatever comes as HTTP. */
-function takesEverything(chain: HttpChainEntry | TcpChainEntry): boolean {
+function takesEverything(chain: ChainEntry): boolean {
   return chain.kind === "http" ? !chain.sniffed : takesAll(chain.chain);
 }

@@ -32,6 +32,7 @@ export function tcpChains(snapshot: Snapshot, view: OutboundView, input: TcpRout
   const virtualServices = tcpVirtualServices("", input.virtualServices).filter(({ hosts }) =>
     hosts.some((host) => hostsMatch(host, input.service.hostname)),
   );
+  if (virtualServices.length === 0) return [serviceChain(snapshot, view, input)];
   const isTls = input.port.protocol === "HTTPS" || input.port.protocol === "TLS";
   const routed = isTls
     ? tlsRoutes(snapshot, view, { ...input, virtualServices })

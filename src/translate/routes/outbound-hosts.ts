@@ -30,6 +30,9 @@ export interface RoutePlace {
   readonly key: string;
 }
 
+/** Most of them are done in a microsecond or two. */
+const SERVICES_PER_STEP = 16;
+
 /** A virtual host with its names. */
 export interface OutboundHost {
   readonly name: string;
@@ -80,8 +83,9 @@ export function* outboundHosts(
       );
     }
   }
+  let count = 0;
   for (const called of services.values()) {
-    yield;
+    if (count++ % SERVICES_PER_STEP === 0) yield;
     const { service, ports } = called;
     if (claimed.has(service.hostname) || service.resolution === "alias") continue;
     for (const { port: number } of ports) {
@@ -166,16 +170,25 @@ function* servicesOn(
   view: OutboundView,
   number: number,
 ): Steps<ReadonlyMap<string, PortService>> {
-  const { autoAddresses, listener: traits } = view.traits;
+  const { autoAddresses, listener: switches } = view.traits;
+  const traits = { ...switches, autoAddresses, anyPort: number === 0 };
   const found = new Map<string, PortService>();
+  let count = 0;
   for (const service of listener.services) {
-    const ports = number === 0 ? service.ports : service.ports.filter((each) => each.port === number).slice(0, 1);
-    if (ports.length === 0) continue;
-    const domains = serviceDomains(service, view.dnsDomain, { ...traits, autoAddresses, anyPort: number === 0 });
-    found.set(domains.lower[0] ?? "", { service, ports: ports.filter(isRoutable), domains });
-    yield;
+    if (count++ % SERVICES_PER_STEP === 0) yield;
+    const ports = portsOn(service, number);
+    if (ports === undefined) continue;
+    const domains = serviceDomains(service, view.dnsDomain, traits);
+    found.set(domains.lower[0] ?? "", { service, ports, domains });
   }
   return found;
+}
+
+/** The routable ports of a service that are called on a port; undefined where it has nothing there. */
+function portsOn({ ports }: Service, number: number): readonly ServicePort[] | undefined {
+  if (number === 0) return ports.length === 0 ? undefined : ports.filter(isRoutable);
+  const port = ports.find((each) => each.port === number);
+  return port && (isRoutable(port) ? [port] : []);
 }
 
 /** Virtual services that speak for a service of the port; on port 80 also those for hosts that no service has. */
@@ -254,17 +267,30 @@ function settle(candidates: readonly Candidate[], port: number): OutboundHost[] 
     const name = virtualHostName(hostname, number);
     if (names.has(name)) continue;
     names.add(name);
-    const own = domains.all.filter((domain, i) => {
-      const key = domains.lower[i] ?? domain;
-      const isFree = !taken.has(key) && !(full.has(domain) && domains.short.has(domain));
-      if (isFree) taken.add(key);
-      return isFree;
-    });
-    // The same list as before where all names are free, which is cheaper to compare.
-    const free = own.length === domains.all.length ? domains.all : own;
+    const free = takeFree(domains, taken, full);
     if (free.length === 0) continue;
     const called = routes === undefined ? number : port;
     settled.push({ name, hostname, domains: free, routes, hash, session, port: called });
   }
   return settled;
+}
+
+/** Takes the names that are free; all of them are the same list as before, which is cheaper to compare. */
+function takeFree(
+  { all, lower, short }: ServiceDomains,
+  taken: Set<string>,
+  full: ReadonlySet<string>,
+): readonly string[] {
+  let some: string[] | undefined;
+  for (let i = 0; i < all.length; i++) {
+    const domain = all[i] ?? "";
+    const key = lower[i] ?? domain;
+    if (taken.has(key) || (full.has(domain) && short.has(domain))) {
+      some ??= all.slice(0, i);
+    } else {
+      taken.add(key);
+      some?.push(domain);
+    }
+  }
+  return some ?? all;
 }

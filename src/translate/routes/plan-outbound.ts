@@ -60,7 +60,8 @@ function* hostsOn(
   return yield* keptSteps(services, { key, from }, function* () {
     const hosts = yield* outboundHosts(snapshot, view, { port, bind, key });
     yield;
-    return { hosts, recipes: hosts.map((host) => hostRecipe(snapshot, view, host)) };
+    const traits = hostTraits(snapshot, view);
+    return { hosts, recipes: hosts.map((host) => hostRecipe(host, traits)) };
   });
 }
 
@@ -71,27 +72,36 @@ function ownHosts(
   { hosts, hostname }: { readonly hosts: readonly OutboundHost[]; readonly hostname: string },
 ): readonly Recipe[] {
   const own = hosts.filter(({ domains }) => domains.includes(hostname));
-  return own.map((host) => hostRecipe(snapshot, view, { ...host, domains: own.length === 1 ? ["*"] : host.domains }));
+  const traits = hostTraits(snapshot, view);
+  return own.map((host) => hostRecipe({ ...host, domains: own.length === 1 ? ["*"] : host.domains }, traits));
 }
 
 /** The same as long as all that it is made from is: most hosts are of services that did not change. */
-function hostRecipe(snapshot: RouteSnapshot, view: OutboundView, host: OutboundHost): Recipe {
+function hostRecipe(host: OutboundHost, traits: ReturnType<typeof hostTraits>): Recipe {
   const { name, hostname, domains, routes, hash, session, port } = host;
-  const fixed = { attemptCount: countsAttempts(view), retries: snapshot.mesh.defaultHttpRetryPolicy };
-  const others = {
-    isTls: false,
-    requiresTls: false,
-    xForwardedHost: forwardsHost(view),
-    offersHttp3: false,
-    shadowSuffix: snapshot.features.shadowSuffix,
-    lackedFields: view.traits.http.lackedFields,
-  };
-  const from = [hostname, routes, hash, session, port, ...Object.values(fixed), ...Object.values(others)];
-  return kept(domains, name, from, () => {
-    const own = { ...fixed, name, domains, port, session };
+  return kept(domains, name, [traits, hostname, routes, hash, session, port], () => {
+    const own = { ...traits.ofAll, name, domains, port, session };
     if (routes === undefined) return recipe({ name, input: { ...own, hostname, hash }, build: serviceHost });
-    return recipe({ name, input: { ...own, ...others, ...routeLists(routes) }, build: routedHost });
+    return recipe({ name, input: { ...own, ...traits.ofRouted, ...routeLists(routes) }, build: routedHost });
   });
+}
+
+/** What the hosts of a view have in common: the same object as long as it says the same. */
+function hostTraits({ mesh, features }: RouteSnapshot, view: OutboundView) {
+  const [attemptCount, xForwardedHost] = [countsAttempts(view), forwardsHost(view)];
+  const { defaultHttpRetryPolicy: retries } = mesh;
+  const { lackedFields } = view.traits.http;
+  const { shadowSuffix } = features;
+  const fixed = { isTls: false, requiresTls: false, offersHttp3: false };
+  return kept(
+    mesh,
+    `hosts ${attemptCount} ${xForwardedHost} ${lackedFields}`,
+    [retries, lackedFields, shadowSuffix],
+    () => ({
+      ofAll: { attemptCount, retries },
+      ofRouted: { ...fixed, xForwardedHost, shadowSuffix, lackedFields },
+    }),
+  );
 }
 
 function unknownHosts(snapshot: RouteSnapshot, view: OutboundView): Recipe {
