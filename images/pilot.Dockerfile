@@ -17,8 +17,8 @@ FROM debian:bookworm-slim AS debug
 FROM scratch AS distroless
 
 FROM ${BASE_DISTRIBUTION:-debug}
-# Large buffers go back to the system when they are freed: half the private memory.
-ENV MALLOC_MMAP_THRESHOLD_=131072
+# Buffers go back to the system when they are freed: half the private memory.
+ENV MALLOC_MMAP_THRESHOLD_=32768 MALLOC_ARENA_MAX=2
 COPY --from=files /image /
 WORKDIR /
 USER 1337:1337

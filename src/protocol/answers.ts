@@ -2,10 +2,14 @@
 import { culprits } from "./culprits.ts";
 import type { DeltaRequest } from "./delta-request.ts";
 import { findResource, type Resource } from "./resource.ts";
-import type { Good, Held, Response, Step, Subscription } from "./subscription.ts";
+import type { Content, Good, Held, Response, Step, Subscription } from "./subscription.ts";
 
 /** What is empty is the same in all states, so that they can be compared. */
 export const NONE: ReadonlyMap<string, never> = new Map<string, never>();
+export const NOTHING: readonly never[] = [];
+
+/** So many are joined into one: there may always be more to come. */
+const MOST_TAKEN = 16;
 
 /** What a request says about a response of ours, and what follows from it. */
 export function onAnswer<R extends Resource>(subscription: Subscription<R>, request: DeltaRequest): Step<R> {
@@ -51,20 +55,33 @@ function otherResponses<R extends Resource>(
 /** What the proxy has once all is told but what is gone. */
 function asItIs<R extends Resource>(state: Subscription<R>): Good<R> {
   const { target, wildcard, names, held, leftover } = state;
-  const untold = () => new Map([...leftover].map((name) => [name, lastGood(state, name)]));
-  return { target, wildcard, names, held, since: leftover.size === 0 ? NONE : untold() };
+  const untold = [...leftover].flatMap((name) => lastGood(state, name) ?? []);
+  const since = untold.length === 0 ? NOTHING : [{ resources: untold, removed: NOTHING }];
+  return { target, wildcard, names, held, since };
 }
 
-function withTaken<R extends Resource>(good: Good<R>, { resources, removed }: Response<R>): Good<R> {
-  const since = new Map<string, R | undefined>(good.since);
-  for (const resource of resources) since.set(resource.name, resource);
-  for (const name of removed) since.set(name, undefined);
-  return { ...good, since };
+function withTaken<R extends Resource>(good: Good<R>, response: Response<R>): Good<R> {
+  const since = [...good.since, response];
+  return { ...good, since: since.length > MOST_TAKEN ? [joined(since)] : since };
+}
+
+/** As if all were told at once. */
+function joined<R extends Resource>(contents: readonly Content<R>[]): Content<R> {
+  const last = new Map<string, R | undefined>();
+  for (const { resources, removed } of contents) {
+    for (const resource of resources) last.set(resource.name, resource);
+    for (const name of removed) last.set(name, undefined);
+  }
+  const removed = [...last].flatMap(([name, resource]) => (resource === undefined ? [name] : []));
+  return { resources: [...last.values()].filter((resource) => resource !== undefined), removed };
 }
 
 /** The version that the proxy took last. */
 export function lastGood<R extends Resource>({ good }: Subscription<R>, name: string): R | undefined {
-  if (good.since.has(name)) return good.since.get(name);
+  for (const { resources, removed } of good.since.toReversed()) {
+    const taken = resources.find((resource) => resource.name === name);
+    if (taken !== undefined || removed.includes(name)) return taken;
+  }
   return good.wildcard || good.names.has(name) ? chosen(good, name) : undefined;
 }
 

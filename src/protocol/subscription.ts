@@ -17,7 +17,7 @@
  * did not change is repeated in it, and what is left out is gone.
  */
 import { hasSameItems } from "#lib/same-items.ts";
-import { chosen, isUntold, lastGood, NONE, onAnswer } from "./answers.ts";
+import { chosen, isUntold, lastGood, NONE, NOTHING, onAnswer } from "./answers.ts";
 import { changesBetween } from "./changes.ts";
 import type { DeltaRequest } from "./delta-request.ts";
 import { findResource, type Layers, type Resource, type Versioned } from "./resource.ts";
@@ -65,8 +65,8 @@ export interface Subscription<R extends Resource> {
 
 /** What the proxy has and took, to fall back on: the state when nothing was left to send. */
 export interface Good<R extends Resource> extends Pick<Subscription<R>, "target" | "wildcard" | "names" | "held"> {
-  /** Acknowledged since, while there was more to come; undefined for what was removed. */
-  readonly since: ReadonlyMap<string, R | undefined>;
+  /** Acknowledged since, while there was more to come. */
+  readonly since: readonly Content<R>[];
 }
 
 /** A resource that the proxy rejected in one version. */
@@ -76,10 +76,14 @@ export interface Held<R extends Resource> {
   readonly good: R | undefined;
 }
 
-export interface Response<R extends Resource> {
-  readonly nonce: string;
+/** What a response tells. */
+export interface Content<R extends Resource> {
   readonly resources: readonly R[];
   readonly removed: readonly string[];
+}
+
+export interface Response<R extends Resource> extends Content<R> {
+  readonly nonce: string;
 }
 
 /** What a request said about our last response, besides what it asks for. */
@@ -103,7 +107,6 @@ export interface Draft<R extends Resource> {
 }
 
 const NO_NAMES: ReadonlySet<string> = new Set();
-const NOTHING: readonly never[] = [];
 /** A proxy that answers none of so many will not answer the oldest. */
 const MAX_OVERDUE = 16;
 
@@ -129,7 +132,7 @@ export function subscribe<R extends Resource>(request: DeltaRequest, form: Form 
     suspects: NOTHING,
     unanswered: wildcard || names.size > 0,
     target: NOTHING,
-    good: { target: NOTHING, wildcard: false, names: NO_NAMES, held: NONE, since: NONE },
+    good: { target: NOTHING, wildcard: false, names: NO_NAMES, held: NONE, since: NOTHING },
     initial: kept.size > 0 ? kept : undefined,
     pending: undefined,
     overdue: NOTHING,
