@@ -3,14 +3,12 @@
 import { type ConfigObject, objectKey } from "#config/config-object.ts";
 import type { ServiceEntry } from "#config/kinds/service-entry.ts";
 import { isTls } from "#config/protocol.ts";
+import { ITEMS_PER_STEP } from "#lib/async/steps.ts";
 import { compareText } from "#lib/compare-text.ts";
 import { NO_ENDPOINTS } from "#model/endpoint.ts";
 import { isHttp, type Service, type ServiceKey, type ServicePort, serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { Claims, type Search } from "./conflict.ts";
-
-/** Few of them take more than a moment. */
-const SERVICES_PER_STEP = 16;
 
 interface Claimed {
   readonly service: Service;
@@ -72,7 +70,7 @@ export function* addressConflicts({ services }: Snapshot, definitions: Definitio
   const isRival = (one: Service, other: Service) => ownerOf(one, definitions) !== ownerOf(other, definitions);
   let count = 0;
   for (const service of services) {
-    if (count++ % SERVICES_PER_STEP === 0) yield undefined;
+    if (count++ % ITEMS_PER_STEP === 0) yield undefined;
     if (service.resolution === "alias") continue;
     for (const port of service.ports) {
       for (const address of callAddresses(service, port)) {
@@ -106,7 +104,7 @@ export function* inboundConflicts({ services, endpoints }: Snapshot, definitions
   let count = 0;
   for (const service of services) {
     const called = (endpoints.get(serviceKey(service)) ?? NO_ENDPOINTS).endpoints;
-    if (count++ % SERVICES_PER_STEP === 0 || called.length > SERVICES_PER_STEP) yield undefined;
+    if (count++ % ITEMS_PER_STEP === 0 || called.length > ITEMS_PER_STEP) yield undefined;
     const told = new Set<string>();
     for (const port of service.ports) {
       const claimed = { service, port };

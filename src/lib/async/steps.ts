@@ -4,6 +4,9 @@
  */
 export type Steps<Value> = Generator<undefined, Value, undefined>;
 
+/** Of items that take a microsecond or two each, so many are a step: to interrupt the work costs something too. */
+export const ITEMS_PER_STEP = 16;
+
 /** The result of the steps, all of them at once. */
 export function finished<Value>(steps: Steps<Value>): Value {
   let step = steps.next();

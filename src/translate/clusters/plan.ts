@@ -2,7 +2,7 @@
 import { type ConfigObject, objectKey } from "#config/config-object.ts";
 import type { DestinationRule } from "#config/kinds/destination-rule.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
-import type { Steps } from "#lib/async/steps.ts";
+import { ITEMS_PER_STEP, type Steps } from "#lib/async/steps.ts";
 import { type EndpointSet, endpointPort, isOffered, NO_ENDPOINTS } from "#model/endpoint.ts";
 import { hasLabels } from "#model/labels.ts";
 import { type Service, type ServicePort, serviceKey } from "#model/service.ts";
@@ -37,9 +37,6 @@ export function* planOutboundClusters(snapshot: Snapshot, view: OutboundView): S
   return yield* keptSteps(list, { key: `clusters ${view.key}`, from }, () => outboundClusters(snapshot, view));
 }
 
-/** Most of them are those of before. */
-const SERVICES_PER_STEP = 16;
-
 function* outboundClusters(snapshot: Snapshot, view: OutboundView): Steps<readonly Recipe[]> {
   const clusters = new Map<string, Recipe>();
   const add = (made: Recipe) => {
@@ -49,7 +46,7 @@ function* outboundClusters(snapshot: Snapshot, view: OutboundView): Steps<readon
   const key = `clusters ${placeKey(view)}`;
   let count = 0;
   for (const service of referencedServices(snapshot, view, servicesInScope(snapshot, view).list)) {
-    if (count++ % SERVICES_PER_STEP === 0) yield;
+    if (count++ % ITEMS_PER_STEP === 0) yield;
     if (service.resolution === "alias" || service.resolution === "dynamic-dns") continue;
     for (const made of serviceClusters(snapshot, view, { service, key })) add(made);
   }

@@ -4,7 +4,7 @@
  * one address, the first bytes of a connection decide.
  */
 import { isIP } from "node:net";
-import type { Steps } from "#lib/async/steps.ts";
+import { ITEMS_PER_STEP, type Steps } from "#lib/async/steps.ts";
 import { endpointPort } from "#model/endpoint.ts";
 import { isHttp, type Protocol, type Service, type ServicePort, serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
@@ -124,7 +124,7 @@ export function* outboundEntries(snapshot: Snapshot, view: OutboundView): Steps<
     const binding = bindingOf(listener, view);
     let count = 0;
     for (const service of listener.services) {
-      if (count++ % SERVICES_PER_STEP === 0) yield;
+      if (count++ % ITEMS_PER_STEP === 0) yield;
       entries.add(service, listener, binding);
     }
   }
@@ -132,9 +132,6 @@ export function* outboundEntries(snapshot: Snapshot, view: OutboundView): Steps<
   if (proxy !== undefined) entries.set(proxy);
   return entries.list();
 }
-
-/** Most of them are done in a microsecond or two. */
-const SERVICES_PER_STEP = 16;
 
 /** Applications that are told to use a proxy for HTTP find one here, if somebody says where. */
 function httpProxy({ traits }: OutboundView): ListenerEntry | undefined {
@@ -241,8 +238,8 @@ class Entries {
   #addTo(call: Call, spot: Spot): void {
     const { port, kind } = call;
     const key = keyOf(spot.addresses, port.port);
-    const known = this.#entries.get(key);
     if (this.#closed.has(key)) return;
+    const known = this.#entries.get(key);
     if (known === undefined || port.protocol === "HTTP_PROXY") {
       this.set(newEntry(call, spot, this.#place));
       return;

@@ -3,7 +3,7 @@
 import { MESH_GATEWAY } from "#config/gateway-name.ts";
 import { hostsMatch, isWildcard } from "#config/host.ts";
 import type { ConsistentHash } from "#config/kinds/destination-rule.ts";
-import type { Steps } from "#lib/async/steps.ts";
+import { ITEMS_PER_STEP, type Steps } from "#lib/async/steps.ts";
 import { compareText } from "#lib/compare-text.ts";
 import { isHttp, type Service, type ServicePort, type Session } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
@@ -29,9 +29,6 @@ export interface RoutePlace {
   /** Stands for the place, and for all of the view that its hosts depend on. */
   readonly key: string;
 }
-
-/** Most of them are done in a microsecond or two. */
-const SERVICES_PER_STEP = 16;
 
 /** A virtual host with its names. */
 export interface OutboundHost {
@@ -85,7 +82,7 @@ export function* outboundHosts(
   }
   let count = 0;
   for (const called of services.values()) {
-    if (count++ % SERVICES_PER_STEP === 0) yield;
+    if (count++ % ITEMS_PER_STEP === 0) yield;
     const { service, ports } = called;
     if (claimed.has(service.hostname) || service.resolution === "alias") continue;
     for (const { port: number } of ports) {
@@ -175,7 +172,7 @@ function* servicesOn(
   const found = new Map<string, PortService>();
   let count = 0;
   for (const service of listener.services) {
-    if (count++ % SERVICES_PER_STEP === 0) yield;
+    if (count++ % ITEMS_PER_STEP === 0) yield;
     const ports = portsOn(service, number);
     if (ports === undefined) continue;
     const domains = serviceDomains(service, view.dnsDomain, traits);
