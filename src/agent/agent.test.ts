@@ -1,5 +1,6 @@
 /** Starts that cannot succeed and what they say, and one without Envoy. */
 import assert from "node:assert/strict";
+import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
@@ -156,6 +157,22 @@ test("runAgent() does not start Envoy when the token service cannot be had", asy
     failure: '--tokenManagerPlugin: there is no plugin "Other": choose GoogleTokenExchange',
     envoyStarted: false,
   });
+});
+
+test("runAgent() does not start Envoy when DNS cannot be served where it should", async (t) => {
+  const taken = createSocket("udp4").bind(0, "127.0.0.1");
+  await once(taken, "listening");
+  t.after(() => taken.close());
+  const { port } = taken.address();
+  const failures: readonly (readonly [string, string])[] = [
+    [`127.0.0.1:${port}`, `Cannot serve DNS on udp 127.0.0.1:${port}: bind EADDRINUSE 127.0.0.1:${port}`],
+    ["15053", 'DNS_PROXY_ADDR must be host:port, not "15053"'],
+  ];
+  for (const [address, reason] of failures)
+    assert.deepEqual(await failedStart(t, { env: { ISTIO_META_DNS_CAPTURE: "true", DNS_PROXY_ADDR: address } }), {
+      failure: `failed to start local DNS server: ${reason}`,
+      envoyStarted: false,
+    });
 });
 
 test("runAgent() says what Envoy has against a bootstrap that a template gave", WHERE_ENVOY, async (t) => {

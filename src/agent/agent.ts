@@ -13,6 +13,7 @@ import { envoyAdmin } from "./envoy/admin.ts";
 import { failingAs } from "./failing-as.ts";
 import { agentMetrics } from "./metrics.ts";
 import { openSockets } from "./open-sockets.ts";
+import { planDns } from "./plan-dns.ts";
 import { planIdentity } from "./plan-identity.ts";
 import { planStatus } from "./plan-status.ts";
 import { prepare } from "./prepare.ts";
@@ -45,6 +46,7 @@ export async function runAgent(input: AgentInput): Promise<number> {
     if (context.flags.stsPort > 0) await (await import("./sts/start-sts.ts")).startSts(context);
     const identityPlan = await failingAs("failed to start workload secret manager", () => planIdentity(context));
     const upstream = await failingAs("failed to find root XDS CA", () => controlPlaneOptions(context));
+    const dnsPlan = await failingAs("failed to start local DNS server", () => planDns(context));
     const sockets = await openSockets(context);
     const proxy = await failingAs("failed to initialize envoy agent", () => startProxy(context));
     try {
@@ -55,7 +57,7 @@ export async function runAgent(input: AgentInput): Promise<number> {
         drain: () => drainNow(context, drained),
         end: () => ended.abort(),
       };
-      await serveEnvoy(context, { sockets, identityPlan, statusPlan, upstream, ends }, running);
+      await serveEnvoy(context, { sockets, identityPlan, dnsPlan, statusPlan, upstream, ends }, running);
     } catch (thrown) {
       quit.abort();
       await proxy.run(drained.signal);

@@ -7,6 +7,7 @@ import type { ControlPlaneOptions } from "./control-plane.ts";
 import { failingAs } from "./failing-as.ts";
 import type { EnvoySockets } from "./open-sockets.ts";
 import { pathIn } from "./place.ts";
+import type { DnsPlan } from "./plan-dns.ts";
 import type { IdentityPlan } from "./plan-identity.ts";
 import type { StatusPlan } from "./plan-status.ts";
 import { startDns } from "./start-dns.ts";
@@ -17,6 +18,8 @@ import { xdsSocketPath } from "./xds-proxy/xds-config.ts";
 export interface ServeParts {
   readonly sockets: EnvoySockets;
   readonly identityPlan: IdentityPlan;
+  /** Undefined without DNS. */
+  readonly dnsPlan: DnsPlan | undefined;
   readonly statusPlan: StatusPlan | undefined;
   readonly upstream: ControlPlaneOptions;
   readonly ends: Ends;
@@ -24,13 +27,13 @@ export interface ServeParts {
 
 export async function serveEnvoy(
   context: AgentContext,
-  { sockets, identityPlan, statusPlan, upstream, ends }: ServeParts,
+  { sockets, identityPlan, dnsPlan, statusPlan, upstream, ends }: ServeParts,
   running: Promise<void>[],
 ): Promise<void> {
   const identity = await failingAs("failed to start workload secret manager", () =>
     startIdentity(context, identityPlan, running),
   );
-  const resolver = await failingAs("failed to start local DNS server", () => startDns(context, running));
+  const resolver = await failingAs("failed to start local DNS server", () => startDns(context, dnsPlan, running));
   await failingAs("failed generating gRPC XDS bootstrap", () => writeGrpcBootstrap(context));
   const { serveSockets } = await import("./serve-sockets.ts");
   await failingAs("failed to start xds proxy", () =>

@@ -6,12 +6,11 @@ import { test } from "node:test";
 import { create, toBinary } from "@bufbuild/protobuf";
 import packet from "dns-packet";
 import { NameTableSchema } from "#gen/istio/networking/nds/v1/nds_pb.ts";
-import { SILENT } from "#lib/log.ts";
+import { startLocalDns } from "../../../test/support/dns-server.ts";
 import { agentMetrics } from "../metrics.ts";
 import { ForwardCache } from "./forward-cache.ts";
 import { frame, readFrames } from "./frames.ts";
 import { MeshResolver } from "./resolver.ts";
-import { startDnsServer } from "./server.ts";
 
 type Context = { after(fn: () => void | Promise<void>): void };
 
@@ -26,14 +25,10 @@ async function setUp(t: Context) {
   let heard = 0;
   silent.on("message", () => heard++);
   const metrics = agentMetrics();
-  const server = await startDnsServer({
-    hosts: ["127.0.0.1"],
-    port: 0,
+  const server = await startLocalDns({
     resolver,
     nameServers: [{ host: "127.0.0.1", port: silent.address().port }],
-    forwardParallel: false,
     cache: new ForwardCache({ count: (result) => metrics.dnsCache[result].add() }),
-    log: SILENT,
     metrics,
   });
   const client = createSocket("udp4");
@@ -42,7 +37,7 @@ async function setUp(t: Context) {
     silent.close();
     await server.close();
   });
-  return { port: server.ports[0] ?? 0, client, heard: () => heard, metrics };
+  return { port: server.port, client, heard: () => heard, metrics };
 }
 
 const question = (name: string, id = 1) => packet.encode({ type: "query", id, questions: [{ type: "A", name }] });

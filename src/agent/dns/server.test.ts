@@ -7,10 +7,12 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import packet, { type Answer, type DecodedPacket } from "dns-packet";
 import { NameTableSchema } from "#gen/istio/networking/nds/v1/nds_pb.ts";
 import { SILENT } from "#lib/log.ts";
+import { type LocalDns, startLocalDns } from "../../../test/support/dns-server.ts";
 import { freePort } from "../../../test/support/free-ports.ts";
 import { agentMetrics } from "../metrics.ts";
 import { MeshResolver } from "./resolver.ts";
-import { type DnsServer, type DnsServerOptions, startDnsServer } from "./server.ts";
+import { type DnsServerOptions, startDnsServer } from "./server.ts";
+import { openUdp } from "./udp-socket.ts";
 
 const SCOPE = {
   namespace: "default",
@@ -107,20 +109,11 @@ async function exchangeTcp(port: number, message: Buffer): Promise<Buffer> {
 }
 
 let upstream: Awaited<ReturnType<typeof fakeNameServer>>;
-let server: DnsServer;
+let server: LocalDns;
 let resolver: MeshResolver;
 
-async function serve(options: Partial<DnsServerOptions> = {}): Promise<DnsServer> {
-  return startDnsServer({
-    hosts: ["127.0.0.1"],
-    port: 0,
-    resolver,
-    nameServers: [upstream.server],
-    forwardParallel: false,
-    log: SILENT,
-    metrics: agentMetrics(),
-    ...options,
-  });
+function serve(options: Partial<DnsServerOptions> = {}): Promise<LocalDns> {
+  return startLocalDns({ resolver, nameServers: [upstream.server], ...options });
 }
 
 before(async () => {
@@ -134,12 +127,11 @@ after(async () => {
   upstream.close();
 });
 
-const portOf = ({ ports }: DnsServer) => ports[0] ?? 0;
 const question = (name: string, type: "A" | "AAAA" | "MX" = "A", id = 77) =>
   packet.encode({ type: "query", id, flags: packet.RECURSION_DESIRED, questions: [{ type, name }] });
 
 async function ask(name: string, type: "A" | "AAAA" | "MX" = "A", to = server): Promise<DecodedPacket> {
-  return packet.decode(await exchange(portOf(to), question(name, type)));
+  return packet.decode(await exchange(to.port, question(name, type)));
 }
 
 const rcode = ({ flags }: DecodedPacket) => (flags ?? 0) & 15;
@@ -187,7 +179,7 @@ test("DNS shortens an answer that is too large for UDP and says so; TCP has all 
   const short = await ask("many.example");
   assert.equal(short.flag_tc, true);
   assert.ok((short.answers?.length ?? 0) < 40);
-  const whole = packet.decode(await exchangeTcp(portOf(server), question("many.example")));
+  const whole = packet.decode(await exchangeTcp(server.port, question("many.example")));
   assert.deepEqual([whole.flag_tc, whole.answers?.length], [false, 40]);
 });
 
@@ -209,7 +201,7 @@ test("DNS answers as much over UDP as the client says it takes", async () => {
       },
     ],
   });
-  const answer = packet.decode(await exchange(portOf(server), message));
+  const answer = packet.decode(await exchange(server.port, message));
   assert.deepEqual([answer.flag_tc, answer.answers?.length], [false, 40]);
 });
 
@@ -219,7 +211,7 @@ test("DNS passes other names, short names of other namespaces and other types on
   assert.equal(rcode(await ask("broken.example")), 3);
   await ask("httpbin.default", "MX");
   assert.ok(upstream.asked.includes("httpbin.default"));
-  const overTcp = packet.decode(await exchangeTcp(portOf(server), question("known.example")));
+  const overTcp = packet.decode(await exchangeTcp(server.port, question("known.example")));
   assert.deepEqual(texts(overTcp), ["known.example A 192.0.2.1"]);
 });
 
@@ -265,23 +257,61 @@ test("DNS takes a new name table at once and keeps it when the next one cannot b
 test("DNS answers a malformed question with an error, and goes on after packets that are none", async () => {
   const broken = question("httpbin");
   broken.writeUInt8(200, 12);
-  assert.equal(rcode(packet.decode(await exchange(portOf(server), broken))), 1);
+  assert.equal(rcode(packet.decode(await exchange(server.port, broken))), 1);
   const empty = Buffer.from(question("httpbin").subarray(0, 12));
   empty.writeUInt16BE(0, 4);
-  assert.equal(rcode(packet.decode(await exchange(portOf(server), empty))), 1);
+  assert.equal(rcode(packet.decode(await exchange(server.port, empty))), 1);
   const socket = createSocket("udp4");
   for (const junk of [Buffer.from([1, 2, 3]), packet.encode({ type: "response", id: 1, questions: [] })]) {
-    socket.send(junk, portOf(server), "127.0.0.1");
+    socket.send(junk, server.port, "127.0.0.1");
   }
-  socket.send(question("httpbin"), portOf(server), "127.0.0.1");
+  socket.send(question("httpbin"), server.port, "127.0.0.1");
   const [answer] = (await once(socket, "message")) as [Buffer];
   socket.close();
   assert.deepEqual(texts(packet.decode(answer)), ["httpbin A 10.96.0.1"]);
 });
 
-test("startDnsServer() says where it cannot listen and leaves nothing open", async () => {
-  await assert.rejects(serve({ port: portOf(server) }), {
+test("openUdp() and startDnsServer() say where they cannot listen", async (t) => {
+  const where = `127.0.0.1:${server.port}`;
+  await assert.rejects(openUdp("127.0.0.1", server.port), {
     code: "DNS_NOT_LISTENING",
-    message: `Cannot serve DNS on udp 127.0.0.1:${portOf(server)}`,
+    message: `Cannot serve DNS on udp ${where}`,
   });
+  const udp = await openUdp("127.0.0.1", 0);
+  t.after(() => udp.socket.close());
+  const options = { resolver, nameServers: [], forwardParallel: false, log: SILENT, metrics: agentMetrics() };
+  await assert.rejects(startDnsServer([{ ...udp, port: server.port }], options), {
+    code: "DNS_NOT_LISTENING",
+    message: `Cannot serve DNS on tcp ${where}`,
+  });
+});
+
+test("openUdp() takes names, and all addresses", async () => {
+  for (const host of ["localhost", "", "::1"]) {
+    const { socket, port } = await openUdp(host, 0);
+    assert.ok(port > 0, host);
+    socket.close();
+  }
+});
+
+test("what is asked before a socket is served is answered once it is", async (t) => {
+  const udp = await openUdp("127.0.0.1", 0);
+  t.after(() => udp.socket.close());
+  const arrived = once(udp.socket, "message");
+  const answer = exchange(udp.port, question("httpbin"));
+  await arrived;
+  const options = { resolver, nameServers: [], forwardParallel: false, log: SILENT, metrics: agentMetrics() };
+  const served = await startDnsServer([udp], options);
+  t.after(() => served.close());
+  assert.deepEqual(texts(packet.decode(await answer)), ["httpbin A 10.96.0.1"]);
+});
+
+test("clients that keep their connection do not hold up the end", async () => {
+  const ending = await serve();
+  const client = connect(ending.port, "127.0.0.1");
+  await once(client, "connect");
+  const left = once(client.resume(), "close");
+  const startedAt = performance.now();
+  await Promise.all([ending.close(), left]);
+  assert.ok(performance.now() - startedAt < 4_000);
 });

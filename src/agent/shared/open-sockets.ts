@@ -10,7 +10,7 @@ import { networkInterfaces } from "node:os";
 import { errorText } from "#lib/mesh-error.ts";
 import { parseResolvConf } from "../dns/resolv-conf.ts";
 import type { Interfaces } from "../instance-addresses.ts";
-import { listenAddresses } from "../start-dns.ts";
+import { listenAddresses } from "../plan-dns.ts";
 
 export interface SocketsWanted {
   /** 0 for none. */

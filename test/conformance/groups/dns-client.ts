@@ -6,10 +6,8 @@ import { fromJson, type JsonValue, toBinary } from "@bufbuild/protobuf";
 import packet, { type Answer, type DecodedPacket, type Question } from "dns-packet";
 import { frame, readFrames } from "#agent/dns/frames.ts";
 import { MeshResolver } from "#agent/dns/resolver.ts";
-import { startDnsServer } from "#agent/dns/server.ts";
-import { agentMetrics } from "#agent/metrics.ts";
 import { NameTableSchema } from "#gen/istio/networking/nds/v1/nds_pb.ts";
-import { SILENT } from "#lib/log.ts";
+import { startLocalDns } from "../../support/dns-server.ts";
 import { compareJson } from "../compare.ts";
 import { type Case, type Group, readJson } from "../harness.ts";
 
@@ -53,17 +51,9 @@ async function check(lookup: Lookup, data: Data) {
     () => ++id,
   );
   resolver.update(toBinary(NameTableSchema, fromJson(NameTableSchema, data.nameTable)));
-  const server = await startDnsServer({
-    hosts: ["127.0.0.1"],
-    port: 0,
-    resolver,
-    nameServers: [upstream.address],
-    forwardParallel: false,
-    log: SILENT,
-    metrics: agentMetrics(),
-  });
+  const server = await startLocalDns({ resolver, nameServers: [upstream.address] });
   try {
-    const message = await exchange(lookup, server.ports[0] ?? 0);
+    const message = await exchange(lookup, server.port);
     const ordered = lookup.messageId !== null;
     const lines = (message.answers ?? []).map(recordText);
     return compareJson(

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { NameTableSchema } from "#gen/istio/networking/nds/v1/nds_pb.ts";
 import { nameTableJson } from "./dns/name-table-json.ts";
-import { dnsAddress, listenAddresses } from "./start-dns.ts";
+import { dnsAddress, listenAddresses } from "./plan-dns.ts";
 
 const conf = (...servers: string[]) => ({ servers, searchDomains: [] });
 
