@@ -4,6 +4,7 @@ import { connect, isIPv6 } from "node:net";
 import { MeshError } from "#lib/mesh-error.ts";
 import { type Frames, frame, readFrames } from "./frames.ts";
 import type { Query } from "./message.ts";
+import { receivedAnswer } from "./received-answer.ts";
 
 export type Transport = "udp" | "tcp";
 
@@ -32,10 +33,13 @@ function askUdp(query: Query, { host, port }: NameServer): Promise<Buffer> {
     const timer = setTimeout(() => fail(`no answer in ${TIMEOUT_MS} ms`), TIMEOUT_MS);
     socket.on("error", (cause) => fail("cannot be asked", cause));
     socket.on("message", (message) => {
-      if (!belongs(message, query)) return;
-      if (message.length > query.maxUdpBytes)
+      const received = receivedAnswer(message, query);
+      // Somebody else's answer may be a forged one; the server's may still come.
+      if (received === "strange") return;
+      if ("problem" in received) fail(received.problem);
+      else if (message.length > query.maxUdpBytes)
         fail(`answered with ${message.length} bytes where ${query.maxUdpBytes} are allowed`);
-      else finish(() => resolve(message));
+      else finish(() => resolve(received.answer));
     });
     // Only packets of the server pass a connected socket. Failures come as errors of the socket, too.
     socket.on("connect", () => socket.send(query.bytes));
@@ -57,22 +61,15 @@ function askTcp(query: Query, { host, port }: NameServer): Promise<Buffer> {
     socket.on("error", (cause) => fail("cannot be asked", cause));
     socket.on("end", () => fail("closed the connection"));
     socket.on("data", (chunk) => {
-      const message = readFrames(frames, chunk).find((candidate) => belongs(candidate, query));
-      if (message !== undefined) finish(() => resolve(message));
+      const [message] = readFrames(frames, chunk);
+      if (message === undefined) return;
+      const received = receivedAnswer(message, query);
+      if (received === "strange") fail("answered another question");
+      else if ("problem" in received) fail(received.problem);
+      else finish(() => resolve(received.answer));
     });
     socket.write(frame(query.bytes));
   });
-}
-
-/** The same id and question. */
-function belongs(message: Buffer, { bytes, questionEnd }: Query): boolean {
-  if (message.length < 12 || message.readUInt16BE(0) !== bytes.readUInt16BE(0)) return false;
-  // Servers may leave the question out of an error, and some change the case of letters.
-  if (message.readUInt16BE(4) === 0) return true;
-  return (
-    message.toString("latin1", 12, questionEnd).toLowerCase() ===
-    bytes.toString("latin1", 12, questionEnd).toLowerCase()
-  );
 }
 
 function failure(host: string, reason: string, cause: unknown): MeshError {

@@ -2,7 +2,8 @@
  * Answers of name servers, read as far as needed to keep them: how long they are valid (RFC 2308 for those that say no),
  * where their TTLs are, and which addresses may change places.
  */
-import { type Query, TYPE_A, TYPE_AAAA } from "./message.ts";
+import { HEADER_BYTES, type Query, TYPE_A, TYPE_AAAA } from "./message.ts";
+import { type ReadRecord, readRecords } from "./records.ts";
 import { type Random16, shuffled } from "./shuffle.ts";
 
 /** An answer and where things are in it. */
@@ -15,7 +16,6 @@ export interface KeptAnswer {
   readonly lifetimeSeconds: number;
 }
 
-const HEADER_BYTES = 12;
 const CLASS_IN = 1;
 const TYPE_SOA = 6;
 const TYPE_OPT = 41;
@@ -127,44 +127,6 @@ export function fitted(answer: Buffer, { questionEnd }: Query, maxBytes: number)
   message.writeUInt16BE(message.readUInt16BE(2) | FLAG_TRUNCATED, 2);
   message.fill(0, 6, HEADER_BYTES);
   return message;
-}
-
-interface ReadRecord {
-  readonly nameAt: number;
-  readonly type: number;
-  readonly ttlAt: number;
-  readonly ttl: number;
-  readonly dataAt: number;
-  readonly dataEnd: number;
-}
-
-/** All records; undefined when the message is broken. Pointers are never followed here, so they cannot go round. */
-function readRecords(bytes: Buffer, start: number): readonly ReadRecord[] | undefined {
-  const count = bytes.readUInt16BE(6) + bytes.readUInt16BE(8) + bytes.readUInt16BE(10);
-  const records: ReadRecord[] = [];
-  let at = start;
-  for (let i = 0; i < count; i++) {
-    const end = nameEnd(bytes, at);
-    if (end === undefined || end + 10 > bytes.length) return undefined;
-    const dataAt = end + 10;
-    const dataEnd = dataAt + bytes.readUInt16BE(end + 8);
-    if (dataEnd > bytes.length) return undefined;
-    const ttlAt = end + 4;
-    records.push({ nameAt: at, type: bytes.readUInt16BE(end), ttlAt, ttl: bytes.readUInt32BE(ttlAt), dataAt, dataEnd });
-    at = dataEnd;
-  }
-  return records;
-}
-
-function nameEnd(bytes: Buffer, start: number): number | undefined {
-  for (let at = start; at < bytes.length; ) {
-    const length = bytes.readUInt8(at);
-    if (length === 0) return at + 1;
-    if (length >= 0xc0) return at + 2 <= bytes.length ? at + 2 : undefined;
-    if (length > 63) return undefined;
-    at += 1 + length;
-  }
-  return undefined;
 }
 
 /** That something is not there is valid as long as the zone says; without its record nobody knows. */

@@ -10,7 +10,7 @@ export const MAX_TCP_BYTES = 65_535;
 
 const TYPE_OPT = 41;
 const CLASS_IN = 1;
-const HEADER_BYTES = 12;
+export const HEADER_BYTES = 12;
 /** What a client without EDNS takes over UDP. */
 const MIN_UDP_BYTES = 512;
 /** The agent holds a name for a short time only, because the mesh may change at any moment. */
@@ -44,8 +44,13 @@ export function isQuery(parsed: ParsedQuery): parsed is Query {
   return parsed !== undefined && "name" in parsed;
 }
 
+/** Whether a message, of which there is a header at least, says that it is an answer. */
+export function isResponse(bytes: Buffer): boolean {
+  return (bytes.readUInt16BE(2) & FLAG_RESPONSE) !== 0;
+}
+
 export function parseQuery(bytes: Buffer): ParsedQuery {
-  if (bytes.length < HEADER_BYTES || (bytes.readUInt16BE(2) & FLAG_RESPONSE) !== 0) return undefined;
+  if (bytes.length < HEADER_BYTES || isResponse(bytes)) return undefined;
   const refused = headerProblem(bytes);
   if (refused !== undefined) return { rcode: refused };
   const name = readName(bytes, HEADER_BYTES);

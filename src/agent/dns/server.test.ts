@@ -224,6 +224,24 @@ test("DNS asks the next name server when one does not answer, or all at once", a
   }
 });
 
+test("DNS passes no answer on that cannot be read: the next name server is asked, and at last the question fails", async (t) => {
+  const broken = createSocket("udp4", (query, { port, address }) => {
+    broken.send(Buffer.concat([query.subarray(0, 2), Buffer.from([0x81, 0x80, 0, 1, 0, 1, 0, 0])]), port, address);
+  }).bind(0, "127.0.0.1");
+  await once(broken, "listening");
+  t.after(() => void broken.close());
+  const brokenServer = { host: "127.0.0.1", port: broken.address().port };
+  for (const forwardParallel of [false, true]) {
+    const both = await serve({ nameServers: [brokenServer, upstream.server], forwardParallel });
+    t.after(() => both.close());
+    for (let i = 0; i < 4; i++)
+      assert.deepEqual(texts(await ask("known.example", "A", both)), ["known.example A 192.0.2.1"]);
+    const alone = await serve({ nameServers: [brokenServer], forwardParallel });
+    t.after(() => alone.close());
+    assert.equal(rcode(await ask("known.example", "A", alone)), 2);
+  }
+});
+
 test("DNS fails a question that no name server answers", async (t) => {
   const alone = await serve({ nameServers: [] });
   t.after(() => alone.close());

@@ -1,0 +1,89 @@
+/** Name servers that answer what they should not. */
+import assert from "node:assert/strict";
+import { createSocket } from "node:dgram";
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
+import { test } from "node:test";
+import packet from "dns-packet";
+import { ask, type NameServer } from "./forward.ts";
+import { frame } from "./frames.ts";
+import { isQuery, parseQuery, type Query } from "./message.ts";
+
+type Context = { after(fn: () => void): void };
+/** What a server sends for a question, one message after another. */
+type Script = (query: Buffer) => readonly Buffer[];
+
+const NAME = "www.example";
+
+function question(): Query {
+  const query = parseQuery(packet.encode({ type: "query", id: 7, questions: [{ type: "A", name: NAME }] }));
+  if (!isQuery(query)) throw new Error("no question");
+  return query;
+}
+
+const reply = ({ id = 7, name = NAME, data = "192.0.2.1" } = {}): Buffer =>
+  packet.encode({
+    type: "response",
+    id,
+    questions: [{ type: "A", name }],
+    answers: [{ type: "A", name, ttl: 60, data }],
+  });
+
+async function overUdp(t: Context, script: Script): Promise<NameServer> {
+  const socket = createSocket("udp4", (query, { port, address }) => {
+    for (const message of script(query)) socket.send(message, port, address);
+  }).bind(0, "127.0.0.1");
+  await once(socket, "listening");
+  t.after(() => void socket.close());
+  return { host: "127.0.0.1", port: socket.address().port };
+}
+
+async function overTcp(t: Context, script: Script): Promise<NameServer> {
+  const server = createServer((client) => {
+    client.on("error", () => client.destroy());
+    client.once("data", (query) => {
+      for (const message of script(query.subarray(2))) client.write(frame(message));
+    });
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => void server.close());
+  return { host: "127.0.0.1", port: (server.address() as AddressInfo).port };
+}
+
+const addressIn = (answer: Buffer) => {
+  const [first] = packet.decode(answer).answers ?? [];
+  return first !== undefined && "data" in first ? first.data : undefined;
+};
+
+test("ask() fails at once on an answer that cannot be read or is to another question", async (t) => {
+  const bad: readonly (readonly [Buffer, RegExp])[] = [
+    [Buffer.from("no DNS at all"), /cannot be read/],
+    [Buffer.from([7]), /sent 1 bytes/],
+    [reply().subarray(0, -1), /cannot be read/],
+    [reply({ name: "other.example" }), /answered another question/],
+    [question().bytes, /a question in place of an answer/],
+  ];
+  for (const [message, problem] of bad) {
+    await assert.rejects(ask(question(), await overUdp(t, () => [message]), "udp"), problem);
+    await assert.rejects(ask(question(), await overTcp(t, () => [message]), "tcp"), problem);
+  }
+});
+
+test("ask() waits for its own answer over UDP; over TCP there is no other", async (t) => {
+  const script = () => [reply({ id: 8, data: "192.0.2.66" }), reply()];
+  assert.equal(addressIn(await ask(question(), await overUdp(t, script), "udp")), "192.0.2.1");
+  await assert.rejects(ask(question(), await overTcp(t, script), "tcp"), /answered another question/);
+});
+
+test("ask() does not hear who was not asked", async (t) => {
+  const stranger = createSocket("udp4").bind(0, "127.0.0.2");
+  await once(stranger, "listening");
+  t.after(() => void stranger.close());
+  const server = createSocket("udp4", (_, { port, address }) => {
+    stranger.send(reply({ data: "192.0.2.66" }), port, address, () => server.send(reply(), port, address));
+  }).bind(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => void server.close());
+  const answer = await ask(question(), { host: "127.0.0.1", port: server.address().port }, "udp");
+  assert.equal(addressIn(answer), "192.0.2.1");
+});
