@@ -10,7 +10,7 @@ import { makeFolder } from "#lib/make-folder.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { runAgent } from "../agent.ts";
 import { parseAgentConfig } from "../agent-config.ts";
-import type { Place } from "../place.ts";
+import type { Place, PlaceSockets } from "../place.ts";
 import { withInsideListener } from "./inside-listener.ts";
 import { requestSockets } from "./request-sockets.ts";
 import { tunnelThrough } from "./tunnel.ts";
@@ -76,19 +76,24 @@ async function runOnce(input: WorkloadRunInput): Promise<number> {
     for (const warning of warnings) log.warn(warning);
     const dns = config.dns.capture || config.dns.atGateway;
     const place = await placeOf(input, { dnsAddress: dns ? config.dns.address : undefined, output });
-    return await runAgent({
-      flags: workload.flags,
-      config,
-      env: workload.env,
-      log,
-      place,
-      startedAt: Date.now(),
-      reload: new EventTarget(),
-      stop,
-      hurry,
-    });
+    const { flags, env } = workload;
+    const agent = { flags, config, env, log, place, startedAt: Date.now(), reload: new EventTarget(), stop, hurry };
+    return await runAgent(agent).finally(() => closeSockets(place.sockets));
   } finally {
     file?.close();
+  }
+}
+
+/** An agent that fails at its start has not come to use all of its sockets; the next one needs their ports. */
+function closeSockets(sockets: PlaceSockets | undefined): void {
+  sockets?.status?.close();
+  for (const { udp, tcp } of sockets?.dns.values() ?? []) {
+    tcp.close();
+    try {
+      udp.close();
+    } catch {
+      // The agent has closed it.
+    }
   }
 }
 
