@@ -9,6 +9,7 @@ import { type TestContext, test } from "node:test";
 import { createLogger } from "#lib/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import { ENVOY, WHERE_ENVOY } from "../../test/support/agent-process.ts";
+import { selfSigned } from "../../test/support/certificates.ts";
 import { eventually, temporaryFolder } from "../../test/support/fake-control-plane.ts";
 import { freePorts } from "../../test/support/free-ports.ts";
 import { runAgent } from "./agent.ts";
@@ -40,7 +41,7 @@ interface Pod {
   readonly files?: Readonly<Record<string, string | undefined>>;
 }
 
-const ROOTS = { "var/run/secrets/istio/root-cert.pem": "root" };
+const ROOTS = { "var/run/secrets/istio/root-cert.pem": selfSigned("root").certificate };
 
 /** A pod's folder, and what its agent is started with. */
 async function podOf(t: TestContext, { env = {}, flags = {}, proxyConfig = {}, files = ROOTS }: Pod) {
@@ -141,6 +142,25 @@ test("runAgent() does not start Envoy when nobody could give tokens or certifica
   ];
   for (const [env, failure] of failures)
     assert.deepEqual(await failedStart(t, { env }), { failure, envoyStarted: false });
+});
+
+test("runAgent() does not start Envoy with a root certificate that is none", async (t) => {
+  const path = "var/run/secrets/istio/root-cert.pem";
+  const starts: readonly (readonly [Readonly<Record<string, string>>, RegExp])[] = [
+    [
+      {},
+      /^failed to start workload secret manager: root CA file for CA .*root-cert\.pem holds no certificate in PEM form$/,
+    ],
+    [
+      { CA_ROOT_CA: "SYSTEM" },
+      /^failed to find root XDS CA: root CA file for XDS .*root-cert\.pem holds no certificate in PEM form$/,
+    ],
+  ];
+  for (const [env, expected] of starts) {
+    const { failure, envoyStarted } = await failedStart(t, { env, files: { [path]: "none" } });
+    assert.match(failure, expected);
+    assert.equal(envoyStarted, false);
+  }
 });
 
 test("runAgent() does not start Envoy when the token service cannot be had", async (t) => {

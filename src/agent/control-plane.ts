@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { type ClientTls, connectGrpc, type GrpcConnection } from "#lib/grpc/client.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
+import { noCertificate, readRootFile } from "./root-file.ts";
 
 /** How a server of the control plane is reached and recognised. */
 export interface ControlPlaneOptions {
@@ -31,6 +32,8 @@ const KEEPALIVE_MS = 30_000;
 const KEEPALIVE_TIMEOUT_MS = 10_000;
 /** Of a development set-up, where the control plane is reached by a forwarded port. */
 const NAME_BEHIND_LOCALHOST = "istiod.istio-system.svc";
+
+const WHOSE_ROOTS = "the control plane";
 
 /** A connection. Rejects when a certificate cannot be read, or when there is no connection before the signal is aborted. */
 export async function connectControlPlane(options: ControlPlaneOptions, signal: AbortSignal): Promise<GrpcConnection> {
@@ -86,13 +89,18 @@ function readClientCertificate(files: NonNullable<ControlPlaneOptions["clientCer
   }
 }
 
+/** Only such as can be used: the first that cannot would keep those behind it from being read. */
 function readRoots(file: string): Buffer {
-  let roots: Buffer;
+  const roots = readRootFile(WHOSE_ROOTS, file).filter(isCertificate);
+  if (roots.length === 0) throw noCertificate(WHOSE_ROOTS, file);
+  return Buffer.from(roots.join("\n"));
+}
+
+function isCertificate(pem: string): boolean {
   try {
-    roots = readFileSync(file);
-  } catch (cause) {
-    throw new MeshError("ROOT_CERTIFICATE_UNREADABLE", `Cannot read the control plane's root certificate`, { cause });
+    new X509Certificate(pem);
+    return true;
+  } catch {
+    return false; // As Go does, what is no certificate is passed over.
   }
-  if (roots.includes("-----BEGIN CERTIFICATE-----")) return roots;
-  throw new MeshError("ROOT_CERTIFICATE_UNREADABLE", `${file} holds no certificate in PEM form`);
 }

@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { DEFAULT_PROXY_CONFIG, type ProxyConfig } from "#config/proxy-config.ts";
+import { selfSigned } from "../../test/support/certificates.ts";
 import { temporaryFolder } from "../../test/support/fake-control-plane.ts";
 import { parseAgentConfig } from "./agent-config.ts";
 import { HERE } from "./place.ts";
@@ -13,17 +14,20 @@ type Context = { after(fn: () => void): void };
 interface Given {
   readonly env?: Record<string, string>;
   readonly files?: readonly string[];
+  /** Of all files. */
+  readonly content?: string;
   readonly proxyConfig?: Partial<ProxyConfig>;
 }
 
+const { certificate: ROOT, key: KEY } = selfSigned("root");
 const MOUNTED = "var/run/secrets/istio/root-cert.pem";
 const CUSTOM = "etc/certs/root-cert.pem";
 
-function setUp(t: Context, { env = {}, files = [MOUNTED], proxyConfig = {} }: Given) {
+function setUp(t: Context, { env = {}, files = [MOUNTED], content = ROOT, proxyConfig = {} }: Given) {
   const folder = temporaryFolder(t);
   for (const file of files) {
     mkdirSync(dirname(join(folder, file)), { recursive: true });
-    writeFileSync(join(folder, file), "roots");
+    writeFileSync(join(folder, file), content);
   }
   const input = {
     config: parseAgentConfig(env).config,
@@ -74,6 +78,32 @@ test("controlPlaneOptions() and caOptions() reject when there is nothing to reco
   const wrong = setUp(t, { env: { XDS_ROOT_CA: "gone.pem", CA_ROOT_CA: "gone.pem" } });
   await assert.rejects(wrong.xds(), /does not exist .*gone\.pem/);
   await assert.rejects(wrong.ca(), /does not exist .*gone\.pem/);
+});
+
+test("controlPlaneOptions() and caOptions() reject a file without a certificate by its name", async (t) => {
+  const useless = ["", "garbage", KEY, ROOT.slice(0, 200), ROOT.replaceAll("\n", ""), ROOT.replace(/\nMI/, "\nAA")];
+  const whose: readonly (readonly [string, Record<string, string>])[] = [
+    [MOUNTED, {}],
+    ["own.pem", { XDS_ROOT_CA: "own.pem", CA_ROOT_CA: "own.pem" }],
+    ["etc/prov/root-cert.pem", { PROV_CERT: "etc/prov" }],
+  ];
+  for (const content of useless) {
+    for (const [file, env] of whose) {
+      const { at, xds, ca } = setUp(t, { env, files: [file], content });
+      const error = (what: string) => ({
+        code: "ROOT_CERTIFICATE_UNREADABLE",
+        message: `root CA file for ${what} ${at(file)} holds no certificate in PEM form`,
+      });
+      await assert.rejects(xds(), error("XDS"));
+      await assert.rejects(ca(), error("CA"));
+    }
+  }
+});
+
+test("controlPlaneOptions() takes a file that holds a certificate among other things, with any ends of lines", async (t) => {
+  const broken = ROOT.replace(/\nMI/, "\nAA");
+  for (const content of [`# roots\n${broken}\n${KEY}\n${ROOT}`, ROOT.replaceAll("\n", "\r\n")])
+    assert.ok((await setUp(t, { content }).xds()).rootCertificate);
 });
 
 test("PROV_CERT gives a certificate to show and roots that may come later", async (t) => {

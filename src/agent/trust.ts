@@ -6,6 +6,7 @@ import { MeshError } from "#lib/mesh-error.ts";
 import type { AgentConfig } from "./agent-config.ts";
 import type { ControlPlaneOptions } from "./control-plane.ts";
 import { type Place, pathIn } from "./place.ts";
+import { readRootFile } from "./root-file.ts";
 
 /** Mounted from the ConfigMap `istio-ca-root-cert`. */
 const ROOT_CERTIFICATE = "./var/run/secrets/istio/root-cert.pem";
@@ -28,7 +29,7 @@ export interface TrustInput {
   readonly place: Place;
 }
 
-/** How to reach the control plane. Rejects when there is nothing to recognise it by. */
+/** How to reach the control plane. Rejects when there is nothing usable to recognise it by. */
 export async function controlPlaneOptions(input: TrustInput): Promise<ControlPlaneOptions> {
   const { config, proxyConfig, place } = input;
   const secure = proxyConfig.controlPlaneAuthPolicy !== undefined;
@@ -42,7 +43,7 @@ export async function controlPlaneOptions(input: TrustInput): Promise<ControlPla
   };
 }
 
-/** How to reach the CA. Rejects when there is nothing to recognise it by. */
+/** How to reach the CA. Rejects when there is nothing usable to recognise it by. */
 export async function caOptions(input: TrustInput): Promise<ControlPlaneOptions> {
   const { config, proxyConfig, place } = input;
   const { identity, istiodSan, clusterId } = config;
@@ -70,8 +71,10 @@ async function rootFor(
   const choice = choose(input);
   if (choice === "system") return "system";
   const path = pathIn(input.place, choice.path);
-  if (choice.later || isFile(path)) return path;
-  throw new MeshError("ROOT_CERTIFICATE_MISSING", `root CA file for ${what} does not exist ${path}`);
+  if (isFile(path)) readRootFile(what, path);
+  else if (!choice.later)
+    throw new MeshError("ROOT_CERTIFICATE_MISSING", `root CA file for ${what} does not exist ${path}`);
+  return path;
 }
 
 function xdsRoot({ config, proxyConfig, place }: TrustInput): RootChoice {

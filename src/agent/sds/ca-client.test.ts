@@ -107,6 +107,18 @@ test("citadelClient() does not talk to a server of another root, or of another n
   assert.equal(plane.signings.length, 0);
 });
 
+test("citadelClient() finds its root behind what is no certificate", async (t) => {
+  const { plane, client, rootFile } = await setUp(t);
+  const { sign } = await request();
+  // The form of a certificate, and an empty one.
+  const broken = "-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n";
+  writeFileSync(rootFile, `${broken}${plane.rootPem}`);
+  await client()(sign, forever);
+  assert.equal(plane.signings.length, 1);
+  writeFileSync(rootFile, broken);
+  await assert.rejects(client()(sign, forever), /holds no certificate in PEM form/);
+});
+
 test("citadelClient() says that nobody answers, and that there is no root certificate", async (t) => {
   const { client, rootFile } = await setUp(t);
   const [port] = await freePorts(1);
@@ -117,7 +129,7 @@ test("citadelClient() says that nobody answers, and that there is no root certif
   );
   await assert.rejects(
     client({ rootCertificate: "/nowhere/root.pem" })(sign, forever),
-    /root certificate: ENOENT.*\/nowhere\/root\.pem/,
+    /root CA file for the control plane cannot be read: ENOENT.*\/nowhere\/root\.pem/,
   );
   writeFileSync(rootFile, "not a certificate");
   await assert.rejects(client()(sign, forever), /holds no certificate in PEM form/);

@@ -5,11 +5,14 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { createLogger } from "#lib/log.ts";
 import { AGENT, writePodFiles } from "../../../test/support/agent-process.ts";
+import { selfSigned } from "../../../test/support/certificates.ts";
 import { eventually, temporaryFolder } from "../../../test/support/fake-control-plane.ts";
 import { freePorts } from "../../../test/support/free-ports.ts";
 import { letIn, writeWorkload } from "../../../test/support/namespaced-workloads.ts";
 import { serveWorkloads } from "./serve-workloads.ts";
 import { openLog } from "./workload-run.ts";
+
+const { certificate: ROOT } = selfSigned("root");
 
 /** A folder of workloads and an agent that serves it. */
 async function agentFor(t: TestContext) {
@@ -30,10 +33,10 @@ async function agentFor(t: TestContext) {
     });
   };
   /** Its Envoy notes each of its starts, and stays until it is killed. */
-  const write = async (name: string, drain: string) => {
+  const write = async (name: string, drain: string, root = ROOT) => {
     const pod = join(folder, name);
-    const [statusPort = 0, proxyAdminPort = 0] = await freePorts(2);
-    writePodFiles(pod, "root");
+    const [statusPort = 0, proxyAdminPort = 0, dnsPort = 0] = await freePorts(3);
+    writePodFiles(pod, root);
     const envoy = join(pod, "envoy");
     writeFileSync(envoy, `#!/bin/sh\necho started >> ${pod}/starts\nexec sleep 600\n`, { mode: 0o755 });
     writeWorkload(workloads, name, {
@@ -43,6 +46,8 @@ async function agentFor(t: TestContext) {
       log: join(pod, "agent.log"),
       env: {
         INSTANCE_IP: "127.0.0.1",
+        ISTIO_META_DNS_CAPTURE: "true",
+        DNS_PROXY_ADDR: `127.0.0.1:${dnsPort}`,
         CLOUD_PLATFORM: "none",
         PROXY_XDS_DEBUG_VIA_AGENT: "false",
         PROXY_CONFIG: JSON.stringify({
@@ -63,7 +68,7 @@ async function agentFor(t: TestContext) {
     const file = join(folder, name, "agent.log");
     return existsSync(file) ? readFileSync(file, "utf8") : "";
   };
-  return { workloads, lines, serve, write, starts, logOf };
+  return { folder, workloads, lines, serve, write, starts, logOf };
 }
 
 test("workloads come and go while another one drains, and that one is not started twice at once", async (t) => {
@@ -82,6 +87,19 @@ test("workloads come and go while another one drains, and that one is not starte
     () => starts("other") === 1,
   );
   assert.equal(starts("slow"), 1, "the old one has its ports still");
+});
+
+test("a workload whose start failed has its ports when the reason is gone", async (t) => {
+  const { folder, serve, write, starts, lines } = await agentFor(t);
+  await write("mended", "1s", "no root");
+  serve();
+  await eventually("a failure", () => lines.join("").includes("root-cert.pem holds no certificate in PEM form"));
+  writeFileSync(join(folder, "mended/var/run/secrets/istio/root-cert.pem"), ROOT);
+  await eventually(
+    () => `a start: ${lines.join("")}`,
+    () => starts("mended") === 1,
+  );
+  assert.doesNotMatch(lines.join(""), /EADDRINUSE/);
 });
 
 test("a file that cannot be read is told of its workload, and does not keep others from being served", async (t) => {

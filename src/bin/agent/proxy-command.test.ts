@@ -11,6 +11,7 @@ import { NameTableSchema } from "#gen/istio/networking/nds/v1/nds_pb.ts";
 import { parseDeltaRequest } from "#protocol/delta-request.ts";
 import { formatDeltaResponse, resourceFrame } from "#protocol/delta-response.ts";
 import { NAME_TABLE_TYPE } from "#protocol/type-urls.ts";
+import { selfSigned } from "../../../test/support/certificates.ts";
 import { expositionProblems } from "../../../test/support/exposition.ts";
 import {
   eventually,
@@ -68,7 +69,7 @@ async function startAgent(
   for (const sub of ["var/run/secrets/tokens", "var/run/secrets/istio", "etc/istio/pod"])
     mkdirSync(join(folder, sub), { recursive: true });
   writeFileSync(join(folder, "var/run/secrets/tokens/istio-token"), "token");
-  writeFileSync(join(folder, "var/run/secrets/istio/root-cert.pem"), plane?.rootPem ?? "");
+  writeFileSync(join(folder, "var/run/secrets/istio/root-cert.pem"), plane?.rootPem ?? selfSigned("root").certificate);
   writeFileSync(join(folder, "etc/istio/pod/labels"), 'app="httpbin"\n');
   const [statusPort = 0, proxyAdminPort = 0, envoyStatus = 0, envoyPrometheus = 0] = await freePorts(4);
   const config = {
