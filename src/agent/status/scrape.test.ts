@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
-import { type IncomingMessage, type RequestListener, request } from "node:http";
+import { type IncomingMessage, type RequestListener, request, type ServerResponse } from "node:http";
 import { createServer as createSecureServer } from "node:https";
 import { type AddressInfo, createServer } from "node:net";
 import { test } from "node:test";
@@ -95,6 +95,28 @@ test("a source that never answers costs neither the other nor the scraper's time
   assert.match(first.lines.join(""), /failed scraping envoy metrics: GET .* no answer in 900 ms/);
   const second = await serveScrapes(t, { app: hanging });
   assert.match((await second.get("/metrics", patience(3))).body, /\nenvoy_x 1\n$/);
+});
+
+test("a scraper that does not say how long it waits gets what comes late, and not for ever nothing", async (t) => {
+  let asked = Promise.withResolvers<ServerResponse>();
+  const { port, lines } = await serveScrapes(t, { app: (_, response) => asked.resolve(response) });
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const scrape = async () => {
+    const scraper = request({ host: "127.0.0.1", port, path: "/metrics" }).end();
+    const [response] = (await once(scraper, "response")) as [IncomingMessage];
+    return (await response.setEncoding("utf8").toArray()).join("");
+  };
+  const late = scrape();
+  const response = await asked.promise;
+  t.mock.timers.tick(120_000);
+  response.end("app 1\n");
+  assert.match(await late, /\nenvoy_x 1\napp 1\n$/);
+  asked = Promise.withResolvers();
+  const never = scrape();
+  await asked.promise;
+  t.mock.timers.tick(600_000);
+  assert.doesNotMatch(await never, /app 1/);
+  assert.match(lines.join(""), /failed scraping application metrics: GET .* no answer in /);
 });
 
 test("a source that falls silent in the middle is cut after its last whole line", async (t) => {

@@ -55,8 +55,8 @@ interface Source {
 const TEXT_FORMAT = "text/plain; version=0.0.4; charset=utf-8";
 const OPEN_METRICS_TYPE = "application/openmetrics-text";
 const OPEN_METRICS_END = "# EOF\n";
-/** How long a scraper waits that does not say: Prometheus' default. */
-const SCRAPER_PATIENCE_MS = 10_000;
+/** A scraper that does not say how long it waits may wait long; when it leaves, that is noticed. Only nothing may hang for ever. */
+const UNTOLD_PATIENCE_MS = 600_000;
 const PATIENCE_HEADER = "x-prometheus-scrape-timeout-seconds";
 /** Parts of the scraper's patience: the application must have some left when Envoy used up its own. */
 const ENVOY_SHARE = 0.7;
@@ -98,11 +98,11 @@ export function negotiateFormat(contentType: string): string {
 
 function scraperPatienceMs(headers: IncomingHttpHeaders, log: Logger): number {
   const given = headers[PATIENCE_HEADER];
-  if (given === undefined) return SCRAPER_PATIENCE_MS;
+  if (given === undefined) return UNTOLD_PATIENCE_MS;
   const seconds = Number(given);
   if (seconds > 0 && Number.isFinite(seconds)) return Math.min(seconds * 1000, 2 ** 31 - 1);
   log.warn(`Failed to parse timeout header ${given}: it must be a number of seconds`);
-  return SCRAPER_PATIENCE_MS;
+  return UNTOLD_PATIENCE_MS;
 }
 
 /** Protobuf is not asked for, though scrapers prefer it: it could not be joined with text. */
