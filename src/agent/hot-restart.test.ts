@@ -1,8 +1,10 @@
 /** Envoys that replace one another under load: the whole agent, with real Envoys. */
 import assert from "node:assert/strict";
 import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
 import { copyFileSync, existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { Agent, request } from "node:http";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 import { create, toBinary } from "@bufbuild/protobuf";
@@ -136,6 +138,20 @@ function load(t: { after(fn: () => Promise<void>): void }, port: number) {
   return { counts, end };
 }
 
+/** A request whose head is sent but for its end. */
+async function slowRequest(t: { after(fn: () => void): void }, port: number) {
+  const socket = connect(port, "127.0.0.1");
+  t.after(() => void socket.destroy());
+  await once(socket, "connect");
+  socket.write("GET / HTTP/1.1\r\nHost: slow\r\n");
+  const finish = async () => {
+    socket.write("\r\n");
+    const [answer] = await once(socket, "data");
+    return String(answer);
+  };
+  return { finish };
+}
+
 function envoyOfEpoch({ pid }: ChildProcess, epoch: number): number {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").map(Number);
   const wanted = `--restart-epoch\0${epoch}\0`;
@@ -185,10 +201,14 @@ test("SIGHUP and a new program replace Envoy under load, and no request fails", 
   );
   const { counts, end } = load(t, port);
   await eventually("load", () => counts.done > 100);
+  const slow = await slowRequest(t, port);
   child.kill("SIGHUP");
   await eventually("epoch 1", () => text().includes("Epoch 1 serves; epoch 0 drains"));
   copyFileSync(ENVOY, `${binaryPath}.new`);
   renameSync(`${binaryPath}.new`, binaryPath);
+  // A third Envoy would end the first at once, and with it the request that it has begun.
+  await eventually("a wait", () => text().includes("Envoy is replaced when epoch 0 has drained"));
+  assert.match(await slow.finish(), /^HTTP\/1\.1 200 OK/);
   await eventually("epoch 2", () => text().includes("Epoch 2 serves; epoch 1 drains"));
   await eventually("epoch 0 to end", () => text().includes("Epoch 0 ended with status 0"));
   const { done } = counts;

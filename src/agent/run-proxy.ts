@@ -129,6 +129,7 @@ async function startEpochs(context: AgentContext): Promise<StartedEnvoy | undefi
     first,
     plan: async () => launchOf(await preparedAgain(context)),
     replace: (launch) => epochs.replace(launch),
+    draining: () => epochs.draining(),
     log,
     signal: ending,
   });

@@ -56,6 +56,18 @@ test("an epoch that becomes ready replaces the current one, which ends by itself
   assert.deepEqual(await epochs.exited, { code: 3, signal: null });
 });
 
+test("draining() names epochs that were replaced until they are gone", async () => {
+  const { launch, events, ends } = fakeLaunches();
+  const epochs = await Epochs.start(launch, optionsOf(events).options);
+  assert.equal(epochs.draining(), undefined);
+  await epochs.replace(launch);
+  const draining = epochs.draining();
+  assert.equal(draining?.what, "epoch 0");
+  ends[0]?.({ code: 0, signal: null });
+  await draining?.gone;
+  await eventually("nothing", () => epochs.draining() === undefined);
+});
+
 test("an epoch that is not ready in time is killed, and the next attempt has its number", async () => {
   const { launch, events } = fakeLaunches();
   let ready = false;

@@ -31,6 +31,12 @@ export interface EpochsOptions {
   readonly checkEveryMs: number;
 }
 
+/** Envoys that finish what they have begun. */
+export interface Draining {
+  readonly what: string;
+  readonly gone: Promise<void>;
+}
+
 interface Epoch {
   readonly number: number;
   readonly process: EnvoyProcess;
@@ -63,6 +69,17 @@ export class Epochs implements EnvoyProcess {
 
   get current(): number {
     return this.#current?.number ?? 0;
+  }
+
+  /**
+   * What there is of epochs before the current one: Envoy ends them at once when a third one starts, however much of their
+   * drain time is left. Undefined when there is nothing.
+   */
+  draining(): Draining | undefined {
+    const old = [...this.#alive].filter((epoch) => epoch !== this.#current);
+    if (old.length === 0) return undefined;
+    const gone = Promise.all(old.map(({ process }) => process.exited)).then(() => undefined);
+    return { what: `epoch ${old.map(({ number }) => number).join(", ")}`, gone };
   }
 
   /** Resolves when nothing is left of those that were killed or ended. */

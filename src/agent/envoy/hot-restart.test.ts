@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { createLogger } from "#lib/log.ts";
 import { eventually, temporaryFolder } from "../../../test/support/fake-control-plane.ts";
-import type { Launch } from "./epochs.ts";
+import type { Draining, Launch } from "./epochs.ts";
 import { HotRestart, type PlannedLaunch } from "./hot-restart.ts";
 import { watchFiles } from "./watch-files.ts";
 
@@ -21,6 +21,7 @@ function restarts(plans: (PlannedLaunch | Error)[], results: boolean[] = []) {
   const lines: string[] = [];
   const first = launchOf("a");
   const stop = new AbortController();
+  const state: { draining: Draining | undefined } = { draining: undefined };
   const restart = new HotRestart({
     first,
     plan: async () => {
@@ -32,10 +33,12 @@ function restarts(plans: (PlannedLaunch | Error)[], results: boolean[] = []) {
       replaced.push(launch);
       return results.shift() ?? true;
     },
+    draining: () => state.draining,
     log: createLogger({ write: (line) => lines.push(line) }),
     signal: stop.signal,
   });
-  return { restart, replaced, lines, first, stop };
+  const waits = () => lines.filter((line) => line.includes("Envoy is replaced when epoch 0 has drained")).length;
+  return { restart, replaced, lines, first, stop, state, waits };
 }
 
 test("what changed is launched, what did not is launched only when it is asked for", async () => {
@@ -84,6 +87,45 @@ test("requests that come meanwhile become one, and end the repetition of an old 
   restart.request("changed");
   await restart.idle();
   assert.deepEqual(replaced, [broken, first, good]);
+});
+
+test("a replacement waits for an Envoy that drains, and the newest is launched then", async () => {
+  const [older, newest] = [launchOf("b"), launchOf("c")];
+  const { restart, replaced, state, waits } = restarts([older, newest]);
+  const { promise: gone, resolve } = Promise.withResolvers<void>();
+  state.draining = { what: "epoch 0", gone };
+  restart.request("changed");
+  await eventually("the wait", () => waits() === 1);
+  restart.request("changed");
+  await eventually("the wait of the newest", () => waits() === 2);
+  assert.deepEqual(replaced, []);
+  resolve();
+  await restart.idle();
+  assert.deepEqual(replaced, [newest]);
+});
+
+test("a replacement that was asked for waits even if nothing has changed when it is looked at again", async () => {
+  const again = launchOf("a");
+  const { restart, replaced, state, waits } = restarts([launchOf("a"), again]);
+  const { promise: gone, resolve } = Promise.withResolvers<void>();
+  state.draining = { what: "epoch 0", gone };
+  restart.request("asked");
+  await eventually("the wait", () => waits() === 1);
+  restart.request("changed");
+  await eventually("the next look", () => waits() === 2);
+  resolve();
+  await restart.idle();
+  assert.deepEqual(replaced, [again]);
+});
+
+test("what waits for a drain is not launched at the end", async () => {
+  const { restart, replaced, stop, state, waits } = restarts([launchOf("b")]);
+  state.draining = { what: "epoch 0", gone: new Promise(() => undefined) };
+  restart.request("changed");
+  await eventually("the wait", () => waits() === 1);
+  stop.abort();
+  await restart.idle();
+  assert.deepEqual(replaced, []);
 });
 
 test("nothing is launched any more at the end", async () => {

@@ -1,13 +1,14 @@
 /**
  * When the running Envoy is replaced by another: when somebody asks for it (SIGHUP), or when its program or what its
- * bootstrap is made of changed. A replacement that Envoy itself would refuse is not started; one that does not become
- * ready is given up, and the launch before it is repeated until it serves again.
+ * bootstrap is made of changed. A replacement that Envoy itself would refuse is not started; one that comes while an Envoy
+ * drains waits for its end, and gives way to a newer one; one that does not become ready is given up, and the launch before
+ * it is repeated until it serves again.
  */
 import { Backoff } from "#lib/async/backoff.ts";
 import { sleep } from "#lib/async/sleep.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
-import type { Launch } from "./epochs.ts";
+import type { Draining, Launch } from "./epochs.ts";
 
 /** A launch that can be compared and tried. */
 export interface PlannedLaunch extends Launch {
@@ -23,6 +24,8 @@ export interface HotRestartOptions {
   readonly first: PlannedLaunch;
   readonly plan: () => Promise<PlannedLaunch>;
   readonly replace: (launch: Launch) => Promise<boolean>;
+  /** What a replacement would cut off; undefined when there is nothing. */
+  readonly draining: () => Draining | undefined;
   readonly log: Logger;
   readonly signal: AbortSignal;
 }
@@ -82,6 +85,7 @@ export class HotRestart {
       log.error(`Envoy is not replaced: ${problem}`);
       return;
     }
+    if (!(await this.#mayStart(why))) return;
     if (await replace(next)) {
       this.#launched = next;
       return;
@@ -90,6 +94,21 @@ export class HotRestart {
       "The new Envoy did not become ready: the old one goes on serving, and is restarted to have its admin port",
     );
     await this.#repeat();
+  }
+
+  /** Waits until nothing drains. False when something newer is wanted, or the end. */
+  async #mayStart(why: "asked" | "changed"): Promise<boolean> {
+    const { draining, signal, log } = this.#options;
+    const old = draining();
+    if (old === undefined) return true;
+    log.info(`Envoy is replaced when ${old.what} has drained`);
+    const left = Promise.withResolvers<void>();
+    const until = AbortSignal.any([signal, this.#newer.signal]);
+    until.addEventListener("abort", () => left.resolve(), { once: true });
+    if (!until.aborted) await Promise.race([old.gone, left.promise]);
+    if (!until.aborted) return true;
+    if (why === "asked") this.#wanted = why; // a change that turns out to be none must not swallow it
+    return false;
   }
 
   async #repeat(): Promise<void> {
