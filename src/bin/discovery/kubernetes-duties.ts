@@ -176,9 +176,14 @@ function meshNamespaces(source: Source): Pick<NamespaceMapsOptions, "isOurs" | "
     seen = namespaces;
     return names.has(metadata.name);
   };
-  const onOurs = (changed: () => void) =>
-    source.subscribe(({ namespaces }) => {
-      if (namespaces !== seen) changed();
+  // Each who listens is told: what another has looked at meanwhile says nothing about him.
+  const onOurs = (changed: () => void) => {
+    let told = source.current().namespaces;
+    return source.subscribe(({ namespaces }) => {
+      if (namespaces === told) return;
+      told = namespaces;
+      changed();
     });
+  };
   return { isOurs, onOurs };
 }

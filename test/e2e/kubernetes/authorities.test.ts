@@ -23,9 +23,9 @@ describe("roots in Kubernetes", { skip: NO_KUBERNETES, timeout: 600_000 }, () =>
     rmSync(folder, { recursive: true, force: true });
   });
 
-  const textIn = async (name: string, key: string) => {
+  const textIn = async (name: string, key: string, namespace = "shop") => {
     const path = `jsonpath={.data['${key.replace(".", "\\.")}']}`;
-    return server.kubectl(["-n", "shop", "get", "configmap", name, "-o", path]).catch(() => undefined);
+    return server.kubectl(["-n", namespace, "get", "configmap", name, "-o", path]).catch(() => undefined);
   };
 
   test("without an authority no namespace has roots, but webhooks believe the operator's certificate", async () => {
@@ -64,5 +64,12 @@ describe("roots in Kubernetes", { skip: NO_KUBERNETES, timeout: 600_000 }, () =>
     await eventually("no revocations", async () => (await textIn("istio-ca-crl", "ca-crl.pem")) === "");
     writeFileSync(join(plane.folder, "ca/ca-crl.pem"), "-----BEGIN X509 CRL-----\n");
     await eventually("revocations", async () => /X509 CRL/.test((await textIn("istio-ca-crl", "ca-crl.pem")) ?? ""));
+    await server.kubectl(["create", "namespace", "later"]);
+    for (const [map, key] of [
+      ["istio-ca-root-cert", "root-cert.pem"],
+      ["istio-ca-crl", "ca-crl.pem"],
+    ] as const) {
+      await eventually(`${map} in a new one`, async () => (await textIn(map, key, "later")) !== undefined);
+    }
   });
 });
