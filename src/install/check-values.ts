@@ -7,9 +7,6 @@ import type { Values } from "./values.ts";
 /** Objects whose names anybody may choose, though the chart's own values have some. */
 const FREE_FORM = ["labels", "resources"];
 
-/** Settings that Istio has and that change nothing here, when they are switched on. */
-const INEFFECTIVE = ["global.istiod.enableAnalysis"];
-
 /** Problems of what somebody asks for, against the values of the chart: these show what there is, and of which type. */
 export function checkValues(asked: Values, chart: Values): readonly Problem[] {
   const { meshConfig, ...rest } = asked;
@@ -43,7 +40,6 @@ function checkValue(value: unknown, known: unknown, field: string): readonly Pro
   if (Array.isArray(known)) {
     return Array.isArray(value) ? [] : [error(field, `a list is wanted, this is ${shown(value)}`)];
   }
-  if (value === true && INEFFECTIVE.includes(field)) return [warning(field, "has no effect")];
   const isText = typeof known === "string";
   const fits = isText ? typeof value !== "object" : typeof value === typeof known || isDecimal(value, known);
   return fits ? [] : [error(field, `a ${isText ? "text" : typeof known} is wanted, this is ${shown(value)}`)];

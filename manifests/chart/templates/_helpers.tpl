@@ -107,7 +107,34 @@ defaultConfig:
 
 {{- /* Whether objects say what became of them; then it needs more rights. */ -}}
 {{- define "mizzen.writesStatus" -}}
-{{- if or (eq (toString .Values.pilot.env.PILOT_ENABLE_STATUS) "true") (eq (toString .Values.pilot.env.PILOT_ENABLE_ANALYSIS) "true") }}true{{ end -}}
+{{- $env := .Values.pilot.env }}
+{{- $analysis := ternary $env.PILOT_ENABLE_ANALYSIS .Values.global.istiod.enableAnalysis (hasKey $env "PILOT_ENABLE_ANALYSIS") }}
+{{- $isOn := list "1" "t" "T" "TRUE" "true" "True" }}
+{{- if or (has (toString $env.PILOT_ENABLE_STATUS) $isOn) (has (toString $analysis) $isOn) }}true{{ end -}}
+{{- end -}}
+
+{{- /* Kinds that have an effect, by group. */ -}}
+{{- define "mizzen.kinds" -}}
+networking.istio.io:
+  - destinationrules
+  - envoyfilters
+  - gateways
+  - proxyconfigs
+  - serviceentries
+  - sidecars
+  - virtualservices
+  - workloadentries
+  - workloadgroups
+security.istio.io:
+  - authorizationpolicies
+  - peerauthentications
+  - requestauthentications
+{{- end -}}
+
+{{- /* ConfigMaps that every namespace has. */ -}}
+{{- define "mizzen.namespaceMaps" -}}
+{{- $env := .Values.pilot.env }}
+{{- list ($env.PILOT_CA_CERT_CONFIGMAP | default "istio-ca-root-cert") ($env.PILOT_CRL_CONFIGMAP | default "istio-ca-crl") | toJson }}
 {{- end -}}
 
 {{- /* A budget for disruptions of a single pod would keep its node from ever being emptied. */ -}}

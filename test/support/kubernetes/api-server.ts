@@ -22,6 +22,34 @@ export const NO_KUBERNETES: string | undefined = existsSync(join(PROGRAMS, "stam
 export interface ApiServerOptions {
   /** Also run kube-controller-manager: EndpointSlices, service accounts, deletion of namespaces. */
   readonly controllers?: boolean;
+  /** Write down who asked for what: `asked` tells it. */
+  readonly audit?: boolean;
+}
+
+/** What somebody asked for. */
+export interface AuditedRequest {
+  readonly verb: string;
+  /** With its subresource: `ingresses/status`. */
+  readonly resource: string;
+  /** Empty for the core group. */
+  readonly group: string;
+  readonly namespace: string | undefined;
+  readonly name: string | undefined;
+  /** He had no right to. */
+  readonly isForbidden: boolean;
+}
+
+interface AuditEvent {
+  readonly verb: string;
+  readonly user: { readonly username: string };
+  readonly objectRef?: {
+    readonly resource: string;
+    readonly subresource?: string;
+    readonly apiGroup?: string;
+    readonly namespace?: string;
+    readonly name?: string;
+  };
+  readonly annotations?: Readonly<Record<string, string>>;
 }
 
 interface DefinitionList {
@@ -40,6 +68,7 @@ const ISSUER = "https://kubernetes.default.svc.cluster.local";
 const ADMIN_TOKEN = "admin-token";
 /** How often the server is asked whether it is there. */
 const POLL_MS = 50;
+const AUDIT_POLICY = { apiVersion: "audit.k8s.io/v1", kind: "Policy", rules: [{ level: "Metadata" }] };
 const START_MS = 60_000;
 
 /** Starts an API server; it answers when this resolves. */
@@ -61,13 +90,15 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Ap
 export class ApiServer implements AsyncDisposable {
   readonly #folder: string;
   readonly #withControllers: boolean;
+  readonly #audits: boolean;
   readonly #processes = new Map<string, ChildProcess>();
   readonly #apis = new Set<KubernetesApi>();
   #ports: readonly number[] = [];
 
-  constructor(folder: string, { controllers = false }: ApiServerOptions) {
+  constructor(folder: string, { controllers = false, audit = false }: ApiServerOptions) {
     this.#folder = folder;
     this.#withControllers = controllers;
+    this.#audits = audit;
   }
 
   get url(): string {
@@ -109,6 +140,18 @@ export class ApiServer implements AsyncDisposable {
     const encoded = (part: object) => Buffer.from(JSON.stringify(part)).toString("base64url");
     const signed = `${encoded({ alg: "ES256" })}.${encoded({ iss: ISSUER, ...claims })}`;
     return `${signed}.${sign("sha256", Buffer.from(signed), { key, dsaEncoding: "ieee-p1363" }).toString("base64url")}`;
+  }
+
+  /** What a user asked for until now, of objects. */
+  async asked(user: string): Promise<readonly AuditedRequest[]> {
+    const lines = (await readFile(join(this.#folder, "audit.log"), "utf8")).split("\n").slice(0, -1);
+    return lines.flatMap((line) => {
+      const { verb, user: who, objectRef, annotations } = JSON.parse(line) as AuditEvent;
+      if (who.username !== user || objectRef === undefined) return [];
+      const { resource, subresource, apiGroup: group = "", namespace, name } = objectRef;
+      const isForbidden = annotations?.["authorization.k8s.io/decision"] === "forbid";
+      return { verb, resource: [resource, subresource].filter(Boolean).join("/"), group, namespace, name, isForbidden };
+    });
   }
 
   /** Runs kubectl; gives what it prints. `input` is its standard input, for `-f -`. */
@@ -166,6 +209,7 @@ export class ApiServer implements AsyncDisposable {
       users: [{ name: "admin", user: { token: ADMIN_TOKEN } }],
     };
     await this.#write("kubeconfig", JSON.stringify(config));
+    await this.#write("audit-policy", JSON.stringify(AUDIT_POLICY));
   }
 
   async startEtcd(): Promise<void> {
@@ -199,6 +243,9 @@ export class ApiServer implements AsyncDisposable {
       "--service-cluster-ip-range=10.96.0.0/16",
       "--authorization-mode=RBAC",
       "--endpoint-reconciler-type=none",
+      ...(this.#audits
+        ? [`--audit-policy-file=${inFolder("audit-policy")}`, `--audit-log-path=${inFolder("audit.log")}`]
+        : []),
       // Without its controller no namespace has the account that pods would get.
       ...(this.#withControllers ? [] : ["--disable-admission-plugins=ServiceAccount"]),
     ]);
