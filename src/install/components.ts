@@ -31,6 +31,12 @@ const GATEWAY_LISTS: Readonly<Record<string, string>> = {
   ingressGateways: "istio-ingressgateway",
   egressGateways: "istio-egressgateway",
 };
+/** What can be said of a component; gateways have more. */
+const FIELDS: Readonly<Record<"base" | "pilot", readonly string[]>> = {
+  base: ["enabled", "k8s"],
+  pilot: ["enabled", "namespace", "hub", "tag", "k8s"],
+};
+const GATEWAY_FIELDS = [...FIELDS.pilot, "name", "label"];
 /** Parts of Istio that are no part of ours; to switch them off is no mistake. */
 const ABSENT_COMPONENTS = ["cni", "ztunnel", "istiodRemote"];
 
@@ -47,7 +53,7 @@ export function componentsOf(components: Values, where: string): Components {
     if (standard !== undefined) gateways[standard] = listedGateways(given, standard, path);
     else if (ABSENT_COMPONENTS.includes(name)) refuseIfEnabled(record(given, path), path);
     else if (name === "pilot" || name === "base") {
-      const component = record(given, path);
+      const component = recordOf(given, FIELDS[name], path);
       if (name === "pilot") namespace = String(component.namespace ?? "");
       values = joined(values, { [name]: pick(component, name === "pilot" ? ["enabled", "hub", "tag"] : ["enabled"]) });
       patches.push({ component: name === "pilot" ? "Pilot" : "Base", resources: resourcesOf(component, path) });
@@ -89,7 +95,7 @@ function listedGateways(list: unknown, standard: string, path: string): readonly
   const gateways = list.flatMap((item: unknown, i) => {
     if (item === null) return [];
     const at = `${path}[${i}]`;
-    const gateway = record(item, at);
+    const gateway = recordOf(item, GATEWAY_FIELDS, at);
     const { name = standard, namespace = "", enabled = true, label } = gateway;
     const resources = resourcesOf(gateway, at);
     // Pods open the ports of their Service, so these are values; the rest is laid over the Service.
@@ -123,6 +129,15 @@ function refuseIfEnabled({ enabled }: Values, path: string): void {
 
 function pick(values: Values, names: readonly string[]): Values {
   return Object.fromEntries(names.flatMap((name) => (values[name] === undefined ? [] : [[name, values[name]]])));
+}
+
+/** A component with these fields alone: others would have no effect, and somebody meant something by them. */
+function recordOf(value: unknown, fields: readonly string[], path: string): Values {
+  const component = record(value, path);
+  const other = Object.keys(component).find((name) => !fields.includes(name));
+  if (other !== undefined) throw new MeshError("INSTALL_INVALID", `${path}.${other}: cannot be set here`);
+  if (typeof (component.enabled ?? true) === "boolean") return component;
+  throw new MeshError("INSTALL_INVALID", `${path}.enabled: a boolean is wanted`);
 }
 
 function record(value: unknown, path: string): Values {
