@@ -8,7 +8,7 @@ import { MeshError } from "#lib/mesh-error.ts";
 import { objectName } from "./difference.ts";
 import { OWNER_LABEL } from "./manifest.ts";
 import type { PatientApi, Say } from "./patient-api.ts";
-import { NOT_PRUNED_LABEL, TAG_LABEL } from "./tag-objects.ts";
+import { NOT_PRUNED_LABEL, TAG_LABEL, withoutPolicies } from "./tag-objects.ts";
 
 const MANAGER = "mizzen";
 const LOOK_AGAIN_MS = 250;
@@ -75,7 +75,7 @@ export class InstallCluster {
     if (definitions.length > 0) this.#say(`applied ${definitions.length} definitions of kinds`);
     for (const object of objects.filter((one) => !isDefinition(one))) {
       if (object.kind === "Namespace" && (await this.#isForeign(object))) continue;
-      await this.#applyOne(object);
+      await this.#applyOne(await this.#asDecided(object));
       this.#say(`applied ${objectName(object)}`);
     }
   }
@@ -229,6 +229,12 @@ export class InstallCluster {
   async #isForeign(object: RawObject): Promise<boolean> {
     const there = await this.#unlessGone(this.#get(object));
     return there !== undefined && there.metadata.labels?.[OWNER_LABEL] === undefined;
+  }
+
+  /** What was found out since the last installation holds: a validation that works would be let through for a moment. */
+  async #asDecided(object: RawObject): Promise<RawObject> {
+    if (object.kind !== "ValidatingWebhookConfiguration") return object;
+    return withoutPolicies(object, await this.#unlessGone(this.#get(object)));
   }
 
   async #applyOne(object: RawObject): Promise<string> {

@@ -83,6 +83,16 @@ export function deactivated(configuration: RawObject): RawObject {
   return { ...configuration, webhooks };
 }
 
+/** A validation without the policies that the control plane has decided on since the last installation: these stay. */
+export function withoutPolicies(configuration: RawObject, live: RawObject | undefined): RawObject {
+  const decided = live === undefined ? [] : webhooksOf(live).filter(({ failurePolicy }) => failurePolicy === "Fail");
+  const names = new Set(decided.map(({ name }) => name));
+  const webhooks = webhooksOf(configuration).map(({ failurePolicy, ...webhook }) =>
+    names.has(webhook.name) ? webhook : { ...webhook, failurePolicy },
+  );
+  return { ...configuration, webhooks };
+}
+
 /** Whether it is the webhook configuration that comes with the default revision. */
 export function isDefaultInjection({ kind, metadata: { labels = {} } }: RawObject): boolean {
   const isDefault = labels[REVISION_LABEL] === DEFAULT_TAG && labels[TAG_LABEL] === undefined;

@@ -159,7 +159,7 @@ async function install(options: InstallOptions, verb: "install" | "upgrade", ter
  */
 async function applied({ cluster, api, objects, settings }: Application, terminal: Terminal) {
   const { RevisionTags } = await import("#install/revision-tags.ts");
-  const { DEFAULT_TAG, deactivated, isDefaultInjection } = await import("#install/tag-objects.ts");
+  const { DEFAULT_TAG, DEFAULT_VALIDATOR, deactivated, isDefaultInjection } = await import("#install/tag-objects.ts");
   const { revision, namespace, chart, values } = settings;
   const tags = new RevisionTags(api, namespace);
   const before = await tags.defaultRevision();
@@ -171,11 +171,15 @@ async function applied({ cluster, api, objects, settings }: Application, termina
   if (before !== undefined && before !== revision) {
     terminal.say(`those who name no revision were of revision "${before}" and are of "${revision}" from now on`);
   }
-  await cluster.apply(objects.map((object) => (isDefaultInjection(object) ? deactivated(object) : object)));
+  // The tag brings its own, which leads to the same place.
+  const own = objects.filter(({ metadata }) => metadata.name !== DEFAULT_VALIDATOR);
+  await cluster.apply(own.map((object) => (isDefaultInjection(object) ? deactivated(object) : object)));
   const { sidecarInjectorWebhook: webhook } = values;
   const allNamespaces = isRecord(webhook) && webhook.enableNamespacesByDefault === true;
   const request = { tag: DEFAULT_TAG, revision, namespace, owner: revision, allNamespaces };
-  const tagged = await tags.objects(request, chart, { overwrite: true, onlyPrint: false });
+  const all = await tags.objects(request, chart, { overwrite: true, onlyPrint: false });
+  const isValidation = ({ kind }: RawObject) => kind === "ValidatingWebhookConfiguration";
+  const tagged = objects.some(isValidation) ? all : all.filter((object) => !isValidation(object));
   await cluster.apply(tagged);
   return tagged;
 }

@@ -81,6 +81,17 @@ describe("mizzen install", { skip: NO_KUBERNETES, timeout: 600_000 }, () => {
       .sort();
   }
 
+  /** What of each object somebody wants, by name: another version of it is a change. */
+  async function versions(): Promise<Readonly<Record<string, unknown>>> {
+    const lists = LISTS.map(async (path) =>
+      (await list(path)).map(({ metadata, status }) => {
+        const name = [path, metadata.namespace ?? "", metadata.name].join("/");
+        return [name, status === undefined ? metadata.resourceVersion : (metadata.generation ?? 0)] as const;
+      }),
+    );
+    return Object.fromEntries((await Promise.all(lists)).flat().filter(([name]) => !/leases|kube-/.test(name)));
+  }
+
   async function purged(): Promise<void> {
     const { code, stderr } = await mizzen("uninstall", "--purge", "-y");
     assert.equal(code, 0, stderr);
@@ -129,6 +140,29 @@ describe("mizzen install", { skip: NO_KUBERNETES, timeout: 600_000 }, () => {
     assert.equal((await list("/apis/networking.istio.io/v1/virtualservices")).length, 1);
     await purged();
     assert.deepEqual(await everything(), clean);
+  });
+
+  test("a second time writes each object once and changes none, nor what the control plane has decided", async () => {
+    const command = ["install", "--set", "profile=demo", "-y", "--no-wait"];
+    assert.equal((await mizzen(...command)).code, 0);
+    for (const name of ["istio-validator-istio-system", "istiod-default-validator"]) {
+      const decided = { op: "replace", path: "/webhooks/0/failurePolicy", value: "Fail" };
+      const patch = ["--type=json", "-p", JSON.stringify([decided])];
+      await server.kubectl(["patch", "validatingwebhookconfiguration", name, ...patch]);
+    }
+    const before = await versions();
+    const { stderr } = await mizzen(...command);
+    const written = stderr.split("\n").filter((line) => line.startsWith("applied "));
+    assert.deepEqual(written, [...new Set(written)]);
+    assert.deepEqual(await versions(), before);
+    await purged();
+  });
+
+  test("without validation nothing asks for it", async () => {
+    const settings = ["profile=minimal", "global.configValidation=false"].flatMap((set) => ["--set", set]);
+    assert.equal((await mizzen("install", ...settings, "-y", "--no-wait")).code, 0);
+    assert.deepEqual(await list("/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"), []);
+    await purged();
   });
 
   test("an IstioOperator with a name has its own objects, beside those of the same revision", async () => {

@@ -68,7 +68,12 @@ const ISSUER = "https://kubernetes.default.svc.cluster.local";
 const ADMIN_TOKEN = "admin-token";
 /** How often the server is asked whether it is there. */
 const POLL_MS = 50;
-const AUDIT_POLICY = { apiVersion: "audit.k8s.io/v1", kind: "Policy", rules: [{ level: "Metadata" }] };
+const AUDIT_POLICY = {
+  apiVersion: "audit.k8s.io/v1",
+  kind: "Policy",
+  omitStages: ["RequestReceived"],
+  rules: [{ level: "Metadata" }],
+};
 const START_MS = 60_000;
 
 /** Starts an API server; it answers when this resolves. */
