@@ -38,6 +38,9 @@ const OWNED: readonly (readonly [apiVersion: string, kind: string])[] = [
   ["v1", "ServiceAccount"],
 ];
 
+/** Nothing is lost with one of these but pods, which an upgrade replaces anyway; with a Service its addresses would be. */
+const REPLACED = ["Deployment", "RoleBinding", "ClusterRoleBinding"];
+
 /** Whose objects. */
 export interface Owner {
   readonly revision: string;
@@ -75,7 +78,7 @@ export class InstallCluster {
     if (definitions.length > 0) this.#say(`applied ${definitions.length} definitions of kinds`);
     for (const object of objects.filter((one) => !isDefinition(one))) {
       if (object.kind === "Namespace" && (await this.#isForeign(object))) continue;
-      await this.#applyOne(await this.#asDecided(object));
+      await this.#applyOrReplace(await this.#asDecided(object));
       this.#say(`applied ${objectName(object)}`);
     }
   }
@@ -194,11 +197,18 @@ export class InstallCluster {
     ].filter(ours);
   }
 
+  /** Of an owner, or of all: also what Helm made of the chart, and what earlier versions labelled less. */
   async #owned(owner: Owner | undefined): Promise<readonly RawObject[]> {
-    const named = owner?.name === undefined ? "" : `,${OWNING_LABEL}=${owner.name}`;
-    const labelSelector = owner === undefined ? COMPONENT_LABEL : `${OWNER_LABEL}=${owner.revision}${named}`;
-    const lists = OWNED.map(([apiVersion, kind]) => this.#listed(apiVersion, kind, { labelSelector }));
-    return (await Promise.all(lists)).flat().filter((object) => isOfChart(object) && !isTagOfPerson(object));
+    const selectors = owner === undefined ? [COMPONENT_LABEL, OWNER_LABEL] : [`${OWNER_LABEL}=${owner.revision}`];
+    const lists = OWNED.flatMap(([apiVersion, kind]) =>
+      selectors.map((labelSelector) => this.#listed(apiVersion, kind, { labelSelector })),
+    );
+    const objects = new Map((await Promise.all(lists)).flat().map((object) => [objectName(object), object]));
+    const isAsked = ({ metadata: { labels = {} } }: RawObject) =>
+      owner?.name === undefined || (labels[OWNING_LABEL] ?? NO_OWNER_NAME) === owner.name;
+    return [...objects.values()].filter(
+      (object) => isAsked(object) && isOfChart(object) && !isTagOfPerson(object),
+    );
   }
 
   async #listed(
@@ -235,6 +245,18 @@ export class InstallCluster {
   async #asDecided(object: RawObject): Promise<RawObject> {
     if (object.kind !== "ValidatingWebhookConfiguration") return object;
     return withoutPolicies(object, await this.#unlessGone(this.#get(object)));
+  }
+
+  /** Selectors of Deployments and the roles of bindings never change: one that has others makes way. */
+  async #applyOrReplace(object: RawObject): Promise<void> {
+    try {
+      await this.#applyOne(object);
+    } catch (problem) {
+      if (!REPLACED.includes(object.kind ?? "") || !isImmutable(problem)) throw problem;
+      this.#say(`${objectName(object)} is made anew: a field of it cannot be changed`);
+      await this.#delete(object);
+      await this.#applyOne(object);
+    }
   }
 
   async #applyOne(object: RawObject): Promise<string> {
@@ -277,6 +299,10 @@ export class InstallCluster {
       throw problem;
     }
   }
+}
+
+function isImmutable(problem: unknown): boolean {
+  return problem instanceof ApiError && problem.status === 422 && /immutable|cannot change roleRef/.test(problem.message);
 }
 
 /** Istio's own objects are called alike: they are not ours to take away. */

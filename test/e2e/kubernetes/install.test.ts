@@ -158,6 +158,46 @@ describe("mizzen install", { skip: NO_KUBERNETES, timeout: 600_000 }, () => {
     await purged();
   });
 
+  test("what an earlier version left is upgraded, also where fields cannot be changed, and can be purged", async () => {
+    const clean = await everything();
+    const labels = { [OWNER_LABEL]: "default" };
+    const role = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "view" };
+    const earlier = [
+      { apiVersion: "v1", kind: "Namespace", metadata: { name: "istio-system", labels } },
+      {
+        apiVersion: "apps/v1",
+        kind: "Deployment",
+        metadata: { name: "istiod", namespace: "istio-system", labels },
+        spec: {
+          selector: { matchLabels: { was: "istiod" } },
+          template: { metadata: { labels: { was: "istiod" } }, spec: { containers: [{ name: "a", image: "a" }] } },
+        },
+      },
+      {
+        apiVersion: role.apiGroup.concat("/v1"),
+        kind: "ClusterRoleBinding",
+        metadata: { name: "istiod-clusterrole-istio-system", labels },
+        roleRef: role,
+      },
+      { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "gone", namespace: "istio-system", labels } },
+    ];
+    const manifest = earlier.map((object) => JSON.stringify(object)).join("\n---\n");
+    await server.apply(manifest);
+    const { code, stderr } = await mizzen("upgrade", "--set", "profile=minimal", "-y", "--no-wait");
+    assert.equal(code, 0, stderr);
+    assert.match(stderr, /Deployment\/istio-system\/istiod is made anew/);
+    assert.match(stderr, /ClusterRoleBinding\/istiod-clusterrole-istio-system is made anew/);
+    assert.match(stderr, /removed ConfigMap\/istio-system\/gone/);
+    const before = await versions();
+    assert.equal((await mizzen("upgrade", "--set", "profile=minimal", "-y", "--no-wait")).code, 0);
+    assert.deepEqual(await versions(), before);
+    await purged();
+
+    await server.apply(manifest);
+    await purged();
+    assert.deepEqual(await everything(), clean);
+  });
+
   test("without validation nothing asks for it", async () => {
     const settings = ["profile=minimal", "global.configValidation=false"].flatMap((set) => ["--set", set]);
     assert.equal((await mizzen("install", ...settings, "-y", "--no-wait")).code, 0);
