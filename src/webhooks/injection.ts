@@ -23,8 +23,10 @@ export interface InjectionContext {
   readonly proxyConfigs: readonly PlacedProxyConfig[];
   /** Whether a node of a cluster, or all of its nodes, run them. */
   readonly nativeSidecars: (nodeName: string | undefined, cluster: string) => boolean;
-  /** On OpenShift, annotations of a namespace; undefined elsewhere. */
-  readonly namespaceAnnotations?: ((namespace: string) => Readonly<Record<string, string>> | undefined) | undefined;
+  /** On OpenShift, annotations of a namespace of a cluster; undefined elsewhere. */
+  readonly namespaceAnnotations?:
+    | ((namespace: string, cluster: string) => Readonly<Record<string, string>> | undefined)
+    | undefined;
 }
 
 /** A verdict and, for logs and metrics, what became of the pod. */
@@ -69,7 +71,7 @@ function injectInto(pod: Pod, path: string, context: InjectionContext): Pod {
     proxyConfig: proxyConfigOf(target, { ...injector.mesh, objects: proxyConfigs }),
     nativeSidecars: nativeSidecars(pod.spec.nodeName, cluster),
     proxyEnvironment,
-    namespaceAnnotations: namespaceAnnotations?.(namespace),
+    namespaceAnnotations: namespaceAnnotations?.(namespace, cluster),
     injector,
   });
 }

@@ -61,7 +61,7 @@ import {
   startCa,
   startServerIdentity,
 } from "./security.ts";
-import { apiOfCluster, apisOfClusters, type MeshSource, remoteClusters, sourceOf } from "./source.ts";
+import { apiOfCluster, apisOfClusters, type MeshSource, objectsOfCluster, remoteClusters, sourceOf } from "./source.ts";
 import { type Webhooks, webhooksOf } from "./webhooks.ts";
 
 /** Something that serves on an address. */
@@ -301,7 +301,8 @@ export class ControlPlane {
     const { cluster } = this.#security;
     const [metrics, background, log] = [this.#metrics, this.#background, this.#log];
     const snapshot = () => this.#source.current();
-    const input = { config, namespace, revision, identity, cluster, snapshot, metrics, background, log };
+    const objectsOf = (clusterId: string) => objectsOfCluster(this.#source, clusterId);
+    const input = { config, namespace, revision, identity, cluster, snapshot, objectsOf, metrics, background, log };
     this.#webhooks = await webhooksOf(input);
     await this.#listen("webhook service", this.#webhooks.listener);
   }

@@ -1,7 +1,9 @@
 /** Where the mesh comes from: files, or the API server of Kubernetes. */
+
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { ConfigObject } from "#config/config-object.ts";
 import type { Env } from "#lib/env-reader.ts";
 import { KubernetesApi } from "#lib/kubernetes/api-client.ts";
 import { type ClusterAccess, inClusterAccess, SERVICE_ACCOUNT_FOLDER } from "#lib/kubernetes/cluster-access.ts";
@@ -74,6 +76,11 @@ export function apiOfCluster(source: MeshSource, clusterId: string): KubernetesA
 /** Further clusters of the mesh. */
 export function remoteClusters(source: MeshSource): readonly ClusterStatus[] {
   return "remoteClusters" in source ? source.remoteClusters() : [];
+}
+
+/** What a further cluster of the mesh has, if it was read. */
+export function objectsOfCluster(source: MeshSource, clusterId: string): readonly ConfigObject[] | undefined {
+  return "objectsOf" in source ? source.objectsOf(clusterId) : undefined;
 }
 
 /** The API servers of all further clusters, by id. */

@@ -2,6 +2,8 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { watchFiles } from "#ca/watch-files.ts";
+import type { ConfigObject } from "#config/config-object.ts";
+import type { Node, NodeStatus } from "#config/kinds/node.ts";
 import type { NodeVersion } from "#inject/native-sidecars.ts";
 import { Backoff } from "#lib/async/backoff.ts";
 import { isRecord } from "#lib/is-record.ts";
@@ -12,8 +14,12 @@ import type { Logger } from "#lib/log.ts";
 import type { InjectionTexts } from "#webhooks/live-injector.ts";
 
 /** What is known at any time. */
-export interface WebhookSettings {
+export interface WebhookSettings extends InjectionPlace {
   readonly texts: () => InjectionTexts;
+}
+
+/** What of the cluster of a pod decides about its injection. */
+export interface InjectionPlace {
   /** Undefined without a cluster. */
   readonly nodes: () => readonly NodeVersion[] | undefined;
   readonly namespaceAnnotations: (namespace: string) => Readonly<Record<string, string>> | undefined;
@@ -97,6 +103,19 @@ export function clusterSettings({ api, namespace, revision, log, signal, run }: 
     texts: () => texts,
     nodes: () => nodes,
     namespaceAnnotations: (wanted) => namespaces.get(wanted)?.metadata.annotations,
+  };
+}
+
+/** A further cluster with these objects; undefined: nothing is known of it. */
+export function placeIn(objects: readonly ConfigObject[] | undefined): InjectionPlace {
+  const isNode = (object: ConfigObject): object is ConfigObject<Node, NodeStatus> => object.kind === "Node";
+  return {
+    nodes: () =>
+      objects
+        ?.filter(isNode)
+        .map(({ metadata: { name }, status }) => ({ name, kubeletVersion: status?.nodeInfo?.kubeletVersion ?? "" })),
+    namespaceAnnotations: (namespace) =>
+      objects?.find(({ kind, metadata }) => kind === "Namespace" && metadata.name === namespace)?.metadata.annotations,
   };
 }
 

@@ -1,4 +1,5 @@
 /** Injection and validation, served with the control plane's own certificate. */
+import type { ConfigObject } from "#config/config-object.ts";
 import { apiForm } from "#debug/api-form.ts";
 import { InjectionError } from "#inject/injection-error.ts";
 import { type NativeSidecarMode, usesNativeSidecars } from "#inject/native-sidecars.ts";
@@ -13,7 +14,7 @@ import { LiveInjector } from "#webhooks/live-injector.ts";
 import { WebhookListener } from "#webhooks/webhook-listener.ts";
 import type { Background } from "./background.ts";
 import type { ControlPlaneMetrics } from "./metrics.ts";
-import { clusterSettings, fileSettings } from "./webhook-settings.ts";
+import { clusterSettings, fileSettings, placeIn } from "./webhook-settings.ts";
 
 /** What flags and environment say about webhooks. */
 export interface WebhookConfig {
@@ -36,6 +37,8 @@ export interface WebhooksInput {
   readonly identity: ServerIdentitySource;
   readonly cluster: KubernetesApi | undefined;
   readonly snapshot: () => Snapshot;
+  /** Of a further cluster; undefined for one that nothing is known of. */
+  readonly objectsOf: (clusterId: string) => readonly ConfigObject[] | undefined;
   readonly metrics: ControlPlaneMetrics;
   readonly background: Background;
   readonly log: Logger;
@@ -70,7 +73,7 @@ export interface Webhooks {
 
 /** Puts it together; what it looks up is followed from now on. */
 export async function webhooksOf(input: WebhooksInput): Promise<Webhooks> {
-  const { config, namespace, revision, identity, cluster, snapshot, metrics, background } = input;
+  const { config, namespace, revision, identity, cluster, snapshot, objectsOf, metrics, background } = input;
   const log = input.log.scope("webhooks");
   const { signal } = background;
   const settings =
@@ -86,14 +89,13 @@ export async function webhooksOf(input: WebhooksInput): Promise<Webhooks> {
     environment: config.environment,
     onProblem: (reason) => log.error("injection settings are wrong: the last good ones stay", { reason }),
   });
-  // Of nodes elsewhere nothing is known here.
   const ownCluster = config.environment.CLUSTER_ID || DEFAULT_CLUSTER;
+  const placeOf = (clusterId: string) => (clusterId === ownCluster ? settings : placeIn(objectsOf(clusterId)));
   const injection = (): InjectionContext => ({
     injector: injector.current(),
     proxyConfigs: snapshot().proxyConfigs.map(({ metadata, spec }) => ({ namespace: metadata.namespace, spec })),
-    nativeSidecars: (nodeName, of) =>
-      usesNativeSidecars(config.nativeSidecars, of === ownCluster ? settings.nodes() : undefined, nodeName),
-    ...(config.isOpenShift && { namespaceAnnotations: settings.namespaceAnnotations }),
+    nativeSidecars: (nodeName, of) => usesNativeSidecars(config.nativeSidecars, placeOf(of).nodes(), nodeName),
+    ...(config.isOpenShift && { namespaceAnnotations: (name, of) => placeOf(of).namespaceAnnotations(name) }),
   });
   const listener = new WebhookListener({
     flag: "--httpsAddr",

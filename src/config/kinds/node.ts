@@ -6,7 +6,10 @@ import { string } from "../schema/scalars.ts";
 export const nodeSchema = message({ providerID: string() });
 
 /** Schema of the status of a Node. */
-export const nodeStatusSchema = message({ addresses: list(message({ type: string(), address: string() })) });
+export const nodeStatusSchema = message({
+  addresses: list(message({ type: string(), address: string() })),
+  nodeInfo: message({ kubeletVersion: string() }),
+});
 
 /** The spec of a Node. */
 export type Node = Infer<typeof nodeSchema>;

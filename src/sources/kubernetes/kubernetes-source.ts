@@ -7,6 +7,7 @@
  *
  * Nothing is published before every kind was read once: half of a mesh would be pushed as if the rest were gone.
  */
+import type { ConfigObject } from "#config/config-object.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
 import { sleep } from "#lib/async/sleep.ts";
 import type { KubernetesApi, RawObject } from "#lib/kubernetes/api-client.ts";
@@ -71,6 +72,8 @@ export interface KubernetesSource extends Source, WorkloadEntries {
   apiOf(clusterId: string): KubernetesApi | undefined;
   /** Further clusters of the mesh. */
   remoteClusters(): readonly ClusterStatus[];
+  /** What a further cluster has; undefined for one that is not of the mesh, or was not read yet. */
+  objectsOf(clusterId: string): readonly ConfigObject[] | undefined;
 }
 
 /** A source over an API server. Does nothing before `run`. */
@@ -159,6 +162,10 @@ class ClusterSource extends SnapshotStore implements KubernetesSource {
 
   remoteClusters(): readonly ClusterStatus[] {
     return this.#remotes?.statuses() ?? [];
+  }
+
+  objectsOf(clusterId: string): readonly ConfigObject[] | undefined {
+    return this.#remotes?.objectsOf(clusterId);
   }
 
   async #publishUntil(signal: AbortSignal): Promise<void> {

@@ -3,6 +3,7 @@
  * kubeconfig per cluster id. Clusters come and go with them; one that is down is waited for at the start, but not for long.
  */
 import { createHash } from "node:crypto";
+import type { ConfigObject } from "#config/config-object.ts";
 import type { RemoteCluster } from "#convert/remote-clusters.ts";
 import { isRecord } from "#lib/is-record.ts";
 import { KubernetesApi, type RawObject } from "#lib/kubernetes/api-client.ts";
@@ -128,6 +129,12 @@ export class RemoteClusters {
 
   apiOf(clusterId: string): KubernetesApi | undefined {
     return this.#members().find(([id]) => id === clusterId)?.[1].api;
+  }
+
+  /** What a cluster has; undefined for one that is not of the mesh, or was not read yet. */
+  objectsOf(clusterId: string): readonly ConfigObject[] | undefined {
+    const member = this.#members().find(([id]) => id === clusterId)?.[1];
+    return member?.objects.isRead === true ? member.objects.collection().objects : undefined;
   }
 
   async stop(): Promise<void> {

@@ -1,6 +1,9 @@
-/** What a further cluster has of the control plane: keys from its own Secrets for its gateways, and the roots of the mesh. */
+/** What a further cluster has of the control plane: keys from its own Secrets for its gateways, the roots of the mesh, and injection. */
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { readFile } from "node:fs/promises";
+import { request } from "node:https";
+import { text } from "node:stream/consumers";
 import { after, before, describe, test } from "node:test";
 import { SECRET_TYPE } from "#protocol/type-urls.ts";
 import { selfSigned } from "../../support/certificates.ts";
@@ -56,7 +59,8 @@ describe("secrets of further clusters", { skip: NO_KUBERNETES, timeout: 600_000 
       stringData: { c2: await kubeConfig(two) },
     };
     await one.apply(JSON.stringify(remote));
-    plane = new TestControlPlane({ cluster: await one.api(), env: { CLUSTER_ID: "c1", EXTERNAL_ISTIOD: "true" } });
+    const env = { CLUSTER_ID: "c1", EXTERNAL_ISTIOD: "true", PLATFORM: "openshift" };
+    plane = new TestControlPlane({ cluster: await one.api(), flags: ["--httpsAddr=127.0.0.1:0"], env });
     await plane.ready();
   });
   after(async () => {
@@ -115,6 +119,29 @@ describe("secrets of further clusters", { skip: NO_KUBERNETES, timeout: 600_000 
     await eventually("roots in a new one", async () => (await rootsIn(two, "later")) !== "none");
   });
 
+  test("its pods are injected as its nodes and namespaces ask", async () => {
+    const nodes = { v134: two, v127: one };
+    for (const [name, server] of Object.entries(nodes)) {
+      await server.kubectl(
+        ["create", "-f", "-"],
+        JSON.stringify({ apiVersion: "v1", kind: "Node", metadata: { name } }),
+      );
+      const status = { nodeInfo: { kubeletVersion: name.replace("v1", "v1."), ...NO_NODE_INFO } };
+      const patch = ["--subresource=status", "--type=merge", "-p", JSON.stringify({ status })];
+      await server.kubectl(["patch", "node", name, ...patch]);
+    }
+    await two.kubectl(["annotate", "namespace", "shop", "openshift.io/sa.scc.uid-range=1000650000/10000"]);
+    const address = await plane.address("webhook service");
+    await eventually("native sidecars with a user of the namespace there", async () => {
+      const added = await injected(address, "/inject/cluster/c2");
+      return /"restartPolicy":"Always"/.test(added) && /"runAsUser":1000659999/.test(added);
+    });
+    await eventually("neither of them here", async () => {
+      const added = await injected(address, "/inject");
+      return !/"restartPolicy":"Always"/.test(added) && /"runAsUser":1337/.test(added);
+    });
+  });
+
   test("the same account has no right here", async () => {
     using client = await connect(one, "c1");
     client.request(SECRET_TYPE, { subscribe: ["kubernetes://web"] });
@@ -122,6 +149,25 @@ describe("secrets of further clusters", { skip: NO_KUBERNETES, timeout: 600_000 
     await plane.logged(/may not read the secrets.*cluster=c1/);
   });
 });
+
+const NO_NODE_INFO = Object.fromEntries(
+  ["machineID", "systemUUID", "bootID", "kernelVersion", "osImage", "containerRuntimeVersion"]
+    .concat("kubeProxyVersion", "operatingSystem", "architecture")
+    .map((name) => [name, ""]),
+);
+
+/** The patch of a pod of the namespace `shop`, as an API server would ask for it. */
+async function injected(address: string, path: string): Promise<string> {
+  const object = { metadata: { name: "web" }, spec: { containers: [{ name: "web", image: "web" }] } };
+  const review = { apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview" };
+  const body = JSON.stringify({ ...review, request: { uid: "1", namespace: "shop", operation: "CREATE", object } });
+  const headers = { "content-type": "application/json" };
+  const sent = request(`https://${address}${path}`, { method: "POST", headers, rejectUnauthorized: false });
+  sent.end(body);
+  const [answer] = await once(sent, "response");
+  const { response } = JSON.parse(await text(answer));
+  return Buffer.from(response.patch, "base64").toString();
+}
 
 /** Holds everything itself. */
 async function kubeConfig(server: ApiServer): Promise<string> {
