@@ -125,6 +125,14 @@ export class InstallCluster {
     return objects.length;
   }
 
+  /** Takes away those of these objects that are of an installation. */
+  async take(objects: readonly RawObject[]): Promise<void> {
+    for (const object of objects) {
+      const there = await this.#unlessGone(this.#get(object));
+      if (there !== undefined && isOfChart(there)) await this.#delete(object);
+    }
+  }
+
   /** Where control planes are installed. */
   async homes(): Promise<readonly string[]> {
     const ofControlPlane = ({ metadata }: RawObject) => metadata.labels?.[COMPONENT_LABEL] === "Pilot";
@@ -206,9 +214,7 @@ export class InstallCluster {
     const objects = new Map((await Promise.all(lists)).flat().map((object) => [objectName(object), object]));
     const isAsked = ({ metadata: { labels = {} } }: RawObject) =>
       owner?.name === undefined || (labels[OWNING_LABEL] ?? NO_OWNER_NAME) === owner.name;
-    return [...objects.values()].filter(
-      (object) => isAsked(object) && isOfChart(object) && !isTagOfPerson(object),
-    );
+    return [...objects.values()].filter((object) => isAsked(object) && isOfChart(object) && !isTagOfPerson(object));
   }
 
   async #listed(
@@ -302,7 +308,9 @@ export class InstallCluster {
 }
 
 function isImmutable(problem: unknown): boolean {
-  return problem instanceof ApiError && problem.status === 422 && /immutable|cannot change roleRef/.test(problem.message);
+  return (
+    problem instanceof ApiError && problem.status === 422 && /immutable|cannot change roleRef/.test(problem.message)
+  );
 }
 
 /** Istio's own objects are called alike: they are not ours to take away. */

@@ -179,7 +179,9 @@ async function applied({ cluster, api, objects, settings }: Application, termina
   const request = { tag: DEFAULT_TAG, revision, namespace, owner: revision, allNamespaces };
   const all = await tags.objects(request, chart, { overwrite: true, onlyPrint: false });
   const isValidation = ({ kind }: RawObject) => kind === "ValidatingWebhookConfiguration";
-  const tagged = objects.some(isValidation) ? all : all.filter((object) => !isValidation(object));
+  const validates = objects.some(isValidation);
+  if (!validates) await cluster.take(all.filter(isValidation));
+  const tagged = all.filter((object) => validates || !isValidation(object));
   await cluster.apply(tagged);
   return tagged;
 }
