@@ -12,8 +12,10 @@ import { NOT_PRUNED_LABEL, TAG_LABEL, withoutPolicies } from "./tag-objects.ts";
 
 const MANAGER = "mizzen";
 const LOOK_AGAIN_MS = 250;
-/** What the control plane puts into every namespace. */
+/** What the control plane puts into every namespace, under these names or others: then label and key tell. */
 const NAMESPACE_MAPS = ["istio-ca-root-cert", "istio-ca-crl"];
+const MAP_LABEL = "istio.io/config=true";
+const MAP_KEYS = ["root-cert.pem", "ca-crl.pem"];
 /** Of every object that the chart gives: by it Istio's installer finds what is its own. */
 const COMPONENT_LABEL = "operator.istio.io/component";
 /** The name of the IstioOperator that asked for an object. */
@@ -145,9 +147,7 @@ export class InstallCluster {
    * that it made, and what is ours in those of `homes` that it did not make. Gives their number.
    */
   async purge(homes: readonly string[]): Promise<number> {
-    const maps: RawObject[] = [];
-    for (const name of NAMESPACE_MAPS)
-      maps.push(...(await this.#listed("v1", "ConfigMap", { fieldSelector: `metadata.name=${name}` })));
+    const maps = await this.#namespaceMaps();
     const definitions = await this.#listed("apiextensions.k8s.io/v1", "CustomResourceDefinition", OF_MIZZEN);
     const namespaces = await this.#listed("v1", "Namespace", OF_MIZZEN);
     const going = namespaces.map(({ metadata }) => metadata.name);
@@ -157,6 +157,18 @@ export class InstallCluster {
     if (!this.#removesNothing) await this.#untilGone([...definitions, ...namespaces]);
     await this.#tellForeignDefinitions(new Set(definitions.map(objectName)));
     return objects.length;
+  }
+
+  async #namespaceMaps(): Promise<readonly RawObject[]> {
+    const byName = NAMESPACE_MAPS.map((name) =>
+      this.#listed("v1", "ConfigMap", { fieldSelector: `metadata.name=${name}` }),
+    );
+    const labelled = await this.#listed("v1", "ConfigMap", { labelSelector: MAP_LABEL });
+    const ofMesh = labelled.filter(({ metadata, data }) => {
+      const keys = isRecord(data) ? Object.keys(data) : [];
+      return !NAMESPACE_MAPS.includes(metadata.name) && keys.length === 1 && MAP_KEYS.includes(keys[0] ?? "");
+    });
+    return [...(await Promise.all(byName)).flat(), ...ofMesh];
   }
 
   /** Helm keeps definitions of kinds, and so does Istio's installer those of Helm: they are the home of what people wrote. */

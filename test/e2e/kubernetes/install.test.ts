@@ -353,6 +353,19 @@ describe("mizzen install", { skip: NO_KUBERNETES, timeout: 600_000 }, () => {
     assert.deepEqual(left, []);
   });
 
+  test("a purge takes the roots of the mesh from namespaces under whatever name they have", async () => {
+    const map = (name: string, data: object, labels: object = { "istio.io/config": "true" }) =>
+      JSON.stringify({ apiVersion: "v1", kind: "ConfigMap", metadata: { name, namespace: "default", labels }, data });
+    await server.apply(map("own-roots", { "root-cert.pem": "x" }));
+    await server.apply(map("own-revoked", { "ca-crl.pem": "" }));
+    await server.apply(map("mine", { "root-cert.pem": "x", more: "y" }));
+    await server.apply(map("mine-too", { "root-cert.pem": "x" }, {}));
+    await purged();
+    const left = (await list("/api/v1/namespaces/default/configmaps")).map(({ metadata }) => metadata.name);
+    assert.deepEqual(left.sort(), ["kube-root-ca.crt", "mine", "mine-too"]);
+    await server.kubectl(["delete", "configmap", "mine", "mine-too"]);
+  });
+
   test("a purge takes what Helm made of the chart, and says that its definitions of kinds stay", async () => {
     await purged();
     const other = { "operator.istio.io/component": "Pilot", "helm.sh/chart": "istiod-1.29.6" };
