@@ -1,6 +1,6 @@
 /** What the agent's bundle holds is what every pod pays for. */
 import assert from "node:assert/strict";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { before, test } from "node:test";
 import { type AgentBundle, agentBundle } from "./agent-bundle.ts";
 
@@ -44,11 +44,11 @@ test("the agent's bundle is Latin-1", () => {
   }
 });
 
-/** Whoever starts a pod waits for this part, and only then for Envoy. */
-test("what runs until Envoy is started is a third of the bundle at most, without gRPC, DNS and other commands", () => {
+/** Whoever starts a pod waits for this part, and only then for Envoy. Of DNS it opens the sockets, to tell when they are taken. */
+test("what runs until Envoy is started is a third of the bundle at most, without gRPC, answers of DNS and other commands", () => {
   assert.ok(bundle.first.length < bundle.rest.length / 2, `${bundle.first.length} of ${bundle.rest.length} bytes`);
   const late = bundle.inputs.first.filter((input) =>
     /^src\/(lib\/(grpc|pki)|capture\/run|agent\/(dns|wasm|sts\/server|status\/server))/.test(input),
   );
-  assert.deepEqual(late, []);
+  assert.deepEqual(late.map((input) => basename(input)).sort(), ["hold-events.ts", "resolv-conf.ts", "udp-socket.ts"]);
 });
