@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import http2 from "node:http2";
 import { test } from "node:test";
 import { EMPTY_REQUEST, formatDeltaRequest } from "#protocol/delta-request.ts";
 import { CLUSTER_TYPE, ENDPOINT_TYPE, LISTENER_TYPE } from "#protocol/type-urls.ts";
 import { startAds } from "../../test/support/ads-fixture.ts";
 import { proxyOf } from "../../test/support/mesh.ts";
+import { UnreadCall } from "../../test/support/unread-call.ts";
 import { nodeOf, XdsClient } from "../../test/support/xds-client.ts";
 import { type Clock, SYSTEM_CLOCK } from "./clock.ts";
 import type { XdsMetric } from "./metrics.ts";
@@ -12,23 +12,15 @@ import type { XdsMetric } from "./metrics.ts";
 /** More than the window that a client opens which does not read. */
 const LARGE = "x".repeat(1_000_000);
 const meshOfVersion = (version: string) => ({ all: { [LISTENER_TYPE]: { l: version + LARGE }, [CLUSTER_TYPE]: {} } });
-/** A client that asks and then reads nothing at all, not even into its own buffers. */
+/** A proxy that asks and then reads nothing. */
 function neverReading(address: string): Disposable {
-  const session = http2.connect(`http://${address}`);
-  session.on("error", () => undefined);
-  const stream = session.request({
-    ":method": "POST",
-    ":path": "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources",
-    "content-type": "application/grpc",
-    te: "trailers",
-  });
-  stream.on("error", () => undefined);
   const node = nodeOf(proxyOf({ name: "stuck" }));
   const message = formatDeltaRequest({ ...EMPTY_REQUEST, node, typeUrl: LISTENER_TYPE });
-  const head = Buffer.alloc(5);
-  head.writeUInt32BE(message.length, 1);
-  stream.write(Buffer.concat([head, message]));
-  return { [Symbol.dispose]: () => session.destroy() };
+  return new UnreadCall(
+    address,
+    "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources",
+    message,
+  );
 }
 const connect = (address: string, name: string) => new XdsClient(address, { node: nodeOf(proxyOf({ name })) });
 const versionIn = (response: { resources: readonly { value: Uint8Array }[] }) =>

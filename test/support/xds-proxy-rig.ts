@@ -19,6 +19,9 @@ import {
   temporaryFolder,
 } from "./fake-control-plane.ts";
 import { RAW } from "./raw-messages.ts";
+import { UnreadCall } from "./unread-call.ts";
+
+const ADS = "/envoy.service.discovery.v3.AggregatedDiscoveryService";
 
 export type Context = { after(fn: () => void): void };
 
@@ -81,8 +84,7 @@ export async function setUp(
     plane.close();
   });
   const envoy = (method = "DeltaAggregatedResources"): ClientDuplexStream<Buffer, Buffer> => {
-    const service = `/envoy.service.discovery.v3.AggregatedDiscoveryService/${method}`;
-    const stream = client.makeBidiStreamRequest(service, RAW.requestSerialize, RAW.responseDeserialize);
+    const stream = client.makeBidiStreamRequest(`${ADS}/${method}`, RAW.requestSerialize, RAW.responseDeserialize);
     stream.on("error", () => undefined); // cancelling is one
     return stream;
   };
@@ -92,5 +94,7 @@ export async function setUp(
     if (last === undefined) throw new Error("no stream");
     return last;
   };
-  return { plane, proxy, envoy, connected, upstreams, lines, metrics, folder };
+  /** One that does not read what it asked for. */
+  const idleEnvoy = (request: Buffer) => new UnreadCall(`unix:${path}`, `${ADS}/DeltaAggregatedResources`, request);
+  return { plane, proxy, envoy, idleEnvoy, connected, upstreams, lines, metrics, folder };
 }

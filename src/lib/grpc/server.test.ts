@@ -5,7 +5,8 @@ import { type AddressInfo, connect as connectTcp, createServer } from "node:net"
 import { type TestContext, test } from "node:test";
 import { Client, type ClientDuplexStream, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
 import { RAW } from "../../../test/support/raw-messages.ts";
-import { FramedMessage, joined } from "./messages.ts";
+import { UnreadCall } from "../../../test/support/unread-call.ts";
+import { joined } from "./messages.ts";
 import { grpcServer, type Methods, type ServerOptions, unaryMethod } from "./server.ts";
 import { GrpcError, STATUS, type Status } from "./status.ts";
 
@@ -146,16 +147,8 @@ test("a reader that does not read is noticed, and when it reads again", async (t
       call.serve({ message: flood, drain: flood });
     },
   });
-  // Not by grpc-js: it reads whatever comes and keeps it, also while nobody takes it.
-  const session = connectHttp2(`http://127.0.0.1:${port}`);
-  t.after(() => session.destroy());
-  const stream = session.request({
-    ":path": "/s/Flood",
-    ":method": "POST",
-    "content-type": "application/grpc",
-    te: "trailers",
-  });
-  stream.end(joined(new FramedMessage(Buffer.from("x")).framed));
+  using call = new UnreadCall(`127.0.0.1:${port}`, "/s/Flood", Buffer.from("x"));
+  const { stream } = call;
   await once(stream, "response");
   await new Promise((resolve) => setTimeout(resolve, 50));
   assert.ok(sent < messages, `all ${sent} messages were sent though nobody reads`);
