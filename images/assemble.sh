@@ -90,7 +90,7 @@ case $image in
     put_iptables
     ;;
   pilot)
-    put_bundle pilot-discovery --max-semi-space-size=4
+    put_bundle pilot-discovery --no-memory-reducer
     put "$checkout/dist/read-worker.cjs" /usr/local/lib/mizzen/read-worker.cjs
     ;;
   *) fail "there is no image \"$image\": proxyv2 or pilot" ;;

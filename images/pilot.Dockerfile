@@ -19,6 +19,8 @@ FROM scratch AS distroless
 FROM ${BASE_DISTRIBUTION:-debug}
 # Buffers go back to the system when they are freed: half the private memory.
 ENV MALLOC_MMAP_THRESHOLD_=32768 MALLOC_ARENA_MAX=2
+# With the first line of the program these are the flags of bin/pilot-discovery, which says why.
+ENV NODE_OPTIONS="--max-semi-space-size=4"
 COPY --from=files /image /
 WORKDIR /
 USER 1337:1337

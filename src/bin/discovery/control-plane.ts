@@ -146,11 +146,14 @@ export class ControlPlane {
     this.#authenticate = authentication(this.#security);
   }
 
-  /** Serves until the signal aborts; rejects when a part cannot start or fails. Once only. */
-  async run(signal: AbortSignal): Promise<void> {
+  /**
+   * Serves until the signal aborts; rejects when a part cannot start or fails. Once only. `prepared` is called when all that
+   * proxies will ask for has been built, and before any of them is let in.
+   */
+  async run(signal: AbortSignal, prepared: () => void = () => undefined): Promise<void> {
     const stop = aborted(signal);
     try {
-      await this.#start(signal, stop);
+      await this.#start(signal, stop, prepared);
       await this.#background.raced(stop);
     } finally {
       this.#readiness.block("shutdown");
@@ -162,7 +165,7 @@ export class ControlPlane {
     }
   }
 
-  async #start(signal: AbortSignal, stop: Promise<void>): Promise<void> {
+  async #start(signal: AbortSignal, stop: Promise<void>, prepared: () => void): Promise<void> {
     using _starting = this.#readiness.block("first snapshot and CA");
     await this.#startHttp();
     await this.#startControlz();
@@ -187,6 +190,7 @@ export class ControlPlane {
     }
     const identity = await startServerIdentity(this.#security, authority, this.#background);
     await this.#xds.prepare();
+    prepared();
     this.#takeUpDuties(ca, publishedRoots(authority, identity));
     await this.#startGrpc(authority, identity);
     await this.#startWebhooks(identity);

@@ -1,5 +1,6 @@
 /** `pilot-discovery discovery`: reads flags and environment, runs the control plane, follows signals. */
 import { Command } from "commander";
+import { collectHeap } from "#lib/collect-heap.ts";
 import type { Env } from "#lib/env-reader.ts";
 import type { Logger, RootLogger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
@@ -74,7 +75,8 @@ async function runDiscovery(flags: ParsedFlags, others: readonly string[], env: 
     const stop = stopSignal(log, config.shutdownMs);
     describeStart(log, flags, others);
     const [{ ControlPlane }, { clusterOf }] = await Promise.all([import("./control-plane.ts"), import("./source.ts")]);
-    await new ControlPlane(config, log, await clusterOf(config, env)).run(stop);
+    // What starting left behind would otherwise be collected in the middle of one of the first pushes.
+    await new ControlPlane(config, log, await clusterOf(config, env)).run(stop, () => void collectHeap());
     return 0;
   } catch (error) {
     if (!(error instanceof MeshError)) throw error;

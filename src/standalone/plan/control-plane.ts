@@ -60,6 +60,9 @@ function controlPlaneProcess(input: ControlPlaneInput): ProcessPlan {
       POD_NAMESPACE: CONTROL_PLANE.namespace,
       ROOT_CA_DIR: paths.ca,
       JWT_RULE: jwtRule,
+      // As in `bin/pilot-discovery`.
+      MALLOC_MMAP_THRESHOLD_: "32768",
+      MALLOC_ARENA_MAX: "2",
     },
     command: [
       ...programs.discovery,

@@ -1,4 +1,7 @@
 import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import test from "node:test";
 import { checkMachine, placePrograms } from "./preflight.ts";
 
@@ -24,4 +27,24 @@ test("placePrograms() says what to run when a bundle or Envoy is not there", asy
     message: /x\.cjs": run "make build"/,
   });
   await assert.rejects(placePrograms({ ...installed, envoy: "/nowhere/envoy" }, "/nowhere"), { code: "ENVOY_MISSING" });
+});
+
+test("placePrograms() runs agent and control plane with the flags of bin/", async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), "programs-"));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const file = (name: string) => {
+    const path = join(folder, name);
+    writeFileSync(path, "");
+    return path;
+  };
+  file("launcher.cjs");
+  const bundles = { agentBundle: file("pilot-agent.cjs"), discoveryBundle: file("pilot-discovery.cjs") };
+  const programs = await placePrograms({ node: process.execPath, envoy: process.execPath, ...bundles }, folder);
+  const flagsIn = (text: string) => text.match(/ --[\w=-]+/g)?.map((flag) => flag.trim());
+  const flagsOf = (program: string) => {
+    const lines = readFileSync(join(import.meta.dirname, "../../../bin", program), "utf8").split("\n");
+    return flagsIn(lines.find((line) => line.startsWith("exec ")) ?? "");
+  };
+  assert.deepEqual(flagsIn(programs.agent.join(" ")), flagsOf("pilot-agent"));
+  assert.deepEqual(flagsIn(programs.discovery.join(" ")), flagsOf("pilot-discovery"));
 });

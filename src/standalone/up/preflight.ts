@@ -143,9 +143,12 @@ export async function placePrograms(installed: InstalledPrograms, runtimeFolder:
     nodeFolder: dirname(node),
     envoy: await placeFile(installed.envoy, READ | EXECUTE, runtimeFolder),
     agent: [node, ...(await placeAgent(installed.agentBundle, runtimeFolder))],
-    discovery: [node, await placeFile(installed.discoveryBundle, READ, runtimeFolder)],
+    discovery: [node, ...DISCOVERY_FLAGS, await placeFile(installed.discoveryBundle, READ, runtimeFolder)],
   };
 }
+
+/** Of `bin/pilot-discovery`. */
+const DISCOVERY_FLAGS = ["--max-semi-space-size=4", "--no-memory-reducer"];
 
 /** Of `bin/pilot-agent`. */
 const AGENT_FLAGS = ["--max-semi-space-size=1", "--v8-pool-size=1", "--use-openssl-ca"];

@@ -19,9 +19,9 @@ const CA = "/var/run/secrets/istio-dns/ca";
 const isBuilt = existsSync(join(ROOT, "dist/launcher.cjs")) && existsSync(join(ROOT, ".cache/envoy"));
 const skip = process.getuid?.() !== 0 ? "needs root" : isBuilt ? false : "needs `make build`";
 
-/** Of the image with the agent. */
-const NODE_OPTIONS =
-  /^ENV NODE_OPTIONS="(.*)"$/m.exec(readFileSync(join(ROOT, "images/proxyv2.Dockerfile"), "utf8"))?.[1] ?? "";
+/** Of an image. */
+const nodeOptions = (image: string) =>
+  /^ENV NODE_OPTIONS="(.*)"$/m.exec(readFileSync(join(ROOT, `images/${image}.Dockerfile`), "utf8"))?.[1] ?? "";
 
 /** Folders that the chart and injection mount. */
 const WRITABLE = [
@@ -61,20 +61,25 @@ describe("images", { skip, timeout: 600_000 }, () => {
     return stdout + stderr;
   }
 
-  test("the agent of the image runs with the flags of bin/pilot-agent", () => {
-    const command = readFileSync(join(ROOT, "bin/pilot-agent"), "utf8")
-      .split("\n")
-      .find((line) => /^exec /.test(line));
-    const [first = ""] = readFileSync(join(treeOf("proxyv2"), "usr/local/bin/pilot-agent"), "utf8").split("\n");
-    const flags = [...first.split(" ").slice(1), ...NODE_OPTIONS.split(" ")];
-    assert.deepEqual(
-      flags.sort(),
-      command
-        ?.match(/ --[\w=-]+/g)
-        ?.map((flag) => flag.trim())
-        .sort(),
-    );
-  });
+  for (const [image, program] of [
+    ["proxyv2", "pilot-agent"],
+    ["pilot", "pilot-discovery"],
+  ] as const) {
+    test(`${program} of the image runs with the flags of bin/${program}`, () => {
+      const command = readFileSync(join(ROOT, "bin", program), "utf8")
+        .split("\n")
+        .find((line) => /^exec /.test(line));
+      const [first = ""] = readFileSync(join(treeOf(image), "usr/local/bin", program), "utf8").split("\n");
+      const flags = [...first.split(" ").slice(1), ...nodeOptions(image).split(" ")];
+      assert.deepEqual(
+        flags.sort(),
+        command
+          ?.match(/ --[\w=-]+/g)
+          ?.map((flag) => flag.trim())
+          .sort(),
+      );
+    });
+  }
 
   for (const image of ["proxyv2", "pilot"]) {
     test(`${image}.Dockerfile says what is tested here`, () => {
@@ -144,7 +149,11 @@ describe("images", { skip, timeout: 600_000 }, () => {
     const machine = { XDS_ROOT_CA: "SYSTEM", CA_ROOT_CA: "SYSTEM" };
     for (const trust of [{}, { ...machine, SSL_CERT_FILE: "/var/run/secrets/istio/root-cert.pem" }]) {
       const ports = await agentPorts();
-      const env = { ...agentEnvironment(ports, { proxyConfig, CA_ADDR: xds }), NODE_OPTIONS, ...trust };
+      const env = {
+        ...agentEnvironment(ports, { proxyConfig, CA_ADDR: xds }),
+        NODE_OPTIONS: nodeOptions("proxyv2"),
+        ...trust,
+      };
       await using proxy = started("proxyv2", agent, env);
       await agentReady(ports, proxy.text);
       const status = readFileSync(`/proc/${proxy.pid}/status`, "utf8");
