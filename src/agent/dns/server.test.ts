@@ -313,7 +313,7 @@ test("openUdp() takes names, and all addresses", async () => {
 });
 
 test("what is asked before a socket is served is answered once it is", async (t) => {
-  const udp = await openUdp("127.0.0.1", 0);
+  const udp = await openUdp("127.0.0.1", await freePort());
   t.after(() => udp.socket.close());
   const arrived = once(udp.socket, "message");
   const answer = exchange(udp.port, question("httpbin"));

@@ -71,7 +71,7 @@ async function startAgent(
   writeFileSync(join(folder, "var/run/secrets/tokens/istio-token"), "token");
   writeFileSync(join(folder, "var/run/secrets/istio/root-cert.pem"), plane?.rootPem ?? selfSigned("root").certificate);
   writeFileSync(join(folder, "etc/istio/pod/labels"), 'app="httpbin"\n');
-  const [statusPort = 0, proxyAdminPort = 0, envoyStatus = 0, envoyPrometheus = 0] = await freePorts(4);
+  const [statusPort = 0, proxyAdminPort = 0, envoyStatus = 0, envoyPrometheus = 0, dns = 0] = await freePorts(5);
   const config = {
     binaryPath: ENVOY,
     discoveryAddress: plane?.address ?? "localhost:1",
@@ -92,7 +92,7 @@ async function startAgent(
       ENVOY_STATUS_PORT: String(envoyStatus),
       ENVOY_PROMETHEUS_PORT: String(envoyPrometheus),
       ISTIO_META_CLUSTER_ID: "Kubernetes",
-      DNS_PROXY_ADDR: "127.0.0.1:0",
+      DNS_PROXY_ADDR: `127.0.0.1:${dns}`,
       ...env,
     },
   });
