@@ -11,6 +11,7 @@ import { promisify } from "node:util";
 import { SignJWT } from "jose";
 import { agentEnvironment, agentPorts, agentReady, writePodFiles } from "../../support/agent-process.ts";
 import { eventually } from "../../support/fake-control-plane.ts";
+import { freePorts } from "../../support/free-ports.ts";
 
 const ROOT = join(import.meta.dirname, "../../..");
 const run = promisify(execFile);
@@ -139,6 +140,10 @@ describe("images", { skip, timeout: 600_000 }, () => {
       .setExpirationTime("1h")
       .sign(privateKey);
     const env = { ROOT_CA_DIR: CA, JWT_RULE: JSON.stringify({ issuer: "test", jwks }) };
+    // They share the network of this machine.
+    const [proxyListenPort, proxyInboundListenPort] = await freePorts(2);
+    const mesh = JSON.stringify({ proxyListenPort, proxyInboundListenPort });
+    writeFileSync(join(treeOf("pilot"), "etc/istio/config/mesh"), mesh);
     await using plane = started("pilot", ["/usr/local/bin/pilot-discovery", ...flags], env);
     const [, xds = ""] = await plane.logged(/starting secure gRPC discovery service at (\S+)/);
     // What Kubernetes mounts: the root that the control plane made, and the token of the pod.
