@@ -39,7 +39,8 @@ test("placePrograms() runs agent and control plane with the flags of bin/", asyn
   };
   file("launcher.cjs");
   const bundles = { agentBundle: file("pilot-agent.cjs"), discoveryBundle: file("pilot-discovery.cjs") };
-  const programs = await placePrograms({ node: process.execPath, envoy: process.execPath, ...bundles }, folder);
+  const installed = { node: process.execPath, envoy: process.execPath, ...bundles };
+  const programs = await placePrograms(installed, join(folder, "run", "programs"));
   const flagsIn = (text: string) => text.match(/ --[\w=-]+/g)?.map((flag) => flag.trim());
   const flagsOf = (program: string) => {
     const lines = readFileSync(join(import.meta.dirname, "../../../bin", program), "utf8").split("\n");

@@ -56,6 +56,19 @@ test("obstacle() names the folder that keeps an account out", async () => {
   assert.equal(await obstacle(await program(dir.open, 0o700), STRANGER, READ), join(dir.open, "program"));
 });
 
+test("placeFile() lets everybody enter the folders around its copy, and changes no other right of those that were there", async () => {
+  await using dir = await fixture();
+  const around = [join(dir.open, "shared"), join(dir.open, "shared", "own")] as const;
+  await mkdir(around[1], { recursive: true });
+  await chmod(around[0], 0o1777);
+  await chmod(around[1], 0o700);
+  const runtime = join(around[1], "runtime");
+  await placeFile(await program(dir.closed, 0o700), READ, runtime);
+  await placeFile(await program(dir.closed, 0o700), READ, around[1]);
+  const modes = await Promise.all([...around, runtime].map(async (folder) => (await stat(folder)).mode & 0o7777));
+  assert.deepEqual(modes, [0o1777, 0o711, 0o711]);
+});
+
 test("placeFile() leaves a program where it is when everybody can run it there", async () => {
   await using dir = await fixture();
   const file = await program(dir.open, 0o755);

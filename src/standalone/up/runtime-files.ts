@@ -65,12 +65,17 @@ async function tryLink(real: string, target: string): Promise<boolean> {
   return done ?? (await ignoring(["ENOENT"], () => stat(target))) !== undefined;
 }
 
+/** Makes folders that everybody may enter, but not list. Of one that was there before nothing else changes. */
 async function makeOpenFolder(...folders: readonly string[]): Promise<void> {
   for (const folder of folders) {
-    await mkdir(folder, { recursive: true });
-    await chmod(folder, 0o711);
+    await mkdir(folder, { recursive: true, mode: 0o711 });
+    const { mode } = await stat(folder);
+    if ((mode & OPEN) !== OPEN) await chmod(folder, (mode & 0o7777) | OPEN);
   }
 }
+
+/** To be entered by everybody. */
+const OPEN = 0o111;
 
 function keyOf(parts: readonly string[]): string {
   return createHash("sha256").update(parts.join("\0")).digest("hex").slice(0, 16);
