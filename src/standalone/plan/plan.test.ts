@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { scriptEnvironment } from "../../../test/support/program-script.ts";
 import { readMesh } from "../mesh/read-mesh.ts";
 import { NOBODY } from "./enter.ts";
 import { cableName, meshId } from "./names.ts";
@@ -83,6 +84,13 @@ function accountIn(argv: readonly string[]): readonly string[] {
   const script = argv.indexOf("-c");
   return argv.slice(script + 5, script + 8);
 }
+
+test("planMesh() starts the control plane with the environment of bin/pilot-discovery", () => {
+  const { env } = plan(SHOP).controlPlane.process;
+  const expected = scriptEnvironment("pilot-discovery");
+  assert.ok(Object.keys(expected).length > 0);
+  assert.deepEqual({ ...env, ...expected }, env);
+});
 
 test("planMesh() starts agents as the proxy's account, with what an injected pod has", () => {
   const web = plan(SHOP).members.find(({ member }) => member.name === "web-1");

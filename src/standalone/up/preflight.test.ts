@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
+import { nodeFlags, scriptFlags } from "../../../test/support/program-script.ts";
 import { checkMachine, placePrograms } from "./preflight.ts";
 
 test("checkMachine() says that root is missing and how to get it", async () => {
@@ -41,11 +42,6 @@ test("placePrograms() runs agent and control plane with the flags of bin/", asyn
   const bundles = { agentBundle: file("pilot-agent.cjs"), discoveryBundle: file("pilot-discovery.cjs") };
   const installed = { node: process.execPath, envoy: process.execPath, ...bundles };
   const programs = await placePrograms(installed, join(folder, "run", "programs"));
-  const flagsIn = (text: string) => text.match(/ --[\w=-]+/g)?.map((flag) => flag.trim());
-  const flagsOf = (program: string) => {
-    const lines = readFileSync(join(import.meta.dirname, "../../../bin", program), "utf8").split("\n");
-    return flagsIn(lines.find((line) => line.startsWith("exec ")) ?? "");
-  };
-  assert.deepEqual(flagsIn(programs.agent.join(" ")), flagsOf("pilot-agent"));
-  assert.deepEqual(flagsIn(programs.discovery.join(" ")), flagsOf("pilot-discovery"));
+  assert.deepEqual(nodeFlags(programs.agent.join(" ")), scriptFlags("pilot-agent"));
+  assert.deepEqual(nodeFlags(programs.discovery.join(" ")), scriptFlags("pilot-discovery"));
 });

@@ -12,6 +12,7 @@ import { SignJWT } from "jose";
 import { agentEnvironment, agentPorts, agentReady, writePodFiles } from "../../support/agent-process.ts";
 import { eventually } from "../../support/fake-control-plane.ts";
 import { freePorts } from "../../support/free-ports.ts";
+import { nodeFlags, scriptEnvironment, scriptFlags } from "../../support/program-script.ts";
 
 const ROOT = join(import.meta.dirname, "../../..");
 const run = promisify(execFile);
@@ -20,9 +21,12 @@ const CA = "/var/run/secrets/istio-dns/ca";
 const isBuilt = existsSync(join(ROOT, "dist/launcher.cjs")) && existsSync(join(ROOT, ".cache/envoy"));
 const skip = process.getuid?.() !== 0 ? "needs root" : isBuilt ? false : "needs `make build`";
 
-/** Of an image. */
-const nodeOptions = (image: string) =>
-  /^ENV NODE_OPTIONS="(.*)"$/m.exec(readFileSync(join(ROOT, `images/${image}.Dockerfile`), "utf8"))?.[1] ?? "";
+/** What an image sets for whatever runs in it. */
+function environmentOf(image: string): Record<string, string> {
+  const lines = readFileSync(join(ROOT, `images/${image}.Dockerfile`), "utf8").matchAll(/^ENV (.*)$/gm);
+  const settings = [...lines].flatMap(([, line = ""]) => [...line.matchAll(/(\w+)=(?:"([^"]*)"|(\S+))/g)]);
+  return Object.fromEntries(settings.map(([, name = "", quoted, plain = ""]) => [name, quoted ?? plain]));
+}
 
 /** Folders that the chart and injection mount. */
 const WRITABLE = [
@@ -66,19 +70,11 @@ describe("images", { skip, timeout: 600_000 }, () => {
     ["proxyv2", "pilot-agent"],
     ["pilot", "pilot-discovery"],
   ] as const) {
-    test(`${program} of the image runs with the flags of bin/${program}`, () => {
-      const command = readFileSync(join(ROOT, "bin", program), "utf8")
-        .split("\n")
-        .find((line) => /^exec /.test(line));
+    test(`${program} of the image runs with the flags and the environment of bin/${program}`, () => {
       const [first = ""] = readFileSync(join(treeOf(image), "usr/local/bin", program), "utf8").split("\n");
-      const flags = [...first.split(" ").slice(1), ...nodeOptions(image).split(" ")];
-      assert.deepEqual(
-        flags.sort(),
-        command
-          ?.match(/ --[\w=-]+/g)
-          ?.map((flag) => flag.trim())
-          .sort(),
-      );
+      const { NODE_OPTIONS = "", ...environment } = environmentOf(image);
+      assert.deepEqual(nodeFlags(`${first} ${NODE_OPTIONS}`).sort(), scriptFlags(program).sort());
+      assert.deepEqual({ ...environment, ...scriptEnvironment(program) }, environment);
     });
   }
 
@@ -139,7 +135,7 @@ describe("images", { skip, timeout: 600_000 }, () => {
       .setAudience("istio-ca")
       .setExpirationTime("1h")
       .sign(privateKey);
-    const env = { ROOT_CA_DIR: CA, JWT_RULE: JSON.stringify({ issuer: "test", jwks }) };
+    const env = { ...environmentOf("pilot"), ROOT_CA_DIR: CA, JWT_RULE: JSON.stringify({ issuer: "test", jwks }) };
     // They share the network of this machine.
     const [proxyListenPort, proxyInboundListenPort] = await freePorts(2);
     const mesh = JSON.stringify({ proxyListenPort, proxyInboundListenPort });
@@ -156,7 +152,7 @@ describe("images", { skip, timeout: 600_000 }, () => {
       const ports = await agentPorts();
       const env = {
         ...agentEnvironment(ports, { proxyConfig, CA_ADDR: xds }),
-        NODE_OPTIONS: nodeOptions("proxyv2"),
+        NODE_OPTIONS: environmentOf("proxyv2").NODE_OPTIONS ?? "",
         ...trust,
       };
       await using proxy = started("proxyv2", agent, env);
