@@ -1,5 +1,6 @@
 /** The streams that are served: aggregated, or of one type alone; delta, or state of the world. */
 import { STATUS } from "#lib/grpc/status.ts";
+import { withoutFirst } from "#lib/wire/read.ts";
 import { type DeltaRequest, parseDeltaRequest } from "#protocol/delta-request.ts";
 import type { Resource } from "#protocol/resource.ts";
 import type { Session, StreamKind } from "#protocol/session.ts";
@@ -60,16 +61,33 @@ export function requestIn<R extends Resource>(dialect: Dialect, bytes: Uint8Arra
   return session.steps.meaning(told, session.types.get(typeUrl));
 }
 
-const deltaRequest = readOnce((bytes) => reading("delta", () => parseDeltaRequest(bytes)));
-const stateRequest = readOnce((bytes) => reading("state", () => parseStateRequest(bytes)));
+const deltaRequest = readOnce("delta", { node: 1, read: parseDeltaRequest });
+const stateRequest = readOnce("state", { node: 2, read: parseStateRequest });
 
-/** Proxies that were told the same answer in the same words, one after the other: these are read once. */
-function readOnce<Request>(read: (bytes: Uint8Array) => Request): (bytes: Uint8Array) => Request {
-  let last: { readonly bytes: Uint8Array; readonly request: Request } | undefined;
-  return (bytes) => {
-    if (last === undefined || Buffer.compare(last.bytes, bytes) !== 0) last = { bytes, request: read(bytes) };
-    return last.request;
-  };
+/** A proxy asks for clusters, endpoints, listeners and routes in turn. */
+const REMEMBERED = 4;
+
+/**
+ * Proxies of one view ask in the same words, for thousands of names, and answer in the same words what they were all told:
+ * these are read once. Some repeat their node each time, before the rest; who asks is known, so it does not count.
+ */
+function readOnce<Request>(kind: StreamKind, { node, read }: Words<Request>): (bytes: Uint8Array) => Request {
+  let recent: readonly { readonly words: Uint8Array; readonly request: Request }[] = [];
+  return (bytes) =>
+    reading(kind, () => {
+      const words = withoutFirst(bytes, node);
+      const known = recent.find((one) => one.words.length === words.length && Buffer.compare(one.words, words) === 0);
+      if (known !== undefined) return known.request;
+      const request = read(words);
+      recent = [{ words, request }, ...recent.slice(0, REMEMBERED - 1)];
+      return request;
+    });
+}
+
+interface Words<Request> {
+  /** Number of the field that has the node. */
+  readonly node: number;
+  readonly read: (bytes: Uint8Array) => Request;
 }
 
 /** On a stream of one type requests need not repeat it. */

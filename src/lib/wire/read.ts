@@ -55,6 +55,15 @@ export function readText(message: Uint8Array, field: number): string {
   return readString(readField(message, field) ?? EMPTY);
 }
 
+/** What follows the first field if that is this one, of at most 15; else the message. Throws when the field is cut off. */
+export function withoutFirst(message: Uint8Array, field: number): Uint8Array {
+  if (message[0] !== ((field << 3) | WireType.LengthDelimited)) return message;
+  const reader = new BinaryReader(message);
+  const [number, type] = reader.tag();
+  reader.skip(type, number);
+  return message.subarray(reader.pos);
+}
+
 /** The key and value of an entry of a `map<string, Message>` field. */
 export function readMapEntry(entry: Uint8Array): { readonly key: string; readonly value: Uint8Array } {
   let key = "";
