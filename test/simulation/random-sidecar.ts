@@ -1,5 +1,12 @@
 /** Random Sidecars over the names of random meshes. What they open themselves is on addresses that every machine has. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import fc from "fast-check";
+
+/** Envoy leaves sockets where they are when it ends. */
+const SOCKETS = mkdtempSync(join(tmpdir(), "mizzen-sockets-"));
+process.on("exit", () => rmSync(SOCKETS, { recursive: true, force: true }));
 
 const NAMESPACES = ["default", "prod", "istio-system"];
 const port = fc.constantFrom(80, 443, 3306, 8000, 8080, 9080);
@@ -40,7 +47,7 @@ const portListener = fc
   .map(([listener, where]) => ({ ...listener, ...where }));
 const socketListener = fc.record({
   port: fc.record({ protocol: fc.constantFrom("HTTP", "TCP"), name: fc.constant("socket") }),
-  bind: fc.constantFrom("unix:///tmp/a.sock", "unix:///tmp/b.sock"),
+  bind: fc.constantFrom(`unix://${SOCKETS}/a.sock`, `unix://${SOCKETS}/b.sock`),
   hosts,
 });
 const egress = fc
