@@ -82,16 +82,30 @@ export function parseInjectionConfig(text: string): InjectionConfig {
 
 function texts(value: unknown, field: string): readonly string[] {
   if (value === undefined || value === null) return [];
-  if (Array.isArray(value) && value.every((item) => typeof item === "string")) return value;
+  const items = Array.isArray(value) ? value.map(textOf) : [undefined];
+  if (items.every((item) => item !== undefined)) return items;
   throw new InjectionError(`${field} of the injection configuration must be a list of names`);
 }
 
 function textsByName(value: unknown, field: string): Readonly<Record<string, string>> {
   if (value === undefined || value === null) return {};
-  const entries = isRecord(value) ? Object.entries(value) : undefined;
-  if (entries === undefined || entries.some(([, item]) => typeof item !== "string"))
-    throw new InjectionError(`${field} of the injection configuration must be texts by name`);
-  return Object.fromEntries(entries.map(([name, item]) => [name, String(item)]));
+  if (!isRecord(value)) throw notTexts(field);
+  const entries = Object.entries(value).map(([name, item]) => {
+    const text = textOf(item);
+    if (text === undefined) throw notTexts(field);
+    return [name, text] as const;
+  });
+  return Object.fromEntries(entries);
+}
+
+function notTexts(field: string): InjectionError {
+  return new InjectionError(`${field} of the injection configuration must be texts by name`);
+}
+
+/** Numbers and booleans are text where text is wanted, as YAML readers of Kubernetes take them: `safe-to-evict: true`. */
+function textOf(value: unknown): string | undefined {
+  if (value === null) return "";
+  return ["string", "number", "boolean"].includes(typeof value) ? String(value) : undefined;
 }
 
 function aliasesOf(value: unknown): Readonly<Record<string, readonly string[]>> {

@@ -23,6 +23,11 @@ test("checkValues() has nothing against values of the types that the chart has, 
   assert.deepEqual(checkValues(asked, CHART), []);
 });
 
+test("checkValues() has nothing against variables beside those of a profile", () => {
+  const profile = { pilot: { env: { PILOT_TRACE_SAMPLING: "100" } } };
+  assert.deepEqual(checkValues({ pilot: { env: { ANY: "x" } } }, profile), []);
+});
+
 for (const [asked, field, message] of [
   [{ pilot: "x" }, "pilot", 'an object is wanted, this is "x"'],
   [{ pilot: { enabled: "yes" } }, "pilot.enabled", 'a boolean is wanted, this is "yes"'],

@@ -4,8 +4,8 @@ import { error, type Problem, warning } from "#config/problem.ts";
 import { isRecord } from "#lib/is-record.ts";
 import type { Values } from "./values.ts";
 
-/** Objects whose names anybody may choose, though the chart's own values have some. */
-const FREE_FORM = ["labels", "resources"];
+/** Objects whose names anybody may choose, though the values of the chart or of a profile have some. */
+const FREE_FORM = ["env", "labels", "resources"];
 
 /** Problems of what somebody asks for, against the values of the chart: these show what there is, and of which type. */
 export function checkValues(asked: Values, chart: Values): readonly Problem[] {

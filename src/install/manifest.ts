@@ -5,6 +5,7 @@ import type { RawObject } from "#lib/kubernetes/api-client.ts";
 import { renderChart } from "./chart.ts";
 import { patchedObjects, type Tell } from "./component-patches.ts";
 import type { Resolved } from "./settings.ts";
+import { withTexts } from "./text-fields.ts";
 import type { Values } from "./values.ts";
 
 /** Which installation an object belongs to: by this it is found again. */
@@ -17,7 +18,7 @@ export function manifestOf(settings: Resolved, tell: Tell = () => {}): readonly 
   const rendered = renderChart(chart, values, { name: "istio", namespace });
   const suffix = revision === "default" ? "" : `-${revision}`;
   const objects = patchedObjects([...definitions(values), home, ...rendered], patches, { namespace, suffix, tell });
-  return objects.map((object) => owned(object, revision));
+  return objects.map((object) => owned(withTexts(object), revision));
 }
 
 /** Those that nobody left out. */

@@ -217,13 +217,25 @@ followTest("the same trouble is told once, and that it is over when the server h
   assert.equal(failures, 3);
 });
 
+/** A watch that breaks off behind an event. */
+function cutOff(event: unknown): Answer {
+  return (response) => void response.write(`${JSON.stringify(event)}\n`, () => response.destroy());
+}
+
 followTest("a watch whose connection breaks is begun anew without a word", async () => {
-  const cutOff: Answer = (response) => {
-    response.write(`${JSON.stringify(ADDED)}\n`, () => response.destroy());
-  };
-  const { seen, asked } = await heard([list("10", []), cutOff, watch([DELETED])], 3);
+  const answers = [list("10", []), cutOff(ADDED), list("12", [service("a", "1")]), watch([DELETED])];
+  const { seen, asked } = await heard(answers, 3);
   assert.deepEqual(seen, ["all: ", "put b@11", "removed a"]);
-  assert.equal(asked[2]?.get("resourceVersion"), "11");
+  assert.equal(asked[2]?.get("limit"), "1");
+  assert.equal(asked[3]?.get("resourceVersion"), "11");
+});
+
+followTest("a server that comes back with an older store is listed again", async () => {
+  const restored = list("8", [service("c", "3")]);
+  const answers = [list("10", [service("a", "1")]), cutOff(ADDED), restored, restored, watch([DELETED])];
+  const { seen, asked } = await heard(answers, 4);
+  assert.deepEqual(seen, ["all: a", "put b@11", "all: c", "removed a"]);
+  assert.equal(asked[4]?.get("resourceVersion"), "8");
 });
 
 followTest("who waits for a server that was away comes back when it answers somebody", async () => {

@@ -3,9 +3,11 @@
  *
  *     list --all objects--> watch from there --changes--> ...
  *       ^                     |  ended or broken: watch again from the last version seen
- *       +---- 410: too old ---+
+ *       +-- 410: too old -----+
+ *       +-- away, then older -+
  *
- * A server that is away costs nothing but time: what was known stays.
+ * A server that is away costs nothing but time: what was known stays. One that comes back with a store from a backup has older
+ * versions than those seen: it would take a watch from there and keep silent until it gets that far, so it is listed again.
  */
 import type { Backoff } from "../async/backoff.ts";
 import { sleep } from "../async/sleep.ts";
@@ -54,6 +56,8 @@ export async function follow(options: FollowOptions): Promise<void> {
   const troubles = new Troubles(options.follower);
   let version: string | undefined;
   let isAway = false;
+  /** It was away since its version was last known. */
+  let isDoubtful = false;
   while (!signal.aborted) {
     let isWatching = false;
     // Pauses that grew while the server was away say nothing about one that is back.
@@ -67,6 +71,8 @@ export async function follow(options: FollowOptions): Promise<void> {
       troubles.over();
     };
     try {
+      if (version !== undefined && isDoubtful && (await isOlder(options, version))) version = undefined;
+      isDoubtful = false;
       if (version === undefined) {
         version = await list(options);
         troubles.over();
@@ -82,7 +88,7 @@ export async function follow(options: FollowOptions): Promise<void> {
       if (isExpired(problem)) version = undefined;
       // Connections of watches break now and then: there is something to tell when the next cannot be had.
       else if (!isWatching || !isUnreachable(problem)) troubles.met(problem);
-      if (isUnreachable(problem)) isAway = true;
+      if (isUnreachable(problem)) [isAway, isDoubtful] = [true, true];
       else isBack();
       await pause(problem, options);
     }
@@ -142,6 +148,12 @@ async function list({ api, type, namespace, follower, signal, ...selectors }: Fo
     }
   } while (!signal.aborted);
   return "";
+}
+
+/** Whether all that the server has is older than a version that it gave before. */
+async function isOlder({ api, type, namespace, signal }: FollowOptions, version: string): Promise<boolean> {
+  const page: ListPage = await api.call({ path: pathOf(type, { namespace }), query: { limit: 1 }, signal });
+  return Number(page.metadata.resourceVersion) < Number(version);
 }
 
 interface ListPage {
