@@ -131,6 +131,8 @@ export interface ProxyViews {
    * leaving them out of its view would give each replica a view of its own.
    */
   readonly omittedListeners: ReadonlySet<string>;
+  /** Label `security.istio.io/tlsMode: istio` of the workload: where both are allowed, callers come with mutual TLS. */
+  readonly isMutualTls: boolean;
 }
 
 /** The views of a proxy in a snapshot. Most changes are of something that decides no view: then they are those of before. */
@@ -234,6 +236,7 @@ function viewsAt(snapshot: Snapshot, connected: MeshProxy, place: WorkloadPlace)
     }),
     names: namesView({ role, namespace, sidecar, traits, network, clusterId }),
     omittedListeners: ownListeners(proxy, targets),
+    isMutualTls: proxy.labels["security.istio.io/tlsMode"] === "istio",
   };
 }
 

@@ -63,6 +63,19 @@ test("a change reaches the proxy as the one resource that changed", async () => 
   assert.deepEqual(names(await client.take(CLUSTER_TYPE)), ["b"]);
 });
 
+test("what was asked for before it existed is sent when it does, though nothing else changed", async () => {
+  await using ads = await startAds(MESH);
+  for (const method of ["DeltaAggregatedResources", "StreamAggregatedResources"]) {
+    using client = new XdsClient(ads.address, { node: ONE, method });
+    client.request(ENDPOINT_TYPE, { subscribe: ["b", "x"] });
+    await client.take(ENDPOINT_TYPE);
+    ads.set({ all: { ...MESH.all, [ENDPOINT_TYPE]: { ...MESH.all[ENDPOINT_TYPE], x: "later" } } });
+    const [come] = (await client.take(ENDPOINT_TYPE)).resources;
+    assert.equal(Buffer.from(come?.value ?? []).toString(), "later");
+    ads.set(MESH);
+  }
+});
+
 test("a snapshot that changes nothing for a proxy sends nothing", async () => {
   await using ads = await startAds(MESH);
   using client = new XdsClient(ads.address, { node: ONE });

@@ -41,6 +41,7 @@ test("a layer that follows the world tells what is new, also of what is found wh
         const { cache, asked } = newLayer(first);
         await asked.prepare(new Set(early));
         let last = first;
+        let awaited = early;
         for (const world of others) {
           const before = asked.layer;
           const found = [...before.keys()];
@@ -50,17 +51,45 @@ test("a layer that follows the world tells what is new, also of what is found wh
           for (const name of NAMES) assert.equal(textOf(asked.layer.get(name)), world.get(name));
           const { changed, removed } = changesBetween([before], [asked.layer]);
           const isOther = (name: string) => last.get(name) !== world.get(name);
+          const hasCome = (name: string) => !last.has(name) && world.has(name);
+          if (awaited.some(hasCome)) assert.notEqual(asked.layer, before);
           assert.deepEqual(
             found.filter((name) => changed.has(name) || removed.has(name)),
             found.filter(isOther),
           );
           last = world;
+          awaited = NAMES;
         }
         asked.release();
         assert.equal(cache.size, 0);
       },
     ),
   ));
+
+test("a name that comes to exist is in a new layer, though nothing else changed: somebody may wait for it", async () => {
+  const { cache, asked } = newLayer(new Map([["a", "1"]]));
+  for (const name of ["a", "b"]) asked.layer.get(name);
+  const before = asked.layer;
+  await asked.update(planOf(new Map([["a", "1"]])));
+  assert.equal(asked.layer, before);
+  const both = new Map([
+    ["a", "1"],
+    ["b", "1"],
+  ]);
+  await asked.update(planOf(both));
+  assert.deepEqual([...changesBetween([before], [asked.layer]).changed], ["b"]);
+  assert.equal(before.get("b"), undefined);
+  asked.release();
+  assert.equal(cache.size, 0);
+});
+
+test("who asked for more names than are remembered looks again after each change", async () => {
+  const { asked } = newLayer(new Map());
+  for (let i = 0; i < 1001; i++) asked.layer.get(`made-up-${i}`);
+  const before = asked.layer;
+  await asked.update(planOf(new Map([["made-up-1000", "1"]])));
+  assert.notEqual(asked.layer, before);
+});
 
 test("names that were built ahead are known as such until something changes", async () => {
   const { asked } = newLayer(new Map([["a", "1"]]));

@@ -105,17 +105,23 @@ export class AskedLayer {
   ): Promise<void> {
     this.#plan = plan;
     const before = this.#resources;
-    const names = before.found.keys().filter(changed).toArray();
-    if (names.length === 0) return;
+    const missed = [...before.missed].filter(changed);
+    const names = [...before.found.keys().filter(changed), ...missed];
+    // Who asked for more than can be remembered learns from a new layer that it has to look again.
+    const isFull = before.missed.size >= MOST_MISSED;
+    if (names.length === 0 && !isFull) return;
     const known = before.found.size;
     const after = new LazyLayer(this.#context, (name) => this.#plan(name), before.found);
     for (const name of names) {
       after.renew(name);
       if (this.#context.slices.isOver) await this.#context.slices.next();
     }
+    const hasCome = missed.some((name) => after.found.has(name));
+    const isSame = !isFull && !hasCome && names.every((name) => after.found.get(name) === before.found.get(name));
     // What somebody found in the old one meanwhile, by the new plan.
-    for (const [name, resource] of before.found.entries().drop(known)) after.found.set(name, resource);
-    const isSame = names.every((name) => after.found.get(name) === before.found.get(name));
+    const renewed = new Set(names);
+    for (const [name, resource] of before.found.entries().drop(known))
+      if (!renewed.has(name)) after.found.set(name, resource);
     this.#release(isSame ? after : before, names);
     if (isSame) return;
     before.retire();
@@ -138,13 +144,17 @@ export class AskedLayer {
   }
 }
 
+/** Names that do not exist, as many as are remembered: anybody can make them up. */
+const MOST_MISSED = 1000;
+
 /**
- * Finds resources when they are asked for. Names that do not exist are not remembered: anybody can make them up. Once
- * retired a layer only tells what it told before.
+ * Finds resources when they are asked for. Names that do not exist are remembered until there is a newer layer, in which those who
+ * wait for them look again. Once retired a layer only tells what it told before.
  */
 class LazyLayer implements Layer<BuiltResource> {
   readonly #context: LayerContext;
   readonly found: Map<string, BuiltResource>;
+  readonly missed = new Set<string>();
   #plan: (name: string) => Recipe | undefined;
 
   /** With what was found before, which is held once for both. */
@@ -170,8 +180,13 @@ class LazyLayer implements Layer<BuiltResource> {
   renew(name: string): BuiltResource | undefined {
     const recipe = this.#plan(name);
     const resource = recipe && acquire(this.#context, recipe, this.found.get(name));
-    if (resource === undefined) this.found.delete(name);
-    else this.found.set(name, resource);
+    if (resource === undefined) {
+      this.found.delete(name);
+      if (this.missed.size < MOST_MISSED) this.missed.add(name);
+    } else {
+      this.found.set(name, resource);
+      this.missed.delete(name);
+    }
     return resource;
   }
 

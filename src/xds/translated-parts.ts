@@ -13,7 +13,13 @@ import {
   ROUTE_TYPE,
   SECRET_TYPE,
 } from "#protocol/type-urls.ts";
-import { type GrpcView, planGrpcCluster, planGrpcListener, planGrpcRoutes } from "#translate/grpc/plan.ts";
+import {
+  type GrpcView,
+  planGrpcCluster,
+  planGrpcEndpoints,
+  planGrpcListener,
+  planGrpcRoutes,
+} from "#translate/grpc/plan.ts";
 import {
   type Plan,
   planEndpoints,
@@ -59,14 +65,13 @@ function keyOf(views: ProxyViews): string {
 function partsFor(whole: Snapshot, proxy: MeshProxy, rights?: SecretRights): ProxyParts {
   const snapshot = inCluster(whole, String(proxy.metadata.CLUSTER_ID ?? ""));
   const views = viewsOf(snapshot, proxy);
-  const { inbound } = views;
+  const { outbound, inbound, isMutualTls } = views;
   if (proxy.metadata.GENERATOR !== "grpc" || inbound === undefined) {
     const parts = sharedParts(snapshot, views);
     const secrets = secretsView(proxy, rights);
     return secrets === undefined ? parts : withSecrets(parts, snapshot, secrets);
   }
-  const isMutualTls = proxy.labels["security.istio.io/tlsMode"] === "istio";
-  return grpcParts(snapshot, views, { outbound: views.outbound, inbound, isMutualTls });
+  return grpcParts(snapshot, views, { outbound, inbound, isMutualTls });
 }
 
 /** A sidecar has what its workload calls and what calls its workload; a router what it calls and what its Gateways say. */
@@ -116,7 +121,7 @@ function grpcParts(snapshot: Snapshot, { endpoints }: ProxyViews, view: GrpcView
       [LISTENER_TYPE, { key: `grpc listeners ${all}`, plan: (name) => planGrpcListener(snapshot, view, name) }],
       [ROUTE_TYPE, { key: `grpc routes ${outbound.key}`, plan: (name) => planGrpcRoutes(snapshot, view, name) }],
       [CLUSTER_TYPE, { key: `grpc clusters ${outbound.key}`, plan: (name) => planGrpcCluster(snapshot, view, name) }],
-      [ENDPOINT_TYPE, endpointsPart(snapshot, endpoints)],
+      [ENDPOINT_TYPE, grpcEndpointsPart(snapshot, endpoints)],
     ]),
     omittedListeners: NO_NAMES,
   };
@@ -130,6 +135,11 @@ function endpointsPart(snapshot: Snapshot, view: EndpointsView): PartByName {
     plan: (cluster) => planEndpoints(snapshot, view, cluster),
     changedSince: (before) => changedEndpoints(before, snapshot, view),
   };
+}
+
+function grpcEndpointsPart(snapshot: Snapshot, view: EndpointsView): PartByName {
+  const plan = (cluster: string) => planGrpcEndpoints(snapshot, view, cluster);
+  return { ...endpointsPart(snapshot, view), key: `grpc endpoints ${view.key}`, plan };
 }
 
 function* byType(plan: Steps<Plan>): Steps<PartPlan> {

@@ -125,3 +125,17 @@ for (const [who, caller, namespace, answered] of [
     }
   });
 }
+
+test("a Secret that a proxy asks for before it exists is sent when it does", async () => {
+  await using plane = await startPlane(callerOf("default"));
+  plane.source.write({});
+  using client = new XdsClient(plane.address, { node: nodeOf(proxyOf({ type: "router", namespace: "default" })) });
+  client.request(SECRET_TYPE, { subscribe: ["kubernetes://web"] });
+  assert.deepEqual((await client.take(SECRET_TYPE)).removed, ["kubernetes://web"]);
+  plane.source.write({ "secret.yaml": secret(selfSigned("web.example.com")) });
+  const { resources } = await client.take(SECRET_TYPE);
+  assert.deepEqual(
+    resources.map(({ name }) => name),
+    ["kubernetes://web"],
+  );
+});

@@ -303,3 +303,24 @@ test("clusters for server names are called and described as others are, without 
   assert.equal(cluster.metadata?.filterMetadata.istio?.alpn_override, "false");
   assert.equal(cluster.transportSocket, undefined);
 });
+
+test("TLS that is passed on by its server name goes only to endpoints that take mutual TLS, also where DNS finds them", () => {
+  const port = { number: 15443, name: "tls", protocol: "TLS" };
+  const servers = [{ port, hosts: ["*.mesh"], tls: { mode: "AUTO_PASSTHROUGH" } }];
+  const entry = (name: string, endpoints: readonly object[]) =>
+    object("ServiceEntry", name, {
+      hosts: [`${name}.mesh`],
+      location: "MESH_INTERNAL",
+      resolution: "DNS",
+      ports: [{ number: 80, name: "http", protocol: "HTTP" }],
+      endpoints,
+    });
+  const secured = { address: "secured.example", labels: { "security.istio.io/tlsMode": "istio" } };
+  const plain = { address: "plain.example" };
+  const yaml = entry("mixed", [secured, plain]) + entry("plain", [plain]) + object("Gateway", "east", { servers });
+  const { cluster, clusters } = clustersOf(yaml, { proxy: { type: "router" } });
+  const hosts = (name: string) => cluster(name).loadAssignment?.endpoints.flatMap(({ lbEndpoints }) => lbEndpoints);
+  assert.equal(hosts("outbound_.80_._.mixed.mesh")?.length, 1);
+  assert.equal(hosts("outbound|80||mixed.mesh")?.length, 2);
+  assert.ok(!clusters.has("outbound_.80_._.plain.mesh"), "Envoy refuses some clusters that have no endpoint");
+});

@@ -16,7 +16,7 @@ import type { EndpointSet } from "#model/endpoint.ts";
 import type { Service, ServicePort } from "#model/service.ts";
 import { bytesOf, duration, type Init, pack } from "../encode.ts";
 import { localityEndpoints } from "../endpoints/assignment.ts";
-import type { PeerPolicies } from "../endpoints/input.ts";
+import type { EndpointsInput, PeerPolicies } from "../endpoints/input.ts";
 import { exchangeFilter } from "../filters/tcp-proxy.ts";
 import { outboundServerName, statPrefix } from "../names.ts";
 import type { MtlsMode } from "../scope/peer-authentication.ts";
@@ -178,10 +178,15 @@ function dnsResolver({ dnsQueriesPerSocket: udpMaxQueries = 100, lackedFields = 
 /** Envoy refuses shorter ones, and has a rate of its own where none is given. */
 const SHORTEST_REFRESH_MS = 1;
 
+/** Nobody can tell at the gateway whether TLS that is passed on is mutual: so it goes only to endpoints that take it. */
+export function dnsEndpointsInput(input: OutboundClusterInput, endpoints: EndpointSet): EndpointsInput {
+  return { ...input, endpoints, onlyMtls: input.isPassed };
+}
+
 function dnsSettings(input: OutboundClusterInput): Cluster {
   const { name, dnsEndpoints, mesh, traits } = input;
-  const endpoints =
-    dnsEndpoints === undefined ? [] : localityEndpoints({ ...input, endpoints: dnsEndpoints, labels: traits.labels });
+  const found = dnsEndpoints && dnsEndpointsInput(input, dnsEndpoints);
+  const endpoints = found === undefined ? [] : localityEndpoints({ ...found, labels: traits.labels });
   return {
     dnsLookupFamily: lookupFamily(traits),
     typedDnsResolverConfig: dnsResolver(traits),

@@ -3,12 +3,11 @@ import { type ConfigObject, objectKey } from "#config/config-object.ts";
 import type { DestinationRule } from "#config/kinds/destination-rule.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
 import { ITEMS_PER_STEP, type Steps } from "#lib/async/steps.ts";
-import { type EndpointSet, endpointPort, isOffered, NO_ENDPOINTS } from "#model/endpoint.ts";
-import { hasLabels } from "#model/labels.ts";
+import { type EndpointSet, endpointPort, NO_ENDPOINTS } from "#model/endpoint.ts";
 import { type Service, type ServicePort, serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { inTrustDomains } from "#model/trust-domain.ts";
-import { isInView } from "../endpoints/assignment.ts";
+import { hasEndpoints } from "../endpoints/assignment.ts";
 import { CREDENTIAL_CLUSTER } from "../filters/secrets.ts";
 import { derived, kept, keptSteps } from "../indexes.ts";
 import {
@@ -26,7 +25,7 @@ import { referencedServices } from "../scope/referenced-services.ts";
 import { effectivePolicy, prefersNear } from "../scope/traffic-policy.ts";
 import type { OutboundView } from "../views.ts";
 import { blackHoleCluster, credentialCluster, passthroughCluster } from "./fixed.ts";
-import { discoveryOf, outboundCluster } from "./outbound.ts";
+import { discoveryOf, dnsEndpointsInput, outboundCluster } from "./outbound.ts";
 
 /** Clusters of all services in view, and those for unknown destinations. They outlive changes of routes. */
 export function* planOutboundClusters(snapshot: Snapshot, view: OutboundView): Steps<readonly Recipe[]> {
@@ -108,7 +107,6 @@ function serviceCluster(snapshot: Snapshot, view: OutboundView, of: ClusterOf): 
   const policy = effectivePolicy(rule?.spec, port.port, subset === "" ? undefined : subset);
   const discovery = discoveryOf({ service, port, subset, rule, traits });
   const isDns = discovery === "strict-dns" || discovery === "logical-dns";
-  if (isDns && !hasEndpoints(of, view)) return undefined;
   const name = (isPassed ? outboundServerName : outboundClusterName)(service.hostname, port.port, subset);
   const input = {
     name,
@@ -126,18 +124,8 @@ function serviceCluster(snapshot: Snapshot, view: OutboundView, of: ClusterOf): 
     traits,
     mesh,
   };
+  if (isDns && !hasEndpoints(dnsEndpointsInput(input, endpoints))) return undefined;
   return recipe({ name, input, build: outboundCluster });
-}
-
-function hasEndpoints({ service, port, rule, subset, endpoints }: ClusterOf, { networkView }: OutboundView): boolean {
-  const wanted = rule?.spec.subsets?.find(({ name }) => name === subset)?.labels;
-  return endpoints.endpoints.some(
-    (endpoint) =>
-      isOffered(endpoint, service) &&
-      endpointPort(endpoint, port) !== undefined &&
-      isInView(endpoint.network, networkView) &&
-      hasLabels(endpoint.labels, wanted),
-  );
 }
 
 /** Where connections go to the address that was called, all endpoints have to agree: they cannot be told apart. */

@@ -48,6 +48,11 @@ export function localityEndpoints(input: EndpointsInput): Init<typeof LocalityLb
   return preferNear(located, input).map((group) => localityGroup(group, input));
 }
 
+/** Whether there are any. */
+export function hasEndpoints(input: EndpointsInput): boolean {
+  return usableEndpoints(input).length > 0;
+}
+
 function usableEndpoints(input: EndpointsInput): readonly Endpoint[] {
   const { service, port, subset, rule, endpoints, onlyMtls = false } = input;
   const wanted = rule?.spec.subsets?.find(({ name }) => name === subset)?.labels;
@@ -76,7 +81,7 @@ function isVisible({ network, nodeName = "", clusterId }: Endpoint, input: Endpo
 }
 
 /** Whether endpoints of a network are among those that a proxy wants to know of; what is in no network always is. */
-export function isInView(network: string, networkView = ""): boolean {
+function isInView(network: string, networkView = ""): boolean {
   return networkView === "" || network === "" || networkView.split(",").includes(network);
 }
 

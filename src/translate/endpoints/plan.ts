@@ -52,7 +52,7 @@ export function planEndpoints(snapshot: Snapshot, view: EndpointsView, cluster: 
 }
 
 /** By DNS, or by the address that was called. */
-function isFoundByItself({ resolution, registry }: Service, { role }: EndpointsView): boolean {
+export function isFoundByItself({ resolution, registry }: Service, { role }: EndpointsView): boolean {
   if (resolution === "passthrough") return registry === "External" && role === "sidecar";
   return resolution === "dns" || resolution === "dns-round-robin";
 }

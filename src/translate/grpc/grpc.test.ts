@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type DescMessage, fromBinary, toJson } from "@bufbuild/protobuf";
 import { ClusterSchema } from "#gen/envoy/config/cluster/v3/cluster_pb.ts";
+import { ClusterLoadAssignmentSchema } from "#gen/envoy/config/endpoint/v3/endpoint_pb.ts";
 import { ListenerSchema } from "#gen/envoy/config/listener/v3/listener_pb.ts";
 import { VirtualHostSchema } from "#gen/envoy/config/route/v3/route_components_pb.ts";
 import { RouteConfigurationSchema } from "#gen/envoy/config/route/v3/route_pb.ts";
@@ -10,7 +11,7 @@ import { UpstreamTlsContextSchema } from "#gen/envoy/extensions/transport_socket
 import { meshOf, type ProxyOptions, proxyOf } from "../../../test/support/mesh.ts";
 import type { Recipe } from "../recipe.ts";
 import { viewsOf } from "../views.ts";
-import { type GrpcView, planGrpcCluster, planGrpcListener, planGrpcRoutes } from "./plan.ts";
+import { type GrpcView, planGrpcCluster, planGrpcEndpoints, planGrpcListener, planGrpcRoutes } from "./plan.ts";
 
 const SERVICE = `
 apiVersion: v1
@@ -31,12 +32,15 @@ const HOST = "greeter.default.svc.cluster.local";
 const CLUSTER = `outbound|7070||${HOST}`;
 const SERVER = "xds.istio.io/grpc/lds/inbound/0.0.0.0:17070";
 
-function start(more = "", options: ProxyOptions & { readonly isMutualTls?: boolean } = {}) {
+function start(more = "", options: ProxyOptions = {}) {
   const snapshot = meshOf(SERVICE + more);
-  const { outbound, inbound } = viewsOf(snapshot, proxyOf({ labels: { app: "greeter" }, ...options }));
+  const { outbound, inbound, endpoints, isMutualTls } = viewsOf(
+    snapshot,
+    proxyOf({ labels: { app: "greeter" }, ...options }),
+  );
   assert.ok(inbound);
-  const view: GrpcView = { outbound, inbound, isMutualTls: options.isMutualTls ?? false };
-  return { snapshot, view };
+  const view: GrpcView = { outbound, inbound, isMutualTls };
+  return { snapshot, view, endpoints };
 }
 function read<D extends DescMessage>(schema: D, recipe: Recipe | undefined) {
   assert.ok(recipe);
@@ -157,7 +161,7 @@ spec:
   assert.equal(subset.transportSocket, undefined);
 });
 
-test("a server is called in plain text, or with mutual TLS where that is strict or callers are told so", () => {
+test("a server is called in plain text, or with mutual TLS where that is strict", () => {
   const strict = `
 apiVersion: security.istio.io/v1
 kind: PeerAuthentication
@@ -169,8 +173,54 @@ spec: {mtls: {mode: STRICT}}
       ({ name, transportSocket }) => `${name} ${transportSocket !== undefined}`,
     );
   assert.deepEqual(chainOf(start()), ["inbound-plaintext false"]);
-  assert.deepEqual(chainOf(start("", { isMutualTls: true })), ["inbound-mtls true"]);
   assert.deepEqual(chainOf(start(strict)), ["inbound-mtls true"]);
+});
+
+test("a server is called with mutual TLS where callers are told so, by what its workload is registered with", () => {
+  const registered = `
+apiVersion: networking.istio.io/v1
+kind: ServiceEntry
+metadata: {name: registered, namespace: default}
+spec:
+  hosts: [registered.example]
+  resolution: STATIC
+  ports: [{number: 17070, name: grpc, protocol: GRPC}]
+  endpoints: [{address: 10.0.0.9, labels: {security.istio.io/tlsMode: istio}}]
+`;
+  const labels = { app: "greeter", "security.istio.io/tlsMode": "istio" };
+  const chainsOf = (options: ProxyOptions) => {
+    const { snapshot, view } = start(registered, options);
+    return read(ListenerSchema, planGrpcListener(snapshot, view, SERVER)).filterChains.map(({ name }) => name);
+  };
+  assert.deepEqual(chainsOf({ ip: "10.0.0.9" }), ["inbound-mtls"]);
+  assert.deepEqual(chainsOf({ ip: "10.0.0.1", labels }), ["inbound-plaintext"]);
+});
+
+test("a client is told that hosts which only an Envoy can find have no endpoints", () => {
+  const { snapshot, endpoints } = start(`
+apiVersion: networking.istio.io/v1
+kind: ServiceEntry
+metadata: {name: by-name, namespace: default}
+spec:
+  hosts: [by-name.example]
+  resolution: DNS
+  ports: [{number: 443, name: grpc, protocol: GRPC}]
+---
+apiVersion: networking.istio.io/v1
+kind: ServiceEntry
+metadata: {name: by-address, namespace: default}
+spec:
+  hosts: [by-address.example]
+  resolution: NONE
+  ports: [{number: 443, name: grpc, protocol: GRPC}]
+`);
+  for (const host of ["by-name.example", "by-address.example"]) {
+    const name = `outbound|443||${host}`;
+    const assignment = read(ClusterLoadAssignmentSchema, planGrpcEndpoints(snapshot, endpoints, name));
+    assert.deepEqual([assignment.clusterName, assignment.endpoints], [name, []]);
+  }
+  assert.equal(read(ClusterLoadAssignmentSchema, planGrpcEndpoints(snapshot, endpoints, CLUSTER)).endpoints.length, 1);
+  assert.equal(planGrpcEndpoints(snapshot, endpoints, "outbound|443||nowhere.example"), undefined);
 });
 
 test("a server has what is denied and what is allowed as filters of their own names, and no other policies", () => {

@@ -3,11 +3,14 @@
  * only: a client for the listener `host:port`, then for its routes, clusters and endpoints; a server for the listener of the
  * address that it serves on.
  */
+import { ClusterLoadAssignmentSchema } from "#gen/envoy/config/endpoint/v3/endpoint_pb.ts";
 import { finished } from "#lib/async/steps.ts";
 import { NO_ENDPOINTS } from "#model/endpoint.ts";
 import { serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { serverIdentities } from "../clusters/plan.ts";
+import { bytesOf } from "../encode.ts";
+import { isFoundByItself, planEndpoints } from "../endpoints/plan.ts";
 import { kept } from "../indexes.ts";
 import { outboundCluster, parseClusterName } from "../names.ts";
 import { type Recipe, recipe } from "../recipe.ts";
@@ -19,7 +22,7 @@ import { authorizationInput } from "../scope/authorization-policies.ts";
 import { destinationRuleFor } from "../scope/destination-rules.ts";
 import { servicesInScope } from "../scope/egress.ts";
 import { modeOfPort } from "../scope/peer-authentication.ts";
-import type { InboundView, OutboundView } from "../views.ts";
+import type { EndpointsView, InboundView, OutboundView } from "../views.ts";
 import { grpcCluster } from "./cluster.ts";
 import { clientListener, serverListener } from "./listener.ts";
 import { grpcRoutedHost, grpcRoutes } from "./route.ts";
@@ -105,6 +108,23 @@ export function planGrpcCluster(snapshot: Snapshot, { outbound }: GrpcView, name
   const endpoints = snapshot.endpoints.get(serviceKey(service)) ?? NO_ENDPOINTS;
   const identities = serverIdentities(service, endpoints, snapshot.mesh);
   return recipe({ name, input: { name, port, subset, rule, identities }, build: grpcCluster });
+}
+
+/**
+ * The endpoints of that cluster. Programs find endpoints by EDS alone, so where an Envoy would ask DNS, or go where it was
+ * called, they are told that there are none: calls fail at once, and not after the time that a program waits for an answer.
+ */
+export function planGrpcEndpoints(snapshot: Snapshot, view: EndpointsView, name: string): Recipe | undefined {
+  const planned = planEndpoints(snapshot, view, name);
+  if (planned !== undefined) return planned;
+  const parsed = parseClusterName(name);
+  const service = parsed && servicesInScope(snapshot, view).byHost.get(parsed.hostname);
+  if (service === undefined || !isFoundByItself(service, view)) return undefined;
+  return recipe({ name, input: { name }, build: noEndpoints });
+}
+
+function noEndpoints({ name }: { readonly name: string }): Uint8Array {
+  return bytesOf(ClusterLoadAssignmentSchema, { clusterName: name });
 }
 
 /** `greeter` and `greeter.default` are completed as a resolver in the program's namespace would. */
