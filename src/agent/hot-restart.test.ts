@@ -204,6 +204,8 @@ test("SIGHUP and a new program replace Envoy under load, and no request fails", 
   const slow = await slowRequest(t, port);
   child.kill("SIGHUP");
   await eventually("epoch 1", () => text().includes("Epoch 1 serves; epoch 0 drains"));
+  const bootstrap = (epoch: number) => readFileSync(join(folder, `etc/istio/proxy/envoy-rev${epoch}.json`), "utf8");
+  assert.equal(bootstrap(1), bootstrap(0));
   copyFileSync(ENVOY, `${binaryPath}.new`);
   renameSync(`${binaryPath}.new`, binaryPath);
   // A third Envoy would end the first at once, and with it the request that it has begun.

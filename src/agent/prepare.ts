@@ -60,8 +60,11 @@ const ANNOTATIONS_FILE = "./etc/istio/pod/annotations";
 const LABELS_FILE = "./etc/istio/pod/labels";
 const EXCLUDE_INTERFACES = "traffic.sidecar.istio.io/excludeInterfaces";
 
-/** Rejects when the configuration cannot be used, with all reasons. */
-export async function prepare(input: PrepareInput): Promise<Prepared> {
+/**
+ * Rejects when the configuration cannot be used, with all reasons. `foreignSds` is what was found before anything was
+ * started: later our own SDS server would be taken for a foreign one.
+ */
+export async function prepare(input: PrepareInput, foreignSds?: boolean): Promise<Prepared> {
   const { flags, config, log, place } = input;
   const podAnnotations = readDownwardApi(pathIn(place, ANNOTATIONS_FILE), log);
   const podLabels = readDownwardApi(pathIn(place, LABELS_FILE), log);
@@ -81,8 +84,7 @@ export async function prepare(input: PrepareInput): Promise<Prepared> {
     ipv6: addresses.some((address) => address.includes(":")),
     log,
   });
-  const servedByOthers = await findForeignServer(config.identity.socketFile, place, log);
-  if (!servedByOthers) log.info("Workload SDS socket not found. Starting Istio SDS Server");
+  const servedByOthers = foreignSds ?? (await findSdsServer(input));
   const node = proxyNode({
     id: nodeId(identity),
     addresses,
@@ -111,6 +113,12 @@ export async function prepare(input: PrepareInput): Promise<Prepared> {
   const names = node.metadata.PILOT_SAN;
   log.info(`Pilot SAN: [${Array.isArray(names) ? names.join(" ") : ""}]`);
   return { proxyConfig, addresses, dnsDomain, node, servedByOthers };
+}
+
+async function findSdsServer({ config, place, log }: PrepareInput): Promise<boolean> {
+  const found = await findForeignServer(config.identity.socketFile, place, log);
+  if (!found) log.info("Workload SDS socket not found. Starting Istio SDS Server");
+  return found;
 }
 
 /**

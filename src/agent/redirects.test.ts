@@ -51,6 +51,11 @@ test("followRedirects() fails where an answer leads nowhere", async () => {
   }
 });
 
+test("followRedirects() asks nobody by another protocol", async () => {
+  const { result, redirects } = await follow([{ status: 200 }], { start: "ftp://app/x" });
+  assert.deepEqual([result, redirects.length], ['unsupported protocol "ftp:"', 0]);
+});
+
 test("followRedirects() keeps an answer that leads where it may not go, be it the tenth", async () => {
   const mayFollow = ({ hostname }: URL) => hostname === "app";
   for (const location of ["http://else/", "ftp://else/"]) {

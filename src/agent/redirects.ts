@@ -33,9 +33,10 @@ export interface Following<A> {
   readonly mayFollow?: (url: URL) => boolean;
 }
 
-/** The last answer to a request for `start`. Rejects when there is none after ten, or an answer leads nowhere. */
+/** The last answer to a request for `start`. Rejects when there is none after ten, or an answer, or `start`, leads nowhere. */
 export async function followRedirects<A extends Redirecting>(start: URL, following: Following<A>): Promise<A> {
   const { ask, mayFollow = () => true } = following;
+  assertHttp(start);
   let from = start;
   let redirect: Redirect | undefined;
   for (let requests = 1; ; requests++) {
@@ -46,8 +47,7 @@ export async function followRedirects<A extends Redirecting>(start: URL, followi
     if (url !== null && !mayFollow(url)) return answer;
     answer.close();
     if (url === null) throw new MeshError("HTTP_FAILED", `failed to parse Location header "${location}"`);
-    if (url.protocol !== "http:" && url.protocol !== "https:")
-      throw new MeshError("HTTP_FAILED", `unsupported protocol "${url.protocol}"`);
+    assertHttp(url);
     if (requests === MAX_REQUESTS) throw new MeshError("HTTP_FAILED", `stopped after ${MAX_REQUESTS} redirects`);
     redirect = {
       url,
@@ -57,6 +57,12 @@ export async function followRedirects<A extends Redirecting>(start: URL, followi
     };
     from = url;
   }
+}
+
+/** Whatever is behind another protocol would be asked by HTTP all the same. */
+function assertHttp({ protocol }: URL): void {
+  if (protocol !== "http:" && protocol !== "https:")
+    throw new MeshError("HTTP_FAILED", `unsupported protocol "${protocol}"`);
 }
 
 /** What a request needs to know of a URL. */

@@ -156,7 +156,7 @@ function inputFiles({ proxyConfig, config, flags, place }: AgentContext): string
 
 /** The configuration as it is now. What the agent itself has opened stays as it is, so it must not change. */
 async function preparedAgain(context: AgentContext): Promise<AgentContext> {
-  const prepared = await prepare(context);
+  const prepared = await prepare(context, context.servedByOthers);
   const { proxyAdminPort, statusPort, configPath } = context.proxyConfig;
   const changed = Object.entries({ proxyAdminPort, statusPort, configPath }).find(
     ([field, value]) => prepared.proxyConfig[field as "configPath"] !== value,

@@ -1,11 +1,13 @@
 /** `mizzen`, the person's tool. */
 import { CommanderError } from "commander";
+import { ignoreMeaninglessSignals } from "./ignore-signals.ts";
 import { EXIT } from "./mizzen/exit-codes.ts";
 import { mizzenProgram } from "./mizzen/program.ts";
 import { runOnOwnMachine } from "./mizzen/rootless.ts";
 import { processTerminal } from "./mizzen/terminal.ts";
 
 async function main(): Promise<void> {
+  ignoreMeaninglessSignals();
   try {
     const terminal = processTerminal();
     const program = mizzenProgram(terminal);

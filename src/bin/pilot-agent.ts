@@ -9,6 +9,7 @@ import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { addLogFlags, loggerOf } from "./agent/log-flags.ts";
 import { goSwitches } from "./agent/switches.ts";
 import { cobraMessage, inCobraStyle } from "./cobra-style.ts";
+import { ignoreMeaninglessSignals } from "./ignore-signals.ts";
 
 /** What Istio's agent ends with when a command fails. */
 const FAILED = 255;
@@ -67,6 +68,7 @@ function loggerOfFailure(): Logger {
 }
 
 async function run(): Promise<void> {
+  ignoreMeaninglessSignals();
   findMachineRoots(process.env);
   for (const [name, command] of Object.entries(COMMANDS))
     if (!ALONE.has(process.argv[2]) || name === process.argv[2])

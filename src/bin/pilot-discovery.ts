@@ -4,11 +4,14 @@ import { Command } from "commander";
 import { completionCommand } from "./completion-command.ts";
 import { discoveryCommand } from "./discovery/discovery-command.ts";
 import { requestCommand } from "./discovery/request-command.ts";
+import { ignoreMeaninglessSignals } from "./ignore-signals.ts";
 import { versionCommand } from "./version-command.ts";
 
 // The heap may grow by half before all of it is collected: V8 would do that after every few changes of the mesh, and a
 // collection costs more than a change.
 setFlagsFromString("--heap-growing-percent=50");
+
+ignoreMeaninglessSignals();
 
 const HELP = `
 Examples:

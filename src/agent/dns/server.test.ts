@@ -175,6 +175,43 @@ test("DNS answers hosts of a wildcard under the name that was asked", async () =
   assert.deepEqual(texts(await ask("a.b.wild.example")), ["a.b.wild.example A 10.0.0.9"]);
 });
 
+/** Sends a question over TCP, and gives all that comes until the connection ends. */
+async function askAndEnd(port: number, name: string, half: "open" | "closed"): Promise<Buffer> {
+  const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
+  const message = question(name);
+  socket.write(Buffer.concat([Buffer.from([message.length >> 8, message.length & 255]), message]));
+  if (half === "closed") socket.end();
+  const chunks = await socket.toArray();
+  socket.end();
+  return Buffer.concat(chunks);
+}
+
+test("DNS keeps TCP clients while they wait, and answers those that have nothing more to say", {
+  timeout: 30_000,
+}, async (t) => {
+  const slow = createServer((client) => {
+    client.on("error", () => client.destroy());
+    client.on("data", (chunk) => {
+      const { id, questions = [] } = packet.decode(chunk.subarray(2));
+      const answer = packet.encode({ type: "response", id: id ?? 0, questions });
+      const framed = Buffer.concat([Buffer.from([answer.length >> 8, answer.length & 255]), answer]);
+      setTimeout(() => client.write(framed), 300);
+    });
+  });
+  slow.listen(0, "127.0.0.1");
+  await once(slow, "listening");
+  t.after(() => slow.close());
+  const address = slow.address();
+  const nameServers = [{ host: "127.0.0.1", port: typeof address === "object" && address !== null ? address.port : 0 }];
+  const dns = await serve({ nameServers, tcpIdleMs: 50 });
+  t.after(() => dns.close());
+  for (const half of ["open", "closed"] as const)
+    for (const name of ["other.example", "httpbin.default.svc.cluster.local"]) {
+      const received = await askAndEnd(dns.port, name, half);
+      assert.equal(packet.decode(received.subarray(2)).questions?.[0]?.name, name);
+    }
+});
+
 test("DNS shortens an answer that is too large for UDP and says so; TCP has all of it", async () => {
   const short = await ask("many.example");
   assert.equal(short.flag_tc, true);

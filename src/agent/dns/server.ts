@@ -9,6 +9,8 @@ import { type DnsUdpSocket, listening } from "./udp-socket.ts";
 export interface DnsServerOptions extends ResponderOptions {
   /** TCP sockets that somebody opened already, by host. */
   readonly openedTcp?: ReadonlyMap<string, TcpServer> | undefined;
+  /** Time after which TCP clients that wait for nothing are let go. */
+  readonly tcpIdleMs?: number;
 }
 
 /** What there is beside the UDP sockets, whose owner closes them. */
@@ -21,12 +23,13 @@ const MAX_TCP_CLIENTS = 1_000;
 
 /** Serves UDP sockets, and TCP on the same addresses. Rejects when one of these cannot be opened. */
 export async function startDnsServer(sockets: readonly DnsUdpSocket[], options: DnsServerOptions): Promise<DnsServer> {
+  const { openedTcp, tcpIdleMs: idleMs = TCP_IDLE_MS } = options;
   const respond = responder(options);
   const opened: OpenTcp[] = [];
   const close = async () => void (await Promise.all(opened.map(closed)));
   try {
     for (const { host, port } of sockets)
-      opened.push(await openTcp(host, port, { respond, opened: options.openedTcp?.get(host) }));
+      opened.push(await openTcp(host, port, { respond, idleMs, opened: openedTcp?.get(host) }));
   } catch (thrown) {
     await close();
     throw thrown;
@@ -52,6 +55,11 @@ function serveUdp({ socket, messages }: DnsUdpSocket, respond: Respond, { log }:
   });
 }
 
+interface TcpServing {
+  readonly respond: Respond;
+  readonly idleMs: number;
+}
+
 interface OpenTcp {
   readonly server: TcpServer;
   readonly clients: ReadonlySet<Socket>;
@@ -60,14 +68,14 @@ interface OpenTcp {
 async function openTcp(
   host: string,
   port: number,
-  { respond, opened }: { readonly respond: Respond; readonly opened: TcpServer | undefined },
+  { opened, ...serving }: TcpServing & { readonly opened: TcpServer | undefined },
 ): Promise<OpenTcp> {
   const clients = new Set<Socket>();
   const server = opened ?? createServer();
   server.on("connection", (client) => {
     clients.add(client);
     client.on("close", () => clients.delete(client));
-    serveClient(client, respond);
+    serveClient(client, serving);
   });
   server.maxConnections = MAX_TCP_CLIENTS;
   if (opened === undefined) {
@@ -77,15 +85,29 @@ async function openTcp(
   return { server, clients };
 }
 
-function serveClient(client: Socket, respond: Respond): void {
-  client.on("error", () => client.destroy());
-  client.setTimeout(TCP_IDLE_MS, () => client.destroy());
+function serveClient(client: Socket, { respond, idleMs }: TcpServing): void {
+  /** Questions without an answer. Name servers that are silent may take longer than an idle client is kept. */
+  let waiting = 0;
   const frames: Frames = { pending: Buffer.alloc(0) };
+  // Who has asked all there was to ask still wants the answers.
+  client.allowHalfOpen = true;
+  const endIfDone = () => {
+    if (client.readableEnded && waiting === 0) client.end();
+  };
+  client.on("error", () => client.destroy());
+  client.on("end", endIfDone);
+  client.setTimeout(idleMs);
+  client.on("timeout", () => {
+    if (waiting === 0) client.destroy();
+  });
   client.on("data", (chunk) => {
     for (const message of readFrames(frames, chunk)) {
+      waiting++;
       void Promise.resolve(respond(message, "tcp")).then((reply) => {
+        waiting--;
         // Who does not read answers may not ask further.
         if (reply !== undefined && client.writable && !client.write(frame(reply))) client.pause();
+        endIfDone();
       });
     }
   });

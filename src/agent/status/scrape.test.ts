@@ -5,6 +5,7 @@ import { type IncomingMessage, type RequestListener, request, type ServerRespons
 import { createServer as createSecureServer } from "node:https";
 import { type AddressInfo, createServer } from "node:net";
 import { test } from "node:test";
+import { gzipSync } from "node:zlib";
 import { issueLeaf, issueRoot } from "#lib/pki/issue.ts";
 import { eventually } from "../../../test/support/fake-control-plane.ts";
 import { freePorts } from "../../../test/support/free-ports.ts";
@@ -69,6 +70,24 @@ test("a scraper's wishes reach the sources, but never that for protobuf, and Env
   assert.deepEqual([seen.envoy?.url, seen.app?.url], ["/stats/prometheus?usedonly", "/metrics"]);
   await get("/metrics", { headers: { accept: "application/vnd.google.protobuf" } });
   assert.equal(seen.envoy?.headers.accept, undefined);
+});
+
+test("metrics that an application compresses unasked are unpacked, and encodings that nobody reads are left out", async (t) => {
+  const many = Array.from({ length: 50_000 }, (_, index) => `app_metric{index="${index}"} 1\n`).join("");
+  const whole = gzipSync(many);
+  const answer = async (app: RequestListener) => (await (await serveScrapes(t, { app })).get("/stats/prometheus")).body;
+  const exact =
+    (encoding: string, bytes: Buffer): RequestListener =>
+    (_, response) =>
+      response.writeHead(200, { "content-encoding": encoding }).end(bytes);
+  assert.ok((await answer(exact("GZIP", whole))).endsWith(`envoy_x 1\n${many}`));
+  assert.match(await answer(exact("br", Buffer.from([1, 2, 3]))), /envoy_x 1\n$/);
+  assert.match(await answer(exact("gzip", Buffer.from("no gzip"))), /envoy_x 1\n$/);
+  // Broken off: whole lines of what had come.
+  assert.match(
+    await answer(exact("gzip", whole.subarray(0, whole.length >> 1))),
+    /envoy_x 1\n(?:app_metric{index="\d+"} 1\n)*$/,
+  );
 });
 
 test("what can be had is given when Envoy or the application fail", async (t) => {

@@ -16,6 +16,7 @@ import type { Connect } from "../place.ts";
 import { istioNames, LineCutter } from "./exposition-lines.ts";
 import type { ScrapeTarget } from "./scrape-target.ts";
 import { openAnswer, type StreamedAnswer } from "./streamed-answer.ts";
+import { unpacked } from "./unpacked-answer.ts";
 
 export interface ScrapeOptions {
   /** Undefined without Envoy. */
@@ -151,7 +152,7 @@ async function openSpeakingSoon(request: HttpRequest, silenceMs: number): Promis
 async function follow(request: HttpRequest, redirects: number): Promise<StreamedAnswer> {
   const answer = await openAnswer(request);
   const { status, headers } = answer;
-  if (status === 200) return answer;
+  if (status === 200) return unpacked(answer);
   answer.destroy();
   const next = status >= 300 && status < 400 ? sameHost(headers.location, request) : undefined;
   if (next === undefined || redirects === 0)

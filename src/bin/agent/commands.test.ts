@@ -111,6 +111,19 @@ test("wait follows redirects, and not for ever", async (t) => {
   assert.deepEqual([code, /stopped after 10 redirects$/m.test(err)], [255, true]);
 });
 
+test("wait says what it waited for in plain words, whatever it was told", async (t) => {
+  const silent = createServer(() => undefined).listen(0, "127.0.0.1");
+  await once(silent, "listening");
+  t.after(() => silent.close().closeAllConnections());
+  const address = silent.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+  const limits = ["--timeoutSeconds", "1", "--requestTimeoutMillis", "100", "--periodMillis=-1"];
+  const { err } = await run("wait", "--url", `http://127.0.0.1:${port}/`, ...limits);
+  assert.match(err, /^Error: timeout waiting .* no answer in 100 ms\n$/);
+  const other = await run("wait", "--url", `ftp://127.0.0.1:${port}/`, ...limits);
+  assert.match(other.err, /Last error: unsupported protocol "ftp:"/);
+});
+
 test("wait without time fails, whoever is ready, and a request without a limit has what there is", async (t) => {
   const port = await webServer(t, () => 200);
   const url = `http://127.0.0.1:${port}/`;

@@ -57,7 +57,7 @@ async function waitUntilReady({ periodMillis, timeoutSeconds, ...options }: Wait
     } catch (thrown) {
       problem = errorText(thrown);
     }
-    await sleep(periodMillis, deadline);
+    await sleep(Math.max(0, periodMillis), deadline);
   }
   return problem;
 }
@@ -77,7 +77,7 @@ async function assertReady({ url, requestTimeoutMillis }: Asked, deadline: Abort
   const signal = unlimited ? deadline : undefined;
   const { status } = await followRedirects(start, {
     ask: async (redirect) => {
-      const timeoutMs = Math.min(MAX_TIMEOUT_MS, Math.max(0, endsAt - performance.now()));
+      const timeoutMs = Math.min(MAX_TIMEOUT_MS, Math.max(0, Math.ceil(endsAt - performance.now())));
       const aim = aimOf(redirect?.url ?? start);
       const answer = await fetchText({ ...aim, verified: true, timeoutMs, signal });
       return { status: answer.status, location: answer.headers.location, close: () => undefined };
