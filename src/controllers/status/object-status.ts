@@ -81,6 +81,8 @@ class StatusWriter {
   readonly #written = new Map<string, { readonly object: ConfigObject | undefined; readonly text: string }>();
   /** What is still to be written: it is in the queue, or will be again after a pause because it failed. */
   readonly #wanted = new Map<string, Wanted>();
+  /** Objects whose status is being written. */
+  readonly #writing = new Set<string>();
   readonly #queue: WorkQueue;
   /** Our part of each object's status, as we last wrote it. */
   readonly #last = new Map<string, string>();
@@ -132,6 +134,8 @@ class StatusWriter {
     const [kind = "", namespace = "", name = ""] = key.split("/");
     const type = this.#types.get(kind);
     const written = this.#written.get(key);
+    // What is new since then the next look finds; asked for again it would be written again at once, also where that failed.
+    if (this.#writing.has(key)) return;
     if (type === undefined || (written?.object === object && written?.text === JSON.stringify(own))) return;
     const isQueued = this.#wanted.has(key);
     this.#wanted.set(key, { type, name, namespace, object, own });
@@ -153,6 +157,7 @@ class StatusWriter {
     // The next look asks for it again.
     if (this.#rivals.pauseMs(key) > 0) return;
     const { type, name, namespace, object, own } = wanted;
+    this.#writing.add(key);
     try {
       const found = await this.#options.api.call({ path: pathOf(type, { name, namespace }) });
       this.#compare(key, found);
@@ -166,6 +171,8 @@ class StatusWriter {
         if (!this.#wanted.has(key)) this.#wanted.set(key, wanted);
         throw problem;
       }
+    } finally {
+      this.#writing.delete(key);
     }
     this.#written.set(key, { object, text: JSON.stringify(own) });
   }
