@@ -224,9 +224,12 @@ function cutOff(event: unknown): Answer {
 
 followTest("a watch whose connection breaks is begun anew without a word", async () => {
   const answers = [list("10", []), cutOff(ADDED), list("12", [service("a", "1")]), watch([DELETED])];
-  const { seen, asked } = await heard(answers, 3);
+  const { seen, asked } = await heard(answers, 3, { fieldSelector: "metadata.name=a", labelSelector: "app" });
   assert.deepEqual(seen, ["all: ", "put b@11", "removed a"]);
   assert.equal(asked[2]?.get("limit"), "1");
+  // Who may see nothing else would be refused.
+  for (const query of asked)
+    assert.deepEqual([query.get("fieldSelector"), query.get("labelSelector")], ["metadata.name=a", "app"]);
   assert.equal(asked[3]?.get("resourceVersion"), "11");
 });
 

@@ -150,9 +150,11 @@ async function list({ api, type, namespace, follower, signal, ...selectors }: Fo
   return "";
 }
 
-/** Whether all that the server has is older than a version that it gave before. */
-async function isOlder({ api, type, namespace, signal }: FollowOptions, version: string): Promise<boolean> {
-  const page: ListPage = await api.call({ path: pathOf(type, { namespace }), query: { limit: 1 }, signal });
+/** Whether all that the server has is older than a version that it gave before. Rights may be for what is selected alone. */
+async function isOlder(options: FollowOptions, version: string): Promise<boolean> {
+  const { api, type, namespace, labelSelector, fieldSelector, signal } = options;
+  const query = { limit: 1, labelSelector, fieldSelector };
+  const page: ListPage = await api.call({ path: pathOf(type, { namespace }), query, signal });
   return Number(page.metadata.resourceVersion) < Number(version);
 }
 
