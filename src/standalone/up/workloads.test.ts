@@ -1,6 +1,7 @@
 /** Workloads of every kind in real meshes: jobs, order, probes, limits, callers without a sidecar. */
 import assert from "node:assert/strict";
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
 import { Begun, meshFolder, tracesOf } from "../../../test/support/mesh-folder.ts";
@@ -41,14 +42,15 @@ test("--exit-when-done ends a detached mesh too, and attach passes the exit code
 
 test("jobs that are done stay listed without a proxy, those that fail are tried again, up starts what waits for them", {
   skip,
-}, async () => {
-  await using folder = await meshFolder(
-    `
+}, async (t) => {
+  // The job runs as nobody, who may not write into the mesh's folder.
+  const mark = join(tmpdir(), `mark-${process.pid}-${Date.now()}`);
+  t.after(() => rm(mark, { force: true }));
+  await using folder = await meshFolder(`
   workloads:
-  - {name: migrate, command: [sh, -c, "test -e /tmp/MARK || { touch /tmp/MARK; exit 1; }"], restart: onFailure}
+  - {name: migrate, command: [sh, -c, "test -e ${mark} || { touch ${mark}; exit 1; }"], restart: onFailure}
   - {name: web, labels: {app: web}, command: [node, web.cjs], ports: [80], after: [migrate]}
-`.replaceAll("MARK", `mark-${process.pid}-${Date.now()}`),
-  );
+`);
   const started = await folder.up();
   assert.equal(started.code, 0, started.stderr);
   const migrate = await folder.running.member("migrate");
