@@ -53,6 +53,7 @@ test("a request comes back from its bytes as it was", () => {
       subscribe: fc.array(name),
       unsubscribe: fc.array(name),
       initialVersions: fc.array(fc.tuple(name, name)).map((entries) => new Map(entries)),
+      keepsUnknown: fc.constant(false),
       nonce: fc.string(),
       error: fc.option(fc.record({ code: fc.nat(), message: fc.string() }, plain), { nil: undefined }),
     },

@@ -15,6 +15,8 @@ export interface DeltaRequest {
   readonly unsubscribe: readonly string[];
   /** What a proxy kept from an earlier stream: version by resource name. */
   readonly initialVersions: ReadonlyMap<string, string>;
+  /** It kept something of which it cannot tell versions: state-of-the-world xDS has no words for them. */
+  readonly keepsUnknown: boolean;
   /** Of the response this one answers; empty when it answers none. */
   readonly nonce: string;
   /** Set when that response was rejected. */
@@ -28,6 +30,7 @@ export const EMPTY_REQUEST: DeltaRequest = {
   subscribe: [],
   unsubscribe: [],
   initialVersions: new Map(),
+  keepsUnknown: false,
   nonce: "",
   error: undefined,
 };
@@ -73,7 +76,8 @@ export function parseDeltaRequest(bytes: Uint8Array): DeltaRequest {
   const { node, typeUrl, nonce, error } = EMPTY_REQUEST;
   const read: ReadRequest = { node, typeUrl, subscribe: [], unsubscribe: [], initialVersions: undefined, nonce, error };
   readMessageInto(read, bytes, FIELDS);
-  return { ...read, initialVersions: read.initialVersions ?? EMPTY_REQUEST.initialVersions };
+  const { initialVersions, keepsUnknown } = EMPTY_REQUEST;
+  return { ...read, initialVersions: read.initialVersions ?? initialVersions, keepsUnknown };
 }
 
 /** The bytes of a request; what is empty is left out. */

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { type DeltaRequest, EMPTY_REQUEST } from "./delta-request.ts";
 import type { Resource } from "./resource.ts";
 import {
+  ANSWER_MS,
   newSession,
   nextResponse,
   READ_MS,
@@ -65,11 +66,11 @@ class Stream {
 }
 
 /** A proxy that has two clusters with endpoints, a listener and a route. */
-const connected = () =>
+const connected = (kept: Partial<DeltaRequest> = {}) =>
   new Stream()
     .ask(CLUSTER_TYPE)
     .ask(ENDPOINT_TYPE, { subscribe: ["a", "b"] })
-    .ask(LISTENER_TYPE)
+    .ask(LISTENER_TYPE, kept)
     .ask(ROUTE_TYPE, { subscribe: ["r"] })
     .set(CLUSTER_TYPE, ...CLUSTERS)
     .set(ENDPOINT_TYPE, "a", "b")
@@ -77,14 +78,37 @@ const connected = () =>
     .set(ROUTE_TYPE, "r>b");
 
 test("types are sent in the order clusters, endpoints, listeners, routes", () => {
+  for (const kept of [{ initialVersions: new Map([["l", "0"]]) }, { keepsUnknown: true }]) {
+    const stream = connected(kept);
+    assert.equal(stream.next(), "cds a@1 b@1");
+    assert.equal(stream.next(), "eds a@1 b@1");
+    assert.equal(stream.next(), "wait");
+    assert.equal(stream.answer(CLUSTER_TYPE).next(), "lds l@1");
+    assert.equal(stream.next(), "wait");
+    assert.equal(stream.answer(LISTENER_TYPE).next(), "rds r@1");
+    assert.equal(stream.answer(ROUTE_TYPE).answer(ENDPOINT_TYPE).next(), "idle");
+  }
+});
+
+test("a client that has nothing, asks for all at once and never answers is told all, and from then on in order", () => {
   const stream = connected();
-  assert.equal(stream.next(), "cds a@1 b@1");
-  assert.equal(stream.next(), "eds a@1 b@1");
-  assert.equal(stream.next(), "wait");
+  assert.deepEqual([stream.next(), stream.next()], ["cds a@1 b@1", "eds a@1 b@1"]);
+  assert.deepEqual(nextResponse(stream.session, stream.now), { kind: "wait", until: stream.now + ANSWER_MS });
+  stream.now += ANSWER_MS;
+  assert.deepEqual([stream.next(), stream.next(), stream.next()], ["lds l@1", "rds r@1", "wait"]);
+  stream.answer(CLUSTER_TYPE).set(CLUSTER_TYPE, "a@2>a", "b>b").answer(LISTENER_TYPE).set(LISTENER_TYPE, "l@2");
+  assert.deepEqual([stream.next(), stream.next(), stream.next()], ["cds a@2", "wait", "wait"]);
+  stream.answer(ENDPOINT_TYPE);
+  assert.deepEqual([stream.next(), stream.next()], ["eds a@1", "wait"]);
+  assert.equal(stream.answer(CLUSTER_TYPE).next(), "lds l@2");
+});
+
+test("listeners that are asked for when clusters were answered wait for newer clusters", () => {
+  const stream = new Stream().ask(CLUSTER_TYPE).set(CLUSTER_TYPE, "a").settle();
+  stream.set(CLUSTER_TYPE, "a", "b").set(LISTENER_TYPE, "l");
+  assert.equal(stream.next(), "cds b@1");
+  assert.equal(stream.ask(LISTENER_TYPE).set(LISTENER_TYPE, "l").next(), "wait");
   assert.equal(stream.answer(CLUSTER_TYPE).next(), "lds l@1");
-  assert.equal(stream.next(), "wait");
-  assert.equal(stream.answer(LISTENER_TYPE).next(), "rds r@1");
-  assert.equal(stream.answer(ROUTE_TYPE).answer(ENDPOINT_TYPE).next(), "idle");
 });
 
 test("a cluster that is sent is followed by its endpoints even if they did not change", () => {
@@ -199,7 +223,7 @@ test("listeners are removed in their turn", () => {
 });
 
 test("types outside the order wait for nobody", () => {
-  const stream = connected().ask(NAME_TABLE_TYPE).set(NAME_TABLE_TYPE, "names");
+  const stream = connected({ keepsUnknown: true }).ask(NAME_TABLE_TYPE).set(NAME_TABLE_TYPE, "names");
   assert.equal(stream.next(), "cds a@1 b@1");
   assert.equal(stream.next(), "eds a@1 b@1");
   assert.equal(stream.next(), "nds names@1");

@@ -10,7 +10,9 @@
  * once they are warm, that is, once it has their endpoints: so endpoints must not wait for that answer, and after it
  * listeners and routes may name the clusters. One that never gets warm holds the others up for `WARM_MS` only. A cluster
  * that was sent is followed by its endpoints even if those did not change, because Envoy warms it again. Types outside
- * this order go when they have something to say; only new names wait until the proxy knows where they lead.
+ * this order go when they have something to say; only new names wait until the proxy knows where they lead. A client that has
+ * nothing, and asks for listeners before it answered anything, is no Envoy, which first wants its clusters warm: it may be one that
+ * never answers, and is told the rest after `ANSWER_MS`.
  */
 import { ByType } from "./by-type.ts";
 import type { DeltaRequest } from "./delta-request.ts";
@@ -56,6 +58,8 @@ export const REMOVE_AFTER_MS = 200;
 export const WARM_MS = 2_000;
 /** Thousands of new clusters take Envoy seconds to read; it asks for their endpoints when it has. */
 export const READ_MS = 20_000;
+/** Whoever answers at all does so by then, or has nothing to lose. */
+export const ANSWER_MS = 1_000;
 
 const ORDER = [CLUSTER_TYPE, ENDPOINT_TYPE, LISTENER_TYPE, ROUTE_TYPE];
 const REMOVED_LAST = [CLUSTER_TYPE, ENDPOINT_TYPE, ROUTE_TYPE];
@@ -153,15 +157,25 @@ export function sent<R extends Resource>(
 function nextInOrder<R extends Resource>(session: Session<R>, now: number): Next<R> {
   /** The first type whose answer the others wait for. */
   let waitsFor: string | undefined;
+  const answersBy = session.clustersAt + ANSWER_MS;
+  let hasNothing = true;
   for (const typeUrl of ORDER) {
     const subscription = current(session, typeUrl, now);
-    if (subscription === undefined || (waitsFor !== undefined && typeUrl !== ENDPOINT_TYPE)) continue;
-    if (subscription.pending !== undefined && typeUrl !== ENDPOINT_TYPE) waitsFor = typeUrl;
+    if (subscription === undefined) continue;
+    hasNothing &&= isNew(subscription);
+    if (waitsFor !== undefined && typeUrl !== ENDPOINT_TYPE && (!hasNothing || now < answersBy)) continue;
+    if (subscription.pending !== undefined && typeUrl !== ENDPOINT_TYPE) waitsFor ??= typeUrl;
     const draft = session.steps.emit(subscription, { removals: typeUrl === LISTENER_TYPE });
     if (draft !== undefined) return { kind: "send", typeUrl, draft };
   }
   if (waitsFor === undefined) return nextRemoval(session, now);
+  if (hasNothing && now < answersBy) return { kind: "wait", until: answersBy };
   return { kind: "wait", until: waitsFor === CLUSTER_TYPE ? warmBy(session) : undefined };
+}
+
+/** Whether the proxy has nothing of the type: it kept nothing, and answered nothing yet. */
+function isNew<R extends Resource>({ keeps, acknowledged, rejected }: Subscription<R>): boolean {
+  return !keeps && acknowledged === "" && rejected === "";
 }
 
 /** When clusters that were sent are not waited for any longer; undefined when they were answered. */

@@ -50,6 +50,11 @@ test("formatStateRequest() and parseStateRequest() are a round trip", () => {
   );
 });
 
+test("toDelta() tells from a version that the proxy kept something from an earlier stream", () => {
+  assert.equal(toDelta(ask({ version: "7" }), undefined).keepsUnknown, true);
+  assert.equal(toDelta(ask({}), undefined).keepsUnknown, false);
+});
+
 test("toDelta() takes the names that came and went out of the whole list", () => {
   const state = acknowledged(answered(ENDPOINT_TYPE, ["a", "b"]));
   assert.deepEqual(changes(toDelta(ask({ typeUrl: ENDPOINT_TYPE, names: ["b", "c"], nonce: "n1" }), state)), [

@@ -11,7 +11,7 @@ import type { Subscription } from "./subscription.ts";
 import { sharedTypeUrl } from "./type-urls.ts";
 
 export interface StateRequest {
-  /** Version of the last response that was accepted; we go by the nonce. */
+  /** Version of the last response that was accepted, maybe on an earlier stream; we go by the nonce. */
   readonly version: string;
   /** Encoded `envoy.config.core.v3.Node`; the first request of a stream carries it, the others need not. */
   readonly node: Uint8Array | undefined;
@@ -73,7 +73,8 @@ export function formatStateRequest(request: StateRequest): Uint8Array {
 /** What a request says beyond what is known of its type; undefined when it is the first of the type. */
 export function toDelta<R extends Resource>(request: StateRequest, known: Subscription<R> | undefined): DeltaRequest {
   const { node, typeUrl, error } = request;
-  if (known === undefined) return { ...EMPTY_REQUEST, node, typeUrl, subscribe: request.names, error };
+  const keepsUnknown = request.version !== "";
+  if (known === undefined) return { ...EMPTY_REQUEST, node, typeUrl, subscribe: request.names, keepsUnknown, error };
   const names = new Set(request.names);
   // Without names everything is wanted, unless names were given before: then nothing is.
   const wantsAll = names.delete("*") || (known.wildcard && names.size === 0);

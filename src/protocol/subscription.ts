@@ -49,6 +49,8 @@ export interface Subscription<R extends Resource> {
   readonly suspects: readonly ReadonlySet<string>[];
   /** A first request is answered, if only with an empty response: Envoy's start waits for it. */
   readonly unanswered: boolean;
+  /** The proxy said that it has something of the type from an earlier stream. */
+  readonly keeps: boolean;
   /** The resources that count at present. */
   readonly target: Layers<R>;
   readonly good: Good<R>;
@@ -131,6 +133,7 @@ export function subscribe<R extends Resource>(request: DeltaRequest, form: Form 
     held: NONE,
     suspects: NOTHING,
     unanswered: wildcard || names.size > 0,
+    keeps: initial.size > 0 || request.keepsUnknown,
     target: NOTHING,
     good: { target: NOTHING, wildcard: false, names: NO_NAMES, held: NONE, since: NOTHING },
     initial: kept.size > 0 ? kept : undefined,
