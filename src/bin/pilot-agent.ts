@@ -10,6 +10,7 @@ import { addLogFlags, loggerOf } from "./agent/log-flags.ts";
 import { commandFirst, goSwitches } from "./agent/switches.ts";
 import { cobraMessage, inCobraStyle } from "./cobra-style.ts";
 import { ignoreMeaninglessSignals } from "./ignore-signals.ts";
+import { ignoreLostReaders } from "./lost-readers.ts";
 
 /** What Istio's agent ends with when a command fails. */
 const FAILED = 255;
@@ -69,6 +70,7 @@ function loggerOfFailure(): Logger {
 
 async function run(): Promise<void> {
   ignoreMeaninglessSignals();
+  ignoreLostReaders();
   findMachineRoots(process.env);
   const args = commandFirst(process.argv.slice(2));
   for (const [name, command] of Object.entries(COMMANDS))
