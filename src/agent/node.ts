@@ -62,6 +62,8 @@ export interface ProxyNode {
   readonly metadata: Metadata;
   /** What else the environment gives; Envoy gets it too, gRPC clients do not. */
   readonly extraMetadata: Metadata;
+  /** All that the environment gives, as it is given. */
+  readonly rawMetadata: Metadata;
   readonly labels: Labels;
   readonly annotations: Labels;
   readonly platformMetadata: Labels;
@@ -105,14 +107,14 @@ export function proxyNode(input: NodeInput): ProxyNode {
   };
   metadata.METADATA_DISCOVERY = String(input.metadataDiscovery ?? metadata.ENABLE_HBONE === "true");
   metadata.ISTIO_VERSION ??= input.version;
+  const rawMetadata = { ...raw, ...sockets(input) };
   return {
     id: input.id,
     cluster: serviceCluster(proxyConfig, { labels, namespace, workloadName: text(metadata.WORKLOAD_NAME) }),
     locality,
     metadata,
-    extraMetadata: Object.fromEntries(
-      Object.entries({ ...raw, ...sockets(input) }).filter(([key]) => !(key in metadata)),
-    ),
+    extraMetadata: Object.fromEntries(Object.entries(rawMetadata).filter(([key]) => !(key in metadata))),
+    rawMetadata,
     labels,
     annotations,
     platformMetadata: platformMetadata ?? {},

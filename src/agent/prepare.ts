@@ -73,7 +73,7 @@ export async function prepare(input: PrepareInput, foreignSds?: boolean): Promis
   const dnsDomain = flags.domain === "" ? `${config.podNamespace}.svc.cluster.local` : flags.domain;
   const identity = { type: flags.type, name: `${config.podName}.${config.podNamespace}`, dnsDomain, addresses };
   log.info("Proxy role", {
-    ips: `[${addresses.join(" ")}]`,
+    ips: addresses,
     type: identity.type,
     id: identity.name,
     domain: dnsDomain,

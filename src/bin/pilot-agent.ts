@@ -7,9 +7,10 @@ import { createLogger, type Logger } from "#lib/log.ts";
 import { streamWriter } from "#lib/log-writers.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { addLogFlags, loggerOf } from "./agent/log-flags.ts";
-import { goSwitches } from "./agent/switches.ts";
+import { commandFirst, goSwitches } from "./agent/switches.ts";
 import { cobraMessage, inCobraStyle } from "./cobra-style.ts";
 import { ignoreMeaninglessSignals } from "./ignore-signals.ts";
+import { ignoreLostReaders } from "./lost-readers.ts";
 
 /** What Istio's agent ends with when a command fails. */
 const FAILED = 255;
@@ -69,12 +70,13 @@ function loggerOfFailure(): Logger {
 
 async function run(): Promise<void> {
   ignoreMeaninglessSignals();
+  ignoreLostReaders();
   findMachineRoots(process.env);
+  const args = commandFirst(process.argv.slice(2));
   for (const [name, command] of Object.entries(COMMANDS))
-    if (!ALONE.has(process.argv[2]) || name === process.argv[2])
-      program.addCommand(await command(), { hidden: HIDDEN.has(name) });
+    if (!ALONE.has(args[0]) || name === args[0]) program.addCommand(await command(), { hidden: HIDDEN.has(name) });
   inCobraStyle(program);
-  await program.parseAsync(goSwitches(process.argv.slice(2)), { from: "user" });
+  await program.parseAsync(goSwitches(args), { from: "user" });
 }
 
 /** As Go's programs find what the machine trusts; OpenSSL by itself looks only where it was built for. */

@@ -5,6 +5,7 @@ import { completionCommand } from "./completion-command.ts";
 import { discoveryCommand } from "./discovery/discovery-command.ts";
 import { requestCommand } from "./discovery/request-command.ts";
 import { ignoreMeaninglessSignals } from "./ignore-signals.ts";
+import { ignoreLostReaders } from "./lost-readers.ts";
 import { versionCommand } from "./version-command.ts";
 
 // The heap may grow by half before all of it is collected: V8 would do that after every few changes of the mesh, and a
@@ -12,6 +13,7 @@ import { versionCommand } from "./version-command.ts";
 setFlagsFromString("--heap-growing-percent=50");
 
 ignoreMeaninglessSignals();
+ignoreLostReaders();
 
 const HELP = `
 Examples:

@@ -20,7 +20,9 @@ test("version prints the long form, the short one, YAML and JSON", async () => {
   );
   assert.equal(await output(versionCommand, "--short"), `client version: ${VERSION_TEXT}\n`);
   assert.match(await output(versionCommand, "-o", "yaml"), /^clientVersion:\n {2}version: 1\.29\.6\n/);
-  assert.equal(JSON.parse(await output(versionCommand, "-o", "json")).clientVersion.version, "1.29.6");
+  for (const flags of [["-o", "json"], ["-o=json"], ["--output=json"]])
+    assert.equal(JSON.parse(await output(versionCommand, ...flags)).clientVersion.version, "1.29.6");
+  assert.match(await output(versionCommand, "--output="), /^client version: /);
 });
 
 function program(write: (text: string) => void): Command {

@@ -8,7 +8,7 @@ export const VERSION_TEXT = `${ISTIO_VERSION}-mizzen-${VERSION}`;
 
 interface VersionOptions {
   readonly short?: boolean;
-  readonly output?: "yaml" | "json";
+  readonly output?: "yaml" | "json" | undefined;
 }
 
 /** Prints what this program is. */
@@ -21,8 +21,11 @@ export function versionCommand(write: (text: string) => void = (text) => void pr
     .action((options: VersionOptions) => write(`${versionText(options)}\n`));
 }
 
-function outputFormat(given: string): "yaml" | "json" {
-  if (given === "yaml" || given === "json") return given;
+/** Also of `-o=json`, whose `=` commander leaves to us. */
+function outputFormat(given: string): "yaml" | "json" | undefined {
+  const format = given.replace(/^=/, "");
+  if (format === "") return undefined;
+  if (format === "yaml" || format === "json") return format;
   throw new MeshError("FLAG_INVALID", "--output must be 'yaml' or 'json'");
 }
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createLogger, type LogOptions, parseLogLevels } from "./log.ts";
+import { createLogger, type Logger, type LogOptions, parseLogLevels } from "./log.ts";
 
 const now = () => new Date(Date.UTC(2026, 0, 2, 3, 4, 5, 678));
 
@@ -27,6 +27,12 @@ test("a line has time, level, scope, message and fields", () => {
     }),
     "2026-01-02T03:04:05.678000Z\tinfo\tProxy role\ttype=sidecar\n2026-01-02T03:04:05.678000Z\twarn\tdns\tslow\n",
   );
+});
+
+test("a list is in brackets in a line of text, and a list in JSON", () => {
+  const tell = (log: Logger) => log.info("Proxy role", { ips: ["10.0.0.1", "::1"] });
+  assert.match(lines({}, tell), /\tProxy role\tips=\[10\.0\.0\.1 ::1\]\n$/);
+  assert.deepEqual(JSON.parse(lines({ json: true }, tell)).ips, ["10.0.0.1", "::1"]);
 });
 
 test("a scope has its own level, else that of all, else info; that of the default scope is its own", () => {

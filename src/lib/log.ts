@@ -8,7 +8,7 @@ export const LOG_LEVELS = ["none", "fatal", "error", "warn", "info", "debug"] as
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /** Values that are worth a name of their own instead of a place in the sentence. */
-export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>;
+export type LogFields = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
 
 export interface LogOptions {
   /** Receives whole lines, with their line end. */
@@ -143,7 +143,9 @@ interface Entry {
 
 function textLine({ time, level, scope, message, fields, caller, stack }: Entry): string {
   const pairs = Object.entries(fields).filter(([, value]) => value !== undefined);
-  const tail = pairs.length === 0 ? "" : `\t${pairs.map(([key, value]) => `${key}=${value}`).join(" ")}`;
+  const shown = ([key, value]: (typeof pairs)[number]) =>
+    `${key}=${Array.isArray(value) ? `[${value.join(" ")}]` : value}`;
+  const tail = pairs.length === 0 ? "" : `\t${pairs.map(shown).join(" ")}`;
   const name = scope === "default" ? "" : `${scope}\t`;
   const from = caller === "" ? "" : `${caller}\t`;
   return `${time}\t${level}\t${name}${from}${message}${tail}\n${stack === "" ? "" : `${stack}\n`}`;

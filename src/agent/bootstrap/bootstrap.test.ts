@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { DEFAULT_PROXY_CONFIG, type ProxyConfig } from "#config/proxy-config.ts";
+import { DEFAULT_PROXY_CONFIG, type ProxyConfig, type TlsSettings } from "#config/proxy-config.ts";
 import { type NodeInput, nodeId, proxyNode } from "../node.ts";
 import { envoyBootstrap } from "./bootstrap.ts";
 import { grpcBootstrap } from "./grpc-bootstrap.ts";
@@ -43,6 +43,10 @@ function inputOf(node: Partial<NodeInput>, more: Partial<BootstrapInput> = {}): 
     stripFragment: true,
     ...more,
   };
+}
+
+function aboutStatistics(annotations: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(annotations).map(([name, text]) => [`sidecar.istio.io/${name}`, text]));
 }
 
 const RECORDED_CONFIG: ProxyConfig = {
@@ -154,6 +158,48 @@ test("envoyBootstrap() tells what it cannot read in annotations and goes on with
   assert.equal(problems.length, 4);
   assert.equal(bootstrap.stats_flush_interval, undefined);
   assert.equal(bootstrap.stats_eviction_interval, undefined);
+});
+
+test("envoyBootstrap() leaves out what annotations ask of statistics that Envoy would not start with", () => {
+  const refused = [
+    { statsFlushInterval: "0s" },
+    { statsFlushInterval: "500us" },
+    { statsFlushInterval: "-5s" },
+    { statsFlushInterval: "5m" },
+    { statsEvictionInterval: "0s" },
+    { statsHistogramBuckets: '{"a":[0]}' },
+    { statsHistogramBuckets: '{"a":[5,5]}' },
+    { statsHistogramBuckets: '{"a":[1e400]}' },
+    { statsHistogramBuckets: '{"":[1]}' },
+  ];
+  for (const annotations of refused) {
+    const { bootstrap, problems } = bootstrapOf({ podAnnotations: aboutStatistics(annotations) });
+    assert.equal(problems.length, 1, `told of ${JSON.stringify(annotations)}`);
+    assert.equal(bootstrap.stats_flush_interval, undefined);
+    assert.equal(bootstrap.stats_eviction_interval, undefined);
+    assert.doesNotMatch(JSON.stringify(bootstrap), /histogram_bucket_settings/);
+  }
+  const longest = bootstrapOf({ podAnnotations: aboutStatistics({ statsFlushInterval: "4m59s" }) });
+  assert.equal(longest.bootstrap.stats_flush_interval, "299s");
+});
+
+test("envoyBootstrap() passes over a comma too many in lists of statistics", () => {
+  const { text, problems } = bootstrapOf({ podAnnotations: aboutStatistics({ statsInclusionPrefixes: "a,,b," }) });
+  assert.match(text, /{"prefix":"reporter="},{"prefix":"a"},{"prefix":"b"},{"prefix":"cluster_manager"}/);
+  assert.deepEqual(problems, []);
+});
+
+test("envoyBootstrap() verifies services without roots of their own by what the machine trusts, unless told not to", () => {
+  const tlsTo = (tlsSettings: TlsSettings) =>
+    bootstrapOf({
+      proxyConfig: { ...DEFAULT_PROXY_CONFIG, envoyMetricsService: { address: "metrics:9000", tlsSettings } },
+    }).text;
+  const verified = tlsTo({ mode: "SIMPLE", subjectAltNames: ["metrics.example"] });
+  assert.match(verified, /"match_subject_alt_names":\[{"exact":"metrics.example"}\]/);
+  assert.match(verified, /"validation_context_sds_secret_config":{"name":"file-root:system"/);
+  const skipped = tlsTo({ mode: "SIMPLE", insecureSkipVerify: true });
+  assert.match(skipped, /UpstreamTlsContext/);
+  assert.doesNotMatch(skipped, /validation_context/);
 });
 
 test("envoyBootstrap() calls the mesh's own services with the workload's certificate", () => {

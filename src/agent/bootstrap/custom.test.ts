@@ -12,7 +12,15 @@ function input(more: Partial<NodeInput> = {}): BootstrapInput {
   const node: NodeInput = {
     id: "router~10.0.0.1~gw.ns~ns.svc.cluster.local",
     addresses: ["10.0.0.1", "fd00::1"],
-    env: { POD_NAMESPACE: "ns", ISTIO_META_MESH_ID: "m" },
+    env: {
+      POD_NAMESPACE: "ns",
+      ISTIO_META_MESH_ID: "m",
+      ISTIO_META_DNS_CAPTURE: "false",
+      ISTIO_META_HTTP10: "1",
+      ISTIO_META_REQUESTED_NETWORK_VIEW: "a,b",
+      ISTIO_META_POD_PORTS: '[{"name":"web","containerPort":80},{"containerPort":81,"protocol":"TCP"}]',
+      ISTIO_META_MINE: "7",
+    },
     proxyConfig: { ...DEFAULT_PROXY_CONFIG, tracing: { zipkin: { address: "$(HOST_IP):9411" } } },
     podLabels: { app: "gw", "istio-locality": "r.z" },
     pilotSubjectAltNames: ["istiod.istio-system.svc"],
@@ -61,6 +69,18 @@ for (const [source, expected] of [
   ["{{ .pilot_SAN }} {{ .discovery_host }}", '[{"exact":"istiod.istio-system.svc"}] istiod.istio-system.svc'],
   ["{{ range .inclusionSuffix }}{{ . }},{{ end }}", "rbac.allowed,rbac.denied,shadow_allowed,shadow_denied,"],
   ['{{ .metadata.MeshID }} {{ .metadata.Labels.app }} {{ index .metadata.Labels "no" }}|', "m gw |"],
+  [
+    "{{ with .metadata }}{{ .DNSCapture }} {{ .EnvoySkipDeprecatedLogs }} {{ .ExitOnZeroActiveConnections }}{{ end }}",
+    "false true false",
+  ],
+  ["{{ if .metadata.DNSCapture }}captures{{ end }}{{ if .metadata.MetadataDiscovery }}set{{ end }}", "set"],
+  ["{{ .metadata.MetadataDiscovery }} {{ .metadata.HTTP10 }} {{ .metadata.XDSRootCert }}|", "false 1 |"],
+  ["{{ .metadata.RequestedNetworkView }} {{ .metadata.Raw.MESH_ID }} {{ .metadata.Raw.MINE }}", "[a b] m 7"],
+  ["{{ range .metadata.PodPorts }}{{ .Name }}:{{ .ContainerPort }}{{ .Protocol }} {{ end }}", "web:80 :81TCP "],
+  [
+    "{{ (toJson .metadata | fromJson).INSTANCE_IPS }} {{ (toJson .config | fromJson).statusPort }}",
+    "10.0.0.1,fd00::1 15020",
+  ],
   ["{{ (fromJson .meta_json_str).NAMESPACE }} {{ toJson .histogram_buckets }}", "ns []"],
   ["{{ .envoy_status_port }} {{ .global_downstream_max_connections }} {{ .xds_type }}", "15021 2147483647 DELTA_GRPC"],
 ] as const) {

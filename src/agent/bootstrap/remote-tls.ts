@@ -9,6 +9,8 @@ export interface RemoteTlsOptions {
   readonly http2: boolean;
 }
 
+const SYSTEM_ROOTS = "file-root:system";
+
 type Fields = { readonly [key: string]: Json };
 
 /** The transport socket towards a service that Envoy itself calls; nothing without TLS. Certificates come over SDS. */
@@ -25,6 +27,8 @@ export function remoteTls(tls: TlsSettings | undefined, { node, sni, http2 }: Re
         )
       : "";
   const root = inMesh ? "ROOTCA" : rootResource(path("TLS_CLIENT_ROOT_CERT", tls.caCertificates));
+  // The API has servers verified by what the machine trusts where no roots are given.
+  const roots = root === "" && tls.insecureSkipVerify !== true ? SYSTEM_ROOTS : root;
   const serverName = tls.sni ?? (inMesh ? sni : "");
   const alpn = inMesh ? ["istio", "h2"] : ["h2"];
   return {
@@ -35,13 +39,19 @@ export function remoteTls(tls: TlsSettings | undefined, { node, sni, http2 }: Re
         common_tls_context: {
           ...(http2 ? { alpn_protocols: alpn } : {}),
           ...(certificate === "" ? {} : { tls_certificate_sds_secret_configs: [sdsSecret(certificate)] }),
-          combined_validation_context: {
-            default_validation_context: subjectAltNames(tls.subjectAltNames ?? []),
-            ...(root === "" ? {} : { validation_context_sds_secret_config: sdsSecret(root) }),
-          },
+          ...(roots === "" ? {} : verifiedBy(roots, tls.subjectAltNames ?? [])),
         },
         ...(serverName === "" ? {} : { sni: serverName }),
       },
+    },
+  };
+}
+
+function verifiedBy(roots: string, names: readonly string[]): Fields {
+  return {
+    combined_validation_context: {
+      default_validation_context: subjectAltNames(names),
+      validation_context_sds_secret_config: sdsSecret(roots),
     },
   };
 }

@@ -7,6 +7,9 @@ type Fields = { readonly [key: string]: Json };
 
 const ANNOTATION = "sidecar.istio.io";
 const DEFAULT_FLUSH_MS = 5_000;
+/** What Envoy takes for intervals; it does not start with others. */
+const SHORTEST_INTERVAL_MS = 1;
+const FLUSHES_WITHIN_MS = 300_000;
 
 /** Read by readiness probes and by tools. */
 const NEEDED_PREFIXES = ["cluster_manager", "listener_manager", "server", "cluster.xds-grpc", "wasm"];
@@ -153,8 +156,12 @@ function intervals(
   { node }: BootstrapContext,
   problems: string[],
 ): Pick<StatsOptions, "flushInterval" | "evictionInterval"> {
-  const flush = annotatedInterval(node.annotations, "statsFlushInterval", problems);
-  const eviction = annotatedInterval(node.annotations, "statsEvictionInterval", problems);
+  const flush = annotatedInterval(
+    node.annotations,
+    { name: "statsFlushInterval", belowMs: FLUSHES_WITHIN_MS },
+    problems,
+  );
+  const eviction = annotatedInterval(node.annotations, { name: "statsEvictionInterval" }, problems);
   const evicts = eviction !== undefined && eviction % (flush ?? DEFAULT_FLUSH_MS) === 0;
   if (eviction !== undefined && !evicts) {
     problems.push(
@@ -169,14 +176,16 @@ function intervals(
 
 function annotatedInterval(
   annotations: Readonly<Record<string, string>>,
-  name: string,
+  { name, belowMs = Number.POSITIVE_INFINITY }: { readonly name: string; readonly belowMs?: number },
   problems: string[],
 ): number | undefined {
   const text = annotations[`${ANNOTATION}/${name}`];
-  const ms = text === undefined ? undefined : parseDuration(text);
-  if (text !== undefined && ms === undefined)
-    problems.push(`annotation ${ANNOTATION}/${name} must be a duration, not "${text}"`);
-  return ms;
+  if (text === undefined) return undefined;
+  const ms = parseDuration(text);
+  if (ms !== undefined && ms >= SHORTEST_INTERVAL_MS && ms < belowMs) return ms;
+  const range = `of at least 1ms${belowMs === Number.POSITIVE_INFINITY ? "" : ` and below ${formatDuration(belowMs)}`}`;
+  problems.push(`annotation ${ANNOTATION}/${name} must be a duration ${range}, not "${text}"`);
+  return undefined;
 }
 
 function histogramBuckets(text: string | undefined, problems: string[]): readonly HistogramBuckets[] {
@@ -184,7 +193,7 @@ function histogramBuckets(text: string | undefined, problems: string[]): readonl
   const byPrefix = parsedBuckets(text);
   if (byPrefix === undefined) {
     problems.push(
-      `annotation ${ANNOTATION}/statsHistogramBuckets must be a JSON object of lists of numbers, not ${text}`,
+      `annotation ${ANNOTATION}/statsHistogramBuckets must be a JSON object of lists of different numbers above 0, not ${text}`,
     );
     return [];
   }
@@ -196,16 +205,22 @@ function histogramBuckets(text: string | undefined, problems: string[]): readonl
 function parsedBuckets(text: string): Readonly<Record<string, readonly number[]>> | undefined {
   try {
     const value: unknown = JSON.parse(text);
-    const isNumbers = (list: unknown) => Array.isArray(list) && list.every((item) => typeof item === "number");
     const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-    return isObject && Object.values(value).every(isNumbers) ? { ...value } : undefined;
+    return isObject && !("" in value) && Object.values(value).every(isBuckets) ? { ...value } : undefined;
   } catch {
     return undefined; // told by the caller, as is JSON of another kind
   }
 }
 
+/** True for limits of buckets with which Envoy starts. */
+function isBuckets(list: unknown): boolean {
+  const isLimit = (item: unknown) => typeof item === "number" && item > 0 && Number.isFinite(item);
+  return Array.isArray(list) && list.every(isLimit) && new Set(list).size === list.length;
+}
+
+/** Without the empty name of a comma too many, with which Envoy does not start. */
 function commaList(text: string | undefined): string[] {
-  return text === undefined || text === "" ? [] : text.split(",");
+  return (text ?? "").split(",").filter((name) => name !== "");
 }
 
 /** Envoy's JSON reader takes seconds with a unit, never `1m0s`. */

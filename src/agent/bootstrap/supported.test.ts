@@ -1,9 +1,19 @@
 import assert from "node:assert/strict";
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { DEFAULT_PROXY_CONFIG } from "#config/proxy-config.ts";
+import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { type NodeInput, proxyNode } from "../node.ts";
 import { envoyBootstrap } from "./bootstrap.ts";
 import { supportedBootstrap } from "./supported.ts";
@@ -89,6 +99,18 @@ test("writeBootstrap() writes a file that the Envoy at hand accepts", whereEnvoy
   assert.deepEqual(JSON.parse(readFileSync(path, "utf8")), written);
   assert.equal(statSync(path).mode & 0o777, 0o600);
   assert.equal(statSync(configPath).mode & 0o777, 0o700);
+});
+
+test("writeBootstrap() names the file that cannot be written, and leaves nothing half-written", async (t) => {
+  const configPath = mkdtempSync(join(tmpdir(), "unwritable-"));
+  t.after(() => rmSync(configPath, { recursive: true }));
+  // A folder in its place: no user, not even root, can write that file.
+  mkdirSync(join(configPath, "envoy-rev.json/x"), { recursive: true });
+  await assert.rejects(
+    writeBootstrap({}, { configPath, binaryPath: "/nowhere" }),
+    (error: Error) => error instanceof MeshError && /^Cannot write .*\/envoy-rev\.json: EISDIR/.test(errorText(error)),
+  );
+  assert.deepEqual(readdirSync(configPath), ["envoy-rev.json"]);
 });
 
 test("writeBootstrap() asks an Envoy once, as long as it is the same one", async (t) => {

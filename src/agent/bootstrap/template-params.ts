@@ -11,6 +11,7 @@ import { remoteTls } from "./remote-tls.ts";
 import { discoversMetadata, statsOptions } from "./stats.ts";
 
 type Params = Readonly<Record<string, Value>>;
+type PodPort = { readonly name?: string; readonly containerPort?: number; readonly protocol?: string };
 
 /** The value of `.` in a bootstrap template. Values that Istio leaves out when they are empty are left out here too. */
 export function templateParams(input: BootstrapInput): ValueMap {
@@ -155,32 +156,62 @@ const METADATA_FIELDS: Readonly<Record<string, string>> = {
   ENABLE_HBONE: "EnableHBONE",
   HTTP_PROXY_PORT: "HTTPProxyPort",
   BASE: "CertBaseDir",
+  DISABLE_HBONE_SEND: "DisableHBONESend",
+  HTTP10: "HTTP10",
 };
 // biome-ignore format: a list of names
-const METADATA_KEYS = [
-  "ANNOTATIONS", "APP_CONTAINERS", "AUTO_REGISTER_GROUP", "BASE", "CLOUDRUN_ADDR", "CLUSTER_ID", "DNS_AUTO_ALLOCATE",
-  "DNS_CAPTURE", "ENABLE_HBONE", "ENVOY_PROMETHEUS_PORT", "ENVOY_STATUS_PORT", "GENERATOR", "HTTP10", "HTTP_PROXY_PORT",
-  "IDLE_TIMEOUT", "INSTANCE_IPS", "INTERCEPTION_MODE", "ISTIO_PROXY_SHA", "ISTIO_REVISION", "ISTIO_VERSION", "LABELS",
-  "MESH_ID", "NAME", "NAMESPACE", "NETWORK", "NODE_NAME", "OUTLIER_LOG_PATH", "OWNER", "PILOT_SAN", "PLATFORM_METADATA",
-  "POD_PORTS", "SERVICE_ACCOUNT", "STATIC_LABELS", "STS_PORT", "TLS_CLIENT_CERT_CHAIN", "TLS_CLIENT_KEY",
-  "TLS_CLIENT_ROOT_CERT", "TLS_SERVER_CERT_CHAIN", "TLS_SERVER_KEY", "TLS_SERVER_ROOT_CERT", "UNPRIVILEGED_POD",
-  "WORKLOAD_ENTRY", "WORKLOAD_IDENTITY_SOCKET_FILE", "WORKLOAD_NAME",
+const TEXT_KEYS = [
+  "APP_CONTAINERS", "AUTO_REGISTER_GROUP", "BASE", "CLOUDRUN_ADDR", "CLUSTER_ID", "ENVOY_PROMETHEUS_PORT",
+  "ENVOY_STATUS_PORT", "GENERATOR", "HTTP10", "HTTP_PROXY_PORT", "IDLE_TIMEOUT", "INTERCEPTION_MODE", "ISTIO_PROXY_SHA",
+  "ISTIO_REVISION", "ISTIO_VERSION", "MESH_ID", "NAME", "NAMESPACE", "NETWORK", "NODE_NAME", "OUTLIER_LOG_PATH", "OWNER",
+  "PILOT_SAN", "SERVICE_ACCOUNT", "STS_PORT", "TLS_CLIENT_CERT_CHAIN", "TLS_CLIENT_KEY", "TLS_CLIENT_ROOT_CERT",
+  "TLS_SERVER_CERT_CHAIN", "TLS_SERVER_KEY", "TLS_SERVER_ROOT_CERT", "UNPRIVILEGED_POD", "WORKLOAD_ENTRY",
+  "WORKLOAD_IDENTITY_SOCKET_FILE", "WORKLOAD_NAME",
 ];
-const MAP_KEYS: ReadonlySet<string> = new Set(["ANNOTATIONS", "LABELS", "PLATFORM_METADATA", "STATIC_LABELS"]);
+// biome-ignore format: a list of names
+const FLAG_KEYS = [
+  "DISABLE_HBONE_SEND", "DNS_AUTO_ALLOCATE", "DNS_CAPTURE", "ENABLE_HBONE", "ENVOY_SKIP_DEPRECATED_LOGS",
+  "EXIT_ON_ZERO_ACTIVE_CONNECTIONS", "INBOUND_LISTENER_EXACT_BALANCE", "OUTBOUND_LISTENER_EXACT_BALANCE",
+];
+const LIST_KEYS = ["INSTANCE_IPS", "REQUESTED_NETWORK_VIEW"];
+const MAP_KEYS = ["ANNOTATIONS", "LABELS", "PLATFORM_METADATA", "STATIC_LABELS"];
 
-function metadataStruct({ node, proxyConfig }: BootstrapContext): Struct {
-  const fields = METADATA_KEYS.map((key) => [goName(key), metadataValue(key, node.metadata[key])] as const);
-  return new Struct("*model.BootstrapNodeMetadata", {
-    ...Object.fromEntries(fields),
+function metadataStruct({ node, proxyConfig, xdsRootCert }: BootstrapContext): Struct {
+  const { metadata } = node;
+  const fieldsOf = (keys: readonly string[], inGo: (value: unknown) => Value): Params =>
+    Object.fromEntries(keys.map((key) => [goName(key), inGo(metadata[key])]));
+  const fields: Params = {
+    ...fieldsOf(TEXT_KEYS, textOrNumber),
+    ...fieldsOf(FLAG_KEYS, (value) => value === "true"),
+    ...fieldsOf(LIST_KEYS, (value) => (value === undefined ? [] : String(value).split(","))),
+    ...fieldsOf(MAP_KEYS, (value) => new TextMap({ ...(value as Readonly<Record<string, string>> | undefined) })),
+    PodPorts: podPorts(metadata.POD_PORTS),
+    // A pointer: what it says is printed, but to `if` it is there.
+    MetadataDiscovery: new Struct("*model.StringBool", {}, { text: String(metadata.METADATA_DISCOVERY) }),
+    XDSRootCert: xdsRootCert,
+    Raw: toValue(node.rawMetadata),
     ProxyConfig: configStruct(proxyConfig),
-  });
+  };
+  return new Struct("*model.BootstrapNodeMetadata", fields, { json: metadata });
 }
 
-function metadataValue(key: string, value: unknown): Value {
-  if (MAP_KEYS.has(key)) return new TextMap({ ...(value as Readonly<Record<string, string>> | undefined) });
-  if (key === "INSTANCE_IPS") return String(value ?? "").split(",");
+function textOrNumber(value: unknown): Value {
   if (typeof value === "number") return BigInt(value);
   return value === undefined ? "" : toValue(value);
+}
+
+/** Of their JSON, which is how metadata holds them. */
+function podPorts(json: unknown): Value {
+  if (json === undefined) return [];
+  const ports: readonly PodPort[] = JSON.parse(String(json));
+  return ports.map((port) => {
+    const { name = "", containerPort = 0, protocol = "" } = port;
+    return new Struct(
+      "model.PodPort",
+      { Name: name, ContainerPort: BigInt(containerPort), Protocol: protocol },
+      { json: port },
+    );
+  });
 }
 
 function goName(key: string): string {
@@ -194,7 +225,7 @@ function configStruct(config: ProxyConfig): Struct {
     const whole = typeof value === "number" && Number.isInteger(value) ? BigInt(value) : undefined;
     return [`${name.charAt(0).toUpperCase()}${name.slice(1)}`, whole ?? toValue(value)] as const;
   });
-  return new Struct("*model.NodeMetaProxyConfig", Object.fromEntries(fields));
+  return new Struct("*model.NodeMetaProxyConfig", Object.fromEntries(fields), { json: config });
 }
 
 function unlessEmpty(values: Readonly<Record<string, string>>): Params {

@@ -1,8 +1,9 @@
 import { execFile } from "node:child_process";
-import { renameSync, writeFileSync } from "node:fs";
+import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { isDeepStrictEqual, promisify } from "node:util";
 import { makeFolder } from "#lib/make-folder.ts";
+import { MeshError } from "#lib/mesh-error.ts";
 import type { Bootstrap } from "./bootstrap.ts";
 import { hashOf, knownText, readKnown } from "./extension-cache.ts";
 import { doubtful, type SupportedBootstrap, supportedBootstrap } from "./supported.ts";
@@ -21,10 +22,23 @@ export async function writeReadably(path: string, text: string): Promise<void> {
 }
 
 function writeWhole(path: string, text: string, mode: number): void {
-  makeFolder(dirname(path), 0o700);
   const partial = `${path}.${process.pid}.tmp`;
-  writeFileSync(partial, text, { mode });
-  renameSync(partial, path);
+  try {
+    makeFolder(dirname(path), 0o700);
+    writeFileSync(partial, text, { mode });
+    renameSync(partial, path);
+  } catch (cause) {
+    removeIfPossible(partial);
+    throw new MeshError("FILE_UNWRITABLE", `Cannot write ${path}`, { cause });
+  }
+}
+
+function removeIfPossible(path: string): void {
+  try {
+    rmSync(path, { force: true });
+  } catch {
+    // Where it could not be made it may not be removable either, and why it could not be made is what is told.
+  }
 }
 
 /** Writes the bootstrap to a file in the configuration folder, without what the Envoy at hand lacks. */
@@ -49,8 +63,10 @@ export async function writeBootstrap(
   };
   const supported = await supportedBootstrap(wanted, ask, before);
   if (supported.removed.length > 0) await write(supported.bootstrap);
-  if (hash !== undefined && !isDeepStrictEqual(before, supported.known))
-    await writePrivately(knownFile, knownText(hash, supported.known));
+  if (hash !== undefined && !isDeepStrictEqual(before, supported.known)) {
+    // What cannot be kept is asked for again.
+    await writePrivately(knownFile, knownText(hash, supported.known)).catch(() => undefined);
+  }
   return { ...supported, path };
 }
 

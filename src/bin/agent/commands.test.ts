@@ -10,7 +10,8 @@ import { Command } from "commander";
 import { eventually, temporaryFolder } from "../../../test/support/fake-control-plane.ts";
 import { freePorts } from "../../../test/support/free-ports.ts";
 import { addLogFlags, flagLines, loggerOf } from "./log-flags.ts";
-import { goSwitches } from "./switches.ts";
+import { commandFirst, goSwitches } from "./switches.ts";
+import { wholeNumber } from "./whole-number.ts";
 
 const PROGRAM = join(import.meta.dirname, "../pilot-agent.ts");
 
@@ -41,6 +42,32 @@ async function webServer(t: { after(fn: () => void): void }, status: () => numbe
 test("goSwitches() turns Go's switches with a value into switches", () => {
   const args = ["proxy", "--log_as_json=true", "--profiling=false", "--log_as_json=0", "--domain=a=b", "sidecar"];
   assert.deepEqual(goSwitches(args), ["proxy", "--log_as_json", "--no-profiling", "--domain=a=b", "sidecar"]);
+  assert.deepEqual(goSwitches(["version", "-s=false", "-s=true"]), ["version", "-s"]);
+});
+
+test("commandFirst() finds the command behind flags and their values", () => {
+  for (const [given, expected] of [
+    ["--nosuch=1 proxy router", "proxy --nosuch=1 router"],
+    ["--nosuch 1 version", "version --nosuch 1"],
+    ["--log_as_json --log_target stdout version -s", "version --log_as_json --log_target stdout -s"],
+    ["--help version", "version --help"],
+    ["proxy --a b", "proxy --a b"],
+    ["--nosuch version", "--nosuch version"],
+    ["-- version", "-- version"],
+    ["", ""],
+  ] as const) {
+    const words = given.split(" ").filter((word) => word !== "");
+    assert.equal(commandFirst(words).join(" "), expected);
+  }
+});
+
+test("wholeNumber() reads what Go's programs read, and refuses what no 64 bits hold", () => {
+  const read = wholeNumber("--x");
+  const spelled = ["-7", "+7", "0", "0x1F", "0b101", "0o17", "017", "1_000", "0x_f", "-0"];
+  assert.deepEqual(spelled.map(read), [-7, 7, 0, 31, 5, 15, 15, 1000, 15, 0]);
+  for (const text of ["", "-", "1.5", "abc", "08", "1__0", "_1", "1_", "0x", " 1"])
+    assert.throws(() => read(text), /it must be a whole number/, text);
+  assert.throws(() => read("99999999999999999999"), /invalid argument "9+" for "--x" flag: value out of range/);
 });
 
 test("loggerOf() reads flags of the program and of the command, which wins", async (t) => {

@@ -2,6 +2,7 @@
 import { dirname, join, resolve } from "node:path";
 import { type Style, styleFor } from "#cli/style.ts";
 import type { InstalledPrograms } from "#standalone/up/preflight.ts";
+import { ignoreLostReaders } from "../lost-readers.ts";
 
 export interface Terminal {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -22,9 +23,7 @@ export interface Terminal {
 /** The terminal of this process. */
 export function processTerminal(): Terminal {
   const { env, stdout, stderr, execPath, execArgv } = process;
-  // Who stops reading early, as `head` does, is no reason to leave a mesh half started.
-  stdout.on("error", () => undefined);
-  stderr.on("error", () => undefined);
+  ignoreLostReaders();
   // A person who became root may still have a PATH without the folders of root's tools.
   env.PATH = [env.PATH ?? "", "/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/bin", "/bin"].join(":");
   const entry = process.argv[1] ?? "";
