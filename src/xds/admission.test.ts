@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { status } from "@grpc/grpc-js";
 import type { Caller } from "#model/ports.ts";
-import { CLUSTER_TYPE, ENDPOINT_TYPE } from "#protocol/type-urls.ts";
+import { CLUSTER_TYPE, ENDPOINT_TYPE, HEALTH_TYPE } from "#protocol/type-urls.ts";
 import { type AdsFixtureOptions, startAds } from "../../test/support/ads-fixture.ts";
 import { proxyOf } from "../../test/support/mesh.ts";
 import { nodeOf, XdsClient } from "../../test/support/xds-client.ts";
@@ -61,6 +61,16 @@ test("what is no request is refused in words", async () => {
   assert.match(await refused(ask, {}, new Uint8Array([0x0a, 0x7f])), /^INVALID_ARGUMENT: node is not an encoded node/);
   assert.match(await refused(ask, {}, nodeOf({ ...proxyOf(), nodeId: "x" })), /^INVALID_ARGUMENT: node\.id must be/);
   assert.match(await refused((client) => client.request("")), /^INVALID_ARGUMENT: .*without type_url/);
+});
+
+test("how a workload is may be told before which proxy it has", async () => {
+  for (const method of ["DeltaAggregatedResources", "StreamAggregatedResources"]) {
+    await using ads = await startAds(MESH);
+    using client = new XdsClient(ads.address, { method });
+    client.request(HEALTH_TYPE);
+    client.request(CLUSTER_TYPE, { node: ONE });
+    assert.equal((await client.take(CLUSTER_TYPE)).resources.length, 1);
+  }
 });
 
 test("a first request needs a node", async () => {

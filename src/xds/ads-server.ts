@@ -239,7 +239,12 @@ export class AdsServer {
     const receive = (bytes: Buffer) => {
       this.#measure(bytes);
       if (this.#answersDebug(call, bytes, { dialect, caller })) return;
-      stream ??= this.#open(call, { dialect, proxy: this.#introduced(envelopeIn(dialect, bytes).node, caller) });
+      if (stream === undefined) {
+        const { node, typeUrl } = envelopeIn(dialect, bytes);
+        // An agent may tell how its workload is before its Envoy has said which proxy they are.
+        if (node === undefined && typeUrl === HEALTH_TYPE) return;
+        stream = this.#open(call, { dialect, proxy: this.#introduced(node, caller) });
+      }
       leave();
       stream.receive(bytes);
     };

@@ -43,8 +43,11 @@ export const DIALECTS: readonly Dialect[] = SERVICES.flatMap(({ service, resourc
   }),
 );
 
-/** The encoded node of a request, if it has one, and the nonce of the response that it answers. */
-export function envelopeIn({ kind }: Dialect, bytes: Uint8Array): { node: Uint8Array | undefined; nonce: string } {
+/** The encoded node of a request, if it has one, its type, and the nonce of the response that it answers. */
+export function envelopeIn(
+  { kind }: Dialect,
+  bytes: Uint8Array,
+): { node: Uint8Array | undefined; typeUrl: string; nonce: string } {
   return reading(kind, () => (kind === "delta" ? parseDeltaRequest(bytes) : parseStateRequest(bytes)));
 }
 

@@ -6,12 +6,17 @@ import { test } from "node:test";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { anyPack } from "@bufbuild/protobuf/wkt";
 import { Cluster_DiscoveryType, Cluster_LbPolicy, ClusterSchema } from "#gen/envoy/config/cluster/v3/cluster_pb.ts";
+import { TypedExtensionConfigSchema } from "#gen/envoy/config/core/v3/extension_pb.ts";
 import { ClusterLoadAssignmentSchema } from "#gen/envoy/config/endpoint/v3/endpoint_pb.ts";
 import { ListenerSchema } from "#gen/envoy/config/listener/v3/listener_pb.ts";
 import { RouteConfigurationSchema } from "#gen/envoy/config/route/v3/route_pb.ts";
+import { GrpcWebSchema } from "#gen/envoy/extensions/filters/http/grpc_web/v3/grpc_web_pb.ts";
 import { RouterSchema } from "#gen/envoy/extensions/filters/http/router/v3/router_pb.ts";
-import { HttpConnectionManagerSchema } from "#gen/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager_pb.ts";
-import { CLUSTER_TYPE, ENDPOINT_TYPE, LISTENER_TYPE, ROUTE_TYPE } from "#protocol/type-urls.ts";
+import {
+  HttpConnectionManagerSchema,
+  HttpFilterSchema,
+} from "#gen/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager_pb.ts";
+import { CLUSTER_TYPE, ENDPOINT_TYPE, EXTENSION_TYPE, LISTENER_TYPE, ROUTE_TYPE } from "#protocol/type-urls.ts";
 import { AdsEnvoy, type ApiType, get, NO_ENVOY } from "../../test/support/ads-envoy.ts";
 import { startAds } from "../../test/support/ads-fixture.ts";
 import type { Labels, XdsMetric } from "./metrics.ts";
@@ -47,14 +52,27 @@ function endpoints(clusterName: string, port: number): Uint8Array {
   );
 }
 
-function listener(name: string, socket: string, routeConfigName: string): Uint8Array {
-  const router = {
+/** An extension that does nothing, by the name that a listener takes it by. */
+const EXTENSION = toBinary(
+  TypedExtensionConfigSchema,
+  create(TypedExtensionConfigSchema, { name: "extra", typedConfig: anyPack(GrpcWebSchema, create(GrpcWebSchema)) }),
+);
+const BY_NAME = create(HttpFilterSchema, {
+  name: "extra",
+  configType: {
+    case: "configDiscovery",
+    value: { configSource: ADS, typeUrls: [`type.googleapis.com/${GrpcWebSchema.typeName}`] },
+  },
+});
+
+function listener(name: string, socket: string, routeConfigName: string, { extended = false } = {}): Uint8Array {
+  const router = create(HttpFilterSchema, {
     name: "router",
     configType: { case: "typedConfig", value: anyPack(RouterSchema, create(RouterSchema)) },
-  } as const;
+  });
   const manager = create(HttpConnectionManagerSchema, {
     statPrefix: name,
-    httpFilters: [router],
+    httpFilters: extended ? [BY_NAME, router] : [router],
     routeSpecifier: { case: "rds", value: { configSource: ADS, routeConfigName } },
   });
   const typedConfig = { case: "typedConfig", value: anyPack(HttpConnectionManagerSchema, manager) } as const;
@@ -97,6 +115,19 @@ async function upstream(): Promise<{ readonly port: number } & Disposable> {
       server.close();
     },
   };
+}
+
+/** One connection that is kept for all requests. */
+function keptConnection(socketPath: string): Disposable & { readonly status: (path: string) => Promise<number> } {
+  const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+  const status = (path: string) =>
+    new Promise<number>((resolve, reject) => {
+      const request = http.get({ socketPath, path, agent }, (response) => {
+        response.resume().on("end", () => resolve(response.statusCode ?? 0));
+      });
+      request.on("error", reject);
+    });
+  return { status, [Symbol.dispose]: () => agent.destroy() };
 }
 
 /** Calls without a pause until it is disposed of; gives everything that was not 200. */
@@ -220,3 +251,28 @@ for (const kind of KINDS) {
     assert.ok(clusters.includes("good::") && !clusters.includes("bad::"));
   });
 }
+
+test("a request on an old connection passes when a filter that was taken by name is gone", {
+  skip: NO_ENVOY,
+}, async () => {
+  using app = await upstream();
+  await using ads = await startAds({});
+  await using envoy = await AdsEnvoy.start(ads.address);
+  const socket = envoy.socket("in");
+  const { all } = meshTo("first", app.port, { socket });
+  const extended = { ...all, [LISTENER_TYPE]: { in: listener("in", socket, "r-first", { extended: true }) } };
+  ads.set({ all: { ...extended, [EXTENSION_TYPE]: { extra: EXTENSION } } });
+  await envoy.until(
+    "the listener answers",
+    async () => (await get(socket, "/").catch(() => undefined))?.status === 200,
+  );
+  using connection = keptConnection(socket);
+  assert.equal(await connection.status("/"), 200);
+  ads.set({ all: { ...all, [EXTENSION_TYPE]: {} } });
+  await envoy.until("the new listener took over", async () => {
+    const modified = await envoy.stat("listener_manager.listener_modified");
+    return modified === 1 && ads.server.hasSentAll;
+  });
+  await envoy.warmed();
+  assert.equal(await connection.status("/"), 200);
+});

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { FramedMessage } from "#lib/grpc/messages.ts";
 import { parseDeltaResponse } from "#protocol/delta-response.ts";
 import { parseStateResponse } from "#protocol/state-response.ts";
-import { ENDPOINT_TYPE, LISTENER_TYPE } from "#protocol/type-urls.ts";
+import { ENDPOINT_TYPE, EXTENSION_TYPE, LISTENER_TYPE } from "#protocol/type-urls.ts";
 import { recipe } from "#translate/recipe.ts";
 import { builtResource } from "./built-resource.ts";
 import { Responses } from "./responses.ts";
@@ -74,4 +74,9 @@ test("over state of the world endpoints that do not exist are empty ones", () =>
     resources.map((bytes) => Buffer.from(bytes).toString()),
     ["\n\u0001x"],
   );
+});
+
+test("an extension that is gone is not named: listeners that drain still use it", () => {
+  const gone = { typeUrl: EXTENSION_TYPE, draft: { resources: [], repeated: [], removed: ["x"] } };
+  assert.deepEqual(parseDeltaResponse(bytesOf(responses().encode("delta", gone, "1").message)).removed, []);
 });

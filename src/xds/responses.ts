@@ -6,7 +6,7 @@ import { deltaResponsePieces } from "#protocol/delta-response.ts";
 import type { StreamKind } from "#protocol/session.ts";
 import { stateFrame, stateFrameIn, stateResponsePieces } from "#protocol/state-response.ts";
 import type { Draft } from "#protocol/subscription.ts";
-import { ENDPOINT_TYPE, ROUTE_TYPE } from "#protocol/type-urls.ts";
+import { ENDPOINT_TYPE, EXTENSION_TYPE, ROUTE_TYPE } from "#protocol/type-urls.ts";
 import type { BuiltResource } from "./built-resource.ts";
 import { FrameGroups } from "./frame-groups.ts";
 
@@ -38,6 +38,12 @@ interface KeptResponse {
   readonly content: ResponseContent;
   readonly response: EncodedResponse;
 }
+
+/**
+ * Envoy takes the removal of an extension for an order, though listeners that drain still use it: their requests would fail. It
+ * forgets an extension by itself with the last listener that names it.
+ */
+const NEVER_REMOVED: ReadonlySet<string> = new Set([EXTENSION_TYPE]);
 
 export interface ResponseOptions {
   /** How many bytes of responses may be kept for other proxies. */
@@ -100,7 +106,12 @@ export class Responses {
     const common = { typeUrl, nonce, controlPlane };
     const pieces =
       content.kind === "delta"
-        ? deltaResponsePieces({ ...common, systemVersion: version, resources: this.#deltaFrames(resources), removed })
+        ? deltaResponsePieces({
+            ...common,
+            systemVersion: version,
+            resources: this.#deltaFrames(resources),
+            removed: NEVER_REMOVED.has(typeUrl) ? [] : removed,
+          })
         : stateResponsePieces({ ...common, version, resources: this.#stateFrames(content) });
     return { nonce, message: new FramedMessage(pieces) };
   }
