@@ -164,5 +164,9 @@ test("extension providers need a name of their own, a host and a port; a mesh wi
   assert.deepEqual(check({ includeRequestHeadersInCheck: ["a*", "*"] }), [
     "extensionProviders[0].envoyExtAuthzHttp.includeRequestHeadersInCheck",
   ]);
+  assert.deepEqual(check({ timeout: "-1s", includeRequestBodyInCheck: {} }), [
+    "extensionProviders[0].envoyExtAuthzHttp.timeout",
+    "extensionProviders[0].envoyExtAuthzHttp.includeRequestBodyInCheck.maxRequestBytes",
+  ]);
   assert.deepEqual(check({ statusOnError: "503", pathPrefix: "/x%20y?a=%" }), []);
 });

@@ -50,6 +50,20 @@ export function* checkExtensionProvider(provider: ExtensionProvider, at: string)
   }
   if (http !== undefined) yield* checkHttpAuthorizer(http, `${at}.envoyExtAuthzHttp`);
   yield* checkStatus(grpc?.statusOnError, `${at}.envoyExtAuthzGrpc.statusOnError`);
+  yield* checkQuestion(http, `${at}.envoyExtAuthzHttp`);
+  yield* checkQuestion(grpc, `${at}.envoyExtAuthzGrpc`);
+}
+
+/** What Envoy refuses a listener for. */
+function* checkQuestion(
+  asked: ExtensionProvider["envoyExtAuthzHttp"] | ExtensionProvider["envoyExtAuthzGrpc"],
+  at: string,
+): Iterable<Problem> {
+  if ((asked?.timeout ?? 0) < 0) yield error(`${at}.timeout`, "must not be negative");
+  const body = asked?.includeRequestBodyInCheck;
+  if (body !== undefined && !body.maxRequestBytes) {
+    yield error(`${at}.includeRequestBodyInCheck.maxRequestBytes`, "must be at least 1");
+  }
 }
 
 const HEADER_LISTS = [

@@ -102,6 +102,8 @@ test("nobody to ask means no", () => {
     { pathPrefix: "/%zz" },
     { statusOnError: "999" },
     { port: 0 },
+    { timeout: "-1s" },
+    { includeRequestBodyInCheck: { allowPartialMessage: true } },
   ]) {
     const provider = { envoyExtAuthzHttp: { ...http, ...wrong } };
     assert.deepEqual(names(inputOf(asked + service, [provider])), refused, JSON.stringify(wrong));
