@@ -64,6 +64,10 @@ test("wrong values are reported with their field", () => {
     "connectTimeout: 2h": "connectTimeout",
     "connectTimeout: 0s": "connectTimeout",
     "proxyListenPort: 0": "proxyListenPort",
+    "proxyHttpPort: -1": "proxyHttpPort",
+    "proxyHttpPort: 70000": "proxyHttpPort",
+    "tcpKeepalive: {time: -1s}": "tcpKeepalive.time",
+    "tcpKeepalive: {interval: -1s}": "tcpKeepalive.interval",
     "trustDomain: a_b": "trustDomain",
     "trustDomainAliases: [ok, '*']": "trustDomainAliases[1]",
     "accessLogEncoding: XML": "accessLogEncoding",
@@ -107,6 +111,19 @@ test("unknown and deprecated fields are warnings", () => {
   );
 });
 
+test("what has no effect is a warning", () => {
+  const { value, problems } = parseMeshConfig(
+    "dnsRefreshRate: 1ms\ndefaultProviders: {tracing: [a], accessLogging: [b], metrics: [prometheus]}\nproxyHttpPort: 0\nconfigSources: [{address: 'fs:///etc'}]",
+  );
+  assert.ok(value);
+  assert.deepEqual(
+    problems.map(({ field, severity }) => `${severity} ${field}`),
+    ["dnsRefreshRate", "configSources", "defaultProviders.tracing", "defaultProviders.accessLogging"].map(
+      (field) => `warning ${field}`,
+    ),
+  );
+});
+
 test("addresses of collectors may be IPv6, or the host's that the agent fills in", () => {
   meshOf("defaultConfig: {tracing: {zipkin: {address: '[::1]:9411'}}}");
   meshOf("defaultConfig: {tracing: {datadog: {address: '$(HOST_IP):8126'}}}");
@@ -117,9 +134,16 @@ test("meshConfigOf() reads data", () => {
   assert.deepEqual(meshConfigOf(undefined).value, DEFAULT_MESH_CONFIG);
 });
 
-test("extension providers need a name of their own, a host and a port", () => {
-  const fields = (...extensionProviders: object[]) =>
-    meshConfigOf({ extensionProviders }).problems.map(({ field }) => field);
+test("extension providers need a name of their own, a host and a port; a mesh with others is taken, with a warning", () => {
+  const fields = (...extensionProviders: object[]) => {
+    const { value, problems } = meshConfigOf({ accessLogFile: "/log", extensionProviders });
+    assert.equal(value?.accessLogFile, "/log");
+    assert.deepEqual(
+      new Set(problems.map(({ severity }) => severity)),
+      new Set(problems.length > 0 ? ["warning"] : []),
+    );
+    return problems.map(({ field }) => field);
+  };
   const at = (service: string) => ({ name: "a", zipkin: { service, port: 9411 } });
   for (const good of ["zipkin.default.svc", "10.0.0.1", "fd00::1", "default/zipkin.default.svc"]) {
     assert.deepEqual(fields(at(good)), []);
@@ -136,5 +160,13 @@ test("extension providers need a name of their own, a host and a port", () => {
   const check = (more: object) => fields({ name: "a", envoyExtAuthzHttp: { service: "a.b", port: 80, ...more } });
   assert.deepEqual(check({ pathPrefix: "x" }), ["extensionProviders[0].envoyExtAuthzHttp.pathPrefix"]);
   assert.deepEqual(check({ statusOnError: "999" }), ["extensionProviders[0].envoyExtAuthzHttp.statusOnError"]);
-  assert.deepEqual(check({ statusOnError: "503", pathPrefix: "/x" }), []);
+  assert.deepEqual(check({ pathPrefix: "/%zz" }), ["extensionProviders[0].envoyExtAuthzHttp.pathPrefix"]);
+  assert.deepEqual(check({ includeRequestHeadersInCheck: ["a*", "*"] }), [
+    "extensionProviders[0].envoyExtAuthzHttp.includeRequestHeadersInCheck",
+  ]);
+  assert.deepEqual(check({ timeout: "-1s", includeRequestBodyInCheck: {} }), [
+    "extensionProviders[0].envoyExtAuthzHttp.timeout",
+    "extensionProviders[0].envoyExtAuthzHttp.includeRequestBodyInCheck.maxRequestBytes",
+  ]);
+  assert.deepEqual(check({ statusOnError: "503", pathPrefix: "/x%20y?a=%" }), []);
 });

@@ -60,7 +60,7 @@ test("parseProxyNode() says what is wrong with an id", () => {
   assert.match(problem({ id: "waypoint~10.0.0.1~a.b~c" }), /type "waypoint": sidecar and router are served/);
   assert.match(problem({ id: "sidecar~nowhere~a.b~c" }), /needs an IP address, not "nowhere"/);
   assert.match(problem({ id: "sidecar~~a.b~c" }), /needs an IP address, not ""/);
-  assert.match(problem({ id: ID, metadata: { INSTANCE_IPS: "10.0.0.1,x" } }), /not "x"/);
+  assert.match(problem({ id: "sidecar~~a.b~c", metadata: { INSTANCE_IPS: "10.0.0.1,x" } }), /needs an IP address/);
   assert.ok(problem({ id: "x".repeat(100_000) }).length < 300);
   assert.equal(
     problem({ id: "sidecar~10.0.0.1~a\n2026\tinfo\tall is well.b~c" }),
@@ -165,6 +165,14 @@ function wrap(tag: number, inner: Uint8Array): Buffer {
 function entry(key: string, value: Uint8Array): Buffer {
   return wrap(0x0a, Buffer.concat([wrap(0x0a, Buffer.from(key)), wrap(0x12, value)]));
 }
+
+test("addresses that are not all such leave that of the id", () => {
+  const addresses = (list: string) =>
+    parse({ id: "sidecar~10.0.0.1~a.b~c", metadata: { INSTANCE_IPS: list } }).value?.addresses;
+  assert.deepEqual(addresses("10.0.0.2,unknown"), ["10.0.0.1"]);
+  assert.deepEqual(addresses(" , "), ["10.0.0.1"]);
+  assert.deepEqual(addresses("10.0.0.2,fd00::2"), ["10.0.0.2", "fd00::2"]);
+});
 
 test("the locality is that of labels, else that of the node", () => {
   const at = (labels: Record<string, string>, locality = {}) =>

@@ -20,11 +20,8 @@ export function parseProxyNode(bytes: Uint8Array): Parsed<MeshProxy> {
   if (typeof named === "string") return failed("id", named);
   const { type, address, id, dnsDomain } = named;
   const metadata = node.metadata ?? {};
-  const addresses = instanceAddresses(metadata, address);
-  const odd = addresses.find((value) => isIP(value) === 0);
-  if (odd !== undefined || addresses.length === 0) {
-    return failed("id", `needs an IP address, not ${shown(odd ?? address)}`);
-  }
+  const addresses = instanceAddresses(metadata) ?? [address];
+  if (addresses.some((value) => isIP(value) === 0)) return failed("id", `needs an IP address, not ${shown(address)}`);
   const field = oddField(metadata);
   if (field !== undefined) {
     const { name, value, wanted } = field;
@@ -68,10 +65,11 @@ function idParts(
   return { type, address, id, dnsDomain };
 }
 
-/** `INSTANCE_IPS` is a list in one string. */
-function instanceAddresses(metadata: JsonObject, address: string): readonly string[] {
-  const list = text(metadata.INSTANCE_IPS);
-  return (list === "" ? [address] : list.split(",")).map((value) => value.trim()).filter((value) => value !== "");
+/** `INSTANCE_IPS` is a list in one string; it counts only if all of it are addresses. */
+function instanceAddresses(metadata: JsonObject): readonly string[] | undefined {
+  const list = text(metadata.INSTANCE_IPS).split(",");
+  const addresses = list.map((value) => value.trim()).filter((value) => value !== "");
+  return addresses.length > 0 && addresses.every((value) => isIP(value) !== 0) ? addresses : undefined;
 }
 
 const TOPOLOGY_LABELS = ["topology.kubernetes.io/region", "topology.kubernetes.io/zone", "topology.istio.io/subzone"];

@@ -30,12 +30,13 @@ export function* checkExtensionProviders(providers: readonly ExtensionProvider[]
     if (provider.name === "") yield error(`${field}.name`, "must not be empty");
     else if (names.has(provider.name)) yield error(`${field}.name`, `is there twice: "${provider.name}"`);
     names.add(provider.name);
-    if (Object.keys(provider).length < 2) yield error(field, "does not say what it provides");
-    yield* checkServer(provider, field);
+    yield* checkExtensionProvider(provider, field);
   }
 }
 
-function* checkServer(provider: ExtensionProvider, at: string): Iterable<Problem> {
+/** Checks one provider: it is of use only without problems. */
+export function* checkExtensionProvider(provider: ExtensionProvider, at: string): Iterable<Problem> {
+  if (Object.keys(provider).length < 2) yield error(at, "does not say what it provides");
   for (const kind of SERVERS) {
     const server = provider[kind];
     if (server === undefined) continue;
@@ -47,11 +48,46 @@ function* checkServer(provider: ExtensionProvider, at: string): Iterable<Problem
   if (opentelemetry?.http !== undefined && opentelemetry.grpc !== undefined) {
     yield error(`${at}.opentelemetry.grpc`, "cannot be set together with http");
   }
-  if (http?.pathPrefix && !http.pathPrefix.startsWith("/")) {
-    yield error(`${at}.envoyExtAuthzHttp.pathPrefix`, `must begin with "/", not "${http.pathPrefix}"`);
-  }
-  yield* checkStatus(http?.statusOnError, `${at}.envoyExtAuthzHttp.statusOnError`);
+  if (http !== undefined) yield* checkHttpAuthorizer(http, `${at}.envoyExtAuthzHttp`);
   yield* checkStatus(grpc?.statusOnError, `${at}.envoyExtAuthzGrpc.statusOnError`);
+  yield* checkQuestion(http, `${at}.envoyExtAuthzHttp`);
+  yield* checkQuestion(grpc, `${at}.envoyExtAuthzGrpc`);
+}
+
+/** What Envoy refuses a listener for. */
+function* checkQuestion(
+  asked: ExtensionProvider["envoyExtAuthzHttp"] | ExtensionProvider["envoyExtAuthzGrpc"],
+  at: string,
+): Iterable<Problem> {
+  if ((asked?.timeout ?? 0) < 0) yield error(`${at}.timeout`, "must not be negative");
+  const body = asked?.includeRequestBodyInCheck;
+  if (body !== undefined && !body.maxRequestBytes) {
+    yield error(`${at}.includeRequestBodyInCheck.maxRequestBytes`, "must be at least 1");
+  }
+}
+
+const HEADER_LISTS = [
+  "includeRequestHeadersInCheck",
+  "includeHeadersInCheck",
+  "headersToDownstreamOnDeny",
+  "headersToDownstreamOnAllow",
+  "headersToUpstreamOnAllow",
+] as const;
+/** What no path of a URL can have: a control character, or a percent sign that begins no escape. */
+const NO_PATH = /\p{Cc}|^[^?#]*%(?![\da-f]{2})/iu;
+
+function* checkHttpAuthorizer(
+  http: NonNullable<ExtensionProvider["envoyExtAuthzHttp"]>,
+  at: string,
+): Iterable<Problem> {
+  const { pathPrefix = "", statusOnError } = http;
+  if (pathPrefix !== "" && !pathPrefix.startsWith("/")) {
+    yield error(`${at}.pathPrefix`, `must begin with "/", not "${pathPrefix}"`);
+  } else if (NO_PATH.test(pathPrefix)) yield error(`${at}.pathPrefix`, `is no path: "${pathPrefix}"`);
+  yield* checkStatus(statusOnError, `${at}.statusOnError`);
+  for (const name of HEADER_LISTS) {
+    if (http[name]?.includes("*")) yield error(`${at}.${name}`, 'cannot be "*": only the begin or end of a name can');
+  }
 }
 
 /** A host or an address, or a host in a namespace: `namespace/host`. */

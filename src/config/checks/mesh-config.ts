@@ -11,8 +11,11 @@ import { checkFqdn, checkHost, isDnsLabel } from "./names.ts";
 import { checkPort } from "./network.ts";
 
 const HOUR_MS = 3_600_000;
+/** Envoy takes only what is longer. */
+const SHORTEST_REFRESH_MS = 1;
 const OUTBOUND_PORT = 15001;
 const INBOUND_PORT = 15006;
+const NO_PORT = 0;
 /** Replaced by the agent where it runs. */
 const HOST_IP = "$(HOST_IP)";
 
@@ -24,10 +27,17 @@ export function* checkMeshConfig(mesh: MeshConfigFields): Iterable<Problem> {
   if ((mesh.proxyListenPort ?? OUTBOUND_PORT) === (mesh.proxyInboundListenPort ?? INBOUND_PORT)) {
     yield error("proxyInboundListenPort", "must differ from proxyListenPort");
   }
+  if ((mesh.proxyHttpPort ?? NO_PORT) !== NO_PORT) yield* checkPort(mesh.proxyHttpPort ?? NO_PORT, "proxyHttpPort");
   yield* checkDuration(mesh.connectTimeout, "connectTimeout");
   if ((mesh.connectTimeout ?? 0) > HOUR_MS) yield error("connectTimeout", "must be at most 1h");
   if ((mesh.protocolDetectionTimeout ?? 0) !== 0) {
     yield* checkDuration(mesh.protocolDetectionTimeout, "protocolDetectionTimeout");
+  }
+  for (const name of ["time", "interval"] as const) {
+    if ((mesh.tcpKeepalive?.[name] ?? 0) < 0) yield error(`tcpKeepalive.${name}`, "must not be negative");
+  }
+  if (mesh.dnsRefreshRate !== undefined && mesh.dnsRefreshRate <= SHORTEST_REFRESH_MS) {
+    yield warning("dnsRefreshRate", "has no effect: it must be more than 1ms");
   }
   if (mesh.trustDomain !== undefined) yield* checkTrustDomain(mesh.trustDomain, "trustDomain");
   for (const [i, alias] of (mesh.trustDomainAliases ?? []).entries()) {
@@ -39,7 +49,18 @@ export function* checkMeshConfig(mesh: MeshConfigFields): Iterable<Problem> {
   }
   if (mesh.meshMTLS?.ecdhCurves !== undefined)
     yield error("meshMTLS.ecdhCurves", "cannot be set for the mesh's own TLS");
-  yield* checkExtensionProviders(mesh.extensionProviders ?? [], "extensionProviders");
+  // As with istiod: one that nobody uses does no harm, and what policies of one that is wrong match is denied.
+  for (const problem of checkExtensionProviders(mesh.extensionProviders ?? [], "extensionProviders")) {
+    yield { ...problem, severity: "warning" };
+  }
+  if ((mesh.configSources ?? []).length > 0) {
+    yield warning("configSources", "has no effect: folders are named by --configDir");
+  }
+  for (const name of ["tracing", "accessLogging"] as const) {
+    if ((mesh.defaultProviders?.[name] ?? []).length > 0) {
+      yield warning(`defaultProviders.${name}`, "has no effect yet, as Telemetry has none");
+    }
+  }
   if (mesh.defaultConfig !== undefined) yield* checkProxyDefaults(mesh.defaultConfig, "defaultConfig");
 }
 

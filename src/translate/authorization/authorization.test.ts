@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { ExtAuthzSchema } from "#gen/envoy/extensions/filters/http/ext_authz/v3/ext_authz_pb.ts";
 import { withAliases } from "#model/trust-domain.ts";
 import { meshOf } from "../../../test/support/mesh.ts";
 import { object } from "../../../test/support/objects.ts";
+import { unpacked } from "../../../test/support/translated.ts";
 import { authorizationInput, authorizationPoliciesOf } from "../scope/authorization-policies.ts";
 import { attributeOf, type Meaning } from "./attributes.ts";
 import { customHttpFilters, customTcpFilters, httpAuthorization, tcpAuthorization } from "./filters.ts";
@@ -93,8 +95,19 @@ test("nobody to ask means no", () => {
   const refused = [["envoy.filters.http.rbac"], ["envoy.filters.network.rbac"]];
   assert.deepEqual(names(inputOf(asked)), refused);
   assert.deepEqual(names(inputOf(asked, [{ envoyExtAuthzHttp: http }])), refused, "no such service");
-  const wrong = { ...http, headersToUpstreamOnAllow: ["*"] };
-  assert.deepEqual(names(inputOf(asked + service, [{ envoyExtAuthzHttp: wrong }])), refused);
+  for (const wrong of [
+    { headersToUpstreamOnAllow: ["*"] },
+    { includeRequestHeadersInCheck: ["*"] },
+    { pathPrefix: "no-slash" },
+    { pathPrefix: "/%zz" },
+    { statusOnError: "999" },
+    { port: 0 },
+    { timeout: "-1s" },
+    { includeRequestBodyInCheck: { allowPartialMessage: true } },
+  ]) {
+    const provider = { envoyExtAuthzHttp: { ...http, ...wrong } };
+    assert.deepEqual(names(inputOf(asked + service, [provider])), refused, JSON.stringify(wrong));
+  }
   assert.deepEqual(names(inputOf(asked + service, [{ envoyExtAuthzHttp: http }])), [
     ["envoy.filters.http.rbac", "envoy.filters.http.ext_authz"],
     [],
@@ -103,4 +116,17 @@ test("nobody to ask means no", () => {
     ["envoy.filters.http.rbac", "envoy.filters.http.ext_authz"],
     ["envoy.filters.network.rbac", "envoy.filters.network.ext_authz"],
   ]);
+});
+
+test("headers by their old field are told where the new one names none", () => {
+  const asked = object("AuthorizationPolicy", "asked", { action: "CUSTOM", provider: { name: "p" }, rules: [{}] });
+  const service = object("Service", "asker", { ports: [{ name: "http", port: 80 }] });
+  const http = { service: "asker.default.svc.cluster.local", port: 80, includeHeadersInCheck: ["a"] };
+  const told = (more: object) => {
+    const filters = customHttpFilters(inputOf(asked + service, [{ envoyExtAuthzHttp: { ...http, ...more } }]));
+    const config = filters[1]?.configType.case === "typedConfig" ? filters[1].configType.value : undefined;
+    return unpacked(ExtAuthzSchema, config).allowedHeaders?.patterns.map(({ matchPattern }) => matchPattern.value);
+  };
+  assert.deepEqual(told({ includeRequestHeadersInCheck: [] }), ["a"]);
+  assert.deepEqual(told({ includeRequestHeadersInCheck: ["b"] }), ["b"]);
 });

@@ -1,4 +1,5 @@
 /** External authorization: a service that is asked about each request that a CUSTOM policy matches. */
+import { checkExtensionProvider } from "#config/checks/extension-provider.ts";
 import type { ExtensionProvider } from "#config/mesh/extension-provider.ts";
 import { ApiVersion } from "#gen/envoy/config/core/v3/config_source_pb.ts";
 import type { GrpcServiceSchema } from "#gen/envoy/config/core/v3/grpc_service_pb.ts";
@@ -10,7 +11,7 @@ import {
 import { ExtAuthzSchema as TcpExtAuthzSchema } from "#gen/envoy/extensions/filters/network/ext_authz/v3/ext_authz_pb.ts";
 import type { MetadataMatcherSchema } from "#gen/envoy/type/matcher/v3/metadata_pb.ts";
 import type { ListStringMatcherSchema } from "#gen/envoy/type/matcher/v3/string_pb.ts";
-import { StatusCode } from "#gen/envoy/type/v3/http_status_pb.ts";
+import type { StatusCode } from "#gen/envoy/type/v3/http_status_pb.ts";
 import { duration, type Init, pack } from "../encode.ts";
 import { endsWith, exact, metadataMatcher, startsWith, textValue } from "./matchers.ts";
 
@@ -18,7 +19,6 @@ import { endsWith, exact, metadataMatcher, startsWith, textValue } from "./match
 export const VERDICT_PREFIX = "istio_ext_authz_";
 /** Rules of CUSTOM policies have names that start so, by which a verdict about them is told. */
 export const CUSTOM_RULE_PREFIX = "istio-ext-authz";
-const STATUS_CODES: ReadonlySet<number> = new Set(Object.values(StatusCode));
 const DEFAULT_TIMEOUT_MS = 600_000;
 
 /** A provider and the service that answers for it. */
@@ -35,9 +35,9 @@ type Grpc = NonNullable<ExtensionProvider["envoyExtAuthzGrpc"]>;
 export function httpExtAuthz({ provider, hostname, cluster }: ProviderTarget): ReturnType<typeof pack> | undefined {
   const { envoyExtAuthzHttp: http, envoyExtAuthzGrpc: grpc } = provider;
   const settings = http ?? grpc;
-  if (settings === undefined || !isUsable(settings)) return undefined;
+  if (settings === undefined || !isUsable(provider)) return undefined;
   const { failOpen, statusOnError = "", includeRequestBodyInCheck, clearRouteCache } = settings;
-  const checked = http && headerList(http.includeRequestHeadersInCheck ?? http.includeHeadersInCheck);
+  const checked = http && (headerList(http.includeRequestHeadersInCheck) ?? headerList(http.includeHeadersInCheck));
   return pack(HttpExtAuthzSchema, {
     ...(statusOnError !== "" && { statusOnError: { code: Number(statusOnError) as StatusCode } }),
     failureModeAllow: failOpen ?? false,
@@ -55,7 +55,7 @@ export function httpExtAuthz({ provider, hostname, cluster }: ProviderTarget): R
 /** The filter that asks, for TCP. Only providers over gRPC can be asked about connections. */
 export function tcpExtAuthz({ provider, hostname, cluster }: ProviderTarget): ReturnType<typeof pack> | undefined {
   const { envoyExtAuthzGrpc: grpc } = provider;
-  if (grpc === undefined || !isUsable(grpc)) return undefined;
+  if (grpc === undefined || !isUsable(provider)) return undefined;
   return pack(TcpExtAuthzSchema, {
     statPrefix: "tcp.",
     failureModeAllow: grpc.failOpen ?? false,
@@ -66,22 +66,8 @@ export function tcpExtAuthz({ provider, hostname, cluster }: ProviderTarget): Re
 }
 
 /** Whether a provider can be used at all; where it cannot, what its policies match is denied. */
-export function isUsable(settings: Http | Grpc): boolean {
-  const { port = 0, statusOnError = "" } = settings;
-  if (port < 1 || port > 65535) return false;
-  if (statusOnError !== "" && (!/^\d+$/.test(statusOnError) || !STATUS_CODES.has(Number(statusOnError)))) {
-    return false;
-  }
-  if (!("pathPrefix" in settings || "headersToUpstreamOnAllow" in settings)) return true;
-  const { pathPrefix = "" } = settings;
-  const lists = [
-    settings.includeRequestHeadersInCheck,
-    settings.includeHeadersInCheck,
-    settings.headersToDownstreamOnDeny,
-    settings.headersToDownstreamOnAllow,
-    settings.headersToUpstreamOnAllow,
-  ];
-  return (pathPrefix === "" || pathPrefix.startsWith("/")) && !lists.some((list) => list?.includes("*"));
+function isUsable(provider: ExtensionProvider): boolean {
+  return [...checkExtensionProvider(provider, provider.name)].length === 0;
 }
 
 function httpService(settings: Http, hostname: string, cluster: string): Init<typeof HttpServiceSchema> {

@@ -9,8 +9,19 @@ const NAME = "[\\w!#$&'*+.^`|~-]+";
 /** A header, and another one where it is missing; at most so many characters of it. */
 const HEADER = new RegExp(`^\\(:?${NAME}(\\?:?${NAME})?\\)(:\\d+)?$`);
 const KEYS = /^\([^()\r\n]+\)(:\d+)?$/;
-/** Attributes and entries of maps: `request.headers['x-id']`. */
-const ATTRIBUTE = /^\([a-z_]+(\.[a-z_]+|\['[^'\]]+'\])*\)(:\d+)?$/;
+/** Words that CEL keeps for itself: the first are no fields either, the others only no attributes. */
+const NO_FIELD = "in|true|false|null";
+const NO_ATTRIBUTE = `${NO_FIELD}|as|break|const|continue|else|for|function|if|import|let|loop|namespace|package|return|var|void|while`;
+const CEL_FIELD = `\\.(?!(${NO_FIELD})\\b)[A-Za-z_]\\w*`;
+const CEL_ENTRY = `\\[('[^'\\\\\r\n]+'|"[^"\\\\\r\n]+"|\\d{1,9})\\]`;
+/** Attributes and entries of maps: `request.headers['x-id']`. What else is an expression only Envoy can tell. */
+const ATTRIBUTE = new RegExp(`^\\((?!(${NO_ATTRIBUTE})\\b)[A-Za-z_]\\w*(${CEL_FIELD}|${CEL_ENTRY})*\\)(:\\d+)?$`);
+/** Where metadata is from, and the way to a value in it. */
+const METADATA = /^\((CLUSTER|DYNAMIC|LISTENER|ROUTE|UPSTREAM_HOST|VIRTUAL_HOST)(:[^()\r\n]+)?\)(:\d+)?$/;
+const DURATION = /^\(\w+:\w+(:(ms|us|ns))?\)$/;
+const WHICH_PATH = /^(\((WQ|NQ)(:(ORIG|PATH|ORIG_OR_PATH))?\))?(:\d+)?$/;
+const WHICH_NAME = /^(\((SNI_ONLY|SNI_FIRST|HOST_FIRST)(:(ORIG|HOST|ORIG_OR_HOST))?\))?$/;
+const WHICH_PARAMETERS = /^(\((ORIG|DECODED)\))?(:\d+)?$/;
 
 const WITHOUT_ARGUMENTS = `
   ACCESS_LOG_TYPE BYTES_RECEIVED BYTES_RETRANSMITTED BYTES_SENT CONNECTION_ID CONNECTION_TERMINATION_DETAILS CUSTOM_FLAGS
@@ -24,8 +35,8 @@ const WITHOUT_ARGUMENTS = `
   DOWNSTREAM_PEER_IP_SAN DOWNSTREAM_PEER_ISSUER DOWNSTREAM_PEER_OTHERNAME_SAN DOWNSTREAM_PEER_SERIAL
   DOWNSTREAM_PEER_SUBJECT DOWNSTREAM_PEER_URI_SAN DOWNSTREAM_REMOTE_ADDRESS DOWNSTREAM_REMOTE_PORT DOWNSTREAM_TLS_CIPHER
   DOWNSTREAM_TLS_SESSION_ID DOWNSTREAM_TLS_VERSION DOWNSTREAM_TRANSPORT_FAILURE_REASON DOWNSTREAM_WIRE_BYTES_RECEIVED
-  DOWNSTREAM_WIRE_BYTES_SENT DURATION FILTER_CHAIN_NAME GRPC_STATUS GRPC_STATUS_NUMBER HOSTNAME LOCAL_REPLY_BODY PATH
-  PROTOCOL QUERY_PARAMS REQUESTED_SERVER_NAME REQUEST_DURATION REQUEST_HEADERS_BYTES REQUEST_TX_DURATION RESPONSE_CODE
+  DOWNSTREAM_WIRE_BYTES_SENT DURATION FILTER_CHAIN_NAME GRPC_STATUS GRPC_STATUS_NUMBER HOSTNAME LOCAL_REPLY_BODY
+  PROTOCOL REQUEST_DURATION REQUEST_HEADERS_BYTES REQUEST_TX_DURATION RESPONSE_CODE
   RESPONSE_DURATION RESPONSE_FLAGS RESPONSE_FLAGS_LONG RESPONSE_HEADERS_BYTES RESPONSE_TRAILERS_BYTES RESPONSE_TX_DURATION
   ROUNDTRIP_DURATION ROUTE_NAME STREAM_ID TLS_JA3_FINGERPRINT TLS_JA4_FINGERPRINT TRACE_ID UNIQUE_ID UPSTREAM_CLUSTER
   UPSTREAM_CLUSTER_RAW UPSTREAM_CONNECTION_ID UPSTREAM_CONNECTION_POOL_READY_DURATION UPSTREAM_DETECTED_CLOSE_TYPE
@@ -57,6 +68,11 @@ const COMMANDS: ReadonlyMap<string, RegExp> = new Map([
     (name) => [name, /^\([^():\r\n]+(:PLAIN|:TYPED|:FIELD:[^():\r\n]+)?\)(:\d+)?$/] as const,
   ),
   ["CEL", ATTRIBUTE],
+  ["COMMON_DURATION", DURATION],
+  ["METADATA", METADATA],
+  ["PATH", WHICH_PATH],
+  ["QUERY_PARAMS", WHICH_PARAMETERS],
+  ["REQUESTED_SERVER_NAME", WHICH_NAME],
 ]);
 
 const PERCENT = /%%|%([A-Z0-9_]+)((?:\(.*?\))?(?::\d+)?)%|%/gs;
