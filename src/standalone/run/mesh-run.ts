@@ -9,6 +9,7 @@
  * What a person asks of it afterwards (`changes.ts`) is carried out one thing after the other.
  */
 import type { Socket } from "node:dgram";
+import type { ConfigObject } from "#config/config-object.ts";
 import { sleep } from "#lib/async/sleep.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
@@ -33,7 +34,7 @@ import { Members, makePods } from "./members.ts";
 import { pagesOf } from "./pages.ts";
 import { type OpenPublished, PublishedPorts } from "./published.ts";
 import { Registry } from "./registry.ts";
-import { FabricServices, type ReadConfig } from "./services.ts";
+import { FabricServices } from "./services.ts";
 import { SharedAgentRun } from "./shared-agent-run.ts";
 import { startProblem } from "./start-problem.ts";
 import type { MemberStatus, MeshStatus } from "./status.ts";
@@ -96,7 +97,8 @@ export class MeshRun {
   readonly #stop = Promise.withResolvers<void>();
   #phase: MeshStatus["phase"] = "starting";
   #snapshot: Snapshot | undefined;
-  #config: ReadConfig = { objects: [], problems: [] };
+  /** The user's objects as they were read first. */
+  #objects: readonly ConfigObject[] = [];
 
   /** As last applied; members that joined by themselves are not in it. */
   plan: MeshPlan;
@@ -134,7 +136,11 @@ export class MeshRun {
         this.#snapshot = snapshot;
         this.#status.touch();
       },
-      onFirst: (config) => this.#onConfig(config),
+      onFirst: (objects) => {
+        this.#objects = objects;
+        this.#firstConfig.resolve();
+      },
+      onProblem: (line) => this.events.add(line),
     });
     const root = rootCertificate(plan.paths.ca, this.ending.signal);
     this.members = new Members({
@@ -291,7 +297,7 @@ export class MeshRun {
   sayHints(): void {
     const { file, lines } = this.plan;
     const members = this.plan.members.map(({ member }) => member);
-    const hints = hintsOf({ members, objects: this.#config.objects, file, lines });
+    const hints = hintsOf({ members, objects: this.#objects, file, lines });
     for (const hint of hints) this.events.add(`hint: ${hint}`);
   }
 
@@ -347,14 +353,5 @@ export class MeshRun {
     this.#status.touch();
     this.members.reconsider();
     if (this.exitWhenDone && jobsExitCode(this.jobs()) !== undefined) this.#stop.resolve();
-  }
-
-  #onConfig(config: ReadConfig): void {
-    this.#config = config;
-    for (const { origin, object, field, message, severity } of config.problems) {
-      const place = origin === undefined ? "" : `${origin.file}:${origin.line}: `;
-      this.events.add(`${severity}: ${place}${[object, field, message].filter((part) => part !== "").join(" ")}`);
-    }
-    this.#firstConfig.resolve();
   }
 }

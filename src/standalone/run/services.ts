@@ -1,9 +1,8 @@
 /** Keeps the fabric's names and service addresses in step with the configuration. */
 import type { ConfigObject } from "#config/config-object.ts";
-import { type Logger, SILENT } from "#lib/log.ts";
+import type { Logger } from "#lib/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import { DEFAULT_FEATURES } from "#model/features.ts";
-import type { ObjectProblem } from "#model/ports.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { fileSource } from "#sources/file/file-source.ts";
 import { firstHosts, type HostTable, hostTable } from "../fabric/names.ts";
@@ -26,13 +25,9 @@ export interface ServicesInput {
   readonly outside: OutsideNames;
   readonly onSnapshot: (snapshot: Snapshot) => void;
   /** Called when a configuration that is read for the first time has taken effect. */
-  readonly onFirst: (config: ReadConfig) => void;
-}
-
-/** The user's objects as they were read. */
-export interface ReadConfig {
-  readonly objects: readonly ConfigObject[];
-  readonly problems: readonly ObjectProblem[];
+  readonly onFirst: (objects: readonly ConfigObject[]) => void;
+  /** Told once of each thing that is wrong with the files, at the start and whenever they change. */
+  readonly onProblem: (line: string) => void;
 }
 
 export class FabricServices {
@@ -77,20 +72,19 @@ export class FabricServices {
   }
 
   async #follow({ dns, rules }: Followers, signal: AbortSignal): Promise<void> {
-    const { paths, onSnapshot, onFirst } = this.#input;
-    // The control plane's log tells of later problems: saying them twice helps nobody.
+    const { paths, onSnapshot, onFirst, onProblem } = this.#input;
     const source = fileSource({
       folders: [...this.#config, paths.registry, paths.applied],
       meshConfigFile: paths.meshConfig,
       features: DEFAULT_FEATURES,
-      log: SILENT,
+      log: problemLogger(onProblem),
     });
     let first = true;
     const unsubscribe = source.subscribe((snapshot: Snapshot) => {
       onSnapshot(snapshot);
       dns.replace(hostTable(snapshot, this.#input.range));
       const done = rules.apply(serviceRules(snapshot));
-      if (first) void done.then(() => onFirst({ objects: source.objects(), problems: source.problems() }));
+      if (first) void done.then(() => onFirst(source.objects()));
       first = false;
     });
     try {
@@ -99,6 +93,18 @@ export class FabricServices {
       unsubscribe();
     }
   }
+}
+
+/** Passes on what is wrong: who has just saved a file looks at the mesh, and not at the control plane's log. */
+function problemLogger(onProblem: (line: string) => void): Logger {
+  const logger: Logger = {
+    debug: () => undefined,
+    info: () => undefined,
+    warn: (message) => onProblem(`warning: ${message}`),
+    error: (message) => onProblem(`error: ${message}`),
+    scope: () => logger,
+  };
+  return logger;
 }
 
 /** Who is told of every change. */

@@ -233,3 +233,35 @@ test("attach shows what happens, and Ctrl-C leaves the mesh alone", { skip }, as
   assert.equal(await stays.ended, 0);
   assert.match(stays.said, /^mesh ".*" has ended$/m);
 });
+
+test("what is wrong with a saved file is told by attach, and again after it was something else", { skip }, async () => {
+  await using folder = await meshFolder(PLAIN.replace("  - ", "  workloads:\n  - "));
+  assert.equal((await folder.up()).code, 0);
+  const attached = folder.begin("attach");
+  await attached.until(/^attached to mesh/m);
+  const route =
+    "apiVersion: networking.istio.io/v1\nkind: VirtualService\nmetadata: {name: web}\n" +
+    "spec: {hosts: [web], http: [{route: [{destination: {host: web}}], timout: 3s}]}\n";
+  await folder.add("route.yaml", route);
+  await attached.until(
+    /warning: .*route\.yaml:4: VirtualService\/default\/web: spec\.http\[0\]\.timout is not a known field/,
+  );
+  await folder.add("route.yaml", "a: [b");
+  await attached.until(/error: .*route\.yaml:1: is not YAML/);
+  await folder.add("route.yaml", route);
+  await attached.until(/is not YAML[\s\S]*route\.yaml:4: .*timout is not a known field/);
+});
+
+test("flags may stand behind the workload, and pushes is about the mesh that is up", { skip }, async () => {
+  await using folder = await meshFolder(PLAIN.replace("  - ", "  workloads:\n  - "));
+  assert.equal((await folder.up()).code, 0);
+  for (const command of [
+    ["--", "echo", "--state", "x"],
+    ["echo", "--state", "x"],
+  ]) {
+    const { stdout, stderr } = await mizzen(["exec", "plain", "--state", folder.state, ...command]);
+    assert.equal(stdout, "--state x\n", stderr);
+  }
+  const { stdout, stderr } = await folder.mizzen("pushes", "-o", "json");
+  assert.ok(Array.isArray(JSON.parse(stdout).changes), stderr);
+});
