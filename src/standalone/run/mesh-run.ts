@@ -9,7 +9,6 @@
  * What a person asks of it afterwards (`changes.ts`) is carried out one thing after the other.
  */
 import type { Socket } from "node:dgram";
-import type { ConfigObject } from "#config/config-object.ts";
 import { sleep } from "#lib/async/sleep.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
@@ -97,8 +96,6 @@ export class MeshRun {
   readonly #stop = Promise.withResolvers<void>();
   #phase: MeshStatus["phase"] = "starting";
   #snapshot: Snapshot | undefined;
-  /** The user's objects as they were read first. */
-  #objects: readonly ConfigObject[] = [];
 
   /** As last applied; members that joined by themselves are not in it. */
   plan: MeshPlan;
@@ -136,10 +133,7 @@ export class MeshRun {
         this.#snapshot = snapshot;
         this.#status.touch();
       },
-      onFirst: (objects) => {
-        this.#objects = objects;
-        this.#firstConfig.resolve();
-      },
+      onFirst: () => this.#firstConfig.resolve(),
       onProblem: (line) => this.events.add(line),
     });
     const root = rootCertificate(plan.paths.ca, this.ending.signal);
@@ -297,7 +291,7 @@ export class MeshRun {
   sayHints(): void {
     const { file, lines } = this.plan;
     const members = this.plan.members.map(({ member }) => member);
-    const hints = hintsOf({ members, objects: this.#objects, file, lines });
+    const hints = hintsOf({ members, objects: this.services.objects(), file, lines });
     for (const hint of hints) this.events.add(`hint: ${hint}`);
   }
 

@@ -4,7 +4,7 @@ import type { Logger } from "#lib/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import { DEFAULT_FEATURES } from "#model/features.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import { fileSource } from "#sources/file/file-source.ts";
+import { type FileSource, fileSource } from "#sources/file/file-source.ts";
 import { firstHosts, type HostTable, hostTable } from "../fabric/names.ts";
 import { type DnsServer, type OutsideNames, serveDns } from "../fabric/serve-dns.ts";
 import { BASE_RULES, serviceRules } from "../fabric/service-rules.ts";
@@ -25,7 +25,7 @@ export interface ServicesInput {
   readonly outside: OutsideNames;
   readonly onSnapshot: (snapshot: Snapshot) => void;
   /** Called when a configuration that is read for the first time has taken effect. */
-  readonly onFirst: (objects: readonly ConfigObject[]) => void;
+  readonly onFirst: () => void;
   /** Told once of each thing that is wrong with the files, at the start and whenever they change. */
   readonly onProblem: (line: string) => void;
 }
@@ -34,6 +34,8 @@ export class FabricServices {
   readonly #input: ServicesInput;
   #config: readonly string[];
   #round = new AbortController();
+  /** That which was read last. */
+  #source: FileSource | undefined;
 
   constructor(config: readonly string[], input: ServicesInput) {
     this.#config = config;
@@ -44,6 +46,11 @@ export class FabricServices {
   reconfigure(config: readonly string[]): void {
     this.#config = config;
     this.#round.abort();
+  }
+
+  /** The user's objects as they are now. */
+  objects(): readonly ConfigObject[] {
+    return this.#source?.objects() ?? [];
   }
 
   /** Serves names and translates service addresses until the signal aborts. */
@@ -81,10 +88,11 @@ export class FabricServices {
     });
     let first = true;
     const unsubscribe = source.subscribe((snapshot: Snapshot) => {
+      this.#source = source;
       onSnapshot(snapshot);
       dns.replace(hostTable(snapshot, this.#input.range));
       const done = rules.apply(serviceRules(snapshot));
-      if (first) void done.then(() => onFirst(source.objects()));
+      if (first) void done.then(onFirst);
       first = false;
     });
     try {

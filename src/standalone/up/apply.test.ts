@@ -265,3 +265,17 @@ test("flags may stand behind the workload, and pushes is about the mesh that is 
   const { stdout, stderr } = await folder.mizzen("pushes", "-o", "json");
   assert.ok(Array.isArray(JSON.parse(stdout).changes), stderr);
 });
+
+test("hints are about the objects that there are when a workload is added", { skip }, async () => {
+  await using folder = await meshFolder(PLAIN.replace("  - ", "  workloads:\n  - "));
+  assert.equal((await folder.up()).code, 0);
+  await folder.add(
+    "late.yaml",
+    "apiVersion: v1\nkind: Service\nmetadata: {name: late}\nspec: {selector: {app: late}, ports: [{port: 80}]}\n",
+  );
+  const late = PLAIN.replace("name: plain,", "name: late, labels: {app: late}, ports: [80],");
+  await folder.write(PLAIN.replace("  - ", "  workloads:\n  - ") + late);
+  const changed = await folder.up();
+  assert.match(changed.stderr, /late added$/m);
+  assert.doesNotMatch(changed.stderr, /workload "late" is selected by no Service/);
+});
