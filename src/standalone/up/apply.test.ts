@@ -279,3 +279,15 @@ test("hints are about the objects that there are when a workload is added", { sk
   assert.match(changed.stderr, /late added$/m);
   assert.doesNotMatch(changed.stderr, /workload "late" is selected by no Service/);
 });
+
+test("attach tells of an app that ended by itself, and not of one that was asked to", { skip }, async () => {
+  await using folder = await meshFolder(PLAIN.replace("  - ", "  workloads:\n  - "));
+  assert.equal((await folder.up()).code, 0);
+  const attached = folder.begin("attach");
+  await attached.until(/^attached to mesh/m);
+  await folder.running.kill({ member: "plain", process: "app" });
+  await attached.until(/plain was killed by SIGKILL: it is started again$/m);
+  assert.equal((await folder.mizzen("restart", "plain")).code, 0);
+  await attached.until(/plain restarted$/m);
+  assert.equal(attached.said.match(/plain was killed/g)?.length, 1, attached.said);
+});
