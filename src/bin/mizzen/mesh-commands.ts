@@ -49,18 +49,25 @@ export function execCommand(terminal: Terminal): Command {
       "after",
       `\nExamples:\n  mizzen exec sleep -- curl -sS http://httpbin:8000/headers\n  mizzen exec sleep sh\n\n${EXIT_CODES_HELP}`,
     )
-    .action((workload: string, command: string[], options: ChoiceOptions) =>
-      finish(terminal, async () => {
+    .action((workload: string, words: string[], options: ChoiceOptions, self: Command) => {
+      const behind = flagsBehind(self).parse(words, { from: "user" });
+      return finish(terminal, async () => {
         needRoot("run something in a mesh");
         const [{ findMember, findStatus }, { execIn }] = await Promise.all([
           import("#standalone/commands/find-mesh.ts"),
           import("#standalone/commands/exec.ts"),
         ]);
-        const { status } = await findStatus(choiceOf(options));
-        const plain = command[0] === "--" ? command.slice(1) : command;
-        return execIn(findMember(status, workload).shell, plain, terminal.env.TERM);
-      }),
-    );
+        const { status } = await findStatus(choiceOf({ ...options, ...behind.opts<ChoiceOptions>() }));
+        return execIn(findMember(status, workload).shell, behind.args, terminal.env.TERM);
+      });
+    });
+}
+
+/** Reads what stands behind the workload: flags may, as with other commands; the command begins at the first word that is none. */
+function flagsBehind(exec: Command): Command {
+  const behind = withChoice(new Command(exec.name())).argument("<command...>").passThroughOptions();
+  behind.helpInformation = () => exec.helpInformation();
+  return behind.copyInheritedSettings(exec);
 }
 
 interface OpenOptions extends ChoiceOptions {

@@ -9,7 +9,8 @@ import {
   statusOfSync,
 } from "#cli/proxy-status.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
-import { askMember, memberNamed, proxyNamed } from "./ask-member.ts";
+import { askMember, proxyNamed } from "./ask-member.ts";
+import { CONTROL_PLANE, controlPlanePage } from "./control-plane-page.ts";
 import { finish } from "./exit-codes.ts";
 import { type ChoiceOptions, withChoice } from "./options.ts";
 import { textOf } from "./proxy-config-command.ts";
@@ -23,10 +24,6 @@ interface StatusOptions extends ChoiceOptions {
   readonly verbosity: string;
   readonly proxyAdminPort: string;
 }
-
-const CONTROL_PLANE = "istiod";
-const MONITORING_PORT = 15_014;
-const TIMEOUT_MS = 10_000;
 
 export function proxyStatusCommand(terminal: Terminal): Command {
   return withChoice(new Command("proxy-status"))
@@ -56,7 +53,7 @@ export function proxyStatusCommand(terminal: Terminal): Command {
 }
 
 async function allProxies(options: StatusOptions): Promise<string> {
-  const text = await pageOf("/debug/syncz", options);
+  const text = await controlPlanePage("/debug/syncz", options);
   const statuses = statusesIn(text).filter(
     ({ namespace }) => options.namespace === undefined || namespace === options.namespace,
   );
@@ -86,7 +83,7 @@ async function oneProxy(workload: string, options: StatusOptions): Promise<strin
   const question = { method: "GET", port: Number(options.proxyAdminPort), path: "/config_dump" } as const;
   const dump =
     options.file === undefined && member ? await askMember(member, question) : await textOf(options.file ?? "-");
-  const sent = await pageOf(`/debug/config_dump?proxyID=${encodeURIComponent(id)}`, options);
+  const sent = await controlPlanePage(`/debug/config_dump?proxyID=${encodeURIComponent(id)}`, options);
   const registry = allDescriptors();
   return compareDumps(parseConfigDump(sent, registry), parseConfigDump(dump, registry));
 }
@@ -95,19 +92,4 @@ async function oneProxy(workload: string, options: StatusOptions): Promise<strin
 function proxyId(workload: string, { namespace }: StatusOptions): string {
   const name = workload.replace(/^pods?\//, "");
   return namespace === undefined || name.includes(".") ? name : `${name}.${namespace}`;
-}
-
-async function pageOf(path: string, options: StatusOptions): Promise<string> {
-  const { address } = options;
-  if (address === undefined) {
-    const { namespace: _, ...choice } = options;
-    return askMember(await memberNamed(CONTROL_PLANE, choice), { method: "GET", port: MONITORING_PORT, path });
-  }
-  try {
-    const answer = await fetch(`http://${address}${path}`, { signal: AbortSignal.timeout(TIMEOUT_MS) });
-    if (!answer.ok) throw new Error(`status ${answer.status}: ${await answer.text()}`);
-    return await answer.text();
-  } catch (cause) {
-    throw new MeshError("CONTROL_PLANE_UNREACHABLE", `Cannot read http://${address}${path}`, { cause });
-  }
 }

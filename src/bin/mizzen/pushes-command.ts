@@ -4,32 +4,39 @@ import { Command, Option } from "commander";
 import { formatOutput, OUTPUT_FORMATS, type OutputFormat } from "#cli/output.ts";
 import { formatPushes, type JournalEntry } from "#cli/pushes-table.ts";
 import { MeshError } from "#lib/mesh-error.ts";
+import { controlPlanePage, type PageOptions } from "./control-plane-page.ts";
 import { finish } from "./exit-codes.ts";
+import { withChoice } from "./options.ts";
 import type { Terminal } from "./terminal.ts";
 
-interface PushesOptions {
-  readonly address: string;
+interface PushesOptions extends PageOptions {
   readonly proxy?: string;
   readonly output?: OutputFormat;
   readonly watch?: boolean;
 }
 
+interface Journal {
+  readonly changes: readonly JournalEntry[];
+}
+
 const PERIOD_MS = 1_000;
-const TIMEOUT_MS = 10_000;
 /** Back to the upper left corner, clearing what was there. */
 const CLEAR = "\u001b[H\u001b[2J";
 
 export function pushesCommand(terminal: Terminal): Command {
-  return new Command("pushes")
+  return withChoice(new Command("pushes"))
     .summary("show what the control plane sent, and why")
     .description(
       "Shows the push journal of a control plane: what changed, by which object, how many proxies and views it reached, bytes, and what proxies said.",
     )
-    .option("--address <host:port>", "the control plane's monitoring or HTTP address", "127.0.0.1:15014")
+    .option("--address <host:port>", "a control plane's monitoring or HTTP address, in place of a mesh that is up")
     .option("--proxy <name.namespace>", "what was sent to this proxy alone")
     .addOption(new Option("-o, --output <format>", "form of the output").choices(OUTPUT_FORMATS))
     .option("-w, --watch", "go on, every second")
-    .addHelpText("after", "\nExamples:\n  mizzen pushes -w\n  mizzen pushes --proxy reviews-v1-1.default -o json")
+    .addHelpText(
+      "after",
+      "\nExamples:\n  mizzen pushes -w\n  mizzen pushes --proxy reviews-v1-1.default -o json\n  mizzen pushes --address 127.0.0.1:15014",
+    )
     .action((options: PushesOptions) =>
       finish(terminal, async () => {
         do {
@@ -46,13 +53,12 @@ export function pushesCommand(terminal: Terminal): Command {
     );
 }
 
-async function readJournal({ address, proxy }: PushesOptions): Promise<{ readonly changes: readonly JournalEntry[] }> {
+async function readJournal({ proxy, ...options }: PushesOptions): Promise<Journal> {
   const query = proxy === undefined ? "" : `?proxyID=${encodeURIComponent(proxy)}`;
+  const text = await controlPlanePage(`/debug/pushes${query}`, options);
   try {
-    const response = await fetch(`http://${address}/debug/pushes${query}`, { signal: AbortSignal.timeout(TIMEOUT_MS) });
-    if (!response.ok) throw new Error(`status ${response.status}`);
-    return (await response.json()) as { readonly changes: readonly JournalEntry[] };
+    return JSON.parse(text) as Journal;
   } catch (cause) {
-    throw new MeshError("CONTROL_PLANE_UNREACHABLE", `Cannot read the push journal at ${address}`, { cause });
+    throw new MeshError("CONTROL_PLANE_UNREACHABLE", "Cannot read the push journal: it is no JSON", { cause });
   }
 }

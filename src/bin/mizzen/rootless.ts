@@ -10,6 +10,8 @@ import type { Terminal } from "./terminal.ts";
 
 /** They need no mesh. */
 const FOR_ANYBODY: readonly string[] = ["version", "completion", "init", "doctor", "help", "translate"];
+/** They ask a control plane, which may be elsewhere. */
+const ASKING: readonly string[] = ["proxy-status", "pushes"];
 /** They may take the place of a machine that was lost. */
 const CHANGING: readonly string[] = ["up", "down"];
 
@@ -24,7 +26,7 @@ export async function runOnOwnMachine(terminal: Terminal, command: Command): Pro
   if (process.getuid?.() === 0 || FOR_ANYBODY.includes(name)) return false;
   // What is read from files, or asked of a control plane elsewhere, needs no mesh either.
   const { file, address } = command.opts();
-  if (file !== undefined || (name === "proxy-status" && address !== undefined)) return false;
+  if (file !== undefined || (ASKING.includes(name) && address !== undefined)) return false;
   await finish(terminal, async () => {
     const { runRootless } = await import("#standalone/rootless/run-rootless.ts");
     const { env, self } = terminal;

@@ -1,5 +1,7 @@
 /** What is not wrong, but most likely not meant: said once, when the mesh has been read. */
 import type { ConfigObject } from "#config/config-object.ts";
+import type { Service } from "#config/kinds/service.ts";
+import type { ServiceEntry } from "#config/kinds/service-entry.ts";
 import { hasLabels } from "#model/labels.ts";
 import { isJob, type Member, workloadKey } from "../mesh/mesh.ts";
 import { gatewayHints } from "./gateway-hints.ts";
@@ -14,10 +16,8 @@ export interface HintInput {
 
 /** One line for each. */
 export function hintsOf({ members, objects, file, lines }: HintInput): readonly string[] {
-  const services = objects
-    .filter(({ kind }) => kind === "Service")
-    .map(selectorOf)
-    .filter((found) => found !== undefined);
+  const services = selectorsOf(objects, "Service", (spec) => (spec as Service).selector);
+  const entries = selectorsOf(objects, "ServiceEntry", (spec) => (spec as ServiceEntry).workloadSelector?.labels);
   const idle = services.filter((service) => !members.some((member) => selects(service, member)));
   const first = new Map(members.map((member) => [workloadKey(member), member]));
   const alone = [...first.values()].filter(
@@ -25,7 +25,7 @@ export function hintsOf({ members, objects, file, lines }: HintInput): readonly 
       member.ports.length > 0 &&
       member.proxy !== "router" &&
       !isJob(member) &&
-      !services.some((service) => selects(service, member)),
+      ![...services, ...entries].some((service) => selects(service, member)),
   );
   return [
     ...idle.map(
@@ -47,12 +47,21 @@ interface Selector {
   readonly origin: ConfigObject["origin"];
 }
 
-/** Undefined for a service without a selector: its endpoints are somebody else's business. */
-function selectorOf({ metadata, spec, origin }: ConfigObject): Selector | undefined {
-  const raw = typeof spec === "object" && spec !== null && "selector" in spec ? spec.selector : undefined;
-  if (typeof raw !== "object" || raw === null || Object.keys(raw).length === 0) return undefined;
-  const selector = Object.fromEntries(Object.entries(raw).map(([name, value]) => [name, String(value)]));
-  return { name: metadata.name, namespace: metadata.namespace, selector, origin };
+/** Of objects of one kind; those without a selector are left out: their endpoints are somebody else's business. */
+function selectorsOf(
+  objects: readonly ConfigObject[],
+  wanted: string,
+  selectorIn: (spec: unknown) => Readonly<Record<string, string>> | undefined,
+): readonly Selector[] {
+  return objects
+    .filter(({ kind }) => kind === wanted)
+    .map(({ metadata: { name, namespace }, spec, origin }) => ({
+      name,
+      namespace,
+      selector: selectorIn(spec) ?? {},
+      origin,
+    }))
+    .filter(({ selector }) => Object.keys(selector).length > 0);
 }
 
 function selects({ namespace, selector }: Selector, member: Member): boolean {

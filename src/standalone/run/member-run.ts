@@ -46,6 +46,8 @@ const APP_GRACE_MS = 5000;
 /** How long an app must live that nobody can ask; longer when it has just failed to. */
 const SURVIVAL_MS = 400;
 const SECOND_SURVIVAL_MS = 3000;
+/** So many ends in a row are said once more; a mesh that is only starting has failed before. */
+const MANY_EXITS = 5;
 
 /** From a start to the stop that belongs to it. */
 interface Life {
@@ -262,8 +264,10 @@ export class MemberRun {
     const ask = () => probe({ ...PROXY_READINESS, address: this.#plan.address, from: FABRIC.prober });
     const onChange = (result: ProbeResult) => this.#settle("proxy", result && `proxy not ready: ${result}`);
     const options = {
-      onChange: (status: UnitStatus) =>
-        this.#settle("proxy", status.state === "running" ? "proxy starting" : exitReason("proxy", status)),
+      onChange: (status: UnitStatus) => {
+        this.#sayEnd(`the proxy of ${this.#plan.member.name}`, status);
+        this.#settle("proxy", status.state === "running" ? "proxy starting" : exitReason("proxy", status));
+      },
       beside: (signal: AbortSignal) => watchReadiness({ ask, timing: PROXY_TIMING, onChange }, signal),
     };
     if (shared !== undefined) return new SharedProxy({ ...options, plan: shared, agent: this.#hooks.sharedAgent });
@@ -279,6 +283,7 @@ export class MemberRun {
       explain: () => this.#explain(plan),
       graceMs: APP_GRACE_MS,
       onChange: (status) => {
+        this.#sayEnd(member.name, status);
         if (status.state !== "done")
           this.#settle("app", status.state === "running" ? "starting" : exitReason("app", status));
       },
@@ -293,6 +298,13 @@ export class MemberRun {
       },
     });
     return unit;
+  }
+
+  /** Who looks at the mesh hears of an end that nobody asked for; of one that ends again and again, not each time. */
+  #sayEnd(name: string, { state, lastExit, quickExits }: UnitStatus): void {
+    if (state !== "pausing") return;
+    if (quickExits === 1) this.#hooks.onEvent(`${name} ${lastExit}: it is started again`);
+    if (quickExits === MANY_EXITS) this.#hooks.onEvent(`${name} ${lastExit}, ${quickExits} times in a row`);
   }
 
   /** An app that nobody can ask is ready when it did not end at once. */
@@ -318,7 +330,7 @@ export class MemberRun {
     signal.addEventListener("abort", () => firstReady.resolve(), { once: true });
     await firstReady.promise;
     const onDead = (reason: string) => {
-      this.#hooks.onEvent(`${this.#plan.member.name} is started again: its liveness probe failed: ${reason}`);
+      this.#hooks.onEvent(`${this.#plan.member.name} is asked to end: its liveness probe failed: ${reason}`);
       unit.end();
     };
     await watchLiveness({ ask: () => this.#ask(liveness), timing: liveness, onDead }, signal);

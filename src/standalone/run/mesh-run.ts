@@ -33,7 +33,7 @@ import { Members, makePods } from "./members.ts";
 import { pagesOf } from "./pages.ts";
 import { type OpenPublished, PublishedPorts } from "./published.ts";
 import { Registry } from "./registry.ts";
-import { FabricServices, type ReadConfig } from "./services.ts";
+import { FabricServices } from "./services.ts";
 import { SharedAgentRun } from "./shared-agent-run.ts";
 import { startProblem } from "./start-problem.ts";
 import type { MemberStatus, MeshStatus } from "./status.ts";
@@ -96,7 +96,6 @@ export class MeshRun {
   readonly #stop = Promise.withResolvers<void>();
   #phase: MeshStatus["phase"] = "starting";
   #snapshot: Snapshot | undefined;
-  #config: ReadConfig = { objects: [], problems: [] };
 
   /** As last applied; members that joined by themselves are not in it. */
   plan: MeshPlan;
@@ -134,7 +133,8 @@ export class MeshRun {
         this.#snapshot = snapshot;
         this.#status.touch();
       },
-      onFirst: (config) => this.#onConfig(config),
+      onFirst: () => this.#firstConfig.resolve(),
+      onProblem: (line) => this.events.add(line),
     });
     const root = rootCertificate(plan.paths.ca, this.ending.signal);
     this.members = new Members({
@@ -291,7 +291,7 @@ export class MeshRun {
   sayHints(): void {
     const { file, lines } = this.plan;
     const members = this.plan.members.map(({ member }) => member);
-    const hints = hintsOf({ members, objects: this.#config.objects, file, lines });
+    const hints = hintsOf({ members, objects: this.services.objects(), file, lines });
     for (const hint of hints) this.events.add(`hint: ${hint}`);
   }
 
@@ -347,14 +347,5 @@ export class MeshRun {
     this.#status.touch();
     this.members.reconsider();
     if (this.exitWhenDone && jobsExitCode(this.jobs()) !== undefined) this.#stop.resolve();
-  }
-
-  #onConfig(config: ReadConfig): void {
-    this.#config = config;
-    for (const { origin, object, field, message, severity } of config.problems) {
-      const place = origin === undefined ? "" : `${origin.file}:${origin.line}: `;
-      this.events.add(`${severity}: ${place}${[object, field, message].filter((part) => part !== "").join(" ")}`);
-    }
-    this.#firstConfig.resolve();
   }
 }

@@ -1,11 +1,10 @@
 /** Keeps the fabric's names and service addresses in step with the configuration. */
 import type { ConfigObject } from "#config/config-object.ts";
-import { type Logger, SILENT } from "#lib/log.ts";
+import type { Logger } from "#lib/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import { DEFAULT_FEATURES } from "#model/features.ts";
-import type { ObjectProblem } from "#model/ports.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import { fileSource } from "#sources/file/file-source.ts";
+import { type FileSource, fileSource } from "#sources/file/file-source.ts";
 import { firstHosts, type HostTable, hostTable } from "../fabric/names.ts";
 import { type DnsServer, type OutsideNames, serveDns } from "../fabric/serve-dns.ts";
 import { BASE_RULES, serviceRules } from "../fabric/service-rules.ts";
@@ -26,19 +25,17 @@ export interface ServicesInput {
   readonly outside: OutsideNames;
   readonly onSnapshot: (snapshot: Snapshot) => void;
   /** Called when a configuration that is read for the first time has taken effect. */
-  readonly onFirst: (config: ReadConfig) => void;
-}
-
-/** The user's objects as they were read. */
-export interface ReadConfig {
-  readonly objects: readonly ConfigObject[];
-  readonly problems: readonly ObjectProblem[];
+  readonly onFirst: () => void;
+  /** Told once of each thing that is wrong with the files, at the start and whenever they change. */
+  readonly onProblem: (line: string) => void;
 }
 
 export class FabricServices {
   readonly #input: ServicesInput;
   #config: readonly string[];
   #round = new AbortController();
+  /** That which was read last. */
+  #source: FileSource | undefined;
 
   constructor(config: readonly string[], input: ServicesInput) {
     this.#config = config;
@@ -49,6 +46,11 @@ export class FabricServices {
   reconfigure(config: readonly string[]): void {
     this.#config = config;
     this.#round.abort();
+  }
+
+  /** The user's objects as they are now. */
+  objects(): readonly ConfigObject[] {
+    return this.#source?.objects() ?? [];
   }
 
   /** Serves names and translates service addresses until the signal aborts. */
@@ -77,20 +79,20 @@ export class FabricServices {
   }
 
   async #follow({ dns, rules }: Followers, signal: AbortSignal): Promise<void> {
-    const { paths, onSnapshot, onFirst } = this.#input;
-    // The control plane's log tells of later problems: saying them twice helps nobody.
+    const { paths, onSnapshot, onFirst, onProblem } = this.#input;
     const source = fileSource({
       folders: [...this.#config, paths.registry, paths.applied],
       meshConfigFile: paths.meshConfig,
       features: DEFAULT_FEATURES,
-      log: SILENT,
+      log: problemLogger(onProblem),
     });
     let first = true;
     const unsubscribe = source.subscribe((snapshot: Snapshot) => {
+      this.#source = source;
       onSnapshot(snapshot);
       dns.replace(hostTable(snapshot, this.#input.range));
       const done = rules.apply(serviceRules(snapshot));
-      if (first) void done.then(() => onFirst({ objects: source.objects(), problems: source.problems() }));
+      if (first) void done.then(onFirst);
       first = false;
     });
     try {
@@ -99,6 +101,18 @@ export class FabricServices {
       unsubscribe();
     }
   }
+}
+
+/** Passes on what is wrong: who has just saved a file looks at the mesh, and not at the control plane's log. */
+function problemLogger(onProblem: (line: string) => void): Logger {
+  const logger: Logger = {
+    debug: () => undefined,
+    info: () => undefined,
+    warn: (message) => onProblem(`warning: ${message}`),
+    error: (message) => onProblem(`error: ${message}`),
+    scope: () => logger,
+  };
+  return logger;
 }
 
 /** Who is told of every change. */

@@ -233,3 +233,61 @@ test("attach shows what happens, and Ctrl-C leaves the mesh alone", { skip }, as
   assert.equal(await stays.ended, 0);
   assert.match(stays.said, /^mesh ".*" has ended$/m);
 });
+
+test("what is wrong with a saved file is told by attach, and again after it was something else", { skip }, async () => {
+  await using folder = await meshFolder(PLAIN.replace("  - ", "  workloads:\n  - "));
+  assert.equal((await folder.up()).code, 0);
+  const attached = folder.begin("attach");
+  await attached.until(/^attached to mesh/m);
+  const route =
+    "apiVersion: networking.istio.io/v1\nkind: VirtualService\nmetadata: {name: web}\n" +
+    "spec: {hosts: [web], http: [{route: [{destination: {host: web}}], timout: 3s}]}\n";
+  await folder.add("route.yaml", route);
+  await attached.until(
+    /warning: .*route\.yaml:4: VirtualService\/default\/web: spec\.http\[0\]\.timout is not a known field/,
+  );
+  await folder.add("route.yaml", "a: [b");
+  await attached.until(/error: .*route\.yaml:1: is not YAML/);
+  await folder.add("route.yaml", route);
+  await attached.until(/is not YAML[\s\S]*route\.yaml:4: .*timout is not a known field/);
+});
+
+test("flags may stand behind the workload, and pushes is about the mesh that is up", { skip }, async () => {
+  await using folder = await meshFolder(PLAIN.replace("  - ", "  workloads:\n  - "));
+  assert.equal((await folder.up()).code, 0);
+  for (const command of [
+    ["--", "echo", "--state", "x"],
+    ["echo", "--state", "x"],
+  ]) {
+    const { stdout, stderr } = await mizzen(["exec", "plain", "--state", folder.state, ...command]);
+    assert.equal(stdout, "--state x\n", stderr);
+  }
+  const { stdout, stderr } = await folder.mizzen("pushes", "-o", "json");
+  assert.ok(Array.isArray(JSON.parse(stdout).changes), stderr);
+});
+
+test("hints are about the objects that there are when a workload is added", { skip }, async () => {
+  await using folder = await meshFolder(PLAIN.replace("  - ", "  workloads:\n  - "));
+  assert.equal((await folder.up()).code, 0);
+  await folder.add(
+    "late.yaml",
+    "apiVersion: v1\nkind: Service\nmetadata: {name: late}\nspec: {selector: {app: late}, ports: [{port: 80}]}\n",
+  );
+  const late = PLAIN.replace("name: plain,", "name: late, labels: {app: late}, ports: [80],");
+  await folder.write(PLAIN.replace("  - ", "  workloads:\n  - ") + late);
+  const changed = await folder.up();
+  assert.match(changed.stderr, /late added$/m);
+  assert.doesNotMatch(changed.stderr, /workload "late" is selected by no Service/);
+});
+
+test("attach tells of an app that ended by itself, and not of one that was asked to", { skip }, async () => {
+  await using folder = await meshFolder(PLAIN.replace("  - ", "  workloads:\n  - "));
+  assert.equal((await folder.up()).code, 0);
+  const attached = folder.begin("attach");
+  await attached.until(/^attached to mesh/m);
+  await folder.running.kill({ member: "plain", process: "app" });
+  await attached.until(/plain was killed by SIGKILL: it is started again$/m);
+  assert.equal((await folder.mizzen("restart", "plain")).code, 0);
+  await attached.until(/plain restarted$/m);
+  assert.equal(attached.said.match(/plain was killed/g)?.length, 1, attached.said);
+});
