@@ -157,8 +157,9 @@ export function sent<R extends Resource>(
 function nextInOrder<R extends Resource>(session: Session<R>, now: number): Next<R> {
   /** The first type whose answer the others wait for. */
   let waitsFor: string | undefined;
-  const answersBy = session.clustersAt + ANSWER_MS;
+  /** Of this type and those before it: nothing that it uses can break, so its answers are not waited for without end. */
   let hasNothing = true;
+  const answersBy = session.clustersAt + ANSWER_MS;
   for (const typeUrl of ORDER) {
     const subscription = current(session, typeUrl, now);
     if (subscription === undefined) continue;

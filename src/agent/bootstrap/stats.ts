@@ -183,7 +183,8 @@ function annotatedInterval(
   if (text === undefined) return undefined;
   const ms = parseDuration(text);
   if (ms !== undefined && ms >= SHORTEST_INTERVAL_MS && ms < belowMs) return ms;
-  const range = `of at least 1ms${belowMs === Number.POSITIVE_INFINITY ? "" : ` and below ${formatDuration(belowMs)}`}`;
+  const most = belowMs === Number.POSITIVE_INFINITY ? "" : ` and below ${formatDuration(belowMs)}`;
+  const range = `of at least ${formatDuration(SHORTEST_INTERVAL_MS)}${most}`;
   problems.push(`annotation ${ANNOTATION}/${name} must be a duration ${range}, not "${text}"`);
   return undefined;
 }
