@@ -80,6 +80,11 @@ export interface Session {
   readonly path: string;
 }
 
+/** The port that connections to a number mean: a service may have that number for UDP too, as those for DNS do. */
+export function connectedPort({ ports }: Pick<Service, "ports">, number: number): ServicePort | undefined {
+  return ports.find(({ port, protocol }) => port === number && protocol !== "UDP");
+}
+
 /** Endpoints are kept per hostname and namespace, since two namespaces may define one host. */
 export type ServiceKey = `${string}/${string}`;
 

@@ -32,6 +32,11 @@ function target({ action }: Route): string {
 const targets = (...args: Parameters<typeof routesOf>) => hostOf(routesOf(...args), "web").routes.map(target);
 const only = (...http: object[]) => hostOf(routesOf(WEB + webRoutes(...http)), "web").routes;
 
+test("a service that has a port for UDP too gets the requests to it", () => {
+  const web = service("web", { name: "quic", port: 80, protocol: "UDP" }, { name: "http", port: 80 });
+  assert.deepEqual(targets(web), ["outbound|80||web.default.svc.cluster.local"]);
+});
+
 test("a service without a virtual service gets all requests to it", () => {
   const host = hostOf(routesOf(WEB), "web");
   assert.equal(host.name, "web.default.svc.cluster.local:80");
