@@ -33,6 +33,8 @@ export interface Service {
   /** The same for IPv6. */
   readonly autoAddress6?: string;
   readonly ports: readonly ServicePort[];
+  /** What it was joined of, where several objects declare the host: each is called at its own addresses, by its own ports. */
+  readonly declarations?: readonly Service[];
   readonly resolution: Resolution;
   /** Outside the mesh: no mutual TLS towards it. */
   readonly meshExternal: boolean;

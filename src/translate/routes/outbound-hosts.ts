@@ -175,10 +175,15 @@ function* servicesOn(
     if (count++ % ITEMS_PER_STEP === 0) yield;
     const ports = portsOn(service, number);
     if (ports === undefined) continue;
-    const domains = serviceDomains(service, view.dnsDomain, traits);
+    const domains = serviceDomains(declarationOn(service, number), view.dnsDomain, traits);
     found.set(domains.lower[0] ?? "", { service, ports, domains });
   }
   return found;
+}
+
+/** Of several declarations the last with the port says by which addresses it is called there. */
+function declarationOn(service: Service, number: number): Service {
+  return service.declarations?.findLast((declared) => connectedPort(declared, number) !== undefined) ?? service;
 }
 
 /** The routable ports of a service that are called on a port; undefined where it has nothing there. */
