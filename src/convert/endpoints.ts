@@ -14,11 +14,11 @@ import {
 } from "./workloads.ts";
 
 /**
- * Endpoints of a Kubernetes Service: the workloads it selects, by IP address only, as pods have one. Those that know none of
- * its ports by name do not serve it.
+ * Endpoints of a Kubernetes Service: the workloads it selects, by IP address as pods have one, or by their network. Those that
+ * know none of its ports by name do not serve it.
  */
 export function kubernetesEndpoints({ ports = [] }: ServiceSpec, selected: readonly Workload[]): Endpoint[] {
-  const endpoints = selected.filter(hasIpAddress).map((workload) => endpointOf(workload, targetPorts(ports, workload)));
+  const endpoints = selected.filter(isPlaced).map((workload) => endpointOf(workload, targetPorts(ports, workload)));
   return ports.length === 0 ? endpoints : endpoints.filter((endpoint) => Object.keys(endpoint.ports).length > 0);
 }
 
@@ -34,7 +34,7 @@ export function serviceEntryEndpoints(
   const workloads =
     spec.workloadSelector === undefined
       ? listed().map((entry) => workloadOfEntry(entry, { name: "", namespace: metadata.namespace }, around))
-      : selected.filter((workload) => byName || hasIpAddress(workload) || isSocket(workload));
+      : selected.filter((workload) => byName || isPlaced(workload) || isSocket(workload));
   const servicePorts = Object.fromEntries((spec.ports ?? []).map(({ name, number }) => [name, number]));
   const endpoints = workloads.map((workload) => ({
     ...endpointOf(workload, entryPorts(spec, workload)),
@@ -66,6 +66,11 @@ function entryPorts(spec: ServiceEntry, workload: Workload): Record<string, numb
       isSocket(workload) ? 0 : (workloadPort(workload, name) ?? (targetPort || number)),
     ]),
   );
+}
+
+/** No name has to be looked up for it: there is an address, or the gateway of its network leads there. */
+function isPlaced(workload: Workload): boolean {
+  return hasIpAddress(workload) || workload.address === "";
 }
 
 function isSocket({ address }: Workload): boolean {

@@ -300,6 +300,8 @@ test("endpoints of a ServiceEntry are those it lists or selects", () => {
       }),
       workload("one", { address: "10.0.0.3", labels: { app: "a" } }),
       workload("two", { address: "vm.com", labels: { app: "a" } }),
+      workload("three", { network: "far", labels: { app: "a" } }),
+      service("selected", { ports: PORTS, selector: { app: "a" } }),
     ),
   );
   const of = (host: string) => endpointsOf(mesh, `default/${host}`).map(({ address, ports }) => [address, ports]);
@@ -309,11 +311,13 @@ test("endpoints of a ServiceEntry are those it lists or selects", () => {
   ]);
   assert.deepEqual(mesh.endpoints.get("default/listed.com")?.identities, ["spiffe://cluster.local/ns/default/sa/sa"]);
   assert.equal(serviceOf(mesh, "listed.com").meshExternal, false);
-  assert.deepEqual(of("selecting.com"), [["10.0.0.3", { http: 80, alt: 8081 }]]);
-  assert.deepEqual(
-    of("byname.com").map(([address]) => address),
-    ["10.0.0.3", "vm.com"],
-  );
+  assert.deepEqual(of("selecting.com"), [
+    ["10.0.0.3", { http: 80, alt: 8081 }],
+    ["", { http: 80, alt: 8081 }],
+  ]);
+  const places = (host: string) => of(host).map(([address]) => address);
+  assert.deepEqual(places("byname.com"), ["10.0.0.3", "", "vm.com"]);
+  assert.deepEqual(places("selected.default.svc.cluster.local"), ["10.0.0.3", ""]);
   assert.deepEqual(of("socket.com"), [["unix:///run/x", { http: 0 }]]);
 });
 

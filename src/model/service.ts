@@ -33,6 +33,8 @@ export interface Service {
   /** The same for IPv6. */
   readonly autoAddress6?: string;
   readonly ports: readonly ServicePort[];
+  /** What it was joined of, where several objects declare the host: each is called at its own addresses, by its own ports. */
+  readonly declarations?: readonly Service[];
   readonly resolution: Resolution;
   /** Outside the mesh: no mutual TLS towards it. */
   readonly meshExternal: boolean;
@@ -78,6 +80,11 @@ export interface Session {
   readonly name: string;
   /** Of a cookie. */
   readonly path: string;
+}
+
+/** The port that connections to a number mean: a service may have that number for UDP too, as those for DNS do. */
+export function connectedPort({ ports }: Pick<Service, "ports">, number: number): ServicePort | undefined {
+  return ports.find(({ port, protocol }) => port === number && protocol !== "UDP");
 }
 
 /** Endpoints are kept per hostname and namespace, since two namespaces may define one host. */

@@ -22,12 +22,19 @@ export function* checkLabels(labels: Labels | undefined, at: string): Iterable<P
   }
 }
 
-/** Labels by which workloads are selected: wildcards have no meaning there. */
-export function* checkSelector(labels: Labels | undefined, at: string): Iterable<Problem> {
+/**
+ * Labels by which workloads are selected: wildcards have no meaning there. `whenEmpty` tells what no labels at all mean, which
+ * hardly anybody wants.
+ */
+export function* checkSelector(
+  labels: Labels | undefined,
+  at: string,
+  whenEmpty = "selects everything",
+): Iterable<Problem> {
   const entries = Object.entries(labels ?? {});
   for (const [key, value] of entries) {
     if (key === "") yield error(at, "must not have an empty key");
     if (`${key}${value}`.includes("*")) yield error(formatField(at, key), "must not contain a wildcard");
   }
-  if (entries.length === 0) yield warning(at, "selects everything, since it is empty");
+  if (entries.length === 0) yield warning(at, `${whenEmpty}, since it is empty`);
 }

@@ -16,7 +16,7 @@ export function* checkServiceEntry(object: ConfigObject<ServiceEntry>): Iterable
   const { spec, metadata } = object;
   const { workloadSelector, endpoints, addresses = [], resolution = "NONE" } = spec;
   if (workloadSelector !== undefined) {
-    const wrong = [...checkSelector(workloadSelector.labels, "spec.workloadSelector.labels")];
+    const wrong = [...checkSelector(workloadSelector.labels, "spec.workloadSelector.labels", "selects nothing")];
     yield* wrong;
     if (resolution === "NONE" && wrong.every(({ severity }) => severity === "warning")) {
       yield warning("spec.workloadSelector", "has no effect for resolution NONE");

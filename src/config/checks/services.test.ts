@@ -34,6 +34,16 @@ test("service entries of each resolution are fine", () => {
   assert.deepEqual(ofEntry({ hosts: ["*.a.com"], ports: [HTTP], resolution: "DYNAMIC_DNS" }), []);
 });
 
+test("a service entry that selects by no labels is told to select nothing", () => {
+  const spec = { ...DNS, workloadSelector: { labels: {} } };
+  const object = { apiVersion: "networking.istio.io/v1", kind: "ServiceEntry", metadata: { name: "x" }, spec };
+  const { problems } = parseObject(object);
+  assert.deepEqual(
+    problems.map(({ message }) => message),
+    ["selects nothing, since it is empty"],
+  );
+});
+
 test("service entries are checked", () => {
   const STATIC = { ...DNS, resolution: "STATIC" };
   const cases: [object, string[]][] = [

@@ -14,13 +14,15 @@ export interface FollowedType extends ResourceType {
 
 /** Secrets that hold no credentials of gateways, and may be many. */
 const NOT_FOR_GATEWAYS = "type!=helm.sh/release.v1,type!=kubernetes.io/service-account-token";
+/** Evicted pods stay until somebody removes them, and may be many. */
+const NOT_FAILED = "status.phase!=Failed";
 /** Each namespace has these. */
 const NOT_ROOTS = "metadata.name!=istio-ca-root-cert,metadata.name!=istio-ca-crl,metadata.name!=kube-root-ca.crt";
 
 /** All of them. Custom kinds are read in the version that the API server can turn every other one into. */
 export const FOLLOWED_TYPES: readonly FollowedType[] = [
   core("Service", "services"),
-  core("Pod", "pods"),
+  { ...core("Pod", "pods"), fieldSelector: NOT_FAILED },
   { ...core("Node", "nodes"), namespaced: false },
   { ...core("Namespace", "namespaces"), namespaced: false },
   { ...core("Secret", "secrets"), fieldSelector: NOT_FOR_GATEWAYS },

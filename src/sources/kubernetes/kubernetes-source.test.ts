@@ -107,6 +107,18 @@ describe("kubernetesSource()", { skip: NO_KUBERNETES, timeout: 600_000 }, () => 
     assert.equal(logFile(), "/one");
   });
 
+  test("a pod that failed, as evicted ones do, is no longer there", async () => {
+    await server.apply(
+      "apiVersion: v1\nkind: Pod\nmetadata: {name: evicted, namespace: default}\nspec: {containers: [{name: a, image: a}]}\n",
+    );
+    await using opened = await openSource(server);
+    const pods = () => opened.source.objects().filter(({ kind }) => kind === "Pod").length;
+    await until(() => pods() === 1);
+    const failed = JSON.stringify({ status: { phase: "Failed" } });
+    await server.kubectl(["patch", "pod", "evicted", "--subresource=status", "--type=merge", "-p", failed]);
+    await until(() => pods() === 0);
+  });
+
   test("networks of the ConfigMap are those of the mesh", async () => {
     await using opened = await openSource(server);
     const networks = "networks: {net7: {endpoints: [{fromRegistry: Kubernetes}]}}";

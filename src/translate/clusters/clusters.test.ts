@@ -150,6 +150,16 @@ test("hosts that are looked up have their endpoints in the cluster; without any 
   assert.equal(clusters.has(EXT), true);
 });
 
+test("a workload that only the gateway of its network finds is no name to look up", () => {
+  const labels = { app: "ext" };
+  const workloads = [{ address: "a.example.com" }, { network: "far" }].map((place, i) =>
+    object("WorkloadEntry", `w${i}`, { ...place, labels }),
+  );
+  const yaml = entry({ resolution: "DNS", workloadSelector: { labels } }) + workloads.join("");
+  const groups = clustersOf(yaml).cluster(EXT).loadAssignment?.endpoints ?? [];
+  assert.equal(groups.flatMap(({ lbEndpoints }) => lbEndpoints).length, 1);
+});
+
 test("a host looked up for one address only has one name, which is all Envoy takes", () => {
   const named = (name: string) =>
     entry({ resolution: "DNS_ROUND_ROBIN", endpoints: [{ address: `${name}.example.com` }] }, name);

@@ -61,7 +61,7 @@ function usableEndpoints(input: EndpointsInput): readonly Endpoint[] {
     (endpoint) =>
       isOffered(endpoint, service) &&
       portOf(endpoint, port, byDns) !== undefined &&
-      (byDns || isAddress(endpoint.address) || isElsewhere(endpoint, input)) &&
+      (byDns ? endpoint.address !== "" : isAddress(endpoint.address) || isElsewhere(endpoint, input)) &&
       isVisible(endpoint, input) &&
       hasLabels(endpoint.labels, wanted) &&
       (!onlyMtls || acceptsMtls(endpoint, endpoint.ports[port.name] ?? 0, input)),

@@ -62,6 +62,12 @@ test("a locality whose endpoints are all out of reach has no weight", () => {
   );
 });
 
+test("of a number that a service has for UDP too the port for TCP counts", () => {
+  const udp = { name: "quic", port: 80, targetPort: 8443, protocol: "UDP" };
+  const yaml = service("web", udp, { name: "http", port: 80, targetPort: 8080 }) + workload("web-1", "10.1.0.1");
+  assert.deepEqual(addresses(assignmentOf(yaml)), ["10.1.0.1:8080"]);
+});
+
 test("a subset has the endpoints with its labels", () => {
   const yaml =
     WEB +

@@ -1,6 +1,6 @@
 /** Recipes of endpoints. */
 import { NO_ENDPOINTS } from "#model/endpoint.ts";
-import { type Service, serviceKey } from "#model/service.ts";
+import { connectedPort, type Service, serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { parseClusterName } from "../names.ts";
 import { type Recipe, recipe } from "../recipe.ts";
@@ -21,7 +21,7 @@ export function planEndpoints(snapshot: Snapshot, view: EndpointsView, cluster: 
   const name = parseClusterName(cluster);
   if (name?.direction !== "outbound") return undefined;
   const service = servicesInScope(snapshot, view).byHost.get(name.hostname);
-  const port = service?.ports.find((each) => each.port === name.port);
+  const port = service && connectedPort(service, name.port);
   if (service === undefined || port === undefined || isFoundByItself(service, view)) return undefined;
   const { mesh } = snapshot;
   const { subset } = name;

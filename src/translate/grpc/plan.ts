@@ -6,7 +6,7 @@
 import { ClusterLoadAssignmentSchema } from "#gen/envoy/config/endpoint/v3/endpoint_pb.ts";
 import { finished } from "#lib/async/steps.ts";
 import { NO_ENDPOINTS } from "#model/endpoint.ts";
-import { serviceKey } from "#model/service.ts";
+import { connectedPort, serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { serverIdentities } from "../clusters/plan.ts";
 import { bytesOf } from "../encode.ts";
@@ -46,7 +46,7 @@ export function planGrpcListener(snapshot: Snapshot, view: GrpcView, name: strin
   const { outbound } = view;
   const { byHost } = servicesInScope(snapshot, outbound);
   const service = byHost.get(host) ?? byHost.get(fullName(host, outbound));
-  if (service === undefined || !service.ports.some((each) => each.port === port)) return undefined;
+  if (service === undefined || connectedPort(service, port) === undefined) return undefined;
   const { listener, autoAddresses } = outbound.traits;
   const [address = "0.0.0.0", ...others] = serviceAddresses(service, { ...listener, autoAddresses });
   const moreAddresses = isOneDestination(service) ? others : [];
@@ -101,7 +101,7 @@ export function planGrpcCluster(snapshot: Snapshot, { outbound }: GrpcView, name
   const parsed = parseClusterName(name);
   if (parsed?.direction !== "outbound") return undefined;
   const service = servicesInScope(snapshot, outbound).byHost.get(parsed.hostname);
-  if (service === undefined || !service.ports.some(({ port }) => port === parsed.port)) return undefined;
+  if (service === undefined || connectedPort(service, parsed.port) === undefined) return undefined;
   const rule = destinationRuleFor(snapshot, service, outbound);
   const { port, subset } = parsed;
   if (subset !== "" && !rule?.spec.subsets?.some((each) => each.name === subset)) return undefined;

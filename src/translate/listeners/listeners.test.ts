@@ -125,6 +125,18 @@ test("a headless TCP service has a listener for each of its endpoints, but not f
   assert.deepEqual(names(yaml, { proxy: { ip: "10.1.0.2" } }), ["10.1.0.1_5432"]);
 });
 
+test("ports that one of several entries adds to a host are called at the addresses of that entry", () => {
+  const tcp = (number: number, more: object = {}) =>
+    object("ServiceEntry", `a-${number}`, {
+      hosts: ["a.example.com"],
+      ports: [{ number, name: `tcp-${number}`, protocol: "TCP" }],
+      resolution: "DNS",
+      ...more,
+    });
+  const yaml = tcp(90, { addresses: ["10.5.0.1"] }) + tcp(91, { addresses: ["10.5.0.2"] }) + tcp(92);
+  assert.deepEqual(names(yaml).sort(), ["0.0.0.0_92", "10.5.0.1_90", "10.5.0.2_91"]);
+});
+
 test("ranges of a ServiceEntry are told apart on a shared listener", () => {
   const tcp = { ports: [{ number: 90, name: "tcp", protocol: "TCP" }], resolution: "NONE" };
   const yaml = entry("a", { ...tcp, addresses: ["10.0.0.0/8"] }) + entry("b", { ...tcp, addresses: ["11.0.0.0/8"] });

@@ -125,7 +125,7 @@ export function* outboundEntries(snapshot: Snapshot, view: OutboundView): Steps<
     let count = 0;
     for (const service of listener.services) {
       if (count++ % ITEMS_PER_STEP === 0) yield;
-      entries.add(service, listener, binding);
+      for (const declared of service.declarations ?? [service]) entries.add(declared, listener, binding);
     }
   }
   const proxy = httpProxy(view);

@@ -5,7 +5,7 @@ import { hostsMatch, isWildcard } from "#config/host.ts";
 import type { ConsistentHash } from "#config/kinds/destination-rule.ts";
 import { ITEMS_PER_STEP, type Steps } from "#lib/async/steps.ts";
 import { compareText } from "#lib/compare-text.ts";
-import { isHttp, type Service, type ServicePort, type Session } from "#model/service.ts";
+import { connectedPort, isHttp, type Service, type ServicePort, type Session } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { kept } from "../indexes.ts";
 import { virtualHostName } from "../names.ts";
@@ -175,16 +175,22 @@ function* servicesOn(
     if (count++ % ITEMS_PER_STEP === 0) yield;
     const ports = portsOn(service, number);
     if (ports === undefined) continue;
-    const domains = serviceDomains(service, view.dnsDomain, traits);
+    const domains = serviceDomains(declarationOn(service, number), view.dnsDomain, traits);
     found.set(domains.lower[0] ?? "", { service, ports, domains });
   }
   return found;
 }
 
+/** Of several declarations the last with the port says by which addresses it is called there. */
+function declarationOn(service: Service, number: number): Service {
+  return service.declarations?.findLast((declared) => connectedPort(declared, number) !== undefined) ?? service;
+}
+
 /** The routable ports of a service that are called on a port; undefined where it has nothing there. */
-function portsOn({ ports }: Service, number: number): readonly ServicePort[] | undefined {
+function portsOn(service: Service, number: number): readonly ServicePort[] | undefined {
+  const { ports } = service;
   if (number === 0) return ports.length === 0 ? undefined : ports.filter(isRoutable);
-  const port = ports.find((each) => each.port === number);
+  const port = connectedPort(service, number);
   return port && (isRoutable(port) ? [port] : []);
 }
 

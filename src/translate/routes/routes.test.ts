@@ -32,6 +32,23 @@ function target({ action }: Route): string {
 const targets = (...args: Parameters<typeof routesOf>) => hostOf(routesOf(...args), "web").routes.map(target);
 const only = (...http: object[]) => hostOf(routesOf(WEB + webRoutes(...http)), "web").routes;
 
+test("a host that several entries declare is called by the addresses of the last of them that has the port", () => {
+  const entry = (name: string, address: string, number: number) =>
+    object("ServiceEntry", name, {
+      hosts: ["ext.example.com"],
+      addresses: [address],
+      ports: [{ number, name: "http", protocol: "HTTP" }],
+      resolution: "DNS",
+    });
+  const routes = routesOf(entry("a", "10.5.0.1", 80) + entry("b", "10.5.0.2", 80) + entry("c", "10.5.0.3", 81));
+  assert.equal(hostOf(routes, "10.5.0.2"), hostOf(routes, "ext.example.com"));
+});
+
+test("a service that has a port for UDP too gets the requests to it", () => {
+  const web = service("web", { name: "quic", port: 80, protocol: "UDP" }, { name: "http", port: 80 });
+  assert.deepEqual(targets(web), ["outbound|80||web.default.svc.cluster.local"]);
+});
+
 test("a service without a virtual service gets all requests to it", () => {
   const host = hostOf(routesOf(WEB), "web");
   assert.equal(host.name, "web.default.svc.cluster.local:80");

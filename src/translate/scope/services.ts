@@ -3,6 +3,7 @@
 import type { MeshConfig } from "#config/mesh-config.ts";
 import { byAudience, isPublic, isVisible } from "#config/visibility.ts";
 import { compareText } from "#lib/compare-text.ts";
+import { hasSameItems } from "#lib/same-items.ts";
 import type { Features } from "#model/features.ts";
 import type { Service, ServicePort } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
@@ -122,7 +123,8 @@ function sameText(a: object, b: object): boolean {
 const joined = derived((_: string, known: Service, other: Service): Service => {
   const taken = new Set(known.ports.map(({ port }) => port));
   const added: ServicePort[] = other.ports.filter(({ port }) => !taken.has(port));
+  if (added.length === 0 && hasSameItems(known.addresses, other.addresses)) return known;
   const addresses = [...new Set([...known.addresses, ...other.addresses])];
-  if (added.length === 0 && addresses.length === known.addresses.length) return known;
-  return { ...known, addresses, ports: [...known.ports, ...added] };
+  const { declarations = [known] } = known;
+  return { ...known, addresses, ports: [...known.ports, ...added], declarations: [...declarations, other] };
 });

@@ -1,7 +1,8 @@
 /**
  * Secrets that a proxy asks for by the names which Gateways and DestinationRules give (`credentialName`). Who may have one is
  * decided by the namespace that the proxy proved, never by what it says. In Kubernetes its account also needs the right to
- * list Secrets there; roots are public. Proxies of a further cluster have the Secrets of that cluster first.
+ * list Secrets there; roots are public. Proxies of a further cluster have the Secrets of that cluster first. Keys are wrapped
+ * for the hardware that a proxy's settings name.
  *
  *     kubernetes://NAME, kubernetes://NAMESPACE/NAME   certificate and key of a Secret in the proxy's own namespace
  *     ... -cacert                                      the roots in it, or in the Secret without that ending
@@ -9,16 +10,19 @@
  */
 import type { ConfigObject } from "#config/config-object.ts";
 import type { ConfigMap, Secret } from "#config/kinds/credential.ts";
+import type { MeshConfig } from "#config/mesh-config.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { derived } from "../indexes.ts";
 import { type Recipe, recipe } from "../recipe.ts";
+import { proxyConfigOf } from "../traits.ts";
 import {
   certificateSecret,
   configMapHoldsRoots,
   configMapRoots,
   holdsCertificate,
   holdsRoots,
+  type KeyProvider,
   rootsSecret,
 } from "./secret.ts";
 
@@ -29,6 +33,7 @@ export interface SecretsView {
   readonly namespace: string;
   /** Whether keys are for it; it is asked only when it wants one. */
   readonly mayReadKeys: () => boolean;
+  readonly keyProvider: KeyProvider | undefined;
 }
 
 const KUBERNETES = "kubernetes://";
@@ -49,7 +54,11 @@ export type Account = NonNullable<MeshProxy["verified"]> & { readonly clusterId:
 const EVERYBODY: SecretRights = { mayRead: () => true, ask: () => {} };
 
 /** What a proxy may see; undefined for one that did not prove who it is. */
-export function secretsView({ verified, type, metadata }: MeshProxy, rights = EVERYBODY): SecretsView | undefined {
+export function secretsView(
+  { verified, type, metadata }: MeshProxy,
+  mesh: MeshConfig,
+  rights = EVERYBODY,
+): SecretsView | undefined {
   if (verified === undefined) return undefined;
   const clusterId = String(metadata.CLUSTER_ID ?? "");
   const account: Account = { ...verified, clusterId };
@@ -57,13 +66,15 @@ export function secretsView({ verified, type, metadata }: MeshProxy, rights = EV
   const mayRead = rights.mayRead(account);
   // Gateways nearly always want a key soon, sidecars hardly ever.
   if (mayRead || type === "router") rights.ask(account);
+  const keyProvider = proxyConfigOf("", metadata, mesh).privateKeyProvider;
   const where = `${clusterId}/${namespace}`;
-  const key = mayRead ? `secrets:${where}` : `roots:${where}/${serviceAccount}`;
+  const wrapped = keyProvider === undefined ? "" : ` ${JSON.stringify(keyProvider)}`;
+  const key = mayRead ? `secrets:${where}${wrapped}` : `roots:${where}/${serviceAccount}`;
   const mayReadKeys = () => {
     if (!mayRead) rights.ask(account);
     return mayRead;
   };
-  return { key, clusterId, namespace, mayReadKeys };
+  return { key, clusterId, namespace, mayReadKeys, keyProvider };
 }
 
 /** The secret of that name; undefined when there is none for this proxy. */
@@ -79,7 +90,8 @@ export function planSecret(snapshot: Snapshot, view: SecretsView, name: string):
   if (!called.endsWith(ROOTS)) {
     const secret = find(called, holdsCertificate);
     if (secret === undefined || !view.mayReadKeys()) return undefined;
-    return recipe({ name, input: { name, secret }, build: certificateSecret });
+    const { keyProvider } = view;
+    return recipe({ name, input: { name, secret, keyProvider }, build: certificateSecret });
   }
   const secret = find(called, holdsRoots) ?? find(called.slice(0, -ROOTS.length), holdsRoots);
   return secret && recipe({ name, input: { name, secret }, build: rootsSecret });

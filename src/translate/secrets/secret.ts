@@ -1,14 +1,29 @@
 /** Certificates, keys and roots as Envoy reads them. */
 import type { ConfigObject } from "#config/config-object.ts";
 import { type ConfigMap, type Secret, secretValue } from "#config/kinds/credential.ts";
+import type { ProxyDefaults } from "#config/mesh/proxy-defaults.ts";
 import type { DataSourceSchema } from "#gen/envoy/config/core/v3/base_pb.ts";
+import { CryptoMbPrivateKeyMethodConfigSchema } from "#gen/envoy/extensions/private_key_providers/cryptomb/v3alpha/cryptomb_pb.ts";
+import { QatPrivateKeyMethodConfigSchema } from "#gen/envoy/extensions/private_key_providers/qat/v3alpha/qat_pb.ts";
+import type {
+  PrivateKeyProviderSchema,
+  TlsCertificateSchema,
+} from "#gen/envoy/extensions/transport_sockets/tls/v3/common_pb.ts";
 import { SecretSchema } from "#gen/envoy/extensions/transport_sockets/tls/v3/secret_pb.ts";
-import { bytesOf, type Init } from "../encode.ts";
+import { bytesOf, duration, type Init, pack } from "../encode.ts";
+
+/** The hardware that Envoy hands private keys to, as the proxy's settings have it. */
+export type KeyProvider = NonNullable<ProxyDefaults["privateKeyProvider"]>;
 
 /** What a secret depends on: the name it is asked for by, and where its content is. */
 export interface SecretInput {
   readonly name: string;
   readonly secret: ConfigObject<Secret>;
+}
+
+/** What a certificate depends on beside. */
+export interface CertificateInput extends SecretInput {
+  readonly keyProvider: KeyProvider | undefined;
 }
 
 /** Roots from a ConfigMap, which are no secret. */
@@ -18,21 +33,27 @@ export interface ConfigMapInput {
 }
 
 /** Canonical bytes of a certificate with its key. */
-export function certificateSecret({ name, secret: { spec } }: SecretInput): Uint8Array {
+export function certificateSecret({ name, secret: { spec }, keyProvider }: CertificateInput): Uint8Array {
   const generic = hasCertificate(spec, "cert", "key");
   const [chain, key] = (generic ? ["cert", "key"] : ["tls.crt", "tls.key"]).map((field) => secretValue(spec, field));
   const staple = generic ? undefined : secretValue(spec, "tls.ocsp-staple");
-  return bytesOf(SecretSchema, {
-    name,
-    type: {
-      case: "tlsCertificate",
-      value: {
-        ...(chain && { certificateChain: inline(chain) }),
-        ...(key && { privateKey: inline(key) }),
-        ...(staple && { ocspStaple: inline(staple) }),
-      },
-    },
-  });
+  const value: Init<typeof TlsCertificateSchema> = {
+    ...(chain && { certificateChain: inline(chain) }),
+    ...(key && (keyProvider ? { privateKeyProvider: wrapped(key, keyProvider) } : { privateKey: inline(key) })),
+    // As by Istio, which staples no answers to what hardware signs.
+    ...(staple && !keyProvider && { ocspStaple: inline(staple) }),
+  };
+  return bytesOf(SecretSchema, { name, type: { case: "tlsCertificate", value } });
+}
+
+/** The key goes into the provider's own message. */
+function wrapped(key: Buffer, { cryptomb, qat }: KeyProvider): Init<typeof PrivateKeyProviderSchema> {
+  const { pollDelay = 0, fallback = false } = cryptomb ?? qat ?? {};
+  const method = { privateKey: inline(key), pollDelay: duration(pollDelay) };
+  const [providerName, value] = cryptomb
+    ? ["cryptomb", pack(CryptoMbPrivateKeyMethodConfigSchema, method)]
+    : ["qat", pack(QatPrivateKeyMethodConfigSchema, method)];
+  return { providerName, configType: { case: "typedConfig", value }, fallback };
 }
 
 /** Whether a Secret has a certificate and its key, under either pair of names. */

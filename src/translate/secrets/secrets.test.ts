@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fromBinary } from "@bufbuild/protobuf";
+import { CryptoMbPrivateKeyMethodConfigSchema } from "#gen/envoy/extensions/private_key_providers/cryptomb/v3alpha/cryptomb_pb.ts";
+import { QatPrivateKeyMethodConfigSchema } from "#gen/envoy/extensions/private_key_providers/qat/v3alpha/qat_pb.ts";
 import { SecretSchema } from "#gen/envoy/extensions/transport_sockets/tls/v3/secret_pb.ts";
 import { selfSigned } from "../../../test/support/certificates.ts";
 import { meshOf, proxyOf } from "../../../test/support/mesh.ts";
+import { unpacked } from "../../../test/support/translated.ts";
 import { planSecret, secretsView } from "./plan.ts";
 
 const { certificate, key } = selfSigned("web.example.com");
@@ -19,7 +22,8 @@ const MESH = meshOf(
     secret("half", { cert: certificate }) +
     `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: roots, namespace: other}\ndata: {ca.crt: ${quoted("public roots")}}\n`,
 );
-const view = secretsView({ ...proxyOf(), verified: { namespace: "default", serviceAccount: "a" } });
+const VERIFIED = { namespace: "default", serviceAccount: "a" };
+const view = secretsView({ ...proxyOf(), verified: VERIFIED }, MESH.mesh);
 
 /** What is in a secret, by field. */
 function contentOf(name: string): Readonly<Record<string, string>> | undefined {
@@ -47,6 +51,36 @@ test("certificates are found under either pair of names, with what belongs to th
   });
 });
 
+test("a key is wrapped for the hardware that the settings of the proxy, or of the mesh, name", () => {
+  const qat = { privateKeyProvider: { qat: { pollDelay: "2s" } } };
+  const cryptomb = { privateKeyProvider: { cryptomb: { pollDelay: "0.010s", fallback: true } } };
+  const { mesh } = meshOf("", { mesh: { defaultConfig: qat } });
+  const ofProxy = { ...proxyOf(), verified: VERIFIED };
+  const views = [ofProxy, { ...ofProxy, metadata: { ...ofProxy.metadata, PROXY_CONFIG: cryptomb } }].map((proxy) =>
+    secretsView(proxy, mesh),
+  );
+  assert.notEqual(views[0]?.key, views[1]?.key);
+  const keys = views.map((each) => {
+    const planned = each && planSecret(MESH, each, "kubernetes://tls");
+    assert.ok(planned);
+    const { type } = fromBinary(SecretSchema, planned.build(planned.input));
+    assert.ok(type.case === "tlsCertificate");
+    const { privateKey, ocspStaple, privateKeyProvider: provider } = type.value;
+    assert.deepEqual([privateKey, ocspStaple], [undefined, undefined]);
+    assert.ok(provider?.configType.value);
+    const schema =
+      provider.providerName === "qat" ? QatPrivateKeyMethodConfigSchema : CryptoMbPrivateKeyMethodConfigSchema;
+    const method = unpacked<typeof schema>(schema, provider.configType.value);
+    assert.deepEqual(Buffer.from(method.privateKey?.specifier.value ?? "").toString(), key);
+    const { seconds, nanos } = method.pollDelay ?? {};
+    return [provider.providerName, provider.fallback, Number(seconds), nanos];
+  });
+  assert.deepEqual(keys, [
+    ["qat", false, 2, 0],
+    ["cryptomb", true, 0, 10_000_000],
+  ]);
+});
+
 test("roots are those of the Secret with the ending, else of the one without", () => {
   assert.deepEqual(contentOf("kubernetes://apart-cacert"), { trustedCa: "own roots" });
   assert.deepEqual(contentOf("kubernetes://generic-cacert"), { trustedCa: "roots", crl: "revoked" });
@@ -60,7 +94,7 @@ test("a proxy of a further cluster has the Secrets there first, then those besid
   const mesh = { ...MESH, clusterSecrets: [{ clusterId: "c2", secrets: there.secrets }] };
   const rootsFor = (clusterId: string, name: string) => {
     const proxy = proxyOf({ metadata: { CLUSTER_ID: clusterId } });
-    const seen = secretsView({ ...proxy, verified: { namespace: "default", serviceAccount: "a" } });
+    const seen = secretsView({ ...proxy, verified: VERIFIED }, mesh.mesh);
     assert.ok(seen);
     const recipe = planSecret(mesh, seen, name);
     return recipe && Buffer.from(recipe.build(recipe.input)).toString();
@@ -96,7 +130,7 @@ test("what does not exist, is incomplete or of another namespace is no secret (C
 });
 
 test("a proxy that proved nothing has no view of secrets", () => {
-  assert.equal(secretsView(proxyOf()), undefined);
+  assert.equal(secretsView(proxyOf(), MESH.mesh), undefined);
 });
 
 test("an account without the right has roots only, apart from those who have it, and is asked about when it wants more", () => {
@@ -106,7 +140,7 @@ test("an account without the right has roots only, apart from those who have it,
     ask: ({ serviceAccount }: { serviceAccount: string }) => void asked.push(serviceAccount),
   };
   const viewOf = (serviceAccount: string) => {
-    const found = secretsView({ ...proxyOf(), verified: { namespace: "default", serviceAccount } }, rights);
+    const found = secretsView({ ...proxyOf(), verified: { namespace: "default", serviceAccount } }, MESH.mesh, rights);
     assert.ok(found);
     return found;
   };
