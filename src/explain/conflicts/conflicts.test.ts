@@ -84,6 +84,7 @@ function entry(name: string, protocol: string, address: string): string {
     hosts: [`${name}.example.com`],
     addresses: [address],
     resolution: "STATIC",
+    location: "MESH_INTERNAL",
     ports,
     endpoints,
   });
@@ -102,6 +103,19 @@ test("an address of two TCP services, and a port of a workload for two protocols
     ports[0] ?? "",
     /two: port 9000 of a workload, here for HTTP, is taken by ServiceEntry\/default\/one for TCP:/,
   );
+});
+
+test("two ports that lead to one are no conflict where no proxy has to choose: TLS is often begun so", () => {
+  const ports = [
+    { number: 80, name: "http", protocol: "HTTP", targetPort: 443 },
+    { number: 443, name: "https", protocol: "HTTPS" },
+  ];
+  const host = (spec: object) => object("ServiceEntry", "far", { hosts: ["far.example.com"], ports, ...spec });
+  assert.deepEqual(texts(host({ resolution: "DNS" })), []);
+  assert.deepEqual(texts(host({ resolution: "DNS", location: "MESH_INTERNAL" })), []);
+  const endpoints = [{ address: "192.0.2.1" }];
+  assert.deepEqual(texts(host({ resolution: "STATIC", endpoints })), []);
+  assert.equal(texts(host({ resolution: "STATIC", endpoints, location: "MESH_INTERNAL" })).length, 1);
 });
 
 test("one VirtualService may name a host in two ways", () => {
@@ -185,6 +199,7 @@ test("of many services that a workload has for one protocol, each of another con
       hosts: [`${name}.example.com`],
       ports: [{ number: 80, name: "p", protocol }],
       resolution: "STATIC",
+      location: "MESH_INTERNAL",
       endpoints: [{ address: "10.0.0.1" }],
     });
   const found = texts(entry("a", "HTTP"), entry("b", "HTTP"), entry("c", "TCP"), entry("d", "HTTP"), entry("e", "TCP"));

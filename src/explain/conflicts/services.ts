@@ -1,5 +1,5 @@
 /** Conflicts among services: hosts, addresses and ports that several of them claim. */
-
+import { isIP } from "node:net";
 import { type ConfigObject, objectKey } from "#config/config-object.ts";
 import type { ServiceEntry } from "#config/kinds/service-entry.ts";
 import { isTls } from "#config/protocol.ts";
@@ -97,12 +97,16 @@ function callAddresses({ addresses, headless }: Service, { protocol }: ServicePo
   return isTls(protocol) || headless ? [] : ["0.0.0.0"];
 }
 
-/** Ports of workloads that services claim for different protocols. */
+/**
+ * Ports of workloads that services claim for different protocols. It is a proxy in front of the workload that has to
+ * choose one: there is none outside the mesh, nor behind a host that is found by DNS, which are called with either.
+ */
 export function* inboundConflicts({ services, endpoints }: Snapshot, definitions: Definitions): Search {
   const byHttp = new Map<string, Claimed>();
   const byOthers = new Map<string, Claimed>();
   let count = 0;
   for (const service of services) {
+    if (service.meshExternal) continue;
     const called = (endpoints.get(serviceKey(service)) ?? NO_ENDPOINTS).endpoints;
     if (count++ % ITEMS_PER_STEP === 0 || called.length > ITEMS_PER_STEP) yield undefined;
     const told = new Set<string>();
@@ -111,7 +115,7 @@ export function* inboundConflicts({ services, endpoints }: Snapshot, definitions
       const [alike, rivals] = isHttp(port.protocol) ? [byHttp, byOthers] : [byOthers, byHttp];
       for (const endpoint of called) {
         const target = endpoint.ports[port.name];
-        if (target === undefined) continue;
+        if (target === undefined || isIP(endpoint.address) === 0) continue;
         const place = `${endpoint.address}:${target}`;
         const winner = rivals.get(place);
         if (!alike.has(place)) alike.set(place, claimed);

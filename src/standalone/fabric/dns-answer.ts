@@ -32,14 +32,58 @@ export function dnsAnswer({ query, table, transport }: DnsQuestion): Buffer | un
   const head = { type: "response", id: packet.id ?? 0, questions: [question] } satisfies Packet;
   const flags = ((packet.flags ?? 0) & RECURSION_DESIRED) | AUTHORITATIVE_ANSWER | RECURSION_AVAILABLE;
   if (packet.opcode !== "QUERY") return encode({ ...head, flags: flags | NOT_IMPLEMENTED });
-  const known = lookUp(table, question.name);
-  if (known === undefined) return encode({ ...head, flags: flags | NXDOMAIN });
-  const type = isReverseName(question.name) ? "PTR" : "A";
-  const wanted = question.type === type ? known : [];
-  const answers = wanted.map((data) => ({ type, name: question.name, ttl: TTL_SECONDS, data }) as const);
-  const answer = encode({ ...head, flags, answers });
-  const fits = transport === "tcp" || answer.length <= udpLimit(packet);
-  return fits ? answer : encode({ ...head, flags: flags | TRUNCATED_RESPONSE });
+  const { aliases, name, values } = namesBehind(question.name, table);
+  if (values === undefined) return encode({ ...head, flags: flags | NXDOMAIN, answers: aliases });
+  const type = isReverseName(name) ? "PTR" : "A";
+  const wanted = question.type === type ? values : [];
+  const records = wanted.map((data) => ({ type, name, ttl: TTL_SECONDS, data }) as const);
+  return encodeFitting({ ...head, flags, answers: [...aliases, ...records] }, packet, transport);
+}
+
+/** What the name in a question leads to, with the records that say so; names are spelled as they were asked for. */
+function namesBehind(asked: string, table: HostTable) {
+  const { names, values } = lookUp(table, asked);
+  const spelled = [asked, ...names.slice(1)];
+  const aliases = spelled
+    .slice(1)
+    .map((data, i) => ({ type: "CNAME", name: spelled[i] ?? asked, ttl: TTL_SECONDS, data }) as const);
+  return { aliases, name: spelled.at(-1) ?? asked, values };
+}
+
+/** The question that goes to name servers outside: about the host that the name is an alias of. */
+export function outsideQuestion(query: Buffer, name: string): Buffer {
+  const packet = decodeQuery(query);
+  const [question] = packet?.questions ?? [];
+  if (packet === undefined || question === undefined || isSameName(question.name, name)) return query;
+  return encode({ ...packet, questions: [{ ...question, name }] });
+}
+
+/** What was answered outside, to the one who may have asked for it by another name; undefined when it cannot be read. */
+export function outsideAnswer({ query, table, transport }: DnsQuestion, answer: Buffer): Buffer | undefined {
+  const packet = decodeQuery(query);
+  const [question] = packet?.questions ?? [];
+  if (packet === undefined || question === undefined) return undefined;
+  const { aliases } = namesBehind(question.name, table);
+  if (aliases.length === 0) return answer;
+  try {
+    const { answers = [], ...rest } = decode(answer);
+    return encodeFitting({ ...rest, questions: [question], answers: [...aliases, ...answers] }, packet, transport);
+  } catch {
+    // A server outside may say anything; what is not DNS is no answer.
+    return undefined;
+  }
+}
+
+function isSameName(a: string, b: string): boolean {
+  return a.toLowerCase() === b.toLowerCase();
+}
+
+/** An answer that is too long for UDP is asked for again over TCP. */
+function encodeFitting(answer: Packet, query: DecodedPacket, transport: DnsQuestion["transport"]): Buffer {
+  const encoded = encode(answer);
+  if (transport === "tcp" || encoded.length <= udpLimit(query)) return encoded;
+  const flags = (answer.flags ?? 0) | TRUNCATED_RESPONSE;
+  return encode({ ...answer, flags, answers: [], authorities: [], additionals: [] });
 }
 
 /** For a question that nobody answered; undefined for what is not a query. */

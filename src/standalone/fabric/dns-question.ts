@@ -8,11 +8,15 @@ const INSIDE = new RegExp(
   `(^|\\.)(${DOMAIN.replaceAll(".", "\\.")}|svc|localhost|local|internal|in-addr\\.arpa|ip6\\.arpa)$`,
 );
 
-/** The name in a question that the fabric cannot answer and somebody outside might; undefined for all others. */
+/**
+ * The name in a question, or the host that it is an alias of, that the fabric cannot answer and somebody outside might;
+ * undefined for all others.
+ */
 export function outsideName(query: Buffer, table: HostTable): string | undefined {
-  const name = askedName(query)?.toLowerCase().replace(/\.$/, "");
-  if (name === undefined || name === "" || !name.includes(".") || INSIDE.test(name)) return undefined;
-  return lookUp(table, name) === undefined && !isInNamespace(name, table) ? name : undefined;
+  const { names, values } = lookUp(table, askedName(query) ?? "");
+  const name = names.at(-1) ?? "";
+  if (!name.includes(".") || INSIDE.test(name)) return undefined;
+  return values === undefined && !isInNamespace(name, table) ? name : undefined;
 }
 
 /** `service.namespace`, of a service that is not there: search domains make a whole name of it. */

@@ -4,18 +4,23 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { buffer } from "node:stream/consumers";
 import test from "node:test";
-import { type DecodedPacket, decode, encode, RECURSION_DESIRED } from "dns-packet";
+import { type Answer, type DecodedPacket, decode, encode, RECURSION_DESIRED } from "dns-packet";
 import { meshOf } from "../../../test/support/mesh.ts";
 import { dnsAnswer } from "./dns-answer.ts";
 import { outsideName } from "./dns-question.ts";
-import { type HostTable, hostTable } from "./names.ts";
+import { type Alias, type HostTable, hostTable } from "./names.ts";
 import { serveDns } from "./serve-dns.ts";
 
 const MANY = Array.from({ length: 60 }, (_, i) => `10.0.0.${i + 1}`);
-const TABLE: HostTable = new Map([
+const TABLE: HostTable = new Map<string, readonly string[] | Alias>([
   ["web.shop.svc.cluster.local", ["10.96.0.7"]],
   ["many.shop.svc.cluster.local", MANY],
   ["1.0.0.10.in-addr.arpa", ["10-0-0-1.many.shop.svc.cluster.local"]],
+  ["alias.shop.svc.cluster.local", { aliasOf: "web.shop.svc.cluster.local" }],
+  ["other.shop.svc.cluster.local", { aliasOf: "alias.shop.svc.cluster.local" }],
+  ["outside.shop.svc.cluster.local", { aliasOf: "example.com" }],
+  ["gone.shop.svc.cluster.local", { aliasOf: "nobody.shop.svc.cluster.local" }],
+  ["round.shop.svc.cluster.local", { aliasOf: "round.shop.svc.cluster.local" }],
 ]);
 
 const WEB = `
@@ -66,6 +71,34 @@ test("dnsAnswer() gives the names of an address, and no address for these", () =
   assert.deepEqual(answerTo(question("1.0.0.10.in-addr.arpa")).answers, []);
   assert.deepEqual(answerTo(question("web.shop.svc.cluster.local", "PTR")).answers, []);
   assert.equal(answerTo(question("2.0.0.10.in-addr.arpa", "PTR")).rcode, "NXDOMAIN");
+});
+
+test("dnsAnswer() gives the addresses of the host that a name is an alias of, and says whose they are", () => {
+  const { rcode, answers = [] } = answerTo(question("Other.shop.svc.cluster.local"));
+  assert.equal(rcode, "NOERROR");
+  assert.deepEqual(answers.map(textOf), [
+    "Other.shop.svc.cluster.local CNAME alias.shop.svc.cluster.local",
+    "alias.shop.svc.cluster.local CNAME web.shop.svc.cluster.local",
+    "web.shop.svc.cluster.local A 10.96.0.7",
+  ]);
+  assert.equal(answerTo(question("alias.shop.svc.cluster.local", "AAAA")).answers?.length, 1);
+});
+
+test("dnsAnswer() says of an alias of nobody that it does not exist, and of one of itself that it has no address", () => {
+  assert.equal(answerTo(question("gone.shop.svc.cluster.local")).rcode, "NXDOMAIN");
+  const { rcode, answers = [] } = answerTo(question("round.shop.svc.cluster.local"));
+  assert.equal(rcode, "NOERROR");
+  assert.deepEqual(answers, []);
+});
+
+test("hostTable() has the host that an ExternalName service stands for", () => {
+  const alias = `---
+apiVersion: v1
+kind: Service
+metadata: {name: alias, namespace: shop}
+spec: {type: ExternalName, externalName: API.Example.com.}
+`;
+  assert.deepEqual(hostTable(meshOf(WEB + alias)).get("alias.shop.svc.cluster.local"), { aliasOf: "api.example.com" });
 });
 
 test("hostTable() knows services by their addresses, and endpoints by the services they are of", () => {
@@ -153,6 +186,8 @@ test("outsideName() is a name that only somebody outside the mesh could know", (
     assert.equal(outsideName(question(name), TABLE), undefined, name);
   }
   assert.equal(outsideName(Buffer.from("GET / HTTP/1.1\r\n\r\n"), TABLE), undefined);
+  assert.equal(outsideName(question("outside.shop.svc.cluster.local"), TABLE), "example.com");
+  assert.equal(outsideName(question("alias.shop.svc.cluster.local"), TABLE), undefined);
 });
 
 test("serveDns() passes questions about the outside on, and says that there was no answer", async () => {
@@ -177,6 +212,8 @@ test("serveDns() passes questions about the outside on, and says that there was 
     resolver.setServers([`127.0.0.1:${server.port}`]);
     assert.deepEqual(await resolver.resolve4("example.com"), ["203.0.113.5"]);
     assert.deepEqual(await resolver.resolve4("web.shop.svc.cluster.local"), ["10.96.0.7"]);
+    assert.deepEqual(await resolver.resolve4("outside.shop.svc.cluster.local"), ["203.0.113.5"]);
+    assert.deepEqual(await resolver.resolveCname("outside.shop.svc.cluster.local"), ["example.com"]);
     await assert.rejects(resolver.resolve4("other.example"), { code: "ESERVFAIL" });
   } finally {
     server.close();
@@ -197,6 +234,10 @@ test("serveDns() tells who asked for the outside where there is no way out", asy
     server.close();
   }
 });
+
+function textOf(record: Answer): string {
+  return "data" in record ? `${record.name} ${record.type} ${record.data}` : record.type;
+}
 
 function withId(answer: Buffer | undefined, query: Buffer): Buffer | undefined {
   return answer && Buffer.concat([query.subarray(0, 2), answer.subarray(2)]);

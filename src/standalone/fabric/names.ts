@@ -1,13 +1,26 @@
 /** Which addresses a host name has inside the fabric: what a cluster's own DNS server knows. */
 import { isIPv4 } from "node:net";
-import { serviceKey } from "#model/service.ts";
+import { type Service, serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { CONTROL_PLANE } from "../mesh/check-members.ts";
 import { type AddressRange, DEFAULT_RANGE } from "../plan/address-range.ts";
 import { DOMAIN } from "../plan/files.ts";
 
-/** IPv4 addresses by lower-case host name without a final dot, and host names by `1.0.0.10.in-addr.arpa`. */
-export type HostTable = ReadonlyMap<string, readonly string[]>;
+/** IPv4 addresses, or another host, by lower-case host name without a final dot; host names by `1.0.0.10.in-addr.arpa`. */
+export type HostTable = ReadonlyMap<string, readonly string[] | Alias>;
+
+/** An ExternalName service: all that is known of it is known of the host that it stands for. */
+export interface Alias {
+  readonly aliasOf: string;
+}
+
+/** Where a name leads. */
+export interface FoundHost {
+  /** The name itself, then the host that it is an alias of, and so on. */
+  readonly names: readonly string[];
+  /** Of the last of them; undefined when nobody here has it. */
+  readonly values: readonly string[] | undefined;
+}
 
 const CONTROL_PLANE_HOST = `${CONTROL_PLANE.name}.${CONTROL_PLANE.namespace}.svc.${DOMAIN}`;
 
@@ -24,15 +37,19 @@ export function hostTable({ services, endpoints }: Snapshot, range = DEFAULT_RAN
   const table = new Map(firstHosts(range));
   for (const service of services) {
     if (service.registry !== "Kubernetes") continue;
-    const found = service.headless
-      ? (endpoints.get(serviceKey(service))?.endpoints ?? []).map(({ address }) => address)
-      : service.addresses;
-    const addresses = [...new Set(found.filter((address) => isIPv4(address)))];
-    const host = service.hostname.toLowerCase();
-    if (!table.has(host)) table.set(host, addresses);
+    const host = hostKey(service.hostname);
+    if (!table.has(host)) table.set(host, hostOf(service, endpoints));
   }
   for (const [address, names] of namesByAddress(services, endpoints)) table.set(reverseName(address), names);
   return table;
+}
+
+function hostOf(service: Service, endpoints: Snapshot["endpoints"]): readonly string[] | Alias {
+  if (service.aliasOf !== undefined) return { aliasOf: hostKey(service.aliasOf) };
+  const found = service.headless
+    ? (endpoints.get(serviceKey(service))?.endpoints ?? []).map(({ address }) => address)
+    : service.addresses;
+  return [...new Set(found.filter((address) => isIPv4(address)))];
 }
 
 /** Names of addresses as a cluster gives them: `10-0-0-1.web.shop.svc.cluster.local` is an endpoint of `web`. */
@@ -46,7 +63,7 @@ function namesByAddress(
   };
   for (const service of services) {
     if (service.registry !== "Kubernetes") continue;
-    const host = service.hostname.toLowerCase();
+    const host = hostKey(service.hostname);
     for (const address of service.headless ? [] : service.addresses) add(address, host);
     const found = (endpoints.get(serviceKey(service))?.endpoints ?? []).map(({ address }) => address);
     for (const address of new Set(found)) add(address, `${address.replaceAll(".", "-")}.${host}`);
@@ -63,10 +80,23 @@ const REVERSE_DOMAIN = ".in-addr.arpa";
 
 /** Whether a name stands for an address. */
 export function isReverseName(name: string): boolean {
-  return name.toLowerCase().replace(/\.$/, "").endsWith(REVERSE_DOMAIN);
+  return hostKey(name).endsWith(REVERSE_DOMAIN);
 }
 
-/** What the table says of a name, or undefined when nobody has it. */
-export function lookUp(table: HostTable, name: string): readonly string[] | undefined {
-  return table.get(name.toLowerCase().replace(/\.$/, ""));
+/** What the table says of a name, or of the host that it is an alias of. */
+export function lookUp(table: HostTable, name: string): FoundHost {
+  const names = new Set<string>();
+  for (let host = hostKey(name); !names.has(host); ) {
+    names.add(host);
+    const entry = table.get(host);
+    if (entry === undefined || !("aliasOf" in entry)) return { names: [...names], values: entry };
+    host = entry.aliasOf;
+  }
+  // Aliases of each other lead to no host.
+  return { names: [...names], values: [] };
+}
+
+/** A name as the table has it. */
+function hostKey(name: string): string {
+  return name.toLowerCase().replace(/\.$/, "");
 }

@@ -2,7 +2,7 @@
 import { createSocket, type Socket as UdpSocket } from "node:dgram";
 import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
-import { dnsAnswer, serverFailure } from "./dns-answer.ts";
+import { dnsAnswer, outsideAnswer, outsideQuestion, serverFailure } from "./dns-answer.ts";
 import { outsideName } from "./dns-question.ts";
 import type { HostTable } from "./names.ts";
 
@@ -40,7 +40,9 @@ export async function serveDns(input: DnsInput): Promise<DnsServer> {
   const answer: Answerer = async ({ query, from, transport }) => {
     const name = input.outside === undefined ? undefined : outsideName(query, table);
     if (name !== undefined && input.outside?.ask !== undefined) {
-      return (await input.outside.ask(query)) ?? serverFailure(query);
+      const asked = { query, table, transport };
+      const found = await input.outside.ask(outsideQuestion(query, name));
+      return (found && outsideAnswer(asked, found)) ?? serverFailure(query);
     }
     if (name !== undefined) input.outside?.onRefused?.(name, from);
     return dnsAnswer({ query, table, transport });
