@@ -7,7 +7,7 @@ import { selfSigned } from "../../test/support/certificates.ts";
 import { temporaryFolder } from "../../test/support/fake-control-plane.ts";
 import { parseAgentConfig } from "./agent-config.ts";
 import { HERE } from "./place.ts";
-import { caOptions, controlPlaneOptions } from "./trust.ts";
+import { caServer, controlPlaneServer } from "./trust.ts";
 
 type Context = { after(fn: () => void): void };
 
@@ -36,12 +36,12 @@ function setUp(t: Context, { env = {}, files = [MOUNTED], content = ROOT, proxyC
   };
   return {
     at: (file: string) => join(folder, file),
-    xds: () => controlPlaneOptions(input),
-    ca: () => caOptions(input),
+    xds: () => controlPlaneServer(input),
+    ca: () => caServer(input),
   };
 }
 
-test("controlPlaneOptions() and caOptions() take the mounted root, unless another is named", async (t) => {
+test("controlPlaneServer() and caServer() take the mounted root, unless another is named", async (t) => {
   const { at, xds, ca } = setUp(t, { files: [MOUNTED] });
   assert.equal((await xds()).rootCertificate, at(MOUNTED));
   assert.equal((await ca()).rootCertificate, at(MOUNTED));
@@ -53,7 +53,7 @@ test("controlPlaneOptions() and caOptions() take the mounted root, unless anothe
   assert.equal((await system.ca()).rootCertificate, "system");
 });
 
-test("controlPlaneOptions() prefers certificates of the installation, caOptions() only where the provider is custom", async (t) => {
+test("controlPlaneServer() prefers certificates of the installation, caServer() only where the provider is custom", async (t) => {
   const { at, xds, ca } = setUp(t, { files: [MOUNTED, CUSTOM] });
   assert.equal((await xds()).rootCertificate, at(CUSTOM));
   assert.equal((await ca()).rootCertificate, at(MOUNTED));
@@ -65,7 +65,7 @@ test("controlPlaneOptions() prefers certificates of the installation, caOptions(
   assert.equal((await custom.ca()).rootCertificate, custom.at(CUSTOM));
 });
 
-test("controlPlaneOptions() and caOptions() reject when there is nothing to recognise the server by", async (t) => {
+test("controlPlaneServer() and caServer() reject when there is nothing to recognise the server by", async (t) => {
   const missing = setUp(t, { files: [] });
   await assert.rejects(missing.xds(), {
     code: "ROOT_CERTIFICATE_MISSING",
@@ -80,7 +80,7 @@ test("controlPlaneOptions() and caOptions() reject when there is nothing to reco
   await assert.rejects(wrong.ca(), /does not exist .*gone\.pem/);
 });
 
-test("controlPlaneOptions() and caOptions() reject a file without a certificate by its name", async (t) => {
+test("controlPlaneServer() and caServer() reject a file without a certificate by its name", async (t) => {
   const useless = ["", "garbage", KEY, ROOT.slice(0, 200), ROOT.replaceAll("\n", ""), ROOT.replace(/\nMI/, "\nAA")];
   const whose: readonly (readonly [string, Record<string, string>])[] = [
     [MOUNTED, {}],
@@ -100,7 +100,7 @@ test("controlPlaneOptions() and caOptions() reject a file without a certificate 
   }
 });
 
-test("controlPlaneOptions() takes a file that holds a certificate among other things, with any ends of lines", async (t) => {
+test("controlPlaneServer() takes a file that holds a certificate among other things, with any ends of lines", async (t) => {
   const broken = ROOT.replace(/\nMI/, "\nAA");
   for (const content of [`# roots\n${broken}\n${KEY}\n${ROOT}`, ROOT.replaceAll("\n", "\r\n")])
     assert.ok((await setUp(t, { content }).xds()).rootCertificate);
@@ -134,10 +134,10 @@ test("plain text needs no roots: port 15010 of the CA, and a control plane witho
   assert.equal((await setUp(t, { files: [], proxyConfig }).ca()).rootCertificate, undefined);
   const { controlPlaneAuthPolicy: _, ...plain } = DEFAULT_PROXY_CONFIG;
   const input = { config: parseAgentConfig({}).config, proxyConfig: plain, place: { ...HERE, folder: "/nowhere" } };
-  assert.equal((await controlPlaneOptions(input)).rootCertificate, undefined);
+  assert.equal((await controlPlaneServer(input)).rootCertificate, undefined);
 });
 
-test("caOptions() asks CA_ADDR with CA_HEADER_*, and expects ISTIOD_SAN of the control plane alone", async (t) => {
+test("caServer() asks CA_ADDR with CA_HEADER_*, and expects ISTIOD_SAN of the control plane alone", async (t) => {
   const env = { CA_ADDR: "ca.example:443", CA_HEADER_TENANT: "a", ISTIO_META_CLUSTER_ID: "c1", ISTIOD_SAN: "istiod.x" };
   const options = await setUp(t, { env }).ca();
   assert.deepEqual([options.address, options.subjectAltName], ["ca.example:443", ""]);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { ProxyConfig } from "#config/proxy-config.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 import type { AgentConfig } from "./agent-config.ts";
-import type { ControlPlaneOptions } from "./control-plane.ts";
+import type { ControlPlaneServer } from "./control-plane.ts";
 import { type Place, pathIn } from "./place.ts";
 import { readRootFile } from "./root-file.ts";
 
@@ -30,22 +30,21 @@ export interface TrustInput {
 }
 
 /** How to reach the control plane. Rejects when there is nothing usable to recognise it by. */
-export async function controlPlaneOptions(input: TrustInput): Promise<ControlPlaneOptions> {
-  const { config, proxyConfig, place } = input;
+export async function controlPlaneServer(input: TrustInput): Promise<ControlPlaneServer> {
+  const { config, proxyConfig } = input;
   const secure = proxyConfig.controlPlaneAuthPolicy !== undefined;
   return {
     address: proxyConfig.discoveryAddress,
     rootCertificate: secure ? await rootFor("XDS", xdsRoot, input) : undefined,
     subjectAltName: config.istiodSan,
     headers: { clusterid: config.clusterId, ...config.xdsHeaders },
-    tokenFile: pathIn(place, TOKEN_FILE),
     clientCertificate: provisioned(input) ?? mounted(input),
   };
 }
 
 /** How to reach the CA. Rejects when there is nothing usable to recognise it by. */
-export async function caOptions(input: TrustInput): Promise<ControlPlaneOptions> {
-  const { config, proxyConfig, place } = input;
+export async function caServer(input: TrustInput): Promise<ControlPlaneServer> {
+  const { config, proxyConfig } = input;
   const { identity, istiodSan, clusterId } = config;
   const { caAddress, caHeaders } = identity;
   const address = caAddress === "" ? proxyConfig.discoveryAddress : caAddress;
@@ -55,7 +54,6 @@ export async function caOptions(input: TrustInput): Promise<ControlPlaneOptions>
     rootCertificate: plain ? undefined : await rootFor("CA", caRoot, input),
     subjectAltName: caAddress === "" ? istiodSan : "",
     headers: { clusterid: clusterId, ...caHeaders },
-    tokenFile: pathIn(place, TOKEN_FILE),
     clientCertificate: provisioned(input),
   };
 }
@@ -106,7 +104,7 @@ function providerNone(what: string): MeshError {
 }
 
 /** PROV_CERT */
-function provisioned({ config, place }: TrustInput): ControlPlaneOptions["clientCertificate"] {
+function provisioned({ config, place }: TrustInput): ControlPlaneServer["clientCertificate"] {
   const folder = config.identity.provisionedFolder;
   if (folder === "") return undefined;
   return {
@@ -116,7 +114,7 @@ function provisioned({ config, place }: TrustInput): ControlPlaneOptions["client
 }
 
 /** FILE_MOUNTED_CERTS */
-function mounted({ config, proxyConfig, place }: TrustInput): ControlPlaneOptions["clientCertificate"] {
+function mounted({ config, proxyConfig, place }: TrustInput): ControlPlaneServer["clientCertificate"] {
   const { [CLIENT_KEY]: key = "", [CLIENT_CERTIFICATE]: certificate = "" } = proxyConfig.proxyMetadata ?? {};
   if (!config.identity.fileMountedCerts || key === "" || certificate === "") return undefined;
   return { key: pathIn(place, key), certificate: pathIn(place, certificate) };

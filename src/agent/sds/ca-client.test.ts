@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
-import { writeFileSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { status } from "@grpc/grpc-js";
@@ -15,8 +15,9 @@ import {
   testRoot,
 } from "../../../test/support/fake-control-plane.ts";
 import { freePorts } from "../../../test/support/free-ports.ts";
-import type { ControlPlaneOptions } from "../control-plane.ts";
+import type { ControlPlaneOptions, ControlPlaneServer } from "../control-plane.ts";
 import { agentMetrics } from "../metrics.ts";
+import { fileToken } from "../sts/token-source.ts";
 import { citadelClient } from "./ca-client.ts";
 import { workloadCertificate } from "./certificate.ts";
 import { generateKey } from "./key.ts";
@@ -39,7 +40,7 @@ async function setUp(t: Context, options: FakeOptions = {}) {
   const client = (more: Partial<ControlPlaneOptions> = {}, timeoutMs = 5_000) =>
     citadelClient(
       {
-        upstream: { ...optionsOf(plane, rootFile, tokenFile), ...more },
+        upstream: { ...optionsOf(plane, rootFile), fetchToken: fileToken(tokenFile, log), ...more },
         log,
         retries: metrics.signRetries,
         timeoutMs,
@@ -50,8 +51,8 @@ async function setUp(t: Context, options: FakeOptions = {}) {
   return { plane, client, rootFile, tokenFile, lines, metrics };
 }
 
-function optionsOf({ address }: FakeControlPlane, rootCertificate: string, tokenFile: string): ControlPlaneOptions {
-  return { address, rootCertificate, subjectAltName: "", headers: { clusterid: "Kubernetes", EXTRA: "x" }, tokenFile };
+function optionsOf({ address }: FakeControlPlane, rootCertificate: string): ControlPlaneServer {
+  return { address, rootCertificate, subjectAltName: "", headers: { clusterid: "Kubernetes", EXTRA: "x" } };
 }
 
 async function request() {
@@ -91,11 +92,12 @@ test("citadelClient() says that the token was refused", async (t) => {
 });
 
 test("citadelClient() goes on without a token and says so", async (t) => {
-  const { plane, client, lines } = await setUp(t);
+  const { plane, client, tokenFile, lines } = await setUp(t);
   const { sign } = await request();
-  await client({ tokenFile: "/nowhere/token" })(sign, forever);
+  rmSync(tokenFile);
+  await client()(sign, forever);
   assert.deepEqual(plane.signings[0]?.metadata.get("authorization"), []);
-  assert.match(lines.join(""), /There is no service account token: .*\/nowhere\/token/);
+  assert.match(lines.join(""), /There is no service account token: ENOENT/);
 });
 
 test("citadelClient() does not talk to a server of another root, or of another name", async (t) => {
