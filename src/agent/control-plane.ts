@@ -2,7 +2,7 @@
 import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { type ClientTls, connectGrpc, type GrpcConnection } from "#lib/grpc/client.ts";
-import { MeshError } from "#lib/mesh-error.ts";
+import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { noCertificate, readRootFile } from "./root-file.ts";
 import type { FetchToken } from "./sts/token-source.ts";
 
@@ -16,8 +16,10 @@ export interface ControlPlaneServer {
   readonly subjectAltName: string;
   /** Sent with each call, such as `clusterid`. */
   readonly headers: Readonly<Record<string, string>>;
-  /** PEM files, read for each connection, by which the server knows us in place of a token. */
+  /** PEM files, read for each connection, by which the server knows us beside or in place of a token. */
   readonly clientCertificate?: { readonly certificate: string; readonly key: string } | undefined;
+  /** Told why that certificate is not shown. */
+  readonly warn?: ((reason: string) => void) | undefined;
   /** GRPC_KEEPALIVE_INTERVAL and GRPC_KEEPALIVE_TIMEOUT, in place of 30 and 10 seconds. */
   readonly keepalive?: { readonly intervalMs: number; readonly timeoutMs: number } | undefined;
 }
@@ -45,12 +47,12 @@ export async function connectControlPlane(options: ControlPlaneServer, signal: A
 }
 
 function clientTls(options: ControlPlaneServer): ClientTls | undefined {
-  const { rootCertificate, clientCertificate } = options;
+  const { rootCertificate } = options;
   if (rootCertificate === undefined) return undefined;
   return {
     serverName: serverName(options),
     roots: rootCertificate === "system" ? undefined : readRoots(rootCertificate),
-    client: clientCertificate && readClientCertificate(clientCertificate),
+    client: clientIdentity(options),
   };
 }
 
@@ -66,16 +68,29 @@ function serverName({ address, subjectAltName }: ControlPlaneServer): string {
   return host.includes("localhost") ? NAME_BEHIND_LOCALHOST : host;
 }
 
-function readClientCertificate(files: NonNullable<ControlPlaneServer["clientCertificate"]>): ClientTls["client"] {
+/**
+ * What to show the server. On a virtual machine that starts for the first time there is a token and no certificate yet;
+ * one that has expired would only end the connection, where the token may still do.
+ */
+function clientIdentity({ clientCertificate: files, warn }: ControlPlaneServer): ClientTls["client"] {
+  if (files === undefined) return undefined;
+  let certificate: Buffer;
   try {
-    const certificate = readFileSync(files.certificate);
-    // One that has expired would only end the connection; the token may still do.
-    if (Date.parse(new X509Certificate(certificate).validTo) < Date.now()) return undefined;
+    certificate = readFileSync(files.certificate);
+    if (Date.parse(new X509Certificate(certificate).validTo) < Date.now())
+      throw new Error(`${files.certificate} has expired`);
+  } catch (thrown) {
+    warn?.(`no certificate to show the control plane, using token instead: ${errorText(thrown)}`);
+    return undefined;
+  }
+  try {
     return { key: readFileSync(files.key), certificate };
   } catch (cause) {
-    throw new MeshError("CLIENT_CERTIFICATE_UNREADABLE", "Cannot read the certificate to show the control plane", {
-      cause,
-    });
+    throw new MeshError(
+      "CLIENT_CERTIFICATE_UNREADABLE",
+      "Cannot read the key of the certificate to show the control plane",
+      { cause },
+    );
   }
 }
 

@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { DEFAULT_PROXY_CONFIG, type ProxyConfig } from "#config/proxy-config.ts";
+import { SILENT } from "#lib/log.ts";
 import { selfSigned } from "../../test/support/certificates.ts";
 import { temporaryFolder } from "../../test/support/fake-control-plane.ts";
 import { parseAgentConfig } from "./agent-config.ts";
@@ -33,6 +34,7 @@ function setUp(t: Context, { env = {}, files = [MOUNTED], content = ROOT, proxyC
     config: parseAgentConfig(env).config,
     proxyConfig: { ...DEFAULT_PROXY_CONFIG, ...proxyConfig },
     place: { ...HERE, folder },
+    log: SILENT,
   };
   return {
     at: (file: string) => join(folder, file),
@@ -133,7 +135,8 @@ test("plain text needs no roots: port 15010 of the CA, and a control plane witho
   const proxyConfig = { discoveryAddress: "istiod.istio-system.svc:15010" };
   assert.equal((await setUp(t, { files: [], proxyConfig }).ca()).rootCertificate, undefined);
   const { controlPlaneAuthPolicy: _, ...plain } = DEFAULT_PROXY_CONFIG;
-  const input = { config: parseAgentConfig({}).config, proxyConfig: plain, place: { ...HERE, folder: "/nowhere" } };
+  const place = { ...HERE, folder: "/nowhere" };
+  const input = { config: parseAgentConfig({}).config, proxyConfig: plain, place, log: SILENT };
   assert.equal((await controlPlaneServer(input)).rootCertificate, undefined);
 });
 

@@ -2,6 +2,7 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import type { ProxyConfig } from "#config/proxy-config.ts";
+import type { Logger } from "#lib/log.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 import type { AgentConfig } from "./agent-config.ts";
 import type { ControlPlaneServer } from "./control-plane.ts";
@@ -27,6 +28,7 @@ export interface TrustInput {
   readonly config: AgentConfig;
   readonly proxyConfig: ProxyConfig;
   readonly place: Place;
+  readonly log: Logger;
 }
 
 /** How to reach the control plane. Rejects when there is nothing usable to recognise it by. */
@@ -39,6 +41,7 @@ export async function controlPlaneServer(input: TrustInput): Promise<ControlPlan
     subjectAltName: config.istiodSan,
     headers: { clusterid: config.clusterId, ...config.xdsHeaders },
     clientCertificate: provisioned(input) ?? mounted(input),
+    warn: (reason) => input.log.warn(reason),
   };
 }
 
@@ -55,6 +58,7 @@ export async function caServer(input: TrustInput): Promise<ControlPlaneServer> {
     subjectAltName: caAddress === "" ? istiodSan : "",
     headers: { clusterid: clusterId, ...caHeaders },
     clientCertificate: provisioned(input),
+    warn: (reason) => input.log.warn(reason),
   };
 }
 

@@ -177,18 +177,28 @@ test("citadelClient() gives up a CA that never answers, and says how long it wai
   await assert.rejects(client({}, 30)(sign, forever), /no answer in 30 ms/);
 });
 
-test("citadelClient() shows a certificate where one is provisioned, and says when it cannot be read", async (t) => {
-  const { plane, client } = await setUp(t);
+test("citadelClient() shows a certificate where one is provisioned, and until then the token alone", async (t) => {
+  const { plane, client, lines } = await setUp(t);
   const folder = temporaryFolder(t);
   const key = await generateKey({ curve: "P-256", rsaBits: 2048, pkcs8: true });
   const chain = await signedChain(certificateRequest({ identity: IDENTITY, ...key }), plane.root, IDENTITY);
   const clientCertificate = { certificate: join(folder, "cert-chain.pem"), key: join(folder, "key.pem") };
   const { sign } = await request();
-  await assert.rejects(client({ clientCertificate })(sign, forever), /Cannot read the certificate to show/);
+  const warn = (reason: string) => void lines.push(reason);
+  const shown = async () => {
+    await client({ clientCertificate, warn })(sign, forever);
+    return plane.signings.at(-1)?.clientCertificate?.raw;
+  };
+  assert.equal(await shown(), undefined);
+  writeFileSync(clientCertificate.certificate, "half a certificate");
+  assert.equal(await shown(), undefined);
+  assert.deepEqual(plane.signings.at(-1)?.metadata.get("authorization"), ["Bearer first-token"]);
+  assert.match(lines[0] ?? "", /^no certificate to show the control plane, using token instead: ENOENT/);
+  assert.equal(lines.length, 2);
   writeFileSync(clientCertificate.certificate, chain.join(""));
+  await assert.rejects(client({ clientCertificate })(sign, forever), /Cannot read the key of the certificate to show/);
   writeFileSync(clientCertificate.key, key.pem);
-  await client({ clientCertificate })(sign, forever);
-  assert.equal(plane.signings.at(-1)?.clientCertificate?.raw.equals(new X509Certificate(chain[0] ?? "").raw), true);
+  assert.deepEqual(await shown(), new X509Certificate(chain[0] ?? "").raw);
 });
 
 test("citadelClient() refuses an answer that is no message", async (t) => {
