@@ -131,6 +131,25 @@ test("FILE_MOUNTED_CERTS takes the files of proxyMetadata for the control plane,
   await assert.rejects(setUp(t, { env, files: [MOUNTED] }).xds(), /root CA file for XDS does not exist/);
 });
 
+test("certificates of workload-spiffe-credentials count as FILE_MOUNTED_CERTS where proxyMetadata names files", async (t) => {
+  const credentials = ["cert-chain.pem", "key.pem", "root-cert.pem"].map(
+    (name) => `var/run/secrets/workload-spiffe-credentials/${name}`,
+  );
+  const proxyMetadata = {
+    ISTIO_META_TLS_CLIENT_KEY: "c/key.pem",
+    ISTIO_META_TLS_CLIENT_CERT_CHAIN: "c/cert.pem",
+    ISTIO_META_TLS_CLIENT_ROOT_CERT: "c/root.pem",
+  };
+  const { at, xds } = setUp(t, { files: ["c/root.pem", ...credentials], proxyConfig: { proxyMetadata } });
+  const { rootCertificate, clientCertificate } = await xds();
+  assert.equal(rootCertificate, at("c/root.pem"));
+  assert.deepEqual(clientCertificate, { key: at("c/key.pem"), certificate: at("c/cert.pem") });
+  const unnamed = setUp(t, { files: [MOUNTED, ...credentials] });
+  assert.equal((await unnamed.xds()).rootCertificate, unnamed.at(MOUNTED));
+  const alone = setUp(t, { files: [MOUNTED], proxyConfig: { proxyMetadata } });
+  assert.equal((await alone.xds()).clientCertificate, undefined);
+});
+
 test("plain text needs no roots: port 15010 of the CA, and a control plane without TLS", async (t) => {
   const proxyConfig = { discoveryAddress: "istiod.istio-system.svc:15010" };
   assert.equal((await setUp(t, { files: [], proxyConfig }).ca()).rootCertificate, undefined);

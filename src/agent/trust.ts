@@ -8,6 +8,7 @@ import type { AgentConfig } from "./agent-config.ts";
 import type { ControlPlaneServer } from "./control-plane.ts";
 import { type Place, pathIn } from "./place.ts";
 import { readRootFile } from "./root-file.ts";
+import { bringsCredentials } from "./sds/certificate-plan.ts";
 
 /** Mounted from the ConfigMap `istio-ca-root-cert`. */
 const ROOT_CERTIFICATE = "./var/run/secrets/istio/root-cert.pem";
@@ -18,7 +19,7 @@ const SYSTEM = "SYSTEM";
 /** The port on which the control plane speaks plain text. */
 const PLAIN_TEXT_PORT = ":15010";
 
-/** Keys of ProxyConfig's `proxyMetadata` that name the files of FILE_MOUNTED_CERTS. */
+/** Keys of ProxyConfig's `proxyMetadata` that name the files for the control plane where the workload's are mounted. */
 const CLIENT_KEY = "ISTIO_META_TLS_CLIENT_KEY";
 const CLIENT_CERTIFICATE = "ISTIO_META_TLS_CLIENT_CERT_CHAIN";
 const CLIENT_ROOTS = "ISTIO_META_TLS_CLIENT_ROOT_CERT";
@@ -85,7 +86,8 @@ function xdsRoot({ config, proxyConfig, place }: TrustInput): RootChoice {
   if (config.xdsRootCa !== "") return { path: config.xdsRootCa };
   if (isFile(pathIn(place, CUSTOM_ROOT_CERTIFICATE))) return { path: CUSTOM_ROOT_CERTIFICATE };
   if (provisionedFolder !== "") return { path: join(provisionedFolder, "root-cert.pem"), later: true };
-  if (fileMountedCerts) return { path: proxyConfig.proxyMetadata?.[CLIENT_ROOTS] ?? "" };
+  const { [CLIENT_ROOTS]: roots = "" } = proxyConfig.proxyMetadata ?? {};
+  if (fileMountedCerts || (roots !== "" && bringsCredentials(config.identity, place))) return { path: roots };
   if (pilotCertProvider === "none") throw providerNone("XDS");
   return { path: ROOT_CERTIFICATE };
 }
@@ -117,10 +119,11 @@ function provisioned({ config, place }: TrustInput): ControlPlaneServer["clientC
   };
 }
 
-/** FILE_MOUNTED_CERTS */
+/** FILE_MOUNTED_CERTS, or files of another authority that were found without it. */
 function mounted({ config, proxyConfig, place }: TrustInput): ControlPlaneServer["clientCertificate"] {
   const { [CLIENT_KEY]: key = "", [CLIENT_CERTIFICATE]: certificate = "" } = proxyConfig.proxyMetadata ?? {};
-  if (!config.identity.fileMountedCerts || key === "" || certificate === "") return undefined;
+  if (key === "" || certificate === "") return undefined;
+  if (!config.identity.fileMountedCerts && !bringsCredentials(config.identity, place)) return undefined;
   return { key: pathIn(place, key), certificate: pathIn(place, certificate) };
 }
 
