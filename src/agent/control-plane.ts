@@ -56,10 +56,14 @@ function clientTls(options: ControlPlaneServer): ClientTls | undefined {
   };
 }
 
-/** What authenticates a call, as headers: the token, if there is one, and those of all calls. */
+/**
+ * What authenticates a call, as headers: the token, if there is one, and those of all calls. In small letters: whoever
+ * configures `Authorization` means the same header, which a call has once.
+ */
 export async function callHeaders({ headers, fetchToken }: ControlPlaneOptions): Promise<Record<string, string>> {
   const token = await fetchToken();
-  return { ...headers, ...(token !== "" && { authorization: `Bearer ${token}` }) };
+  const given = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
+  return { ...Object.fromEntries(given), ...(token !== "" && { authorization: `Bearer ${token}` }) };
 }
 
 function serverName({ address, subjectAltName }: ControlPlaneServer): string {

@@ -81,6 +81,22 @@ test("citadelClient() gets a chain for its key, with token, cluster and lifetime
   assert.equal(plane.signings[0]?.ttlSeconds, 86_400);
 });
 
+test("citadelClient() sends each header once, however it is written: a token counts before a configured one", async (t) => {
+  const { plane, client, tokenFile } = await setUp(t);
+  const { sign } = await request();
+  const headers = { Authorization: "Basic x", TE: "gzip", clusterid: "Kubernetes", ClusterID: "other" };
+  await client({ headers })(sign, forever);
+  rmSync(tokenFile);
+  await client({ headers })(sign, forever);
+  assert.deepEqual(
+    plane.signings.map(({ metadata }) => [metadata.get("authorization"), metadata.get("clusterid")]),
+    [
+      [["Bearer first-token"], ["other"]],
+      [["Basic x"], ["other"]],
+    ],
+  );
+});
+
 test("citadelClient() says that the token was refused", async (t) => {
   const refuseSigning = () => ({ code: status.UNAUTHENTICATED, details: "token expired" });
   const { client } = await setUp(t, { refuseSigning });
