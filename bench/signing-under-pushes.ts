@@ -5,7 +5,7 @@
 import { spawn } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { agentMetrics } from "#agent/metrics.ts";
@@ -64,14 +64,13 @@ async function measure(perSecond: number): Promise<Figures> {
     const connected = sidecars.everyone(CLUSTER_TYPE, Buffer.from(serviceHost(0)));
     sidecars.connect();
     await connected;
-    const tokenFile = join(folder, "token");
-    writeFileSync(tokenFile, await callers.token("default"));
+    const token = await callers.token("default");
     const upstream = {
       address: addressOf("secure gRPC discovery service").replace("127.0.0.1", "localhost"),
       rootCertificate: join(folder, "ca/root-cert.pem"),
       subjectAltName: "localhost",
       headers: {},
-      tokenFile,
+      fetchToken: async () => token,
     };
     const sign = citadelClient({ upstream, log: SILENT, retries: agentMetrics().signRetries }, "");
     const keys = generateKeyPairSync("rsa", { modulusLength: 2048 });

@@ -34,7 +34,7 @@ export async function measureSigning(perSecond: number): Promise<SigningFigures>
     const address = said.slice(0, said.indexOf("\n"));
     const rootCertificate = join(folder, "root.pem");
     writeFileSync(rootCertificate, said.slice(address.length + 1));
-    const upstream = { address, rootCertificate, subjectAltName: "localhost", headers: {}, tokenFile: "" };
+    const upstream = { address, rootCertificate, subjectAltName: "localhost", headers: {}, fetchToken: async () => "" };
     const sign = citadelClient({ upstream, log: SILENT, retries: agentMetrics().signRetries }, "");
     const keys = generateKeyPairSync("rsa", { modulusLength: 2048 });
     const csr = certificateRequest({ ...keys, identity: "spiffe://cluster.local/ns/default/sa/bench" });

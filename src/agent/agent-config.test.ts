@@ -20,6 +20,7 @@ test("parseAgentConfig() has Istio's defaults", () => {
   );
   assert.equal(config.envoy.skipDeprecatedLogs, true);
   assert.equal(config.grpcBootstrapPath, "etc/istio/proxy/grpc-bootstrap.json");
+  assert.equal(config.identity.google.metadataHost, "169.254.169.254");
 });
 
 test("parseAgentConfig() reads values by their type, and headers by their prefix", () => {

@@ -136,7 +136,10 @@ const CERTIFICATES = {
   FILE_MOUNTED_CERTS: flag(false, "Take certificates from files of ISTIO_META_TLS_* alone; call no CA."),
   FILE_DEBOUNCE_DURATION: duration(100, "Quiet time before a changed certificate file is read."),
   OUTPUT_CERTS: text("", "Folder to write key and certificate to; empty for none."),
-  PROV_CERT: text("", "Folder with certificates of a virtual machine, shown to the CA in place of a token."),
+  PROV_CERT: text(
+    "",
+    "Folder with the certificate of a virtual machine, shown to control plane and CA; before there is one, and when it has expired, the token alone is.",
+  ),
   WORKLOAD_IDENTITY_SOCKET_FILE: text(
     "socket",
     "Name of the SDS socket in `./var/run/secrets/workload-spiffe-uds`; another name is that of a foreign server.",

@@ -10,12 +10,19 @@ import { createLogger } from "#lib/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import { ENVOY, WHERE_ENVOY } from "../../test/support/agent-process.ts";
 import { selfSigned } from "../../test/support/certificates.ts";
-import { eventually, temporaryFolder } from "../../test/support/fake-control-plane.ts";
+import {
+  eventually,
+  type Stream,
+  startFakeControlPlane,
+  temporaryFolder,
+} from "../../test/support/fake-control-plane.ts";
 import { freePorts } from "../../test/support/free-ports.ts";
+import { UnreadCall } from "../../test/support/unread-call.ts";
 import { runAgent } from "./agent.ts";
 import { parseAgentConfig } from "./agent-config.ts";
 import { HERE } from "./place.ts";
 import { type ProxyFlags, prepare } from "./prepare.ts";
+import { startTokenServer } from "./sts/token-server-fixture.ts";
 
 const FLAGS: ProxyFlags = {
   type: "sidecar",
@@ -65,6 +72,8 @@ async function podOf(t: TestContext, { env = {}, flags = {}, proxyConfig = {}, f
   const input = { flags: { ...FLAGS, ...flags }, config, env: variables, log, place: { ...HERE, folder } };
   return { folder, lines, input };
 }
+
+const ADS_PATH = "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources";
 
 /** A program that stays until it is killed. */
 function idleEnvoy(folder: string): string {
@@ -247,6 +256,41 @@ test("runAgent() without Envoy lets applications of any user read their bootstra
   const modeOf = (name: string) => statSync(join(folder, "etc/istio/proxy", name)).mode & 0o777;
   await eventually("a bootstrap", () => existsSync(join(folder, "etc/istio/proxy/grpc-bootstrap.json")));
   assert.deepEqual([modeOf("grpc-bootstrap.json"), modeOf("XDS")], [0o644, 0o666]);
+  stop.abort();
+  assert.equal(await ended, 0);
+});
+
+test("runAgent() shows the control plane the token of the credential fetcher from the first stream on", async (t) => {
+  const tokens: unknown[] = [];
+  const onStream = (stream: Stream) => {
+    tokens.push(stream.metadata.get("authorization")[0]);
+    stream.on("error", () => undefined);
+  };
+  const plane = await startFakeControlPlane({ onStream });
+  t.after(() => plane.close());
+  const metadata = await startTokenServer(t, () => ({ body: "machine-token" }));
+  const { folder, input } = await podOf(t, {
+    env: {
+      DISABLE_ENVOY: "true",
+      CREDENTIAL_FETCHER_TYPE: "GoogleComputeEngine",
+      GCE_METADATA_HOST: metadata.host,
+      FILE_MOUNTED_CERTS: "true",
+    },
+    proxyConfig: {
+      discoveryAddress: plane.address,
+      proxyMetadata: { ISTIO_META_TLS_CLIENT_ROOT_CERT: "root.pem" },
+    },
+    files: { "root.pem": plane.rootPem, "var/run/secrets/tokens": undefined },
+  });
+  const stop = new AbortController();
+  const { signal } = stop;
+  t.after(() => stop.abort());
+  const ended = runAgent({ ...input, stop: signal, hurry: signal, reload: new EventTarget(), startedAt: 0 });
+  const socket = join(folder, "etc/istio/proxy/XDS");
+  await eventually("the socket", () => existsSync(socket));
+  using _application = new UnreadCall(`unix:${socket}`, ADS_PATH, Buffer.alloc(0));
+  await eventually("a stream", () => tokens.length > 0);
+  assert.deepEqual(tokens, ["Bearer machine-token"]);
   stop.abort();
   assert.equal(await ended, 0);
 });

@@ -19,7 +19,7 @@ import { planStatus } from "./plan-status.ts";
 import { prepare } from "./prepare.ts";
 import { startProxy } from "./run-proxy.ts";
 import { checkCredentialFetcher } from "./sts/token-source.ts";
-import { controlPlaneOptions } from "./trust.ts";
+import { controlPlaneServer } from "./trust.ts";
 
 /** Runs until Envoy is gone, and gives the status to exit with. Rejects when something cannot be started. */
 export async function runAgent(input: AgentInput): Promise<number> {
@@ -45,7 +45,7 @@ export async function runAgent(input: AgentInput): Promise<number> {
     const statusPlan = planStatus(context);
     if (context.flags.stsPort > 0) await (await import("./sts/start-sts.ts")).startSts(context);
     const identityPlan = await failingAs("failed to start workload secret manager", () => planIdentity(context));
-    const upstream = await failingAs("failed to find root XDS CA", () => controlPlaneOptions(context));
+    const upstream = await failingAs("failed to find root XDS CA", () => controlPlaneServer(context));
     const dnsPlan = await failingAs("failed to start local DNS server", () => planDns(context));
     const sockets = await openSockets(context);
     const proxy = await failingAs("failed to initialize envoy agent", () => startProxy(context));

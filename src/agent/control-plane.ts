@@ -2,12 +2,12 @@
 import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { type ClientTls, connectGrpc, type GrpcConnection } from "#lib/grpc/client.ts";
-import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { noCertificate, readRootFile } from "./root-file.ts";
+import type { FetchToken } from "./sts/token-source.ts";
 
 /** How a server of the control plane is reached and recognised. */
-export interface ControlPlaneOptions {
+export interface ControlPlaneServer {
   /** `host:port` */
   readonly address: string;
   /** `undefined` speaks plain text; `system` trusts what the machine trusts; else a PEM file, read for each connection. */
@@ -16,14 +16,18 @@ export interface ControlPlaneOptions {
   readonly subjectAltName: string;
   /** Sent with each call, such as `clusterid`. */
   readonly headers: Readonly<Record<string, string>>;
-  /** File with the token of the service account, read for each call because it rotates; empty for none. */
-  readonly tokenFile: string;
-  /** Gets a token in place of reading the file; rejects when there must be one and cannot be had. Empty for none. */
-  readonly fetchToken?: (() => Promise<string>) | undefined;
-  /** PEM files, read for each connection, by which the server knows us in place of a token. */
+  /** PEM files, read for each connection, by which the server knows us beside or in place of a token. */
   readonly clientCertificate?: { readonly certificate: string; readonly key: string } | undefined;
+  /** Told why that certificate is not shown. */
+  readonly warn?: ((reason: string) => void) | undefined;
   /** GRPC_KEEPALIVE_INTERVAL and GRPC_KEEPALIVE_TIMEOUT, in place of 30 and 10 seconds. */
   readonly keepalive?: { readonly intervalMs: number; readonly timeoutMs: number } | undefined;
+}
+
+/** A server, and the token by which it knows whose calls these are. */
+export interface ControlPlaneOptions extends ControlPlaneServer {
+  /** Asked for each call. Rejects when there must be a token and cannot be had. */
+  readonly fetchToken: FetchToken;
 }
 
 /** Cost a push of many megabytes no stalls, and no memory while nothing is sent. */
@@ -36,56 +40,61 @@ const NAME_BEHIND_LOCALHOST = "istiod.istio-system.svc";
 const WHOSE_ROOTS = "the control plane";
 
 /** A connection. Rejects when a certificate cannot be read, or when there is no connection before the signal is aborted. */
-export async function connectControlPlane(options: ControlPlaneOptions, signal: AbortSignal): Promise<GrpcConnection> {
+export async function connectControlPlane(options: ControlPlaneServer, signal: AbortSignal): Promise<GrpcConnection> {
   const { address, keepalive = { intervalMs: KEEPALIVE_MS, timeoutMs: KEEPALIVE_TIMEOUT_MS } } = options;
   const tls = clientTls(options);
   return connectGrpc({ address, tls, keepalive, windowBytes: FLOW_CONTROL_WINDOW_BYTES }, signal);
 }
 
-function clientTls(options: ControlPlaneOptions): ClientTls | undefined {
-  const { rootCertificate, clientCertificate } = options;
+function clientTls(options: ControlPlaneServer): ClientTls | undefined {
+  const { rootCertificate } = options;
   if (rootCertificate === undefined) return undefined;
   return {
     serverName: serverName(options),
     roots: rootCertificate === "system" ? undefined : readRoots(rootCertificate),
-    client: clientCertificate && readClientCertificate(clientCertificate),
+    client: clientIdentity(options),
   };
 }
 
-/** What authenticates a call, as headers: the token, if there is one, and those of all calls. */
-export async function callHeaders(options: ControlPlaneOptions, log: Logger): Promise<Record<string, string>> {
-  const { headers, tokenFile, fetchToken = async () => readToken(tokenFile, log) } = options;
+/**
+ * What authenticates a call, as headers: the token, if there is one, and those of all calls. In small letters: whoever
+ * configures `Authorization` means the same header, which a call has once.
+ */
+export async function callHeaders({ headers, fetchToken }: ControlPlaneOptions): Promise<Record<string, string>> {
   const token = await fetchToken();
-  return { ...headers, ...(token !== "" && { authorization: `Bearer ${token}` }) };
+  const given = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
+  return { ...Object.fromEntries(given), ...(token !== "" && { authorization: `Bearer ${token}` }) };
 }
 
-function readToken(file: string, log: Logger): string {
-  if (file === "") return "";
-  try {
-    return readFileSync(file, "utf8").trim();
-  } catch (thrown) {
-    // Without a token the control plane may still know the caller by other means.
-    log.warn(`There is no service account token: ${errorText(thrown)}`);
-    return "";
-  }
-}
-
-function serverName({ address, subjectAltName }: ControlPlaneOptions): string {
+function serverName({ address, subjectAltName }: ControlPlaneServer): string {
   if (subjectAltName !== "") return subjectAltName;
   const host = address.replace(/:\d+$/, "").replace(/^\[(.*)\]$/, "$1");
   return host.includes("localhost") ? NAME_BEHIND_LOCALHOST : host;
 }
 
-function readClientCertificate(files: NonNullable<ControlPlaneOptions["clientCertificate"]>): ClientTls["client"] {
+/**
+ * What to show the server. On a virtual machine that starts for the first time there is a token and no certificate yet;
+ * one that has expired would only end the connection, where the token may still do.
+ */
+function clientIdentity({ clientCertificate: files, warn }: ControlPlaneServer): ClientTls["client"] {
+  if (files === undefined) return undefined;
+  let certificate: Buffer;
   try {
-    const certificate = readFileSync(files.certificate);
-    // One that has expired would only end the connection; the token may still do.
-    if (Date.parse(new X509Certificate(certificate).validTo) < Date.now()) return undefined;
+    certificate = readFileSync(files.certificate);
+    if (Date.parse(new X509Certificate(certificate).validTo) < Date.now())
+      throw new Error(`${files.certificate} has expired`);
+  } catch (thrown) {
+    warn?.(`no certificate to show the control plane, using token instead: ${errorText(thrown)}`);
+    return undefined;
+  }
+  try {
     return { key: readFileSync(files.key), certificate };
   } catch (cause) {
-    throw new MeshError("CLIENT_CERTIFICATE_UNREADABLE", "Cannot read the certificate to show the control plane", {
-      cause,
-    });
+    throw new MeshError(
+      "CLIENT_CERTIFICATE_UNREADABLE",
+      "Cannot read the key of the certificate to show the control plane",
+      { cause },
+    );
   }
 }
 

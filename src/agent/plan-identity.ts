@@ -1,14 +1,14 @@
 import type { AgentContext } from "./agent-context.ts";
-import type { ControlPlaneOptions } from "./control-plane.ts";
+import type { ControlPlaneServer } from "./control-plane.ts";
 import { checkCaProvider } from "./sds/ca-provider.ts";
 import { type CertificatePlan, certificatePlan } from "./sds/certificate-plan.ts";
 import { checkKeyOptions } from "./sds/key.ts";
-import { caOptions } from "./trust.ts";
+import { caServer } from "./trust.ts";
 
 /** Where the workload's certificate comes from. */
 export interface IdentityPlan extends Pick<CertificatePlan, "mounted"> {
   /** How to reach the CA; undefined when it has nothing to add. */
-  readonly ca: ControlPlaneOptions | undefined;
+  readonly ca: ControlPlaneServer | undefined;
 }
 
 /** Rejects when the configuration leads to no certificate: that is told before Envoy is started. */
@@ -19,5 +19,5 @@ export async function planIdentity(context: AgentContext): Promise<IdentityPlan>
     checkCaProvider(config.identity);
     checkKeyOptions(config.identity.key);
   }
-  return { mounted, ca: askCa ? await caOptions(context) : undefined };
+  return { mounted, ca: askCa ? await caServer(context) : undefined };
 }

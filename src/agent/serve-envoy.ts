@@ -2,7 +2,7 @@
 import type { AgentContext } from "./agent-context.ts";
 import { grpcBootstrap } from "./bootstrap/grpc-bootstrap.ts";
 import { writeReadably } from "./bootstrap/write.ts";
-import type { ControlPlaneOptions } from "./control-plane.ts";
+import type { ControlPlaneServer } from "./control-plane.ts";
 import { failingAs } from "./failing-as.ts";
 import type { EnvoySockets } from "./open-sockets.ts";
 import { pathIn } from "./place.ts";
@@ -20,7 +20,7 @@ export interface ServeParts {
   /** Undefined without DNS. */
   readonly dnsPlan: DnsPlan | undefined;
   readonly statusPlan: StatusPlan | undefined;
-  readonly upstream: ControlPlaneOptions;
+  readonly upstream: ControlPlaneServer;
   readonly ends: Ends;
 }
 
@@ -35,8 +35,9 @@ export async function serveEnvoy(
   const resolver = await failingAs("failed to start local DNS server", () => startDns(context, dnsPlan, running));
   await failingAs("failed generating gRPC XDS bootstrap", () => writeGrpcBootstrap(context));
   const { serveSockets } = await import("./serve-sockets.ts");
+  const { fetchToken } = identity;
   await failingAs("failed to start xds proxy", () =>
-    serveSockets(context, { ...identity, resolver, upstream, sockets }, running),
+    serveSockets(context, { ...identity, resolver, upstream: { ...upstream, fetchToken }, sockets }, running),
   );
   await startStatus(context, { ...ends, plan: statusPlan, identity: identity.identity, resolver });
   // Another thread makes its key. On two cores it would hold up Envoy and all of the above, and be there no sooner.

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { durationMs } from "#config/proxy-config.ts";
 import { formatSpiffeId } from "#lib/pki/spiffe-id.ts";
 import type { AgentContext } from "./agent-context.ts";
-import type { ControlPlaneOptions } from "./control-plane.ts";
+import type { ControlPlaneServer } from "./control-plane.ts";
 import { pathIn } from "./place.ts";
 import type { IdentityPlan } from "./plan-identity.ts";
 import { caProvider, caProviderName } from "./sds/ca-provider.ts";
@@ -16,7 +16,7 @@ import { TrustBundle } from "./sds/trust-bundle.ts";
 import { WorkloadIdentity } from "./sds/workload-identity.ts";
 import { workloadSecrets } from "./sds/workload-secrets.ts";
 import { googlePlatform } from "./sts/google-platform.ts";
-import { tokenSource } from "./sts/token-source.ts";
+import { type FetchToken, tokenSource } from "./sts/token-source.ts";
 import { TOKEN_FILE } from "./trust.ts";
 
 export interface StartedIdentity {
@@ -24,6 +24,8 @@ export interface StartedIdentity {
   readonly identity: WorkloadIdentity | undefined;
   /** Takes roots that the control plane adds while the agent runs. */
   readonly trustBundle: TrustBundle;
+  /** The workload's token, for the control plane as for the CA. */
+  readonly fetchToken: FetchToken;
   /** What Envoy is to be served. */
   readonly secrets: SecretServiceInput;
 }
@@ -38,7 +40,9 @@ export async function startIdentity(
 ): Promise<StartedIdentity> {
   const { config, place, log, metrics, done, servedByOthers } = context;
   const trustBundle = new TrustBundle();
-  const identity = ca && (await workloadIdentity(context, ca, running));
+  const tokens = { config: config.identity, file: pathIn(place, TOKEN_FILE), log, signal: done, running };
+  const fetchToken = await tokenSource(tokens);
+  const identity = ca && (await workloadIdentity(context, ca, fetchToken));
   const files = new FileSecrets({
     log: log.scope("cache"),
     metrics,
@@ -56,20 +60,18 @@ export async function startIdentity(
   return {
     identity,
     trustBundle,
+    fetchToken,
     secrets: { sources, log: log.scope("sds"), metrics, encode: encodeOptions(context) },
   };
 }
 
 async function workloadIdentity(
   context: AgentContext,
-  upstream: ControlPlaneOptions,
-  running: Promise<void>[],
+  upstream: ControlPlaneServer,
+  fetchToken: FetchToken,
 ): Promise<WorkloadIdentity> {
-  const { config, place, log, metrics, done } = context;
+  const { config, log, metrics } = context;
   const { identity, podNamespace: namespace, serviceAccount } = config;
-  const file = pathIn(place, TOKEN_FILE);
-  const fetchToken = await tokenSource({ config: identity, file, log, signal: done, running });
-  log.info(`using credential fetcher of ${identity.credentialFetcher} type in ${identity.trustDomain} trust domain`);
   log.info(`CA Endpoint ${upstream.address}, provider ${caProviderName(identity)}`);
   return new WorkloadIdentity({
     ...identity,

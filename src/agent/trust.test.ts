@@ -3,11 +3,12 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { DEFAULT_PROXY_CONFIG, type ProxyConfig } from "#config/proxy-config.ts";
+import { SILENT } from "#lib/log.ts";
 import { selfSigned } from "../../test/support/certificates.ts";
 import { temporaryFolder } from "../../test/support/fake-control-plane.ts";
 import { parseAgentConfig } from "./agent-config.ts";
 import { HERE } from "./place.ts";
-import { caOptions, controlPlaneOptions } from "./trust.ts";
+import { caServer, controlPlaneServer } from "./trust.ts";
 
 type Context = { after(fn: () => void): void };
 
@@ -33,15 +34,16 @@ function setUp(t: Context, { env = {}, files = [MOUNTED], content = ROOT, proxyC
     config: parseAgentConfig(env).config,
     proxyConfig: { ...DEFAULT_PROXY_CONFIG, ...proxyConfig },
     place: { ...HERE, folder },
+    log: SILENT,
   };
   return {
     at: (file: string) => join(folder, file),
-    xds: () => controlPlaneOptions(input),
-    ca: () => caOptions(input),
+    xds: () => controlPlaneServer(input),
+    ca: () => caServer(input),
   };
 }
 
-test("controlPlaneOptions() and caOptions() take the mounted root, unless another is named", async (t) => {
+test("controlPlaneServer() and caServer() take the mounted root, unless another is named", async (t) => {
   const { at, xds, ca } = setUp(t, { files: [MOUNTED] });
   assert.equal((await xds()).rootCertificate, at(MOUNTED));
   assert.equal((await ca()).rootCertificate, at(MOUNTED));
@@ -53,7 +55,7 @@ test("controlPlaneOptions() and caOptions() take the mounted root, unless anothe
   assert.equal((await system.ca()).rootCertificate, "system");
 });
 
-test("controlPlaneOptions() prefers certificates of the installation, caOptions() only where the provider is custom", async (t) => {
+test("controlPlaneServer() prefers certificates of the installation, caServer() only where the provider is custom", async (t) => {
   const { at, xds, ca } = setUp(t, { files: [MOUNTED, CUSTOM] });
   assert.equal((await xds()).rootCertificate, at(CUSTOM));
   assert.equal((await ca()).rootCertificate, at(MOUNTED));
@@ -65,7 +67,7 @@ test("controlPlaneOptions() prefers certificates of the installation, caOptions(
   assert.equal((await custom.ca()).rootCertificate, custom.at(CUSTOM));
 });
 
-test("controlPlaneOptions() and caOptions() reject when there is nothing to recognise the server by", async (t) => {
+test("controlPlaneServer() and caServer() reject when there is nothing to recognise the server by", async (t) => {
   const missing = setUp(t, { files: [] });
   await assert.rejects(missing.xds(), {
     code: "ROOT_CERTIFICATE_MISSING",
@@ -80,7 +82,7 @@ test("controlPlaneOptions() and caOptions() reject when there is nothing to reco
   await assert.rejects(wrong.ca(), /does not exist .*gone\.pem/);
 });
 
-test("controlPlaneOptions() and caOptions() reject a file without a certificate by its name", async (t) => {
+test("controlPlaneServer() and caServer() reject a file without a certificate by its name", async (t) => {
   const useless = ["", "garbage", KEY, ROOT.slice(0, 200), ROOT.replaceAll("\n", ""), ROOT.replace(/\nMI/, "\nAA")];
   const whose: readonly (readonly [string, Record<string, string>])[] = [
     [MOUNTED, {}],
@@ -100,7 +102,7 @@ test("controlPlaneOptions() and caOptions() reject a file without a certificate 
   }
 });
 
-test("controlPlaneOptions() takes a file that holds a certificate among other things, with any ends of lines", async (t) => {
+test("controlPlaneServer() takes a file that holds a certificate among other things, with any ends of lines", async (t) => {
   const broken = ROOT.replace(/\nMI/, "\nAA");
   for (const content of [`# roots\n${broken}\n${KEY}\n${ROOT}`, ROOT.replaceAll("\n", "\r\n")])
     assert.ok((await setUp(t, { content }).xds()).rootCertificate);
@@ -129,15 +131,35 @@ test("FILE_MOUNTED_CERTS takes the files of proxyMetadata for the control plane,
   await assert.rejects(setUp(t, { env, files: [MOUNTED] }).xds(), /root CA file for XDS does not exist/);
 });
 
+test("certificates of workload-spiffe-credentials count as FILE_MOUNTED_CERTS where proxyMetadata names files", async (t) => {
+  const credentials = ["cert-chain.pem", "key.pem", "root-cert.pem"].map(
+    (name) => `var/run/secrets/workload-spiffe-credentials/${name}`,
+  );
+  const proxyMetadata = {
+    ISTIO_META_TLS_CLIENT_KEY: "c/key.pem",
+    ISTIO_META_TLS_CLIENT_CERT_CHAIN: "c/cert.pem",
+    ISTIO_META_TLS_CLIENT_ROOT_CERT: "c/root.pem",
+  };
+  const { at, xds } = setUp(t, { files: ["c/root.pem", ...credentials], proxyConfig: { proxyMetadata } });
+  const { rootCertificate, clientCertificate } = await xds();
+  assert.equal(rootCertificate, at("c/root.pem"));
+  assert.deepEqual(clientCertificate, { key: at("c/key.pem"), certificate: at("c/cert.pem") });
+  const unnamed = setUp(t, { files: [MOUNTED, ...credentials] });
+  assert.equal((await unnamed.xds()).rootCertificate, unnamed.at(MOUNTED));
+  const alone = setUp(t, { files: [MOUNTED], proxyConfig: { proxyMetadata } });
+  assert.equal((await alone.xds()).clientCertificate, undefined);
+});
+
 test("plain text needs no roots: port 15010 of the CA, and a control plane without TLS", async (t) => {
   const proxyConfig = { discoveryAddress: "istiod.istio-system.svc:15010" };
   assert.equal((await setUp(t, { files: [], proxyConfig }).ca()).rootCertificate, undefined);
   const { controlPlaneAuthPolicy: _, ...plain } = DEFAULT_PROXY_CONFIG;
-  const input = { config: parseAgentConfig({}).config, proxyConfig: plain, place: { ...HERE, folder: "/nowhere" } };
-  assert.equal((await controlPlaneOptions(input)).rootCertificate, undefined);
+  const place = { ...HERE, folder: "/nowhere" };
+  const input = { config: parseAgentConfig({}).config, proxyConfig: plain, place, log: SILENT };
+  assert.equal((await controlPlaneServer(input)).rootCertificate, undefined);
 });
 
-test("caOptions() asks CA_ADDR with CA_HEADER_*, and expects ISTIOD_SAN of the control plane alone", async (t) => {
+test("caServer() asks CA_ADDR with CA_HEADER_*, and expects ISTIOD_SAN of the control plane alone", async (t) => {
   const env = { CA_ADDR: "ca.example:443", CA_HEADER_TENANT: "a", ISTIO_META_CLUSTER_ID: "c1", ISTIOD_SAN: "istiod.x" };
   const options = await setUp(t, { env }).ca();
   assert.deepEqual([options.address, options.subjectAltName], ["ca.example:443", ""]);

@@ -2,11 +2,13 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import type { ProxyConfig } from "#config/proxy-config.ts";
+import type { Logger } from "#lib/log.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 import type { AgentConfig } from "./agent-config.ts";
-import type { ControlPlaneOptions } from "./control-plane.ts";
+import type { ControlPlaneServer } from "./control-plane.ts";
 import { type Place, pathIn } from "./place.ts";
 import { readRootFile } from "./root-file.ts";
+import { bringsCredentials } from "./sds/certificate-plan.ts";
 
 /** Mounted from the ConfigMap `istio-ca-root-cert`. */
 const ROOT_CERTIFICATE = "./var/run/secrets/istio/root-cert.pem";
@@ -17,7 +19,7 @@ const SYSTEM = "SYSTEM";
 /** The port on which the control plane speaks plain text. */
 const PLAIN_TEXT_PORT = ":15010";
 
-/** Keys of ProxyConfig's `proxyMetadata` that name the files of FILE_MOUNTED_CERTS. */
+/** Keys of ProxyConfig's `proxyMetadata` that name the files for the control plane where the workload's are mounted. */
 const CLIENT_KEY = "ISTIO_META_TLS_CLIENT_KEY";
 const CLIENT_CERTIFICATE = "ISTIO_META_TLS_CLIENT_CERT_CHAIN";
 const CLIENT_ROOTS = "ISTIO_META_TLS_CLIENT_ROOT_CERT";
@@ -27,25 +29,26 @@ export interface TrustInput {
   readonly config: AgentConfig;
   readonly proxyConfig: ProxyConfig;
   readonly place: Place;
+  readonly log: Logger;
 }
 
 /** How to reach the control plane. Rejects when there is nothing usable to recognise it by. */
-export async function controlPlaneOptions(input: TrustInput): Promise<ControlPlaneOptions> {
-  const { config, proxyConfig, place } = input;
+export async function controlPlaneServer(input: TrustInput): Promise<ControlPlaneServer> {
+  const { config, proxyConfig } = input;
   const secure = proxyConfig.controlPlaneAuthPolicy !== undefined;
   return {
     address: proxyConfig.discoveryAddress,
     rootCertificate: secure ? await rootFor("XDS", xdsRoot, input) : undefined,
     subjectAltName: config.istiodSan,
     headers: { clusterid: config.clusterId, ...config.xdsHeaders },
-    tokenFile: pathIn(place, TOKEN_FILE),
     clientCertificate: provisioned(input) ?? mounted(input),
+    warn: (reason) => input.log.warn(reason),
   };
 }
 
 /** How to reach the CA. Rejects when there is nothing usable to recognise it by. */
-export async function caOptions(input: TrustInput): Promise<ControlPlaneOptions> {
-  const { config, proxyConfig, place } = input;
+export async function caServer(input: TrustInput): Promise<ControlPlaneServer> {
+  const { config, proxyConfig } = input;
   const { identity, istiodSan, clusterId } = config;
   const { caAddress, caHeaders } = identity;
   const address = caAddress === "" ? proxyConfig.discoveryAddress : caAddress;
@@ -55,8 +58,8 @@ export async function caOptions(input: TrustInput): Promise<ControlPlaneOptions>
     rootCertificate: plain ? undefined : await rootFor("CA", caRoot, input),
     subjectAltName: caAddress === "" ? istiodSan : "",
     headers: { clusterid: clusterId, ...caHeaders },
-    tokenFile: pathIn(place, TOKEN_FILE),
     clientCertificate: provisioned(input),
+    warn: (reason) => input.log.warn(reason),
   };
 }
 
@@ -83,7 +86,8 @@ function xdsRoot({ config, proxyConfig, place }: TrustInput): RootChoice {
   if (config.xdsRootCa !== "") return { path: config.xdsRootCa };
   if (isFile(pathIn(place, CUSTOM_ROOT_CERTIFICATE))) return { path: CUSTOM_ROOT_CERTIFICATE };
   if (provisionedFolder !== "") return { path: join(provisionedFolder, "root-cert.pem"), later: true };
-  if (fileMountedCerts) return { path: proxyConfig.proxyMetadata?.[CLIENT_ROOTS] ?? "" };
+  const { [CLIENT_ROOTS]: roots = "" } = proxyConfig.proxyMetadata ?? {};
+  if (fileMountedCerts || (roots !== "" && bringsCredentials(config.identity, place))) return { path: roots };
   if (pilotCertProvider === "none") throw providerNone("XDS");
   return { path: ROOT_CERTIFICATE };
 }
@@ -106,7 +110,7 @@ function providerNone(what: string): MeshError {
 }
 
 /** PROV_CERT */
-function provisioned({ config, place }: TrustInput): ControlPlaneOptions["clientCertificate"] {
+function provisioned({ config, place }: TrustInput): ControlPlaneServer["clientCertificate"] {
   const folder = config.identity.provisionedFolder;
   if (folder === "") return undefined;
   return {
@@ -115,10 +119,11 @@ function provisioned({ config, place }: TrustInput): ControlPlaneOptions["client
   };
 }
 
-/** FILE_MOUNTED_CERTS */
-function mounted({ config, proxyConfig, place }: TrustInput): ControlPlaneOptions["clientCertificate"] {
+/** FILE_MOUNTED_CERTS, or files of another authority that were found without it. */
+function mounted({ config, proxyConfig, place }: TrustInput): ControlPlaneServer["clientCertificate"] {
   const { [CLIENT_KEY]: key = "", [CLIENT_CERTIFICATE]: certificate = "" } = proxyConfig.proxyMetadata ?? {};
-  if (!config.identity.fileMountedCerts || key === "" || certificate === "") return undefined;
+  if (key === "" || certificate === "") return undefined;
+  if (!config.identity.fileMountedCerts && !bringsCredentials(config.identity, place)) return undefined;
   return { key: pathIn(place, key), certificate: pathIn(place, certificate) };
 }
 

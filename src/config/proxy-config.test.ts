@@ -87,9 +87,14 @@ test("readProxyConfig() applies single annotations and the drain seconds of olde
 test("readProxyConfig() warns of a status port in an annotation that is none, and keeps the other", async () => {
   const annotations = { "status.sidecar.istio.io/port": "x" };
   assert.deepEqual(await problemsOf({ annotations }), [
-    'warning: annotation status.sidecar.istio.io/port:  must be a port from 1 to 65535, not "x"; it is ignored',
+    'warning: annotation status.sidecar.istio.io/port:  must be a port from 1 to 65535, or 0 for none, not "x"; it is ignored',
   ]);
   assert.equal((await readProxyConfig({ annotations })).config?.statusPort, 15020);
+});
+
+test("readProxyConfig() has no status port when the annotation says 0", async () => {
+  const { config, problems } = await readProxyConfig({ annotations: { "status.sidecar.istio.io/port": "0" } });
+  assert.deepEqual([config && "statusPort" in config, problems], [false, []]);
 });
 
 test("readProxyConfig() knows tracingServiceName as the alternative of serviceCluster", async () => {

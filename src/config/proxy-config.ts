@@ -186,8 +186,9 @@ export async function readProxyConfig(sources: ProxyConfigSources): Promise<Prox
     const report = reporter(source);
     if (text.trim() !== "") merged = overlayProxyConfig(merged, await readProxyConfigText(text, report), report);
   }
-  const config = withSingleValues(merged, sources, reporter);
-  checkProxyConfig(config, reporter("effective proxy configuration"));
+  const checked = withSingleValues(merged, sources);
+  checkProxyConfig(checked, reporter("effective proxy configuration"));
+  const config = withStatusPort(checked, annotations[STATUS_PORT_ANNOTATION], reporter);
   return { config: problems.some(({ severity }) => severity === "error") ? undefined : config, problems };
 }
 
@@ -277,11 +278,7 @@ function isJsonObject(value: Json | undefined): value is { readonly [key: string
 }
 
 /** What single flags, variables and annotations say on top of the merged texts. */
-function withSingleValues(
-  merged: Layer,
-  sources: ProxyConfigSources,
-  reporter: (source: string) => Report,
-): ProxyConfig {
+function withSingleValues(merged: Layer, sources: ProxyConfigSources): ProxyConfig {
   const { concurrency = 0, cpuLimit = 0, serviceCluster = "", terminationDrainSeconds, annotations = {} } = sources;
   const result: Record<string, Json> = { ...merged };
   if (result.concurrency === undefined && cpuLimit > 0) result.concurrency = cpuLimit;
@@ -290,17 +287,25 @@ function withSingleValues(
   if (terminationDrainSeconds !== undefined) result.terminationDrainDuration = `${terminationDrainSeconds}s`;
   const discoveryAddress = annotations[DISCOVERY_ADDRESS_ANNOTATION];
   if (discoveryAddress !== undefined) result.discoveryAddress = discoveryAddress;
-  const statusPort = annotations[STATUS_PORT_ANNOTATION];
-  if (statusPort !== undefined) {
-    if (isPort(Number(statusPort))) result.statusPort = Number(statusPort);
-    else
-      reporter(`annotation ${STATUS_PORT_ANNOTATION}`)(
-        "",
-        `must be a port from 1 to 65535, not "${statusPort}"; it is ignored`,
-        "warning",
-      );
-  }
   return result as ProxyConfig;
+}
+
+/** What the annotation says counts after all checks: other than a configuration it may ask for no port at all. */
+function withStatusPort(
+  config: ProxyConfig,
+  annotated: string | undefined,
+  reporter: (source: string) => Report,
+): ProxyConfig {
+  if (annotated === undefined) return config;
+  const { statusPort: _, ...withoutPort } = config;
+  if (isPort(Number(annotated))) return { ...config, statusPort: Number(annotated) };
+  if (/^[+-]?0+$/.test(annotated)) return withoutPort;
+  reporter(`annotation ${STATUS_PORT_ANNOTATION}`)(
+    "",
+    `must be a port from 1 to 65535, or 0 for none, not "${annotated}"; it is ignored`,
+    "warning",
+  );
+  return config;
 }
 
 /** What is wrong with a configuration that was laid together from several. */

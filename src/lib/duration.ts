@@ -44,7 +44,7 @@ export function formatDuration(duration: Millis): string {
   const seconds = Math.floor(nanos / 1e9);
   const hours = Math.floor(seconds / 3600);
   const minutes = Math.floor(seconds / 60) % 60;
-  const rest = `${(seconds % 60) + (nanos % 1e9) / 1e9}s`;
+  const rest = `${(nanos % 60e9) / 1e9}s`;
   if (hours > 0) return `${sign}${hours}h${minutes}m${rest}`;
   return minutes > 0 ? `${sign}${minutes}m${rest}` : `${sign}${rest}`;
 }

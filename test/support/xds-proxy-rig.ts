@@ -60,9 +60,8 @@ export async function setUp(
       },
     }));
   const folder = temporaryFolder(t);
-  const [path, rootCertificate, tokenFile] = [join(folder, "XDS"), join(folder, "root.pem"), join(folder, "token")];
+  const [path, rootCertificate] = [join(folder, "XDS"), join(folder, "root.pem")];
   writeFileSync(rootCertificate, plane.rootPem);
-  writeFileSync(tokenFile, "secret-token");
   const lines: string[] = [];
   const metrics = agentMetrics();
   const stop = new AbortController();
@@ -71,7 +70,7 @@ export async function setUp(
     rootCertificate,
     subjectAltName: "",
     headers: { clusterid: "Kubernetes", "x-extra": "1" },
-    tokenFile,
+    fetchToken: async () => "secret-token",
   };
   const log = createLogger({ write: (line) => lines.push(line) });
   const proxy = new XdsProxy({ upstream, ownTypes, log, metrics, ...more });

@@ -1,8 +1,7 @@
 import type { Labels } from "../node.ts";
 import { askMetadata, askOrNothing } from "./metadata-client.ts";
-import { given, type PlatformConfig, type PlatformFacts } from "./platform.ts";
+import { GCP_METADATA_HOST, given, type PlatformConfig, type PlatformFacts } from "./platform.ts";
 
-const METADATA_HOST = "169.254.169.254";
 /** Long enough for a server on the machine itself. */
 const PROBE_MS = 100;
 const TIMEOUT_MS = 5_000;
@@ -50,7 +49,7 @@ export function zoneOfResolvConf(text: string): string | undefined {
 const FLAVOR = { "Metadata-Flavor": "Google" };
 
 function baseUrl(host: string): string {
-  return `http://${host === "" ? METADATA_HOST : host}`;
+  return `http://${host === "" ? GCP_METADATA_HOST : host}`;
 }
 
 /** What the environment says in place of a metadata server. */

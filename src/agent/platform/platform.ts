@@ -10,6 +10,9 @@ export interface PlatformFacts {
   readonly labels: Labels;
 }
 
+/** Of Google Cloud's metadata server, on each of its machines. */
+export const GCP_METADATA_HOST = "169.254.169.254";
+
 export const NO_PLATFORM: PlatformFacts = { metadata: {}, locality: {}, labels: {} };
 
 /** What the environment says of the platform; see `agent-environment.ts`. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
-import { writeFileSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { status } from "@grpc/grpc-js";
@@ -15,8 +15,9 @@ import {
   testRoot,
 } from "../../../test/support/fake-control-plane.ts";
 import { freePorts } from "../../../test/support/free-ports.ts";
-import type { ControlPlaneOptions } from "../control-plane.ts";
+import type { ControlPlaneOptions, ControlPlaneServer } from "../control-plane.ts";
 import { agentMetrics } from "../metrics.ts";
+import { fileToken } from "../sts/token-source.ts";
 import { citadelClient } from "./ca-client.ts";
 import { workloadCertificate } from "./certificate.ts";
 import { generateKey } from "./key.ts";
@@ -39,7 +40,7 @@ async function setUp(t: Context, options: FakeOptions = {}) {
   const client = (more: Partial<ControlPlaneOptions> = {}, timeoutMs = 5_000) =>
     citadelClient(
       {
-        upstream: { ...optionsOf(plane, rootFile, tokenFile), ...more },
+        upstream: { ...optionsOf(plane, rootFile), fetchToken: fileToken(tokenFile, log), ...more },
         log,
         retries: metrics.signRetries,
         timeoutMs,
@@ -50,8 +51,8 @@ async function setUp(t: Context, options: FakeOptions = {}) {
   return { plane, client, rootFile, tokenFile, lines, metrics };
 }
 
-function optionsOf({ address }: FakeControlPlane, rootCertificate: string, tokenFile: string): ControlPlaneOptions {
-  return { address, rootCertificate, subjectAltName: "", headers: { clusterid: "Kubernetes", EXTRA: "x" }, tokenFile };
+function optionsOf({ address }: FakeControlPlane, rootCertificate: string): ControlPlaneServer {
+  return { address, rootCertificate, subjectAltName: "", headers: { clusterid: "Kubernetes", EXTRA: "x" } };
 }
 
 async function request() {
@@ -80,6 +81,22 @@ test("citadelClient() gets a chain for its key, with token, cluster and lifetime
   assert.equal(plane.signings[0]?.ttlSeconds, 86_400);
 });
 
+test("citadelClient() sends each header once, however it is written: a token counts before a configured one", async (t) => {
+  const { plane, client, tokenFile } = await setUp(t);
+  const { sign } = await request();
+  const headers = { Authorization: "Basic x", TE: "gzip", clusterid: "Kubernetes", ClusterID: "other" };
+  await client({ headers })(sign, forever);
+  rmSync(tokenFile);
+  await client({ headers })(sign, forever);
+  assert.deepEqual(
+    plane.signings.map(({ metadata }) => [metadata.get("authorization"), metadata.get("clusterid")]),
+    [
+      [["Bearer first-token"], ["other"]],
+      [["Basic x"], ["other"]],
+    ],
+  );
+});
+
 test("citadelClient() says that the token was refused", async (t) => {
   const refuseSigning = () => ({ code: status.UNAUTHENTICATED, details: "token expired" });
   const { client } = await setUp(t, { refuseSigning });
@@ -91,11 +108,12 @@ test("citadelClient() says that the token was refused", async (t) => {
 });
 
 test("citadelClient() goes on without a token and says so", async (t) => {
-  const { plane, client, lines } = await setUp(t);
+  const { plane, client, tokenFile, lines } = await setUp(t);
   const { sign } = await request();
-  await client({ tokenFile: "/nowhere/token" })(sign, forever);
+  rmSync(tokenFile);
+  await client()(sign, forever);
   assert.deepEqual(plane.signings[0]?.metadata.get("authorization"), []);
-  assert.match(lines.join(""), /There is no service account token: .*\/nowhere\/token/);
+  assert.match(lines.join(""), /There is no service account token: ENOENT/);
 });
 
 test("citadelClient() does not talk to a server of another root, or of another name", async (t) => {
@@ -175,18 +193,28 @@ test("citadelClient() gives up a CA that never answers, and says how long it wai
   await assert.rejects(client({}, 30)(sign, forever), /no answer in 30 ms/);
 });
 
-test("citadelClient() shows a certificate where one is provisioned, and says when it cannot be read", async (t) => {
-  const { plane, client } = await setUp(t);
+test("citadelClient() shows a certificate where one is provisioned, and until then the token alone", async (t) => {
+  const { plane, client, lines } = await setUp(t);
   const folder = temporaryFolder(t);
   const key = await generateKey({ curve: "P-256", rsaBits: 2048, pkcs8: true });
   const chain = await signedChain(certificateRequest({ identity: IDENTITY, ...key }), plane.root, IDENTITY);
   const clientCertificate = { certificate: join(folder, "cert-chain.pem"), key: join(folder, "key.pem") };
   const { sign } = await request();
-  await assert.rejects(client({ clientCertificate })(sign, forever), /Cannot read the certificate to show/);
+  const warn = (reason: string) => void lines.push(reason);
+  const shown = async () => {
+    await client({ clientCertificate, warn })(sign, forever);
+    return plane.signings.at(-1)?.clientCertificate?.raw;
+  };
+  assert.equal(await shown(), undefined);
+  writeFileSync(clientCertificate.certificate, "half a certificate");
+  assert.equal(await shown(), undefined);
+  assert.deepEqual(plane.signings.at(-1)?.metadata.get("authorization"), ["Bearer first-token"]);
+  assert.match(lines[0] ?? "", /^no certificate to show the control plane, using token instead: ENOENT/);
+  assert.equal(lines.length, 2);
   writeFileSync(clientCertificate.certificate, chain.join(""));
+  await assert.rejects(client({ clientCertificate })(sign, forever), /Cannot read the key of the certificate to show/);
   writeFileSync(clientCertificate.key, key.pem);
-  await client({ clientCertificate })(sign, forever);
-  assert.equal(plane.signings.at(-1)?.clientCertificate?.raw.equals(new X509Certificate(chain[0] ?? "").raw), true);
+  assert.deepEqual(await shown(), new X509Certificate(chain[0] ?? "").raw);
 });
 
 test("citadelClient() refuses an answer that is no message", async (t) => {

@@ -71,10 +71,10 @@ export function readAnswer(bytes: Uint8Array, visitor: FieldVisitor): void {
   }
 }
 
-async function callOnce({ upstream, log, timeoutMs = TIMEOUT_MS }: CaClientInput, call: CaCall): Promise<Buffer> {
+async function callOnce({ upstream, timeoutMs = TIMEOUT_MS }: CaClientInput, call: CaCall): Promise<Buffer> {
   const startedAt = performance.now();
   const late = AbortSignal.timeout(timeoutMs);
-  const headers = { ...(await callHeaders(upstream, log)), ...call.headers };
+  const headers = { ...(await callHeaders(upstream)), ...call.headers };
   const connection = await connectControlPlane(upstream, AbortSignal.any([call.signal, late]));
   try {
     const leftMs = Math.max(1, timeoutMs - Math.round(performance.now() - startedAt));

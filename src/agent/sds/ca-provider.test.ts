@@ -81,7 +81,7 @@ async function setUp(t: Context, env: Record<string, string>, upstream: Partial<
   }).config.identity;
   const sign = await caProvider({
     config,
-    upstream: { address: "", rootCertificate: undefined, subjectAltName: "", headers: {}, tokenFile: "", ...upstream },
+    upstream: { address: "", rootCertificate: undefined, subjectAltName: "", headers: {}, ...upstream },
     fetchToken: async () => "own-token",
     clusterUrl: CLUSTER_URL,
     log: SILENT,

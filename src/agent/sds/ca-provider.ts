@@ -1,6 +1,6 @@
 import type { Logger } from "#lib/log.ts";
 import { MeshError } from "#lib/mesh-error.ts";
-import type { ControlPlaneOptions } from "../control-plane.ts";
+import type { ControlPlaneOptions, ControlPlaneServer } from "../control-plane.ts";
 import type { AgentMetrics } from "../metrics.ts";
 import type { FetchToken } from "../sts/token-source.ts";
 import type { CaClientInput } from "./ca-connection.ts";
@@ -9,8 +9,8 @@ import type { Sign } from "./sign.ts";
 
 export interface CaProviderInput {
   readonly config: IdentityConfig;
-  /** How istiod's CA is reached; others share its roots, headers and token. */
-  readonly upstream: ControlPlaneOptions;
+  /** How istiod's CA is reached; others share its roots and headers. */
+  readonly upstream: ControlPlaneServer;
   /** The token of the workload. */
   readonly fetchToken: FetchToken;
   /** Issuer of the tokens of a GKE cluster. */

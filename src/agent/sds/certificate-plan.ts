@@ -31,11 +31,7 @@ const GKE_PROVIDER = "GkeWorkloadCertificate";
 
 /** Throws when files that must be there are not, or two settings exclude each other. */
 export function certificatePlan({ config, place, servedByOthers, log }: CertificatePlanInput): CertificatePlan {
-  const at = (files: MountedFiles): MountedFiles => ({
-    certificate: pathIn(place, files.certificate),
-    key: pathIn(place, files.key),
-    roots: pathIn(place, files.roots),
-  });
+  const at = (files: MountedFiles) => filesAt(place, files);
   const [wellKnown, spiffe, gke] = [at(WELL_KNOWN), at(SPIFFE_CREDENTIALS), at(GKE_CREDENTIALS)];
   const isGke = config.caProvider === GKE_PROVIDER;
   if (isGke && !allExist(gke)) throw unusable(`GKE workload certificate files (${pathsOf(gke)}) not present`);
@@ -48,6 +44,15 @@ export function certificatePlan({ config, place, servedByOthers, log }: Certific
   if (fromFilesOnly) log.info("Workload is using file mounted certificates. Skipping connecting to CA");
   const mounted = isOutput(files, pathIn(place, config.outputFolder)) ? undefined : files;
   return { mounted, askCa: !fromFilesOnly && !isComplete(mounted) };
+}
+
+/** Whether another authority has put the workload's certificate where no setting is needed to find it. */
+export function bringsCredentials({ caProvider }: Pick<IdentityConfig, "caProvider">, place: Place): boolean {
+  return caProvider === GKE_PROVIDER || allExist(filesAt(place, SPIFFE_CREDENTIALS));
+}
+
+function filesAt(place: Place, { certificate, key, roots }: MountedFiles): MountedFiles {
+  return { certificate: pathIn(place, certificate), key: pathIn(place, key), roots: pathIn(place, roots) };
 }
 
 function filesIn(folder: string, [certificate = "", key = "", roots = ""]: readonly string[]): MountedFiles {

@@ -34,6 +34,7 @@ export async function tokenSource({ config, file, log, signal, running }: TokenS
   const { credentialFetcher, trustDomain, google } = config;
   tellPolicy(config.jwtPolicy, log);
   checkCredentialFetcher(config);
+  log.info(`using credential fetcher of ${credentialFetcher} type in ${trustDomain} trust domain`);
   if (credentialFetcher !== MACHINE_FETCHER) return fileToken(file, log);
   const { GceToken } = await import("./gce-token.ts");
   const token = new GceToken({

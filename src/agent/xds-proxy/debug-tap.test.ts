@@ -7,7 +7,6 @@ import { test } from "node:test";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { Client, credentials } from "@grpc/grpc-js";
 import { DiscoveryRequestSchema, DiscoveryResponseSchema } from "#gen/envoy/service/discovery/v3/discovery_pb.ts";
-import { SILENT } from "#lib/log.ts";
 import { startFakeControlPlane, temporaryFolder } from "../../../test/support/fake-control-plane.ts";
 import { RAW } from "../../../test/support/raw-messages.ts";
 import { startDebugTap } from "./debug-tap.ts";
@@ -34,12 +33,17 @@ async function setUp(t: Context) {
     },
   });
   const folder = temporaryFolder(t);
-  const [rootCertificate, tokenFile] = [join(folder, "root.pem"), join(folder, "token")];
+  const rootCertificate = join(folder, "root.pem");
   writeFileSync(rootCertificate, plane.rootPem);
-  writeFileSync(tokenFile, "mine");
-  const upstream = { address: plane.address, rootCertificate, subjectAltName: "", headers: {}, tokenFile };
+  const upstream = {
+    address: plane.address,
+    rootCertificate,
+    subjectAltName: "",
+    headers: {},
+    fetchToken: async () => "mine",
+  };
   const nodeId = "sidecar~10.0.0.1~a.default~default.svc.cluster.local";
-  const tap = await startDebugTap({ host: "127.0.0.1", port: 0, upstream, nodeId, log: SILENT });
+  const tap = await startDebugTap({ host: "127.0.0.1", port: 0, upstream, nodeId });
   t.after(() => {
     tap.close();
     plane.close();
@@ -97,8 +101,14 @@ test("the debug tap survives garbage, and says when its port is taken", async (t
     await once(socket, "close");
   }
   assert.equal((await get("/debug/syncz")).status, 200);
-  const upstream = { address: "", rootCertificate: undefined, subjectAltName: "", headers: {}, tokenFile: "" };
-  await assert.rejects(startDebugTap({ host: "127.0.0.1", port: tap.port, upstream, nodeId: "", log: SILENT }), {
+  const upstream = {
+    address: "",
+    rootCertificate: undefined,
+    subjectAltName: "",
+    headers: {},
+    fetchToken: async () => "",
+  };
+  await assert.rejects(startDebugTap({ host: "127.0.0.1", port: tap.port, upstream, nodeId: "" }), {
     code: "DEBUG_NOT_LISTENING",
   });
 });

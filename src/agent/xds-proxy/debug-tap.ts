@@ -11,7 +11,6 @@ import { createServer, type Socket } from "node:net";
 import { joined, type Pieces } from "#lib/grpc/messages.ts";
 import { grpcServer, type ServerCall } from "#lib/grpc/server.ts";
 import { GrpcError, OK, STATUS, type Status } from "#lib/grpc/status.ts";
-import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { readField, readText } from "#lib/wire/read.ts";
 import { MessageWriter } from "#lib/wire/write.ts";
@@ -25,7 +24,6 @@ export interface DebugTapOptions {
   readonly upstream: ControlPlaneOptions;
   /** Of the workload, in Istio's form `sidecar~IP~NAME.NAMESPACE~DOMAIN`. */
   readonly nodeId: string;
-  readonly log: Logger;
 }
 
 export interface DebugTap {
@@ -126,11 +124,11 @@ function answerGrpc(call: ServerCall, options: DebugTapOptions): void {
 }
 
 /** The response to one request, asked in the name of the workload. */
-async function ask(message: Uint8Array, { upstream, nodeId, log }: DebugTapOptions): Promise<Buffer> {
+async function ask(message: Uint8Array, { upstream, nodeId }: DebugTapOptions): Promise<Buffer> {
   const late = AbortSignal.timeout(TIMEOUT_MS);
   const connection = await connectControlPlane(upstream, late);
   try {
-    const headers = await callHeaders(upstream, log);
+    const headers = await callHeaders(upstream);
     return await new Promise((resolve, reject) => {
       const call = connection.call(PATH, headers, {
         message: (response) => resolve(joined(response)),

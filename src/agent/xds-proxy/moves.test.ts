@@ -103,7 +103,7 @@ test("a certificate of another name is refused, unless that name is the one to e
   const plane = await startFakeControlPlane({ onStream: (stream) => stream.on("error", () => undefined) });
   const upstream = (folder: string, subjectAltName: string) => {
     const rootCertificate = join(folder, "root.pem");
-    return { address: plane.address, rootCertificate, subjectAltName, headers: {}, tokenFile: "" };
+    return { address: plane.address, rootCertificate, subjectAltName, headers: {}, fetchToken: async () => "" };
   };
   const { folder } = await setUp(t, { plane });
   const wrong = await setUp(t, { plane, upstream: upstream(folder, "istiod.other.svc") });

@@ -61,7 +61,7 @@ export class ProxyStream {
     try {
       connection = await connections.take(downstream.gone);
       log.info(`connected to upstream XDS server: ${options.address}`, { id });
-      const headers = await callHeaders(options, log);
+      const headers = await callHeaders(options);
       if (!downstream.gone.aborted) await this.#pump(connection, headers);
     } catch (thrown) {
       if (downstream.gone.aborted) return;

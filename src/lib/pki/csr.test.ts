@@ -36,11 +36,20 @@ test(
   },
 );
 
-test("certificateRequest() is verified by openssl for a P-256 key", whereOpenssl, () => {
-  const text = openssl(request(generateKeyPairSync("ec", { namedCurve: "P-256" })));
-  assert.match(text, /verify OK/);
-  assert.match(text, /ecdsa-with-SHA256/);
-});
+test(
+  "certificateRequest() is verified by openssl for keys of a curve, with a hash of its strength",
+  whereOpenssl,
+  () => {
+    for (const [namedCurve, algorithm] of [
+      ["P-256", /ecdsa-with-SHA256/],
+      ["P-384", /ecdsa-with-SHA384/],
+    ] as const) {
+      const text = openssl(request(generateKeyPairSync("ec", { namedCurve })));
+      assert.match(text, /verify OK/);
+      assert.match(text, algorithm);
+    }
+  },
+);
 
 test("DER lengths take one byte below 128 and more above", () => {
   assert.deepEqual([...octetString(Buffer.alloc(127)).subarray(0, 2)], [4, 127]);

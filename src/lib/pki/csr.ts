@@ -18,6 +18,7 @@ const EXTENSION_REQUEST = "1.2.840.113549.1.9.14";
 const SUBJECT_ALT_NAME = "2.5.29.17";
 const SHA256_WITH_RSA = "1.2.840.113549.1.1.11";
 const ECDSA_WITH_SHA256 = "1.2.840.10045.4.3.2";
+const ECDSA_WITH_SHA384 = "1.2.840.10045.4.3.3";
 /** Choice `uniformResourceIdentifier` of GeneralName. */
 const URI_NAME = 6;
 
@@ -37,8 +38,8 @@ export function certificateRequest({ identity, privateKey, publicKey }: Certific
     publicKey.export({ type: "spki", format: "der" }),
     explicit(0, extensionRequest(identity)),
   );
-  const signature = sign("sha256", info, privateKey);
-  return pem("CERTIFICATE REQUEST", sequence(info, signatureAlgorithm(privateKey), bitString(signature)));
+  const { hash, algorithm } = signatureKind(privateKey);
+  return pem("CERTIFICATE REQUEST", sequence(info, algorithm, bitString(sign(hash, info, privateKey))));
 }
 
 function extensionRequest(identity: string): Der {
@@ -47,8 +48,11 @@ function extensionRequest(identity: string): Der {
   return sequence(objectIdentifier(EXTENSION_REQUEST), set(sequence(extension)));
 }
 
-function signatureAlgorithm(key: KeyObject): Der {
-  return key.asymmetricKeyType === "rsa"
-    ? sequence(objectIdentifier(SHA256_WITH_RSA), nothing())
-    : sequence(objectIdentifier(ECDSA_WITH_SHA256));
+/** The hash is as strong as the curve: whoever asks for P-384 may not allow SHA-256. */
+function signatureKind({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): { hash: string; algorithm: Der } {
+  if (asymmetricKeyType === "rsa")
+    return { hash: "sha256", algorithm: sequence(objectIdentifier(SHA256_WITH_RSA), nothing()) };
+  return asymmetricKeyDetails?.namedCurve === "secp384r1"
+    ? { hash: "sha384", algorithm: sequence(objectIdentifier(ECDSA_WITH_SHA384)) }
+    : { hash: "sha256", algorithm: sequence(objectIdentifier(ECDSA_WITH_SHA256)) };
 }
