@@ -1,12 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { create, toBinary } from "@bufbuild/protobuf";
 import { type ConfigObject, objectKey } from "#config/config-object.ts";
 import { DEFAULT_MESH_CONFIG } from "#config/mesh-config.ts";
 import { buildSnapshot } from "#convert/snapshot.ts";
+import { NodeSchema } from "#gen/envoy/config/core/v3/base_pb.ts";
 import { createLogger } from "#lib/log.ts";
 import { DEFAULT_FEATURES } from "#model/features.ts";
 import type { ObservedProxy, Source, WorkloadEntries } from "#model/ports.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
+import { parseProxyNode } from "#model/proxy-node.ts";
 import { objectsOf, proxyOf } from "../../../test/support/mesh.ts";
 import type { EntryObject } from "./registered-entry.ts";
 import { WorkloadRegistration } from "./workload-registration.ts";
@@ -113,7 +116,7 @@ const PROBED = { AUTO_REGISTER_GROUP: "vms", PROXY_CONFIG: { readinessProbe: { t
 
 test("a workload that joins a group gets an entry after the group's template", async () => {
   const r = rig();
-  assert.equal(r.registration.connected(connection(r, "1", { locality: "eu/west" })), undefined);
+  assert.equal(r.registration.connected(connection(r, "1", { nodeLocality: "eu/west" })), undefined);
   await r.pass(0);
   const entry = r.entry();
   assert.equal(entry?.metadata.name, "vms-10.5.0.1-n1");
@@ -133,6 +136,22 @@ test("a workload that joins a group gets an entry after the group's template", a
   });
   assert.deepEqual(r.addresses(), ["10.5.0.1"]);
   assert.equal(r.source.current().endpoints.get(KEY)?.endpoints[0]?.workloadName, "vms");
+});
+
+test("an entry is where the node says, and keeps the label that said so with dots", async () => {
+  const r = rig();
+  const labels = { "topology.istio.io/locality": "eu.west.1", "istio-locality": "eu/west/1" };
+  const node = create(NodeSchema, {
+    id: "sidecar~10.5.0.1~vm.default~default.svc.cluster.local",
+    metadata: { AUTO_REGISTER_GROUP: "vms", LABELS: labels },
+    locality: { region: "eu", zone: "west", subZone: "1" },
+  });
+  const { value: proxy } = parseProxyNode(toBinary(NodeSchema, node));
+  assert.ok(proxy);
+  assert.equal(r.registration.connected(connection(r, "1", proxy)), undefined);
+  await r.pass(0);
+  assert.equal(r.entry()?.spec.locality, "eu/west/1");
+  assert.equal(r.entry()?.spec.labels?.["topology.istio.io/locality"], "eu.west.1");
 });
 
 test("the entry goes some time after the workload went", async () => {
