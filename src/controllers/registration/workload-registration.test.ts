@@ -10,6 +10,7 @@ import { DEFAULT_FEATURES } from "#model/features.ts";
 import type { ObservedProxy, Source, WorkloadEntries } from "#model/ports.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import { parseProxyNode } from "#model/proxy-node.ts";
+import type { Snapshot } from "#model/snapshot.ts";
 import { objectsOf, proxyOf } from "../../../test/support/mesh.ts";
 import type { EntryObject } from "./registered-entry.ts";
 import { WorkloadRegistration } from "./workload-registration.ts";
@@ -41,7 +42,7 @@ spec:
 const KEY = "default/web.example.com";
 
 interface Rig {
-  readonly source: Source;
+  readonly source: Store;
   readonly registration: WorkloadRegistration;
   readonly time: { now: number };
   /** Lets time pass, and what it triggers happen. */
@@ -50,17 +51,42 @@ interface Rig {
   addresses(): readonly string[];
 }
 
-/** Keeps what is written beside what is given. */
-function storeOf(yaml: string): Source & WorkloadEntries {
+interface Store extends Source, WorkloadEntries {
+  /** Somebody else adds an object. */
+  add(object: ConfigObject): void;
+  /** Somebody else deletes what is of that kind. */
+  drop(kind: string): void;
+}
+
+/** Keeps what is written beside what is given. As in an API server only what is there can be changed. */
+function storeOf(yaml: string): Store {
   const objects = new Map<string, ConfigObject>(objectsOf(yaml).map((object) => [objectKey(object), object]));
+  const subscribers = new Set<(snapshot: Snapshot) => void>();
+  const current = () =>
+    buildSnapshot({ objects: [...objects.values()], mesh: DEFAULT_MESH_CONFIG, features: DEFAULT_FEATURES });
+  const add = (object: ConfigObject) => {
+    objects.set(objectKey(object), object);
+    for (const tell of subscribers) tell(current());
+  };
+  const drop = (isDropped: (object: ConfigObject) => boolean) => {
+    for (const [key, object] of objects) if (isDropped(object)) objects.delete(key);
+    for (const tell of subscribers) tell(current());
+  };
   return {
     objects: () => [...objects.values()],
-    current: () =>
-      buildSnapshot({ objects: [...objects.values()], mesh: DEFAULT_MESH_CONFIG, features: DEFAULT_FEATURES }),
+    current,
     problems: () => [],
-    subscribe: () => () => {},
-    put: async (entry) => void objects.set(objectKey(entry), entry),
-    remove: async (entry) => void objects.delete(objectKey(entry)),
+    subscribe: (tell) => {
+      subscribers.add(tell);
+      return () => void subscribers.delete(tell);
+    },
+    put: async (entry, before) => {
+      assert.ok(before === undefined || objects.has(objectKey(entry)), "there is no such entry");
+      add(entry);
+    },
+    remove: async (entry) => drop((object) => objectKey(object) === objectKey(entry)),
+    add,
+    drop: (wanted) => drop(({ kind }) => kind === wanted),
   };
 }
 
@@ -152,6 +178,50 @@ test("an entry is where the node says, and keeps the label that said so with dot
   await r.pass(0);
   assert.equal(r.entry()?.spec.locality, "eu/west/1");
   assert.equal(r.entry()?.spec.labels?.["topology.istio.io/locality"], "eu.west.1");
+});
+
+test("a workload gets its entry again when its group comes back", async (t) => {
+  const r = rig();
+  t.after(() => r.registration.stop());
+  r.registration.connected(connection(r, "1"));
+  await r.pass(0);
+  const group = r.source.objects().find(({ kind }) => kind === "WorkloadGroup");
+  assert.ok(group);
+  r.source.drop("WorkloadGroup");
+  r.source.drop("WorkloadEntry"); // as an API server does with what a group owns
+  await r.pass(0);
+  assert.equal(r.entry(), undefined);
+  r.source.add(group);
+  await r.pass(0);
+  assert.deepEqual(r.addresses(), ["10.5.0.1"]);
+});
+
+test("a workload that left gets no entry when its group comes back", async (t) => {
+  const r = rig();
+  t.after(() => r.registration.stop());
+  const only = connection(r, "1");
+  r.registration.connected(only);
+  await r.pass(0);
+  const group = r.source.objects().find(({ kind }) => kind === "WorkloadGroup");
+  assert.ok(group);
+  r.registration.disconnected(only);
+  await r.pass(0);
+  r.source.drop("WorkloadGroup");
+  r.source.drop("WorkloadEntry");
+  r.source.add(group);
+  await r.pass(20_000);
+  assert.equal(r.entry(), undefined);
+});
+
+test("an entry that somebody deleted is made anew when its workload comes again", async (t) => {
+  const r = rig();
+  t.after(() => r.registration.stop());
+  r.registration.connected(connection(r, "1"));
+  await r.pass(0);
+  r.source.drop("WorkloadEntry");
+  assert.equal(r.registration.connected(connection(r, "2")), undefined);
+  await r.pass(0);
+  assert.deepEqual(r.addresses(), ["10.5.0.1"]);
 });
 
 test("the entry goes some time after the workload went", async () => {
