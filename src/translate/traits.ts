@@ -241,7 +241,7 @@ function listenerTraits(
 }
 
 /** The proxy sends its settings as its agent merged them; one that does not has those of the mesh. */
-const proxyConfigOf = derived((_: string, metadata: MeshProxy["metadata"], mesh: MeshConfig): ProxyDefaults => {
+export const proxyConfigOf = derived((_: string, metadata: MeshProxy["metadata"], mesh: MeshConfig): ProxyDefaults => {
   const sent = metadata.PROXY_CONFIG;
   if (sent === undefined) return mesh.defaultConfig;
   return parse(proxyDefaultsSchema, sent, "").value ?? mesh.defaultConfig;

@@ -68,7 +68,7 @@ function partsFor(whole: Snapshot, proxy: MeshProxy, rights?: SecretRights): Pro
   const { outbound, inbound, isMutualTls } = views;
   if (proxy.metadata.GENERATOR !== "grpc" || inbound === undefined) {
     const parts = sharedParts(snapshot, views);
-    const secrets = secretsView(proxy, rights);
+    const secrets = secretsView(proxy, snapshot.mesh, rights);
     return secrets === undefined ? parts : withSecrets(parts, snapshot, secrets);
   }
   return grpcParts(snapshot, views, { outbound, inbound, isMutualTls });

@@ -9,16 +9,20 @@
  */
 import type { ConfigObject } from "#config/config-object.ts";
 import type { ConfigMap, Secret } from "#config/kinds/credential.ts";
+import type { MeshConfig } from "#config/mesh-config.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import type { Snapshot } from "#model/snapshot.ts";
+import { mayHave } from "../capabilities.ts";
 import { derived } from "../indexes.ts";
 import { type Recipe, recipe } from "../recipe.ts";
+import { proxyConfigOf } from "../traits.ts";
 import {
   certificateSecret,
   configMapHoldsRoots,
   configMapRoots,
   holdsCertificate,
   holdsRoots,
+  type KeyProvider,
   rootsSecret,
 } from "./secret.ts";
 
@@ -29,6 +33,8 @@ export interface SecretsView {
   readonly namespace: string;
   /** Whether keys are for it; it is asked only when it wants one. */
   readonly mayReadKeys: () => boolean;
+  /** What its Envoy hands keys to. */
+  readonly keyProvider: KeyProvider | undefined;
 }
 
 const KUBERNETES = "kubernetes://";
@@ -49,7 +55,8 @@ export type Account = NonNullable<MeshProxy["verified"]> & { readonly clusterId:
 const EVERYBODY: SecretRights = { mayRead: () => true, ask: () => {} };
 
 /** What a proxy may see; undefined for one that did not prove who it is. */
-export function secretsView({ verified, type, metadata }: MeshProxy, rights = EVERYBODY): SecretsView | undefined {
+export function secretsView(proxy: MeshProxy, mesh: MeshConfig, rights = EVERYBODY): SecretsView | undefined {
+  const { verified, type, metadata } = proxy;
   if (verified === undefined) return undefined;
   const clusterId = String(metadata.CLUSTER_ID ?? "");
   const account: Account = { ...verified, clusterId };
@@ -58,12 +65,16 @@ export function secretsView({ verified, type, metadata }: MeshProxy, rights = EV
   // Gateways nearly always want a key soon, sidecars hardly ever.
   if (mayRead || type === "router") rights.ask(account);
   const where = `${clusterId}/${namespace}`;
-  const key = mayRead ? `secrets:${where}` : `roots:${where}/${serviceAccount}`;
+  const { privateKeyProvider: wanted } = proxyConfigOf("", metadata, mesh);
+  // An Envoy without it would have no certificate at all.
+  const keyProvider = mayHave(proxy, wanted?.cryptomb === undefined ? "qat" : "cryptomb") ? wanted : undefined;
+  const provided = keyProvider === undefined ? "" : ` ${JSON.stringify(keyProvider)}`;
+  const key = mayRead ? `secrets:${where}${provided}` : `roots:${where}/${serviceAccount}`;
   const mayReadKeys = () => {
     if (!mayRead) rights.ask(account);
     return mayRead;
   };
-  return { key, clusterId, namespace, mayReadKeys };
+  return { key, clusterId, namespace, mayReadKeys, keyProvider };
 }
 
 /** The secret of that name; undefined when there is none for this proxy. */
@@ -79,7 +90,8 @@ export function planSecret(snapshot: Snapshot, view: SecretsView, name: string):
   if (!called.endsWith(ROOTS)) {
     const secret = find(called, holdsCertificate);
     if (secret === undefined || !view.mayReadKeys()) return undefined;
-    return recipe({ name, input: { name, secret }, build: certificateSecret });
+    const { keyProvider } = view;
+    return recipe({ name, input: { name, secret, keyProvider }, build: certificateSecret });
   }
   const secret = find(called, holdsRoots) ?? find(called.slice(0, -ROOTS.length), holdsRoots);
   return secret && recipe({ name, input: { name, secret }, build: rootsSecret });

@@ -1,14 +1,26 @@
 /** Certificates, keys and roots as Envoy reads them. */
 import type { ConfigObject } from "#config/config-object.ts";
 import { type ConfigMap, type Secret, secretValue } from "#config/kinds/credential.ts";
+import type { ProxyDefaults } from "#config/mesh/proxy-defaults.ts";
 import type { DataSourceSchema } from "#gen/envoy/config/core/v3/base_pb.ts";
+import { CryptoMbPrivateKeyMethodConfigSchema } from "#gen/envoy/extensions/private_key_providers/cryptomb/v3alpha/cryptomb_pb.ts";
+import { QatPrivateKeyMethodConfigSchema } from "#gen/envoy/extensions/private_key_providers/qat/v3alpha/qat_pb.ts";
+import type { TlsCertificateSchema } from "#gen/envoy/extensions/transport_sockets/tls/v3/common_pb.ts";
 import { SecretSchema } from "#gen/envoy/extensions/transport_sockets/tls/v3/secret_pb.ts";
-import { bytesOf, type Init } from "../encode.ts";
+import { bytesOf, duration, type Init, pack } from "../encode.ts";
 
 /** What a secret depends on: the name it is asked for by, and where its content is. */
 export interface SecretInput {
   readonly name: string;
   readonly secret: ConfigObject<Secret>;
+}
+
+/** Hardware or instructions for private keys, which Envoy has as extensions. */
+export type KeyProvider = NonNullable<ProxyDefaults["privateKeyProvider"]>;
+
+/** A certificate depends on who gets its key, too. */
+export interface CertificateInput extends SecretInput {
+  readonly keyProvider: KeyProvider | undefined;
 }
 
 /** Roots from a ConfigMap, which are no secret. */
@@ -18,7 +30,7 @@ export interface ConfigMapInput {
 }
 
 /** Canonical bytes of a certificate with its key. */
-export function certificateSecret({ name, secret: { spec } }: SecretInput): Uint8Array {
+export function certificateSecret({ name, secret: { spec }, keyProvider }: CertificateInput): Uint8Array {
   const generic = hasCertificate(spec, "cert", "key");
   const [chain, key] = (generic ? ["cert", "key"] : ["tls.crt", "tls.key"]).map((field) => secretValue(spec, field));
   const staple = generic ? undefined : secretValue(spec, "tls.ocsp-staple");
@@ -28,11 +40,24 @@ export function certificateSecret({ name, secret: { spec } }: SecretInput): Uint
       case: "tlsCertificate",
       value: {
         ...(chain && { certificateChain: inline(chain) }),
-        ...(key && { privateKey: inline(key) }),
+        ...(key && (providedKey(keyProvider, key) ?? { privateKey: inline(key) })),
         ...(staple && { ocspStaple: inline(staple) }),
       },
     },
   });
+}
+
+/** The key inside the message of what it is handed to. */
+function providedKey({ cryptomb, qat }: KeyProvider = {}, key: Buffer): Init<typeof TlsCertificateSchema> | undefined {
+  const settings = cryptomb ?? qat;
+  if (settings === undefined) return undefined;
+  const method = { pollDelay: duration(settings.pollDelay ?? 0), privateKey: inline(key) };
+  const [providerName, value] =
+    cryptomb === undefined
+      ? ["qat", pack(QatPrivateKeyMethodConfigSchema, method)]
+      : ["cryptomb", pack(CryptoMbPrivateKeyMethodConfigSchema, method)];
+  const fallback = settings.fallback === true;
+  return { privateKeyProvider: { providerName, fallback, configType: { case: "typedConfig", value } } };
 }
 
 /** Whether a Secret has a certificate and its key, under either pair of names. */

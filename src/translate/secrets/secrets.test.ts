@@ -1,9 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fromBinary } from "@bufbuild/protobuf";
+import type { Any } from "@bufbuild/protobuf/wkt";
+import { CryptoMbPrivateKeyMethodConfigSchema } from "#gen/envoy/extensions/private_key_providers/cryptomb/v3alpha/cryptomb_pb.ts";
+import { QatPrivateKeyMethodConfigSchema } from "#gen/envoy/extensions/private_key_providers/qat/v3alpha/qat_pb.ts";
+import type { TlsCertificate } from "#gen/envoy/extensions/transport_sockets/tls/v3/common_pb.ts";
 import { SecretSchema } from "#gen/envoy/extensions/transport_sockets/tls/v3/secret_pb.ts";
 import { selfSigned } from "../../../test/support/certificates.ts";
 import { meshOf, proxyOf } from "../../../test/support/mesh.ts";
+import { unpacked } from "../../../test/support/translated.ts";
 import { planSecret, secretsView } from "./plan.ts";
 
 const { certificate, key } = selfSigned("web.example.com");
@@ -19,7 +24,7 @@ const MESH = meshOf(
     secret("half", { cert: certificate }) +
     `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: roots, namespace: other}\ndata: {ca.crt: ${quoted("public roots")}}\n`,
 );
-const view = secretsView({ ...proxyOf(), verified: { namespace: "default", serviceAccount: "a" } });
+const view = secretsView({ ...proxyOf(), verified: { namespace: "default", serviceAccount: "a" } }, MESH.mesh);
 
 /** What is in a secret, by field. */
 function contentOf(name: string): Readonly<Record<string, string>> | undefined {
@@ -60,7 +65,7 @@ test("a proxy of a further cluster has the Secrets there first, then those besid
   const mesh = { ...MESH, clusterSecrets: [{ clusterId: "c2", secrets: there.secrets }] };
   const rootsFor = (clusterId: string, name: string) => {
     const proxy = proxyOf({ metadata: { CLUSTER_ID: clusterId } });
-    const seen = secretsView({ ...proxy, verified: { namespace: "default", serviceAccount: "a" } });
+    const seen = secretsView({ ...proxy, verified: { namespace: "default", serviceAccount: "a" } }, mesh.mesh);
     assert.ok(seen);
     const recipe = planSecret(mesh, seen, name);
     return recipe && Buffer.from(recipe.build(recipe.input)).toString();
@@ -96,7 +101,7 @@ test("what does not exist, is incomplete or of another namespace is no secret (C
 });
 
 test("a proxy that proved nothing has no view of secrets", () => {
-  assert.equal(secretsView(proxyOf()), undefined);
+  assert.equal(secretsView(proxyOf(), MESH.mesh), undefined);
 });
 
 test("an account without the right has roots only, apart from those who have it, and is asked about when it wants more", () => {
@@ -106,7 +111,7 @@ test("an account without the right has roots only, apart from those who have it,
     ask: ({ serviceAccount }: { serviceAccount: string }) => void asked.push(serviceAccount),
   };
   const viewOf = (serviceAccount: string) => {
-    const found = secretsView({ ...proxyOf(), verified: { namespace: "default", serviceAccount } }, rights);
+    const found = secretsView({ ...proxyOf(), verified: { namespace: "default", serviceAccount } }, MESH.mesh, rights);
     assert.ok(found);
     return found;
   };
@@ -118,3 +123,40 @@ test("an account without the right has roots only, apart from those who have it,
   assert.ok(planSecret(MESH, poor, "kubernetes://tls-cacert"));
   assert.ok(planSecret(MESH, rich, "kubernetes://tls"));
 });
+
+test("a key is handed to the provider that the proxy or the mesh names, if its Envoy has it", () => {
+  const verified = { namespace: "default", serviceAccount: "a" };
+  const provided = (settings: object | undefined, { mesh = MESH.mesh, extensions = new Set<string>() } = {}) => {
+    const proxy = { ...proxyOf(), verified, extensions };
+    const own = settings && { PROXY_CONFIG: { privateKeyProvider: settings } };
+    const seen = secretsView({ ...proxy, metadata: { ...proxy.metadata, ...own } }, mesh);
+    assert.ok(seen);
+    const recipe = planSecret(MESH, seen, "kubernetes://tls");
+    assert.ok(recipe);
+    const { type } = fromBinary(SecretSchema, recipe.build(recipe.input));
+    assert.ok(type.case === "tlsCertificate");
+    return { view: seen, certificate: type.value };
+  };
+  const { view: own, certificate: withQat } = provided({ qat: { pollDelay: "2ms", fallback: true } });
+  assert.equal(withQat.privateKey, undefined);
+  assert.equal(withQat.privateKeyProvider?.providerName, "qat");
+  assert.equal(withQat.privateKeyProvider?.fallback, true);
+  const method = unpacked(QatPrivateKeyMethodConfigSchema, typedConfigOf(withQat));
+  assert.equal(Buffer.from(method.privateKey?.specifier.value ?? "").toString(), key);
+  assert.equal(method.pollDelay?.nanos, 2_000_000);
+  const defaultConfig = { ...MESH.mesh.defaultConfig, privateKeyProvider: { cryptomb: { pollDelay: 1500 } } };
+  const { view: ofMesh, certificate: withCryptomb } = provided(undefined, { mesh: { ...MESH.mesh, defaultConfig } });
+  assert.equal(unpacked(CryptoMbPrivateKeyMethodConfigSchema, typedConfigOf(withCryptomb)).pollDelay?.seconds, 1n);
+  assert.equal(withCryptomb.privateKeyProvider?.fallback, false);
+  assert.equal(new Set([own.key, ofMesh.key, view?.key]).size, 3);
+  const [router, qat] = ["envoy.filters.http.router", { pollDelay: "2ms" }];
+  assert.ok(provided({ qat }, { extensions: new Set([router, "qat"]) }).certificate.privateKeyProvider);
+  const upstream = provided({ qat }, { extensions: new Set([router]) });
+  assert.equal(Buffer.from(upstream.certificate.privateKey?.specifier.value ?? "").toString(), key);
+  assert.equal(upstream.view.key, view?.key);
+});
+
+function typedConfigOf({ privateKeyProvider }: TlsCertificate): Any | undefined {
+  const config = privateKeyProvider?.configType;
+  return config?.case === "typedConfig" ? config.value : undefined;
+}
