@@ -45,6 +45,8 @@ interface Rig {
   readonly source: Store;
   readonly registration: WorkloadRegistration;
   readonly time: { now: number };
+  /** Groups that were not there. */
+  readonly missed: { readonly count: number };
   /** Lets time pass, and what it triggers happen. */
   pass(ms: number): Promise<void>;
   entry(): EntryObject | undefined;
@@ -93,6 +95,7 @@ function storeOf(yaml: string): Store {
 function rig(yaml = GROUP, checksIdentity = true): Rig {
   const source = storeOf(yaml);
   const time = { now: Date.parse("2026-01-01T00:00:00Z") };
+  const missed = { count: 0 };
   const timers = new Set<{ readonly at: number; readonly run: () => void }>();
   const registration = new WorkloadRegistration({
     source,
@@ -100,6 +103,9 @@ function rig(yaml = GROUP, checksIdentity = true): Rig {
     instance: "istiod-1",
     graceMs: 10_000,
     checksIdentity,
+    onMissingGroup: () => {
+      missed.count++;
+    },
     log: createLogger({ write: () => {} }),
     now: () => time.now,
     after: (ms, run) => {
@@ -113,6 +119,7 @@ function rig(yaml = GROUP, checksIdentity = true): Rig {
     source,
     registration,
     time,
+    missed,
     pass: async (ms) => {
       time.now += ms;
       for (const timer of timers) {
@@ -284,6 +291,8 @@ test("a workload is refused without group, without identity and with another's",
   assert.match(refusal({ verified: { namespace: "other", serviceAccount: "web" } }), /is in namespace "default"/);
   assert.equal(rig(GROUP, false).registration.connected(connection(r, "1", { verified: undefined })), undefined);
   assert.equal(r.registration.connected({ ...connection(r, "1"), proxy: proxyOf() }), undefined);
+  assert.match(refusal({ metadata: { AUTO_REGISTER_GROUP: "", WORKLOAD_ENTRY: "gone" } }), /there is no WorkloadEntry/);
+  assert.equal(r.missed.count, 1);
 });
 
 test("an entry that was written by hand has the health of its workload while that is there", async () => {

@@ -35,6 +35,8 @@ export interface RegistrationOptions {
   readonly graceMs: number;
   /** Whether proxies have to prove that they are the workload of their entry. */
   readonly checksIdentity: boolean;
+  /** Told of each workload that comes for a group which is not there. */
+  readonly onMissingGroup: () => void;
   readonly log: Logger;
   readonly now: () => number;
   /** Calls back once; gives the way to prevent it. */
@@ -76,7 +78,10 @@ export class WorkloadRegistration implements ProxyObserver {
     if (registration === undefined) return undefined;
     const key = keyOf(registration);
     const entry = this.#find(key) ?? this.#entryFor(registration, observed);
-    if (entry === undefined) return missing(registration);
+    if (entry === undefined) {
+      if (registration.group !== undefined) this.#options.onMissingGroup();
+      return missing(registration);
+    }
     if (registration.group === undefined && !takesHealth(entry)) return undefined;
     const refusal = this.#options.checksIdentity ? refusalOf(observed.proxy, entry) : undefined;
     if (refusal !== undefined) return `Cannot register ${key}: ${refusal}`;
