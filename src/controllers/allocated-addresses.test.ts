@@ -83,6 +83,14 @@ test("a host has again what it was given, and others get that when there is no o
   assert.deepEqual(words.slice(4), ["c.com 10.9.8.253", "c.com fd00:1::ff03", "late.com fd00:1::ff09"]);
 });
 
+test("an address that two hosts have stays the older one's, and that of a user his", () => {
+  const status = (host: string) => allocated([host, "240.240.0.1"], [host, "2001:2::1"]);
+  const [older, younger] = [entry("a", { status: status("a.com") }), entry("b", { status: status("b.com") })];
+  assert.deepEqual(shown(younger, older), ["b b.com 240.240.0.2", "b b.com 2001:2::2"]);
+  const users = entry("z", { spec: { addresses: ["240.240.0.1"] } });
+  assert.deepEqual(shown(older, users), ["a a.com 240.240.0.2", "a a.com 2001:2::2"]);
+});
+
 test("an entry with wildcards alone loses the addresses that it had", () => {
   const spec = { hosts: ["*.a.com"], resolution: "STATIC", endpoints: [{ address: "10.0.0.1" }] };
   const known = { spec, status: allocated(["x.a.com", "240.240.0.1"]) };

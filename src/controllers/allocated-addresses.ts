@@ -50,11 +50,16 @@ export function missingAddresses(
     for (const address of taken) used.add(address);
     return taken;
   };
+  const taken = new Set(entries.flatMap(({ spec }) => spec.addresses ?? []));
   const missing = new Map<EntryObject, readonly HostAddress[]>();
   for (const entry of entries.toSorted(byAge)) {
     const wanted = addressedHosts(entry);
     const known = Map.groupBy(entry.status?.addresses ?? [], ({ host = "" }) => host);
-    if (!wantsAutoAddress(entry) || wanted.symmetricDifference(known).size === 0) continue;
+    if (!wantsAutoAddress(entry)) continue;
+    // Two leaders, or a backup, may have left one address with two hosts: it stays the older one's.
+    for (const [host, own] of known) if (own.some(({ value = "" }) => taken.has(value))) known.delete(host);
+    for (const { value = "" } of [...known.values()].flat()) taken.add(value);
+    if (wanted.symmetricDifference(known).size === 0) continue;
     const addresses = [...wanted].flatMap(
       (host) => known.get(host) ?? take(ownerOf(entry, host)).map((value) => ({ host, value })),
     );
