@@ -71,13 +71,26 @@ export function knownKinds(): readonly NamedKind[] {
 
 /** How an object with this `apiVersion` and `kind` is treated. */
 export function standingOf(apiVersion: string, kind: string): Standing {
-  const slash = apiVersion.lastIndexOf("/");
-  const group = apiVersion.slice(0, Math.max(slash, 0));
-  const version = apiVersion.slice(slash + 1);
+  const { group, version } = partsOf(apiVersion);
   if (group === OUR_GROUP) return "not-ours";
   const known = KINDS[`${group}/${kind}`];
   if (known !== undefined) return known.versions.includes(version) ? { kind: known } : "unknown";
   return NOT_YET[group]?.includes(kind) === true ? "not-yet" : "unknown";
+}
+
+/**
+ * The `apiVersion` to read an object under. Versions of a kind differ by their names alone, so one that is not known yet is
+ * read as the newest that is.
+ */
+export function readVersion(apiVersion: string, kind: string): string {
+  const { group, version } = partsOf(apiVersion);
+  const [newest = version, ...older] = KINDS[`${group}/${kind}`]?.versions ?? [];
+  return older.includes(version) ? apiVersion : `${group}/${newest}`;
+}
+
+function partsOf(apiVersion: string): { readonly group: string; readonly version: string } {
+  const slash = apiVersion.lastIndexOf("/");
+  return { group: apiVersion.slice(0, Math.max(slash, 0)), version: apiVersion.slice(slash + 1) };
 }
 
 /** Settings of the one-machine mesh: they are beside the configuration, but no part of it. */

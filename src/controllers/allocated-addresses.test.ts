@@ -64,6 +64,41 @@ test("addresses that are there stay, and nobody gets them again", () => {
   assert.deepEqual(shown(more), ["a a.com 240.240.0.9", "a c.com 240.240.0.1", "a c.com 2001:2::1"]);
 });
 
+test("a host has again what it was given, and others get that when there is no other left", () => {
+  const ranges = autoRanges({ autoRange4: "10.9.8.252/24", autoRange6: "fd00:1::ff00/120" });
+  const given = new Map([
+    ["ServiceEntry/default/gone gone.com", ["10.9.8.253"]],
+    ["ServiceEntry/default/a b.com", ["10.9.8.254", "fd00:1::ff01"]],
+    ["ServiceEntry/default/a late.com", ["10.9.8.253", "fd00:1::ff09"]],
+  ]);
+  const entries = [entry("a", { spec: { hosts: ["a.com", "b.com", "c.com", "late.com"] } })];
+  const addresses = [...missingAddresses(entries, ranges, given).values()].flat();
+  const words = addresses.map(({ host, value }) => `${host} ${value}`);
+  assert.deepEqual(words.slice(0, 4), [
+    "a.com 10.9.8.255",
+    "a.com fd00:1::ff02",
+    "b.com 10.9.8.254",
+    "b.com fd00:1::ff01",
+  ]);
+  assert.deepEqual(words.slice(4), ["c.com 10.9.8.253", "c.com fd00:1::ff03", "late.com fd00:1::ff09"]);
+});
+
+test("an address that two hosts have stays the older one's, and that of a user his", () => {
+  const status = (host: string) => allocated([host, "240.240.0.1"], [host, "2001:2::1"]);
+  const [older, younger] = [entry("a", { status: status("a.com") }), entry("b", { status: status("b.com") })];
+  assert.deepEqual(shown(younger, older), ["b b.com 240.240.0.2", "b b.com 2001:2::2"]);
+  const users = entry("z", { spec: { addresses: ["240.240.0.1"] } });
+  assert.deepEqual(shown(older, users), ["a a.com 240.240.0.2", "a a.com 2001:2::2"]);
+});
+
+test("an entry with wildcards alone loses the addresses that it had", () => {
+  const spec = { hosts: ["*.a.com"], resolution: "STATIC", endpoints: [{ address: "10.0.0.1" }] };
+  const known = { spec, status: allocated(["x.a.com", "240.240.0.1"]) };
+  const missing = (more: object) => missingAddresses([entry("a", { ...known, ...more })], autoRanges(DEFAULT_FEATURES));
+  assert.deepEqual([...missing({}).values()], [[]]);
+  assert.equal(missing({ labels: { "networking.istio.io/enable-autoallocate-ip": "false" } }).size, 0);
+});
+
 test("who has addresses, wants none or cannot use one gets none", () => {
   const labels = { "networking.istio.io/enable-autoallocate-ip": "false" };
   assert.deepEqual(shown(entry("a", { spec: { addresses: ["10.0.0.1"] } }), entry("b", { labels })), []);

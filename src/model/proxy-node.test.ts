@@ -38,6 +38,7 @@ test("parseProxyNode() reads id, metadata, version and extensions", () => {
     dnsDomain: "default.svc.cluster.local",
     labels: { app: "httpbin" },
     locality: "",
+    nodeLocality: "",
     serviceAccount: "httpbin",
     metadata: value?.metadata,
     envoyVersion: "1.40.2",

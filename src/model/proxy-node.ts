@@ -35,7 +35,8 @@ export function parseProxyNode(bytes: Uint8Array): Parsed<MeshProxy> {
     namespace: text(metadata.NAMESPACE) || id.slice(id.lastIndexOf(".") + 1),
     dnsDomain,
     labels: texts(metadata.LABELS),
-    locality: localityOf(node),
+    locality: localityOfLabels(texts(metadata.LABELS)) || localityOf(node),
+    nodeLocality: localityOf(node),
     serviceAccount: text(metadata.SERVICE_ACCOUNT),
     metadata,
     envoyVersion: envoyVersion(node),
@@ -74,9 +75,8 @@ function instanceAddresses(metadata: JsonObject): readonly string[] | undefined 
 
 const TOPOLOGY_LABELS = ["topology.kubernetes.io/region", "topology.kubernetes.io/zone", "topology.istio.io/subzone"];
 
-/** Labels go before what the node says. */
-function localityOf({ metadata = {}, locality }: Node): string {
-  return localityOfLabels(texts(metadata.LABELS)) || joined([locality?.region, locality?.zone, locality?.subZone]);
+function localityOf({ locality }: Node): string {
+  return joined([locality?.region, locality?.zone, locality?.subZone]);
 }
 
 /** The locality that labels of a workload tell; empty when they tell none. */

@@ -12,6 +12,8 @@ export interface Proxy {
   readonly labels: Readonly<Record<string, string>>;
   /** `region/zone/subzone` by its labels, else as its node says; a registry that knows its workload goes before it. */
   readonly locality?: string;
+  /** `region/zone/subzone` as its node says, whatever its labels are. */
+  readonly nodeLocality?: string;
   readonly serviceAccount: string;
   /** Who it proved to be; unset where it proved nothing, as in plain text. */
   readonly verified?: { readonly namespace: string; readonly serviceAccount: string } | undefined;

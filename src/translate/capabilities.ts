@@ -24,9 +24,13 @@ const DISPENSABLE: Readonly<Record<string, string>> = {
 const ALWAYS_THERE = "envoy.filters.http.router";
 
 /** Filters that a proxy lacks, in order; none when it does not say what it has. */
-export function lackedFilters({ extensions }: Pick<MeshProxy, "extensions">): readonly string[] {
-  if (!extensions.has(ALWAYS_THERE)) return [];
-  return Object.keys(DISPENSABLE).filter((name) => !extensions.has(name));
+export function lackedFilters(proxy: Pick<MeshProxy, "extensions">): readonly string[] {
+  return Object.keys(DISPENSABLE).filter((name) => !mayHave(proxy, name));
+}
+
+/** Whether it has an extension, or does not say what it has. */
+export function mayHave({ extensions }: Pick<MeshProxy, "extensions">, name: string): boolean {
+  return extensions.has(name) || !extensions.has(ALWAYS_THERE);
 }
 
 /** Fields with the minor version of Envoy 1 that has them first, and what is lost without. */

@@ -182,6 +182,11 @@ test("objects of Istio are checked when they are created or changed", () => {
   assert.match(check(undefined).status?.message ?? "", /cannot decode configuration/);
   const warned = check({ ...VIRTUAL_SERVICE, spec: { ...VIRTUAL_SERVICE.spec, unknownField: 1 } });
   assert.match(warned.warnings?.join() ?? "", /spec\.unknownField/);
+  const newer = { ...VIRTUAL_SERVICE, apiVersion: "networking.istio.io/v9" };
+  assert.deepEqual(check(newer), { uid: "u1", allowed: true });
+  assert.match(check({ ...broken, apiVersion: newer.apiVersion }).status?.message ?? "", /spec needs http/);
+  const strange = { ...VIRTUAL_SERVICE, kind: "Strange" };
+  assert.match(check(strange).status?.message ?? "", /unrecognized type networking.istio.io.v1, Kind=Strange/);
   const later = { apiVersion: "telemetry.istio.io/v1", kind: "Telemetry", metadata: { name: "t" }, spec: {} };
   assert.deepEqual(check(later).warnings, ["Telemetry has no effect yet"]);
 });

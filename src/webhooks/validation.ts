@@ -1,5 +1,5 @@
 /** `/validate`: objects of Istio's API, refused before they are stored when they could not work. */
-import { standingOf } from "#config/kinds.ts";
+import { readVersion, standingOf } from "#config/kinds.ts";
 import { parseObject } from "#config/parse-object.ts";
 import { isRecord } from "#lib/is-record.ts";
 import type { AdmissionRequest, AdmissionVerdict } from "./admission-review.ts";
@@ -25,11 +25,13 @@ export function admitObject(request: AdmissionRequest): ValidationAnswer {
   });
   if (!isRecord(object)) return refuse("yaml_decode_error", "cannot decode configuration: not an object");
   const type = `${String(object.apiVersion)}, Kind=${String(object.kind)}`;
-  const standing = standingOf(String(object.apiVersion), String(object.kind));
-  const isIstios = /^[a-z]+\.istio\.io\//.test(String(object.apiVersion));
+  // A newer Istio may have brought a version that is not known here: its objects must not be locked out.
+  const apiVersion = readVersion(String(object.apiVersion), String(object.kind));
+  const standing = standingOf(apiVersion, String(object.kind));
+  const isIstios = /^[a-z]+\.istio\.io\//.test(apiVersion);
   if (!isIstios || standing === "not-ours" || standing === "unknown")
     return refuse("unknown_type", `unrecognized type ${type}`);
-  const { problems, notYet } = parseObject(object);
+  const { problems, notYet } = parseObject({ ...object, apiVersion });
   const lines = (severity: string) =>
     problems.filter((one) => one.severity === severity).map(({ field, message }) => `${field} ${message}`.trim());
   const errors = lines("error");

@@ -7,7 +7,7 @@ export const REGISTRATION_COUNTERS = {
   auto_registration_updates_total: { type: "counter", help: "Workloads that came back to their entry" },
   auto_registration_unregister_total: { type: "counter", help: "Workloads that went away" },
   auto_registration_deletes_total: { type: "counter", help: "Entries of workloads that did not come back in time" },
-  auto_registration_errors_total: { type: "counter", help: "Entries that could not be written" },
+  auto_registration_errors_total: { type: "counter", help: "Entries that could not be written, or had no group" },
 } as const satisfies Record<string, MetricDefinition>;
 
 export type RegistrationCounter = keyof typeof REGISTRATION_COUNTERS;

@@ -29,6 +29,7 @@ export function registrationOf({
     ...config.registration,
     source,
     entries: countedEntries(cluster === undefined ? source : kubernetesEntries(cluster), count),
+    onMissingGroup: () => count("auto_registration_errors_total"),
     instance: config.podName || "istiod",
     log: log.scope("wle"),
     now: Date.now,

@@ -68,7 +68,8 @@ export function entryOfGroup(
       address: proxy.addresses[0] ?? "",
       labels,
       ...(typeof network === "string" && network && { network }),
-      ...(proxy.locality && { locality: proxy.locality }),
+      // Its agent has read the labels for it: in a label dots stand for slashes.
+      ...(proxy.nodeLocality && { locality: proxy.nodeLocality }),
     },
     origin: undefined,
   };

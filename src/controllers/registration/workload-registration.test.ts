@@ -1,12 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { create, toBinary } from "@bufbuild/protobuf";
 import { type ConfigObject, objectKey } from "#config/config-object.ts";
 import { DEFAULT_MESH_CONFIG } from "#config/mesh-config.ts";
 import { buildSnapshot } from "#convert/snapshot.ts";
+import { NodeSchema } from "#gen/envoy/config/core/v3/base_pb.ts";
 import { createLogger } from "#lib/log.ts";
 import { DEFAULT_FEATURES } from "#model/features.ts";
 import type { ObservedProxy, Source, WorkloadEntries } from "#model/ports.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
+import { parseProxyNode } from "#model/proxy-node.ts";
+import type { Snapshot } from "#model/snapshot.ts";
 import { objectsOf, proxyOf } from "../../../test/support/mesh.ts";
 import type { EntryObject } from "./registered-entry.ts";
 import { WorkloadRegistration } from "./workload-registration.ts";
@@ -38,32 +42,60 @@ spec:
 const KEY = "default/web.example.com";
 
 interface Rig {
-  readonly source: Source;
+  readonly source: Store;
   readonly registration: WorkloadRegistration;
   readonly time: { now: number };
+  /** Groups that were not there. */
+  readonly missed: { readonly count: number };
   /** Lets time pass, and what it triggers happen. */
   pass(ms: number): Promise<void>;
   entry(): EntryObject | undefined;
   addresses(): readonly string[];
 }
 
-/** Keeps what is written beside what is given. */
-function storeOf(yaml: string): Source & WorkloadEntries {
+interface Store extends Source, WorkloadEntries {
+  /** Somebody else adds an object. */
+  add(object: ConfigObject): void;
+  /** Somebody else deletes what is of that kind. */
+  drop(kind: string): void;
+}
+
+/** Keeps what is written beside what is given. As in an API server only what is there can be changed. */
+function storeOf(yaml: string): Store {
   const objects = new Map<string, ConfigObject>(objectsOf(yaml).map((object) => [objectKey(object), object]));
+  const subscribers = new Set<(snapshot: Snapshot) => void>();
+  const current = () =>
+    buildSnapshot({ objects: [...objects.values()], mesh: DEFAULT_MESH_CONFIG, features: DEFAULT_FEATURES });
+  const add = (object: ConfigObject) => {
+    objects.set(objectKey(object), object);
+    for (const tell of subscribers) tell(current());
+  };
+  const drop = (isDropped: (object: ConfigObject) => boolean) => {
+    for (const [key, object] of objects) if (isDropped(object)) objects.delete(key);
+    for (const tell of subscribers) tell(current());
+  };
   return {
     objects: () => [...objects.values()],
-    current: () =>
-      buildSnapshot({ objects: [...objects.values()], mesh: DEFAULT_MESH_CONFIG, features: DEFAULT_FEATURES }),
+    current,
     problems: () => [],
-    subscribe: () => () => {},
-    put: async (entry) => void objects.set(objectKey(entry), entry),
-    remove: async (entry) => void objects.delete(objectKey(entry)),
+    subscribe: (tell) => {
+      subscribers.add(tell);
+      return () => void subscribers.delete(tell);
+    },
+    put: async (entry, before) => {
+      assert.ok(before === undefined || objects.has(objectKey(entry)), "there is no such entry");
+      add(entry);
+    },
+    remove: async (entry) => drop((object) => objectKey(object) === objectKey(entry)),
+    add,
+    drop: (wanted) => drop(({ kind }) => kind === wanted),
   };
 }
 
 function rig(yaml = GROUP, checksIdentity = true): Rig {
   const source = storeOf(yaml);
   const time = { now: Date.parse("2026-01-01T00:00:00Z") };
+  const missed = { count: 0 };
   const timers = new Set<{ readonly at: number; readonly run: () => void }>();
   const registration = new WorkloadRegistration({
     source,
@@ -71,6 +103,9 @@ function rig(yaml = GROUP, checksIdentity = true): Rig {
     instance: "istiod-1",
     graceMs: 10_000,
     checksIdentity,
+    onMissingGroup: () => {
+      missed.count++;
+    },
     log: createLogger({ write: () => {} }),
     now: () => time.now,
     after: (ms, run) => {
@@ -84,6 +119,7 @@ function rig(yaml = GROUP, checksIdentity = true): Rig {
     source,
     registration,
     time,
+    missed,
     pass: async (ms) => {
       time.now += ms;
       for (const timer of timers) {
@@ -113,7 +149,7 @@ const PROBED = { AUTO_REGISTER_GROUP: "vms", PROXY_CONFIG: { readinessProbe: { t
 
 test("a workload that joins a group gets an entry after the group's template", async () => {
   const r = rig();
-  assert.equal(r.registration.connected(connection(r, "1", { locality: "eu/west" })), undefined);
+  assert.equal(r.registration.connected(connection(r, "1", { nodeLocality: "eu/west" })), undefined);
   await r.pass(0);
   const entry = r.entry();
   assert.equal(entry?.metadata.name, "vms-10.5.0.1-n1");
@@ -133,6 +169,66 @@ test("a workload that joins a group gets an entry after the group's template", a
   });
   assert.deepEqual(r.addresses(), ["10.5.0.1"]);
   assert.equal(r.source.current().endpoints.get(KEY)?.endpoints[0]?.workloadName, "vms");
+});
+
+test("an entry is where the node says, and keeps the label that said so with dots", async () => {
+  const r = rig();
+  const labels = { "topology.istio.io/locality": "eu.west.1", "istio-locality": "eu/west/1" };
+  const node = create(NodeSchema, {
+    id: "sidecar~10.5.0.1~vm.default~default.svc.cluster.local",
+    metadata: { AUTO_REGISTER_GROUP: "vms", LABELS: labels },
+    locality: { region: "eu", zone: "west", subZone: "1" },
+  });
+  const { value: proxy } = parseProxyNode(toBinary(NodeSchema, node));
+  assert.ok(proxy);
+  assert.equal(r.registration.connected(connection(r, "1", proxy)), undefined);
+  await r.pass(0);
+  assert.equal(r.entry()?.spec.locality, "eu/west/1");
+  assert.equal(r.entry()?.spec.labels?.["topology.istio.io/locality"], "eu.west.1");
+});
+
+test("a workload gets its entry again when its group comes back", async (t) => {
+  const r = rig();
+  t.after(() => r.registration.stop());
+  r.registration.connected(connection(r, "1"));
+  await r.pass(0);
+  const group = r.source.objects().find(({ kind }) => kind === "WorkloadGroup");
+  assert.ok(group);
+  r.source.drop("WorkloadGroup");
+  r.source.drop("WorkloadEntry"); // as an API server does with what a group owns
+  await r.pass(0);
+  assert.equal(r.entry(), undefined);
+  r.source.add(group);
+  await r.pass(0);
+  assert.deepEqual(r.addresses(), ["10.5.0.1"]);
+});
+
+test("a workload that left gets no entry when its group comes back", async (t) => {
+  const r = rig();
+  t.after(() => r.registration.stop());
+  const only = connection(r, "1");
+  r.registration.connected(only);
+  await r.pass(0);
+  const group = r.source.objects().find(({ kind }) => kind === "WorkloadGroup");
+  assert.ok(group);
+  r.registration.disconnected(only);
+  await r.pass(0);
+  r.source.drop("WorkloadGroup");
+  r.source.drop("WorkloadEntry");
+  r.source.add(group);
+  await r.pass(20_000);
+  assert.equal(r.entry(), undefined);
+});
+
+test("an entry that somebody deleted is made anew when its workload comes again", async (t) => {
+  const r = rig();
+  t.after(() => r.registration.stop());
+  r.registration.connected(connection(r, "1"));
+  await r.pass(0);
+  r.source.drop("WorkloadEntry");
+  assert.equal(r.registration.connected(connection(r, "2")), undefined);
+  await r.pass(0);
+  assert.deepEqual(r.addresses(), ["10.5.0.1"]);
 });
 
 test("the entry goes some time after the workload went", async () => {
@@ -195,6 +291,8 @@ test("a workload is refused without group, without identity and with another's",
   assert.match(refusal({ verified: { namespace: "other", serviceAccount: "web" } }), /is in namespace "default"/);
   assert.equal(rig(GROUP, false).registration.connected(connection(r, "1", { verified: undefined })), undefined);
   assert.equal(r.registration.connected({ ...connection(r, "1"), proxy: proxyOf() }), undefined);
+  assert.match(refusal({ metadata: { AUTO_REGISTER_GROUP: "", WORKLOAD_ENTRY: "gone" } }), /there is no WorkloadEntry/);
+  assert.equal(r.missed.count, 1);
 });
 
 test("an entry that was written by hand has the health of its workload while that is there", async () => {

@@ -10,6 +10,7 @@ import type { WorkloadGroup } from "#config/kinds/workload-group.ts";
 import { refusalText } from "#lib/kubernetes/missing-right.ts";
 import type { Logger } from "#lib/log.ts";
 import type { ObservedProxy, ProxyObserver, Source, WorkloadEntries } from "#model/ports.ts";
+import type { Snapshot } from "#model/snapshot.ts";
 import { WorkQueue } from "../work-queue.ts";
 import {
   connectedEntry,
@@ -34,6 +35,8 @@ export interface RegistrationOptions {
   readonly graceMs: number;
   /** Whether proxies have to prove that they are the workload of their entry. */
   readonly checksIdentity: boolean;
+  /** Told of each workload that comes for a group which is not there. */
+  readonly onMissingGroup: () => void;
   readonly log: Logger;
   readonly now: () => number;
   /** Calls back once; gives the way to prevent it. */
@@ -53,10 +56,13 @@ interface Facts {
 export class WorkloadRegistration implements ProxyObserver {
   readonly #options: RegistrationOptions;
   readonly #facts = new Map<string, Facts>();
-  /** As last written: what was written is seen again only later. */
+  /** As last written, while the source does not show it yet. What it has shown, and shows no more, is gone. */
   readonly #written = new Map<string, EntryObject>();
   readonly #timers = new Map<string, () => void>();
   readonly #queue: WorkQueue;
+  readonly #unsubscribe: () => void;
+  /** Those that there were last. */
+  #groups: readonly ConfigObject<WorkloadGroup>[] = [];
 
   constructor(options: RegistrationOptions) {
     this.#options = options;
@@ -64,6 +70,7 @@ export class WorkloadRegistration implements ProxyObserver {
       work: (key) => this.#settle(key),
       failed: (key, problem) => options.log.warn("cannot write WorkloadEntry", { key, reason: refusalText(problem) }),
     });
+    this.#unsubscribe = options.source.subscribe((snapshot) => this.#follow(snapshot));
   }
 
   connected(observed: ObservedProxy): string | undefined {
@@ -71,7 +78,10 @@ export class WorkloadRegistration implements ProxyObserver {
     if (registration === undefined) return undefined;
     const key = keyOf(registration);
     const entry = this.#find(key) ?? this.#entryFor(registration, observed);
-    if (entry === undefined) return missing(registration);
+    if (entry === undefined) {
+      if (registration.group !== undefined) this.#options.onMissingGroup();
+      return missing(registration);
+    }
     if (registration.group === undefined && !takesHealth(entry)) return undefined;
     const refusal = this.#options.checksIdentity ? refusalOf(observed.proxy, entry) : undefined;
     if (refusal !== undefined) return `Cannot register ${key}: ${refusal}`;
@@ -110,8 +120,24 @@ export class WorkloadRegistration implements ProxyObserver {
 
   /** Ends what waits. Entries stay as they are: other replicas, or the next start, see to them. */
   async stop(): Promise<void> {
+    this.#unsubscribe();
     for (const cancel of this.#timers.values()) cancel();
     await this.#queue.stop();
+  }
+
+  #follow({ workloadGroups: groups }: Snapshot): void {
+    if (this.#written.size > 0) {
+      for (const object of this.#options.source.objects()) this.#written.delete(objectKey(object));
+    }
+    if (groups === this.#groups) return;
+    const before = new Set(this.#groups.map(objectKey));
+    const came = new Set(groups.map(objectKey).filter((key) => !before.has(key)));
+    this.#groups = groups;
+    // With a group its entries go. When it comes back, workloads of it may still be connected.
+    for (const [key, { registration, leftAt }] of this.#facts) {
+      const { namespace, group } = registration;
+      if (leftAt === undefined && came.has(`WorkloadGroup/${namespace}/${group}`)) this.#queue.add(key);
+    }
   }
 
   #instant(): string {
@@ -119,8 +145,11 @@ export class WorkloadRegistration implements ProxyObserver {
   }
 
   #find(key: string): EntryObject | undefined {
-    const objects = this.#options.source.objects();
-    return (objects.find((object) => objectKey(object) === key) as EntryObject | undefined) ?? this.#written.get(key);
+    return this.#shown(key) ?? this.#written.get(key);
+  }
+
+  #shown(key: string): EntryObject | undefined {
+    return this.#options.source.objects().find((object) => objectKey(object) === key) as EntryObject | undefined;
   }
 
   #entryFor(registration: Registration, { proxy }: ObservedProxy): EntryObject | undefined {
@@ -143,7 +172,7 @@ export class WorkloadRegistration implements ProxyObserver {
       this.#forget(key);
     } else if (next !== undefined && next !== before) {
       await this.#options.entries.put(next, before);
-      this.#written.set(key, next);
+      if (this.#shown(key) === undefined) this.#written.set(key, next);
     }
   }
 

@@ -13,6 +13,7 @@ import type { ConfigMap, Secret } from "#config/kinds/credential.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import type { Snapshot } from "#model/snapshot.ts";
+import { mayHave } from "../capabilities.ts";
 import { derived } from "../indexes.ts";
 import { type Recipe, recipe } from "../recipe.ts";
 import { proxyConfigOf } from "../traits.ts";
@@ -54,11 +55,8 @@ export type Account = NonNullable<MeshProxy["verified"]> & { readonly clusterId:
 const EVERYBODY: SecretRights = { mayRead: () => true, ask: () => {} };
 
 /** What a proxy may see; undefined for one that did not prove who it is. */
-export function secretsView(
-  { verified, type, metadata }: MeshProxy,
-  mesh: MeshConfig,
-  rights = EVERYBODY,
-): SecretsView | undefined {
+export function secretsView(proxy: MeshProxy, mesh: MeshConfig, rights = EVERYBODY): SecretsView | undefined {
+  const { verified, type, metadata } = proxy;
   if (verified === undefined) return undefined;
   const clusterId = String(metadata.CLUSTER_ID ?? "");
   const account: Account = { ...verified, clusterId };
@@ -66,7 +64,10 @@ export function secretsView(
   const mayRead = rights.mayRead(account);
   // Gateways nearly always want a key soon, sidecars hardly ever.
   if (mayRead || type === "router") rights.ask(account);
-  const keyProvider = proxyConfigOf("", metadata, mesh).privateKeyProvider;
+  const { privateKeyProvider: wanted } = proxyConfigOf("", metadata, mesh);
+  const extension = wanted?.cryptomb ? "cryptomb" : wanted?.qat && "qat";
+  // An Envoy without it would have no certificate at all.
+  const keyProvider = extension && mayHave(proxy, extension) ? wanted : undefined;
   const where = `${clusterId}/${namespace}`;
   const wrapped = keyProvider === undefined ? "" : ` ${JSON.stringify(keyProvider)}`;
   const key = mayRead ? `secrets:${where}${wrapped}` : `roots:${where}/${serviceAccount}`;
