@@ -1,15 +1,14 @@
 /**
  * The folder in which the authority's key and certificates lie, under the names of Istio's `cacerts`: plugged in by an
  * operator, or written by us on the first start and read on all later ones. Other processes find root-cert.pem there.
+ * An operator's may also be a Secret of type kubernetes.io/tls, with the names that such a Secret has.
  */
 import { existsSync } from "node:fs";
 import { chmod, mkdtemp, open, readFile, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { makeFolder } from "#lib/make-folder.ts";
 import { MeshError } from "#lib/mesh-error.ts";
-import type { CaFiles } from "./signing-bundle.ts";
-
-type CaFile = Exclude<keyof CaFiles, "passphrase">;
+import type { CaFile, CaFiles } from "./signing-bundle.ts";
 
 /** File by field; the key comes last, because it is written last. */
 export const CA_FILE_NAMES: Readonly<Record<CaFile, string>> = {
@@ -18,6 +17,10 @@ export const CA_FILE_NAMES: Readonly<Record<CaFile, string>> = {
   certificatePem: "ca-cert.pem",
   keyPem: "ca-key.pem",
 };
+/** Of a Secret of type kubernetes.io/tls. It has no file for the chain: that is what its other two certificates make. */
+const TLS_SECRET_NAMES = { rootPem: "ca.crt", certificatePem: "tls.crt", keyPem: "tls.key" };
+/** All files by which an operator may say what to sign with. */
+export const WATCHED_FILES: readonly string[] = [...Object.values(CA_FILE_NAMES), ...Object.values(TLS_SECRET_NAMES)];
 /** Tells, as in Istio, that nobody plugged these files in. */
 export const GENERATED_MARK = "istio-generated";
 /** Of private keys. */
@@ -27,13 +30,18 @@ const FOLDER_MODE = 0o755;
 
 /** Whether we made the files, so that they are ours to change. */
 export function isOwnFolder(folder: string): boolean {
-  return existsSync(join(folder, GENERATED_MARK));
+  return existsSync(join(folder, GENERATED_MARK)) && !hasTlsSecret(folder);
 }
 
 /** Whether any of the files is there. */
 export async function hasCaFiles(folder: string): Promise<boolean> {
   const texts = await Promise.all(Object.values(CA_FILE_NAMES).map((name) => readIfThere(join(folder, name))));
-  return texts.some((text) => text !== undefined);
+  return hasTlsSecret(folder) || texts.some((text) => text !== undefined);
+}
+
+/** Its certificate alone tells, as in Istio; where it is, files under the other names do not count. */
+function hasTlsSecret(folder: string): boolean {
+  return existsSync(join(folder, TLS_SECRET_NAMES.certificatePem));
 }
 
 /** Makes the folder if it is not there. Whoever checks certificates of the mesh reads the root in it, also as another user. */
@@ -47,23 +55,34 @@ export async function makeCaFolder(folder: string): Promise<void> {
 
 /** The files, or undefined when there is none of them. Some without the others are an error: nothing is guessed. */
 export async function readCaFolder(folder: string): Promise<CaFiles | undefined> {
-  const fields = Object.keys(CA_FILE_NAMES) as CaFile[];
-  const texts = await Promise.all(fields.map((field) => readIfThere(join(folder, CA_FILE_NAMES[field]))));
-  const missing = fields.filter((_, i) => texts[i] === undefined).map((field) => CA_FILE_NAMES[field]);
-  if (missing.length === fields.length) return undefined;
+  if (hasTlsSecret(folder)) {
+    const texts = await readAll(folder, TLS_SECRET_NAMES);
+    const { certificatePem = "", keyPem = "", rootPem = "" } = texts ?? {};
+    const chainPem = `${certificatePem}\n${rootPem}`;
+    return { certificatePem, keyPem, rootPem, chainPem, names: { ...TLS_SECRET_NAMES, chainPem: "tls.crt" } };
+  }
+  const texts = await readAll(folder, CA_FILE_NAMES);
+  if (texts === undefined) return undefined;
+  const { certificatePem = "", keyPem = "", rootPem = "", chainPem = "" } = texts;
+  return { certificatePem, keyPem, rootPem, chainPem };
+}
+
+/** Texts by field; undefined when none of the files is there. */
+async function readAll(
+  folder: string,
+  names: Partial<Record<CaFile, string>>,
+): Promise<Partial<Record<CaFile, string>> | undefined> {
+  const entries = Object.entries(names);
+  const texts = await Promise.all(entries.map(([, name]) => readIfThere(join(folder, name))));
+  const missing = entries.filter((_, i) => texts[i] === undefined).map(([, name]) => name);
+  if (missing.length === entries.length) return undefined;
   if (missing.length > 0) {
     throw new MeshError(
       "CA_FILES_INCOMPLETE",
       `the CA folder "${folder}" is incomplete: ${missing.join(", ")} missing; add it, or remove the other files to begin with a new root`,
     );
   }
-  const text = (field: CaFile) => texts[fields.indexOf(field)] ?? "";
-  return {
-    rootPem: text("rootPem"),
-    chainPem: text("chainPem"),
-    certificatePem: text("certificatePem"),
-    keyPem: text("keyPem"),
-  };
+  return Object.fromEntries(entries.map(([field], i) => [field, texts[i]]));
 }
 
 /**

@@ -14,8 +14,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, test } from "node:test";
 import { createLogger, SILENT } from "#lib/log.ts";
+import { errorText } from "#lib/mesh-error.ts";
 import type { Authority } from "./authority.ts";
-import { CA_FILE_NAMES, writeCaFolder } from "./ca-folder.ts";
+import { CA_FILE_NAMES, isOwnFolder, writeCaFolder } from "./ca-folder.ts";
 import { openAuthority, reloadAuthority } from "./open-authority.ts";
 import { selfSignedCa } from "./self-signed.ts";
 import type { CaFiles } from "./signing-bundle.ts";
@@ -89,6 +90,34 @@ describe("openAuthority()", () => {
     });
   }
 
+  const asTlsSecret = ({ certificatePem, keyPem, rootPem }: CaFiles) => {
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, "tls.crt"), certificatePem);
+    writeFileSync(join(folder, "tls.key"), keyPem);
+    writeFileSync(join(folder, "ca.crt"), rootPem);
+  };
+
+  test("signs with a Secret of type kubernetes.io/tls, whatever else is in the folder", async () => {
+    const files = await newCa();
+    asTlsSecret(files);
+    const { bundle } = await open();
+    assert.equal(bundle.rootPem, files.rootPem);
+    assert.deepEqual(bundle.chain, [files.certificatePem, files.rootPem]);
+    assert.deepEqual(readdirSync(folder).sort(), ["ca.crt", "tls.crt", "tls.key"]);
+
+    await writeCaFolder(folder, await newCa());
+    assert.equal((await open()).bundle.rootPem, files.rootPem);
+    assert.equal(isOwnFolder(folder), false);
+  });
+
+  test("names the files of a Secret of type kubernetes.io/tls that are missing or wrong", async () => {
+    asTlsSecret(await newCa());
+    rmSync(join(folder, "ca.crt"));
+    await assert.rejects(open(), { code: "CA_FILES_INCOMPLETE", message: /is incomplete: ca\.crt missing/ });
+    writeFileSync(join(folder, "ca.crt"), (await newCa()).rootPem);
+    await assert.rejects(open(), (thrown) => /certificate in tls\.crt does not lead to a root/.test(errorText(thrown)));
+  });
+
   test("starts anew when only the remains of an interrupted first start are there", async () => {
     mkdirSync(join(folder, ".new-abc"), { recursive: true });
     writeFileSync(join(folder, ".new-abc/ca-key.pem"), "half");
@@ -132,6 +161,16 @@ describe("openAuthority()", () => {
       const old = authority.trustBundle();
       await writeCaFolder(folder, { ...next, rootPem: next.rootPem + old });
       await until(() => authority.trustBundle() === next.rootPem + old);
+      stop();
+    });
+
+    test("follow a Secret of type kubernetes.io/tls", async () => {
+      asTlsSecret(await newCa());
+      const { authority, stop } = await watched();
+      const next = await newCa();
+      const rootPem = next.rootPem + authority.trustBundle();
+      asTlsSecret({ ...next, rootPem });
+      await until(() => authority.trustBundle() === rootPem);
       stop();
     });
 

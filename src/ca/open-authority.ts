@@ -7,7 +7,7 @@ import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import type { KeyKind } from "#lib/pki/signing-key.ts";
 import { Authority, type AuthorityOptions } from "./authority.ts";
-import { CA_FILE_NAMES, hasCaFiles, isOwnFolder, makeCaFolder, readCaFolder, writeCaFolder } from "./ca-folder.ts";
+import { hasCaFiles, isOwnFolder, makeCaFolder, readCaFolder, WATCHED_FILES, writeCaFolder } from "./ca-folder.ts";
 import { withFolderLock } from "./folder-lock.ts";
 import { type CaLocation, loadBundle, readPassphrase } from "./load-bundle.ts";
 import { finishPromotion } from "./next-root.ts";
@@ -73,7 +73,7 @@ export function reloadAuthority(input: ReloadInput, signal: AbortSignal): void {
       log.error("changed CA files are not used, the former ones stay", { folder, reason: errorText(error) });
     }
   };
-  const files = Object.values(CA_FILE_NAMES).map((name) => join(folder, name));
+  const files = WATCHED_FILES.map((name) => join(folder, name));
   watchFiles({ files, intervalMs: input.intervalMs, onChange: () => void reload() }, signal);
 }
 

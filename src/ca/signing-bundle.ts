@@ -4,6 +4,7 @@ import { MeshError } from "#lib/mesh-error.ts";
 import type { Issuer } from "#lib/pki/issue.ts";
 import { pemCertificates } from "#lib/pki/pem.ts";
 import { parseSigningKey } from "#lib/pki/signing-key.ts";
+import { CA_FILE_NAMES } from "./ca-folder.ts";
 
 /** Contents of the four files of a CA folder. */
 export interface CaFiles {
@@ -17,7 +18,12 @@ export interface CaFiles {
   readonly rootPem: string;
   /** Opens an encrypted key. */
   readonly passphrase?: string | undefined;
+  /** What the files are called where they have other names. */
+  readonly names?: Readonly<Record<CaFile, string>>;
 }
+
+/** One of the files. */
+export type CaFile = "keyPem" | "certificatePem" | "chainPem" | "rootPem";
 
 export interface SigningBundle {
   readonly issuer: Issuer;
@@ -32,27 +38,35 @@ export interface SigningBundle {
 
 /** Checks that the files belong together and can sign now; each thing that is wrong has its sentence. */
 export function signingBundle(files: CaFiles, now: number): SigningBundle {
+  const names = namesOf(files);
   const chain = pemCertificates(files.chainPem);
-  const roots = certificates(files.rootPem, "root-cert.pem");
-  const [certificate] = certificates(files.certificatePem, "ca-cert.pem");
+  const roots = certificates(files.rootPem, names.rootPem);
+  const [certificate] = certificates(files.certificatePem, names.certificatePem);
   if (certificate === undefined || roots.length === 0) {
     throw new MeshError(
       "CA_FILES_INVALID",
-      `${roots.length === 0 ? "root-cert.pem" : "ca-cert.pem"} holds no certificate`,
+      `${roots.length === 0 ? names.rootPem : names.certificatePem} holds no certificate`,
     );
   }
   const key = signingKey(files);
   if (!certificate.checkPrivateKey(key.privateKey)) {
-    throw new MeshError("CA_FILES_INVALID", "the key in ca-key.pem does not belong to the certificate in ca-cert.pem");
+    throw new MeshError(
+      "CA_FILES_INVALID",
+      `the key in ${names.keyPem} does not belong to the certificate in ${names.certificatePem}`,
+    );
   }
   if (!certificate.ca) {
     throw new MeshError(
       "CA_FILES_INVALID",
-      "the certificate in ca-cert.pem may not sign others: it is no CA certificate",
+      `the certificate in ${names.certificatePem} may not sign others: it is no CA certificate`,
     );
   }
-  const path = pathToRoot({ certificate, roots, chain: certificates(files.chainPem, "cert-chain.pem"), now });
+  const path = pathToRoot({ certificate, roots, chain: certificates(files.chainPem, names.chainPem), names, now });
   return { issuer: { certificate, key }, chain, rootPem: files.rootPem, roots, path };
+}
+
+function namesOf({ names = CA_FILE_NAMES }: CaFiles): Readonly<Record<CaFile, string>> {
+  return names;
 }
 
 /** True when both sign and are trusted alike. */
@@ -77,11 +91,11 @@ function certificates(text: string, file: string): X509Certificate[] {
   }
 }
 
-function signingKey({ keyPem, passphrase }: CaFiles): Issuer["key"] {
+function signingKey(files: CaFiles): Issuer["key"] {
   try {
-    return parseSigningKey(keyPem, passphrase);
+    return parseSigningKey(files.keyPem, files.passphrase);
   } catch (cause) {
-    throw new MeshError("CA_FILES_INVALID", "the key in ca-key.pem cannot be used", { cause });
+    throw new MeshError("CA_FILES_INVALID", `the key in ${namesOf(files).keyPem} cannot be used`, { cause });
   }
 }
 
@@ -89,11 +103,12 @@ interface PathInput {
   readonly certificate: X509Certificate;
   readonly chain: readonly X509Certificate[];
   readonly roots: readonly X509Certificate[];
+  readonly names: Readonly<Record<CaFile, string>>;
   readonly now: number;
 }
 
 /** Follows the issuers from the signing certificate to a root. Peers get the chain alone, so all between must be in it. */
-function pathToRoot({ certificate, chain, roots, now }: PathInput): readonly X509Certificate[] {
+function pathToRoot({ certificate, chain, roots, names, now }: PathInput): readonly X509Certificate[] {
   const has = (list: readonly X509Certificate[], wanted: X509Certificate) =>
     list.some((candidate) => candidate.raw.equals(wanted.raw));
   const path = [certificate];
@@ -103,7 +118,7 @@ function pathToRoot({ certificate, chain, roots, now }: PathInput): readonly X50
     checkValidity(current, now);
     if (has(roots, current)) return path;
     if (!has(chain, current)) {
-      throw new MeshError("CA_FILES_INVALID", `cert-chain.pem lacks the certificate of ${nameOf(current)}`);
+      throw new MeshError("CA_FILES_INVALID", `${names.chainPem} lacks the certificate of ${nameOf(current)}`);
     }
     const issuer = [...roots, ...chain].find((candidate) => isIssuedBy(current, candidate));
     if (issuer === undefined) break;
@@ -112,7 +127,7 @@ function pathToRoot({ certificate, chain, roots, now }: PathInput): readonly X50
   }
   throw new MeshError(
     "CA_FILES_INVALID",
-    `the certificate in ca-cert.pem does not lead to a root: no issuer of ${nameOf(current)} in cert-chain.pem or root-cert.pem`,
+    `the certificate in ${names.certificatePem} does not lead to a root: no issuer of ${nameOf(current)} in ${names.chainPem} or ${names.rootPem}`,
   );
 }
 

@@ -31,7 +31,7 @@ Examples:
 
 Environment:
   JWT_RULE                             issuer, jwks or jwks_uri, and audiences of tokens that callers may show
-  ROOT_CA_DIR                          ca-key.pem, ca-cert.pem, cert-chain.pem, root-cert.pem; made when empty (default ./etc/cacerts)
+  ROOT_CA_DIR                          ca-key.pem, ca-cert.pem, cert-chain.pem, root-cert.pem (or tls.key, tls.crt, ca.crt); made when empty (default ./etc/cacerts)
   DEFAULT_WORKLOAD_CERT_TTL            lifetime of certificates when none is asked for (default 24h)
   MAX_WORKLOAD_CERT_TTL                longest lifetime of certificates (default 2160h)
   CITADEL_SELF_SIGNED_CA_CERT_TTL      lifetime of a new root (default 87600h)

@@ -82,7 +82,7 @@ test("a self-signed root makes way for the next ones without a failed request", 
 });
 
 /** Files of an operator, each replaced as a whole. */
-function plugIn(folder: string, { passphrase: _, ...files }: CaFiles): void {
+function plugIn(folder: string, { passphrase: _, names: __, ...files }: CaFiles): void {
   for (const [field, text] of Object.entries(files)) {
     const file = join(folder, CA_FILE_NAMES[field as keyof typeof CA_FILE_NAMES]);
     writeFileSync(`${file}.new`, text, { mode: 0o600 });
