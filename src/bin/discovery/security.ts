@@ -1,6 +1,5 @@
 /** Who may call, and with what certificates: the parts of the control plane that need keys. */
 import { existsSync } from "node:fs";
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type Authentication, authenticatorChain, type Credentials } from "#authn/authenticator.ts";
 import { clientCertificateAuthenticator } from "#authn/client-certificate.ts";
@@ -13,12 +12,12 @@ import { ExpiryWarner } from "#ca/expiry.ts";
 import { MeshAnchors } from "#ca/mesh-anchors.ts";
 import type { NodeAgents } from "#ca/node-agents.ts";
 import { openAuthority, reloadAuthority } from "#ca/open-authority.ts";
+import { followRevocations } from "#ca/revocations.ts";
 import { rotateRoot } from "#ca/rotate-root.ts";
 import { ServingCertificate } from "#ca/serving-certificate.ts";
 import { servingNames } from "#ca/serving-names.ts";
 import { openSharedAuthority, type SharedCaConfig } from "#ca/shared-authority.ts";
 import { TlsFiles } from "#ca/tls-files.ts";
-import { watchFiles } from "#ca/watch-files.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
 import type { KubernetesApi } from "#lib/kubernetes/api-client.ts";
 import type { Logger } from "#lib/log.ts";
@@ -106,10 +105,10 @@ export async function startCa(
     : await startFolderCa(settings, background);
   if (started === undefined) return undefined;
   background.run(new ExpiryWarner({ authority: started.authority, log, now }).run(background.signal));
-  return {
-    ...started,
-    revocations: config.ca.tellsRevocations ? revocationFile(config.ca.folder, background) : undefined,
-  };
+  const { folder, tellsRevocations } = config.ca;
+  if (!tellsRevocations) return started;
+  const followed = { authority: started.authority, folder, log, intervalMs: FILE_INTERVAL_MS };
+  return { ...started, revocations: await followRevocations(followed, background.signal) };
 }
 
 /** Of a folder that an operator filled, or that is ours. */
@@ -161,25 +160,6 @@ function meshAnchors({ config, mesh, onMesh, log }: SecurityInput): MeshAnchors 
       fetchText(url, fetchRules(config.keys), AbortSignal.any([signal, AbortSignal.timeout(BUNDLE_TIMEOUT_MS)])),
     log: log.scope("trustbundle"),
   });
-}
-
-/** What an operator has revoked: `ca-crl.pem` beside the key of the mesh, followed. Empty where there is no such file. */
-function revocationFile(folder: string, { signal }: Background): PublishedText {
-  const file = join(folder, "ca-crl.pem");
-  const listeners = new Set<() => void>();
-  let text = "";
-  const read = async () => {
-    const now = await readFile(file, "utf8").catch(() => "");
-    if (now === text) return;
-    text = now;
-    for (const listener of listeners) listener();
-  };
-  watchFiles({ files: [file], intervalMs: FILE_INTERVAL_MS, onChange: () => void read() }, signal);
-  const onText = (changed: () => void) => {
-    listeners.add(changed);
-    return () => listeners.delete(changed);
-  };
-  return { text: () => text, onText };
 }
 
 /** By what clients and the API server believe the certificate that we show; undefined where we have none. */

@@ -1,10 +1,10 @@
 /** Who gives out roots: the control plane's own authority, or nobody where somebody else signs. */
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { selfSigned } from "../../support/certificates.ts";
+import { emptyRevocationList, selfSigned } from "../../support/certificates.ts";
 import { TestControlPlane } from "../../support/control-plane.ts";
 import { eventually } from "../../support/fake-control-plane.ts";
 import { type ApiServer, NO_KUBERNETES, startApiServer } from "../../support/kubernetes/api-server.ts";
@@ -62,7 +62,8 @@ describe("roots in Kubernetes", { skip: NO_KUBERNETES, timeout: 600_000 }, () =>
       /CERTIFICATE/.test((await textIn("istio-ca-root-cert", "root-cert.pem")) ?? ""),
     );
     await eventually("no revocations", async () => (await textIn("istio-ca-crl", "ca-crl.pem")) === "");
-    writeFileSync(join(plane.folder, "ca/ca-crl.pem"), "-----BEGIN X509 CRL-----\n");
+    const key = readFileSync(join(plane.folder, "ca/shared/ca-key.pem"), "utf8");
+    writeFileSync(join(plane.folder, "ca/ca-crl.pem"), await emptyRevocationList(key));
     await eventually("revocations", async () => /X509 CRL/.test((await textIn("istio-ca-crl", "ca-crl.pem")) ?? ""));
     await server.kubectl(["create", "namespace", "later"]);
     for (const [map, key] of [
