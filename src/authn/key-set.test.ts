@@ -61,6 +61,22 @@ describe("keySetOf()", () => {
     await assert.rejects(find("withdrawn"), { code: "ERR_JWKS_NO_MATCHING_KEY" });
   });
 
+  test("keeps the last keys while the issuer cannot be asked, and asks again every 30 seconds", async () => {
+    const { state, keys } = issuer({ "https://issuer/keys": set("a", "withdrawn") });
+    const find = keys(URI);
+    await find("a");
+    state.documents = {};
+    state.now += 600_000;
+    for (let i = 0; i < 3; i++) await find("a");
+    await assert.rejects(find("unknown"), { code: "ERR_JWKS_NO_MATCHING_KEY" });
+    assert.equal(state.asked.length, 2);
+    state.documents = { "https://issuer/keys": set("a") };
+    state.now += 30_000;
+    await find("a");
+    await assert.rejects(find("withdrawn"), { code: "ERR_JWKS_NO_MATCHING_KEY" });
+    assert.equal(state.asked.length, 3);
+  });
+
   test("tries again after a failure", async () => {
     const { state, keys } = issuer({});
     const find = keys(URI);

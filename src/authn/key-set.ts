@@ -25,10 +25,18 @@ export function keySetOf({ issuer, keys }: Pick<JwtRule, "issuer" | "keys">, opt
   }, options.now);
 }
 
+interface HeldKeys {
+  readonly find: JWTVerifyGetKey;
+  readonly at: number;
+}
+
+/** While the issuer cannot be asked its last keys are believed on: else its outage would be one of the mesh. */
 function fetchedKeySet(load: () => Promise<JSONWebKeySet>, now: () => number): JWTVerifyGetKey {
-  let held: { readonly find: JWTVerifyGetKey; readonly at: number } | undefined;
-  let loading: Promise<{ readonly find: JWTVerifyGetKey; readonly at: number }> | undefined;
+  let held: HeldKeys | undefined;
+  let loading: Promise<HeldKeys> | undefined;
+  let triedAt = Number.NEGATIVE_INFINITY;
   const reload = () => {
+    triedAt = now();
     // Callers that come meanwhile wait for the same answer.
     loading ??= load()
       .then((jwks) => {
@@ -40,12 +48,16 @@ function fetchedKeySet(load: () => Promise<JSONWebKeySet>, now: () => number): J
       });
     return loading;
   };
+  const mayAsk = () => now() - triedAt >= COOL_DOWN_MS;
   return async (header, token) => {
-    const known = held !== undefined && now() - held.at < MAX_AGE_MS ? held : await reload();
+    const last = held;
+    if (last === undefined) return (await reload()).find(header, token);
+    const isOld = now() - last.at >= MAX_AGE_MS && mayAsk();
+    const known = isOld ? await reload().catch(() => last) : last;
     try {
       return await known.find(header, token);
     } catch (error) {
-      if (!(error instanceof errors.JWKSNoMatchingKey) || now() - known.at < COOL_DOWN_MS) throw error;
+      if (!(error instanceof errors.JWKSNoMatchingKey) || !mayAsk()) throw error;
       return (await reload()).find(header, token);
     }
   };
