@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { request } from "node:https";
+import { Agent, get, request } from "node:https";
 import { after, before, describe, test } from "node:test";
 import { testInjector } from "#inject/fixture.ts";
 import { compileTemplate } from "#lib/go-template/template.ts";
@@ -85,6 +85,17 @@ describe("WebhookListener", () => {
 
   test("says that it is ready", async () => {
     assert.equal((await send("/httpsReady", "")).status, 200);
+  });
+
+  test("keeps a quiet connection longer than the API server does, which sends no review twice", async () => {
+    const agent = new Agent({ keepAlive: true });
+    const options = { host: "127.0.0.1", port, path: "/httpsReady", agent, rejectUnauthorized: false };
+    const kept = await new Promise<string>((resolve, reject) => {
+      get(options, (answer) => resolve(String(answer.resume().headers["keep-alive"]))).on("error", reject);
+    });
+    agent.destroy();
+    const [, seconds] = /^timeout=(\d+)$/.exec(kept) ?? [];
+    assert.ok(Number(seconds) > 90, kept);
   });
 
   test("refuses bodies above 6 MiB and takes those below", async () => {

@@ -18,6 +18,11 @@ export interface WebhookListenerOptions extends WebhookContext {
 /** Twice what the API server itself lets into etcd, twice. */
 const MAX_BODY_BYTES = 6 * 1024 * 1024;
 const REQUEST_TIMEOUT_MS = 30_000;
+/**
+ * The API server closes quiet connections after 90 seconds. We must not do so before: a review that it just then sends on one
+ * would fail, it does not repeat it, and with it fails what the review was about.
+ */
+const IDLE_TIMEOUT_MS = 100_000;
 
 export class WebhookListener {
   readonly #options: WebhookListenerOptions;
@@ -26,7 +31,8 @@ export class WebhookListener {
 
   constructor(options: WebhookListenerOptions) {
     this.#options = options;
-    this.#server = createServer({ requestTimeout: REQUEST_TIMEOUT_MS }, (request, response) => {
+    const timeouts = { requestTimeout: REQUEST_TIMEOUT_MS, keepAliveTimeout: IDLE_TIMEOUT_MS };
+    this.#server = createServer(timeouts, (request, response) => {
       void this.#serve(request, response);
     });
   }
