@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { type IncomingMessage, type RequestListener, request, type ServerResponse } from "node:http";
 import { createServer as createSecureServer } from "node:https";
 import { type AddressInfo, createServer } from "node:net";
+import { networkInterfaces } from "node:os";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { issueLeaf, issueRoot } from "#lib/pki/issue.ts";
@@ -210,6 +211,21 @@ test("OpenMetrics of an application that breaks off still end as they must", asy
   const { body, headers } = await get("/metrics");
   assert.match(body, /\napp 1\n# EOF\n$/);
   assert.equal(headers["content-type"], "application/openmetrics-text; version=1.0.0; charset=utf-8");
+});
+
+const hasIpv6 = Object.values(networkInterfaces()).some((addresses) =>
+  addresses?.some(({ address }) => address === "::1"),
+);
+
+test("an application may listen on either loopback address, and is asked as localhost", async (t) => {
+  const app: RequestListener = ({ headers }, response) => response.end(`app{host="${headers.host}"} 1\n`);
+  for (const host of hasIpv6 ? ["127.0.0.1", "::1"] : ["127.0.0.1"]) {
+    const port = await serveApp(t, app, host);
+    const { options } = statusOptions();
+    const scrape = { ...options.scrape, application: { port, path: "/metrics", https: false } };
+    const { get } = await serveStatus(t, { ...options, scrape });
+    assert.match((await get("/metrics")).body, new RegExp(`\napp{host="localhost:${port}"} 1\n$`));
+  }
 });
 
 test("redirects of an application are followed on the same host, and not for ever", async (t) => {

@@ -150,7 +150,7 @@ async function openSpeakingSoon(request: HttpRequest, silenceMs: number): Promis
 }
 
 async function follow(request: HttpRequest, redirects: number): Promise<StreamedAnswer> {
-  const answer = await openAnswer(request);
+  const answer = await openLocal(request);
   const { status, headers } = answer;
   if (status === 200) return unpacked(answer);
   answer.destroy();
@@ -158,6 +158,24 @@ async function follow(request: HttpRequest, redirects: number): Promise<Streamed
   if (next === undefined || redirects === 0)
     throw new MeshError("HTTP_FAILED", `${formatRequest(request)} answered ${status}`);
   return follow({ ...request, ...next }, redirects - 1);
+}
+
+/** Asked as `localhost`, which means both loopback addresses: an application may listen on one of them alone. */
+async function openLocal(request: HttpRequest): Promise<StreamedAnswer> {
+  const local = { ...request, headers: { ...request.headers, host: `localhost:${request.port}` } };
+  try {
+    return await openAnswer(local);
+  } catch (refusal) {
+    if (!isRefused(refusal)) throw refusal;
+    return openAnswer({ ...local, host: request.host === "::1" ? "127.0.0.1" : "::1" }).catch(() => {
+      throw refusal;
+    });
+  }
+}
+
+function isRefused(thrown: unknown): boolean {
+  const cause = thrown instanceof MeshError ? thrown.cause : thrown;
+  return cause instanceof Error && "code" in cause && cause.code === "ECONNREFUSED";
 }
 
 /** Where a redirect leads, unless it leads elsewhere. */

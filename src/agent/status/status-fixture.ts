@@ -55,9 +55,9 @@ export function requestOf(more: Partial<IncomingRequest>): IncomingRequest {
 }
 
 /** An application on a free port. */
-export async function serveApp(t: Context, listener: RequestListener): Promise<number> {
+export async function serveApp(t: Context, listener: RequestListener, host = "127.0.0.1"): Promise<number> {
   const server = createServer(listener);
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => server.listen(0, host, resolve));
   t.after(() => {
     server.close();
     server.closeAllConnections();
