@@ -35,3 +35,11 @@ export function withAliases(partsOf: PartsOf, aliases: ClusterAliases = new Map(
     return partsOf(snapshot, known);
   };
 }
+
+/** Finds what belongs to a cluster by the name that a caller says, be it another one of it. */
+export function byAliases<Found>(
+  find: (clusterId: string) => Found | undefined,
+  aliases: ClusterAliases = new Map(),
+): (clusterId: string) => Found | undefined {
+  return (said) => find(said) ?? find(aliases.get(said) ?? said);
+}

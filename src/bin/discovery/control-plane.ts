@@ -31,7 +31,7 @@ import { AdsServer } from "#xds/ads-server.ts";
 import { PushJournal } from "#xds/push-journal.ts";
 import { translatedParts, translatedPartsWith } from "#xds/translated-parts.ts";
 import { Background } from "./background.ts";
-import { withAliases } from "./cluster-aliases.ts";
+import { byAliases, withAliases } from "./cluster-aliases.ts";
 import type { DiscoveryConfig } from "./config.ts";
 import { type ConflictWatch, conflictWatch } from "./conflict-watch.ts";
 import { controlPlaneName } from "./control-plane-name.ts";
@@ -141,7 +141,10 @@ export class ControlPlane {
       log,
       now: Date.now,
       cluster,
-      apiOf: (clusterId) => (clusterId === config.features.clusterId ? cluster : apiOfCluster(this.#source, clusterId)),
+      apiOf: byAliases(
+        (clusterId) => (clusterId === config.features.clusterId ? cluster : apiOfCluster(this.#source, clusterId)),
+        config.clusterAliases,
+      ),
     };
     this.#authenticate = authentication(this.#security);
   }

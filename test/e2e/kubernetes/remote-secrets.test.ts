@@ -60,7 +60,8 @@ describe("secrets of further clusters", { skip: NO_KUBERNETES, timeout: 600_000 
     };
     await one.apply(JSON.stringify(remote));
     const env = { CLUSTER_ID: "c1", EXTERNAL_ISTIOD: "true", PLATFORM: "openshift" };
-    plane = new TestControlPlane({ cluster: await one.api(), flags: ["--httpsAddr=127.0.0.1:0"], env });
+    const flags = ["--httpsAddr=127.0.0.1:0", "--clusterAliases=formerly-c2=c2"];
+    plane = new TestControlPlane({ cluster: await one.api(), flags, env });
     await plane.ready();
   });
   after(async () => {
@@ -99,6 +100,11 @@ describe("secrets of further clusters", { skip: NO_KUBERNETES, timeout: 600_000 
     while (!now.includes(lineOf(next))) {
       now = Buffer.concat((await client.take(SECRET_TYPE)).resources.map(({ value }) => value)).toString();
     }
+  });
+
+  test("a gateway that calls its cluster by another name is believed, and has them too", async () => {
+    using client = await connect(two, "formerly-c2");
+    assert.ok(!(await untilHas(client, "kubernetes://web")).includes(lineOf(here)));
   });
 
   test("a cluster that names our control plane has its roots, and webhooks that believe them", async () => {
