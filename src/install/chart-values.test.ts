@@ -57,6 +57,8 @@ const EFFECTS: readonly (readonly [set: string, object: string, path: Path, valu
     [...DISCOVERY, "env", "EXTERNAL_ISTIOD", "value"],
     "false",
   ],
+  ["global.trustBundleName=tb", ISTIOD, [...DISCOVERY, "env", "PILOT_CA_CERT_CONFIGMAP", "value"], "tb"],
+  ["pilot.crlConfigMapName=cc", ISTIOD, [...DISCOVERY, "env", "PILOT_CRL_CONFIGMAP", "value"], "cc"],
   ["pilot.traceSampling=0.5", ISTIOD, [...DISCOVERY, "env", "PILOT_TRACE_SAMPLING", "value"], "0.5"],
   ["pilot.env.PILOT_TRACE_SAMPLING=7", ISTIOD, [...DISCOVERY, "env", "PILOT_TRACE_SAMPLING", "value"], "7"],
   [
@@ -158,6 +160,8 @@ const EFFECTS: readonly (readonly [set: string, object: string, path: Path, valu
     ["imagePullSecrets"],
     [{ name: "s" }],
   ],
+  ["global.trustBundleName=tb", ISTIOD, [...POD, "volumes", "istio-csr-ca-configmap", "configMap", "name"], "tb"],
+  ["global.trustBundleName=tb", GATEWAY, [...POD, "volumes", "istiod-ca-cert", "configMap", "name"], "tb"],
   ["global.omitSidecarInjectorConfigMap=true", "ConfigMap/istio-system/istio-sidecar-injector", [], undefined],
   ["global.mountMtlsCerts=true", GATEWAY, [...PROXY, "volumeMounts", "istio-certs", "mountPath"], "/etc/certs"],
   ["global.sts.servicePort=15463", GATEWAY, [...PROXY, "args", 7], "--stsPort=15463"],

@@ -32,6 +32,7 @@ test("the ConfigMaps of namespaces may be changed under the names that they have
     "roots",
     "revoked",
   ]);
+  assert.deepEqual(await names("global.trustBundleName=roots", "pilot.crlConfigMapName=revoked"), ["roots", "revoked"]);
 });
 
 test("no rule is for everything", async () => {

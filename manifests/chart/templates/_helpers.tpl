@@ -102,6 +102,11 @@ defaultConfig:
 {{- end }}
 {{- end }}
 {{- end }}
+{{- range $name, $map := dict "PILOT_CA_CERT_CONFIGMAP" .Values.global.trustBundleName "PILOT_CRL_CONFIGMAP" .Values.pilot.crlConfigMapName }}
+{{- if and $map (not (hasKey $env $name)) }}
+{{- $_ := set $env $name $map }}
+{{- end }}
+{{- end }}
 {{- toJson $env }}
 {{- end -}}
 
@@ -133,7 +138,7 @@ security.istio.io:
 
 {{- /* ConfigMaps that every namespace has. */ -}}
 {{- define "mizzen.namespaceMaps" -}}
-{{- $env := .Values.pilot.env }}
+{{- $env := fromYaml (include "mizzen.pilotEnv" .) }}
 {{- list ($env.PILOT_CA_CERT_CONFIGMAP | default "istio-ca-root-cert") ($env.PILOT_CRL_CONFIGMAP | default "istio-ca-crl") | toJson }}
 {{- end -}}
 
