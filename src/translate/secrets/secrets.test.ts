@@ -84,7 +84,11 @@ test("a key is wrapped for the hardware that the settings of the proxy, or of th
 test("a key stays as it is where no hardware is named, or Envoy cannot hand keys to it", () => {
   const extensions = new Set(["envoy.filters.http.router", "cryptomb"]);
   const isWrapped = (privateKeyProvider: object) => {
-    const proxy = { ...proxyOf({ metadata: { PROXY_CONFIG: { privateKeyProvider } } }), verified: VERIFIED, extensions };
+    const proxy = {
+      ...proxyOf({ metadata: { PROXY_CONFIG: { privateKeyProvider } } }),
+      verified: VERIFIED,
+      extensions,
+    };
     return secretsView(proxy, MESH.mesh)?.keyProvider !== undefined;
   };
   assert.deepEqual([{}, { qat: {} }, { cryptomb: {} }].map(isWrapped), [false, false, true]);
