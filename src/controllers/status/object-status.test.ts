@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
-import { createServer } from "node:http";
+import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
+import { json } from "node:stream/consumers";
 import { test } from "node:test";
 import { KubernetesApi } from "#lib/kubernetes/api-client.ts";
 import { SILENT } from "#lib/log.ts";
@@ -22,6 +23,24 @@ metadata: {name: gw, namespace: shop}
 spec: {servers: [{port: {number: 80, name: http, protocol: HTTP}, hosts: ["*"]}]}
 `;
 
+const objects = objectsOf(GATEWAY);
+
+/** An API server that does what the listener says. */
+async function serveApi(listener: RequestListener) {
+  const server = createServer(listener);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const access = { server: `http://127.0.0.1:${port}`, namespace: "default", credentials: async () => ({}) };
+  const api = new KubernetesApi(access);
+  return {
+    api,
+    close: () => {
+      api.close();
+      server.close();
+    },
+  };
+}
+
 /** How often the configuration is looked at before requests are counted. */
 const LOOKS = 100;
 
@@ -31,17 +50,12 @@ const LOOKS_MEANWHILE = 3;
 test("a status that cannot be written is tried after longer and longer pauses, not at every look", async () => {
   let requests = 0;
   const open: { readonly since: number; readonly fail: () => void }[] = [];
-  const server = createServer((_request, response) => {
+  const { api, close } = await serveApi((_request, response) => {
     requests++;
     const fail = () => response.writeHead(500).end();
     if (looks < LOOKS) open.push({ since: looks, fail });
     else fail();
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  const access = { server: `http://127.0.0.1:${port}`, namespace: "default", credentials: async () => ({}) };
-  const api = new KubernetesApi(access);
-  const objects = objectsOf(GATEWAY);
   const lookedAt = Promise.withResolvers<void>();
   let looks = 0;
   const look = () => {
@@ -56,7 +70,38 @@ test("a status that cannot be written is tried after longer and longer pauses, n
   await lookedAt.promise;
   stopping.abort();
   await running;
-  api.close();
-  server.close();
+  close();
   assert.ok(requests >= 1 && requests <= LOOKS / 10, `${requests} requests after ${looks} looks`);
+});
+
+test("what somebody else writes between reading a status and writing it is not lost", async () => {
+  let resourceVersion = "1";
+  let conditions: readonly { readonly type: string }[] = [];
+  const written = Promise.withResolvers<void>();
+  const { api, close } = await serveApi(async (request, response) => {
+    if (request.method === "GET") {
+      response.end(JSON.stringify({ metadata: { resourceVersion, generation: 1 }, status: { conditions } }));
+      if (resourceVersion === "1") [resourceVersion, conditions] = ["2", [{ type: "Healthy" }]];
+      return;
+    }
+    const { metadata = {}, status } = (await json(request)) as { metadata?: object; status: { conditions: [] } };
+    if ("resourceVersion" in metadata && metadata.resourceVersion !== resourceVersion)
+      return void response.writeHead(409).end("{}");
+    conditions = status.conditions;
+    response.end("{}");
+    written.resolve();
+  });
+  const source = { problems: () => [], objects: () => objects } as unknown as Source;
+  const stopping = new AbortController();
+  const distribution = () => ({ proxies: 1, lags: {} });
+  const options = { api, source, types: [GATEWAYS], conflicts: () => [], distribution, now: Date.now };
+  const running = keepObjectStatus({ ...options, log: SILENT, intervalMs: 5 }, stopping.signal);
+  await written.promise;
+  stopping.abort();
+  await running;
+  close();
+  assert.deepEqual(
+    conditions.map(({ type }) => type),
+    ["Healthy", "Reconciled"],
+  );
 });

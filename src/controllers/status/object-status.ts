@@ -163,11 +163,15 @@ class StatusWriter {
       this.#compare(key, found);
       const status = statusWith(found, own, new Date(this.#options.now()).toISOString());
       const path = pathOf(type, { name, namespace, subresource: "status" });
-      if (status !== undefined)
-        await this.#options.api.call({ method: "PATCH", path, body: { status }, contentType: MERGE_PATCH });
+      // Conditions are replaced as a whole: what others wrote since they were read, such as the health of a machine, would be lost.
+      const body = { metadata: { resourceVersion: found.metadata.resourceVersion }, status };
+      if (status !== undefined) await this.#options.api.call({ method: "PATCH", path, body, contentType: MERGE_PATCH });
       if (own.conditions !== undefined) this.#last.set(key, conditionTexts(own.conditions));
     } catch (problem) {
-      if (!(problem instanceof ApiError) || problem.status !== 404) {
+      const status = problem instanceof ApiError ? problem.status : undefined;
+      // The next look asks for it again.
+      if (status === 409) return;
+      if (status !== 404) {
         if (!this.#wanted.has(key)) this.#wanted.set(key, wanted);
         throw problem;
       }
