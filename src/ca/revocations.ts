@@ -9,6 +9,7 @@ import { X509Crl, X509Certificate as X509Issuer } from "@peculiar/x509";
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { parsePem } from "#lib/pki/pem.ts";
+import type { PublishedText } from "#lib/published-text.ts";
 import type { Authority } from "./authority.ts";
 import { readIfThere } from "./ca-folder.ts";
 import type { SigningBundle } from "./signing-bundle.ts";
@@ -22,19 +23,12 @@ export interface RevocationsInput {
   readonly intervalMs: number;
 }
 
-/** The text of the file, empty where there is none. */
-export interface Revocations {
-  readonly text: () => string;
-  /** Calls when it has changed; gives the way to stop. */
-  readonly onText: (changed: () => void) => () => void;
-}
-
 const FILE = "ca-crl.pem";
 /** Envoy passes over blocks of any other. */
 const LABEL = "X509 CRL";
 
-/** Reads the file, which has to be right at the start; later one that is wrong leaves the former text in use. */
-export async function followRevocations(input: RevocationsInput, signal: AbortSignal): Promise<Revocations> {
+/** The text of the file, empty where there is none. It has to be right at the start; later a wrong one leaves the former in use. */
+export async function followRevocations(input: RevocationsInput, signal: AbortSignal): Promise<PublishedText> {
   const { authority, log, intervalMs } = input;
   const file = join(input.folder, FILE);
   const listeners = new Set<() => void>();

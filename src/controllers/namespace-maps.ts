@@ -10,6 +10,7 @@ import { type Follower, follow } from "#lib/kubernetes/follow.ts";
 import { refusalText } from "#lib/kubernetes/missing-right.ts";
 import { pathOf } from "#lib/kubernetes/resource-types.ts";
 import type { Logger } from "#lib/log.ts";
+import type { PublishedText } from "#lib/published-text.ts";
 import { Rivals } from "./rivals.ts";
 import { WorkQueue } from "./work-queue.ts";
 
@@ -25,13 +26,10 @@ export interface NamespaceMap {
   readonly key: string;
 }
 
-export interface NamespaceMapsOptions {
+/** With the text that the maps should have. */
+export interface NamespaceMapsOptions extends PublishedText {
   readonly api: KubernetesApi;
   readonly map: NamespaceMap;
-  /** As it should be now. */
-  readonly text: () => string;
-  /** Calls when that has changed; gives the way to stop. */
-  readonly onText: (changed: () => void) => () => void;
   /** Namespaces that are part of the mesh; the others lose theirs. */
   readonly isOurs: (namespace: RawObject) => boolean;
   /** The only namespace that is looked at. */

@@ -24,6 +24,7 @@ import { MeshError } from "#lib/mesh-error.ts";
 import { GrpcListener, type GrpcListenerOptions } from "#lib/net/grpc-listener.ts";
 import type { ServerIdentitySource } from "#lib/net/server-identity.ts";
 import { pemCertificates } from "#lib/pki/pem.ts";
+import type { PublishedText } from "#lib/published-text.ts";
 import type { Caller, Source } from "#model/ports.ts";
 import type { GatewayAddressSource } from "#sources/gateways/gateway-address-source.ts";
 import type { KeySetSource } from "#sources/jwks/key-set-source.ts";
@@ -54,7 +55,6 @@ import {
   type Authenticate,
   authentication,
   nodeAgents,
-  type PublishedText,
   publishedRoots,
   type SecurityInput,
   type StartedCa,

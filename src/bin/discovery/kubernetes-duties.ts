@@ -17,12 +17,13 @@ import type { Conflict } from "#explain/conflicts/conflict.ts";
 import type { KubernetesApi, RawObject } from "#lib/kubernetes/api-client.ts";
 import { leadWhenElected } from "#lib/kubernetes/leader-election.ts";
 import type { Logger } from "#lib/log.ts";
+import type { PublishedText } from "#lib/published-text.ts";
 import type { ConnectedProxy, Source } from "#model/ports.ts";
 import type { PushHistory } from "#model/push-record.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { FOLLOWED_TYPES } from "#sources/kubernetes/followed-types.ts";
 import type { DiscoveryConfig } from "./config.ts";
-import type { PublishedText, StartedCa } from "./security.ts";
+import type { StartedCa } from "./security.ts";
 
 export interface Duties {
   readonly cluster: KubernetesApi;

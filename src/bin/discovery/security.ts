@@ -22,6 +22,7 @@ import type { MeshConfig } from "#config/mesh-config.ts";
 import type { KubernetesApi } from "#lib/kubernetes/api-client.ts";
 import type { Logger } from "#lib/log.ts";
 import type { ServerIdentitySource } from "#lib/net/server-identity.ts";
+import type { PublishedText } from "#lib/published-text.ts";
 import { fetchText } from "#sources/jwks/fetch-keys.ts";
 import type { Background } from "./background.ts";
 import type { DiscoveryConfig } from "./config.ts";
@@ -69,13 +70,6 @@ export function authentication({ config, mesh, log, now, cluster, apiOf }: Secur
       : [tokenReviewAuthenticator({ api: cluster, apiOf, audiences: config.tokenAudiences, trustDomain })]),
     ...(ranges.length === 0 ? [] : [forwardedCertificateAuthenticator({ ranges, trustDomains })]),
   ]);
-}
-
-/** A text that others are told, and that changes. */
-export interface PublishedText {
-  readonly text: () => string;
-  /** Calls when it has changed; gives the way to stop. */
-  readonly onText: (changed: () => void) => () => void;
 }
 
 /** The authority, and what the leader among replicas has to do for it. */
