@@ -4,10 +4,10 @@ import fc from "fast-check";
 import { Slices } from "#lib/async/slices.ts";
 import { changesBetween } from "#protocol/changes.ts";
 import { ENDPOINT_TYPE } from "#protocol/type-urls.ts";
-import { recipe } from "#translate/recipe.ts";
+import { type Recipe, recipe } from "#translate/recipe.ts";
 import type { BuiltResource } from "./built-resource.ts";
 import { RecipeCache } from "./recipe-cache.ts";
-import { AskedLayer } from "./resource-layer.ts";
+import { AskedLayer, ListedLayer } from "./resource-layer.ts";
 
 const build = ({ text }: { readonly text: string }) => Buffer.from(text);
 const NAMES = ["a", "b", "c", "d", "e"];
@@ -20,10 +20,14 @@ const planOf = (world: World) => (name: string) => {
 };
 
 /** Each step of its work is a slice by itself, so that others have their turn in between. */
-function newLayer(world: World) {
+function newContext() {
   const cache = new RecipeCache();
-  const context = { typeUrl: ENDPOINT_TYPE, cache, slices: new Slices(() => 0, 0), onBroken: () => undefined };
-  return { cache, asked: new AskedLayer(context, planOf(world)) };
+  return { typeUrl: ENDPOINT_TYPE, cache, slices: new Slices(() => 0, 0), onBroken: () => undefined };
+}
+
+function newLayer(world: World) {
+  const context = newContext();
+  return { cache: context.cache, asked: new AskedLayer(context, planOf(world)) };
 }
 
 const textOf = (resource: BuiltResource | undefined) => resource && Buffer.from(resource.value).toString();
@@ -99,3 +103,51 @@ test("names that were built ahead are known as such until something changes", as
   await asked.update(planOf(new Map([["a", "2"]])));
   assert.ok(!asked.isPrepared(names));
 });
+
+/** A list of texts, each with the name that it is for; plans keep the recipe of a text or make another that says the same. */
+const lists = fc.array(
+  fc.record({ name: fc.constantFrom(...NAMES), text: fc.constantFrom("1", "2"), anew: fc.boolean() }),
+  {
+    maxLength: 7,
+  },
+);
+
+test("a listed layer is what its recipes say, tells what is new, and lets go of all, whichever recipes are kept", () =>
+  fc.assert(
+    fc.asyncProperty(fc.array(lists, { minLength: 1, maxLength: 6 }), async (plans) => {
+      const context = newContext();
+      const listed = new ListedLayer(context);
+      const other = new ListedLayer(context);
+      const known = new Map<string, Recipe>();
+      for (const plan of plans) {
+        const recipes = plan.map(({ name, text, anew }) => {
+          const made = (anew ? undefined : known.get(name + text)) ?? recipe({ name, input: { text }, build });
+          known.set(name + text, made);
+          return made;
+        });
+        const before = listed.layer;
+        const texts = textsOf(before);
+        await listed.update(recipes);
+        // Another view that has the same shares the resources, and may let go of them first.
+        await other.update([...recipes]);
+        const wanted = new Map(plan.toReversed().map(({ name, text }) => [name, text]));
+        assert.deepEqual(textsOf(listed.layer), new Map([...wanted].sort()));
+        const { changed, removed } = changesBetween([before], [listed.layer]);
+        const isOther = (name: string) => wanted.has(name) && texts.get(name) !== wanted.get(name);
+        assert.deepEqual([...changed].sort(), NAMES.filter(isOther));
+        assert.deepEqual(
+          [...removed].sort(),
+          [...texts.keys()].filter((name) => !wanted.has(name)),
+        );
+        assert.equal(before === listed.layer, changed.size + removed.size === 0);
+        await other.update([]);
+      }
+      listed.release();
+      assert.equal(context.cache.size, 0);
+      assert.equal(context.cache.builders, 0);
+    }),
+  ));
+
+function textsOf(layer: ListedLayer["layer"]): ReadonlyMap<string, string | undefined> {
+  return new Map([...layer.keys()].sort().map((name) => [name, textOf(layer.get(name))]));
+}

@@ -4,6 +4,7 @@
  */
 
 import type { Slices } from "#lib/async/slices.ts";
+import { ITEMS_PER_STEP } from "#lib/async/steps.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import { noteChanges } from "#protocol/changes.ts";
 import type { Layer } from "#protocol/resource.ts";
@@ -37,30 +38,41 @@ export class ListedLayer {
   async update(recipes: readonly Recipe[]): Promise<void> {
     if (recipes === this.#recipes) return;
     this.#recipes = recipes;
+    const { slices } = this.#context;
     const before = this.#resources;
     const after = new Map<string, BuiltResource>();
-    let same = true;
+    /** All but those that were made from the very recipes of now, as most are: these stay held as they are. */
+    const renewed: string[] = [];
+    let count = 0;
     for (const recipe of recipes) {
-      if (after.has(recipe.name)) continue; // Envoy would reject two of one name; the first one wins.
-      const hint = before.get(recipe.name);
-      const whole = recipe.parts === undefined;
-      const resource = whole
-        ? acquire(this.#context, recipe, hint)
-        : await acquireInSlices(this.#context, recipe, hint);
-      if (resource !== undefined) after.set(recipe.name, resource);
-      same &&= resource === hint;
-      if (this.#context.slices.isOver) await this.#context.slices.next();
+      if (count++ % ITEMS_PER_STEP === 0 && slices.isOver) await slices.next();
+      const { name } = recipe;
+      if (after.has(name)) continue; // Envoy would reject two of one name; the first one wins.
+      const hint = before.get(name);
+      if (hint?.recipe === recipe) {
+        after.set(name, hint);
+        continue;
+      }
+      renewed.push(name);
+      const resource =
+        recipe.parts === undefined
+          ? acquire(this.#context, recipe, hint)
+          : await acquireInSlices(this.#context, recipe, hint);
+      if (resource !== undefined) after.set(name, resource);
     }
-    if (same && after.size === before.size) {
-      for (const resource of after.values()) this.#context.cache.release(resource);
+    const gone = [...before.keys().filter((name) => !after.has(name))];
+    const others = [...gone, ...renewed.filter((name) => after.get(name) !== before.get(name))];
+    if (others.length === 0) {
+      releaseAll(this.#context, after, renewed);
       return;
     }
     this.#resources = after;
-    for (const resource of before.values()) this.#context.cache.release(resource);
+    releaseAll(this.#context, before, [...gone, ...renewed]);
+    noteChanges(before, after, others);
   }
 
   release(): void {
-    for (const resource of this.#resources.values()) this.#context.cache.release(resource);
+    releaseAll(this.#context, this.#resources, this.#resources.keys());
     this.#resources = new Map();
   }
 }
@@ -122,7 +134,7 @@ export class AskedLayer {
     const renewed = new Set(names);
     for (const [name, resource] of before.found.entries().drop(known))
       if (!renewed.has(name)) after.found.set(name, resource);
-    this.#release(isSame ? after : before, names);
+    releaseAll(this.#context, (isSame ? after : before).found, names);
     if (isSame) return;
     before.retire();
     noteChanges(before, after, names);
@@ -132,15 +144,8 @@ export class AskedLayer {
 
   release(): void {
     const { found } = this.#resources;
-    this.#release(this.#resources, found.keys());
+    releaseAll(this.#context, found, found.keys());
     this.#resources.retire();
-  }
-
-  #release({ found }: LazyLayer, names: Iterable<string>): void {
-    for (const name of names) {
-      const resource = found.get(name);
-      if (resource !== undefined) this.#context.cache.release(resource);
-    }
   }
 }
 
@@ -192,6 +197,17 @@ class LazyLayer implements Layer<BuiltResource> {
 
   retire(): void {
     this.#plan = () => undefined;
+  }
+}
+
+function releaseAll(
+  { cache }: LayerContext,
+  resources: ReadonlyMap<string, BuiltResource>,
+  names: Iterable<string>,
+): void {
+  for (const name of names) {
+    const resource = resources.get(name);
+    if (resource !== undefined) cache.release(resource);
   }
 }
 
