@@ -25,7 +25,8 @@ export function keepSorted<T>(previous: readonly T[], next: readonly T[], how: L
   const byKey = new Map(gone.map((old) => [how.keyOf(old), old]));
   const merged = next.map((item) => (before.has(item) ? item : how.keep(byKey.get(how.keyOf(item)), item)));
   const kept = new Set(merged);
-  const same = kept.size === merged.length && before.size === kept.size && before.isSubsetOf(kept);
+  const isAsLong = merged.length === previous.length && kept.size === merged.length;
+  const same = isAsLong && before.size === kept.size && before.isSubsetOf(kept);
   return same ? previous : merged.sort(how.order);
 }
 
