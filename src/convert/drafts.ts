@@ -7,7 +7,7 @@ import type { Node, NodeStatus } from "#config/kinds/node.ts";
 import type { Pod, PodStatus } from "#config/kinds/pod.ts";
 import type { WorkloadEntry } from "#config/kinds/workload-entry.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
-import type { Steps } from "#lib/async/steps.ts";
+import { ITEMS_PER_STEP, type Steps } from "#lib/async/steps.ts";
 import type { Features } from "#model/features.ts";
 import { type Service, type ServiceKey, serviceKey } from "#model/service.ts";
 import { keepIdentity } from "./keep-identity.ts";
@@ -65,13 +65,15 @@ const allDrafts = memoizedSteps(function* (
   byApiServer: boolean,
 ): Steps<readonly ServiceDraft[]> {
   const drafts: ServiceDraft[] = [];
+  const input = { nodes, mesh, features, byApiServer };
+  let count = 0;
   for (const object of services) {
-    drafts.push(kubernetesDraft(object, { nodes, mesh, features }));
-    yield;
+    if (count++ % ITEMS_PER_STEP === 0) yield;
+    drafts.push(kubernetesDraft(object, input));
   }
   for (const object of serviceEntries) {
-    drafts.push(...entryDrafts(object, { mesh, features, byApiServer }));
-    yield;
+    if (count++ % ITEMS_PER_STEP === 0) yield;
+    drafts.push(...entryDrafts(object, input));
   }
   return drafts;
 });

@@ -2,7 +2,7 @@
 import type { ConfigObject } from "#config/config-object.ts";
 import type { ServiceEntry } from "#config/kinds/service-entry.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
-import type { Steps } from "#lib/async/steps.ts";
+import { ITEMS_PER_STEP, type Steps } from "#lib/async/steps.ts";
 import { listChanges } from "#lib/list-changes.ts";
 import { formatSpiffeId } from "#lib/pki/spiffe-id.ts";
 import type { Endpoint, EndpointSet } from "#model/endpoint.ts";
@@ -33,7 +33,7 @@ export function* endpointSets(input: DraftInput, found: FoundWorkloads): Steps<R
   const settings = settingsOf(around, nodes, mesh, features, byApiServer);
   const from = { services, serviceEntries, podsIn, find, findEntries, settings };
   const last = lastSets.get(around);
-  const known = (last && (yield* afterSlices(last, from, slices))) ?? (yield* allSets(from, slices));
+  const known = (last && (yield* afterFew(last, from, slices))) ?? (yield* allSets(from, slices));
   lastSets.set(around, { from, slices, ...known });
   return known.sets;
 }
@@ -67,24 +67,29 @@ function* allSets(from: SetsFrom, slices: readonly SliceObject[]): Steps<FoundSe
     sets.set(key, other === undefined ? set : joined(other, set));
   };
   const slicesOf = Map.groupBy(slices, serviceOfSlice);
+  let count = 0;
   for (const object of from.services) {
+    if (count++ % ITEMS_PER_STEP === 0) yield;
     add(setOf(object, slicesOf.get(nameOf(object)) ?? NO_SLICES, from));
-    yield;
   }
-  const { features } = from.settings;
   for (const object of from.serviceEntries) {
-    setsOfEntry(object, features.entriesSelectPods ? from.find : from.findEntries, from.settings).forEach(add);
-    yield;
+    if (count++ % ITEMS_PER_STEP === 0) yield;
+    setsOf(object, from).forEach(add);
   }
   return { sets, slicesOf, joined: joinedKeys };
 }
 
-/** Where nothing but slices changed, only services that have these are looked at. Undefined where that does not tell it all. */
-function* afterSlices(last: LastSets, from: SetsFrom, slices: readonly SliceObject[]): Steps<FoundSets | undefined> {
-  if (!isSameRecord(last.from, from)) return undefined;
+/**
+ * Where nothing changed but slices, and entries of hosts that they had before, only services that have these are looked at.
+ * Undefined where that does not tell it all.
+ */
+function* afterFew(last: LastSets, from: SetsFrom, slices: readonly SliceObject[]): Steps<FoundSets | undefined> {
+  const { serviceEntries } = from;
+  if (!isSameRecord({ ...last.from, serviceEntries }, from)) return undefined;
   const { removed, added } = listChanges(last.slices, slices);
+  const entries = listChanges(last.from.serviceEntries, serviceEntries);
   const touched = new Set([...removed, ...added].map(serviceOfSlice));
-  if (touched.size > FEW_SERVICES) return undefined;
+  if (touched.size + entries.removed.length > FEW_SERVICES) return undefined;
   yield;
   const slicesOf = new Map(last.slicesOf);
   const sets = new Map(last.sets);
@@ -99,7 +104,12 @@ function* afterSlices(last: LastSets, from: SetsFrom, slices: readonly SliceObje
     if (last.joined.has(key)) return undefined;
     sets.set(key, set);
   }
-  return { sets, slicesOf, joined: last.joined };
+  const hosts = new Set(entries.removed.flatMap((object) => setsOf(object, from)).map(({ key }) => key));
+  for (const { key, set } of entries.added.flatMap((object) => setsOf(object, from))) {
+    if (last.joined.has(key) || !hosts.delete(key)) return undefined;
+    sets.set(key, set);
+  }
+  return hosts.size > 0 ? undefined : { sets, slicesOf, joined: last.joined };
 }
 
 /** For more than that it is better to look at all. */
@@ -113,6 +123,10 @@ function setOf(object: ServiceObject, slices: readonly SliceObject[], from: Sets
   const { podsIn, find, findEntries, settings } = from;
   const pods = namespacesOfService(object, slices).map(podsIn);
   return setOfService(object, slices, pods, settings.byApiServer || slices.length > 0 ? findEntries : find, settings);
+}
+
+function setsOf(object: ServiceEntryObject, { find, findEntries, settings }: SetsFrom): readonly KeyedSet[] {
+  return setsOfEntry(object, settings.features.entriesSelectPods ? find : findEntries, settings);
 }
 
 interface KeyedSet {

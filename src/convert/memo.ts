@@ -16,7 +16,7 @@ export function memoized<Owner extends object, Inputs extends readonly unknown[]
   const last = new WeakMap<Owner, { readonly inputs: Inputs; readonly value: Value }>();
   return (owner, ...inputs) => {
     const known = last.get(owner);
-    if (known?.inputs.every((input, i) => isSame(input, inputs[i]))) return known.value;
+    if (known !== undefined && hasSameInputs(known.inputs, inputs)) return known.value;
     const value = make(owner, ...inputs);
     last.set(owner, { inputs, value });
     return value;
@@ -30,7 +30,7 @@ export function memoizedSteps<Owner extends object, Inputs extends readonly unkn
   const last = new WeakMap<Owner, { readonly inputs: Inputs; readonly value: Value }>();
   return function* (owner, ...inputs) {
     const known = last.get(owner);
-    if (known?.inputs.every((input, i) => isSame(input, inputs[i]))) return known.value;
+    if (known !== undefined && hasSameInputs(known.inputs, inputs)) return known.value;
     const value = yield* make(owner, ...inputs);
     last.set(owner, { inputs, value });
     return value;
@@ -107,6 +107,12 @@ export function changedMap<Item, Key, Value>(
   for (const item of changes.removed) next.delete(entryOf(item)[0]);
   for (const [key, value] of added) next.set(key, value);
   return next.size === after.length ? next : undefined;
+}
+
+/** A loop, because it is asked for each object of a mesh after each change. */
+function hasSameInputs(last: readonly unknown[], inputs: readonly unknown[]): boolean {
+  for (let i = 0; i < inputs.length; i++) if (!isSame(last[i], inputs[i])) return false;
+  return last.length === inputs.length;
 }
 
 /** Whether two inputs are identical, or lists of the same objects. */

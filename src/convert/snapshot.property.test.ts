@@ -102,6 +102,20 @@ const STATES: readonly (readonly ConfigObject[])[] = [
   [
     object("ServiceEntry", "s", { ...OUTSIDE, workloadSelector: { labels: { app: "k" } } }),
     object("ServiceEntry", "s", { ...OUTSIDE, endpoints: [{ address: "10.9.9.9" }] }),
+    object("ServiceEntry", "s", { ...OUTSIDE, endpoints: [{ address: "10.9.9.8" }] }),
+    object("ServiceEntry", "s", {
+      ...OUTSIDE,
+      hosts: ["t.example", "u.example"],
+      endpoints: [{ address: "10.9.9.8" }],
+    }),
+  ],
+  [
+    ...[
+      { ...OUTSIDE, hosts: ["t.example"], endpoints: [{ address: "10.9.9.7" }] },
+      { ...OUTSIDE, hosts: ["t.example"], endpoints: [{ address: "10.9.9.6" }] },
+      { ...OUTSIDE, endpoints: [{ address: "10.9.9.7" }] },
+      // Younger than the other: of two that define one host at the same time, the one that is given first counts.
+    ].map((spec) => object("ServiceEntry", "t", spec, { creationTimestamp: "2020-01-01T00:00:00Z" })),
   ],
   [namespace("istio-system", "n1"), namespace("istio-system", "n2")],
 ].map((states) => states.flatMap((text) => objectsOf(text)));
@@ -114,20 +128,57 @@ const configurations = fc.array(
   { minLength: 2, maxLength: 8 },
 );
 
+/** Objects in the order of now. */
+type Configuration = readonly ConfigObject[];
+
+function assertFollowed(configurations: readonly Configuration[], byApiServer: boolean): void {
+  const [mesh, features] = [meshConfigOf({}).value, { ...DEFAULT_FEATURES }];
+  assert.ok(mesh);
+  const followed: Snapshot[] = [];
+  for (const objects of configurations) {
+    const previous = followed.at(-1);
+    followed.push(buildSnapshot({ objects, mesh, features, byApiServer, ...(previous && { previous }) }));
+  }
+  // Afterwards: what is remembered of an object is of the last snapshot that was made of it.
+  for (const [i, objects] of configurations.entries()) {
+    const anew = buildSnapshot({ objects, mesh, features: { ...features }, byApiServer });
+    assert.deepEqual({ ...followed[i], version: 0 }, { ...anew, version: 0 });
+  }
+}
+
 test("a snapshot that followed many others equals one from nothing", () => {
   fc.assert(
     fc.property(configurations, fc.boolean(), (steps, byApiServer) => {
-      const [mesh, features] = [meshConfigOf({}).value, { ...DEFAULT_FEATURES }];
-      assert.ok(mesh);
-      let previous: Snapshot | undefined;
-      for (const [chosen, isReversed] of steps) {
+      const each = steps.map(([chosen, isReversed]) => {
         const found = chosen.filter((one) => one !== undefined);
-        const objects = isReversed ? found.toReversed() : found;
-        const next = buildSnapshot({ objects, mesh, features, byApiServer, ...(previous && { previous }) });
-        const anew = buildSnapshot({ objects, mesh, features: { ...features }, byApiServer });
-        assert.deepEqual({ ...next, version: 0 }, { ...anew, version: 0 });
-        previous = next;
-      }
+        return isReversed ? found.toReversed() : found;
+      });
+      assertFollowed(each, byApiServer);
+    }),
+    { numRuns: 200 },
+  );
+});
+
+/** Those of hosts that several of them define are chosen as often as all others. */
+const ENTRIES = [...STATES.keys()].filter((which) => STATES[which]?.[0]?.kind === "ServiceEntry");
+const changes = fc.array(
+  fc
+    .oneof(fc.constantFrom(...STATES.keys()), fc.constantFrom(...ENTRIES))
+    .chain((which) =>
+      fc.record({ which: fc.constant(which), state: fc.option(fc.constantFrom(...(STATES[which] ?? []))) }),
+    ),
+  { minLength: 1, maxLength: 12 },
+);
+
+test("a snapshot that followed changes of one object each equals one from nothing", () => {
+  fc.assert(
+    fc.property(changes, fc.boolean(), (steps, byApiServer) => {
+      const now: (ConfigObject | null)[] = STATES.map(([first = null]) => first);
+      const each = steps.map(({ which, state }) => {
+        now[which] = state;
+        return now.filter((one) => one !== null);
+      });
+      assertFollowed(each, byApiServer);
     }),
     { numRuns: 200 },
   );
