@@ -102,8 +102,7 @@ function callAddresses({ addresses, headless }: Service, { protocol }: ServicePo
  * choose one: there is none outside the mesh, nor behind a host that is found by DNS, which are called with either.
  */
 export function* inboundConflicts({ services, endpoints }: Snapshot, definitions: Definitions): Search {
-  const byHttp = new Map<string, Claimed>();
-  const byOthers = new Map<string, Claimed>();
+  const claims: ClaimedPorts = new Map();
   let count = 0;
   for (const service of services) {
     if (service.meshExternal) continue;
@@ -111,14 +110,14 @@ export function* inboundConflicts({ services, endpoints }: Snapshot, definitions
     if (count++ % ITEMS_PER_STEP === 0 || called.length > ITEMS_PER_STEP) yield undefined;
     const told = new Set<string>();
     for (const port of service.ports) {
+      const [own, rival] = isHttp(port.protocol) ? (["http", "others"] as const) : (["others", "http"] as const);
       const claimed = { service, port };
-      const [alike, rivals] = isHttp(port.protocol) ? [byHttp, byOthers] : [byOthers, byHttp];
-      for (const endpoint of called) {
-        const target = endpoint.ports[port.name];
-        if (target === undefined || isIP(endpoint.address) === 0) continue;
-        const place = `${endpoint.address}:${target}`;
-        const winner = rivals.get(place);
-        if (!alike.has(place)) alike.set(place, claimed);
+      for (const { address, ports } of called) {
+        const target = ports[port.name];
+        const claim = target === undefined ? undefined : claimOf(claims, address, target);
+        if (target === undefined || claim === undefined) continue;
+        claim[own] ??= claimed;
+        const winner = claim[rival];
         if (winner === undefined) continue;
         const owners = `${ownerOf(winner.service, definitions)} ${target}`;
         if (told.has(owners)) continue;
@@ -134,6 +133,26 @@ export function* inboundConflicts({ services, endpoints }: Snapshot, definitions
       }
     }
   }
+}
+
+/** Ports of workloads, by address and number. Looking twice costs less than making a text of both, for each endpoint after each change. */
+type ClaimedPorts = Map<string, Map<number, PortClaim>>;
+
+/** Who calls a port first by HTTP, and who by anything else. */
+interface PortClaim {
+  http: Claimed | undefined;
+  others: Claimed | undefined;
+}
+
+/** Undefined for what is no address. */
+function claimOf(claims: ClaimedPorts, address: string, port: number): PortClaim | undefined {
+  const known = claims.get(address);
+  if (known === undefined && isIP(address) === 0) return undefined;
+  const ports = known ?? new Map<number, PortClaim>();
+  if (known === undefined) claims.set(address, ports);
+  const claim = ports.get(port) ?? { http: undefined, others: undefined };
+  ports.set(port, claim);
+  return claim;
 }
 
 function ownerOf(service: Service, definitions: Definitions): string {
