@@ -1,5 +1,6 @@
 /** Questions over HTTP to what listens on a member's own loopback address: Envoy's admin port, the control plane's pages. */
 import { MeshError } from "#lib/mesh-error.ts";
+import type { LabelSelector } from "#model/label-selector.ts";
 import type { MemberStatus } from "#standalone/run/status.ts";
 import { type ChoiceOptions, choiceOf, needRoot } from "./options.ts";
 
@@ -43,6 +44,17 @@ export async function memberNamed(wanted: string, options: ChoiceOptions & { rea
   const { status } = await findStatus(choiceOf(options));
   const isFull = options.namespace === undefined || name.includes(".");
   return findMember(status, isFull ? name : `${name}.${options.namespace}`);
+}
+
+/** Members with a proxy whose labels a selector takes. */
+export async function proxiesWith(
+  selector: LabelSelector,
+  options: ChoiceOptions & { readonly namespace?: string },
+): Promise<readonly MemberStatus[]> {
+  needRoot("ask a proxy");
+  const { findStatus, membersWith } = await import("#standalone/commands/find-mesh.ts");
+  const { status } = await findStatus(choiceOf(options));
+  return membersWith(status, selector, options.namespace).filter(({ proxy }) => proxy !== undefined);
 }
 
 /** As `memberNamed`, for one that has a proxy. */

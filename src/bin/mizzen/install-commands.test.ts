@@ -44,6 +44,17 @@ test("an API server that is not there is told at once", async () => {
   assert.match(stderr, /ECONNREFUSED/);
 });
 
+test("precheck takes istioctl's levels, in any spelling, and no others", async () => {
+  for (const level of ["Info", "warning", "ERROR"]) {
+    const { code, stderr } = await mizzen(["precheck", "--output-threshold", level, "-c", "/nowhere"]);
+    assert.equal(code, 2);
+    assert.match(stderr, /kubeconfig \/nowhere cannot be read/);
+  }
+  const wrong = await mizzen(["precheck", "--output-threshold", "loud"]);
+  assert.equal(wrong.code, 2);
+  assert.match(wrong.stderr, /Choose one of Info, Warning, Error/);
+});
+
 test("manifest generate and install --dry-run print the same objects", async () => {
   const generated = await mizzen(["manifest", "generate", "--set", "profile=empty"]);
   const dry = await mizzen(["install", "--dry-run", "--set", "profile=empty"]);

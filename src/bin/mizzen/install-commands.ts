@@ -1,6 +1,6 @@
 /** `mizzen install`, `upgrade`, `uninstall` and `x precheck`: the mesh in a cluster. */
 import { createInterface } from "node:readline/promises";
-import { Command, Option } from "commander";
+import { Command, InvalidArgumentError, Option } from "commander";
 import { formatOutput, OUTPUT_FORMATS, type OutputFormat } from "#cli/output.ts";
 import type { InstallCluster } from "#install/cluster.ts";
 import type { PatientApi } from "#install/patient-api.ts";
@@ -114,8 +114,19 @@ export function precheckCommand(terminal: Terminal): Command {
     );
   return withCluster(withSettings(command))
     .addOption(new Option("-o, --output <format>", "instead of text").choices(OUTPUT_FORMATS))
+    .option(
+      "--output-threshold <level>",
+      "what to tell of: Info, Warning or Error; all that is looked for is an Error",
+      level,
+    )
     .addHelpText("after", "\nExamples:\n  mizzen x precheck\n  mizzen x precheck --set profile=demo -o json")
     .action((options: PrecheckOptions) => finish(terminal, () => precheck(options, terminal)));
+}
+
+function level(text: string): string {
+  const found = ["Info", "Warning", "Error"].find((name) => name.toLowerCase() === text.toLowerCase());
+  if (found === undefined) throw new InvalidArgumentError("Choose one of Info, Warning, Error.");
+  return found;
 }
 
 function sentence(text: string): string {

@@ -73,6 +73,11 @@ describe("commands about proxies", () => {
     assert.equal(await config("route", "--file", join(folder, "bad.json")), 2);
     assert.match(said, /as JSON/);
     assert.equal(await config("log", "web", "--level", "x", "--reset"), 2);
+    assert.equal(await config("log"), 2);
+    assert.match(said, /log needs the name of a workload, or --selector/);
+    assert.equal(await config("log", "web", "-l", "app=web"), 2);
+    assert.equal(await config("log", "--selector", "app=web,a b"), 2);
+    assert.match(said, /cannot read "a b"/);
     await assert.rejects(config("cluster", "-f", dump(), "-o", "xml"), /Allowed choices/);
     await assert.rejects(config("cluster", "-f", dump(), "--port", "x"), /not a number/);
   });

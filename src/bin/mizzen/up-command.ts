@@ -12,6 +12,7 @@ import { rowsOf } from "./member-rows.ts";
 import { defaultStateFolder } from "./options.ts";
 import { isRootless } from "./rootless.ts";
 import { sayChanges } from "./say-changes.ts";
+import { suggestedCommand } from "./suggested-commands.ts";
 import type { Terminal } from "./terminal.ts";
 
 interface UpFlags {
@@ -105,7 +106,7 @@ async function runUp(terminal: Terminal, folder: string, flags: UpFlags): Promis
   try {
     const status = await mesh.ready;
     if (status !== undefined && flags.asChild === true) tell(terminal, { kind: "ready", status });
-    else if (status !== undefined) printReady(terminal, status, mesh);
+    else if (status !== undefined) await printReady(terminal, status, mesh);
   } catch (error) {
     await end(mesh);
     if (interruption.count > 0) return EXIT.interrupted;
@@ -143,17 +144,24 @@ async function end(mesh: StartedMesh): ReturnType<() => StartedMesh["ended"]> {
   return how;
 }
 
-function printReady(terminal: Terminal, status: MeshStatus, { suggestions }: StartedMesh): void {
+async function printReady(terminal: Terminal, status: MeshStatus, mesh: StartedMesh): Promise<void> {
+  const { suggestions, registration } = mesh;
   const { style } = terminal;
   terminal.print(`\n${formatMembers(rowsOf(status), style, false)}`);
   const published = formatPublished(status.published, style);
   terminal.print(published === "" ? "" : `\n${published}`);
-  const words = { mizzen: shortPath(terminal.program), folder: shortPath(dirname(status.file)) };
-  const tried = suggestions.map(({ what, run }) => ({
-    what,
-    run: run.replaceAll(/\{(mizzen|folder)\}/g, (_, word: keyof typeof words) => words[word]),
-  }));
+  const choice = await choiceAmong(registration);
+  const words = { mizzen: shortPath(terminal.program), folder: shortPath(dirname(status.file)), choice };
+  const tried = suggestions.map(({ what, run }) => ({ what, run: suggestedCommand(run, words) }));
   terminal.print(formatSuggestions(tried, style));
+}
+
+/** Options by which commands find the mesh; none while it is the only one. */
+async function choiceAmong({ id, name, stateFolder }: StartedMesh["registration"]): Promise<string> {
+  const { registrations } = await import("#standalone/up/registration.ts");
+  const others = (await registrations()).filter((mesh) => mesh.id !== id);
+  if (others.length === 0) return "";
+  return others.some((mesh) => mesh.name === name) ? `--state ${stateFolder}` : `--mesh ${name}`;
 }
 
 /** As a person would write it in this folder. */

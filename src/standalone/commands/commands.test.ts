@@ -6,7 +6,7 @@ import test from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { NOBODY } from "../plan/enter.ts";
 import type { MemberStatus, MeshStatus } from "../run/status.ts";
-import { findMember } from "./find-mesh.ts";
+import { findMember, membersWith } from "./find-mesh.ts";
 import { logFile, printLog } from "./logs.ts";
 
 function member(name: string, changes: Partial<MemberStatus> = {}): MemberStatus {
@@ -14,6 +14,7 @@ function member(name: string, changes: Partial<MemberStatus> = {}): MemberStatus
     name,
     workload: name,
     namespace: "default",
+    labels: {},
     kind: "workload",
     address: "10.244.0.10",
     ports: [],
@@ -53,6 +54,16 @@ test("findMember() finds by name, by name and namespace, and the first replica o
   assert.equal(findMember(MESH, "web").name, "web-1");
   assert.equal(findMember(MESH, "web.default").name, "web-1");
   assert.equal(findMember(MESH, "db.prod").namespace, "prod");
+});
+
+test("membersWith() finds members by their labels, in one namespace or in all", () => {
+  const labelled = ["default", "prod"].map((namespace) => member("web", { namespace, labels: { app: "web" } }));
+  const mesh = { ...MESH, members: [...MESH.members, ...labelled] };
+  const found = (namespace?: string) =>
+    membersWith(mesh, { matchLabels: { app: "web" } }, namespace).map((one) => one.namespace);
+  assert.deepEqual(found(), ["default", "prod"]);
+  assert.deepEqual(found("prod"), ["prod"]);
+  assert.deepEqual(found("other"), []);
 });
 
 test("findMember() names the choices when a name is unknown or means several", () => {

@@ -2,6 +2,7 @@
 import { realpath } from "node:fs/promises";
 import { MeshError } from "#lib/mesh-error.ts";
 import { isAlive } from "#lib/process-id.ts";
+import { type LabelSelector, matchesSelector } from "#model/label-selector.ts";
 import { ignoring } from "../host/ignoring.ts";
 import { memberKey, shortestName } from "../mesh/mesh.ts";
 import { statePaths } from "../plan/state-paths.ts";
@@ -83,6 +84,18 @@ export function findMembers(status: MeshStatus, wanted: string): readonly Member
   const first = findMember(status, wanted);
   if (first.name === wanted || memberKey(first) === wanted) return [first];
   return status.members.filter((member) => member.workload === first.workload && member.namespace === first.namespace);
+}
+
+/** Members that a selector takes, of one namespace or of all. */
+export function membersWith(
+  { members }: MeshStatus,
+  selector: LabelSelector,
+  namespace: string | undefined,
+): readonly MemberStatus[] {
+  return members.filter(
+    (member) =>
+      (namespace === undefined || member.namespace === namespace) && matchesSelector(selector, member.labels) === true,
+  );
 }
 
 function isReplicaOf({ workload, namespace }: MemberStatus, wanted: string): boolean {

@@ -9,7 +9,7 @@ import { browserFor, publishedUrl } from "./open.ts";
 function member(name: string, workload = name): MemberStatus {
   return {
     ...{ name, workload, namespace: "default", kind: "workload", address: "10.244.0.10", ports: [], job: false },
-    ...{ state: "running", ready: true, reason: "", app: undefined, proxy: undefined },
+    ...{ labels: {}, state: "running", ready: true, reason: "", app: undefined, proxy: undefined },
     logs: { app: undefined, proxy: undefined },
     shell: { place: { netns: name, hostname: name, etc: "" }, account: NOBODY, env: {}, cwd: "/" },
   };

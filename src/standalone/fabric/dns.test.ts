@@ -98,13 +98,24 @@ kind: Service
 metadata: {name: alias, namespace: shop}
 spec: {type: ExternalName, externalName: API.Example.com.}
 `;
-  assert.deepEqual(hostTable(meshOf(WEB + alias)).get("alias.shop.svc.cluster.local"), { aliasOf: "api.example.com" });
+  assert.deepEqual(hostTable({ snapshot: meshOf(WEB + alias) }).get("alias.shop.svc.cluster.local"), {
+    aliasOf: "api.example.com",
+  });
 });
 
 test("hostTable() knows services by their addresses, and endpoints by the services they are of", () => {
-  const table = hostTable(meshOf(WEB));
+  const table = hostTable({ snapshot: meshOf(WEB) });
   assert.deepEqual(table.get("1.0.96.10.in-addr.arpa"), ["web.shop.svc.cluster.local"]);
   assert.deepEqual(table.get("9.2.1.10.in-addr.arpa"), ["10-1-2-9.web.shop.svc.cluster.local"]);
+});
+
+test("hostTable() knows the workloads of a headless service by names of their own, and no others", () => {
+  const workloads = new Map([["10.1.2.9", "web-1"]]);
+  const headless = meshOf(WEB.replace("clusterIP: 10.96.0.1", "clusterIP: None"));
+  const table = hostTable({ snapshot: headless, workloads });
+  assert.deepEqual(table.get("web.shop.svc.cluster.local"), ["10.1.2.9"]);
+  assert.deepEqual(table.get("web-1.web.shop.svc.cluster.local"), ["10.1.2.9"]);
+  assert.equal(hostTable({ snapshot: meshOf(WEB), workloads }).has("web-1.web.shop.svc.cluster.local"), false);
 });
 
 test("dnsAnswer() asks for TCP when the answer does not fit, unless the caller takes larger packets", () => {

@@ -29,16 +29,32 @@ export function firstHosts({ controlPlane }: AddressRange): HostTable {
   return new Map([[CONTROL_PLANE_HOST, [controlPlane]]]);
 }
 
+/** What the names of hosts depend on. */
+export interface HostsInput {
+  readonly snapshot: Pick<Snapshot, "services" | "endpoints">;
+  /** Names of workloads by address. */
+  readonly workloads?: ReadonlyMap<string, string>;
+  readonly range?: AddressRange;
+}
+
 /**
  * Addresses of Kubernetes services, and the endpoints themselves for headless ones. Hosts of service entries are known to
  * sidecars alone: a proxy that looks one up must not be given the address that exists only to be captured.
  */
-export function hostTable({ services, endpoints }: Snapshot, range = DEFAULT_RANGE): HostTable {
+export function hostTable({ snapshot, workloads = new Map(), range = DEFAULT_RANGE }: HostsInput): HostTable {
+  const { services, endpoints } = snapshot;
   const table = new Map(firstHosts(range));
   for (const service of services) {
     if (service.registry !== "Kubernetes") continue;
     const host = hostKey(service.hostname);
-    if (!table.has(host)) table.set(host, hostOf(service, endpoints));
+    const found = hostOf(service, endpoints);
+    if (!table.has(host)) table.set(host, found);
+    if (!service.headless || "aliasOf" in found) continue;
+    // Each by a name of its own, as pods of a StatefulSet have it.
+    for (const address of found) {
+      const name = workloads.get(address);
+      if (name !== undefined) table.set(`${hostKey(name)}.${host}`, [address]);
+    }
   }
   for (const [address, names] of namesByAddress(services, endpoints)) table.set(reverseName(address), names);
   return table;

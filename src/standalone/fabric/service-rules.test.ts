@@ -57,13 +57,13 @@ test("serviceRules() leaves headless services and service entries alone", () => 
 });
 
 test("hostTable() has service addresses, the endpoints of headless services, and the control plane", () => {
-  const table = hostTable(meshOf(SERVICE));
+  const table = hostTable({ snapshot: meshOf(SERVICE) });
   assert.deepEqual(lookUp(table, "Web.shop.svc.cluster.local.").values, ["10.96.0.7"]);
   assert.deepEqual(lookUp(table, "istiod.istio-system.svc.cluster.local").values, ["10.244.0.2"]);
   assert.equal(lookUp(table, "web.shop").values, undefined);
-  const headless = hostTable(
-    meshOf(SERVICE.replace("10.96.0.7", "None") + entry("a", "10.244.0.11") + entry("b", "10.244.0.12")),
-  );
+  const headless = hostTable({
+    snapshot: meshOf(SERVICE.replace("10.96.0.7", "None") + entry("a", "10.244.0.11") + entry("b", "10.244.0.12")),
+  });
   assert.deepEqual(lookUp(headless, "web.shop.svc.cluster.local").values, ["10.244.0.11", "10.244.0.12"]);
 });
 
@@ -71,5 +71,5 @@ test("hostTable() leaves hosts of service entries to the sidecars, so that proxi
   const withAddress = serviceEntry("DNS");
   const allocated = withAddress.replace("addresses: [240.0.0.9], ", "");
   for (const text of [withAddress, allocated])
-    assert.equal(lookUp(hostTable(meshOf(text)), "far.example").values, undefined);
+    assert.equal(lookUp(hostTable({ snapshot: meshOf(text) }), "far.example").values, undefined);
 });

@@ -61,6 +61,7 @@ export class ControlPlaneRun {
     return {
       ...CONTROL_PLANE,
       workload: CONTROL_PLANE.name,
+      labels: {},
       kind: "control-plane",
       address,
       ports: PORTS,

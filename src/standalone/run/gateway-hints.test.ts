@@ -50,5 +50,18 @@ test("ports are those that a Service of the gateway leads to", () => {
 });
 
 test("a gateway that publishes nothing is not meant for this machine", () => {
-  assert.deepEqual(hints(gateway(80).replace("ingressgateway", "other")), []);
+  assert.deepEqual(
+    hints(`${gateway(8080)}${gateway(80).replace("ingressgateway", "other").replace("in,", "two,")}`),
+    [],
+  );
+});
+
+test("a published gateway that no Gateway selects is named, unless something else may open its ports", () => {
+  const alone = [
+    'gateway "gw" is selected by no Gateway (labels istio=ingressgateway): nothing answers at the ports that it publishes; add a Gateway, or correct its selector',
+  ];
+  assert.deepEqual(hints(""), alone);
+  assert.deepEqual(hints(gateway(8080).replace("ingressgateway", "elsewhere")), alone);
+  const filter = "apiVersion: networking.istio.io/v1alpha3\nkind: EnvoyFilter\nmetadata: {name: f}\nspec: {}\n";
+  assert.deepEqual(hints(filter), []);
 });

@@ -1,13 +1,33 @@
-/** Servers of Gateways at ports that the machine does not lead to, though others of the same gateway are published. */
+/** Gateways whose servers and published ports do not meet. */
 import type { ConfigObject } from "#config/config-object.ts";
 import type { Gateway } from "#config/kinds/gateway.ts";
 import type { Service } from "#config/kinds/service.ts";
 import { hasLabels } from "#model/labels.ts";
 import type { Member } from "../mesh/mesh.ts";
 
+/** What opens ports of gateways beside Gateways. */
+const OPENERS = new Set(["Ingress", "EnvoyFilter"]);
+
 /** One line for each. */
 export function gatewayHints(members: readonly Member[], objects: readonly ConfigObject[]): readonly string[] {
   const published = members.filter(({ proxy, publish }) => proxy === "router" && publish.length > 0);
+  return [...closedGateways(published, objects), ...unpublishedServers(published, objects)];
+}
+
+/** Published gateways that nothing opens a port of. */
+function closedGateways(published: readonly Member[], objects: readonly ConfigObject[]): readonly string[] {
+  if (objects.some(({ kind }) => OPENERS.has(kind))) return [];
+  const selectors = objects.filter(({ kind }) => kind === "Gateway").map(({ spec }) => (spec as Gateway).selector);
+  return published
+    .filter(({ labels }) => !selectors.some((selector) => hasLabels(labels, selector)))
+    .map(({ name, labels }) => {
+      const own = Object.entries(labels).map(([label, value]) => `${label}=${value}`);
+      return `gateway "${name}" is selected by no Gateway (labels ${own.join(", ") || "none"}): nothing answers at the ports that it publishes; add a Gateway, or correct its selector`;
+    });
+}
+
+/** Servers of Gateways at ports that the machine does not lead to, though others of the same gateway are published. */
+function unpublishedServers(published: readonly Member[], objects: readonly ConfigObject[]): readonly string[] {
   return objects
     .filter(({ kind }) => kind === "Gateway")
     .flatMap(({ metadata, spec, origin }) => {

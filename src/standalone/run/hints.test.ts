@@ -38,3 +38,23 @@ test("hintsOf() tells of a workload that nobody can call by a name", () => {
 test("hintsOf() says nothing of a workload that a ServiceEntry selects", () => {
   assert.deepEqual(hints(entry("web")), []);
 });
+
+const routes = (destination: string, gateways = "") => `${entry("web")}---
+apiVersion: networking.istio.io/v1
+kind: VirtualService
+metadata: {name: web, namespace: default}
+spec:
+  hosts: [web.example.com]
+  ${gateways}
+  http: [{route: [{destination: ${destination}}]}]
+`;
+
+test("hintsOf() tells of routes that lead to what does not exist, and where they are written", () => {
+  assert.deepEqual(hints(routes("{host: webb.example.com}")), [
+    'test.yaml:11: VirtualService/default/web: host "webb.example.com" does not exist: requests that are sent there fail',
+  ]);
+  assert.match(hints(routes("{host: web.example.com, subset: v1}")).join(), /subset "v1" of "web.example.com"/);
+  assert.match(hints(routes("{host: web.example.com, port: {number: 81}}")).join(), /port 81 of "web.example.com"/);
+  assert.match(hints(routes("{host: web.example.com}", "gateways: [front]")).join(), /gateway "front" does not exist/);
+  assert.deepEqual(hints(routes("{host: web.example.com}")), []);
+});

@@ -5,6 +5,7 @@ import type { ServiceEntry } from "#config/kinds/service-entry.ts";
 import { hasLabels } from "#model/labels.ts";
 import { isJob, type Member, workloadKey } from "../mesh/mesh.ts";
 import { gatewayHints } from "./gateway-hints.ts";
+import { routeHints } from "./route-hints.ts";
 
 export interface HintInput {
   readonly members: readonly Member[];
@@ -37,6 +38,7 @@ export function hintsOf({ members, objects, file, lines }: HintInput): readonly 
         `${file}:${lines[workloadKey(member)] ?? 1}: workload "${member.workload}" is selected by no Service in namespace "${member.namespace}" (labels ${format(member.labels)}): nobody can call it by a name; add a Service, or correct the labels`,
     ),
     ...gatewayHints(members, objects),
+    ...routeHints(objects),
   ];
 }
 

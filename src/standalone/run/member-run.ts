@@ -177,6 +177,7 @@ export class MemberRun {
       name: member.name,
       workload: member.workload,
       namespace: member.namespace,
+      labels: member.labels,
       kind: member.proxy === "router" ? "gateway" : "workload",
       address,
       ports: member.ports,

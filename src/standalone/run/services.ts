@@ -1,5 +1,6 @@
 /** Keeps the fabric's names and service addresses in step with the configuration. */
 import type { ConfigObject } from "#config/config-object.ts";
+import type { WorkloadEntry } from "#config/kinds/workload-entry.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import { DEFAULT_FEATURES } from "#model/features.ts";
@@ -90,7 +91,7 @@ export class FabricServices {
     const unsubscribe = source.subscribe((snapshot: Snapshot) => {
       this.#source = source;
       onSnapshot(snapshot);
-      dns.replace(hostTable(snapshot, this.#input.range));
+      dns.replace(hostTable({ snapshot, workloads: namesByAddress(source.objects()), range: this.#input.range }));
       const done = rules.apply(serviceRules(snapshot));
       if (first) void done.then(onFirst);
       first = false;
@@ -101,6 +102,12 @@ export class FabricServices {
       unsubscribe();
     }
   }
+}
+
+/** Names of workloads by address. */
+function namesByAddress(objects: readonly ConfigObject[]): ReadonlyMap<string, string> {
+  const workloads = objects.filter((object): object is ConfigObject<WorkloadEntry> => object.kind === "WorkloadEntry");
+  return new Map(workloads.map(({ metadata, spec }) => [spec.address ?? "", metadata.name]));
 }
 
 /** Passes on what is wrong: who has just saved a file looks at the mesh, and not at the control plane's log. */

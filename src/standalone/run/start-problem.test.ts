@@ -20,6 +20,7 @@ const WEB: MemberStatus = {
   name: "web",
   workload: "web",
   namespace: "default",
+  labels: {},
   kind: "workload",
   address: "10.244.0.10",
   ports: [],

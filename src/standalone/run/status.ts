@@ -47,6 +47,7 @@ export interface MemberStatus {
   /** Name without the number of the replica. */
   readonly workload: string;
   readonly namespace: string;
+  readonly labels: Readonly<Record<string, string>>;
   readonly kind: "workload" | "gateway" | "control-plane";
   readonly address: string;
   readonly ports: readonly Port[];

@@ -173,7 +173,9 @@ test("several ports, UDP, variables from files, limits, liveness and callers wit
       for (const url of ["http://echo:8081/", "http://10.244.0.10:81/"]) {
         assert.equal((await mesh.curl(caller, url)).body, "second port", url);
       }
-      assert.equal((await mesh.curl(caller, "http://headless/")).status, 200);
+      for (const host of ["headless", "echo.headless", "echo.headless.default.svc.cluster.local"]) {
+        assert.equal((await mesh.curl(caller, `http://${host}/`)).status, 200, host);
+      }
       assert.equal((await mesh.exec(caller, ["node", "-e", ASK_UDP])).stdout, "udp hello\n");
     });
   }

@@ -337,6 +337,64 @@ describe("gateways, hosts outside and patches in a mesh", { skip: meshUnavailabl
     await logged("istio-egressgateway", /outbound\|443\|\|leaving\.example\.com/);
   });
 
+  test("server names lead through the egress gateway, as they are or inside of mutual TLS", async () => {
+    const external = (name: string, hosts: readonly string[], spec: object) =>
+      networking("ServiceEntry", name, { hosts, location: "MESH_EXTERNAL", ...spec });
+    const port = { number: 443, name: "tls", protocol: "TLS" };
+    const server = (name: string, host: string, mode: string) =>
+      networking("Gateway", name, {
+        selector: { istio: "egressgateway" },
+        servers: [{ port, hosts: [host], tls: { mode } }],
+      });
+    const leave = { gateways: ["mesh"], port: 443 };
+    const to = (host: string, subset?: string) => [
+      { destination: { host, port: { number: 443 }, ...(subset && { subset }) } },
+    ];
+    const routes = (name: string, host: string, spec: object) =>
+      networking("VirtualService", name, { hosts: [host], gateways: ["mesh", name], ...spec });
+    const through = (name: string, host: string, target: string) =>
+      routes(name, host, {
+        tls: [
+          { match: [{ ...leave, sniHosts: [host] }], route: to(EGRESS, "as-is") },
+          { match: [{ gateways: [name], port: 443, sniHosts: [host] }], route: to(target) },
+        ],
+      });
+    const known = {
+      ports: [{ ...port, targetPort: 8443 }],
+      resolution: "STATIC",
+      endpoints: [{ address: outside }],
+    };
+    await using _ = await on.with(
+      external("named", ["outside.example.com", "inside.example.org"], known),
+      external("wild", ["*.example.net"], { ports: [port], resolution: "NONE" }),
+      server("named", "outside.example.com", "PASSTHROUGH"),
+      server("wild", "*.example.net", "PASSTHROUGH"),
+      server("wrapped", "inside.example.org", "ISTIO_MUTUAL"),
+      networking("DestinationRule", "to-egress", {
+        host: EGRESS,
+        subsets: [
+          { name: "as-is" },
+          { name: "wrapped", trafficPolicy: { tls: { mode: "ISTIO_MUTUAL", sni: "inside.example.org" } } },
+        ],
+      }),
+      through("named", "outside.example.com", "outside.example.com"),
+      through("wild", "*.example.net", "outside.example.com"),
+      // The gateway has ended its own TLS there: what is left for it is a stream.
+      routes("wrapped", "inside.example.org", {
+        tls: [{ match: [{ ...leave, sniHosts: ["inside.example.org"] }], route: to(EGRESS, "wrapped") }],
+        tcp: [{ match: [{ gateways: ["wrapped"], port: 443 }], route: to("inside.example.org") }],
+      }),
+    );
+    for (const host of ["outside.example.com", "a.example.net", "inside.example.org"]) {
+      // Of a wildcard no name is known: whoever calls has resolved it elsewhere.
+      const resolved = host === "a.example.net" ? ["--resolve", `${host}:443:${outside}`] : [];
+      const { tls } = await on.echo(`https://${host}/`, "-k", ...resolved);
+      assert.deepEqual(tls, { serverName: host, trusted: false }, host);
+    }
+    await logged("istio-egressgateway", /outbound\|443\|\|outside\.example\.com .* a\.example\.net -/);
+    await logged("istio-egressgateway", /outbound\|443\|\|inside\.example\.org .* inside\.example\.org -/);
+  });
+
   test("a Sidecar limits what is reached, and leads in to a unix socket", async () => {
     const sidecar = (name: string, app: object, spec: object) =>
       networking("Sidecar", name, { workloadSelector: { labels: app }, ...spec });
