@@ -100,7 +100,10 @@ async function failedStart(t: TestContext, pod: Pod): Promise<{ failure: string;
 
 test("runAgent() names the step of the start that failed, in the words of Istio's agent", async (t) => {
   const cases: readonly (readonly [Pod, RegExp])[] = [
-    [{ files: {} }, /^failed to start workload secret manager: root CA file for CA does not exist /],
+    [
+      { files: {} },
+      /^failed to start SDS server: failed to start workload secret manager: root CA file for CA does not exist /,
+    ],
     [
       { env: { CA_ROOT_CA: "SYSTEM" }, files: {} },
       /^failed to find root XDS CA: root CA file for XDS does not exist .*root-cert\.pem$/,
@@ -146,7 +149,7 @@ test("runAgent() does not start Envoy when nobody could give tokens or certifica
     ],
     [
       { CA_PROVIDER: "Other" },
-      'failed to start workload secret manager: CA provider "Other" not registered: choose Citadel, GoogleCA, GoogleCAS or GkeWorkloadCertificate',
+      'failed to start SDS server: failed to start workload secret manager: CA provider "Other" not registered: choose Citadel, GoogleCA, GoogleCAS or GkeWorkloadCertificate',
     ],
   ];
   for (const [env, failure] of failures)
@@ -158,7 +161,7 @@ test("runAgent() does not start Envoy with a root certificate that is none", asy
   const starts: readonly (readonly [Readonly<Record<string, string>>, RegExp])[] = [
     [
       {},
-      /^failed to start workload secret manager: root CA file for CA .*root-cert\.pem holds no certificate in PEM form$/,
+      /^failed to start SDS server: failed to start workload secret manager: root CA file for CA .*root-cert\.pem holds no certificate in PEM form$/,
     ],
     [
       { CA_ROOT_CA: "SYSTEM" },

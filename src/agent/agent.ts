@@ -44,7 +44,9 @@ export async function runAgent(input: AgentInput): Promise<number> {
     checkCredentialFetcher(context.config.identity);
     const statusPlan = planStatus(context);
     if (context.flags.stsPort > 0) await (await import("./sts/start-sts.ts")).startSts(context);
-    const identityPlan = await failingAs("failed to start workload secret manager", () => planIdentity(context));
+    const identityPlan = await failingAs("failed to start SDS server: failed to start workload secret manager", () =>
+      planIdentity(context),
+    );
     const upstream = await failingAs("failed to find root XDS CA", () => controlPlaneServer(context));
     const dnsPlan = await failingAs("failed to start local DNS server", () => planDns(context));
     const sockets = await openSockets(context);

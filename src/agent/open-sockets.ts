@@ -1,11 +1,12 @@
 /** The sockets between Envoy and its agent. They are opened before Envoy starts, and served while it does. */
 import { sleep } from "#lib/async/sleep.ts";
+import type { Logger } from "#lib/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import type { AgentContext } from "./agent-context.ts";
 import { failingAs } from "./failing-as.ts";
 import { pathIn } from "./place.ts";
 import { ownSocketPath } from "./sds/existing-socket.ts";
-import { openUnixSocket, type UnixSocket } from "./unix-socket.ts";
+import { laterSocket, openUnixSocket, type UnixSocket } from "./unix-socket.ts";
 import { xdsSocketPath } from "./xds-proxy/xds-config.ts";
 
 export interface EnvoySockets {
@@ -21,9 +22,7 @@ const FIRST_PAUSE_MS = 1_000;
 
 export async function openSockets(context: AgentContext): Promise<EnvoySockets> {
   const { config, proxyConfig, place, done } = context;
-  const sds = config.envoy.disabled
-    ? undefined
-    : await failingAs("failed to start SDS server", () => openSecretSocket(context));
+  const sds = config.envoy.disabled ? undefined : await openSecretSocket(context);
   closeWhen(done, sds);
   const xds = await failingAs("failed to start xds proxy", () =>
     openUnixSocket(pathIn(place, xdsSocketPath(proxyConfig)), config.envoy.disabled ? FOR_APPLICATIONS : undefined),
@@ -38,17 +37,11 @@ function closeWhen(done: AbortSignal, socket: UnixSocket | undefined): void {
   if (done.aborted) socket.close();
 }
 
-/** A path that cannot be had yet is tried again with growing pauses. */
-async function openSecretSocket({
-  place,
-  stop,
-  servedByOthers,
-  ...context
-}: AgentContext): Promise<UnixSocket | undefined> {
+/** One try is waited for. Envoy starts without what cannot be had yet, and asks again until it is there. */
+async function openSecretSocket({ place, done, servedByOthers, ...context }: AgentContext): Promise<UnixSocket> {
   const log = context.log.scope("sds");
   const path = ownSocketPath(place, servedByOthers);
-  log.info("Starting SDS grpc server");
-  for (let attempt = 1; !stop.aborted; attempt++) {
+  const open = async () => {
     try {
       const socket = await openUnixSocket(path);
       const what = servedByOthers ? "file certificates only" : "workload certificates";
@@ -56,12 +49,25 @@ async function openSecretSocket({
       return socket;
     } catch (thrown) {
       log.error(`SDS grpc server for workload proxies failed to set up UDS: ${errorText(thrown)}`);
-      if (attempt >= ATTEMPTS) {
-        log.warn("SDS grpc server could not be started");
-        throw thrown;
-      }
-      await sleep(FIRST_PAUSE_MS * 2 ** (attempt - 1), stop);
+      return undefined;
     }
+  };
+  log.info("Starting SDS grpc server");
+  return (await open()) ?? laterSocket(openAgain(open, log, done));
+}
+
+/** Tries again with growing pauses. */
+async function openAgain(
+  open: () => Promise<UnixSocket | undefined>,
+  log: Logger,
+  done: AbortSignal,
+): Promise<UnixSocket | undefined> {
+  for (let attempt = 1; attempt < ATTEMPTS; attempt++) {
+    await sleep(FIRST_PAUSE_MS * 2 ** (attempt - 1), done);
+    if (done.aborted) return undefined;
+    const socket = await open();
+    if (socket !== undefined) return socket;
   }
+  log.warn("SDS grpc server could not be started");
   return undefined;
 }

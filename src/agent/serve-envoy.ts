@@ -29,7 +29,7 @@ export async function serveEnvoy(
   { sockets, identityPlan, dnsPlan, statusPlan, upstream, ends }: ServeParts,
   running: Promise<void>[],
 ): Promise<void> {
-  const identity = await failingAs("failed to start workload secret manager", () =>
+  const identity = await failingAs("failed to start SDS server: failed to start workload secret manager", () =>
     startIdentity(context, identityPlan, running),
   );
   const resolver = await failingAs("failed to start local DNS server", () => startDns(context, dnsPlan, running));

@@ -1,6 +1,6 @@
 /** The workload's secrets as a whole: from the environment and files to what comes over the socket. */
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
@@ -226,31 +226,6 @@ test("startIdentity() uses the token of the moment while it rotates under load",
   }
   assert.equal(accepted.size, 20);
   assert.ok(!accepted.has("undefined"));
-});
-
-test("startIdentity() tries a socket path that is taken again, and serves when it is free", {
-  timeout: 180_000,
-}, async (t) => {
-  const { folder, start, lines, fetch } = await setUp(t);
-  const folderOfSocket = join(folder, dirname(SOCKET));
-  mkdirSync(dirname(folderOfSocket), { recursive: true });
-  writeFileSync(folderOfSocket, "a file, not a folder");
-  const starting = start();
-  await eventually("a line", () => lines.some((line) => line.includes("failed to set up UDS")));
-  rmSync(folderOfSocket);
-  await starting;
-  assert.match(await fetch(SOCKET, "default"), /BEGIN CERTIFICATE/);
-});
-
-test("startIdentity() ends at once when it is told to while the socket cannot be had", async (t) => {
-  const { folder, start, lines, end } = await setUp(t);
-  const folderOfSocket = join(folder, dirname(SOCKET));
-  mkdirSync(dirname(folderOfSocket), { recursive: true });
-  writeFileSync(folderOfSocket, "a file, not a folder");
-  const starting = start();
-  await eventually("a line", () => lines.some((line) => line.includes("failed to set up UDS")));
-  end.abort();
-  await starting;
 });
 
 test("startIdentity() serves no secrets without Envoy, and writes them all the same", async (t) => {

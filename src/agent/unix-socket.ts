@@ -48,6 +48,14 @@ export async function openUnixSocket(path: string, mode = PRIVATE): Promise<Unix
   };
 }
 
+/** A socket that is opened while others go on; with undefined it never is. */
+export function laterSocket(opening: Promise<UnixSocket | undefined>): UnixSocket {
+  return {
+    serve: (take, failed) => void opening.then((socket) => socket?.serve(take, failed)),
+    close: () => void opening.then((socket) => socket?.close()),
+  };
+}
+
 /** True when somebody answers on the socket. */
 export function isServed(path: string): Promise<boolean> {
   return new Promise((resolve) => {

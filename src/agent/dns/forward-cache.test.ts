@@ -233,6 +233,18 @@ test("ForwardCache asks once for questions that come together", async () => {
   assert.equal(asked(), 1);
 });
 
+test("ForwardCache gives no answer that was cut for UDP to one who asks over TCP at the same time", async () => {
+  const { ask, asked } = setUp();
+  const query = question("large.example");
+  const cut = Promise.withResolvers<Buffer>();
+  const overUdp = ask(query, () => cut.promise, 512);
+  const overTcp = ask(query, reply(query, [address("large.example", "192.0.2.1")]));
+  cut.resolve(reply(query, [], { flags: packet.TRUNCATED_RESPONSE }));
+  assert.equal((await overUdp).flag_tc, true);
+  assert.deepEqual(dataOf(await overTcp), ["192.0.2.1"]);
+  assert.equal(asked(), 2);
+});
+
 test("ForwardCache cuts a kept answer that is too large for the client, and says so", async () => {
   const { ask } = setUp();
   const query = question("many.example");

@@ -1,6 +1,6 @@
 /**
  * Keeps the answers of name servers: as long as they are valid, and beyond that for when no server answers (RFC 8767).
- * Questions that come while the same one is on its way share its answer.
+ * Questions that come while the same one is on its way share its answer, if they can take as much.
  */
 import { addressed, fitted, type KeptAnswer, keptAnswer, questionKey, renewed } from "./kept-answer.ts";
 import type { Query } from "./message.ts";
@@ -14,6 +14,13 @@ export interface ForwardCacheOptions {
   readonly now?: () => number;
   readonly random?: Random16;
   readonly count: (result: "hit" | "miss" | "stale") => void;
+}
+
+interface Asking {
+  readonly key: string;
+  readonly query: Query;
+  readonly maxBytes: number;
+  readonly ask: () => Promise<Buffer>;
 }
 
 interface Entry {
@@ -71,14 +78,14 @@ export class ForwardCache {
       else return this.#orStale(entry, { key, query, maxBytes, ask });
     }
     this.#options.count("miss");
-    return this.#shared(key, query, ask).then((answer) => fitted(addressed(answer, query), query, maxBytes));
+    return this.#shared({ key, query, maxBytes, ask }).then((answer) =>
+      fitted(addressed(answer, query), query, maxBytes),
+    );
   }
 
   /** What a server says or, if none does, what one said before. */
-  async #orStale(
-    entry: Entry,
-    { key, query, maxBytes, ask }: { key: string; query: Query; maxBytes: number; ask: () => Promise<Buffer> },
-  ): Promise<Buffer> {
+  async #orStale(entry: Entry, asking: Asking): Promise<Buffer> {
+    const { query, maxBytes } = asking;
     const { patienceMs = PATIENCE_MS } = this.#options;
     let timer: NodeJS.Timeout | undefined;
     try {
@@ -86,7 +93,7 @@ export class ForwardCache {
       const late = new Promise<never>((_, reject) => {
         timer = setTimeout(() => reject(LATE), patienceMs);
       });
-      const answer = await Promise.race([this.#shared(key, query, ask), late]);
+      const answer = await Promise.race([this.#shared(asking), late]);
       const rcode = answer.readUInt16BE(2) & 0x0f;
       if (rcode === SERVER_FAILURE || rcode === REFUSED) throw LATE;
       this.#options.count("miss");
@@ -104,19 +111,20 @@ export class ForwardCache {
     }
   }
 
-  /** Asks, unless the same question is on its way, and keeps the answer. */
-  #shared(key: string, query: Query, ask: () => Promise<Buffer>): Promise<Buffer> {
-    const running = this.#running.get(key);
+  /** Asks, unless the same question is on its way, and keeps the answer. What was cut for UDP is of no use over TCP. */
+  #shared({ key, query, maxBytes, ask }: Asking): Promise<Buffer> {
+    const runningKey = `${maxBytes} ${key}`;
+    const running = this.#running.get(runningKey);
     if (running !== undefined) return running;
     const asked = ask()
       .then((answer) => {
         this.#store(key, answer, query.questionEnd);
         return answer;
       })
-      .finally(() => this.#running.delete(key));
+      .finally(() => this.#running.delete(runningKey));
     // Whoever waited may have gone on with an old answer.
     asked.catch(() => undefined);
-    this.#running.set(key, asked);
+    this.#running.set(runningKey, asked);
     return asked;
   }
 

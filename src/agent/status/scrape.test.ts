@@ -112,7 +112,7 @@ test("a source that never answers costs neither the other nor the scraper's time
   const hanging: RequestListener = () => undefined;
   const first = await serveScrapes(t, { envoy: hanging, app: text("app 1\n") });
   assert.match((await first.get("/metrics", patience(3))).body, /\napp 1\n$/);
-  assert.match(first.lines.join(""), /failed scraping envoy metrics: GET .* no answer in 900 ms/);
+  assert.match(first.lines.join(""), /failed scraping envoy metrics: GET .* no answer in 2250 ms/);
   const second = await serveScrapes(t, { app: hanging });
   assert.match((await second.get("/metrics", patience(3))).body, /\nenvoy_x 1\n$/);
 });
@@ -137,6 +137,27 @@ test("a scraper that does not say how long it waits gets what comes late, and no
   t.mock.timers.tick(600_000);
   assert.doesNotMatch(await never, /app 1/);
   assert.match(lines.join(""), /failed scraping application metrics: GET .* no answer in /);
+});
+
+test("an application that takes most of the scraper's time, at once or in between, is waited for", async (t) => {
+  const asked = Promise.withResolvers<ServerResponse>();
+  const { port, lines } = await serveScrapes(t, { app: (_, response) => asked.resolve(response) });
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const scraper = request({ host: "127.0.0.1", port, path: "/metrics", ...patience(10) }).end();
+  const response = await asked.promise;
+  t.mock.timers.tick(5_000);
+  response.write("app 1\n");
+  const [answer] = (await once(scraper, "response")) as [IncomingMessage];
+  let body = "";
+  answer.setEncoding("utf8").on("data", (chunk) => {
+    body += chunk;
+  });
+  while (!body.endsWith("\napp 1\n") && !answer.readableEnded) await new Promise(setImmediate);
+  t.mock.timers.tick(4_000);
+  response.end("app 2\n");
+  if (!answer.readableEnded) await once(answer, "end");
+  assert.match(body, /\nenvoy_x 1\napp 1\napp 2\n$/);
+  assert.doesNotMatch(lines.join(""), /failed scraping|ended early/);
 });
 
 test("a source that falls silent in the middle is cut after its last whole line", async (t) => {
@@ -199,7 +220,7 @@ test("a source that streams for ever is cut while the other still has time", asy
   const { get, lines } = await serveScrapes(t, { envoy: endless, app: text("app 1\n") });
   const { body } = await get("/metrics", patience(1));
   assert.ok(body.endsWith("\nenvoy_x 1\napp 1\n"));
-  assert.match(lines.join(""), /metrics of envoy ended early: GET .*: no answer in 700 ms/);
+  assert.match(lines.join(""), /metrics of envoy ended early: GET .*: no answer in 850 ms/);
 });
 
 test("OpenMetrics of an application that breaks off still end as they must", async (t) => {

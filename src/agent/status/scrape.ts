@@ -59,10 +59,15 @@ const OPEN_METRICS_END = "# EOF\n";
 /** A scraper that does not say how long it waits may wait long; when it leaves, that is noticed. Only nothing may hang for ever. */
 const UNTOLD_PATIENCE_MS = 600_000;
 const PATIENCE_HEADER = "x-prometheus-scrape-timeout-seconds";
-/** Parts of the scraper's patience: the application must have some left when Envoy used up its own. */
-const ENVOY_SHARE = 0.7;
-const TOTAL_SHARE = 0.9;
-const SILENCE_SHARE = 0.3;
+/**
+ * Parts of the scraper's patience. Nothing is given before both have begun to answer, since the format is the application's:
+ * then Envoy's metrics need some of what is left, and the application must have the rest when Envoy used up its own.
+ */
+const BEGIN_SHARE = 0.75;
+const ENVOY_SHARE = 0.85;
+const TOTAL_SHARE = 0.95;
+/** In the middle. Nobody waits for the application, which comes last. */
+const SILENCE_SHARE: Readonly<Record<SourceName, number>> = { envoy: 0.3, application: TOTAL_SHARE };
 const MAX_REDIRECTS = 10;
 
 /** Scrapes all of them. What cannot be had is left out and logged: half the metrics are better than none. */
@@ -125,9 +130,11 @@ async function open(
   request: HttpRequest,
   options: ScrapeOptions & { readonly patienceMs: number },
 ): Promise<Source | undefined> {
-  const silenceMs = SILENCE_SHARE * options.patienceMs;
+  const { patienceMs } = options;
+  const silenceMs = SILENCE_SHARE[name] * patienceMs;
   try {
-    return { name, silenceMs, where: formatRequest(request), answer: await openSpeakingSoon(request, silenceMs) };
+    const answer = await openSpeakingSoon(request, BEGIN_SHARE * patienceMs);
+    return { name, silenceMs, where: formatRequest(request), answer };
   } catch (thrown) {
     options.metrics.failedScrapes[name].add();
     options.log.error(`failed scraping ${name} metrics: ${errorText(thrown)}`);
@@ -136,11 +143,11 @@ async function open(
 }
 
 /** The answer of a source that begins to speak before the others would wait too long for it. */
-async function openSpeakingSoon(request: HttpRequest, silenceMs: number): Promise<StreamedAnswer> {
+async function openSpeakingSoon(request: HttpRequest, beginMs: number): Promise<StreamedAnswer> {
   const silent = new AbortController();
   const timer = setTimeout(() => {
-    silent.abort(new MeshError("HTTP_FAILED", `${formatRequest(request)}: no answer in ${silenceMs} ms`));
-  }, silenceMs);
+    silent.abort(new MeshError("HTTP_FAILED", `${formatRequest(request)}: no answer in ${beginMs} ms`));
+  }, beginMs);
   const signal = request.signal === undefined ? silent.signal : AbortSignal.any([silent.signal, request.signal]);
   try {
     return await follow({ ...request, signal }, MAX_REDIRECTS);

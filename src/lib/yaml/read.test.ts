@@ -138,3 +138,9 @@ test("readDocument() refuses several documents", () => {
     line: 4,
   });
 });
+
+test("readDocument() takes documents without content behind the one that it reads for none", () => {
+  for (const end of ["---\n", "---", "---\n# end\n", "---\n---\n"])
+    assert.deepEqual(readDocument(`a: 1\n${end}`), { ...readDocument("a: 1\n") }, end);
+  assert.match(readDocument("a: 1\n---\n---\nb: 2\n").error?.message ?? "", /several documents/);
+});

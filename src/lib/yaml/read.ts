@@ -70,9 +70,11 @@ export function splitDocuments(text: string): { readonly text: string; readonly 
 const DUPLICATE_KEY = "duplicated mapping key";
 const EMPTY: YamlDocument = { value: undefined, error: undefined, warning: undefined, line: 1 };
 
+/** What stands behind the first document must be empty: a text may end with `---`. */
 function checkSingle({ events }: ParsedText): Refusal | undefined {
-  const second = events.findIndex((event, i) => i > 0 && event.type === EVENT_ID.DOCUMENT);
-  const content = second < 0 ? undefined : events[second + 1];
+  const content = events.find(
+    (event, i) => i > 1 && events[i - 1]?.type === EVENT_ID.DOCUMENT && eventStart(event) >= 0,
+  );
   return content && { message: "holds several documents: only one is allowed", offset: eventStart(content) };
 }
 
