@@ -155,6 +155,25 @@ describe("a workload that no registry knows", () => {
   });
 });
 
+test("a workload that a ServiceEntry lists with several ports has all of them", () => {
+  const entry = object("ServiceEntry", "se", {
+    hosts: ["se.test"],
+    ports: [{ number: 80, name: "http", protocol: "HTTP" }],
+    resolution: "STATIC",
+    endpoints: [
+      { address: "10.1.0.1", ports: { http: 8081 } },
+      { address: "10.1.0.1", ports: { http: 8082 } },
+      { address: "10.1.0.1", ports: { http: 8081 }, weight: 2 },
+      { address: "10.1.0.2", ports: { http: 8083 } },
+    ],
+  });
+  const { targets } = placeOf(meshOf(entry), proxyOf({ ip: "10.1.0.1" }));
+  assert.deepEqual(
+    targets.map(({ targetPort }) => targetPort),
+    [8081, 8082],
+  );
+});
+
 describe("a WorkloadEntry", () => {
   const entry = object("WorkloadEntry", "vm", {
     address: "10.1.0.1",
