@@ -134,8 +134,17 @@ function localityGroup(group: LocalityGroup, input: EndpointsInput): Init<typeof
 
 function lbEndpoint(endpoint: Endpoint, input: EndpointsInput): Init<typeof LbEndpointSchema> {
   const port = portOf(endpoint, input.port, isResolvedByName(input)) ?? 0;
+  const [, ...further] = input.allAddresses === true ? (endpoint.addresses ?? []) : [];
   return {
-    hostIdentifier: { case: "endpoint", value: { address: addressOf(endpoint.address, port) } },
+    hostIdentifier: {
+      case: "endpoint",
+      value: {
+        address: addressOf(endpoint.address, port),
+        ...(further.length > 0 && {
+          additionalAddresses: further.map((address) => ({ address: addressOf(address, port) })),
+        }),
+      },
+    },
     healthStatus: endpoint.drains === true ? HealthStatus.DRAINING : HEALTH[endpoint.health],
     loadBalancingWeight: endpoint.weight || 1,
     metadata: { filterMetadata: endpointMetadata(endpoint, acceptsMtls(endpoint, port, input), input) },

@@ -52,6 +52,7 @@ export function planEndpoints(snapshot: Snapshot, view: EndpointsView, cluster: 
 }
 
 /** By DNS, or by the address that was called. */
+    ...(snapshot.features.dualStack && { allAddresses: true }),
 export function isFoundByItself({ resolution, registry }: Service, { role }: EndpointsView): boolean {
   if (resolution === "passthrough") return registry === "External" && role === "sidecar";
   return resolution === "dns" || resolution === "dns-round-robin";
