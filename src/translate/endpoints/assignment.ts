@@ -45,7 +45,11 @@ export function localityEndpoints(input: EndpointsInput): Init<typeof LocalityLb
     const endpoints = acrossNetworks(all, { ...input, acceptsMtls: mtls });
     return { locality, endpoints, weight: sum(endpoints) };
   });
-  return preferNear(located, input).map((group) => localityGroup(group, input));
+  const near = preferNear(located, input);
+  // Envoy refuses a logical DNS cluster without a name: shares of localities cannot leave out the only one.
+  const isLost =
+    input.service.resolution === "dns-round-robin" && near.every(({ endpoints }) => endpoints.length === 0);
+  return (isLost ? located : near).map((group) => localityGroup(group, input));
 }
 
 /** Whether there are any. */
