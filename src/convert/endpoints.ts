@@ -3,6 +3,7 @@ import type { ConfigObject } from "#config/config-object.ts";
 import type { Service as ServiceSpec } from "#config/kinds/service.ts";
 import type { ServiceEntry } from "#config/kinds/service-entry.ts";
 import type { Endpoint } from "#model/endpoint.ts";
+import { podPortName } from "#model/pod-ports.ts";
 import type { Service } from "#model/service.ts";
 import {
   endpointOf,
@@ -51,9 +52,9 @@ function listedEntries({ endpoints = [] }: ServiceEntry, ownName: string | undef
 
 /** A number is a port of the workload unless the workload names another; a name has to be known to the workload. */
 function targetPorts(ports: NonNullable<ServiceSpec["ports"]>, workload: Workload): Record<string, number> {
-  const targets = ports.map(({ name = "", port, targetPort = port }): [string, number | undefined] =>
+  const targets = ports.map(({ name = "", port, protocol, targetPort = port }): [string, number | undefined] =>
     typeof targetPort === "string"
-      ? [name, workloadPort(workload, targetPort)]
+      ? [name, workloadPort(workload, podPortName(targetPort, protocol)) ?? workloadPort(workload, targetPort)]
       : [name, workloadPort(workload, name) ?? targetPort],
   );
   return Object.fromEntries(targets.filter((target): target is [string, number] => target[1] !== undefined));

@@ -7,6 +7,7 @@ import { type Protocol, parseProtocol } from "#config/protocol.ts";
 import { defaultExportTo } from "#config/visibility.ts";
 import { formatSpiffeId } from "#lib/pki/spiffe-id.ts";
 import type { Features } from "#model/features.ts";
+import { podPortName } from "#model/pod-ports.ts";
 import type { Resolution, Service, Session } from "#model/service.ts";
 
 const EXPORT_TO = "networking.istio.io/exportTo";
@@ -73,7 +74,12 @@ export function kubernetesService(object: ServiceObject, { mesh, features }: Ser
 }
 
 function targetPorts({ ports = [] }: ServiceSpec): Readonly<Record<string, number | string>> {
-  return Object.fromEntries(ports.map(({ name = "", port, targetPort }) => [name, targetPort || port]));
+  return Object.fromEntries(
+    ports.map(({ name = "", port, protocol, targetPort }) => [
+      name,
+      typeof targetPort === "string" && targetPort !== "" ? podPortName(targetPort, protocol) : targetPort || port,
+    ]),
+  );
 }
 
 /** What the control plane is told to do with services, and with those of certain labels. */

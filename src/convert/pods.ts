@@ -1,6 +1,7 @@
 /** Kubernetes Pods as workloads, and how they are found. */
 import type { ConfigObject } from "#config/config-object.ts";
 import type { Container, Pod, PodStatus } from "#config/kinds/pod.ts";
+import { podPortName } from "#model/pod-ports.ts";
 import { labelledLocality, locatedLabels, nodeLocality } from "./locality.ts";
 import { podWorkloadName } from "./workload-name.ts";
 import { labelledTlsMode, type Surroundings, type Workload } from "./workloads.ts";
@@ -63,7 +64,7 @@ export function podFinder(pods: readonly PodWorkload[]): PodFinder {
   return { named: (name) => byName.get(name), at: (address) => byAddress.get(address) };
 }
 
-/** Named ports, those for UDP as `name/UDP`; of several with one name the first counts, as for Kubernetes. */
+/** Of several ports with one name the first counts, as for Kubernetes. */
 function podPorts({ containers = [], initContainers = [] }: Pod): Readonly<Record<string, number>> {
   const sidecars = initContainers.filter(({ restartPolicy }) => restartPolicy === "Always");
   const ports = [...containers, ...sidecars].flatMap(namedPorts);
@@ -72,8 +73,8 @@ function podPorts({ containers = [], initContainers = [] }: Pod): Readonly<Recor
 
 function namedPorts({ ports = [] }: Container): [string, number][] {
   return ports
-    .filter(({ name, protocol = "TCP" }) => name && (protocol === "TCP" || protocol === "UDP"))
-    .map(({ name = "", containerPort = 0, protocol }) => [protocol === "UDP" ? `${name}/UDP` : name, containerPort]);
+    .filter(({ name }) => name)
+    .map(({ name = "", containerPort = 0, protocol }) => [podPortName(name, protocol), containerPort]);
 }
 
 function podAddresses({ podIP, podIPs = [] }: PodStatus): readonly string[] {

@@ -2,6 +2,11 @@
 import { isRecord } from "#lib/is-record.ts";
 import type { KnownWorkload } from "./workload.ts";
 
+/** How ports of pods are told apart: a name may be that of one for TCP, and of another as `name/UDP` or `name/SCTP`. */
+export function podPortName(name: string, protocol: string | null | undefined): string {
+  return protocol && protocol !== "TCP" ? `${name}/${protocol}` : name;
+}
+
 /** Reads `POD_PORTS` of a proxy's metadata: JSON in a text. Undefined for what is no list of ports. */
 export function parsePodPorts(value: unknown): KnownWorkload["ports"] | undefined {
   if (value === undefined) return {};
@@ -38,5 +43,5 @@ function isPortOrNone(value: unknown): value is PodPort | null {
 function namedPort(port: PodPort | null): [string, number][] {
   if (!port?.containerPort) return [];
   const { name, containerPort, protocol } = port;
-  return [[protocol && protocol !== "TCP" ? `${name ?? ""}/${protocol}` : (name ?? ""), containerPort]];
+  return [[podPortName(name ?? "", protocol), containerPort]];
 }

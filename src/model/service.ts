@@ -47,7 +47,7 @@ export interface Service {
   readonly createdAt: number;
   /** Labels of the workloads it consists of, where it selects them. */
   readonly selector?: Readonly<Record<string, string>>;
-  /** By the name of a port the one that it leads to at these workloads: a number, or a name that they know. */
+  /** By the name of a port the one that it leads to at these workloads: a number, or a name that pods know (`podPortName`). */
   readonly targetPorts?: Readonly<Record<string, number | string>>;
   /** The host that an ExternalName service stands for. */
   readonly aliasOf?: string;

@@ -6,7 +6,7 @@ export interface KnownWorkload {
   readonly kind: "pod" | "stand-in" | "machine";
   /** With those that say where it is. */
   readonly labels: Readonly<Record<string, string>>;
-  /** Its ports by the names it gives them; those of pods for UDP as `name/UDP`. */
+  /** Its ports by the names it gives them; those of pods as `podPortName` has them. */
   readonly ports: Readonly<Record<string, number>>;
 }
 

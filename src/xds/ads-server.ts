@@ -46,6 +46,7 @@ import { PushJournal } from "./push-journal.ts";
 import { Pusher } from "./pusher.ts";
 import { Refusal } from "./refusal.ts";
 import { RequestLimit } from "./request-limit.ts";
+import { SentSecrets } from "./sent-secrets.ts";
 import { withTrustRoots } from "./trust-roots.ts";
 import { XdsStream } from "./xds-stream.ts";
 
@@ -128,6 +129,7 @@ export class AdsServer {
   readonly #limits: AdsLimits;
   readonly #budget: ByteBudget;
   readonly #journal: PushJournal;
+  readonly #secrets: SentSecrets;
   readonly #options: AdsServerOptions;
   readonly #limit: RequestLimit | undefined;
   readonly #pusher: Pusher;
@@ -150,6 +152,7 @@ export class AdsServer {
     const { requestsPerSecond } = this.#limits;
     this.#limit = requestsPerSecond > 0 ? new RequestLimit(requestsPerSecond) : undefined;
     this.#journal = options.journal ?? new PushJournal();
+    this.#secrets = new SentSecrets({ log: this.#log, metrics, clock });
     this.#budget = new ByteBudget(this.#limits.bufferedBytes);
     const shared = { log: this.#log, metrics, clock, budget: this.#budget, maxSharedBytes: this.#limits.sharedBytes };
     this.#pusher = new Pusher({ ...shared, partsOf, controlPlane });
@@ -302,6 +305,7 @@ export class AdsServer {
       unanswered: this.#options.trustRoots === undefined ? WITHOUT_ROOTS : UNANSWERED,
       budget: this.#budget,
       journal: this.#journal,
+      secrets: this.#secrets,
       health: (of, problem) => this.#options.observer?.health(of.observed, problem),
       wake: (woken) => this.#pusher.wake(woken),
       closed: (gone) => this.#left(gone),

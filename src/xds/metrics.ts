@@ -52,7 +52,9 @@ export const XDS_METRICS = {
   pilot_total_xds_internal_errors: counter("Pushes that failed because of an error in the control plane"),
   pilot_xds_write_timeout: counter("Proxies that were cut off because they did not read"),
   pilot_xds_recv_max: gauge("Size of the largest request so far"),
-  pilot_sds_certificate_errors_total: counter("Secrets that proxies asked for and that are not there or not for them"),
+  pilot_sds_certificate_errors_total: counter(
+    "Secrets that proxies asked for and that are not there, not for them, or not valid at that time",
+  ),
   pilot_envoy_filter_status: gauge("Whether the patches of a filter change something", "name", "patch", "result"),
   xds_cache_reads: counter("Looks for resources and parts of them, by whether they were there", "type"),
   xds_cache_evictions: counter("Resources and parts of them that nobody uses any more"),

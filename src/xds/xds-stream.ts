@@ -20,6 +20,7 @@ import { type ProxyParts, viewId } from "./parts.ts";
 import type { OpenPush, PushJournal } from "./push-journal.ts";
 import { Refusal } from "./refusal.ts";
 import type { EncodedResponse } from "./responses.ts";
+import type { SentSecrets } from "./sent-secrets.ts";
 
 export interface XdsStreamOptions {
   readonly id: string;
@@ -38,6 +39,7 @@ export interface XdsStreamOptions {
   readonly unanswered: ReadonlySet<string>;
   readonly budget: ByteBudget;
   readonly journal: PushJournal;
+  readonly secrets: SentSecrets;
   /** The workload is well, or this is wrong with it. */
   readonly health: (stream: XdsStream, problem: string | undefined) => void;
   /** There may be something to send. */
@@ -177,9 +179,7 @@ export class XdsStream {
     metrics.observe("pilot_xds_config_size_bytes", bytes, { type: type === "other" ? type : next.typeUrl });
     const { nodeId: node } = this.proxy;
     const { resources, repeated, removed } = next.draft;
-    if (next.typeUrl === SECRET_TYPE && removed.length > 0) {
-      metrics.count("pilot_sds_certificate_errors_total", {}, removed.length);
-    }
+    if (next.typeUrl === SECRET_TYPE) this.#options.secrets.sent(next.draft, node);
     const view = this.parts === undefined ? "" : viewId(this.parts, next.typeUrl);
     const count = resources.length + repeated.length;
     const push = { type, node, view, resources: count, removed: removed.length, bytes };

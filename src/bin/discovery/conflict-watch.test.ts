@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { ConfigObject } from "#config/config-object.ts";
 import { createLogger } from "#lib/log.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import { meshOf } from "../../../test/support/mesh.ts";
+import { meshOf, objectsOf } from "../../../test/support/mesh.ts";
+import { object } from "../../../test/support/objects.ts";
 import { conflictWatch } from "./conflict-watch.ts";
 
 function virtualService(name: string, host: string): string {
@@ -17,15 +19,17 @@ function gateway(name: string, protocol: string): string {
   return `${JSON.stringify({ apiVersion: "networking.istio.io/v1", kind: "Gateway", metadata, spec: { selector: { a: "b" }, servers } })}\n---\n`;
 }
 
-function watched(first: Snapshot) {
+function watched(first: Snapshot, described: readonly ConfigObject[] = []) {
   let current = first;
+  let objects = described;
   const lines: string[] = [];
   const counted: object[] = [];
   const log = createLogger({ write: (line) => lines.push(line) });
   const metrics = { count: (_: string, labels: object) => counted.push(labels) };
-  const source = { current: () => current, objects: () => [], subscribe: () => () => undefined };
-  const change = (next: Snapshot) => {
+  const source = { current: () => current, objects: () => objects, subscribe: () => () => undefined };
+  const change = (next: Snapshot, nextObjects: readonly ConfigObject[] = []) => {
     current = next;
+    objects = nextObjects;
   };
   return { watch: conflictWatch({ source, metrics, log }), lines, counted, change };
 }
@@ -50,6 +54,31 @@ test("a conflict is said once with both owners, and again after it was gone", as
   change(twice);
   await watch.look();
   assert.equal(lines.length, 2);
+});
+
+test("a delegate that is not there, or not for its root, is said once, and again after it was there", async () => {
+  const root = (delegate: object) => object("VirtualService", "root", { hosts: ["a"], http: [{ delegate }] });
+  const leaf = object("VirtualService", "other/leaf", {
+    http: [{ route: [{ destination: { host: "a" } }] }],
+    exportTo: ["."],
+  });
+  const missing = root({ name: "leaf" });
+  const { watch, lines, change } = watched(meshOf(missing), objectsOf(missing));
+  await watch.look();
+  await watch.look();
+  assert.equal(lines.length, 1);
+  assert.match(lines[0] ?? "", /warn\tmodel\tVirtualService\/default\/root: delegate "default\/leaf" does not exist/);
+  const hidden = root({ name: "leaf", namespace: "other" }) + leaf;
+  change(meshOf(hidden), objectsOf(hidden));
+  await watch.look();
+  assert.match(lines[1] ?? "", /root: delegate "other\/leaf" is not exported to namespace "default"/);
+  const shown = hidden.replace('"exportTo":["."]', '"exportTo":["default"]');
+  change(meshOf(shown), objectsOf(shown));
+  await watch.look();
+  change(meshOf(hidden), objectsOf(hidden));
+  await watch.look();
+  assert.equal(lines.length, 3);
+  assert.deepEqual(watch.conflicts, []);
 });
 
 test("many conflicts do not flood the log", async () => {

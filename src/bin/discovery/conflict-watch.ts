@@ -1,7 +1,8 @@
-/** Says aloud what several objects claim, once each, a moment after the configuration changed. */
+/** Says aloud what several objects claim, and which delegates are not there, once each, a moment after the configuration changed. */
 
 import { type Conflict, type ConflictMetric, conflictText } from "#explain/conflicts/conflict.ts";
 import { conflictSteps, type FoundConflicts } from "#explain/conflicts/conflicts.ts";
+import { unresolvedDelegates } from "#explain/delegates.ts";
 import { sleep } from "#lib/async/sleep.ts";
 import { Slices } from "#lib/async/slices.ts";
 import type { Logger } from "#lib/log.ts";
@@ -65,18 +66,24 @@ export class ConflictWatch {
     const snapshot = source.current();
     if (this.#seen !== undefined && isSame(this.#seen, snapshot)) return;
     this.#seen = snapshot;
-    this.#found = await new Slices(now, SLICE_MS).run(conflictSteps(snapshot, source.objects(), this.#found));
+    const objects = source.objects();
+    this.#found = await new Slices(now, SLICE_MS).run(conflictSteps(snapshot, objects, this.#found));
     this.#conflicts = this.#found.flatMap(({ conflicts }) => conflicts);
-    this.#say();
+    const { virtualServices, mesh } = snapshot;
+    this.#say(unresolvedDelegates(virtualServices, objects, mesh.defaultVirtualServiceExportTo));
   }
 
-  #say(): void {
+  /** Delegates that are not there are told of in the same way. */
+  #say(delegates: readonly string[]): void {
     const { log, onConflict } = this.#input;
-    const texts = new Map(this.#conflicts.map((conflict) => [conflictText(conflict), conflict]));
+    const texts = new Map<string, Conflict | undefined>([
+      ...this.#conflicts.map((conflict) => [conflictText(conflict), conflict] as const),
+      ...delegates.map((text) => [text, undefined] as const),
+    ]);
     const fresh = [...texts].filter(([text]) => !this.#said.has(text));
     for (const [text] of fresh.slice(0, MAX_LINES)) log.warn(text);
     if (fresh.length > MAX_LINES) log.warn(`${fresh.length - MAX_LINES} more conflicts: see /debug/push_status`);
-    for (const [, conflict] of fresh) onConflict?.(conflict);
+    for (const [, conflict] of fresh) if (conflict !== undefined) onConflict?.(conflict);
     this.#said = new Set(texts.keys());
   }
 }

@@ -57,6 +57,24 @@ const server = (number: number, more: object = {}) => ({
   ...more,
 });
 
+test("delegates that are not there, are none, or are not for the one that names them", () => {
+  const root = (delegate: object) => object("VirtualService", "v", { hosts: ["web"], http: [{ delegate }] });
+  const leaf = (name: string, namespace: string, spec: object = {}) =>
+    object(
+      "VirtualService",
+      name,
+      { http: [routeTo({ host: "web.shop.svc.cluster.local", port: { number: 80 } })], ...spec },
+      { namespace },
+    );
+  const one = (delegate: object, ...others: readonly object[]) => codes([webService, root(delegate), ...others]).v;
+  assert.equal(one({ name: "d" }), "IST0101");
+  assert.equal(one({ name: "d" }, leaf("d", "other")), "IST0101");
+  assert.equal(one({ name: "d", namespace: "other" }, leaf("d", "other", { exportTo: ["."] })), "IST0101");
+  assert.equal(one({ name: "d" }, leaf("d", "shop", { hosts: ["elsewhere"] })), "IST0101");
+  assert.equal(one({ name: "d" }, leaf("d", "shop")), undefined);
+  assert.equal(one({ name: "d", namespace: "other" }, leaf("d", "other", { exportTo: ["shop"] })), undefined);
+});
+
 test("destinations that are not there, and ports that are not named", () => {
   const routes = (...destinations: object[]) =>
     codes([webService, object("VirtualService", "v", { hosts: ["x"], http: [routeTo(...destinations)] })]).v;

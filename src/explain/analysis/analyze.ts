@@ -10,6 +10,7 @@ import { byWeight, type Finding, type Findings } from "./message.ts";
 import { addressFindings, checkFinding, deprecatedFindings, patchFindings } from "./single-objects.ts";
 import {
   claimFindings,
+  delegateFindings,
   destinationFindings,
   gatewayFindings,
   hostFindings,
@@ -30,6 +31,7 @@ const ANALYSERS: readonly ((mesh: MeshObjects) => Findings)[] = [
   certificateFindings,
   claimFindings,
   credentialFindings,
+  delegateFindings,
   deprecatedFindings,
   destinationFindings,
   destinationRuleFindings,

@@ -7,6 +7,7 @@ import type { Gateway } from "#config/kinds/gateway.ts";
 import type { RequestAuthentication } from "#config/kinds/request-authentication.ts";
 import type { Destination, VirtualService } from "#config/kinds/virtual-service.ts";
 import { hasLabels } from "#model/labels.ts";
+import { delegateProblems, knownDelegates } from "../delegates.ts";
 import { fullName, type MeshObjects } from "./mesh-objects.ts";
 import type { Findings } from "./message.ts";
 
@@ -109,6 +110,16 @@ function openHosts({ metadata, spec }: ConfigObject<Gateway>, namespace: string)
       return name !== undefined && isFor ? [name] : [];
     }),
   );
+}
+
+/** Delegates that are named in vain. Istio's analysers do not look at them; istiod warns of them in its log. */
+export function* delegateFindings(mesh: MeshObjects): Findings {
+  const all = mesh.ofKind<VirtualService>("VirtualService");
+  const known = knownDelegates(all, mesh.mesh.defaultVirtualServiceExportTo);
+  for (const routes of all) {
+    yield undefined;
+    for (const text of delegateProblems(routes, known)) yield { object: objectKey(routes), code: "IST0101", text };
+  }
 }
 
 /** Hosts that several VirtualServices have for sidecars. */

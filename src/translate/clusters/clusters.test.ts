@@ -226,6 +226,19 @@ test("with addresses of both families hosts are looked up in both, and applicati
   assert.deepEqual(shown(false), [DnsFamily.V4_ONLY, []]);
 });
 
+test("a cluster with one name keeps it where shares of localities leave nothing, since Envoy wants one", () => {
+  const localityLbSetting = { distribute: [{ from: "r1/*", to: { "r1/*": 80, "r2/*": 20 } }] };
+  const policy = { loadBalancer: { localityLbSetting }, outlierDetection: {} };
+  const ruled = object("DestinationRule", "ext", { host: "ext.example.com", trafficPolicy: policy });
+  const named = (resolution: string, locality: string) => {
+    const { cluster } = clustersOf(entry({ resolution }) + ruled, { proxy: { locality } });
+    return cluster(EXT).loadAssignment?.endpoints.map(({ lbEndpoints }) => lbEndpoints.length);
+  };
+  assert.deepEqual(named("DNS_ROUND_ROBIN", "r1/z1"), [1]);
+  assert.deepEqual(named("DNS_ROUND_ROBIN", "r3"), [1]);
+  assert.deepEqual(named("DNS", "r1/z1"), [0]);
+});
+
 test("endpoints found by DNS are not told apart by labels", () => {
   const ports = [{ number: 80, name: "http", protocol: "HTTP" }];
   const endpoints = [

@@ -45,7 +45,11 @@ export function localityEndpoints(input: EndpointsInput): Init<typeof LocalityLb
     const endpoints = acrossNetworks(all, { ...input, acceptsMtls: mtls });
     return { locality, endpoints, weight: sum(endpoints) };
   });
-  return preferNear(located, input).map((group) => localityGroup(group, input));
+  const near = preferNear(located, input);
+  // Envoy refuses a logical DNS cluster without a name: shares of localities cannot leave out the only one.
+  const isLost =
+    input.service.resolution === "dns-round-robin" && near.every(({ endpoints }) => endpoints.length === 0);
+  return (isLost ? located : near).map((group) => localityGroup(group, input));
 }
 
 /** Whether there are any. */
@@ -134,8 +138,17 @@ function localityGroup(group: LocalityGroup, input: EndpointsInput): Init<typeof
 
 function lbEndpoint(endpoint: Endpoint, input: EndpointsInput): Init<typeof LbEndpointSchema> {
   const port = portOf(endpoint, input.port, isResolvedByName(input)) ?? 0;
+  const [, ...further] = input.allAddresses === true ? (endpoint.addresses ?? []) : [];
   return {
-    hostIdentifier: { case: "endpoint", value: { address: addressOf(endpoint.address, port) } },
+    hostIdentifier: {
+      case: "endpoint",
+      value: {
+        address: addressOf(endpoint.address, port),
+        ...(further.length > 0 && {
+          additionalAddresses: further.map((address) => ({ address: addressOf(address, port) })),
+        }),
+      },
+    },
     healthStatus: endpoint.drains === true ? HealthStatus.DRAINING : HEALTH[endpoint.health],
     loadBalancingWeight: endpoint.weight || 1,
     metadata: { filterMetadata: endpointMetadata(endpoint, acceptsMtls(endpoint, port, input), input) },

@@ -45,6 +45,32 @@ test("endpoints are grouped by locality, with their weights", () => {
   );
 });
 
+test("a pod with addresses of both families is offered with both, where both are used", () => {
+  const yaml = JSON.stringify({
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name: "web-1", namespace: "default", labels: { app: "web" } },
+    spec: { containers: [{ name: "c", image: "i" }] },
+    status: {
+      phase: "Running",
+      podIP: "10.1.0.1",
+      podIPs: [{ ip: "10.1.0.1" }, { ip: "fd00::1" }],
+      conditions: [{ type: "Ready", status: "True" }],
+    },
+  });
+  const further = (dualStack: boolean) => {
+    const { endpoints } = assignmentOf(WEB + yaml, { features: { dualStack } });
+    const [only] = endpoints.flatMap(({ lbEndpoints }) => lbEndpoints);
+    assert.ok(only?.hostIdentifier.case === "endpoint");
+    return only.hostIdentifier.value.additionalAddresses.map(({ address }) => {
+      const { case: kind, value } = address?.address ?? {};
+      return kind === "socketAddress" ? `${value?.address} ${value?.portSpecifier.value}` : kind;
+    });
+  };
+  assert.deepEqual(further(true), ["fd00::1 8080"]);
+  assert.deepEqual(further(false), []);
+});
+
 test("a locality whose endpoints are all out of reach has no weight", () => {
   const far = { network: "n2", labels: { app: "web", "security.istio.io/tlsMode": "disabled" } };
   const yaml =

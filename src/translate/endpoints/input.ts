@@ -36,6 +36,8 @@ export interface EndpointsInput {
   readonly network?: string;
   /** Networks the proxy wants to know of, separated by commas; empty for all. */
   readonly networkView?: string;
+  /** Endpoints of both address families are offered with all their addresses: who calls takes the one that answers first. */
+  readonly allAddresses?: boolean;
   /** What endpoints tell metrics, where it is not the usual. */
   readonly labels?: EndpointLabels | undefined;
   readonly networkGateways?: readonly NetworkGateway[];

@@ -17,12 +17,17 @@ import { assignment } from "./assignment.ts";
  * The assignment of an outbound cluster that the proxy has by EDS; undefined for others. So one that is about to go keeps
  * the endpoints that it has until nothing leads to it any more: endpoints go before routes.
  */
-export function planEndpoints(snapshot: Snapshot, view: EndpointsView, cluster: string): Recipe | undefined {
+export function planEndpoints(
+  snapshot: Snapshot,
+  view: EndpointsView,
+  cluster: string,
+  isFound: (service: Service, view: EndpointsView) => boolean = isFoundByItself,
+): Recipe | undefined {
   const name = parseClusterName(cluster);
   if (name?.direction !== "outbound") return undefined;
   const service = servicesInScope(snapshot, view).byHost.get(name.hostname);
   const port = service && connectedPort(service, name.port);
-  if (service === undefined || port === undefined || isFoundByItself(service, view)) return undefined;
+  if (service === undefined || port === undefined || isFound(service, view)) return undefined;
   const { mesh } = snapshot;
   const { subset } = name;
   const rule = destinationRuleFor(snapshot, service, view);
@@ -47,12 +52,18 @@ export function planEndpoints(snapshot: Snapshot, view: EndpointsView, cluster: 
     networkView: view.networkView,
     networkGateways: snapshot.networkGateways,
     labels: endpointLabels(snapshot.features),
+    ...(snapshot.features.dualStack && { allAddresses: true }),
   };
   return recipe({ name: cluster, input, build: assignment });
 }
 
 /** By DNS, or by the address that was called. */
-export function isFoundByItself({ resolution, registry }: Service, { role }: EndpointsView): boolean {
-  if (resolution === "passthrough") return registry === "External" && role === "sidecar";
+function isFoundByItself(service: Service, { role }: EndpointsView): boolean {
+  if (service.resolution === "passthrough") return service.registry === "External" && role === "sidecar";
+  return isFoundByDns(service);
+}
+
+/** Whether an Envoy looks the name of the service up. */
+export function isFoundByDns({ resolution }: Service): boolean {
   return resolution === "dns" || resolution === "dns-round-robin";
 }

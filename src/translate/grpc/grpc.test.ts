@@ -223,6 +223,22 @@ spec:
   assert.equal(planGrpcEndpoints(snapshot, endpoints, "outbound|443||nowhere.example"), undefined);
 });
 
+test("a service that is called at the address it has is found by the workloads that it selects", () => {
+  const { snapshot, endpoints } = start(`
+apiVersion: networking.istio.io/v1
+kind: ServiceEntry
+metadata: {name: selecting, namespace: default}
+spec:
+  hosts: [selecting.example]
+  ports: [{number: 443, name: grpc, protocol: GRPC}]
+  resolution: NONE
+  workloadSelector: {labels: {app: greeter}}
+---`);
+  const planned = planGrpcEndpoints(snapshot, endpoints, "outbound|443||selecting.example");
+  const [group] = read(ClusterLoadAssignmentSchema, planned).endpoints;
+  assert.equal(group?.lbEndpoints.length, 1);
+});
+
 test("a server has what is denied and what is allowed as filters of their own names, and no other policies", () => {
   const policy = (name: string, action: string) => `
 apiVersion: security.istio.io/v1

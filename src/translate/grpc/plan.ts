@@ -10,7 +10,7 @@ import { connectedPort, serviceKey } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { serverIdentities } from "../clusters/plan.ts";
 import { bytesOf } from "../encode.ts";
-import { isFoundByItself, planEndpoints } from "../endpoints/plan.ts";
+import { isFoundByDns, planEndpoints } from "../endpoints/plan.ts";
 import { kept } from "../indexes.ts";
 import { outboundCluster, parseClusterName } from "../names.ts";
 import { type Recipe, recipe } from "../recipe.ts";
@@ -111,15 +111,15 @@ export function planGrpcCluster(snapshot: Snapshot, { outbound }: GrpcView, name
 }
 
 /**
- * The endpoints of that cluster. Programs find endpoints by EDS alone, so where an Envoy would ask DNS, or go where it was
- * called, they are told that there are none: calls fail at once, and not after the time that a program waits for an answer.
+ * The endpoints of that cluster. Programs find endpoints by EDS alone, so where an Envoy would ask DNS they are told that
+ * there are none: calls fail at once, and not after the time that a program waits for an answer.
  */
 export function planGrpcEndpoints(snapshot: Snapshot, view: EndpointsView, name: string): Recipe | undefined {
-  const planned = planEndpoints(snapshot, view, name);
+  const planned = planEndpoints(snapshot, view, name, isFoundByDns);
   if (planned !== undefined) return planned;
   const parsed = parseClusterName(name);
   const service = parsed && servicesInScope(snapshot, view).byHost.get(parsed.hostname);
-  if (service === undefined || !isFoundByItself(service, view)) return undefined;
+  if (service === undefined || !isFoundByDns(service)) return undefined;
   return recipe({ name, input: { name }, build: noEndpoints });
 }
 

@@ -4,7 +4,7 @@ import { type MeshOptions, meshOf } from "../../../test/support/mesh.ts";
 import { object, service } from "../../../test/support/objects.ts";
 import { jwtInput, requestAuthenticationsOf, wantedKeySets } from "./request-authentications.ts";
 
-const KEYS = '{"keys":[]}';
+const KEYS = '{"keys":[{"kty":"oct","k":"c2VjcmV0"}]}';
 const WEB = { namespace: "default", labels: { app: "web" } };
 
 function tokens(where: string, jwtRules: readonly object[], spec: object = {}): string {
@@ -52,6 +52,21 @@ describe("jwtInput()", () => {
     assert.equal(jwtKeys[0], KEYS);
     const [key] = JSON.parse(jwtKeys[1] ?? "").keys;
     assert.deepEqual(Object.keys(key).sort(), ["e", "kty", "n"]);
+  });
+
+  test("a set without keys is a key that nobody has, since Envoy would refuse it and go on as before", () => {
+    const empty = '{ "keys" : [ ] }';
+    const yaml = tokens("a", [
+      { issuer: "a", jwks: empty },
+      { issuer: "b", jwksUri: "https://b/keys" },
+    ]);
+    const mesh = meshOf(yaml);
+    const keySets = new Map([["https://b/keys", empty]]);
+    const { jwtKeys } = jwtInput({ ...mesh, keySets }, requestAuthenticationsOf(mesh, WEB));
+    assert.deepEqual(
+      jwtKeys.map((text) => JSON.parse(text).keys.length),
+      [1, 1],
+    );
   });
 
   test("keys that were fetched are used, and none of another address", () => {

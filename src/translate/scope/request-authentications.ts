@@ -26,6 +26,7 @@ const NOBODYS_KEYS = `{
     }
   ]
 }`;
+const EMPTY_SET = /"keys"\s*:\s*\[\s*\]/;
 const DISCOVERY_PATH = "/.well-known/openid-configuration";
 const DEFAULT_TIMEOUT_MS = 5_000;
 
@@ -73,7 +74,9 @@ function keySourceOf(snapshot: Snapshot, rule: JwtRule): { readonly keys: string
   if (cluster !== "") return { keys: "", cluster };
   const address = addressOf(rule);
   const fetched = address === undefined ? undefined : snapshot.keySets.get(address.id);
-  return { keys: rule.jwks || fetched || NOBODYS_KEYS, cluster };
+  const keys = rule.jwks || fetched || NOBODYS_KEYS;
+  // Envoy refuses the listener for it, and an issuer without keys would go on as if it still had those of before.
+  return { keys: EMPTY_SET.test(keys) ? NOBODYS_KEYS : keys, cluster };
 }
 
 function addressOf({ issuer = "", jwksUri = "", timeout }: JwtRule): KeySetAddress | undefined {

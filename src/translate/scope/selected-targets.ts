@@ -33,7 +33,7 @@ function targetsIn(service: Service, workload: Selectable): readonly ServiceTarg
   return service.ports.flatMap((port): ServiceTarget[] => {
     if (isMachine && port.protocol === "UDP") return [];
     const target = service.targetPorts?.[port.name] ?? port.port;
-    const targetPort = workloadPort(workload, { name: port.name, isUdp: port.protocol === "UDP", target });
+    const targetPort = workloadPort(workload, { name: port.name, target });
     const key = `${targetPort}/${port.protocol}`;
     if (!isMachine && targetPort > 0 && known.has(key)) return [];
     known.add(key);
@@ -41,14 +41,14 @@ function targetsIn(service: Service, workload: Selectable): readonly ServiceTarg
   });
 }
 
-/** A number is a port of the workload, unless an entry has another for the name of the service's port. */
+/** A number is a port of the workload, unless an entry has another for the name of the service's port. Names of entries are for all protocols. */
 function workloadPort(
   { kind, ports }: Selectable,
-  { name, isUdp, target }: { readonly name: string; readonly isUdp: boolean; readonly target: number | string },
+  { name, target }: { readonly name: string; readonly target: number | string },
 ): number {
   const named = (key: string) => (Object.hasOwn(ports, key) && ports[key]) || 0;
   const isEntry = kind === "machine" || kind === "stand-in";
-  if (typeof target === "string") return named(isUdp && !isEntry ? `${target}/UDP` : target);
+  if (typeof target === "string") return named(isEntry ? (target.split("/", 1)[0] ?? "") : target);
   return (isEntry && named(name)) || target;
 }
 

@@ -58,6 +58,23 @@ describe("a pod without endpoints", () => {
     assert.deepEqual(ports(pod({ app: "shop" }), {}), ["beside 7070:7070", "heads 6379:6379", "shop 81:9000"]);
   });
 
+  test("has a named port where the service has it for the same of TCP, UDP and SCTP", () => {
+    const service = (protocol: string) =>
+      object("Service", "diameter", {
+        clusterIP: "10.96.0.9",
+        selector: { app: "diameter" },
+        ports: [{ name: "tcp-diameter", port: 3868, protocol, targetPort: "diameter" }],
+      });
+    const own = (containerPort: number, protocol: string) => ({ name: "diameter", containerPort, protocol });
+    const listed = [own(1, "SCTP"), own(2, "UDP"), own(3, "TCP")];
+    const known = (protocol: string) => ports(service(protocol) + pod({ app: "diameter" }, listed), {});
+    assert.deepEqual(["SCTP", "UDP", "TCP"].flatMap(known), ["diameter 3868:1", "diameter 3868:2", "diameter 3868:3"]);
+    assert.deepEqual(ports(service("SCTP") + pod({ app: "diameter" }, [own(3, "TCP")]), {}), []);
+    const told = (list: readonly object[]) =>
+      ports(service("SCTP"), { labels: { app: "diameter" }, metadata: { POD_PORTS: JSON.stringify(list) } });
+    assert.deepEqual([told(listed), told([own(3, "TCP")])], [["diameter 3868:1"], []]);
+  });
+
   test("has the labels of its object, not those of its proxy", () => {
     assert.deepEqual(ports(pod({ app: "debugged" }), { labels: { app: "shop" } }), []);
     const place = placeOf(meshOf(pod({ app: "a", "topology.kubernetes.io/region": "r" })), proxyOf({ name: "shop-1" }));
@@ -136,6 +153,25 @@ describe("a workload that no registry knows", () => {
     assert.deepEqual(ports("", { labels: { app: "shop" }, metadata: { CLUSTER_ID: "elsewhere" } }), []);
     assert.equal(ports("", { labels: { app: "shop" }, metadata: { CLUSTER_ID: "" } }).length, 3);
   });
+});
+
+test("a workload that a ServiceEntry lists with several ports has all of them", () => {
+  const entry = object("ServiceEntry", "se", {
+    hosts: ["se.test"],
+    ports: [{ number: 80, name: "http", protocol: "HTTP" }],
+    resolution: "STATIC",
+    endpoints: [
+      { address: "10.1.0.1", ports: { http: 8081 } },
+      { address: "10.1.0.1", ports: { http: 8082 } },
+      { address: "10.1.0.1", ports: { http: 8081 }, weight: 2 },
+      { address: "10.1.0.2", ports: { http: 8083 } },
+    ],
+  });
+  const { targets } = placeOf(meshOf(entry), proxyOf({ ip: "10.1.0.1" }));
+  assert.deepEqual(
+    targets.map(({ targetPort }) => targetPort),
+    [8081, 8082],
+  );
 });
 
 describe("a WorkloadEntry", () => {

@@ -153,7 +153,8 @@ function targetsOf({ service, endpoint }: Listed): readonly ServiceTarget[] {
 }
 
 function distinct(targets: readonly ServiceTarget[]): readonly ServiceTarget[] {
-  const isSame = (a: ServiceTarget, b: ServiceTarget) => a.service === b.service && a.port === b.port;
+  const isSame = (a: ServiceTarget, b: ServiceTarget) =>
+    a.service === b.service && a.port === b.port && a.targetPort === b.targetPort;
   return targets.filter((target, i) => targets.findIndex((other) => isSame(other, target)) === i);
 }
 
