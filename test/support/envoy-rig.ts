@@ -13,6 +13,8 @@ import { type ServedMethods, serveMethods } from "./grpc-server.ts";
 import { type EnvoyNode, IsolatedEnvoy } from "./isolated-envoy.ts";
 
 const PATIENCE_MS = 60_000;
+/** Whether a patch fits something, and whether Secrets are there that gateways name, is not what proxies have to say. */
+const NOT_OF_PROXIES = /patch changes nothing|asks for secrets that are not there/;
 
 export class EnvoyRig implements AsyncDisposable {
   readonly #folder = mkdtempSync(join(tmpdir(), "ads-"));
@@ -26,8 +28,7 @@ export class EnvoyRig implements AsyncDisposable {
   #converged = 0;
 
   private constructor() {
-    // Whether a patch fits something is not what proxies have to say.
-    const write = (line: string) => void (line.includes("patch changes nothing") || this.#complaints.push(line));
+    const write = (line: string) => void (NOT_OF_PROXIES.test(line) || this.#complaints.push(line));
     const log = createLogger({ write, levels: { all: "warn" } });
     const observe = (name: XdsMetric) => {
       if (name === "pilot_proxy_convergence_time") this.#converged++;
