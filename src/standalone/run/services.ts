@@ -91,7 +91,7 @@ export class FabricServices {
     const unsubscribe = source.subscribe((snapshot: Snapshot) => {
       this.#source = source;
       onSnapshot(snapshot);
-      dns.replace(hostTable({ snapshot, workloads: namesByAddress(source.objects()), range: this.#input.range }));
+      dns.replace(hostTable({ snapshot, workloads: workloadNames(source.objects()), range: this.#input.range }));
       const done = rules.apply(serviceRules(snapshot));
       if (first) void done.then(onFirst);
       first = false;
@@ -105,7 +105,7 @@ export class FabricServices {
 }
 
 /** Names of workloads by address. */
-function namesByAddress(objects: readonly ConfigObject[]): ReadonlyMap<string, string> {
+function workloadNames(objects: readonly ConfigObject[]): ReadonlyMap<string, string> {
   const workloads = objects.filter((object): object is ConfigObject<WorkloadEntry> => object.kind === "WorkloadEntry");
   return new Map(workloads.map(({ metadata, spec }) => [spec.address ?? "", metadata.name]));
 }

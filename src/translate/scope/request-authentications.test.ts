@@ -69,6 +69,12 @@ describe("jwtInput()", () => {
     );
   });
 
+  test("a set that has keys is used, whatever else stands in it", () => {
+    const jwks = '{"keys":[{"kty":"oct","k":"c2VjcmV0"}],"former":{"keys":[]}}';
+    const mesh = meshOf(tokens("a", [{ issuer: "a", jwks }]));
+    assert.deepEqual(jwtInput(mesh, requestAuthenticationsOf(mesh, WEB)).jwtKeys, [jwks]);
+  });
+
   test("keys that were fetched are used, and none of another address", () => {
     const mesh = meshOf(tokens("a", [{ issuer: "https://a/" }, { issuer: "https://b", jwksUri: "https://c/keys" }]));
     const found = "https://a/.well-known/openid-configuration";

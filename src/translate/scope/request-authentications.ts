@@ -26,7 +26,7 @@ const NOBODYS_KEYS = `{
     }
   ]
 }`;
-const EMPTY_SET = /"keys"\s*:\s*\[\s*\]/;
+const EMPTY_LIST = /"keys"\s*:\s*\[\s*\]/;
 const DISCOVERY_PATH = "/.well-known/openid-configuration";
 const DEFAULT_TIMEOUT_MS = 5_000;
 
@@ -76,7 +76,12 @@ function keySourceOf(snapshot: Snapshot, rule: JwtRule): { readonly keys: string
   const fetched = address === undefined ? undefined : snapshot.keySets.get(address.id);
   const keys = rule.jwks || fetched || NOBODYS_KEYS;
   // Envoy refuses the listener for it, and an issuer without keys would go on as if it still had those of before.
-  return { keys: EMPTY_SET.test(keys) ? NOBODYS_KEYS : keys, cluster };
+  return { keys: isEmptySet(keys) ? NOBODYS_KEYS : keys, cluster };
+}
+
+/** The pattern spares reading sets that have keys; other lists of that name may stand inside of one. */
+function isEmptySet(keys: string): boolean {
+  return EMPTY_LIST.test(keys) && JSON.parse(keys).keys?.length === 0;
 }
 
 function addressOf({ issuer = "", jwksUri = "", timeout }: JwtRule): KeySetAddress | undefined {
