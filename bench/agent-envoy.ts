@@ -5,6 +5,7 @@
  *   await measureSharedAgent(["bin/pilot-agent"], 10)
  */
 import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -16,7 +17,13 @@ import { NameTableSchema } from "#gen/istio/networking/nds/v1/nds_pb.ts";
 import { parseDeltaRequest } from "#protocol/delta-request.ts";
 import { formatDeltaResponse, resourceFrame } from "#protocol/delta-response.ts";
 import { NAME_TABLE_TYPE } from "#protocol/type-urls.ts";
-import { agentEnvironment, agentPorts, agentReady, writePodFiles } from "../test/support/agent-process.ts";
+import {
+  type AgentPorts,
+  agentEnvironment,
+  agentPorts,
+  agentReady,
+  writePodFiles,
+} from "../test/support/agent-process.ts";
 import {
   eventually,
   type FakeControlPlane,
@@ -62,6 +69,40 @@ export async function measureAgentStart(
   command: readonly string[],
   more: Readonly<Record<string, string>> = {},
 ): Promise<AgentStartFigures> {
+  return withStarted(command, more, async ({ child, ports, startedAt }) => {
+    await agentReady(ports, () => "");
+    const readyMs = performance.now() - startedAt;
+    const restMegabytes = privateMegabytes(child);
+    for (let i = 0; i < SCRAPES; i++) await scrape(ports.status);
+    return { readyMs, restMegabytes, scrapedMegabytes: privateMegabytes(child) };
+  });
+}
+
+/** How long an application is held that starts when `wait` of the same agent returns, as in pods that hold it. */
+export async function measureHeldMs(
+  command: readonly string[],
+  more: Readonly<Record<string, string>> = {},
+): Promise<number> {
+  return withStarted(command, more, async ({ ports, startedAt, folder }) => {
+    const url = `http://127.0.0.1:${ports.envoyStatus}/healthz/ready`;
+    const [code] = await once(start(command, ["wait", "--url", url], { folder, env: {} }), "exit");
+    if (code !== 0) throw new Error(`${command[0]} wait ended with ${code}`);
+    return performance.now() - startedAt;
+  });
+}
+
+interface StartedAgent {
+  readonly child: ChildProcess;
+  readonly ports: AgentPorts;
+  readonly startedAt: number;
+  readonly folder: string;
+}
+
+async function withStarted<T>(
+  command: readonly string[],
+  more: Readonly<Record<string, string>>,
+  measure: (started: StartedAgent) => Promise<T>,
+): Promise<T> {
   return withPlane(async (plane, folder) => {
     const ports = await agentPorts();
     const env = agentEnvironment(ports, {
@@ -71,11 +112,7 @@ export async function measureAgentStart(
     const startedAt = performance.now();
     const child = start(command, ["proxy", "sidecar"], { folder, env });
     try {
-      await agentReady(ports, () => "");
-      const readyMs = performance.now() - startedAt;
-      const restMegabytes = privateMegabytes(child);
-      for (let i = 0; i < SCRAPES; i++) await scrape(ports.status);
-      return { readyMs, restMegabytes, scrapedMegabytes: privateMegabytes(child) };
+      return await measure({ child, ports, startedAt, folder });
     } finally {
       await end(child);
     }
@@ -94,28 +131,19 @@ export async function measureMetricsMerge(command: readonly string[]): Promise<M
   await new Promise<void>((resolve) => app.listen(0, "127.0.0.1", resolve));
   const { port } = app.address() as AddressInfo;
   try {
-    return await withPlane(async (plane, folder) => {
-      const ports = await agentPorts();
-      const env = agentEnvironment(ports, {
-        proxyConfig: JSON.stringify({ discoveryAddress: plane.address }),
-        DISABLE_ENVOY: "true",
-        ISTIO_PROMETHEUS_ANNOTATIONS: JSON.stringify({ scrape: "true", port: String(port), path: "/" }),
-      });
-      const child = start(command, ["proxy", "sidecar"], { folder, env });
-      try {
-        await eventually(
-          "a scrape",
-          () =>
-            scrape(ports.status).then(
-              (bytes) => bytes > text.length,
-              () => false,
-            ),
-          30_000,
-        );
-        return await measureScrapes(child, ports.status);
-      } finally {
-        await end(child);
-      }
+    const prometheus = JSON.stringify({ scrape: "true", port: String(port), path: "/" });
+    const more = { DISABLE_ENVOY: "true", ISTIO_PROMETHEUS_ANNOTATIONS: prometheus };
+    return await withStarted(command, more, async ({ child, ports }) => {
+      await eventually(
+        "a scrape",
+        () =>
+          scrape(ports.status).then(
+            (bytes) => bytes > text.length,
+            () => false,
+          ),
+        30_000,
+      );
+      return measureScrapes(child, ports.status);
     });
   } finally {
     app.close();

@@ -1,6 +1,12 @@
 /** What an agent costs: alone, beside an Envoy, shared, and while configuration, DNS and certificates pass through it. */
 import { join } from "node:path";
-import { measureAgentStart, measureMetricsMerge, measureSharedAgent } from "../agent-envoy.ts";
+import {
+  type AgentStartFigures,
+  measureAgentStart,
+  measureHeldMs,
+  measureMetricsMerge,
+  measureSharedAgent,
+} from "../agent-envoy.ts";
 import { measureAgentStreams } from "../agent-streams.ts";
 import { median } from "../percentile.ts";
 import { measureSigning } from "../signing.ts";
@@ -13,7 +19,9 @@ export interface OtherAgent {
   readonly bootstrapTemplate: string;
 }
 
-type Start = Awaited<ReturnType<typeof measureAgentStart>>;
+interface Start extends AgentStartFigures {
+  readonly heldMs: number;
+}
 interface Load {
   readonly streams: Awaited<ReturnType<typeof measureAgentStreams>>;
   readonly merge: Awaited<ReturnType<typeof measureMetricsMerge>>;
@@ -32,6 +40,7 @@ const LOADS = 3;
 
 const START_ROWS: readonly Row<Start>[] = [
   { what: "agent: start to ready, Envoy included", of: (start) => start.readyMs, unit: "ms", digits: 0, most: 670 },
+  { what: "  until its `wait` returns", of: (start) => start.heldMs, unit: "ms", digits: 0 },
   { what: "agent: private memory beside one Envoy", of: (start) => start.restMegabytes, unit: "MB", most: 24 },
   { what: "  after scrapes", of: (start) => start.scrapedMegabytes, unit: "MB" },
 ];
@@ -123,7 +132,8 @@ class Series {
   }
 
   async start(): Promise<void> {
-    this.starts.push(await measureAgentStart(this.#command, this.#env));
+    const heldMs = await measureHeldMs(this.#command, this.#env);
+    this.starts.push({ heldMs, ...(await measureAgentStart(this.#command, this.#env)) });
   }
 
   async load(): Promise<void> {

@@ -11,6 +11,7 @@ import { eventually, temporaryFolder } from "../../../test/support/fake-control-
 import { freePorts } from "../../../test/support/free-ports.ts";
 import { addLogFlags, flagLines, loggerOf } from "./log-flags.ts";
 import { commandFirst, goSwitches } from "./switches.ts";
+import { nextPause } from "./wait-command.ts";
 import { wholeNumber } from "./whole-number.ts";
 
 const PROGRAM = join(import.meta.dirname, "../pilot-agent.ts");
@@ -121,6 +122,14 @@ test("wait ends when the proxy answers 200, and fails when it does not in time",
   );
   assert.equal(code, 255);
   assert.match(err, /^Error: timeout waiting for Envoy proxy to become ready\. Last error: HTTP status code 503$/m);
+});
+
+test("wait asks often while the proxy may be starting, and a slow one twice a second", () => {
+  const asked = [60];
+  for (let now = 60; now < 1_000; asked.push(now)) now += nextPause(now);
+  assert.ok(asked.filter((time) => time < 500).length > 4, `${asked}`);
+  assert.ok(asked.length < 20, `${asked}`);
+  assert.equal(nextPause(10_000), 500);
 });
 
 test("wait follows redirects, and not for ever", async (t) => {

@@ -5,11 +5,15 @@ import { loggerOf } from "./log-flags.ts";
 import { wholeNumber } from "./whole-number.ts";
 
 interface WaitOptions {
-  readonly periodMillis: number;
+  /** Growing up to the usual one where none is given. */
+  readonly periodMillis?: number;
   readonly requestTimeoutMillis: number;
   readonly timeoutSeconds: number;
   readonly url: string;
 }
+
+/** Between attempts, once it takes long. */
+const USUAL_PERIOD_MS = 500;
 
 /** `wait`: ends when the proxy is ready, with a failure when that takes too long. */
 export function waitCommand(): Command {
@@ -17,9 +21,8 @@ export function waitCommand(): Command {
     .description("Waits until the Envoy proxy is ready")
     .option(
       "--periodMillis <int>",
-      "number of milliseconds to wait between attempts",
+      `number of milliseconds to wait between attempts (default: ${USUAL_PERIOD_MS}, and less at first)`,
       wholeNumber("--periodMillis"),
-      500,
     )
     .option(
       "--requestTimeoutMillis <int>",
@@ -57,9 +60,14 @@ async function waitUntilReady({ periodMillis, timeoutSeconds, ...options }: Wait
     } catch (thrown) {
       problem = errorText(thrown);
     }
-    await sleep(Math.max(0, periodMillis), deadline);
+    await sleep(Math.max(0, periodMillis ?? nextPause(performance.now())), deadline);
   }
   return problem;
+}
+
+/** What waits for the proxy waits a quarter longer than it has to, at most, and a proxy that is starting is asked a dozen times. */
+export function nextPause(waitedMs: number): number {
+  return Math.min(USUAL_PERIOD_MS, waitedMs / 4);
 }
 
 /** The longest that a timer can be set to. */
