@@ -15,8 +15,8 @@ const HEAD = `# Environment of pilot-agent
 Made by \`node scripts/agent-environment.ts\` from \`src/agent/agent-environment.ts\`: change it there.
 
 Durations are Go's (\`1h30m\`, \`500ms\`), booleans \`true\` or \`false\` (also \`1\`, \`t\`, \`0\`, \`f\`). A wrong value is told with the
-name of its variable, and the default holds; a wrong port, and a wrong value where the page lists all that are allowed,
-ends the agent. An empty variable counts as unset, unless it is text.
+name of its variable, and the default holds; a number that is no port, and another \`COMPLIANCE_POLICY\` or
+\`ECC_SIGNATURE_ALGORITHM\` than the page lists, end the agent. An empty variable counts as unset, unless it is text.
 `;
 
 /** The page as it should be. */

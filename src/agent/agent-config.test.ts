@@ -50,6 +50,8 @@ test("parseAgentConfig() tells every wrong value; where a default can hold it do
   const { config, problems, warnings } = parseAgentConfig({
     SECRET_TTL: "soon",
     ENVOY_STATUS_PORT: "0",
+    ENVOY_PROMETHEUS_PORT: "15_090",
+    COMPLIANCE_POLICY: "strict",
     SECRET_GRACE_PERIOD_RATIO: "2",
     ISTIO_CPU_LIMIT: "-1",
     PKCS8_KEY: "maybe",
@@ -59,11 +61,13 @@ test("parseAgentConfig() tells every wrong value; where a default can hold it do
     TERMINATION_DRAIN_DURATION_SECONDS: "99999999999999999999",
   });
   assert.deepEqual(problems.toSorted(), [
-    'CLOUD_PLATFORM: must be one of gcp, aws, azure, none, not "moon"',
-    'ECC_CURVE: must be one of P256, P384, not "P128"',
+    'COMPLIANCE_POLICY: must be one of fips-140-2, pqc, not "strict"',
     'ENVOY_STATUS_PORT: must be a port from 1 to 65535, not "0"',
   ]);
   assert.deepEqual(warnings.toSorted(), [
+    'CLOUD_PLATFORM: must be one of gcp, aws, azure, none, not "moon": it is ignored',
+    'ECC_CURVE: must be one of P256, P384, not "P128": P256 is used',
+    'ENVOY_PROMETHEUS_PORT: must be a port from 1 to 65535, not "15_090": 15090 is used',
     'ISTIO_CPU_LIMIT: must be a whole number, not "-1": 0 is used',
     'PEER_METADATA_DISCOVERY: must be true or false, not "x": it is ignored',
     'PKCS8_KEY: must be true or false, not "maybe": false is used',
@@ -72,6 +76,11 @@ test("parseAgentConfig() tells every wrong value; where a default can hold it do
     'TERMINATION_DRAIN_DURATION_SECONDS: must be a whole number, not "99999999999999999999": it is ignored',
   ]);
   assert.deepEqual([config.identity.ttlSeconds, config.cpuLimit, config.identity.key.pkcs8], [86_400, 0, false]);
+});
+
+test("parseAgentConfig() reads the name of a cloud in any letters, and ports as Go reads numbers", () => {
+  const { config, problems, warnings } = parseAgentConfig({ CLOUD_PLATFORM: "AWS", ENVOY_STATUS_PORT: "+15031" });
+  assert.deepEqual([config.platform.cloud, config.envoy.statusPort, problems, warnings], ["aws", 15031, [], []]);
 });
 
 test("parseAgentConfig() takes an empty text for a value, and any other empty variable for unset", () => {

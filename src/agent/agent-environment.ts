@@ -3,6 +3,7 @@
  * place that names them; `docs/reference/agent-environment.md` is made from it by `node scripts/agent-environment.ts`.
  */
 import {
+  caseless,
   choice,
   duration,
   type EnvTable,
@@ -13,6 +14,7 @@ import {
   optionalText,
   optionalWholeNumber,
   port,
+  preference,
   prefixed,
   ratio,
   text,
@@ -44,9 +46,11 @@ const PROXY_CONFIG = {
 } satisfies EnvTable;
 
 const PLATFORM = {
-  CLOUD_PLATFORM: choice(
-    ["", "gcp", "aws", "azure", "none"],
-    "Cloud that the workload runs in, whose metadata server is asked for its place; empty to find out.",
+  CLOUD_PLATFORM: caseless(
+    preference(
+      ["", "gcp", "aws", "azure", "none"],
+      "Cloud that the workload runs in, whose metadata server is asked for its place; empty to find out.",
+    ),
   ),
   GCP_METADATA: text("", "`PROJECT_ID|PROJECT_NUMBER|CLUSTER_NAME|CLUSTER_ZONE`, in place of asking."),
   GCP_ZONE: text("", "Zone, with GCP_METADATA."),
@@ -132,7 +136,7 @@ const CERTIFICATES = {
   WORKLOAD_RSA_KEY_SIZE: wholeNumber(2048, "Bits of RSA keys."),
   PKCS8_KEY: flag(false, "Write private keys as PKCS#8."),
   ECC_SIGNATURE_ALGORITHM: choice(["", "ECDSA"], "Makes ECDSA keys; empty for RSA."),
-  ECC_CURVE: choice(["P256", "P384"], "Curve of ECDSA keys."),
+  ECC_CURVE: preference(["P256", "P384"], "Curve of ECDSA keys."),
   FILE_MOUNTED_CERTS: flag(false, "Take certificates from files of ISTIO_META_TLS_* alone; call no CA."),
   FILE_DEBOUNCE_DURATION: duration(100, "Quiet time before a changed certificate file is read."),
   OUTPUT_CERTS: text("", "Folder to write key and certificate to; empty for none."),

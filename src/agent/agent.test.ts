@@ -234,11 +234,16 @@ test("prepare() shows the configuration as YAML, and goes on without files of th
 });
 
 test("prepare() goes on without a statsd address that is none", async (t) => {
-  for (const statsdUdpAddress of ["x:y", "x", ""]) {
+  for (const statsdUdpAddress of ["x:y", "x", ":8125", "10.0.0.1:99999", ""]) {
     const { input, lines } = await podOf(t, { proxyConfig: { statsdUdpAddress } });
     assert.equal((await prepare(input)).proxyConfig.statsdUdpAddress, undefined);
     assert.equal(/resolve StatsdUdpAddress failed: must be host:port/.test(lines.join("")), statsdUdpAddress !== "");
   }
+});
+
+test("prepare() sends statistics to an address of IPv4 where a name has one", async (t) => {
+  const { input } = await podOf(t, { proxyConfig: { statsdUdpAddress: "localhost:8125" } });
+  assert.equal((await prepare(input)).proxyConfig.statsdUdpAddress, "127.0.0.1:8125");
 });
 
 test("prepare() makes --templateFile part of the configuration, unless that brings a bootstrap of its own", async (t) => {

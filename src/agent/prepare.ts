@@ -6,6 +6,7 @@ import { type ProxyConfig, readProxyConfig } from "#config/proxy-config.ts";
 import type { Env } from "#lib/env-reader.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
+import { formatListenAddress } from "#lib/net/listen-address.ts";
 import { ISTIO_VERSION } from "#lib/version.ts";
 import { formatYaml } from "#lib/yaml/format.ts";
 import type { AgentConfig } from "./agent-config.ts";
@@ -182,19 +183,18 @@ function withTemplate(config: ProxyConfig, { templateFile }: ProxyFlags): ProxyC
   return { ...config, proxyBootstrapTemplatePath: templateFile };
 }
 
-/** Envoy sends statistics to an address, not to a name. */
+/** Envoy sends statistics to an address, not to a name; of several to one of IPv4, where most of those who take them listen. */
 async function withResolvedStatsd(config: ProxyConfig, log: Logger): Promise<ProxyConfig> {
   const { statsdUdpAddress, ...rest } = config;
   if (statsdUdpAddress === undefined) return config;
-  const colon = statsdUdpAddress.lastIndexOf(":");
-  const host = statsdUdpAddress.slice(0, colon).replace(/^\[(.*)\]$/, "$1");
+  const [, literal, name, digits] = /^(?:\[(.+)\]|([^:]+)):(\d+)$/.exec(statsdUdpAddress) ?? [];
+  const host = literal ?? name;
+  const port = Number(digits);
   try {
-    if (!/:\d+$/.test(statsdUdpAddress)) throw new Error(`must be host:port, not "${statsdUdpAddress}"`);
-    const { address, family } = await lookup(host);
-    return {
-      ...config,
-      statsdUdpAddress: `${family === 6 ? `[${address}]` : address}${statsdUdpAddress.slice(colon)}`,
-    };
+    if (host === undefined || port < 1 || port > 65_535)
+      throw new Error(`must be host:port, not "${statsdUdpAddress}"`);
+    const { address } = await lookup(host, { order: "ipv4first" });
+    return { ...config, statsdUdpAddress: formatListenAddress({ host: address, port }) };
   } catch (thrown) {
     log.warn(`resolve StatsdUdpAddress failed: ${errorText(thrown)}; statistics are not sent to statsd`);
     return rest;

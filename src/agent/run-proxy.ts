@@ -5,7 +5,7 @@ import { readFile, rm, stat } from "node:fs/promises";
 import { extname, join } from "node:path";
 import { durationMs } from "#config/proxy-config.ts";
 import { makeFolder } from "#lib/make-folder.ts";
-import { MeshError } from "#lib/mesh-error.ts";
+import { errorText, MeshError } from "#lib/mesh-error.ts";
 import type { AgentContext } from "./agent-context.ts";
 import { WORKLOAD_SOCKET_FOLDER } from "./bootstrap/clusters.ts";
 import { writePrivately } from "./bootstrap/write.ts";
@@ -15,7 +15,7 @@ import { HotRestart, type PlannedLaunch } from "./envoy/hot-restart.ts";
 import { type DrainOptions, runEnvoy } from "./envoy/lifecycle.ts";
 import { type EnvoyProcess, startEnvoy } from "./envoy/process.ts";
 import { forgetStarting, removeSharedMemory } from "./envoy/shared-memory.ts";
-import { watchFiles } from "./envoy/watch-files.ts";
+import { watchFiles } from "./file-watch.ts";
 import { handOver } from "./hand-over.ts";
 import { pathIn } from "./place.ts";
 import { prepare } from "./prepare.ts";
@@ -24,6 +24,8 @@ import { servesEpoch } from "./status/envoy-readiness.ts";
 
 const READY_TIMEOUT_MS = 60_000;
 const READY_CHECK_MS = 200;
+/** Files of one change, such as a program that is copied, are seldom there at one moment. */
+const INPUT_DEBOUNCE_MS = 500;
 const BASE_ID_FILE = "base-id";
 const NEXT_BOOTSTRAP = "envoy-rev.next.json";
 
@@ -134,7 +136,12 @@ async function startEpochs(context: AgentContext): Promise<StartedEnvoy | undefi
     signal: ending,
   });
   context.reload.addEventListener("reload", () => restarts.request("asked"), { signal: ending });
-  watchFiles(inputFiles(context), () => restarts.request("changed"), ending);
+  const unwatch = watchFiles(inputFiles(context), {
+    debounceMs: INPUT_DEBOUNCE_MS,
+    onChange: () => restarts.request("changed"),
+    onFailure: (thrown) => log.warn(`Cannot watch what Envoy is started with: ${errorText(thrown)}`),
+  });
+  ending.addEventListener("abort", unwatch, { once: true });
   return {
     envoy: epochs,
     cleanup: async () => {
@@ -147,9 +154,10 @@ async function startEpochs(context: AgentContext): Promise<StartedEnvoy | undefi
 
 /** Files that decide what Envoy is started with. */
 function inputFiles({ proxyConfig, config, flags, place }: AgentContext): string[] {
-  const { binaryPath, customConfigFile = "" } = proxyConfig;
+  const { binaryPath, customConfigFile = "", proxyBootstrapTemplatePath = "" } = proxyConfig;
   const { bootstrapOverrideFile, bootstrapTemplate } = config.envoy;
-  const files = [customConfigFile, bootstrapOverrideFile, bootstrapTemplate, flags.templateFile, flags.meshConfig];
+  const templates = [bootstrapTemplate, proxyBootstrapTemplatePath];
+  const files = [customConfigFile, bootstrapOverrideFile, ...templates, flags.meshConfig];
   const pod = ["./etc/istio/pod/annotations", "./etc/istio/pod/labels"];
   return [binaryPath, ...[...files, ...pod].filter((file) => file !== "").map((file) => pathIn(place, file))];
 }

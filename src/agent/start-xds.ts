@@ -83,7 +83,7 @@ async function serveDebug(context: AgentContext, upstream: ControlPlaneOptions):
   if (port === undefined || place.connect !== undefined) return;
   const { startDebugTap } = await import("./xds-proxy/debug-tap.ts");
   try {
-    const tap = await startDebugTap({ host: localhost, port, upstream, nodeId: node.id });
+    const tap = await startDebugTap({ host: localhost, port, upstream, namespace: node.namespace });
     done.addEventListener("abort", () => tap.close(), { once: true });
   } catch (thrown) {
     log.warn(

@@ -17,8 +17,8 @@ export interface Variable<T> {
   readonly parse: (text: string) => T | undefined;
   /** What a value must be, as the end of a sentence. */
   readonly wanted: string;
-  /** A wrong value is an error; else it is told, and the default holds, as in Istio's programs. */
-  readonly strict: boolean;
+  /** Whether a wrong value is an error; else it is told, and the default holds, as in Istio's programs. */
+  readonly strict: (text: string) => boolean;
   /** The row stands for all variables whose names start with its own. */
   readonly prefix: boolean;
 }
@@ -53,7 +53,7 @@ export function readEnvironment<Table extends EnvTable>(table: Table, env: Env):
     if (value !== undefined) values[name] = value;
     else if (text !== "") {
       const sentence = `${name}: must be ${variable.wanted}, not "${text}"`;
-      if (variable.strict) problems.push(sentence);
+      if (variable.strict(text)) problems.push(sentence);
       else warnings.push(`${sentence}: ${variable.shown === "" ? "it is ignored" : `${variable.shown} is used`}`);
     }
   }
@@ -99,11 +99,13 @@ export function optionalWholeNumber(meaning: string): Variable<number | undefine
   return { ...wholeNumber(0, meaning), fallback: undefined, shown: "" };
 }
 
-/** A port. A wrong one is an error: nobody would look at another. */
+/** A port. Another number is an error: nobody could listen there, nor would anybody look elsewhere. */
 export function port(fallback: number, meaning: string): Variable<number> {
-  const parse = (value: string) => (/^\d+$/.test(value) ? within(Number(value), 1, 65_535) : undefined);
+  const isNumber = (value: string) => /^[+-]?\d+$/.test(value);
+  const parse = (value: string) => (isNumber(value) ? within(Number(value), 1, 65_535) : undefined);
   const shown = String(fallback);
-  return { ...row({ type: "port", fallback, shown, meaning, wanted: "a port from 1 to 65535", parse }), strict: true };
+  const wanted = "a port from 1 to 65535";
+  return { ...row({ type: "port", fallback, shown, meaning, wanted, parse }), strict: isNumber };
 }
 
 /** A Go duration, in milliseconds. */
@@ -126,11 +128,21 @@ export function ratio(fallback: number, meaning: string): Variable<number> {
 
 /** One of some values. Another is an error, since there is nothing that could be meant. */
 export function choice<const T extends string>(choices: readonly [T, ...T[]], meaning: string): Variable<T> {
+  return { ...preference(choices, meaning), strict: () => true };
+}
+
+/** One of some values. The first holds in place of another, which is told. */
+export function preference<const T extends string>(choices: readonly [T, ...T[]], meaning: string): Variable<T> {
   const parse = (value: string) => choices.find((one) => one === value);
   const names = choices.map((one) => (one === "" ? "empty" : one));
   const [fallback] = choices;
   const wanted = `one of ${names.filter((name) => name !== "empty").join(", ")}`;
-  return { ...row({ type: names.join(", "), fallback, shown: fallback, meaning, wanted, parse }), strict: true };
+  return row({ type: names.join(", "), fallback, shown: fallback, meaning, wanted, parse });
+}
+
+/** The same row for values in letters of any case. */
+export function caseless<T>(variable: Variable<T>): Variable<T> {
+  return { ...variable, parse: (value) => variable.parse(value.toLowerCase()) };
 }
 
 /** Texts separated by commas. */
@@ -152,7 +164,7 @@ export function parseFlag(value: string): boolean | undefined {
 }
 
 function row<T>(given: Omit<Variable<T>, "strict" | "prefix">): Variable<T> {
-  return { ...given, strict: false, prefix: false };
+  return { ...given, strict: () => false, prefix: false };
 }
 
 function within(value: number, least: number, most: number): number | undefined {

@@ -94,8 +94,12 @@ export function tar(files: Readonly<Record<string, Buffer>>): Buffer {
 export interface RegistryOptions {
   /** Images by `repository:tag`; all are found by digest, too. */
   readonly images: Readonly<Record<string, Image>>;
-  /** `basic` wants these credentials at each request, `bearer` a token that they buy. */
-  readonly auth?: { readonly kind: "basic" | "bearer"; readonly user: string; readonly password: string };
+  /** `basic` wants these credentials at each request, `basic for images` not at the first one, `bearer` a token that they buy. */
+  readonly auth?: {
+    readonly kind: "basic" | "basic for images" | "bearer";
+    readonly user: string;
+    readonly password: string;
+  };
 }
 
 const TOKEN = "registry-token";
@@ -115,10 +119,11 @@ export async function startRegistry({ images, auth }: RegistryOptions): Promise<
       answer(allowed ? 200 : 401, JSON.stringify(allowed ? { token: TOKEN } : {}));
       return;
     }
-    const wanted = auth === undefined ? undefined : auth.kind === "basic" ? basic : `Bearer ${TOKEN}`;
+    const isOpen = auth === undefined || (auth.kind === "basic for images" && url.pathname === "/v2/");
+    const wanted = isOpen ? undefined : auth.kind === "bearer" ? `Bearer ${TOKEN}` : basic;
     if (wanted !== undefined && authorization !== wanted) {
       const bearer = `Bearer realm="http://${server.host}/token",service="fake"`;
-      answer(401, "{}", { "www-authenticate": auth?.kind === "basic" ? 'Basic realm="fake"' : bearer });
+      answer(401, "{}", { "www-authenticate": auth?.kind === "bearer" ? bearer : 'Basic realm="fake"' });
       return;
     }
     if (url.pathname === "/v2/") return answer(200, "{}");

@@ -1,12 +1,9 @@
 import assert from "node:assert/strict";
-import { mkdirSync, renameSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { test } from "node:test";
 import { createLogger } from "#lib/log.ts";
-import { eventually, temporaryFolder } from "../../../test/support/fake-control-plane.ts";
+import { eventually } from "../../../test/support/fake-control-plane.ts";
 import type { Draining, Launch } from "./epochs.ts";
 import { HotRestart, type PlannedLaunch } from "./hot-restart.ts";
-import { watchFiles } from "./watch-files.ts";
 
 const launchOf = (fingerprint: string, problem?: string): PlannedLaunch => ({
   fingerprint,
@@ -134,22 +131,4 @@ test("nothing is launched any more at the end", async () => {
   restart.request("asked");
   await restart.idle();
   assert.deepEqual(replaced, []);
-});
-
-test("watchFiles() reports replaced files once, and nothing after the end", async (t) => {
-  const folder = temporaryFolder(t);
-  mkdirSync(join(folder, "a"));
-  const file = join(folder, "a/envoy");
-  writeFileSync(file, "1");
-  const stop = new AbortController();
-  let changes = 0;
-  watchFiles([file, join(folder, "none/x")], () => changes++, stop.signal);
-  writeFileSync(`${file}.new`, "2");
-  renameSync(`${file}.new`, file);
-  await eventually("the change", () => changes > 0);
-  assert.equal(changes, 1);
-  stop.abort();
-  writeFileSync(file, "3");
-  await new Promise((resolve) => setTimeout(resolve, 600));
-  assert.equal(changes, 1);
 });

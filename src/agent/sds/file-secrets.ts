@@ -8,9 +8,9 @@ import { Backoff } from "#lib/async/backoff.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { pemCertificates } from "#lib/pki/pem.ts";
+import { watchFiles } from "../file-watch.ts";
 import type { AgentMetrics } from "../metrics.ts";
 import { joinPem } from "./certificate.ts";
-import { watchFiles } from "./file-watch.ts";
 import type { Secret, SecretSource } from "./secret.ts";
 
 /** Which files a secret is in. */

@@ -152,6 +152,24 @@ test("WorkloadIdentity renews at once when it is told to", async () => {
   assert.equal(changes.length, 2);
 });
 
+test("WorkloadIdentity replaces the certificate in time although the clock was set back", {
+  timeout: 30_000,
+}, async () => {
+  const root = await testRoot();
+  let behindMs = 0;
+  const { identity, changes, stop } = identityOf(
+    signer(() => root),
+    { rotation: { gracePeriodRatio: 1, gracePeriodRatioJitter: 0 }, shortestMs: 50, now: () => Date.now() - behindMs },
+  );
+  // By then it waits.
+  const setBack = () => setImmediate(() => (behindMs = 3_600_000));
+  identity.subscribe(setBack);
+  const running = identity.run(stop.signal);
+  await eventually("another certificate", () => changes.length > 1);
+  stop.abort();
+  await running;
+});
+
 test("WorkloadIdentity does not flood a CA whose certificates are always old", async () => {
   const root = await testRoot();
   const { identity, changes, stop } = identityOf(

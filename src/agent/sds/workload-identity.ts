@@ -79,17 +79,21 @@ export class WorkloadIdentity {
       if (certificate === undefined) break;
       this.#replace(certificate);
       const delay = rotationDelayMs(certificate, rotation, { now: this.#now(), random: random() });
-      await this.#until(this.#now() + Math.max(delay, shortestMs), signal);
+      await this.#wait(Math.max(delay, shortestMs), signal);
     }
     signal.removeEventListener("abort", stop);
   }
 
-  async #until(time: number, signal: AbortSignal): Promise<void> {
+  /** Until the time has passed by the clock, which may jump ahead, or by timers, which a clock that is set back does not put off. */
+  async #wait(ms: number, signal: AbortSignal): Promise<void> {
     const renewal = this.#renewal.signal;
+    const due = this.#now() + ms;
+    let left = ms;
     while (!renewal.aborted && !signal.aborted) {
-      const left = time - this.#now();
-      if (left <= 0) return;
-      await sleep(Math.min(left, LOOK_EVERY_MS), renewal);
+      const pause = Math.min(left, due - this.#now(), LOOK_EVERY_MS);
+      if (pause <= 0) return;
+      await sleep(pause, renewal);
+      left -= pause;
     }
   }
 

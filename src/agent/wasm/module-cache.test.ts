@@ -252,7 +252,7 @@ test("ModuleCache follows an index to the image for linux/amd64", async (t) => {
 
 test("ModuleCache shows registries the credentials of the pull secret, or of the machine", async (t) => {
   const images = { "a/b:v1": image([compat(EMPTY_MODULE)]) };
-  for (const kind of ["basic", "bearer"] as const) {
+  for (const kind of ["basic", "basic for images", "bearer"] as const) {
     const registry = await startRegistry({ images, auth: { kind, user: "me", password: "pass:word" } });
     t.after(() => registry.close());
     const url = `oci://${registry.host}/a/b:v1`;

@@ -94,8 +94,10 @@ export class Registry {
       this.#base = new URL(`http://${registry}/v2/`);
       answer = await this.#send(this.#base, {});
     }
-    if (answer.status === 401) this.#authorization = await this.#authorize(answer.headers["www-authenticate"] ?? "");
-    else if (answer.status !== 200) throw failed(`${registry} answered with status ${answer.status}`);
+    const { status, headers } = answer;
+    if (status !== 200 && status !== 401) throw failed(`${registry} answered with status ${status}`);
+    // One that lets everybody in may keep some of its images for those it knows.
+    this.#authorization = await this.#authorize(status === 200 ? "" : (headers["www-authenticate"] ?? ""));
   }
 
   /** The header by which a challenge is met. */

@@ -13,6 +13,8 @@ import { startDebugTap } from "./debug-tap.ts";
 
 type Context = { after(fn: () => void): void };
 
+const NODE_ID = "sidecar~0.0.0.0~debug~";
+
 /** A control plane that answers debug requests with the resource's name and who asked, and refuses `secret`. */
 async function setUp(t: Context) {
   const plane = await startFakeControlPlane({
@@ -25,7 +27,8 @@ async function setUp(t: Context) {
           stream.emit("error", { code: 7, details: "the debug info is not available for current identity" });
           return;
         }
-        const page = JSON.stringify({ name, node: node?.id, token: stream.metadata.get("authorization")[0] });
+        const token = stream.metadata.get("authorization")[0];
+        const page = JSON.stringify({ name, node: node?.id, metadata: node?.metadata, token });
         const value = Buffer.from(name === "text" ? "plain words" : page);
         const response = create(DiscoveryResponseSchema, { typeUrl, nonce: "1", resources: [{ typeUrl, value }] });
         stream.write(Buffer.from(toBinary(DiscoveryResponseSchema, response)));
@@ -42,20 +45,24 @@ async function setUp(t: Context) {
     headers: {},
     fetchToken: async () => "mine",
   };
-  const nodeId = "sidecar~10.0.0.1~a.default~default.svc.cluster.local";
-  const tap = await startDebugTap({ host: "127.0.0.1", port: 0, upstream, nodeId });
+  const tap = await startDebugTap({ host: "127.0.0.1", port: 0, upstream, namespace: "default" });
   t.after(() => {
     tap.close();
     plane.close();
   });
-  return { tap, plane, get: (path: string) => fetch(`http://127.0.0.1:${tap.port}${path}`), nodeId };
+  return { tap, plane, get: (path: string) => fetch(`http://127.0.0.1:${tap.port}${path}`) };
 }
 
-test("the debug tap gives the control plane's page over HTTP, asked with the workload's identity", async (t) => {
-  const { get, nodeId } = await setUp(t);
+test("the debug tap gives the control plane's page over HTTP, asked as nobody's proxy in the workload's namespace", async (t) => {
+  const { get } = await setUp(t);
   const answer = await get("/debug/config_dump?proxyID=a.default");
   assert.equal(answer.headers.get("content-type"), "application/json");
-  assert.deepEqual(await answer.json(), { name: "config_dump?proxyID=a.default", node: nodeId, token: "Bearer mine" });
+  assert.deepEqual(await answer.json(), {
+    name: "config_dump?proxyID=a.default",
+    node: NODE_ID,
+    metadata: { NAMESPACE: "default" },
+    token: "Bearer mine",
+  });
   const text = await get("/debug/text");
   assert.deepEqual([await text.text(), text.headers.get("content-type")], ["plain words", "text/plain; charset=utf-8"]);
 });
@@ -72,7 +79,7 @@ test("the debug tap passes a refusal on, knows no other path, and says when nobo
 });
 
 test("the debug tap answers gRPC on the same port, requests of type istio.io/debug only", async (t) => {
-  const { tap, nodeId } = await setUp(t);
+  const { tap } = await setUp(t);
   const client = new Client(`127.0.0.1:${tap.port}`, credentials.createInsecure());
   t.after(() => client.close());
   const open = (typeUrl: string) => {
@@ -85,7 +92,7 @@ test("the debug tap answers gRPC on the same port, requests of type istio.io/deb
   const [bytes] = await once(open("istio.io/debug"), "data");
   const { typeUrl, resources } = fromBinary(DiscoveryResponseSchema, bytes);
   assert.equal(typeUrl, "istio.io/debug");
-  assert.equal(JSON.parse(String(Buffer.from(resources[0]?.value ?? []))).node, nodeId);
+  assert.equal(JSON.parse(String(Buffer.from(resources[0]?.value ?? []))).node, NODE_ID);
   const other = open("type.googleapis.com/envoy.config.cluster.v3.Cluster");
   other.resume();
   const [error] = await once(other, "error");
@@ -108,7 +115,7 @@ test("the debug tap survives garbage, and says when its port is taken", async (t
     headers: {},
     fetchToken: async () => "",
   };
-  await assert.rejects(startDebugTap({ host: "127.0.0.1", port: tap.port, upstream, nodeId: "" }), {
+  await assert.rejects(startDebugTap({ host: "127.0.0.1", port: tap.port, upstream, namespace: "" }), {
     code: "DEBUG_NOT_LISTENING",
   });
 });

@@ -15,6 +15,7 @@ import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { readField, readText } from "#lib/wire/read.ts";
 import { MessageWriter } from "#lib/wire/write.ts";
 import { type ControlPlaneOptions, callHeaders, connectControlPlane } from "../control-plane.ts";
+import { writeStruct } from "../wasm/struct.ts";
 import { SOTW } from "./stream-kind.ts";
 
 export interface DebugTapOptions {
@@ -22,8 +23,8 @@ export interface DebugTapOptions {
   /** 0 picks a free one. */
   readonly port: number;
   readonly upstream: ControlPlaneOptions;
-  /** Of the workload, in Istio's form `sidecar~IP~NAME.NAMESPACE~DOMAIN`. */
-  readonly nodeId: string;
+  /** Of the workload: in the name of no other may it ask. */
+  readonly namespace: string;
 }
 
 export interface DebugTap {
@@ -33,6 +34,8 @@ export interface DebugTap {
 
 const DEBUG_TYPE = "istio.io/debug";
 const PATH = `/envoy.service.discovery.v3.AggregatedDiscoveryService/${SOTW.method}`;
+/** Of no workload: a control plane that is asked about the workload, which is on its list, must not take who asks for it. */
+const NODE_ID = "sidecar~0.0.0.0~debug~";
 const TIMEOUT_MS = 15_000;
 const HTTP2_PREFACE = "PRI ";
 const MAX_QUESTION_BYTES = 4 * 1024 * 1024;
@@ -124,7 +127,7 @@ function answerGrpc(call: ServerCall, options: DebugTapOptions): void {
 }
 
 /** The response to one request, asked in the name of the workload. */
-async function ask(message: Uint8Array, { upstream, nodeId }: DebugTapOptions): Promise<Buffer> {
+async function ask(message: Uint8Array, { upstream, namespace }: DebugTapOptions): Promise<Buffer> {
   const late = AbortSignal.timeout(TIMEOUT_MS);
   const connection = await connectControlPlane(upstream, late);
   try {
@@ -139,7 +142,7 @@ async function ask(message: Uint8Array, { upstream, nodeId }: DebugTapOptions): 
               : new GrpcError(code, details),
           ),
       });
-      call.send(withNode(message, nodeId));
+      call.send(withNode(message, namespace));
       late.addEventListener("abort", () =>
         reject(new GrpcError(STATUS.DEADLINE_EXCEEDED, `no answer in ${TIMEOUT_MS} ms`)),
       );
@@ -150,10 +153,11 @@ async function ask(message: Uint8Array, { upstream, nodeId }: DebugTapOptions): 
 }
 
 /** Callers need not know who they are. */
-function withNode(message: Uint8Array, nodeId: string): Uint8Array {
+function withNode(message: Uint8Array, namespace: string): Uint8Array {
   if (readField(message, 2) !== undefined) return message;
-  const node = new MessageWriter().bytes(2, new MessageWriter().string(1, nodeId).finish()).finish();
-  return Buffer.concat([message, node]);
+  const metadata = writeStruct({ NAMESPACE: namespace });
+  const node = new MessageWriter().string(1, NODE_ID).bytes(3, metadata).finish();
+  return Buffer.concat([message, new MessageWriter().bytes(2, node).finish()]);
 }
 
 function looksLikeJson(page: Uint8Array | undefined): boolean {

@@ -6,13 +6,15 @@ export interface HttpProbe {
   readonly port: number;
   readonly path: string;
   readonly https: boolean;
-  readonly timeoutMs: number;
+  /** Undefined: as long as the caller waits. */
+  readonly timeoutMs: number | undefined;
 }
 
 export interface TcpProbe {
   readonly kind: "tcp";
   readonly port: number;
-  readonly timeoutMs: number;
+  /** Undefined: as long as the caller waits. */
+  readonly timeoutMs: number | undefined;
 }
 
 export interface GrpcProbe {
@@ -25,9 +27,9 @@ export interface GrpcProbe {
 export type AppProbe = HttpProbe | TcpProbe | GrpcProbe;
 
 const PATH = /^\/(app-health|app-lifecycle)\/[^/]+\/(livez|readyz|startupz|prestopz|poststartz)$/;
-/** As Kubernetes has it. */
-const DEFAULT_TIMEOUT_SECONDS = 1;
-const MAX_TIMEOUT_SECONDS = 2 ** 31 / 1000;
+/** As Kubernetes has it for probes. Others have none of their own: hooks of a container's life may take minutes. */
+const DEFAULT_GRPC_TIMEOUT_MS = 1_000;
+const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 const ACTIONS = ["httpget", "tcpsocket", "grpc"] as const;
 
 /** Reads ISTIO_KUBE_APP_PROBERS: probes by the path under which they are served. Throws when it makes no sense. */
@@ -61,9 +63,10 @@ function parseProbe(path: string, given: unknown, json: string): AppProbe {
   const { port } = action;
   if (typeof port !== "number" || !Number.isInteger(port))
     throw invalid(`invalid prober config for ${path}, the port must be int type`);
-  const timeoutMs = 1000 * timeoutSeconds(prober.timeoutseconds ?? 0, path, json);
+  const timeoutMs = timeout(prober.timeoutseconds ?? 0, path, json);
   if (name === "tcpsocket") return { kind: "tcp", port, timeoutMs };
-  if (name === "grpc") return { kind: "grpc", port, timeoutMs, service: text(action, "service") };
+  if (name === "grpc")
+    return { kind: "grpc", port, timeoutMs: timeoutMs ?? DEFAULT_GRPC_TIMEOUT_MS, service: text(action, "service") };
   const target = text(action, "path");
   return {
     kind: "http",
@@ -82,10 +85,10 @@ function requestPath(given: string): string {
     .replace(/[^\x21-\x7e]|["<>\\^`{|}]/gu, encodeURIComponent);
 }
 
-function timeoutSeconds(given: unknown, path: string, json: string): number {
+function timeout(given: unknown, path: string, json: string): number | undefined {
   if (typeof given !== "number" || !Number.isInteger(given))
     throw undecodable(`timeoutSeconds of ${path} must be a whole number`, json);
-  return given > 0 ? Math.min(given, MAX_TIMEOUT_SECONDS) : DEFAULT_TIMEOUT_SECONDS;
+  return given > 0 ? Math.min(1000 * given, MAX_TIMEOUT_MS) : undefined;
 }
 
 /** Null is the same as nothing. */

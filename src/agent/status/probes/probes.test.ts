@@ -66,6 +66,22 @@ test("a probe of any kind ends with its time", async (t) => {
   assert.equal(tcp.status, 500);
 });
 
+test("a probe without a time of its own, as hooks are, lasts until its caller is gone", async (t) => {
+  const arrived = Promise.withResolvers<void>();
+  const left = Promise.withResolvers<void>();
+  const port = await serveApp(t, (_, response) => {
+    response.on("close", left.resolve);
+    arrived.resolve();
+  });
+  const caller = new AbortController();
+  const request = { ...requestOf({}), signal: caller.signal };
+  const hook = runProbe({ ...http(port), timeoutMs: undefined }, request, TARGET);
+  await arrived.promise;
+  caller.abort();
+  await left.promise;
+  assert.equal((await hook).status, 500);
+});
+
 test("a body of any length is cut to what the kubelet keeps, and an endless one is not waited for", async (t) => {
   const port = await serveApp(t, (_, response) => {
     const timer = setInterval(() => response.write("x".repeat(1000)), 1);
@@ -266,7 +282,7 @@ test("parseAppProbes() reads names of fields as Go does and has Kubernetes' defa
     }),
   );
   assert.deepEqual(Object.fromEntries(probes), {
-    "/app-health/a/livez": { kind: "http", port: 1, path: "/", https: false, timeoutMs: 1000 },
+    "/app-health/a/livez": { kind: "http", port: 1, path: "/", https: false, timeoutMs: undefined },
     "/app-health/a/readyz": { kind: "http", port: 2, path: "/x", https: true, timeoutMs: 7000 },
     "/app-health/a/startupz": { kind: "grpc", port: 3, service: "", timeoutMs: 1000 },
   });

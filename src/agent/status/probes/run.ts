@@ -19,13 +19,16 @@ export interface ProbeTarget {
 }
 
 export async function runProbe(probe: AppProbe, request: IncomingRequest, target: ProbeTarget): Promise<Answer> {
+  const { timeoutMs } = probe;
   const deadline = new AbortController();
-  const timer = setTimeout(() => deadline.abort(new Error(`no answer in ${probe.timeoutMs} ms`)), probe.timeoutMs);
-  const input = { request, target, signal: deadline.signal };
+  const late = () => deadline.abort(new Error(`no answer in ${timeoutMs} ms`));
+  const timer = timeoutMs === undefined ? undefined : setTimeout(late, timeoutMs);
+  const signal = AbortSignal.any([request.signal, deadline.signal]);
+  const input = { request, target, signal };
   try {
     if (probe.kind === "http") return await runHttpProbe(probe, input);
     if (probe.kind === "tcp") {
-      (await target.connect({ host: target.host, port: probe.port }, deadline.signal)).destroy();
+      (await target.connect({ host: target.host, port: probe.port }, signal)).destroy();
       return { status: 200 };
     }
     const { checkGrpcHealth } = await import("./grpc.ts");
