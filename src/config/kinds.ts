@@ -37,7 +37,7 @@ import { workloadEntrySchema, workloadEntryStatusSchema } from "./kinds/workload
 import { workloadGroupSchema } from "./kinds/workload-group.ts";
 import type { Parsed, Problem } from "./problem.ts";
 import type { Schema } from "./schema/message.ts";
-import { parse } from "./schema/parse.ts";
+import { parse, parseSpec } from "./schema/parse.ts";
 
 /** A kind the mesh reads. */
 export interface Kind {
@@ -180,7 +180,7 @@ function kind<Spec>(
   check: (object: ConfigObject<Spec>) => Iterable<Problem>,
 ): Kind {
   const read: Kind["read"] = (rawSpec, { status: _, ...head }) => {
-    const spec = parse(schema, rawSpec, "spec");
+    const spec = parseSpec(schema, rawSpec);
     if (spec.value === undefined) return { value: undefined, problems: spec.problems };
     const object = { ...head, spec: spec.value };
     const problems = [...spec.problems, ...checkMetadata(head.metadata, head.kind), ...check(object)];

@@ -96,7 +96,7 @@ test("workload groups are checked", () => {
     [{ probe: {} }, [at]],
     [{ probe: { tcpSocket: { port: 0 }, periodSeconds: -1 } }, [`${at}.periodSeconds`, `${at}.tcpSocket.port`]],
     [
-      { probe: { httpGet: { port: 80, scheme: "FTP", httpHeaders: [{ name: "a b" }] } } },
+      { probe: { httpGet: { port: 80, scheme: "FTP", httpHeaders: [{ name: "a_b" }, { name: "A-1" }] } } },
       [`${at}.httpGet.scheme`, `${at}.httpGet.httpHeaders[0].name`],
     ],
     [{ probe: { exec: { command: [] } } }, [`${at}.exec.command`]],

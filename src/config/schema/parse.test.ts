@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { list, map, message, oneof, required } from "./message.ts";
-import { parse } from "./parse.ts";
+import { parse, parseSpec } from "./parse.ts";
 import { bool, bytes, double, duration, enumeration, int32, intOrString, string, struct, uint32 } from "./scalars.ts";
 
 const schema = message(
@@ -33,6 +33,22 @@ test("parse() keeps what is unset apart from what is set to nothing", () => {
   assert.deepEqual(value, { name: "", enabled: false, attempts: 0, tags: {} });
 });
 
+test("parseSpec() takes an empty list for none, and leaves maps, messages and lists that are needed", () => {
+  const listed = message({
+    wanted: required(list(string())),
+    names: list(string()),
+    tags: map(string()),
+    inner: schema,
+  });
+  const raw = { wanted: [], names: [], tags: {}, inner: { name: "a", children: [] } };
+  assert.deepEqual(parseSpec(listed, raw), { value: { wanted: [], tags: {}, inner: { name: "a" } }, problems: [] });
+  assert.deepEqual(parse(listed, raw, "").value, raw);
+  assert.deepEqual(
+    parseSpec(listed, { wanted: [], tags: [] }).problems.map(({ field }) => field),
+    ["spec.tags"],
+  );
+});
+
 test("parse() reads camelCase and snake_case", () => {
   const { value, problems } = parse(schema, { name: "a", retry_on: "5xx", consecutive_5xx_errors: 3 }, "spec");
   assert.deepEqual([value, problems], [{ name: "a", retryOn: "5xx", consecutive5xxErrors: 3 }, []]);
@@ -59,6 +75,15 @@ test("parse() reads numbers that are quoted, enums by number and durations of Go
     body: "aGk=",
     port: "http",
   });
+});
+
+test("parse() reads quoted numbers as JSON writes them", () => {
+  for (const offset of ["0", "-7", "80"]) assert.deepEqual(problemsOf({ name: "a", offset }), [], offset);
+  for (const offset of ["080", "1e2", "80.0", "+1", "0x10", ""]) {
+    assert.equal(problemsOf({ name: "a", offset }).length, 1, offset);
+  }
+  assert.equal(parse(schema, { name: "a", share: "1e2" }, "spec").value?.share, 100);
+  assert.equal(problemsOf({ name: "a", share: "01.5" }).length, 1);
 });
 
 test("parse() reports each wrong value with its field and what is allowed", () => {

@@ -75,7 +75,9 @@ export function intOrString(): Schema<number | string> {
   return INT_OR_STRING;
 }
 
-const NUMBER = /^-?\d+(\.\d+)?([eE][-+]?\d+)?$/;
+/** Numbers in quotes, as JSON writes them: `"080"` is none, and `"1e2"` no whole one. */
+const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?$/;
+const WHOLE_NUMBER = /^-?(0|[1-9]\d*)$/;
 /** As Go reads it: with its padding; ends of lines do not count. */
 const BASE64 = /^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 const BASE64_LINES = "^[A-Za-z0-9+/\\r\\n]*={0,2}[\\r\\n]*$";
@@ -89,7 +91,9 @@ const UINT32 = whole(0, 2 ** 32 - 1);
 const INT32 = whole(-(2 ** 31), 2 ** 31 - 1);
 const UINT64 = whole(0, Number.MAX_SAFE_INTEGER);
 const INT64 = whole(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
-const DOUBLE = scalar("must be a number", { type: ["number", "string"], pattern: NUMBER.source }, numberOf);
+const DOUBLE = scalar("must be a number", { type: ["number", "string"], pattern: NUMBER.source }, (raw) =>
+  numberOf(raw, NUMBER),
+);
 const BYTES = scalar("must be base64 text", { type: "string", pattern: BASE64_LINES }, (raw) =>
   typeof raw === "string" && BASE64.test(raw.replace(/[\r\n]/g, "")) ? raw : undefined,
 );
@@ -108,17 +112,16 @@ const INT_OR_STRING = scalar("must be a number or text", { type: ["integer", "st
 );
 
 function whole(least: number, most: number): Schema<number> {
-  const form = { type: ["integer", "string"], minimum: least, maximum: most, pattern: NUMBER.source };
+  const form = { type: ["integer", "string"], minimum: least, maximum: most, pattern: WHOLE_NUMBER.source };
   return scalar(`must be a whole number from ${least} to ${most}`, form, (raw) => {
-    const value = numberOf(raw);
+    const value = numberOf(raw, WHOLE_NUMBER);
     return Number.isInteger(value) && value !== undefined && value >= least && value <= most ? value : undefined;
   });
 }
 
-function numberOf(raw: unknown): number | undefined {
+function numberOf(raw: unknown, quoted: RegExp): number | undefined {
   if (typeof raw === "number") return raw;
-  if (typeof raw !== "string" || !NUMBER.test(raw)) return undefined;
-  return Number(raw);
+  return typeof raw === "string" && quoted.test(raw) ? Number(raw) : undefined;
 }
 
 /** `form` is how JSON Schema describes what may be written. */
