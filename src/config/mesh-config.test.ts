@@ -140,6 +140,12 @@ test("addresses of collectors may be IPv6, or the host's that the agent fills in
   meshOf("defaultConfig: {tracing: {datadog: {address: '$(HOST_IP):8126'}}}");
 });
 
+test("an empty list of shares of localities is none", () => {
+  assert.deepEqual(meshOf("localityLbSetting: {distribute: [], failover: [{from: a, to: b}]}").localityLbSetting, {
+    failover: [{ from: "a", to: "b" }],
+  });
+});
+
 test("meshConfigOf() reads data", () => {
   assert.equal(meshConfigOf({ accessLogFile: "/dev/stdout" }).value?.accessLogFile, "/dev/stdout");
   assert.deepEqual(meshConfigOf(undefined).value, DEFAULT_MESH_CONFIG);
