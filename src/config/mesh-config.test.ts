@@ -140,6 +140,15 @@ test("addresses of collectors may be IPv6, or the host's that the agent fills in
   meshOf("defaultConfig: {tracing: {datadog: {address: '$(HOST_IP):8126'}}}");
 });
 
+test("curves that Envoy does not know, or that are there twice, are a warning", () => {
+  const { value, problems } = parseMeshConfig("tlsDefaults: {ecdhCurves: [P-256, secp256r1, X25519, P-256]}");
+  assert.ok(value);
+  assert.deepEqual(
+    problems.map(({ field, severity }) => `${severity} ${field}`),
+    ["warning tlsDefaults.ecdhCurves[1]", "warning tlsDefaults.ecdhCurves[3]"],
+  );
+});
+
 test("an empty list of shares of localities is none", () => {
   assert.deepEqual(meshOf("localityLbSetting: {distribute: [], failover: [{from: a, to: b}]}").localityLbSetting, {
     failover: [{ from: "a", to: "b" }],

@@ -9,6 +9,7 @@ import { checkExtensionProviders } from "./extension-provider.ts";
 import { checkLocalityLb } from "./locality-lb.ts";
 import { checkFqdn, checkHost, isDnsLabel } from "./names.ts";
 import { checkPort } from "./network.ts";
+import { checkCurves } from "./server-tls.ts";
 
 const HOUR_MS = 3_600_000;
 /** Envoy takes only what is longer. */
@@ -50,6 +51,7 @@ export function* checkMeshConfig(mesh: MeshConfigFields): Iterable<Problem> {
   if ((mesh.meshMTLS?.ecdhCurves ?? []).length > 0) {
     yield error("meshMTLS.ecdhCurves", "cannot be set for the mesh's own TLS");
   }
+  yield* checkCurves(mesh.tlsDefaults?.ecdhCurves ?? [], "tlsDefaults.ecdhCurves");
   // As with istiod: one that nobody uses does no harm, and what policies of one that is wrong match is denied.
   for (const problem of checkExtensionProviders(mesh.extensionProviders ?? [], "extensionProviders")) {
     yield { ...problem, severity: "warning" };
