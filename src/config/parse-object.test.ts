@@ -85,7 +85,20 @@ test("parseObject() reports wrong metadata, and names the object nevertheless", 
   const { object, problems, key } = parseObject({ ...GATEWAY, metadata: { name: "web", labels: { version: 1 } } });
   assert.equal(object, undefined);
   assert.equal(key, "Gateway/default/web");
-  assert.deepEqual(problems, [{ field: "metadata.labels.version", message: "must be text, not 1", severity: "error" }]);
+  assert.deepEqual(problems, [
+    { field: "metadata.labels.version", message: "must be text, not 1: put it in quotes", severity: "error" },
+  ]);
+});
+
+test("parseObject() reports a time of creation that is none: it decides which of two objects counts", () => {
+  const problemsOf = (creationTimestamp: unknown) =>
+    parseObject({ ...GATEWAY, metadata: { name: "web", creationTimestamp } }).problems.map(({ message }) => message);
+  assert.deepEqual(problemsOf("2024-02-03T04:05:06.789+02:00"), []);
+  for (const wrong of ["yesterday", "2024-02-03", "2024-02-30T00:00:00Z ", "2024-13-01T00:00:00Z", ""]) {
+    assert.deepEqual(problemsOf(wrong), [
+      `must be a time such as "2024-01-31T12:00:00Z", not ${JSON.stringify(wrong)}`,
+    ]);
+  }
 });
 
 test("parseObject() reports a wrong spec together with unknown fields", () => {

@@ -4,7 +4,7 @@ import { type Kind, standingOf } from "./kinds.ts";
 import type { Origin, Problem } from "./problem.ts";
 import { type Infer, list, map, message, required } from "./schema/message.ts";
 import { parse } from "./schema/parse.ts";
-import { anything, bool, string } from "./schema/scalars.ts";
+import { anything, bool, string, time } from "./schema/scalars.ts";
 
 /** What became of a raw document. */
 export interface ParsedObject {
@@ -73,7 +73,7 @@ const metadataSchema = message({
   namespace: string(),
   labels: map(string()),
   annotations: map(string()),
-  creationTimestamp: string(),
+  creationTimestamp: time(),
   deletionGracePeriodSeconds: anything(),
   deletionTimestamp: anything(),
   finalizers: anything(),
@@ -104,14 +104,13 @@ const envelopeSchema = message({
 });
 
 function metadataOf(given: Infer<typeof metadataSchema>): Metadata {
-  const createdAt = Date.parse(given.creationTimestamp ?? "");
   const owner = given.ownerReferences?.find(({ controller }) => controller === true);
   return {
     name: given.name ?? "",
     namespace: given.namespace || "default",
     labels: given.labels ?? {},
     annotations: given.annotations ?? {},
-    createdAt: Number.isNaN(createdAt) ? 0 : createdAt,
+    createdAt: given.creationTimestamp ?? 0,
     ...(given.generateName && { generateName: given.generateName }),
     ...(owner && { controller: { kind: owner.kind ?? "", name: owner.name ?? "" } }),
     ...(given.deletionTimestamp !== undefined && { deleting: true }),

@@ -102,7 +102,7 @@ test("parse() reports each wrong value with its field and what is allowed", () =
     }),
     [
       "error spec.name is required",
-      "error spec.retryOn must be text, not true",
+      "error spec.retryOn must be text, not true: put it in quotes",
       "error spec.attempts must be a whole number from 0 to 4294967295, not -1",
       'error spec.enabled must be true or false, not "true"',
       'error spec.timeout must be a duration such as "10s", "1.5h" or "250ms", not 5',
@@ -110,8 +110,8 @@ test("parse() reports each wrong value with its field and what is allowed", () =
       'error spec.body must be base64 text, not "%"',
       "error spec.port must be a number or text, not 1.5",
       "error spec.any must be an object, not a list",
-      "error spec.tags.a must be text, not 1",
-      "error spec.children[0].exact must be text, not 1",
+      "error spec.tags.a must be text, not 1: put it in quotes",
+      "error spec.children[0].exact must be text, not 1: put it in quotes",
       "error spec.children[1] must be an object",
     ],
   );

@@ -48,6 +48,11 @@ export function duration(): Schema<Millis> {
   return DURATION;
 }
 
+/** A moment as Kubernetes writes it, yielded in milliseconds since 1970. */
+export function time(): Schema<Millis> {
+  return TIME;
+}
+
 /** One of the names, given by name or by number; the number of a name is its place in the list. */
 export function enumeration<const Name extends string>(...names: readonly Name[]): Schema<Name> {
   const byName: ReadonlyMap<unknown, Name> = new Map<unknown, Name>([
@@ -83,7 +88,8 @@ const BASE64 = /^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 const BASE64_LINES = "^[A-Za-z0-9+/\\r\\n]*={0,2}[\\r\\n]*$";
 
 const ANYTHING = z.unknown();
-const TEXT = scalar("must be text", { type: "string" }, (raw) => (typeof raw === "string" ? raw : undefined));
+const MUST_BE_TEXT = "must be text";
+const TEXT = scalar(MUST_BE_TEXT, { type: "string" }, (raw) => (typeof raw === "string" ? raw : undefined));
 const BOOL = scalar("must be true or false", { type: "boolean" }, (raw) =>
   typeof raw === "boolean" ? raw : undefined,
 );
@@ -102,6 +108,11 @@ const DURATION = scalar(
   { type: "string", format: "go-duration", pattern: "^[+-]?(0|(\\d+\\.?\\d*|\\.\\d+)(ns|us|µs|μs|ms|s|m|h))+$" },
   (raw) => (typeof raw === "string" ? parseDuration(raw) : undefined),
 );
+const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[-+]\d\d:\d\d)$/;
+const TIME = scalar(`must be a time such as "2024-01-31T12:00:00Z"`, { type: "string", format: "date-time" }, (raw) => {
+  const moment = typeof raw === "string" && MOMENT.test(raw) ? Date.parse(raw) : Number.NaN;
+  return Number.isNaN(moment) ? undefined : moment;
+});
 const STRUCT = scalar("must be an object", { type: "object" }, (raw) =>
   typeof raw === "object" && raw !== null && !Array.isArray(raw)
     ? (raw as Readonly<Record<string, unknown>>)
@@ -132,11 +143,17 @@ function scalar<T>(expected: string, form: object, read: (raw: unknown) => T | u
     context.issues.push({
       code: "custom",
       input: raw,
-      message: raw === undefined ? "is required" : `${expected}, not ${quote(raw)}`,
+      message: raw === undefined ? "is required" : `${expected}, not ${quote(raw)}${advice(expected, raw)}`,
     });
     return z.NEVER;
   });
   return schema.meta({ ...form });
+}
+
+/** YAML takes `1.0`, `on` and `y` for a number or a truth value, and whoever wrote it hardly sees why it should not be text. */
+function advice(expected: string, raw: unknown): string {
+  const isPlain = typeof raw === "number" || typeof raw === "boolean";
+  return isPlain && expected === MUST_BE_TEXT ? ": put it in quotes" : "";
 }
 
 /** The value as a reader of the message recognises it; containers by their kind only. */
