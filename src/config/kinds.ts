@@ -69,6 +69,25 @@ export function knownKinds(): readonly NamedKind[] {
   });
 }
 
+/**
+ * What somebody who wrote an unknown kind may have meant: one of that name, in whatever letters, each in its newest version.
+ * Groups of others have kinds of the same names.
+ */
+export function kindsMeant(
+  apiVersion: string,
+  kind: string,
+): readonly { readonly apiVersion: string; readonly kind: string }[] {
+  const { group } = partsOf(apiVersion);
+  const kinds = knownKinds();
+  if (!group.endsWith(".istio.io") && !kinds.some((known) => known.group === group)) return [];
+  return kinds
+    .filter(({ name }) => name.toLowerCase() === kind.toLowerCase())
+    .map(({ name, ...known }) => ({
+      kind: name,
+      apiVersion: [known.group, known.versions[0]].filter(Boolean).join("/"),
+    }));
+}
+
 /** How an object with this `apiVersion` and `kind` is treated. */
 export function standingOf(apiVersion: string, kind: string): Standing {
   const { group, version } = partsOf(apiVersion);

@@ -48,9 +48,24 @@ test("parseObject() reads each served version and refuses others", () => {
   }
   const { object, problems } = parseObject({ ...GATEWAY, apiVersion: "networking.istio.io/v9" });
   assert.equal(object, undefined);
-  assert.deepEqual(problems, [
-    { field: "", message: 'kind "Gateway" of "networking.istio.io/v9" is unknown: ignored', severity: "warning" },
+  const message =
+    'kind "Gateway" of "networking.istio.io/v9" is unknown: ignored; perhaps "Gateway" of "networking.istio.io/v1" is meant';
+  assert.deepEqual(problems, [{ field: "", message, severity: "warning" }]);
+});
+
+test("parseObject() tells which kind is meant by a wrong group or other letters, but knows nothing of others' groups", () => {
+  const adviceOf = (apiVersion: string, kind: string) =>
+    parseObject({ apiVersion, kind, metadata: { name: "x" } }).problems.map(({ message }) => message.split("; ")[1]);
+  assert.deepEqual(adviceOf("networking.istio.io/v1", "AuthorizationPolicy"), [
+    'perhaps "AuthorizationPolicy" of "security.istio.io/v1" is meant',
   ]);
+  assert.deepEqual(adviceOf("networking.istio.io/v1", "virtualservice"), [
+    'perhaps "VirtualService" of "networking.istio.io/v1" is meant',
+  ]);
+  assert.deepEqual(adviceOf("networking.istio.io/v1", "Service"), ['perhaps "Service" of "v1" is meant']);
+  for (const apiVersion of ["serving.knative.dev/v1", "example.com/v1"]) {
+    assert.deepEqual(adviceOf(apiVersion, "Service"), [undefined]);
+  }
 });
 
 test("parseObject() knows kinds that have no effect yet", () => {

@@ -1,6 +1,6 @@
 /** One raw document, as YAML or JSON gives it, to one checked object. */
 import { type ConfigObject, type Metadata, objectKey } from "./config-object.ts";
-import { type Kind, standingOf } from "./kinds.ts";
+import { type Kind, kindsMeant, standingOf } from "./kinds.ts";
 import type { Origin, Problem } from "./problem.ts";
 import { type Infer, list, map, message, required } from "./schema/message.ts";
 import { parse } from "./schema/parse.ts";
@@ -29,7 +29,8 @@ export function parseObject(raw: unknown, origin?: Origin): ParsedObject {
   if (standing === "not-ours") return { object: undefined, problems: [], key, notYet: false };
   if (standing === "not-yet") return { object: undefined, problems: [], key, notYet: true };
   if (standing === "unknown") {
-    const message = `kind "${kind}" of "${apiVersion}" is unknown: ignored`;
+    const meant = kindsMeant(apiVersion, kind).map((one) => `; perhaps "${one.kind}" of "${one.apiVersion}" is meant`);
+    const message = `kind "${kind}" of "${apiVersion}" is unknown: ignored${meant.join("")}`;
     return { object: undefined, problems: [{ field: "", message, severity: "warning" }], key, notYet: false };
   }
   const { object, problems } = readObject(raw, standing.kind, origin);
