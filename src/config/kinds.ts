@@ -131,14 +131,14 @@ const KINDS: Readonly<Record<string, Kind>> = {
     "ports",
   ),
   "networking.istio.io/DestinationRule": kind(NETWORKING, destinationRuleSchema, checkDestinationRule),
-  "networking.istio.io/EnvoyFilter": kind(NETWORKING, envoyFilterSchema, checkEnvoyFilter),
+  "networking.istio.io/EnvoyFilter": kind(["v1alpha3"], envoyFilterSchema, checkEnvoyFilter),
   "networking.istio.io/Gateway": kind(NETWORKING, gatewaySchema, checkGateway),
   "networking.istio.io/ServiceEntry": withStatus(
     kind(NETWORKING, serviceEntrySchema, checkServiceEntry),
     serviceEntryStatusSchema,
   ),
   "networking.istio.io/Sidecar": kind(NETWORKING, sidecarSchema, checkSidecar),
-  "networking.istio.io/ProxyConfig": kind(NETWORKING, proxyConfigObjectSchema, checkProxyConfigObject),
+  "networking.istio.io/ProxyConfig": kind(["v1beta1"], proxyConfigObjectSchema, checkProxyConfigObject),
   "networking.istio.io/VirtualService": kind(NETWORKING, virtualServiceSchema, checkVirtualService),
   "networking.istio.io/WorkloadEntry": withStatus(
     kind(NETWORKING, workloadEntrySchema, checkWorkloadEntry),

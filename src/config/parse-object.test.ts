@@ -53,6 +53,19 @@ test("parseObject() reads each served version and refuses others", () => {
   assert.deepEqual(problems, [{ field: "", message, severity: "warning" }]);
 });
 
+test("parseObject() reads kinds in the versions that Istio has of them", () => {
+  const isKnown = (apiVersion: string, kind: string) =>
+    !parseObject({ apiVersion, kind, metadata: { name: "x" } }).problems.some(({ message }) =>
+      /is unknown/.test(message),
+    );
+  const versions = ["v1", "v1beta1", "v1alpha3"];
+  const knownVersions = (kind: string) => versions.filter((version) => isKnown(`networking.istio.io/${version}`, kind));
+  assert.deepEqual(knownVersions("VirtualService"), versions);
+  assert.deepEqual(knownVersions("WorkloadGroup"), versions);
+  assert.deepEqual(knownVersions("EnvoyFilter"), ["v1alpha3"]);
+  assert.deepEqual(knownVersions("ProxyConfig"), ["v1beta1"]);
+});
+
 test("parseObject() tells which kind is meant by a wrong group or other letters, but knows nothing of others' groups", () => {
   const adviceOf = (apiVersion: string, kind: string) =>
     parseObject({ apiVersion, kind, metadata: { name: "x" } }).problems.map(({ message }) => message.split("; ")[1]);

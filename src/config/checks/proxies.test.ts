@@ -4,7 +4,8 @@ import { parseObject } from "../parse-object.ts";
 
 function problemsOf(kind: string, spec: object): string[] {
   const metadata = { name: "x", namespace: "ns" };
-  const { problems } = parseObject({ apiVersion: "networking.istio.io/v1", kind, metadata, spec });
+  const apiVersion = kind === "ProxyConfig" ? "networking.istio.io/v1beta1" : "networking.istio.io/v1";
+  const { problems } = parseObject({ apiVersion, kind, metadata, spec });
   return problems.map(({ severity, field }) => `${severity} ${field}`);
 }
 
