@@ -37,7 +37,7 @@ import { workloadEntrySchema, workloadEntryStatusSchema } from "./kinds/workload
 import { workloadGroupSchema } from "./kinds/workload-group.ts";
 import type { Parsed, Problem } from "./problem.ts";
 import type { Schema } from "./schema/message.ts";
-import { parse } from "./schema/parse.ts";
+import { parse, parseSpec } from "./schema/parse.ts";
 
 /** A kind the mesh reads. */
 export interface Kind {
@@ -67,6 +67,25 @@ export function knownKinds(): readonly NamedKind[] {
     const slash = key.indexOf("/");
     return { ...kind, group: key.slice(0, slash), name: key.slice(slash + 1) };
   });
+}
+
+/**
+ * What somebody who wrote an unknown kind may have meant: one of that name, in whatever letters, each in its newest version.
+ * Groups of others have kinds of the same names.
+ */
+export function kindsMeant(
+  apiVersion: string,
+  kind: string,
+): readonly { readonly apiVersion: string; readonly kind: string }[] {
+  const { group } = partsOf(apiVersion);
+  const kinds = knownKinds();
+  if (!group.endsWith(".istio.io") && !kinds.some((known) => known.group === group)) return [];
+  return kinds
+    .filter(({ name }) => name.toLowerCase() === kind.toLowerCase())
+    .map(({ name, ...known }) => ({
+      kind: name,
+      apiVersion: [known.group, known.versions[0]].filter(Boolean).join("/"),
+    }));
 }
 
 /** How an object with this `apiVersion` and `kind` is treated. */
@@ -112,14 +131,14 @@ const KINDS: Readonly<Record<string, Kind>> = {
     "ports",
   ),
   "networking.istio.io/DestinationRule": kind(NETWORKING, destinationRuleSchema, checkDestinationRule),
-  "networking.istio.io/EnvoyFilter": kind(NETWORKING, envoyFilterSchema, checkEnvoyFilter),
+  "networking.istio.io/EnvoyFilter": kind(["v1alpha3"], envoyFilterSchema, checkEnvoyFilter),
   "networking.istio.io/Gateway": kind(NETWORKING, gatewaySchema, checkGateway),
   "networking.istio.io/ServiceEntry": withStatus(
     kind(NETWORKING, serviceEntrySchema, checkServiceEntry),
     serviceEntryStatusSchema,
   ),
   "networking.istio.io/Sidecar": kind(NETWORKING, sidecarSchema, checkSidecar),
-  "networking.istio.io/ProxyConfig": kind(NETWORKING, proxyConfigObjectSchema, checkProxyConfigObject),
+  "networking.istio.io/ProxyConfig": kind(["v1beta1"], proxyConfigObjectSchema, checkProxyConfigObject),
   "networking.istio.io/VirtualService": kind(NETWORKING, virtualServiceSchema, checkVirtualService),
   "networking.istio.io/WorkloadEntry": withStatus(
     kind(NETWORKING, workloadEntrySchema, checkWorkloadEntry),
@@ -180,7 +199,7 @@ function kind<Spec>(
   check: (object: ConfigObject<Spec>) => Iterable<Problem>,
 ): Kind {
   const read: Kind["read"] = (rawSpec, { status: _, ...head }) => {
-    const spec = parse(schema, rawSpec, "spec");
+    const spec = parseSpec(schema, rawSpec);
     if (spec.value === undefined) return { value: undefined, problems: spec.problems };
     const object = { ...head, spec: spec.value };
     const problems = [...spec.problems, ...checkMetadata(head.metadata, head.kind), ...check(object)];

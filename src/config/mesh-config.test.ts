@@ -71,7 +71,6 @@ test("wrong values are reported with their field", () => {
     "trustDomain: a_b": "trustDomain",
     "trustDomainAliases: [ok, '*']": "trustDomainAliases[1]",
     "accessLogEncoding: XML": "accessLogEncoding",
-    "extensionProviders: [{zipkin: {}}]": "extensionProviders[0].name",
     "extensionProviders: [{name: a, zipkin: {}, datadog: {}}]": "extensionProviders[0].datadog",
     "localityLbSetting: {distribute: [{from: a, to: {b: 50}}]}": "localityLbSetting.distribute[0].to",
     "serviceSettings: [{hosts: ['a..b']}]": "serviceSettings[0].hosts[0]",
@@ -124,9 +123,36 @@ test("what has no effect is a warning", () => {
   );
 });
 
+test("a custom tag that says nothing is left out with a warning", () => {
+  const { value, problems } = parseMeshConfig(
+    "defaultConfig: {tracing: {customTags: {b: {literal: {value: ''}}, '': {header: {name: x}}, c: {environment: {name: X}}}}}",
+  );
+  assert.ok(value);
+  const at = "warning defaultConfig.tracing.customTags";
+  assert.deepEqual(
+    problems.map(({ field, severity }) => `${severity} ${field}`),
+    [`${at}.b`, `${at}[""]`],
+  );
+});
+
 test("addresses of collectors may be IPv6, or the host's that the agent fills in", () => {
   meshOf("defaultConfig: {tracing: {zipkin: {address: '[::1]:9411'}}}");
   meshOf("defaultConfig: {tracing: {datadog: {address: '$(HOST_IP):8126'}}}");
+});
+
+test("curves that Envoy does not know, or that are there twice, are a warning", () => {
+  const { value, problems } = parseMeshConfig("tlsDefaults: {ecdhCurves: [P-256, secp256r1, X25519, P-256]}");
+  assert.ok(value);
+  assert.deepEqual(
+    problems.map(({ field, severity }) => `${severity} ${field}`),
+    ["warning tlsDefaults.ecdhCurves[1]", "warning tlsDefaults.ecdhCurves[3]"],
+  );
+});
+
+test("an empty list of shares of localities is none", () => {
+  assert.deepEqual(meshOf("localityLbSetting: {distribute: [], failover: [{from: a, to: b}]}").localityLbSetting, {
+    failover: [{ from: "a", to: "b" }],
+  });
 });
 
 test("meshConfigOf() reads data", () => {
@@ -153,7 +179,10 @@ test("extension providers need a name of their own, a host and a port; a mesh wi
   }
   assert.deepEqual(fields({ name: "a", datadog: { service: "a.b" } }), ["extensionProviders[0].datadog.port"]);
   assert.deepEqual(fields({ name: "a" }), ["extensionProviders[0]"]);
-  assert.deepEqual(fields({ name: "", prometheus: {} }), ["extensionProviders[0].name"]);
+  for (const nameless of [{ name: "", prometheus: {} }, { prometheus: {} }]) {
+    assert.deepEqual(fields(nameless), ["extensionProviders[0].name"]);
+  }
+  assert.deepEqual(fields({}), ["extensionProviders[0].name", "extensionProviders[0]"]);
   assert.deepEqual(fields({ name: "a", prometheus: {} }, { name: "a", stackdriver: {} }), [
     "extensionProviders[1].name",
   ]);

@@ -94,8 +94,14 @@ function over(base: MeshConfig, given: MeshConfigFields): MeshConfig {
     defaultConfig: proxyOver(base.defaultConfig, given.defaultConfig ?? {}),
     defaultProviders: { ...base.defaultProviders, ...given.defaultProviders },
     extensionProviders: mergeProviders(base.extensionProviders, given.extensionProviders ?? []),
+    localityLbSetting: withoutEmptyLists(given.localityLbSetting ?? base.localityLbSetting),
     trustDomainAliases: [...new Set([...base.trustDomainAliases, ...(given.trustDomainAliases ?? [])])].sort(),
   };
+}
+
+/** Shares or fallbacks of which there are none do not keep the others from having effect. */
+function withoutEmptyLists(setting: MeshConfig["localityLbSetting"]): MeshConfig["localityLbSetting"] {
+  return Object.fromEntries(Object.entries(setting).filter(([, value]) => !Array.isArray(value) || value.length > 0));
 }
 
 /** Parsing leaves unset fields out; this only tells the compiler so. */

@@ -48,9 +48,37 @@ test("parseObject() reads each served version and refuses others", () => {
   }
   const { object, problems } = parseObject({ ...GATEWAY, apiVersion: "networking.istio.io/v9" });
   assert.equal(object, undefined);
-  assert.deepEqual(problems, [
-    { field: "", message: 'kind "Gateway" of "networking.istio.io/v9" is unknown: ignored', severity: "warning" },
+  const message =
+    'kind "Gateway" of "networking.istio.io/v9" is unknown: ignored; perhaps "Gateway" of "networking.istio.io/v1" is meant';
+  assert.deepEqual(problems, [{ field: "", message, severity: "warning" }]);
+});
+
+test("parseObject() reads kinds in the versions that Istio has of them", () => {
+  const isKnown = (apiVersion: string, kind: string) =>
+    !parseObject({ apiVersion, kind, metadata: { name: "x" } }).problems.some(({ message }) =>
+      /is unknown/.test(message),
+    );
+  const versions = ["v1", "v1beta1", "v1alpha3"];
+  const knownVersions = (kind: string) => versions.filter((version) => isKnown(`networking.istio.io/${version}`, kind));
+  assert.deepEqual(knownVersions("VirtualService"), versions);
+  assert.deepEqual(knownVersions("WorkloadGroup"), versions);
+  assert.deepEqual(knownVersions("EnvoyFilter"), ["v1alpha3"]);
+  assert.deepEqual(knownVersions("ProxyConfig"), ["v1beta1"]);
+});
+
+test("parseObject() tells which kind is meant by a wrong group or other letters, but knows nothing of others' groups", () => {
+  const adviceOf = (apiVersion: string, kind: string) =>
+    parseObject({ apiVersion, kind, metadata: { name: "x" } }).problems.map(({ message }) => message.split("; ")[1]);
+  assert.deepEqual(adviceOf("networking.istio.io/v1", "AuthorizationPolicy"), [
+    'perhaps "AuthorizationPolicy" of "security.istio.io/v1" is meant',
   ]);
+  assert.deepEqual(adviceOf("networking.istio.io/v1", "virtualservice"), [
+    'perhaps "VirtualService" of "networking.istio.io/v1" is meant',
+  ]);
+  assert.deepEqual(adviceOf("networking.istio.io/v1", "Service"), ['perhaps "Service" of "v1" is meant']);
+  for (const apiVersion of ["serving.knative.dev/v1", "example.com/v1"]) {
+    assert.deepEqual(adviceOf(apiVersion, "Service"), [undefined]);
+  }
 });
 
 test("parseObject() knows kinds that have no effect yet", () => {
@@ -85,7 +113,20 @@ test("parseObject() reports wrong metadata, and names the object nevertheless", 
   const { object, problems, key } = parseObject({ ...GATEWAY, metadata: { name: "web", labels: { version: 1 } } });
   assert.equal(object, undefined);
   assert.equal(key, "Gateway/default/web");
-  assert.deepEqual(problems, [{ field: "metadata.labels.version", message: "must be text, not 1", severity: "error" }]);
+  assert.deepEqual(problems, [
+    { field: "metadata.labels.version", message: "must be text, not 1: put it in quotes", severity: "error" },
+  ]);
+});
+
+test("parseObject() reports a time of creation that is none: it decides which of two objects counts", () => {
+  const problemsOf = (creationTimestamp: unknown) =>
+    parseObject({ ...GATEWAY, metadata: { name: "web", creationTimestamp } }).problems.map(({ message }) => message);
+  assert.deepEqual(problemsOf("2024-02-03T04:05:06.789+02:00"), []);
+  for (const wrong of ["yesterday", "2024-02-03", "2024-02-30T00:00:00Z ", "2024-13-01T00:00:00Z", ""]) {
+    assert.deepEqual(problemsOf(wrong), [
+      `must be a time such as "2024-01-31T12:00:00Z", not ${JSON.stringify(wrong)}`,
+    ]);
+  }
 });
 
 test("parseObject() reports a wrong spec together with unknown fields", () => {

@@ -1,10 +1,10 @@
 /** One raw document, as YAML or JSON gives it, to one checked object. */
 import { type ConfigObject, type Metadata, objectKey } from "./config-object.ts";
-import { type Kind, standingOf } from "./kinds.ts";
+import { type Kind, kindsMeant, standingOf } from "./kinds.ts";
 import type { Origin, Problem } from "./problem.ts";
 import { type Infer, list, map, message, required } from "./schema/message.ts";
 import { parse } from "./schema/parse.ts";
-import { anything, bool, string } from "./schema/scalars.ts";
+import { anything, bool, string, time } from "./schema/scalars.ts";
 
 /** What became of a raw document. */
 export interface ParsedObject {
@@ -29,7 +29,8 @@ export function parseObject(raw: unknown, origin?: Origin): ParsedObject {
   if (standing === "not-ours") return { object: undefined, problems: [], key, notYet: false };
   if (standing === "not-yet") return { object: undefined, problems: [], key, notYet: true };
   if (standing === "unknown") {
-    const message = `kind "${kind}" of "${apiVersion}" is unknown: ignored`;
+    const meant = kindsMeant(apiVersion, kind).map((one) => `; perhaps "${one.kind}" of "${one.apiVersion}" is meant`);
+    const message = `kind "${kind}" of "${apiVersion}" is unknown: ignored${meant.join("")}`;
     return { object: undefined, problems: [{ field: "", message, severity: "warning" }], key, notYet: false };
   }
   const { object, problems } = readObject(raw, standing.kind, origin);
@@ -73,7 +74,7 @@ const metadataSchema = message({
   namespace: string(),
   labels: map(string()),
   annotations: map(string()),
-  creationTimestamp: string(),
+  creationTimestamp: time(),
   deletionGracePeriodSeconds: anything(),
   deletionTimestamp: anything(),
   finalizers: anything(),
@@ -104,14 +105,13 @@ const envelopeSchema = message({
 });
 
 function metadataOf(given: Infer<typeof metadataSchema>): Metadata {
-  const createdAt = Date.parse(given.creationTimestamp ?? "");
   const owner = given.ownerReferences?.find(({ controller }) => controller === true);
   return {
     name: given.name ?? "",
     namespace: given.namespace || "default",
     labels: given.labels ?? {},
     annotations: given.annotations ?? {},
-    createdAt: Number.isNaN(createdAt) ? 0 : createdAt,
+    createdAt: given.creationTimestamp ?? 0,
     ...(given.generateName && { generateName: given.generateName }),
     ...(owner && { controller: { kind: owner.kind ?? "", name: owner.name ?? "" } }),
     ...(given.deletionTimestamp !== undefined && { deleting: true }),

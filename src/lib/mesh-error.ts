@@ -15,5 +15,7 @@ export class MeshError extends Error {
 /** The message of anything that was thrown, with the messages of its causes. */
 export function errorText(thrown: unknown): string {
   if (!(thrown instanceof Error)) return String(thrown);
-  return thrown.cause === undefined ? thrown.message : `${thrown.message}: ${errorText(thrown.cause)}`;
+  if (thrown.cause === undefined) return thrown.message;
+  const cause = errorText(thrown.cause);
+  return thrown.message.endsWith(cause) ? thrown.message : `${thrown.message}: ${cause}`;
 }

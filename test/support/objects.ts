@@ -2,6 +2,8 @@
 
 const API_VERSIONS: Readonly<Record<string, string>> = {
   Service: "v1",
+  EnvoyFilter: "networking.istio.io/v1alpha3",
+  ProxyConfig: "networking.istio.io/v1beta1",
   AuthorizationPolicy: "security.istio.io/v1",
   PeerAuthentication: "security.istio.io/v1",
   RequestAuthentication: "security.istio.io/v1",

@@ -2,6 +2,7 @@
 import { isIP, isIPv4, isIPv6 } from "node:net";
 import { RE2JS } from "re2js";
 import type { BytesRules, EnumRules, FieldRules, Int64Rules, StringRules } from "#gen/validate/validate_pb.ts";
+import { formatDuration } from "#lib/duration.ts";
 
 /** The rules for one field, by the kind of its value. */
 export type ValueRules = FieldRules["type"];
@@ -23,10 +24,11 @@ export function brokenRule(rules: ValueRules, value: unknown): string | undefine
     case "enum":
       return brokenEnum(rules.value, Number(value));
     case "duration":
+      return brokenAmount(momentRules(rules.value), momentOf(value as Moment), formatNanos);
     case "timestamp":
-      return brokenAmount(momentRules(rules.value), momentOf(value as Moment));
+      return brokenAmount(momentRules(rules.value), momentOf(value as Moment), String);
     default:
-      return brokenAmount(rules.value, value as Amount);
+      return brokenAmount(rules.value, value as Amount, String);
   }
 }
 
@@ -46,13 +48,15 @@ function isSet<Rules extends object>(rules: Rules, name: keyof Rules): boolean {
   return Object.hasOwn(rules, name);
 }
 
-function brokenAmount(rules: AmountRules | Int64Rules, value: Amount): string | undefined {
+type FormatAmount = (value: Amount) => string;
+
+function brokenAmount(rules: AmountRules | Int64Rules, value: Amount, format: FormatAmount): string | undefined {
   const given: AmountRules = { ...rules } as AmountRules;
   if (given.ignoreEmpty === true && Number(value) === 0) return undefined;
-  if (given.const !== undefined && value !== given.const) return `must be ${given.const}`;
+  if (given.const !== undefined && value !== given.const) return `must be ${format(given.const)}`;
   const above = given.gt !== undefined ? value > given.gt : given.gte === undefined || value >= given.gte;
   const below = given.lt !== undefined ? value < given.lt : given.lte === undefined || value <= given.lte;
-  if (!inRange(given, above, below)) return `must be ${rangeText(given)}, not ${value}`;
+  if (!inRange(given, above, below)) return `must be ${rangeText(given, format)}, not ${format(value)}`;
   return brokenMembership(given, value);
 }
 
@@ -62,12 +66,12 @@ function inRange(rules: AmountRules, above: boolean, below: boolean): boolean {
   return least !== undefined && most !== undefined && least > most ? above || below : above && below;
 }
 
-function rangeText({ gt, gte, lt, lte }: AmountRules): string {
+function rangeText({ gt, gte, lt, lte }: AmountRules, format: FormatAmount): string {
   const limits = [
-    gt === undefined ? [] : [`above ${gt}`],
-    gte === undefined ? [] : [`at least ${gte}`],
-    lt === undefined ? [] : [`below ${lt}`],
-    lte === undefined ? [] : [`at most ${lte}`],
+    gt === undefined ? [] : [`above ${format(gt)}`],
+    gte === undefined ? [] : [`at least ${format(gte)}`],
+    lt === undefined ? [] : [`below ${format(lt)}`],
+    lte === undefined ? [] : [`at most ${format(lte)}`],
   ];
   return limits.flat().join(" and ");
 }
@@ -79,6 +83,10 @@ function brokenMembership<T>(
   const { in: allowed = [], notIn: forbidden = [] } = rules;
   if (allowed.length > 0 && !allowed.includes(value)) return `must be one of ${allowed.join(", ")}, not ${value}`;
   return forbidden.includes(value) ? `must not be ${value}` : undefined;
+}
+
+function formatNanos(nanos: Amount): string {
+  return formatDuration(Number(nanos) / 1e6);
 }
 
 /** Times as nanoseconds. */

@@ -164,7 +164,7 @@ test("constraints of Envoy's messages are checked, inside packed messages too", 
   ]);
   assert.deepEqual(valueProblems("CLUSTER", { connect_timeout: "0s" }), [
     "warning .patch.value.name must not be empty: the patch is not sent",
-    "warning .patch.value.connectTimeout must be above 0, not 0: the patch is not sent",
+    "warning .patch.value.connectTimeout must be above 0s, not 0s: the patch is not sent",
   ]);
   const typed_config = {
     "@type": "type.googleapis.com/envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy",
@@ -177,11 +177,26 @@ test("constraints of Envoy's messages are checked, inside packed messages too", 
   ]);
 });
 
+test("limits of times are told as times, and what is wrong once", () => {
+  assert.deepEqual(valueProblems("CLUSTER", { dns_refresh_rate: "1ms" }, "MERGE"), [
+    "warning .patch.value.dnsRefreshRate must be above 1ms, not 1ms: the patch is not sent",
+  ]);
+  const [problem = ""] = valueProblems("CLUSTER", { lb_policy: "RANDOM", lbPolicy: "MAGLEV" });
+  assert.match(problem, /set multiple times$/);
+  assert.equal(problem.split("set multiple times").length, 2);
+});
+
+test("a value beside REMOVE need not be whole either", () => {
+  assert.deepEqual(valueProblems("VIRTUAL_HOST", { name: "a" }, "REMOVE"), []);
+  assert.match(valueProblems("CLUSTER", { nonsense: 1 }, "REMOVE").join(), /"nonsense" is unknown/);
+  assert.match(valueProblems("CLUSTER", { connect_timeout: "x" }, "REMOVE").join(), /must be a duration/);
+});
+
 test("what is merged need not be whole", () => {
   assert.deepEqual(valueProblems("VIRTUAL_HOST", { include_request_attempt_count: true }, "MERGE"), []);
   assert.deepEqual(valueProblems("HTTP_ROUTE", { route: { timeout: "1s" } }, "MERGE"), []);
   assert.deepEqual(valueProblems("CLUSTER", { connect_timeout: "0s" }, "MERGE"), [
-    "warning .patch.value.connectTimeout must be above 0, not 0: the patch is not sent",
+    "warning .patch.value.connectTimeout must be above 0s, not 0s: the patch is not sent",
   ]);
 });
 

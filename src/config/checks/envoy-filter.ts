@@ -56,7 +56,7 @@ function* checkPatch({ applyTo = "INVALID", match, patch }: ConfigPatch, at: str
   if (regex !== "") yield* checkRegex(regex, `${at}.match.proxy.proxyVersion`);
   if (match !== undefined) yield* checkMatch(applyTo, match, `${at}.match`);
   if (value !== undefined) {
-    yield* checkValue(applyTo, { value, partial: operation === "MERGE" }, `${at}.patch.value`);
+    yield* checkValue(applyTo, { value, operation }, `${at}.patch.value`);
   }
 }
 
@@ -96,10 +96,13 @@ function* checkFilterName(name: string, at: string): Iterable<Problem> {
   if (today !== undefined) yield warning(at, `is "${name}", which is called "${today}" today`);
 }
 
-/** A patch that breaks a constraint does not keep the others of its object from having effect, but it is not sent. */
+/**
+ * A patch that breaks a constraint does not keep the others of its object from having effect, but it is not sent. What is to
+ * be removed is told by the match: a value beside it never gets to Envoy.
+ */
 function* checkValue(
   applyTo: PatchTarget,
-  { value, partial }: { readonly value: object; readonly partial: boolean },
+  { value, operation }: { readonly value: object; readonly operation: string },
   at: string,
 ): Iterable<Problem> {
   const parsed = parsePatchValue(applyTo, value);
@@ -109,7 +112,8 @@ function* checkValue(
   for (const name of withoutTypedConfig(reflect(parsed.type, parsed.message))) {
     yield warning(at, `has no typed_config for "${name}": Envoy no longer finds a filter by its name`);
   }
-  for (const { field, message } of brokenConstraints(parsed, at, { partial })) {
+  if (operation === "REMOVE") return;
+  for (const { field, message } of brokenConstraints(parsed, at, { partial: operation === "MERGE" })) {
     yield warning(field, `${message}: the patch is not sent`);
   }
 }

@@ -27,16 +27,18 @@ export function* checkExtensionProviders(providers: readonly ExtensionProvider[]
   const names = new Set<string>();
   for (const [i, provider] of providers.entries()) {
     const field = `${at}[${i}]`;
-    if (provider.name === "") yield error(`${field}.name`, "must not be empty");
-    else if (names.has(provider.name)) yield error(`${field}.name`, `is there twice: "${provider.name}"`);
-    names.add(provider.name);
+    const { name = "" } = provider;
+    if (name === "") yield error(`${field}.name`, "must not be empty: without a name nothing can refer to it");
+    else if (names.has(name)) yield error(`${field}.name`, `is there twice: "${name}"`);
+    names.add(name);
     yield* checkExtensionProvider(provider, field);
   }
 }
 
 /** Checks one provider: it is of use only without problems. */
 export function* checkExtensionProvider(provider: ExtensionProvider, at: string): Iterable<Problem> {
-  if (Object.keys(provider).length < 2) yield error(at, "does not say what it provides");
+  const { name: _, ...provided } = provider;
+  if (Object.keys(provided).length === 0) yield error(at, "does not say what it provides");
   for (const kind of SERVERS) {
     const server = provider[kind];
     if (server === undefined) continue;

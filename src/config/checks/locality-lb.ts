@@ -46,10 +46,14 @@ function* checkWeights(to: Readonly<Record<string, number>>, at: string): Iterab
     total += weight;
   }
   if (total !== 100) yield error(at, `must have weights that sum up to 100, not ${total}`);
-  yield* checkLocalities(Object.keys(to), at);
+  // A map has no order that could tell which of two counts: sorted, the wider one comes first, and is found to hide the other.
+  yield* checkLocalities(Object.keys(to).sort(), at);
 }
 
-/** `region/zone/subzone`, the end of which may be left out or `*`; none may cover another. */
+/**
+ * `region/zone/subzone`, the end of which may be left out or `*`. None may cover a later one, which would never count; one
+ * with `*` may stand for the rest of those before it.
+ */
 function* checkLocalities(localities: readonly string[], at: string): Iterable<Problem> {
   const seen: string[][] = [];
   for (const locality of localities) {
@@ -58,18 +62,17 @@ function* checkLocalities(localities: readonly string[], at: string): Iterable<P
     if (parts.includes("")) yield error(at, `must not have empty parts in a locality: "${locality}"`);
     else if (stars > 1 || (stars === 1 && !locality.endsWith("*"))) {
       yield error(at, `must have a wildcard at the end of a locality only: "${locality}"`);
-    } else if (seen.some((other) => overlap(other, parts))) {
+    } else if (seen.some((earlier) => hides(earlier, parts))) {
       yield error(at, `must not have localities that overlap: "${locality}"`);
     }
     seen.push(parts);
   }
 }
 
-function overlap(a: readonly string[], b: readonly string[]): boolean {
-  const length = Math.min(a.length, b.length);
-  for (let i = 0; i < length; i++) {
-    if (a[i] === "*" || b[i] === "*") return true;
-    if (a[i] !== b[i]) return false;
+function hides(earlier: readonly string[], later: readonly string[]): boolean {
+  for (const [i, part] of earlier.slice(0, later.length).entries()) {
+    if (part === "*") return true;
+    if (later[i] !== part) return false;
   }
   return true;
 }

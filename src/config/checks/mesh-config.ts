@@ -9,6 +9,7 @@ import { checkExtensionProviders } from "./extension-provider.ts";
 import { checkLocalityLb } from "./locality-lb.ts";
 import { checkFqdn, checkHost, isDnsLabel } from "./names.ts";
 import { checkPort } from "./network.ts";
+import { checkCurves } from "./server-tls.ts";
 
 const HOUR_MS = 3_600_000;
 /** Envoy takes only what is longer. */
@@ -47,8 +48,10 @@ export function* checkMeshConfig(mesh: MeshConfigFields): Iterable<Problem> {
   for (const [i, { hosts = [] }] of (mesh.serviceSettings ?? []).entries()) {
     for (const [j, host] of hosts.entries()) yield* checkHost(host, `serviceSettings[${i}].hosts[${j}]`);
   }
-  if (mesh.meshMTLS?.ecdhCurves !== undefined)
+  if ((mesh.meshMTLS?.ecdhCurves ?? []).length > 0) {
     yield error("meshMTLS.ecdhCurves", "cannot be set for the mesh's own TLS");
+  }
+  yield* checkCurves(mesh.tlsDefaults?.ecdhCurves ?? [], "tlsDefaults.ecdhCurves");
   // As with istiod: one that nobody uses does no harm, and what policies of one that is wrong match is denied.
   for (const problem of checkExtensionProviders(mesh.extensionProviders ?? [], "extensionProviders")) {
     yield { ...problem, severity: "warning" };
@@ -108,8 +111,14 @@ function* checkTracing(tracing: ProxyDefaults["tracing"], at: string): Iterable<
   if (lightstep?.address && !lightstep.accessToken) yield error(`${at}.lightstep.accessToken`, "is required");
   if (tlsSettings !== undefined) yield* checkClientTls(tlsSettings, `${at}.tlsSettings`, "");
   for (const [tag, { literal, environment, header }] of Object.entries(customTags)) {
+    const field = formatField(`${at}.customTags`, tag);
     if (literal === undefined && environment === undefined && header === undefined) {
-      yield error(formatField(`${at}.customTags`, tag), "needs a literal, an environment or a header");
+      yield error(field, "needs a literal, an environment or a header");
+    } else if (tag === "" || !(literal?.value || environment?.name || header?.name)) {
+      yield warning(
+        field,
+        "has no effect: it needs a name, and the value of a literal or the name of a variable or header",
+      );
     }
   }
 }

@@ -4,7 +4,8 @@ import { parseObject } from "../parse-object.ts";
 
 function problemsOf(kind: string, spec: object): string[] {
   const metadata = { name: "x", namespace: "ns" };
-  const { problems } = parseObject({ apiVersion: "networking.istio.io/v1", kind, metadata, spec });
+  const apiVersion = kind === "ProxyConfig" ? "networking.istio.io/v1beta1" : "networking.istio.io/v1";
+  const { problems } = parseObject({ apiVersion, kind, metadata, spec });
   return problems.map(({ severity, field }) => `${severity} ${field}`);
 }
 
@@ -96,7 +97,7 @@ test("workload groups are checked", () => {
     [{ probe: {} }, [at]],
     [{ probe: { tcpSocket: { port: 0 }, periodSeconds: -1 } }, [`${at}.periodSeconds`, `${at}.tcpSocket.port`]],
     [
-      { probe: { httpGet: { port: 80, scheme: "FTP", httpHeaders: [{ name: "a b" }] } } },
+      { probe: { httpGet: { port: 80, scheme: "FTP", httpHeaders: [{ name: "a_b" }, { name: "A-1" }] } } },
       [`${at}.httpGet.scheme`, `${at}.httpGet.httpHeaders[0].name`],
     ],
     [{ probe: { exec: { command: [] } } }, [`${at}.exec.command`]],

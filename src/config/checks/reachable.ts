@@ -22,7 +22,7 @@ function* checkOrder(
     if (open >= 0) continue;
     let repeated = 0;
     for (const [j, condition] of match.entries()) {
-      const text = canonical({ ...condition, name: undefined });
+      const text = canonical(conditionsOf(condition));
       if (seen.has(text)) {
         repeated++;
         yield warning(`${at}[${i}].match[${j}]`, "has no effect: an earlier match is the same");
@@ -32,6 +32,12 @@ function* checkOrder(
     if (repeated === match.length)
       yield warning(`${at}[${i}]`, "is never reached: earlier routes have all its matches");
   }
+}
+
+/** What a match asks for: its name is no condition, nor is what is empty, 0 or false. */
+function conditionsOf(match: object): object {
+  const asksNothing = (value: unknown) => !value || (typeof value === "object" && Object.keys(value).length === 0);
+  return Object.fromEntries(Object.entries(match).filter(([name, value]) => name !== "name" && !asksNothing(value)));
 }
 
 /** Text that is equal for equal data, whatever the order of its keys. */

@@ -90,6 +90,7 @@ test("a rule to deny that looks at HTTP alone is warned about", () => {
   assert.deepEqual(deny({ to: [{ operation: { paths: ["/a"] } }] }), ["warning spec.rules[0]"]);
   assert.deepEqual(deny({ from: [{ source: { requestPrincipals: ["a"] } }] }), ["warning spec.rules[0]"]);
   assert.deepEqual(deny({ to: [{ operation: { paths: ["/a"], ports: ["80"] } }] }), []);
+  assert.deepEqual(deny({ to: [{ operation: { paths: ["/a"], ports: [] } }] }), ["warning spec.rules[0]"]);
   assert.deepEqual(deny({ from: [{ source: { notNamespaces: ["a"] } }] }), []);
   assert.deepEqual(deny({ when: [{ key: "request.headers[a]", values: ["b"] }] }), []);
 });

@@ -15,6 +15,20 @@ const CIPHER_SUITES: ReadonlySet<string> = new Set([
   "DES-CBC3-SHA",
 ]);
 
+/** Curves of BoringSSL, by either of their names. */
+const ECDH_CURVES: ReadonlySet<string> = new Set([
+  "P-256",
+  "P-384",
+  "P-521",
+  "X25519",
+  "X25519MLKEM768",
+  "MLKEM1024",
+  "prime256v1",
+  "secp384r1",
+  "secp521r1",
+  "x25519",
+]);
+
 /** TLS of a server. */
 export function* checkServerTls(tls: ServerTls | undefined, at: string): Iterable<Problem> {
   if (tls === undefined) return;
@@ -29,12 +43,27 @@ function* checkVersions({ minProtocolVersion, cipherSuites = [] }: ServerTls, at
   if ((minProtocolVersion === "TLSV1_0" || minProtocolVersion === "TLSV1_1") && cipherSuites.length === 0) {
     yield warning(`${at}.minProtocolVersion`, "needs cipherSuites: the default ones do not work below TLSV1_2");
   }
+  yield* checkKnown(cipherSuites, `${at}.cipherSuites`, isCipherSuite);
+}
+
+/** Curves for exchanging keys. */
+export function* checkCurves(curves: readonly string[], at: string): Iterable<Problem> {
+  yield* checkKnown(curves, at, isEcdhCurve);
+}
+
+/** Each of the names should be known, and there once: others are left out. */
+function* checkKnown(names: readonly string[], at: string, isKnown: (name: string) => boolean): Iterable<Problem> {
   const seen = new Set<string>();
-  for (const [i, suite] of cipherSuites.entries()) {
-    if (!isCipherSuite(suite)) yield warning(`${at}.cipherSuites[${i}]`, `is unknown: "${suite}" is ignored`);
-    else if (seen.has(suite)) yield warning(`${at}.cipherSuites[${i}]`, `is there twice: "${suite}"`);
-    seen.add(suite);
+  for (const [i, name] of names.entries()) {
+    if (!isKnown(name)) yield warning(`${at}[${i}]`, `is unknown: "${name}" is ignored`);
+    else if (seen.has(name)) yield warning(`${at}[${i}]`, `is there twice: "${name}"`);
+    seen.add(name);
   }
+}
+
+/** Whether Envoy knows the curve. */
+export function isEcdhCurve(curve: string): boolean {
+  return ECDH_CURVES.has(curve);
 }
 
 /** Whether Envoy knows the suite. Expressions such as `+AES` are left to it. */

@@ -264,6 +264,11 @@ test("routes and matches that are never reached are warnings", () => {
     "warning spec.http[1].match[0]",
     "warning spec.http[1]",
   ]);
+  const same = { name: "b", uri: { prefix: "/a" }, headers: {}, sourceLabels: {}, port: 0, ignoreUriCase: false };
+  assert.deepEqual(problemsOf({ hosts: ["a"], http: [a, { ...ROUTE, match: [{ ...same, gateways: [] }] }] }), [
+    "warning spec.http[1].match[0]",
+    "warning spec.http[1]",
+  ]);
   const deeper = { ...ROUTE, match: [{ uri: { prefix: "/a/b" } }] };
   assert.deepEqual(problemsOf({ hosts: ["a"], http: [a, deeper] }), ["warning spec.http[1].match[0]"]);
   const stricter = { ...ROUTE, match: [{ uri: { prefix: "/a" }, headers: { x: { exact: "1" } } }] };

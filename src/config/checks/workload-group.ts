@@ -2,9 +2,11 @@ import type { ConfigObject } from "../config-object.ts";
 import type { ReadinessProbe, WorkloadGroup } from "../kinds/workload-group.ts";
 import { error, type Problem } from "../problem.ts";
 import { checkNotNegative } from "./amounts.ts";
-import { checkHeaderName } from "./headers.ts";
 import { checkLabels } from "./labels.ts";
 import { checkPort } from "./network.ts";
+
+/** Narrower than other names of headers, as Kubernetes has it for its probes. */
+const PROBE_HEADER = /^[-A-Za-z0-9]+$/;
 
 /** Checks a WorkloadGroup. Its template lacks what each workload brings along, so it is not checked as an entry. */
 export function* checkWorkloadGroup({ spec }: ConfigObject<WorkloadGroup>): Iterable<Problem> {
@@ -35,5 +37,9 @@ function* checkHttpGet(probe: NonNullable<ReadinessProbe["httpGet"]>, at: string
   const { port, scheme = "", httpHeaders = [] } = probe;
   yield* checkPort(port, `${at}.port`);
   if (!["", "HTTP", "HTTPS"].includes(scheme)) yield error(`${at}.scheme`, `must be HTTP or HTTPS, not "${scheme}"`);
-  for (const [i, { name = "" }] of httpHeaders.entries()) yield* checkHeaderName(name, `${at}.httpHeaders[${i}].name`);
+  for (const [i, { name = "" }] of httpHeaders.entries()) {
+    if (!PROBE_HEADER.test(name)) {
+      yield error(`${at}.httpHeaders[${i}].name`, `must be letters, digits and dashes, not "${name}"`);
+    }
+  }
 }

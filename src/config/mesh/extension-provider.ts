@@ -1,5 +1,5 @@
 /** Providers of tracing, access logs, metrics and authorization that telemetry and policies refer to by name. */
-import { type Infer, list, map, message, oneof, required } from "../schema/message.ts";
+import { type Infer, list, map, message, oneof } from "../schema/message.ts";
 import { bool, duration, enumeration, int32, int64, string, struct, uint32 } from "../schema/scalars.ts";
 
 const httpHeaders = list(message({ name: string(), value: string(), envName: string() }, oneof("value", "envName")));
@@ -93,7 +93,7 @@ const envoyHttpAls = message({
 /** Schema of one extension provider of the mesh config. */
 export const extensionProviderSchema = message(
   {
-    name: required(string()),
+    name: string(),
     envoyExtAuthzHttp,
     envoyExtAuthzGrpc,
     zipkin,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { list, map, message, oneof, required } from "./message.ts";
-import { parse } from "./parse.ts";
+import { parse, parseSpec } from "./parse.ts";
 import { bool, bytes, double, duration, enumeration, int32, intOrString, string, struct, uint32 } from "./scalars.ts";
 
 const schema = message(
@@ -33,6 +33,22 @@ test("parse() keeps what is unset apart from what is set to nothing", () => {
   assert.deepEqual(value, { name: "", enabled: false, attempts: 0, tags: {} });
 });
 
+test("parseSpec() takes an empty list for none, and leaves maps, messages and lists that are needed", () => {
+  const listed = message({
+    wanted: required(list(string())),
+    names: list(string()),
+    tags: map(string()),
+    inner: schema,
+  });
+  const raw = { wanted: [], names: [], tags: {}, inner: { name: "a", children: [] } };
+  assert.deepEqual(parseSpec(listed, raw), { value: { wanted: [], tags: {}, inner: { name: "a" } }, problems: [] });
+  assert.deepEqual(parse(listed, raw, "").value, raw);
+  assert.deepEqual(
+    parseSpec(listed, { wanted: [], tags: [] }).problems.map(({ field }) => field),
+    ["spec.tags"],
+  );
+});
+
 test("parse() reads camelCase and snake_case", () => {
   const { value, problems } = parse(schema, { name: "a", retry_on: "5xx", consecutive_5xx_errors: 3 }, "spec");
   assert.deepEqual([value, problems], [{ name: "a", retryOn: "5xx", consecutive5xxErrors: 3 }, []]);
@@ -61,6 +77,15 @@ test("parse() reads numbers that are quoted, enums by number and durations of Go
   });
 });
 
+test("parse() reads quoted numbers as JSON writes them", () => {
+  for (const offset of ["0", "-7", "80"]) assert.deepEqual(problemsOf({ name: "a", offset }), [], offset);
+  for (const offset of ["080", "1e2", "80.0", "+1", "0x10", ""]) {
+    assert.equal(problemsOf({ name: "a", offset }).length, 1, offset);
+  }
+  assert.equal(parse(schema, { name: "a", share: "1e2" }, "spec").value?.share, 100);
+  assert.equal(problemsOf({ name: "a", share: "01.5" }).length, 1);
+});
+
 test("parse() reports each wrong value with its field and what is allowed", () => {
   assert.deepEqual(
     problemsOf({
@@ -77,7 +102,7 @@ test("parse() reports each wrong value with its field and what is allowed", () =
     }),
     [
       "error spec.name is required",
-      "error spec.retryOn must be text, not true",
+      "error spec.retryOn must be text, not true: put it in quotes",
       "error spec.attempts must be a whole number from 0 to 4294967295, not -1",
       'error spec.enabled must be true or false, not "true"',
       'error spec.timeout must be a duration such as "10s", "1.5h" or "250ms", not 5',
@@ -85,8 +110,8 @@ test("parse() reports each wrong value with its field and what is allowed", () =
       'error spec.body must be base64 text, not "%"',
       "error spec.port must be a number or text, not 1.5",
       "error spec.any must be an object, not a list",
-      "error spec.tags.a must be text, not 1",
-      "error spec.children[0].exact must be text, not 1",
+      "error spec.tags.a must be text, not 1: put it in quotes",
+      "error spec.children[0].exact must be text, not 1: put it in quotes",
       "error spec.children[1] must be an object",
     ],
   );

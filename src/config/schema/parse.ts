@@ -10,18 +10,31 @@ import type { Schema } from "./message.ts";
 
 /** Reads a raw value by its schema. `at` is the path of the value inside its object, such as `spec`. */
 export function parse<T>(schema: Schema<T>, raw: unknown, at: string): Parsed<T> {
-  const problems: Problem[] = [];
-  const result = schema.safeParse(normalise(schema, raw, { at, problems }));
-  if (result.success) {
-    const refused = problems.some((problem) => problem.severity === "error");
-    return { value: refused ? undefined : result.data, problems };
-  }
-  return { value: undefined, problems: [...problems, ...result.error.issues.map((issue) => problemOf(issue, at))] };
+  return parseAlong(schema, raw, { at, problems: [], keepsEmptyLists: true });
+}
+
+/**
+ * Reads the spec of an object. Nothing lies below it that an empty list could replace, so there such a list is as good as
+ * none, as protobuf has it.
+ */
+export function parseSpec<T>(schema: Schema<T>, raw: unknown): Parsed<T> {
+  return parseAlong(schema, raw, { at: "spec", problems: [], keepsEmptyLists: false });
 }
 
 interface Walk {
   readonly at: string;
   readonly problems: Problem[];
+  readonly keepsEmptyLists: boolean;
+}
+
+function parseAlong<T>(schema: Schema<T>, raw: unknown, walk: Walk): Parsed<T> {
+  const { at, problems } = walk;
+  const result = schema.safeParse(normalise(schema, raw, walk));
+  if (result.success) {
+    const refused = problems.some((problem) => problem.severity === "error");
+    return { value: refused ? undefined : result.data, problems };
+  }
+  return { value: undefined, problems: [...problems, ...result.error.issues.map((issue) => problemOf(issue, at))] };
 }
 
 function normalise(schema: z.core.$ZodType, raw: unknown, walk: Walk): unknown {
@@ -53,11 +66,18 @@ function normaliseMessage(shape: z.core.$ZodShape, raw: object, walk: Walk): obj
       });
     } else if (Object.hasOwn(result, name)) {
       walk.problems.push({ field: formatField(walk.at, key), message: `is "${name}" again`, severity: "error" });
-    } else if (value !== null && value !== undefined) {
+    } else if (value !== null && value !== undefined && (walk.keepsEmptyLists || !isEmptyList(field, value))) {
       result[name] = normalise(field, value, below(walk, name));
     }
   }
   return result;
+}
+
+/** An empty list where none is needed. */
+function isEmptyList(field: z.core.$ZodType, value: unknown): boolean {
+  const { def } = (field as z.core.$ZodTypes)._zod;
+  if (def.type !== "optional" || !Array.isArray(value) || value.length > 0) return false;
+  return (def.innerType as z.core.$ZodTypes)._zod.def.type === "array";
 }
 
 function normaliseMap(valueType: z.core.$ZodType, raw: object, walk: Walk): object {
@@ -73,7 +93,7 @@ function normaliseMap(valueType: z.core.$ZodType, raw: object, walk: Walk): obje
 }
 
 function below(walk: Walk, name: PropertyKey): Walk {
-  return { at: formatField(walk.at, name), problems: walk.problems };
+  return { ...walk, at: formatField(walk.at, name) };
 }
 
 /** The JSON name of a protobuf field: `retry_on` is `retryOn`. */

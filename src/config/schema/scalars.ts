@@ -48,6 +48,11 @@ export function duration(): Schema<Millis> {
   return DURATION;
 }
 
+/** A moment as Kubernetes writes it, yielded in milliseconds since 1970. */
+export function time(): Schema<Millis> {
+  return TIME;
+}
+
 /** One of the names, given by name or by number; the number of a name is its place in the list. */
 export function enumeration<const Name extends string>(...names: readonly Name[]): Schema<Name> {
   const byName: ReadonlyMap<unknown, Name> = new Map<unknown, Name>([
@@ -75,13 +80,16 @@ export function intOrString(): Schema<number | string> {
   return INT_OR_STRING;
 }
 
-const NUMBER = /^-?\d+(\.\d+)?([eE][-+]?\d+)?$/;
+/** Numbers in quotes, as JSON writes them: `"080"` is none, and `"1e2"` no whole one. */
+const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?$/;
+const WHOLE_NUMBER = /^-?(0|[1-9]\d*)$/;
 /** As Go reads it: with its padding; ends of lines do not count. */
 const BASE64 = /^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 const BASE64_LINES = "^[A-Za-z0-9+/\\r\\n]*={0,2}[\\r\\n]*$";
 
 const ANYTHING = z.unknown();
-const TEXT = scalar("must be text", { type: "string" }, (raw) => (typeof raw === "string" ? raw : undefined));
+const MUST_BE_TEXT = "must be text";
+const TEXT = scalar(MUST_BE_TEXT, { type: "string" }, (raw) => (typeof raw === "string" ? raw : undefined));
 const BOOL = scalar("must be true or false", { type: "boolean" }, (raw) =>
   typeof raw === "boolean" ? raw : undefined,
 );
@@ -89,7 +97,9 @@ const UINT32 = whole(0, 2 ** 32 - 1);
 const INT32 = whole(-(2 ** 31), 2 ** 31 - 1);
 const UINT64 = whole(0, Number.MAX_SAFE_INTEGER);
 const INT64 = whole(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
-const DOUBLE = scalar("must be a number", { type: ["number", "string"], pattern: NUMBER.source }, numberOf);
+const DOUBLE = scalar("must be a number", { type: ["number", "string"], pattern: NUMBER.source }, (raw) =>
+  numberOf(raw, NUMBER),
+);
 const BYTES = scalar("must be base64 text", { type: "string", pattern: BASE64_LINES }, (raw) =>
   typeof raw === "string" && BASE64.test(raw.replace(/[\r\n]/g, "")) ? raw : undefined,
 );
@@ -98,6 +108,11 @@ const DURATION = scalar(
   { type: "string", format: "go-duration", pattern: "^[+-]?(0|(\\d+\\.?\\d*|\\.\\d+)(ns|us|µs|μs|ms|s|m|h))+$" },
   (raw) => (typeof raw === "string" ? parseDuration(raw) : undefined),
 );
+const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[-+]\d\d:\d\d)$/;
+const TIME = scalar(`must be a time such as "2024-01-31T12:00:00Z"`, { type: "string", format: "date-time" }, (raw) => {
+  const moment = typeof raw === "string" && MOMENT.test(raw) ? Date.parse(raw) : Number.NaN;
+  return Number.isNaN(moment) ? undefined : moment;
+});
 const STRUCT = scalar("must be an object", { type: "object" }, (raw) =>
   typeof raw === "object" && raw !== null && !Array.isArray(raw)
     ? (raw as Readonly<Record<string, unknown>>)
@@ -108,17 +123,16 @@ const INT_OR_STRING = scalar("must be a number or text", { type: ["integer", "st
 );
 
 function whole(least: number, most: number): Schema<number> {
-  const form = { type: ["integer", "string"], minimum: least, maximum: most, pattern: NUMBER.source };
+  const form = { type: ["integer", "string"], minimum: least, maximum: most, pattern: WHOLE_NUMBER.source };
   return scalar(`must be a whole number from ${least} to ${most}`, form, (raw) => {
-    const value = numberOf(raw);
+    const value = numberOf(raw, WHOLE_NUMBER);
     return Number.isInteger(value) && value !== undefined && value >= least && value <= most ? value : undefined;
   });
 }
 
-function numberOf(raw: unknown): number | undefined {
+function numberOf(raw: unknown, quoted: RegExp): number | undefined {
   if (typeof raw === "number") return raw;
-  if (typeof raw !== "string" || !NUMBER.test(raw)) return undefined;
-  return Number(raw);
+  return typeof raw === "string" && quoted.test(raw) ? Number(raw) : undefined;
 }
 
 /** `form` is how JSON Schema describes what may be written. */
@@ -129,11 +143,17 @@ function scalar<T>(expected: string, form: object, read: (raw: unknown) => T | u
     context.issues.push({
       code: "custom",
       input: raw,
-      message: raw === undefined ? "is required" : `${expected}, not ${quote(raw)}`,
+      message: raw === undefined ? "is required" : `${expected}, not ${quote(raw)}${advice(expected, raw)}`,
     });
     return z.NEVER;
   });
   return schema.meta({ ...form });
+}
+
+/** YAML takes `1.0`, `on` and `y` for a number or a truth value, and whoever wrote it hardly sees why it should not be text. */
+function advice(expected: string, raw: unknown): string {
+  const isPlain = typeof raw === "number" || typeof raw === "boolean";
+  return isPlain && expected === MUST_BE_TEXT ? ": put it in quotes" : "";
 }
 
 /** The value as a reader of the message recognises it; containers by their kind only. */

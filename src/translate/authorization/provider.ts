@@ -67,7 +67,7 @@ export function tcpExtAuthz({ provider, hostname, cluster }: ProviderTarget): Re
 
 /** Whether a provider can be used at all; where it cannot, what its policies match is denied. */
 function isUsable(provider: ExtensionProvider): boolean {
-  return [...checkExtensionProvider(provider, provider.name)].length === 0;
+  return [...checkExtensionProvider(provider, "")].length === 0;
 }
 
 function httpService(settings: Http, hostname: string, cluster: string): Init<typeof HttpServiceSchema> {

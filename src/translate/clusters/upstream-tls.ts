@@ -21,6 +21,7 @@ import {
   exactly,
   fileSecret,
   knownCiphers,
+  knownCurves,
   TRUSTED_ROOTS,
   WORKLOAD_CERTIFICATE,
 } from "../filters/secrets.ts";
@@ -142,9 +143,9 @@ function originated(tls: ClientTls, input: UpstreamTlsInput): UpstreamTls {
 }
 
 function originatedSocket(tls: ClientTls, input: UpstreamTlsInput): TransportSocket {
-  const { cipherSuites, ecdhCurves = [] } = input.mesh.tlsDefaults ?? {};
+  const { cipherSuites, ecdhCurves } = input.mesh.tlsDefaults ?? {};
   const context: Init<typeof CommonTlsContextSchema> = {
-    tlsParams: { ...TLS_VERSIONS, cipherSuites: knownCiphers(cipherSuites), ecdhCurves: [...ecdhCurves] },
+    tlsParams: { ...TLS_VERSIONS, cipherSuites: knownCiphers(cipherSuites), ecdhCurves: knownCurves(ecdhCurves) },
     ...certificates(tls, input),
     ...(input.isHttp2 && { alpnProtocols: ["h2"] }),
   };

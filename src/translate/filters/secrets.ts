@@ -1,6 +1,6 @@
 /** Parts of TLS settings: where Envoy gets certificates, which names and ciphers it takes. */
 import { create } from "@bufbuild/protobuf";
-import { isCipherSuite } from "#config/checks/server-tls.ts";
+import { isCipherSuite, isEcdhCurve } from "#config/checks/server-tls.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
 import { ApiConfigSource_ApiType, ApiVersion } from "#gen/envoy/config/core/v3/config_source_pb.ts";
 import {
@@ -88,6 +88,11 @@ export const TRUSTED_ROOTS = secretFrom("sds-grpc", "ROOTCA", true);
 /** The cipher suites that Envoy knows, each once: one that it does not would leave it without TLS. */
 export function knownCiphers(suites: readonly string[] | undefined): string[] {
   return [...new Set(suites)].filter(isCipherSuite);
+}
+
+/** The same of curves. */
+export function knownCurves(curves: readonly string[] | undefined): string[] {
+  return [...new Set(curves)].filter(isEcdhCurve);
 }
 
 /** Names that have to be met exactly. */

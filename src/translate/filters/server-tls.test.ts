@@ -71,3 +71,10 @@ test("the server's versions and ciphers come before those of the mesh, unknown o
   ]);
   assert.equal(contextOf({ mode: "SIMPLE" }).commonTlsContext?.tlsParams, undefined);
 });
+
+test("curves of the mesh that Envoy does not know, or that are there twice, are left out", () => {
+  const curvesOf = (ecdhCurves: string[]) =>
+    contextOf({ mode: "SIMPLE" }, { tlsDefaults: { ecdhCurves } }).commonTlsContext?.tlsParams?.ecdhCurves;
+  assert.deepEqual(curvesOf(["P-256", "X25519", "P-999", "P-256"]), ["P-256", "X25519"]);
+  assert.equal(curvesOf(["P-999"]), undefined);
+});

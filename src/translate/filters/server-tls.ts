@@ -13,7 +13,15 @@ import type { Init } from "../encode.ts";
 import type { ServerSecrets, TcpTraits } from "../traits.ts";
 import { compliant } from "./compliance.ts";
 import { downstreamTlsSocket, quicSocket } from "./downstream-tls.ts";
-import { credentialSecret, exactly, fileSecret, knownCiphers, TRUSTED_ROOTS, WORKLOAD_CERTIFICATE } from "./secrets.ts";
+import {
+  credentialSecret,
+  exactly,
+  fileSecret,
+  knownCiphers,
+  knownCurves,
+  TRUSTED_ROOTS,
+  WORKLOAD_CERTIFICATE,
+} from "./secrets.ts";
 
 type Context = Init<typeof CommonTlsContextSchema>;
 
@@ -123,11 +131,12 @@ function parameters(tls: ServerTls, { tlsDefaults }: MeshConfig): Init<typeof Tl
   const minimum = VERSIONS[tls.minProtocolVersion ?? "TLS_AUTO"] || meshMinimum(tlsDefaults?.minProtocolVersion);
   const maximum = VERSIONS[tls.maxProtocolVersion ?? "TLS_AUTO"];
   const ciphers = knownCiphers(tls.cipherSuites?.length ? tls.cipherSuites : tlsDefaults?.cipherSuites);
+  const curves = knownCurves(tlsDefaults?.ecdhCurves);
   const set = {
     ...(minimum && { tlsMinimumProtocolVersion: minimum }),
     ...(maximum && { tlsMaximumProtocolVersion: maximum }),
     ...(ciphers.length > 0 && { cipherSuites: ciphers }),
-    ...(tlsDefaults?.ecdhCurves?.length && { ecdhCurves: [...tlsDefaults.ecdhCurves] }),
+    ...(curves.length > 0 && { ecdhCurves: curves }),
   };
   return Object.keys(set).length === 0 ? undefined : set;
 }
