@@ -149,8 +149,9 @@ function checkMap(map: ReflectMap, rules: FieldRules | undefined, walk: Walk): v
   }
 }
 
+/** A merge adds items to lists and replaces entries of maps: each is there as a whole, whatever it is merged into. */
 function checkItem(item: unknown, rules: FieldRules | undefined, walk: Walk): void {
-  if (isMessage(item)) checkInner(item, rules, walk);
+  if (isMessage(item)) checkInner(item, rules, { ...walk, partial: false });
   else if (rules !== undefined) report(rules.type, item, walk);
 }
 

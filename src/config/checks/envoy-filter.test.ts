@@ -200,17 +200,38 @@ test("what is merged need not be whole", () => {
   ]);
 });
 
+test("entries of maps and items of lists are whole even when they are merged", () => {
+  const options = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions";
+  const merged = (fields: object) => ({
+    typed_extension_protocol_options: { [options]: { "@type": `type.googleapis.com/${options}`, ...fields } },
+  });
+  const idle = { common_http_protocol_options: { idle_timeout: "9s" } };
+  assert.deepEqual(valueProblems("CLUSTER", merged(idle), "MERGE"), [
+    `warning .patch.value.typedExtensionProtocolOptions["${options}"] must have one of explicitHttpConfig, useDownstreamProtocolConfig, autoConfig: the patch is not sent`,
+  ]);
+  const whole = { ...idle, explicit_http_config: { http2_protocol_options: {} } };
+  assert.deepEqual(valueProblems("CLUSTER", merged(whole), "MERGE"), []);
+  assert.deepEqual(valueProblems("VIRTUAL_HOST", { routes: [{ name: "a" }] }, "MERGE"), [
+    "warning .patch.value.routes[0] must have one of route, redirect, directResponse, filterAction, nonForwardingAction: the patch is not sent",
+    "warning .patch.value.routes[0].match is required: the patch is not sent",
+  ]);
+});
+
 test("durations of a value are read as Go reads them, wherever they are", () => {
   const limit = "type.googleapis.com/envoy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit";
   const typed_config = { "@type": limit, stat_prefix: "s", token_bucket: { max_tokens: 1, fill_interval: "1m30s" } };
-  const value = { connect_timeout: "500ms", health_checks: [{ timeout: ".5s", interval: "1h" }] };
+  const thresholds = { healthy_threshold: 1, unhealthy_threshold: 1 };
+  const health_checks = [{ timeout: ".5s", interval: "1h", ...thresholds, tcp_health_check: {} }];
+  const value = { connect_timeout: "500ms", health_checks };
   assert.deepEqual(valueProblems("HTTP_FILTER", { name: "l", typed_config }), []);
   assert.deepEqual(valueProblems("CLUSTER", value, "MERGE"), []);
   const { type, message } = usableValue({ applyTo: "CLUSTER", patch: { operation: "MERGE", value } }) ?? {};
   assert.ok(type !== undefined && message !== undefined);
   assert.deepEqual(toJson(type, message), {
     connectTimeout: "0.500s",
-    healthChecks: [{ timeout: "0.500s", interval: "3600s" }],
+    healthChecks: [
+      { timeout: "0.500s", interval: "3600s", healthyThreshold: 1, unhealthyThreshold: 1, tcpHealthCheck: {} },
+    ],
   });
 });
 

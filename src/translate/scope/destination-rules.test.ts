@@ -83,3 +83,22 @@ test("a rule for selected workloads applies to these, and to those of its own na
   const ofServer = rule("prod/some", { workloadSelector: { matchLabels: { app: "a" } } });
   assert.equal(nameSeenFrom("client", ofServer, { selected: ["DestinationRule/prod/some"] }), undefined);
 });
+
+test("a rule for selected workloads has the subsets of those for all that are seen where it is", () => {
+  const selecting = rule("prod/some", { workloadSelector: { matchLabels: { app: "a" } } });
+  const subsetsOf = (exportTo: readonly string[], options: Parameters<typeof ruleSeenFrom>[2] = {}) => {
+    const all = rule("prod/all", { exportTo, subsets: [{ name: "v1", labels: { version: "v1" } }] });
+    const selected = ["DestinationRule/prod/some"];
+    const [some, others] = [{ ...options, selected }, options].map((one) => ruleSeenFrom("prod", all + selecting, one));
+    assert.deepEqual([some?.metadata.name, others?.metadata.name], ["some", "all"]);
+    assert.deepEqual(
+      others?.spec.subsets?.map(({ name }) => name),
+      ["v1"],
+    );
+    return some?.spec.subsets?.map(({ name }) => name) ?? [];
+  };
+  assert.deepEqual(subsetsOf(["."]), ["v1"]);
+  assert.deepEqual(subsetsOf([".", "client"]), ["v1"]);
+  assert.deepEqual(subsetsOf(["*"]), []);
+  assert.deepEqual(subsetsOf(["*"], { features: { separateExports: false } }), ["v1"]);
+});

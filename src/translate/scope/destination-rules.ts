@@ -140,15 +140,20 @@ function emptyRules(): RulesByHost {
   return { exact: new Map(), wildcards: new Map() };
 }
 
-/** A second rule for a host adds its subsets to the first, and its policy if the first has none. */
+/**
+ * A second rule for a host adds its subsets to the first, and its policy if the first has none. One for all workloads does so
+ * for those that select some, too, which come first, and stands beside them.
+ */
 function add(rules: RulesByHost, host: string, added: Entry): void {
   const byHost = isWildcard(host) ? rules.wildcards : rules.exact;
   const entries = byHost.get(host) ?? [];
   byHost.set(host, entries);
   let standsAlone = true;
   for (const entry of entries) {
-    if (!isSameAudience(entry, added) || !haveSameSelector(entry.rule, added.rule)) continue;
-    standsAlone = false;
+    const isForTheSame = haveSameSelector(entry.rule, added.rule);
+    const isForAll = added.rule.spec.workloadSelector === undefined;
+    if (!isSameAudience(entry, added) || !(isForTheSame || isForAll)) continue;
+    if (isForTheSame) standsAlone = false;
     entry.rule = joined("", entry.rule, added.rule);
   }
   if (standsAlone) entries.push({ ...added });
