@@ -2,11 +2,11 @@
  * A virtual service may leave the routes of some requests to another one, which has no hosts of its own. Here the two become
  * one, so that nobody further on knows about delegates.
  */
-import { type ConfigObject, objectKey } from "#config/config-object.ts";
+import type { ConfigObject } from "#config/config-object.ts";
+import { delegateName, delegateProblem, hasHosts } from "#config/delegate.ts";
 import { completeGateway } from "#config/gateway-name.ts";
 import { completeHost } from "#config/host.ts";
 import type { Destination, HttpMatch, HttpRoute, StringMatch, VirtualService } from "#config/kinds/virtual-service.ts";
-import { isVisible } from "#config/visibility.ts";
 import { replacements, withReplacements } from "#lib/list-changes.ts";
 import { memoized } from "./memo.ts";
 
@@ -76,13 +76,16 @@ function isAlone(object: VirtualServiceObject): boolean {
  */
 export function joinDelegates(objects: readonly VirtualServiceObject[], rules: DelegateRules): VirtualServiceObject[] {
   const [roots, delegates] = [objects.filter(hasHosts), objects.filter((object) => !hasHosts(object))];
-  const byKey = new Map(delegates.map((object) => [objectKey(object), object]));
+  const byName = new Map(delegates.map((object) => [`${object.metadata.namespace}/${object.metadata.name}`, object]));
   return roots.map((root) => {
     const routes = root.spec.http ?? [];
     if (!routes.some(({ delegate }) => delegate !== undefined)) return root;
-    const found = routes.map((route) => delegateOf(root, route, byKey));
-    const seen = found.map((delegate) => (delegate && isSeenBy(root, delegate, rules.exportTo) ? delegate : undefined));
-    return joined(root, seen, rules.domain);
+    const { namespace } = root.metadata;
+    const found = routes.map((route) => byName.get(delegateName(route, namespace) ?? ""));
+    const usable = found.map((delegate) =>
+      delegateProblem(delegate, { namespace, fallback: rules.exportTo }) === undefined ? delegate : undefined,
+    );
+    return joined(root, usable, rules.domain);
   });
 }
 
@@ -189,25 +192,6 @@ function withoutUnset<T extends object>(value: T): T {
 
 function own<T>(map: Readonly<Record<string, T>> | undefined, name: string): T | undefined {
   return map !== undefined && Object.hasOwn(map, name) ? map[name] : undefined;
-}
-
-function hasHosts({ spec }: VirtualServiceObject): boolean {
-  return (spec.hosts ?? []).length > 0;
-}
-
-function delegateOf(
-  { kind, metadata }: VirtualServiceObject,
-  { delegate }: HttpRoute,
-  byKey: ReadonlyMap<string, VirtualServiceObject>,
-): VirtualServiceObject | undefined {
-  if (delegate === undefined) return undefined;
-  const { name = "", namespace } = delegate;
-  return byKey.get(`${kind}/${namespace || metadata.namespace}/${name}`);
-}
-
-function isSeenBy(root: VirtualServiceObject, delegate: VirtualServiceObject, fallback: readonly string[]): boolean {
-  const { namespace } = root.metadata;
-  return isVisible(delegate.spec.exportTo, { home: delegate.metadata.namespace, namespace, fallback });
 }
 
 /** Routes with complete names, since root and delegate may live in different namespaces. */
