@@ -90,6 +90,22 @@ test("many conflicts do not flood the log", async () => {
   assert.match(lines.at(-1) ?? "", /30 more conflicts: see \/debug\/push_status/);
 });
 
+test("many delegates that are not there do not flood the log, and the others are said after the next change", async () => {
+  const routes = Array.from({ length: 80 }, (_, i) => ({ delegate: { name: `leaf-${i}` } }));
+  const root = object("VirtualService", "root", { hosts: ["a"], http: routes });
+  const conflict = virtualService("one", "b") + virtualService("two", "b");
+  const { watch, lines, change } = watched(meshOf(root + conflict), objectsOf(root + conflict));
+  await watch.look();
+  assert.equal(lines.length, 52);
+  assert.match(lines[0] ?? "", /host "b"/);
+  assert.match(lines.at(-1) ?? "", /30 more such delegates: said after the next change/);
+  change(meshOf(root), objectsOf(root));
+  await watch.look();
+  const told = lines.flatMap((line) => /delegate "(.+)" does not exist/.exec(line)?.[1] ?? []);
+  assert.equal(lines.length, 82);
+  assert.equal(new Set(told).size, 80);
+});
+
 test("servers of gateways that are left out are counted under the name of their gateway", async () => {
   const { watch, counted } = watched(meshOf(gateway("one", "HTTP") + gateway("two", "TCP")));
   await watch.look();

@@ -12,7 +12,7 @@ import type { Snapshot } from "#model/snapshot.ts";
 /** Nobody waits for it, and many changes come together. */
 const QUIET_MS = 500;
 const SLICE_MS = 4;
-/** Lines about one change; the debug page has all of them. */
+/** Lines of a kind about one change. */
 const MAX_LINES = 50;
 
 export interface ConflictWatchInput {
@@ -73,19 +73,24 @@ export class ConflictWatch {
     this.#say(unresolvedDelegates(virtualServices, objects, mesh.defaultVirtualServiceExportTo));
   }
 
-  /** Delegates that are not there are told of in the same way. */
   #say(delegates: readonly string[]): void {
     const { log, onConflict } = this.#input;
-    const texts = new Map<string, Conflict | undefined>([
-      ...this.#conflicts.map((conflict) => [conflictText(conflict), conflict] as const),
-      ...delegates.map((text) => [text, undefined] as const),
-    ]);
-    const fresh = [...texts].filter(([text]) => !this.#said.has(text));
-    for (const [text] of fresh.slice(0, MAX_LINES)) log.warn(text);
-    if (fresh.length > MAX_LINES) log.warn(`${fresh.length - MAX_LINES} more conflicts: see /debug/push_status`);
-    for (const [, conflict] of fresh) if (conflict !== undefined) onConflict?.(conflict);
-    this.#said = new Set(texts.keys());
+    const isFresh = (text: string) => !this.#said.has(text);
+    const byText = new Map(this.#conflicts.map((conflict) => [conflictText(conflict), conflict]));
+    const freshConflicts = [...byText].filter(([text]) => isFresh(text));
+    const freshDelegates = delegates.filter(isFresh);
+    warnOfMost(log, { texts: freshConflicts.map(([text]) => text), rest: "conflicts: see /debug/push_status" });
+    warnOfMost(log, { texts: freshDelegates, rest: "such delegates: said after the next change" });
+    for (const [, conflict] of freshConflicts) onConflict?.(conflict);
+    // No page shows delegates: those without a line are still to be said.
+    this.#said = new Set([...byText.keys(), ...delegates]).difference(new Set(freshDelegates.slice(MAX_LINES)));
   }
+}
+
+/** `rest` says what the others are, and where they are found. */
+function warnOfMost(log: Logger, { texts, rest }: { readonly texts: readonly string[]; readonly rest: string }): void {
+  for (const text of texts.slice(0, MAX_LINES)) log.warn(text);
+  if (texts.length > MAX_LINES) log.warn(`${texts.length - MAX_LINES} more ${rest}`);
 }
 
 /** The watch of a control plane: it also counts the servers of gateways that are left out, under Istio's labels. */
