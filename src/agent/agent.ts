@@ -10,7 +10,7 @@ import { errorText } from "#lib/mesh-error.ts";
 import type { AgentContext, AgentInput } from "./agent-context.ts";
 import { isIPv6Only } from "./bootstrap/addresses.ts";
 import { envoyAdmin } from "./envoy/admin.ts";
-import { failingAs } from "./failing-as.ts";
+import { failingAs, STARTING } from "./failing-as.ts";
 import { agentMetrics } from "./metrics.ts";
 import { openSockets } from "./open-sockets.ts";
 import { planDns } from "./plan-dns.ts";
@@ -44,11 +44,9 @@ export async function runAgent(input: AgentInput): Promise<number> {
     checkCredentialFetcher(context.config.identity);
     const statusPlan = planStatus(context);
     if (context.flags.stsPort > 0) await (await import("./sts/start-sts.ts")).startSts(context);
-    const identityPlan = await failingAs("failed to start SDS server: failed to start workload secret manager", () =>
-      planIdentity(context),
-    );
+    const identityPlan = await failingAs(STARTING.identity, () => planIdentity(context));
     const upstream = await failingAs("failed to find root XDS CA", () => controlPlaneServer(context));
-    const dnsPlan = await failingAs("failed to start local DNS server", () => planDns(context));
+    const dnsPlan = await failingAs(STARTING.dns, () => planDns(context));
     const sockets = await openSockets(context);
     const proxy = await failingAs("failed to initialize envoy agent", () => startProxy(context));
     try {

@@ -3,7 +3,7 @@ import { sleep } from "#lib/async/sleep.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import type { AgentContext } from "./agent-context.ts";
-import { failingAs } from "./failing-as.ts";
+import { failingAs, STARTING } from "./failing-as.ts";
 import { pathIn } from "./place.ts";
 import { ownSocketPath } from "./sds/existing-socket.ts";
 import { laterSocket, openUnixSocket, type UnixSocket } from "./unix-socket.ts";
@@ -24,7 +24,7 @@ export async function openSockets(context: AgentContext): Promise<EnvoySockets> 
   const { config, proxyConfig, place, done } = context;
   const sds = config.envoy.disabled ? undefined : await openSecretSocket(context);
   closeWhen(done, sds);
-  const xds = await failingAs("failed to start xds proxy", () =>
+  const xds = await failingAs(STARTING.xds, () =>
     openUnixSocket(pathIn(place, xdsSocketPath(proxyConfig)), config.envoy.disabled ? FOR_APPLICATIONS : undefined),
   );
   closeWhen(done, xds);

@@ -3,7 +3,7 @@ import type { AgentContext } from "./agent-context.ts";
 import { grpcBootstrap } from "./bootstrap/grpc-bootstrap.ts";
 import { writeReadably } from "./bootstrap/write.ts";
 import type { ControlPlaneServer } from "./control-plane.ts";
-import { failingAs } from "./failing-as.ts";
+import { failingAs, STARTING } from "./failing-as.ts";
 import type { EnvoySockets } from "./open-sockets.ts";
 import { pathIn } from "./place.ts";
 import type { DnsPlan } from "./plan-dns.ts";
@@ -29,14 +29,12 @@ export async function serveEnvoy(
   { sockets, identityPlan, dnsPlan, statusPlan, upstream, ends }: ServeParts,
   running: Promise<void>[],
 ): Promise<void> {
-  const identity = await failingAs("failed to start SDS server: failed to start workload secret manager", () =>
-    startIdentity(context, identityPlan, running),
-  );
-  const resolver = await failingAs("failed to start local DNS server", () => startDns(context, dnsPlan, running));
+  const identity = await failingAs(STARTING.identity, () => startIdentity(context, identityPlan, running));
+  const resolver = await failingAs(STARTING.dns, () => startDns(context, dnsPlan, running));
   await failingAs("failed generating gRPC XDS bootstrap", () => writeGrpcBootstrap(context));
   const { serveSockets } = await import("./serve-sockets.ts");
   const { fetchToken } = identity;
-  await failingAs("failed to start xds proxy", () =>
+  await failingAs(STARTING.xds, () =>
     serveSockets(context, { ...identity, resolver, upstream: { ...upstream, fetchToken }, sockets }, running),
   );
   await startStatus(context, { ...ends, plan: statusPlan, identity: identity.identity, resolver });

@@ -1,6 +1,6 @@
 import type { Labels } from "../node.ts";
 import { askMetadata, askOrNothing } from "./metadata-client.ts";
-import { GCP_METADATA_HOST, given, type PlatformConfig, type PlatformFacts } from "./platform.ts";
+import { gcpMetadataHost, given, type PlatformConfig, type PlatformFacts } from "./platform.ts";
 
 /** Long enough for a server on the machine itself. */
 const PROBE_MS = 100;
@@ -49,7 +49,7 @@ export function zoneOfResolvConf(text: string): string | undefined {
 const FLAVOR = { "Metadata-Flavor": "Google" };
 
 function baseUrl(host: string): string {
-  return `http://${host === "" ? GCP_METADATA_HOST : host}`;
+  return `http://${gcpMetadataHost(host)}`;
 }
 
 /** What the environment says in place of a metadata server. */

@@ -10,8 +10,10 @@ export interface PlatformFacts {
   readonly labels: Labels;
 }
 
-/** Of Google Cloud's metadata server, on each of its machines. */
-export const GCP_METADATA_HOST = "169.254.169.254";
+/** Google Cloud's metadata server: the given one, else that of each of its machines. */
+export function gcpMetadataHost(given: string): string {
+  return given || "169.254.169.254";
+}
 
 export const NO_PLATFORM: PlatformFacts = { metadata: {}, locality: {}, labels: {} };
 
@@ -23,7 +25,7 @@ export interface PlatformConfig {
   readonly gcpMetadata: string;
   readonly gcpZone: string;
   readonly gcpQuotaProject: string;
-  /** GCE_METADATA_HOST */
+  /** GCE_METADATA_HOST; empty when nobody says that this is Google Cloud. */
   readonly gcpHost: string;
   /** URL of Google's Compute API. */
   readonly gcpComputeUrl: string;

@@ -1,6 +1,6 @@
 import type { EnvValues } from "#lib/env-table.ts";
 import type { AGENT_ENVIRONMENT } from "../agent-environment.ts";
-import { GCP_METADATA_HOST } from "../platform/platform.ts";
+import { gcpMetadataHost } from "../platform/platform.ts";
 import type { RotationOptions } from "./certificate.ts";
 import type { KeyOptions } from "./key.ts";
 
@@ -88,7 +88,7 @@ export function identityConfig(values: EnvValues<typeof AGENT_ENVIRONMENT>): Ide
     credentialFetcher: values.CREDENTIAL_FETCHER_TYPE,
     credentialIdentityProvider: values.CREDENTIAL_IDENTITY_PROVIDER,
     google: {
-      metadataHost: values.GCE_METADATA_HOST || GCP_METADATA_HOST,
+      metadataHost: gcpMetadataHost(values.GCE_METADATA_HOST),
       clusterUrl: values.GKE_CLUSTER_URL,
       secureTokenEndpoint: values.SECURE_TOKEN_ENDPOINT,
       accessTokenEndpoint: values.ACCESS_TOKEN_ENDPOINT,
