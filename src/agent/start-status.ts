@@ -9,7 +9,7 @@ import type { StatusPlan } from "./plan-status.ts";
 import type { WorkloadIdentity } from "./sds/workload-identity.ts";
 import { EnvoyReadiness } from "./status/envoy-readiness.ts";
 import { grpcBootstrapProblem } from "./status/grpc-readiness.ts";
-import { connectFrom } from "./status/probes/connect.ts";
+import { connectToApplication } from "./status/probes/connect.ts";
 import { KeptConnections } from "./status/probes/kept-connections.ts";
 import type { ProbeTarget } from "./status/probes/run.ts";
 import { type Need, type Waiting, waitingFor } from "./status/readiness.ts";
@@ -32,10 +32,6 @@ export interface StatusParts extends Ends {
   /** Undefined without DNS. */
   readonly resolver: MeshResolver | undefined;
 }
-
-/** Source addresses that the rules of traffic capture let pass to the application. */
-const PROBE_SOURCE_V4 = "127.0.0.6";
-const PROBE_SOURCE_V6 = "::6";
 
 /**
  * Opens the status port, if there is one. A port that is taken does not keep the proxy from starting: whoever probes it
@@ -97,7 +93,7 @@ function statusOptions(context: AgentContext, parts: StatusParts, plan: StatusPl
 function probeTarget({ config, localhost, place, done }: AgentContext, statusPort: number): ProbeTarget {
   const { legacyLocalhostProbes, http2Probes, keptProbeConnections } = config.status;
   const host = legacyLocalhostProbes || config.instanceIp === "" ? localhost : config.instanceIp;
-  const connect = place.connect ?? connectFrom(host.includes(":") ? PROBE_SOURCE_V6 : PROBE_SOURCE_V4);
+  const connect = place.connect ?? connectToApplication(localhost);
   const kept = keptProbeConnections ? new KeptConnections(connect) : undefined;
   done.addEventListener("abort", () => kept?.close(), { once: true });
   return { host, statusPort, connect, http2: http2Probes, kept };

@@ -2,7 +2,6 @@
 import { errorText } from "#lib/mesh-error.ts";
 import { NAME_TABLE_TYPE, PROXY_CONFIG_TYPE } from "#protocol/type-urls.ts";
 import type { AgentContext } from "./agent-context.ts";
-import { isIPv6Only } from "./bootstrap/addresses.ts";
 import type { ControlPlaneOptions } from "./control-plane.ts";
 import type { MeshResolver } from "./dns/resolver.ts";
 import { probe } from "./health/probe.ts";
@@ -10,7 +9,7 @@ import { readinessProbe } from "./health/readiness-probe.ts";
 import { HealthWatch } from "./health/workload-health.ts";
 import type { TrustBundle } from "./sds/trust-bundle.ts";
 import { EnvoyReadiness } from "./status/envoy-readiness.ts";
-import { connectFrom } from "./status/probes/connect.ts";
+import { connectToApplication } from "./status/probes/connect.ts";
 import { serveUnix } from "./unix-server.ts";
 import type { UnixSocket } from "./unix-socket.ts";
 import { extensionConverter } from "./wasm/converter.ts";
@@ -25,10 +24,6 @@ export interface XdsParts {
   readonly upstream: ControlPlaneOptions;
   readonly socket: UnixSocket;
 }
-
-/** Source addresses that the rules of traffic capture let pass to the application. */
-const PROBE_SOURCE_V4 = "127.0.0.6";
-const PROBE_SOURCE_V6 = "::6";
 
 export async function startXds(context: AgentContext, parts: XdsParts, running: Promise<void>[]): Promise<void> {
   const { config, log, metrics, done } = context;
@@ -67,7 +62,7 @@ function healthWatch({ config, proxyConfig, addresses, admin, place, log, localh
   const { method, timeoutMs, ...timing } = wanted;
   const envoy = new EnvoyReadiness(admin);
   const host = config.status.legacyLocalhostProbes ? localhost : (addresses[0] ?? localhost);
-  const connect = place.connect ?? connectFrom(isIPv6Only(addresses) ? PROBE_SOURCE_V6 : PROBE_SOURCE_V4);
+  const connect = place.connect ?? connectToApplication(localhost);
   const check = async () => {
     const problem = await envoy.problem();
     if (problem !== undefined) throw new Error(problem);

@@ -1,11 +1,10 @@
 import type { Bootstrap } from "../bootstrap/bootstrap.ts";
 import type { Json } from "../bootstrap/input.ts";
+import { PROBE_SOURCE_V4 } from "../status/probes/connect.ts";
 
 const TYPE = "type.googleapis.com/envoy.extensions";
 /** Says where a tunnel leads. */
 export const DESTINATION_HEADER = "x-envoy-original-dst-host";
-/** The source address that traffic capture lets pass to the application. */
-const SOURCE = "127.0.0.6";
 const NAME = "inside";
 /** 0600 */
 const PRIVATE = 384;
@@ -32,7 +31,7 @@ const CLUSTER: Json = {
   lb_policy: "CLUSTER_PROVIDED",
   connect_timeout: "5s",
   original_dst_lb_config: { use_http_header: true, http_header_name: DESTINATION_HEADER },
-  upstream_bind_config: { source_address: { address: SOURCE, port_value: 0 } },
+  upstream_bind_config: { source_address: { address: PROBE_SOURCE_V4, port_value: 0 } },
 };
 
 function listener(path: string): Json {

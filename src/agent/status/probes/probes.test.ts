@@ -5,7 +5,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { test } from "node:test";
 import { freePorts } from "../../../../test/support/free-ports.ts";
 import { type Context, requestOf, serveApp, serveStatus, statusOptions, text } from "../status-fixture.ts";
-import { connectFrom } from "./connect.ts";
+import { connectFrom, probeSource } from "./connect.ts";
 import { KeptConnections } from "./kept-connections.ts";
 import { parseAppProbes } from "./parse.ts";
 import { type ProbeTarget, runProbe } from "./run.ts";
@@ -325,4 +325,13 @@ test("probes with kept connections fail when nobody listens, and when nobody ans
     const late = await runProbe({ ...http(port, "/", 30), https }, requestOf({}), { ...TARGET, kept });
     assert.match(late.problem ?? "", /no answer in 30 ms/);
   }
+});
+
+test("probeSource() is of the family of the host, whatever else the workload has; names are of that of localhost", () => {
+  assert.equal(probeSource("10.0.0.1", "127.0.0.1"), "127.0.0.6");
+  assert.equal(probeSource("fd00::1", "127.0.0.1"), "::6");
+  assert.equal(probeSource("fd00::1", "::1"), "::6");
+  assert.equal(probeSource("127.0.0.1", "::1"), "127.0.0.6");
+  assert.equal(probeSource("localhost", "127.0.0.1"), "127.0.0.6");
+  assert.equal(probeSource("localhost", "::1"), "::6");
 });
