@@ -1,4 +1,5 @@
 /** The parts of an authorization rule: who calls, what is asked for, and conditions on attributes. */
+import { isPathTemplate } from "../authorization-values.ts";
 import type {
   AuthorizationCondition,
   AuthorizationOperation,
@@ -89,7 +90,7 @@ function* checkAccounts(values: Values, at: string): Iterable<Problem> {
 /** A path may have `{*}` for a segment and, last of its templates, `{**}` for any number of segments. */
 function* checkPaths(values: Values, at: string): Iterable<Problem> {
   for (const [i, path] of values.entries()) {
-    const isTemplate = /\{\*\*?\}/.test(path);
+    const isTemplate = isPathTemplate(path);
     let ended = false;
     for (const segment of path.replace(/^\/+|\/+$/g, "").split("/")) {
       if (segment === "{*}" || segment === "{**}") {

@@ -1,18 +1,19 @@
 /** What each field of a rule looks at, and whether a request has one of the values it names. */
 import ipaddr from "ipaddr.js";
+import {
+  accountPattern,
+  claimPath,
+  isPathTemplate,
+  type Meaning,
+  namespacePattern,
+  parseConditionKey,
+  SPIFFE,
+} from "#config/authorization-values.ts";
 import { isRecord } from "#lib/is-record.ts";
 import { parseRequestPrincipal, type TextPattern } from "#model/request-principal.ts";
 import { withAliases } from "#model/trust-domain.ts";
 import type { Claims, HttpRequest, Request } from "./request.ts";
-import { fitsTemplate, fitsText, quoted } from "./text.ts";
-
-/** What values mean beside themselves. */
-export interface Meaning {
-  /** Of the policy: service accounts without a namespace are of this one. */
-  readonly namespace: string;
-  /** The mesh's own, then its aliases: a principal of one of them stands for all. */
-  readonly trustDomains: readonly string[];
-}
+import { fitsTemplate, fitsText, isWhole } from "./text.ts";
 
 /** An attribute of requests. Those of HTTP alone cannot be told from a connection. */
 export type Attribute =
@@ -30,7 +31,6 @@ export type Attribute =
 
 const NO_PEER = "none (no mutual TLS)";
 const NO_TOKEN = "none (no token)";
-const SPIFFE = "spiffe://";
 
 const principals: Attribute = {
   httpOnly: false,
@@ -40,16 +40,12 @@ const principals: Attribute = {
 };
 const namespaces: Attribute = {
   httpOnly: false,
-  fits: (value, { peer = "" }) => new RegExp(`/ns/${value.split("*").map(quoted).join(".*")}/`).test(peer),
+  fits: (value, { peer = "" }) => isWhole(namespacePattern(value), peer),
   shown: ({ peer }) => (peer === undefined ? NO_PEER : (/\/ns\/([^/]+)\//.exec(peer)?.[1] ?? peer)),
 };
 const serviceAccounts: Attribute = {
   httpOnly: false,
-  fits: (value, { peer = "" }, { namespace }) => {
-    const [first = "", second] = value.split("/");
-    const [home, name] = second === undefined ? [namespace, first] : [first, second];
-    return new RegExp(`^spiffe://.+/ns/${quoted(home)}/(.+/|)sa/${quoted(name)}(/.+)?$`).test(peer);
-  },
+  fits: (value, { peer = "" }, { namespace }) => isWhole(accountPattern(value, namespace), peer),
   shown: ({ peer }) => peer?.replace(/^.*\/ns\/([^/]+)\/sa\//, "$1/") ?? NO_PEER,
 };
 const sourceIps = address(({ sourceIp }) => sourceIp);
@@ -112,7 +108,7 @@ const KEYS: ReadonlyMap<string, Attribute> = new Map([
 export function attributeOfKey(key: string): Attribute | undefined {
   const plain = KEYS.get(key);
   if (plain !== undefined) return plain;
-  const [, name = "", part = ""] = /^([^[]*)\[(.*)\]$/s.exec(key) ?? [];
+  const { name, part } = parseConditionKey(key);
   if (name === "request.headers") return header(part);
   if (name === "request.auth.claims") return claim(claimPath(part));
   // Nothing is known of what other filters say of a request.
@@ -149,7 +145,7 @@ function fitsHeader(pattern: string, values: readonly string[], ignoreCase = fal
 }
 
 function fitsPath(pattern: string, path: string): boolean {
-  return /\{\*\*?\}/.test(pattern) ? fitsTemplate(pattern, path) : fitsText(pattern, path);
+  return isPathTemplate(pattern) ? fitsTemplate(pattern, path) : fitsText(pattern, path);
 }
 
 function fitsPrincipal(pattern: string, peer: string): boolean {
@@ -175,11 +171,6 @@ function fitsPattern(pattern: TextPattern, text: unknown): boolean {
     case "suffix":
       return text.endsWith(pattern.text);
   }
-}
-
-/** `a][b` are claims inside one another; brackets in other places belong to the name of one claim. */
-function claimPath(inBrackets: string): readonly string[] {
-  return /^[^[\]]+(\]\[[^[\]]+)*$/.test(inBrackets) ? inBrackets.split("][") : [inBrackets];
 }
 
 function claim(path: readonly string[]): Attribute {

@@ -3,10 +3,11 @@
  * have to be different. It follows the rules themselves, not the filters made of them, so that each checks the other.
  */
 
+import type { Meaning } from "#config/authorization-values.ts";
 import type { ConfigObject } from "#config/config-object.ts";
 import { isDryRun } from "#config/dry-run.ts";
 import type { AuthorizationPolicy, AuthorizationRule } from "#config/kinds/authorization-policy.ts";
-import { type Attribute, attributeOfKey, FIELDS, type Meaning } from "./attributes.ts";
+import { type Attribute, attributeOfKey, FIELDS } from "./attributes.ts";
 import type { Request } from "./request.ts";
 
 type PolicyObject = ConfigObject<AuthorizationPolicy>;

@@ -1,4 +1,5 @@
 /** How policies compare texts: `*`, `*suffix`, `prefix*`, or the whole. */
+import { quote } from "#config/authorization-values.ts";
 
 /** Whether a text fits. `*` is any text but the empty one. */
 export function fitsText(pattern: string, text: string, ignoreCase = false): boolean {
@@ -8,9 +9,9 @@ export function fitsText(pattern: string, text: string, ignoreCase = false): boo
   return pattern.endsWith("*") ? text.startsWith(pattern.slice(0, -1)) : text === pattern;
 }
 
-/** A text as a regular expression that fits it alone. */
-export function quoted(text: string): string {
-  return text.replace(/[\\.+*?()|[\]{}^$/-]/g, "\\$&");
+/** Whether a regular expression fits a text from end to end, as in Envoy. */
+export function isWhole(pattern: string, text: string): boolean {
+  return new RegExp(`^(?:${pattern})$`).test(text);
 }
 
 /** Segments of a path may have these characters where a template stands for them. */
@@ -20,7 +21,7 @@ const SEGMENT = "[a-zA-Z0-9\\-._~%!$&'()*+,;:@=]";
 export function fitsTemplate(template: string, path: string): boolean {
   const pattern = template
     .split(/(\{\*\*?\})/)
-    .map((part) => (part === "{*}" ? `${SEGMENT}+` : part === "{**}" ? `(?:${SEGMENT}|/)*` : quoted(part)))
+    .map((part) => (part === "{*}" ? `${SEGMENT}+` : part === "{**}" ? `(?:${SEGMENT}|/)*` : quote(part)))
     .join("");
-  return new RegExp(`^${pattern}$`).test(path);
+  return isWhole(pattern, path);
 }

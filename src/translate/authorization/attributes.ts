@@ -2,6 +2,15 @@
  * The attributes a rule may look at, and what each is in Envoy: a permission (what is asked for) or a principal (who asks).
  * Those of HTTP alone cannot be told from a TCP connection.
  */
+import {
+  accountPattern,
+  claimPath,
+  isPathTemplate,
+  type Meaning,
+  namespacePattern,
+  parseConditionKey,
+  SPIFFE,
+} from "#config/authorization-values.ts";
 import type { PermissionSchema, PrincipalSchema } from "#gen/envoy/config/rbac/v3/rbac_pb.ts";
 import { UriTemplateMatchConfigSchema } from "#gen/envoy/extensions/path/match/uri_template/v3/uri_template_match_pb.ts";
 import { parseRequestPrincipal, type TextPattern } from "#model/request-principal.ts";
@@ -18,7 +27,6 @@ import {
   headerMatcher,
   listWith,
   metadataMatcher,
-  quote,
   regex,
   startsWith,
   type Text,
@@ -30,14 +38,6 @@ import {
 export type Permission = Init<typeof PermissionSchema>;
 /** Who asks. */
 export type Principal = Init<typeof PrincipalSchema>;
-
-/** What values mean beside themselves. */
-export interface Meaning {
-  /** Of the policy: service accounts without a namespace are of this one. */
-  readonly namespace: string;
-  /** The mesh's own, then its aliases: a principal of one of them stands for all. */
-  readonly trustDomains: readonly string[];
-}
 
 /** An attribute of requests and connections: one matcher for a list of values. */
 export type Attribute =
@@ -51,8 +51,6 @@ export type Attribute =
       readonly httpOnly: boolean;
       readonly match: (values: readonly string[], meaning: Meaning) => Principal;
     };
-
-const SPIFFE = "spiffe://";
 
 export const hosts = permission({ httpOnly: true }, (host) => headerRule(headerMatcher(":authority", host, true)));
 export const methods = permission({ httpOnly: true }, (method) => headerRule(headerMatcher(":method", method)));
@@ -77,9 +75,7 @@ export const requestPrincipals: Attribute = {
 export const serviceAccounts = principal({}, (account, { namespace }) =>
   peer(regex(accountPattern(account, namespace))),
 );
-export const namespaces = principal({}, (namespace) =>
-  peer(regex(`.*/ns/${namespace.split("*").map(quote).join(".*")}/.*`)),
-);
+export const namespaces = principal({}, (namespace) => peer(regex(namespacePattern(namespace))));
 export const remoteIps = principal({}, (range) => ({ identifier: { case: "remoteIp", value: literalRange(range) } }));
 export const sourceIps = principal({}, (range) => ({
   identifier: { case: "directRemoteIp", value: literalRange(range) },
@@ -103,7 +99,7 @@ const PLAIN: ReadonlyMap<string, Attribute> = new Map([
 export function attributeOf(key: string): Attribute | undefined {
   const plain = PLAIN.get(key);
   if (plain !== undefined) return plain;
-  const [, name = "", part = ""] = /^([^[]*)\[(.*)\]$/s.exec(key) ?? [];
+  const { name, part } = parseConditionKey(key);
   if (name === "request.headers") {
     return principal({ httpOnly: true }, (value) => ({
       identifier: { case: "header", value: headerMatcher(part, value) },
@@ -111,11 +107,6 @@ export function attributeOf(key: string): Attribute | undefined {
   }
   if (name === "request.auth.claims") return claim(...claimPath(part));
   return name.startsWith("experimental.") ? leftByFilter(name.slice("experimental.".length), part) : undefined;
-}
-
-/** `a][b` are claims inside one another; brackets in other places belong to the name of one claim. */
-function claimPath(inBrackets: string): readonly string[] {
-  return /^[^[\]]+(\]\[[^[\]]+)*$/.test(inBrackets) ? inBrackets.split("][") : [inBrackets];
 }
 
 function claim(...path: readonly string[]): Attribute {
@@ -172,7 +163,7 @@ function headerRule(value: ReturnType<typeof headerMatcher>): Permission {
 }
 
 function pathRule(path: string): Permission {
-  if (!/\{\*\*?\}/.test(path)) {
+  if (!isPathTemplate(path)) {
     return { rule: { case: "urlPath", value: { rule: { case: "path", value: textMatcher(path) } } } };
   }
   const pathTemplate = path.replaceAll("{*}", "*").replaceAll("{**}", "**");
@@ -183,13 +174,6 @@ function pathRule(path: string): Permission {
 /** A caller by the identity that its certificate proves. */
 function peer(principalName: Text): Principal {
   return { identifier: { case: "authenticated", value: { principalName } } };
-}
-
-/** What is between `/ns/` and `/sa/`, or follows, is up to whoever made the identity. */
-function accountPattern(account: string, home: string): string {
-  const [first = "", second] = account.split("/");
-  const [namespace, name] = second === undefined ? [home, first] : [first, second];
-  return `spiffe://.+/ns/${quote(namespace)}/(.+/|)sa/${quote(name)}(/.+)?`;
 }
 
 function requestPrincipal(value: string): Principal {

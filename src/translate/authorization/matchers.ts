@@ -1,4 +1,5 @@
 /** How the texts of a policy, with `*` in front or at the end, are matched by Envoy. */
+import { quote } from "#config/authorization-values.ts";
 import type { HeaderMatcherSchema } from "#gen/envoy/config/route/v3/route_components_pb.ts";
 import type { MetadataMatcherSchema } from "#gen/envoy/type/matcher/v3/metadata_pb.ts";
 import type { StringMatcherSchema } from "#gen/envoy/type/matcher/v3/string_pb.ts";
@@ -43,11 +44,6 @@ export function textMatcher(value: string, scheme = ""): Text {
     return scheme === "" ? endsWith(value.slice(1)) : regex(`${scheme}.*${quote(value.slice(1))}`);
   }
   return value.endsWith("*") ? startsWith(`${scheme}${value.slice(0, -1)}`) : exact(`${scheme}${value}`);
-}
-
-/** The text as a regular expression that fits it alone. */
-export function quote(text: string): string {
-  return text.replace(/[\\.+*?()|[\]{}^$]/g, "\\$&");
 }
 
 /** A header with such a text. `*` is any value, also an empty one. */

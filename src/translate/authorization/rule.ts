@@ -1,4 +1,5 @@
 /** One rule of a policy as Envoy checks it. */
+import type { Meaning } from "#config/authorization-values.ts";
 import type { AuthorizationRule } from "#config/kinds/authorization-policy.ts";
 import type { PolicySchema } from "#gen/envoy/config/rbac/v3/rbac_pb.ts";
 import type { Init } from "../encode.ts";
@@ -6,7 +7,6 @@ import {
   type Attribute,
   attributeOf,
   hosts,
-  type Meaning,
   methods,
   namespaces,
   type Permission,
