@@ -2,13 +2,13 @@
 import type { ConfigObject } from "#config/config-object.ts";
 import type { WorkloadEntry } from "#config/kinds/workload-entry.ts";
 import type { MeshNetworks } from "#config/mesh/mesh-networks.ts";
+import { NETWORK_LABEL } from "#config/topology-labels.ts";
 import type { Steps } from "#lib/async/steps.ts";
 import { hasSameItems } from "#lib/same-items.ts";
 import type { Features } from "#model/features.ts";
 import type { DraftInput } from "./drafts.ts";
 import type { PodsIn } from "./endpoint-slices.ts";
 import { type NamedWorkload, namedEntry, namedPod, placedPod } from "./known-workloads.ts";
-import { NETWORK_LABEL } from "./locality.ts";
 import { type Mapped, mappedAfter, memoized } from "./memo.ts";
 import { networkFinder } from "./networks.ts";
 import { type PodFinder, type PodObject, type PodWorkload, podFinder, podWorkload } from "./pods.ts";

@@ -2,10 +2,10 @@
 
 import { isIP } from "node:net";
 import type { MeshNetworks } from "#config/mesh/mesh-networks.ts";
+import { NETWORK_LABEL } from "#config/topology-labels.ts";
 import { compareText } from "#lib/compare-text.ts";
 import type { GatewayAddresses, NetworkGateway } from "#model/network-gateway.ts";
 import type { Service } from "#model/service.ts";
-import { NETWORK_LABEL } from "./locality.ts";
 
 const GATEWAY_PORT_LABEL = "networking.istio.io/gatewayPort";
 const DEFAULT_PORT = 15443;

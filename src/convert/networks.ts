@@ -1,7 +1,7 @@
 /** Which network an address belongs to. */
 import { BlockList, isIPv4 } from "node:net";
 import type { MeshNetworks } from "#config/mesh/mesh-networks.ts";
-import { NETWORK_LABEL } from "./locality.ts";
+import { NETWORK_LABEL } from "#config/topology-labels.ts";
 
 /** The network of a workload by its address and labels; empty where nobody said. */
 export type NetworkOf = (address: string, labels: Readonly<Record<string, string>>) => string;

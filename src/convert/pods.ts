@@ -2,7 +2,8 @@
 import type { ConfigObject } from "#config/config-object.ts";
 import type { Container, Pod, PodStatus } from "#config/kinds/pod.ts";
 import { podPortName } from "#model/pod-ports.ts";
-import { labelledLocality, locatedLabels, nodeLocality } from "./locality.ts";
+import { locatedLabels } from "#model/whereabouts.ts";
+import { labelledLocality, nodeLocality } from "./locality.ts";
 import { podWorkloadName } from "./workload-name.ts";
 import { labelledTlsMode, type Surroundings, type Workload } from "./workloads.ts";
 

@@ -3,7 +3,8 @@ import { isIP } from "node:net";
 import type { ConfigObject } from "#config/config-object.ts";
 import type { WorkloadEntry, WorkloadEntryStatus } from "#config/kinds/workload-entry.ts";
 import type { Endpoint } from "#model/endpoint.ts";
-import { labelledLocality, locatedLabels } from "./locality.ts";
+import { locatedLabels } from "#model/whereabouts.ts";
+import { labelledLocality } from "./locality.ts";
 import type { NetworkOf } from "./networks.ts";
 
 const TLS_MODE_LABEL = "security.istio.io/tlsMode";

@@ -1,4 +1,5 @@
 /** Pages about connected proxies, in Istio's shape. */
+import { CLUSTER_LABEL, NETWORK_LABEL, REGION_LABEL, SUBZONE_LABEL, ZONE_LABEL } from "#config/topology-labels.ts";
 import type { ConnectedProxy } from "#model/ports.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import { placeOf } from "#translate/scope/service-targets.ts";
@@ -32,11 +33,11 @@ function labelsOf({ labels, metadata, locality = "" }: MeshProxy): Readonly<Reco
   const { CLUSTER_ID: cluster, NETWORK: network } = metadata;
   const [region = "", zone = "", subzone = ""] = locality.split("/");
   return {
-    ...(region !== "" && { "topology.kubernetes.io/region": region }),
-    ...(zone !== "" && { "topology.kubernetes.io/zone": zone }),
-    ...(subzone !== "" && { "topology.istio.io/subzone": subzone }),
-    ...(typeof cluster === "string" && cluster !== "" && { "topology.istio.io/cluster": cluster }),
-    ...(typeof network === "string" && network !== "" && { "topology.istio.io/network": network }),
+    ...(region !== "" && { [REGION_LABEL]: region }),
+    ...(zone !== "" && { [ZONE_LABEL]: zone }),
+    ...(subzone !== "" && { [SUBZONE_LABEL]: subzone }),
+    ...(typeof cluster === "string" && cluster !== "" && { [CLUSTER_LABEL]: cluster }),
+    ...(typeof network === "string" && network !== "" && { [NETWORK_LABEL]: network }),
     ...labels,
   };
 }

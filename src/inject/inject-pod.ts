@@ -5,10 +5,11 @@
  *   -> metrics merged -> probes turned -> status -> containers in order
  */
 
+import { NETWORK_LABEL } from "#config/topology-labels.ts";
 import { withOrderedContainers } from "./container-order.ts";
 import type { InjectionRequest } from "./injection-request.ts";
 import { withAnnotation } from "./mesh/proxy-config.ts";
-import { NETWORK, PROXY_CONFIG, STATUS } from "./names.ts";
+import { PROXY_CONFIG, STATUS } from "./names.ts";
 import { withOverrides } from "./overrides.ts";
 import {
   annotationOf,
@@ -46,7 +47,7 @@ export function injectPod(request: InjectionRequest): Pod {
 /** Cluster and network: the path of the webhook counts more than the values, a label on the pod most. */
 function placeOf({ pod, injector: { values }, proxyEnvironment }: InjectionRequest): Readonly<Record<string, string>> {
   const cluster = proxyEnvironment[CLUSTER_VARIABLE] || values.clusterName;
-  const network = pod.metadata.labels?.[NETWORK] ?? (proxyEnvironment[NETWORK_VARIABLE] || values.network);
+  const network = pod.metadata.labels?.[NETWORK_LABEL] ?? (proxyEnvironment[NETWORK_VARIABLE] || values.network);
   return {
     ...proxyEnvironment,
     ...(cluster === "" ? {} : { [CLUSTER_VARIABLE]: cluster }),
@@ -81,7 +82,7 @@ function withMetadata(pod: Pod, { rendered, environment, request }: MetadataInpu
     ...pod,
     metadata: {
       ...pod.metadata,
-      labels: network === undefined ? labels : { ...labels, [NETWORK]: network },
+      labels: network === undefined ? labels : { ...labels, [NETWORK_LABEL]: network },
       annotations: { ...annotations, [STATUS]: formatStatus(rendered.spec, revision), ...injectedAnnotations },
     },
   };

@@ -22,7 +22,5 @@ export const REWRITE_PROBES = "sidecar.istio.io/rewriteAppHTTPProbers";
 export const STATUS_PORT = "status.sidecar.istio.io/port";
 /** Annotation: whether metrics are merged. */
 export const MERGE_METRICS = "prometheus.istio.io/merge-metrics";
-/** Label: the network of the pod. */
-export const NETWORK = "topology.istio.io/network";
 /** Label: the revision of the control plane. */
 export const REVISION = "istio.io/rev";

@@ -76,3 +76,8 @@ export function oddField(metadata: JsonObject): OddField | undefined {
 export function isOn(value: unknown): boolean {
   return ON.includes(value);
 }
+
+/** A text of metadata; empty where it is none. */
+export function textOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}

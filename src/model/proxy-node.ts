@@ -2,8 +2,9 @@
 import { isIP } from "node:net";
 import { fromBinary, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import type { Parsed, Problem } from "#config/problem.ts";
+import { LOCALITY_LABELS, LOCALITY_PARTS } from "#config/topology-labels.ts";
 import { type Node, NodeSchema } from "#gen/envoy/config/core/v3/base_pb.ts";
-import { oddField } from "./node-metadata.ts";
+import { oddField, textOf } from "./node-metadata.ts";
 import type { Proxy as MeshProxy } from "./proxy.ts";
 
 const TYPES: readonly MeshProxy["type"][] = ["sidecar", "router"];
@@ -32,12 +33,12 @@ export function parseProxyNode(bytes: Uint8Array): Parsed<MeshProxy> {
     type,
     addresses,
     id,
-    namespace: text(metadata.NAMESPACE) || id.slice(id.lastIndexOf(".") + 1),
+    namespace: textOf(metadata.NAMESPACE) || id.slice(id.lastIndexOf(".") + 1),
     dnsDomain,
     labels: texts(metadata.LABELS),
     locality: localityOfLabels(texts(metadata.LABELS)) || localityOf(node),
     nodeLocality: localityOf(node),
-    serviceAccount: text(metadata.SERVICE_ACCOUNT),
+    serviceAccount: textOf(metadata.SERVICE_ACCOUNT),
     metadata,
     envoyVersion: envoyVersion(node),
     extensions: new Set(node.extensions.filter(({ disabled }) => !disabled).map(({ name }) => name)),
@@ -68,12 +69,10 @@ function idParts(
 
 /** `INSTANCE_IPS` is a list in one string; it counts only if all of it are addresses. */
 function instanceAddresses(metadata: JsonObject): readonly string[] | undefined {
-  const list = text(metadata.INSTANCE_IPS).split(",");
+  const list = textOf(metadata.INSTANCE_IPS).split(",");
   const addresses = list.map((value) => value.trim()).filter((value) => value !== "");
   return addresses.length > 0 && addresses.every((value) => isIP(value) !== 0) ? addresses : undefined;
 }
-
-const TOPOLOGY_LABELS = ["topology.kubernetes.io/region", "topology.kubernetes.io/zone", "topology.istio.io/subzone"];
 
 function localityOf({ locality }: Node): string {
   return joined([locality?.region, locality?.zone, locality?.subZone]);
@@ -81,9 +80,9 @@ function localityOf({ locality }: Node): string {
 
 /** The locality that labels of a workload tell; empty when they tell none. */
 export function localityOfLabels(labels: Readonly<Record<string, string>>): string {
-  const parts = TOPOLOGY_LABELS.map((name) => labels[name]);
+  const parts = LOCALITY_PARTS.map((name) => labels[name]);
   if (parts.some((part) => part !== undefined)) return joined(parts);
-  return labels["topology.istio.io/locality"] ?? labels["istio-locality"] ?? "";
+  return LOCALITY_LABELS.map((name) => labels[name]).find((value) => value !== undefined) ?? "";
 }
 
 /** Up to the first part that is missing. */
@@ -96,10 +95,6 @@ function envoyVersion({ userAgentVersionType }: Node): string {
   if (userAgentVersionType.case === "userAgentVersion") return userAgentVersionType.value;
   const version = userAgentVersionType.value?.version;
   return version === undefined ? "" : `${version.majorNumber}.${version.minorNumber}.${version.patch}`;
-}
-
-function text(value: JsonValue | undefined): string {
-  return typeof value === "string" ? value : "";
 }
 
 function texts(value: JsonValue | undefined): Readonly<Record<string, string>> {

@@ -8,7 +8,7 @@ import type { MeshConfig } from "#config/mesh-config.ts";
 import { parse } from "#config/schema/parse.ts";
 import { parseDuration } from "#lib/duration.ts";
 import { DEFAULT_FEATURES, type Features } from "#model/features.ts";
-import { isOn } from "#model/node-metadata.ts";
+import { isOn, textOf } from "#model/node-metadata.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import { lackedFields, lackedFilters, type VersionedField } from "./capabilities.ts";
 import type { SecretSockets } from "./filters/secrets.ts";
@@ -250,8 +250,4 @@ export const proxyConfigOf = derived((_: string, metadata: MeshProxy["metadata"]
 function ipModeOf(addresses: readonly string[]): IpMode {
   if (addresses.every((address) => isIPv4(address))) return "ipv4";
   return addresses.every((address) => isIPv6(address)) ? "ipv6" : "dual";
-}
-
-function textOf(value: unknown): string {
-  return typeof value === "string" ? value : "";
 }

@@ -16,6 +16,7 @@ import type { DestinationRule } from "#config/kinds/destination-rule.ts";
 import type { Gateway, GatewayServer } from "#config/kinds/gateway.ts";
 import type { RequestAuthentication } from "#config/kinds/request-authentication.ts";
 import { hasLabels } from "#model/labels.ts";
+import { textOf } from "#model/node-metadata.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { changedKeys } from "./changed-keys.ts";
@@ -334,8 +335,4 @@ function ownListeners(proxy: MeshProxy, targets: readonly ServiceTarget[]): Read
   const [address = ""] = proxy.addresses;
   const headless = targets.filter(({ service }) => service.resolution === "passthrough");
   return new Set(headless.map(({ port }) => listenerName(address, port.port)));
-}
-
-function textOf(value: unknown): string {
-  return typeof value === "string" ? value : "";
 }

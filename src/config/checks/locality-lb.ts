@@ -2,12 +2,7 @@
 import type { LocalityLb, OutlierDetection } from "../kinds/destination-rule.ts";
 import { error, type Problem, warning } from "../problem.ts";
 import { formatField } from "../schema/field-path.ts";
-
-const TOPOLOGY_LABELS: readonly string[] = [
-  "topology.kubernetes.io/region",
-  "topology.kubernetes.io/zone",
-  "topology.istio.io/subzone",
-];
+import { LOCALITY_PARTS } from "../topology-labels.ts";
 
 /** Weights by locality, or localities to fall back to. The latter needs outlier detection to notice failures. */
 export function* checkLocalityLb(
@@ -20,7 +15,7 @@ export function* checkLocalityLb(
     yield error(`${at}.failover`, "cannot be set together with distribute");
     return;
   }
-  const topology = failoverPriority.find((label) => TOPOLOGY_LABELS.includes(label));
+  const topology = failoverPriority.find((label) => LOCALITY_PARTS.includes(label));
   if (failover.length > 0 && topology !== undefined) {
     yield error(`${at}.failoverPriority`, `cannot have "${topology}" together with failover`);
     return;

@@ -4,6 +4,7 @@ import type { AuthorizationPolicy } from "#config/kinds/authorization-policy.ts"
 import type { DestinationRule } from "#config/kinds/destination-rule.ts";
 import type { Pod } from "#config/kinds/pod.ts";
 import type { Sidecar } from "#config/kinds/sidecar.ts";
+import { HOSTNAME_LABEL, REGION_LABEL, SUBZONE_LABEL, ZONE_LABEL } from "#config/topology-labels.ts";
 import { hasLabels } from "#model/labels.ts";
 import { fullName, type MeshObjects } from "./mesh-objects.ts";
 import type { Findings } from "./message.ts";
@@ -11,9 +12,9 @@ import type { Findings } from "./message.ts";
 const INJECT = "sidecar.istio.io/inject";
 const PROXY = "istio-proxy";
 const TOPOLOGY = [
-  ["topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region"],
-  ["topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"],
-  ["topology.istio.io/subzone", "topology.istio.io/subzone"],
+  [REGION_LABEL, "failure-domain.beta.kubernetes.io/region"],
+  [ZONE_LABEL, "failure-domain.beta.kubernetes.io/zone"],
+  [SUBZONE_LABEL, SUBZONE_LABEL],
 ] as const;
 
 /** Sidecars without pods, and pods or namespaces with several. */
@@ -84,7 +85,7 @@ function locatedPods(mesh: MeshObjects): readonly Readonly<Record<string, string
     return {
       ...metadata.labels,
       ...Object.fromEntries(places),
-      ...(nodeName !== "" && { "kubernetes.io/hostname": nodeName }),
+      ...(nodeName !== "" && { [HOSTNAME_LABEL]: nodeName }),
     };
   });
 }

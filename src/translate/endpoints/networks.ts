@@ -1,4 +1,5 @@
 /** Endpoints of other networks: proxies reach them through the gateways of these. */
+import { CLUSTER_LABEL, NETWORK_LABEL } from "#config/topology-labels.ts";
 import type { Endpoint } from "#model/endpoint.ts";
 import type { NetworkGateway } from "#model/network-gateway.ts";
 import type { EndpointsInput } from "./input.ts";
@@ -62,8 +63,8 @@ function commonDivisor(a: number, b: number): number {
 function gatewayEndpoint(gateway: NetworkGateway, weight: number, { port }: NetworkInput): Endpoint {
   const { address, network, clusterId } = gateway;
   const labels = {
-    ...(clusterId && { "topology.istio.io/cluster": clusterId }),
-    "topology.istio.io/network": network,
+    ...(clusterId && { [CLUSTER_LABEL]: clusterId }),
+    [NETWORK_LABEL]: network,
   };
   const nobody = { namespace: "", workloadName: "", serviceAccount: "", locality: "", health: "unknown" } as const;
   const ports = { [port.name]: gateway.port };

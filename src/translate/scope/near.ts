@@ -1,9 +1,11 @@
 /** What of a proxy's whereabouts decides which endpoints it gets, or gets first. */
 import type { ConfigObject } from "#config/config-object.ts";
 import type { DestinationRule } from "#config/kinds/destination-rule.ts";
+import { textOf } from "#model/node-metadata.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import type { Service } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
+import { locatedLabels } from "#model/whereabouts.ts";
 import { derived } from "../indexes.ts";
 import { PREFERENCES } from "./traffic-policy.ts";
 
@@ -12,22 +14,14 @@ export function nearLabels(snapshot: Snapshot, proxy: MeshProxy, locality: strin
   const ofMesh = snapshot.mesh.localityLbSetting.failoverPriority ?? [];
   const ofServices = wishesOf("", snapshot.services).labels;
   const names = new Set([...ofMesh, ...failoverLabels("", snapshot.destinationRules), ...ofServices]);
-  const labels = locatedLabels(proxy, locality);
+  const { CLUSTER_ID, NODE_NAME, NETWORK } = proxy.metadata;
+  const labels = locatedLabels(proxy.labels, {
+    clusterId: textOf(CLUSTER_ID),
+    locality,
+    nodeName: textOf(NODE_NAME),
+    network: textOf(NETWORK),
+  });
   return [...names].filter((name) => !name.includes("=")).map((name) => `${name}=${labels[name] ?? ""}`);
-}
-
-/** The proxy's labels with those that say where it is, as endpoints have them. */
-function locatedLabels({ labels, metadata }: MeshProxy, locality: string): MeshProxy["labels"] {
-  const [region = "", zone = "", subzone = ""] = locality.split("/");
-  const places = {
-    "topology.kubernetes.io/region": region,
-    "topology.kubernetes.io/zone": zone,
-    "topology.istio.io/subzone": subzone,
-    "topology.istio.io/cluster": textOf(metadata.CLUSTER_ID),
-    "kubernetes.io/hostname": textOf(metadata.NODE_NAME),
-    "topology.istio.io/network": labels["topology.istio.io/network"] || textOf(metadata.NETWORK),
-  };
-  return { ...labels, ...Object.fromEntries(Object.entries(places).filter(([, value]) => value !== "")) };
 }
 
 /** What services want to know of where their callers are: the same for most services, and so for most lists of them. */
@@ -54,8 +48,4 @@ const failoverLabels = derived((_: string, rules: readonly ConfigObject<Destinat
 /** The machine the proxy runs on; empty where no service keeps to the caller's. */
 export function nodeName({ services }: Snapshot, { metadata }: MeshProxy): string {
   return wishesOf("", services).nodes ? textOf(metadata.NODE_NAME) : "";
-}
-
-function textOf(value: unknown): string {
-  return typeof value === "string" ? value : "";
 }

@@ -1,6 +1,7 @@
 /** Which settings of a destination rule apply to a port and subset. */
 import type { DestinationRule, LocalityLb, PortTrafficPolicy, TrafficPolicy } from "#config/kinds/destination-rule.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
+import { HOSTNAME_LABEL, NETWORK_LABEL, REGION_LABEL, SUBZONE_LABEL, ZONE_LABEL } from "#config/topology-labels.ts";
 import type { Service } from "#model/service.ts";
 
 /** The settings of one cluster; what is not set has its default. */
@@ -48,14 +49,14 @@ function setFields<T extends object>(value: T): Partial<T> {
 /** What a service itself says about its endpoints. */
 export type Preference = Pick<Service, "trafficDistribution">;
 
-const SAME_ZONE = ["topology.istio.io/network", "topology.kubernetes.io/region", "topology.kubernetes.io/zone"];
+const SAME_ZONE = [NETWORK_LABEL, REGION_LABEL, ZONE_LABEL];
 
 /** Labels that an endpoint shares with a proxy to be near it, the most important first. */
 export const PREFERENCES: Readonly<Record<NonNullable<Preference["trafficDistribution"]>, LocalityLb>> = {
   "same-zone": { enabled: true, failoverPriority: SAME_ZONE },
   "same-node": {
     enabled: true,
-    failoverPriority: [...SAME_ZONE, "topology.istio.io/subzone", "kubernetes.io/hostname"],
+    failoverPriority: [...SAME_ZONE, SUBZONE_LABEL, HOSTNAME_LABEL],
   },
 };
 
