@@ -54,7 +54,9 @@ metadata: {name: gw, namespace: ns}
 spec: {selector: {a: b}, servers: [{port: {number: 80, name: http, protocol: HTTP}, hosts: ["*"]}]}
 ---
 `;
-  assert.deepEqual(unresolved(SERVICE + others + route("{host: a, subset: v1}", "gateways: [gw],")), []);
+  for (const name of ["gw", "ns/gw", "gw.ns", "gw.ns.svc.cluster.local"]) {
+    assert.deepEqual(unresolved(SERVICE + others + route("{host: a, subset: v1}", `gateways: [${name}],`)), [], name);
+  }
 });
 
 test("unresolvedReferences() looks at mirrors and at TCP and TLS routes", () => {

@@ -4,8 +4,10 @@
  */
 import type { ConfigObject } from "#config/config-object.ts";
 import { objectKey } from "#config/config-object.ts";
+import { destinationsOf } from "#config/destinations.ts";
+import { completeGateway, MESH_GATEWAY } from "#config/gateway-name.ts";
 import { completeHost, hostsMatch, isWildcard } from "#config/host.ts";
-import type { Destination, VirtualService } from "#config/kinds/virtual-service.ts";
+import type { VirtualService } from "#config/kinds/virtual-service.ts";
 import { listChanges } from "#lib/list-changes.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 
@@ -85,8 +87,8 @@ function isKnown({ kind, name }: Reference, targets: Targets): boolean {
 
 function referencesOf({ spec, metadata }: ConfigObject<VirtualService>, domain: string): readonly Reference[] {
   const gateways = (spec.gateways ?? [])
-    .filter((gateway) => gateway !== "mesh")
-    .map((gateway) => (gateway.includes("/") ? gateway : `${metadata.namespace}/${gateway}`));
+    .filter((gateway) => gateway !== MESH_GATEWAY)
+    .map((gateway) => completeGateway(gateway, metadata.namespace));
   const destinations = destinationsOf(spec).flatMap(({ host, subset }): Reference[] => {
     const complete = completeHost(host, metadata.namespace, domain);
     const ofHost = { kind: "host", name: complete } as const;
@@ -100,13 +102,4 @@ function referencesOf({ spec, metadata }: ConfigObject<VirtualService>, domain: 
     ...delegates.map((name) => ({ kind: "delegate", name }) as const),
     ...destinations,
   ];
-}
-
-function destinationsOf({ http = [], tls = [], tcp = [] }: VirtualService): readonly Destination[] {
-  const routes = [...http, ...tls, ...tcp].flatMap(({ route = [] }) => route.map(({ destination }) => destination));
-  const mirrors = http.flatMap(({ mirror, mirrors: list = [] }) => [
-    mirror,
-    ...list.map(({ destination }) => destination),
-  ]);
-  return [...routes, ...mirrors.filter((mirror) => mirror !== undefined)];
 }

@@ -1,5 +1,6 @@
 import { isIP } from "node:net";
 import type { ConfigObject } from "../config-object.ts";
+import { MESH_GATEWAY } from "../gateway-name.ts";
 import { hostsMatch, isSubsetOf } from "../host.ts";
 import type { L4Match, TcpRoute, TlsMatch, TlsRoute, VirtualService } from "../kinds/virtual-service.ts";
 import { error, type Problem, warning } from "../problem.ts";
@@ -13,8 +14,6 @@ import { wrongHost } from "./names.ts";
 import { checkSubnet } from "./network.ts";
 import { checkReachable } from "./reachable.ts";
 
-/** The name by which virtual services mean all sidecars. */
-const MESH = "mesh";
 /** SNI between gateways of two networks: `outbound_.80_._.host`. */
 const GENERATED_SNI = /^outbound_[^_]*\d[^_]*_[^_]*_[^_]*[a-zA-Z]/;
 
@@ -41,7 +40,7 @@ function* checkDelegate({ gateways = [], tls = [], tcp = [] }: VirtualService): 
 }
 
 function isForGateways({ gateways = [] }: VirtualService): boolean {
-  return gateways.length > 0 && !gateways.includes(MESH);
+  return gateways.length > 0 && !gateways.includes(MESH_GATEWAY);
 }
 
 function* checkHosts(spec: VirtualService): Iterable<Problem> {

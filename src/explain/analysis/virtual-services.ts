@@ -1,11 +1,12 @@
 /** VirtualServices that lead to what is not there, or claim what others do. */
 import { type ConfigObject, objectKey } from "#config/config-object.ts";
-import { completeGateway } from "#config/gateway-name.ts";
+import { destinationsOf } from "#config/destinations.ts";
+import { completeGateway, MESH_GATEWAY } from "#config/gateway-name.ts";
 import { completeHost, hostsMatch, isSubsetOf, isWildcard } from "#config/host.ts";
 import type { DestinationRule } from "#config/kinds/destination-rule.ts";
 import type { Gateway } from "#config/kinds/gateway.ts";
 import type { RequestAuthentication } from "#config/kinds/request-authentication.ts";
-import type { Destination, VirtualService } from "#config/kinds/virtual-service.ts";
+import type { VirtualService } from "#config/kinds/virtual-service.ts";
 import { hasLabels } from "#model/labels.ts";
 import { delegateProblems, knownDelegates } from "../delegates.ts";
 import { fullName, type MeshObjects } from "./mesh-objects.ts";
@@ -13,7 +14,6 @@ import type { Findings } from "./message.ts";
 
 type Routes = ConfigObject<VirtualService>;
 
-const MESH = "mesh";
 const DOMAIN = "cluster.local";
 const CLAIMS = /^@request\.auth\.claims[.[]/;
 
@@ -24,7 +24,7 @@ export function* destinationFindings(mesh: MeshObjects): Findings {
     yield undefined;
     const object = objectKey(routes);
     const { namespace } = routes.metadata;
-    for (const { host, port, subset = "" } of destinations(routes.spec)) {
+    for (const { host, port, subset = "" } of destinationsOf(routes.spec)) {
       const missing = (what: string) => ({ object, code: "IST0101", text: `${what} does not exist` }) as const;
       if (subset !== "" && !subsets.has(`${completeHost(host, namespace, DOMAIN)} ${subset}`))
         yield missing(`subset "${subset}" of "${host}" in a DestinationRule`);
@@ -36,17 +36,6 @@ export function* destinationFindings(mesh: MeshObjects): Findings {
       } else if (!known.ports.includes(port.number)) yield missing(`port ${port.number} of "${host}"`);
     }
   }
-}
-
-function destinations({ tcp = [], tls = [], http = [] }: VirtualService): readonly Destination[] {
-  const mirrors = http.flatMap(({ mirror, mirrors = [] }) => [
-    ...(mirror === undefined ? [] : [mirror]),
-    ...mirrors.map(({ destination }) => destination),
-  ]);
-  return [
-    ...[...tcp, ...tls, ...http].flatMap(({ route = [] }) => route.map(({ destination }) => destination)),
-    ...mirrors,
-  ];
 }
 
 function knownSubsets(mesh: MeshObjects): ReadonlySet<string> {
@@ -91,7 +80,7 @@ export function* gatewayFindings(mesh: MeshObjects): Findings {
     const object = objectKey(routes);
     const { namespace } = routes.metadata;
     for (const name of routes.spec.gateways ?? []) {
-      if (name === MESH) continue;
+      if (name === MESH_GATEWAY) continue;
       const gateway = gateways.get(completeGateway(name, namespace));
       if (gateway === undefined) yield { object, code: "IST0101", text: `gateway "${name}" does not exist` };
       const open = gateway === undefined ? [] : openHosts(gateway, namespace);
@@ -127,7 +116,7 @@ export function* hostFindings(mesh: MeshObjects): Findings {
   const claims = new Map<string, Routes[]>();
   for (const routes of mesh.ofKind<VirtualService>("VirtualService")) {
     const { hosts = [], gateways = [], exportTo = [] } = routes.spec;
-    if (gateways.length > 0 && !gateways.includes(MESH)) continue;
+    if (gateways.length > 0 && !gateways.includes(MESH_GATEWAY)) continue;
     const scopes = exportTo.length === 0 || exportTo.includes("*") ? ["*"] : exportTo;
     for (const scope of new Set(scopes.map((each) => (each === "." ? routes.metadata.namespace : each)))) {
       for (const host of hosts) {

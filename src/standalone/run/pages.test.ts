@@ -40,6 +40,13 @@ test("pagesOf() finds a page for each host of the routes behind a gateway's port
   ]);
 });
 
+test("pagesOf() knows a gateway by all of its names", () => {
+  for (const name of ["edge", "shop/edge", "edge.shop", "edge.shop.svc.cluster.local"]) {
+    const routes = ROUTES.replace("gateways: [edge]", `gateways: [${name}]`);
+    assert.equal(pagesOf(meshOf(GATEWAY + routes), EDGE, 8080).length, 2, name);
+  }
+});
+
 test("pagesOf() has nothing for another port, another proxy, or a workload", () => {
   const mesh = meshOf(GATEWAY + ROUTES);
   assert.deepEqual(pagesOf(mesh, EDGE, 8443), []);

@@ -1,5 +1,6 @@
 /** What can be opened behind a published port: read from the routes, so that a person has something to click on. */
 import type { ConfigObject } from "#config/config-object.ts";
+import { completeGateway } from "#config/gateway-name.ts";
 import type { Gateway } from "#config/kinds/gateway.ts";
 import type { VirtualService } from "#config/kinds/virtual-service.ts";
 import { hasLabels } from "#model/labels.ts";
@@ -40,7 +41,7 @@ function keyOf({ metadata }: ConfigObject): string {
 }
 
 function gatewaysOf({ metadata, spec }: ConfigObject<VirtualService>): readonly string[] {
-  return (spec.gateways ?? []).map((name) => (name.includes("/") ? name : `${metadata.namespace}/${name}`));
+  return (spec.gateways ?? []).map((name) => completeGateway(name, metadata.namespace));
 }
 
 function firstPath({ http = [] }: VirtualService): string {

@@ -1,6 +1,7 @@
 /** Which routes of a virtual service apply to a proxy on a port, and where they lead. */
 
 import type { ConfigObject } from "#config/config-object.ts";
+import { httpDestinations } from "#config/destinations.ts";
 import { completeGateway } from "#config/gateway-name.ts";
 import { completeHost } from "#config/host.ts";
 import type { ConsistentHash } from "#config/kinds/destination-rule.ts";
@@ -11,7 +12,6 @@ import { destinationRuleFor, type RuleSnapshot } from "../scope/destination-rule
 import { type BoundVirtualService, sourceConditionId } from "../scope/virtual-services.ts";
 import type { GatewayView, OutboundView } from "../views.ts";
 import { canBeMet, takesEveryRequest } from "./match.ts";
-import { destinationsOf } from "./route.ts";
 import type { RoutedHostInput } from "./virtual-host.ts";
 
 /** Where a request arrives. */
@@ -31,7 +31,7 @@ export interface ApplicableRoute {
   readonly route: HttpRoute;
   readonly match: HttpMatch | undefined;
   readonly origin: ConfigObject<VirtualService>;
-  /** Of its destinations, in the order of `destinationsOf`. */
+  /** Of its destinations, in the order of `httpDestinations`. */
   readonly clusters: readonly string[];
   readonly hashes: readonly (ConsistentHash | undefined)[];
   /** How its requests stay with one endpoint. */
@@ -46,7 +46,7 @@ export function applicableRoutes(
 ): readonly ApplicableRoute[] {
   const found: ApplicableRoute[] = [];
   for (const [route, match] of conditions(virtualService, arrival)) {
-    const targets = destinationsOf(route).map((one) => targetOf(snapshot, one, { virtualService, arrival }));
+    const targets = httpDestinations(route).map((one) => targetOf(snapshot, one, { virtualService, arrival }));
     found.push({
       route,
       match,

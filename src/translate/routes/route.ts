@@ -3,7 +3,6 @@ import type { ConfigObject } from "#config/config-object.ts";
 import { hasIngressSemantics } from "#config/ingress-semantics.ts";
 import type { ConsistentHash } from "#config/kinds/destination-rule.ts";
 import type {
-  Destination,
   HttpMatch,
   HttpMirror,
   HttpRedirect,
@@ -47,7 +46,7 @@ export interface RouteContext {
   readonly retries: HttpRetry | undefined;
   readonly xForwardedHost: boolean;
   readonly offersHttp3: boolean;
-  /** Clusters of the route's destinations, in the order of `destinationsOf`. */
+  /** Clusters of the route's destinations, in the order of `httpDestinations`. */
   readonly clusters: readonly string[];
   /** How each of them is hashed, in the same order; empty when none is. */
   readonly hashes: readonly (ConsistentHash | undefined)[];
@@ -57,15 +56,6 @@ export interface RouteContext {
   readonly shadowSuffix: boolean;
   /** Fields that the proxy's Envoy does not have. */
   readonly lackedFields: readonly VersionedField[];
-}
-
-/** All destinations of a route: those it chooses among, then those that get a copy. */
-export function destinationsOf(route: HttpRoute): readonly Destination[] {
-  return [
-    ...(route.route ?? []).map(({ destination }) => destination),
-    ...(route.mirror === undefined ? [] : [route.mirror]),
-    ...(route.mirrors ?? []).map(({ destination }) => destination),
-  ];
 }
 
 /** The route under one of its conditions; undefined when Envoy could do nothing with it. */

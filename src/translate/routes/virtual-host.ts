@@ -1,5 +1,6 @@
 /** Virtual hosts and route configurations. */
 import type { ConfigObject } from "#config/config-object.ts";
+import { httpDestinations } from "#config/destinations.ts";
 import type { ConsistentHash } from "#config/kinds/destination-rule.ts";
 import type { HttpMatch, HttpRetry, HttpRoute, VirtualService } from "#config/kinds/virtual-service.ts";
 import {
@@ -15,7 +16,7 @@ import { sessionSettings } from "../filters/session.ts";
 import { ALLOW_ANY, BLACK_HOLE_CLUSTER, BLOCK_ALL, outboundCluster, traceOperation } from "../names.ts";
 import { hashPolicy } from "./hash-policy.ts";
 import { retryPolicy } from "./retry.ts";
-import { destinationsOf, routeOf } from "./route.ts";
+import { routeOf } from "./route.ts";
 
 /** A route configuration without its virtual hosts, which are parts of it. */
 export function routeConfiguration({ name }: { readonly name: string }): Uint8Array {
@@ -106,7 +107,7 @@ export function routedHost(input: RoutedHostInput): Uint8Array {
   let at = 0;
   for (const [i, route] of input.routes.entries()) {
     const virtualService = input.virtualServices[i];
-    const end = at + destinationsOf(route).length;
+    const end = at + httpDestinations(route).length;
     const clusters = input.clusters.slice(at, end);
     const hashes = input.hashes.slice(at, end);
     at = end;

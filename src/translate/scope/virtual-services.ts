@@ -1,9 +1,10 @@
 /** The virtual services that apply to proxies of a namespace, with their names completed. */
 
 import type { ConfigObject } from "#config/config-object.ts";
+import { connectionDestinations, httpDestinations } from "#config/destinations.ts";
 import { completeGateway, MESH_GATEWAY } from "#config/gateway-name.ts";
 import { completeHost, isWildcard } from "#config/host.ts";
-import type { Destination, HttpRoute, VirtualService } from "#config/kinds/virtual-service.ts";
+import type { HttpRoute, VirtualService } from "#config/kinds/virtual-service.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
 import { audienceRank, defaultExportTo, isPublic, isVisible } from "#config/visibility.ts";
 import { compareText } from "#lib/compare-text.ts";
@@ -176,10 +177,7 @@ export const destinationsFrom = derived((namespace: string, { object, domain }: 
     const named = match.flatMap(({ sourceNamespace }) => sourceNamespace || []);
     return named.length === 0 || named.includes(namespace);
   };
-  const all = [
-    ...(spec.http ?? []).filter(fits).flatMap(destinationsOf),
-    ...[...(spec.tcp ?? []), ...(spec.tls ?? [])].flatMap(({ route = [] }) => route.map((one) => one.destination)),
-  ];
+  const all = [...(spec.http ?? []).filter(fits).flatMap(httpDestinations), ...connectionDestinations(spec)];
   const found = new Map<string, Set<number>>();
   for (const { host, port } of all) {
     const hostname = completeHost(host, metadata.namespace, domain);
@@ -187,10 +185,6 @@ export const destinationsFrom = derived((namespace: string, { object, domain }: 
   }
   return found;
 });
-
-function destinationsOf({ route = [], mirror, mirrors = [] }: HttpRoute): readonly Destination[] {
-  return [...route, ...mirrors].flatMap(({ destination }) => destination ?? []).concat(mirror ?? []);
-}
 
 /** The same text for the same labels, in whatever order they were written. */
 export function sourceConditionId(labels: Readonly<Record<string, string>>): string {

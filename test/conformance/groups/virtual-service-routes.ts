@@ -1,6 +1,7 @@
 /** One VirtualService to the ordered routes of a port. */
 import { fromBinary } from "@bufbuild/protobuf";
 import type { ConfigObject } from "#config/config-object.ts";
+import { httpDestinations } from "#config/destinations.ts";
 import { completeGateway } from "#config/gateway-name.ts";
 import { completeHost } from "#config/host.ts";
 import { type ConsistentHash, destinationRuleSchema } from "#config/kinds/destination-rule.ts";
@@ -8,7 +9,6 @@ import { type VirtualService, virtualServiceSchema } from "#config/kinds/virtual
 import { parse } from "#config/schema/parse.ts";
 import { VirtualHostSchema } from "#gen/envoy/config/route/v3/route_components_pb.ts";
 import { applicableRoutes, routeLists } from "#translate/routes/applicable.ts";
-import { destinationsOf } from "#translate/routes/route.ts";
 import { routedHost } from "#translate/routes/virtual-host.ts";
 import type { BoundVirtualService } from "#translate/scope/virtual-services.ts";
 import { viewsOf } from "#translate/views.ts";
@@ -64,7 +64,7 @@ function check(one: RouteCase): Outcome {
   );
   const bytes = routedHost({
     ...lists,
-    hashes: lists.routes.flatMap(destinationsOf).map((destination) => hashOf(one, destination)),
+    hashes: lists.routes.flatMap(httpDestinations).map((destination) => hashOf(one, destination)),
     name: "",
     domains: [],
     attemptCount: false,
