@@ -3,7 +3,7 @@
  * host has a slot by the hash of its key, and its address is the number of that slot. Proxies and other replicas rely on
  * the very same numbers.
  */
-import { compareText } from "#lib/compare-text.ts";
+import { byAge } from "#config/precedence.ts";
 import type { Service } from "#model/service.ts";
 import { fnv32a } from "./addresses.ts";
 
@@ -56,7 +56,5 @@ function addressesOf(third: number, fourth: number): AutoAddresses {
 
 /** The services in the order in which they get their slots. */
 export function inOrderOfAge(services: readonly Service[]): readonly Service[] {
-  return services.toSorted(
-    (a, b) => a.createdAt - b.createdAt || compareText(a.name, b.name) || compareText(a.namespace, b.namespace),
-  );
+  return services.toSorted(byAge);
 }

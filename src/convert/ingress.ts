@@ -7,7 +7,7 @@ import type { Ingress, IngressClass, IngressPath } from "#config/kinds/ingress.t
 import type { Service } from "#config/kinds/service.ts";
 import type { VirtualService } from "#config/kinds/virtual-service.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
-import { compareText } from "#lib/compare-text.ts";
+import { oldestFirst } from "#config/precedence.ts";
 
 export interface IngressInput {
   readonly ingresses: readonly ConfigObject<Ingress>[];
@@ -102,7 +102,7 @@ function gatewayLabel({ ingressSelector = "", ingressService = "" }: MeshConfig)
 }
 
 function virtualServiceOf(host: string, unsorted: readonly Rule[], input: IngressInput): ConfigObject<VirtualService> {
-  const rules = unsorted.toSorted((a, b) => byAge(a.ingress.metadata, b.ingress.metadata));
+  const rules = unsorted.toSorted((a, b) => oldestFirst(a.ingress, b.ingress));
   const first = (rules[0] as Rule).ingress;
   const { name, namespace } = first.metadata;
   const routes = rules.flatMap(({ ingress, paths }) => paths.flatMap((path) => routeOf(path, ingress, input) ?? []));
@@ -124,10 +124,6 @@ function virtualServiceOf(host: string, unsorted: readonly Rule[], input: Ingres
 /** Without an age, as in Istio: what is derived goes before what is written. */
 function derived(place: { readonly name: string; readonly namespace: string }): Metadata {
   return { ...place, labels: {}, annotations: {}, createdAt: 0 };
-}
-
-function byAge(a: Metadata, b: Metadata): number {
-  return a.createdAt - b.createdAt || compareText(a.name, b.name) || compareText(a.namespace, b.namespace);
 }
 
 /** The longest path wins, and of equal ones the exact. */

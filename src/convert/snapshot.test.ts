@@ -339,7 +339,7 @@ test("a host that two entries define has the endpoints of both", () => {
   ]);
 });
 
-test("lists are sorted by age, then by namespace and name", () => {
+test("lists are sorted by age, then by name and namespace: the order in which objects win", () => {
   const at = (creationTimestamp: string, namespace: string) => ({ creationTimestamp, namespace });
   const mesh = meshOf(
     yamlOf(
@@ -351,7 +351,7 @@ test("lists are sorted by age, then by namespace and name", () => {
   );
   assert.deepEqual(
     mesh.services.map(({ namespace, name }) => `${namespace}/${name}`),
-    ["z/z", "x/a", "x/b", "y/a"],
+    ["z/z", "x/a", "y/a", "x/b"],
   );
 });
 

@@ -24,6 +24,7 @@ import type { VirtualService } from "#config/kinds/virtual-service.ts";
 import type { WorkloadEntry } from "#config/kinds/workload-entry.ts";
 import type { WorkloadGroup } from "#config/kinds/workload-group.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
+import { byAge, oldestFirst } from "#config/precedence.ts";
 import { finished, type Steps } from "#lib/async/steps.ts";
 import { compareText } from "#lib/compare-text.ts";
 import { listChanges } from "#lib/list-changes.ts";
@@ -171,7 +172,7 @@ function* newRegistry(input: DraftInput, remotes: readonly RemoteCluster[]): Ste
   const endpoints = yield* endpointSets(input, found);
   const services = drafts.map(({ service }) => service);
   const gateways = networkGateways(services, mesh.networks ?? {}, features.clusterId);
-  const common = { mesh, features, serviceEntries, order: byAgeAndName };
+  const common = { mesh, features, serviceEntries, order: oldestFirst };
   return yield* withRemoteClusters({ drafts, endpoints, workloads: found.known, gateways }, remotes, common);
 }
 
@@ -209,8 +210,8 @@ const services = madeFrom(
     keepSorted(previous, withAliases(assignAddresses(drafts, previous, autoRanges(features))), {
       keyOf: serviceKey,
       keep: keepIdentity,
-      order: (a, b) =>
-        a.createdAt - b.createdAt || compareText(a.namespace, b.namespace) || compareText(a.hostname, b.hostname),
+      // The hosts of one ServiceEntry have its name.
+      order: (a, b) => byAge(a, b) || compareText(a.hostname, b.hostname),
     }),
 );
 
@@ -221,11 +222,11 @@ const sortedSlices = sorter<ConfigObject<EndpointSlice>>();
 /** There are many, and mostly none of them or one has changed. */
 function sorter<Item extends ConfigObject>(): (owner: Features, items: readonly Item[]) => readonly Item[] {
   const last = new WeakMap<Features, { readonly items: readonly Item[]; readonly sorted: readonly Item[] }>();
-  const rules: ListRules<Item> = { keyOf: objectKey, keep: (_, item) => item, order: byAgeAndName };
+  const rules: ListRules<Item> = { keyOf: objectKey, keep: (_, item) => item, order: oldestFirst };
   return (owner, items) => {
     const known = last.get(owner);
     const changed = known && keepChanged(known.sorted, listChanges(known.items, items), rules);
-    const sorted = changed ?? items.toSorted(byAgeAndName);
+    const sorted = changed ?? items.toSorted(oldestFirst);
     last.set(owner, { items, sorted });
     return sorted;
   };
@@ -262,7 +263,7 @@ const OBJECT_RULES: ListRules<ConfigObject> = {
     keptAs.set(object, kept);
     return kept;
   },
-  order: byAgeAndName,
+  order: oldestFirst,
 };
 
 /** What endpoints of a snapshot were made from. */
@@ -315,10 +316,6 @@ function equalKept(before: EndpointSet, set: EndpointSet): EndpointSet {
   const identities = keepIdentity(before.identities, set.identities);
   const same = identities === before.identities && hasSameItems(endpoints, before.endpoints);
   return same ? before : { endpoints, identities };
-}
-
-function byAgeAndName({ metadata: a }: ConfigObject, { metadata: b }: ConfigObject): number {
-  return a.createdAt - b.createdAt || compareText(a.namespace, b.namespace) || compareText(a.name, b.name);
 }
 
 function hasSameParts(a: typeof NOTHING, b: Snapshot): a is Snapshot {

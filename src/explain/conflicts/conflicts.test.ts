@@ -41,6 +41,30 @@ test("VirtualServices that nobody sees together, and those of gateways, are no c
   );
 });
 
+test("of objects of one moment the first by name has what several claim, whatever its namespace, as in what proxies get", () => {
+  const tcp = (name: string) => ({
+    hosts: [`${name}.example.com`],
+    addresses: ["10.5.5.5"],
+    ports: [{ number: 9000, name: "tcp", protocol: "TCP" }],
+    resolution: "STATIC",
+  });
+  const server = (protocol: string) => ({ port: { number: 80, name: "p", protocol }, hosts: ["*"] });
+  const found = texts(
+    object("VirtualService", "b", { hosts: ["x.example.com"], http }, "aaa"),
+    object("VirtualService", "a", { hosts: ["x.example.com"], http }, "zzz"),
+    object("Gateway", "b", { selector: { a: "b" }, servers: [server("HTTP")] }, "aaa"),
+    object("Gateway", "a", { selector: { a: "b" }, servers: [server("TCP")] }, "zzz"),
+    object("ServiceEntry", "b", tcp("b"), "aaa"),
+    object("ServiceEntry", "a", tcp("a"), "zzz"),
+  );
+  const sides = found.map((text) => /^(\S+):.* by (\w+\/\w+\/\w+)/.exec(text)?.slice(1));
+  assert.deepEqual(sides, [
+    ["VirtualService/aaa/b", "VirtualService/zzz/a"],
+    ["Gateway/aaa/b", "Gateway/zzz/a"],
+    ["ServiceEntry/aaa/b", "ServiceEntry/zzz/a"],
+  ]);
+});
+
 test("a subset of two DestinationRules is named with both", () => {
   const found = texts(
     object("DestinationRule", "one", { host: "a", subsets: [{ name: "v1" }, { name: "v2" }] }),

@@ -3,13 +3,13 @@ import { type ConfigObject, objectKey } from "#config/config-object.ts";
 import { completeHost, isWildcard } from "#config/host.ts";
 import type { DestinationRule } from "#config/kinds/destination-rule.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
+import { oldestFirst } from "#config/precedence.ts";
 import type { Features } from "#model/features.ts";
 import type { Service } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { mostSpecific } from "../hosts.ts";
 import { derived } from "../indexes.ts";
 import { type ScopeSnapshot, type ScopeViewpoint, servicesInScope } from "./egress.ts";
-import { oldestFirst } from "./order.ts";
 
 type Rule = ConfigObject<DestinationRule>;
 

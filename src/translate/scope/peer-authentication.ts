@@ -1,10 +1,10 @@
 /** Which transport workloads accept, by PeerAuthentication. */
 import type { ConfigObject } from "#config/config-object.ts";
 import type { MutualTls, PeerAuthentication } from "#config/kinds/peer-authentication.ts";
+import { oldestFirst } from "#config/precedence.ts";
 import { hasLabels } from "#model/labels.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { derived } from "../indexes.ts";
-import { oldestFirst } from "./order.ts";
 
 /** What a workload accepts: plain text, both, or mutual TLS alone. */
 export type MtlsMode = "DISABLE" | "PERMISSIVE" | "STRICT";

@@ -1,8 +1,8 @@
 /** The services that proxies of a namespace can reach. */
 
 import type { MeshConfig } from "#config/mesh-config.ts";
+import { byAge } from "#config/precedence.ts";
 import { byAudience, isPublic, isVisible } from "#config/visibility.ts";
-import { compareText } from "#lib/compare-text.ts";
 import { hasSameItems } from "#lib/same-items.ts";
 import type { Features } from "#model/features.ts";
 import type { Service, ServicePort } from "#model/service.ts";
@@ -56,7 +56,7 @@ const visibleToRouters = derived((namespace: string, services: readonly Service[
 const seenBy = derived((namespace: string, services: readonly Service[], mesh: MeshConfig) => {
   const fallback = mesh.defaultServiceExportTo;
   const seen = services.filter(({ exportTo, namespace: home }) => isVisible(exportTo, { home, namespace, fallback }));
-  const sorted = seen.sort(oldestFirst);
+  const sorted = seen.sort(byAge);
   return byAudience(sorted, namespace, ({ namespace: home, exportTo }) => ({
     home,
     isPublic: isPublic(exportTo, fallback),
@@ -85,7 +85,7 @@ export function distinctServices(declarations: readonly Service[], preferred?: P
 
 const byHostAndNamespace = derived((_: string, services: readonly Service[]) => {
   const found = new Map<string, Map<string, Service>>();
-  for (const service of [...services].sort(oldestFirst)) {
+  for (const service of [...services].sort(byAge)) {
     const namespaces = found.get(service.hostname) ?? new Map<string, Service>();
     found.set(service.hostname, namespaces);
     const known = namespaces.get(service.namespace);
@@ -95,10 +95,6 @@ const byHostAndNamespace = derived((_: string, services: readonly Service[]) => 
   }
   return found;
 });
-
-function oldestFirst(a: Service, b: Service): number {
-  return a.createdAt - b.createdAt || compareText(a.name, b.name) || compareText(a.namespace, b.namespace);
-}
 
 function chosen(known: Service, other: Service, preferred: Preference | undefined): Service {
   if (known.namespace !== other.namespace) {

@@ -6,13 +6,13 @@ import { completeGateway, MESH_GATEWAY } from "#config/gateway-name.ts";
 import { completeHost, isWildcard } from "#config/host.ts";
 import type { HttpRoute, VirtualService } from "#config/kinds/virtual-service.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
+import { oldestFirst } from "#config/precedence.ts";
 import { audienceRank, defaultExportTo, isPublic, isVisible } from "#config/visibility.ts";
 import { compareText } from "#lib/compare-text.ts";
 import { changedSorted, type ListChanges, listChanges } from "#lib/list-changes.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { mostSpecific } from "../hosts.ts";
 import { derived, revised } from "../indexes.ts";
-import { oldestFirst } from "./order.ts";
 
 /** A virtual service whose short names are completed by its namespace. The same object as long as its source is. */
 export interface BoundVirtualService {
