@@ -37,6 +37,8 @@ export interface FileSourceOptions {
   readonly revision?: string | undefined;
   /** Reads large documents; without it they are read on this thread, and nothing else happens meanwhile. */
   readonly readApart?: ReadApart | undefined;
+  /** Called after each reading, also where it changes nothing in the mesh: problems come and go. */
+  readonly onRead?: (() => void) | undefined;
 }
 
 export interface FileSource extends Source, WorkloadEntries {
@@ -70,6 +72,7 @@ class WatchedFiles extends SnapshotStore implements FileSource {
   readonly #networksPath: string | undefined;
   readonly #log: Logger;
   readonly #readApart: ReadApart | undefined;
+  readonly #onRead: (() => void) | undefined;
   readonly #reporter: ProblemReporter;
   readonly #pending = new PendingChanges();
   readonly #watches: FolderWatches;
@@ -79,7 +82,7 @@ class WatchedFiles extends SnapshotStore implements FileSource {
   #networks: NetworksFile = NO_NETWORKS_FILE;
   #started = false;
 
-  constructor({ features, log, revision = "default", readApart, ...paths }: FileSourceOptions) {
+  constructor({ features, log, revision = "default", readApart, onRead, ...paths }: FileSourceOptions) {
     super(features);
     const { folders, meshConfigFile, networksFile } = paths;
     this.#roots = folders.map((folder) => resolve(folder));
@@ -88,6 +91,7 @@ class WatchedFiles extends SnapshotStore implements FileSource {
     this.#table = new ObjectTable(revision);
     this.#log = log;
     this.#readApart = readApart;
+    this.#onRead = onRead;
     this.#reporter = new ProblemReporter(log);
     this.#watches = new FolderWatches({
       onChange: (path) => this.#pending.touch(path),
@@ -223,6 +227,7 @@ class WatchedFiles extends SnapshotStore implements FileSource {
     const all = [...problems, ...this.#failures(), ...this.#mesh.problems, ...this.#networks.problems];
     await this.publishInSlices({ objects, problems: all }, withNetworks(this.#mesh.mesh, this.#networks));
     this.#reporter.report(all);
+    this.#onRead?.();
   }
 
   #failures(): ObjectProblem[] {

@@ -131,10 +131,10 @@ export class MeshRun {
       outside: { ask: this.#upstream?.ask, onRefused: (name, from) => this.#onRefused(name, from) },
       onSnapshot: (snapshot) => {
         this.#snapshot = snapshot;
-        this.#status.touch();
       },
       onFirst: () => this.#firstConfig.resolve(),
       onProblem: (line) => this.events.add(line),
+      onRead: () => this.#status.touch(),
     });
     const root = rootCertificate(plan.paths.ca, this.ending.signal);
     this.members = new Members({
@@ -203,7 +203,7 @@ export class MeshRun {
       phase: this.#phase,
       startedAt: this.#startedAt.toISOString(),
       egress: this.#upstream !== undefined,
-      notes: this.#refused.notes(),
+      notes: [...this.#refused.notes(), ...this.services.problems()],
       published: this.published.ports.map((port) => {
         const target = this.members.get(port.member)?.plan.member;
         return { ...port, pages: snapshot && target ? pagesOf(snapshot, target, port.port) : [] };

@@ -6,6 +6,7 @@ import { errorText } from "#lib/mesh-error.ts";
 import { DEFAULT_FEATURES } from "#model/features.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { type FileSource, fileSource } from "#sources/file/file-source.ts";
+import { formatProblem } from "#sources/report.ts";
 import { firstHosts, type HostTable, hostTable } from "../fabric/names.ts";
 import { type DnsServer, type OutsideNames, serveDns } from "../fabric/serve-dns.ts";
 import { BASE_RULES, serviceRules } from "../fabric/service-rules.ts";
@@ -15,6 +16,8 @@ import { FABRIC } from "../plan/names.ts";
 import type { StatePaths } from "../plan/state-paths.ts";
 
 const DNS_PORT = 53;
+/** More would hide the members that they are shown beside. */
+const MAX_PROBLEMS = 20;
 
 export interface ServicesInput {
   readonly paths: StatePaths;
@@ -29,6 +32,8 @@ export interface ServicesInput {
   readonly onFirst: () => void;
   /** Told once of each thing that is wrong with the files, at the start and whenever they change. */
   readonly onProblem: (line: string) => void;
+  /** Called after each reading of the files. */
+  readonly onRead: () => void;
 }
 
 export class FabricServices {
@@ -52,6 +57,14 @@ export class FabricServices {
   /** The user's objects as they are now. */
   objects(): readonly ConfigObject[] {
     return this.#source?.objects() ?? [];
+  }
+
+  /** What is wrong with the files as they are now, a line for each. */
+  problems(): readonly string[] {
+    const problems = this.#source?.problems() ?? [];
+    const lines = problems.slice(0, MAX_PROBLEMS).map((problem) => `${problem.severity}: ${formatProblem(problem)}`);
+    const rest = problems.length - lines.length;
+    return rest === 0 ? lines : [...lines, `${rest} more problems of files: see \`mizzen logs istiod\``];
   }
 
   /** Serves names and translates service addresses until the signal aborts. */
@@ -80,12 +93,13 @@ export class FabricServices {
   }
 
   async #follow({ dns, rules }: Followers, signal: AbortSignal): Promise<void> {
-    const { paths, onSnapshot, onFirst, onProblem } = this.#input;
+    const { paths, onSnapshot, onFirst, onProblem, onRead } = this.#input;
     const source = fileSource({
       folders: [...this.#config, paths.registry, paths.applied],
       meshConfigFile: paths.meshConfig,
       features: DEFAULT_FEATURES,
       log: problemLogger(onProblem),
+      onRead,
     });
     let first = true;
     const unsubscribe = source.subscribe((snapshot: Snapshot) => {

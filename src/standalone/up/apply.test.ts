@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import test from "node:test";
+import { eventually } from "../../../test/support/fake-control-plane.ts";
 import { type MeshFolder, meshFolder, WEB_SPEC } from "../../../test/support/mesh-folder.ts";
 import { meshUnavailable, mizzen } from "../../../test/support/mesh-run.ts";
 import { connectToMesh } from "../control/ask.ts";
@@ -234,7 +235,9 @@ test("attach shows what happens, and Ctrl-C leaves the mesh alone", { skip }, as
   assert.match(stays.said, /^mesh ".*" has ended$/m);
 });
 
-test("what is wrong with a saved file is told by attach, and again after it was something else", { skip }, async () => {
+test("what is wrong with a saved file is told by attach and ps, and again after it was something else", {
+  skip,
+}, async () => {
   await using folder = await meshFolder(PLAIN.replace("  - ", "  workloads:\n  - "));
   assert.equal((await folder.up()).code, 0);
   const attached = folder.begin("attach");
@@ -250,7 +253,17 @@ test("what is wrong with a saved file is told by attach, and again after it was 
   await attached.until(/error: .*route\.yaml:1: is not YAML/);
   await folder.add("route.yaml", route);
   await attached.until(/is not YAML[\s\S]*route\.yaml:4: .*timout is not a known field/);
+  await noted(folder, /note: warning: .*route\.yaml:4: .*timout is not a known field/);
+  await folder.add("route.yaml", "a: [b");
+  await noted(folder, /note: error: .*route\.yaml:1: is not YAML/);
+  await folder.add("route.yaml", route.replace(", timout: 3s", ""));
+  await noted(folder, /^(?![\s\S]*note:)/);
 });
+
+/** Waits until `ps` says so beside its table. */
+async function noted(folder: MeshFolder, expected: RegExp): Promise<void> {
+  await eventually(`ps says ${expected}`, async () => expected.test((await folder.mizzen("ps")).stderr));
+}
 
 test("flags may stand behind the workload, and pushes is about the mesh that is up", { skip }, async () => {
   await using folder = await meshFolder(PLAIN.replace("  - ", "  workloads:\n  - "));
