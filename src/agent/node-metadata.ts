@@ -3,7 +3,7 @@
  * Envoy as they are. Pure.
  */
 import type { Env } from "#lib/env-reader.ts";
-import { parseFlag } from "#lib/env-table.ts";
+import { parseGoBool } from "#lib/go-bool.ts";
 import { isRecord } from "#lib/is-record.ts";
 import type { Labels } from "./node.ts";
 
@@ -117,7 +117,7 @@ function readText(value: unknown): ReturnType<Reader> {
 }
 
 function readFlag(value: unknown): ReturnType<Reader> {
-  const flag = typeof value === "string" ? parseFlag(value) : undefined;
+  const flag = typeof value === "string" ? parseGoBool(value) : undefined;
   if (flag === undefined) return { wanted: "true or false" };
   return flag ? { value: "true" } : {};
 }

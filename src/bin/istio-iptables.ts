@@ -2,9 +2,10 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { Command, InvalidArgumentError, Option } from "commander";
-import { type GivenOptions, parseSwitch, SWITCHES, TEXT_OPTIONS, type TextOption } from "#capture/options.ts";
+import { type GivenOptions, SWITCHES, TEXT_OPTIONS, type TextOption } from "#capture/options.ts";
 import type { PrepareInput } from "#capture/prepare.ts";
 import type { Env } from "#lib/env-reader.ts";
+import { parseGoBool } from "#lib/go-bool.ts";
 import { createLogger, type Logger, parseLogLevels } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 
@@ -144,7 +145,7 @@ function textOption(flags: string, { fallback = "", help }: AnyOption): Option {
 function switchOption(flags: string, { help, fallback }: AnyOption): Option {
   const shown = fallback ? `${help} (default true)` : help;
   return new Option(`${flags} [bool]`, shown).preset("true").argParser((text) => {
-    const value = parseSwitch(text.replace(/^=/, ""));
+    const value = parseGoBool(text.replace(/^=/, ""));
     if (value === undefined) throw new InvalidArgumentError("It must be true or false.");
     return value;
   });

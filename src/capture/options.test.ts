@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { parseSwitch, readOptions, SWITCHES, type SwitchOption, TEXT_OPTIONS, type TextOption } from "./options.ts";
+import { readOptions, SWITCHES, type SwitchOption, TEXT_OPTIONS, type TextOption } from "./options.ts";
 
 test("readOptions() prefers flags to variables and variables to defaults", () => {
   const env = { INBOUND_CAPTURE_PORT: "16006", INBOUND_TUNNEL_PORT: "16008" };
@@ -33,19 +33,6 @@ test("readOptions() ignores a switch that is neither true nor false, and says so
       message: 'is "yes", not true or false; it is ignored',
       severity: "warning",
     },
-  ]);
-});
-
-test("parseSwitch() reads what Go's flags read", () => {
-  assert.deepEqual(["1", "t", "TRUE", "0", "f", "False", "", "yes"].map(parseSwitch), [
-    true,
-    true,
-    true,
-    false,
-    false,
-    false,
-    undefined,
-    undefined,
   ]);
 });
 

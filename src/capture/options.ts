@@ -5,6 +5,7 @@
 
 import type { Problem } from "#config/problem.ts";
 import type { Env } from "#lib/env-reader.ts";
+import { parseGoBool } from "#lib/go-bool.ts";
 
 interface Option {
   /** Absent for the few that only a variable sets. */
@@ -265,13 +266,6 @@ export function readOptions(given: GivenOptions, env: Env): ReadOptions {
   return { options: { ...texts, ...switches, ...given }, problems };
 }
 
-/** A switch as Go's flags read it, or undefined. */
-export function parseSwitch(text: string): boolean | undefined {
-  if (/^(1|t|T|true|TRUE|True)$/.test(text)) return true;
-  if (/^(0|f|F|false|FALSE|False)$/.test(text)) return false;
-  return undefined;
-}
-
 function mapEntries<Name extends string, From, To>(
   record: Readonly<Record<Name, From>>,
   change: (value: From) => To,
@@ -296,7 +290,7 @@ function switchFromEnv(option: SwitchOption, env: Env, problems: Problem[]): boo
   for (const name of option.env) {
     const found = env[name];
     if (found === undefined || found === "") continue;
-    const parsed = parseSwitch(found);
+    const parsed = parseGoBool(found);
     if (parsed === undefined) {
       problems.push({ field: name, message: `is "${found}", not true or false; it is ignored`, severity: "warning" });
     } else value = parsed;

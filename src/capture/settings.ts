@@ -3,7 +3,8 @@ import { isIPv4, isIPv6 } from "node:net";
 import ipaddr from "ipaddr.js";
 import type { Parsed, Problem } from "#config/problem.ts";
 import { parseDuration } from "#lib/duration.ts";
-import { type CaptureOptions, parseSwitch, TEXT_OPTIONS, type TextOption, type TextOptionName } from "./options.ts";
+import { parseGoBool } from "#lib/go-bool.ts";
+import { type CaptureOptions, TEXT_OPTIONS, type TextOption, type TextOptionName } from "./options.ts";
 import type { Family, PortRange } from "./rule.ts";
 
 /** All, or these. */
@@ -165,7 +166,7 @@ class OptionReader {
 
   optionalSwitch(name: TextOptionName): boolean | undefined {
     const text = this.#options[name];
-    const value = parseSwitch(text);
+    const value = parseGoBool(text);
     if (text !== "" && value === undefined) this.#problem(name, `must be true or false, not "${text}"`);
     return value;
   }

@@ -1,3 +1,4 @@
+import { parseGoBool } from "#lib/go-bool.ts";
 import type { Metadata } from "./config-object.ts";
 
 /** Asks for a policy to be tried out: its verdicts are recorded, not enforced. */
@@ -5,5 +6,5 @@ export const DRY_RUN = "istio.io/dry-run";
 
 /** Whether a policy is tried out. Other values than these are refused by the checks. */
 export function isDryRun({ annotations }: Metadata): boolean {
-  return /^(1|t|true)$/i.test(annotations[DRY_RUN] ?? "");
+  return parseGoBool(annotations[DRY_RUN] ?? "") ?? false;
 }

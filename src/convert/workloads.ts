@@ -2,6 +2,7 @@
 import { isIP } from "node:net";
 import type { ConfigObject } from "#config/config-object.ts";
 import type { WorkloadEntry, WorkloadEntryStatus } from "#config/kinds/workload-entry.ts";
+import { parseGoBool } from "#lib/go-bool.ts";
 import type { Endpoint } from "#model/endpoint.ts";
 import { locatedLabels } from "#model/whereabouts.ts";
 import { labelledLocality } from "./locality.ts";
@@ -126,7 +127,7 @@ export function labelledTlsMode(labels: Readonly<Record<string, string>>): Endpo
 }
 
 function isTrue(annotation: string | undefined): boolean {
-  return /^(1|t|T|TRUE|true|True)$/.test(annotation ?? "");
+  return parseGoBool(annotation ?? "") ?? false;
 }
 
 function carries(workload: Workload, labels: Readonly<Record<string, string>>): boolean {

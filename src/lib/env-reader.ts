@@ -1,37 +1,17 @@
-import { parseDuration } from "./duration.ts";
+import {
+  BOOLEAN,
+  DURATION,
+  type EnvKind,
+  LIFETIME,
+  PERCENT,
+  PORT,
+  parseList,
+  RATIO,
+  WHOLE_NUMBER,
+} from "./env-kinds.ts";
 
 /** Variables by name; whoever runs a program hands its own environment down. */
 export type Env = Readonly<Record<string, string | undefined>>;
-
-interface Kind<T> {
-  /** What a value must be, for people. */
-  readonly wanted: string;
-  readonly parse: (text: string) => T | undefined;
-}
-
-const BOOLEAN: Kind<boolean> = {
-  wanted: "true or false",
-  parse: (text) => (/^(1|t|true)$/i.test(text) ? true : /^(0|f|false)$/i.test(text) ? false : undefined),
-};
-const WHOLE_NUMBER: Kind<number> = {
-  wanted: "a whole number",
-  parse: (text) => (/^\d+$/.test(text) ? Number(text) : undefined),
-};
-const PORT: Kind<number> = {
-  wanted: "a port from 1 to 65535",
-  parse: (text) => (/^\d+$/.test(text) ? within(Number(text), 1, 65_535) : undefined),
-};
-const RATIO: Kind<number> = { wanted: "a number from 0 to 1", parse: (text) => within(Number(text), 0, 1) };
-const PERCENT: Kind<number> = { wanted: "a number from 0 to 100", parse: (text) => within(Number(text), 0, 100) };
-const DURATION: Kind<number> = { wanted: 'a duration such as "5s"', parse: parseDuration };
-const LIFETIME: Kind<number> = {
-  wanted: 'a duration above 0 such as "24h"',
-  parse: (text) => (Number(parseDuration(text)) > 0 ? parseDuration(text) : undefined),
-};
-
-function within(value: number, least: number, most: number): number | undefined {
-  return value >= least && value <= most ? value : undefined;
-}
 
 /** Reads variables by type and collects every problem instead of stopping at the first. An empty one counts as unset. */
 export class EnvReader {
@@ -48,10 +28,7 @@ export class EnvReader {
 
   /** Separated by commas. */
   list(name: string): readonly string[] {
-    return this.string(name)
-      .split(",")
-      .map((item) => item.trim())
-      .filter((item) => item !== "");
+    return parseList(this.string(name));
   }
 
   /** As Go reads booleans. */
@@ -104,14 +81,11 @@ export class EnvReader {
   }
 
   /** Values of all variables that start with a prefix, by the rest of their name. */
-  prefixed(prefix: string): Record<string, string> {
-    const entries = Object.entries(this.#env).flatMap(([name, value]) =>
-      name.startsWith(prefix) && value !== undefined ? [[name.slice(prefix.length), value] as const] : [],
-    );
-    return Object.fromEntries(entries);
+  prefixed(prefix: string): Readonly<Record<string, string>> {
+    return startingWith(prefix, this.#env);
   }
 
-  #parsed<T>(name: string, fallback: T, { wanted, parse }: Kind<T>): T {
+  #parsed<T>(name: string, fallback: T, { wanted, parse }: EnvKind<T>): T {
     const text = this.string(name);
     if (text === "") return fallback;
     const value = parse(text);
@@ -122,4 +96,12 @@ export class EnvReader {
   #wrong(name: string, wanted: string, text: string): void {
     this.problems.push(`${name}: must be ${wanted}, not "${text}"`);
   }
+}
+
+/** Values of all variables that start with a prefix, by the rest of their name. */
+export function startingWith(prefix: string, env: Env): Readonly<Record<string, string>> {
+  const entries = Object.entries(env).flatMap(([name, value]) =>
+    name.startsWith(prefix) && value !== undefined ? [[name.slice(prefix.length), value] as const] : [],
+  );
+  return Object.fromEntries(entries);
 }

@@ -2,21 +2,28 @@
  * Environment variables as a table: each row says what a variable is called, what it may be, what holds without it and
  * what it is for. Programs read their whole environment through such a table, and their reference page is made from it.
  */
-import { formatDuration, type Millis, parseDuration } from "./duration.ts";
-import type { Env } from "./env-reader.ts";
+import { formatDuration, type Millis } from "./duration.ts";
+import {
+  BOOLEAN,
+  DURATION,
+  type EnvKind,
+  isGoInteger,
+  LIFETIME,
+  PORT,
+  parseList,
+  RATIO,
+  WHOLE_NUMBER,
+} from "./env-kinds.ts";
+import { type Env, startingWith } from "./env-reader.ts";
 
 /** One row. */
-export interface Variable<T> {
+export interface Variable<T> extends EnvKind<T> {
   /** What a value is, for people. */
   readonly type: string;
   readonly fallback: T;
   /** The default as one would write it; empty when there is none. */
   readonly shown: string;
   readonly meaning: string;
-  /** Undefined for a text that is no such value. */
-  readonly parse: (text: string) => T | undefined;
-  /** What a value must be, as the end of a sentence. */
-  readonly wanted: string;
   /** Whether a wrong value is an error; else it is told, and the default holds, as in Istio's programs. */
   readonly strict: (text: string) => boolean;
   /** The row stands for all variables whose names start with its own. */
@@ -72,14 +79,7 @@ export function optionalText(meaning: string): Variable<string | undefined> {
 
 /** True or false, in Go's spellings. */
 export function flag(fallback: boolean, meaning: string): Variable<boolean> {
-  return row({
-    type: "boolean",
-    fallback,
-    shown: String(fallback),
-    meaning,
-    wanted: "true or false",
-    parse: parseFlag,
-  });
+  return row({ type: "boolean", fallback, shown: String(fallback), meaning, ...BOOLEAN });
 }
 
 /** A flag that is told apart from no flag. */
@@ -89,9 +89,7 @@ export function optionalFlag(meaning: string): Variable<boolean | undefined> {
 
 /** A whole number from 0, as far as numbers are exact. */
 export function wholeNumber(fallback: number, meaning: string): Variable<number> {
-  const parse = (value: string) =>
-    /^\d+$/.test(value) ? within(Number(value), 0, Number.MAX_SAFE_INTEGER) : undefined;
-  return row({ type: "number", fallback, shown: String(fallback), meaning, wanted: "a whole number", parse });
+  return row({ type: "number", fallback, shown: String(fallback), meaning, ...WHOLE_NUMBER });
 }
 
 /** A number that is told apart from no number. */
@@ -101,29 +99,22 @@ export function optionalWholeNumber(meaning: string): Variable<number | undefine
 
 /** A port. Another number is an error: nobody could listen there, nor would anybody look elsewhere. */
 export function port(fallback: number, meaning: string): Variable<number> {
-  const isNumber = (value: string) => /^[+-]?\d+$/.test(value);
-  const parse = (value: string) => (isNumber(value) ? within(Number(value), 1, 65_535) : undefined);
-  const shown = String(fallback);
-  const wanted = "a port from 1 to 65535";
-  return { ...row({ type: "port", fallback, shown, meaning, wanted, parse }), strict: isNumber };
+  return { ...row({ type: "port", fallback, shown: String(fallback), meaning, ...PORT }), strict: isGoInteger };
 }
 
 /** A Go duration, in milliseconds. */
 export function duration(fallback: Millis, meaning: string): Variable<Millis> {
-  const wanted = 'a duration such as "5s"';
-  return row({ type: "duration", fallback, shown: formatDuration(fallback), meaning, wanted, parse: parseDuration });
+  return row({ type: "duration", fallback, shown: formatDuration(fallback), meaning, ...DURATION });
 }
 
 /** A duration above 0, in milliseconds. */
 export function lifetime(fallback: Millis, meaning: string): Variable<Millis> {
-  const parse = (value: string) => (Number(parseDuration(value)) > 0 ? parseDuration(value) : undefined);
-  return { ...duration(fallback, meaning), parse, wanted: 'a duration above 0 such as "24h"' };
+  return { ...duration(fallback, meaning), ...LIFETIME };
 }
 
 /** A number from 0 to 1. */
 export function ratio(fallback: number, meaning: string): Variable<number> {
-  const parse = (value: string) => (value.trim() === "" ? undefined : within(Number(value), 0, 1));
-  return row({ type: "ratio", fallback, shown: String(fallback), meaning, wanted: "a number from 0 to 1", parse });
+  return row({ type: "ratio", fallback, shown: String(fallback), meaning, ...RATIO });
 }
 
 /** One of some values. Another is an error, since there is nothing that could be meant. */
@@ -147,8 +138,7 @@ export function caseless<T>(variable: Variable<T>): Variable<T> {
 
 /** Texts separated by commas. */
 export function list(meaning: string): Variable<readonly string[]> {
-  const parse = (value: string) => value.split(",").flatMap((item) => item.trim() || []);
-  return row({ type: "list", fallback: [], shown: "", meaning, wanted: "a list", parse });
+  return row({ type: "list", fallback: [], shown: "", meaning, wanted: "a list", parse: parseList });
 }
 
 /** All variables whose names start so; their values by the rest of the name. */
@@ -157,23 +147,6 @@ export function prefixed(meaning: string): Variable<Readonly<Record<string, stri
   return { ...row({ type: "text", fallback: {}, shown: "", meaning, wanted: "text", parse }), prefix: true };
 }
 
-/** A boolean as Go's ParseBool reads it. */
-export function parseFlag(value: string): boolean | undefined {
-  if (/^(1|t|T|true|TRUE|True)$/.test(value)) return true;
-  return /^(0|f|F|false|FALSE|False)$/.test(value) ? false : undefined;
-}
-
 function row<T>(given: Omit<Variable<T>, "strict" | "prefix">): Variable<T> {
   return { ...given, strict: () => false, prefix: false };
-}
-
-function within(value: number, least: number, most: number): number | undefined {
-  return value >= least && value <= most ? value : undefined;
-}
-
-function startingWith(prefix: string, env: Env): Readonly<Record<string, string>> {
-  const entries = Object.entries(env).flatMap(([name, value]) =>
-    name.startsWith(prefix) && value !== undefined ? [[name.slice(prefix.length), value] as const] : [],
-  );
-  return Object.fromEntries(entries);
 }

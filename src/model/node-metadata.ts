@@ -1,5 +1,6 @@
 /** Types of the metadata that proxies send with their node. */
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { parseGoBool } from "#lib/go-bool.ts";
 import { isRecord } from "#lib/is-record.ts";
 import { parsePodPorts } from "./pod-ports.ts";
 
@@ -9,12 +10,12 @@ interface FieldType {
   readonly wanted: string;
 }
 
-const ON: readonly unknown[] = ["1", "t", "T", "true", "TRUE", "True"];
-const OFF: readonly unknown[] = ["0", "f", "F", "false", "FALSE", "False"];
-
 const TEXT: FieldType = { is: (value) => value === null || typeof value === "string", wanted: "a text" };
 const NUMBER: FieldType = { is: (value) => value === null || Number.isInteger(value), wanted: "a whole number" };
-const SWITCH: FieldType = { is: (value) => ON.includes(value) || OFF.includes(value), wanted: '"true" or "false"' };
+const SWITCH: FieldType = {
+  is: (value) => typeof value === "string" && parseGoBool(value) !== undefined,
+  wanted: '"true" or "false"',
+};
 const OBJECT: FieldType = { is: (value) => value === null || isRecord(value), wanted: "an object" };
 const LIST: FieldType = {
   is: (value) => value === null || (Array.isArray(value) && value.every(TEXT.is)),
@@ -74,7 +75,7 @@ export function oddField(metadata: JsonObject): OddField | undefined {
 
 /** Whether a switch of metadata is on; they are texts, read as Go reads booleans. */
 export function isOn(value: unknown): boolean {
-  return ON.includes(value);
+  return parseGoBool(textOf(value)) ?? false;
 }
 
 /** A text of metadata; empty where it is none. */

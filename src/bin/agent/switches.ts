@@ -1,3 +1,4 @@
+import { parseGoBool } from "#lib/go-bool.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 
 /** Flags without a value that Go's programs also take as `--flag=true` and `--flag=false`. */
@@ -12,9 +13,10 @@ export function goSwitches(args: readonly string[]): string[] {
   return args.flatMap((arg) => {
     const [name = "", value] = arg.split("=");
     if (value === undefined || !SWITCHES.has(name)) return [arg];
-    if (/^(1|t|true)$/i.test(value)) return [name];
-    if (!/^(0|f|false)$/i.test(value))
+    const isOn = parseGoBool(value);
+    if (isOn === undefined)
       throw new MeshError("FLAG_INVALID", `invalid argument "${value}" for "${name}" flag: it must be true or false`);
+    if (isOn) return [name];
     return name === "--profiling" ? ["--no-profiling"] : [];
   });
 }

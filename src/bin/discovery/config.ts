@@ -3,6 +3,7 @@ import { isIP } from "node:net";
 import { type JwtRule, parseJwtRule } from "#authn/jwt-rule.ts";
 import { parseDuration } from "#lib/duration.ts";
 import { type Env, EnvReader } from "#lib/env-reader.ts";
+import { parseGoBool } from "#lib/go-bool.ts";
 import { type LogLevel, parseLogLevels } from "#lib/log.ts";
 import type { ConnectionLimits } from "#lib/net/grpc-listener.ts";
 import { type ListenAddress, parseListenAddress } from "#lib/net/listen-address.ts";
@@ -363,9 +364,9 @@ class FlagReader {
   }
 
   switch(name: string): boolean {
-    const value = this.text(name);
-    if (!/^(1|t|true|0|f|false)$/i.test(value)) this.problems.push(`--${name}: "${value}" is neither true nor false`);
-    return /^(1|t|true)$/i.test(value);
+    const value = parseGoBool(this.text(name));
+    if (value === undefined) this.problems.push(`--${name}: "${this.text(name)}" is neither true nor false`);
+    return value ?? false;
   }
 
   durationMs(name: string): number {

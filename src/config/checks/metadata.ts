@@ -1,3 +1,4 @@
+import { parseGoBool } from "#lib/go-bool.ts";
 import type { Metadata } from "../config-object.ts";
 import { DRY_RUN } from "../dry-run.ts";
 import { error, type Problem } from "../problem.ts";
@@ -28,7 +29,7 @@ export function* checkDryRun({ annotations }: Metadata, action: string): Iterabl
   const field = formatField("metadata.annotations", DRY_RUN);
   if (action !== "ALLOW" && action !== "DENY")
     yield error(field, `is for the actions ALLOW and DENY only, not ${action}`);
-  else if (!/^(1|t|T|TRUE|true|True|0|f|F|FALSE|false|False)$/.test(value)) {
+  else if (parseGoBool(value) === undefined) {
     yield error(field, `must be "true" or "false", not "${value}"`);
   }
 }
