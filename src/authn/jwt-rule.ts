@@ -16,7 +16,7 @@ export type KeyLocation =
   | { readonly kind: "discovery" };
 
 /** Audience of the tokens that workloads are given, and the one taken when a rule names none. */
-export const DEFAULT_AUDIENCE = "istio-ca";
+const DEFAULT_AUDIENCE = "istio-ca";
 
 /** Reads a rule with the API's field names, `jwks_uri` and `jwksUri` alike. */
 export function parseJwtRule(text: string): Parsed<JwtRule> {

@@ -22,7 +22,7 @@ const TLS_SECRET_NAMES = { rootPem: "ca.crt", certificatePem: "tls.crt", keyPem:
 /** All files by which an operator may say what to sign with. */
 export const WATCHED_FILES: readonly string[] = [...Object.values(CA_FILE_NAMES), ...Object.values(TLS_SECRET_NAMES)];
 /** Tells, as in Istio, that nobody plugged these files in. */
-export const GENERATED_MARK = "istio-generated";
+const GENERATED_MARK = "istio-generated";
 /** Of private keys. */
 export const SECRET_MODE = 0o600;
 const PUBLIC_MODE = 0o644;

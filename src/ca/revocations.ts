@@ -64,7 +64,7 @@ export async function followRevocations(input: RevocationsInput, signal: AbortSi
 }
 
 /** Throws unless there is a list of every CA from the signing one to its root: Envoy believes no chain of which one is missing. */
-export async function checkRevocations(text: string, { path }: SigningBundle): Promise<void> {
+async function checkRevocations(text: string, { path }: SigningBundle): Promise<void> {
   if (text === "") return;
   const lists = parsePem(text)
     .filter(({ label }) => label === LABEL)

@@ -5,7 +5,7 @@ const LEVELS = ["trace", "debug", "info", "warning", "error", "critical", "off"]
 /** The levels by their names, for help. */
 export const LOG_LEVELS: readonly string[] = LEVELS;
 /** The name that stands for all loggers. */
-export const ALL_LOGGERS = "level";
+const ALL_LOGGERS = "level";
 
 /** Queries to send one after the other, all loggers first; or what is wrong. */
 export type LevelQueries = { readonly queries: readonly string[] } | { readonly wrong: string };

@@ -162,7 +162,7 @@ export function unknownField(at: string, report: Report): void {
 }
 
 /** `45s`, `0.250s`: with no, 3, 6 or 9 digits behind the point. */
-export function protobufDuration(ms: Millis): string {
+function protobufDuration(ms: Millis): string {
   const nanos = Math.round((Math.abs(ms) % 1000) * 1e6);
   const seconds = Math.trunc(Math.abs(ms) / 1000);
   const digits = String(nanos)

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { DEFAULT_FEATURES } from "#model/features.ts";
-import { allocateAddresses, autoRanges, CLUSTER_IP_RANGE, pairedIpv6, preferredClusterIp } from "./addresses.ts";
+import { allocateAddresses, autoRanges, CLUSTER_IP_RANGE, pairedIpv6 } from "./addresses.ts";
 
 const AUTO = autoRanges(DEFAULT_FEATURES);
 const NOTHING = { taken: new Set<string>(), previous: new Map<string, string>() };
@@ -62,10 +62,4 @@ test("pairedIpv6() has the number of the IPv4 address, or its place where there 
   const narrow = { autoRange4: "240.240.0.0/16", autoRange6: "fd00::/120" };
   assert.equal(pairedIpv6("240.240.0.200", autoRanges(narrow)), "fd00::c8");
   assert.equal(pairedIpv6("240.240.1.2", autoRanges(narrow)), undefined);
-});
-
-test("preferredClusterIp() is what a lone service gets", () => {
-  const name = "httpbin.default.svc.cluster.local";
-  const given = allocateAddresses({ names: [name], range: CLUSTER_IP_RANGE, ...NOTHING });
-  assert.equal(given.get(name), preferredClusterIp(name));
 });

@@ -51,11 +51,6 @@ export function allocateAddresses(request: {
   return result;
 }
 
-/** The cluster IP of a Kubernetes service by its hostname, as long as no other service has it. */
-export function preferredClusterIp(hostname: string): string {
-  return addressAt(CLUSTER_IP_RANGE, usableOffset(fnv32a(hostname), CLUSTER_IP_RANGE)) ?? "";
-}
-
 /** The IPv6 address that goes with an allocated IPv4 address: with the same number, where there is room for it. */
 export function pairedIpv6(address: string, { v4, v6 }: AutoRanges): string | undefined {
   const offset = offsetIn(v4, address) ?? 0n;

@@ -86,7 +86,6 @@ export interface PodSpec {
   readonly imagePullSecrets?: readonly { readonly name?: string }[];
   readonly hostNetwork?: boolean;
   readonly nodeName?: string;
-  readonly dnsPolicy?: string;
   readonly [field: string]: unknown;
 }
 

@@ -19,7 +19,7 @@ import {
 } from "./pod.ts";
 
 /** Tells the agent what each path stands for. */
-export const PROBERS_VARIABLE = "ISTIO_KUBE_APP_PROBERS";
+const PROBERS_VARIABLE = "ISTIO_KUBE_APP_PROBERS";
 
 /** A probe as the agent makes it. */
 interface Prober {

@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
   configPath,
-  formatClusterName,
   gatewayRouteName,
   gatewayServerRouteName,
   inboundCluster,
@@ -12,14 +11,16 @@ import {
   virtualHostName,
 } from "./names.ts";
 
-test("parseClusterName() reads what formatClusterName() writes", () => {
-  for (const name of [
+test("parseClusterName() reads names of clusters of both directions", () => {
+  for (const { direction, port, subset, hostname } of [
     { direction: "outbound", port: 8000, subset: "v1", hostname: "httpbin.default.svc.cluster.local" },
     { direction: "outbound", port: 443, subset: "", hostname: "*.example.com" },
-    { direction: "inbound", port: 80, subset: "", hostname: "" },
   ] as const) {
-    assert.deepEqual(parseClusterName(formatClusterName(name)), { ...name, isServerName: false });
+    const parts = { direction, port, subset, hostname, isServerName: false };
+    assert.deepEqual(parseClusterName(outboundCluster(hostname, port, subset)), parts);
   }
+  const inbound = { direction: "inbound", port: 80, subset: "", hostname: "", isServerName: false };
+  assert.deepEqual(parseClusterName(inboundCluster(80)), inbound);
 });
 
 test("parseClusterName() reads server names", () => {

@@ -1,6 +1,6 @@
 /** Makes and reads every Envoy resource name. Names are Istio's: tools, logs and dashboards depend on them. */
 
-/** The parts of `outbound|8000|v1|httpbin.default.svc.cluster.local`. */
+/** The parts of `outbound|8000|v1|httpbin.default.svc.cluster.local`, in whichever of its forms. */
 export interface ClusterName {
   readonly direction: "outbound" | "inbound";
   readonly port: number;
@@ -8,21 +8,12 @@ export interface ClusterName {
   readonly subset: string;
   /** Empty for inbound clusters. */
   readonly hostname: string;
-}
-
-/** The parts of a cluster's name, in whichever of its forms. */
-export interface ParsedClusterName extends ClusterName {
   /** Written as a server name: `outbound_.8000_.v1_.httpbin.default.svc.cluster.local`. */
   readonly isServerName: boolean;
 }
 
-/** `outbound|8000|v1|httpbin.default.svc.cluster.local` */
-export function formatClusterName(name: ClusterName): string {
-  return `${name.direction}|${name.port}|${name.subset}|${name.hostname}`;
-}
-
 /** `undefined` for names that are no service's, such as `PassthroughCluster`. */
-export function parseClusterName(name: string): ParsedClusterName | undefined {
+export function parseClusterName(name: string): ClusterName | undefined {
   const isServerName = /^(in|out)bound_\./.test(name);
   const [direction, port, subset, hostname, ...rest] = name.split(isServerName ? "_." : "|");
   if (direction !== "outbound" && direction !== "inbound") return undefined;

@@ -33,10 +33,10 @@ export interface DebounceSettings {
 /** Silence after which configuration is complete. */
 export const QUIET_MS = 5;
 /** A batch that grows for so long is a flood, and waits for as much silence. A missing reference may take as long. */
-export const FLOOD_MS = 100;
+const FLOOD_MS = 100;
 /** The longest that anything waits; endpoints wait less, since old ones mean failed requests. */
-export const MAX_MS = 10_000;
-export const MAX_ENDPOINTS_MS = 1_000;
+const MAX_MS = 10_000;
+const MAX_ENDPOINTS_MS = 1_000;
 
 /** One more change. */
 export function withChange(

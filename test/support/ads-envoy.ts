@@ -92,7 +92,7 @@ export class AdsEnvoy implements AsyncDisposable {
 }
 
 /** Passes bytes between Envoy and the server; can hold back what the server sends, and cut the connection. */
-export class Relay {
+class Relay {
   readonly #server: net.Server;
   readonly #sockets = new Set<net.Socket>();
   #target: string;

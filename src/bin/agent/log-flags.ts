@@ -20,7 +20,7 @@ interface LogFlags {
 
 /** Areas that have a level of their own. */
 // biome-ignore format: a list of names
-export const LOG_SCOPES: readonly string[] = [
+const LOG_SCOPES: readonly string[] = [
   "ads", "all", "authn", "authorization", "ca", "cache", "citadelclient", "controllers", "default", "delta", "dns",
   "gcecred", "googleca", "googlecas", "grpc", "grpcgen", "healthcheck", "iptables", "klog", "mockcred", "model",
   "monitoring", "probes", "sds", "security", "serviceentry", "spiffe", "stsclient", "stsserver", "token", "trustBundle",

@@ -65,6 +65,6 @@ function refusal(problems: readonly string[]): MeshError {
 }
 
 /** `inInterface` as it is written on a command line. */
-export function flagName(name: string): string {
+function flagName(name: string): string {
   return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }

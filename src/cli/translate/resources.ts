@@ -54,7 +54,7 @@ export interface TranslationInput {
 }
 
 /** The order in which resources are shown, which is also that in which they are sent. */
-export const TYPE_ORDER: readonly string[] = [
+const TYPE_ORDER: readonly string[] = [
   CLUSTER_TYPE,
   ENDPOINT_TYPE,
   LISTENER_TYPE,

@@ -4,7 +4,7 @@ import { parseDuration } from "#lib/duration.ts";
 import { isRecord } from "#lib/is-record.ts";
 
 /** What is wrong in the value of a patch, in words that follow the name of its field. */
-export class PatchJsonError extends Error {}
+class PatchJsonError extends Error {}
 
 const ANY = "google.protobuf.Any";
 const DURATION = "google.protobuf.Duration";

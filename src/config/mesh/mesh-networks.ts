@@ -19,7 +19,7 @@ const networkSchema = message({
 });
 
 /** Schema of the networks of a mesh. */
-export const meshNetworksSchema = message({ networks: map(networkSchema) });
+const meshNetworksSchema = message({ networks: map(networkSchema) });
 
 /** One network. */
 export type MeshNetwork = Infer<typeof networkSchema>;

@@ -131,7 +131,7 @@ const ZEROS: Readonly<Record<Scalar, unknown>> = {
 };
 
 /** What an unset field of a kind is written as. */
-export function zeroOf(kind: Kind): unknown {
+function zeroOf(kind: Kind): unknown {
   if (kind.is === "scalar") return ZEROS[kind.scalar];
   return kind.is === "type" ? readType(kind.type, {}, {}) : null;
 }

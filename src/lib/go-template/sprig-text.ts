@@ -10,7 +10,7 @@ export function strval(value: Value): string {
 }
 
 /** A list as texts; nils are left out. */
-export function strslice(value: Value): string[] {
+function strslice(value: Value): string[] {
   if (isList(value)) return value.filter((item) => item !== null && item !== undefined).map(strval);
   return value === null || value === undefined ? [] : [strval(value)];
 }

@@ -4,7 +4,7 @@ import { sleep } from "#lib/async/sleep.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 
 /** Numbers of the processes in any of the network namespaces, given by inode; never our own. */
-export async function processesIn(inodes: ReadonlySet<bigint>): Promise<number[]> {
+async function processesIn(inodes: ReadonlySet<bigint>): Promise<number[]> {
   const names = new Set([...inodes].map((inode) => `net:[${inode}]`));
   const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name)).map(Number);
   const found = await Promise.all(

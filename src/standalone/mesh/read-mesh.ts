@@ -12,7 +12,7 @@ import { membersOf } from "./members.ts";
 import { type Mesh, memberKey } from "./mesh.ts";
 import { allowedBeside, type MeshFile, meshSchema } from "./mesh-schema.ts";
 
-export const API_VERSION = "mizzen.dev/v1alpha1";
+const API_VERSION = "mizzen.dev/v1alpha1";
 
 export interface MeshProblem extends Problem {
   /** Counted from 1. */

@@ -127,7 +127,7 @@ function planControlPlane(input: PlanInput, paths: StatePaths): MeshPlan["contro
 }
 
 /** Plans a member at an address. */
-export function planMember(input: Desired, member: Member, address: string): MemberPlan {
+function planMember(input: Desired, member: Member, address: string): MemberPlan {
   const { mesh, programs, stateFolder } = input;
   const paths = statePaths(stateFolder);
   const pod = podPlan(input, member, address);

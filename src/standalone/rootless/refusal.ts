@@ -19,7 +19,7 @@ const SETTINGS: readonly Setting[] = [
 export type ReadSetting = (name: string) => Promise<string | undefined>;
 
 /** Reads a kernel setting of this machine. */
-export async function readSetting(name: string): Promise<string | undefined> {
+async function readSetting(name: string): Promise<string | undefined> {
   // Most kernels have only some of them.
   const text = await readFile(`/proc/sys/${name.replaceAll(".", "/")}`, "utf8").catch(() => undefined);
   return text?.trim();

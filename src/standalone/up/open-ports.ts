@@ -12,7 +12,7 @@ import { openHostPorts } from "./host-ports.ts";
 /** Under this number the runner holds the machine's network namespace open. */
 export const HOST_NETWORK_FD = 4;
 /** The hidden command that opens ports. */
-export const OPEN_PORTS_COMMAND = "open-ports";
+const OPEN_PORTS_COMMAND = "open-ports";
 
 interface OpenRequest {
   readonly wanted: readonly WantedPort[];

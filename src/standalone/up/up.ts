@@ -182,7 +182,7 @@ async function desiredOf({ options, mesh, checked, registration }: Target): Prom
 }
 
 /** Finds, reads and checks the mesh file. */
-export async function loadMesh({
+async function loadMesh({
   folder,
   name,
   exitWhenDone,
