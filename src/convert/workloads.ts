@@ -4,12 +4,11 @@ import type { ConfigObject } from "#config/config-object.ts";
 import type { WorkloadEntry, WorkloadEntryStatus } from "#config/kinds/workload-entry.ts";
 import { parseGoBool } from "#lib/go-bool.ts";
 import type { Endpoint } from "#model/endpoint.ts";
+import { TLS_MODE, WORKLOAD_NAME } from "#model/labels.ts";
 import { locatedLabels } from "#model/whereabouts.ts";
 import { labelledLocality } from "./locality.ts";
 import type { NetworkOf } from "./networks.ts";
 
-const TLS_MODE_LABEL = "security.istio.io/tlsMode";
-const WORKLOAD_NAME_LABEL = "service.istio.io/workload-name";
 const AUTO_REGISTRATION_GROUP = "istio.io/autoRegistrationGroup";
 const HEALTH_CHECKED = "proxy.istio.io/health-checks-enabled";
 
@@ -49,7 +48,7 @@ export function labelSet(namespace: string, labels: Readonly<Record<string, stri
 /** The workload of a WorkloadEntry object. Labels of the metadata count like those of the spec, and before them. */
 export function workloadOf({ metadata, spec }: ConfigObject<WorkloadEntry>, around: Surroundings): Workload {
   const labels = { ...spec.labels, ...metadata.labels };
-  const name = metadata.annotations[AUTO_REGISTRATION_GROUP] ?? labels[WORKLOAD_NAME_LABEL] ?? metadata.name;
+  const name = metadata.annotations[AUTO_REGISTRATION_GROUP] ?? labels[WORKLOAD_NAME] ?? metadata.name;
   return workloadOfEntry({ ...spec, labels }, { name, namespace: metadata.namespace }, around);
 }
 
@@ -118,12 +117,12 @@ export function endpointOf(workload: Workload, ports: Endpoint["ports"]): Endpoi
 
 /** Without a label of its own, a workload with an identity is taken to have a proxy of the mesh. */
 function tlsModeOf(labels: Readonly<Record<string, string>>, serviceAccount = ""): Endpoint["tlsMode"] {
-  return labels[TLS_MODE_LABEL] === undefined && serviceAccount !== "" ? "istio" : labelledTlsMode(labels);
+  return labels[TLS_MODE] === undefined && serviceAccount !== "" ? "istio" : labelledTlsMode(labels);
 }
 
 /** What the labels of a workload say about mutual TLS. */
 export function labelledTlsMode(labels: Readonly<Record<string, string>>): Endpoint["tlsMode"] {
-  return labels[TLS_MODE_LABEL] === "istio" ? "istio" : "disabled";
+  return labels[TLS_MODE] === "istio" ? "istio" : "disabled";
 }
 
 function isTrue(annotation: string | undefined): boolean {

@@ -6,6 +6,11 @@ export const CANONICAL_NAME = "service.istio.io/canonical-name";
 /** The version of it. */
 export const CANONICAL_REVISION = "service.istio.io/canonical-revision";
 
+/** What metrics call the workload of a pod or an entry. */
+export const WORKLOAD_NAME = "service.istio.io/workload-name";
+/** `istio` says that a workload takes mutual TLS. */
+export const TLS_MODE = "security.istio.io/tlsMode";
+
 /** Service and revision that metrics count a workload of these labels to; `name` is what it is called otherwise. */
 export function canonicalService(labels: Labels, name: string): readonly [service: string, revision: string] {
   const first = (...names: string[]) => names.map((key) => labels[key]).find((value) => value !== undefined);

@@ -8,6 +8,7 @@ import type { MeshConfig } from "#config/mesh-config.ts";
 import { parse } from "#config/schema/parse.ts";
 import { parseDuration } from "#lib/duration.ts";
 import { DEFAULT_FEATURES, type Features } from "#model/features.ts";
+import { CANONICAL_NAME, CANONICAL_REVISION } from "#model/labels.ts";
 import { isOn, textOf } from "#model/node-metadata.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import { lackedFields, lackedFilters, type VersionedField } from "./capabilities.ts";
@@ -194,8 +195,8 @@ function httpTraits(
 
 function tracedWorkload({ metadata, labels }: MeshProxy): TracedWorkload {
   return {
-    canonicalService: labels["service.istio.io/canonical-name"] || "unknown",
-    canonicalRevision: labels["service.istio.io/canonical-revision"] || "latest",
+    canonicalService: labels[CANONICAL_NAME] || "unknown",
+    canonicalRevision: labels[CANONICAL_REVISION] || "latest",
     meshId: textOf(metadata.MESH_ID) || "unknown",
     namespace: textOf(metadata.NAMESPACE) || "default",
     clusterId: textOf(metadata.CLUSTER_ID) || "unknown",

@@ -15,7 +15,7 @@ import type { AuthorizationPolicy } from "#config/kinds/authorization-policy.ts"
 import type { DestinationRule } from "#config/kinds/destination-rule.ts";
 import type { Gateway, GatewayServer } from "#config/kinds/gateway.ts";
 import type { RequestAuthentication } from "#config/kinds/request-authentication.ts";
-import { hasLabels } from "#model/labels.ts";
+import { hasLabels, TLS_MODE } from "#model/labels.ts";
 import { textOf } from "#model/node-metadata.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import type { Snapshot } from "#model/snapshot.ts";
@@ -237,7 +237,7 @@ function viewsAt(snapshot: Snapshot, connected: MeshProxy, place: WorkloadPlace)
     }),
     names: namesView({ role, namespace, sidecar, traits, network, clusterId }),
     omittedListeners: ownListeners(proxy, targets),
-    isMutualTls: proxy.labels["security.istio.io/tlsMode"] === "istio",
+    isMutualTls: proxy.labels[TLS_MODE] === "istio",
   };
 }
 

@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { type GivenOptions, TEXT_OPTIONS, type TextOption } from "#capture/options.ts";
 import { isRecord } from "#lib/is-record.ts";
+import { CANONICAL_NAME, CANONICAL_REVISION, canonicalService, TLS_MODE } from "#model/labels.ts";
 import { type Member, PROXY_ID } from "../mesh/mesh.ts";
 import type { AddressRange } from "./address-range.ts";
 import { type Account, type Place, ROOT } from "./enter.ts";
@@ -71,12 +72,8 @@ export function proxyPlan(input: ProxyInput): ProxyPlan {
 
 /** The member's labels with those that injection adds. */
 export function proxyLabels({ labels, workload }: Pick<Member, "labels" | "workload">): Record<string, string> {
-  return {
-    "security.istio.io/tlsMode": "istio",
-    "service.istio.io/canonical-name": labels["app.kubernetes.io/name"] ?? labels.app ?? workload,
-    "service.istio.io/canonical-revision": labels["app.kubernetes.io/version"] ?? labels.version ?? "latest",
-    ...labels,
-  };
+  const [service, revision] = canonicalService(labels, workload);
+  return { [TLS_MODE]: "istio", [CANONICAL_NAME]: service, [CANONICAL_REVISION]: revision, ...labels };
 }
 
 /** One `key="value"` a line, as Kubernetes writes labels and annotations into a pod. */

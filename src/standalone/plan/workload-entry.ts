@@ -1,8 +1,6 @@
 /** How a ready member is made known to the control plane. */
+import { TLS_MODE, WORKLOAD_NAME } from "#model/labels.ts";
 import { type Member, memberKey } from "../mesh/mesh.ts";
-
-const TLS_MODE = "security.istio.io/tlsMode";
-const WORKLOAD_NAME = "service.istio.io/workload-name";
 
 /** Name of the member's file in the registry folder. */
 export function workloadEntryFile(member: Pick<Member, "name" | "namespace">): string {
