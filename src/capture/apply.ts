@@ -4,6 +4,7 @@
  */
 import type { Logger } from "#lib/log.ts";
 import type { Commands } from "./commands.ts";
+import { FAMILY_NAMES } from "./family.ts";
 import { type Plan, planIptables } from "./iptables/plan.ts";
 import { formatRemovals } from "./iptables/restore.ts";
 import { formatRule, ruleLine } from "./iptables/rule-text.ts";
@@ -31,8 +32,6 @@ export interface ApplyInput {
   /** Show rules as single commands instead of the text for iptables-restore. */
   readonly asCommands?: boolean;
 }
-
-const FAMILY_NAMES: Readonly<Record<Family, string>> = { v4: "IPv4", v6: "IPv6" };
 
 /** Makes the rules; those of earlier runs are replaced where they differ. */
 export async function applyCapture(input: ApplyInput): Promise<void> {

@@ -4,6 +4,7 @@ import ipaddr from "ipaddr.js";
 import type { Parsed, Problem } from "#config/problem.ts";
 import { parseDuration } from "#lib/duration.ts";
 import { parseGoBool } from "#lib/go-bool.ts";
+import { isLoopback } from "./family.ts";
 import { type CaptureOptions, TEXT_OPTIONS, type TextOption, type TextOptionName } from "./options.ts";
 import type { Family, PortRange } from "./rule.ts";
 
@@ -268,8 +269,4 @@ function parseRange(text: string): Range | undefined {
 export function canonicalAddress(address: string): string {
   const parsed = ipaddr.parse(address);
   return parsed instanceof ipaddr.IPv6 ? parsed.toRFC5952String() : parsed.toString();
-}
-
-function isLoopback(range: string): boolean {
-  return ipaddr.parse(range.split("/")[0] ?? "").range() === "loopback";
 }

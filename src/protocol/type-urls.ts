@@ -16,6 +16,9 @@ export const PROXY_CONFIG_TYPE = `${PREFIX}istio.mesh.v1alpha1.ProxyConfig`;
 /** A request of this type tells how a workload is; it asks for nothing. */
 export const HEALTH_TYPE = `${PREFIX}istio.v1.HealthInformation`;
 
+/** A request of this type, or of one of its pages behind a slash, asks for what the control plane's debug pages say. */
+export const DEBUG_TYPE = "istio.io/debug";
+
 /**
  * Types of which a proxy may ask for everything there is. Of the others it asks by name only, since the names come from
  * the resources of these.

@@ -10,10 +10,10 @@ import type { Caller, DebugAnswers, StatusAnswers } from "#model/ports.ts";
 import { formatDeltaResponse, resourceFrame } from "#protocol/delta-response.ts";
 import { newSession } from "#protocol/session.ts";
 import { formatStateResponse, stateFrame } from "#protocol/state-response.ts";
+import { DEBUG_TYPE } from "#protocol/type-urls.ts";
 import { type Dialect, envelopeIn, requestIn } from "./dialect.ts";
 import { Refusal } from "./refusal.ts";
 
-const DEBUG_TYPE = "istio.io/debug";
 const DEBUG_BYTES = Buffer.from(DEBUG_TYPE);
 /** Of all answers. */
 const NONCE = "debug";

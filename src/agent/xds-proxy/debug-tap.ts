@@ -14,6 +14,7 @@ import { GrpcError, OK, STATUS, type Status } from "#lib/grpc/status.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { readField, readText } from "#lib/wire/read.ts";
 import { MessageWriter } from "#lib/wire/write.ts";
+import { DEBUG_TYPE } from "#protocol/type-urls.ts";
 import { type ControlPlaneOptions, callHeaders, connectControlPlane } from "../control-plane.ts";
 import { writeStruct } from "../wasm/struct.ts";
 import { SOTW } from "./stream-kind.ts";
@@ -32,7 +33,6 @@ export interface DebugTap {
   close(): void;
 }
 
-const DEBUG_TYPE = "istio.io/debug";
 const PATH = `/envoy.service.discovery.v3.AggregatedDiscoveryService/${SOTW.method}`;
 /** Of no workload: a control plane that is asked about the workload, which is on its list, must not take who asks for it. */
 const NODE_ID = "sidecar~0.0.0.0~debug~";

@@ -3,8 +3,9 @@
  *
  *   who sends  ──  what, and why  ──>  where it ends
  */
+import { FAMILY_NAMES } from "../family.ts";
 import { type FamilyPlan, type Flow, GROUP_TITLES } from "./plan.ts";
-import { FAMILY_NAMES, listOf } from "./plan-text.ts";
+import { listOf } from "./plan-text.ts";
 
 export interface Box {
   readonly x: number;

@@ -1,7 +1,8 @@
 /** The plan as a Mermaid flowchart: who sends, what, and where it ends. */
 
+import { FAMILY_NAMES } from "../family.ts";
 import { type FamilyPlan, type Flow, GROUP_TITLES, type Plan } from "./plan.ts";
-import { FAMILY_NAMES, listOf } from "./plan-text.ts";
+import { listOf } from "./plan-text.ts";
 
 export function drawMermaid({ families }: Plan): string {
   const [first] = families;

@@ -3,6 +3,7 @@ import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
 import type { Parsed, Problem } from "#config/problem.ts";
 import type { Accounts } from "../accounts.ts";
+import { isLoopback } from "../family.ts";
 import type { Family } from "../rule.ts";
 import { isInterface } from "./match.ts";
 import { type Owner, type Packet, sourceTowardsSelf } from "./packet.ts";
@@ -209,8 +210,4 @@ function parseEndpoint(text: string): Endpoint | undefined {
   if (address.range() === "unspecified" || number === 0 || (number ?? 1) > 65_535) return undefined;
   const spelled = address instanceof ipaddr.IPv6 ? address.toRFC5952String() : address.toString();
   return { family: address.kind() === "ipv4" ? "v4" : "v6", address: spelled, port: number };
-}
-
-function isLoopback(address: string): boolean {
-  return ipaddr.parse(address).range() === "loopback";
 }

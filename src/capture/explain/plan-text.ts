@@ -1,9 +1,7 @@
 /** The plan as text. */
-import type { Family } from "../rule.ts";
+import { FAMILY_NAMES } from "../family.ts";
 import { type FamilyPlan, type Flow, GROUP_TITLES, type Plan } from "./plan.ts";
 import { formatSteps } from "./steps-text.ts";
-
-export const FAMILY_NAMES: Readonly<Record<Family, string>> = { v4: "IPv4", v6: "IPv6" };
 
 export function formatPlan({ mode, dialect, families }: Plan): string {
   const missing = families.some(({ family }) => family === "v6") ? [] : ["IPv6 is not captured: it has no rules.", ""];

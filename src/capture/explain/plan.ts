@@ -1,4 +1,5 @@
 /** What the rules do, for people: which packet goes where, by which rule, and why. */
+import { FAMILIES } from "../family.ts";
 import type { Family } from "../rule.ts";
 import type { Dialect } from "../rules/family.ts";
 import type { CaptureSettings } from "../settings.ts";
@@ -51,8 +52,6 @@ export function explainPlan(settings: CaptureSettings, dialect: Dialect): Plan {
   });
   return { mode: settings.mode, dialect, families };
 }
-
-const FAMILIES: readonly Family[] = ["v4", "v6"];
 
 interface FamilyInput {
   readonly settings: CaptureSettings;

@@ -1,5 +1,5 @@
 /** Ports, addresses and people that no setting is about, to stand for all others. */
-import ipaddr from "ipaddr.js";
+import { isLoopback, LOOPBACK } from "../family.ts";
 import type { Family, PortRange } from "../rule.ts";
 import type { FamilySettings } from "../rules/family.ts";
 import { isId, isInRange, isInterface } from "./match.ts";
@@ -22,7 +22,6 @@ export interface Samples {
 
 const INTERFACES = ["eth0", "net0", "ens3"] as const;
 const POD: Readonly<Record<Family, string>> = { v4: "10.244.0.7", v6: "fd00:244::7" };
-const LOOPBACK: Readonly<Record<Family, string>> = { v4: "127.0.0.1", v6: "::1" };
 const OUTSIDE: Readonly<Record<Family, readonly [string, ...string[]]>> = {
   v4: ["203.0.113.10", "198.51.100.10", "192.0.2.10", "100.64.0.10", "10.1.2.3", "172.16.1.2", "192.168.1.2"],
   v6: ["2001:db8::10", "fd12:3456::10", "fc00::10", "2001:2::10"],
@@ -63,10 +62,6 @@ export function samplesFor(settings: FamilySettings, family: Family): Samples {
 
 function toOwn(address: string): Pick<Packet, "destination" | "source" | "toSelf" | "interface"> {
   return { destination: address, source: sourceTowardsSelf(address), toSelf: true, interface: "lo" };
-}
-
-function isLoopback(address: string): boolean {
-  return ipaddr.parse(address).range() === "loopback";
 }
 
 /** The first that is not in a list; with lists that leave none, the first. */

@@ -1,6 +1,7 @@
 /** The set of iptables programs to use. A machine may have two, whose rules do not see each other. */
 import type { CommandResult, Commands } from "../commands.ts";
 import { failure } from "../failure.ts";
+import { FAMILIES } from "../family.ts";
 import { type Family, isOurChain } from "../rule.ts";
 import { parseSaved, type State } from "./saved.ts";
 
@@ -23,8 +24,6 @@ export interface FoundBackend {
   /** It holds rules of an earlier run and is not to get new ones. */
   readonly stale: boolean;
 }
-
-const FAMILIES: readonly Family[] = ["v4", "v6"];
 
 /** What the plain programs hold. Throws when they do not work. */
 export async function plainBackends(commands: Commands): Promise<readonly FoundBackend[]> {

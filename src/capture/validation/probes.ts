@@ -9,6 +9,7 @@
 import type { Packet } from "../explain/packet.ts";
 import { ruleBook } from "../explain/rule-book.ts";
 import { walk } from "../explain/walk.ts";
+import { LOOPBACK } from "../family.ts";
 import type { Family } from "../rule.ts";
 import type { Dialect } from "../rules/family.ts";
 import type { CaptureSettings, RangeSet } from "../settings.ts";
@@ -39,9 +40,6 @@ export interface ProbeInput {
   /** Own address on it, if there is one. */
   readonly address: string | undefined;
 }
-
-/** Loopback addresses that Envoy's listeners are redirected to. */
-export const LOOPBACK: Readonly<Record<Family, string>> = { v4: "127.0.0.1", v6: "::1" };
 
 /** A further address of the pod on loopback, on which nobody listens. */
 const SECOND_LOOPBACK: Readonly<Record<Family, string>> = { v4: "127.0.0.6", v6: "::6" };

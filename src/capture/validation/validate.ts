@@ -8,6 +8,7 @@ import { networkInterfaces } from "node:os";
 import { formatDuration } from "#lib/duration.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
+import { FAMILY_NAMES, LOOPBACK } from "../family.ts";
 import type { Family } from "../rule.ts";
 import type { Dialect } from "../rules/family.ts";
 import type { CaptureSettings } from "../settings.ts";
@@ -15,7 +16,7 @@ import { missesUntil } from "./attempts.ts";
 import { hasRoute } from "./dial.ts";
 import { type Account, processAccount } from "./identity.ts";
 import { formatEndpoint, greet } from "./listeners.ts";
-import { inboundProbe, LOOPBACK, outboundProbe, type Probe, type ProbeInput } from "./probes.ts";
+import { inboundProbe, outboundProbe, type Probe, type ProbeInput } from "./probes.ts";
 
 export interface ValidateInput {
   /** With users and groups as numbers. */
@@ -27,8 +28,6 @@ export interface ValidateInput {
   readonly timeoutMs: number;
   readonly log: Logger;
 }
-
-const FAMILY_NAMES: Readonly<Record<Family, string>> = { v4: "IPv4", v6: "IPv6" };
 
 /** Resolves when all that can be checked is captured; throws CAPTURE_INEFFECTIVE with all that is not. */
 export async function validateCapture(input: ValidateInput): Promise<void> {
