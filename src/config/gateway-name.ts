@@ -1,4 +1,5 @@
 /** How virtual services name the gateways they are for. */
+import type { VirtualService } from "./kinds/virtual-service.ts";
 
 /** The gateway name that means all sidecars. */
 export const MESH_GATEWAY = "mesh";
@@ -10,4 +11,9 @@ export function completeGateway(gateway: string, namespace: string): string {
   if (name !== undefined) return home === "." ? `${namespace}/${name}` : gateway;
   const [first = "", second = namespace] = gateway.split(".");
   return `${second}/${first}`;
+}
+
+/** The gateways that a virtual service of a namespace is for: sidecars, where it names none. */
+export function gatewaysOf({ gateways = [] }: VirtualService, namespace: string): readonly string[] {
+  return gateways.length === 0 ? [MESH_GATEWAY] : gateways.map((gateway) => completeGateway(gateway, namespace));
 }

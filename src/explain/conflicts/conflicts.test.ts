@@ -65,6 +65,17 @@ test("of objects of one moment the first by name has what several claim, whateve
   ]);
 });
 
+test("an empty list of gateways means sidecars, and a default that names neither all nor the own namespace means nobody", () => {
+  const [one, two] = ["one", "two"].map((name) =>
+    object("VirtualService", name, { hosts: ["x.example.com"], http, gateways: [] }),
+  );
+  const yaml = `${one}${two}`;
+  const found = (mesh: object) =>
+    finished(conflictSteps(meshOf(yaml, { mesh }), objectsOf(yaml))).flatMap(({ conflicts }) => conflicts);
+  assert.equal(found({}).length, 1);
+  assert.equal(found({ defaultVirtualServiceExportTo: ["elsewhere"] }).length, 0);
+});
+
 test("a subset of two DestinationRules is named with both", () => {
   const found = texts(
     object("DestinationRule", "one", { host: "a", subsets: [{ name: "v1" }, { name: "v2" }] }),

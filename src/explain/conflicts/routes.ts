@@ -1,25 +1,26 @@
 /** Conflicts among the objects about hosts: VirtualServices, DestinationRules, services. */
 import { type ConfigObject, objectKey } from "#config/config-object.ts";
-import { completeGateway, MESH_GATEWAY } from "#config/gateway-name.ts";
+import { gatewaysOf, MESH_GATEWAY } from "#config/gateway-name.ts";
 import { completeHost } from "#config/host.ts";
 import type { DestinationRule } from "#config/kinds/destination-rule.ts";
 import type { VirtualService } from "#config/kinds/virtual-service.ts";
+import { defaultExportTo } from "#config/visibility.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { Claims, type Search } from "./conflict.ts";
 
 /** Hosts that several VirtualServices have for sidecars. At gateways their routes are joined, which is no conflict. */
 export function* hostConflicts({ virtualServices, mesh, features }: Snapshot): Search {
   const claims = new Claims<ConfigObject<VirtualService>>();
+  const exportTo = defaultExportTo(mesh.defaultVirtualServiceExportTo);
   for (const object of virtualServices) {
     yield undefined;
     const { namespace } = object.metadata;
-    const gateways = object.spec.gateways ?? [MESH_GATEWAY];
-    if (!gateways.some((name) => completeGateway(name, namespace) === MESH_GATEWAY)) continue;
+    if (!gatewaysOf(object.spec, namespace).includes(MESH_GATEWAY)) continue;
     for (const host of object.spec.hosts ?? []) {
       const winner = claims.claim(
         completeHost(host, namespace, features.domain),
         object,
-        (other) => other !== object && haveCommonAudience(other, object, mesh.defaultVirtualServiceExportTo),
+        (other) => other !== object && haveCommonAudience(other, object, exportTo),
       );
       if (winner === undefined) continue;
       yield {

@@ -1,6 +1,6 @@
 /** What can be opened behind a published port: read from the routes, so that a person has something to click on. */
 import type { ConfigObject } from "#config/config-object.ts";
-import { completeGateway } from "#config/gateway-name.ts";
+import { gatewaysOf } from "#config/gateway-name.ts";
 import type { Gateway } from "#config/kinds/gateway.ts";
 import type { VirtualService } from "#config/kinds/virtual-service.ts";
 import { hasLabels } from "#model/labels.ts";
@@ -23,7 +23,7 @@ export function pagesOf(snapshot: Snapshot, { labels, proxy }: Pick<Member, "lab
     snapshot.gateways.filter(({ spec }) => selects(spec, labels) && servesHttp(spec, port)).map(keyOf),
   );
   const pages = snapshot.virtualServices
-    .filter((object) => gatewaysOf(object).some((name) => gateways.has(name)))
+    .filter((object) => gatewaysOf(object.spec, object.metadata.namespace).some((name) => gateways.has(name)))
     .flatMap(({ spec }) => (spec.hosts ?? []).map((host): Page => ({ host, path: firstPath(spec) })));
   return [...new Map(pages.map((page) => [page.host, page])).values()].slice(0, MAX_PAGES);
 }
@@ -38,10 +38,6 @@ function servesHttp({ servers = [] }: Gateway, port: number): boolean {
 
 function keyOf({ metadata }: ConfigObject): string {
   return `${metadata.namespace}/${metadata.name}`;
-}
-
-function gatewaysOf({ metadata, spec }: ConfigObject<VirtualService>): readonly string[] {
-  return (spec.gateways ?? []).map((name) => completeGateway(name, metadata.namespace));
 }
 
 function firstPath({ http = [] }: VirtualService): string {

@@ -2,7 +2,7 @@
 
 import type { ConfigObject } from "#config/config-object.ts";
 import { connectionDestinations, httpDestinations } from "#config/destinations.ts";
-import { completeGateway, MESH_GATEWAY } from "#config/gateway-name.ts";
+import { gatewaysOf } from "#config/gateway-name.ts";
 import { completeHost, isWildcard } from "#config/host.ts";
 import type { HttpRoute, VirtualService } from "#config/kinds/virtual-service.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
@@ -111,14 +111,10 @@ const bound = derived((domain: string, object: ConfigObject<VirtualService>): Bo
   return {
     object,
     hosts: (object.spec.hosts ?? []).map((host) => completeHost(host, namespace, domain)),
-    gateways: gatewaysOf(object.spec).map((gateway) => completeGateway(gateway, namespace)),
+    gateways: gatewaysOf(object.spec, namespace),
     domain,
   };
 });
-
-function gatewaysOf({ gateways }: VirtualService): readonly string[] {
-  return gateways === undefined || gateways.length === 0 ? [MESH_GATEWAY] : gateways;
-}
 
 /** Finds the virtual service that speaks for a host: the one that names it, else the one with the longest wildcard. */
 export interface VirtualServiceFinder {
