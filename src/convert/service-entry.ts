@@ -1,5 +1,6 @@
 /** ServiceEntries to services of the model: one for each host. */
 import { isIPv4, isIPv6 } from "node:net";
+import { refusesAutoAddress } from "#config/auto-address.ts";
 import type { ConfigObject } from "#config/config-object.ts";
 import type { ServiceEntry, ServiceEntryStatus } from "#config/kinds/service-entry.ts";
 import { parseProtocol } from "#config/protocol.ts";
@@ -7,8 +8,6 @@ import { defaultExportTo } from "#config/visibility.ts";
 import { CANONICAL_NAME, CANONICAL_REVISION, canonicalService } from "#model/labels.ts";
 import type { Resolution, Service } from "#model/service.ts";
 import { labelledTraits, type ServiceContext, trafficDistribution } from "./kubernetes-service.ts";
-
-const AUTO_ADDRESS_LABEL = "networking.istio.io/enable-autoallocate-ip";
 
 const RESOLUTIONS: Readonly<Record<NonNullable<ServiceEntry["resolution"]>, Resolution>> = {
   NONE: "passthrough",
@@ -63,11 +62,7 @@ function withCanonicalName({ name, labels }: ConfigObject["metadata"]): Readonly
 
 /** Whether hosts of this entry get an address of our own, so that clients can be told apart by it. */
 export function wantsAutoAddress({ metadata, spec }: ConfigObject<ServiceEntry>): boolean {
-  return (
-    (spec.resolution ?? "NONE") !== "NONE" &&
-    (spec.addresses ?? []).length === 0 &&
-    metadata.labels[AUTO_ADDRESS_LABEL]?.toLowerCase() !== "false"
-  );
+  return (spec.resolution ?? "NONE") !== "NONE" && (spec.addresses ?? []).length === 0 && !refusesAutoAddress(metadata);
 }
 
 /** The service with the addresses that a controller wrote into the status for its host. */

@@ -2,15 +2,13 @@
 import { isIP } from "node:net";
 import type { ConfigObject } from "#config/config-object.ts";
 import type { WorkloadEntry, WorkloadEntryStatus } from "#config/kinds/workload-entry.ts";
+import { HEALTH_CHECKS, REGISTRATION_GROUP } from "#config/registration-annotations.ts";
 import { parseGoBool } from "#lib/go-bool.ts";
 import type { Endpoint } from "#model/endpoint.ts";
 import { TLS_MODE, WORKLOAD_NAME } from "#model/labels.ts";
 import { locatedLabels } from "#model/whereabouts.ts";
 import { labelledLocality } from "./locality.ts";
 import type { NetworkOf } from "./networks.ts";
-
-const AUTO_REGISTRATION_GROUP = "istio.io/autoRegistrationGroup";
-const HEALTH_CHECKED = "proxy.istio.io/health-checks-enabled";
 
 /** A workload that services may select, or that a ServiceEntry lists: an endpoint but for the ports that lead to it. */
 export interface Workload extends Omit<Endpoint, "ports" | "servicePorts"> {
@@ -48,7 +46,7 @@ export function labelSet(namespace: string, labels: Readonly<Record<string, stri
 /** The workload of a WorkloadEntry object. Labels of the metadata count like those of the spec, and before them. */
 export function workloadOf({ metadata, spec }: ConfigObject<WorkloadEntry>, around: Surroundings): Workload {
   const labels = { ...spec.labels, ...metadata.labels };
-  const name = metadata.annotations[AUTO_REGISTRATION_GROUP] ?? labels[WORKLOAD_NAME] ?? metadata.name;
+  const name = metadata.annotations[REGISTRATION_GROUP] ?? labels[WORKLOAD_NAME] ?? metadata.name;
   return workloadOfEntry({ ...spec, labels }, { name, namespace: metadata.namespace }, around);
 }
 
@@ -79,7 +77,7 @@ export function workloadOfEntry(
 
 /** Whether a WorkloadEntry takes part: one whose agent checks its health only once that is known to be good. */
 export function isHealthy({ metadata, status }: ConfigObject<WorkloadEntry>): boolean {
-  if (!isTrue(metadata.annotations[HEALTH_CHECKED])) return true;
+  if (!isTrue(metadata.annotations[HEALTH_CHECKS])) return true;
   const { conditions = [] } = (status ?? {}) as WorkloadEntryStatus;
   return conditions.find(({ type }) => type === "Healthy")?.status?.toLowerCase() === "true";
 }

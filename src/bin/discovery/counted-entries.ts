@@ -1,3 +1,4 @@
+import { CONNECTED_AT, DISCONNECTED_AT } from "#config/registration-annotations.ts";
 import type { MetricDefinition } from "#lib/metrics.ts";
 import type { WorkloadEntries } from "#model/ports.ts";
 
@@ -11,9 +12,6 @@ export const REGISTRATION_COUNTERS = {
 } as const satisfies Record<string, MetricDefinition>;
 
 export type RegistrationCounter = keyof typeof REGISTRATION_COUNTERS;
-
-const LEFT = "istio.io/disconnectedAt";
-const CAME = "istio.io/connectedAt";
 
 /** Counts what is written. Only when a workload comes or goes: changes of its health are no registrations. */
 export function countedEntries(entries: WorkloadEntries, count: (name: RegistrationCounter) => void): WorkloadEntries {
@@ -40,6 +38,6 @@ function counterOf(entry: Entry, before: Entry | undefined): RegistrationCounter
     const at = entry.metadata.annotations[name];
     return at !== undefined && at !== before.metadata.annotations[name];
   };
-  if (isNew(LEFT)) return "auto_registration_unregister_total";
-  return isNew(CAME) ? "auto_registration_updates_total" : undefined;
+  if (isNew(DISCONNECTED_AT)) return "auto_registration_unregister_total";
+  return isNew(CONNECTED_AT) ? "auto_registration_updates_total" : undefined;
 }

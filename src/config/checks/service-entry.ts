@@ -1,3 +1,4 @@
+import { refusesAutoAddress } from "../auto-address.ts";
 import type { ConfigObject } from "../config-object.ts";
 import { isWildcard } from "../host.ts";
 import type { ServiceEntry } from "../kinds/service-entry.ts";
@@ -8,8 +9,6 @@ import { checkSelector } from "./labels.ts";
 import { checkDnsLabel, checkFqdn, checkHost, isPartialWildcard } from "./names.ts";
 import { checkPort, checkSubnet } from "./network.ts";
 import { checkNamedEndpoint, checkStaticEndpoint } from "./workload-entry.ts";
-
-const AUTO_ADDRESS_LABEL = "networking.istio.io/enable-autoallocate-ip";
 
 /** Checks a ServiceEntry. */
 export function* checkServiceEntry(object: ConfigObject<ServiceEntry>): Iterable<Problem> {
@@ -44,8 +43,7 @@ function* checkHosts({ hosts, resolution = "NONE" }: ServiceEntry): Iterable<Pro
 
 function* checkPorts({ spec, metadata }: ConfigObject<ServiceEntry>): Iterable<Problem> {
   const { ports = [], addresses = [], resolution = "NONE" } = spec;
-  const optedOut = metadata.labels[AUTO_ADDRESS_LABEL]?.toLowerCase() === "false";
-  const needsAddress = addresses.length === 0 && (resolution === "NONE" || optedOut);
+  const needsAddress = addresses.length === 0 && (resolution === "NONE" || refusesAutoAddress(metadata));
   const names = new Set<string>();
   const numbers = new Set<number>();
   for (const [i, { name, number, protocol = "", targetPort = 0 }] of ports.entries()) {

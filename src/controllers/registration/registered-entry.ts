@@ -2,17 +2,14 @@
 import type { ConfigObject } from "#config/config-object.ts";
 import type { WorkloadEntry, WorkloadEntryStatus } from "#config/kinds/workload-entry.ts";
 import type { WorkloadGroup } from "#config/kinds/workload-group.ts";
+import { CONNECTED_AT, DISCONNECTED_AT, HEALTH_CHECKS, REGISTRATION_GROUP } from "#config/registration-annotations.ts";
 import { isRecord } from "#lib/is-record.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 
 /** A WorkloadEntry object. */
 export type EntryObject = ConfigObject<WorkloadEntry, WorkloadEntryStatus>;
 
-const GROUP = "istio.io/autoRegistrationGroup";
 const CONTROLLER = "istio.io/workloadController";
-const CONNECTED_AT = "istio.io/connectedAt";
-const DISCONNECTED_AT = "istio.io/disconnectedAt";
-const HEALTH_CHECKS = "proxy.istio.io/health-checks-enabled";
 const LOCALITY_LABEL = "istio-locality";
 const HEALTHY = "Healthy";
 /** The longest name that Kubernetes takes. */
@@ -56,7 +53,7 @@ export function entryOfGroup(
       namespace,
       labels,
       annotations: {
-        [GROUP]: metadata.name,
+        [REGISTRATION_GROUP]: metadata.name,
         ...spec.metadata?.annotations,
         ...(isProbed && { [HEALTH_CHECKS]: "true" }),
       },
@@ -114,7 +111,11 @@ export function disconnectedEntry(
 
 /** What becomes of an entry whose workload is gone for `graceMs`: unregistered, or its health is unknown; undefined: nothing yet. */
 export function expiredEntry(entry: EntryObject, now: number, graceMs: number): EntryObject | "removed" | undefined {
-  const { [GROUP]: group = "", [CONNECTED_AT]: here, [DISCONNECTED_AT]: left = "" } = entry.metadata.annotations;
+  const {
+    [REGISTRATION_GROUP]: group = "",
+    [CONNECTED_AT]: here,
+    [DISCONNECTED_AT]: left = "",
+  } = entry.metadata.annotations;
   const gone = Date.parse(left);
   if (here !== undefined || Number.isNaN(gone) || now - gone < graceMs) return undefined;
   if (group !== "") return "removed";

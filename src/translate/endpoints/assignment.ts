@@ -2,7 +2,6 @@
 
 import { isIP } from "node:net";
 import type { JsonObject } from "@bufbuild/protobuf";
-import type { AddressSchema } from "#gen/envoy/config/core/v3/address_pb.ts";
 import { HealthStatus } from "#gen/envoy/config/core/v3/health_check_pb.ts";
 import type {
   LbEndpointSchema,
@@ -14,6 +13,7 @@ import { type Endpoint, endpointPort, isOffered } from "#model/endpoint.ts";
 import { CANONICAL_NAME, CANONICAL_REVISION, canonicalService, hasLabels } from "#model/labels.ts";
 import type { ServicePort } from "#model/service.ts";
 import { bytesOf, type Init } from "../encode.ts";
+import { socketAddress, UNIX_PREFIX } from "../listeners/address.ts";
 import { effectiveMode, modeOfPort } from "../scope/peer-authentication.ts";
 import { fittingWeights } from "../weights.ts";
 import type { EndpointsInput } from "./input.ts";
@@ -114,10 +114,9 @@ function withFittingWeights(endpoints: readonly Endpoint[]): readonly Endpoint[]
 
 function isAddress(address: string): boolean {
   if (isIP(address) !== 0) return true;
-  return address.startsWith(UNIX) && Buffer.byteLength(address) - UNIX.length <= LONGEST_PATH;
+  return address.startsWith(UNIX_PREFIX) && Buffer.byteLength(address) - UNIX_PREFIX.length <= LONGEST_PATH;
 }
 
-const UNIX = "unix://";
 /** The kernel's limit on paths of sockets. */
 const LONGEST_PATH = 107;
 
@@ -143,25 +142,15 @@ function lbEndpoint(endpoint: Endpoint, input: EndpointsInput): Init<typeof LbEn
     hostIdentifier: {
       case: "endpoint",
       value: {
-        address: addressOf(endpoint.address, port),
+        address: socketAddress(endpoint.address, port),
         ...(further.length > 0 && {
-          additionalAddresses: further.map((address) => ({ address: addressOf(address, port) })),
+          additionalAddresses: further.map((address) => ({ address: socketAddress(address, port) })),
         }),
       },
     },
     healthStatus: endpoint.drains === true ? HealthStatus.DRAINING : HEALTH[endpoint.health],
     loadBalancingWeight: endpoint.weight || 1,
     metadata: { filterMetadata: endpointMetadata(endpoint, acceptsMtls(endpoint, port, input), input) },
-  };
-}
-
-function addressOf(address: string, port: number): Init<typeof AddressSchema> {
-  if (address.startsWith(UNIX)) return { address: { case: "pipe", value: { path: address.slice(UNIX.length) } } };
-  return {
-    address: {
-      case: "socketAddress",
-      value: { address, portSpecifier: { case: "portValue", value: port } },
-    },
   };
 }
 
