@@ -42,6 +42,8 @@ import { parse, parseSpec } from "./schema/parse.ts";
 /** A kind the mesh reads. */
 export interface Kind {
   readonly versions: readonly string[];
+  /** The only one of them that API servers and istiod have, where they do not have all. */
+  readonly servedAs?: string;
   /** Of its spec, or of its content. */
   readonly schema: Schema<unknown>;
   /** Its content where that stands beside the metadata, not in a spec. */
@@ -84,7 +86,7 @@ export function kindsMeant(
     .filter(({ name }) => name.toLowerCase() === kind.toLowerCase())
     .map(({ name, ...known }) => ({
       kind: name,
-      apiVersion: [known.group, known.versions[0]].filter(Boolean).join("/"),
+      apiVersion: [known.group, newestVersion(known)].filter(Boolean).join("/"),
     }));
 }
 
@@ -103,8 +105,12 @@ export function standingOf(apiVersion: string, kind: string): Standing {
  */
 export function readVersion(apiVersion: string, kind: string): string {
   const { group, version } = partsOf(apiVersion);
-  const [newest = version, ...older] = KINDS[`${group}/${kind}`]?.versions ?? [];
-  return older.includes(version) ? apiVersion : `${group}/${newest}`;
+  const known = KINDS[`${group}/${kind}`];
+  return known === undefined || known.versions.includes(version) ? apiVersion : `${group}/${newestVersion(known)}`;
+}
+
+function newestVersion({ servedAs, versions: [newest = ""] }: Kind): string {
+  return servedAs ?? newest;
 }
 
 function partsOf(apiVersion: string): { readonly group: string; readonly version: string } {
@@ -131,14 +137,17 @@ const KINDS: Readonly<Record<string, Kind>> = {
     "ports",
   ),
   "networking.istio.io/DestinationRule": kind(NETWORKING, destinationRuleSchema, checkDestinationRule),
-  "networking.istio.io/EnvoyFilter": kind(["v1alpha3"], envoyFilterSchema, checkEnvoyFilter),
+  "networking.istio.io/EnvoyFilter": servedAs("v1alpha3", kind(NETWORKING, envoyFilterSchema, checkEnvoyFilter)),
   "networking.istio.io/Gateway": kind(NETWORKING, gatewaySchema, checkGateway),
   "networking.istio.io/ServiceEntry": withStatus(
     kind(NETWORKING, serviceEntrySchema, checkServiceEntry),
     serviceEntryStatusSchema,
   ),
   "networking.istio.io/Sidecar": kind(NETWORKING, sidecarSchema, checkSidecar),
-  "networking.istio.io/ProxyConfig": kind(["v1beta1"], proxyConfigObjectSchema, checkProxyConfigObject),
+  "networking.istio.io/ProxyConfig": servedAs(
+    "v1beta1",
+    kind(NETWORKING, proxyConfigObjectSchema, checkProxyConfigObject),
+  ),
   "networking.istio.io/VirtualService": kind(NETWORKING, virtualServiceSchema, checkVirtualService),
   "networking.istio.io/WorkloadEntry": withStatus(
     kind(NETWORKING, workloadEntrySchema, checkWorkloadEntry),
@@ -206,6 +215,10 @@ function kind<Spec>(
     return { value: problems.some(({ severity }) => severity === "error") ? undefined : object, problems };
   };
   return { versions, schema, read };
+}
+
+function servedAs(version: string, kind: Kind): Kind {
+  return { ...kind, servedAs: version };
 }
 
 /** A kind whose status counts. Nobody writes one by hand, so what is odd in it is passed over, not reported. */

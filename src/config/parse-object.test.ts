@@ -53,17 +53,19 @@ test("parseObject() reads each served version and refuses others", () => {
   assert.deepEqual(problems, [{ field: "", message, severity: "warning" }]);
 });
 
-test("parseObject() reads kinds in the versions that Istio has of them", () => {
-  const isKnown = (apiVersion: string, kind: string) =>
-    !parseObject({ apiVersion, kind, metadata: { name: "x" } }).problems.some(({ message }) =>
-      /is unknown/.test(message),
-    );
-  const versions = ["v1", "v1beta1", "v1alpha3"];
-  const knownVersions = (kind: string) => versions.filter((version) => isKnown(`networking.istio.io/${version}`, kind));
-  assert.deepEqual(knownVersions("VirtualService"), versions);
-  assert.deepEqual(knownVersions("WorkloadGroup"), versions);
-  assert.deepEqual(knownVersions("EnvoyFilter"), ["v1alpha3"]);
-  assert.deepEqual(knownVersions("ProxyConfig"), ["v1beta1"]);
+test("parseObject() tells versions that only files can have", () => {
+  const toldOf = (apiVersion: string, kind: string) => {
+    const { object, problems } = parseObject({ apiVersion, kind, metadata: { name: "x" }, spec: {} });
+    assert.ok(object);
+    return problems.some(({ field }) => field === "apiVersion");
+  };
+  for (const [kind, served, other] of [
+    ["EnvoyFilter", "v1alpha3", "v1"],
+    ["ProxyConfig", "v1beta1", "v1alpha3"],
+  ] as const) {
+    assert.equal(toldOf(`networking.istio.io/${served}`, kind), false);
+    assert.equal(toldOf(`networking.istio.io/${other}`, kind), true);
+  }
 });
 
 test("parseObject() tells which kind is meant by a wrong group or other letters, but knows nothing of others' groups", () => {
@@ -74,6 +76,9 @@ test("parseObject() tells which kind is meant by a wrong group or other letters,
   ]);
   assert.deepEqual(adviceOf("networking.istio.io/v1", "virtualservice"), [
     'perhaps "VirtualService" of "networking.istio.io/v1" is meant',
+  ]);
+  assert.deepEqual(adviceOf("networking.istio.io/v9", "EnvoyFilter"), [
+    'perhaps "EnvoyFilter" of "networking.istio.io/v1alpha3" is meant',
   ]);
   assert.deepEqual(adviceOf("networking.istio.io/v1", "Service"), ['perhaps "Service" of "v1" is meant']);
   for (const apiVersion of ["serving.knative.dev/v1", "example.com/v1"]) {

@@ -1,7 +1,7 @@
 /** One raw document, as YAML or JSON gives it, to one checked object. */
 import { type ConfigObject, type Metadata, objectKey } from "./config-object.ts";
 import { type Kind, kindsMeant, standingOf } from "./kinds.ts";
-import type { Origin, Problem } from "./problem.ts";
+import { type Origin, type Problem, warning } from "./problem.ts";
 import { type Infer, list, map, message, required } from "./schema/message.ts";
 import { parse } from "./schema/parse.ts";
 import { anything, bool, string, time } from "./schema/scalars.ts";
@@ -34,7 +34,15 @@ export function parseObject(raw: unknown, origin?: Origin): ParsedObject {
     return { object: undefined, problems: [{ field: "", message, severity: "warning" }], key, notYet: false };
   }
   const { object, problems } = readObject(raw, standing.kind, origin);
-  return { object, problems, key, notYet: false };
+  return { object, problems: [...unserved(apiVersion, standing.kind), ...problems], key, notYet: false };
+}
+
+/** A folder that works here should work in a cluster, too. */
+function unserved(apiVersion: string, { servedAs }: Kind): readonly Problem[] {
+  if (servedAs === undefined || apiVersion.endsWith(`/${servedAs}`)) return [];
+  return [
+    warning("apiVersion", `should end with "${servedAs}": API servers and istiod have this kind in no other version`),
+  ];
 }
 
 function readObject(

@@ -601,9 +601,9 @@ export interface DestinationRule {
   };
 }
 
-/** networking.istio.io/v1alpha3 EnvoyFilter. */
+/** networking.istio.io/v1 EnvoyFilter. */
 export interface EnvoyFilter {
-  readonly apiVersion: "networking.istio.io/v1alpha3";
+  readonly apiVersion: "networking.istio.io/v1" | "networking.istio.io/v1beta1" | "networking.istio.io/v1alpha3";
   readonly kind: "EnvoyFilter";
   readonly metadata: ObjectMetadata;
   readonly spec?: {
@@ -875,9 +875,9 @@ export interface Sidecar {
   };
 }
 
-/** networking.istio.io/v1beta1 ProxyConfig. */
+/** networking.istio.io/v1 ProxyConfig. */
 export interface ProxyConfig {
-  readonly apiVersion: "networking.istio.io/v1beta1";
+  readonly apiVersion: "networking.istio.io/v1" | "networking.istio.io/v1beta1" | "networking.istio.io/v1alpha3";
   readonly kind: "ProxyConfig";
   readonly metadata: ObjectMetadata;
   readonly spec?: {
