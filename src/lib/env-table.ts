@@ -90,7 +90,7 @@ export function optionalFlag(meaning: string): Variable<boolean | undefined> {
 /** A whole number from 0, as far as numbers are exact. */
 export function wholeNumber(fallback: number, meaning: string): Variable<number> {
   const parse = (value: string) =>
-    /^\d+$/.test(value) ? within(Number(value), 0, Number.MAX_SAFE_INTEGER) : undefined;
+    /^\+?\d+$/.test(value) ? within(Number(value), 0, Number.MAX_SAFE_INTEGER) : undefined;
   return row({ type: "number", fallback, shown: String(fallback), meaning, wanted: "a whole number", parse });
 }
 
