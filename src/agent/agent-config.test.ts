@@ -78,9 +78,11 @@ test("parseAgentConfig() tells every wrong value; where a default can hold it do
   assert.deepEqual([config.identity.ttlSeconds, config.cpuLimit, config.identity.key.pkcs8], [86_400, 0, false]);
 });
 
-test("parseAgentConfig() reads the name of a cloud in any letters, and ports as Go reads numbers", () => {
-  const { config, problems, warnings } = parseAgentConfig({ CLOUD_PLATFORM: "AWS", ENVOY_STATUS_PORT: "+15031" });
-  assert.deepEqual([config.platform.cloud, config.envoy.statusPort, problems, warnings], ["aws", 15031, [], []]);
+test("parseAgentConfig() reads the name of a cloud in any letters, and numbers as Go does", () => {
+  const env = { CLOUD_PLATFORM: "AWS", ENVOY_STATUS_PORT: "+15031", ISTIO_CPU_LIMIT: "+5" };
+  const { config, problems, warnings } = parseAgentConfig(env);
+  assert.deepEqual([config.platform.cloud, config.envoy.statusPort, config.cpuLimit], ["aws", 15031, 5]);
+  assert.deepEqual([problems, warnings], [[], []]);
 });
 
 test("parseAgentConfig() takes an empty text for a value, and any other empty variable for unset", () => {

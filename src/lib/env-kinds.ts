@@ -14,7 +14,7 @@ export const BOOLEAN: EnvKind<boolean> = { wanted: "true or false", parse: parse
 /** From 0, as far as numbers are exact. */
 export const WHOLE_NUMBER: EnvKind<number> = {
   wanted: "a whole number",
-  parse: (text) => (/^\d+$/.test(text) ? within(text, 0, Number.MAX_SAFE_INTEGER) : undefined),
+  parse: (text) => (isGoInteger(text) ? within(text, 0, Number.MAX_SAFE_INTEGER) : undefined),
 };
 export const PORT: EnvKind<number> = {
   wanted: "a port from 1 to 65535",
