@@ -5,6 +5,7 @@ import { parseObject } from "#config/parse-object.ts";
 import { type Problem, warning } from "#config/problem.ts";
 import { parseField } from "#config/schema/field-path.ts";
 import { finished, type Steps } from "#lib/async/steps.ts";
+import { isRecord } from "#lib/is-record.ts";
 import { Places } from "#lib/yaml/places.ts";
 import { readDocument } from "#lib/yaml/read.ts";
 
@@ -37,6 +38,10 @@ export function* objectSteps(text: string): Steps<FoundObject[]> {
   if (value === undefined) return [];
   const notes: PlacedProblem[] = warning === undefined ? [] : [{ ...warning, field: "", severity: "warning" }];
   const places = new Places(text);
+  if (isList(value) && value.items !== null && !Array.isArray(value.items)) {
+    const wrong: Problem = { field: "items", message: "must be a list of objects", severity: "error" };
+    return [unreadable({ ...wrong, line: places.line(["items"]) })];
+  }
   const found: FoundObject[] = [];
   for (const [i, { raw, path }] of itemsOf(value).entries()) {
     const { object, problems, key, notYet } = parseObject(raw);
@@ -80,14 +85,10 @@ function ineffective({ kind, spec }: ConfigObject): Problem[] {
 /** The objects of a document and where in it they stand: `kubectl get -o yaml` writes them as a list. */
 export function itemsOf(value: unknown): { readonly raw: unknown; readonly path: readonly (string | number)[] }[] {
   if (!isList(value)) return [{ raw: value, path: [] }];
-  return value.items.map((raw, i) => ({ raw, path: ["items", i] }));
+  const items: readonly unknown[] = Array.isArray(value.items) ? value.items : [];
+  return items.map((raw, i) => ({ raw, path: ["items", i] }));
 }
 
-function isList(value: unknown): value is { readonly items: readonly unknown[] } {
-  return (
-    typeof value === "object" &&
-    value !== null &&
-    Reflect.get(value, "kind") === "List" &&
-    Array.isArray(Reflect.get(value, "items"))
-  );
+function isList(value: unknown): value is { readonly items: unknown } {
+  return isRecord(value) && value.kind === "List" && Object.hasOwn(value, "items");
 }

@@ -132,6 +132,15 @@ test("an alias of something unknown is refused", () => {
   assert.match(readDocument("a: *b").error?.message ?? "", /unidentified alias "b"/);
 });
 
+test("readDocument() tells how to begin another document behind the end of one", () => {
+  assert.deepEqual(readDocument("a: 1\n...\nb: 2\n").error, {
+    message: 'goes on behind "...", which ends a document: begin the next one with a line "---"',
+    line: 3,
+  });
+  assert.equal(readDocument("a: 1\n...\n").error, undefined);
+  assert.match(readDocument("a: 1\n...\n---\nb: 2\n").error?.message ?? "", /several documents/);
+});
+
 test("readDocument() refuses several documents", () => {
   assert.deepEqual(readDocument("---\na: 1\n---\nb: 2\n").error, {
     message: "holds several documents: only one is allowed",

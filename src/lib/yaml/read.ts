@@ -71,11 +71,17 @@ const DUPLICATE_KEY = "duplicated mapping key";
 const EMPTY: YamlDocument = { value: undefined, error: undefined, warning: undefined, line: 1 };
 
 /** What stands behind the first document must be empty: a text may end with `---`. */
-function checkSingle({ events }: ParsedText): Refusal | undefined {
+function checkSingle({ events, text }: ParsedText): Refusal | undefined {
   const content = events.find(
     (event, i) => i > 1 && events[i - 1]?.type === EVENT_ID.DOCUMENT && eventStart(event) >= 0,
   );
-  return content && { message: "holds several documents: only one is allowed", offset: eventStart(content) };
+  if (content === undefined) return undefined;
+  const offset = eventStart(content);
+  const [, marker] = [...text.slice(0, offset).matchAll(/^(---|\.\.\.)(?=\s|$)/gm)].at(-1) ?? [];
+  // Tools of Kubernetes pass over what stands behind the end of a document, so nobody may rely on it.
+  return marker === "..."
+    ? { message: 'goes on behind "...", which ends a document: begin the next one with a line "---"', offset }
+    : { message: "holds several documents: only one is allowed", offset };
 }
 
 /** Kubernetes tools take the last of two equal keys; so do we, and say so. */
