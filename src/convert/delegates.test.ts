@@ -67,7 +67,7 @@ test("gateways of both are compared by their complete names", () => {
   assert.deepEqual(joined("gw"), []);
 });
 
-test("a route stays as it is while its delegate is missing or not for its namespace", () => {
+test("a route stays while its delegate is missing or not for its namespace", () => {
   const waiting = { delegate: { name: "d", namespace: "shop" } };
   const delegate = object("shop/d", { http: [to("b.com")] });
   const hidden = object("shop/d", { exportTo: ["."], http: [to("b.com")] });
@@ -75,6 +75,12 @@ test("a route stays as it is while its delegate is missing or not for its namesp
   assert.deepEqual(routesOf([root(waiting), hidden]), [["root", [waiting]]]);
   assert.deepEqual(routesOf([root(waiting), delegate], { ...RULES, exportTo: ["."] }), [["root", [waiting]]]);
   assert.deepEqual(routesOf([root(waiting), delegate]), [["root", [to("b.com")]]]);
+});
+
+test("a route whose delegate is missing leads nowhere, and copies of its requests neither", () => {
+  const waiting = { name: "r", match: [prefix("/a")], delegate: { name: "d" } };
+  const copied = { ...waiting, timeout: 5, mirror: { host: "copy" }, mirrors: [{ destination: { host: "copy" } }] };
+  assert.deepEqual(routesOf([root(copied)]), [["root", [waiting]]]);
 });
 
 test("a virtual service with hosts is no delegate, so nothing can go round in circles", () => {

@@ -72,7 +72,7 @@ function isAlone(object: VirtualServiceObject): boolean {
 
 /**
  * The virtual services with hosts, each with the routes of its delegates. A route whose delegate is not there, or not
- * visible, stays as it is: it has nowhere to go.
+ * visible, stays with its conditions alone: it has nowhere to go.
  */
 export function joinDelegates(objects: readonly VirtualServiceObject[], rules: DelegateRules): VirtualServiceObject[] {
   const [roots, delegates] = [objects.filter(hasHosts), objects.filter((object) => !hasHosts(object))];
@@ -93,11 +93,17 @@ const joined = memoized(
   (root: VirtualServiceObject, delegates: readonly (VirtualServiceObject | undefined)[], domain: string) => {
     const http = completeNames(root, domain).flatMap((route, i) => {
       const delegate = delegates[i];
-      return delegate === undefined ? [route] : joinRoutes(route, completeNames(delegate, domain));
+      if (delegate !== undefined) return joinRoutes(route, completeNames(delegate, domain));
+      return route.delegate === undefined ? [route] : [leadingNowhere(route)];
     });
     return { ...root, spec: { ...root.spec, http } };
   },
 );
+
+/** What the delegate would have inherited, such as a mirror, leads nowhere either. */
+function leadingNowhere({ name, match, delegate }: HttpRoute): HttpRoute {
+  return withoutUnset({ name, match, delegate });
+}
 
 /** The routes of a delegate under the conditions of the route that names it; those that contradict it are left out. */
 export function joinRoutes(root: HttpRoute, routes: readonly HttpRoute[]): HttpRoute[] {

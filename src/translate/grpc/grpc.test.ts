@@ -9,6 +9,7 @@ import { RouteConfigurationSchema } from "#gen/envoy/config/route/v3/route_pb.ts
 import { HttpConnectionManagerSchema } from "#gen/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager_pb.ts";
 import { UpstreamTlsContextSchema } from "#gen/envoy/extensions/transport_sockets/tls/v3/tls_pb.ts";
 import { meshOf, type ProxyOptions, proxyOf } from "../../../test/support/mesh.ts";
+import { object } from "../../../test/support/objects.ts";
 import type { Recipe } from "../recipe.ts";
 import { viewsOf } from "../views.ts";
 import { type GrpcView, planGrpcCluster, planGrpcEndpoints, planGrpcListener, planGrpcRoutes } from "./plan.ts";
@@ -128,6 +129,21 @@ spec:
   assert.ok(route?.action.case === "route");
   assert.equal(route.action.value.maxStreamDuration?.maxStreamDuration?.seconds, 3n);
   assert.equal(route.action.value.maxGrpcTimeout, undefined);
+});
+
+test("mirrors keep the host of the request unless the switch for that says no, as those of sidecars do", () => {
+  const mirrored = object("VirtualService", "default/greeter", {
+    hosts: ["greeter"],
+    http: [{ route: [{ destination: { host: "greeter" } }], mirror: { host: "greeter" } }],
+  });
+  for (const shadowSuffix of [false, true]) {
+    const snapshot = meshOf(SERVICE + mirrored, { features: { shadowSuffix } });
+    const { view } = start();
+    const host = read(VirtualHostSchema, planGrpcRoutes(snapshot, view, CLUSTER)?.parts?.recipes[0]);
+    const action = host.routes[0]?.action;
+    assert.ok(action?.case === "route");
+    assert.equal(action.value.requestMirrorPolicies[0]?.disableShadowHostSuffixAppend, !shadowSuffix);
+  }
 });
 
 test("clusters take of a traffic policy what gRPC can do, and mutual TLS where it is asked for", () => {

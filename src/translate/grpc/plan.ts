@@ -85,14 +85,18 @@ function hostsOn(snapshot: Snapshot, view: OutboundView, port: number): readonly
   );
 }
 
-function hostRecipe({ mesh }: Snapshot, view: OutboundView, host: OutboundHost & { listenerPort: number }): Recipe {
+function hostRecipe(
+  { mesh, features: { shadowSuffix } }: Snapshot,
+  view: OutboundView,
+  host: OutboundHost & { listenerPort: number },
+): Recipe {
   const { name, hostname, routes, hash, port, listenerPort } = host;
   const attemptCount = view.traits.http.headers.attemptCount?.disabled !== true;
   const domains = host.domains.flatMap((domain) => (domain === "*" ? domain : [domain, `${domain}:${listenerPort}`]));
   const fixed = { name, domains, port, attemptCount, retries: mesh.defaultHttpRetryPolicy };
   if (routes === undefined) return recipe({ name, input: { ...fixed, hostname, hash }, build: serviceHost });
   const xForwardedHost = view.traits.http.headers.xForwardedHost?.enabled === true;
-  const others = { isTls: false, requiresTls: false, xForwardedHost, offersHttp3: false };
+  const others = { isTls: false, requiresTls: false, xForwardedHost, offersHttp3: false, shadowSuffix };
   return recipe({ name, input: { ...fixed, ...others, ...routeLists(routes) }, build: grpcRoutedHost });
 }
 
