@@ -1,6 +1,6 @@
 /** Checks of annotations whose values end up in containers: what is wrong is told before a pod is made of it. */
 import { isIP } from "node:net";
-import { parseGoBool } from "./go-bool.ts";
+import { parseGoBool } from "#lib/go-bool.ts";
 import { canonicalQuantity } from "./kubernetes/quantity.ts";
 import { checkEffectiveProxyConfig } from "./mesh/proxy-config.ts";
 import { INTERCEPTION_MODE, MERGE_METRICS, PROXY_CONFIG, STATUS_PORT } from "./names.ts";

@@ -2,8 +2,8 @@
  * Probes of the application, which the kubelet could not make through mutual TLS or against an application that is behind
  * the proxy: they are turned to the agent, which makes them in the kubelet's place.
  */
+import { parseGoBool } from "#lib/go-bool.ts";
 import { isRecord } from "#lib/is-record.ts";
-import { parseGoBool } from "./go-bool.ts";
 import { goJson } from "./go-json.ts";
 import { REWRITE_PROBES, STATUS, STATUS_PORT } from "./names.ts";
 import {

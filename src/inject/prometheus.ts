@@ -1,5 +1,5 @@
 /** One scrape for application and proxy: the agent merges their metrics, so Prometheus is sent to the agent. */
-import { parseGoBool } from "./go-bool.ts";
+import { parseGoBool } from "#lib/go-bool.ts";
 import { goJson } from "./go-json.ts";
 import { MERGE_METRICS } from "./names.ts";
 import { type Container, findContainer, mapContainers, type Pod, PROXY_CONTAINER, withAnnotations } from "./pod.ts";

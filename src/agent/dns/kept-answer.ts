@@ -2,7 +2,16 @@
  * Answers of name servers, read as far as needed to keep them: how long they are valid (RFC 2308 for those that say no),
  * where their TTLs are, and which addresses may change places.
  */
-import { HEADER_BYTES, type Query, TYPE_A, TYPE_AAAA } from "./message.ts";
+import {
+  FLAG_AUTHORITATIVE,
+  FLAG_RESPONSE,
+  FLAG_TRUNCATED,
+  HEADER_BYTES,
+  OPCODE_BITS,
+  type Query,
+  TYPE_A,
+  TYPE_AAAA,
+} from "./message.ts";
 import { type ReadRecord, readRecords } from "./records.ts";
 import { type Random16, shuffled } from "./shuffle.ts";
 
@@ -19,10 +28,6 @@ export interface KeptAnswer {
 const CLASS_IN = 1;
 const TYPE_SOA = 6;
 const TYPE_OPT = 41;
-const FLAG_RESPONSE = 0x8000;
-const OPCODE = 0x7800;
-const FLAG_AUTHORITATIVE = 0x0400;
-const FLAG_TRUNCATED = 0x0200;
 /** Recursion desired, authentic data, checking disabled: another answer may be due to another value. */
 const ASKED_FLAGS = 0x0130;
 const RCODE = 0x000f;
@@ -43,7 +48,7 @@ const MAX_LABELS = 128;
 export function questionKey({ bytes, questionEnd, type }: Query): string | undefined {
   const flags = bytes.readUInt16BE(2);
   const questionClass = bytes.readUInt16BE(questionEnd - 2);
-  const plain = (flags & OPCODE) === 0 && bytes.readUInt16BE(4) === 1 && bytes.readUInt32BE(6) === 0;
+  const plain = (flags & OPCODE_BITS) === 0 && bytes.readUInt16BE(4) === 1 && bytes.readUInt32BE(6) === 0;
   if (!plain || questionClass !== CLASS_IN || NEVER_KEPT.has(type)) return undefined;
   const edns = ednsOf(bytes, questionEnd);
   if (edns === undefined) return undefined;
@@ -70,7 +75,7 @@ export function keptAnswer(bytes: Buffer, questionEnd: number): KeptAnswer | und
   if (bytes.length < questionEnd || bytes.readUInt16BE(4) !== 1) return undefined;
   const flags = bytes.readUInt16BE(2);
   const rcode = flags & RCODE;
-  if ((flags & FLAG_RESPONSE) === 0 || (flags & (OPCODE | FLAG_TRUNCATED)) !== 0) return undefined;
+  if ((flags & FLAG_RESPONSE) === 0 || (flags & (OPCODE_BITS | FLAG_TRUNCATED)) !== 0) return undefined;
   if (rcode !== NO_ERROR && rcode !== NAME_ERROR) return undefined;
   const records = readRecords(bytes, questionEnd);
   if (records === undefined) return undefined;

@@ -18,10 +18,10 @@ const TTL_SECONDS = 30;
 /** A pointer to the name of the question, which always stands right behind the header. */
 const QUESTION_NAME_POINTER = 0xc000 | HEADER_BYTES;
 
-const FLAG_RESPONSE = 0x8000;
-const FLAG_AUTHORITATIVE = 0x0400;
-const FLAG_TRUNCATED = 0x0200;
-const OPCODE_BITS = 0x7800;
+export const FLAG_RESPONSE = 0x8000;
+export const FLAG_AUTHORITATIVE = 0x0400;
+export const FLAG_TRUNCATED = 0x0200;
+export const OPCODE_BITS = 0x7800;
 const OPCODE_NOTIFY = 0x2000;
 /** Opcode, recursion desired, checking disabled: repeated in the answer. */
 const REPEATED_FLAGS = 0x7910;

@@ -1,7 +1,7 @@
 /** Options that several commands share. */
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
-import { type Command, Option } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import { MeshError } from "#lib/mesh-error.ts";
 import type { MeshChoice } from "#standalone/commands/find-mesh.ts";
 import type { Terminal } from "./terminal.ts";
@@ -34,4 +34,11 @@ export function defaultStateFolder({ env }: Terminal, name: string): string {
 export function needRoot(what: string): void {
   if (process.getuid?.() === 0) return;
   throw new MeshError("NOT_ROOT", `Cannot ${what} without root: the mesh belongs to root; run it with sudo`);
+}
+
+/** Reads the value of a flag for a time. */
+export function seconds(text: string): number {
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 1) throw new InvalidArgumentError("It must be a whole number of seconds.");
+  return value;
 }

@@ -10,7 +10,7 @@ import type { MeshStatus } from "#standalone/run/status.ts";
 import { finish } from "./exit-codes.ts";
 import { rowsOf } from "./member-rows.ts";
 import { type ChoiceOptions, choiceOf, needRoot, withChoice } from "./options.ts";
-import type { Terminal } from "./terminal.ts";
+import { CLEAR, type Terminal } from "./terminal.ts";
 
 interface PsOptions extends ChoiceOptions {
   readonly output?: OutputFormat;
@@ -47,8 +47,6 @@ async function show(terminal: Terminal, options: PsOptions): Promise<number> {
 }
 
 const PERIOD_MS = 1000;
-/** Back to the upper left corner, clearing what was there. */
-const CLEAR = "\u001b[H\u001b[2J";
 
 /** Prints the table anew every second until the mesh ends or somebody presses Ctrl-C. */
 async function watch(terminal: Terminal, options: PsOptions): Promise<number> {

@@ -7,7 +7,7 @@ import { MeshError } from "#lib/mesh-error.ts";
 import { controlPlanePage, type PageOptions } from "./control-plane-page.ts";
 import { finish } from "./exit-codes.ts";
 import { withChoice } from "./options.ts";
-import type { Terminal } from "./terminal.ts";
+import { CLEAR, type Terminal } from "./terminal.ts";
 
 interface PushesOptions extends PageOptions {
   readonly proxy?: string;
@@ -20,8 +20,6 @@ interface Journal {
 }
 
 const PERIOD_MS = 1_000;
-/** Back to the upper left corner, clearing what was there. */
-const CLEAR = "\u001b[H\u001b[2J";
 
 export function pushesCommand(terminal: Terminal): Command {
   return withChoice(new Command("pushes"))

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { Command, InvalidArgumentError } from "commander";
 import type { Person } from "#standalone/commands/run.ts";
 import { EXIT_CODES_HELP, finish } from "./exit-codes.ts";
-import { type ChoiceOptions, choiceOf, needRoot, withChoice } from "./options.ts";
+import { type ChoiceOptions, choiceOf, needRoot, seconds, withChoice } from "./options.ts";
 import { ownerOfMachine } from "./rootless.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -97,10 +97,4 @@ function pairs(text: string, before: Readonly<Record<string, string>> = {}): Rec
 function ports(text: string, before: readonly number[] = []): number[] {
   if (!/^\d{1,5}$/.test(text)) throw new InvalidArgumentError("It must be a port number.");
   return [...before, Number(text)];
-}
-
-function seconds(text: string): number {
-  const value = Number(text);
-  if (!Number.isInteger(value) || value < 1) throw new InvalidArgumentError("It must be a whole number of seconds.");
-  return value;
 }

@@ -20,6 +20,9 @@ export interface Terminal {
   readonly self: readonly string[];
 }
 
+/** Back to the upper left corner of the screen, clearing what was there. */
+export const CLEAR = "\u001b[H\u001b[2J";
+
 /** The terminal of this process. */
 export function processTerminal(): Terminal {
   const { env, stdout, stderr, execPath, execArgv } = process;

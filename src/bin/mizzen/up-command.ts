@@ -1,6 +1,6 @@
 /** `mizzen up`: starts a mesh and stays with it, or leaves it in the background. */
 import { dirname, join, relative, resolve } from "node:path";
-import { Command, InvalidArgumentError, Option } from "commander";
+import { Command, Option } from "commander";
 import { formatMembers, formatPublished, formatSuggestions } from "#cli/mesh-table.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import type { ChildReply } from "#standalone/library/start-mesh.ts";
@@ -9,7 +9,7 @@ import type { MeshStatus } from "#standalone/run/status.ts";
 import type { StartedMesh } from "#standalone/up/up.ts";
 import { EXIT, EXIT_CODES_HELP, finish } from "./exit-codes.ts";
 import { rowsOf } from "./member-rows.ts";
-import { defaultStateFolder } from "./options.ts";
+import { defaultStateFolder, seconds } from "./options.ts";
 import { isRootless } from "./rootless.ts";
 import { sayChanges } from "./say-changes.ts";
 import { suggestedCommand } from "./suggested-commands.ts";
@@ -200,12 +200,6 @@ function watchInterrupts(terminal: Terminal, asChild: boolean): Interruption {
       if (count > 0) stop();
     },
   };
-}
-
-function seconds(text: string): number {
-  const value = Number(text);
-  if (!Number.isInteger(value) || value < 1) throw new InvalidArgumentError("It must be a whole number of seconds.");
-  return value;
 }
 
 function elapsed(since: number): string {

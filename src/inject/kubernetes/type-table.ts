@@ -8,6 +8,7 @@
  * empty, its kind, and how lists of it are merged. A kind is a scalar, a type, `*` something that may be unset, `[]` a list
  * or `{}` a map by text.
  */
+import { typesIn } from "../type-tables.ts";
 import { POD_TYPES } from "./pod-types.ts";
 import { VOLUME_TYPES } from "./volume-types.ts";
 import { WORKLOAD_TYPES } from "./workload-types.ts";
@@ -57,15 +58,8 @@ export function fieldOf(type: string, json: string): Field | undefined {
 }
 
 const TYPES: ReadonlyMap<string, readonly Field[]> = new Map(
-  [POD_TYPES, VOLUME_TYPES, WORKLOAD_TYPES].flatMap((table) => [...typesOf(table)]),
+  [POD_TYPES, VOLUME_TYPES, WORKLOAD_TYPES].flatMap((table) => [...typesIn(table, readField)]),
 );
-
-function* typesOf(table: string): Generator<[string, readonly Field[]]> {
-  for (const [, name = "", body = ""] of table.matchAll(/^(\w+)\n((?: {2}.*\n)*)/gm)) {
-    const fields = body.replace(/\s+/g, " ").split(";");
-    yield [name, fields.filter((field) => field.trim() !== "").map((field) => readField(field.trim()))];
-  }
-}
 
 function readField(text: string): Field {
   const [name = "", kind = "", merge] = text.split(" ");

@@ -6,6 +6,7 @@
 import { formatDuration, parseDuration } from "#lib/duration.ts";
 import { Struct, TextMap, toValue, type Value } from "#lib/go-template/value.ts";
 import { isRecord } from "#lib/is-record.ts";
+import { typesIn } from "../type-tables.ts";
 import { MESH_MESSAGES } from "./mesh-messages.ts";
 
 interface MessageField {
@@ -15,7 +16,7 @@ interface MessageField {
   readonly kind: string;
 }
 
-const MESSAGES: ReadonlyMap<string, readonly MessageField[]> = new Map(readMessages(MESH_MESSAGES));
+const MESSAGES: ReadonlyMap<string, readonly MessageField[]> = new Map(typesIn(MESH_MESSAGES, readField));
 const WRAPPERS: ReadonlySet<string> = new Set(["BoolValue", "Int32Value", "UInt32Value", "StringValue", "DoubleValue"]);
 
 /** A message by its name, from protobuf JSON; undefined is a nil pointer. */
@@ -126,13 +127,6 @@ function mapValue(kind: string, value: Readonly<Record<string, unknown>>): Value
   const entries = Object.entries(value);
   if (kind === "string") return new TextMap(Object.fromEntries(entries.map(([key, item]) => [key, String(item)])));
   return Object.fromEntries(entries.map(([key, item]) => [key, fieldValue(kind, item)]));
-}
-
-function* readMessages(table: string): Generator<[string, readonly MessageField[]]> {
-  for (const [, name = "", body = ""] of table.matchAll(/^(\w+)\n((?: {2}.*\n)*)/gm)) {
-    const fields = body.replace(/\s+/g, " ").split(";");
-    yield [name, fields.filter((field) => field.trim() !== "").map((field) => readField(field.trim()))];
-  }
 }
 
 function readField(text: string): MessageField {
