@@ -1,4 +1,5 @@
 /** Who may see an object: `*` everybody, `.` its own namespace, `~` nobody, or namespaces by name. */
+import type { Metadata } from "./config-object.ts";
 
 /** Whether `exportTo` of an object in `home` makes it visible to `namespace`; nothing set means `fallback`. */
 export function isVisible(
@@ -45,4 +46,13 @@ export function byAudience<T>(
 /** Whether everybody sees an object. */
 export function isPublic(exportTo: readonly string[] | undefined, fallback: readonly string[]): boolean {
   return (exportTo === undefined || exportTo.length === 0 ? fallback : exportTo).includes("*");
+}
+
+/** The annotation by which a Kubernetes Service says who may see it. */
+const SERVICE_EXPORT_TO = "networking.istio.io/exportTo";
+
+/** What a Kubernetes Service says in the place of `exportTo`; undefined when it says nothing. */
+export function serviceExportTo({ annotations }: Pick<Metadata, "annotations">): readonly string[] | undefined {
+  const text = annotations[SERVICE_EXPORT_TO] ?? "";
+  return text === "" ? undefined : text.split(",").map((target) => target.trim());
 }

@@ -4,13 +4,12 @@ import type { Node, NodeStatus } from "#config/kinds/node.ts";
 import type { KubernetesServicePort, Service as ServiceSpec, ServiceStatus } from "#config/kinds/service.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
 import { type Protocol, parseProtocol } from "#config/protocol.ts";
-import { defaultExportTo } from "#config/visibility.ts";
+import { defaultExportTo, serviceExportTo } from "#config/visibility.ts";
 import { formatSpiffeId } from "#lib/pki/spiffe-id.ts";
 import type { Features } from "#model/features.ts";
 import { podPortName } from "#model/pod-ports.ts";
 import type { Resolution, Service, Session } from "#model/service.ts";
 
-const EXPORT_TO = "networking.istio.io/exportTo";
 const TRAFFIC_DISTRIBUTION = "networking.istio.io/traffic-distribution";
 const NODE_SELECTOR = "traffic.istio.io/nodeSelector";
 const CANONICAL_ACCOUNTS = "alpha.istio.io/canonical-serviceaccounts";
@@ -55,7 +54,7 @@ export function kubernetesService(object: ServiceObject, { mesh, features }: Ser
     meshExternal: isExternalName(spec),
     headless: spec.clusterIP === "None",
     labels: metadata.labels,
-    exportTo: listOf(metadata.annotations[EXPORT_TO]) ?? defaultExportTo(mesh.defaultServiceExportTo),
+    exportTo: serviceExportTo(metadata) ?? defaultExportTo(mesh.defaultServiceExportTo),
     subjectAltNames: [
       ...(listOf(metadata.annotations[CANONICAL_ACCOUNTS]) ?? []),
       ...(listOf(metadata.annotations[KUBERNETES_ACCOUNTS]) ?? []).map((serviceAccount) =>

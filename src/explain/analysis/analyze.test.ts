@@ -99,13 +99,15 @@ test("hosts are found where they are exported to, and by wildcards", () => {
   assert.equal(codes([entry(["*.example.com"]), routes("a.example.com")]).v, undefined);
   assert.equal(codes([entry(["a.example.com"], { exportTo: ["."] }), routes("a.example.com")]).v, undefined);
   assert.equal(codes([entry(["a.example.com"], { exportTo: ["other"] }), routes("a.example.com")]).v, "IST0101");
-  const hidden = core(
-    "Service",
-    "web",
-    { spec: { ports: [{ port: 80 }] } },
-    { annotations: { "networking.istio.io/exportTo": "~" } },
-  );
-  assert.equal(codes([hidden, routes("web")]).v, "IST0101");
+  const web = (exportTo: string) =>
+    core(
+      "Service",
+      "web",
+      { spec: { ports: [{ port: 80 }] } },
+      { annotations: { "networking.istio.io/exportTo": exportTo } },
+    );
+  assert.equal(codes([web("~"), routes("web")]).v, "IST0101");
+  assert.equal(codes([web(""), routes("web")]).v, undefined);
 });
 
 test("gateways of routes: those that are not there, and those that open other hosts", () => {

@@ -3,6 +3,7 @@ import type { ConfigObject } from "#config/config-object.ts";
 import { completeHost, isWildcard } from "#config/host.ts";
 import type { Service } from "#config/kinds/service.ts";
 import type { ServiceEntry } from "#config/kinds/service-entry.ts";
+import { serviceExportTo } from "#config/visibility.ts";
 
 /** What is known of a host. */
 export interface KnownHost {
@@ -18,7 +19,6 @@ export interface KnownHosts {
 }
 
 const EVERYBODY = "*";
-const EXPORT_TO = "networking.istio.io/exportTo";
 /** Analysers take this domain for granted. */
 const DOMAIN = "cluster.local";
 
@@ -36,8 +36,7 @@ export function knownHosts(
   }
   for (const { metadata, spec } of services) {
     const ports = (spec.ports ?? []).map(({ port }) => port);
-    const exportTo = metadata.annotations[EXPORT_TO]?.split(",").map((each) => each.trim());
-    for (const scope of scopesOf(exportTo, metadata.namespace))
+    for (const scope of scopesOf(serviceExportTo(metadata), metadata.namespace))
       hosts.set(placeOf(scope, metadata.namespace, metadata.name), { ports, selector: {} });
   }
   const wild = [...hosts].filter(([place]) => place.includes("/*"));
