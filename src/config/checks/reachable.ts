@@ -55,26 +55,45 @@ interface PrefixMatch {
   readonly prefix: string;
 }
 
+/** Pairs of matches of one object that are compared at most: whoever stores one with thousands must not stop the others. */
+const MOST_PAIRS = 100_000;
+
 /** `/debug` takes what a later `/debugs` waits for, if the other conditions are no stricter. */
 function* checkPrefixes(routes: NonNullable<VirtualService["http"]>): Iterable<Problem> {
-  const prefixes = routes.flatMap(({ match = [] }, i) =>
+  const earlier = new Map<string, PrefixMatch[]>();
+  const lengths = new Set<number>();
+  let pairs = 0;
+  for (const later of prefixMatches(routes)) {
+    const { at, prefix } = later;
+    const cover = [...lengths]
+      .filter((length) => length < prefix.length)
+      .values()
+      .flatMap((length) => earlier.get(prefix.slice(0, length)) ?? [])
+      .take(MOST_PAIRS - pairs)
+      .find((wider) => {
+        pairs++;
+        return covers(wider.match, later.match);
+      });
+    if (cover !== undefined)
+      yield warning(at, `has no effect: "${prefix}" is covered by "${cover.prefix}" of ${cover.at}`);
+    const same = earlier.get(prefix);
+    if (same === undefined) earlier.set(prefix, [later]);
+    else same.push(later);
+    lengths.add(prefix.length);
+  }
+}
+
+function prefixMatches(routes: NonNullable<VirtualService["http"]>): readonly PrefixMatch[] {
+  return routes.flatMap(({ match = [] }, i) =>
     match.flatMap((condition, j): PrefixMatch[] => {
       const prefix = condition.uri?.prefix ?? "";
       return prefix === "" ? [] : [{ at: `spec.http[${i}].match[${j}]`, match: condition, prefix }];
     }),
   );
-  for (const [i, later] of prefixes.entries()) {
-    for (const earlier of prefixes.slice(0, i)) {
-      if (earlier.prefix !== later.prefix && covers(earlier, later)) {
-        yield warning(later.at, `has no effect: "${later.prefix}" is covered by "${earlier.prefix}" of ${earlier.at}`);
-      }
-    }
-  }
 }
 
-function covers({ match: a, prefix }: PrefixMatch, { match: b, prefix: other }: PrefixMatch): boolean {
+function covers(a: HttpMatch, b: HttpMatch): boolean {
   return (
-    other.startsWith(prefix) &&
     (a.port ?? 0) === (b.port ?? 0) &&
     isNoStricter(a.method, b.method, "exact:GET") &&
     isNoStricter(a.authority, b.authority) &&

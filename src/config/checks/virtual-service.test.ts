@@ -275,6 +275,21 @@ test("routes and matches that are never reached are warnings", () => {
   assert.deepEqual(problemsOf({ hosts: ["a"], http: [stricter, deeper] }), []);
 });
 
+test("a match that is never reached is told once, however many cover it", () => {
+  const nested = Array.from({ length: 400 }, (_, i) => ({
+    ...ROUTE,
+    match: [{ uri: { prefix: `/${"a".repeat(i)}` } }],
+  }));
+  const problems = problemsOf({ hosts: ["a"], http: nested });
+  assert.equal(problems.length, 399);
+  assert.equal(problems.at(-1), "warning spec.http[399].match[0]");
+  const ports = Array.from({ length: 400 }, (_, i) => ({
+    uri: { prefix: i % 2 === 0 ? "/" : "/a" },
+    port: (i >> 1) + 1,
+  }));
+  assert.equal(problemsOf({ hosts: ["a"], http: [{ ...ROUTE, match: ports }] }).length, 200);
+});
+
 test("exportTo is checked", () => {
   const cases: [string[], string[]][] = [
     [["*"], []],
