@@ -214,6 +214,15 @@ test("a subset of a service that goes to the original destination goes there too
   assert.equal(cluster.lbPolicy, LbPolicy.CLUSTER_PROVIDED);
 });
 
+test("a subset that goes to the original destination does so on ports with settings of their own, too", () => {
+  const portLevelSettings = [{ port: { number: 80 }, loadBalancer: { simple: "ROUND_ROBIN" } }];
+  const passing = { loadBalancer: { simple: "PASSTHROUGH" }, portLevelSettings };
+  const yaml = web + rule({ tls: { mode: "DISABLE" } }, { subsets: [{ name: "v1", trafficPolicy: passing }] });
+  const cluster = clustersOf(yaml).cluster("outbound|80|v1|web.default.svc.cluster.local");
+  assert.deepEqual(cluster.clusterDiscoveryType, { case: "type", value: DiscoveryType.ORIGINAL_DST });
+  assert.equal(cluster.lbPolicy, LbPolicy.CLUSTER_PROVIDED);
+});
+
 test("with addresses of both families hosts are looked up in both, and applications called from both", () => {
   const yaml = entry({ resolution: "DNS" }) + web;
   const shown = (dualStack: boolean) => {

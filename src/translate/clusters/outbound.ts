@@ -66,9 +66,13 @@ export type DiscoveryInput = Pick<OutboundClusterInput, "service" | "port" | "su
 /** Gateways receive no captured connections, so they have no original destination to go to. */
 export function discoveryOf({ service, port, subset, rule, traits }: DiscoveryInput): Discovery {
   const subsets = subset === "" ? [undefined] : [undefined, subset];
-  // What goes to the original destination for the service as a whole does so for each of its subsets.
-  const policies = subsets.map((name) => effectivePolicy(rule?.spec, port.port, name));
-  if (policies.some(({ loadBalancer }) => loadBalancer?.simple === "PASSTHROUGH")) return "original-dst";
+  // What goes to the original destination for the service as a whole does so for each of its subsets, and what does for a
+  // subset as a whole on each of its ports, whatever settings these have.
+  const policies = [
+    ...subsets.map((name) => effectivePolicy(rule?.spec, port.port, name)),
+    rule?.spec.subsets?.find(({ name }) => name === subset)?.trafficPolicy,
+  ];
+  if (policies.some((policy) => policy?.loadBalancer?.simple === "PASSTHROUGH")) return "original-dst";
   switch (service.resolution) {
     case "dns":
       return "strict-dns";
