@@ -13,9 +13,12 @@ import {
 /** Variables by name; whoever runs a program hands its own environment down. */
 export type Env = Readonly<Record<string, string | undefined>>;
 
-/** Reads variables by type and collects every problem instead of stopping at the first. An empty one counts as unset. */
+/** Reads variables by type and collects what is wrong instead of stopping at the first. An empty one counts as unset. */
 export class EnvReader {
+  /** Wrong values without which the program cannot do what was asked for. */
   readonly problems: string[] = [];
+  /** Wrong values in whose place the default holds, as in Istio's programs. */
+  readonly warnings: string[] = [];
   readonly #env: Env;
 
   constructor(env: Env) {
@@ -37,7 +40,7 @@ export class EnvReader {
   }
 
   optionalBoolean(name: string): boolean | undefined {
-    return this.string(name) === "" ? undefined : this.boolean(name, false);
+    return this.#parsed(name, undefined, BOOLEAN);
   }
 
   integer(name: string, fallback: number): number {
@@ -45,7 +48,7 @@ export class EnvReader {
   }
 
   optionalInteger(name: string): number | undefined {
-    return this.string(name) === "" ? undefined : this.integer(name, 0);
+    return this.#parsed(name, undefined, WHOLE_NUMBER);
   }
 
   port(name: string, fallback: number): number {
@@ -57,7 +60,7 @@ export class EnvReader {
   }
 
   optionalDurationMs(name: string): number | undefined {
-    return this.string(name) === "" ? undefined : this.durationMs(name, 0);
+    return this.#parsed(name, undefined, DURATION);
   }
 
   /** A duration that is not 0. */
@@ -75,9 +78,12 @@ export class EnvReader {
     return this.#parsed(name, fallback, PERCENT);
   }
 
+  /** Another is a problem, since there is nothing that could be meant. */
   choice<T extends string>(name: string, fallback: T, choices: readonly T[]): T {
-    const parse = (text: string) => choices.find((choice) => choice === text);
-    return this.#parsed(name, fallback, { wanted: `one of ${choices.join(", ")}`, parse });
+    const text = this.string(name);
+    const chosen = choices.find((choice) => choice === text);
+    if (chosen === undefined && text !== "") this.problems.push(wrong(name, `one of ${choices.join(", ")}`, text));
+    return chosen ?? fallback;
   }
 
   /** Values of all variables that start with a prefix, by the rest of their name. */
@@ -85,17 +91,17 @@ export class EnvReader {
     return startingWith(prefix, this.#env);
   }
 
-  #parsed<T>(name: string, fallback: T, { wanted, parse }: EnvKind<T>): T {
+  #parsed<T, Fallback>(name: string, fallback: Fallback, { wanted, parse }: EnvKind<T>): T | Fallback {
     const text = this.string(name);
     if (text === "") return fallback;
     const value = parse(text);
-    if (value === undefined) this.#wrong(name, wanted, text);
+    if (value === undefined) this.warnings.push(`${wrong(name, wanted, text)}: its default is used`);
     return value ?? fallback;
   }
+}
 
-  #wrong(name: string, wanted: string, text: string): void {
-    this.problems.push(`${name}: must be ${wanted}, not "${text}"`);
-  }
+function wrong(name: string, wanted: string, text: string): string {
+  return `${name}: must be ${wanted}, not "${text}"`;
 }
 
 /** Values of all variables that start with a prefix, by the rest of their name. */

@@ -23,12 +23,16 @@ function problems(args: readonly string[], env: Env = {}): readonly string[] {
   return parseDiscoveryConfig(flags(args, env), env).problems;
 }
 
+function warnings(env: Env): readonly string[] {
+  return parseDiscoveryConfig(flags([], env), env).warnings;
+}
+
 describe("parseDiscoveryConfig()", () => {
   test("reads how many requests are traced as a percentage", () => {
     assert.equal(config([], { PILOT_TRACE_SAMPLING: "0.5" }).features.traceSampling, 0.5);
     for (const wrong of ["abc", "-1", "100.1"]) {
-      assert.deepEqual(problems([], { PILOT_TRACE_SAMPLING: wrong }), [
-        `PILOT_TRACE_SAMPLING: must be a number from 0 to 100, not "${wrong}"`,
+      assert.deepEqual(warnings({ PILOT_TRACE_SAMPLING: wrong }), [
+        `PILOT_TRACE_SAMPLING: must be a number from 0 to 100, not "${wrong}": its default is used`,
       ]);
     }
   });
@@ -151,6 +155,15 @@ describe("parseDiscoveryConfig()", () => {
     assert.equal(keepalive.maxConnectionAgeMs, 1_800_000);
   });
 
+  test("goes on with the default of a variable whose value is none, as istiod does", () => {
+    const env = { MAX_WORKLOAD_CERT_TTL: "soon", ENABLE_CA_SERVER: "maybe" };
+    assert.deepEqual(config([], env).ca, config([]).ca);
+    assert.deepEqual(
+      warnings(env).map((warning) => warning.slice(0, warning.indexOf(":"))),
+      ["ENABLE_CA_SERVER", "MAX_WORKLOAD_CERT_TTL"],
+    );
+  });
+
   test("reports every problem with its flag or variable", () => {
     const args = [
       "--grpcAddr=15010",
@@ -162,11 +175,8 @@ describe("parseDiscoveryConfig()", () => {
     ];
     const env = {
       JWT_RULE: '{"audiences":1}',
-      MAX_WORKLOAD_CERT_TTL: "soon",
       CITADEL_SELF_SIGNED_CA_RSA_KEY_SIZE: "1024",
       CITADEL_SELF_SIGNED_ROOT_CERT_GRACE_PERIOD_PERCENTILE: "101",
-      CITADEL_SELF_SIGNED_ROOT_CERT_CHECK_INTERVAL: "often",
-      ENABLE_CA_SERVER: "maybe",
     };
     assert.deepEqual(
       problems(args, env).map((problem) => problem.slice(0, problem.indexOf(":"))),
@@ -177,11 +187,8 @@ describe("parseDiscoveryConfig()", () => {
         "--log_as_json",
         "--log_output_level",
         "--log_stacktrace_level",
-        "ENABLE_CA_SERVER",
-        "MAX_WORKLOAD_CERT_TTL",
         "CITADEL_SELF_SIGNED_CA_RSA_KEY_SIZE",
         "CITADEL_SELF_SIGNED_ROOT_CERT_GRACE_PERIOD_PERCENTILE",
-        "CITADEL_SELF_SIGNED_ROOT_CERT_CHECK_INTERVAL",
         "JWT_RULE",
         "JWT_RULE",
       ],
@@ -219,7 +226,8 @@ test("the wait for further changes is as asked for, else up to us", () => {
   const env = { PILOT_DEBOUNCE_AFTER: "250ms", PILOT_DEBOUNCE_MAX: "3s", PILOT_ENABLE_EDS_DEBOUNCE: "false" };
   assert.deepEqual(config([], env).xds.debounce, { afterMs: 250, maxMs: 3000, endpointsWait: false });
   const wrong = { PILOT_DEBOUNCE_AFTER: "soon", PILOT_DEBOUNCE_MAX: "3", PILOT_ENABLE_EDS_DEBOUNCE: "no" };
-  assert.equal(problems([], wrong).length, 3);
+  assert.equal(warnings(wrong).length, 3);
+  assert.deepEqual(config([], wrong).xds.debounce, {});
 });
 
 test("further namespaces may look at everything, or all", () => {

@@ -127,6 +127,8 @@ export interface ParsedConfig {
   readonly config: DiscoveryConfig;
   /** Every problem, one line each; the config is only good without any. */
   readonly problems: readonly string[];
+  /** Wrong values of variables in whose place the default holds. */
+  readonly warnings: readonly string[];
 }
 
 /** Defaults of flags that the environment sets. */
@@ -246,7 +248,7 @@ export function parseDiscoveryConfig(flags: ParsedFlags, env: Env): ParsedConfig
     webhooks: webhookConfig(read, flag.address("httpsAddr"), env),
     log: logSettings(flag),
   };
-  return { config, problems: [...flag.problems, ...read.problems] };
+  return { config, problems: [...flag.problems, ...read.problems], warnings: read.warnings };
 }
 
 function controlzAddress(flag: FlagReader): ListenAddress {

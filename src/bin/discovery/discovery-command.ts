@@ -60,7 +60,7 @@ export function discoveryCommand(env: Env): Command {
 }
 
 async function runDiscovery(flags: ParsedFlags, others: readonly string[], env: Env): Promise<number> {
-  const { config, problems } = parseDiscoveryConfig(flags, env);
+  const { config, problems, warnings } = parseDiscoveryConfig(flags, env);
   const [argument] = others;
   const wrong =
     argument?.startsWith("-") === false ? [`discovery takes no argument "${argument}"`, ...problems] : problems;
@@ -74,6 +74,7 @@ async function runDiscovery(flags: ParsedFlags, others: readonly string[], env: 
     // Before the control plane is loaded, which takes the longest part of a start.
     const stop = stopSignal(log, config.shutdownMs);
     describeStart(log, flags, others);
+    for (const warning of warnings) log.warn(warning);
     const [{ ControlPlane }, { clusterOf }] = await Promise.all([import("./control-plane.ts"), import("./source.ts")]);
     // What starting left behind would otherwise be collected in the middle of one of the first pushes.
     await new ControlPlane(config, log, await clusterOf(config, env)).run(stop, () => void collectHeap());

@@ -58,10 +58,10 @@ describe("kubernetesSettings()", () => {
     });
   });
 
-  test("ENABLE_LEADER_ELECTION has to be true or false", () => {
+  test("ENABLE_LEADER_ELECTION is true or false, and true where it is neither", () => {
     assert.equal(settings({ ENABLE_LEADER_ELECTION: "false" }).elects, false);
     const read = new EnvReader({ ENABLE_LEADER_ELECTION: "maybe" });
-    kubernetesSettings(read, {});
-    assert.equal(read.problems.length, 1);
+    assert.equal(kubernetesSettings(read, {}).elects, true);
+    assert.equal(read.warnings.length, 1);
   });
 });

@@ -85,7 +85,8 @@ function featuresIn({ env, setFeature = {}, domain, clusterId }: TranslateInput)
   );
   const read = new EnvReader(variables);
   const features = featuresOf(read, { domain, clusterId });
-  if (read.problems.length > 0) throw new MeshError("TRANSLATE_INVALID", read.problems.join("; "));
+  const wrong = [...read.problems, ...read.warnings];
+  if (wrong.length > 0) throw new MeshError("TRANSLATE_INVALID", wrong.join("; "));
   return { features, unread: [...unread] };
 }
 
