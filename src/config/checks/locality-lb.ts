@@ -50,24 +50,40 @@ function* checkWeights(to: Readonly<Record<string, number>>, at: string): Iterab
  * with `*` may stand for the rest of those before it.
  */
 function* checkLocalities(localities: readonly string[], at: string): Iterable<Problem> {
-  const seen: string[][] = [];
+  const seen = new SeenLocalities();
   for (const locality of localities) {
     const parts = locality.split("/").slice(0, 3);
     const stars = locality.split("*").length - 1;
     if (parts.includes("")) yield error(at, `must not have empty parts in a locality: "${locality}"`);
     else if (stars > 1 || (stars === 1 && !locality.endsWith("*"))) {
       yield error(at, `must have a wildcard at the end of a locality only: "${locality}"`);
-    } else if (seen.some((earlier) => hides(earlier, parts))) {
+    } else if (seen.hide(parts)) {
       yield error(at, `must not have localities that overlap: "${locality}"`);
     }
-    seen.push(parts);
+    seen.add(parts);
   }
 }
 
-function hides(earlier: readonly string[], later: readonly string[]): boolean {
-  for (const [i, part] of earlier.slice(0, later.length).entries()) {
-    if (part === "*") return true;
-    if (later[i] !== part) return false;
+/** Localities by their beginnings, so that thousands of them cost no more than their number. */
+class SeenLocalities {
+  /** Whole ones, without a wildcard at their end. */
+  readonly #wholes = new Set<string>();
+  readonly #beginnings = new Set<string>();
+
+  add(parts: readonly string[]): void {
+    this.#wholes.add(pathOf(parts.at(-1) === "*" ? parts.slice(0, -1) : parts));
+    for (const [i] of parts.entries()) this.#beginnings.add(pathOf(parts.slice(0, i + 1)));
   }
-  return true;
+
+  /** Whether what is there covers the locality, or it covers that without saying so by a wildcard. */
+  hide(parts: readonly string[]): boolean {
+    const isCovered = [[], ...parts.map((_, i) => parts.slice(0, i + 1))].some((begin) =>
+      this.#wholes.has(pathOf(begin)),
+    );
+    return isCovered || this.#beginnings.has(pathOf(parts));
+  }
+}
+
+function pathOf(parts: readonly string[]): string {
+  return parts.join("/");
 }

@@ -290,6 +290,21 @@ test("a match that is never reached is told once, however many cover it", () => 
   assert.equal(problemsOf({ hosts: ["a"], http: [{ ...ROUTE, match: ports }] }).length, 200);
 });
 
+test("hosts that overlap are told at the later one, whichever of them is the wider", () => {
+  const hosts = ["a.example.com", "x.org", "*.example.com", "*.b.example.com", "x.org"];
+  assert.deepEqual(
+    problemsOf({ hosts, gateways: ["web"], http: [ROUTE] }),
+    [2, 3, 4].map((i) => `error spec.hosts[${i}]`),
+  );
+});
+
+test("tens of thousands of hosts are no trouble", () => {
+  const hosts = Array.from({ length: 40_000 }, (_, i) => `*.h${i}.example.com`);
+  const started = performance.now();
+  assert.deepEqual(problemsOf({ hosts, http: [ROUTE] }), []);
+  assert.ok(performance.now() - started < 5_000); // comparing each with each takes far longer
+});
+
 test("exportTo is checked", () => {
   const cases: [string[], string[]][] = [
     [["*"], []],

@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import type { ConfigObject } from "../config-object.ts";
 import { MESH_GATEWAY } from "../gateway-name.ts";
-import { hostsMatch, isSubsetOf } from "../host.ts";
+import { isSubsetOf, isWildcard } from "../host.ts";
 import type { L4Match, TcpRoute, TlsMatch, TlsRoute, VirtualService } from "../kinds/virtual-service.ts";
 import { error, type Problem, warning } from "../problem.ts";
 import { checkRouteDestinations } from "./destinations.ts";
@@ -60,10 +60,24 @@ function* checkHosts(spec: VirtualService): Iterable<Problem> {
   if (wrong === 0) yield* checkDistinct(hosts);
 }
 
+/** Wider names are found by their text: comparing each of thousands with each would stop everything else. */
 function* checkDistinct(hosts: readonly string[]): Iterable<Problem> {
+  const first = new Map(hosts.map((host, i) => [host, i] as const).reverse());
+  const suffixLengths = new Set(hosts.filter(isWildcard).map((host) => host.length - 1));
+  const overlaps = new Map<number, number>();
+  const note = (one: number, other: number) => {
+    const [before, after] = [Math.min(one, other), Math.max(one, other)];
+    if (before < (overlaps.get(after) ?? after)) overlaps.set(after, before);
+  };
   for (const [i, host] of hosts.entries()) {
-    const other = hosts.slice(0, i).find((before) => hostsMatch(before, host));
-    if (other !== undefined) yield error(`spec.hosts[${i}]`, `"${host}" overlaps with "${other}"`);
+    note(first.get(host) ?? i, i);
+    const name = isWildcard(host) ? host.slice(1) : host;
+    for (const length of suffixLengths) {
+      if (length <= name.length) note(first.get(`*${name.slice(name.length - length)}`) ?? i, i);
+    }
+  }
+  for (const [i, before] of [...overlaps].sort(([a], [b]) => a - b)) {
+    yield error(`spec.hosts[${i}]`, `"${hosts[i]}" overlaps with "${hosts[before]}"`);
   }
 }
 
