@@ -102,3 +102,13 @@ test("a rule for selected workloads has the subsets of those for all that are se
   assert.deepEqual(subsetsOf(["*"]), []);
   assert.deepEqual(subsetsOf(["*"], { features: { separateExports: false } }), ["v1"]);
 });
+
+test("of rules for one host that are seen by different namespaces, the last decides whether another stands beside them", () => {
+  const at = (second: number) => `2024-01-01T00:00:0${second}Z`;
+  const subsets = [{ name: "v1", labels: { version: "v1" } }];
+  const first = rule("prod/first", {}, at(1));
+  const shown = rule("prod/shown", { exportTo: ["*"] }, at(2));
+  const third = (second: number) => rule("prod/third", { subsets }, at(second));
+  assert.equal(nameSeenFrom("prod", first + shown + third(3)), "prod/third");
+  assert.equal(nameSeenFrom("prod", rule("prod/first", {}, at(3)) + shown + third(4)), "prod/first");
+});

@@ -152,9 +152,9 @@ function add(rules: RulesByHost, host: string, added: Entry): void {
   for (const entry of entries) {
     const isForTheSame = haveSameSelector(entry.rule, added.rule);
     const isForAll = added.rule.spec.workloadSelector === undefined;
-    if (!isSameAudience(entry, added) || !(isForTheSame || isForAll)) continue;
-    if (isForTheSame) standsAlone = false;
-    entry.rule = joined("", entry.rule, added.rule);
+    const isJoined = isSameAudience(entry, added) && (isForTheSame || isForAll);
+    standsAlone = !(isJoined && isForTheSame); // of several the last decides, as with istiod
+    if (isJoined) entry.rule = joined("", entry.rule, added.rule);
   }
   if (standsAlone) entries.push({ ...added });
 }
