@@ -30,6 +30,11 @@ export const LIFETIME: EnvKind<Millis> = {
   parse: (text) => (Number(parseDuration(text)) > 0 ? parseDuration(text) : undefined),
 };
 
+/** Says that a value is none of its kind. */
+export function wrongValue(name: string, wanted: string, text: string): string {
+  return `${name}: must be ${wanted}, not "${text}"`;
+}
+
 /** Whether Go reads it as a whole number. */
 export function isGoInteger(text: string): boolean {
   return /^[+-]?\d+$/.test(text);

@@ -8,6 +8,7 @@ import {
   parseList,
   RATIO,
   WHOLE_NUMBER,
+  wrongValue,
 } from "./env-kinds.ts";
 
 /** Variables by name; whoever runs a program hands its own environment down. */
@@ -82,7 +83,7 @@ export class EnvReader {
   choice<T extends string>(name: string, fallback: T, choices: readonly T[]): T {
     const text = this.string(name);
     const chosen = choices.find((choice) => choice === text);
-    if (chosen === undefined && text !== "") this.problems.push(wrong(name, `one of ${choices.join(", ")}`, text));
+    if (chosen === undefined && text !== "") this.problems.push(wrongValue(name, `one of ${choices.join(", ")}`, text));
     return chosen ?? fallback;
   }
 
@@ -95,13 +96,9 @@ export class EnvReader {
     const text = this.string(name);
     if (text === "") return fallback;
     const value = parse(text);
-    if (value === undefined) this.warnings.push(`${wrong(name, wanted, text)}: its default is used`);
+    if (value === undefined) this.warnings.push(`${wrongValue(name, wanted, text)}: its default is used`);
     return value ?? fallback;
   }
-}
-
-function wrong(name: string, wanted: string, text: string): string {
-  return `${name}: must be ${wanted}, not "${text}"`;
 }
 
 /** Values of all variables that start with a prefix, by the rest of their name. */

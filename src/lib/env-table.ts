@@ -13,6 +13,7 @@ import {
   parseList,
   RATIO,
   WHOLE_NUMBER,
+  wrongValue,
 } from "./env-kinds.ts";
 import { type Env, startingWith } from "./env-reader.ts";
 
@@ -59,7 +60,7 @@ export function readEnvironment<Table extends EnvTable>(table: Table, env: Env):
     const value = variable.parse(text);
     if (value !== undefined) values[name] = value;
     else if (text !== "") {
-      const sentence = `${name}: must be ${variable.wanted}, not "${text}"`;
+      const sentence = wrongValue(name, variable.wanted, text);
       if (variable.strict(text)) problems.push(sentence);
       else warnings.push(`${sentence}: ${variable.shown === "" ? "it is ignored" : `${variable.shown} is used`}`);
     }

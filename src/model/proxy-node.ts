@@ -2,7 +2,7 @@
 import { isIP } from "node:net";
 import { fromBinary, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import type { Parsed, Problem } from "#config/problem.ts";
-import { LOCALITY_LABELS, LOCALITY_PARTS } from "#config/topology-labels.ts";
+import { LOCALITY_PARTS, statedLocality } from "#config/topology-labels.ts";
 import { type Node, NodeSchema } from "#gen/envoy/config/core/v3/base_pb.ts";
 import { oddField, textOf } from "./node-metadata.ts";
 import type { Proxy as MeshProxy } from "./proxy.ts";
@@ -82,7 +82,7 @@ function localityOf({ locality }: Node): string {
 export function localityOfLabels(labels: Readonly<Record<string, string>>): string {
   const parts = LOCALITY_PARTS.map((name) => labels[name]);
   if (parts.some((part) => part !== undefined)) return joined(parts);
-  return LOCALITY_LABELS.map((name) => labels[name]).find((value) => value !== undefined) ?? "";
+  return statedLocality(labels);
 }
 
 /** Up to the first part that is missing. */

@@ -8,6 +8,7 @@
  */
 import type { IncomingHttpHeaders } from "node:http";
 import type { Writable } from "node:stream";
+import { LONGEST_TIMER_MS } from "#lib/async/sleep.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { formatRequest, type HttpRequest } from "../http-client.ts";
@@ -106,7 +107,7 @@ function scraperPatienceMs(headers: IncomingHttpHeaders, log: Logger): number {
   const given = headers[PATIENCE_HEADER];
   if (given === undefined) return UNTOLD_PATIENCE_MS;
   const seconds = Number(given);
-  if (seconds > 0 && Number.isFinite(seconds)) return Math.min(seconds * 1000, 2 ** 31 - 1);
+  if (seconds > 0 && Number.isFinite(seconds)) return Math.min(seconds * 1000, LONGEST_TIMER_MS);
   log.warn(`Failed to parse timeout header ${given}: it must be a number of seconds`);
   return UNTOLD_PATIENCE_MS;
 }

@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import { sleep } from "#lib/async/sleep.ts";
+import { LONGEST_TIMER_MS, sleep } from "#lib/async/sleep.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { loggerOf } from "./log-flags.ts";
 import { wholeNumber } from "./whole-number.ts";
@@ -52,7 +52,7 @@ export function waitCommand(): Command {
 async function waitUntilReady({ periodMillis, timeoutSeconds, ...options }: WaitOptions): Promise<string | undefined> {
   let problem = "not asked, for there was no time";
   if (timeoutSeconds <= 0) return problem;
-  const deadline = AbortSignal.timeout(Math.min(MAX_TIMEOUT_MS, 1000 * timeoutSeconds));
+  const deadline = AbortSignal.timeout(Math.min(LONGEST_TIMER_MS, 1000 * timeoutSeconds));
   while (!deadline.aborted) {
     try {
       await assertReady(options, deadline);
@@ -70,9 +70,6 @@ export function nextPause(waitedMs: number): number {
   return Math.min(USUAL_PERIOD_MS, waitedMs / 4);
 }
 
-/** The longest that a timer can be set to. */
-const MAX_TIMEOUT_MS = 2 ** 31 - 1;
-
 type Asked = Pick<WaitOptions, "url" | "requestTimeoutMillis">;
 
 /** The time is that of a request with all its redirects; 0 gives it all there is. */
@@ -85,7 +82,7 @@ async function assertReady({ url, requestTimeoutMillis }: Asked, deadline: Abort
   const signal = unlimited ? deadline : undefined;
   const { status } = await followRedirects(start, {
     ask: async (redirect) => {
-      const timeoutMs = Math.min(MAX_TIMEOUT_MS, Math.max(0, Math.ceil(endsAt - performance.now())));
+      const timeoutMs = Math.min(LONGEST_TIMER_MS, Math.max(0, Math.ceil(endsAt - performance.now())));
       const aim = aimOf(redirect?.url ?? start);
       const answer = await fetchText({ ...aim, verified: true, timeoutMs, signal });
       return { status: answer.status, location: answer.headers.location, close: () => undefined };

@@ -3,6 +3,7 @@ import type { ConfigObject } from "#config/config-object.ts";
 import type { WorkloadEntry, WorkloadEntryStatus } from "#config/kinds/workload-entry.ts";
 import type { WorkloadGroup } from "#config/kinds/workload-group.ts";
 import { CONNECTED_AT, DISCONNECTED_AT, HEALTH_CHECKS, REGISTRATION_GROUP } from "#config/registration-annotations.ts";
+import { LOCALITY_LABEL } from "#config/topology-labels.ts";
 import { isRecord } from "#lib/is-record.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 
@@ -10,7 +11,6 @@ import type { Proxy as MeshProxy } from "#model/proxy.ts";
 export type EntryObject = ConfigObject<WorkloadEntry, WorkloadEntryStatus>;
 
 const CONTROLLER = "istio.io/workloadController";
-const LOCALITY_LABEL = "istio-locality";
 const HEALTHY = "Healthy";
 /** The longest name that Kubernetes takes. */
 const LONGEST_NAME = 253;

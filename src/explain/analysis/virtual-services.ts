@@ -1,7 +1,7 @@
 /** VirtualServices that lead to what is not there, or claim what others do. */
 import { type ConfigObject, objectKey } from "#config/config-object.ts";
 import { destinationsOf } from "#config/destinations.ts";
-import { completeGateway, MESH_GATEWAY } from "#config/gateway-name.ts";
+import { completeGateway, gatewaysOf, MESH_GATEWAY } from "#config/gateway-name.ts";
 import { completeHost, hostsMatch, isSubsetOf, isWildcard } from "#config/host.ts";
 import type { DestinationRule } from "#config/kinds/destination-rule.ts";
 import type { Gateway } from "#config/kinds/gateway.ts";
@@ -115,8 +115,8 @@ export function* delegateFindings(mesh: MeshObjects): Findings {
 export function* hostFindings(mesh: MeshObjects): Findings {
   const claims = new Map<string, Routes[]>();
   for (const routes of mesh.ofKind<VirtualService>("VirtualService")) {
-    const { hosts = [], gateways = [], exportTo = [] } = routes.spec;
-    if (gateways.length > 0 && !gateways.includes(MESH_GATEWAY)) continue;
+    const { hosts = [], exportTo = [] } = routes.spec;
+    if (!gatewaysOf(routes.spec, routes.metadata.namespace).includes(MESH_GATEWAY)) continue;
     const scopes = exportTo.length === 0 || exportTo.includes("*") ? ["*"] : exportTo;
     for (const scope of new Set(scopes.map((each) => (each === "." ? routes.metadata.namespace : each)))) {
       for (const host of hosts) {

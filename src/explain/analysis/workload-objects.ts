@@ -4,7 +4,14 @@ import type { AuthorizationPolicy } from "#config/kinds/authorization-policy.ts"
 import type { DestinationRule } from "#config/kinds/destination-rule.ts";
 import type { Pod } from "#config/kinds/pod.ts";
 import type { Sidecar } from "#config/kinds/sidecar.ts";
-import { HOSTNAME_LABEL, REGION_LABEL, SUBZONE_LABEL, ZONE_LABEL } from "#config/topology-labels.ts";
+import {
+  HOSTNAME_LABEL,
+  OLD_REGION_LABEL,
+  OLD_ZONE_LABEL,
+  REGION_LABEL,
+  SUBZONE_LABEL,
+  ZONE_LABEL,
+} from "#config/topology-labels.ts";
 import { hasLabels } from "#model/labels.ts";
 import { fullName, type MeshObjects } from "./mesh-objects.ts";
 import type { Findings } from "./message.ts";
@@ -12,8 +19,8 @@ import type { Findings } from "./message.ts";
 const INJECT = "sidecar.istio.io/inject";
 const PROXY = "istio-proxy";
 const TOPOLOGY = [
-  [REGION_LABEL, "failure-domain.beta.kubernetes.io/region"],
-  [ZONE_LABEL, "failure-domain.beta.kubernetes.io/zone"],
+  [REGION_LABEL, OLD_REGION_LABEL],
+  [ZONE_LABEL, OLD_ZONE_LABEL],
   [SUBZONE_LABEL, SUBZONE_LABEL],
 ] as const;
 

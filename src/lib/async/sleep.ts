@@ -13,4 +13,4 @@ export function sleep(ms: number, signal: AbortSignal): Promise<void> {
 }
 
 /** A longer timer fires at once in Node. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
+export const LONGEST_TIMER_MS = 2 ** 31 - 1;

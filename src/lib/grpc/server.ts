@@ -2,6 +2,7 @@
 import { createServer, type IncomingHttpHeaders, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
+import { LONGEST_TIMER_MS } from "../async/sleep.ts";
 import { errorText } from "../mesh-error.ts";
 import { type Keepalive, keepAlive } from "./keepalive.ts";
 import { joined, MessageSender, MessageSplitter, type Pieces, type Sendable } from "./messages.ts";
@@ -251,10 +252,9 @@ export function unaryMethod(answer: (request: Buffer, call: ServerCall) => Promi
 }
 
 const MS_OF_UNIT: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1_000, m: 1, u: 1e-3, n: 1e-6 };
-const MAX_TIMER_MS = 2 ** 31 - 1;
 
 function callTimeoutMs(header: string | string[] | undefined): number | undefined {
   const match = /^(\d{1,8})([HMSmun])$/.exec(String(header ?? ""));
   const ms = Number(match?.[1]) * (MS_OF_UNIT[match?.[2] ?? ""] ?? Number.NaN);
-  return ms <= MAX_TIMER_MS ? ms : undefined;
+  return ms <= LONGEST_TIMER_MS ? ms : undefined;
 }

@@ -1,4 +1,5 @@
 /** The application's probes, which injection moves here so that the kubelet can reach them past mutual TLS. */
+import { LONGEST_TIMER_MS } from "#lib/async/sleep.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 
 export interface HttpProbe {
@@ -29,7 +30,6 @@ export type AppProbe = HttpProbe | TcpProbe | GrpcProbe;
 const PATH = /^\/(app-health|app-lifecycle)\/[^/]+\/(livez|readyz|startupz|prestopz|poststartz)$/;
 /** As Kubernetes has it for probes. Others have none of their own: hooks of a container's life may take minutes. */
 const DEFAULT_GRPC_TIMEOUT_MS = 1_000;
-const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 const ACTIONS = ["httpget", "tcpsocket", "grpc"] as const;
 
 /** Reads ISTIO_KUBE_APP_PROBERS: probes by the path under which they are served. Throws when it makes no sense. */
@@ -88,7 +88,7 @@ function requestPath(given: string): string {
 function timeout(given: unknown, path: string, json: string): number | undefined {
   if (typeof given !== "number" || !Number.isInteger(given))
     throw undecodable(`timeoutSeconds of ${path} must be a whole number`, json);
-  return given > 0 ? Math.min(1000 * given, MAX_TIMEOUT_MS) : undefined;
+  return given > 0 ? Math.min(1000 * given, LONGEST_TIMER_MS) : undefined;
 }
 
 /** Null is the same as nothing. */
