@@ -78,10 +78,12 @@ async function runAttach(terminal: Terminal, options: ChoiceOptions): Promise<nu
   const mesh = await findMesh(choiceOf(options));
   const detach = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => detach.abort());
-  terminal.say(`attached to mesh "${mesh.name}"; Ctrl-C detaches, and the mesh goes on`);
   try {
     const watch = { kind: "watch" } as const;
-    const onProgress = (line: string) => terminal.print(`${new Date().toISOString().slice(11, 19)}  ${line}\n`);
+    const onProgress = (line: string) => {
+      if (line === "") terminal.say(`attached to mesh "${mesh.name}"; Ctrl-C detaches, and the mesh goes on`);
+      else terminal.print(`${new Date().toISOString().slice(11, 19)}  ${line}\n`);
+    };
     const { code } = await askMesh(mesh.stateFolder, watch, { onProgress, signal: detach.signal });
     terminal.say(`mesh "${mesh.name}" has ended`);
     return code;

@@ -87,7 +87,10 @@ export interface LeaveRequest {
   readonly member: string;
 }
 
-/** Progress lines of all changes, and of members that come and go, until either side closes; `done` when the mesh ends. */
+/**
+ * Progress lines of all changes, and of members that come and go, until either side closes; `done` when the mesh ends. The first
+ * line is empty: from then on none is missed.
+ */
 export interface WatchRequest {
   readonly kind: "watch";
 }

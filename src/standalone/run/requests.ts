@@ -68,6 +68,7 @@ export class Requests {
 
   async #watch(session: ControlSession): Promise<MeshEnd> {
     using _ = this.#mesh.run.events.listen(session.progress);
+    session.progress("");
     const gone = new Promise<never>((_resolve, reject) => {
       session.gone.addEventListener("abort", () => reject(new MeshError("WATCHER_GONE", "nobody listens any more")));
     });
