@@ -117,6 +117,25 @@ test("planMesh() starts agents as the proxy's account, with what an injected pod
   assert.deepEqual(JSON.parse(env.ISTIO_META_POD_PORTS ?? ""), [{ name: "http", containerPort: 80, protocol: "TCP" }]);
 });
 
+test("planMesh() gives agents the variables of proxyMetadata, of the mesh and of a workload, but none that the mesh sets", () => {
+  const workloads = `
+  meshConfig: {defaultConfig: {proxyMetadata: {SECRET_TTL: 1h, PROXY_XDS_DEBUG_VIA_AGENT: "false", ISTIO_META_DNS_CAPTURE: "false"}}}
+  workloads:
+  - {name: plain, command: [./app]}
+  - {name: own, command: [./app], annotations: {proxy.istio.io/config: "proxyMetadata: {SECRET_TTL: 2h, CA_HEADER_A: b}"}}
+`;
+  const variables = (key: string) => {
+    const env = plan(workloads).members.find((member) => member.key === key)?.proxy?.process.env ?? {};
+    return ["SECRET_TTL", "PROXY_XDS_DEBUG_VIA_AGENT", "CA_HEADER_A", "ISTIO_META_DNS_CAPTURE"].map(
+      (name) => env[name],
+    );
+  };
+  assert.deepEqual(variables("plain.default"), ["1h", "false", undefined, "true"]);
+  assert.deepEqual(variables("own.default"), ["2h", "false", "b", "true"]);
+  const shared = plan(`  agents: shared\n${workloads}`).members.find(({ key }) => key === "own.default")?.shared;
+  assert.equal(shared?.workload.env.SECRET_TTL, "2h");
+});
+
 test("planMesh() gives gateways a router without capture, and workloads without a sidecar neither", () => {
   const { members } = plan(SHOP);
   const gateway = members.find(({ member }) => member.name === "gw");

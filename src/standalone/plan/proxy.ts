@@ -1,6 +1,9 @@
 /** A member's agent: the files it finds, its environment and arguments, as the injected container has them in Kubernetes. */
 import { join } from "node:path";
 import { type GivenOptions, TEXT_OPTIONS, type TextOption } from "#capture/options.ts";
+import type { Layer } from "#config/proxy-config.ts";
+import { withAnnotation } from "#inject/mesh/proxy-config.ts";
+import { PROXY_CONFIG } from "#inject/names.ts";
 import { isRecord } from "#lib/is-record.ts";
 import { CANONICAL_NAME, CANONICAL_REVISION, canonicalService, TLS_MODE } from "#model/labels.ts";
 import { type Member, PROXY_ID } from "../mesh/mesh.ts";
@@ -108,6 +111,7 @@ export function agentProcess({
     cwd: folder,
     log,
     env: {
+      ...proxyMetadata(member, meshConfig),
       PILOT_CERT_PROVIDER: "istiod",
       JWT_POLICY: "third-party-jwt",
       CA_ADDR: "istiod.istio-system.svc:15012",
@@ -152,9 +156,15 @@ function proxyConfig({ envoy }: Programs, meshConfig: ProxyInput["meshConfig"]):
   return { binaryPath: envoy, concurrency: CONCURRENCY, ...defaultConfigOf(meshConfig) };
 }
 
-/** The ProxyConfig of a mesh config; empty when it has none. */
-export function defaultConfigOf({ defaultConfig }: ProxyInput["meshConfig"]): Readonly<Record<string, unknown>> {
-  return isRecord(defaultConfig) ? defaultConfig : {};
+/** What injection hands on as variables. Those that say where the agent is in this mesh are not to be changed by them. */
+function proxyMetadata({ annotations }: Member, meshConfig: ProxyInput["meshConfig"]): Record<string, string> {
+  const { proxyMetadata } = withAnnotation(defaultConfigOf(meshConfig), annotations[PROXY_CONFIG]);
+  return isRecord(proxyMetadata) ? (proxyMetadata as Record<string, string>) : {};
+}
+
+/** The ProxyConfig of a mesh config, which was checked when it was read; empty when it has none. */
+export function defaultConfigOf({ defaultConfig }: ProxyInput["meshConfig"]): Layer {
+  return isRecord(defaultConfig) ? (defaultConfig as Layer) : {};
 }
 
 /** What the init container of an injected pod runs. It needs root, and sees the member's own name servers. */
