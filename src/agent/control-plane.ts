@@ -51,7 +51,7 @@ function clientTls(options: ControlPlaneServer): ClientTls | undefined {
   if (rootCertificate === undefined) return undefined;
   return {
     serverName: serverName(options),
-    roots: rootCertificate === "system" ? undefined : readRoots(rootCertificate),
+    roots: rootCertificate === "system" ? undefined : { pem: readRoots(rootCertificate), from: rootCertificate },
     client: clientIdentity(options),
   };
 }
