@@ -234,7 +234,26 @@ test("values that a flag cannot take are told with the flag", async () => {
     assert.equal(code, 255);
     assert.match(err, new RegExp(`^Error: invalid argument "${value}" for "${name}" flag: it must be `, "m"));
   }
+  for (const flag of [
+    "--concurrency=2147483648",
+    "--concurrency=-2147483649",
+    "--stsPort=65536",
+    "--vklog=2147483648",
+  ]) {
+    const [name = "", value = ""] = flag.split("=");
+    assert.deepEqual(
+      await refusal("proxy", flag),
+      `invalid argument "${value}" for "${name}" flag: value out of range`,
+    );
+  }
 });
+
+/** The line of a command that fails. */
+async function refusal(...args: readonly string[]): Promise<string> {
+  const { code, err } = await run(...args);
+  assert.equal(code, 255);
+  return err.trim().replace(/^Error: /, "");
+}
 
 test("a failure is logged where and how the flags say", async (t) => {
   const file = join(temporaryFolder(t), "log");
