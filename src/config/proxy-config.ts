@@ -169,14 +169,22 @@ export async function readProxyConfig(sources: ProxyConfigSources): Promise<Prox
       const isKnown = problems.some((known) => known.field === field && known.message === message);
       if (!isKnown) problems.push({ source, field, message, severity });
     };
+  /** A field that was refused as it was given is not there, which is no second mistake. */
+  const checker =
+    (source: string): Report =>
+    (field, message, severity) => {
+      const isWrong = problems.some((known) => known.field === field && known.severity === "error");
+      if (!isWrong) reporter(source)(field, message, severity);
+    };
 
   let merged: Layer = { ...DEFAULT_PROXY_CONFIG };
   const { meshFile, environment = "", annotations = {} } = sources;
   if (meshFile !== undefined) {
-    const report = reporter(`mesh config file ${meshFile.path}`);
+    const source = `mesh config file ${meshFile.path}`;
+    const report = reporter(source);
     merged = overlayProxyConfig(merged, await defaultConfigOf(meshFile.text, report), report);
     // As by Istio's agent, a mesh config must hold by itself, whatever is laid over it.
-    checkProxyLayer(merged, report);
+    checkProxyLayer(merged, checker(source));
   }
   const texts = [
     ["environment variable PROXY_CONFIG", environment],
@@ -187,7 +195,7 @@ export async function readProxyConfig(sources: ProxyConfigSources): Promise<Prox
     if (text.trim() !== "") merged = overlayProxyConfig(merged, await readProxyConfigText(text, report), report);
   }
   const checked = withSingleValues(merged, sources);
-  checkProxyConfig(checked, reporter("effective proxy configuration"));
+  checkProxyConfig(checked, checker("effective proxy configuration"));
   const config = withStatusPort(checked, annotations[STATUS_PORT_ANNOTATION], reporter);
   return { config: problems.some(({ severity }) => severity === "error") ? undefined : config, problems };
 }
