@@ -85,11 +85,13 @@ test("readProxyConfig() applies single annotations and the drain seconds of olde
 });
 
 test("readProxyConfig() warns of a status port in an annotation that is none, and keeps the other", async () => {
-  const annotations = { "status.sidecar.istio.io/port": "x" };
-  assert.deepEqual(await problemsOf({ annotations }), [
-    'warning: annotation status.sidecar.istio.io/port:  must be a port from 1 to 65535, or 0 for none, not "x"; it is ignored',
-  ]);
-  assert.equal((await readProxyConfig({ annotations })).config?.statusPort, 15020);
+  for (const port of ["x", "70000", "0x10", " 15099", "15099.0", "1e4"]) {
+    const annotations = { "status.sidecar.istio.io/port": port };
+    assert.deepEqual(await problemsOf({ annotations }), [
+      `warning: annotation status.sidecar.istio.io/port:  must be a port from 1 to 65535, or 0 for none, not "${port}"; it is ignored`,
+    ]);
+    assert.equal((await readProxyConfig({ annotations })).config?.statusPort, 15020);
+  }
 });
 
 test("readProxyConfig() has no status port when the annotation says 0", async () => {

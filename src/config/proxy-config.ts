@@ -4,6 +4,7 @@
  * replaces the field below it as a whole; only `proxyMetadata` and `proxyHeaders` are merged.
  */
 import { type Millis, parseDuration } from "#lib/duration.ts";
+import { isGoInteger } from "#lib/env-kinds.ts";
 import { isRecord } from "#lib/is-record.ts";
 import type { Problem } from "./problem.ts";
 import { checkProxyConfig, isPort } from "./proxy-config-checks.ts";
@@ -306,8 +307,9 @@ function withStatusPort(
 ): ProxyConfig {
   if (annotated === undefined) return config;
   const { statusPort: _, ...withoutPort } = config;
-  if (isPort(Number(annotated))) return { ...config, statusPort: Number(annotated) };
-  if (/^[+-]?0+$/.test(annotated)) return withoutPort;
+  const port = isGoInteger(annotated) ? Number(annotated) : Number.NaN;
+  if (isPort(port)) return { ...config, statusPort: port };
+  if (port === 0) return withoutPort;
   reporter(`annotation ${STATUS_PORT_ANNOTATION}`)(
     "",
     `must be a port from 1 to 65535, or 0 for none, not "${annotated}"; it is ignored`,
