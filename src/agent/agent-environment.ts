@@ -2,6 +2,7 @@
  * Every environment variable that the agent reads, under Istio's names, with type, default and meaning. This is the only
  * place that names them; `docs/reference/agent-environment.md` is made from it by `node scripts/agent-environment.ts`.
  */
+import { wholeNumberTo } from "#lib/env-kinds.ts";
 import {
   caseless,
   choice,
@@ -22,6 +23,9 @@ import {
 } from "#lib/env-table.ts";
 
 const MB = 1024 * 1024;
+/** As far as the control plane can read numbers and durations of ProxyConfig. */
+const INT32 = wholeNumberTo(2 ** 31 - 1);
+const DURATION_SECONDS = wholeNumberTo(9_223_372_036);
 
 const WORKLOAD = {
   INSTANCE_IP: text("", "Address that identifies this instance. The addresses of its interfaces come after it."),
@@ -38,9 +42,10 @@ const WORKLOAD = {
 
 const PROXY_CONFIG = {
   PROXY_CONFIG: text("", "ProxyConfig in YAML or JSON, on top of `defaultConfig` of the mesh file."),
-  ISTIO_CPU_LIMIT: wholeNumber(0, "Worker threads of Envoy where ProxyConfig has no `concurrency`."),
+  ISTIO_CPU_LIMIT: wholeNumber(0, "Worker threads of Envoy where ProxyConfig has no `concurrency`.", INT32),
   TERMINATION_DRAIN_DURATION_SECONDS: optionalWholeNumber(
     "Of older installations: replaces `terminationDrainDuration` of ProxyConfig.",
+    DURATION_SECONDS,
   ),
   PROXY_CONFIG_XDS_AGENT: flag(false, "Take changes of ProxyConfig from the control plane while running."),
 } satisfies EnvTable;
