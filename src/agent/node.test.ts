@@ -114,6 +114,12 @@ for (const [what, more, cluster] of [
   });
 }
 
+test("proxyNode() warns of labels that are no texts, which have no value", () => {
+  const { warnings, labels } = proxyNode({ ...INPUT, env: { ISTIO_METAJSON_LABELS: '{"app":"a","tier":1,"x":null}' } });
+  assert.deepEqual(warnings, ["ISTIO_METAJSON_LABELS: tier must be text, not 1"]);
+  assert.equal(labels.tier, "");
+});
+
 test("proxyNode() tells what it cannot read, and what a node cannot have", () => {
   const { problems, warnings, metadata } = proxyNode({
     ...INPUT,
