@@ -46,6 +46,23 @@ test("parseAgentConfig() reads values by their type, and headers by their prefix
   assert.deepEqual(config.identity.caHeaders, { BAR: "" });
 });
 
+test("parseAgentConfig() refuses headers that no call can have, without what is in them", () => {
+  const { problems } = parseAgentConfig({
+    XDS_HEADER_ok: "a b~",
+    "XDS_HEADER_x-tenant.1": "",
+    XDS_HEADER_lines: "secret\nx",
+    "CA_HEADER_a b": "x",
+    CA_HEADER_: "x",
+    CA_HEADER_umlaut: "ü",
+  });
+  assert.deepEqual(problems, [
+    "XDS_HEADER_lines: must be printable ASCII",
+    "CA_HEADER_a b: must end with the name of a header",
+    "CA_HEADER_: must end with the name of a header",
+    "CA_HEADER_umlaut: must be printable ASCII",
+  ]);
+});
+
 test("parseAgentConfig() tells every wrong value; where a default can hold it does, as in Istio's agent", () => {
   const { config, problems, warnings } = parseAgentConfig({
     SECRET_TTL: "soon",

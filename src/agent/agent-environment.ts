@@ -114,7 +114,9 @@ const CONTROL_PLANE = {
   ...MACHINE_TRUST,
   XDS_ROOT_CA: text("", "Roots to expect of the control plane: `SYSTEM` or a file."),
   XDS_AUTH_PROVIDER: text("", "Provider of credentials for the control plane, such as `gcp`."),
-  XDS_HEADER_: prefixed("Header sent with each stream to the control plane: the rest of the name."),
+  XDS_HEADER_: prefixed(
+    "Header sent with each stream to the control plane: the rest of the name. One that gRPC cannot send ends the agent.",
+  ),
   ISTIOD_SAN: text("", "Name to expect in the control plane's certificate, in place of the host of its address."),
   PILOT_CERT_PROVIDER: text(
     "istiod",
@@ -133,7 +135,9 @@ const CERTIFICATES = {
   CA_PROVIDER: text("Citadel", "Protocol of the CA: Citadel (istiod), GoogleCA, GoogleCAS, GkeWorkloadCertificate."),
   CA_ADDR: text("", "Address of the CA; empty for `discoveryAddress`."),
   CA_ROOT_CA: text("", "Roots to expect of the CA: `SYSTEM` or a file."),
-  CA_HEADER_: prefixed("Header sent with each certificate request: the rest of the name."),
+  CA_HEADER_: prefixed(
+    "Header sent with each certificate request: the rest of the name. One that gRPC cannot send ends the agent.",
+  ),
   TRUST_DOMAIN: text("cluster.local", "SPIFFE trust domain of the workload."),
   SECRET_TTL: lifetime(86_400_000, "Lifetime to ask for."),
   SECRET_GRACE_PERIOD_RATIO: ratio(0.5, "Share of the lifetime that is left when a new certificate is fetched."),
