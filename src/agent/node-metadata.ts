@@ -5,6 +5,7 @@
 import type { Env } from "#lib/env-reader.ts";
 import { parseGoBool } from "#lib/go-bool.ts";
 import { isRecord } from "#lib/is-record.ts";
+import { parseJson } from "#lib/parse-json.ts";
 import type { Labels } from "./node.ts";
 
 /** Metadata by key. */
@@ -169,7 +170,7 @@ function jsonObject(name: string, json: string, warnings: string[]): Metadata {
 
 function parsed(json: string): unknown {
   try {
-    return JSON.parse(json);
+    return parseJson(json);
   } catch {
     return undefined; // whoever asks says what it must be
   }

@@ -126,6 +126,14 @@ test("readProxyConfig() refuses a mesh file that does not hold by itself, once",
   assert.deepEqual(await problemsOf({ meshFile, environment: '{"drainDuration":"5s"}' }), expected);
 });
 
+test("readProxyConfig() refuses what is nested beyond reason, and shows no more of a wrong value than helps", async () => {
+  const deep = `{"proxyMetadata":${"[".repeat(50_000)}${"]".repeat(50_000)}}`;
+  const [problem = ""] = await problemsOf({ environment: deep });
+  assert.match(problem, /^error: environment variable PROXY_CONFIG: {2}line 1 is not YAML: nesting exceeded/);
+  const [long = ""] = await problemsOf({ environment: JSON.stringify({ drainDuration: "9".repeat(5_000) }) });
+  assert.match(long, /drainDuration must be a duration such as "5s", not "9{99}\.\.\.$/);
+});
+
 test("readProxyConfig() reports text that is no YAML with its line, and a document that is no object", async () => {
   const [broken] = await problemsOf({ environment: "binaryPath: x\n  bad: [" });
   assert.match(broken ?? "", /^error: environment variable PROXY_CONFIG: {2}line 2 is not YAML/);

@@ -6,6 +6,7 @@
 import { type Millis, parseDuration } from "#lib/duration.ts";
 import { isGoInteger } from "#lib/env-kinds.ts";
 import { isRecord } from "#lib/is-record.ts";
+import { parseJson } from "#lib/parse-json.ts";
 import type { Problem } from "./problem.ts";
 import { checkProxyConfig, isPort } from "./proxy-config-checks.ts";
 import { PROXY_CONFIG_FIELDS, RETIRED_FIELDS } from "./proxy-config-fields.ts";
@@ -235,7 +236,7 @@ export async function readProxyConfigText(text: string, report: Report): Promise
 function readJson(text: string): unknown {
   if (!text.trimStart().startsWith("{")) return undefined;
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch {
     return undefined; // it may be YAML in flow style, whose reader gives the better message
   }
