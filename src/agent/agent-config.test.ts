@@ -54,12 +54,14 @@ test("parseAgentConfig() refuses headers that no call can have, without what is 
     "CA_HEADER_a b": "x",
     CA_HEADER_: "x",
     CA_HEADER_umlaut: "ü",
+    ISTIO_META_CLUSTER_ID: "a\n",
   });
   assert.deepEqual(problems, [
     "XDS_HEADER_lines: must be printable ASCII",
     "CA_HEADER_a b: must end with the name of a header",
     "CA_HEADER_: must end with the name of a header",
     "CA_HEADER_umlaut: must be printable ASCII",
+    "ISTIO_META_CLUSTER_ID: must be printable ASCII",
   ]);
 });
 

@@ -133,6 +133,7 @@ export function parseAgentConfig(env: Env): ParsedAgentConfig {
   const wrongHeaders = [
     ...headerProblems("XDS_HEADER_", values.XDS_HEADER_),
     ...headerProblems("CA_HEADER_", values.CA_HEADER_),
+    ...headerProblems("ISTIO_META_", { CLUSTER_ID: values.ISTIO_META_CLUSTER_ID }),
   ];
   return {
     config,
