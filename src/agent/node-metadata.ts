@@ -146,6 +146,7 @@ interface PodPort {
 /** A list of ports as JSON in a text. */
 function readPodPorts(value: unknown): ReturnType<Reader> {
   const ports = typeof value === "string" ? parsed(value) : undefined;
+  if (ports === null) return {};
   if (!Array.isArray(ports) || !ports.every(isPodPort)) return { wanted: "a JSON list of ports" };
   const forms = ports.map(({ name = "", containerPort = 0, protocol = "" }) => ({
     ...(name === "" ? {} : { name }),

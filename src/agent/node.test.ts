@@ -114,6 +114,11 @@ for (const [what, more, cluster] of [
   });
 }
 
+test("proxyNode() takes ports that are null for none", () => {
+  const { problems, metadata } = proxyNode({ ...INPUT, env: { ISTIO_META_POD_PORTS: "null" } });
+  assert.deepEqual([problems, "POD_PORTS" in metadata], [[], false]);
+});
+
 test("proxyNode() warns of labels that are no texts, which have no value", () => {
   const { warnings, labels } = proxyNode({ ...INPUT, env: { ISTIO_METAJSON_LABELS: '{"app":"a","tier":1,"x":null}' } });
   assert.deepEqual(warnings, ["ISTIO_METAJSON_LABELS: tier must be text, not 1"]);
