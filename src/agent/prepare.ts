@@ -11,6 +11,7 @@ import { ISTIO_VERSION } from "#lib/version.ts";
 import { formatYaml } from "#lib/yaml/format.ts";
 import type { AgentConfig } from "./agent-config.ts";
 import { parseDownwardApi } from "./downward-api.ts";
+import { splitLogLevel } from "./envoy/arguments.ts";
 import { failingAs } from "./failing-as.ts";
 import { instanceAddresses } from "./instance-addresses.ts";
 import { type Labels, nodeId, type ProxyNode, type ProxyType, proxyNode } from "./node.ts";
@@ -79,6 +80,8 @@ export async function prepare(input: PrepareInput, foreignSds?: boolean): Promis
     id: identity.name,
     domain: dnsDomain,
   });
+  for (const part of splitLogLevel(flags.proxyLogLevel).wrong)
+    log.warn(`--proxyLogLevel: "${part}" is not of the form component:level, it is ignored`);
   const proxyConfig = await effectiveConfig(input, podAnnotations);
   const platform = await discoverPlatform({
     config: config.platform,
@@ -173,8 +176,9 @@ async function effectiveConfig(
   }
   for (const text of texts) log.warn(text);
   if (flags.concurrency > 0) log.warn(`legacy --concurrency=${flags.concurrency}: use concurrency of ProxyConfig`);
-  log.info(`Effective config: ${formatYaml(proxyConfig)}`);
-  return withResolvedStatsd(withTemplate(proxyConfig, flags), log);
+  const resolved = await withResolvedStatsd(proxyConfig, log);
+  log.info(`Effective config: ${formatYaml(resolved)}`);
+  return withTemplate(resolved, flags);
 }
 
 /** `--templateFile` is what `proxyBootstrapTemplatePath` says, also to the control plane. */

@@ -4,7 +4,9 @@
  * replaces the field below it as a whole; only `proxyMetadata` and `proxyHeaders` are merged.
  */
 import { type Millis, parseDuration } from "#lib/duration.ts";
+import { isGoInteger } from "#lib/env-kinds.ts";
 import { isRecord } from "#lib/is-record.ts";
+import { parseJson } from "#lib/parse-json.ts";
 import type { Problem } from "./problem.ts";
 import { checkProxyConfig, isPort } from "./proxy-config-checks.ts";
 import { PROXY_CONFIG_FIELDS, RETIRED_FIELDS } from "./proxy-config-fields.ts";
@@ -169,14 +171,22 @@ export async function readProxyConfig(sources: ProxyConfigSources): Promise<Prox
       const isKnown = problems.some((known) => known.field === field && known.message === message);
       if (!isKnown) problems.push({ source, field, message, severity });
     };
+  /** A field that was refused as it was given is not there, which is no second mistake. */
+  const checker =
+    (source: string): Report =>
+    (field, message, severity) => {
+      const isWrong = problems.some((known) => known.field === field && known.severity === "error");
+      if (!isWrong) reporter(source)(field, message, severity);
+    };
 
   let merged: Layer = { ...DEFAULT_PROXY_CONFIG };
   const { meshFile, environment = "", annotations = {} } = sources;
   if (meshFile !== undefined) {
-    const report = reporter(`mesh config file ${meshFile.path}`);
+    const source = `mesh config file ${meshFile.path}`;
+    const report = reporter(source);
     merged = overlayProxyConfig(merged, await defaultConfigOf(meshFile.text, report), report);
     // As by Istio's agent, a mesh config must hold by itself, whatever is laid over it.
-    checkProxyLayer(merged, report);
+    checkProxyLayer(merged, checker(source));
   }
   const texts = [
     ["environment variable PROXY_CONFIG", environment],
@@ -187,7 +197,7 @@ export async function readProxyConfig(sources: ProxyConfigSources): Promise<Prox
     if (text.trim() !== "") merged = overlayProxyConfig(merged, await readProxyConfigText(text, report), report);
   }
   const checked = withSingleValues(merged, sources);
-  checkProxyConfig(checked, reporter("effective proxy configuration"));
+  checkProxyConfig(checked, checker("effective proxy configuration"));
   const config = withStatusPort(checked, annotations[STATUS_PORT_ANNOTATION], reporter);
   return { config: problems.some(({ severity }) => severity === "error") ? undefined : config, problems };
 }
@@ -226,7 +236,7 @@ export async function readProxyConfigText(text: string, report: Report): Promise
 function readJson(text: string): unknown {
   if (!text.trimStart().startsWith("{")) return undefined;
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch {
     return undefined; // it may be YAML in flow style, whose reader gives the better message
   }
@@ -298,8 +308,9 @@ function withStatusPort(
 ): ProxyConfig {
   if (annotated === undefined) return config;
   const { statusPort: _, ...withoutPort } = config;
-  if (isPort(Number(annotated))) return { ...config, statusPort: Number(annotated) };
-  if (/^[+-]?0+$/.test(annotated)) return withoutPort;
+  const port = isGoInteger(annotated) ? Number(annotated) : Number.NaN;
+  if (isPort(port)) return { ...config, statusPort: port };
+  if (port === 0) return withoutPort;
   reporter(`annotation ${STATUS_PORT_ANNOTATION}`)(
     "",
     `must be a port from 1 to 65535, or 0 for none, not "${annotated}"; it is ignored`,

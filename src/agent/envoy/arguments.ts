@@ -64,11 +64,21 @@ function hotRestartArguments(hotRestart: HotRestartArguments | undefined, drainS
   return ["--restart-epoch", String(epoch), ...base, ...shutdown];
 }
 
+/** Levels for Envoy's log as Envoy wants them. */
+export interface EnvoyLogLevels {
+  readonly level: string;
+  readonly components: readonly string[];
+  /** What is neither. */
+  readonly wrong: readonly string[];
+}
+
 /** Envoy has two settings where Istio's logging has one: `info,misc:error` is level `info` and component `misc:error`. */
-export function splitLogLevel(text: string): { readonly level: string; readonly components: readonly string[] } {
+export function splitLogLevel(text: string): EnvoyLogLevels {
   const parts = text.split(",").map((part) => part.trim());
+  const isComponent = (part: string) => /^[^:]+:[^:]+$/.test(part);
   return {
     level: parts.findLast((part) => !part.includes(":")) ?? "",
-    components: parts.filter((part) => /^[^:]+:[^:]+$/.test(part)),
+    components: parts.filter(isComponent),
+    wrong: parts.filter((part) => part.includes(":") && !isComponent(part)),
   };
 }

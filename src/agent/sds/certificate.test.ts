@@ -122,6 +122,9 @@ test("checkKeyOptions() refuses RSA keys that no CA signs for", () => {
     code: "IDENTITY_INVALID",
     message: /minimum required size of 2048 \(requested: 1024\)/,
   });
+  assert.throws(() => checkKeyOptions({ curve: undefined, rsaBits: 16_385, pkcs8: false }), {
+    message: "WORKLOAD_RSA_KEY_SIZE: keys of more than 16384 bits are verified by nobody (requested: 16385)",
+  });
   checkKeyOptions({ curve: undefined, rsaBits: 4096, pkcs8: false });
   checkKeyOptions({ curve: "P-256", rsaBits: 1024, pkcs8: false });
 });

@@ -33,6 +33,9 @@ test("tokenSource() reads the file anew each time, and goes on without one", asy
   assert.equal(await token(), "one");
   writeFileSync(file, "two");
   assert.equal(await token(), "two");
+  writeFileSync(file, "not\na token");
+  assert.equal(await token(), "");
+  assert.match(lines.at(-1) ?? "", /There is no service account token: .*\/token holds none\n$/);
 });
 
 test("tokenSource() tells the policy for tokens, and that one of them is no more", async (t) => {

@@ -59,7 +59,10 @@ function tellPolicy(policy: string, log: Logger): void {
 export function fileToken(file: string, log: Logger): FetchToken {
   return async () => {
     try {
-      return readFileSync(file, "utf8").trim();
+      const token = readFileSync(file, "utf8").trim();
+      // No call could be made with anything else.
+      if (!/^[!-~]*$/.test(token)) throw new Error(`${file} holds none`);
+      return token;
     } catch (thrown) {
       log.warn(`There is no service account token: ${errorText(thrown)}`);
       return "";

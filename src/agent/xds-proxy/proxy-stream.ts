@@ -179,9 +179,10 @@ export class ProxyStream {
   }
 
   #onRequest(request: Pieces): void {
-    const { kind, ownTypes, metrics } = this.#input;
+    const { kind, ownTypes, metrics, log, id } = this.#input;
     metrics.largestXdsRequest = Math.max(metrics.largestXdsRequest ?? 0, bytesOf(request));
     const typeUrl = kind.requestType(request);
+    log.debug("request of Envoy", { id, type: shortTypeName(typeUrl) });
     const isFirst = !this.#envoyTypes.has(typeUrl);
     this.#envoyTypes.add(typeUrl);
     if (typeUrl === EXTENSION_TYPE)

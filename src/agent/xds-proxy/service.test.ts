@@ -10,6 +10,7 @@ import {
   DiscoveryResponseSchema,
 } from "#gen/envoy/service/discovery/v3/discovery_pb.ts";
 import { joined, MessageSplitter } from "#lib/grpc/messages.ts";
+import { createLogger } from "#lib/log.ts";
 import { CLUSTER_TYPE, LISTENER_TYPE, NAME_TABLE_TYPE } from "#protocol/type-urls.ts";
 import {
   eventually,
@@ -68,6 +69,21 @@ test("the xDS proxy asks for the name table once, after the first request for li
   assert.equal(last && read(last).errorDetail, undefined);
   assert.deepEqual(tables, ["names"]);
   assert.equal(toEnvoy, 0);
+  stream.cancel();
+});
+
+test("the xDS proxy tells of each message where its scope is at debug", async (t) => {
+  const lines: string[] = [];
+  const log = createLogger({ write: (line) => lines.push(line), levels: { default: "debug" } });
+  const { envoy, connected } = await setUp(t, { log });
+  const stream = envoy();
+  stream.write(deltaRequest(LISTENER_TYPE));
+  const { stream: upstream, requests } = await connected();
+  await eventually("the request", () => requests.length === 1);
+  upstream.write(deltaResponse(LISTENER_TYPE, "n1", Buffer.from("bytes")));
+  await once(stream, "data");
+  assert.match(lines.join(""), /\tdebug\trequest of Envoy\tid=1 type=lds\n/);
+  assert.match(lines.join(""), /\tdebug\tupstream response\tid=1 type=lds\n/);
   stream.cancel();
 });
 
