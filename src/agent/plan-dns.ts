@@ -65,9 +65,11 @@ export function listenAddresses(
   { servers }: ResolvConf,
 ): { readonly hosts: readonly string[]; readonly port: number } {
   const match = /^(?:\[([^\]]+)\]|([^:]*)):(\d+)$/.exec(address);
-  if (match === null) throw new MeshError("DNS_ADDRESS_INVALID", `DNS_PROXY_ADDR must be host:port, not "${address}"`);
+  const port = Number(match?.[3]);
+  // The system would take what is beyond the last port for another one.
+  if (match === null || port > 65_535)
+    throw new MeshError("DNS_ADDRESS_INVALID", `DNS_PROXY_ADDR must be host:port, not "${address}"`);
   const host = match[1] ?? match[2] ?? "";
-  const port = Number(match[3]);
   if (host === "") return { hosts: [""], port };
   if (host !== "localhost") return { hosts: [host], port };
   const six = servers.filter((server) => server.includes(":"));
