@@ -242,8 +242,9 @@ test("prepare() goes on without a statsd address that is none", async (t) => {
 });
 
 test("prepare() sends statistics to an address of IPv4 where a name has one", async (t) => {
-  const { input } = await podOf(t, { proxyConfig: { statsdUdpAddress: "localhost:8125" } });
+  const { input, lines } = await podOf(t, { proxyConfig: { statsdUdpAddress: "localhost:8125" } });
   assert.equal((await prepare(input)).proxyConfig.statsdUdpAddress, "127.0.0.1:8125");
+  assert.match(lines.join(""), /\tEffective config: [^\t]*\nstatsdUdpAddress: "127\.0\.0\.1:8125"\n/);
 });
 
 test("prepare() makes --templateFile part of the configuration, unless that brings a bootstrap of its own", async (t) => {

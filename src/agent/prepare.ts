@@ -173,8 +173,9 @@ async function effectiveConfig(
   }
   for (const text of texts) log.warn(text);
   if (flags.concurrency > 0) log.warn(`legacy --concurrency=${flags.concurrency}: use concurrency of ProxyConfig`);
-  log.info(`Effective config: ${formatYaml(proxyConfig)}`);
-  return withResolvedStatsd(withTemplate(proxyConfig, flags), log);
+  const resolved = await withResolvedStatsd(proxyConfig, log);
+  log.info(`Effective config: ${formatYaml(resolved)}`);
+  return withTemplate(resolved, flags);
 }
 
 /** `--templateFile` is what `proxyBootstrapTemplatePath` says, also to the control plane. */
