@@ -169,25 +169,39 @@ export async function readProxyConfig(sources: ProxyConfigSources): Promise<Prox
       const isKnown = problems.some((known) => known.field === field && known.message === message);
       if (!isKnown) problems.push({ source, field, message, severity });
     };
+  // A field that could not be read is missing where the whole is checked: that is told already.
+  const unread = new Set<string>();
+  const reading =
+    (source: string): Report =>
+    (field, ...problem) => {
+      unread.add(field);
+      reporter(source)(field, ...problem);
+    };
+  const checking =
+    (source: string): Report =>
+    (field, ...problem) => {
+      if (!unread.has(field)) reporter(source)(field, ...problem);
+    };
 
   let merged: Layer = { ...DEFAULT_PROXY_CONFIG };
   const { meshFile, environment = "", annotations = {} } = sources;
   if (meshFile !== undefined) {
-    const report = reporter(`mesh config file ${meshFile.path}`);
+    const source = `mesh config file ${meshFile.path}`;
+    const report = reading(source);
     merged = overlayProxyConfig(merged, await defaultConfigOf(meshFile.text, report), report);
     // As by Istio's agent, a mesh config must hold by itself, whatever is laid over it.
-    checkProxyLayer(merged, report);
+    checkProxyLayer(merged, checking(source));
   }
   const texts = [
     ["environment variable PROXY_CONFIG", environment],
     [`annotation ${CONFIG_ANNOTATION}`, annotations[CONFIG_ANNOTATION] ?? ""],
   ] as const;
   for (const [source, text] of texts) {
-    const report = reporter(source);
+    const report = reading(source);
     if (text.trim() !== "") merged = overlayProxyConfig(merged, await readProxyConfigText(text, report), report);
   }
   const checked = withSingleValues(merged, sources);
-  checkProxyConfig(checked, reporter("effective proxy configuration"));
+  checkProxyConfig(checked, checking("effective proxy configuration"));
   const config = withStatusPort(checked, annotations[STATUS_PORT_ANNOTATION], reporter);
   return { config: problems.some(({ severity }) => severity === "error") ? undefined : config, problems };
 }
