@@ -64,12 +64,12 @@ export function listenAddresses(
   address: string,
   { servers }: ResolvConf,
 ): { readonly hosts: readonly string[]; readonly port: number } {
-  const [, literal, name, digits] = /^(?:\[([^\]]+)\]|([^:]*)):(\d+)$/.exec(address) ?? [];
-  const host = literal ?? name ?? "";
-  const port = Number(digits);
-  // A number is none where there was no match.
-  if (!(port <= 65_535))
+  const match = /^(?:\[([^\]]+)\]|([^:]*)):(\d+)$/.exec(address);
+  const port = Number(match?.[3]);
+  // The system would take what is beyond the last port for another one.
+  if (match === null || port > 65_535)
     throw new MeshError("DNS_ADDRESS_INVALID", `DNS_PROXY_ADDR must be host:port, not "${address}"`);
+  const host = match[1] ?? match[2] ?? "";
   if (host === "") return { hosts: [""], port };
   if (host !== "localhost") return { hosts: [host], port };
   const six = servers.filter((server) => server.includes(":"));

@@ -24,7 +24,7 @@ export function checkProxyConfig(config: ProxyConfig, report: Report): void {
     if (!isPort(port)) report(field, `must be a port from 1 to 65535, not ${port}`);
   }
   for (const [field, address] of addressesOf(config)) {
-    if (!isHostPort(address)) report(field, `must be host:port, not "${address}"`);
+    if (!isHostPort(address)) report(field, `must be host:port, not ${JSON.stringify(address)}`);
   }
   checkTracing(config, report);
   checkKeyProvider(config, report);

@@ -158,6 +158,7 @@ for (const [environment, problem] of [
   ["statusPort: 70000", "statusPort must be a port from 1 to 65535, not 70000"],
   ["tracing: {zipkin: {}}", 'tracing.zipkin.address must be host:port, not ""'],
   ["terminationDrainDuration: -1s", "terminationDrainDuration must not be negative"],
+  ['discoveryAddress: "a\\nb:1"', 'discoveryAddress must be host:port, not "a\\nb:1"'],
   ["discoveryAddress: 'a_b:1'", 'discoveryAddress must be host:port, not "a_b:1"'],
   ["discoveryAddress: '1.2.3:5'", 'discoveryAddress must be host:port, not "1.2.3:5"'],
   ["discoveryAddress: '$(HOST_IP):5'", 'discoveryAddress must be host:port, not "$(HOST_IP):5"'],

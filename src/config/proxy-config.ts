@@ -193,7 +193,7 @@ export async function readProxyConfig(sources: ProxyConfigSources): Promise<Prox
     [`annotation ${CONFIG_ANNOTATION}`, annotations[CONFIG_ANNOTATION] ?? ""],
   ] as const;
   for (const [source, text] of texts) {
-    const report = reporter(source);
+    const report = reading(source);
     if (text.trim() !== "") merged = overlayProxyConfig(merged, await readProxyConfigText(text, report), report);
   }
   const checked = withSingleValues(merged, sources);

@@ -31,9 +31,6 @@ export interface Expected {
   readonly now: number;
 }
 
-/** The trust domain of those who set none: the CA's own then holds. */
-const DEFAULT_TRUST_DOMAIN = "cluster.local";
-
 /** Joins what a CA signed with its key. Throws when they do not belong together, or it is for somebody else. */
 export function workloadCertificate(signed: Signed, expected: Expected): WorkloadCertificate {
   const { chain } = signed;
@@ -70,16 +67,18 @@ function parseAll(texts: readonly string[]): readonly X509Certificate[] {
   });
 }
 
-/** A CA that takes the identity from the token gives that of the token: a wrong one means the wrong token or the wrong CA. */
+/**
+ * A CA that takes the identity from the token gives that of the token: a wrong one means the wrong token or the wrong CA.
+ * The trust domain is the CA's: a pod that started before a mesh changed its own still names the former one.
+ */
 function checkIdentity(leaf: X509Certificate, expected: string): void {
   const wanted = parseSpiffeId(expected);
   // Without a namespace or an account in the environment only the CA knows who we are.
   if (wanted === undefined) return;
   const uris = uriNames(leaf.raw);
-  const fits = uris.map(parseSpiffeId).some((id) => {
-    const sameDomain = wanted.trustDomain === DEFAULT_TRUST_DOMAIN || id?.trustDomain === wanted.trustDomain;
-    return sameDomain && id?.namespace === wanted.namespace && id.serviceAccount === wanted.serviceAccount;
-  });
+  const fits = uris
+    .map(parseSpiffeId)
+    .some((id) => id?.namespace === wanted.namespace && id.serviceAccount === wanted.serviceAccount);
   if (!fits) throw unusable(`a certificate for ${uris.join(", ") || "nobody"} instead of ${expected}`);
 }
 

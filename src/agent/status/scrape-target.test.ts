@@ -13,6 +13,7 @@ test("parseScrapeTarget() has Prometheus' defaults", () => {
     path: "/m?a=b",
     https: false,
   });
+  assert.deepEqual(target('{"path":"m","interval":30}'), { port: 80, path: "/m", https: false });
   assert.deepEqual(target('{"Path":"m","scheme":"https"}'), { port: 80, path: "/m", https: true });
   assert.equal(target('{"scrape":"false","port":"15020"}'), undefined);
 });

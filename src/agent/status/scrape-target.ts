@@ -35,9 +35,10 @@ export function parseScrapeTarget(json: string, statusPort: number): ParsedScrap
   return { target: { port, path: path.startsWith("/") ? path : `/${path}`, https: scheme === "https" } };
 }
 
-type Fields = { readonly [name in "scrape" | "path" | "port" | "scheme"]?: string };
+const FIELDS = ["scrape", "path", "port", "scheme"] as const;
+type Fields = { readonly [name in (typeof FIELDS)[number]]?: string };
 
-/** The fields that are set. All of them are text, as annotations are. */
+/** The fields that are set. All of them are text, as annotations are; others may come from a newer injector. */
 function fieldsOf(json: string): Fields {
   let given: unknown;
   try {
@@ -47,7 +48,10 @@ function fieldsOf(json: string): Fields {
   }
   if (typeof given !== "object" || Array.isArray(given))
     throw invalid(`failed to unmarshal ISTIO_PROMETHEUS_ANNOTATIONS: it must be an object, not ${json}`);
-  const set = Object.entries(given ?? {}).filter(([, value]) => value !== null && value !== "");
+  const known: ReadonlySet<string> = new Set(FIELDS);
+  const set = Object.entries(given ?? {}).filter(
+    ([name, value]) => known.has(name.toLowerCase()) && value !== null && value !== "",
+  );
   for (const [name, value] of set) {
     if (typeof value !== "string")
       throw invalid(
