@@ -103,7 +103,7 @@ test("readProxyConfig() knows tracingServiceName as the alternative of serviceCl
   assert.equal(config?.serviceCluster, undefined);
 });
 
-test("readProxyConfig() names source and field of every wrong value, not only of the first", async () => {
+test("readProxyConfig() names source and field of every wrong value once, not only of the first", async () => {
   const problems = await problemsOf({
     meshFile: mesh("defaultConfig: {drainDuration: 5}"),
     environment: '{"proxyAdminPort":"many","tracing":{"zipkin":{"address":"a:1"},"datadog":{"address":"b:1"}}}',
@@ -111,11 +111,9 @@ test("readProxyConfig() names source and field of every wrong value, not only of
   });
   assert.deepEqual(problems, [
     'error: mesh config file mesh.yaml: drainDuration must be a duration such as "5s", not 5',
-    'error: mesh config file mesh.yaml: drainDuration must be whole seconds and at least 1s, not "undefined"',
     'error: environment variable PROXY_CONFIG: proxyAdminPort must be a whole number, not "many"',
     "error: environment variable PROXY_CONFIG: tracing may have only one of zipkin, datadog",
     "error: annotation proxy.istio.io/config: proxyMetadata.DNS must be a string, not true",
-    "error: effective proxy configuration: proxyAdminPort must be a port from 1 to 65535, not 0",
   ]);
 });
 

@@ -246,7 +246,13 @@ export function overlayProxyConfig(below: Layer, given: Readonly<Record<string, 
     if (!RETIRED_FIELDS.has(name)) unknownField(name, report);
   };
   for (const [field, read, item] of knownFields(PROXY_CONFIG_FIELDS, given, onUnknown)) {
-    const value = read(item, field, report);
+    let isReadable = true;
+    const value = read(item, field, (at, message, severity) => {
+      isReadable &&= severity === "warning";
+      report(at, message, severity);
+    });
+    // What is below stays: a value that is wrong is not missing as well.
+    if (!isReadable) continue;
     if (field === "serviceCluster") delete result.tracingServiceName;
     if (field === "tracingServiceName") delete result.serviceCluster;
     const before = below[field];
