@@ -1,5 +1,5 @@
 /** SDS servers of others, such as SPIRE's agent, whose sockets are mounted at places that are agreed on. */
-import { lstatSync, rmSync } from "node:fs";
+import { lstatSync, rmdirSync, rmSync } from "node:fs";
 import { connect as connectSocket } from "node:net";
 import { basename, join } from "node:path";
 import type { Logger } from "#lib/log.ts";
@@ -19,7 +19,7 @@ const HEALTH_TIMEOUT_MS = 1_000;
 
 /** Whether a foreign server gives the workload's certificate. Rejects when one was named that is not there. */
 export async function findForeignServer(socketFile: string, place: Place, log: Logger): Promise<boolean> {
-  if (socketFile !== basename(socketFile)) {
+  if (socketFile === "" || socketFile !== basename(socketFile)) {
     throw new MeshError(
       "SDS_SOCKET_INVALID",
       `workload identity socket file override must be a filename, not a path: ${socketFile}`,
@@ -42,12 +42,13 @@ export function ownSocketPath(place: Place, onlyFiles: boolean): string {
   return pathIn(place, onlyFiles ? FILE_SDS_SOCKET : join(WORKLOAD_SOCKET_FOLDER, OWN_SOCKET_FILE));
 }
 
-/** Whether a foreign server answers on a socket; what a dead one left behind is removed. */
+/** Whether a foreign server answers on a socket; what a dead one left behind is removed, as is an empty folder. */
 export async function isServedByOthers(path: string): Promise<boolean> {
   if (!isThere(path)) return false;
   if ((await isServed(path)) && (await speaksGrpc(path))) return true;
   try {
-    rmSync(path);
+    if (lstatSync(path).isDirectory()) rmdirSync(path);
+    else rmSync(path);
   } catch (cause) {
     throw new MeshError("SDS_SOCKET_INVALID", `existing SDS socket ${path} could not be removed`, { cause });
   }
