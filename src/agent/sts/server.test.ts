@@ -253,13 +253,17 @@ test("STS survives garbage and callers that say nothing", async (t) => {
   assert.equal((await post(FORM)).status, 200);
 });
 
-test("STS says that its port is taken, and ends with the signal", async (t) => {
+test("STS says that its port is taken, or none, and ends with the signal", async (t) => {
   const { manager } = await google(t);
   const { port, stop } = await serve(t, manager);
   const log = createLogger({ write: () => undefined });
   await assert.rejects(serveSts({ host: "127.0.0.1", port, manager, log }, stop.signal), {
     code: "STS_NOT_LISTENING",
     message: new RegExp(`Cannot listen on 127.0.0.1 port ${port} \\(--stsPort\\)`),
+  });
+  await assert.rejects(serveSts({ host: "127.0.0.1", port: 70_000, manager, log }, stop.signal), {
+    code: "STS_NOT_LISTENING",
+    message: "Cannot listen on 127.0.0.1 port 70000 (--stsPort): it must be from 1 to 65535",
   });
   stop.abort();
   await assert.rejects(fetch(`http://127.0.0.1:${port}/stsStatus`));

@@ -25,6 +25,7 @@ export interface StsOptions {
 const LARGEST_FORM = 256 * 1024;
 const TIMEOUT_MS = 30_000;
 const MOST_CONNECTIONS = 128;
+const LARGEST_PORT = 65_535;
 
 interface Answer {
   readonly status: number;
@@ -39,10 +40,10 @@ export async function serveSts({ host, port, manager, log }: StsOptions, signal:
       .then((given) => send(response, given));
   });
   server.maxConnections = MOST_CONNECTIONS;
+  const failure = `Cannot listen on ${host} port ${port} (--stsPort)`;
+  if (port > LARGEST_PORT) throw new MeshError("STS_NOT_LISTENING", `${failure}: it must be from 1 to ${LARGEST_PORT}`);
   await new Promise<void>((resolve, reject) => {
-    server.once("error", (cause) => {
-      reject(new MeshError("STS_NOT_LISTENING", `Cannot listen on ${host} port ${port} (--stsPort)`, { cause }));
-    });
+    server.once("error", (cause) => reject(new MeshError("STS_NOT_LISTENING", failure, { cause })));
     server.listen(port, host, resolve);
   });
   const close = () => {
