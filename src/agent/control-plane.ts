@@ -1,5 +1,5 @@
 /** Connections to the control plane: its certificate authority and its configuration streams. */
-import { X509Certificate } from "node:crypto";
+import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { type ClientTls, connectGrpc, type GrpcConnection } from "#lib/grpc/client.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
@@ -88,11 +88,14 @@ function clientIdentity({ clientCertificate: files, warn }: ControlPlaneServer):
     return undefined;
   }
   try {
-    return { key: readFileSync(files.key), certificate };
+    const key = readFileSync(files.key);
+    if (!new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key)))
+      throw new Error("it is another's key");
+    return { key, certificate };
   } catch (cause) {
     throw new MeshError(
       "CLIENT_CERTIFICATE_UNREADABLE",
-      "Cannot read the key of the certificate to show the control plane",
+      `Cannot use ${files.key} to show ${files.certificate} to the control plane`,
       { cause },
     );
   }

@@ -212,7 +212,14 @@ test("citadelClient() shows a certificate where one is provisioned, and until th
   assert.match(lines[0] ?? "", /^no certificate to show the control plane, using token instead: ENOENT/);
   assert.equal(lines.length, 2);
   writeFileSync(clientCertificate.certificate, chain.join(""));
-  await assert.rejects(client({ clientCertificate })(sign, forever), /Cannot read the key of the certificate to show/);
+  await assert.rejects(
+    client({ clientCertificate })(sign, forever),
+    /Cannot use .*key\.pem to show .*cert-chain\.pem .*: ENOENT/,
+  );
+  writeFileSync(clientCertificate.key, (await generateKey({ curve: "P-256", rsaBits: 2048, pkcs8: true })).pem);
+  await assert.rejects(client({ clientCertificate })(sign, forever), /Cannot use .*key\.pem .*: it is another's key/);
+  writeFileSync(clientCertificate.key, "half a key");
+  await assert.rejects(client({ clientCertificate })(sign, forever), /Cannot use .*key\.pem .*: error:/);
   writeFileSync(clientCertificate.key, key.pem);
   assert.deepEqual(await shown(), new X509Certificate(chain[0] ?? "").raw);
 });
