@@ -46,6 +46,23 @@ test("parseAgentConfig() reads values by their type, and headers by their prefix
   assert.deepEqual(config.identity.caHeaders, { BAR: "" });
 });
 
+test("parseAgentConfig() leaves out headers that cannot be sent, and tells of them", () => {
+  const { config, warnings } = parseAgentConfig({
+    XDS_HEADER_TENANT: "a b",
+    XDS_HEADER_TOKEN: "secret\n",
+    "XDS_HEADER_two words": "a",
+    CA_HEADER_: "a",
+    CA_HEADER_NAME: "Zoë",
+  });
+  assert.deepEqual([config.xdsHeaders, config.identity.caHeaders], [{ TENANT: "a b" }, {}]);
+  assert.deepEqual(warnings, [
+    "XDS_HEADER_TOKEN: its value cannot be sent as a header: it is left out",
+    'XDS_HEADER_two words: "two words" is no name of a header: it is left out',
+    'CA_HEADER_: "" is no name of a header: it is left out',
+    "CA_HEADER_NAME: its value cannot be sent as a header: it is left out",
+  ]);
+});
+
 test("parseAgentConfig() tells every wrong value; where a default can hold it does, as in Istio's agent", () => {
   const { config, problems, warnings } = parseAgentConfig({
     SECRET_TTL: "soon",

@@ -83,6 +83,9 @@ export interface StatusConfig {
 /** What Istio's agent does when these are set, and this one does not yet. */
 const WITHOUT_EFFECT: readonly string[] = ["XDS_AUTH_PROVIDER"];
 
+const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
+const HEADER_VALUE = /^[\x20-\x7e]*$/;
+
 export interface ParsedAgentConfig {
   readonly config: AgentConfig;
   /** All that makes it unusable. */
@@ -94,7 +97,13 @@ export interface ParsedAgentConfig {
 type Values = EnvValues<typeof AGENT_ENVIRONMENT>;
 
 export function parseAgentConfig(env: Env): ParsedAgentConfig {
-  const { values, problems, warnings } = readEnvironment(AGENT_ENVIRONMENT, env);
+  const { values: given, problems, warnings: told } = readEnvironment(AGENT_ENVIRONMENT, env);
+  const warnings = [...told];
+  const values: Values = {
+    ...given,
+    XDS_HEADER_: sendableHeaders("XDS_HEADER_", given.XDS_HEADER_, warnings),
+    CA_HEADER_: sendableHeaders("CA_HEADER_", given.CA_HEADER_, warnings),
+  };
   const config: AgentConfig = {
     xds: xdsConfig(values),
     instanceIp: values.INSTANCE_IP,
@@ -131,6 +140,21 @@ export function parseAgentConfig(env: Env): ParsedAgentConfig {
   };
   const asked = WITHOUT_EFFECT.filter((name) => !["", "false", "JWT"].includes(env[name] ?? ""));
   return { config, problems, warnings: [...warnings, ...asked.map((name) => `${name} is set and has no effect yet`)] };
+}
+
+/** One that cannot be sent would end every call, and nobody would say why. */
+function sendableHeaders(prefix: string, headers: Values["XDS_HEADER_"], warnings: string[]): Values["XDS_HEADER_"] {
+  const isSendable = ([name, value]: [string, string]) => {
+    const problem = headerProblem(name, value);
+    if (problem !== undefined) warnings.push(`${prefix}${name}: ${problem}: it is left out`);
+    return problem === undefined;
+  };
+  return Object.fromEntries(Object.entries(headers).filter(isSendable));
+}
+
+function headerProblem(name: string, value: string): string | undefined {
+  if (!HEADER_NAME.test(name)) return `"${name}" is no name of a header`;
+  return HEADER_VALUE.test(value) ? undefined : "its value cannot be sent as a header";
 }
 
 function envoyConfig(values: Values): EnvoyConfig {
