@@ -1,5 +1,5 @@
 /** SDS servers of others, such as SPIRE's agent, whose sockets are mounted at places that are agreed on. */
-import { lstatSync, rmdirSync, rmSync } from "node:fs";
+import { lstatSync } from "node:fs";
 import { connect as connectSocket } from "node:net";
 import { basename, join } from "node:path";
 import type { Logger } from "#lib/log.ts";
@@ -8,7 +8,7 @@ import { WORKLOAD_SOCKET_FOLDER } from "../bootstrap/clusters.ts";
 import { FILE_SDS_SOCKET } from "../bootstrap/input.ts";
 import { failingAs } from "../failing-as.ts";
 import { type Place, pathIn } from "../place.ts";
-import { isServed } from "../unix-socket.ts";
+import { isServed, makeRoom } from "../unix-socket.ts";
 
 /** A foreign server of credentials that Gateways and DestinationRules name as `sds://`. */
 export const CREDENTIAL_SOCKET = "./var/run/secrets/credential-uds/socket";
@@ -47,8 +47,7 @@ export async function isServedByOthers(path: string): Promise<boolean> {
   if (!isThere(path)) return false;
   if ((await isServed(path)) && (await speaksGrpc(path))) return true;
   try {
-    if (lstatSync(path).isDirectory()) rmdirSync(path);
-    else rmSync(path);
+    makeRoom(path);
   } catch (cause) {
     throw new MeshError("SDS_SOCKET_INVALID", `existing SDS socket ${path} could not be removed`, { cause });
   }
