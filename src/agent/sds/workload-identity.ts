@@ -120,6 +120,7 @@ export class WorkloadIdentity {
     const key = await generateKey(keyOptions);
     const csr = certificateRequest({ identity, ...key });
     metrics.signRequests.add();
+    const askedAt = performance.now();
     try {
       const signed = await sign({ csr, ttlSeconds }, signal);
       const certificate = workloadCertificate(signed, { key, identity, now: this.#now() });
@@ -131,7 +132,7 @@ export class WorkloadIdentity {
       metrics.failedSignRequests.add();
       throw thrown;
     } finally {
-      metrics.signMilliseconds.add(performance.now() - startedAt);
+      metrics.signMilliseconds.add(performance.now() - askedAt);
     }
   }
 
