@@ -23,6 +23,7 @@ export interface GivenMetadata {
 
 const META_PREFIX = "ISTIO_META_";
 const META_JSON_PREFIX = "ISTIO_METAJSON_";
+const LABELS_VARIABLE = `${META_JSON_PREFIX}LABELS`;
 
 // biome-ignore format: a list of names
 const TEXT_KEYS = [
@@ -68,13 +69,22 @@ export function givenMetadata(proxyMetadata: Labels, env: Env): GivenMetadata {
   for (const [name, value] of Object.entries(env)) {
     if (name.startsWith(META_JSON_PREFIX)) Object.assign(raw, jsonObject(name, value ?? "", warnings));
   }
+  for (const [label, value] of Object.entries(labelsOf(env[LABELS_VARIABLE]))) {
+    if (typeof value !== "string")
+      warnings.push(`${LABELS_VARIABLE}: the label ${label} must be text, not ${shown(value)}: it is empty`);
+  }
   return { raw, ...knownMetadata(raw), warnings };
 }
 
 /** Labels of ISTIO_METAJSON_LABELS. A value that is no text is empty, as for Istio's agent. */
 export function staticLabels(json: string | undefined): Labels {
-  const entries = Object.entries(jsonObject("ISTIO_METAJSON_LABELS", json ?? "", []));
+  const entries = Object.entries(labelsOf(json));
   return Object.fromEntries(entries.map(([key, value]) => [key, typeof value === "string" ? value : ""]));
+}
+
+/** As they were given; that it is no object is told where all variables are read. */
+function labelsOf(json = ""): Metadata {
+  return jsonObject(LABELS_VARIABLE, json, []);
 }
 
 /** Keys are known in any mix of cases, as to Go. */

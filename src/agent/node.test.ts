@@ -75,6 +75,12 @@ test("proxyNode() puts labels of the file over those of the environment, without
   assert.deepEqual(extraMetadata, { app: "old", tier: "web" });
 });
 
+test("proxyNode() tells of labels of ISTIO_METAJSON_LABELS that are no texts, which are empty", () => {
+  const { labels, warnings } = proxyNode({ ...INPUT, env: { ISTIO_METAJSON_LABELS: '{"app":"a","version":2}' } });
+  assert.deepEqual(labels, { app: "a", version: "" });
+  assert.deepEqual(warnings, ["ISTIO_METAJSON_LABELS: the label version must be text, not 2: it is empty"]);
+});
+
 test("proxyNode() reads the locality from its label, with dots or slashes", () => {
   const at = (podLabels: Record<string, string>) => proxyNode({ ...INPUT, podLabels });
   const { locality, labels } = at({ "istio-locality": "r.z.s" });
