@@ -142,7 +142,7 @@ const CERTIFICATES = {
   SECRET_TTL: lifetime(86_400_000, "Lifetime to ask for."),
   SECRET_GRACE_PERIOD_RATIO: ratio(0.5, "Share of the lifetime that is left when a new certificate is fetched."),
   SECRET_GRACE_PERIOD_RATIO_JITTER: ratio(0.01, "How far that share may be off, by chance."),
-  WORKLOAD_RSA_KEY_SIZE: wholeNumber(2048, "Bits of RSA keys."),
+  WORKLOAD_RSA_KEY_SIZE: wholeNumber(2048, "Bits of RSA keys, from 2048 to 16384."),
   PKCS8_KEY: flag(false, "Write private keys as PKCS#8."),
   ECC_SIGNATURE_ALGORITHM: choice(["", "ECDSA"], "Makes ECDSA keys; empty for RSA."),
   ECC_CURVE: preference(["P256", "P384"], "Curve of ECDSA keys."),

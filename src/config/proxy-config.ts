@@ -171,33 +171,25 @@ export async function readProxyConfig(sources: ProxyConfigSources): Promise<Prox
       const isKnown = problems.some((known) => known.field === field && known.message === message);
       if (!isKnown) problems.push({ source, field, message, severity });
     };
-  /** A field that was refused as it was given is not there, which is no second mistake. */
-  const checker =
-    (source: string): Report =>
-    (field, message, severity) => {
-      const isWrong = problems.some((known) => known.field === field && known.severity === "error");
-      if (!isWrong) reporter(source)(field, message, severity);
-    };
 
   let merged: Layer = { ...DEFAULT_PROXY_CONFIG };
   const { meshFile, environment = "", annotations = {} } = sources;
   if (meshFile !== undefined) {
-    const source = `mesh config file ${meshFile.path}`;
-    const report = reporter(source);
+    const report = reporter(`mesh config file ${meshFile.path}`);
     merged = overlayProxyConfig(merged, await defaultConfigOf(meshFile.text, report), report);
     // As by Istio's agent, a mesh config must hold by itself, whatever is laid over it.
-    checkProxyLayer(merged, checker(source));
+    checkProxyLayer(merged, report);
   }
   const texts = [
     ["environment variable PROXY_CONFIG", environment],
     [`annotation ${CONFIG_ANNOTATION}`, annotations[CONFIG_ANNOTATION] ?? ""],
   ] as const;
   for (const [source, text] of texts) {
-    const report = reading(source);
+    const report = reporter(source);
     if (text.trim() !== "") merged = overlayProxyConfig(merged, await readProxyConfigText(text, report), report);
   }
   const checked = withSingleValues(merged, sources);
-  checkProxyConfig(checked, checker("effective proxy configuration"));
+  checkProxyConfig(checked, reporter("effective proxy configuration"));
   const config = withStatusPort(checked, annotations[STATUS_PORT_ANNOTATION], reporter);
   return { config: problems.some(({ severity }) => severity === "error") ? undefined : config, problems };
 }
@@ -256,7 +248,13 @@ export function overlayProxyConfig(below: Layer, given: Readonly<Record<string, 
     if (!RETIRED_FIELDS.has(name)) unknownField(name, report);
   };
   for (const [field, read, item] of knownFields(PROXY_CONFIG_FIELDS, given, onUnknown)) {
-    const value = read(item, field, report);
+    let isReadable = true;
+    const value = read(item, field, (at, message, severity) => {
+      isReadable &&= severity === "warning";
+      report(at, message, severity);
+    });
+    // What is below stays: a value that is wrong is not missing as well.
+    if (!isReadable) continue;
     if (field === "serviceCluster") delete result.tracingServiceName;
     if (field === "tracingServiceName") delete result.serviceCluster;
     const before = below[field];

@@ -285,6 +285,8 @@ test("SDS gives the workload's certificate under whatever name it is asked for",
   assert.deepEqual(await given(), ["kubernetes://mine: chain 1, key of chain 1"]);
   source.replace(certificate("chain 2"));
   assert.deepEqual(await given(), ["kubernetes://mine: chain 2, key of chain 2"]);
+  stream.write(sotwRequest(["file-server"]));
+  assert.deepEqual(await given(), ["file-server: chain 2, key of chain 2"]);
   stream.cancel();
 });
 

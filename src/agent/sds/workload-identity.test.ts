@@ -75,6 +75,25 @@ test("WorkloadIdentity tells at debug whom it asks for, and when it does so agai
   assert.match(lines.join(""), /\tdebug\tscheduled certificate for rotation\tin=(?:29m5|30m)\S*\n/);
 });
 
+test("WorkloadIdentity counts the time that the CA takes, not that for the key", async (t) => {
+  const root = await testRoot();
+  let clock = 0;
+  t.mock.method(performance, "now", () => clock);
+  const { identity, metrics, stop } = identityOf(async ({ csr }) => {
+    clock += 7;
+    return { chain: await signedChain(csr, root, IDENTITY) };
+  });
+  // The key is there when the request is counted.
+  t.mock.method(metrics.signRequests, "add", () => {
+    clock += 500;
+  });
+  const running = identity.run(stop.signal);
+  await eventually("a certificate", () => identity.current !== undefined);
+  stop.abort();
+  await running;
+  assert.match(metrics.text(), /^istio_agent_outgoing_latency\{request_type="csr"\} 7$/m);
+});
+
 test("WorkloadIdentity asks again after a failure, with one line per attempt", async () => {
   const root = await testRoot();
   let attempts = 0;

@@ -123,6 +123,7 @@ export class WorkloadIdentity {
     const key = await generateKey(keyOptions);
     const csr = certificateRequest({ identity, ...key });
     metrics.signRequests.add();
+    const askedAt = performance.now();
     try {
       const signed = await sign({ csr, ttlSeconds }, signal);
       const certificate = workloadCertificate(signed, { key, identity, now: this.#now() });
@@ -134,7 +135,7 @@ export class WorkloadIdentity {
       metrics.failedSignRequests.add();
       throw thrown;
     } finally {
-      metrics.signMilliseconds.add(performance.now() - startedAt);
+      metrics.signMilliseconds.add(performance.now() - askedAt);
     }
   }
 

@@ -115,7 +115,7 @@ test("a certificate of another name is refused, unless that name is the one to e
   const right = await setUp(t, { plane, upstream: upstream(folder, "istiod.istio-system.svc") });
   const accepted = right.envoy();
   accepted.write(deltaRequest(CLUSTER_TYPE));
-  await eventually("the connection", () => /connected to upstream XDS server/.test(right.lines.join("")));
+  await eventually("the connection", () => /connected to delta upstream XDS server/.test(right.lines.join("")));
   accepted.cancel();
 });
 

@@ -114,7 +114,7 @@ test("the xDS proxy passes a state-of-the-world stream on as one", async (t) => 
   const ownTypes = new Map([
     [NAME_TABLE_TYPE, (resource: Uint8Array) => void tables.push(String(Buffer.from(resource)))],
   ]);
-  const { envoy, connected } = await setUp(t, { ownTypes });
+  const { envoy, connected, lines } = await setUp(t, { ownTypes });
   const stream = envoy("StreamAggregatedResources");
   const request = (typeUrl: string) =>
     Buffer.from(toBinary(DiscoveryRequestSchema, create(DiscoveryRequestSchema, { typeUrl })));
@@ -133,6 +133,7 @@ test("the xDS proxy passes a state-of-the-world stream on as one", async (t) => 
   stream.write(request(LISTENER_TYPE));
   const { stream: upstream, kind, requests } = await connected();
   assert.equal(kind, "sotw");
+  assert.match(lines.join(""), /connected to upstream XDS server/);
   await eventually("two requests", () => requests.length === 2);
   upstream.write(response(NAME_TABLE_TYPE, "names"));
   await eventually("the acknowledgement", () => requests.length === 3);

@@ -67,8 +67,12 @@ const HTTP_OK = 200;
 /** Rejects when there is no connection before the signal is aborted. */
 export function connectGrpc(options: ConnectOptions, signal: AbortSignal): Promise<GrpcConnection> {
   return new Promise((resolve, reject) => {
-    const scheme = options.tls === undefined ? "http" : "https";
-    const session = connectHttp2(`${scheme}://${options.address}`, {
+    const url = `${options.tls === undefined ? "http" : "https"}://${options.address}`;
+    if (!URL.canParse(url)) {
+      reject(unreachable(options, new Error("an address is host:port")));
+      return;
+    }
+    const session = connectHttp2(url, {
       createConnection: () => openSocket(options),
       maxSessionMemory: Number.MAX_SAFE_INTEGER,
       settings: { enablePush: false, initialWindowSize: options.windowBytes },
