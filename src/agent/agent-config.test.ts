@@ -46,6 +46,25 @@ test("parseAgentConfig() reads values by their type, and headers by their prefix
   assert.deepEqual(config.identity.caHeaders, { BAR: "" });
 });
 
+test("parseAgentConfig() refuses headers that no call can have, without what is in them", () => {
+  const { problems } = parseAgentConfig({
+    XDS_HEADER_ok: "a b~",
+    "XDS_HEADER_x-tenant.1": "",
+    XDS_HEADER_lines: "secret\nx",
+    "CA_HEADER_a b": "x",
+    CA_HEADER_: "x",
+    CA_HEADER_umlaut: "ü",
+    ISTIO_META_CLUSTER_ID: "a\n",
+  });
+  assert.deepEqual(problems, [
+    "XDS_HEADER_lines: must be printable ASCII",
+    "CA_HEADER_a b: must end with the name of a header",
+    "CA_HEADER_: must end with the name of a header",
+    "CA_HEADER_umlaut: must be printable ASCII",
+    "ISTIO_META_CLUSTER_ID: must be printable ASCII",
+  ]);
+});
+
 test("parseAgentConfig() tells every wrong value; where a default can hold it does, as in Istio's agent", () => {
   const { config, problems, warnings } = parseAgentConfig({
     SECRET_TTL: "soon",
@@ -58,7 +77,7 @@ test("parseAgentConfig() tells every wrong value; where a default can hold it do
     ECC_CURVE: "P128",
     CLOUD_PLATFORM: "moon",
     PEER_METADATA_DISCOVERY: "x",
-    TERMINATION_DRAIN_DURATION_SECONDS: "99999999999999999999",
+    TERMINATION_DRAIN_DURATION_SECONDS: "9223372037",
   });
   assert.deepEqual(problems.toSorted(), [
     'COMPLIANCE_POLICY: must be one of fips-140-2, pqc, not "strict"',
@@ -68,12 +87,12 @@ test("parseAgentConfig() tells every wrong value; where a default can hold it do
     'CLOUD_PLATFORM: must be one of gcp, aws, azure, none, not "moon": it is ignored',
     'ECC_CURVE: must be one of P256, P384, not "P128": P256 is used',
     'ENVOY_PROMETHEUS_PORT: must be a port from 1 to 65535, not "15_090": 15090 is used',
-    'ISTIO_CPU_LIMIT: must be a whole number, not "-1": 0 is used',
+    'ISTIO_CPU_LIMIT: must be a whole number up to 2147483647, not "-1": 0 is used',
     'PEER_METADATA_DISCOVERY: must be true or false, not "x": it is ignored',
     'PKCS8_KEY: must be true or false, not "maybe": false is used',
     'SECRET_GRACE_PERIOD_RATIO: must be a number from 0 to 1, not "2": 0.5 is used',
     'SECRET_TTL: must be a duration above 0 such as "24h", not "soon": 24h0m0s is used',
-    'TERMINATION_DRAIN_DURATION_SECONDS: must be a whole number, not "99999999999999999999": it is ignored',
+    'TERMINATION_DRAIN_DURATION_SECONDS: must be a whole number up to 9223372036, not "9223372037": it is ignored',
   ]);
   assert.deepEqual([config.identity.ttlSeconds, config.cpuLimit, config.identity.key.pkcs8], [86_400, 0, false]);
 });

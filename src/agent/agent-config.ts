@@ -130,7 +130,24 @@ export function parseAgentConfig(env: Env): ParsedAgentConfig {
     grpcBootstrapPath: values.GRPC_XDS_BOOTSTRAP,
   };
   const asked = WITHOUT_EFFECT.filter((name) => !["", "false", "JWT"].includes(env[name] ?? ""));
-  return { config, problems, warnings: [...warnings, ...asked.map((name) => `${name} is set and has no effect yet`)] };
+  const wrongHeaders = [
+    ...headerProblems("XDS_HEADER_", values.XDS_HEADER_),
+    ...headerProblems("CA_HEADER_", values.CA_HEADER_),
+    ...headerProblems("ISTIO_META_", { CLUSTER_ID: values.ISTIO_META_CLUSTER_ID }),
+  ];
+  return {
+    config,
+    problems: [...problems, ...wrongHeaders],
+    warnings: [...warnings, ...asked.map((name) => `${name} is set and has no effect yet`)],
+  };
+}
+
+/** What gRPC cannot send: no call would get through. Values may be secrets, so they are not shown. */
+function headerProblems(prefix: string, headers: Readonly<Record<string, string>>): string[] {
+  return Object.entries(headers).flatMap(([name, value]) => {
+    if (!/^[\w.-]+$/.test(name)) return [`${prefix}${name}: must end with the name of a header`];
+    return /^[ -~]*$/.test(value) ? [] : [`${prefix}${name}: must be printable ASCII`];
+  });
 }
 
 function envoyConfig(values: Values): EnvoyConfig {

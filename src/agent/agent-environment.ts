@@ -2,6 +2,7 @@
  * Every environment variable that the agent reads, under Istio's names, with type, default and meaning. This is the only
  * place that names them; `docs/reference/agent-environment.md` is made from it by `node scripts/agent-environment.ts`.
  */
+import { wholeNumberTo } from "#lib/env-kinds.ts";
 import {
   caseless,
   choice,
@@ -22,6 +23,9 @@ import {
 } from "#lib/env-table.ts";
 
 const MB = 1024 * 1024;
+/** As far as the control plane can read numbers and durations of ProxyConfig. */
+const INT32 = wholeNumberTo(2 ** 31 - 1);
+const DURATION_SECONDS = wholeNumberTo(9_223_372_036);
 
 const WORKLOAD = {
   INSTANCE_IP: text("", "Address that identifies this instance. The addresses of its interfaces come after it."),
@@ -38,9 +42,10 @@ const WORKLOAD = {
 
 const PROXY_CONFIG = {
   PROXY_CONFIG: text("", "ProxyConfig in YAML or JSON, on top of `defaultConfig` of the mesh file."),
-  ISTIO_CPU_LIMIT: wholeNumber(0, "Worker threads of Envoy where ProxyConfig has no `concurrency`."),
+  ISTIO_CPU_LIMIT: wholeNumber(0, "Worker threads of Envoy where ProxyConfig has no `concurrency`.", INT32),
   TERMINATION_DRAIN_DURATION_SECONDS: optionalWholeNumber(
     "Of older installations: replaces `terminationDrainDuration` of ProxyConfig.",
+    DURATION_SECONDS,
   ),
   PROXY_CONFIG_XDS_AGENT: flag(false, "Take changes of ProxyConfig from the control plane while running."),
 } satisfies EnvTable;
@@ -109,7 +114,9 @@ const CONTROL_PLANE = {
   ...MACHINE_TRUST,
   XDS_ROOT_CA: text("", "Roots to expect of the control plane: `SYSTEM` or a file."),
   XDS_AUTH_PROVIDER: text("", "Provider of credentials for the control plane, such as `gcp`."),
-  XDS_HEADER_: prefixed("Header sent with each stream to the control plane: the rest of the name."),
+  XDS_HEADER_: prefixed(
+    "Header sent with each stream to the control plane: the rest of the name. One that gRPC cannot send ends the agent.",
+  ),
   ISTIOD_SAN: text("", "Name to expect in the control plane's certificate, in place of the host of its address."),
   PILOT_CERT_PROVIDER: text(
     "istiod",
@@ -128,12 +135,14 @@ const CERTIFICATES = {
   CA_PROVIDER: text("Citadel", "Protocol of the CA: Citadel (istiod), GoogleCA, GoogleCAS, GkeWorkloadCertificate."),
   CA_ADDR: text("", "Address of the CA; empty for `discoveryAddress`."),
   CA_ROOT_CA: text("", "Roots to expect of the CA: `SYSTEM` or a file."),
-  CA_HEADER_: prefixed("Header sent with each certificate request: the rest of the name."),
+  CA_HEADER_: prefixed(
+    "Header sent with each certificate request: the rest of the name. One that gRPC cannot send ends the agent.",
+  ),
   TRUST_DOMAIN: text("cluster.local", "SPIFFE trust domain of the workload."),
   SECRET_TTL: lifetime(86_400_000, "Lifetime to ask for."),
   SECRET_GRACE_PERIOD_RATIO: ratio(0.5, "Share of the lifetime that is left when a new certificate is fetched."),
   SECRET_GRACE_PERIOD_RATIO_JITTER: ratio(0.01, "How far that share may be off, by chance."),
-  WORKLOAD_RSA_KEY_SIZE: wholeNumber(2048, "Bits of RSA keys."),
+  WORKLOAD_RSA_KEY_SIZE: wholeNumber(2048, "Bits of RSA keys, from 2048 to 16384."),
   PKCS8_KEY: flag(false, "Write private keys as PKCS#8."),
   ECC_SIGNATURE_ALGORITHM: choice(["", "ECDSA"], "Makes ECDSA keys; empty for RSA."),
   ECC_CURVE: preference(["P256", "P384"], "Curve of ECDSA keys."),

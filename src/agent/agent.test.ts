@@ -228,6 +228,7 @@ test("prepare() shows the configuration as YAML, and goes on without files of th
   assert.equal(proxyConfig.statsdUdpAddress, undefined);
   const text = lines.join("");
   assert.match(text, /\tEffective config: binaryPath: \/.*\/idle-envoy\n[\s\S]*\ndrainDuration: 9s\n/);
+  assert.doesNotMatch(text, /^statsdUdpAddress: /m);
   assert.match(text, /\twarn\tfailed to read pod annotations or labels: Cannot read .*annotations/);
   assert.match(text, /\twarn\t.*labels is ignored: /);
   assert.match(text, /\twarn\tresolve StatsdUdpAddress failed: /);
@@ -244,7 +245,17 @@ test("prepare() goes on without a statsd address that is none", async (t) => {
 test("prepare() sends statistics to an address of IPv4 where a name has one", async (t) => {
   const { input, lines } = await podOf(t, { proxyConfig: { statsdUdpAddress: "localhost:8125" } });
   assert.equal((await prepare(input)).proxyConfig.statsdUdpAddress, "127.0.0.1:8125");
-  assert.match(lines.join(""), /\tEffective config: [^\t]*\nstatsdUdpAddress: "127\.0\.0\.1:8125"\n/);
+  assert.match(lines.join(""), /^statsdUdpAddress: "?127\.0\.0\.1:8125"?$/m);
+});
+
+test("prepare() warns of levels of Envoy's log that are none", async (t) => {
+  const { input, lines } = await podOf(t, { flags: { proxyLogLevel: "info,misc:error,a:b:c,http:" } });
+  await prepare(input);
+  const warned = lines.join("").match(/(?<=\twarn\t--proxyLogLevel: ).*/g);
+  assert.deepEqual(warned, [
+    '"a:b:c" is not of the form component:level, it is ignored',
+    '"http:" is not of the form component:level, it is ignored',
+  ]);
 });
 
 test("prepare() makes --templateFile part of the configuration, unless that brings a bootstrap of its own", async (t) => {

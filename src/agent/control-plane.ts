@@ -1,5 +1,5 @@
 /** Connections to the control plane: its certificate authority and its configuration streams. */
-import { X509Certificate } from "node:crypto";
+import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { type ClientTls, connectGrpc, type GrpcConnection } from "#lib/grpc/client.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
@@ -55,7 +55,7 @@ export function clientTls(options: ControlPlaneServer): ClientTls | undefined {
   if (rootCertificate === undefined) return undefined;
   return {
     serverName: serverName(options),
-    roots: rootCertificate === "system" ? undefined : readRoots(rootCertificate),
+    roots: rootCertificate === "system" ? undefined : { pem: readRoots(rootCertificate), from: rootCertificate },
     client: clientIdentity(options),
   };
 }
@@ -83,22 +83,40 @@ function serverName({ address, subjectAltName }: ControlPlaneServer): string {
 function clientIdentity({ clientCertificate: files, warn }: ControlPlaneServer): ClientTls["client"] {
   if (files === undefined) return undefined;
   let certificate: Buffer;
+  let leaf: X509Certificate;
   try {
     certificate = readFileSync(files.certificate);
-    if (Date.parse(new X509Certificate(certificate).validTo) < Date.now())
-      throw new Error(`${files.certificate} has expired`);
+    leaf = named(files.certificate, "it is no certificate", () => new X509Certificate(certificate));
+    if (Date.parse(leaf.validTo) < Date.now()) throw new Error(`${files.certificate} has expired`);
   } catch (thrown) {
     warn?.(`no certificate to show the control plane, using token instead: ${errorText(thrown)}`);
     return undefined;
   }
   try {
-    return { key: readFileSync(files.key), certificate };
+    return { key: keyOf(leaf, files.key), certificate };
   } catch (cause) {
     throw new MeshError(
       "CLIENT_CERTIFICATE_UNREADABLE",
       "Cannot read the key of the certificate to show the control plane",
       { cause },
     );
+  }
+}
+
+/** The content of a file that holds the key of a certificate. */
+function keyOf(leaf: X509Certificate, file: string): Buffer {
+  const pem = readFileSync(file);
+  const key = named(file, "it is no private key", () => createPrivateKey(pem));
+  if (!leaf.checkPrivateKey(key)) throw new Error(`${file}: it is not the key of the certificate beside it`);
+  return pem;
+}
+
+/** What is wrong with a file in place of OpenSSL's words, which do not name it. */
+function named<T>(file: string, problem: string, read: () => T): T {
+  try {
+    return read();
+  } catch {
+    throw new Error(`${file}: ${problem}`);
   }
 }
 

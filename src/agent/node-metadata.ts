@@ -5,6 +5,7 @@
 import type { Env } from "#lib/env-reader.ts";
 import { parseGoBool } from "#lib/go-bool.ts";
 import { isRecord } from "#lib/is-record.ts";
+import { parseJson } from "#lib/parse-json.ts";
 import type { Labels } from "./node.ts";
 
 /** Metadata by key. */
@@ -23,6 +24,7 @@ export interface GivenMetadata {
 
 const META_PREFIX = "ISTIO_META_";
 const META_JSON_PREFIX = "ISTIO_METAJSON_";
+const STATIC_LABELS = `${META_JSON_PREFIX}LABELS`;
 
 // biome-ignore format: a list of names
 const TEXT_KEYS = [
@@ -66,15 +68,23 @@ export function givenMetadata(proxyMetadata: Labels, env: Env): GivenMetadata {
     if (name.startsWith(META_PREFIX)) raw[name.slice(META_PREFIX.length)] = value;
   }
   for (const [name, value] of Object.entries(env)) {
-    if (name.startsWith(META_JSON_PREFIX)) Object.assign(raw, jsonObject(name, value ?? "", warnings));
+    if (!name.startsWith(META_JSON_PREFIX)) continue;
+    const object = jsonObject(name, value ?? "", warnings);
+    Object.assign(raw, object);
+    if (name === STATIC_LABELS) warnings.push(...wrongLabels(object));
   }
   return { raw, ...knownMetadata(raw), warnings };
 }
 
 /** Labels of ISTIO_METAJSON_LABELS. A value that is no text is empty, as for Istio's agent. */
 export function staticLabels(json: string | undefined): Labels {
-  const entries = Object.entries(jsonObject("ISTIO_METAJSON_LABELS", json ?? "", []));
+  const entries = Object.entries(jsonObject(STATIC_LABELS, json ?? "", []));
   return Object.fromEntries(entries.map(([key, value]) => [key, typeof value === "string" ? value : ""]));
+}
+
+function wrongLabels(labels: Metadata): string[] {
+  const wrong = Object.entries(labels).filter(([, value]) => value !== null && typeof value !== "string");
+  return wrong.map(([key, value]) => `${STATIC_LABELS}: ${key} must be text, not ${shown(value)}`);
 }
 
 /** Keys are known in any mix of cases, as to Go. */
@@ -136,6 +146,7 @@ interface PodPort {
 /** A list of ports as JSON in a text. */
 function readPodPorts(value: unknown): ReturnType<Reader> {
   const ports = typeof value === "string" ? parsed(value) : undefined;
+  if (ports === null) return {};
   if (!Array.isArray(ports) || !ports.every(isPodPort)) return { wanted: "a JSON list of ports" };
   const forms = ports.map(({ name = "", containerPort = 0, protocol = "" }) => ({
     ...(name === "" ? {} : { name }),
@@ -160,7 +171,7 @@ function jsonObject(name: string, json: string, warnings: string[]): Metadata {
 
 function parsed(json: string): unknown {
   try {
-    return JSON.parse(json);
+    return parseJson(json);
   } catch {
     return undefined; // whoever asks says what it must be
   }

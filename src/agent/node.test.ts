@@ -114,12 +114,26 @@ for (const [what, more, cluster] of [
   });
 }
 
+test("proxyNode() takes ports that are null for none", () => {
+  const { problems, metadata } = proxyNode({ ...INPUT, env: { ISTIO_META_POD_PORTS: "null" } });
+  assert.deepEqual([problems, "POD_PORTS" in metadata], [[], false]);
+});
+
+test("proxyNode() warns of labels that are no texts, which have no value", () => {
+  const { warnings, labels } = proxyNode({ ...INPUT, env: { ISTIO_METAJSON_LABELS: '{"app":"a","tier":1,"x":null}' } });
+  assert.deepEqual(warnings, ["ISTIO_METAJSON_LABELS: tier must be text, not 1"]);
+  assert.equal(labels.tier, "");
+});
+
+const DEEP = `${"[".repeat(10_000)}${"]".repeat(10_000)}`;
+
 test("proxyNode() tells what it cannot read, and what a node cannot have", () => {
   const { problems, warnings, metadata } = proxyNode({
     ...INPUT,
     env: {
       ISTIO_METAJSON_LABELS: "{",
       ISTIO_METAJSON_X: "[1]",
+      ISTIO_METAJSON_Z: `{"a":${DEEP}}`,
       ISTIO_METAJSON_Y:
         '{"OWNER":1,"LABELS":{"a":2},"MESH_ID":null,"PILOT_SAN":["a"],"PROXY_CONFIG":{},"ENVOY_STATUS_PORT":1}',
       ISTIO_META_DNS_CAPTURE: "maybe",
@@ -131,6 +145,7 @@ test("proxyNode() tells what it cannot read, and what a node cannot have", () =>
   assert.deepEqual(warnings, [
     "ISTIO_METAJSON_LABELS must be a JSON object, not {",
     "ISTIO_METAJSON_X must be a JSON object, not [1]",
+    `ISTIO_METAJSON_Z must be a JSON object, not {"a":${DEEP}}`,
   ]);
   assert.deepEqual(problems, [
     'ISTIO_META_DNS_CAPTURE must be true or false, not "maybe"',

@@ -17,7 +17,7 @@ test("listenAddresses() listens on loopback in each family of the name servers",
 test("listenAddresses() takes another address as it is, and refuses what is none", () => {
   assert.deepEqual(listenAddresses("10.1.1.1:53", conf("fd00::a")), { hosts: ["10.1.1.1"], port: 53 });
   assert.deepEqual(listenAddresses("[::1]:53", conf()), { hosts: ["::1"], port: 53 });
-  for (const address of ["15053", "127.0.0.1:99999"])
+  for (const address of ["15053", ":65536", "localhost:99999"])
     assert.throws(() => listenAddresses(address, conf()), {
       message: `DNS_PROXY_ADDR must be host:port, not "${address}"`,
     });

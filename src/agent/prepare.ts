@@ -11,6 +11,7 @@ import { ISTIO_VERSION } from "#lib/version.ts";
 import { formatYaml } from "#lib/yaml/format.ts";
 import type { AgentConfig } from "./agent-config.ts";
 import { parseDownwardApi } from "./downward-api.ts";
+import { wrongLogLevels } from "./envoy/arguments.ts";
 import { failingAs } from "./failing-as.ts";
 import { instanceAddresses } from "./instance-addresses.ts";
 import { type Labels, nodeId, type ProxyNode, type ProxyType, proxyNode } from "./node.ts";
@@ -79,6 +80,8 @@ export async function prepare(input: PrepareInput, foreignSds?: boolean): Promis
     id: identity.name,
     domain: dnsDomain,
   });
+  for (const part of wrongLogLevels(flags.proxyLogLevel))
+    log.warn(`--proxyLogLevel: "${part}" is not of the form component:level, it is ignored`);
   const proxyConfig = await effectiveConfig(input, podAnnotations);
   const platform = await discoverPlatform({
     config: config.platform,

@@ -47,9 +47,13 @@ export async function startXds(context: AgentContext, parts: XdsParts, running: 
   await serveDebug(context, upstream);
 }
 
-function ownTypes({ config }: AgentContext, { resolver, trustBundle }: XdsParts): XdsProxyOptions["ownTypes"] {
+function ownTypes({ config, log }: AgentContext, { resolver, trustBundle }: XdsParts): XdsProxyOptions["ownTypes"] {
   const types = new Map<string, (resource: Uint8Array) => void>();
-  if (resolver !== undefined) types.set(NAME_TABLE_TYPE, (table) => resolver.update(table));
+  if (resolver !== undefined)
+    types.set(NAME_TABLE_TYPE, (table) => {
+      resolver.update(table);
+      log.scope("dns").debug("updated lookup table", { names: resolver.size });
+    });
   if (config.xds.dynamicProxyConfig)
     types.set(PROXY_CONFIG_TYPE, (resource) => trustBundle.update(caCertificates(resource)));
   return types;

@@ -128,7 +128,10 @@ test("FILE_MOUNTED_CERTS takes the files of proxyMetadata for the control plane,
   const options = await xds();
   assert.equal(options.rootCertificate, at("c/root.pem"));
   assert.deepEqual(options.clientCertificate, { key: at("c/key.pem"), certificate: at("c/cert.pem") });
-  await assert.rejects(setUp(t, { env, files: [MOUNTED] }).xds(), /root CA file for XDS does not exist/);
+  await assert.rejects(setUp(t, { env, files: [MOUNTED] }).xds(), {
+    message:
+      "root CA file for XDS is not named: with FILE_MOUNTED_CERTS it is ISTIO_META_TLS_CLIENT_ROOT_CERT of proxyMetadata",
+  });
 });
 
 test("certificates of workload-spiffe-credentials count as FILE_MOUNTED_CERTS where proxyMetadata names files", async (t) => {

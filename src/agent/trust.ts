@@ -87,6 +87,11 @@ function xdsRoot({ config, proxyConfig, place }: TrustInput): RootChoice {
   if (isFile(pathIn(place, CUSTOM_ROOT_CERTIFICATE))) return { path: CUSTOM_ROOT_CERTIFICATE };
   if (provisionedFolder !== "") return { path: join(provisionedFolder, "root-cert.pem"), later: true };
   const { [CLIENT_ROOTS]: roots = "" } = proxyConfig.proxyMetadata ?? {};
+  if (fileMountedCerts && roots === "")
+    throw new MeshError(
+      "ROOT_CERTIFICATE_MISSING",
+      `root CA file for XDS is not named: with FILE_MOUNTED_CERTS it is ${CLIENT_ROOTS} of proxyMetadata`,
+    );
   if (fileMountedCerts || (roots !== "" && bringsCredentials(config.identity, place))) return { path: roots };
   if (pilotCertProvider === "none") throw providerNone("XDS");
   return { path: ROOT_CERTIFICATE };

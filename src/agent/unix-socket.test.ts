@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { mkdirSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 import { temporaryFolder } from "../../test/support/fake-control-plane.ts";
-import { openUnixSocket } from "./unix-socket.ts";
+import { isServed, openUnixSocket } from "./unix-socket.ts";
 
 test("openUnixSocket() keeps connections, and what they send, until somebody serves them", async (t) => {
   const path = join(temporaryFolder(t), "private/socket");
@@ -40,4 +41,15 @@ test("openUnixSocket() cuts connections that nobody took when it is closed", asy
   socket.close();
   await closed;
   await assert.rejects(once(connect(path), "connect"), { code: /ENOENT|ECONNREFUSED/ });
+});
+
+test("openUnixSocket() takes the place of an empty folder, and of no other", async (t) => {
+  const folder = temporaryFolder(t);
+  const [empty, full] = [join(folder, "empty"), join(folder, "full")];
+  mkdirSync(empty);
+  mkdirSync(join(full, "of"), { recursive: true });
+  const socket = await openUnixSocket(empty);
+  t.after(() => socket.close());
+  assert.equal(await isServed(empty), true);
+  await assert.rejects(openUnixSocket(full), { code: "SOCKET_NOT_SERVED" });
 });

@@ -1,6 +1,6 @@
 /** Unix sockets that are there before anything answers on them: whoever connects meanwhile is served a moment later. */
 import { once } from "node:events";
-import { chmodSync, rmSync } from "node:fs";
+import { chmodSync, lstatSync, rmdirSync, rmSync } from "node:fs";
 import { connect, createServer, type Socket } from "node:net";
 import { dirname } from "node:path";
 import { makeFolder } from "#lib/make-folder.ts";
@@ -24,7 +24,7 @@ export async function openUnixSocket(path: string, mode = PRIVATE): Promise<Unix
   const server = createServer((connection) => take(connection));
   try {
     makeFolder(dirname(path), 0o700);
-    rmSync(path, { force: true });
+    makeRoom(path);
     server.listen(path);
     await once(server, "listening");
     chmodSync(path, mode);
@@ -46,6 +46,15 @@ export async function openUnixSocket(path: string, mode = PRIVATE): Promise<Unix
       for (const connection of waiting.splice(0)) connection.destroy();
     },
   };
+}
+
+/**
+ * Removes what is in the place of a socket: one of an earlier run, or the empty folder that a container engine makes where it
+ * was to mount one that is not there. Throws when it cannot.
+ */
+export function makeRoom(path: string): void {
+  if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory()) rmdirSync(path);
+  else rmSync(path, { force: true });
 }
 
 /** A socket that is opened while others go on; with undefined it never is. */

@@ -23,12 +23,39 @@ function helpUnlessUnknown(command: Command): void {
 }
 
 /** What Cobra says where its words differ from commander's. */
-export function cobraMessage(error: CommanderError, program: string): string {
+export function cobraMessage(error: CommanderError, program: Command): string {
   const [, quoted = ""] = /'([^']*)'/.exec(error.message) ?? [];
   if (error.code === "commander.unknownOption") return `unknown flag: ${quoted}`;
-  if (error.code === "commander.unknownCommand")
-    return `unknown command "${quoted}" for "${program}"\nRun '${program} --help' for usage.`;
-  return error.message.replace(/^error: /, "");
+  if (error.code === "commander.optionMissingArgument")
+    return `flag needs an argument: ${/--[^\s']+/.exec(error.message)?.[0] ?? quoted}`;
+  if (error.code !== "commander.unknownCommand") return error.message.replace(/^error: /, "");
+  const meant = program
+    .createHelp()
+    .visibleCommands(program)
+    .map((command) => command.name())
+    .filter((name) => isSimilar(quoted.toLowerCase(), name))
+    .sort();
+  const suggestion = meant.length === 0 ? "" : `\nDid you mean this?\n\t${meant.join("\n\t")}\n\n`;
+  return `unknown command "${quoted}" for "${program.name()}"\n${suggestion}Run '${program.name()} --help' for usage.`;
+}
+
+/** Its beginning, or the name with two letters wrong at most. */
+function isSimilar(word: string, name: string): boolean {
+  return name.startsWith(word) || editDistance(word, name) <= 2;
+}
+
+/** Letters to add, to leave out or to replace in one word for the other. */
+function editDistance(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, index) => index);
+  for (const [at, letter] of [...from].entries()) {
+    const next = [at + 1];
+    for (const [index, other] of [...to].entries()) {
+      const [left = 0, above = 0, corner = 0] = [next[index], row[index + 1], row[index]];
+      next.push(Math.min(left + 1, above + 1, corner + (letter === other ? 0 : 1)));
+    }
+    row = next;
+  }
+  return row.at(-1) ?? 0;
 }
 
 function commandsBelow(command: Command): readonly Command[] {

@@ -52,7 +52,7 @@ program.hook("preAction", (_, command) => {
 run().catch((error: unknown) => {
   if (error instanceof CommanderError && error.exitCode === 0) return;
   if (error instanceof CommanderError && error.code === HELP_ELSEWHERE) return;
-  const text = error instanceof CommanderError ? cobraMessage(error, program.name()) : errorText(error);
+  const text = error instanceof CommanderError ? cobraMessage(error, program) : errorText(error);
   if (error instanceof MeshError || error instanceof CommanderError) process.stderr.write(`Error: ${text}\n`);
   else console.error(error); // A bug: let it be seen with its stack.
   loggerOfFailure().error(text.split("\n", 1)[0] ?? text);

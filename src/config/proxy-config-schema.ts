@@ -175,6 +175,10 @@ function join(at: string, name: string): string {
   return at === "" ? name : `${at}.${name}`;
 }
 
+/** As much of it as helps to find it. */
 function shown(value: unknown): string {
-  return JSON.stringify(value) ?? String(value);
+  const text = JSON.stringify(value) ?? String(value);
+  return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}...` : text;
 }
+
+const MAX_SHOWN = 100;

@@ -85,11 +85,13 @@ test("readProxyConfig() applies single annotations and the drain seconds of olde
 });
 
 test("readProxyConfig() warns of a status port in an annotation that is none, and keeps the other", async () => {
-  const annotations = { "status.sidecar.istio.io/port": "x" };
-  assert.deepEqual(await problemsOf({ annotations }), [
-    'warning: annotation status.sidecar.istio.io/port:  must be a port from 1 to 65535, or 0 for none, not "x"; it is ignored',
-  ]);
-  assert.equal((await readProxyConfig({ annotations })).config?.statusPort, 15020);
+  for (const port of ["x", "70000", "0x10", " 15099", "15099.0", "1e4"]) {
+    const annotations = { "status.sidecar.istio.io/port": port };
+    assert.deepEqual(await problemsOf({ annotations }), [
+      `warning: annotation status.sidecar.istio.io/port:  must be a port from 1 to 65535, or 0 for none, not "${port}"; it is ignored`,
+    ]);
+    assert.equal((await readProxyConfig({ annotations })).config?.statusPort, 15020);
+  }
 });
 
 test("readProxyConfig() has no status port when the annotation says 0", async () => {
@@ -103,7 +105,7 @@ test("readProxyConfig() knows tracingServiceName as the alternative of serviceCl
   assert.equal(config?.serviceCluster, undefined);
 });
 
-test("readProxyConfig() names source and field of every wrong value, not only of the first", async () => {
+test("readProxyConfig() names source and field of every wrong value, once, not only of the first", async () => {
   const problems = await problemsOf({
     meshFile: mesh("defaultConfig: {drainDuration: 5}"),
     environment: '{"proxyAdminPort":"many","tracing":{"zipkin":{"address":"a:1"},"datadog":{"address":"b:1"}}}',
@@ -122,6 +124,14 @@ test("readProxyConfig() refuses a mesh file that does not hold by itself, once",
   const expected = ['error: mesh config file mesh.yaml: drainDuration must be whole seconds and at least 1s, not "0s"'];
   assert.deepEqual(await problemsOf({ meshFile }), expected);
   assert.deepEqual(await problemsOf({ meshFile, environment: '{"drainDuration":"5s"}' }), expected);
+});
+
+test("readProxyConfig() refuses what is nested beyond reason, and shows no more of a wrong value than helps", async () => {
+  const deep = `{"proxyMetadata":${"[".repeat(50_000)}${"]".repeat(50_000)}}`;
+  const [problem = ""] = await problemsOf({ environment: deep });
+  assert.match(problem, /^error: environment variable PROXY_CONFIG: {2}line 1 is not YAML: nesting exceeded/);
+  const [long = ""] = await problemsOf({ environment: JSON.stringify({ drainDuration: "9".repeat(5_000) }) });
+  assert.match(long, /drainDuration must be a duration such as "5s", not "9{99}\.\.\.$/);
 });
 
 test("readProxyConfig() reports text that is no YAML with its line, and a document that is no object", async () => {

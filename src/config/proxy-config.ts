@@ -4,7 +4,9 @@
  * replaces the field below it as a whole; only `proxyMetadata` and `proxyHeaders` are merged.
  */
 import { type Millis, parseDuration } from "#lib/duration.ts";
+import { isGoInteger } from "#lib/env-kinds.ts";
 import { isRecord } from "#lib/is-record.ts";
+import { parseJson } from "#lib/parse-json.ts";
 import type { Problem } from "./problem.ts";
 import { checkProxyConfig, isPort } from "./proxy-config-checks.ts";
 import { PROXY_CONFIG_FIELDS, RETIRED_FIELDS } from "./proxy-config-fields.ts";
@@ -169,39 +171,25 @@ export async function readProxyConfig(sources: ProxyConfigSources): Promise<Prox
       const isKnown = problems.some((known) => known.field === field && known.message === message);
       if (!isKnown) problems.push({ source, field, message, severity });
     };
-  // A field that could not be read is missing where the whole is checked: that is told already.
-  const unread = new Set<string>();
-  const reading =
-    (source: string): Report =>
-    (field, ...problem) => {
-      unread.add(field);
-      reporter(source)(field, ...problem);
-    };
-  const checking =
-    (source: string): Report =>
-    (field, ...problem) => {
-      if (!unread.has(field)) reporter(source)(field, ...problem);
-    };
 
   let merged: Layer = { ...DEFAULT_PROXY_CONFIG };
   const { meshFile, environment = "", annotations = {} } = sources;
   if (meshFile !== undefined) {
-    const source = `mesh config file ${meshFile.path}`;
-    const report = reading(source);
+    const report = reporter(`mesh config file ${meshFile.path}`);
     merged = overlayProxyConfig(merged, await defaultConfigOf(meshFile.text, report), report);
     // As by Istio's agent, a mesh config must hold by itself, whatever is laid over it.
-    checkProxyLayer(merged, checking(source));
+    checkProxyLayer(merged, report);
   }
   const texts = [
     ["environment variable PROXY_CONFIG", environment],
     [`annotation ${CONFIG_ANNOTATION}`, annotations[CONFIG_ANNOTATION] ?? ""],
   ] as const;
   for (const [source, text] of texts) {
-    const report = reading(source);
+    const report = reporter(source);
     if (text.trim() !== "") merged = overlayProxyConfig(merged, await readProxyConfigText(text, report), report);
   }
   const checked = withSingleValues(merged, sources);
-  checkProxyConfig(checked, checking("effective proxy configuration"));
+  checkProxyConfig(checked, reporter("effective proxy configuration"));
   const config = withStatusPort(checked, annotations[STATUS_PORT_ANNOTATION], reporter);
   return { config: problems.some(({ severity }) => severity === "error") ? undefined : config, problems };
 }
@@ -240,7 +228,7 @@ export async function readProxyConfigText(text: string, report: Report): Promise
 function readJson(text: string): unknown {
   if (!text.trimStart().startsWith("{")) return undefined;
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch {
     return undefined; // it may be YAML in flow style, whose reader gives the better message
   }
@@ -260,7 +248,13 @@ export function overlayProxyConfig(below: Layer, given: Readonly<Record<string, 
     if (!RETIRED_FIELDS.has(name)) unknownField(name, report);
   };
   for (const [field, read, item] of knownFields(PROXY_CONFIG_FIELDS, given, onUnknown)) {
-    const value = read(item, field, report);
+    let isReadable = true;
+    const value = read(item, field, (at, message, severity) => {
+      isReadable &&= severity === "warning";
+      report(at, message, severity);
+    });
+    // What is below stays: a value that is wrong is not missing as well.
+    if (!isReadable) continue;
     if (field === "serviceCluster") delete result.tracingServiceName;
     if (field === "tracingServiceName") delete result.serviceCluster;
     const before = below[field];
@@ -312,8 +306,9 @@ function withStatusPort(
 ): ProxyConfig {
   if (annotated === undefined) return config;
   const { statusPort: _, ...withoutPort } = config;
-  if (isPort(Number(annotated))) return { ...config, statusPort: Number(annotated) };
-  if (/^[+-]?0+$/.test(annotated)) return withoutPort;
+  const port = isGoInteger(annotated) ? Number(annotated) : Number.NaN;
+  if (isPort(port)) return { ...config, statusPort: port };
+  if (port === 0) return withoutPort;
   reporter(`annotation ${STATUS_PORT_ANNOTATION}`)(
     "",
     `must be a port from 1 to 65535, or 0 for none, not "${annotated}"; it is ignored`,

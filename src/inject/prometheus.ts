@@ -8,7 +8,9 @@ const SCRAPE = "prometheus_io_scrape";
 const PORT = "prometheus_io_port";
 const PATH = "prometheus_io_path";
 /** Where the agent finds what the application itself was to be scraped for. */
-const APPLICATION_SCRAPING = "ISTIO_PROMETHEUS_ANNOTATIONS";
+export const APPLICATION_SCRAPING = "ISTIO_PROMETHEUS_ANNOTATIONS";
+
+type Annotations = Readonly<Record<string, string>>;
 
 /** What injection has to know of the mesh. */
 export interface PrometheusInput {
@@ -22,30 +24,35 @@ export function isPrometheusAnnotation(name: string): boolean {
 }
 
 /** The port that annotations name. */
-export function prometheusPort(pod: Pod): string | undefined {
-  return annotated(pod, PORT);
+export function prometheusPort(annotations: Annotations): string | undefined {
+  return annotated(annotations, PORT);
 }
 
 /** Whether metrics are merged: an annotation counts more than the mesh. */
-export function mergesMetrics(annotations: Readonly<Record<string, string>>, mesh: boolean | undefined): boolean {
+export function mergesMetrics(annotations: Annotations, mesh: boolean | undefined): boolean {
   const own = annotations[MERGE_METRICS];
   return (own === undefined ? undefined : parseGoBool(own)) ?? mesh ?? true;
 }
 
-/** The pod with annotations that point at the agent. Pods that are not to be scraped, or point there already, stay as they are. */
+/** Whether the agent is to be scraped. It is not where nothing is, nor for an application whose annotations point there already. */
+export function isScrapedByAgent(annotations: Annotations, input: PrometheusInput): boolean {
+  const wantsScrape = scrapesOf(annotations).find((value) => value !== undefined) ?? true;
+  const merges = mergesMetrics(annotations, input.mergesMetrics);
+  return wantsScrape && merges && prometheusPort(annotations) !== String(input.statusPort);
+}
+
+/** The pod with annotations that point at the agent, where it is to be scraped. */
 export function withMergedMetrics(pod: Pod, input: PrometheusInput): Pod {
   const { annotations = {} } = pod.metadata;
-  const port = String(input.statusPort);
-  const wantsScrape = scrapesOf(annotations).find((value) => value !== undefined) ?? true;
-  if (!wantsScrape || !mergesMetrics(annotations, input.mergesMetrics) || prometheusPort(pod) === port) return pod;
+  if (!isScrapedByAgent(annotations, input)) return pod;
   const others = Object.entries(annotations).filter(([name]) => !isPrometheusAnnotation(name));
   const merged = withAnnotations(pod, {
     ...Object.fromEntries(others),
-    "prometheus.io/port": port,
+    "prometheus.io/port": String(input.statusPort),
     "prometheus.io/path": "/stats/prometheus",
     "prometheus.io/scrape": "true",
   });
-  const application = applicationScraping(pod);
+  const application = applicationScraping(annotations);
   if (application === undefined) return merged;
   const proxy = findContainer(merged, PROXY_CONTAINER);
   return mapContainers(merged, (container) =>
@@ -53,13 +60,14 @@ export function withMergedMetrics(pod: Pod, input: PrometheusInput): Pod {
   );
 }
 
-function scrapesOf(annotations: Readonly<Record<string, string>>): readonly (boolean | undefined)[] {
+function scrapesOf(annotations: Annotations): readonly (boolean | undefined)[] {
   const values = Object.entries(annotations).filter(([name]) => labelName(name) === SCRAPE);
   return values.map(([, value]) => parseGoBool(value));
 }
 
-function applicationScraping(pod: Pod): string | undefined {
-  const [scrape = "", path = "", port = ""] = [SCRAPE, PATH, PORT].map((name) => annotated(pod, name));
+/** What annotations say of the application, for the agent; undefined when they say nothing. */
+export function applicationScraping(annotations: Annotations): string | undefined {
+  const [scrape = "", path = "", port = ""] = [SCRAPE, PATH, PORT].map((name) => annotated(annotations, name));
   return scrape === "" && path === "" && port === "" ? undefined : goJson({ scrape, path, port });
 }
 
@@ -67,8 +75,8 @@ function withVariable(container: Container, name: string, value: string): Contai
   return { ...container, env: [...(container.env ?? []), { name, value }] };
 }
 
-function annotated(pod: Pod, wanted: string): string | undefined {
-  return Object.entries(pod.metadata.annotations ?? {}).find(([name]) => labelName(name) === wanted)?.[1];
+function annotated(annotations: Annotations, wanted: string): string | undefined {
+  return Object.entries(annotations).find(([name]) => labelName(name) === wanted)?.[1];
 }
 
 /** How Prometheus makes the name of a label from that of an annotation. */

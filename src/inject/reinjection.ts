@@ -89,11 +89,12 @@ function stripped(pod: Pod, statusPort: number): Pod {
   if (status === undefined) return pod;
   const without = (list: readonly Container[] | null | undefined, names: readonly string[]) =>
     list?.filter(({ name }) => !names.includes(name)) ?? [];
-  const isOurs = prometheusPort(pod) === String(statusPort);
-  const annotations = Object.entries(pod.metadata.annotations ?? {}).filter(
+  const { annotations = {} } = pod.metadata;
+  const isOurs = prometheusPort(annotations) === String(statusPort);
+  const kept = Object.entries(annotations).filter(
     ([name]) => name !== STATUS && !(isOurs && isPrometheusAnnotation(name)),
   );
-  return withSpec(withAnnotations(pod, Object.fromEntries(annotations)), {
+  return withSpec(withAnnotations(pod, Object.fromEntries(kept)), {
     containers: without(pod.spec.containers, status.containers),
     initContainers: without(pod.spec.initContainers, status.initContainers),
   });

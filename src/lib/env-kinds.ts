@@ -16,6 +16,11 @@ export const WHOLE_NUMBER: EnvKind<number> = {
   wanted: "a whole number",
   parse: (text) => (isGoInteger(text) ? within(text, 0, Number.MAX_SAFE_INTEGER) : undefined),
 };
+/** From 0 to the one that is given. */
+export function wholeNumberTo(most: number): EnvKind<number> {
+  const parse = (text: string) => (isGoInteger(text) ? within(text, 0, most) : undefined);
+  return { wanted: `a whole number up to ${most}`, parse };
+}
 export const PORT: EnvKind<number> = {
   wanted: "a port from 1 to 65535",
   parse: (text) => (isGoInteger(text) ? within(text, 1, 65_535) : undefined),

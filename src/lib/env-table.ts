@@ -88,14 +88,14 @@ export function optionalFlag(meaning: string): Variable<boolean | undefined> {
   return { ...flag(false, meaning), fallback: undefined, shown: "" };
 }
 
-/** A whole number from 0, as far as numbers are exact. */
-export function wholeNumber(fallback: number, meaning: string): Variable<number> {
-  return row({ type: "number", fallback, shown: String(fallback), meaning, ...WHOLE_NUMBER });
+/** A whole number from 0, as far as numbers are exact unless its kind says less. */
+export function wholeNumber(fallback: number, meaning: string, kind = WHOLE_NUMBER): Variable<number> {
+  return row({ type: "number", fallback, shown: String(fallback), meaning, ...kind });
 }
 
 /** A number that is told apart from no number. */
-export function optionalWholeNumber(meaning: string): Variable<number | undefined> {
-  return { ...wholeNumber(0, meaning), fallback: undefined, shown: "" };
+export function optionalWholeNumber(meaning: string, kind = WHOLE_NUMBER): Variable<number | undefined> {
+  return { ...wholeNumber(0, meaning, kind), fallback: undefined, shown: "" };
 }
 
 /** A port. Another number is an error: nobody could listen there, nor would anybody look elsewhere. */

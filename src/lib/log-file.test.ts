@@ -36,6 +36,12 @@ test("rotatingFile() removes what is too old, and without limits nothing", (t) =
   assert.ok(!readdirSync(at).includes("a-2020-01-01T00-00-00.000.log"));
 });
 
+test("rotatingFile() makes the folder of its file", (t) => {
+  const path = join(folder(t), "new", "logs", "a.log");
+  rotatingFile(path, { maxBytes: 0, maxAgeMs: 0, maxBackups: 0 })("x\n");
+  assert.equal(readFileSync(path, "utf8"), "x\n");
+});
+
 test("rotatingFile() refuses a file that cannot be written", () => {
-  assert.throws(() => rotatingFile("/nowhere/x.log", { maxBytes: 1, maxAgeMs: 0, maxBackups: 0 }), /ENOENT/);
+  assert.throws(() => rotatingFile("/dev/null/x.log", { maxBytes: 1, maxAgeMs: 0, maxBackups: 0 }), /ENOTDIR|EEXIST/);
 });

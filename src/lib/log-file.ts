@@ -1,5 +1,5 @@
 /** A log file that is rotated: when it is full it gets a time in its name, and old ones are removed. */
-import { appendFileSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
+import { appendFileSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, extname, join } from "node:path";
 
 /** When to rotate, and what to keep; 0 is no limit. */
@@ -11,6 +11,7 @@ export interface RotationLimits {
 
 /** Gives a function that writes whole lines. Throws when the file cannot be written. */
 export function rotatingFile(path: string, limits: RotationLimits, now: () => Date = () => new Date()) {
+  mkdirSync(dirname(path), { recursive: true });
   appendFileSync(path, "");
   let size = statSync(path).size;
   return (line: string): void => {

@@ -35,6 +35,11 @@ test("a list is in brackets in a line of text, and a list in JSON", () => {
   assert.deepEqual(JSON.parse(lines({ json: true }, tell)).ips, ["10.0.0.1", "::1"]);
 });
 
+test("a field keeps to its line, whatever is in it", () => {
+  const tell = (log: Logger) => log.info("question", { name: "a\n2026\terror\tb\u001b[31m", ips: ["1\n2"] });
+  assert.match(lines({}, tell), /\tname=a\\u000a2026\\u0009error\\u0009b\\u001b\[31m ips=\[1\\u000a2\]\n$/);
+});
+
 test("a scope has its own level, else that of all, else info; that of the default scope is its own", () => {
   const levels = { default: "error", ads: "debug", dns: "error" } as const;
   const text = lines({ levels }, (log) => {

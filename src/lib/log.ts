@@ -3,6 +3,7 @@
  * object per line.
  * A logger is a value that is handed down; there is no global one.
  */
+import { oneLine } from "./one-line.ts";
 
 export const LOG_LEVELS = ["none", "fatal", "error", "warn", "info", "debug"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
@@ -144,7 +145,7 @@ interface Entry {
 function textLine({ time, level, scope, message, fields, caller, stack }: Entry): string {
   const pairs = Object.entries(fields).filter(([, value]) => value !== undefined);
   const shown = ([key, value]: (typeof pairs)[number]) =>
-    `${key}=${Array.isArray(value) ? `[${value.join(" ")}]` : value}`;
+    `${key}=${oneLine(Array.isArray(value) ? `[${value.join(" ")}]` : String(value))}`;
   const tail = pairs.length === 0 ? "" : `\t${pairs.map(shown).join(" ")}`;
   const name = scope === "default" ? "" : `${scope}\t`;
   const from = caller === "" ? "" : `${caller}\t`;

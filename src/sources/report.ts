@@ -1,14 +1,12 @@
 import type { Logger } from "#lib/log.ts";
+import { oneLine } from "#lib/one-line.ts";
 import type { ObjectProblem } from "#model/ports.ts";
 
-/**
- * A problem in one line: `reviews.yaml:12: VirtualService/default/reviews: spec.http[0].timeout must be a duration`. It quotes
- * what users wrote, which must not begin a line of its own in a log, nor speak to the terminal that shows it.
- */
+/** A problem in one line: `reviews.yaml:12: VirtualService/default/reviews: spec.http[0].timeout must be a duration`. */
 export function formatProblem({ origin, object, field, message }: ObjectProblem): string {
   const where = origin === undefined ? "" : `${origin.file}:${origin.line}: `;
-  const text = `${where}${object === "" ? "" : `${object}: `}${field === "" ? "" : `${field} `}${message}`;
-  return text.replaceAll(/[\p{Cc}\u2028\u2029]/gu, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  // It quotes what users wrote.
+  return oneLine(`${where}${object === "" ? "" : `${object}: `}${field === "" ? "" : `${field} `}${message}`);
 }
 
 /** Logs each problem once, and again only after it was gone. */

@@ -2,7 +2,9 @@
  * The bootstrap of Envoy as data, equal to what Istio's agent renders from its template. Pure: the file is written, and
  * what the Envoy at hand lacks is removed, elsewhere.
  */
+
 import { join } from "node:path";
+import { parseJson } from "#lib/parse-json.ts";
 import { addressFamily } from "./addresses.ts";
 import { staticClusters } from "./clusters.ts";
 import type { BootstrapContext, BootstrapInput, Json } from "./input.ts";
@@ -212,7 +214,7 @@ function clusterManager({ node, outlierLogPath }: BootstrapContext, problems: st
 function loadStatsConfig(text: unknown, problems: string[]): Json | undefined {
   if (typeof text !== "string") return undefined;
   try {
-    return JSON.parse(text) as Json;
+    return parseJson(text) as Json;
   } catch {
     problems.push(`ISTIO_META_LOAD_STATS_CONFIG_JSON must be JSON, not ${text}`);
     return undefined;

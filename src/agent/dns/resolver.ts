@@ -33,6 +33,11 @@ export class MeshResolver {
     return this.#table !== undefined;
   }
 
+  /** Names that are answered, short forms among them. */
+  get size(): number {
+    return this.#table?.hosts.size ?? 0;
+  }
+
   /** As it came from the control plane. */
   get nameTable(): Uint8Array | undefined {
     return this.#nameTable;

@@ -20,7 +20,7 @@ export interface ResponderOptions extends ForwarderOptions {
 export type Respond = (message: Buffer, transport: Transport) => Buffer | Promise<Buffer> | undefined;
 
 export function responder(options: ResponderOptions): Respond {
-  const { resolver, cache, answerBeforeSync = false, metrics } = options;
+  const { resolver, cache, answerBeforeSync = false, metrics, log } = options;
   const forward = forwarder(options);
   const forwarded = (query: Query, transport: Transport, maxBytes: number) => {
     const ask = () => forward(query, transport);
@@ -35,6 +35,8 @@ export function responder(options: ResponderOptions): Respond {
     if (!isQuery(query)) return errorAnswer(message, query.rcode);
     const maxBytes = transport === "tcp" ? MAX_TCP_BYTES : query.maxUdpBytes;
     if (!resolver.ready && !answerBeforeSync) return errorAnswer(message, RCODE_SERVER_FAILURE, query.questionEnd);
-    return resolver.answer(query, maxBytes) ?? forwarded(query, transport, maxBytes);
+    const ours = resolver.answer(query, maxBytes);
+    log.debug("question", { name: query.name, type: query.type, protocol: transport, mesh: ours !== undefined });
+    return ours ?? forwarded(query, transport, maxBytes);
   };
 }

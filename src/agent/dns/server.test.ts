@@ -6,7 +6,7 @@ import { after, before, test } from "node:test";
 import { create, toBinary } from "@bufbuild/protobuf";
 import packet, { type Answer, type DecodedPacket } from "dns-packet";
 import { NameTableSchema } from "#gen/istio/networking/nds/v1/nds_pb.ts";
-import { SILENT } from "#lib/log.ts";
+import { createLogger, SILENT } from "#lib/log.ts";
 import { type LocalDns, startLocalDns } from "../../../test/support/dns-server.ts";
 import { freePort } from "../../../test/support/free-ports.ts";
 import { agentMetrics } from "../metrics.ts";
@@ -347,6 +347,19 @@ test("openUdp() takes names, and all addresses", async () => {
     assert.ok(port > 0, host);
     socket.close();
   }
+});
+
+test("questions are told at debug, each in its line", async (t) => {
+  const lines: string[] = [];
+  const log = createLogger({ write: (line) => lines.push(line), levels: { default: "debug" } });
+  const told = await startLocalDns({ resolver, nameServers: [], log });
+  t.after(() => told.close());
+  await exchange(told.port, question("httpbin"));
+  await exchange(told.port, question("a\nb.elsewhere"));
+  const [mesh, other, failed] = lines.map((line) => line.split(/\t(?:debug|info)\t/)[1]);
+  assert.equal(mesh, "question\tname=httpbin. type=1 protocol=udp mesh=true\n");
+  assert.equal(other, "question\tname=a\\u000ab.elsewhere. type=1 protocol=udp mesh=false\n");
+  assert.equal(failed, 'upstream failure for "a\\u000ab.elsewhere.": resolv.conf names no server\n');
 });
 
 test("what is asked before a socket is served is answered once it is", async (t) => {

@@ -64,11 +64,22 @@ function hotRestartArguments(hotRestart: HotRestartArguments | undefined, drainS
   return ["--restart-epoch", String(epoch), ...base, ...shutdown];
 }
 
+const COMPONENT_LEVEL = /^[^:]+:[^:]+$/;
+
 /** Envoy has two settings where Istio's logging has one: `info,misc:error` is level `info` and component `misc:error`. */
 export function splitLogLevel(text: string): { readonly level: string; readonly components: readonly string[] } {
-  const parts = text.split(",").map((part) => part.trim());
+  const parts = partsOf(text);
   return {
     level: parts.findLast((part) => !part.includes(":")) ?? "",
-    components: parts.filter((part) => /^[^:]+:[^:]+$/.test(part)),
+    components: parts.filter((part) => COMPONENT_LEVEL.test(part)),
   };
+}
+
+/** What is neither. */
+export function wrongLogLevels(text: string): readonly string[] {
+  return partsOf(text).filter((part) => part.includes(":") && !COMPONENT_LEVEL.test(part));
+}
+
+function partsOf(text: string): readonly string[] {
+  return text.split(",").map((part) => part.trim());
 }

@@ -113,7 +113,7 @@ test("citadelClient() goes on without a token and says so", async (t) => {
   rmSync(tokenFile);
   await client()(sign, forever);
   assert.deepEqual(plane.signings[0]?.metadata.get("authorization"), []);
-  assert.match(lines.join(""), /There is no service account token: ENOENT/);
+  assert.match(lines.join(""), /There is no service account token in .*: ENOENT/);
 });
 
 test("citadelClient() does not talk to a server of another root, or of another name", async (t) => {
@@ -168,7 +168,10 @@ test("citadelClient() asks again while that can help, counts it, and takes the t
   await client({ fetchToken: async () => tokens.shift() ?? "" })(sign, forever);
   assert.deepEqual(plane.signings[0]?.metadata.get("authorization"), ["Bearer c"]);
   assert.match(metrics.text(), /istio_agent_num_outgoing_retries{request_type="csr"} 2\n/);
-  assert.match(lines.join(""), /warn\tca request failed, starting attempt 1 in /);
+  assert.match(
+    lines.join(""),
+    /warn\tca request failed, starting attempt 1 in \S+: it cannot be reached \(not leader\)\n/,
+  );
 });
 
 test("citadelClient() asks five times at most, and once where asking again cannot help", async (t) => {
@@ -213,6 +216,16 @@ test("citadelClient() shows a certificate where one is provisioned, and until th
   assert.equal(lines.length, 2);
   writeFileSync(clientCertificate.certificate, chain.join(""));
   await assert.rejects(client({ clientCertificate })(sign, forever), /Cannot read the key of the certificate to show/);
+  const other = await generateKey({ curve: "P-256", rsaBits: 2048, pkcs8: false });
+  for (const [pem, problem] of [
+    ["half a key", "it is no private key"],
+    [other.pem, "it is not the key of the certificate beside it"],
+  ]) {
+    writeFileSync(clientCertificate.key, pem ?? "");
+    await assert.rejects(client({ clientCertificate })(sign, forever), {
+      message: new RegExp(`Cannot read the key .* to show the control plane: ${clientCertificate.key}: ${problem}`),
+    });
+  }
   writeFileSync(clientCertificate.key, key.pem);
   assert.deepEqual(await shown(), new X509Certificate(chain[0] ?? "").raw);
 });

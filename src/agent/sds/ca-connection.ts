@@ -50,12 +50,11 @@ export async function callCa(input: CaClientInput, call: CaCall): Promise<Buffer
     try {
       return await callOnce(input, call);
     } catch (cause) {
-      if (attempt >= ATTEMPTS || call.signal.aborted || !PASSING.has(codeOf(cause))) {
-        const message = `Cannot get a certificate from ${upstream.address}: ${explain(cause, timeoutMs)}`;
-        throw new MeshError("CA_FAILED", message, { cause });
-      }
+      const reason = explain(cause, timeoutMs);
+      if (attempt >= ATTEMPTS || call.signal.aborted || !PASSING.has(codeOf(cause)))
+        throw new MeshError("CA_FAILED", `Cannot get a certificate from ${upstream.address}: ${reason}`, { cause });
       const pause = firstPauseMs * 2 ** (attempt - 1) * (1 + JITTER * (Math.random() * 2 - 1));
-      log.warn(`ca request failed, starting attempt ${attempt} in ${formatDuration(Math.round(pause))}`);
+      log.warn(`ca request failed, starting attempt ${attempt} in ${formatDuration(Math.round(pause))}: ${reason}`);
       retries.add();
       await sleep(pause, call.signal);
     }

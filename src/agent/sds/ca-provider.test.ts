@@ -4,7 +4,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { type Metadata, Server, ServerCredentials, type ServerUnaryCall, type sendUnaryData } from "@grpc/grpc-js";
-import { SILENT } from "#lib/log.ts";
+import { createLogger, type Logger, SILENT } from "#lib/log.ts";
 import { certificateRequest } from "#lib/pki/csr.ts";
 import { readMessage, readString } from "#lib/wire/read.ts";
 import { MessageWriter } from "#lib/wire/write.ts";
@@ -14,6 +14,7 @@ import {
   temporaryFolder,
   testRoot,
 } from "../../../test/support/fake-control-plane.ts";
+import { freePorts } from "../../../test/support/free-ports.ts";
 import { RAW } from "../../../test/support/raw-messages.ts";
 import { parseAgentConfig } from "../agent-config.ts";
 import type { ControlPlaneOptions } from "../control-plane.ts";
@@ -70,7 +71,9 @@ function chainMessage(chain: readonly string[]): Uint8Array {
   return writer.finish();
 }
 
-async function setUp(t: Context, env: Record<string, string>, upstream: Partial<ControlPlaneOptions>) {
+type Upstream = Partial<ControlPlaneOptions> & { readonly log?: Logger };
+
+async function setUp(t: Context, env: Record<string, string>, { log = SILENT, ...upstream }: Upstream) {
   const tokens = await startTokenServer(t, () => ({
     body: JSON.stringify({ access_token: "federated", expires_in: 60 }),
   }));
@@ -84,13 +87,28 @@ async function setUp(t: Context, env: Record<string, string>, upstream: Partial<
     upstream: { address: "", rootCertificate: undefined, subjectAltName: "", headers: {}, ...upstream },
     fetchToken: async () => "own-token",
     clusterUrl: CLUSTER_URL,
-    log: SILENT,
+    log,
     metrics: agentMetrics(),
   });
   const key = await generateKey({ curve: "P-256", rsaBits: 2048, pkcs8: false });
   const csr = certificateRequest({ identity: IDENTITY, ...key });
   return { sign, key, csr, tokens };
 }
+
+test("a CA that cannot be reached is told of in the scope ca", async (t) => {
+  const [port] = await freePorts(1);
+  const enough = new AbortController();
+  const lines: string[] = [];
+  const log = createLogger({
+    write: (line) => {
+      lines.push(line);
+      enough.abort();
+    },
+  });
+  const { sign, csr } = await setUp(t, { CA_PROVIDER: "Citadel" }, { address: `127.0.0.1:${port}`, log });
+  await assert.rejects(sign({ csr, ttlSeconds: 7_200 }, enough.signal));
+  assert.match(lines[0] ?? "", /\twarn\tca\tca request failed, starting attempt 1 in /);
+});
 
 test("GoogleCA signs over google.security.meshca.v1, with a federated token and the zone", async (t) => {
   const root = await testRoot();

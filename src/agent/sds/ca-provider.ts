@@ -41,13 +41,13 @@ export async function caProvider(input: CaProviderInput): Promise<Sign> {
   const { config, log, metrics } = input;
   checkCaProvider(config);
   const name = caProviderName(config);
-  const client = (upstream: ControlPlaneOptions, scope: string): CaClientInput => ({
+  const client = (upstream: ControlPlaneOptions): CaClientInput => ({
     upstream,
-    log: log.scope(scope),
+    log: log.scope("ca"),
     retries: metrics.signRetries,
   });
   if (name === "Citadel") {
-    const citadel = client({ ...input.upstream, fetchToken: input.fetchToken }, "citadelclient");
+    const citadel = client({ ...input.upstream, fetchToken: input.fetchToken });
     return async (request, signal) => {
       const { citadelClient } = await import("./ca-client.ts");
       return citadelClient(citadel, config.certSigner)(request, signal);
@@ -55,11 +55,11 @@ export async function caProvider(input: CaProviderInput): Promise<Sign> {
   }
   if (name === "GoogleCA") {
     const { googleCaClient } = await import("./google-ca-client.ts");
-    return googleCaClient(client(await googleUpstream(input), "googleca"), input.clusterUrl);
+    return googleCaClient(client(await googleUpstream(input)), input.clusterUrl);
   }
   const { googleCasClient } = await import("./google-cas-client.ts");
   const upstream = { ...(await googleUpstream(input)), address: config.google.casEndpoint };
-  return googleCasClient(client(upstream, "googlecas"), config.caAddress);
+  return googleCasClient(client(upstream), config.caAddress);
 }
 
 /** Google knows the workload by a federated token, which its own one is exchanged for. */

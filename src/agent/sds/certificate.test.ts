@@ -116,10 +116,14 @@ test("workloadCertificate() leaves the identity to the CA where the environment 
   workloadCertificate({ chain }, { key, identity: "spiffe://cluster.local/ns//sa/", now });
 });
 
-test("checkKeyOptions() refuses RSA keys that no CA signs for", () => {
+test("checkKeyOptions() refuses RSA keys that no CA signs for, or that no TLS library reads", () => {
   assert.throws(() => checkKeyOptions({ curve: undefined, rsaBits: 1024, pkcs8: false }), {
     code: "IDENTITY_INVALID",
     message: /minimum required size of 2048 \(requested: 1024\)/,
+  });
+  assert.throws(() => checkKeyOptions({ curve: undefined, rsaBits: 1_000_000_000, pkcs8: false }), {
+    code: "IDENTITY_INVALID",
+    message: /^WORKLOAD_RSA_KEY_SIZE: .* maximum size of 16384 \(requested: 1000000000\)$/,
   });
   checkKeyOptions({ curve: undefined, rsaBits: 4096, pkcs8: false });
   checkKeyOptions({ curve: "P-256", rsaBits: 1024, pkcs8: false });

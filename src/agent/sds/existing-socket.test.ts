@@ -3,9 +3,11 @@ import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
+import { SILENT } from "#lib/log.ts";
 import { temporaryFolder } from "../../../test/support/fake-control-plane.ts";
+import { HERE } from "../place.ts";
 import { serveUnix } from "../unix-server.ts";
-import { isServedByOthers } from "./existing-socket.ts";
+import { findForeignServer, isServedByOthers } from "./existing-socket.ts";
 
 test("isServedByOthers() finds a server that speaks gRPC", async (t) => {
   const path = join(temporaryFolder(t), "socket");
@@ -39,4 +41,19 @@ test("isServedByOthers() rejects when what is in the way cannot be removed", asy
     code: "SDS_SOCKET_INVALID",
     message: /existing SDS socket .* could not be removed/,
   });
+});
+
+test("isServedByOthers() removes an empty folder, which a container engine makes in place of a socket that is not there", async (t) => {
+  const path = join(temporaryFolder(t), "socket");
+  mkdirSync(path);
+  assert.equal(await isServedByOthers(path), false);
+  assert.equal(existsSync(path), false);
+});
+
+test("findForeignServer() refuses a name that is a path, or empty", async () => {
+  for (const name of ["a/b", "../socket", ""])
+    await assert.rejects(findForeignServer(name, HERE, SILENT), {
+      code: "SDS_SOCKET_INVALID",
+      message: `workload identity socket file override must be a filename, not a path: ${name}`,
+    });
 });

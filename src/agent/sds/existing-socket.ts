@@ -1,5 +1,5 @@
 /** SDS servers of others, such as SPIRE's agent, whose sockets are mounted at places that are agreed on. */
-import { lstatSync, rmSync } from "node:fs";
+import { lstatSync } from "node:fs";
 import { connect as connectSocket } from "node:net";
 import { basename, join } from "node:path";
 import type { Logger } from "#lib/log.ts";
@@ -8,7 +8,7 @@ import { WORKLOAD_SOCKET_FOLDER } from "../bootstrap/clusters.ts";
 import { FILE_SDS_SOCKET } from "../bootstrap/input.ts";
 import { failingAs } from "../failing-as.ts";
 import { type Place, pathIn } from "../place.ts";
-import { isServed } from "../unix-socket.ts";
+import { isServed, makeRoom } from "../unix-socket.ts";
 
 /** A foreign server of credentials that Gateways and DestinationRules name as `sds://`. */
 export const CREDENTIAL_SOCKET = "./var/run/secrets/credential-uds/socket";
@@ -19,7 +19,7 @@ const HEALTH_TIMEOUT_MS = 1_000;
 
 /** Whether a foreign server gives the workload's certificate. Rejects when one was named that is not there. */
 export async function findForeignServer(socketFile: string, place: Place, log: Logger): Promise<boolean> {
-  if (socketFile !== basename(socketFile)) {
+  if (socketFile === "" || socketFile !== basename(socketFile)) {
     throw new MeshError(
       "SDS_SOCKET_INVALID",
       `workload identity socket file override must be a filename, not a path: ${socketFile}`,
@@ -42,12 +42,12 @@ export function ownSocketPath(place: Place, onlyFiles: boolean): string {
   return pathIn(place, onlyFiles ? FILE_SDS_SOCKET : join(WORKLOAD_SOCKET_FOLDER, OWN_SOCKET_FILE));
 }
 
-/** Whether a foreign server answers on a socket; what a dead one left behind is removed. */
+/** Whether a foreign server answers on a socket; what a dead one left behind is removed, as is an empty folder. */
 export async function isServedByOthers(path: string): Promise<boolean> {
   if (!isThere(path)) return false;
   if ((await isServed(path)) && (await speaksGrpc(path))) return true;
   try {
-    rmSync(path);
+    makeRoom(path);
   } catch (cause) {
     throw new MeshError("SDS_SOCKET_INVALID", `existing SDS socket ${path} could not be removed`, { cause });
   }

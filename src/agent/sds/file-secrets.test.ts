@@ -137,7 +137,7 @@ test("FileSecrets waits for a file in a folder that is not there yet, and says s
   const { watch, lines, metrics } = setUp(t);
   const { roots } = watch(`file-root:${file}`);
   await eventually("a warning", () => lines.length > 0);
-  assert.match(lines[0] ?? "", /Secret file-root:.* cannot be sent: ENOENT/);
+  assert.match(lines[0] ?? "", /Secret file-root:.* cannot be sent: .*roots.pem cannot be read: ENOENT/);
   assert.match(metrics.text(), /istio_agent_num_file_secret_failures_total [1-9]/);
   const late = await rootPem("late");
   mkdirSync(dirname(file), { recursive: true });
@@ -167,6 +167,25 @@ test("FileSecrets keeps the last good certificate while files are half written o
     chain: next.chain,
     privateKey: next.key,
   });
+});
+
+test("FileSecrets names the file that cannot be used, and what is wrong with it", async (t) => {
+  const folder = temporaryFolder(t);
+  const [certificate, keyFile] = [join(folder, "cert.pem"), join(folder, "key.pem")];
+  const { key, chain } = await keyAndChain();
+  const { watch, lines } = setUp(t);
+  const told = (words: string) => eventually(words, () => lines.some((line) => line.includes(words)));
+  writeFileSync(certificate, chain);
+  writeFileSync(keyFile, "");
+  watch(`file-cert:${certificate}~${keyFile}`);
+  await told(`cannot be sent: ${keyFile} holds no private key: `);
+  writeFileSync(keyFile, key);
+  writeFileSync(certificate, "nothing");
+  await told(`cannot be sent: ${certificate} holds no certificate: `);
+  unlinkSync(keyFile);
+  mkdirSync(keyFile);
+  writeFileSync(certificate, chain);
+  await told(`cannot be sent: ${keyFile} cannot be read: EISDIR`);
 });
 
 test("FileSecrets leaves out roots that cannot be parsed, and refuses files without any other", async (t) => {

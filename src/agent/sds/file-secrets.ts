@@ -165,14 +165,29 @@ class FollowedSecret {
 }
 
 async function readSecret(name: string, files: FileSecret, log: Logger): Promise<Secret> {
-  if ("roots" in files) return { name, roots: usableRoots(await readFile(files.roots, "utf8"), files.roots, log) };
-  const chain = await readFile(files.certificate, "utf8");
-  const privateKey = await readFile(files.key, "utf8");
+  if ("roots" in files) return { name, roots: usableRoots(await readText(files.roots), files.roots, log) };
+  const chain = await readText(files.certificate);
+  const privateKey = await readText(files.key);
+  const certificate = await usable(`${files.certificate} holds no certificate`, () => new X509Certificate(chain));
+  const key = await usable(`${files.key} holds no private key`, () => createPrivateKey(privateKey));
   // While both are being replaced they do not fit for a moment.
-  if (!new X509Certificate(chain).checkPrivateKey(createPrivateKey(privateKey))) {
+  if (!certificate.checkPrivateKey(key)) {
     throw new MeshError("SECRET_UNUSABLE", `${files.key} is not the key of ${files.certificate}`);
   }
   return { name, chain, privateKey };
+}
+
+function readText(file: string): Promise<string> {
+  return usable(`${file} cannot be read`, () => readFile(file, "utf8"));
+}
+
+/** Not all errors of Node say which file they are about. */
+async function usable<T>(problem: string, read: () => T | Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (cause) {
+    throw new MeshError("SECRET_UNUSABLE", problem, { cause });
+  }
 }
 
 /** One root that cannot be parsed must not take the others away from Envoy, which would refuse all of them. */

@@ -12,13 +12,18 @@ export interface KeyOptions {
 }
 
 const SMALLEST_RSA_BITS = 2048;
+const LARGEST_RSA_BITS = 16_384;
 
-/** Throws when no CA would sign for such a key. */
+/** Throws when no CA would sign for such a key, or no TLS library could use it, were it ever made. */
 export function checkKeyOptions({ curve, rsaBits }: KeyOptions): void {
-  if (curve !== undefined || rsaBits >= SMALLEST_RSA_BITS) return;
+  if (curve !== undefined || (rsaBits >= SMALLEST_RSA_BITS && rsaBits <= LARGEST_RSA_BITS)) return;
+  const problem =
+    rsaBits < SMALLEST_RSA_BITS
+      ? `does not meet the minimum required size of ${SMALLEST_RSA_BITS}`
+      : `is above the maximum size of ${LARGEST_RSA_BITS}`;
   throw new MeshError(
     "IDENTITY_INVALID",
-    `WORKLOAD_RSA_KEY_SIZE: requested key size does not meet the minimum required size of ${SMALLEST_RSA_BITS} (requested: ${rsaBits})`,
+    `WORKLOAD_RSA_KEY_SIZE: requested key size ${problem} (requested: ${rsaBits})`,
   );
 }
 

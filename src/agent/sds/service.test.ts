@@ -14,7 +14,7 @@ import {
   DiscoveryRequestSchema,
   DiscoveryResponseSchema,
 } from "#gen/envoy/service/discovery/v3/discovery_pb.ts";
-import { createLogger } from "#lib/log.ts";
+import { createLogger, type LogLevel } from "#lib/log.ts";
 import { readField, readText } from "#lib/wire/read.ts";
 import { MessageWriter } from "#lib/wire/write.ts";
 import { eventually, temporaryFolder } from "../../../test/support/fake-control-plane.ts";
@@ -67,12 +67,12 @@ class FakeSource {
   }
 }
 
-async function setUp(t: Context, encode: EncodeOptions = {}) {
+async function setUp(t: Context, encode: EncodeOptions = {}, level: LogLevel = "info") {
   const path = join(temporaryFolder(t), "uds", "socket");
   const source = new FakeSource();
   const lines: string[] = [];
   const stop = new AbortController();
-  const log = createLogger({ write: (line) => lines.push(line) });
+  const log = createLogger({ write: (line) => lines.push(line), levels: { default: level } });
   const trustBundle = new TrustBundle();
   const metrics = agentMetrics();
   const files = new FileSecrets({
@@ -146,6 +146,20 @@ const text = (secret: Awaited<ReturnType<typeof nextSotw>>["secrets"][number]) =
   }
   return secret?.type.case === "validationContext" ? `${secret.name}: ${inline(secret.type.value.trustedCa)}` : "?";
 };
+
+test("SDS tells at debug who asks for what, and what is sent, without what is in it", async (t) => {
+  const { source, open, lines } = await setUp(t, {}, "debug");
+  source.current = certificate("chain 1");
+  const stream = open("StreamSecrets");
+  stream.write(sotwRequest(["default"]));
+  await nextSotw(stream);
+  assert.match(
+    lines.join(""),
+    /\tdebug\tsecrets asked for\tnames=\[default\]\n.*\tdebug\tsecret sent\tresource=default nonce=1\n/,
+  );
+  assert.doesNotMatch(lines.join(""), /chain 1/);
+  stream.cancel();
+});
 
 test("SDS sends certificate and roots over a state-of-the-world stream, each under its name", async (t) => {
   const { source, open } = await setUp(t);
@@ -271,6 +285,8 @@ test("SDS gives the workload's certificate under whatever name it is asked for",
   assert.deepEqual(await given(), ["kubernetes://mine: chain 1, key of chain 1"]);
   source.replace(certificate("chain 2"));
   assert.deepEqual(await given(), ["kubernetes://mine: chain 2, key of chain 2"]);
+  stream.write(sotwRequest(["file-server"]));
+  assert.deepEqual(await given(), ["file-server: chain 2, key of chain 2"]);
   stream.cancel();
 });
 

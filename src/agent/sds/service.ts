@@ -106,6 +106,7 @@ class SecretStream {
       this.#input.metrics.refusedSecrets.add();
     }
     for (const name of unsubscribe) this.#stop(name);
+    if (subscribe.length > 0) this.#input.log.debug("secrets asked for", { names: subscribe });
     for (const name of subscribe) {
       const source = sourceOf(name, this.#input);
       this.#stop(name);
@@ -121,6 +122,7 @@ class SecretStream {
     const encoded = encodeSecret(secret, this.#input.encode?.());
     const startedAt = performance.now();
     this.#call.send(this.#kind.format({ secrets: [encoded], version: number, nonce: number }));
+    this.#input.log.debug("secret sent", { resource: secret.name, nonce: number });
     this.#input.metrics.secretSendSeconds.observe((performance.now() - startedAt) / 1000);
   }
 

@@ -59,6 +59,41 @@ test("WorkloadIdentity gets a certificate, keeps it, and ends with the signal", 
   await running;
 });
 
+test("WorkloadIdentity tells at debug whom it asks for, and when it does so again", async () => {
+  const root = await testRoot();
+  const lines: string[] = [];
+  const log = createLogger({ write: (line) => lines.push(line), levels: { default: "debug" } });
+  const { identity, stop } = identityOf(
+    signer(() => root),
+    { log },
+  );
+  const running = identity.run(stop.signal);
+  await eventually("a certificate", () => identity.current !== undefined);
+  stop.abort();
+  await running;
+  assert.match(lines.join(""), new RegExp(`\\tdebug\\tasking for a certificate\\tidentity=${IDENTITY} ttl=24h0m0s\\n`));
+  assert.match(lines.join(""), /\tdebug\tscheduled certificate for rotation\tin=(?:29m5|30m)\S*\n/);
+});
+
+test("WorkloadIdentity counts the time that the CA takes, not that for the key", async (t) => {
+  const root = await testRoot();
+  let clock = 0;
+  t.mock.method(performance, "now", () => clock);
+  const { identity, metrics, stop } = identityOf(async ({ csr }) => {
+    clock += 7;
+    return { chain: await signedChain(csr, root, IDENTITY) };
+  });
+  // The key is there when the request is counted.
+  t.mock.method(metrics.signRequests, "add", () => {
+    clock += 500;
+  });
+  const running = identity.run(stop.signal);
+  await eventually("a certificate", () => identity.current !== undefined);
+  stop.abort();
+  await running;
+  assert.match(metrics.text(), /^istio_agent_outgoing_latency\{request_type="csr"\} 7$/m);
+});
+
 test("WorkloadIdentity asks again after a failure, with one line per attempt", async () => {
   const root = await testRoot();
   let attempts = 0;

@@ -70,7 +70,7 @@ export class WorkloadIdentity {
 
   /** Keeps the certificate fresh until the signal is aborted. */
   async run(signal: AbortSignal): Promise<void> {
-    const { rotation, random = Math.random, shortestMs = SHORTEST_MS } = this.#options;
+    const { rotation, random = Math.random, shortestMs = SHORTEST_MS, log } = this.#options;
     const stop = () => this.#renewal.abort();
     signal.addEventListener("abort", stop);
     while (!signal.aborted) {
@@ -78,8 +78,10 @@ export class WorkloadIdentity {
       const certificate = await this.#obtain(signal);
       if (certificate === undefined) break;
       this.#replace(certificate);
-      const delay = rotationDelayMs(certificate, rotation, { now: this.#now(), random: random() });
-      await this.#wait(Math.max(delay, shortestMs), signal);
+      const due = rotationDelayMs(certificate, rotation, { now: this.#now(), random: random() });
+      const delay = Math.max(due, shortestMs);
+      log.debug("scheduled certificate for rotation", { in: formatDuration(Math.round(delay)) });
+      await this.#wait(delay, signal);
     }
     signal.removeEventListener("abort", stop);
   }
@@ -117,9 +119,11 @@ export class WorkloadIdentity {
   async #ask(signal: AbortSignal): Promise<WorkloadCertificate> {
     const { identity, key: keyOptions, ttlSeconds, sign, metrics, log } = this.#options;
     const startedAt = performance.now();
+    log.debug("asking for a certificate", { identity, ttl: formatDuration(1000 * ttlSeconds) });
     const key = await generateKey(keyOptions);
     const csr = certificateRequest({ identity, ...key });
     metrics.signRequests.add();
+    const askedAt = performance.now();
     try {
       const signed = await sign({ csr, ttlSeconds }, signal);
       const certificate = workloadCertificate(signed, { key, identity, now: this.#now() });
@@ -131,7 +135,7 @@ export class WorkloadIdentity {
       metrics.failedSignRequests.add();
       throw thrown;
     } finally {
-      metrics.signMilliseconds.add(performance.now() - startedAt);
+      metrics.signMilliseconds.add(performance.now() - askedAt);
     }
   }
 

@@ -11,8 +11,8 @@ export interface MountedFiles {
   readonly roots: string;
 }
 
-/** Names that say which files they stand for. */
-const FILE_PREFIX = "file-";
+/** Names that say which files they stand for; one that is misspelt gives no other certificate. */
+const FILE_NAME = /^file-(cert|root):/;
 
 export interface WorkloadSecretsInput {
   /** Asks the CA; undefined when all comes from files. */
@@ -40,7 +40,7 @@ export function workloadSecrets({ identity, files, mounted, trustBundle }: Workl
   };
   return {
     // The workload has one certificate, whatever Envoy's configuration calls it.
-    owns: (name) => !name.startsWith(FILE_PREFIX),
+    owns: (name) => !FILE_NAME.test(name),
     watch: (name, onSecret) =>
       name === ROOT_SECRET ? merged(roots, trustBundle, onSecret) : ownCertificate(name, onSecret),
   };

@@ -1,4 +1,5 @@
 import { MeshError } from "#lib/mesh-error.ts";
+import { parseJson } from "#lib/parse-json.ts";
 
 /** Where the application has its metrics. */
 export interface ScrapeTarget {
@@ -41,7 +42,7 @@ type Fields = { readonly [name in (typeof FIELDS)[number]]?: string };
 function fieldsOf(json: string): Fields {
   let given: unknown;
   try {
-    given = JSON.parse(json);
+    given = parseJson(json);
   } catch (cause) {
     throw invalid(`failed to unmarshal ISTIO_PROMETHEUS_ANNOTATIONS: ${json}`, cause);
   }

@@ -28,11 +28,28 @@ test("tokenSource() reads the file anew each time, and goes on without one", asy
   const { file, lines, fetch } = source(t, {});
   const token = await fetch;
   assert.equal(await token(), "");
-  assert.match(lines.join(""), /There is no service account token: ENOENT/);
+  assert.match(lines.join(""), /There is no service account token in .*: ENOENT/);
   writeFileSync(file, "one\n");
   assert.equal(await token(), "one");
   writeFileSync(file, "two");
   assert.equal(await token(), "two");
+});
+
+test("tokenSource() names the file whose token is empty, or cannot be sent, and goes on without one", async (t) => {
+  const { file, lines, fetch } = source(t, {});
+  const token = await fetch;
+  for (const [text, problem] of [
+    [" \n", "the file is empty"],
+    ["one\ntwo", "it has characters that no header may have"],
+    ["one\0", "it has characters that no header may have"],
+  ] as const) {
+    writeFileSync(file, text);
+    assert.equal(await token(), "");
+    assert.match(
+      lines.at(-1) ?? "",
+      new RegExp(`\\twarn\\tThere is no service account token in ${file}: ${problem}\\n`),
+    );
+  }
 });
 
 test("tokenSource() tells the policy for tokens, and that one of them is no more", async (t) => {

@@ -18,6 +18,7 @@ export interface TokenSourceInput {
 }
 
 const FILE_FETCHERS: readonly string[] = ["JWT", ""];
+const NOT_IN_HEADERS = /[^\x20-\x7e]/;
 const MACHINE_FETCHER = "GoogleComputeEngine";
 
 /** Throws when CREDENTIAL_FETCHER_TYPE names no source: that is told before Envoy is started. */
@@ -57,12 +58,18 @@ function tellPolicy(policy: string, log: Logger): void {
 
 /** A file that Kubernetes rotates. Without a token the server may still know the caller by other means. */
 export function fileToken(file: string, log: Logger): FetchToken {
+  const without = (problem: string) => {
+    log.warn(`There is no service account token in ${file}: ${problem}`);
+    return "";
+  };
   return async () => {
     try {
-      return readFileSync(file, "utf8").trim();
+      const token = readFileSync(file, "utf8").trim();
+      if (token === "") return without("the file is empty");
+      // A server would end the whole stream for such a header, and say nothing of the token.
+      return NOT_IN_HEADERS.test(token) ? without("it has characters that no header may have") : token;
     } catch (thrown) {
-      log.warn(`There is no service account token: ${errorText(thrown)}`);
-      return "";
+      return without(errorText(thrown));
     }
   };
 }

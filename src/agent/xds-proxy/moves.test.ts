@@ -134,10 +134,19 @@ test("a certificate of another name is refused, unless that name is the one to e
   refused.resume();
   const [error] = await once(refused, "error");
   assert.equal(error.code, 14);
-  assert.match(error.details, /altnames|certificate/i);
+  assert.match(error.details, /: certificate is valid for istiod\.istio-system\.svc, not istiod\.other\.svc$/);
   const right = await setUp(t, { plane, upstream: upstream(folder, "istiod.istio-system.svc") });
   const accepted = right.envoy();
   accepted.write(deltaRequest(CLUSTER_TYPE));
-  await eventually("the connection", () => /connected to upstream XDS server/.test(right.lines.join("")));
+  await eventually("the connection", () => /connected to delta upstream XDS server/.test(right.lines.join("")));
   accepted.cancel();
+});
+
+test("a certificate of an unknown authority is refused with the file whose roots did not sign it", async (t) => {
+  const { folder, envoy } = await setUp(t);
+  const file = join(folder, "root.pem");
+  writeFileSync(file, (await testRoot("other")).certificate.toString());
+  const [error] = await once(envoy().resume(), "error");
+  assert.equal(error.code, 14);
+  assert.ok(error.details.endsWith(`certificate signed by unknown authority, by none of ${file}`), error.details);
 });

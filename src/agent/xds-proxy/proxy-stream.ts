@@ -9,7 +9,7 @@ import { EXTENSION_TYPE, LISTENER_TYPE, shortTypeName } from "#protocol/type-url
 import { callHeaders } from "../control-plane.ts";
 import type { Connections } from "./connections.ts";
 import type { XdsProxyOptions } from "./service.ts";
-import type { StreamKind } from "./stream-kind.ts";
+import { DELTA, type StreamKind } from "./stream-kind.ts";
 
 export interface ProxyStreamInput extends XdsProxyOptions {
   readonly connections: Connections;
@@ -56,11 +56,11 @@ export class ProxyStream {
 
   /** Ends, without an error, when both streams have ended. */
   async run(): Promise<void> {
-    const { connections, upstream: options, downstream, log, metrics, id } = this.#input;
+    const { connections, upstream: options, downstream, kind, log, metrics, id } = this.#input;
     let connection: Connection | undefined;
     try {
       connection = await connections.take(downstream.gone);
-      log.info(`connected to upstream XDS server: ${options.address}`, { id });
+      log.info(`connected to ${kind === DELTA ? "delta " : ""}upstream XDS server: ${options.address}`, { id });
       const headers = await callHeaders(options);
       if (!downstream.gone.aborted) await this.#pump(connection, headers);
     } catch (thrown) {
@@ -179,9 +179,10 @@ export class ProxyStream {
   }
 
   #onRequest(request: Pieces): void {
-    const { kind, ownTypes, metrics } = this.#input;
+    const { kind, ownTypes, metrics, log, id } = this.#input;
     metrics.largestXdsRequest = Math.max(metrics.largestXdsRequest ?? 0, bytesOf(request));
     const typeUrl = kind.requestType(request);
+    log.debug("request of Envoy", { id, type: shortTypeName(typeUrl) });
     const isFirst = !this.#envoyTypes.has(typeUrl);
     this.#envoyTypes.add(typeUrl);
     if (typeUrl === EXTENSION_TYPE)

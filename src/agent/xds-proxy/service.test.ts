@@ -10,6 +10,7 @@ import {
   DiscoveryResponseSchema,
 } from "#gen/envoy/service/discovery/v3/discovery_pb.ts";
 import { joined, MessageSplitter } from "#lib/grpc/messages.ts";
+import { createLogger } from "#lib/log.ts";
 import { CLUSTER_TYPE, LISTENER_TYPE, NAME_TABLE_TYPE } from "#protocol/type-urls.ts";
 import {
   eventually,
@@ -71,6 +72,21 @@ test("the xDS proxy asks for the name table once, after the first request for li
   stream.cancel();
 });
 
+test("the xDS proxy tells of each message where its scope is at debug", async (t) => {
+  const lines: string[] = [];
+  const log = createLogger({ write: (line) => lines.push(line), levels: { default: "debug" } });
+  const { envoy, connected } = await setUp(t, { log });
+  const stream = envoy();
+  stream.write(deltaRequest(LISTENER_TYPE));
+  const { stream: upstream, requests } = await connected();
+  await eventually("the request", () => requests.length === 1);
+  upstream.write(deltaResponse(LISTENER_TYPE, "n1", Buffer.from("bytes")));
+  await once(stream, "data");
+  assert.match(lines.join(""), /\tdebug\trequest of Envoy\tid=1 type=lds\n/);
+  assert.match(lines.join(""), /\tdebug\tupstream response\tid=1 type=lds\n/);
+  stream.cancel();
+});
+
 test("the xDS proxy refuses a name table that cannot be read, with the reason", async (t) => {
   const ownTypes = new Map([
     [
@@ -98,7 +114,7 @@ test("the xDS proxy passes a state-of-the-world stream on as one", async (t) => 
   const ownTypes = new Map([
     [NAME_TABLE_TYPE, (resource: Uint8Array) => void tables.push(String(Buffer.from(resource)))],
   ]);
-  const { envoy, connected } = await setUp(t, { ownTypes });
+  const { envoy, connected, lines } = await setUp(t, { ownTypes });
   const stream = envoy("StreamAggregatedResources");
   const request = (typeUrl: string) =>
     Buffer.from(toBinary(DiscoveryRequestSchema, create(DiscoveryRequestSchema, { typeUrl })));
@@ -117,6 +133,7 @@ test("the xDS proxy passes a state-of-the-world stream on as one", async (t) => 
   stream.write(request(LISTENER_TYPE));
   const { stream: upstream, kind, requests } = await connected();
   assert.equal(kind, "sotw");
+  assert.match(lines.join(""), /connected to upstream XDS server/);
   await eventually("two requests", () => requests.length === 2);
   upstream.write(response(NAME_TABLE_TYPE, "names"));
   await eventually("the acknowledgement", () => requests.length === 3);

@@ -227,6 +227,23 @@ test("a command that there is not, a flag that there is not, and a missing argum
   assert.match((await run("nocommand")).err, /^Error: unknown command "nocommand" for "pilot-agent"$/m);
 });
 
+test("a command that is misspelled is told which one may be meant, a flag without a value that it needs one", async () => {
+  for (const [word, meant] of [
+    ["versio", "version"],
+    ["PROXY", "proxy"],
+    ["rqeuest", "request"],
+    ["istio", "istio-clean-iptables\n\tistio-iptables"],
+  ]) {
+    const expected = `unknown command "${word}" for "pilot-agent"\n\nDid you mean this?\n\t${meant}\n\nRun 'pilot-agent --help' for usage.`;
+    assert.equal(await refusal(word ?? ""), expected);
+  }
+  assert.equal(
+    await refusal("open-socket"),
+    `unknown command "open-socket" for "pilot-agent"\nRun 'pilot-agent --help' for usage.`,
+  );
+  assert.equal(await refusal("proxy", "--concurrency"), "flag needs an argument: --concurrency");
+});
+
 test("values that a flag cannot take are told with the flag", async () => {
   for (const flag of ["--concurrency=x", "--stsPort=1.5", "--log_as_json=maybe", "--profiling=2", "--vklog=high"]) {
     const [name = "", value = ""] = flag.split("=");
@@ -234,7 +251,26 @@ test("values that a flag cannot take are told with the flag", async () => {
     assert.equal(code, 255);
     assert.match(err, new RegExp(`^Error: invalid argument "${value}" for "${name}" flag: it must be `, "m"));
   }
+  for (const flag of [
+    "--concurrency=2147483648",
+    "--concurrency=-2147483649",
+    "--stsPort=65536",
+    "--vklog=2147483648",
+  ]) {
+    const [name = "", value = ""] = flag.split("=");
+    assert.deepEqual(
+      await refusal("proxy", flag),
+      `invalid argument "${value}" for "${name}" flag: value out of range`,
+    );
+  }
 });
+
+/** The line of a command that fails. */
+async function refusal(...args: readonly string[]): Promise<string> {
+  const { code, err } = await run(...args);
+  assert.equal(code, 255);
+  return err.trim().replace(/^Error: /, "");
+}
 
 test("a failure is logged where and how the flags say", async (t) => {
   const file = join(temporaryFolder(t), "log");

@@ -4,7 +4,7 @@ import { createLogger, LOG_LEVELS, type Logger, type LogLevel, parseLogLevels } 
 import { rotatingFile } from "#lib/log-file.ts";
 import { fileWriter, sparing, streamWriter, type WriteLine } from "#lib/log-writers.ts";
 import { MeshError } from "#lib/mesh-error.ts";
-import { wholeNumber } from "./whole-number.ts";
+import { LARGEST_INT32, wholeNumber } from "./whole-number.ts";
 
 interface LogFlags {
   readonly log_as_json?: boolean;
@@ -66,7 +66,7 @@ export function addLogFlags(command: Command): Command {
     .option(
       "--vklog <Level>",
       "number for the log level verbosity of Kubernetes' client library. Like -v flag. ex: --vklog=9",
-      wholeNumber("--vklog"),
+      wholeNumber("--vklog", LARGEST_INT32),
     );
 }
 

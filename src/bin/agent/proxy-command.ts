@@ -7,7 +7,7 @@ import { MeshError } from "#lib/mesh-error.ts";
 import { VERSION_TEXT } from "../version-command.ts";
 import { addLogFlags, flagLines, loggerOf } from "./log-flags.ts";
 import { TolerantCommand } from "./tolerant-command.ts";
-import { wholeNumber } from "./whole-number.ts";
+import { LARGEST_INT32, wholeNumber } from "./whole-number.ts";
 
 /** `proxy [sidecar|router]`. Unknown flags are tolerated: old installations still pass flags that are long gone. */
 export function proxyCommand(env: Env): Command {
@@ -15,7 +15,7 @@ export function proxyCommand(env: Env): Command {
     .description("XDS proxy agent")
     .usage("[options]")
     .argument("[type]", "sidecar or router", "sidecar")
-    .option("--concurrency <int>", "number of worker threads to run", wholeNumber("--concurrency"), 0)
+    .option("--concurrency <int>", "number of worker threads to run", wholeNumber("--concurrency", LARGEST_INT32), 0)
     // biome-ignore lint/suspicious/noTemplateCurlyInString: that is how a shell would write it
     .option("--domain <string>", "DNS domain suffix. If not provided uses ${POD_NAMESPACE}.svc.cluster.local", "")
     .option(
@@ -42,7 +42,7 @@ export function proxyCommand(env: Env): Command {
     .option(
       "--stsPort <int>",
       "HTTP Port on which to serve Security Token Service (STS). If zero, STS service will not be provided.",
-      wholeNumber("--stsPort"),
+      wholeNumber("--stsPort", 65_535),
       0,
     )
     .option("--templateFile <string>", "Go template bootstrap config", "")

@@ -4,12 +4,17 @@ import { MeshError } from "#lib/mesh-error.ts";
 const DECIMAL = /^(?:0|[1-9](?:_?\d)*)$/;
 const PREFIXED = /^0(?:x(?:_?[\da-f])+|b(?:_?[01])+|o?(?:_?[0-7])+)$/i;
 const LARGEST = 2n ** 63n - 1n;
+/** What 32 bits hold. */
+export const LARGEST_INT32 = 2 ** 31 - 1;
 
-/** Reads the value of a flag as Go's programs do: with a sign, and in the words of theirs when it is no number. */
-export function wholeNumber(flag: string): (text: string) => number {
+/**
+ * Reads the value of a flag as Go's programs do: with a sign, and in the words of theirs when it is no number. One that is
+ * further from 0 than `largest` is out of range.
+ */
+export function wholeNumber(flag: string, largest: number | bigint = LARGEST): (text: string) => number {
   return (text) => {
     const size = sizeOf(text.replace(/^[+-]/, ""));
-    if (size !== undefined && size <= LARGEST) return Number(text.startsWith("-") ? -size : size);
+    if (size !== undefined && size <= largest) return Number(text.startsWith("-") ? -size : size);
     const fault = size === undefined ? "it must be a whole number" : "value out of range";
     throw new MeshError("FLAG_INVALID", `invalid argument "${text}" for "${flag}" flag: ${fault}`);
   };

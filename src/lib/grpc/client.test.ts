@@ -139,6 +139,14 @@ test("connectGrpc() rejects when nobody answers, when it is no HTTP/2, and when 
   await assert.rejects(connectGrpc(to(portOf(silent)), AbortSignal.abort()), isStatus(STATUS.CANCELLED));
 });
 
+test("connectGrpc() says that an address is none", async () => {
+  for (const address of ["localhost:99999", "[::1", ":443", "a b:1"])
+    await assert.rejects(
+      connectGrpc({ ...to(1), address }, NEVER),
+      isStatus(STATUS.UNAVAILABLE, /^No connection established to .*: an address is host:port$/),
+    );
+});
+
 test("a server that no longer answers is noticed by keepalive", async (t) => {
   const { port } = await serve(t, {});
   // Between them: what passes until it is frozen.

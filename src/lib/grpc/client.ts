@@ -21,10 +21,15 @@ export interface ConnectOptions {
 export interface ClientTls {
   /** The name that the server's certificate must have. */
   readonly serverName: string;
-  /** PEM; undefined trusts what the machine trusts. */
-  readonly roots: Buffer | undefined;
+  /** PEM, and where it is from; undefined trusts what the machine trusts. */
+  readonly roots: { readonly pem: Buffer; readonly from: string } | undefined;
   /** PEM, by which the server knows us. */
   readonly client?: { readonly certificate: Buffer; readonly key: Buffer } | undefined;
+}
+
+interface TlsFailure {
+  readonly code: string;
+  readonly cert: PeerCertificate;
 }
 
 /** What happens on a call. */
@@ -47,14 +52,27 @@ export interface UnaryRequest {
  * with IPv6 alone. This one says nothing more than that there is one.
  */
 const EVERY_ADDRESS = V4MAPPED;
+/** Codes of Node's for a certificate that no root leads to. */
+const NOT_SIGNED: ReadonlySet<string | undefined> = new Set([
+  "CERT_SIGNATURE_FAILURE",
+  "DEPTH_ZERO_SELF_SIGNED_CERT",
+  "SELF_SIGNED_CERT_IN_CHAIN",
+  "UNABLE_TO_GET_ISSUER_CERT",
+  "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
+  "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+]);
 const DEFAULT_PORT = "443";
 const HTTP_OK = 200;
 
 /** Rejects when there is no connection before the signal is aborted. */
 export function connectGrpc(options: ConnectOptions, signal: AbortSignal): Promise<GrpcConnection> {
   return new Promise((resolve, reject) => {
-    const scheme = options.tls === undefined ? "http" : "https";
-    const session = connectHttp2(`${scheme}://${options.address}`, {
+    const url = `${options.tls === undefined ? "http" : "https"}://${options.address}`;
+    if (!URL.canParse(url)) {
+      reject(unreachable(options, new Error("an address is host:port")));
+      return;
+    }
+    const session = connectHttp2(url, {
       createConnection: () => openSocket(options),
       maxSessionMemory: Number.MAX_SAFE_INTEGER,
       settings: { enablePush: false, initialWindowSize: options.windowBytes },
@@ -70,7 +88,7 @@ export function connectGrpc(options: ConnectOptions, signal: AbortSignal): Promi
     session.on("error", fail);
     session.once("close", () => {
       signal.removeEventListener("abort", giveUp);
-      reject(unreachable(options.address, failure));
+      reject(unreachable(options, failure));
     });
     // The first that a server says: until then it may be anything that accepts connections.
     session.once("remoteSettings", () => {
@@ -81,12 +99,23 @@ export function connectGrpc(options: ConnectOptions, signal: AbortSignal): Promi
   });
 }
 
-function unreachable(address: string, cause: unknown): GrpcError {
+function unreachable({ address, tls }: ConnectOptions, cause: unknown): GrpcError {
   if (cause instanceof GrpcError) return cause;
   const errors = cause instanceof AggregateError ? cause.errors : [cause];
-  const reasons = errors.flatMap((error: unknown) => (error instanceof Error ? [error.message] : []));
+  const reasons = errors.flatMap((error: unknown) =>
+    error instanceof Error ? [(tls && distrust(error, tls)) ?? error.message] : [],
+  );
   const reason = reasons.join("; ") || "the connection was closed";
   return new GrpcError(STATUS.UNAVAILABLE, `No connection established to ${address}: ${reason}`);
+}
+
+/** What is wrong with a certificate, in the words of Go's programs, for which people look, and against what it was held. */
+function distrust(error: Error & Partial<TlsFailure>, { serverName, roots }: ClientTls): string | undefined {
+  if (NOT_SIGNED.has(error.code))
+    return `certificate signed by unknown authority, by none of ${roots?.from ?? "those that this machine trusts"}`;
+  if (error.code !== "ERR_TLS_CERT_ALTNAME_INVALID") return undefined;
+  const names = error.cert?.subjectaltname?.replaceAll(/\b(DNS|IP Address|URI):/g, "");
+  return `certificate is valid for ${names ?? "no name"}, not ${serverName}`;
 }
 
 function givenUp({ reason }: AbortSignal): GrpcError {
@@ -108,7 +137,7 @@ function openTls(where: TcpNetConnectOpts, tls: ClientTls): Socket {
     ALPNProtocols: ["h2"],
     checkServerIdentity: (_: string, certificate: PeerCertificate) => checkServerIdentity(serverName, certificate),
     ...(isIP(serverName) === 0 && { servername: serverName }),
-    ...(roots !== undefined && { ca: roots }),
+    ...(roots !== undefined && { ca: roots.pem }),
     ...(client !== undefined && { key: client.key, cert: client.certificate }),
   });
   return secure.setNoDelay();

@@ -117,6 +117,67 @@ test("planMesh() starts agents as the proxy's account, with what an injected pod
   assert.deepEqual(JSON.parse(env.ISTIO_META_POD_PORTS ?? ""), [{ name: "http", containerPort: 80, protocol: "TCP" }]);
 });
 
+test("planMesh() gives agents the variables of proxyMetadata, of the mesh and of a workload, but none that the mesh sets", () => {
+  const workloads = `
+  meshConfig: {defaultConfig: {proxyMetadata: {SECRET_TTL: 1h, PROXY_XDS_DEBUG_VIA_AGENT: "false", ISTIO_META_DNS_CAPTURE: "false"}}}
+  workloads:
+  - {name: plain, command: [./app]}
+  - {name: own, command: [./app], annotations: {proxy.istio.io/config: "proxyMetadata: {SECRET_TTL: 2h, CA_HEADER_A: b}"}}
+`;
+  const variables = (key: string) => {
+    const env = plan(workloads).members.find((member) => member.key === key)?.proxy?.process.env ?? {};
+    return ["SECRET_TTL", "PROXY_XDS_DEBUG_VIA_AGENT", "CA_HEADER_A", "ISTIO_META_DNS_CAPTURE"].map(
+      (name) => env[name],
+    );
+  };
+  assert.deepEqual(variables("plain.default"), ["1h", "false", undefined, "true"]);
+  assert.deepEqual(variables("own.default"), ["2h", "false", "b", "true"]);
+  const shared = plan(`  agents: shared\n${workloads}`).members.find(({ key }) => key === "own.default")?.shared;
+  assert.equal(shared?.workload.env.SECRET_TTL, "2h");
+});
+
+test("planMesh() tells agents what to scrape of their application where its annotations say so, as injection does", () => {
+  const scraped = (annotations: string, meshConfig = "{}") => {
+    const workload = `{name: web, command: [./web], annotations: {${annotations}}}`;
+    const [member] = plan(`\n  meshConfig: ${meshConfig}\n  workloads: [${workload}]\n`).members;
+    return member?.proxy?.process.env.ISTIO_PROMETHEUS_ANNOTATIONS;
+  };
+  const asked = 'prometheus.io/scrape: "true", prometheus.io/port: "9090"';
+  assert.deepEqual(JSON.parse(scraped(asked) ?? ""), { scrape: "true", path: "", port: "9090" });
+  assert.equal(scraped(""), undefined);
+  assert.equal(scraped('prometheus.io/scrape: "false", prometheus.io/port: "9090"'), undefined);
+  assert.equal(scraped(`${asked}, prometheus.istio.io/merge-metrics: "false"`), undefined);
+  assert.equal(scraped(asked, "{enablePrometheusMerge: false}"), undefined);
+  assert.equal(scraped('prometheus.io/port: "15020"'), undefined, "the agent's own page");
+  assert.equal(scraped(asked, "{defaultConfig: {statusPort: 9090}}"), undefined);
+});
+
+test("planMesh() lets annotations say what a workload's agent and Envoy log, as injection does", () => {
+  const workloads = `
+  workloads:
+  - {name: plain, command: [./app]}
+  - name: loud
+    command: [./app]
+    annotations:
+      sidecar.istio.io/logLevel: debug
+      sidecar.istio.io/componentLogLevel: rbac:trace
+      sidecar.istio.io/agentLogLevel: dns:debug
+`;
+  const flags = (key: string) => {
+    const argv = plan(workloads).members.find((member) => member.key === key)?.proxy?.process.argv ?? [];
+    return argv.filter((argument) => /log/i.test(argument));
+  };
+  const asked = (envoy: string, components: string, agent: string) => [
+    `--proxyLogLevel=${envoy}`,
+    `--proxyComponentLogLevel=${components}`,
+    `--log_output_level=${agent}`,
+  ];
+  assert.deepEqual(flags("plain.default"), asked("warning", "misc:error", "default:info"));
+  assert.deepEqual(flags("loud.default"), asked("debug", "rbac:trace", "dns:debug"));
+  const shared = plan(`  agents: shared\n${workloads}`).members.find(({ key }) => key === "loud.default")?.shared;
+  assert.equal(shared?.workload.flags.proxyLogLevel, "debug");
+});
+
 test("planMesh() gives gateways a router without capture, and workloads without a sidecar neither", () => {
   const { members } = plan(SHOP);
   const gateway = members.find(({ member }) => member.name === "gw");

@@ -1,6 +1,10 @@
 /** A member's agent: the files it finds, its environment and arguments, as the injected container has them in Kubernetes. */
 import { join } from "node:path";
 import { type GivenOptions, TEXT_OPTIONS, type TextOption } from "#capture/options.ts";
+import { DEFAULT_PROXY_CONFIG, type Layer } from "#config/proxy-config.ts";
+import { withAnnotation } from "#inject/mesh/proxy-config.ts";
+import { PROXY_CONFIG } from "#inject/names.ts";
+import { APPLICATION_SCRAPING, applicationScraping, isScrapedByAgent } from "#inject/prometheus.ts";
 import { isRecord } from "#lib/is-record.ts";
 import { CANONICAL_NAME, CANONICAL_REVISION, canonicalService, TLS_MODE } from "#model/labels.ts";
 import { type Member, PROXY_ID } from "../mesh/mesh.ts";
@@ -108,6 +112,8 @@ export function agentProcess({
     cwd: folder,
     log,
     env: {
+      // First: they must not change where the agent is in this mesh.
+      ...injectedVariables(member, meshConfig),
       PILOT_CERT_PROVIDER: "istiod",
       JWT_POLICY: "third-party-jwt",
       CA_ADDR: "istiod.istio-system.svc:15012",
@@ -133,28 +139,44 @@ export function agentProcess({
       "proxy",
       role,
       ...Object.entries(flags).map(([name, value]) => `--${name}=${value}`),
-      "--log_output_level=default:info",
+      `--log_output_level=${sidecarAnnotation(member, "agentLogLevel", "default:info")}`,
     ],
   });
 }
 
 /** What `pilot-agent proxy` is told: its kind, and its flags by name. */
-export function agentFlags({ proxy, namespace }: Pick<Member, "proxy" | "namespace">) {
+export function agentFlags(member: Pick<Member, "proxy" | "namespace" | "annotations">) {
   return {
-    type: proxy === "router" ? "router" : "sidecar",
-    domain: `${namespace}.svc.${DOMAIN}`,
-    proxyLogLevel: "warning",
-    proxyComponentLogLevel: "misc:error",
+    type: member.proxy === "router" ? "router" : "sidecar",
+    domain: `${member.namespace}.svc.${DOMAIN}`,
+    proxyLogLevel: sidecarAnnotation(member, "logLevel", "warning"),
+    proxyComponentLogLevel: sidecarAnnotation(member, "componentLogLevel", "misc:error"),
   };
+}
+
+function sidecarAnnotation({ annotations }: Pick<Member, "annotations">, name: string, fallback: string): string {
+  return annotations[`sidecar.istio.io/${name}`] ?? fallback;
 }
 
 function proxyConfig({ envoy }: Programs, meshConfig: ProxyInput["meshConfig"]): object {
   return { binaryPath: envoy, concurrency: CONCURRENCY, ...defaultConfigOf(meshConfig) };
 }
 
-/** The ProxyConfig of a mesh config; empty when it has none. */
-export function defaultConfigOf({ defaultConfig }: ProxyInput["meshConfig"]): Readonly<Record<string, unknown>> {
-  return isRecord(defaultConfig) ? defaultConfig : {};
+/** The variables that injection makes of what mesh and annotations say. */
+function injectedVariables({ annotations }: Member, meshConfig: ProxyInput["meshConfig"]): Record<string, string> {
+  const defaults = { ...DEFAULT_PROXY_CONFIG, ...defaultConfigOf(meshConfig) };
+  const { proxyMetadata, statusPort } = withAnnotation(defaults, annotations[PROXY_CONFIG]);
+  const merging = { statusPort: Number(statusPort), mergesMetrics: meshConfig.enablePrometheusMerge !== false };
+  const scraping = isScrapedByAgent(annotations, merging) ? applicationScraping(annotations) : undefined;
+  return {
+    ...(scraping !== undefined && { [APPLICATION_SCRAPING]: scraping }),
+    ...(isRecord(proxyMetadata) && (proxyMetadata as Record<string, string>)),
+  };
+}
+
+/** The ProxyConfig of a mesh config, which was checked when it was read; empty when it has none. */
+export function defaultConfigOf({ defaultConfig }: ProxyInput["meshConfig"]): Layer {
+  return isRecord(defaultConfig) ? (defaultConfig as Layer) : {};
 }
 
 /** What the init container of an injected pod runs. It needs root, and sees the member's own name servers. */

@@ -1,0 +1,18 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { parseJson } from "./parse-json.ts";
+
+test("parseJson() refuses what is nested too deeply to be written out again", () => {
+  const nested = (depth: number) => `${"[".repeat(depth)}${"]".repeat(depth)}`;
+  assert.equal(JSON.stringify(parseJson(nested(1_000))), nested(1_000));
+  for (const depth of [1_001, 100_000]) {
+    assert.throws(() => parseJson(nested(depth)), { name: "SyntaxError", message: "it is nested deeper than 1000" });
+    assert.throws(() => parseJson(`{"a":[1,{"b":${nested(depth)}}]}`), SyntaxError);
+  }
+});
+
+test("parseJson() reads JSON, and says of other text what is wrong with it", () => {
+  assert.deepEqual(parseJson('{"a":[1,null,{"b":"c"}]}'), { a: [1, null, { b: "c" }] });
+  assert.equal(parseJson("null"), null);
+  assert.throws(() => parseJson("{"), SyntaxError);
+});
