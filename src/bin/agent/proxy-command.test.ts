@@ -178,7 +178,9 @@ test("proxy trusts what the machine trusts where it is told so", whereEnvoy, asy
   writeFileSync(join(machine, "roots.pem"), plane.rootPem);
   const told = { XDS_ROOT_CA: "SYSTEM", CA_ROOT_CA: "SYSTEM", NODE_OPTIONS: "--use-openssl-ca" };
   const other = await startAgent(t, { plane, env: told });
-  await eventually("a refusal", () => /unknown authority, by none of those that this machine trusts/.test(other.text()));
+  await eventually("a refusal", () =>
+    /unknown authority, by none of those that this machine trusts/.test(other.text()),
+  );
   const agent = await startAgent(t, { plane, env: { ...told, SSL_CERT_FILE: join(machine, "roots.pem") } });
   await agent.ready();
 });
