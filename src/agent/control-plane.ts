@@ -40,13 +40,17 @@ const NAME_BEHIND_LOCALHOST = "istiod.istio-system.svc";
 const WHOSE_ROOTS = "the control plane";
 
 /** A connection. Rejects when a certificate cannot be read, or when there is no connection before the signal is aborted. */
-export async function connectControlPlane(options: ControlPlaneServer, signal: AbortSignal): Promise<GrpcConnection> {
+export async function connectControlPlane(
+  options: ControlPlaneServer,
+  signal: AbortSignal,
+  tls = clientTls(options),
+): Promise<GrpcConnection> {
   const { address, keepalive = { intervalMs: KEEPALIVE_MS, timeoutMs: KEEPALIVE_TIMEOUT_MS } } = options;
-  const tls = clientTls(options);
   return connectGrpc({ address, tls, keepalive, windowBytes: FLOW_CONTROL_WINDOW_BYTES }, signal);
 }
 
-function clientTls(options: ControlPlaneServer): ClientTls | undefined {
+/** What a connection begins with, read anew; undefined speaks plain text. Throws when a certificate cannot be read. */
+export function clientTls(options: ControlPlaneServer): ClientTls | undefined {
   const { rootCertificate } = options;
   if (rootCertificate === undefined) return undefined;
   return {

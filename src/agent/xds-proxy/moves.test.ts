@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { writeFileSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { CLUSTER_TYPE } from "#protocol/type-urls.ts";
@@ -57,15 +57,38 @@ test("a stream stays where it is when the new root is of no use", async (t) => {
 });
 
 test("a connection that was made ahead serves the first stream, and only that", async (t) => {
-  const { folder, proxy, envoy, connected } = await setUp(t);
+  const { proxy, envoy, connected } = await setUp(t);
   await proxy.connectAhead(new AbortController().signal);
-  writeFileSync(join(folder, "root.pem"), "half of a file");
   const stream = envoy();
   stream.write(deltaRequest(CLUSTER_TYPE));
-  await connected();
+  const { stream: first } = await connected();
+  const next = envoy();
+  next.write(deltaRequest(CLUSTER_TYPE));
+  const { stream: second } = await connected(2);
+  assert.notEqual(second.getPeer(), first.getPeer());
+  stream.cancel();
+  next.cancel();
+});
+
+test("a stream goes by the root that was read last when the file is broken or gone", async (t) => {
+  const { folder, envoy, connected, lines } = await setUp(t);
+  const root = join(folder, "root.pem");
+  const breakers = [() => undefined, () => writeFileSync(root, "half of a file"), () => rmSync(root)];
+  for (const [index, breakIt] of breakers.entries()) {
+    breakIt();
+    const stream = envoy();
+    stream.write(deltaRequest(CLUSTER_TYPE));
+    await connected(index + 1);
+    stream.cancel();
+  }
+  assert.match(lines.join(""), /\twarn\t.*root\.pem holds no certificate in PEM form; what was read before is used/);
+});
+
+test("a stream fails when no root was ever read", async (t) => {
+  const { folder, envoy } = await setUp(t);
+  writeFileSync(join(folder, "root.pem"), "half of a file");
   const [error] = await once(envoy().resume(), "error");
   assert.match(error.details, /holds no certificate/);
-  stream.cancel();
 });
 
 test("a connection that cannot be made ahead is left to the first stream", async (t) => {

@@ -45,7 +45,7 @@ export class XdsProxy {
 
   constructor(options: XdsProxyOptions) {
     this.#options = options;
-    this.#connections = new Connections(options.upstream);
+    this.#connections = new Connections(options.upstream, (reason) => options.log.warn(reason));
   }
 
   /** What to serve on the agent's socket. */
