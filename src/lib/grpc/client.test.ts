@@ -135,6 +135,11 @@ test("connectGrpc() rejects when nobody answers, when it is no HTTP/2, and when 
   const portOf = (server: typeof silent) => (server.address() as AddressInfo).port;
   await assert.rejects(connectGrpc(to(1), NEVER), isStatus(STATUS.UNAVAILABLE, /ECONNREFUSED/));
   await assert.rejects(connectGrpc(to(portOf(other)), NEVER), isStatus(STATUS.UNAVAILABLE));
+  const tls = { serverName: "istiod.example", roots: undefined };
+  await assert.rejects(
+    connectGrpc({ ...to(portOf(other)), tls }, NEVER),
+    isStatus(STATUS.UNAVAILABLE, /: first record does not look like a TLS handshake: the server speaks plain text$/),
+  );
   await assert.rejects(connectGrpc(to(portOf(silent)), AbortSignal.timeout(30)), isStatus(STATUS.DEADLINE_EXCEEDED));
   await assert.rejects(connectGrpc(to(portOf(silent)), AbortSignal.abort()), isStatus(STATUS.CANCELLED));
 });

@@ -109,8 +109,10 @@ function unreachable({ address, tls }: ConnectOptions, cause: unknown): GrpcErro
   return new GrpcError(STATUS.UNAVAILABLE, `No connection established to ${address}: ${reason}`);
 }
 
-/** What is wrong with a certificate, in the words of Go's programs, for which people look, and against what it was held. */
+/** What is wrong with a server, in the words of Go's programs, for which people look, and against what it was held. */
 function distrust(error: Error & Partial<TlsFailure>, { serverName, roots }: ClientTls): string | undefined {
+  if (error.code === "ERR_SSL_WRONG_VERSION_NUMBER")
+    return "first record does not look like a TLS handshake: the server speaks plain text";
   if (NOT_SIGNED.has(error.code))
     return `certificate signed by unknown authority, by none of ${roots?.from ?? "those that this machine trusts"}`;
   if (error.code !== "ERR_TLS_CERT_ALTNAME_INVALID") return undefined;
