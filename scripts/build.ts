@@ -1,7 +1,7 @@
 /** Bundles each command, and the library, into dist/. CommonJS because it starts faster and takes less memory than ES modules. */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { agentBundle } from "./agent-bundle.ts";
 
@@ -35,6 +35,8 @@ const stampFile = join(root, "dist/.stamp");
 if (!existsSync(stampFile) || readFileSync(stampFile, "utf8") !== stamp) {
   const { build } = await import("esbuild");
   mkdirSync(join(root, "dist"), { recursive: true });
+  // A build that fails leaves neither the former state nor this one.
+  rmSync(stampFile, { force: true });
   await build({
     absWorkingDir: root,
     entryPoints: [...COMMANDS, "launcher", "read-worker"]
