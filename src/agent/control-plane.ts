@@ -1,8 +1,9 @@
 /** Connections to the control plane: its certificate authority and its configuration streams. */
-import { createPrivateKey, X509Certificate } from "node:crypto";
+import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { type ClientTls, connectGrpc, type GrpcConnection } from "#lib/grpc/client.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
+import { certificateIn, checkKey } from "./key-pair.ts";
 import { noCertificate, readRootFile } from "./root-file.ts";
 import type { FetchToken } from "./sts/token-source.ts";
 
@@ -86,37 +87,22 @@ function clientIdentity({ clientCertificate: files, warn }: ControlPlaneServer):
   let leaf: X509Certificate;
   try {
     certificate = readFileSync(files.certificate);
-    leaf = named(files.certificate, "it is no certificate", () => new X509Certificate(certificate));
+    leaf = certificateIn({ file: files.certificate, pem: certificate });
     if (Date.parse(leaf.validTo) < Date.now()) throw new Error(`${files.certificate} has expired`);
   } catch (thrown) {
     warn?.(`no certificate to show the control plane, using token instead: ${errorText(thrown)}`);
     return undefined;
   }
   try {
-    return { key: keyOf(leaf, files.key), certificate };
+    const key = readFileSync(files.key);
+    checkKey({ file: files.key, pem: key }, { file: files.certificate, leaf });
+    return { key, certificate };
   } catch (cause) {
     throw new MeshError(
       "CLIENT_CERTIFICATE_UNREADABLE",
       "Cannot read the key of the certificate to show the control plane",
       { cause },
     );
-  }
-}
-
-/** The content of a file that holds the key of a certificate. */
-function keyOf(leaf: X509Certificate, file: string): Buffer {
-  const pem = readFileSync(file);
-  const key = named(file, "it is no private key", () => createPrivateKey(pem));
-  if (!leaf.checkPrivateKey(key)) throw new Error(`${file}: it is not the key of the certificate beside it`);
-  return pem;
-}
-
-/** What is wrong with a file in place of OpenSSL's words, which do not name it. */
-function named<T>(file: string, problem: string, read: () => T): T {
-  try {
-    return read();
-  } catch {
-    throw new Error(`${file}: ${problem}`);
   }
 }
 

@@ -49,11 +49,13 @@ export async function startXds(context: AgentContext, parts: XdsParts, running: 
 
 function ownTypes({ config, log }: AgentContext, { resolver, trustBundle }: XdsParts): XdsProxyOptions["ownTypes"] {
   const types = new Map<string, (resource: Uint8Array) => void>();
-  if (resolver !== undefined)
+  if (resolver !== undefined) {
+    const dnsLog = log.scope("dns");
     types.set(NAME_TABLE_TYPE, (table) => {
       resolver.update(table);
-      log.scope("dns").debug("updated lookup table", { names: resolver.size });
+      dnsLog.debug("updated lookup table", { names: resolver.size });
     });
+  }
   if (config.xds.dynamicProxyConfig)
     types.set(PROXY_CONFIG_TYPE, (resource) => trustBundle.update(caCertificates(resource)));
   return types;

@@ -175,10 +175,10 @@ function join(at: string, name: string): string {
   return at === "" ? name : `${at}.${name}`;
 }
 
+const MAX_SHOWN = 100;
+
 /** As much of it as helps to find it. */
 function shown(value: unknown): string {
   const text = JSON.stringify(value) ?? String(value);
   return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}...` : text;
 }
-
-const MAX_SHOWN = 100;

@@ -2,7 +2,6 @@
  * The bootstrap of Envoy as data, equal to what Istio's agent renders from its template. Pure: the file is written, and
  * what the Envoy at hand lacks is removed, elsewhere.
  */
-
 import { join } from "node:path";
 import { parseJson } from "#lib/parse-json.ts";
 import { addressFamily } from "./addresses.ts";

@@ -2,13 +2,14 @@
  * Secrets from files. Names say which files: `file-root:ROOTS` and `file-cert:CERTIFICATE~KEY`, for destinations outside
  * the mesh; the workload's own may be in files too. What cannot be used is told and not sent: the last good one stays.
  */
-import { createPrivateKey, X509Certificate } from "node:crypto";
+import { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { Backoff } from "#lib/async/backoff.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { pemCertificates } from "#lib/pki/pem.ts";
 import { watchFiles } from "../file-watch.ts";
+import { certificateIn, checkKey } from "../key-pair.ts";
 import type { AgentMetrics } from "../metrics.ts";
 import { joinPem } from "./certificate.ts";
 import type { Secret, SecretSource } from "./secret.ts";
@@ -34,6 +35,11 @@ const SEPARATOR = "~";
 const SYSTEM_ROOTS = "system";
 /** After files that cannot be used they are read again even if nobody tells of a change. */
 const LONGEST_RETRY_MS = 10_000;
+
+/** Whether a name means files, rightly spelt or not. */
+export function meansFiles(name: string): boolean {
+  return name.startsWith(ROOT_PREFIX) || name.startsWith(CERTIFICATE_PREFIX);
+}
 
 /** Undefined when the name is not one of a secret in files. */
 export function parseFileSecret(name: string): FileSecret | undefined {
@@ -168,25 +174,18 @@ async function readSecret(name: string, files: FileSecret, log: Logger): Promise
   if ("roots" in files) return { name, roots: usableRoots(await readText(files.roots), files.roots, log) };
   const chain = await readText(files.certificate);
   const privateKey = await readText(files.key);
-  const certificate = await usable(`${files.certificate} holds no certificate`, () => new X509Certificate(chain));
-  const key = await usable(`${files.key} holds no private key`, () => createPrivateKey(privateKey));
+  const leaf = certificateIn({ file: files.certificate, pem: chain });
   // While both are being replaced they do not fit for a moment.
-  if (!certificate.checkPrivateKey(key)) {
-    throw new MeshError("SECRET_UNUSABLE", `${files.key} is not the key of ${files.certificate}`);
-  }
+  checkKey({ file: files.key, pem: privateKey }, { file: files.certificate, leaf });
   return { name, chain, privateKey };
 }
 
-function readText(file: string): Promise<string> {
-  return usable(`${file} cannot be read`, () => readFile(file, "utf8"));
-}
-
 /** Not all errors of Node say which file they are about. */
-async function usable<T>(problem: string, read: () => T | Promise<T>): Promise<T> {
+async function readText(file: string): Promise<string> {
   try {
-    return await read();
+    return await readFile(file, "utf8");
   } catch (cause) {
-    throw new MeshError("SECRET_UNUSABLE", problem, { cause });
+    throw new MeshError("SECRET_UNUSABLE", `${file} cannot be read`, { cause });
   }
 }
 

@@ -1,5 +1,5 @@
 import { accessSync, statSync } from "node:fs";
-import type { FileSecrets } from "./file-secrets.ts";
+import { type FileSecrets, meansFiles } from "./file-secrets.ts";
 import { ROOT_SECRET, type RootsSecret, type Secret, type SecretSource } from "./secret.ts";
 import type { TrustBundle } from "./trust-bundle.ts";
 import type { WorkloadIdentity } from "./workload-identity.ts";
@@ -10,9 +10,6 @@ export interface MountedFiles {
   readonly key: string;
   readonly roots: string;
 }
-
-/** Names that say which files they stand for; one that is misspelt gives no other certificate. */
-const FILE_NAME = /^file-(cert|root):/;
 
 export interface WorkloadSecretsInput {
   /** Asks the CA; undefined when all comes from files. */
@@ -39,8 +36,8 @@ export function workloadSecrets({ identity, files, mounted, trustBundle }: Workl
     return fromCa(identity, ROOT_SECRET, onSecret);
   };
   return {
-    // The workload has one certificate, whatever Envoy's configuration calls it.
-    owns: (name) => !FILE_NAME.test(name),
+    // The workload has one certificate, whatever Envoy's configuration calls it; it never stands in for files.
+    owns: (name) => !meansFiles(name),
     watch: (name, onSecret) =>
       name === ROOT_SECRET ? merged(roots, trustBundle, onSecret) : ownCertificate(name, onSecret),
   };

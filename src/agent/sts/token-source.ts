@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { isHeaderValue } from "#lib/grpc/header-value.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import type { IdentityConfig } from "../sds/identity-config.ts";
@@ -18,7 +19,6 @@ export interface TokenSourceInput {
 }
 
 const FILE_FETCHERS: readonly string[] = ["JWT", ""];
-const NOT_IN_HEADERS = /[^\x20-\x7e]/;
 const MACHINE_FETCHER = "GoogleComputeEngine";
 
 /** Throws when CREDENTIAL_FETCHER_TYPE names no source: that is told before Envoy is started. */
@@ -66,8 +66,7 @@ export function fileToken(file: string, log: Logger): FetchToken {
     try {
       const token = readFileSync(file, "utf8").trim();
       if (token === "") return without("the file is empty");
-      // A server would end the whole stream for such a header, and say nothing of the token.
-      return NOT_IN_HEADERS.test(token) ? without("it has characters that no header may have") : token;
+      return isHeaderValue(token) ? token : without("it has characters that no header may have");
     } catch (thrown) {
       return without(errorText(thrown));
     }

@@ -1,0 +1,4 @@
+/** Whether gRPC can send a text as the value of a header. With any other a call ends, and nobody says why. */
+export function isHeaderValue(text: string): boolean {
+  return /^[ -~]*$/.test(text);
+}
