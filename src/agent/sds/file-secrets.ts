@@ -12,7 +12,7 @@ import { watchFiles } from "../file-watch.ts";
 import { certificateIn, checkKey } from "../key-pair.ts";
 import type { AgentMetrics } from "../metrics.ts";
 import { joinPem } from "./certificate.ts";
-import type { Secret, SecretSource } from "./secret.ts";
+import { CERTIFICATE_FILES, ROOT_FILES, type Secret, type SecretSource } from "./secret.ts";
 
 /** Which files a secret is in. */
 export type FileSecret = { readonly roots: string } | { readonly certificate: string; readonly key: string };
@@ -28,25 +28,18 @@ export interface FileSecretsOptions {
   readonly resolve: (path: string) => string;
 }
 
-const ROOT_PREFIX = "file-root:";
-const CERTIFICATE_PREFIX = "file-cert:";
 const SEPARATOR = "~";
 /** `file-root:system` is what the machine trusts. */
 const SYSTEM_ROOTS = "system";
 /** After files that cannot be used they are read again even if nobody tells of a change. */
 const LONGEST_RETRY_MS = 10_000;
 
-/** Whether a name means files, rightly spelt or not. */
-export function meansFiles(name: string): boolean {
-  return name.startsWith(ROOT_PREFIX) || name.startsWith(CERTIFICATE_PREFIX);
-}
-
 /** Undefined when the name is not one of a secret in files. */
 export function parseFileSecret(name: string): FileSecret | undefined {
-  const parts = name.slice(ROOT_PREFIX.length).split(SEPARATOR);
+  const parts = name.slice(ROOT_FILES.length).split(SEPARATOR);
   const [first = "", second = ""] = parts;
-  if (name.startsWith(ROOT_PREFIX) && parts.length === 1) return { roots: first };
-  if (name.startsWith(CERTIFICATE_PREFIX) && parts.length === 2) return { certificate: first, key: second };
+  if (name.startsWith(ROOT_FILES) && parts.length === 1) return { roots: first };
+  if (name.startsWith(CERTIFICATE_FILES) && parts.length === 2) return { certificate: first, key: second };
   return undefined;
 }
 

@@ -25,3 +25,11 @@ export interface SecretSource {
 export const WORKLOAD_SECRET = "default";
 /** Whom the workload trusts. */
 export const ROOT_SECRET = "ROOTCA";
+/** What names begin with that say in which files a secret is: `file-root:ROOTS` and `file-cert:CERTIFICATE~KEY`. */
+export const ROOT_FILES = "file-root:";
+export const CERTIFICATE_FILES = "file-cert:";
+
+/** Whether a name means files, rightly spelt or not. */
+export function meansFiles(name: string): boolean {
+  return name.startsWith(ROOT_FILES) || name.startsWith(CERTIFICATE_FILES);
+}

@@ -1,6 +1,6 @@
 import { accessSync, statSync } from "node:fs";
-import { type FileSecrets, meansFiles } from "./file-secrets.ts";
-import { ROOT_SECRET, type RootsSecret, type Secret, type SecretSource } from "./secret.ts";
+import type { FileSecrets } from "./file-secrets.ts";
+import { meansFiles, ROOT_SECRET, type RootsSecret, type Secret, type SecretSource } from "./secret.ts";
 import type { TrustBundle } from "./trust-bundle.ts";
 import type { WorkloadIdentity } from "./workload-identity.ts";
 

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { isHeaderValue } from "#lib/grpc/header-value.ts";
+import { isHeaderValue } from "#lib/header-value.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import type { IdentityConfig } from "../sds/identity-config.ts";
