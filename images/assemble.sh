@@ -25,10 +25,8 @@ put_program() {
 # A bundle of ours, run by node with a flag. The first line of a program takes one argument; others are in NODE_OPTIONS of the
 # image. So nothing else runs on the way.
 put_bundle() {
-  # Some have a second part, and compiled code.
-  for part in "$1.cjs" "$1.cjs.code" "$1.rest.cjs" "$1.rest.cjs.code"; do
-    [ ! -e "$checkout/dist/$part" ] || put "$checkout/dist/$part" "/usr/local/lib/mizzen/$part"
-  done
+  # Some have further parts, and compiled code.
+  for part in "$checkout/dist/$1".*; do put "$part" "/usr/local/lib/mizzen/${part##*/}"; done
   cat >"$tree/usr/local/bin/$1" <<EOF
 #!/usr/local/bin/node $2
 process.argv.splice(1, 1, "launcher", "/usr/local/lib/mizzen/$1.cjs");

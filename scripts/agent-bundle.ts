@@ -1,13 +1,36 @@
 /**
- * The agent's bundle, in two parts: what runs until Envoy is started, and the rest, which is read while Envoy starts.
- * Modules are cut into chunks by what imports them when (esbuild's splitting), and the chunks packed by part: a part is a
- * CommonJS module that exports its chunks as functions, and the first runs itself.
+ * The agent's bundle, in parts that are read when something of them is needed: what runs until Envoy is started, what serves
+ * Envoy, and what most agents never need, such as other commands. Modules are cut into chunks by what imports them when
+ * (esbuild's splitting), and the chunks packed by part: a part is a CommonJS module that exports its chunks as functions,
+ * and the first runs itself.
  */
 import { basename } from "node:path";
 import { build, type Metafile, transform } from "esbuild";
 
-/** The modules whose loading ends with Envoy's start, and what they import. */
-const FIRST = ["src/bin/pilot-agent.ts", "src/bin/agent/proxy-command.ts", "src/agent/agent.ts", "src/agent/place.ts"];
+/**
+ * Names of the parts, and the modules that are in each with all that they import, unless an earlier part has it. The last
+ * one takes what is left.
+ */
+const PARTS = {
+  "pilot-agent.cjs": [
+    "src/bin/pilot-agent.ts",
+    "src/bin/agent/proxy-command.ts",
+    "src/agent/agent.ts",
+    "src/agent/place.ts",
+  ],
+  "pilot-agent.serving.cjs": [
+    "src/agent/serve-envoy.ts",
+    "src/agent/serve-sockets.ts",
+    "src/agent/xds-proxy/debug-tap.ts",
+  ],
+  "pilot-agent.yaml.cjs": ["src/lib/yaml/read.ts"],
+  "pilot-agent.rest.cjs": [],
+} as const;
+
+export type PartName = keyof typeof PARTS;
+
+const FIRST: PartName = "pilot-agent.cjs";
+const LAST: PartName = "pilot-agent.rest.cjs";
 
 /** Modules of Node that take milliseconds to load, and that an agent needs only when its Envoy starts already. */
 const LATE = "crypto|dgram|dns|dns/promises|fs/promises|http|http2|https|stream/promises|tls";
@@ -19,15 +42,13 @@ function loadLate(name) {
   return new Proxy({}, { get: (_, key) => (loaded ??= require(name))[key] });
 }`;
 
-export interface AgentBundle {
-  readonly first: string;
-  readonly rest: string;
-  /** Files that each part was made of. */
-  readonly inputs: { readonly first: readonly string[]; readonly rest: readonly string[] };
+export interface AgentPart {
+  readonly text: string;
+  /** Files that it was made of. */
+  readonly inputs: readonly string[];
 }
 
-/** `restName` is how the first part finds the other. */
-export async function agentBundle(root: string, restName: string): Promise<AgentBundle> {
+export async function agentBundle(root: string): Promise<Readonly<Record<PartName, AgentPart>>> {
   const { outputFiles, metafile } = await build({
     absWorkingDir: root,
     entryPoints: ["src/bin/pilot-agent.ts"],
@@ -42,36 +63,31 @@ export async function agentBundle(root: string, restName: string): Promise<Agent
     logLevel: "warning",
     metafile: true,
   });
-  const early = firstChunks(metafile);
-  const parts = { first: [] as string[], rest: [] as string[] };
-  for (const { path, text } of outputFiles) {
-    const name = basename(path);
-    parts[early.has(name) ? "first" : "rest"].push(
-      `${JSON.stringify(`./${name}`)}(exports,require,module){${await commonJs(text)}}`,
-    );
-  }
-  const inputsOf = (isFirst: boolean) =>
-    Object.entries(metafile.outputs)
-      .filter(([path]) => early.has(basename(path)) === isFirst)
-      .flatMap(([, { inputs }]) => Object.keys(inputs));
-  return {
-    first: `${chunks(parts.first)}${loader(restName)}${LOAD_LATE}`,
-    rest: `${chunks(parts.rest)}module.exports=chunks;${LOAD_LATE}`,
-    inputs: { first: inputsOf(true), rest: inputsOf(false) },
+  const partOf = partsOfChunks(metafile);
+  const chunks = await Promise.all(
+    outputFiles.map(async ({ path, text }) => ({ name: basename(path), text: await commonJs(text) })),
+  );
+  const part = (name: PartName): AgentPart => {
+    const own = chunks.filter((chunk) => partOf.get(chunk.name) === name);
+    const functions = own.map((chunk) => `"./${chunk.name}"(exports,require,module){${chunk.text}}`).join(",\n");
+    return {
+      text: `const chunks={${functions}};\n${name === FIRST ? loader(partOf) : "module.exports=chunks;"}${LOAD_LATE}`,
+      inputs: own.flatMap((chunk) => Object.keys(metafile.outputs[`dist/${chunk.name}`]?.inputs ?? {})),
+    };
   };
+  const names = Object.keys(PARTS) as PartName[];
+  return Object.fromEntries(names.map((name) => [name, part(name)])) as Record<PartName, AgentPart>;
 }
 
-function chunks(functions: readonly string[]): string {
-  return `const chunks={${functions.join(",\n")}};\n`;
-}
-
-function loader(restName: string): string {
+function loader(partOf: ReadonlyMap<string, PartName>): string {
+  const elsewhere = [...partOf].filter(([, part]) => part !== FIRST).map(([name, part]) => [`./${name}`, `./${part}`]);
   return `
+const partOf = ${JSON.stringify(Object.fromEntries(elsewhere))};
 const loaded = {};
 function load(name) {
   if (!name.startsWith("./")) return require(name);
   if (name in loaded) return loaded[name].exports;
-  if (!(name in chunks)) Object.assign(chunks, require(${JSON.stringify(restName)}));
+  if (!(name in chunks)) Object.assign(chunks, require(partOf[name]));
   const module = (loaded[name] = { exports: {} });
   chunks[name](module.exports, load, module);
   return module.exports;
@@ -79,17 +95,20 @@ function load(name) {
 load("./pilot-agent.js");`;
 }
 
-/** Names of the files that the first modules are in, and of those that these import at once. */
-function firstChunks({ outputs }: Metafile): ReadonlySet<string> {
-  const found = new Set<string>();
-  const add = (path: string) => {
-    if (found.has(path)) return;
-    found.add(path);
+/** By the name of the file that esbuild would write a chunk to. */
+function partsOfChunks({ outputs }: Metafile): ReadonlyMap<string, PartName> {
+  const found = new Map<string, PartName>();
+  const add = (path: string, part: PartName) => {
+    if (found.has(basename(path))) return;
+    found.set(basename(path), part);
     for (const { path: next, kind, external } of outputs[path]?.imports ?? [])
-      if (kind === "import-statement" && external !== true) add(next);
+      if (kind === "import-statement" && external !== true) add(next, part);
   };
-  for (const [path, { entryPoint = "" }] of Object.entries(outputs)) if (FIRST.includes(entryPoint)) add(path);
-  return new Set([...found].map((path) => basename(path)));
+  for (const [part, modules] of Object.entries(PARTS) as [PartName, readonly string[]][])
+    for (const [path, { entryPoint = "" }] of Object.entries(outputs))
+      if (modules.includes(entryPoint)) add(path, part);
+  for (const path of Object.keys(outputs)) add(path, LAST);
+  return found;
 }
 
 async function commonJs(text: string): Promise<string> {

@@ -1,10 +1,10 @@
 /**
  * Keeps the code that V8 makes of the parts of the agent's bundle beside them, for the launcher. The agent is started for that, until
- * it is ready, because V8 compiles a function when it first runs. Takes the bundle, and must be run with the flags that the
- * agent runs with: V8 refuses code that was made under others.
+ * it is ready, because V8 compiles a function when it first runs. Takes the parts, the one that runs itself first, and must be run
+ * with the flags that the agent runs with: V8 refuses code that was made under others.
  */
 import { once } from "node:events";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -16,11 +16,16 @@ import { askAsEnvoy, startAdmin, startControlPlane } from "./agent-surroundings.
 /** Many times what it takes. What was not reached, for this or another reason, is compiled at each start, which is no failure. */
 const PATIENCE_MS = 10_000;
 
-const bundle = resolve(process.argv[2] ?? "");
+const parts = process.argv.slice(2).map((part) => resolve(part));
+const [bundle = ""] = parts;
 const folder = mkdtempSync(join(tmpdir(), "agent-code-"));
 const envoy = join(folder, "envoy");
 // It stays until the agent ends it.
 writeFileSync(envoy, "#!/bin/sh\nexec sleep 60\n", { mode: 0o755 });
+// Many pods have one, and those who run without Kubernetes write it by hand.
+const meshFolder = join(folder, "etc/istio/config");
+mkdirSync(meshFolder, { recursive: true });
+writeFileSync(join(meshFolder, "mesh"), "defaultConfig:\n  drainDuration: 45s # the default\n");
 const statusPort = await freePort();
 const proxyAdminPort = await startAdmin();
 
@@ -40,13 +45,14 @@ Object.assign(process.env, {
     statusPort,
   }),
 });
+for (const part of parts) rmSync(codeFile(part), { force: true });
 const scripts = new Map<string, Script>();
 process.on("exit", () => {
   rmSync(folder, { recursive: true, force: true });
-  for (const [part, script] of scripts) writeFileSync(codeFile(part), script.createCachedData());
+  // Of a part that a start does not need, V8 at least knows then where its functions are.
+  for (const part of parts) writeFileSync(codeFile(part), (scripts.get(part) ?? bundleScript(part)).createCachedData());
 });
 runBundle(bundle, (part) => {
-  rmSync(codeFile(part), { force: true });
   const script = bundleScript(part);
   scripts.set(part, script);
   return script;

@@ -56,10 +56,13 @@ if (!existsSync(stampFile) || readFileSync(stampFile, "utf8") !== stamp) {
     logLevel: "warning",
     metafile: true,
   }).then((result) => writeFileSync(join(root, "dist/meta.json"), JSON.stringify(result.metafile)));
-  const { first, rest } = await agentBundle(root, "./pilot-agent.rest.cjs");
-  writeFileSync(join(root, "dist/pilot-agent.cjs"), first);
-  writeFileSync(join(root, "dist/pilot-agent.rest.cjs"), rest);
-  const code = [...AGENT_FLAGS, join(root, "scripts/agent-code.ts"), join(root, "dist/pilot-agent.cjs")];
+  const parts = Object.entries(await agentBundle(root)).map(([name, { text }]) => ({
+    file: join(root, "dist", name),
+    text,
+  }));
+  for (const former of globSync("dist/pilot-agent.*", { cwd: root })) rmSync(join(root, former));
+  for (const { file, text } of parts) writeFileSync(file, text);
+  const code = [...AGENT_FLAGS, join(root, "scripts/agent-code.ts"), ...parts.map(({ file }) => file)];
   execFileSync(process.execPath, code, { stdio: "pipe" });
   writeFileSync(stampFile, stamp);
   console.log(`bundled ${COMMANDS.join(", ")} into dist/`);

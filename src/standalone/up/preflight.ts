@@ -1,6 +1,6 @@
 /** Everything that would make a start fail half-way, found before it begins. */
-import { access, copyFile, readFile, realpath, stat } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { access, copyFile, readdir, readFile, realpath, stat } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import { MeshError } from "#lib/mesh-error.ts";
 import { findLayout } from "../host/control-groups.ts";
 import { ignoring } from "../host/ignoring.ts";
@@ -153,18 +153,16 @@ const DISCOVERY_FLAGS = ["--max-semi-space-size=4", "--no-memory-reducer"];
 /** Of `bin/pilot-agent`. */
 const AGENT_FLAGS = ["--max-semi-space-size=1", "--v8-pool-size=1", "--use-openssl-ca"];
 
-/** What the bundle finds beside it: its other part, and the compiled code of both. */
-const BESIDE_AGENT = ["pilot-agent.cjs.code", "pilot-agent.rest.cjs", "pilot-agent.rest.cjs.code"];
-
 /** What Node runs: the bundle by its launcher, where there is one. */
 async function placeAgent(bundle: string, runtimeFolder: string): Promise<readonly string[]> {
   const launcher = join(dirname(bundle), "launcher.cjs");
   const placed = await placeFile(bundle, READ, runtimeFolder);
-  if (placed !== (await realpath(bundle)))
-    for (const name of BESIDE_AGENT) {
-      const file = join(dirname(bundle), name);
-      if (!(await isMissing(file))) await copyFile(file, join(dirname(placed), name));
-    }
+  if (placed !== (await realpath(bundle))) {
+    // What the bundle finds beside it: its other parts, and the compiled code of all.
+    const [from, to] = [dirname(bundle), dirname(placed)];
+    const beside = (await readdir(from)).filter((name) => name.startsWith(basename(bundle, "cjs")));
+    for (const name of beside) await copyFile(join(from, name), join(to, name));
+  }
   if (await isMissing(launcher)) return [placed];
   return [...AGENT_FLAGS, await placeFile(launcher, READ, runtimeFolder), placed];
 }
