@@ -54,26 +54,57 @@ function parseProbe(path: string, given: unknown, json: string): AppProbe {
   const [name] = actions;
   if (name === undefined || actions.length > 1)
     throw invalid(`invalid prober type for ${path}, must be one of type httpGet, tcpSocket or gRPC`);
-  const text = (fields: Fields, field: string) => {
-    const value = fields[field] ?? "";
-    if (typeof value !== "string") throw undecodable(`${field} of ${path} must be text`, json);
-    return value;
-  };
+  const read = fieldReader(path, json);
   const action = caseless(objectOf(prober[name], `${name} of ${path}`, json));
-  const { port } = action;
-  if (typeof port !== "number" || !Number.isInteger(port))
+  if (name !== "grpc" && typeof action.port === "string")
     throw invalid(`invalid prober config for ${path}, the port must be int type`);
-  const timeoutMs = timeout(prober.timeoutseconds ?? 0, path, json);
-  if (name === "tcpsocket") return { kind: "tcp", port, timeoutMs };
+  const port = read.int32(action, "port");
+  const seconds = read.int32(prober, "timeoutSeconds");
+  const timeoutMs = seconds > 0 ? Math.min(1000 * seconds, LONGEST_TIMER_MS) : undefined;
   if (name === "grpc")
-    return { kind: "grpc", port, timeoutMs: timeoutMs ?? DEFAULT_GRPC_TIMEOUT_MS, service: text(action, "service") };
-  const target = text(action, "path");
+    return {
+      kind: "grpc",
+      port,
+      timeoutMs: timeoutMs ?? DEFAULT_GRPC_TIMEOUT_MS,
+      service: read.text(action, "service"),
+    };
+  // The application is where the pod is, and the kubelet sends the headers: these two count for nothing, but must be right.
+  read.text(action, "host");
+  if (name === "tcpsocket") return { kind: "tcp", port, timeoutMs };
+  checkHeaders(action.httpheaders ?? [], path, json);
   return {
     kind: "http",
     port,
     timeoutMs,
-    path: requestPath(target),
-    https: text(action, "scheme") === "HTTPS",
+    path: requestPath(read.text(action, "path")),
+    https: read.text(action, "scheme") === "HTTPS",
+  };
+}
+
+function checkHeaders(given: unknown, path: string, json: string): void {
+  if (!Array.isArray(given)) throw undecodable(`httpHeaders of ${path} must be a list`, json);
+  const read = fieldReader(`httpHeaders of ${path}`, json);
+  for (const item of given) {
+    const header = caseless(objectOf(item, `each of httpHeaders of ${path}`, json));
+    for (const field of ["name", "value"]) read.text(header, field);
+  }
+}
+
+/** Values as Go reads them: null, and what is missing, is empty. Names of fields are those of `caseless`. */
+function fieldReader(path: string, json: string) {
+  return {
+    text: (fields: Fields, field: string): string => {
+      const value = fields[field.toLowerCase()] ?? "";
+      if (typeof value !== "string") throw undecodable(`${field} of ${path} must be text`, json);
+      return value;
+    },
+    int32: (fields: Fields, field: string): number => {
+      const value = fields[field.toLowerCase()] ?? 0;
+      // What is left of a number that has more than 32 bits is another one.
+      if (typeof value !== "number" || (value | 0) !== value)
+        throw undecodable(`${field} of ${path} must be a whole number of 32 bits`, json);
+      return value;
+    },
   };
 }
 
@@ -83,12 +114,6 @@ function requestPath(given: string): string {
   return `${path.startsWith("/") ? "" : "/"}${path}`
     .toWellFormed()
     .replace(/[^\x21-\x7e]|["<>\\^`{|}]/gu, encodeURIComponent);
-}
-
-function timeout(given: unknown, path: string, json: string): number | undefined {
-  if (typeof given !== "number" || !Number.isInteger(given))
-    throw undecodable(`timeoutSeconds of ${path} must be a whole number`, json);
-  return given > 0 ? Math.min(1000 * given, LONGEST_TIMER_MS) : undefined;
 }
 
 /** Null is the same as nothing. */
