@@ -119,6 +119,21 @@ test("proxyNode() takes ports that are null for none", () => {
   assert.deepEqual([problems, "POD_PORTS" in metadata], [[], false]);
 });
 
+test("proxyNode() reads ports as Go does: null is empty, and fields have any mix of cases", () => {
+  const portsOf = (json: string) => {
+    const { problems, metadata } = proxyNode({ ...INPUT, env: { ISTIO_META_POD_PORTS: json } });
+    return problems.length > 0 ? problems : metadata.POD_PORTS;
+  };
+  const empty = '{"containerPort":0,"protocol":""}';
+  assert.equal(portsOf("[null]"), `[${empty}]`);
+  assert.equal(portsOf('[{"name":null,"containerPort":null,"protocol":null}]'), `[${empty}]`);
+  assert.equal(portsOf('[{"ContainerPort":80,"NAME":"a"}]'), '[{"name":"a","containerPort":80,"protocol":""}]');
+  for (const wrong of ["[[]]", "[80]", '[{"containerPort":1e30}]', '[{"containerPort":"80"}]', '[{"name":1}]'])
+    assert.deepEqual(portsOf(wrong), [
+      `ISTIO_META_POD_PORTS must be a JSON list of ports, not ${JSON.stringify(wrong)}`,
+    ]);
+});
+
 test("proxyNode() warns of labels that are no texts, which have no value", () => {
   const { warnings, labels } = proxyNode({ ...INPUT, env: { ISTIO_METAJSON_LABELS: '{"app":"a","tier":1,"x":null}' } });
   assert.deepEqual(warnings, ["ISTIO_METAJSON_LABELS: tier must be text, not 1"]);
