@@ -64,16 +64,17 @@ const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
 /** `ISTIO_META_*` of configuration and environment, then the objects of `ISTIO_METAJSON_*`; the last one counts. */
 export function givenMetadata(proxyMetadata: Labels, env: Env): GivenMetadata {
   const warnings: string[] = [];
-  const raw: Record<string, unknown> = {};
+  const entries = new Map<string, unknown>();
   for (const [name, value] of [...Object.entries(proxyMetadata), ...Object.entries(env)]) {
-    if (name.startsWith(META_PREFIX)) raw[name.slice(META_PREFIX.length)] = value;
+    if (name.startsWith(META_PREFIX)) entries.set(name.slice(META_PREFIX.length), value);
   }
   for (const [name, value] of Object.entries(env)) {
     if (!name.startsWith(META_JSON_PREFIX)) continue;
     const object = jsonObject(name, value ?? "", warnings);
-    Object.assign(raw, object);
+    for (const [key, item] of Object.entries(object)) entries.set(key, item);
     if (name === STATIC_LABELS) warnings.push(...wrongLabels(object));
   }
+  const raw = Object.fromEntries(entries);
   return { raw, ...knownMetadata(raw), warnings };
 }
 

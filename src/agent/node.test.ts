@@ -189,6 +189,15 @@ test("proxyNode() knows keys in any mix of cases, and ports in their own form", 
   assert.deepEqual(extraMetadata, { Owner: "me" });
 });
 
+test("proxyNode() takes metadata under any key, also one that objects have", () => {
+  const proxyMetadata = { ISTIO_META___proto__: "a", ISTIO_META_constructor: "b" };
+  const given = proxyNode({ ...INPUT, env: {}, proxyConfig: { ...DEFAULT_PROXY_CONFIG, proxyMetadata } });
+  assert.equal(JSON.stringify(given.extraMetadata), '{"__proto__":"a","constructor":"b"}');
+  const objects = proxyNode({ ...INPUT, env: { ISTIO_METAJSON_X: '{"__proto__":{"OWNER":"me"},"toString":1}' } });
+  assert.equal(JSON.stringify(objects.extraMetadata), '{"__proto__":{"OWNER":"me"},"toString":1}');
+  assert.equal(objects.metadata.OWNER, undefined);
+});
+
 test("proxyNode() takes labels and names from metadata where there is nothing better", () => {
   const { metadata, labels, cluster } = proxyNode({
     ...INPUT,
