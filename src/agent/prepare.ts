@@ -183,7 +183,7 @@ async function effectiveConfig(
   for (const text of texts) log.warn(text);
   if (flags.concurrency > 0) log.warn(`legacy --concurrency=${flags.concurrency}: use concurrency of ProxyConfig`);
   const resolved = await withResolvedStatsd(proxyConfig, log);
-  log.info(`Effective config: ${formatYaml(resolved)}`);
+  log.info("Effective config: ", {}, formatYaml(resolved));
   return withTemplate(resolved, flags);
 }
 

@@ -1,7 +1,6 @@
 /** Passes questions on to the machine's name servers: to one after another, or to all at once. */
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
-import { oneLine } from "#lib/one-line.ts";
 import type { AgentMetrics } from "../metrics.ts";
 import { ask, type NameServer, type Transport } from "./forward.ts";
 import type { Query } from "./message.ts";
@@ -42,7 +41,7 @@ export function forwarder({ nameServers, forwardParallel, log, metrics }: Forwar
     } catch (thrown) {
       metrics.dnsUpstreamFailures.add();
       const reasons = thrown instanceof AggregateError ? thrown.errors.map(errorText).join("; ") : errorText(thrown);
-      log.info(`upstream failure for "${oneLine(query.name)}": ${reasons}`);
+      log.info(`upstream failure for "${query.name}": ${reasons}`);
       throw thrown;
     } finally {
       metrics.dnsUpstreamSeconds.observe((performance.now() - startedAt) / 1000);
