@@ -185,6 +185,15 @@ test("proxy trusts what the machine trusts where it is told so", whereEnvoy, asy
   await agent.ready();
 });
 
+test("proxy gives Envoy the environment that it was given itself", whereEnvoy, async (t) => {
+  const plane = await startFakeControlPlane({ onStream: answer });
+  t.after(() => plane.close());
+  const { child, ready } = await startAgent(t, { plane });
+  await ready();
+  const environmentOf = (pid: number | undefined) => readFileSync(`/proc/${pid}/environ`, "utf8").split("\0").sort();
+  assert.deepEqual(environmentOf(envoyPid(child)), environmentOf(child.pid));
+});
+
 test("proxy router ends at once on a second signal", whereEnvoy, async (t) => {
   const plane = await startFakeControlPlane({ onStream: answer });
   t.after(() => plane.close());
