@@ -45,7 +45,7 @@ interface Pod {
   readonly flags?: Partial<ProxyFlags>;
   readonly proxyConfig?: Readonly<Record<string, unknown>>;
   /** Text by path; undefined makes a folder, which cannot be read as a file. */
-  readonly files?: Readonly<Record<string, string | undefined>>;
+  readonly files?: Readonly<Record<string, string | Buffer | undefined>>;
 }
 
 const ROOTS = { "var/run/secrets/istio/root-cert.pem": selfSigned("root").certificate };
@@ -87,14 +87,18 @@ async function failureOf(t: TestContext, pod: Pod): Promise<string> {
 }
 
 async function failedStart(t: TestContext, pod: Pod): Promise<{ failure: string; envoyStarted: boolean }> {
+  const { failure, lines } = await startOf(t, pod);
+  return { failure, envoyStarted: lines.some((line) => line.includes("Envoy command: ")) };
+}
+
+async function startOf(t: TestContext, pod: Pod): Promise<{ failure: string; lines: readonly string[] }> {
   const { input, lines } = await podOf(t, pod);
   const signal = new AbortController().signal;
-  const told = () => lines.some((line) => line.includes("Envoy command: "));
   try {
     await runAgent({ ...input, stop: signal, hurry: signal, reload: new EventTarget(), startedAt: 0 });
-    return { failure: "", envoyStarted: told() };
+    return { failure: "", lines };
   } catch (thrown) {
-    return { failure: errorText(thrown), envoyStarted: told() };
+    return { failure: errorText(thrown), lines };
   }
 }
 
@@ -136,6 +140,10 @@ test("runAgent() names the step of the start that failed, in the words of Istio'
     [
       { files: { "etc/istio/config/mesh": undefined } },
       /^failed to read mesh config file \.\/etc\/istio\/config\/mesh: /,
+    ],
+    [
+      { files: { "etc/istio/config/mesh": Buffer.from("defaultConfig:\n  binaryPath: \xff", "latin1") } },
+      /^failed to read mesh config file \.\/etc\/istio\/config\/mesh: Cannot read .*\/mesh: line 2 is not UTF-8$/,
     ],
   ];
   for (const [pod, expected] of cases) assert.match(await failureOf(t, pod), expected);
@@ -205,6 +213,24 @@ test("runAgent() does not start Envoy when DNS cannot be served where it should"
       failure: `failed to start local DNS server: ${reason}`,
       envoyStarted: false,
     });
+});
+
+test("runAgent() goes on without an override that cannot be read, and names its file", async (t) => {
+  const reasons: readonly (readonly [string | Buffer | undefined, RegExp])[] = [
+    [undefined, /: EISDIR: /],
+    [Buffer.from("node:\n  id: \xff", "latin1"), /: line 2 is not UTF-8\n/],
+    ["node: [", / line \d is not YAML: /],
+  ];
+  for (const [override, reason] of reasons) {
+    const { lines } = await startOf(t, {
+      env: { ISTIO_BOOTSTRAP_OVERRIDE: "./override.yaml" },
+      files: { ...ROOTS, "override.yaml": override },
+      proxyConfig: { binaryPath: "/nowhere/envoy" },
+    });
+    const [warning = ""] = lines.filter((line) => line.includes("\tFailed to read bootstrap override: "));
+    assert.match(warning, /ISTIO_BOOTSTRAP_OVERRIDE \S*\/override\.yaml/);
+    assert.match(warning, reason);
+  }
 });
 
 test("runAgent() says what Envoy has against a bootstrap that a template gave", WHERE_ENVOY, async (t) => {

@@ -4,6 +4,7 @@
  */
 import type { Env } from "#lib/env-reader.ts";
 import { parseGoBool } from "#lib/go-bool.ts";
+import { goFields } from "#lib/go-fields.ts";
 import { isRecord } from "#lib/is-record.ts";
 import { parseJson } from "#lib/parse-json.ts";
 import type { Labels } from "./node.ts";
@@ -63,16 +64,17 @@ const READERS: ReadonlyMap<string, Reader> = new Map<string, Reader>([
 /** `ISTIO_META_*` of configuration and environment, then the objects of `ISTIO_METAJSON_*`; the last one counts. */
 export function givenMetadata(proxyMetadata: Labels, env: Env): GivenMetadata {
   const warnings: string[] = [];
-  const raw: Record<string, unknown> = {};
+  const entries = new Map<string, unknown>();
   for (const [name, value] of [...Object.entries(proxyMetadata), ...Object.entries(env)]) {
-    if (name.startsWith(META_PREFIX)) raw[name.slice(META_PREFIX.length)] = value;
+    if (name.startsWith(META_PREFIX)) entries.set(name.slice(META_PREFIX.length), value);
   }
   for (const [name, value] of Object.entries(env)) {
     if (!name.startsWith(META_JSON_PREFIX)) continue;
     const object = jsonObject(name, value ?? "", warnings);
-    Object.assign(raw, object);
+    for (const [key, item] of Object.entries(object)) entries.set(key, item);
     if (name === STATIC_LABELS) warnings.push(...wrongLabels(object));
   }
+  const raw = Object.fromEntries(entries);
   return { raw, ...knownMetadata(raw), warnings };
 }
 
@@ -137,29 +139,22 @@ function readMap(value: unknown): ReturnType<Reader> {
   return isMap ? { value } : { wanted: "a map of texts" };
 }
 
-interface PodPort {
-  readonly name?: unknown;
-  readonly containerPort?: unknown;
-  readonly protocol?: unknown;
-}
-
 /** A list of ports as JSON in a text. */
 function readPodPorts(value: unknown): ReturnType<Reader> {
-  const ports = typeof value === "string" ? parsed(value) : undefined;
-  if (ports === null) return {};
-  if (!Array.isArray(ports) || !ports.every(isPodPort)) return { wanted: "a JSON list of ports" };
-  const forms = ports.map(({ name = "", containerPort = 0, protocol = "" }) => ({
-    ...(name === "" ? {} : { name }),
-    containerPort,
-    protocol,
-  }));
-  return ports.length === 0 ? {} : { value: JSON.stringify(forms) };
+  const given = typeof value === "string" ? parsed(value) : undefined;
+  if (given === null) return {};
+  const ports = Array.isArray(given) ? given.map(podPort) : [undefined];
+  if (ports.includes(undefined)) return { wanted: "a JSON list of ports" };
+  return ports.length === 0 ? {} : { value: JSON.stringify(ports) };
 }
 
-function isPodPort(value: unknown): value is PodPort {
-  if (!isRecord(value)) return false;
-  const { name = "", containerPort = 0, protocol = "" }: PodPort = value;
-  return typeof name === "string" && Number.isInteger(containerPort) && typeof protocol === "string";
+/** In the form in which Istio's agent writes it; undefined for what is none. */
+function podPort(given: unknown): object | undefined {
+  const fields = goFields(given);
+  const [name, containerPort, protocol] = [fields?.name ?? "", fields?.containerport ?? 0, fields?.protocol ?? ""];
+  const isPort = typeof name === "string" && Number.isSafeInteger(containerPort) && typeof protocol === "string";
+  if (fields === undefined || !isPort) return undefined;
+  return { ...(name === "" ? {} : { name }), containerPort, protocol };
 }
 
 function jsonObject(name: string, json: string, warnings: string[]): Metadata {

@@ -119,6 +119,21 @@ test("proxyNode() takes ports that are null for none", () => {
   assert.deepEqual([problems, "POD_PORTS" in metadata], [[], false]);
 });
 
+test("proxyNode() reads ports as Go does: null is empty, and fields have any mix of cases", () => {
+  const portsOf = (json: string) => {
+    const { problems, metadata } = proxyNode({ ...INPUT, env: { ISTIO_META_POD_PORTS: json } });
+    return problems.length > 0 ? problems : metadata.POD_PORTS;
+  };
+  const empty = '{"containerPort":0,"protocol":""}';
+  assert.equal(portsOf("[null]"), `[${empty}]`);
+  assert.equal(portsOf('[{"name":null,"containerPort":null,"protocol":null}]'), `[${empty}]`);
+  assert.equal(portsOf('[{"ContainerPort":80,"NAME":"a"}]'), '[{"name":"a","containerPort":80,"protocol":""}]');
+  for (const wrong of ["[[]]", "[80]", '[{"containerPort":1e30}]', '[{"containerPort":"80"}]', '[{"name":1}]'])
+    assert.deepEqual(portsOf(wrong), [
+      `ISTIO_META_POD_PORTS must be a JSON list of ports, not ${JSON.stringify(wrong)}`,
+    ]);
+});
+
 test("proxyNode() warns of labels that are no texts, which have no value", () => {
   const { warnings, labels } = proxyNode({ ...INPUT, env: { ISTIO_METAJSON_LABELS: '{"app":"a","tier":1,"x":null}' } });
   assert.deepEqual(warnings, ["ISTIO_METAJSON_LABELS: tier must be text, not 1"]);
@@ -172,6 +187,15 @@ test("proxyNode() knows keys in any mix of cases, and ports in their own form", 
     '[{"containerPort":80,"protocol":""},{"name":"a","containerPort":1,"protocol":"TCP"}]',
   );
   assert.deepEqual(extraMetadata, { Owner: "me" });
+});
+
+test("proxyNode() takes metadata under any key, also one that objects have", () => {
+  const proxyMetadata = { ISTIO_META___proto__: "a", ISTIO_META_constructor: "b" };
+  const given = proxyNode({ ...INPUT, env: {}, proxyConfig: { ...DEFAULT_PROXY_CONFIG, proxyMetadata } });
+  assert.equal(JSON.stringify(given.extraMetadata), '{"__proto__":"a","constructor":"b"}');
+  const objects = proxyNode({ ...INPUT, env: { ISTIO_METAJSON_X: '{"__proto__":{"OWNER":"me"},"toString":1}' } });
+  assert.equal(JSON.stringify(objects.extraMetadata), '{"__proto__":{"OWNER":"me"},"toString":1}');
+  assert.equal(objects.metadata.OWNER, undefined);
 });
 
 test("proxyNode() takes labels and names from metadata where there is nothing better", () => {

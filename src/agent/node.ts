@@ -113,7 +113,7 @@ export function proxyNode(input: NodeInput): ProxyNode {
     cluster: serviceCluster(proxyConfig, { labels, namespace, workloadName: text(metadata.WORKLOAD_NAME) }),
     locality,
     metadata,
-    extraMetadata: Object.fromEntries(Object.entries(rawMetadata).filter(([key]) => !(key in metadata))),
+    extraMetadata: Object.fromEntries(Object.entries(rawMetadata).filter(([key]) => !Object.hasOwn(metadata, key))),
     rawMetadata,
     labels,
     annotations,

@@ -7,6 +7,7 @@ import type { Env } from "#lib/env-reader.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { formatListenAddress } from "#lib/net/listen-address.ts";
+import { readUtf8 } from "#lib/read-utf8.ts";
 import { ISTIO_VERSION } from "#lib/version.ts";
 import { formatYaml } from "#lib/yaml/format.ts";
 import type { AgentConfig } from "./agent-config.ts";
@@ -129,14 +130,19 @@ async function findSdsServer({ config, place, log }: PrepareInput): Promise<bool
  * The content of a file; undefined when there is none. Here as in the other steps of a start small files are not left to
  * another thread: on a busy machine each turn over one is a wait, and Envoy waits for all of them.
  */
-export function readOptional(path: string): string | undefined {
+export function readOptional(path: string, read = readTolerantly): string | undefined {
   try {
-    return readFileSync(path, "utf8");
+    return read(path);
   } catch (thrown) {
     if (thrown instanceof Error && "code" in thrown && (thrown.code === "ENOENT" || thrown.code === "ENOTDIR"))
       return undefined;
     throw new MeshError("FILE_UNREADABLE", `Cannot read ${path}`, { cause: thrown });
   }
+}
+
+/** As Go's reader of quoted values does, whatever is no UTF-8 becomes U+FFFD. */
+function readTolerantly(path: string): string {
+  return readFileSync(path, "utf8");
 }
 
 function readDownwardApi(path: string, log: Logger): Labels | undefined {
@@ -158,7 +164,7 @@ async function effectiveConfig(
   annotations: Labels | undefined,
 ): Promise<ProxyConfig> {
   const meshText = await failingAs(`failed to read mesh config file ${flags.meshConfig}`, async () =>
-    readOptional(pathIn(place, flags.meshConfig)),
+    readOptional(pathIn(place, flags.meshConfig), readUtf8),
   );
   const { config: proxyConfig, problems } = await readProxyConfig({
     meshFile: meshText === undefined ? undefined : { path: flags.meshConfig, text: meshText },
@@ -177,7 +183,7 @@ async function effectiveConfig(
   for (const text of texts) log.warn(text);
   if (flags.concurrency > 0) log.warn(`legacy --concurrency=${flags.concurrency}: use concurrency of ProxyConfig`);
   const resolved = await withResolvedStatsd(proxyConfig, log);
-  log.info(`Effective config: ${formatYaml(resolved)}`);
+  log.info("Effective config: ", {}, formatYaml(resolved));
   return withTemplate(resolved, flags);
 }
 

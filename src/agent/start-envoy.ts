@@ -1,7 +1,7 @@
 /** What Envoy is started with: its bootstrap, its command line, its user. */
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
+import { readUtf8 } from "#lib/read-utf8.ts";
 import type { AgentContext } from "./agent-context.ts";
 import { createBootstrap } from "./bootstrap/create.ts";
 import { envoyArguments, type HotRestartArguments } from "./envoy/arguments.ts";
@@ -83,9 +83,9 @@ async function overrideJson(file: string, hostIp: string): Promise<string> {
   const host = hostIp.includes(":") ? `[${hostIp}]` : hostIp;
   let text: string;
   try {
-    text = await readFile(file, "utf8");
+    text = readUtf8(file);
   } catch (cause) {
-    throw new MeshError("BOOTSTRAP_OVERRIDE_UNREADABLE", "Cannot read ISTIO_BOOTSTRAP_OVERRIDE", { cause });
+    throw new MeshError("BOOTSTRAP_OVERRIDE_UNREADABLE", `Cannot read ISTIO_BOOTSTRAP_OVERRIDE ${file}`, { cause });
   }
   const { readDocument } = await import("#lib/yaml/read.ts");
   const { value, error } = readDocument(text.replaceAll("[$(HOST_IP)]", host).replaceAll("$(HOST_IP)", host));

@@ -1,4 +1,5 @@
 import type { Server } from "node:net";
+import { durationMs } from "#config/proxy-config.ts";
 import { formatDuration } from "#lib/duration.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import type { AgentContext } from "./agent-context.ts";
@@ -103,10 +104,8 @@ function probeTarget({ config, localhost, place, done }: AgentContext, statusPor
  * Ready is a proxy that has its configuration and its names, and is not about to end. Its certificate is named where it is
  * missed, and not asked for by itself: Envoy waits for the certificates that its listeners use, and a gateway may use none.
  */
-function readiness(
-  { admin, config, stop, metrics, log, startedAt, place }: AgentContext,
-  { resolver, identity }: StatusParts,
-): () => Promise<readonly Waiting[]> {
+function readiness(context: AgentContext, { resolver, identity }: StatusParts): () => Promise<readonly Waiting[]> {
+  const { admin, config, stop, metrics, log, startedAt, place } = context;
   const envoy = new EnvoyReadiness(admin);
   const needs: readonly Need[] = [
     { name: "Envoy's configuration", problem: () => (config.envoy.disabled ? undefined : envoy.problem()) },
@@ -124,7 +123,7 @@ function readiness(
     problem: () => (identity !== undefined && identity.current === undefined ? NO_CERTIFICATE : undefined),
   };
   return async () => {
-    if (stop.aborted) return [{ name: "nothing", reason: "server is terminated: the agent is ending" }];
+    if (stop.aborted) return [ending(context)];
     const waiting = await waitingFor(needs);
     if (waiting.length > 0) return [...waiting, ...(await waitingFor([certificate]))];
     if (metrics.startupSeconds === undefined) {
@@ -134,6 +133,16 @@ function readiness(
     }
     return [];
   };
+}
+
+function ending({ config, proxyConfig, hurry }: AgentContext): Waiting {
+  const name = "the end of the agent";
+  const { disabled, exitOnZeroActiveConnections } = config.envoy;
+  if (disabled || hurry.aborted) return { name, reason: "server is terminated: it ends at once" };
+  const how = exitOnZeroActiveConnections
+    ? "until nobody is connected to it"
+    : `for ${formatDuration(durationMs(proxyConfig.terminationDrainDuration))}`;
+  return { name, reason: `server is terminated: Envoy drains ${how}` };
 }
 
 const NO_NAMES = "istio DNS capture is turned ON and DNS lookup table is not ready yet";

@@ -61,7 +61,8 @@ function captureCommand(name: string, { env, write, always, explains = false }: 
       await runCapture({ ...input, again: runAgainIn });
     } catch (error) {
       if (!(error instanceof MeshError)) throw error;
-      log.error(errorText(error));
+      // What the system's programs say, and what does not work, has lines.
+      log.error("", {}, errorText(error));
       process.exitCode = error.code === "CAPTURE_INEFFECTIVE" ? VALIDATION_FAILED : 1;
     }
   });

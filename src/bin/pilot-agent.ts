@@ -26,13 +26,17 @@ const program = addLogFlags(new Command("pilot-agent"))
   .description("Istio Pilot agent runs in the sidecar or gateway container and bootstraps Envoy.")
   .allowUnknownOption();
 
+/** As it was before this program added to it what only its own libraries need: Envoy finds roots by itself. */
+const GIVEN_ENVIRONMENT = { ...process.env };
+
 /** By name, in the order of the help text. */
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
-  proxy: async () => (await import("./agent/proxy-command.ts")).proxyCommand(process.env),
+  proxy: async () => (await import("./agent/proxy-command.ts")).proxyCommand(GIVEN_ENVIRONMENT),
   serve: async () => (await import("./agent/serve-command.ts")).serveCommand(SELF),
   "open-sockets": async () => (await import("./agent/serve-command.ts")).openSocketsCommand(),
-  "istio-iptables": async () => (await import("./istio-iptables.ts")).istioIptablesCommand(process.env),
-  "istio-clean-iptables": async () => (await import("./istio-iptables.ts")).istioCleanIptablesCommand(process.env),
+  "istio-iptables": async () => (await import("./istio-iptables.ts")).istioIptablesCommand(GIVEN_ENVIRONMENT),
+  "istio-clean-iptables": async () =>
+    (await import("./istio-iptables.ts")).istioCleanIptablesCommand(GIVEN_ENVIRONMENT),
   request: async () => (await import("./agent/request-command.ts")).requestCommand(),
   wait: async () => (await import("./agent/wait-command.ts")).waitCommand(),
   version: async () => (await import("./version-command.ts")).versionCommand(),

@@ -81,13 +81,13 @@ async function showRemoval({ settings, machine, commands }: ApplyInput): Promise
 export async function logFinalState({ settings, machine, commands, log }: ApplyInput): Promise<void> {
   if (machine.dialect === "nftables") {
     const listing = await tryNft(commands);
-    if (listing !== undefined) log.info(`Final nftables state:\n${[...ownTables(listing).values()].join("")}`);
+    if (listing !== undefined) log.info("Final nftables state:", {}, `\n${[...ownTables(listing).values()].join("")}`);
     return;
   }
   for (const { backend, stale } of machine.backends) {
     if (stale || (backend.family === "v6" && !settings.ipv6)) continue;
     const { code, stdout } = await commands.run(backend.save, []);
-    if (code === 0) log.info(`Final iptables state (${FAMILY_NAMES[backend.family]}):\n${stdout}`);
+    if (code === 0) log.info(`Final iptables state (${FAMILY_NAMES[backend.family]}):`, {}, `\n${stdout}`);
   }
 }
 

@@ -28,8 +28,8 @@ export async function runCapture(run: CaptureRun): Promise<void> {
   const { options, settings, around, commands } = await prepareCapture(run);
   if (options.dryRun) log.info("running iptables in dry-run mode, no rule changes will be made");
   if (options.nativeNftables) log.info("native nftables enabled, using nft rules for traffic redirection");
-  log.info(environmentBlock(env));
-  log.info(variablesBlock({ options, settings, around }));
+  log.info("", {}, environmentBlock(env));
+  log.info("", {}, variablesBlock({ options, settings, around }));
   if (!options.skipRuleApply) {
     if (options.dryRun) await dryRun({ options, settings, log }, env.DRY_RUN_FILE_PATH ?? "");
     else await change({ options, settings, log }, commands);

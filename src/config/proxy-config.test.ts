@@ -45,6 +45,20 @@ test("readProxyConfig() replaces lists and messages, and merges proxyMetadata", 
   assert.deepEqual(config?.tracing, {});
 });
 
+test("readProxyConfig() takes any key of a map, also one that objects have, from JSON and YAML", async () => {
+  const maps = '"runtimeValues":{"__proto__":"a"},"proxyMetadata":{"__proto__":"b"}';
+  const tags = '"tracing":{"customTags":{"__proto__":{"literal":{"value":"c"}}}}';
+  for (const environment of [`{${maps},${tags}}`, `# YAML\n{${maps},${tags}}`]) {
+    const config = await configOf({ meshFile: mesh("defaultConfig: {proxyMetadata: {A: '1'}}"), environment });
+    assert.deepEqual(Object.entries(config?.runtimeValues ?? {}), [["__proto__", "a"]]);
+    assert.deepEqual(Object.entries(config?.proxyMetadata ?? {}), [
+      ["A", "1"],
+      ["__proto__", "b"],
+    ]);
+    assert.equal(JSON.stringify(config?.tracing), `{${tags.slice(11)}`);
+  }
+});
+
 test("readProxyConfig() keeps what a null leaves unset, and reads both spellings of a field", async () => {
   const config = await configOf({ environment: "discovery_address: other:1\nproxyMetadata:\nbinaryPath: null" });
   assert.equal(config?.discoveryAddress, "other:1");

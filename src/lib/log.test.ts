@@ -40,6 +40,16 @@ test("a field keeps to its line, whatever is in it", () => {
   assert.match(lines({}, tell), /\tname=a\\u000a2026\\u0009error\\u0009b\\u001b\[31m ips=\[1\\u000a2\]\n$/);
 });
 
+test("a message keeps to its line, whatever is in it; only a block behind it has lines", () => {
+  const forged = "refused: a\n2026\terror\tb\u001b[31m";
+  const tell = (log: Logger) => log.warn(forged, { n: 1 });
+  assert.match(lines({}, tell), /\twarn\trefused: a\\u000a2026\\u0009error\\u0009b\\u001b\[31m\tn=1\n$/);
+  assert.equal(JSON.parse(lines({ json: true }, tell)).msg, forged);
+  const show = (log: Logger) => log.info("state:", {}, "\nx: 1\ny: 2");
+  assert.match(lines({}, show), /\tinfo\tstate:\nx: 1\ny: 2\n$/);
+  assert.equal(JSON.parse(lines({ json: true }, show)).msg, "state:\nx: 1\ny: 2");
+});
+
 test("a scope has its own level, else that of all, else info; that of the default scope is its own", () => {
   const levels = { default: "error", ads: "debug", dns: "error" } as const;
   const text = lines({ levels }, (log) => {

@@ -24,11 +24,17 @@ export interface LogOptions {
   readonly now?: () => Date;
 }
 
+/**
+ * Messages quote what others wrote: names, errors of peers. So their line ends and other control characters are escaped.
+ * Text that is to have lines, which must not come from outside, goes behind them as a block.
+ */
+type Write = (message: string, fields?: LogFields, block?: string) => void;
+
 export interface Logger {
-  debug(message: string, fields?: LogFields): void;
-  info(message: string, fields?: LogFields): void;
-  warn(message: string, fields?: LogFields): void;
-  error(message: string, fields?: LogFields): void;
+  readonly debug: Write;
+  readonly info: Write;
+  readonly warn: Write;
+  readonly error: Write;
   /** A logger for one area, such as `ads` or `xdsproxy`. */
   scope(name: string): Logger;
 }
@@ -79,7 +85,7 @@ function scopedLogger(options: LogOptions, scope: string, scopes: Map<string, Sc
   const line = options.json ? jsonLine : textLine;
   const at = (level: LogLevel) => {
     const severity = LOG_LEVELS.indexOf(level);
-    return (message: string, fields?: LogFields) => {
+    return (message: string, fields: LogFields = {}, block = "") => {
       if (severity > LOG_LEVELS.indexOf(settings.level)) return;
       const traced = severity <= LOG_LEVELS.indexOf(settings.stackLevel);
       const named = settings.callers;
@@ -91,7 +97,8 @@ function scopedLogger(options: LogOptions, scope: string, scopes: Map<string, Sc
           level,
           scope,
           message,
-          fields: fields ?? {},
+          block,
+          fields,
           caller: named ? callerOf(stack[0] ?? "") : "",
           stack: traced ? stack.join("\n") : "",
         }),
@@ -136,24 +143,25 @@ interface Entry {
   readonly level: LogLevel;
   readonly scope: string;
   readonly message: string;
+  readonly block: string;
   readonly fields: LogFields;
   /** Empty unless asked for. */
   readonly caller: string;
   readonly stack: string;
 }
 
-function textLine({ time, level, scope, message, fields, caller, stack }: Entry): string {
+function textLine({ time, level, scope, message, block, fields, caller, stack }: Entry): string {
   const pairs = Object.entries(fields).filter(([, value]) => value !== undefined);
   const shown = ([key, value]: (typeof pairs)[number]) =>
     `${key}=${oneLine(Array.isArray(value) ? `[${value.join(" ")}]` : String(value))}`;
   const tail = pairs.length === 0 ? "" : `\t${pairs.map(shown).join(" ")}`;
   const name = scope === "default" ? "" : `${scope}\t`;
   const from = caller === "" ? "" : `${caller}\t`;
-  return `${time}\t${level}\t${name}${from}${message}${tail}\n${stack === "" ? "" : `${stack}\n`}`;
+  return `${time}\t${level}\t${name}${from}${oneLine(message)}${block}${tail}\n${stack === "" ? "" : `${stack}\n`}`;
 }
 
-function jsonLine({ time, level, scope, message, fields, caller, stack }: Entry): string {
+function jsonLine({ time, level, scope, message, block, fields, caller, stack }: Entry): string {
   const name = scope === "default" ? {} : { scope };
   const [from, trace] = [caller === "" ? {} : { caller }, stack === "" ? {} : { stack }];
-  return `${JSON.stringify({ level, time, ...name, ...from, msg: message, ...fields, ...trace })}\n`;
+  return `${JSON.stringify({ level, time, ...name, ...from, msg: `${message}${block}`, ...fields, ...trace })}\n`;
 }

@@ -116,6 +116,16 @@ test("envoyBootstrap() listens on IPv6 only where there is nothing else, and on 
   );
 });
 
+test("envoyBootstrap() takes any name of a runtime flag, also one that objects have", () => {
+  const runtimeValues = Object.fromEntries([
+    ["__proto__", "a"],
+    ["constructor", "true"],
+    ["toString", ""],
+  ]);
+  const { text } = bootstrapOf({ proxyConfig: { ...DEFAULT_PROXY_CONFIG, runtimeValues } });
+  assert.match(text, /"static_layer":\{[^}]*"__proto__":"a","constructor":true\}/);
+});
+
 test("envoyBootstrap() lets the user change runtime flags and remove a default by an empty value", () => {
   const runtimeValues = { "re2.max_program_size.error_level": "", "envoy.x": "true", "envoy.y": "7" };
   const { text } = bootstrapOf({ proxyConfig: { ...DEFAULT_PROXY_CONFIG, runtimeValues } });

@@ -74,21 +74,23 @@ function logFormat(asJson: boolean): Json {
   };
 }
 
-/** Defaults and what the user sets; an empty value removes a default. */
+const DEFAULT_FLAGS: readonly (readonly [name: string, value: Json])[] = [
+  ["re2.max_program_size.error_level", "32768"],
+  ["envoy.deprecated_features:envoy.config.listener.v3.Listener.hidden_envoy_deprecated_use_original_dst", true],
+  ["envoy.reloadable_features.http_reject_path_with_fragment", false],
+  ["envoy.reloadable_features.fixed_heap_use_allocated", true],
+];
+
+/** Defaults and what the user sets, under any name; an empty value removes a default. */
 export function runtimeFlags({ proxyConfig, fips, stripFragment }: BootstrapContext): Json {
-  const flags: Record<string, Json> = {
-    "re2.max_program_size.error_level": "32768",
-    "envoy.deprecated_features:envoy.config.listener.v3.Listener.hidden_envoy_deprecated_use_original_dst": true,
-    "envoy.reloadable_features.http_reject_path_with_fragment": false,
-    "envoy.reloadable_features.fixed_heap_use_allocated": true,
-  };
-  if (fips) flags["envoy.reloadable_features.google_grpc_disable_tls_13"] = true;
-  if (!stripFragment) flags["envoy.reloadable_features.http_strip_fragment_from_path_unsafe_if_disabled"] = "false";
+  const flags = new Map(DEFAULT_FLAGS);
+  if (fips) flags.set("envoy.reloadable_features.google_grpc_disable_tls_13", true);
+  if (!stripFragment) flags.set("envoy.reloadable_features.http_strip_fragment_from_path_unsafe_if_disabled", "false");
   for (const [name, value] of Object.entries(proxyConfig.runtimeValues ?? {})) {
-    if (value === "") delete flags[name];
-    else flags[name] = value === "true" || value === "false" ? value === "true" : value;
+    if (value === "") flags.delete(name);
+    else flags.set(name, value === "true" || value === "false" ? value === "true" : value);
   }
-  return flags;
+  return Object.fromEntries(flags);
 }
 
 function extensions(context: BootstrapContext): Json {

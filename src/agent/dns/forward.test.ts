@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { test } from "node:test";
 import packet from "dns-packet";
-import { ask, type NameServer } from "./forward.ts";
+import { type Asking, ask, type NameServer, type Transport } from "./forward.ts";
 import { frame } from "./frames.ts";
 import { isQuery, parseQuery, type Query } from "./message.ts";
 
@@ -20,6 +20,12 @@ function question(): Query {
   if (!isQuery(query)) throw new Error("no question");
   return query;
 }
+
+const asking = (transport: Transport): Asking => ({
+  query: question(),
+  transport,
+  signal: new AbortController().signal,
+});
 
 const reply = ({ id = 7, name = NAME, data = "192.0.2.1" } = {}): Buffer =>
   packet.encode({
@@ -64,15 +70,15 @@ test("ask() fails at once on an answer that cannot be read or is to another ques
     [question().bytes, /a question in place of an answer/],
   ];
   for (const [message, problem] of bad) {
-    await assert.rejects(ask(question(), await overUdp(t, () => [message]), "udp"), problem);
-    await assert.rejects(ask(question(), await overTcp(t, () => [message]), "tcp"), problem);
+    await assert.rejects(ask(asking("udp"), await overUdp(t, () => [message])), problem);
+    await assert.rejects(ask(asking("tcp"), await overTcp(t, () => [message])), problem);
   }
 });
 
 test("ask() waits for its own answer over UDP; over TCP there is no other", async (t) => {
   const script = () => [reply({ id: 8, data: "192.0.2.66" }), reply()];
-  assert.equal(addressIn(await ask(question(), await overUdp(t, script), "udp")), "192.0.2.1");
-  await assert.rejects(ask(question(), await overTcp(t, script), "tcp"), /answered another question/);
+  assert.equal(addressIn(await ask(asking("udp"), await overUdp(t, script))), "192.0.2.1");
+  await assert.rejects(ask(asking("tcp"), await overTcp(t, script)), /answered another question/);
 });
 
 test("ask() does not hear who was not asked", async (t) => {
@@ -84,6 +90,6 @@ test("ask() does not hear who was not asked", async (t) => {
   }).bind(0, "127.0.0.1");
   await once(server, "listening");
   t.after(() => void server.close());
-  const answer = await ask(question(), { host: "127.0.0.1", port: server.address().port }, "udp");
+  const answer = await ask(asking("udp"), { host: "127.0.0.1", port: server.address().port });
   assert.equal(addressIn(answer), "192.0.2.1");
 });

@@ -15,22 +15,32 @@ export interface NameServer {
 
 const TIMEOUT_MS = 5_000;
 
+export interface Asking {
+  readonly query: Query;
+  readonly transport: Transport;
+  /** Aborted with the reason for which nobody waits for an answer any more. */
+  readonly signal: AbortSignal;
+}
+
 /** The answer of one server; rejects when there is none in time, or none that fits. */
-export function ask(query: Query, server: NameServer, transport: Transport): Promise<Buffer> {
-  return transport === "udp" ? askUdp(query, server) : askTcp(query, server);
+export function ask(asking: Asking, server: NameServer): Promise<Buffer> {
+  return asking.transport === "udp" ? askUdp(asking, server) : askTcp(asking, server);
 }
 
 /** A socket of its own per question gives it a port of its own, which makes forged answers hard. */
-function askUdp(query: Query, { host, port }: NameServer): Promise<Buffer> {
+function askUdp({ query, signal }: Asking, { host, port }: NameServer): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const socket = createSocket(isIPv6(host.split("%")[0] ?? "") ? "udp6" : "udp4");
     const finish = (settle: () => void) => {
       clearTimeout(timer);
+      signal.removeEventListener("abort", giveUp);
       socket.close();
       settle();
     };
     const fail = (reason: string, cause?: unknown) => finish(() => reject(failure(host, reason, cause)));
+    const giveUp = () => fail(`was given up ${signal.reason}`);
     const timer = setTimeout(() => fail(`no answer in ${TIMEOUT_MS} ms`), TIMEOUT_MS);
+    signal.addEventListener("abort", giveUp, { once: true });
     socket.on("error", (cause) => fail("cannot be asked", cause));
     socket.on("message", (message) => {
       const received = receivedAnswer(message, query);
@@ -47,17 +57,20 @@ function askUdp(query: Query, { host, port }: NameServer): Promise<Buffer> {
   });
 }
 
-function askTcp(query: Query, { host, port }: NameServer): Promise<Buffer> {
+function askTcp({ query, signal }: Asking, { host, port }: NameServer): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host, port });
     const frames: Frames = { pending: Buffer.alloc(0) };
     const finish = (settle: () => void) => {
       clearTimeout(timer);
+      signal.removeEventListener("abort", giveUp);
       socket.destroy();
       settle();
     };
     const fail = (reason: string, cause?: unknown) => finish(() => reject(failure(host, reason, cause)));
+    const giveUp = () => fail(`was given up ${signal.reason}`);
     const timer = setTimeout(() => fail(`no answer in ${TIMEOUT_MS} ms`), TIMEOUT_MS);
+    signal.addEventListener("abort", giveUp, { once: true });
     socket.on("error", (cause) => fail("cannot be asked", cause));
     socket.on("end", () => fail("closed the connection"));
     socket.on("data", (chunk) => {

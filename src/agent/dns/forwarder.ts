@@ -1,7 +1,6 @@
 /** Passes questions on to the machine's name servers: to one after another, or to all at once. */
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
-import { oneLine } from "#lib/one-line.ts";
 import type { AgentMetrics } from "../metrics.ts";
 import { ask, type NameServer, type Transport } from "./forward.ts";
 import type { Query } from "./message.ts";
@@ -13,6 +12,8 @@ export interface ForwarderOptions {
   readonly forwardParallel: boolean;
   readonly log: Logger;
   readonly metrics: AgentMetrics;
+  /** In milliseconds since any moment. */
+  readonly now?: () => number;
 }
 
 /** Rejects when no server answers. */
@@ -20,32 +21,52 @@ export type Forward = (query: Query, transport: Transport) => Promise<Buffer>;
 
 /** Each takes a socket until it is answered: a flood must not take them all. */
 const MAX_RUNNING = 512;
+/**
+ * Where so many wait, servers are silent, or asked what nobody answers. A question that has waited that long then leaves
+ * its place to the next one: it would keep it for seconds, in which others that have an answer were turned away. One that
+ * waits shorter keeps it, or in a fast flood no answer could come in time.
+ */
+const KEEPS_PLACE_MS = 250;
 
-export function forwarder({ nameServers, forwardParallel, log, metrics }: ForwarderOptions): Forward {
-  let running = 0;
+export function forwarder(options: ForwarderOptions): Forward {
+  const { nameServers, forwardParallel, log, metrics, now = () => performance.now() } = options;
+  /** By when they came; the oldest is the first. */
+  const running = new Map<AbortController, number>();
+  const makeRoom = () => {
+    const [oldest] = running;
+    if (oldest === undefined || running.size < MAX_RUNNING) return;
+    const [question, since] = oldest;
+    if (now() - since < KEEPS_PLACE_MS) throw failed(`${MAX_RUNNING} questions wait for an answer already`);
+    running.delete(question);
+    question.abort(`for a newer question: ${MAX_RUNNING} wait for an answer`);
+  };
   const send = async (query: Query, transport: Transport): Promise<Buffer> => {
-    if (running >= MAX_RUNNING) throw failed(`${MAX_RUNNING} questions wait for an answer already`);
-    running++;
+    makeRoom();
+    const question = new AbortController();
+    const { signal } = question;
+    running.set(question, now());
     try {
       const servers = shuffled(nameServers, random16);
-      const one = (server: NameServer) => ask(query, server, transport);
-      return await (forwardParallel ? firstOf(servers, one) : oneAfterAnother(servers, one));
+      const one = (server: NameServer) => ask({ query, transport, signal }, server);
+      return await (forwardParallel ? firstOf(servers, one) : oneAfterAnother(servers, one, signal));
     } finally {
-      running--;
+      running.delete(question);
+      // Servers that were asked as well, and may be silent for seconds.
+      question.abort("for the answer of another server");
     }
   };
   return async (query, transport) => {
     metrics.dnsUpstreamRequests.add();
-    const startedAt = performance.now();
+    const startedAt = now();
     try {
       return await send(query, transport);
     } catch (thrown) {
       metrics.dnsUpstreamFailures.add();
       const reasons = thrown instanceof AggregateError ? thrown.errors.map(errorText).join("; ") : errorText(thrown);
-      log.info(`upstream failure for "${oneLine(query.name)}": ${reasons}`);
+      log.info(`upstream failure for "${query.name}": ${reasons}`);
       throw thrown;
     } finally {
-      metrics.dnsUpstreamSeconds.observe((performance.now() - startedAt) / 1000);
+      metrics.dnsUpstreamSeconds.observe((now() - startedAt) / 1000);
     }
   };
 }
@@ -57,9 +78,10 @@ function firstOf(servers: readonly NameServer[], one: AskOne): Promise<Buffer> {
   return Promise.any(servers.map(one));
 }
 
-async function oneAfterAnother(servers: readonly NameServer[], one: AskOne): Promise<Buffer> {
+async function oneAfterAnother(servers: readonly NameServer[], one: AskOne, signal: AbortSignal): Promise<Buffer> {
   const failures: unknown[] = [];
   for (const server of servers) {
+    if (signal.aborted) break;
     try {
       return await one(server);
     } catch (thrown) {

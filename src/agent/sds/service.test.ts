@@ -216,11 +216,11 @@ test("SDS does not answer an acknowledgement, and logs a refusal", async (t) => 
   stream.write(sotwRequest(["default"]));
   const { response } = await nextSotw(stream);
   stream.write(sotwRequest(["default"], { responseNonce: response.nonce }));
-  stream.write(sotwRequest(["default"], { responseNonce: response.nonce, errorDetail: { message: "bad key" } }));
+  stream.write(sotwRequest(["default"], { responseNonce: response.nonce, errorDetail: { message: "bad\nkey" } }));
   // The next thing that comes is the push, not an answer to one of these.
   stream.write(sotwRequest(["default", "ROOTCA"], { responseNonce: response.nonce }));
   assert.deepEqual((await nextSotw(stream)).secrets.map(text), [`ROOTCA: ${ROOTS}`]);
-  assert.match(lines.join(""), /warn\tEnvoy refused default: bad key/);
+  assert.match(lines.join(""), /warn\tEnvoy refused default: bad\\u000akey/);
   assert.match(metrics.text(), /istio_agent_pilot_total_xds_rejects{type="sds"} 1\n/);
   assert.match(metrics.text(), /istio_agent_pilot_xds_send_time_count 2\n/);
   stream.cancel();

@@ -185,6 +185,35 @@ test("proxy trusts what the machine trusts where it is told so", whereEnvoy, asy
   await agent.ready();
 });
 
+test("proxy gives Envoy the environment that it was given itself", whereEnvoy, async (t) => {
+  const plane = await startFakeControlPlane({ onStream: answer });
+  t.after(() => plane.close());
+  const { child, ready } = await startAgent(t, { plane });
+  await ready();
+  const environmentOf = (pid: number | undefined) => readFileSync(`/proc/${pid}/environ`, "utf8").split("\0").sort();
+  assert.deepEqual(environmentOf(envoyPid(child)), environmentOf(child.pid));
+});
+
+test("proxy is not ready while it ends, and says what it waits for", whereEnvoy, async (t) => {
+  const plane = await startFakeControlPlane({ onStream: answer });
+  t.after(() => plane.close());
+  const drains = [
+    [{}, "Envoy drains for 1m0s"],
+    [{ EXIT_ON_ZERO_ACTIVE_CONNECTIONS: "true" }, "Envoy drains until nobody is connected to it"],
+  ] as const;
+  for (const [env, what] of drains) {
+    const proxyConfig = { terminationDrainDuration: "60s" };
+    const { child, ready, text, get, statusPort } = await startAgent(t, { plane, env, proxyConfig });
+    await ready();
+    child.kill("SIGTERM");
+    await eventually("draining", () => text().includes("Agent draining Proxy for termination"));
+    const { status, body } = await get(statusPort, "/healthz/ready");
+    assert.deepEqual([status, body], [503, `waiting for the end of the agent: server is terminated: ${what}\n`]);
+    assert.match(text(), /warn\tEnvoy proxy is NOT ready: server is terminated: Envoy drains /);
+    await endAgent(child);
+  }
+});
+
 test("proxy router ends at once on a second signal", whereEnvoy, async (t) => {
   const plane = await startFakeControlPlane({ onStream: answer });
   t.after(() => plane.close());

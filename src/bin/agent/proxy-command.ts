@@ -80,7 +80,7 @@ export function endSignals(log: Logger): { readonly stop: AbortSignal; readonly 
   process.on("SIGTERM", onSignal);
   process.on("SIGINT", onSignal);
   process.on("uncaughtException", (error) => {
-    log.error(`The agent ends because of a bug: ${error.stack ?? error.message}`);
+    log.error("The agent ends because of a bug: ", {}, error.stack ?? error.message);
     process.exitCode = 1;
     stop.abort();
     hurry.abort();

@@ -182,7 +182,7 @@ export class ControlPlane {
     // A proxy that came before would call endpoints of other networks directly, where nobody answers.
     await this.#background.raced(Promise.race([this.#gatewayAddresses.tried(), stop]));
     if (signal.aborted) return;
-    this.#log.info(`mesh configuration:\n${dump(apiForm(this.#source.current().mesh))}`);
+    this.#log.info("mesh configuration:", {}, `\n${dump(apiForm(this.#source.current().mesh))}`);
     const ca = await startCa(this.#security, this.#background, signal);
     if (signal.aborted) return;
     const authority = ca?.authority;

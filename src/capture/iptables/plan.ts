@@ -59,7 +59,7 @@ function restoreStep(input: IptablesInput, { backend, saved }: FoundBackend, { t
   return {
     run: async () => {
       const shown = input.asCommands ? formatCommands(wanted).join("\n") : text.trimEnd();
-      log.info(`Running iptables restore with: ${backend.restore} and the following input:\n${shown}`);
+      log.info(`Running iptables restore with: ${backend.restore} and the following input:`, {}, `\n${shown}`);
       const result = await commands.run(backend.restore, ["--noflush", ...wait], text);
       if (result.code !== 0) {
         const attempt = `Cannot apply the rules with ${backend.restore}`;

@@ -46,7 +46,7 @@ export function planNft({ commands, log }: NftInput, listing: string, wanted: re
         : {
             run: async () => {
               const text = `${lines.join("\n")}\n`;
-              log.info(`Running nft with the following input:\n${text.trimEnd()}`);
+              log.info("Running nft with the following input:", {}, `\n${text.trimEnd()}`);
               const result = await load(text);
               if (result.code !== 0) {
                 throw failure("Cannot apply the rules with nft", { ...result, program: "nft", input: text });

@@ -246,6 +246,14 @@ test("parseAppProbes() refuses what cannot be read, with the JSON", () => {
     prober({ grpc: { port: 80, service: 7 } }),
     prober({ tcpSocket: { port: 80 }, timeoutSeconds: "5" }),
     prober({ tcpSocket: { port: 80 }, timeoutSeconds: 0.5 }),
+    prober({ tcpSocket: { port: 80 }, timeoutSeconds: 2 ** 31 }),
+    ...[80.5, {}, true, 2 ** 31, -(2 ** 31) - 1].map((port) => prober({ httpGet: { port } })),
+    prober({ grpc: { port: "80" } }),
+    prober({ httpGet: { host: 7 } }),
+    prober({ tcpSocket: { host: 7 } }),
+    ...[{}, "a", ["a"], [[]], [{ name: 7 }], [{ value: true }]].map((httpHeaders) =>
+      prober({ httpGet: { httpHeaders } }),
+    ),
   ]) {
     assert.throws(
       () => parseAppProbes(json),
@@ -255,7 +263,7 @@ test("parseAppProbes() refuses what cannot be read, with the JSON", () => {
       json,
     );
   }
-  for (const port of [undefined, null, "http", "80", 80.5, {}, true])
+  for (const port of ["http", "80", ""])
     assert.throws(() => parseAppProbes(prober({ httpGet: { port } })), /the port must be int type/);
   for (const value of [null, {}, { exec: {} }, { httpGet: null }, { httpGet: { port: 1 }, tcpSocket: { port: 1 } }])
     assert.throws(() => parseAppProbes(prober(value)), /must be one of type httpGet, tcpSocket or gRPC/);
@@ -287,6 +295,24 @@ test("parseAppProbes() reads names of fields as Go does and has Kubernetes' defa
     "/app-health/a/startupz": { kind: "grpc", port: 3, service: "", timeoutMs: 1000 },
   });
   assert.equal(parseAppProbes("").size + parseAppProbes("null").size + parseAppProbes("{}").size, 0);
+});
+
+test("parseAppProbes() takes fields that are missing or null for empty ones, and such a probe fails", async () => {
+  const path = "/app-health/a/livez";
+  const nothing = { path: null, host: null, scheme: null, httpHeaders: null };
+  for (const prober of [
+    { httpGet: {} },
+    { httpGet: { ...nothing, port: null } },
+    { httpGet: { httpHeaders: [null, {}, { name: "a", value: null }] } },
+    { tcpSocket: {} },
+    { grpc: {} },
+    { tcpSocket: { port: -1 } },
+    { httpGet: { port: 2 ** 31 - 1 }, timeoutSeconds: -5 },
+  ]) {
+    const probe = parseAppProbes(JSON.stringify({ [path]: prober })).get(path);
+    assert.ok(probe !== undefined);
+    assert.equal((await runProbe(probe, requestOf({}), TARGET)).status, 500, JSON.stringify(prober));
+  }
 });
 
 test("probes with kept connections use one again, and open another when the application closed it", async (t) => {
