@@ -3,7 +3,9 @@ import assert from "node:assert/strict";
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
+import { createServer as createHttpServer } from "node:http";
 import { type AddressInfo, createServer } from "node:net";
+import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { createLogger } from "#lib/log.ts";
@@ -73,6 +75,8 @@ async function podOf(t: TestContext, { env = {}, flags = {}, proxyConfig = {}, f
   return { folder, lines, input };
 }
 
+const OWN_ADDRESSES = Object.values(networkInterfaces()).flatMap((infos = []) => infos.map(({ address }) => address));
+const WHERE_IPV6 = { skip: OWN_ADDRESSES.includes("::1") ? false : "no ::1" };
 const ADS_PATH = "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources";
 
 /** A program that stays until it is killed. */
@@ -305,6 +309,32 @@ test("runAgent() without Envoy lets applications of any user read their bootstra
   stop.abort();
   assert.equal(await ended, 0);
 });
+
+test(
+  "runAgent() asks Envoy where it listens: with both families on that of the first address",
+  WHERE_IPV6,
+  async (t) => {
+    const asked: string[] = [];
+    const admin = createHttpServer(({ url = "" }, response) => {
+      asked.push(url);
+      response.end();
+    }).listen(0, "::1");
+    await once(admin, "listening");
+    t.after(() => admin.close());
+    const { input } = await podOf(t, {
+      env: { INSTANCE_IP: "fd00::7", ISTIO_DUAL_STACK: "true" },
+      proxyConfig: { proxyAdminPort: (admin.address() as AddressInfo).port },
+    });
+    const stop = new AbortController();
+    const { signal } = stop;
+    t.after(() => stop.abort());
+    const ended = runAgent({ ...input, stop: signal, hurry: signal, reload: new EventTarget(), startedAt: 0 });
+    await eventually("a question of the agent", () => asked.length > 0, 10_000);
+    assert.match(String(asked[0]), /^\/stats\?/);
+    stop.abort();
+    await ended;
+  },
+);
 
 test("runAgent() shows the control plane the token of the credential fetcher from the first stream on", async (t) => {
   const tokens: unknown[] = [];

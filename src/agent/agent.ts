@@ -8,7 +8,7 @@
  */
 import { errorText } from "#lib/mesh-error.ts";
 import type { AgentContext, AgentInput } from "./agent-context.ts";
-import { isIPv6Only } from "./bootstrap/addresses.ts";
+import { addressFamily } from "./bootstrap/addresses.ts";
 import { envoyAdmin } from "./envoy/admin.ts";
 import { failingAs, STARTING } from "./failing-as.ts";
 import { agentMetrics } from "./metrics.ts";
@@ -28,7 +28,8 @@ export async function runAgent(input: AgentInput): Promise<number> {
   const quit = new AbortController();
   const drained = new AbortController();
   const ended = new AbortController();
-  const localhost = isIPv6Only(prepared.addresses) ? "::1" : "127.0.0.1";
+  // Where the bootstrap has Envoy listen.
+  const { localhost } = addressFamily(prepared.addresses, input.config.envoy.dualStack);
   const context: AgentContext = {
     ...input,
     ...prepared,

@@ -4,6 +4,7 @@ import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { readUtf8 } from "#lib/read-utf8.ts";
 import type { AgentContext } from "./agent-context.ts";
 import { createBootstrap } from "./bootstrap/create.ts";
+import { withHostIp } from "./bootstrap/host-ip.ts";
 import { envoyArguments, type HotRestartArguments } from "./envoy/arguments.ts";
 import type { EnvoyCommand } from "./envoy/process.ts";
 import { failingAs } from "./failing-as.ts";
@@ -78,9 +79,8 @@ async function overrideOf({ config, place, log }: AgentContext): Promise<string 
   }
 }
 
-/** Envoy takes it on the command line. `$(HOST_IP)` stands for the address of the machine, in brackets where it is IPv6. */
+/** Envoy takes it on the command line. */
 async function overrideJson(file: string, hostIp: string): Promise<string> {
-  const host = hostIp.includes(":") ? `[${hostIp}]` : hostIp;
   let text: string;
   try {
     text = readUtf8(file);
@@ -88,7 +88,7 @@ async function overrideJson(file: string, hostIp: string): Promise<string> {
     throw new MeshError("BOOTSTRAP_OVERRIDE_UNREADABLE", `Cannot read ISTIO_BOOTSTRAP_OVERRIDE ${file}`, { cause });
   }
   const { readDocument } = await import("#lib/yaml/read.ts");
-  const { value, error } = readDocument(text.replaceAll("[$(HOST_IP)]", host).replaceAll("$(HOST_IP)", host));
+  const { value, error } = readDocument(withHostIp(text, hostIp));
   if (error === undefined) return JSON.stringify(value);
   throw new MeshError(
     "BOOTSTRAP_OVERRIDE_UNREADABLE",

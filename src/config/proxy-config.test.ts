@@ -113,6 +113,17 @@ test("readProxyConfig() has no status port when the annotation says 0", async ()
   assert.deepEqual([config && "statusPort" in config, problems], [false, []]);
 });
 
+test("readProxyConfig() takes tracingServiceName where a text has serviceCluster beside it, in either order", async () => {
+  for (const fields of [
+    ["serviceCluster: sc", "tracingServiceName: CANONICAL_NAME_ONLY"],
+    ["tracingServiceName: CANONICAL_NAME_ONLY", "serviceCluster: sc"],
+  ]) {
+    const config = await configOf({ environment: fields.join("\n") });
+    assert.equal(config?.tracingServiceName, "CANONICAL_NAME_ONLY");
+    assert.equal(config?.serviceCluster, undefined);
+  }
+});
+
 test("readProxyConfig() knows tracingServiceName as the alternative of serviceCluster", async () => {
   const config = await configOf({ environment: "tracingServiceName: CANONICAL_NAME_ONLY" });
   assert.equal(config?.tracingServiceName, "CANONICAL_NAME_ONLY");

@@ -244,6 +244,7 @@ async function readYaml(text: string, report: Report): Promise<unknown> {
 /** Lays what was given over what is there. */
 export function overlayProxyConfig(below: Layer, given: Readonly<Record<string, unknown>>, report: Report): Layer {
   const result: Record<string, Json> = { ...below };
+  let isTraced = false;
   const onUnknown = (name: string) => {
     if (!RETIRED_FIELDS.has(name)) unknownField(name, report);
   };
@@ -255,6 +256,9 @@ export function overlayProxyConfig(below: Layer, given: Readonly<Record<string, 
     });
     // What is below stays: a value that is wrong is not missing as well.
     if (!isReadable) continue;
+    // Of the two, the second counts wherever it stands in the text.
+    if (field === "serviceCluster" && isTraced) continue;
+    isTraced ||= field === "tracingServiceName";
     if (field === "serviceCluster") delete result.tracingServiceName;
     if (field === "tracingServiceName") delete result.serviceCluster;
     const before = below[field];

@@ -8,6 +8,9 @@ const READ: readonly (readonly [literal: string, text: string])[] = [
   ['"\\xc3\\xa9 \\303\\251 \\u00e9 \\U0001F600"', "é é é 😀"],
   ["'\\''", "'"],
   ["'\"'", '"'],
+  ["''", ""],
+  ["'é'", "é"],
+  ["'\\u00e9'", "é"],
   ['`a\\n"b\r\nc`', 'a\\n"b\nc'],
 ];
 const REFUSED = [
@@ -26,6 +29,8 @@ const REFUSED = [
   '"a\\"',
   '"a\nb"',
   "`a`b`",
+  "'ab'",
+  "'\\n\\n'",
 ];
 
 for (const [literal, text] of READ) {

@@ -19,7 +19,9 @@ export function unquoteGo(literal: string): string | undefined {
   if (literal.length < 2 || !literal.endsWith(quote)) return undefined;
   if (quote === "`") return body.includes("`") ? undefined : body.replaceAll("\r", "");
   if (quote !== '"' && quote !== "'") return undefined;
-  return body.includes("\n") ? undefined : withoutEscapes(body, quote);
+  const text = body.includes("\n") ? undefined : withoutEscapes(body, quote);
+  // Single quotes are those of one letter.
+  return quote === "'" && text !== undefined && [...text].length > 1 ? undefined : text;
 }
 
 /** `\x` and octal escapes are bytes, of which several may make one letter. */

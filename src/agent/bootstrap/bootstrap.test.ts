@@ -230,6 +230,12 @@ test("envoyBootstrap() puts the machine's address in place of $(HOST_IP)", () =>
   assert.match(text, /"address":"192\.0\.2\.9","port_value":8126/);
 });
 
+test("envoyBootstrap() takes a limit of connections with a plus sign, as Go reads numbers", () => {
+  const proxyMetadata = { ISTIO_META_GLOBAL_DOWNSTREAM_MAX_CONNECTIONS: "+500" };
+  const { text } = bootstrapOf({ proxyConfig: { ...DEFAULT_PROXY_CONFIG, proxyMetadata } });
+  assert.match(text, /"max_active_downstream_connections":500}/);
+});
+
 test("grpcBootstrap() points to the agent's socket and leaves metadata of Envoy alone out", () => {
   const { node } = inputOf({ env: { ISTIO_METAJSON_LABELS: '{"app":"httpbin"}', POD_NAMESPACE: "default" } });
   const bootstrap = JSON.stringify(

@@ -223,5 +223,5 @@ function loadStatsConfig(text: unknown, problems: string[]): Json | undefined {
 }
 
 function wholeNumber(text: string | undefined): number | undefined {
-  return text !== undefined && /^\d+$/.test(text) ? Number(text) : undefined;
+  return text !== undefined && /^\+?\d+$/.test(text) ? Number(text) : undefined;
 }

@@ -11,7 +11,7 @@ import { refusalOf, writeBootstrap, writePrivately } from "./write.ts";
 /** What it depends on. */
 export type CreateBootstrapInput = Pick<
   AgentContext,
-  "node" | "proxyConfig" | "addresses" | "config" | "flags" | "log" | "place"
+  "node" | "proxyConfig" | "addresses" | "config" | "flags" | "log" | "place" | "env"
 >;
 
 /** Writes it into the configuration folder and gives the name of the file. */
@@ -28,7 +28,7 @@ export async function createBootstrap(context: CreateBootstrapInput, fileName: s
     // Envoy tells the format of a file by its name.
     const rendered = /\.yaml(\.tmpl)?$/.test(template) ? fileName.replace(/\.json$/, ".yaml") : fileName;
     const path = join(configPath, rendered);
-    await writePrivately(path, await renderBootstrap(pathIn(place, template), input));
+    await writePrivately(path, await renderBootstrap(pathIn(place, template), input, context.env));
     await assertAccepted(context, { template, path });
     return rendered;
   }

@@ -53,7 +53,7 @@ async function render(t: TestContext, source: string, more?: Partial<NodeInput>)
   t.after(() => rmSync(folder, { recursive: true }));
   const file = join(folder, "bootstrap.tmpl");
   writeFileSync(file, source);
-  return renderBootstrap(file, input(more));
+  return renderBootstrap(file, input(more), { HOME_OF: "here" });
 }
 
 for (const [source, expected] of [
@@ -61,6 +61,8 @@ for (const [source, expected] of [
   ["{{ .region }}/{{ .zone }}{{ if .sub_zone }}x{{ end }}", "r/z"],
   ["{{ .config.ProxyAdminPort }} {{ .config.StatusPort }} {{ .config.ConfigPath }}", "15000 15020 ./etc/istio/proxy"],
   ["{{ .config.DrainDuration }}|{{ .config.StatsdUdpAddress }}|{{ .config.Concurrency }}", "45s||<no value>"],
+  ['{{ index .config.ProxyMetadata "A" }}{{ if .config.RuntimeValues }}set{{ end }}|', "|"],
+  [`{{ env "HOME_OF" }} {{ env "NO" }}|{{ expandenv "$HOME_OF/\${HOME_OF}/$NO" }}`, "here |here/here/"],
   [
     "{{ .localhost }} {{ .wildcard }} {{ .additional_localhost }} {{ .dns_lookup_family }}",
     "127.0.0.1 0.0.0.0 ::1 ALL",
@@ -97,5 +99,5 @@ test("renderBootstrap() names file and line of what is wrong", async (t) => {
   await assert.rejects(render(t, "\n\n{{ if }}"), (error: Error) =>
     /:3: missing value for if/.test(String(error.cause)),
   );
-  await assert.rejects(renderBootstrap("/nowhere/x", input()), /Cannot read the bootstrap template \/nowhere\/x/);
+  await assert.rejects(renderBootstrap("/nowhere/x", input(), {}), /Cannot read the bootstrap template \/nowhere\/x/);
 });

@@ -1,13 +1,16 @@
 /** Bootstraps that the user brings as a Go template. Loaded when there is one: few have any. */
 import { readFile } from "node:fs/promises";
+import type { Env } from "#lib/env-reader.ts";
+import { textArgument as text } from "#lib/go-template/functions.ts";
 import { SPRIG_FUNCTIONS } from "#lib/go-template/sprig.ts";
 import { compileTemplate } from "#lib/go-template/template.ts";
+import type { Callable } from "#lib/go-template/value.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 import type { BootstrapInput } from "./input.ts";
 import { templateParams } from "./template-params.ts";
 
 /** The text that a template gives. Rejects with file and line when it cannot be read or executed. */
-export async function renderBootstrap(file: string, input: BootstrapInput): Promise<string> {
+export async function renderBootstrap(file: string, input: BootstrapInput, env: Env): Promise<string> {
   let source: string;
   try {
     source = await readFile(file, "utf8");
@@ -15,8 +18,19 @@ export async function renderBootstrap(file: string, input: BootstrapInput): Prom
     throw new MeshError("BOOTSTRAP_TEMPLATE_INVALID", `Cannot read the bootstrap template ${file}`, { cause });
   }
   try {
-    return compileTemplate(source, { name: file, functions: SPRIG_FUNCTIONS }).execute(templateParams(input));
+    const functions = { ...SPRIG_FUNCTIONS, ...environmentFunctions(env) };
+    return compileTemplate(source, { name: file, functions }).execute(templateParams(input));
   } catch (cause) {
     throw new MeshError("BOOTSTRAP_TEMPLATE_INVALID", "Cannot render the bootstrap template", { cause });
   }
+}
+
+/** Those of Sprig that other templates do not have: here the environment is the agent's own. */
+function environmentFunctions(env: Env): Readonly<Record<string, Callable>> {
+  const variable = (name: string) => env[name] ?? "";
+  return {
+    env: (name) => variable(text(name)),
+    expandenv: (value) =>
+      text(value).replace(/\$(?:\{(\w+)\}|(\w+))/g, (_, braced?: string, plain = "") => variable(braced ?? plain)),
+  };
 }

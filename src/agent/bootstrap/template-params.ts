@@ -219,9 +219,11 @@ function goName(key: string): string {
   return METADATA_FIELDS[key] ?? camel;
 }
 
-/** ProxyConfig under the names that its fields have in Go; unset texts and numbers are empty, the rest is nil. */
+/** ProxyConfig under the names that its fields have in Go; unset texts, numbers and maps are empty, the rest is nil. */
 function configStruct(config: ProxyConfig): Struct {
-  const fields = Object.entries({ ...unsetProxyConfig(), ...config }).map(([name, value]) => {
+  const { proxyMetadata = {}, runtimeValues = {} } = config;
+  const maps = { proxyMetadata: new TextMap(proxyMetadata), runtimeValues: new TextMap(runtimeValues) };
+  const fields = Object.entries({ ...unsetProxyConfig(), ...config, ...maps }).map(([name, value]) => {
     const whole = typeof value === "number" && Number.isInteger(value) ? BigInt(value) : undefined;
     return [`${name.charAt(0).toUpperCase()}${name.slice(1)}`, whole ?? toValue(value)] as const;
   });

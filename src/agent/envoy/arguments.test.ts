@@ -49,6 +49,11 @@ test("envoyArguments() writes each option where it is asked for", () => {
   );
 });
 
+test("envoyArguments() gives whole milliseconds, which is all that Envoy reads", () => {
+  const args = envoyArguments({ ...INPUT, proxyConfig: { ...DEFAULT_PROXY_CONFIG, fileFlushInterval: "0.001500s" } });
+  assert.equal(args[args.indexOf("--file-flush-interval-msec") + 1], "1");
+});
+
 test("splitLogLevel() takes the level from anywhere in the list", () => {
   assert.deepEqual(splitLogLevel("misc:warn,info,upstream:debug"), {
     level: "info",

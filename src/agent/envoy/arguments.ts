@@ -27,6 +27,9 @@ export interface HotRestartArguments {
 /** Beyond the time that an epoch has to drain, for what it still does. */
 const SHUTDOWN_AFTER_DRAIN_S = 15;
 
+/** Envoy's own 10 s make access logs seem lost; under load the buffer is full before this anyway. */
+const DEFAULT_FLUSH_MS = 1000;
+
 /** Envoy's command line. */
 export function envoyArguments(input: EnvoyArgumentsInput): string[] {
   const { proxyConfig, bootstrapOverride } = input;
@@ -34,13 +37,13 @@ export function envoyArguments(input: EnvoyArgumentsInput): string[] {
   const { level, components } = splitLogLevel(input.logLevel);
   const componentLevels = components.length > 0 ? components.join(",") : input.componentLogLevel;
   const drainSeconds = Math.floor(durationMs(proxyConfig.drainDuration) / 1000);
+  const flushMs = fileFlushInterval === undefined ? DEFAULT_FLUSH_MS : Math.floor(durationMs(fileFlushInterval));
   return [
     ["-c", input.configFile],
     ["--drain-time-s", String(drainSeconds)],
     ["--drain-strategy", "immediate"], // clients are told as soon as draining starts
     ["--local-address-ip-version", isIPv6Only(input.addresses) ? "v6" : "v4"],
-    // Envoy's own 10 s make access logs seem lost; under load the buffer is full before this anyway.
-    ["--file-flush-interval-msec", String(fileFlushInterval === undefined ? 1000 : durationMs(fileFlushInterval))],
+    ["--file-flush-interval-msec", String(flushMs)],
     hotRestartArguments(input.hotRestart, drainSeconds),
     ["--allow-unknown-static-fields"],
     fileFlushMinSizeKb > 0 ? ["--file-flush-min-size-kb", String(fileFlushMinSizeKb)] : [],
