@@ -1,7 +1,7 @@
 /**
  * Keeps the code that V8 makes of the parts of the agent's bundle beside them, for the launcher. The agent is started for that, until
- * it is ready, because V8 compiles a function when it first runs. Takes the parts, the one that runs itself first, and must be run
- * with the flags that the agent runs with: V8 refuses code that was made under others.
+ * it is ready, because V8 compiles a function when it first runs. Takes the parts, the one that runs itself first and the one that
+ * most agents never read last, and must be run with the flags that the agent runs with: V8 refuses code that was made under others.
  */
 import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -17,7 +17,7 @@ import { askAsEnvoy, startAdmin, startControlPlane } from "./agent-surroundings.
 const PATIENCE_MS = 10_000;
 
 const parts = process.argv.slice(2).map((part) => resolve(part));
-const [bundle = ""] = parts;
+const [bundle = "", seldomRead = ""] = [parts[0], parts.at(-1)];
 const folder = mkdtempSync(join(tmpdir(), "agent-code-"));
 const envoy = join(folder, "envoy");
 // It stays until the agent ends it.
@@ -51,6 +51,9 @@ process.on("exit", () => {
   rmSync(folder, { recursive: true, force: true });
   // Of a part that a start does not need, V8 at least knows then where its functions are.
   for (const part of parts) writeFileSync(codeFile(part), (scripts.get(part) ?? bundleScript(part)).createCachedData());
+  if (!scripts.has(seldomRead)) return;
+  console.error(`A usual start reads ${seldomRead}: name what it needs of it among the parts in agent-bundle.ts`);
+  process.exitCode = 1;
 });
 runBundle(bundle, (part) => {
   const script = bundleScript(part);
