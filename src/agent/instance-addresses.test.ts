@@ -15,6 +15,11 @@ test("instanceAddresses() puts the identifying address first, once, and leaves o
   assert.deepEqual(instanceAddresses("fd00::2", INTERFACES, []), ["fd00::2", "192.0.2.2", "198.51.100.1"]);
 });
 
+test("instanceAddresses() takes no address for link-local that only begins like one", () => {
+  const eth0 = ["febf::1", "fec0::1", "fe8::1", "169.25.4.1", "169.254.0.1"].map((address) => info(address));
+  assert.deepEqual(instanceAddresses("10.0.0.1", { eth0 }, []), ["10.0.0.1", "fec0::1", "fe8::1", "169.25.4.1"]);
+});
+
 test("instanceAddresses() leaves out excluded interfaces and an INSTANCE_IP that is no address", () => {
   assert.deepEqual(instanceAddresses("nonsense", INTERFACES, ["eth0"]), ["198.51.100.1"]);
   assert.deepEqual(instanceAddresses("10.0.0.1", INTERFACES, ["eth0", "eth1"]), ["10.0.0.1"]);
