@@ -68,7 +68,7 @@ test("parseAgentConfig() refuses headers that no call can have, without what is 
 test("parseAgentConfig() tells every wrong value; where a default can hold it does, as in Istio's agent", () => {
   const { config, problems, warnings } = parseAgentConfig({
     SECRET_TTL: "soon",
-    ENVOY_STATUS_PORT: "0",
+    ENVOY_STATUS_PORT: "65536",
     ENVOY_PROMETHEUS_PORT: "15_090",
     COMPLIANCE_POLICY: "strict",
     SECRET_GRACE_PERIOD_RATIO: "2",
@@ -81,12 +81,12 @@ test("parseAgentConfig() tells every wrong value; where a default can hold it do
   });
   assert.deepEqual(problems.toSorted(), [
     'COMPLIANCE_POLICY: must be one of fips-140-2, pqc, not "strict"',
-    'ENVOY_STATUS_PORT: must be a port from 1 to 65535, not "0"',
+    'ENVOY_STATUS_PORT: must be a port from 0 to 65535, not "65536"',
   ]);
   assert.deepEqual(warnings.toSorted(), [
     'CLOUD_PLATFORM: must be one of gcp, aws, azure, none, not "moon": it is ignored',
     'ECC_CURVE: must be one of P256, P384, not "P128": P256 is used',
-    'ENVOY_PROMETHEUS_PORT: must be a port from 1 to 65535, not "15_090": 15090 is used',
+    'ENVOY_PROMETHEUS_PORT: must be a port from 0 to 65535, not "15_090": 15090 is used',
     'ISTIO_CPU_LIMIT: must be a whole number up to 2147483647, not "-1": 0 is used',
     'PEER_METADATA_DISCOVERY: must be true or false, not "x": it is ignored',
     'PKCS8_KEY: must be true or false, not "maybe": false is used',
@@ -102,6 +102,11 @@ test("parseAgentConfig() reads the name of a cloud in any letters, and numbers a
   const { config, problems, warnings } = parseAgentConfig(env);
   assert.deepEqual([config.platform.cloud, config.envoy.statusPort, config.cpuLimit], ["aws", 15031, 5]);
   assert.deepEqual([problems, warnings], [[], []]);
+});
+
+test("parseAgentConfig() takes a port of 0, with which Envoy listens on any that is free", () => {
+  const { config, problems } = parseAgentConfig({ ENVOY_STATUS_PORT: "0", ENVOY_PROMETHEUS_PORT: "0" });
+  assert.deepEqual([config.envoy.statusPort, config.envoy.prometheusPort, problems], [0, 0, []]);
 });
 
 test("parseAgentConfig() takes an empty text for a value, and any other empty variable for unset", () => {

@@ -71,8 +71,8 @@ const PLATFORM = {
 } satisfies EnvTable;
 
 const ENVOY = {
-  ENVOY_STATUS_PORT: port(15021, "Port of Envoy that answers readiness probes."),
-  ENVOY_PROMETHEUS_PORT: port(15090, "Port of Envoy that gives its own metrics."),
+  ENVOY_STATUS_PORT: port(15021, "Port of Envoy that answers readiness probes; 0 for any that is free."),
+  ENVOY_PROMETHEUS_PORT: port(15090, "Port of Envoy that gives its own metrics; 0 for any that is free."),
   ENVOY_STATUS_PORT_ENABLE_PROXY_PROTOCOL: flag(false, "Accept PROXY protocol on ENVOY_STATUS_PORT."),
   ENVOY_SKIP_DEPRECATED_LOGS: flag(true, "Start Envoy with `--skip-deprecated-logs`."),
   PEER_METADATA_DISCOVERY: optionalFlag(
@@ -128,7 +128,7 @@ const CONTROL_PLANE = {
   GRPC_KEEPALIVE_INTERVAL: lifetime(30_000, "Time between signs of life on connections to the control plane."),
   GRPC_KEEPALIVE_TIMEOUT: lifetime(10_000, "Time to wait for an answer to them."),
   PROXY_XDS_DEBUG_VIA_AGENT: flag(true, "Serve the control plane's debug pages on loopback."),
-  PROXY_XDS_DEBUG_VIA_AGENT_PORT: port(15004, "Port of these pages."),
+  PROXY_XDS_DEBUG_VIA_AGENT_PORT: port(15004, "Port of these pages; 0 for any that is free."),
 } satisfies EnvTable;
 
 const CERTIFICATES = {

@@ -25,6 +25,8 @@ export const PORT: EnvKind<number> = {
   wanted: "a port from 1 to 65535",
   parse: (text) => (isGoInteger(text) ? within(text, 1, 65_535) : undefined),
 };
+/** A port, or 0 for any that is free. */
+export const PORT_TO_OPEN: EnvKind<number> = { ...wholeNumberTo(65_535), wanted: "a port from 0 to 65535" };
 export const RATIO: EnvKind<number> = { wanted: "a number from 0 to 1", parse: (text) => within(text, 0, 1) };
 /** With fractions. */
 export const PERCENT: EnvKind<number> = { wanted: "a number from 0 to 100", parse: (text) => within(text, 0, 100) };

@@ -9,7 +9,7 @@ import {
   type EnvKind,
   isGoInteger,
   LIFETIME,
-  PORT,
+  PORT_TO_OPEN,
   parseList,
   RATIO,
   WHOLE_NUMBER,
@@ -98,9 +98,9 @@ export function optionalWholeNumber(meaning: string, kind = WHOLE_NUMBER): Varia
   return { ...wholeNumber(0, meaning, kind), fallback: undefined, shown: "" };
 }
 
-/** A port. Another number is an error: nobody could listen there, nor would anybody look elsewhere. */
+/** A port, or 0 for any that is free. Another number is an error: nobody could listen there, nor would anybody look elsewhere. */
 export function port(fallback: number, meaning: string): Variable<number> {
-  return { ...row({ type: "port", fallback, shown: String(fallback), meaning, ...PORT }), strict: isGoInteger };
+  return { ...row({ type: "port", fallback, shown: String(fallback), meaning, ...PORT_TO_OPEN }), strict: isGoInteger };
 }
 
 /** A Go duration, in milliseconds. */
