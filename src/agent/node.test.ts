@@ -46,6 +46,22 @@ test("proxyNode() gives metadata its JSON types", () => {
   });
 });
 
+test("proxyNode() has no name, namespace or account where the pod's is empty, whatever metadata gives", () => {
+  const { metadata, extraMetadata } = proxyNode({
+    ...INPUT,
+    env: {
+      POD_NAME: "",
+      POD_NAMESPACE: "",
+      SERVICE_ACCOUNT: "",
+      ISTIO_META_NAME: "a",
+      ISTIO_META_NAMESPACE: "b",
+      ISTIO_META_SERVICE_ACCOUNT: "sa",
+    },
+  });
+  assert.deepEqual([metadata.NAME, metadata.NAMESPACE, metadata.SERVICE_ACCOUNT], [undefined, undefined, undefined]);
+  assert.deepEqual(extraMetadata, { NAME: "a", NAMESPACE: "b", SERVICE_ACCOUNT: "sa" });
+});
+
 test("proxyNode() takes ISTIO_META_* from the environment before those of the configuration", () => {
   const proxyMetadata = { ISTIO_META_MESH_ID: "configured", ISTIO_META_NETWORK: "n1", OTHER: "x" };
   const { metadata, extraMetadata } = proxyNode({

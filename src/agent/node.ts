@@ -94,7 +94,7 @@ export function proxyNode(input: NodeInput): ProxyNode {
     Object.keys(platform?.metadata ?? {}).length > 0 ? platform?.metadata : stringMap(known.PLATFORM_METADATA);
   const namespace = env.POD_NAMESPACE ?? text(known.NAMESPACE);
   const metadata: Record<string, unknown> = {
-    ...withoutMaps(known),
+    ...withoutOwn(known),
     ...fixedMetadata(input),
     PROXY_CONFIG: proxyConfig,
     ...unlessEmpty("NAME", env.POD_NAME ?? text(known.NAME)),
@@ -209,8 +209,10 @@ function withoutHash(labels: Labels): Labels {
   return Object.fromEntries(Object.entries(labels).filter(([name]) => name !== TEMPLATE_HASH_LABEL));
 }
 
-function withoutMaps(known: Metadata): Metadata {
-  return Object.fromEntries(Object.entries(known).filter(([, value]) => typeof value === "string"));
+/** What the metadata takes over as it is: neither maps nor what a pod has variables of its own for. */
+function withoutOwn(known: Metadata): Metadata {
+  const { NAME, NAMESPACE, SERVICE_ACCOUNT, ...rest } = known;
+  return Object.fromEntries(Object.entries(rest).filter(([, value]) => typeof value === "string"));
 }
 
 function stringMap(value: unknown): Labels {
