@@ -193,6 +193,13 @@ test("envoyBootstrap() leaves out what annotations ask of statistics that Envoy 
   assert.equal(longest.bootstrap.stats_flush_interval, "299s");
 });
 
+test("envoyBootstrap() takes null for a histogram without limits, and keeps the others", () => {
+  const annotations = aboutStatistics({ statsHistogramBuckets: '{"a":null,"b":[1,5]}' });
+  const { text, problems } = bootstrapOf({ podAnnotations: annotations });
+  assert.match(text, /\[{"match":{"prefix":"a"},"buckets":\[\]},{"match":{"prefix":"b"},"buckets":\[1,5\]}\]/);
+  assert.deepEqual(problems, []);
+});
+
 test("envoyBootstrap() passes over a comma too many in lists of statistics", () => {
   const { text, problems } = bootstrapOf({ podAnnotations: aboutStatistics({ statsInclusionPrefixes: "a,,b," }) });
   assert.match(text, /{"prefix":"reporter="},{"prefix":"a"},{"prefix":"b"},{"prefix":"cluster_manager"}/);

@@ -203,7 +203,7 @@ function histogramBuckets(text: string | undefined, problems: string[]): readonl
     .map((prefix) => ({ match: { prefix }, buckets: byPrefix[prefix] ?? [] }));
 }
 
-function parsedBuckets(text: string): Readonly<Record<string, readonly number[]>> | undefined {
+function parsedBuckets(text: string): Readonly<Record<string, readonly number[] | null>> | undefined {
   try {
     const value: unknown = JSON.parse(text);
     const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
@@ -213,9 +213,10 @@ function parsedBuckets(text: string): Readonly<Record<string, readonly number[]>
   }
 }
 
-/** True for limits of buckets with which Envoy starts. */
+/** True for limits of buckets with which Envoy starts; null is none. */
 function isBuckets(list: unknown): boolean {
   const isLimit = (item: unknown) => typeof item === "number" && item > 0 && Number.isFinite(item);
+  if (list === null) return true;
   return Array.isArray(list) && list.every(isLimit) && new Set(list).size === list.length;
 }
 
