@@ -46,6 +46,11 @@ test("proxyNode() gives metadata its JSON types", () => {
   });
 });
 
+test("proxyNode() leaves out ports that Envoy picks itself", () => {
+  const { metadata } = proxyNode({ ...INPUT, envoyStatusPort: 0, envoyPrometheusPort: 0 });
+  assert.deepEqual([metadata.ENVOY_STATUS_PORT, metadata.ENVOY_PROMETHEUS_PORT], [undefined, undefined]);
+});
+
 test("proxyNode() has no name, namespace or account where the pod's is empty, whatever metadata gives", () => {
   const { metadata, extraMetadata } = proxyNode({
     ...INPUT,

@@ -126,8 +126,8 @@ export function proxyNode(input: NodeInput): ProxyNode {
 
 function fixedMetadata(input: NodeInput): Metadata {
   return {
-    ENVOY_STATUS_PORT: input.envoyStatusPort,
-    ENVOY_PROMETHEUS_PORT: input.envoyPrometheusPort,
+    ...(input.envoyStatusPort === 0 ? {} : { ENVOY_STATUS_PORT: input.envoyStatusPort }),
+    ...(input.envoyPrometheusPort === 0 ? {} : { ENVOY_PROMETHEUS_PORT: input.envoyPrometheusPort }),
     ...unlessEmpty("INSTANCE_IPS", [...new Set(input.addresses)].join(",")),
     ...(input.pilotSubjectAltNames.length === 0 ? {} : { PILOT_SAN: input.pilotSubjectAltNames }),
     ...(input.exitOnZeroActiveConnections ? { EXIT_ON_ZERO_ACTIVE_CONNECTIONS: "true" } : {}),
