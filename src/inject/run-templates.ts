@@ -1,5 +1,6 @@
 /** Renders the templates of a pod and lays what they give over it. */
 
+import { sharedMessageValue } from "#config/mesh/message-value.ts";
 import { TemplateError } from "#lib/go-template/template-error.ts";
 import { Struct, type Value } from "#lib/go-template/value.ts";
 import { isRecord } from "#lib/is-record.ts";
@@ -11,7 +12,6 @@ import type { Injector } from "./injector.ts";
 import { FieldError, type JsonObject } from "./kubernetes/canonical.ts";
 import { goStruct } from "./kubernetes/go-value.ts";
 import { strategicMerge } from "./kubernetes/strategic-merge.ts";
-import { sharedMessageValue } from "./mesh/message-value.ts";
 import { NATIVE_SIDECAR, TEMPLATES } from "./names.ts";
 import { annotationOf, type Container, type Pod, PROXY_CONTAINER, readPod, withSpec } from "./pod.ts";
 import { proxyIds } from "./proxy-ids.ts";

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { messageValue } from "#config/mesh/message-value.ts";
 import { compileTemplate } from "#lib/go-template/template.ts";
 import { Struct, toValue } from "#lib/go-template/value.ts";
 import { goStruct } from "./kubernetes/go-value.ts";
 import { cleanProxyConfig } from "./mesh/clean-proxy-config.ts";
-import { messageValue } from "./mesh/message-value.ts";
 import { templateFunctions } from "./template-functions.ts";
 
 const POD = goStruct("PodSpec", {

@@ -1,4 +1,6 @@
 /** Functions that Istio gives to injection templates, besides those of Go and Sprig. */
+
+import { durationText } from "#config/mesh/message-value.ts";
 import { plain } from "#lib/go-template/format.ts";
 import { textArgument as text } from "#lib/go-template/functions.ts";
 import { SPRIG_FUNCTIONS } from "#lib/go-template/sprig.ts";
@@ -7,7 +9,6 @@ import { type Callable, fromValue, isList, Struct, TextMap, toValue, type Value 
 import { yamlText } from "#lib/go-template/yaml-text.ts";
 import { goJson } from "./go-json.ts";
 import { cleanProxyConfig } from "./mesh/clean-proxy-config.ts";
-import { durationText } from "./mesh/message-value.ts";
 import { PROXY_CONTAINER } from "./pod.ts";
 
 /** All functions of injection templates. `environment` answers `env`. */

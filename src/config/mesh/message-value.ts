@@ -4,9 +4,9 @@
  * enumeration whose default is X.
  */
 import { formatDuration, parseDuration } from "#lib/duration.ts";
+import { typesIn } from "#lib/go-template/type-tables.ts";
 import { Struct, TextMap, toValue, type Value } from "#lib/go-template/value.ts";
 import { isRecord } from "#lib/is-record.ts";
-import { typesIn } from "../type-tables.ts";
 import { MESH_MESSAGES } from "./mesh-messages.ts";
 
 interface MessageField {
