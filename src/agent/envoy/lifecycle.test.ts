@@ -129,6 +129,16 @@ test("runEnvoy() waits for zero active connections when asked to", async () => {
   assert.deepEqual(counts, []);
 });
 
+test("runEnvoy() counts connections for the first time a period after the minimum", async () => {
+  const { envoy, calls } = fakeEnvoy();
+  const drain = { exitOnZeroActiveConnections: true, minimumDrainMs: 0, checkEveryMs: 50 };
+  const { status, stop } = run(envoy, calls, { drain, stats: () => "" });
+  const before = performance.now();
+  stop.abort();
+  await status;
+  assert.ok(performance.now() - before >= 49, "it waited");
+});
+
 test("runEnvoy() gives up counting after some failures", async () => {
   const { envoy, calls } = fakeEnvoy();
   let asked = 0;

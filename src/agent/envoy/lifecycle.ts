@@ -95,7 +95,9 @@ async function clientsGone({
     `Agent draining proxy for ${formatDuration(options.minimumDrainMs)}, then waiting for active connections to terminate...`,
   );
   await sleep(options.minimumDrainMs, gone);
-  for (let failed = 0; !gone.aborted && failed < MAX_FAILED_COUNTS; await sleep(options.checkEveryMs, gone)) {
+  for (let failed = 0; failed < MAX_FAILED_COUNTS; ) {
+    await sleep(options.checkEveryMs, gone);
+    if (gone.aborted) return;
     try {
       const count = activeConnections(await admin.stats("downstream_cx_active$", COUNT_TIMEOUT_MS), options);
       if (count === undefined || count === 0) {
