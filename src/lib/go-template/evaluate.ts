@@ -6,7 +6,7 @@ import type { BranchNode, CommandNode, ListNode, PipeNode, StatementNode, Templa
 import { shownWord } from "./nodes.ts";
 import type { ParsedTemplates } from "./parser.ts";
 import { CallError, TemplateError } from "./template-error.ts";
-import { entriesOf, isList, isMap, isTrue, itemOf, Struct, typeName, type Value } from "./value.ts";
+import { entriesOf, hasKey, isList, isMap, isTrue, itemOf, Struct, typeName, type Value } from "./value.ts";
 
 /** What a template may use at most. A template is user input: without limits one line of it can stop a program. */
 export interface TemplateLimits {
@@ -225,7 +225,7 @@ class Execution {
   #field(value: Value, name: string, fail: (message: string) => never): Value {
     if (value === undefined) return undefined;
     if (value === null) return fail(`nil pointer evaluating interface {}.${name}`);
-    if (isMap(value)) return itemOf(value, name);
+    if (isMap(value)) return hasKey(value, name) ? itemOf(value, name) : undefined;
     if (value instanceof Struct && value.fields.has(name)) return value.fields.get(name);
     return fail(`can't evaluate field ${name} in type ${typeName(value)}`);
   }

@@ -66,6 +66,7 @@ function formatted(value: Value, directive: Directive): string {
   if (verb === "T") return padded(typeName(value), directive);
   if (value === null || value === undefined) return verb === "v" ? padded("<nil>", directive) : `%!${verb}(<nil>)`;
   if (isList(value)) return `[${value.map((item) => formatted(item, directive)).join(" ")}]`;
+  if (value instanceof Struct && value.traits.isNil) return padded("<nil>", directive);
   if (value instanceof Struct && value.traits.text !== undefined) return formatted(value.traits.text, directive);
   if (value instanceof Struct) {
     const fields = entriesOf(value) ?? [];
@@ -87,8 +88,10 @@ function bad(value: Value, verb: string): string {
   return `%!${verb}(${typeName(value)}=${plain(value)})`;
 }
 
-function scalar(value: Value, directive: Directive): string | undefined {
-  const { verb } = directive;
+function scalar(value: Value, given: Directive): string | undefined {
+  const { verb } = given;
+  // Of the usual form a plus asks for the names of fields, not for signs.
+  const directive = verb === "v" ? { ...given, flags: given.flags.replaceAll("+", "") } : given;
   if (typeof value === "string") return textForm(value, directive);
   if (typeof value === "boolean") return verb === "t" || verb === "v" ? padded(String(value), directive) : undefined;
   if (typeof value === "bigint") return wholeForm(value, directive);
@@ -105,7 +108,7 @@ function textForm(value: string, directive: Directive): string | undefined {
     case "v":
       return padded(flags.includes("#") ? quoted(cut) : cut, directive);
     case "q":
-      return padded(flags.includes("#") && isRawSafe(cut) ? `\`${cut}\`` : quoted(cut), directive);
+      return padded(flags.includes("#") && isRawSafe(cut) ? `\`${cut}\`` : quoted(cut, flags.includes("+")), directive);
     case "x":
       return padded(Buffer.from(cut).toString("hex"), directive);
     case "X":
@@ -218,11 +221,10 @@ const SHORT_ESCAPES: Readonly<Record<string, string>> = {
   '"': '\\"',
 };
 
-/** `%q`: a string as Go's source has it. */
-export function quoted(text: string): string {
-  const body = [...text].map(
-    (letter) => SHORT_ESCAPES[letter] ?? (isPrintable(letter) ? letter : escapedLetter(letter)),
-  );
+/** `%q`: a string as Go's source has it, on demand in ASCII alone. */
+export function quoted(text: string, inAscii = false): string {
+  const isShown = (letter: string) => isPrintable(letter) && !(inAscii && letter > "~");
+  const body = [...text].map((letter) => SHORT_ESCAPES[letter] ?? (isShown(letter) ? letter : escapedLetter(letter)));
   return `"${body.join("")}"`;
 }
 

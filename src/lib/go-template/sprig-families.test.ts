@@ -129,6 +129,10 @@ const FAMILIES: Readonly<Record<string, readonly (readonly [source: string, expe
       "7 2.5 5.5 3 2.5 2.5 0.5 5",
     ],
     ["{{ seq 5 }}|{{ seq 5 2 }}|{{ seq 0 2 10 }}|{{ seq 0 -2 10 }}|{{ seq }}", "1 2 3 4 5|5 4 3 2|0 2 4 6 8 10||"],
+    [
+      '{{ int "3.9" }} {{ int "-3.9" }} {{ int "1." }} {{ int "1_000" }} {{ int "1e3" }} {{ int "08" }}',
+      "3 -3 1 1000 0 0",
+    ],
     ['{{ toDecimal "777" }} {{ toDecimal "9" }} {{ int "0x1F" }} {{ int "010" }} {{ int "12.0" }}', "511 0 31 8 12"],
   ],
   "lists and maps": [

@@ -60,11 +60,11 @@ function wholeOf(value: Value): bigint {
   return typeof value === "string" ? wholeOfText(value) : 0n;
 }
 
-/** As Go's literals, with a base; zeros behind a point are allowed. */
+/** As Go's literals, with a base; what is behind a point does not count. */
 function wholeOfText(value: string): bigint {
   const [, sign = "", digits = ""] =
-    /^([+-]?)(0[xX][\da-fA-F]+|0[bB][01]+|0[oO]?[0-7]+|[1-9]\d*|0)(?:\.0+)?$/.exec(value) ?? [];
-  const whole = BigInt(digits.replace(/^0(?=[0-7])/, "0o"));
+    /^([+-]?)(0[xX][\da-fA-F]+|0[bB][01]+|0[oO]?[0-7]+|[1-9](?:_?\d)*|0)(?:\.\d*)?$/.exec(value) ?? [];
+  const whole = BigInt(digits.replaceAll("_", "").replace(/^0(?=[0-7])/, "0o"));
   return sign === "-" ? -whole : whole;
 }
 

@@ -77,9 +77,20 @@ test("a struct may print, be written as JSON and be nil in its own way", () => {
   assert.equal(render("{{ if .None }}set{{ else }}nil{{ end }}{{ .None.GetAddress }}", data), "nil");
 });
 
-test("a missing key of a map of texts is an empty text", () => {
+test("a missing key of a map of texts is no value, and an empty text to index", () => {
   const labels = new TextMap({ app: "a" });
-  assert.equal(render("{{ .app }}|{{ .nope }}|{{ index . `x` }}|{{ len . }}", labels), "a|||1");
+  assert.equal(render("{{ .app }}|{{ .nope }}|{{ index . `x` }}|{{ len . }}", labels), "a|<no value>||1");
+  const options = { functions: SPRIG_FUNCTIONS };
+  assert.equal(render("{{ .nope | quote }}|{{ index . `x` | quote }}|{{ eq .nope `` }}", labels, options), '|""|false');
+});
+
+test("a nil pointer prints as nil", () => {
+  assert.equal(render("{{ . }} {{ printf `%s` . }}", new Struct("*T", {}, { isNil: true })), "<nil> <nil>");
+});
+
+test("a plus shows names of fields, or letters as codes, and no sign where a value has its usual form", () => {
+  const port = new Struct("Port", { Name: "é", Number: 80n });
+  assert.equal(render("{{ printf `%+v %+v %+d %+q` . 5 5 .Name }}", port), '{Name:é Number:80} 5 +5 "\\u00e9"');
 });
 
 test("functions may be added, and functions in data may be called", () => {

@@ -8,7 +8,7 @@
  *   undefined                   no value at all: what a missing key of a map gives
  *   array                       slice
  *   plain object                map[string]any
- *   TextMap                     map[string]string, whose missing keys give ""
+ *   TextMap                     map[string]string, of which `index` gives "" for a missing key
  *   Struct                      struct or pointer to one: fields, and functions as methods
  *   function                    func
  */
