@@ -31,7 +31,7 @@ const LAYERS: Readonly<Record<string, number>> = {
   bin: 6,
 };
 /** The agent runs in every pod: what it imports is what each pod pays for. */
-const AGENT_MAY_IMPORT = [/^#lib\//, /^#protocol\//, /^#config\/(proxy-config|problem)\.ts$/];
+const AGENT_MAY_IMPORT = [/^#lib\//, /^#protocol\//, /^#config\/(proxy-config|problem|mesh\/message-value)\.ts$/];
 const ONLY_BIN_READS = /\bprocess\.(env|argv)\b/;
 
 const src = join(import.meta.dirname, "../src");

@@ -10,16 +10,7 @@ import { parseJson } from "#lib/parse-json.ts";
 import type { Problem } from "./problem.ts";
 import { checkProxyConfig, isPort } from "./proxy-config-checks.ts";
 import { PROXY_CONFIG_FIELDS, RETIRED_FIELDS } from "./proxy-config-fields.ts";
-import {
-  integer,
-  type Json,
-  knownFields,
-  type Read,
-  type Report,
-  text,
-  unknownField,
-  unsigned,
-} from "./proxy-config-schema.ts";
+import { type Json, knownFields, type Report, unknownField } from "./proxy-config-schema.ts";
 
 /** TLS towards a service that Envoy itself calls. */
 export type TlsSettings = {
@@ -192,13 +183,6 @@ export async function readProxyConfig(sources: ProxyConfigSources): Promise<Prox
   checkProxyConfig(checked, reporter("effective proxy configuration"));
   const config = withStatusPort(checked, annotations[STATUS_PORT_ANNOTATION], reporter);
   return { config: problems.some(({ severity }) => severity === "error") ? undefined : config, problems };
-}
-
-/** Every field, with what it is when nobody sets it: an empty text, 0, or nothing. */
-export function unsetProxyConfig(): Readonly<Record<string, "" | 0 | null>> {
-  const fields = Object.entries(PROXY_CONFIG_FIELDS);
-  const isNumber = (read: Read) => read === integer || read === unsigned;
-  return Object.fromEntries(fields.map(([name, read]) => [name, read === text ? "" : isNumber(read) ? 0 : null]));
 }
 
 /** The length of a duration of the configuration. */

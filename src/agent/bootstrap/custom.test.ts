@@ -8,6 +8,12 @@ import { type NodeInput, proxyNode } from "../node.ts";
 import { renderBootstrap } from "./custom.ts";
 import type { BootstrapInput } from "./input.ts";
 
+const MORE_CONFIG = {
+  tracing: { zipkin: { address: "$(HOST_IP):9411" }, sampling: 1.5 },
+  gatewayTopology: { numTrustedProxies: 2 },
+  statsCompression: false,
+};
+
 function input(more: Partial<NodeInput> = {}): BootstrapInput {
   const node: NodeInput = {
     id: "router~10.0.0.1~gw.ns~ns.svc.cluster.local",
@@ -21,7 +27,7 @@ function input(more: Partial<NodeInput> = {}): BootstrapInput {
       ISTIO_META_POD_PORTS: '[{"name":"web","containerPort":80},{"containerPort":81,"protocol":"TCP"}]',
       ISTIO_META_MINE: "7",
     },
-    proxyConfig: { ...DEFAULT_PROXY_CONFIG, tracing: { zipkin: { address: "$(HOST_IP):9411" } } },
+    proxyConfig: { ...DEFAULT_PROXY_CONFIG, ...MORE_CONFIG },
     podLabels: { app: "gw", "istio-locality": "r.z" },
     pilotSubjectAltNames: ["istiod.istio-system.svc"],
     envoyStatusPort: 15021,
@@ -60,9 +66,16 @@ for (const [source, expected] of [
   ["{{ .nodeID }} {{ .nodeType }} {{ .cluster }}", "router~10.0.0.1~gw.ns~ns.svc.cluster.local router gw.ns"],
   ["{{ .region }}/{{ .zone }}{{ if .sub_zone }}x{{ end }}", "r/z"],
   ["{{ .config.ProxyAdminPort }} {{ .config.StatusPort }} {{ .config.ConfigPath }}", "15000 15020 ./etc/istio/proxy"],
-  ["{{ .config.DrainDuration }}|{{ .config.StatsdUdpAddress }}|{{ .config.Concurrency }}", "45s||<no value>"],
+  ["{{ .config.DrainDuration }}|{{ .config.StatsdUdpAddress }}|{{ .config.Concurrency }}", "seconds:45||<nil>"],
+  ["{{ .config.DrainDuration.Seconds }} {{ .config.DrainDuration.AsDuration }}", "45 45s"],
+  ["{{ .config.GatewayTopology.NumTrustedProxies }} {{ .config.StatsCompression.Value }}", "2 false"],
+  ["{{ .config.StatsCompression }} {{ .config.FileFlushInterval.AsDuration }}", " 0s"],
+  ["{{ .config.Tracing.GetZipkin.Address }} {{ .config.Tracing.Sampling }}", "$(HOST_IP):9411 1.5"],
+  ["{{ .config.ClusterName.ServiceCluster }} {{ .config.InterceptionMode }}", "istio-proxy REDIRECT"],
+  ["{{ if .config.ProxyHeaders }}set{{ end }}{{ .config.ProxyMetadata.No }}", "<no value>"],
   ['{{ index .config.ProxyMetadata "A" }}{{ if .config.RuntimeValues }}set{{ end }}|', "|"],
   [`{{ env "HOME_OF" }} {{ env "NO" }}|{{ expandenv "$HOME_OF/\${HOME_OF}/$NO" }}`, "here |here/here/"],
+  [`{{ expandenv "$$HOME_OF $1x \${} \${HOME_OF $ a$-b" }}`, "HOME_OF x  HOME_OF $ ab"],
   [
     "{{ .localhost }} {{ .wildcard }} {{ .additional_localhost }} {{ .dns_lookup_family }}",
     "127.0.0.1 0.0.0.0 ::1 ALL",

@@ -25,12 +25,18 @@ export async function renderBootstrap(file: string, input: BootstrapInput, env: 
   }
 }
 
+/** To Go as to a shell one letter that is special is a name by itself. What is no name is left out with its brace. */
+const REFERENCE = /\$(?:\{([^}]*)\}|\{|([*#$@!?\-\d])|(\w+))/g;
+
+function namedIn([braced, special, plain]: readonly (string | undefined)[]): string {
+  return braced ?? special ?? plain ?? "";
+}
+
 /** Those of Sprig that other templates do not have: here the environment is the agent's own. */
 function environmentFunctions(env: Env): Readonly<Record<string, Callable>> {
   const variable = (name: string) => env[name] ?? "";
   return {
     env: (name) => variable(text(name)),
-    expandenv: (value) =>
-      text(value).replace(/\$(?:\{(\w+)\}|(\w+))/g, (_, braced?: string, plain = "") => variable(braced ?? plain)),
+    expandenv: (value) => text(value).replace(REFERENCE, (_, ...names: string[]) => variable(namedIn(names))),
   };
 }

@@ -1,6 +1,7 @@
 /** What a bootstrap template of the user is rendered with: the values that Istio's agent gives to its own, by its names. */
 import { join } from "node:path";
-import { type ProxyConfig, type RemoteService, unsetProxyConfig } from "#config/proxy-config.ts";
+import { messageValue } from "#config/mesh/message-value.ts";
+import type { ProxyConfig, RemoteService } from "#config/proxy-config.ts";
 import { Struct, TextMap, toValue, type Value, type ValueMap } from "#lib/go-template/value.ts";
 import { addressFamily } from "./addresses.ts";
 import { LIGHTSTEP_TOKEN_FILE, maxConnections, nodeMetadata, runtimeFlags } from "./bootstrap.ts";
@@ -219,15 +220,15 @@ function goName(key: string): string {
   return METADATA_FIELDS[key] ?? camel;
 }
 
-/** ProxyConfig under the names that its fields have in Go; unset texts, numbers and maps are empty, the rest is nil. */
+/** ProxyConfig as a struct of Go, which has the two fields that exclude each other in one. */
 function configStruct(config: ProxyConfig): Struct {
-  const { proxyMetadata = {}, runtimeValues = {} } = config;
-  const maps = { proxyMetadata: new TextMap(proxyMetadata), runtimeValues: new TextMap(runtimeValues) };
-  const fields = Object.entries({ ...unsetProxyConfig(), ...config, ...maps }).map(([name, value]) => {
-    const whole = typeof value === "number" && Number.isInteger(value) ? BigInt(value) : undefined;
-    return [`${name.charAt(0).toUpperCase()}${name.slice(1)}`, whole ?? toValue(value)] as const;
-  });
-  return new Struct("*model.NodeMetaProxyConfig", Object.fromEntries(fields), { json: config });
+  const { fields, traits } = messageValue("ProxyConfig", config);
+  const { serviceCluster, tracingServiceName } = config;
+  const clusterName =
+    tracingServiceName === undefined
+      ? new Struct("*v1alpha1.ProxyConfig_ServiceCluster", { ServiceCluster: serviceCluster ?? "" })
+      : new Struct("*v1alpha1.ProxyConfig_TracingServiceName_", { TracingServiceName: tracingServiceName });
+  return new Struct("*model.NodeMetaProxyConfig", { ...Object.fromEntries(fields), ClusterName: clusterName }, traits);
 }
 
 function unlessEmpty(values: Readonly<Record<string, string>>): Params {

@@ -98,14 +98,15 @@ function scalarValue(kind: string, value: unknown): Value {
 }
 
 function durationValue(value: unknown): Struct {
-  const text = durationText(typeof value === "string" ? value : null);
-  const seconds = BigInt(Math.trunc((parseDuration(text) ?? 0) / 1000));
+  const duration = durationText(typeof value === "string" ? value : null);
+  const ms = parseDuration(duration) ?? 0;
+  const seconds = BigInt(Math.trunc(ms / 1000));
+  const nanos = BigInt(Math.round((ms % 1000) * 1e6));
   const isNil = typeof value !== "string";
-  const methods = { AsDuration: () => text, GetSeconds: () => seconds };
-  return new Struct("*durationpb.Duration", isNil ? methods : { ...methods, Seconds: seconds }, {
-    json: value ?? null,
-    isNil,
-  });
+  const methods = { AsDuration: () => duration, GetSeconds: () => seconds, GetNanos: () => nanos };
+  const text = [seconds === 0n ? "" : `seconds:${seconds}`, nanos === 0n ? "" : `nanos:${nanos}`].join("  ").trim();
+  const fields = { ...methods, Seconds: seconds, Nanos: nanos };
+  return new Struct("*durationpb.Duration", isNil ? methods : fields, { json: value ?? null, text, isNil });
 }
 
 function enumValue(name: string): Struct {
@@ -119,6 +120,7 @@ function wrapperValue(kind: string, value: unknown): Struct {
   const GetValue = () => (isNil ? zero : inner);
   return new Struct(`*wrapperspb.${kind}`, isNil ? { GetValue } : { GetValue, Value: inner }, {
     json: value ?? null,
+    text: inner === zero ? "" : `value:${String(inner)}`,
     isNil,
   });
 }
