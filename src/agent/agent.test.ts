@@ -310,6 +310,21 @@ test("runAgent() without Envoy lets applications of any user read their bootstra
   assert.equal(await ended, 0);
 });
 
+test("runAgent() without Envoy goes by the readiness of the application alone", async (t) => {
+  const { input, lines } = await podOf(t, {
+    env: { DISABLE_ENVOY: "true" },
+    proxyConfig: { readinessProbe: { exec: { command: ["true"] } } },
+  });
+  const stop = new AbortController();
+  const { signal } = stop;
+  t.after(() => stop.abort());
+  const ended = runAgent({ ...input, stop: signal, hurry: signal, reload: new EventTarget(), startedAt: 0 });
+  await eventually("a state", () => lines.join("").includes("marking as"), 10_000);
+  assert.match(lines.join(""), /success threshold hit, marking as healthy/);
+  stop.abort();
+  await ended;
+});
+
 test(
   "runAgent() asks Envoy where it listens: with both families on that of the first address",
   WHERE_IPV6,

@@ -61,7 +61,7 @@ function ownTypes({ config, log }: AgentContext, { resolver, trustBundle }: XdsP
   return types;
 }
 
-/** The workload is ready when Envoy is and the application says so; only a configured probe is told to anybody. */
+/** The workload is ready when Envoy, if it has one, is and the application says so; only a configured probe is told to anybody. */
 function healthWatch({ config, proxyConfig, addresses, admin, place, log, localhost }: AgentContext) {
   const wanted = readinessProbe(proxyConfig);
   if (wanted === undefined) return undefined;
@@ -70,7 +70,7 @@ function healthWatch({ config, proxyConfig, addresses, admin, place, log, localh
   const host = config.status.legacyLocalhostProbes ? localhost : (addresses[0] ?? localhost);
   const connect = place.connect ?? connectToApplication(localhost);
   const check = async () => {
-    const problem = await envoy.problem();
+    const problem = config.envoy.disabled ? undefined : await envoy.problem();
     if (problem !== undefined) throw new Error(problem);
     if (method !== undefined) await probe(method, { host, timeoutMs, connect, enter: place.enter });
   };
