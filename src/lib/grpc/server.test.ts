@@ -7,8 +7,8 @@ import { Client, type ClientDuplexStream, credentials, Metadata, type ServiceErr
 import { RAW } from "../../../test/support/raw-messages.ts";
 import { UnreadCall } from "../../../test/support/unread-call.ts";
 import { joined } from "./messages.ts";
-import { grpcServer, type Methods, type ServerOptions, unaryMethod } from "./server.ts";
-import { GrpcError, STATUS, type Status } from "./status.ts";
+import { grpcServer, type Methods, type ServerCall, type ServerOptions, unaryMethod } from "./server.ts";
+import { GrpcError, OK, STATUS, type Status } from "./status.ts";
 
 /** Our server, and a client of grpc-js for it. */
 async function serve(t: TestContext, methods: Methods, options: Partial<ServerOptions> = {}) {
@@ -91,6 +91,26 @@ test("messages beyond the limit end their call, and the signal tells whoever ser
   const [error] = await once(stream, "error");
   assert.equal(error.code, STATUS.RESOURCE_EXHAUSTED);
   assert.equal((reasons[0] as GrpcError).code, STATUS.RESOURCE_EXHAUSTED);
+});
+
+test("whoever serves a call later is told that its client sends no more", async (t) => {
+  let early: ServerCall | undefined;
+  const { open, unary } = await serve(t, {
+    "/s/Stream": (call) => {
+      early = call;
+    },
+    "/s/Serve": unaryMethod(async (request) => {
+      early?.serve({ message: () => undefined, end: () => early?.end({ ...OK, details: "seen" }) });
+      return request;
+    }),
+  });
+  const stream = open("/s/Stream");
+  stream.resume();
+  stream.end();
+  const ended = once(stream, "status");
+  await unary("/s/Serve", Buffer.from("x")); // on the same connection, behind the end
+  const [status] = await ended;
+  assert.deepEqual([status.code, status.details], [STATUS.OK, "seen"]);
 });
 
 test("the end of a call comes after all of its messages, with its status", async (t) => {

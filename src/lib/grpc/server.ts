@@ -175,9 +175,12 @@ export class ServerCall {
         this.#fail(asGrpcError(thrown));
       }
     });
-    this.#stream.on("end", () => {
+    const onEnd = () => {
       if (!this.#ended) events.end?.();
-    });
+    };
+    // Of a call without any message the end may have come already, which is not told again.
+    if (this.#stream.readableEnded) queueMicrotask(onEnd);
+    else this.#stream.on("end", onEnd);
     this.#onDrain = () => events.drain?.();
   }
 
