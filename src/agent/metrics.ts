@@ -90,8 +90,8 @@ export function agentMetrics(): AgentMetrics {
     xdsRequests: counter("xds_proxy_requests", "xDS requests to the control plane."),
     xdsResponses: counter("xds_proxy_responses", "xDS responses of the control plane."),
     istiodConnectionFailures: counter("istiod_connection_failures", "Connections to the control plane that failed."),
-    istiodTerminations: terminations("istiod_connection_terminations", "Streams that the control plane ended."),
-    envoyTerminations: terminations("envoy_connection_terminations", "Streams that Envoy ended."),
+    istiodTerminations: terminations("istiod_connection_terminations", "Ended streams to the control plane."),
+    envoyTerminations: terminations("envoy_connection_terminations", "Ended streams of Envoy."),
     largestXdsRequest: undefined,
     secretSendSeconds: registry.histogram(
       "pilot_xds_send_time",

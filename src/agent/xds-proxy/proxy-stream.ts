@@ -7,6 +7,7 @@ import { errorText } from "#lib/mesh-error.ts";
 import { readField, readText } from "#lib/wire/read.ts";
 import { EXTENSION_TYPE, LISTENER_TYPE, shortTypeName } from "#protocol/type-urls.ts";
 import { callHeaders } from "../control-plane.ts";
+import type { Termination } from "../metrics.ts";
 import type { Connections } from "./connections.ts";
 import type { XdsProxyOptions } from "./service.ts";
 import { DELTA, type StreamKind } from "./stream-kind.ts";
@@ -21,6 +22,8 @@ export interface ProxyStreamInput extends XdsProxyOptions {
 }
 
 type Connection = Awaited<ReturnType<Connections["take"]>>;
+/** Of the agent. */
+type Side = "istiod" | "envoy";
 
 /** `istio.v1.HealthInformation`: a request of this type tells how the workload is. */
 const HEALTH_TYPE = "type.googleapis.com/istio.v1.HealthInformation";
@@ -69,6 +72,7 @@ export class ProxyStream {
         log.error(`failed to connect to upstream ${options.address}: ${errorText(thrown)}`, { id });
         metrics.istiodConnectionFailures.add();
       }
+      metrics.istiodTerminations.error.add();
       this.#endDownstream({ code: STATUS.UNAVAILABLE, details: errorText(thrown) });
     } finally {
       connection?.close();
@@ -88,7 +92,7 @@ export class ProxyStream {
     }
     if (this.#ended || this.#upstream === undefined) return;
     log.info(`moving to another connection to ${options.address}: ${reason}`, { id });
-    this.#end(() => {
+    this.#end({ istiod: "cancelled", envoy: "cancelled" }, () => {
       this.#upstream?.cancel();
       downstream.end();
     });
@@ -119,15 +123,16 @@ export class ProxyStream {
     return new Promise((resolve) => {
       this.#onEnd = resolve;
       this.#upstream = connection.call(path, headers, {
-        message: this.#guarded((response) => this.#onResponse(response)),
-        end: (status) => this.#end(() => this.#endDownstream(status)),
+        message: this.#guarded("istiod", (response) => this.#onResponse(response)),
+        end: (status) =>
+          this.#end({ istiod: terminationOf(status), envoy: "cancelled" }, () => this.#endDownstream(status)),
       });
       this.#watchConnection(connection);
       downstream.gone.addEventListener("abort", () => {
         this.#envoyGone(downstream.gone.reason instanceof GrpcError ? "error" : "cancelled");
       });
       downstream.serve({
-        message: this.#guarded((request) => this.#onRequest(request)),
+        message: this.#guarded("envoy", (request) => this.#onRequest(request)),
         end: () => {
           this.#envoyGone("cancelled");
           downstream.end();
@@ -137,35 +142,38 @@ export class ProxyStream {
     });
   }
 
-  #envoyGone(reason: "cancelled" | "error"): void {
-    this.#end(() => {
-      this.#input.metrics.envoyTerminations[reason].add();
-      this.#upstream?.cancel();
-    });
+  #envoyGone(reason: Termination): void {
+    this.#end({ istiod: "cancelled", envoy: reason }, () => this.#upstream?.cancel());
   }
 
   #onEnd: () => void = () => undefined;
 
-  #end(finish: () => void): void {
+  /** Each end counts on both sides: on that which did not ask for it as cancelled. */
+  #end(reasons: Readonly<Record<Side, Termination>>, finish: () => void): void {
     if (this.#ended) return;
     this.#ended = true;
+    const { istiodTerminations, envoyTerminations } = this.#input.metrics;
+    istiodTerminations[reasons.istiod].add();
+    envoyTerminations[reasons.envoy].add();
     finish();
     this.#onEnd();
   }
 
   /** A message that cannot be read is the end of a stream, not of the agent. */
-  #guarded(pass: (message: Pieces) => void): (message: Pieces) => void {
+  #guarded(from: Side, pass: (message: Pieces) => void): (message: Pieces) => void {
     return (message) => {
       try {
         if (!this.#ended) pass(message);
       } catch (thrown) {
-        this.#fail(`unreadable xDS message: ${errorText(thrown)}`);
+        this.#fail(from, thrown);
       }
     };
   }
 
-  #fail(details: string): void {
-    this.#end(() => {
+  #fail(from: Side, thrown: unknown): void {
+    const reasons = { istiod: "cancelled", envoy: "cancelled", [from]: "error" } as const;
+    const details = `unreadable xDS message: ${errorText(thrown)}`;
+    this.#end(reasons, () => {
       this.#endDownstream({ code: STATUS.INTERNAL, details });
       this.#upstream?.cancel();
     });
@@ -199,8 +207,7 @@ export class ProxyStream {
     const typeUrl = kind.responseType(response);
     log.debug("upstream response", { id, type: shortTypeName(typeUrl) });
     if (ownTypes.has(typeUrl)) this.#handleOwn(joined(response));
-    else if (!this.#envoyTypes.has(typeUrl) || !isForEnvoy(typeUrl))
-      log.error(`Skipping a response of type ${typeUrl}, which is not for Envoy`, { id });
+    else if (!isForEnvoy(typeUrl)) log.error(`Skipping a response of type ${typeUrl}, which is not for Envoy`, { id });
     else if (typeUrl === EXTENSION_TYPE && convertExtensions !== undefined) this.#queueExtensions(joined(response));
     else this.#forward(response);
   }
@@ -234,7 +241,7 @@ export class ProxyStream {
     if (++this.#waitingExtensions === MAX_WAITING_EXTENSIONS) this.#hold();
     this.#extensions = this.#extensions
       .then(() => this.#forwardConverted(response))
-      .catch((thrown: unknown) => this.#fail(`unreadable xDS message: ${errorText(thrown)}`))
+      .catch((thrown: unknown) => this.#fail("istiod", thrown))
       .finally(() => {
         if (this.#waitingExtensions-- === MAX_WAITING_EXTENSIONS) this.#release("extensions");
       });
@@ -270,10 +277,9 @@ export class ProxyStream {
 
   /** What ended the stream to the control plane ends Envoy's, so that Envoy starts anew. */
   #endDownstream(status: Status): void {
-    const { downstream, upstream, metrics, log, id } = this.#input;
+    const { downstream, upstream, log, id } = this.#input;
     const { code, details } = status;
-    const expected = isExpected(status);
-    metrics.istiodTerminations[expected ? "cancelled" : "error"].add();
+    const expected = terminationOf(status) === "cancelled";
     if (code === STATUS.OK) log.debug(`stream of ${upstream.address} ended`, { id });
     else {
       const say = expected ? log.debug : log.warn;
@@ -298,4 +304,8 @@ function isForEnvoy(typeUrl: string): boolean {
 function isExpected({ code, details }: Status): boolean {
   if (code === STATUS.OK || code === STATUS.CANCELLED || code === STATUS.DEADLINE_EXCEEDED) return true;
   return /RST_STREAM with (error )?code:? (0|NO_ERROR)|goaway.*NO_ERROR/i.test(details);
+}
+
+function terminationOf(status: Status): Termination {
+  return isExpected(status) ? "cancelled" : "error";
 }
