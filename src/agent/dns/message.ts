@@ -15,8 +15,10 @@ export const HEADER_BYTES = 12;
 const MIN_UDP_BYTES = 512;
 /** The agent holds a name for a short time only, because the mesh may change at any moment. */
 const TTL_SECONDS = 30;
-/** A pointer to the name of the question, which always stands right behind the header. */
-const QUESTION_NAME_POINTER = 0xc000 | HEADER_BYTES;
+/** In the place of a name: an offset at which it is written, such as that of the question, right behind the header. */
+const POINTER = 0xc000;
+/** What is before the data of a record whose owner is a pointer. */
+const RECORD_HEAD_BYTES = 12;
 
 export const FLAG_RESPONSE = 0x8000;
 export const FLAG_AUTHORITATIVE = 0x0400;
@@ -177,26 +179,30 @@ function writeHeader(
   message.writeUInt32BE(0, 8);
 }
 
-/** An address record. The owner is the name of the question unless another is given. */
-export function addressRecord(address: string, owner?: string): Buffer {
+/** An address record. The owner is the name of the question unless it is written elsewhere. */
+export function addressRecord(address: string, ownerAt = HEADER_BYTES): Buffer {
   const data = address.includes(":") ? ipv6Bytes(address) : Buffer.from(address.split(".").map(Number));
-  return record(owner, data.length === 4 ? TYPE_A : TYPE_AAAA, data);
+  return record(ownerAt, data.length === 4 ? TYPE_A : TYPE_AAAA, data);
 }
 
 /** A record that says the name of the question stands for another. */
 export function cnameRecord(target: string): Buffer {
-  return record(undefined, TYPE_CNAME, encodeName(target));
+  return record(HEADER_BYTES, TYPE_CNAME, encodeName(target));
 }
 
-function record(owner: string | undefined, type: number, data: Buffer): Buffer {
-  const name = owner === undefined ? Buffer.alloc(2) : encodeName(owner);
-  if (owner === undefined) name.writeUInt16BE(QUESTION_NAME_POINTER);
-  const fixed = Buffer.alloc(10);
-  fixed.writeUInt16BE(type, 0);
-  fixed.writeUInt16BE(CLASS_IN, 2);
-  fixed.writeUInt32BE(TTL_SECONDS, 4);
-  fixed.writeUInt16BE(data.length, 8);
-  return Buffer.concat([name, fixed, data]);
+/** Where the target of the first record is written, if that is a CNAME: addresses point there rather than repeat it. */
+export function cnameTargetAt({ questionEnd }: Query): number {
+  return questionEnd + RECORD_HEAD_BYTES;
+}
+
+function record(ownerAt: number, type: number, data: Buffer): Buffer {
+  const head = Buffer.alloc(RECORD_HEAD_BYTES);
+  head.writeUInt16BE(POINTER | ownerAt, 0);
+  head.writeUInt16BE(type, 2);
+  head.writeUInt16BE(CLASS_IN, 4);
+  head.writeUInt32BE(TTL_SECONDS, 6);
+  head.writeUInt16BE(data.length, 10);
+  return Buffer.concat([head, data]);
 }
 
 /** Labels longer than the protocol allows are cut: no resolver could ask for them. */

@@ -1,6 +1,15 @@
 /** Answers from the name table. Answers are kept as bytes: the next client that asks the same only gets its own id in them. */
 import { type LookupScope, type LookupTable, lookup, lookupTable } from "./lookup-table.ts";
-import { addressRecord, answer, cnameRecord, type Query, type Records, TYPE_A, TYPE_AAAA } from "./message.ts";
+import {
+  addressRecord,
+  answer,
+  cnameRecord,
+  cnameTargetAt,
+  type Query,
+  type Records,
+  TYPE_A,
+  TYPE_AAAA,
+} from "./message.ts";
 import { readNameTable } from "./name-table.ts";
 import { type Random16, random16, shuffled } from "./shuffle.ts";
 
@@ -59,16 +68,17 @@ export class MeshResolver {
     return records;
   }
 
-  #lookup({ name, type }: Query): Records | typeof NOT_OURS {
+  #lookup(query: Query): Records | typeof NOT_OURS {
+    const { name, type } = query;
     const found = this.#table === undefined ? undefined : lookup(this.#table, name);
     if (found === undefined || (type !== TYPE_A && type !== TYPE_AAAA)) return NOT_OURS;
     const addresses = type === TYPE_A ? found.v4 : found.v6;
     // A host of ours without addresses of this family exists all the same: an empty answer, not an error.
     if (addresses.length === 0) return { cname: undefined, addresses: [] };
-    const owner = found.viaCname ? found.owner : undefined;
+    const ownerAt = found.viaCname ? cnameTargetAt(query) : undefined;
     return {
-      cname: owner === undefined ? undefined : cnameRecord(owner),
-      addresses: addresses.map((address) => addressRecord(address, owner)),
+      cname: found.viaCname ? cnameRecord(found.owner) : undefined,
+      addresses: addresses.map((address) => addressRecord(address, ownerAt)),
     };
   }
 }

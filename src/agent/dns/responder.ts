@@ -31,8 +31,8 @@ export function responder(options: ResponderOptions): Respond {
   return (message, transport) => {
     const query = parseQuery(message);
     if (query === undefined) return undefined;
-    metrics.dnsRequests.add();
     if (!isQuery(query)) return errorAnswer(message, query.rcode);
+    metrics.dnsRequests.add();
     const maxBytes = transport === "tcp" ? MAX_TCP_BYTES : query.maxUdpBytes;
     if (!resolver.ready && !answerBeforeSync) return errorAnswer(message, RCODE_SERVER_FAILURE, query.questionEnd);
     const ours = resolver.answer(query, maxBytes);

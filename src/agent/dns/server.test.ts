@@ -220,6 +220,27 @@ test("DNS shortens an answer that is too large for UDP and says so; TCP has all 
   assert.deepEqual([whole.flag_tc, whole.answers?.length], [false, 40]);
 });
 
+test("DNS names the host behind a search domain once, so that its addresses have room", async () => {
+  const short = await ask("many.example.default.svc.cluster.local");
+  assert.equal(short.flag_tc, true);
+  const [cname, ...addresses] = texts(short);
+  assert.equal(cname, "many.example.default.svc.cluster.local CNAME many.example");
+  // 56 bytes to the end of the question and 26 for the CNAME leave 26 times 16 of 512.
+  assert.equal(addresses.filter((text) => text.startsWith("many.example A 10.1.0.")).length, 26);
+});
+
+test("DNS counts questions, and not what it cannot take for one", async (t) => {
+  const metrics = agentMetrics();
+  const dns = await serve({ metrics });
+  t.after(() => dns.close());
+  const status = question("httpbin");
+  status.writeUInt16BE(0x1000, 2);
+  const two = question("httpbin");
+  two.writeUInt16BE(2, 4);
+  for (const message of [status, two, question("httpbin")]) await exchange(dns.port, message);
+  assert.match(metrics.text(), /dns_requests_total 1\n/);
+});
+
 test("DNS answers as much over UDP as the client says it takes", async () => {
   const message = packet.encode({
     type: "query",
