@@ -39,6 +39,8 @@ export interface Signing {
   readonly metadata: Metadata;
   /** What the caller showed over TLS. */
   readonly clientCertificate: PeerCertificate | undefined;
+  /** How long the caller waits. */
+  readonly waitsMs: number;
 }
 
 export interface FakeOptions {
@@ -137,12 +139,14 @@ async function signingAnswer(
   call: ServerUnaryCall<Buffer, Buffer>,
   options: FakeOptions & { readonly root: Issuer; readonly signings: Signing[] },
 ): Promise<Buffer> {
+  const waitsMs = Number(call.getDeadline()) - Date.now();
   await options.delaySigning?.();
   const garbage = options.answerWith?.();
   if (garbage !== undefined) return garbage;
   const { csr, validityDuration } = fromBinary(IstioCertificateRequestSchema, call.request);
   const { sslPeerCertificate: clientCertificate } = call.getAuthContext();
-  options.signings.push({ csr, ttlSeconds: Number(validityDuration), metadata: call.metadata, clientCertificate });
+  const ttlSeconds = Number(validityDuration);
+  options.signings.push({ csr, ttlSeconds, metadata: call.metadata, clientCertificate, waitsMs });
   const identity = options.identity ?? "spiffe://cluster.local/ns/default/sa/httpbin";
   const certChain = [...(await signedChain(csr, options.root, identity))];
   return Buffer.from(toBinary(IstioCertificateResponseSchema, create(IstioCertificateResponseSchema, { certChain })));

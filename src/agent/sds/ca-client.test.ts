@@ -37,13 +37,13 @@ async function setUp(t: Context, options: FakeOptions = {}) {
   const lines: string[] = [];
   const log = createLogger({ write: (line) => lines.push(line) });
   const metrics = agentMetrics();
-  const client = (more: Partial<ControlPlaneOptions> = {}, timeoutMs = 5_000) =>
+  const client = (more: Partial<ControlPlaneOptions> = {}, timeoutMs: number | null = 5_000) =>
     citadelClient(
       {
         upstream: { ...optionsOf(plane, rootFile), fetchToken: fileToken(tokenFile, log), ...more },
         log,
         retries: metrics.signRetries,
-        timeoutMs,
+        ...(timeoutMs !== null && { timeoutMs }),
         firstPauseMs: 1,
       },
       "signer",
@@ -188,6 +188,14 @@ test("citadelClient() asks five times at most, and once where asking again canno
   code = status.PERMISSION_DENIED;
   await assert.rejects(client()(sign, forever), { code: "CA_FAILED" });
   assert.equal(asked, 6);
+});
+
+test("citadelClient() waits longer than the minute that a CA may wait for a signer of Kubernetes", async (t) => {
+  const { plane, client } = await setUp(t);
+  const { sign } = await request();
+  await client({}, null)(sign, forever);
+  const { waitsMs = 0 } = plane.signings[0] ?? {};
+  assert.ok(waitsMs > 60_000 && waitsMs < 120_000, `${waitsMs} ms`);
 });
 
 test("citadelClient() gives up a CA that never answers, and says how long it waited", async (t) => {

@@ -14,7 +14,7 @@ export interface CaClientInput {
   readonly log: Logger;
   /** Calls that were repeated. */
   readonly retries: Counter;
-  /** For one call. */
+  /** For an answer, once there is a connection. */
   readonly timeoutMs?: number;
   /** Length of the first pause; each further one is twice as long. */
   readonly firstPauseMs?: number;
@@ -29,7 +29,9 @@ export interface CaCall {
   readonly signal: AbortSignal;
 }
 
-const TIMEOUT_MS = 10_000;
+const CONNECT_TIMEOUT_MS = 10_000;
+/** istiod waits up to a minute for a signer of Kubernetes. Who gives up sooner asks for one certificate after the other and never gets any. */
+const TIMEOUT_MS = 75_000;
 const ATTEMPTS = 5;
 const FIRST_PAUSE_MS = 100;
 const JITTER = 0.1;
@@ -45,12 +47,12 @@ const PASSING: ReadonlySet<number | undefined> = new Set([
 
 /** The answer to a call. Each attempt has a connection of its own, with roots and token of that moment. */
 export async function callCa(input: CaClientInput, call: CaCall): Promise<Buffer> {
-  const { upstream, log, retries, timeoutMs = TIMEOUT_MS, firstPauseMs = FIRST_PAUSE_MS } = input;
+  const { upstream, log, retries, firstPauseMs = FIRST_PAUSE_MS } = input;
   for (let attempt = 1; ; attempt++) {
     try {
       return await callOnce(input, call);
     } catch (cause) {
-      const reason = explain(cause, timeoutMs);
+      const reason = explain(cause);
       if (attempt >= ATTEMPTS || call.signal.aborted || !PASSING.has(codeOf(cause)))
         throw new MeshError("CA_FAILED", `Cannot get a certificate from ${upstream.address}: ${reason}`, { cause });
       const pause = firstPauseMs * 2 ** (attempt - 1) * (1 + JITTER * (Math.random() * 2 - 1));
@@ -71,25 +73,23 @@ export function readAnswer(bytes: Uint8Array, visitor: FieldVisitor): void {
 }
 
 async function callOnce({ upstream, timeoutMs = TIMEOUT_MS }: CaClientInput, call: CaCall): Promise<Buffer> {
-  const startedAt = performance.now();
-  const late = AbortSignal.timeout(timeoutMs);
   const headers = { ...(await callHeaders(upstream)), ...call.headers };
+  const late = AbortSignal.timeout(CONNECT_TIMEOUT_MS);
   const connection = await connectControlPlane(upstream, AbortSignal.any([call.signal, late]));
   try {
-    const leftMs = Math.max(1, timeoutMs - Math.round(performance.now() - startedAt));
-    return await connection.unary({ ...call, headers, message: call.bytes, timeoutMs: leftMs });
+    return await connection.unary({ ...call, headers, message: call.bytes, timeoutMs });
   } finally {
     connection.close();
   }
 }
 
 /** What the person who installed this can do something about. */
-function explain(thrown: unknown, timeoutMs: number): string {
+function explain(thrown: unknown): string {
   const code = codeOf(thrown);
   const details = errorText(thrown);
   if (code === STATUS.UNAUTHENTICATED) return `the service account token was refused (${details})`;
   if (code === STATUS.UNAVAILABLE) return `it cannot be reached (${details})`;
-  if (code === STATUS.DEADLINE_EXCEEDED) return `no answer in ${timeoutMs} ms (${details})`;
+  if (code === STATUS.DEADLINE_EXCEEDED) return `it does not answer in time (${details})`;
   return details;
 }
 
