@@ -71,6 +71,17 @@ test("workloadCertificate() takes several roots, from the end of the chain or be
   assert.equal(workloadCertificate({ chain: [leaf], roots: [root, other] }, expected).roots, root + other);
 });
 
+test("workloadCertificate() takes an issuer that is in one text with the leaf, as signers of Kubernetes give it", async () => {
+  const { key, chain } = await signed();
+  const [leaf = "", issuer = ""] = chain;
+  const root = (await testRoot("other")).certificate.toString();
+  const expected = { key, identity: IDENTITY, now };
+  const certificate = workloadCertificate({ chain: [leaf + issuer, root] }, expected);
+  assert.equal(certificate.chain, leaf + issuer + root);
+  assert.equal(certificate.roots, root);
+  assert.throws(() => workloadCertificate({ chain: [leaf + issuer] }, expected), /1 certificates/);
+});
+
 test("workloadCertificate() refuses what does not belong together", async () => {
   const { key, chain } = await signed();
   const [leaf = "", root = ""] = chain;

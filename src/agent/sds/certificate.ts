@@ -33,12 +33,12 @@ export interface Expected {
 
 /** Joins what a CA signed with its key. Throws when they do not belong together, or it is for somebody else. */
 export function workloadCertificate(signed: Signed, expected: Expected): WorkloadCertificate {
-  const { chain } = signed;
-  const issuers = parseAll([...chain.slice(1), ...(signed.roots ?? [])]);
-  const [leaf] = parseAll(chain.slice(0, 1));
-  if (leaf === undefined || issuers.length === 0) {
-    throw unusable(`${chain.length} certificates: at least the leaf and the root are needed`);
-  }
+  const { chain, roots = [] } = signed;
+  const texts = [...chain, ...roots];
+  // Signers of Kubernetes give the leaf and its issuers in one text, and the root in another.
+  const [leaf, ...issuers] = parseAll(texts);
+  if (leaf === undefined || texts.length < 2)
+    throw unusable(`${texts.length} certificates: at least the leaf and the root are needed`);
   if (!leaf.checkPrivateKey(expected.key.privateKey)) throw unusable("a certificate for another key");
   checkIdentity(leaf, expected.identity);
   const expiresAt = Date.parse(leaf.validTo);
