@@ -76,7 +76,7 @@ const tracing = message(
           environment: message({ name: text, defaultValue: text }),
           header: message({ name: text, defaultValue: text }),
         },
-        ["literal", "environment", "header"],
+        { names: ["literal", "environment", "header"] },
       ),
       {},
     ),
@@ -85,7 +85,7 @@ const tracing = message(
     tlsSettings,
     enableIstioTags: optionalFlag,
   },
-  TRACERS,
+  { names: TRACERS },
 );
 
 const readinessProbe = message(
@@ -106,7 +106,8 @@ const readinessProbe = message(
     exec: message({ command: list(text) }),
     grpc: message({ service: text, port: unsigned }),
   },
-  ["httpGet", "tcpSocket", "exec", "grpc"],
+  // Nobody could say which of them the application was meant to answer.
+  { names: ["httpGet", "tcpSocket", "exec", "grpc"], strict: true },
 );
 
 const proxyHeaders = message({
@@ -177,7 +178,7 @@ export const PROXY_CONFIG_FIELDS: Readonly<Record<string, Read>> = {
   holdApplicationUntilProxyStarts: optionalFlag,
   caCertificatesPem: list(text),
   image: message({ imageType: text }),
-  privateKeyProvider: message({ cryptomb: pollingProvider, qat: pollingProvider }, ["cryptomb", "qat"]),
+  privateKeyProvider: message({ cryptomb: pollingProvider, qat: pollingProvider }, { names: ["cryptomb", "qat"] }),
   proxyHeaders,
   fileFlushInterval: duration,
   fileFlushMinSizeKb: unsigned,

@@ -122,8 +122,18 @@ export function map(read: Read, zero: Json = ""): Read {
   };
 }
 
-/** A message. Of the fields in one group of `oneofs` at most one may be set. */
-export function message(fields: Readonly<Record<string, Read>>, ...oneofs: readonly (readonly string[])[]): Read {
+/** Fields of which one counts, in the order of their message. */
+interface Alternatives {
+  readonly names: readonly string[];
+  /** More than one is an error; else the last of them counts, as to the API's parsers, and it is told. */
+  readonly strict?: boolean;
+}
+
+/** A message. */
+export function message(
+  fields: Readonly<Record<string, Read>>,
+  { names, strict = false }: Alternatives = { names: [] },
+): Read {
   return (value, at, report) => {
     if (!isRecord(value)) {
       report(at, `must be an object, not ${shown(value)}`);
@@ -134,11 +144,13 @@ export function message(fields: Readonly<Record<string, Read>>, ...oneofs: reado
       const json = read(item, join(at, field), report);
       if (json !== undefined) result[field] = json;
     }
-    for (const names of oneofs) {
-      const given = names.filter((name) => name in result);
-      if (given.length > 1) report(at, `may have only one of ${given.join(", ")}`);
-    }
-    return result;
+    const given = names.filter((name) => Object.hasOwn(result, name));
+    const last = given.at(-1);
+    if (given.length < 2) return result;
+    const problem = `may have only one of ${given.join(", ")}`;
+    if (strict) report(at, problem);
+    else report(at, `${problem}: ${last} counts`, "warning");
+    return Object.fromEntries(Object.entries(result).filter(([name]) => name === last || !given.includes(name)));
   };
 }
 

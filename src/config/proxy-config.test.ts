@@ -130,16 +130,34 @@ test("readProxyConfig() knows tracingServiceName as the alternative of serviceCl
   assert.equal(config?.serviceCluster, undefined);
 });
 
+test("readProxyConfig() takes the last of fields that exclude each other, in the order of their message, and says so", async () => {
+  const tracing = {
+    datadog: { address: "b:1" },
+    zipkin: { address: "a:1" },
+    customTags: { a: { header: { name: "h" }, literal: { value: "v" } } },
+  };
+  const { config, problems } = await readProxyConfig({ environment: JSON.stringify({ tracing }) });
+  const customTags = { a: { header: { name: "h" } } };
+  assert.deepEqual(config?.tracing, { datadog: { address: "b:1" }, customTags });
+  assert.deepEqual(
+    problems.map(({ severity, field, message }) => `${severity} ${field} ${message}`),
+    [
+      "warning tracing.customTags.a may have only one of literal, header: header counts",
+      "warning tracing may have only one of zipkin, datadog: datadog counts",
+    ],
+  );
+});
+
 test("readProxyConfig() names source and field of every wrong value, once, not only of the first", async () => {
   const problems = await problemsOf({
     meshFile: mesh("defaultConfig: {drainDuration: 5}"),
-    environment: '{"proxyAdminPort":"many","tracing":{"zipkin":{"address":"a:1"},"datadog":{"address":"b:1"}}}',
+    environment: '{"proxyAdminPort":"many","readinessProbe":{"httpGet":{"port":1},"tcpSocket":{"port":1}}}',
     annotations: { "proxy.istio.io/config": "proxyMetadata: {DNS: true}" },
   });
   assert.deepEqual(problems, [
     'error: mesh config file mesh.yaml: drainDuration must be a duration such as "5s", not 5',
     'error: environment variable PROXY_CONFIG: proxyAdminPort must be a whole number, not "many"',
-    "error: environment variable PROXY_CONFIG: tracing may have only one of zipkin, datadog",
+    "error: environment variable PROXY_CONFIG: readinessProbe may have only one of httpGet, tcpSocket",
     "error: annotation proxy.istio.io/config: proxyMetadata.DNS must be a string, not true",
   ]);
 });
