@@ -50,6 +50,11 @@ class FakeSource {
   readonly listeners = new Set<(change: CertificateChange) => void>();
   current: WorkloadCertificate | undefined;
   renewals = 0;
+  hurries = 0;
+
+  hurry(): void {
+    this.hurries++;
+  }
 
   renew(): void {
     this.renewals++;
@@ -308,6 +313,20 @@ test("SDS lets a single request wait for a secret, and not for ever", async (t) 
   assert.match(words, /Failed to get secret for proxy ".*" from secret cache: the agent has no secret file-cert:other/);
   assert.match(words, /Close connection\. Error: the request names no secret/);
   assert.equal(source.listeners.size, 0);
+});
+
+test("SDS hurries the CA when it is asked for a certificate that is not there yet", async (t) => {
+  const { source, open } = await setUp(t);
+  const stream = open("StreamSecrets");
+  const received = collect(stream);
+  stream.write(sotwRequest(["default"]));
+  await eventually("a word to the CA", () => source.hurries === 1);
+  source.replace(certificate("chain 1"));
+  await eventually("the certificate", () => received.length === 1);
+  stream.write(sotwRequest(["default", "ROOTCA"]));
+  await eventually("its roots", () => received.length === 2);
+  assert.equal(source.hurries, 1);
+  stream.cancel();
 });
 
 test("SDS adds roots of the trust bundle to those of the CA, at once and each of them once", async (t) => {

@@ -175,6 +175,44 @@ test("WorkloadIdentity refuses a certificate for another identity, and asks agai
   assert.equal(lines.filter((line) => line.includes("sa/mallory instead of spiffe://")).length, 2);
 });
 
+test("WorkloadIdentity asks without a further pause when somebody waits for the first certificate", {
+  timeout: 30_000,
+}, async () => {
+  const root = await testRoot();
+  let failures = 1;
+  const { identity, changes, lines, stop } = identityOf(
+    (request, signal) => {
+      if (failures-- > 0) throw new MeshError("CA_FAILED", "not there yet");
+      return signer(() => root)(request, signal);
+    },
+    { backoff: new Backoff({ initialMs: 600_000, maxMs: 600_000 }) },
+  );
+  const running = identity.run(stop.signal);
+  await eventually("a failure", () => lines.some((line) => line.includes("not there yet")));
+  identity.hurry();
+  await eventually("a certificate", () => changes.length === 1);
+  stop.abort();
+  await running;
+});
+
+test("WorkloadIdentity lets a CA that failed rest, however many wait", { timeout: 30_000 }, async () => {
+  let asked = 0;
+  const { identity, lines, stop } = identityOf(
+    () => {
+      asked++;
+      throw new MeshError("CA_FAILED", "not there yet");
+    },
+    { backoff: new Backoff({ initialMs: 600_000, maxMs: 600_000 }), shortestMs: 600_000 },
+  );
+  const running = identity.run(stop.signal);
+  await eventually("a failure", () => lines.some((line) => line.includes("not there yet")));
+  for (let count = 0; count < 10; count++) identity.hurry();
+  await new Promise((resolve) => setImmediate(resolve));
+  stop.abort();
+  await running;
+  assert.equal(asked, 1);
+});
+
 test("WorkloadIdentity renews at once when it is told to", async () => {
   const root = await testRoot();
   const { identity, changes, stop } = identityOf(signer(() => root));

@@ -25,7 +25,7 @@ export interface WorkloadIdentityOptions {
   readonly now?: () => number;
   readonly random?: () => number;
   readonly backoff?: Backoff;
-  /** A certificate is kept at least this long, whatever its lifetime: the CA is not flooded. */
+  /** A certificate is kept at least this long, whatever its lifetime, and so does a CA rest that failed: it is not flooded. */
   readonly shortestMs?: number;
 }
 
@@ -46,6 +46,7 @@ export class WorkloadIdentity {
   readonly #listeners = new Set<(change: CertificateChange) => void>();
   #current: WorkloadCertificate | undefined;
   #renewal = new AbortController();
+  #hurry = new AbortController();
 
   constructor(options: WorkloadIdentityOptions) {
     this.#options = options;
@@ -66,6 +67,11 @@ export class WorkloadIdentity {
   /** Asks for a new certificate now instead of when the one at hand is old. */
   renew(): void {
     this.#renewal.abort();
+  }
+
+  /** Somebody waits for the first certificate: what is left of a pause after a failure is not waited for. */
+  hurry(): void {
+    if (this.#current === undefined) this.#hurry.abort();
   }
 
   /** Keeps the certificate fresh until the signal is aborted. */
@@ -100,9 +106,11 @@ export class WorkloadIdentity {
   }
 
   async #obtain(signal: AbortSignal): Promise<WorkloadCertificate | undefined> {
-    const { log, backoff = new Backoff({ initialMs: FIRST_RETRY_MS, maxMs: LONGEST_RETRY_MS }) } = this.#options;
+    const { log, shortestMs = SHORTEST_MS } = this.#options;
+    const { backoff = new Backoff({ initialMs: FIRST_RETRY_MS, maxMs: LONGEST_RETRY_MS }) } = this.#options;
     backoff.reset();
     while (!signal.aborted) {
+      this.#hurry = new AbortController();
       try {
         return await this.#ask(signal);
       } catch (thrown) {
@@ -110,7 +118,10 @@ export class WorkloadIdentity {
         const pause = backoff.next();
         const reason = thrown instanceof MeshError ? thrown.message : errorText(thrown);
         log.warn(`${reason}; next attempt in ${formatDuration(Math.round(pause))}`);
-        await sleep(pause, signal);
+        const rest = Math.min(pause, shortestMs);
+        await sleep(rest, signal);
+        await sleep(pause - rest, AbortSignal.any([signal, this.#hurry.signal]));
+        if (this.#hurry.signal.aborted) backoff.reset();
       }
     }
     return undefined;

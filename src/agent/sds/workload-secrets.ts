@@ -13,7 +13,7 @@ export interface MountedFiles {
 
 export interface WorkloadSecretsInput {
   /** Asks the CA; undefined when all comes from files. */
-  readonly identity: Pick<WorkloadIdentity, "current" | "subscribe" | "renew"> | undefined;
+  readonly identity: Pick<WorkloadIdentity, "current" | "subscribe" | "renew" | "hurry"> | undefined;
   readonly files: FileSecrets;
   /** Undefined when they are our own output. */
   readonly mounted: MountedFiles | undefined;
@@ -67,7 +67,8 @@ function fromCa(
     const { chain, privateKey, roots } = certificate;
     onSecret(name === ROOT_SECRET ? { name, roots } : { name, chain, privateKey });
   };
-  send();
+  if (identity?.current === undefined) identity?.hurry();
+  else send();
   const stop = identity?.subscribe(({ certificate, rootsChanged }) => {
     if (rootsChanged || name !== ROOT_SECRET) send(certificate);
   });
