@@ -49,6 +49,7 @@ test("parseAgentConfig() reads values by their type, and headers by their prefix
 test("parseAgentConfig() refuses headers that no call can have, without what is in them", () => {
   const { problems } = parseAgentConfig({
     XDS_HEADER_ok: "a b~",
+    "XDS_HEADER_any-Bin": "ü\n",
     "XDS_HEADER_x-tenant.1": "",
     XDS_HEADER_lines: "secret\nx",
     "CA_HEADER_a b": "x",

@@ -1,7 +1,7 @@
 /** What the agent's environment asks for. Its variables are rows of `agent-environment.ts`; here they get their places. */
 import type { Env } from "#lib/env-reader.ts";
 import { type EnvValues, readEnvironment } from "#lib/env-table.ts";
-import { isHeaderValue } from "#lib/header-value.ts";
+import { isBinaryHeader, isHeaderValue } from "#lib/header-value.ts";
 import { AGENT_ENVIRONMENT } from "./agent-environment.ts";
 import type { PlatformConfig } from "./platform/platform.ts";
 import { type IdentityConfig, identityConfig } from "./sds/identity-config.ts";
@@ -147,7 +147,7 @@ export function parseAgentConfig(env: Env): ParsedAgentConfig {
 function headerProblems(prefix: string, headers: Readonly<Record<string, string>>): string[] {
   return Object.entries(headers).flatMap(([name, value]) => {
     if (!/^[\w.-]+$/.test(name)) return [`${prefix}${name}: must end with the name of a header`];
-    return isHeaderValue(value) ? [] : [`${prefix}${name}: must be printable ASCII`];
+    return isBinaryHeader(name) || isHeaderValue(value) ? [] : [`${prefix}${name}: must be printable ASCII`];
   });
 }
 

@@ -2,6 +2,7 @@
 import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { type ClientTls, connectGrpc, type GrpcConnection } from "#lib/grpc/client.ts";
+import { isBinaryHeader } from "#lib/header-value.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { certificateIn, checkKey } from "./key-pair.ts";
 import { noCertificate, readRootFile } from "./root-file.ts";
@@ -67,8 +68,13 @@ export function clientTls(options: ControlPlaneServer): ClientTls | undefined {
  */
 export async function callHeaders({ headers, fetchToken }: ControlPlaneOptions): Promise<Record<string, string>> {
   const token = await fetchToken();
-  const given = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
+  const given = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), headerText(name, value)]);
   return { ...Object.fromEntries(given), ...(token !== "" && { authorization: `Bearer ${token}` }) };
+}
+
+/** gRPC sends bytes in base64. */
+function headerText(name: string, value: string): string {
+  return isBinaryHeader(name) ? Buffer.from(value).toString("base64").replace(/=+$/, "") : value;
 }
 
 function serverName({ address, subjectAltName }: ControlPlaneServer): string {

@@ -2,3 +2,8 @@
 export function isHeaderValue(text: string): boolean {
   return /^[ -~]*$/.test(text);
 }
+
+/** Whether a header has bytes in place of text, as gRPC tells by its name. */
+export function isBinaryHeader(name: string): boolean {
+  return name.toLowerCase().endsWith("-bin");
+}

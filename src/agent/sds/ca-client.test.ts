@@ -97,6 +97,17 @@ test("citadelClient() sends each header once, however it is written: a token cou
   );
 });
 
+test("citadelClient() sends the bytes of a header whose name ends with -bin, as gRPC encodes them", async (t) => {
+  const { plane, client } = await setUp(t);
+  const { sign } = await request();
+  await client({ headers: { "X-Data-Bin": "AAEC", "x-more-bin": "ü\n", "x-bin-no": "AAEC" } })(sign, forever);
+  const { metadata } = plane.signings[0] ?? {};
+  assert.deepEqual(
+    ["x-data-bin", "x-more-bin", "x-bin-no"].map((name) => metadata?.get(name)),
+    [[Buffer.from("AAEC")], [Buffer.from("ü\n")], ["AAEC"]],
+  );
+});
+
 test("citadelClient() says that the token was refused", async (t) => {
   const refuseSigning = () => ({ code: status.UNAUTHENTICATED, details: "token expired" });
   const { client } = await setUp(t, { refuseSigning });
