@@ -24,6 +24,8 @@ export interface FileSecretsOptions {
   readonly debounceMs: number;
   /** File with what the machine trusts; undefined where there is none. */
   readonly systemRoots: string | undefined;
+  /** Files may be unusable for so long before that is counted: those that belong together are seldom written at one moment. */
+  readonly patienceMs?: number;
   /** A path as the workload means it. */
   readonly resolve: (path: string) => string;
 }
@@ -33,6 +35,7 @@ const SEPARATOR = "~";
 const SYSTEM_ROOTS = "system";
 /** After files that cannot be used they are read again even if nobody tells of a change. */
 const LONGEST_RETRY_MS = 10_000;
+const PATIENCE_MS = 10_000;
 
 /** Undefined when the name is not one of a secret in files. */
 export function parseFileSecret(name: string): FileSecret | undefined {
@@ -94,6 +97,8 @@ class FollowedSecret {
   readonly #stopWatching: () => void;
   #last: Secret | undefined;
   #problem = "";
+  /** When the files were first found unusable, or that was last counted. */
+  #unusableSince: number | undefined;
   #retry: NodeJS.Timeout | undefined;
   #reading = false;
   #again = false;
@@ -148,6 +153,7 @@ class FollowedSecret {
   #replace(secret: Secret): void {
     this.#backoff.reset();
     this.#problem = "";
+    this.#unusableSince = undefined;
     if (JSON.stringify(secret) === JSON.stringify(this.#last) || this.#listeners.size === 0) return;
     this.#last = secret;
     this.#options.log.info("read certificate from file", { resource: this.#name });
@@ -156,10 +162,19 @@ class FollowedSecret {
 
   #failed(problem: string): void {
     if (this.#listeners.size === 0) return;
-    this.#options.metrics.failedFileSecrets.add();
+    this.#count();
     if (problem !== this.#problem) this.#options.log.warn(`Secret ${this.#name} cannot be sent: ${problem}`);
     this.#problem = problem;
     this.#retry = setTimeout(() => this.#read(), this.#backoff.next()).unref();
+  }
+
+  #count(): void {
+    const { metrics, patienceMs = PATIENCE_MS } = this.#options;
+    const now = performance.now();
+    this.#unusableSince ??= now;
+    if (now - this.#unusableSince < patienceMs) return;
+    metrics.failedFileSecrets.add();
+    this.#unusableSince = now;
   }
 }
 
