@@ -69,6 +69,7 @@ test("workloadCertificate() takes several roots, from the end of the chain or be
   const expected = { key, identity: IDENTITY, now };
   assert.equal(workloadCertificate({ chain: [leaf, other + root] }, expected).roots, other + root);
   assert.equal(workloadCertificate({ chain: [leaf], roots: [root, other] }, expected).roots, root + other);
+  assert.equal(workloadCertificate({ chain: [leaf, root], roots: [] }, expected).roots, root);
 });
 
 test("workloadCertificate() takes an issuer that is in one text with the leaf, as signers of Kubernetes give it", async () => {

@@ -32,8 +32,7 @@ export interface Expected {
 }
 
 /** Joins what a CA signed with its key. Throws when they do not belong together, or it is for somebody else. */
-export function workloadCertificate(signed: Signed, expected: Expected): WorkloadCertificate {
-  const { chain, roots = [] } = signed;
+export function workloadCertificate({ chain, roots = [] }: Signed, expected: Expected): WorkloadCertificate {
   const texts = [...chain, ...roots];
   // Signers of Kubernetes give the leaf and its issuers in one text, and the root in another.
   const [leaf, ...issuers] = parseAll(texts);
@@ -49,7 +48,7 @@ export function workloadCertificate(signed: Signed, expected: Expected): Workloa
   return {
     chain: joinPem(chain),
     privateKey: expected.key.pem,
-    roots: joinPem(signed.roots ?? chain.slice(-1)),
+    roots: joinPem(roots.length > 0 ? roots : chain.slice(-1)),
     createdAt: expected.now,
     expiresAt,
   };

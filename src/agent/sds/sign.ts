@@ -8,7 +8,7 @@ export interface SignRequest {
 export interface Signed {
   /** Leaf first, root last; the last entry may hold several roots. */
   readonly chain: readonly string[];
-  /** Whom to trust, where the CA tells it apart from the chain. */
+  /** Whom to trust, where the CA tells it apart from the chain; with none it is the chain's last. */
   readonly roots?: readonly string[];
 }
 
