@@ -2,8 +2,10 @@
 import type { Env } from "#lib/env-reader.ts";
 import { type EnvValues, readEnvironment } from "#lib/env-table.ts";
 import { isBinaryHeader, isHeaderValue } from "#lib/header-value.ts";
+import type { ProxyEnvironment } from "#lib/net/environment-proxy.ts";
 import { AGENT_ENVIRONMENT } from "./agent-environment.ts";
 import type { PlatformConfig } from "./platform/platform.ts";
+import { proxyEnvironment } from "./proxy-environment.ts";
 import { type IdentityConfig, identityConfig } from "./sds/identity-config.ts";
 import { type XdsConfig, xdsConfig } from "./xds-proxy/xds-config.ts";
 
@@ -29,6 +31,8 @@ export interface AgentConfig {
   readonly xdsHeaders: Readonly<Record<string, string>>;
   /** ISTIOD_SAN */
   readonly istiodSan: string;
+  /** HTTPS_PROXY, HTTP_PROXY and NO_PROXY. */
+  readonly proxies: ProxyEnvironment;
   /** GRPC_XDS_BOOTSTRAP: where to write the bootstrap for gRPC clients; empty to write none. */
   readonly grpcBootstrapPath: string;
 }
@@ -128,6 +132,7 @@ export function parseAgentConfig(env: Env): ParsedAgentConfig {
     xdsRootCa: values.XDS_ROOT_CA,
     xdsHeaders: values.XDS_HEADER_,
     istiodSan: values.ISTIOD_SAN,
+    proxies: proxyEnvironment(values),
     grpcBootstrapPath: values.GRPC_XDS_BOOTSTRAP,
   };
   const asked = WITHOUT_EFFECT.filter((name) => !["", "false", "JWT"].includes(env[name] ?? ""));

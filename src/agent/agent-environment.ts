@@ -122,6 +122,18 @@ const CONTROL_PLANE = {
     "istiod",
     "Who signed the control plane: istiod, kubernetes, custom, none or `k8s.io/NAME`.",
   ),
+  HTTPS_PROXY: text(
+    "",
+    "Proxy for control plane, CA and HTTPS servers of Wasm modules: a URL, or `host:port`. `https_proxy` is the same.",
+  ),
+  https_proxy: text("", "What holds without HTTPS_PROXY."),
+  HTTP_PROXY: text("", "Proxy for HTTP servers of Wasm modules. `http_proxy` is the same."),
+  http_proxy: text("", "What holds without HTTP_PROXY."),
+  NO_PROXY: text(
+    "",
+    "Who is reached directly: hosts (with all below them), addresses, networks, `*`, with commas. Loopback always is.",
+  ),
+  no_proxy: text("", "What holds without NO_PROXY."),
   ISTIO_DELTA_XDS: flag(true, "Let Envoy open delta streams."),
   ISTIO_GPRC_MAXRECVMSGSIZE: wholeNumber(4 * MB, "Largest message that gRPC accepts from Envoy, in bytes."),
   ISTIO_GPRC_MAXSTREAMS: wholeNumber(100_000, "Streams that Envoy may open at the same time."),

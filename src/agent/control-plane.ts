@@ -14,6 +14,8 @@ export interface ControlPlaneServer {
   readonly address: string;
   /** `undefined` speaks plain text; `system` trusts what the machine trusts; else a PEM file, read for each connection. */
   readonly rootCertificate: string | "system" | undefined;
+  /** URL of the proxy through which it is reached; undefined goes there directly. */
+  readonly proxy?: string | undefined;
   /** ISTIOD_SAN: the name its certificate must carry, when that is not the host of the address. */
   readonly subjectAltName: string;
   /** Sent with each call, such as `clusterid`. */
@@ -47,8 +49,8 @@ export async function connectControlPlane(
   signal: AbortSignal,
   tls = clientTls(options),
 ): Promise<GrpcConnection> {
-  const { address, keepalive = { intervalMs: KEEPALIVE_MS, timeoutMs: KEEPALIVE_TIMEOUT_MS } } = options;
-  return connectGrpc({ address, tls, keepalive, windowBytes: FLOW_CONTROL_WINDOW_BYTES }, signal);
+  const { address, proxy, keepalive = { intervalMs: KEEPALIVE_MS, timeoutMs: KEEPALIVE_TIMEOUT_MS } } = options;
+  return connectGrpc({ address, proxy, tls, keepalive, windowBytes: FLOW_CONTROL_WINDOW_BYTES }, signal);
 }
 
 /** What a connection begins with, read anew; undefined speaks plain text. Throws when a certificate cannot be read. */

@@ -55,6 +55,17 @@ test("controlPlaneServer() and caServer() take the mounted root, unless another 
   assert.equal((await system.ca()).rootCertificate, "system");
 });
 
+test("controlPlaneServer() and caServer() go through the proxy of the environment", async (t) => {
+  const proxyConfig = { discoveryAddress: "istiod.istio-system.svc:15012" };
+  const env = { https_proxy: "proxy.example:3128", HTTP_PROXY: "http://other.example", CA_ADDR: "10.1.2.3:15010" };
+  const { xds, ca } = setUp(t, { env, proxyConfig });
+  assert.deepEqual([(await xds()).proxy, (await ca()).proxy], Array(2).fill("http://proxy.example:3128"));
+  const near = setUp(t, { env: { ...env, NO_PROXY: ".svc,10.0.0.0/8" }, proxyConfig });
+  assert.deepEqual([(await near.xds()).proxy, (await near.ca()).proxy], [undefined, undefined]);
+  const wrong = setUp(t, { env: { HTTPS_PROXY: "socks5://proxy.example" }, proxyConfig });
+  await assert.rejects(wrong.xds(), { code: "PROXY_INVALID", message: /HTTPS_PROXY .* in NO_PROXY/ });
+});
+
 test("controlPlaneServer() prefers certificates of the installation, caServer() only where the provider is custom", async (t) => {
   const { at, xds, ca } = setUp(t, { files: [MOUNTED, CUSTOM] });
   assert.equal((await xds()).rootCertificate, at(CUSTOM));

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { ProxyConfig } from "#config/proxy-config.ts";
 import type { Logger } from "#lib/log.ts";
 import { MeshError } from "#lib/mesh-error.ts";
+import { environmentProxy } from "#lib/net/environment-proxy.ts";
 import type { AgentConfig } from "./agent-config.ts";
 import type { ControlPlaneServer } from "./control-plane.ts";
 import { type Place, pathIn } from "./place.ts";
@@ -38,6 +39,7 @@ export async function controlPlaneServer(input: TrustInput): Promise<ControlPlan
   const secure = proxyConfig.controlPlaneAuthPolicy !== undefined;
   return {
     address: proxyConfig.discoveryAddress,
+    proxy: proxyTo(proxyConfig.discoveryAddress, config),
     rootCertificate: secure ? await rootFor("XDS", xdsRoot, input) : undefined,
     subjectAltName: config.istiodSan,
     headers: { clusterid: config.clusterId, ...config.xdsHeaders },
@@ -55,12 +57,19 @@ export async function caServer(input: TrustInput): Promise<ControlPlaneServer> {
   const plain = address.endsWith(PLAIN_TEXT_PORT);
   return {
     address,
+    proxy: proxyTo(address, config),
     rootCertificate: plain ? undefined : await rootFor("CA", caRoot, input),
     subjectAltName: caAddress === "" ? istiodSan : "",
     headers: { clusterid: clusterId, ...caHeaders },
     clientCertificate: provisioned(input),
     warn: (reason) => input.log.warn(reason),
   };
+}
+
+/** gRPC takes all servers for those of HTTPS, also such as speak plain text. */
+function proxyTo(address: string, { proxies }: AgentConfig): string | undefined {
+  const server = `https://${address}`;
+  return URL.canParse(server) ? environmentProxy(server, proxies) : undefined;
 }
 
 /** Where roots are expected. `later` ones need not be there yet: those of a virtual machine may come after the agent. */

@@ -4,6 +4,7 @@ import { Backoff } from "#lib/async/backoff.ts";
 import { sleep } from "#lib/async/sleep.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
+import type { ProxyEnvironment } from "#lib/net/environment-proxy.ts";
 import type { RemoteModule } from "./extension.ts";
 import { httpGet } from "./http-get.ts";
 import { moduleOfImage } from "./image.ts";
@@ -23,6 +24,8 @@ export interface FetchOptions {
   readonly httpAttempts: number;
   /** DOCKER_CONFIG: folder with the machine's credentials. */
   readonly dockerConfigFolder: string;
+  /** By which servers and registries are reached; undefined goes there directly. */
+  readonly proxies?: ProxyEnvironment | undefined;
   readonly log: Logger;
 }
 
@@ -53,7 +56,7 @@ async function imageOffer(module: RemoteModule, options: FetchOptions, signal: A
   const registry = new Registry({
     image,
     credentials: credentialsFor(image.registry, dockerConfig),
-    ...trustOf(image.registry, options),
+    ...accessTo(image.registry, options),
     signal,
   });
   options.log.info(`fetching image ${image.repository} from registry ${image.registry} with tag ${image.identifier}`);
@@ -68,7 +71,7 @@ async function download(url: URL, options: FetchOptions, signal: AbortSignal): P
     if (attempt > 1) await sleep(backoff.next(), signal);
     try {
       const limit = AbortSignal.any([signal, AbortSignal.timeout(options.httpTimeoutMs)]);
-      const answer = await httpGet(url, { ...trustOf(url.host, options), signal: limit });
+      const answer = await httpGet(url, { ...accessTo(url.host, options), signal: limit });
       if (answer.status === 200) return unboxed(answer.body);
       reason = `status code ${answer.status}`;
       if (answer.status < 500 || NOT_RETRIED.has(answer.status)) break;
@@ -82,8 +85,9 @@ async function download(url: URL, options: FetchOptions, signal: AbortSignal): P
 }
 
 /** A host that is listed as insecure was named by whoever runs the workload, so it may be this machine. */
-function trustOf(host: string, { insecureHosts, allowLocal }: FetchOptions) {
+function accessTo(host: string, { insecureHosts, allowLocal, proxies }: FetchOptions) {
   return {
+    proxies,
     insecure: insecureHosts.includes(host) || insecureHosts.includes("*"),
     mayBeLocal: (asked: string) => allowLocal || insecureHosts.includes(asked),
   };

@@ -1,7 +1,8 @@
 /** HTTP requests to servers that configuration names: limited in time and size, checked at each redirect. */
-import { request as httpRequest, type IncomingMessage } from "node:http";
-import { request as httpsRequest } from "node:https";
+import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from "node:http";
+import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { MeshError } from "#lib/mesh-error.ts";
+import { environmentProxy, type ProxyEnvironment } from "#lib/net/environment-proxy.ts";
 import { followRedirects, type Redirect } from "../redirects.ts";
 import { assertNotLocal, guardedLookup } from "./address-guard.ts";
 import { MAX_MODULE_BYTES } from "./unpack.ts";
@@ -14,6 +15,8 @@ export interface GetOptions {
   readonly insecure: boolean;
   /** Whether a host, with its port, may be this machine. */
   readonly mayBeLocal: (host: string) => boolean;
+  /** By which servers are reached; undefined goes there directly. */
+  readonly proxies?: ProxyEnvironment | undefined;
   readonly signal: AbortSignal;
   /** Largest answer; modules set the default. */
   readonly maxBytes?: number;
@@ -52,20 +55,28 @@ export async function httpGet(url: URL, options: GetOptions): Promise<GetAnswer>
 }
 
 function send(url: URL, options: GetOptions): Promise<IncomingMessage> {
-  const { method = "GET", headers, body, insecure, mayBeLocal, signal } = options;
+  const { method = "GET", headers, body, insecure, mayBeLocal, proxies, signal } = options;
+  const proxy = proxies && environmentProxy(url.href, proxies);
   return new Promise((resolve, reject) => {
     const request = (url.protocol === "https:" ? httpsRequest : httpRequest)(url, {
       method,
       headers: { ...headers },
-      agent: false,
+      agent: proxy === undefined ? false : agentThrough(proxy, url),
       signal,
       rejectUnauthorized: !insecure,
-      ...(mayBeLocal(url.host) ? {} : { lookup: guardedLookup }),
+      // Behind a proxy it is the proxy that looks names up; the proxy itself was named by whoever runs the workload.
+      ...(proxy !== undefined || mayBeLocal(url.host) ? {} : { lookup: guardedLookup }),
     });
     request.on("response", resolve);
     request.on("error", (cause) => reject(failure(url, signal, cause)));
     request.end(body);
   });
+}
+
+function agentThrough(proxy: string, { protocol }: URL): HttpAgent {
+  return protocol === "https:"
+    ? new HttpsAgent({ proxyEnv: { HTTPS_PROXY: proxy } })
+    : new HttpAgent({ proxyEnv: { HTTP_PROXY: proxy } });
 }
 
 async function readBody(response: IncomingMessage, options: GetOptions): Promise<Buffer> {

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { createLogger } from "#lib/log.ts";
+import { errorText } from "#lib/mesh-error.ts";
 import { temporaryFolder } from "../../../test/support/fake-control-plane.ts";
 import {
   DOCKER_MANIFEST,
@@ -340,4 +341,21 @@ test("ModuleCache says that it cannot write, and works when it can", async (t) =
     setUp(t, { folder: join(file, "below") }).get(`http://${server.host}/m`),
     /file already exists, mkdir .*file/,
   );
+});
+
+test("modules come through the proxies of the environment, unless those leave their servers out", async (t) => {
+  const proxy = await startServer((_, response) => response.end(EMPTY_MODULE));
+  t.after(() => proxy.close());
+  const direct = await startServer((_, response) => response.end(OTHER_MODULE));
+  t.after(() => direct.close());
+  const proxies = { HTTP_PROXY: proxy.host };
+  const { get } = setUp(t, { proxies, allowLocal: false, insecureHosts: [direct.host] });
+  assert.deepEqual(readFileSync(await get("http://modules.example/a.wasm?x=1")), EMPTY_MODULE);
+  assert.deepEqual(
+    proxy.requests.map(({ url }) => url),
+    ["http://modules.example/a.wasm?x=1"],
+  );
+  assert.deepEqual(readFileSync(await get(`http://${direct.host}/b.wasm`)), OTHER_MODULE);
+  const refused = await get("http://169.254.169.254/a.wasm").catch(errorText);
+  assert.match(String(refused), /169\.254\.169\.254 is this machine or its link/);
 });

@@ -100,6 +100,7 @@ test("Envoy runs a module that the agent fetched, and follows the fail strategy 
     httpTimeoutMs: 5_000,
     httpAttempts: 1,
     dockerConfigFolder: "",
+    proxies: {},
   };
   const convertExtensions = extensionConverter({
     config,

@@ -5,6 +5,7 @@
 import { createHash } from "node:crypto";
 import { sleep } from "#lib/async/sleep.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
+import type { ProxyEnvironment } from "#lib/net/environment-proxy.ts";
 import { assertRealmsAllowed } from "./address-guard.ts";
 import { type GetAnswer, type GetOptions, httpGet } from "./http-get.ts";
 import type { ImageReference } from "./image-reference.ts";
@@ -16,6 +17,7 @@ export interface RegistryOptions {
   readonly insecure: boolean;
   /** Whether a host, with its port, may be this machine. */
   readonly mayBeLocal: (host: string) => boolean;
+  readonly proxies?: ProxyEnvironment | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -141,13 +143,14 @@ export class Registry {
     headers: Readonly<Record<string, string>>,
     more: Pick<GetOptions, "method" | "body" | "maxBytes"> = {},
   ): Promise<GetAnswer> {
-    const { insecure, mayBeLocal, signal } = this.#options;
+    const { insecure, mayBeLocal, proxies, signal } = this.#options;
+    const get = () => httpGet(url, { headers, insecure, mayBeLocal, proxies, signal, ...more });
     for (const pauseMs of RETRY_PAUSES_MS) {
-      const answer = await httpGet(url, { headers, insecure, mayBeLocal, signal, ...more });
+      const answer = await get();
       if (!RETRIED.has(answer.status)) return answer;
       await sleep(pauseMs, signal);
     }
-    return httpGet(url, { headers, insecure, mayBeLocal, signal, ...more });
+    return get();
   }
 }
 

@@ -36,6 +36,7 @@ const CODES: Readonly<Record<string, number>> = {
   INJECTION_SETTINGS_MISSING: EXIT.usage,
   KUBE_CONFIG_INVALID: EXIT.usage,
   PROXY_CONFIG_INVALID: EXIT.usage,
+  PROXY_INVALID: EXIT.usage,
   CONFIG_DUMP_INVALID: EXIT.usage,
   NOT_ROOT: EXIT.machine,
   EGRESS_FAILED: EXIT.machine,

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { once } from "node:events";
+import { createServer as createHttpServer } from "node:http";
 import { createServer as createHttp2Server } from "node:http2";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { type TestContext, test } from "node:test";
@@ -68,6 +69,33 @@ test("unary() gives the answer, or rejects with the status", async (t) => {
   );
   const wrong = { ...ask, path: "/s/Nothing", message: Buffer.from("!") };
   await assert.rejects(connection.unary(wrong), isStatus(STATUS.UNIMPLEMENTED));
+});
+
+test("connectGrpc() goes through a proxy, and says when that does not let it", async (t) => {
+  const { port } = await serve(t, { unary: (call, answer) => answer(null, call.request) });
+  const asked: string[] = [];
+  const proxy = createHttpServer().on("connect", ({ url = "" }, client: Socket) => {
+    asked.push(url);
+    if (!url.startsWith("istiod.example")) {
+      client.end("HTTP/1.1 407 Proxy Authentication Required\r\n\r\n");
+      return;
+    }
+    const server = connect(port, "127.0.0.1", () => client.write("HTTP/1.1 200 OK\r\n\r\n"));
+    server.pipe(client).pipe(server);
+    for (const socket of [client, server]) socket.on("error", () => undefined);
+  });
+  proxy.listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  t.after(() => proxy.close());
+  const through = { proxy: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}` };
+  const connection = await connectGrpc(to(0, { address: "istiod.example:15012", ...through }), NEVER);
+  t.after(() => connection.close());
+  assert.equal(String(await connection.unary({ ...ask, message: Buffer.from("hi") })), "hi");
+  await assert.rejects(
+    connectGrpc(to(0, { address: "other.example", ...through }), NEVER),
+    isStatus(STATUS.UNAVAILABLE, /No connection established to other\.example: .* it answered 407/),
+  );
+  assert.deepEqual(asked, ["istiod.example:15012", "other.example:443"]);
 });
 
 test("unary() gives up when the time is over, or when it is told to", async (t) => {

@@ -3,6 +3,7 @@ import { V4MAPPED } from "node:dns";
 import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp2, constants } from "node:http2";
 import { connect, isIP, type Socket, type TcpNetConnectOpts } from "node:net";
 import { checkServerIdentity, connect as connectTls, type PeerCertificate } from "node:tls";
+import { errorText } from "../mesh-error.ts";
 import { type Keepalive, keepAlive } from "./keepalive.ts";
 import { joined, MessageSender, MessageSplitter, type Pieces } from "./messages.ts";
 import { GrpcError, STATUS, type Status, statusOfHeaders, statusOfHttp, statusOfReset } from "./status.ts";
@@ -12,6 +13,8 @@ export interface ConnectOptions {
   readonly address: string;
   /** Undefined speaks plain text. */
   readonly tls?: ClientTls | undefined;
+  /** URL of the proxy through which the server is reached; undefined goes there directly. */
+  readonly proxy?: string | undefined;
   /** How much may be on its way to us, on a stream and on the connection. */
   readonly windowBytes: number;
   /** Asks now and then whether the server is there. */
@@ -65,7 +68,27 @@ const DEFAULT_PORT = "443";
 const HTTP_OK = 200;
 
 /** Rejects when there is no connection before the signal is aborted. */
-export function connectGrpc(options: ConnectOptions, signal: AbortSignal): Promise<GrpcConnection> {
+export async function connectGrpc(options: ConnectOptions, signal: AbortSignal): Promise<GrpcConnection> {
+  const { proxy } = options;
+  const tunnel = proxy === undefined ? undefined : await tunnelTo(options, proxy, signal);
+  return connectOver(tunnel, options, signal);
+}
+
+async function tunnelTo(options: ConnectOptions, proxy: string, signal: AbortSignal): Promise<Socket> {
+  const { host, port } = partsOf(options.address);
+  try {
+    const { openTunnel } = await import("../net/http-tunnel.ts");
+    return await openTunnel(proxy, `${host}:${port}`, signal);
+  } catch (thrown) {
+    throw signal.aborted ? givenUp(signal) : unreachable(options, new Error(errorText(thrown)));
+  }
+}
+
+function connectOver(
+  tunnel: Socket | undefined,
+  options: ConnectOptions,
+  signal: AbortSignal,
+): Promise<GrpcConnection> {
   return new Promise((resolve, reject) => {
     const url = `${options.tls === undefined ? "http" : "https"}://${options.address}`;
     if (!URL.canParse(url)) {
@@ -73,7 +96,7 @@ export function connectGrpc(options: ConnectOptions, signal: AbortSignal): Promi
       return;
     }
     const session = connectHttp2(url, {
-      createConnection: () => openSocket(options),
+      createConnection: () => openSocket(options, tunnel),
       maxSessionMemory: Number.MAX_SAFE_INTEGER,
       settings: { enablePush: false, initialWindowSize: options.windowBytes },
     });
@@ -126,13 +149,20 @@ function givenUp({ reason }: AbortSignal): GrpcError {
     : new GrpcError(STATUS.CANCELLED, "Cancelled before there was a connection");
 }
 
-function openSocket({ address, tls }: ConnectOptions): Socket {
-  const [, host = address, port = DEFAULT_PORT] = /^(.*?)(?::(\d+))?$/.exec(address) ?? [];
+function openSocket({ address, tls }: ConnectOptions, tunnel: Socket | undefined): Socket {
+  const { host, port } = partsOf(address);
   const where = { host: host.replace(/^\[(.*)\]$/, "$1"), port: Number(port), hints: EVERY_ADDRESS };
-  return tls === undefined ? connect(where).setNoDelay() : openTls(where, tls);
+  if (tls === undefined) return (tunnel ?? connect(where)).setNoDelay();
+  return openTls(tunnel === undefined ? where : { socket: tunnel }, tls);
 }
 
-function openTls(where: TcpNetConnectOpts, tls: ClientTls): Socket {
+/** The host in the form of the address, with brackets if it has them. */
+function partsOf(address: string): { readonly host: string; readonly port: string } {
+  const [, host = address, port = DEFAULT_PORT] = /^(.*?)(?::(\d+))?$/.exec(address) ?? [];
+  return { host, port };
+}
+
+function openTls(where: TcpNetConnectOpts | { readonly socket: Socket }, tls: ClientTls): Socket {
   const { serverName, roots, client } = tls;
   const secure = connectTls({
     ...where,

@@ -1,6 +1,6 @@
 /** How the API server is reached, and who we are there. */
 import { MeshError } from "../mesh-error.ts";
-import { environmentProxy } from "./environment-proxy.ts";
+import { environmentProxy } from "../net/environment-proxy.ts";
 
 /** What a caller shows: a header, a certificate, or both. */
 export interface Credentials {

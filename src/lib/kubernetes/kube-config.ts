@@ -3,10 +3,10 @@ import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { isRecord } from "../is-record.ts";
 import { MeshError } from "../mesh-error.ts";
+import { environmentProxy } from "../net/environment-proxy.ts";
 import { readDocument } from "../yaml/read.ts";
 import type { ClusterAccess, Credentials } from "./cluster-access.ts";
 import { credentialProgram, type Environment } from "./credential-program.ts";
-import { environmentProxy } from "./environment-proxy.ts";
 
 /** The files of a kubeconfig, whose first mention of a name counts. */
 export interface KubeConfigSource {

@@ -2,10 +2,11 @@
 import { BlockList, isIP, isIPv6 } from "node:net";
 import { MeshError } from "../mesh-error.ts";
 
-type Environment = Readonly<Record<string, string | undefined>>;
+/** `HTTPS_PROXY` and its like, by their names; others do not count. */
+export type ProxyEnvironment = Readonly<Record<string, string | undefined>>;
 
 /** The URL of the proxy for a server; undefined when it is called directly, as this machine itself always is. */
-export function environmentProxy(server: string, environment: Environment): string | undefined {
+export function environmentProxy(server: string, environment: ProxyEnvironment): string | undefined {
   const url = new URL(server);
   const name = url.protocol === "https:" ? "HTTPS_PROXY" : "HTTP_PROXY";
   const value = variable(environment, name);
@@ -13,13 +14,13 @@ export function environmentProxy(server: string, environment: Environment): stri
   const proxy = value.includes("://") ? value : `http://${value}`;
   if (URL.canParse(proxy) && ["http:", "https:"].includes(new URL(proxy).protocol)) return proxy;
   throw new MeshError(
-    "KUBE_CONFIG_INVALID",
+    "PROXY_INVALID",
     `${name} is no URL of http:// or https://: unset it, or name ${server} in NO_PROXY`,
   );
 }
 
 /** Names in small letters count too, after those in capitals. */
-function variable(environment: Environment, name: string): string {
+function variable(environment: ProxyEnvironment, name: string): string {
   return (environment[name] || environment[name.toLowerCase()] || "").trim();
 }
 
