@@ -281,7 +281,7 @@ for (const [what, options, message] of [
   ],
   [
     "an environment that cannot be used",
-    { env: { ENVOY_STATUS_PORT: "0" } },
+    { env: { ENVOY_STATUS_PORT: "65536" } },
     /^Error: ENVOY_STATUS_PORT: must be a port/m,
   ],
   ["a wrong log level", { args: ["--log_output_level=loud"] }, /^Error: --log_output_level: unknown log level "loud"/m],
