@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { readdirSync } from "node:fs";
-import { connect } from "node:net";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fromBinary } from "@bufbuild/protobuf";
@@ -86,6 +86,70 @@ test("garbage on the socket ends that connection and no other", async (t) => {
   await eventually("the request", () => upstreams.some(({ requests }) => requests.length === 1));
   next.cancel();
 });
+
+test("a control plane that goes away in good order is no error, one whose connection breaks is", async (t) => {
+  const { plane, envoy, connected, lines, metrics } = await setUp(t);
+  const way = new Relay(Number(plane.address.split(":")[1]));
+  const near = await setUp(t, { plane: { ...plane, address: `localhost:${await way.listen(t)}` } });
+  const ended = async (stream: ReturnType<typeof envoy>, count: number, end: () => void) => {
+    stream.resume();
+    stream.write(deltaRequest(CLUSTER_TYPE));
+    await connected(count);
+    end();
+    const [error] = await once(stream, "error");
+    return error.code;
+  };
+  assert.equal(await ended(near.envoy(), 1, () => way.end()), 14);
+  assert.match(near.metrics.text(), /istiod_connection_terminations{type="cancelled"} 1\n.*{type="error"} 0\n/);
+  assert.equal(await ended(near.envoy(), 2, () => way.reset()), 14);
+  assert.match(near.metrics.text(), /istiod_connection_terminations{type="cancelled"} 1\n.*{type="error"} 1\n/);
+  const stream = envoy();
+  const over = ended(stream, 3, () => {
+    plane.stopListening();
+    plane.close();
+  });
+  assert.equal(await over, 14);
+  assert.match(metrics.text(), /istiod_connection_terminations{type="cancelled"} 1\n.*{type="error"} 0\n/);
+  assert.doesNotMatch(lines.join(""), /unexpected error/);
+});
+
+/** A way to a server that ends as a test says. */
+class Relay {
+  readonly #to: number;
+  readonly #callers = new Set<Socket>();
+
+  constructor(to: number) {
+    this.#to = to;
+  }
+
+  async listen(t: { after(fn: () => void): void }): Promise<number> {
+    const server = createServer((caller) => {
+      const onward = connect(this.#to, "127.0.0.1");
+      caller.pipe(onward).pipe(caller);
+      for (const socket of [caller, onward]) socket.on("error", () => socket.destroy());
+      this.#callers.add(caller);
+      caller.on("close", () => {
+        this.#callers.delete(caller);
+        onward.destroy();
+      });
+    });
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    t.after(() => {
+      this.reset();
+      server.close();
+    });
+    return (server.address() as AddressInfo).port;
+  }
+
+  end(): void {
+    for (const caller of this.#callers) caller.unpipe().end();
+  }
+
+  reset(): void {
+    for (const caller of this.#callers) caller.resetAndDestroy();
+  }
+}
 
 test("Envoy is told each time that there is no control plane, as long as it takes, and is served when there is one", async (t) => {
   const root = await startFakeControlPlane();

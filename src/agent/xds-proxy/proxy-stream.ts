@@ -1,5 +1,5 @@
 /** One stream of Envoy and its counterpart to the control plane. */
-import type { ClientCall } from "#lib/grpc/client.ts";
+import { type ClientCall, CONNECTION_CLOSED } from "#lib/grpc/client.ts";
 import { joined, type Pieces } from "#lib/grpc/messages.ts";
 import type { ServerCall } from "#lib/grpc/server.ts";
 import { GrpcError, STATUS, type Status, statusName } from "#lib/grpc/status.ts";
@@ -303,6 +303,7 @@ function isForEnvoy(typeUrl: string): boolean {
 /** How streams end when nothing is wrong: given up, or by a control plane that went away in good order. */
 function isExpected({ code, details }: Status): boolean {
   if (code === STATUS.OK || code === STATUS.CANCELLED || code === STATUS.DEADLINE_EXCEEDED) return true;
+  if (code === STATUS.UNAVAILABLE && details === CONNECTION_CLOSED) return true;
   return /RST_STREAM with (error )?code:? (0|NO_ERROR)|goaway.*NO_ERROR/i.test(details);
 }
 

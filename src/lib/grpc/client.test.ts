@@ -143,6 +143,7 @@ test("a server that announces its end is noticed while calls go on; one that bre
     connection.ending.addEventListener("abort", () => call.send(Buffer.from("still there")));
   });
   assert.deepEqual([status.code, messages], [STATUS.UNAVAILABLE, ["there", "still there"]]);
+  assert.match(status.details, /, received prior goaway: code: NO_ERROR$/);
   const nothing = { message: () => {}, end: () => {} };
   assert.throws(() => connection.call("/s/Stream", {}, nothing), isStatus(STATUS.UNAVAILABLE));
 });

@@ -65,6 +65,8 @@ const NOT_SIGNED: ReadonlySet<string | undefined> = new Set([
   "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
 ]);
 const DEFAULT_PORT = "443";
+/** Details of a call whose server closed the connection, and did not break it. */
+export const CONNECTION_CLOSED = "Connection dropped";
 const HTTP_OK = 200;
 
 /** Rejects when there is no connection before the signal is aborted. */
@@ -180,13 +182,18 @@ export class GrpcConnection {
   readonly ending: AbortSignal;
   readonly #session: ClientHttp2Session;
   readonly #address: string;
+  /** The server has said that it ends, without an error. */
+  #announced = false;
 
   constructor(session: ClientHttp2Session, { address, keepalive }: ConnectOptions) {
     this.#session = session;
     this.#address = address;
     const ending = new AbortController();
     this.ending = ending.signal;
-    session.on("goaway", () => ending.abort());
+    session.on("goaway", (code) => {
+      this.#announced ||= code === constants.NGHTTP2_NO_ERROR;
+      ending.abort();
+    });
     session.on("close", () => ending.abort());
     keepAlive(session, keepalive);
   }
@@ -205,7 +212,7 @@ export class GrpcConnection {
       "grpc-accept-encoding": "identity",
       "user-agent": "grpc-node-http2",
     });
-    return new ClientCall(stream, events);
+    return new ClientCall(stream, events, () => this.#announced);
   }
 
   /** One message for another. Rejects with how the call ended when it did not end well. */
@@ -252,7 +259,8 @@ export class ClientCall {
   readonly #sender: MessageSender;
   #status: Status | undefined;
 
-  constructor(stream: ClientHttp2Stream, events: ClientEvents) {
+  /** `announced` tells whether the server had said before that its connection ends, without an error. */
+  constructor(stream: ClientHttp2Stream, events: ClientEvents, announced: () => boolean) {
     this.#stream = stream;
     this.#events = events;
     this.#sender = new MessageSender(stream, { isEncrypted: stream.session?.encrypted === true });
@@ -274,7 +282,9 @@ export class ClientCall {
     // Whoever has the answer has nothing more to say.
     stream.on("end", () => stream.end());
     stream.on("close", () => {
-      events.end(this.#status ?? statusWithout(stream, { httpStatus, failure, broken: session?.destroyed !== false }));
+      const broken = session?.destroyed !== false;
+      const ending = { httpStatus, failure, broken, announced: announced() };
+      events.end(this.#status ?? statusWithout(stream, ending));
     });
   }
 
@@ -320,11 +330,16 @@ interface Ending {
   readonly failure: Error | undefined;
   /** The connection is gone, and the call with it. */
   readonly broken: boolean;
+  /** The server had said that it would end, without an error. */
+  readonly announced: boolean;
 }
 
 /** How a call ended whose server did not say. */
-function statusWithout(stream: ClientHttp2Stream, { httpStatus, failure, broken }: Ending): Status {
+function statusWithout(stream: ClientHttp2Stream, { httpStatus, failure, broken, announced }: Ending): Status {
   if (httpStatus !== HTTP_OK) return statusOfHttp(httpStatus);
-  if (broken) return { code: STATUS.UNAVAILABLE, details: failure?.message ?? "Connection dropped" };
+  if (broken) {
+    const before = announced ? ", received prior goaway: code: NO_ERROR" : "";
+    return { code: STATUS.UNAVAILABLE, details: `${failure?.message ?? CONNECTION_CLOSED}${before}` };
+  }
   return statusOfReset(stream.rstCode);
 }
