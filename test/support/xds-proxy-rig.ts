@@ -46,7 +46,12 @@ export const read = (bytes: Buffer) => fromBinary(DeltaDiscoveryRequestSchema, b
 /** The proxy between a client on its socket and a fake control plane. */
 export async function setUp(
   t: Context,
-  { plane: given, ownTypes = new Map(), ...more }: Partial<XdsProxyOptions> & { plane?: FakeControlPlane } = {},
+  {
+    plane: given,
+    ownTypes = new Map(),
+    maxRequestBytes,
+    ...more
+  }: Partial<XdsProxyOptions> & { plane?: FakeControlPlane; maxRequestBytes?: number } = {},
 ) {
   const upstreams: { stream: Stream; kind: string; requests: Buffer[] }[] = [];
   const plane =
@@ -75,7 +80,10 @@ export async function setUp(
   const log = createLogger({ write: (line) => lines.push(line) });
   const proxy = new XdsProxy({ upstream, ownTypes, log, metrics, ...more });
   void proxy.run(stop.signal);
-  await serveUnix(path, [proxy.service], { signal: stop.signal });
+  await serveUnix(path, [proxy.service], {
+    signal: stop.signal,
+    ...(maxRequestBytes === undefined ? {} : { maxRequestBytes }),
+  });
   const client = new Client(`unix:${path}`, credentials.createInsecure(), { "grpc.max_receive_message_length": -1 });
   t.after(() => {
     client.close();

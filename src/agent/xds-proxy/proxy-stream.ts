@@ -2,7 +2,7 @@
 import { type ClientCall, CONNECTION_CLOSED } from "#lib/grpc/client.ts";
 import { joined, type Pieces } from "#lib/grpc/messages.ts";
 import type { ServerCall } from "#lib/grpc/server.ts";
-import { GrpcError, STATUS, type Status, statusName } from "#lib/grpc/status.ts";
+import { GrpcError, OK, STATUS, type Status, statusName } from "#lib/grpc/status.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import { readField, readText } from "#lib/wire/read.ts";
 import { EXTENSION_TYPE, LISTENER_TYPE, shortTypeName } from "#protocol/type-urls.ts";
@@ -28,6 +28,8 @@ type Side = "istiod" | "envoy";
 /** `istio.v1.HealthInformation`: a request of this type tells how the workload is. */
 const HEALTH_TYPE = "type.googleapis.com/istio.v1.HealthInformation";
 const WORKLOAD_TYPE = "type.googleapis.com/istio.workload.Workload";
+/** How a stream ended whose client left without a word. */
+const CANCELLED: Status = { code: STATUS.CANCELLED, details: "" };
 /** Said when files that a connection needs, such as a new root certificate, are of no use. */
 const UNUSABLE_OPTIONS = "Failed to init xds proxy dial options";
 /** Responses with Wasm modules that wait for them; the control plane has one on its way at a time. */
@@ -129,12 +131,13 @@ export class ProxyStream {
       });
       this.#watchConnection(connection);
       downstream.gone.addEventListener("abort", () => {
-        this.#envoyGone(downstream.gone.reason instanceof GrpcError ? "error" : "cancelled");
+        const { reason } = downstream.gone;
+        this.#envoyGone(reason instanceof GrpcError ? reason : CANCELLED);
       });
       downstream.serve({
         message: this.#guarded("envoy", (request) => this.#onRequest(request)),
         end: () => {
-          this.#envoyGone("cancelled");
+          this.#envoyGone(OK);
           downstream.end();
         },
         drain: () => this.#release("envoy"),
@@ -142,8 +145,11 @@ export class ProxyStream {
     });
   }
 
-  #envoyGone(reason: Termination): void {
-    this.#end({ istiod: "cancelled", envoy: reason }, () => this.#upstream?.cancel());
+  #envoyGone(status: Status): void {
+    this.#end({ istiod: "cancelled", envoy: terminationOf(status) }, () => {
+      this.#tellEnd("envoy", status);
+      this.#upstream?.cancel();
+    });
   }
 
   #onEnd: () => void = () => undefined;
@@ -172,9 +178,10 @@ export class ProxyStream {
 
   #fail(from: Side, thrown: unknown): void {
     const reasons = { istiod: "cancelled", envoy: "cancelled", [from]: "error" } as const;
-    const details = `unreadable xDS message: ${errorText(thrown)}`;
+    const status = { code: STATUS.INTERNAL, details: `unreadable xDS message: ${errorText(thrown)}` };
     this.#end(reasons, () => {
-      this.#endDownstream({ code: STATUS.INTERNAL, details });
+      this.#tellEnd(from, status);
+      this.#input.downstream.end(status);
       this.#upstream?.cancel();
     });
   }
@@ -277,17 +284,17 @@ export class ProxyStream {
 
   /** What ended the stream to the control plane ends Envoy's, so that Envoy starts anew. */
   #endDownstream(status: Status): void {
-    const { downstream, upstream, log, id } = this.#input;
-    const { code, details } = status;
-    const expected = terminationOf(status) === "cancelled";
-    if (code === STATUS.OK) log.debug(`stream of ${upstream.address} ended`, { id });
-    else {
-      const say = expected ? log.debug : log.warn;
-      say(`upstream terminated with ${expected ? "status" : "unexpected error"} ${statusName(code)}: ${details}`, {
-        id,
-      });
-    }
-    downstream.end(status);
+    this.#tellEnd("istiod", status);
+    this.#input.downstream.end(status);
+  }
+
+  #tellEnd(side: Side, status: Status): void {
+    const { log, id } = this.#input;
+    const expected = isExpected(status);
+    const say = expected ? log.debug : log.warn;
+    const how = `terminated with ${expected ? "status" : "unexpected error"} ${statusName(status.code)}`;
+    const why = status.details === "" ? "" : `: ${status.details}`;
+    say(`${side === "istiod" ? "upstream" : "downstream"} ${how}${why}`, { id });
   }
 }
 

@@ -284,6 +284,34 @@ test("the end of each stream counts once on either side, by what ended it there"
   }
 });
 
+test("the xDS proxy says what was wrong with a stream of Envoy", async (t) => {
+  const { envoy, connected, lines, metrics } = await setUp(t, { maxRequestBytes: 1_000 });
+  const told = (what: RegExp) =>
+    eventually(
+      () => `${what} in ${lines.join("")}`,
+      () => what.test(lines.join("")),
+      5_000,
+    );
+  const broken = envoy();
+  broken.resume();
+  broken.write(deltaRequest(CLUSTER_TYPE));
+  await connected();
+  broken.write(BROKEN);
+  await told(/\twarn\tdownstream terminated with unexpected error INTERNAL: unreadable xDS message: .*\tid=1\n/);
+  const large = envoy();
+  large.resume();
+  large.write(deltaRequest(CLUSTER_TYPE));
+  await connected(2);
+  large.write(deltaRequest(CLUSTER_TYPE, { resourceNamesSubscribe: ["x".repeat(1_000)] }));
+  await told(/\twarn\tdownstream terminated with unexpected error RESOURCE_EXHAUSTED: .*\tid=2\n/);
+  const left = envoy();
+  left.write(deltaRequest(CLUSTER_TYPE));
+  await connected(3);
+  left.cancel();
+  await eventually("its end", () => /envoy_connection_terminations{type="cancelled"} 1\n/.test(metrics.text()));
+  assert.doesNotMatch(lines.join(""), /upstream terminated|id=3.*terminated/);
+});
+
 test("the xDS proxy waits for a control plane that is not there yet", async (t) => {
   const root = await startFakeControlPlane();
   root.close();
