@@ -181,3 +181,28 @@ test("extensions that cannot be converted never reach Envoy and are refused in i
   assert.deepEqual([refused.versionInfo, refused.responseNonce], ["v1", "n2"]);
   sotw.cancel();
 });
+
+test("a resource without content is refused, of a type of our own as of extensions", async (t) => {
+  const { envoy, connected } = await setUp(t, {
+    ownTypes: new Map([[NAME_TABLE_TYPE, () => undefined]]),
+    convertExtensions: async (resources) => {
+      if (resources.some(({ length }) => length === 0)) throw new Error("empty");
+      return resources;
+    },
+  });
+  const stream = envoy();
+  stream.write(deltaRequest(LISTENER_TYPE));
+  const { stream: upstream, requests } = await connected();
+  await eventually("our request", () => requests.length === 2);
+  for (const typeUrl of [NAME_TABLE_TYPE, EXTENSION_TYPE]) {
+    const response = create(DeltaDiscoveryResponseSchema, { typeUrl, nonce: "1", resources: [{ name: "x" }] });
+    upstream.write(Buffer.from(toBinary(DeltaDiscoveryResponseSchema, response)));
+  }
+  await eventually("two answers", () => requests.length === 4, 5_000);
+  const answers = requests.slice(2).map((request) => read(request));
+  assert.deepEqual(
+    answers.map(({ responseNonce, errorDetail }) => [responseNonce, errorDetail?.code]),
+    Array(2).fill(["1", 13]),
+  );
+  stream.cancel();
+});

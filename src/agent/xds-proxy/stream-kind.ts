@@ -21,7 +21,7 @@ export interface StreamKind {
   requestVersion(request: Uint8Array): string;
   responseType(response: Pieces): string;
   envelope(response: Uint8Array): Envelope;
-  /** The resources of a response, each an `Any`. */
+  /** The resources of a response, each an `Any`; empty where there is none in it. */
   resources(response: Uint8Array): readonly Uint8Array[];
   /** The response with others in their place, in the same order. */
   withResources(response: Uint8Array, resources: readonly Uint8Array[]): Uint8Array;
@@ -39,7 +39,7 @@ export const DELTA: StreamKind = {
   requestVersion: () => "",
   responseType: (response) => readPiecesText(response, 4),
   envelope: (response) => ({ typeUrl: readText(response, 4), version: "", nonce: readText(response, 5) }),
-  resources: (response) => fields(response, 2).flatMap((resource) => readField(resource, 2) ?? []),
+  resources: (response) => fields(response, 2).map((resource) => readField(resource, 2) ?? new Uint8Array()),
   withResources: (response, resources) => {
     const next = iterate(resources);
     return rewriteMessage(response, { 2: (resource) => rewriteMessage(resource, { 2: next }) });
