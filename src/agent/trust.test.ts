@@ -66,6 +66,20 @@ test("controlPlaneServer() and caServer() go through the proxy of the environmen
   await assert.rejects(wrong.xds(), { code: "PROXY_INVALID", message: /HTTPS_PROXY .* in NO_PROXY/ });
 });
 
+test("caServer() takes an address as gRPC names one that is looked up", async (t) => {
+  for (const [address, expected] of [
+    ["ca.example:443", "ca.example:443"],
+    ["dns:ca.example:443", "ca.example:443"],
+    ["dns:///ca.example:443", "ca.example:443"],
+    ["dns://8.8.8.8/ca.example:443", "ca.example:443"],
+    ["passthrough:///10.0.0.1:15010", "10.0.0.1:15010"],
+    ["dns:15012", "dns:15012"],
+  ] as const) {
+    const { ca } = setUp(t, { env: { CA_ADDR: address } });
+    assert.equal((await ca()).address, expected);
+  }
+});
+
 test("controlPlaneServer() prefers certificates of the installation, caServer() only where the provider is custom", async (t) => {
   const { at, xds, ca } = setUp(t, { files: [MOUNTED, CUSTOM] });
   assert.equal((await xds()).rootCertificate, at(CUSTOM));

@@ -19,6 +19,8 @@ export const TOKEN_FILE = "./var/run/secrets/tokens/istio-token";
 const SYSTEM = "SYSTEM";
 /** The port on which the control plane speaks plain text. */
 const PLAIN_TEXT_PORT = ":15010";
+/** gRPC's ways to name a host that is looked up: `dns:host:port`, `dns:///host:port`. A host may be called `dns` as well. */
+const TARGET_SCHEME = /^(?:dns|passthrough):(?:\/\/[^/]*\/)?(?=.*:)/;
 
 /** Keys of ProxyConfig's `proxyMetadata` that name the files for the control plane where the workload's are mounted. */
 const CLIENT_KEY = "ISTIO_META_TLS_CLIENT_KEY";
@@ -53,7 +55,7 @@ export async function caServer(input: TrustInput): Promise<ControlPlaneServer> {
   const { config, proxyConfig } = input;
   const { identity, istiodSan, clusterId } = config;
   const { caAddress, caHeaders } = identity;
-  const address = caAddress === "" ? proxyConfig.discoveryAddress : caAddress;
+  const address = caAddress === "" ? proxyConfig.discoveryAddress : caAddress.replace(TARGET_SCHEME, "");
   const plain = address.endsWith(PLAIN_TEXT_PORT);
   return {
     address,
