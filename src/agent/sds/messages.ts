@@ -108,8 +108,10 @@ export const SOTW: SecretStreamKind = {
         },
       },
     });
+    // Without a nonce it answers no response: the client has none, or has forgotten it.
+    const asksAgain = nonce === "" && refused === undefined;
     return {
-      subscribe: [...names.difference(subscribed)],
+      subscribe: [...(asksAgain ? names : names.difference(subscribed))],
       unsubscribe: [...subscribed.difference(names)],
       nonce,
       refused,

@@ -315,6 +315,22 @@ test("SDS lets a single request wait for a secret, and not for ever", async (t) 
   assert.equal(source.listeners.size, 0);
 });
 
+test("SDS answers a request that answers nothing again, and an acknowledgement not", async (t) => {
+  const { source, open } = await setUp(t);
+  source.current = certificate("chain 1");
+  const stream = open("StreamSecrets");
+  const received = collect(stream);
+  for (const count of [1, 2]) {
+    stream.write(sotwRequest(["default"]));
+    await eventually(`answer ${count}`, () => received.length === count);
+  }
+  stream.write(sotwRequest(["default"], { responseNonce: "2" }));
+  stream.write(sotwRequest(["default", "ROOTCA"], { responseNonce: "2" }));
+  await eventually("the other secret", () => received.length === 3);
+  assert.match(received[2]?.secret ?? "", /^ROOTCA: /);
+  stream.cancel();
+});
+
 test("SDS hurries the CA when it is asked for a certificate that is not there yet", async (t) => {
   const { source, open } = await setUp(t);
   const stream = open("StreamSecrets");
@@ -323,7 +339,7 @@ test("SDS hurries the CA when it is asked for a certificate that is not there ye
   await eventually("a word to the CA", () => source.hurries === 1);
   source.replace(certificate("chain 1"));
   await eventually("the certificate", () => received.length === 1);
-  stream.write(sotwRequest(["default", "ROOTCA"]));
+  stream.write(sotwRequest(["default", "ROOTCA"], { responseNonce: "1" }));
   await eventually("its roots", () => received.length === 2);
   assert.equal(source.hurries, 1);
   stream.cancel();
