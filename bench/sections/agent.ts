@@ -40,7 +40,7 @@ const LOADS = 3;
 
 const START_ROWS: readonly Row<Start>[] = [
   { what: "agent: start to ready, Envoy included", of: (start) => start.readyMs, unit: "ms", digits: 0, most: 670 },
-  { what: "  until its `wait` returns", of: (start) => start.heldMs, unit: "ms", digits: 0 },
+  { what: "  until its `wait` returns", of: (start) => start.heldMs, unit: "ms", digits: 0, most: 670 },
   { what: "agent: private memory beside one Envoy", of: (start) => start.restMegabytes, unit: "MB", most: 24 },
   { what: "  after scrapes", of: (start) => start.scrapedMegabytes, unit: "MB" },
 ];
