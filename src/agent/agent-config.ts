@@ -5,7 +5,6 @@ import { isBinaryHeader, isHeaderValue } from "#lib/header-value.ts";
 import type { ProxyEnvironment } from "#lib/net/environment-proxy.ts";
 import { AGENT_ENVIRONMENT } from "./agent-environment.ts";
 import type { PlatformConfig } from "./platform/platform.ts";
-import { proxyEnvironment } from "./proxy-environment.ts";
 import { type IdentityConfig, identityConfig } from "./sds/identity-config.ts";
 import { type XdsConfig, xdsConfig } from "./xds-proxy/xds-config.ts";
 
@@ -154,6 +153,11 @@ function headerProblems(prefix: string, headers: Readonly<Record<string, string>
     if (!/^[\w.-]+$/.test(name)) return [`${prefix}${name}: must end with the name of a header`];
     return isBinaryHeader(name) || isHeaderValue(value) ? [] : [`${prefix}${name}: must be printable ASCII`];
   });
+}
+
+function proxyEnvironment(values: Values): ProxyEnvironment {
+  const { HTTPS_PROXY, https_proxy, HTTP_PROXY, http_proxy, NO_PROXY, no_proxy } = values;
+  return { HTTPS_PROXY, https_proxy, HTTP_PROXY, http_proxy, NO_PROXY, no_proxy };
 }
 
 function envoyConfig(values: Values): EnvoyConfig {

@@ -35,7 +35,8 @@ export async function startXds(context: AgentContext, parts: XdsParts, running: 
   const proxy = new XdsProxy({
     upstream,
     ownTypes: ownTypes(context, parts),
-    convertExtensions: config.xds.wasm && extensionConverter({ ...context, config: config.xds.wasm }),
+    convertExtensions:
+      config.xds.wasm && extensionConverter({ ...context, config: config.xds.wasm, proxies: config.proxies }),
     health,
     log: scoped,
     metrics,

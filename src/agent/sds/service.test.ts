@@ -53,7 +53,7 @@ class FakeSource {
   hurries = 0;
 
   hurry(): void {
-    this.hurries++;
+    if (this.current === undefined) this.hurries++;
   }
 
   renew(): void {

@@ -69,7 +69,7 @@ export class WorkloadIdentity {
     this.#renewal.abort();
   }
 
-  /** Somebody waits for the first certificate: what is left of a pause after a failure is not waited for. */
+  /** Somebody asks: if there was no certificate yet, what is left of a pause after a failure is not waited for. */
   hurry(): void {
     if (this.#current === undefined) this.#hurry.abort();
   }

@@ -67,8 +67,8 @@ function fromCa(
     const { chain, privateKey, roots } = certificate;
     onSecret(name === ROOT_SECRET ? { name, roots } : { name, chain, privateKey });
   };
-  if (identity?.current === undefined) identity?.hurry();
-  else send();
+  send();
+  identity?.hurry();
   const stop = identity?.subscribe(({ certificate, rootsChanged }) => {
     if (rootsChanged || name !== ROOT_SECRET) send(certificate);
   });

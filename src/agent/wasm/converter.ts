@@ -2,12 +2,14 @@
 import { access, constants } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { Logger } from "#lib/log.ts";
+import type { ProxyEnvironment } from "#lib/net/environment-proxy.ts";
 import type { AgentMetrics } from "../metrics.ts";
 import { type Place, pathIn } from "../place.ts";
 import type { WasmConfig } from "../xds-proxy/xds-config.ts";
 
 export interface ConverterOptions {
   readonly config: WasmConfig;
+  readonly proxies: ProxyEnvironment;
   readonly place: Pick<Place, "folder">;
   readonly log: Logger;
   readonly metrics: AgentMetrics;
@@ -27,13 +29,14 @@ export function extensionConverter(options: ConverterOptions): Convert {
   };
 }
 
-async function start({ config, place, log: given, metrics, done }: ConverterOptions): Promise<Convert> {
+async function start({ config, proxies, place, log: given, metrics, done }: ConverterOptions): Promise<Convert> {
   const [{ convertExtensions }, { ModuleCache }] = await Promise.all([
     import("./convert.ts"),
     import("./module-cache.ts"),
   ]);
   const log = given.scope("wasm");
-  const cache = new ModuleCache({ ...config, folder: await dataFolder(place), log, metrics: metrics.wasm });
+  const folder = await dataFolder(place);
+  const cache = new ModuleCache({ ...config, proxies, folder, log, metrics: metrics.wasm });
   void cache.run(done);
   return (resources) => convertExtensions(resources, { fetchModule: cache.get, log, metrics: metrics.wasm });
 }

@@ -24,8 +24,8 @@ export interface FetchOptions {
   readonly httpAttempts: number;
   /** DOCKER_CONFIG: folder with the machine's credentials. */
   readonly dockerConfigFolder: string;
-  /** By which servers and registries are reached; undefined goes there directly. */
-  readonly proxies?: ProxyEnvironment | undefined;
+  /** What names the proxies through which servers and registries are reached. */
+  readonly proxies: ProxyEnvironment;
   readonly log: Logger;
 }
 

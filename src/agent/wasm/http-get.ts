@@ -15,8 +15,8 @@ export interface GetOptions {
   readonly insecure: boolean;
   /** Whether a host, with its port, may be this machine. */
   readonly mayBeLocal: (host: string) => boolean;
-  /** By which servers are reached; undefined goes there directly. */
-  readonly proxies?: ProxyEnvironment | undefined;
+  /** What names the proxies through which servers are reached. */
+  readonly proxies: ProxyEnvironment;
   readonly signal: AbortSignal;
   /** Largest answer; modules set the default. */
   readonly maxBytes?: number;
@@ -56,27 +56,22 @@ export async function httpGet(url: URL, options: GetOptions): Promise<GetAnswer>
 
 function send(url: URL, options: GetOptions): Promise<IncomingMessage> {
   const { method = "GET", headers, body, insecure, mayBeLocal, proxies, signal } = options;
-  const proxy = proxies && environmentProxy(url.href, proxies);
+  const proxy = environmentProxy(url.href, proxies);
+  const [request, Agent] = url.protocol === "https:" ? [httpsRequest, HttpsAgent] : [httpRequest, HttpAgent];
   return new Promise((resolve, reject) => {
-    const request = (url.protocol === "https:" ? httpsRequest : httpRequest)(url, {
+    const sent = request(url, {
       method,
       headers: { ...headers },
-      agent: proxy === undefined ? false : agentThrough(proxy, url),
+      agent: proxy === undefined ? false : new Agent({ proxyEnv: { HTTPS_PROXY: proxy, HTTP_PROXY: proxy } }),
       signal,
       rejectUnauthorized: !insecure,
       // Behind a proxy it is the proxy that looks names up; the proxy itself was named by whoever runs the workload.
       ...(proxy !== undefined || mayBeLocal(url.host) ? {} : { lookup: guardedLookup }),
     });
-    request.on("response", resolve);
-    request.on("error", (cause) => reject(failure(url, signal, cause)));
-    request.end(body);
+    sent.on("response", resolve);
+    sent.on("error", (cause) => reject(failure(url, signal, cause)));
+    sent.end(body);
   });
-}
-
-function agentThrough(proxy: string, { protocol }: URL): HttpAgent {
-  return protocol === "https:"
-    ? new HttpsAgent({ proxyEnv: { HTTPS_PROXY: proxy } })
-    : new HttpAgent({ proxyEnv: { HTTP_PROXY: proxy } });
 }
 
 async function readBody(response: IncomingMessage, options: GetOptions): Promise<Buffer> {

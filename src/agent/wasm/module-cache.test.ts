@@ -43,6 +43,7 @@ function setUp(t: Context, options: Partial<ModuleCacheOptions> = {}) {
     httpTimeoutMs: 2_000,
     httpAttempts: 2,
     dockerConfigFolder: folder,
+    proxies: {},
     log: createLogger({ write: (line) => lines.push(line) }),
     metrics: metrics.wasm,
     ...options,

@@ -100,10 +100,10 @@ test("Envoy runs a module that the agent fetched, and follows the fail strategy 
     httpTimeoutMs: 5_000,
     httpAttempts: 1,
     dockerConfigFolder: "",
-    proxies: {},
   };
   const convertExtensions = extensionConverter({
     config,
+    proxies: {},
     place: { folder },
     log: SILENT,
     metrics: agentMetrics(),

@@ -17,7 +17,7 @@ export interface RegistryOptions {
   readonly insecure: boolean;
   /** Whether a host, with its port, may be this machine. */
   readonly mayBeLocal: (host: string) => boolean;
-  readonly proxies?: ProxyEnvironment | undefined;
+  readonly proxies: ProxyEnvironment;
   readonly signal: AbortSignal;
 }
 

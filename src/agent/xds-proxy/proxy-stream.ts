@@ -7,7 +7,6 @@ import { errorText } from "#lib/mesh-error.ts";
 import { readField, readText } from "#lib/wire/read.ts";
 import { EXTENSION_TYPE, LISTENER_TYPE, shortTypeName } from "#protocol/type-urls.ts";
 import { callHeaders } from "../control-plane.ts";
-import type { Termination } from "../metrics.ts";
 import type { Connections } from "./connections.ts";
 import type { XdsProxyOptions } from "./service.ts";
 import { DELTA, type StreamKind } from "./stream-kind.ts";
@@ -42,8 +41,8 @@ const MAX_WAITING_EXTENSIONS = 4;
  */
 export class ProxyStream {
   readonly #input: ProxyStreamInput;
-  /** What Envoy asked for on this stream. */
-  readonly #envoyTypes = new Set<string>();
+  /** Envoy has asked for its listeners. */
+  #asksForListeners = false;
   #upstream: ClientCall | undefined;
   #ended = false;
   /** Reading upstream waits while this is above 0. */
@@ -75,7 +74,7 @@ export class ProxyStream {
         metrics.istiodConnectionFailures.add();
       }
       metrics.istiodTerminations.error.add();
-      this.#endDownstream({ code: STATUS.UNAVAILABLE, details: errorText(thrown) });
+      this.#endDownstream("istiod", { code: STATUS.UNAVAILABLE, details: errorText(thrown) });
     } finally {
       connection?.close();
     }
@@ -94,7 +93,7 @@ export class ProxyStream {
     }
     if (this.#ended || this.#upstream === undefined) return;
     log.info(`moving to another connection to ${options.address}: ${reason}`, { id });
-    this.#end({ istiod: "cancelled", envoy: "cancelled" }, () => {
+    this.#end("istiod", OK, () => {
       this.#upstream?.cancel();
       downstream.end();
     });
@@ -103,7 +102,7 @@ export class ProxyStream {
   /** Tells how the workload is; before Envoy asked for listeners nobody would know whose health it is. */
   sendHealth(): void {
     const state = this.#input.health?.current;
-    if (state !== undefined && this.#envoyTypes.has(LISTENER_TYPE))
+    if (state !== undefined && this.#asksForListeners)
       this.#send(this.#input.kind.request(HEALTH_TYPE, state.healthy ? undefined : state.message));
   }
 
@@ -126,8 +125,7 @@ export class ProxyStream {
       this.#onEnd = resolve;
       this.#upstream = connection.call(path, headers, {
         message: this.#guarded("istiod", (response) => this.#onResponse(response)),
-        end: (status) =>
-          this.#end({ istiod: terminationOf(status), envoy: "cancelled" }, () => this.#endDownstream(status)),
+        end: (status) => this.#end("istiod", status, () => this.#endDownstream("istiod", status)),
       });
       this.#watchConnection(connection);
       downstream.gone.addEventListener("abort", () => {
@@ -146,7 +144,7 @@ export class ProxyStream {
   }
 
   #envoyGone(status: Status): void {
-    this.#end({ istiod: "cancelled", envoy: terminationOf(status) }, () => {
+    this.#end("envoy", status, () => {
       this.#tellEnd("envoy", status);
       this.#upstream?.cancel();
     });
@@ -155,12 +153,13 @@ export class ProxyStream {
   #onEnd: () => void = () => undefined;
 
   /** Each end counts on both sides: on that which did not ask for it as cancelled. */
-  #end(reasons: Readonly<Record<Side, Termination>>, finish: () => void): void {
+  #end(by: Side, status: Status, finish: () => void): void {
     if (this.#ended) return;
     this.#ended = true;
     const { istiodTerminations, envoyTerminations } = this.#input.metrics;
-    istiodTerminations[reasons.istiod].add();
-    envoyTerminations[reasons.envoy].add();
+    const reason = isExpected(status) ? "cancelled" : "error";
+    istiodTerminations[by === "istiod" ? reason : "cancelled"].add();
+    envoyTerminations[by === "envoy" ? reason : "cancelled"].add();
     finish();
     this.#onEnd();
   }
@@ -177,11 +176,9 @@ export class ProxyStream {
   }
 
   #fail(from: Side, thrown: unknown): void {
-    const reasons = { istiod: "cancelled", envoy: "cancelled", [from]: "error" } as const;
     const status = { code: STATUS.INTERNAL, details: `unreadable xDS message: ${errorText(thrown)}` };
-    this.#end(reasons, () => {
-      this.#tellEnd(from, status);
-      this.#input.downstream.end(status);
+    this.#end(from, status, () => {
+      this.#endDownstream(from, status);
       this.#upstream?.cancel();
     });
   }
@@ -198,12 +195,11 @@ export class ProxyStream {
     metrics.largestXdsRequest = Math.max(metrics.largestXdsRequest ?? 0, bytesOf(request));
     const typeUrl = kind.requestType(request);
     log.debug("request of Envoy", { id, type: shortTypeName(typeUrl) });
-    const isFirst = !this.#envoyTypes.has(typeUrl);
-    this.#envoyTypes.add(typeUrl);
     if (typeUrl === EXTENSION_TYPE)
       this.#extensionVersion = kind.requestVersion(joined(request)) || this.#extensionVersion;
     this.#send(request);
-    if (!isFirst || typeUrl !== LISTENER_TYPE) return;
+    if (typeUrl !== LISTENER_TYPE || this.#asksForListeners) return;
+    this.#asksForListeners = true;
     for (const own of ownTypes.keys()) this.#send(kind.request(own));
     this.sendHealth();
   }
@@ -282,9 +278,9 @@ export class ProxyStream {
     if (--this.#holds === 0) this.#upstream?.resume();
   }
 
-  /** What ended the stream to the control plane ends Envoy's, so that Envoy starts anew. */
-  #endDownstream(status: Status): void {
-    this.#tellEnd("istiod", status);
+  /** Ends Envoy's stream with what went wrong on a side, so that Envoy starts anew. */
+  #endDownstream(by: Side, status: Status): void {
+    this.#tellEnd(by, status);
     this.#input.downstream.end(status);
   }
 
@@ -312,8 +308,4 @@ function isExpected({ code, details }: Status): boolean {
   if (code === STATUS.OK || code === STATUS.CANCELLED || code === STATUS.DEADLINE_EXCEEDED) return true;
   if (code === STATUS.UNAVAILABLE && details === CONNECTION_CLOSED) return true;
   return /RST_STREAM with (error )?code:? (0|NO_ERROR)|goaway.*NO_ERROR/i.test(details);
-}
-
-function terminationOf(status: Status): Termination {
-  return isExpected(status) ? "cancelled" : "error";
 }

@@ -1,9 +1,7 @@
 import { join } from "node:path";
 import type { ProxyConfig } from "#config/proxy-config.ts";
 import type { EnvValues } from "#lib/env-table.ts";
-import type { ProxyEnvironment } from "#lib/net/environment-proxy.ts";
 import type { AGENT_ENVIRONMENT } from "../agent-environment.ts";
-import { proxyEnvironment } from "../proxy-environment.ts";
 
 /** What the environment says of the streams to the control plane and of what comes over them. */
 export interface XdsConfig {
@@ -26,7 +24,6 @@ export interface WasmConfig {
   readonly httpTimeoutMs: number;
   readonly httpAttempts: number;
   readonly dockerConfigFolder: string;
-  readonly proxies: ProxyEnvironment;
 }
 
 export function xdsConfig(values: EnvValues<typeof AGENT_ENVIRONMENT>): XdsConfig {
@@ -53,6 +50,5 @@ function wasmConfig(values: EnvValues<typeof AGENT_ENVIRONMENT>): WasmConfig {
     httpTimeoutMs: values.WASM_HTTP_REQUEST_TIMEOUT,
     httpAttempts: values.WASM_HTTP_REQUEST_MAX_RETRIES,
     dockerConfigFolder: values.DOCKER_CONFIG || `${values.HOME}/.docker`,
-    proxies: proxyEnvironment(values),
   };
 }
