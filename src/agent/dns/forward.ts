@@ -47,6 +47,7 @@ function askUdp({ query, signal }: Asking, { host, port }: NameServer): Promise<
       // Somebody else's answer may be a forged one; the server's may still come.
       if (received === "strange") return;
       if ("problem" in received) fail(received.problem);
+      // Cut down to a hint to ask over TCP it would be of more use, but Istio's agent fails, and a recorded case asks for that.
       else if (message.length > query.maxUdpBytes)
         fail(`answered with ${message.length} bytes where ${query.maxUdpBytes} are allowed`);
       else finish(() => resolve(received.answer));
