@@ -36,11 +36,12 @@ test: check kubernetes
 kubernetes: setup
 	@sh scripts/kubernetes.sh
 
-## check: format, lint, types, layers, docs
+## check: format, lint, types, unused code, layers, docs
 .PHONY: check
 check: build
 	@biome check --error-on-warnings .
 	@tsc
+	@knip
 	@node scripts/check-layers.ts
 	@node scripts/check-docs.ts
 

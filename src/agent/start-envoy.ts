@@ -20,7 +20,7 @@ export interface EnvoyPlan {
 }
 
 /** The user that Istio's images have for the proxy, whose traffic is not captured. */
-export const PROXY_USER = 1337;
+const PROXY_USER = 1337;
 /** The ciphers that FIPS 140-2 allows with TLS 1.2, for Google's gRPC library inside Envoy. */
 const FIPS_CIPHERS =
   "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384";

@@ -158,7 +158,7 @@ function ourWebhooks({ webhooks }: RawObject): readonly string[] {
 }
 
 /** What has to be changed in a configuration, as a JSON patch. `mayRefuse`: validation was seen to work. */
-export function changesOf(
+function changesOf(
   { kind, webhooks }: RawObject,
   roots: string,
   { mayRefuse }: { readonly mayRefuse: boolean },

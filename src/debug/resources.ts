@@ -17,7 +17,7 @@ import { askedProxy, type DebugState, type PageRequest } from "./page.ts";
 const DUMP = "type.googleapis.com/envoy.admin.v3";
 
 /** Resources of one type. */
-export function resourcesOf(typeUrl: string) {
+function resourcesOf(typeUrl: string) {
   return (state: DebugState, request: PageRequest): object => ({
     configs: messages(askedProxy(state, request), typeUrl),
   });

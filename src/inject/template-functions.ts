@@ -77,7 +77,7 @@ function networksOf(json: string): readonly { readonly name?: unknown; readonly 
 }
 
 /** A port put behind those that are excluded already; 0 is no port. */
-export function excludeInboundPort(port: string, excluded: string): string {
+function excludeInboundPort(port: string, excluded: string): string {
   const added = port.trim();
   if (added === "" || added === "0") return excluded;
   const ports = excluded.split(",");

@@ -11,7 +11,6 @@ export interface MetricDefinition {
   readonly buckets?: readonly number[];
 }
 
-export type MetricDefinitions = Readonly<Record<string, MetricDefinition>>;
 export type MetricLabels = Readonly<Record<string, string>>;
 
 /** One value of a gauge that is computed when somebody asks. */

@@ -31,7 +31,7 @@ export interface DebounceSettings {
 }
 
 /** Silence after which configuration is complete. */
-export const QUIET_MS = 5;
+const QUIET_MS = 5;
 /** A batch that grows for so long is a flood, and waits for as much silence. A missing reference may take as long. */
 const FLOOD_MS = 100;
 /** The longest that anything waits; endpoints wait less, since old ones mean failed requests. */

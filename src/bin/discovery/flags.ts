@@ -34,7 +34,7 @@ export interface ParsedFlags {
 
 const ENDLESS = "2562047h47m16.854775807s";
 
-export const FLAGS: readonly Flag[] = [
+const FLAGS: readonly Flag[] = [
   { name: "caCertFile", kind: "text", default: "", help: "roots of client certificates, with --tlsCertFile" },
   {
     name: "clusterAliases",

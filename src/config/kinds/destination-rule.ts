@@ -127,8 +127,6 @@ export const destinationRuleSchema = message({
 
 /** The spec of a DestinationRule. */
 export type DestinationRule = Infer<typeof destinationRuleSchema>;
-/** Endpoints of a host that share labels, under a name. */
-export type Subset = Infer<typeof subsetSchema>;
 /** How connections to a host or subset are made. */
 export type TrafficPolicy = Infer<typeof trafficPolicySchema>;
 /** The same for one port. */

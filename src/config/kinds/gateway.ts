@@ -52,7 +52,5 @@ export const gatewaySchema = message({
 export type Gateway = Infer<typeof gatewaySchema>;
 /** One port and the hosts on it. */
 export type GatewayServer = Infer<typeof serverSchema>;
-/** A port with the protocol it speaks. */
-export type GatewayPort = Infer<typeof portSchema>;
 /** TLS of a server. */
 export type ServerTls = Infer<typeof serverTlsSchema>;

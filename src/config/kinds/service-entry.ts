@@ -34,5 +34,3 @@ export const serviceEntryStatusSchema = message({
 export type ServiceEntryStatus = Infer<typeof serviceEntryStatusSchema>;
 /** The spec of a ServiceEntry. */
 export type ServiceEntry = Infer<typeof serviceEntrySchema>;
-/** A port of the service. */
-export type ServiceEntryPort = Infer<typeof servicePortSchema>;

@@ -69,7 +69,7 @@ export function modeOfPort({ mode, ports }: WorkloadMtls, port: number): MtlsMod
 }
 
 /** Whether a policy has a selector that fits the workload. Selectors in the root namespace select nothing. */
-export function selects(policy: Policy, workload: Workload): boolean {
+function selects(policy: Policy, workload: Workload): boolean {
   if (!hasSelector(policy) || policy.metadata.namespace !== workload.namespace) return false;
   return hasLabels(workload.labels, policy.spec.selector?.matchLabels);
 }
