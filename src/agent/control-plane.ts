@@ -1,7 +1,8 @@
 /** Connections to the control plane: its certificate authority and its configuration streams. */
 import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { type ClientTls, connectGrpc, type GrpcConnection } from "#lib/grpc/client.ts";
+import type { GrpcConnection } from "#lib/grpc/client.ts";
+import { type ClientTls, connectGrpc } from "#lib/grpc/connect.ts";
 import { isBinaryHeader } from "#lib/header-value.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { certificateIn, checkKey } from "./key-pair.ts";

@@ -29,7 +29,6 @@ export interface CaCall {
   readonly signal: AbortSignal;
 }
 
-const CONNECT_TIMEOUT_MS = 10_000;
 /** istiod waits up to a minute for a signer of Kubernetes. Who gives up sooner asks for one certificate after the other and never gets any. */
 const TIMEOUT_MS = 75_000;
 const ATTEMPTS = 5;
@@ -74,8 +73,7 @@ export function readAnswer(bytes: Uint8Array, visitor: FieldVisitor): void {
 
 async function callOnce({ upstream, timeoutMs = TIMEOUT_MS }: CaClientInput, call: CaCall): Promise<Buffer> {
   const headers = { ...(await callHeaders(upstream)), ...call.headers };
-  const late = AbortSignal.timeout(CONNECT_TIMEOUT_MS);
-  const connection = await connectControlPlane(upstream, AbortSignal.any([call.signal, late]));
+  const connection = await connectControlPlane(upstream, call.signal);
   try {
     return await connection.unary({ ...call, headers, message: call.bytes, timeoutMs });
   } finally {

@@ -27,6 +27,8 @@ export const JWT_TYPE = "urn:ietf:params:oauth:token-type:jwt";
 export const ACCESS_TOKEN_TYPE = "urn:ietf:params:oauth:token-type:access_token";
 
 const ATTEMPTS = 5;
+/** After this time no further attempt begins: a server that does not answer at all takes the whole time of one. */
+const PATIENCE_MS = 5_000;
 const PAUSE_MS = 10;
 const forever = new AbortController().signal;
 
@@ -49,20 +51,22 @@ export function federatedToken(options: FederatedTokenOptions): (subject: Subjec
   };
 }
 
-/** The JSON of an answer of success. What the server says is wrong with the request is final; the rest is tried again. */
+/** The JSON of a successful answer. Client errors (4xx) are final; other failures are retried for a few seconds. */
 export async function askPatiently(
   request: JsonRequest,
   what: string,
   pauseMs = PAUSE_MS,
 ): Promise<Readonly<Record<string, unknown>>> {
+  const start = performance.now();
   for (let attempt = 1; ; attempt++) {
+    const isLast = () => attempt >= ATTEMPTS || performance.now() - start >= PATIENCE_MS;
     const answer = await askTokenServer(request).catch((thrown: unknown) => {
-      if (attempt >= ATTEMPTS) throw thrown;
+      if (isLast()) throw thrown;
       return undefined;
     });
     if (answer?.status === 200) return parseObject(answer.body, what);
     const { status = 0, body = "" } = answer ?? {};
-    if (attempt >= ATTEMPTS || (status >= 400 && status < 500)) {
+    if (isLast() || (status >= 400 && status < 500)) {
       throw new MeshError(
         "TOKEN_SERVER_FAILED",
         `failed to exchange ${what} (HTTP status ${status}): ${body.slice(0, 500)}`,

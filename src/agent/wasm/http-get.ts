@@ -1,8 +1,10 @@
 /** HTTP requests to servers that configuration names: limited in time and size, checked at each redirect. */
-import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from "node:http";
-import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
+import { Agent, request as httpRequest, type IncomingMessage } from "node:http";
+import { request as httpsRequest } from "node:https";
 import { MeshError } from "#lib/mesh-error.ts";
+import { limitConnecting } from "#lib/net/connect-limit.ts";
 import { environmentProxy, type ProxyEnvironment } from "#lib/net/environment-proxy.ts";
+import { TunnelAgent } from "#lib/net/tunnel-agent.ts";
 import { followRedirects, type Redirect } from "../redirects.ts";
 import { assertNotLocal, guardedLookup } from "./address-guard.ts";
 import { MAX_MODULE_BYTES } from "./unpack.ts";
@@ -57,17 +59,24 @@ export async function httpGet(url: URL, options: GetOptions): Promise<GetAnswer>
 function send(url: URL, options: GetOptions): Promise<IncomingMessage> {
   const { method = "GET", headers, body, insecure, mayBeLocal, proxies, signal } = options;
   const proxy = environmentProxy(url.href, proxies);
-  const [request, Agent] = url.protocol === "https:" ? [httpsRequest, HttpsAgent] : [httpRequest, HttpAgent];
+  const isSecure = url.protocol === "https:";
+  const request = isSecure ? httpsRequest : httpRequest;
   return new Promise((resolve, reject) => {
     const sent = request(url, {
       method,
       headers: { ...headers },
-      agent: proxy === undefined ? false : new Agent({ proxyEnv: { HTTPS_PROXY: proxy, HTTP_PROXY: proxy } }),
+      agent:
+        proxy === undefined
+          ? false
+          : isSecure
+            ? new TunnelAgent(proxy)
+            : new Agent({ proxyEnv: { HTTP_PROXY: proxy } }),
       signal,
       rejectUnauthorized: !insecure,
       // Behind a proxy it is the proxy that looks names up; the proxy itself was named by whoever runs the workload.
       ...(proxy !== undefined || mayBeLocal(url.host) ? {} : { lookup: guardedLookup }),
     });
+    limitConnecting(sent);
     sent.on("response", resolve);
     sent.on("error", (cause) => reject(failure(url, signal, cause)));
     sent.end(body);

@@ -1,12 +1,13 @@
 /** Connections to the control plane: each stream has its own, and one may be opened before the stream that will use it. */
 import { Backoff } from "#lib/async/backoff.ts";
 import { sleep } from "#lib/async/sleep.ts";
-import type { ClientTls, GrpcConnection } from "#lib/grpc/client.ts";
+import type { GrpcConnection } from "#lib/grpc/client.ts";
+import type { ClientTls } from "#lib/grpc/connect.ts";
 import { GrpcError } from "#lib/grpc/status.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import { type ControlPlaneOptions, clientTls, connectControlPlane } from "../control-plane.ts";
 
-/** How long a connection is tried for, again and again. */
+/** How long a stream waits for a connection, however many attempts that takes. */
 const CONNECT_TIMEOUT_MS = 5_000;
 const RECONNECT_MS = 500;
 /** A stream waits no longer for a connection that was begun before it came. */
@@ -30,9 +31,10 @@ export class Connections {
 
   /** The one that is ready, or a new one; rejects when there is none after a while, or when the signal is aborted. */
   async take(signal: AbortSignal): Promise<GrpcConnection> {
+    const late = AbortSignal.timeout(CONNECT_TIMEOUT_MS);
     await this.#coming;
     const spare = this.#spare;
-    if (spare === undefined) return this.#connect(this.#lastTls(), signal);
+    if (spare === undefined) return this.#connect(this.#lastTls(), AbortSignal.any([signal, late]));
     clearTimeout(spare.expiry);
     this.#spare = undefined;
     return spare.connection;
@@ -41,7 +43,7 @@ export class Connections {
   /** Has one ready for the next stream. Rejects when the control plane cannot be reached anew. */
   async prepare(): Promise<void> {
     if (this.#spare !== undefined) return;
-    this.#keep(await this.#connect(this.#readTls()));
+    this.#keep(await this.#connect(this.#readTls(), AbortSignal.timeout(CONNECT_TIMEOUT_MS)));
   }
 
   /** Has one ready for the first stream, if one attempt will do: the stream finds out what is wrong. */
@@ -91,9 +93,8 @@ export class Connections {
     this.#spare = undefined;
   }
 
-  async #connect(tls: ClientTls | undefined, signal?: AbortSignal): Promise<GrpcConnection> {
-    const late = AbortSignal.timeout(CONNECT_TIMEOUT_MS);
-    const over = signal === undefined ? late : AbortSignal.any([signal, late]);
+  /** Tries until the signal is aborted. */
+  async #connect(tls: ClientTls | undefined, over: AbortSignal): Promise<GrpcConnection> {
     const backoff = new Backoff({ initialMs: RECONNECT_MS, maxMs: CONNECT_TIMEOUT_MS });
     let failure: unknown;
     while (!over.aborted) {

@@ -14,7 +14,7 @@ import {
   type sendUnaryData,
 } from "@grpc/grpc-js";
 import { RAW } from "../../../test/support/raw-messages.ts";
-import { type ConnectOptions, connectGrpc } from "./client.ts";
+import { type ConnectOptions, connectGrpc } from "./connect.ts";
 import { joined, type Pieces } from "./messages.ts";
 import { type GrpcError, STATUS, type Status } from "./status.ts";
 
@@ -222,7 +222,7 @@ test("an answer of HTTP becomes a status", async (t) => {
 test("connectGrpc() finds localhost where there are addresses of another kind only", async () => {
   const script = `
     import { createServer } from "node:http2";
-    import { connectGrpc } from ${JSON.stringify(import.meta.resolve("./client.ts"))};
+    import { connectGrpc } from ${JSON.stringify(import.meta.resolve("./connect.ts"))};
     const server = createServer().listen(0, "127.0.0.1", async () => {
       const address = "localhost:" + server.address().port;
       const keepalive = { intervalMs: 30_000, timeoutMs: 10_000 };

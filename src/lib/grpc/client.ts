@@ -1,39 +1,8 @@
-/** A connection to a gRPC server. Messages are bytes; whoever wants another connection after this one opens it. */
-import { V4MAPPED } from "node:dns";
-import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp2, constants } from "node:http2";
-import { connect, isIP, type Socket, type TcpNetConnectOpts } from "node:net";
-import { checkServerIdentity, connect as connectTls, type PeerCertificate } from "node:tls";
-import { errorText } from "../mesh-error.ts";
+/** Calls on a connection to a gRPC server. Messages are bytes. */
+import { type ClientHttp2Session, type ClientHttp2Stream, constants } from "node:http2";
 import { type Keepalive, keepAlive } from "./keepalive.ts";
 import { joined, MessageSender, MessageSplitter, type Pieces } from "./messages.ts";
 import { GrpcError, STATUS, type Status, statusOfHeaders, statusOfHttp, statusOfReset } from "./status.ts";
-
-export interface ConnectOptions {
-  /** `host:port`, or `[address]:port`. */
-  readonly address: string;
-  /** Undefined speaks plain text. */
-  readonly tls?: ClientTls | undefined;
-  /** URL of the proxy through which the server is reached; undefined goes there directly. */
-  readonly proxy?: string | undefined;
-  /** How much may be on its way to us, on a stream and on the connection. */
-  readonly windowBytes: number;
-  /** Asks now and then whether the server is there. */
-  readonly keepalive: Keepalive;
-}
-
-export interface ClientTls {
-  /** The name that the server's certificate must have. */
-  readonly serverName: string;
-  /** PEM, and where it is from; undefined trusts what the machine trusts. */
-  readonly roots: { readonly pem: Buffer; readonly from: string } | undefined;
-  /** PEM, by which the server knows us. */
-  readonly client?: { readonly certificate: Buffer; readonly key: Buffer } | undefined;
-}
-
-interface TlsFailure {
-  readonly code: string;
-  readonly cert: PeerCertificate;
-}
 
 /** What happens on a call. */
 export interface ClientEvents {
@@ -50,131 +19,15 @@ export interface UnaryRequest {
   readonly signal: AbortSignal;
 }
 
-/**
- * Without a hint Node leaves out the addresses of a kind that no interface but loopback has, and so `localhost` of a machine
- * with IPv6 alone. This one says nothing more than that there is one.
- */
-const EVERY_ADDRESS = V4MAPPED;
-/** Codes of Node's for a certificate that no root leads to. */
-const NOT_SIGNED: ReadonlySet<string | undefined> = new Set([
-  "CERT_SIGNATURE_FAILURE",
-  "DEPTH_ZERO_SELF_SIGNED_CERT",
-  "SELF_SIGNED_CERT_IN_CHAIN",
-  "UNABLE_TO_GET_ISSUER_CERT",
-  "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
-  "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
-]);
-const DEFAULT_PORT = "443";
 /** Details of a call whose server closed the connection, and did not break it. */
 export const CONNECTION_CLOSED = "Connection dropped";
 const HTTP_OK = 200;
 
-/** Rejects when there is no connection before the signal is aborted. */
-export async function connectGrpc(options: ConnectOptions, signal: AbortSignal): Promise<GrpcConnection> {
-  const { proxy } = options;
-  const tunnel = proxy === undefined ? undefined : await tunnelTo(options, proxy, signal);
-  return connectOver(tunnel, options, signal);
-}
-
-async function tunnelTo(options: ConnectOptions, proxy: string, signal: AbortSignal): Promise<Socket> {
-  const { host, port } = partsOf(options.address);
-  try {
-    const { openTunnel } = await import("../net/http-tunnel.ts");
-    return await openTunnel(proxy, `${host}:${port}`, signal);
-  } catch (thrown) {
-    throw signal.aborted ? givenUp(signal) : unreachable(options, new Error(errorText(thrown)));
-  }
-}
-
-function connectOver(
-  tunnel: Socket | undefined,
-  options: ConnectOptions,
-  signal: AbortSignal,
-): Promise<GrpcConnection> {
-  return new Promise((resolve, reject) => {
-    const url = `${options.tls === undefined ? "http" : "https"}://${options.address}`;
-    if (!URL.canParse(url)) {
-      reject(unreachable(options, new Error("an address is host:port")));
-      return;
-    }
-    const session = connectHttp2(url, {
-      createConnection: () => openSocket(options, tunnel),
-      maxSessionMemory: Number.MAX_SAFE_INTEGER,
-      settings: { enablePush: false, initialWindowSize: options.windowBytes },
-    });
-    let failure: unknown;
-    const fail = (cause: unknown) => {
-      failure ??= cause;
-      session.destroy();
-    };
-    const giveUp = () => fail(givenUp(signal));
-    signal.addEventListener("abort", giveUp, { once: true });
-    if (signal.aborted) giveUp();
-    session.on("error", fail);
-    session.once("close", () => {
-      signal.removeEventListener("abort", giveUp);
-      reject(unreachable(options, failure));
-    });
-    // The first that a server says: until then it may be anything that accepts connections.
-    session.once("remoteSettings", () => {
-      signal.removeEventListener("abort", giveUp);
-      session.setLocalWindowSize(options.windowBytes);
-      resolve(new GrpcConnection(session, options));
-    });
-  });
-}
-
-function unreachable({ address, tls }: ConnectOptions, cause: unknown): GrpcError {
-  if (cause instanceof GrpcError) return cause;
-  const errors = cause instanceof AggregateError ? cause.errors : [cause];
-  const reasons = errors.flatMap((error: unknown) =>
-    error instanceof Error ? [(tls && distrust(error, tls)) ?? error.message] : [],
-  );
-  const reason = reasons.join("; ") || "the connection was closed";
-  return new GrpcError(STATUS.UNAVAILABLE, `No connection established to ${address}: ${reason}`);
-}
-
-/** What is wrong with a server, in the words of Go's programs, for which people look, and against what it was held. */
-function distrust(error: Error & Partial<TlsFailure>, { serverName, roots }: ClientTls): string | undefined {
-  if (error.code === "ERR_SSL_WRONG_VERSION_NUMBER")
-    return "first record does not look like a TLS handshake: the server speaks plain text";
-  if (NOT_SIGNED.has(error.code))
-    return `certificate signed by unknown authority, by none of ${roots?.from ?? "those that this machine trusts"}`;
-  if (error.code !== "ERR_TLS_CERT_ALTNAME_INVALID") return undefined;
-  const names = error.cert?.subjectaltname?.replaceAll(/\b(DNS|IP Address|URI):/g, "");
-  return `certificate is valid for ${names ?? "no name"}, not ${serverName}`;
-}
-
-function givenUp({ reason }: AbortSignal): GrpcError {
-  return reason instanceof Error && reason.name === "TimeoutError"
-    ? new GrpcError(STATUS.DEADLINE_EXCEEDED, "No connection established in time")
-    : new GrpcError(STATUS.CANCELLED, "Cancelled before there was a connection");
-}
-
-function openSocket({ address, tls }: ConnectOptions, tunnel: Socket | undefined): Socket {
-  const { host, port } = partsOf(address);
-  const where = { host: host.replace(/^\[(.*)\]$/, "$1"), port: Number(port), hints: EVERY_ADDRESS };
-  if (tls === undefined) return (tunnel ?? connect(where)).setNoDelay();
-  return openTls(tunnel === undefined ? where : { socket: tunnel }, tls);
-}
-
-/** The host in the form of the address, with brackets if it has them. */
-function partsOf(address: string): { readonly host: string; readonly port: string } {
-  const [, host = address, port = DEFAULT_PORT] = /^(.*?)(?::(\d+))?$/.exec(address) ?? [];
-  return { host, port };
-}
-
-function openTls(where: TcpNetConnectOpts | { readonly socket: Socket }, tls: ClientTls): Socket {
-  const { serverName, roots, client } = tls;
-  const secure = connectTls({
-    ...where,
-    ALPNProtocols: ["h2"],
-    checkServerIdentity: (_: string, certificate: PeerCertificate) => checkServerIdentity(serverName, certificate),
-    ...(isIP(serverName) === 0 && { servername: serverName }),
-    ...(roots !== undefined && { ca: roots.pem }),
-    ...(client !== undefined && { key: client.key, cert: client.certificate }),
-  });
-  return secure.setNoDelay();
+export interface ConnectionOptions {
+  /** `host:port`, or `[address]:port`. */
+  readonly address: string;
+  /** Asks now and then whether the server is there. */
+  readonly keepalive: Keepalive;
 }
 
 export class GrpcConnection {
@@ -185,7 +38,7 @@ export class GrpcConnection {
   /** The server has said that it ends, without an error. */
   #announced = false;
 
-  constructor(session: ClientHttp2Session, { address, keepalive }: ConnectOptions) {
+  constructor(session: ClientHttp2Session, { address, keepalive }: ConnectionOptions) {
     this.#session = session;
     this.#address = address;
     const ending = new AbortController();

@@ -4,6 +4,8 @@ import { type IncomingMessage, Agent as PlainAgent, request as plainRequest } fr
 import { Agent, request } from "node:https";
 import { isRecord } from "../is-record.ts";
 import { errorText, MeshError } from "../mesh-error.ts";
+import { limitConnecting } from "../net/connect-limit.ts";
+import { TunnelAgent } from "../net/tunnel-agent.ts";
 import type { ClusterAccess, Credentials } from "./cluster-access.ts";
 
 /** An object as the API server sends it. */
@@ -58,8 +60,16 @@ export const APPLY_PATCH = "application/apply-patch+yaml";
 
 /** Without a byte of an answer. Webhooks, which the server asks in between, may take 30 s. */
 const ANSWER_MS = 40_000;
+/** The kernel probes a silent connection after this time, and ends it 10 s later when no probe is answered. */
+const KEEPALIVE_MS = 15_000;
 /** No object, and no page of a list, is near that. */
 const MAX_ANSWER_BYTES = 256 * 1024 * 1024;
+
+interface ApiTimes {
+  /** Longest wait for each part of an answer. */
+  readonly answerMs?: number;
+  readonly keepaliveMs?: number;
+}
 
 /** What a system does until there is a connection. */
 const CONNECTING: ReadonlySet<string> = new Set(["connect", "getaddrinfo"]);
@@ -70,21 +80,23 @@ export class KubernetesApi {
   readonly #base: URL;
   readonly #agent: Agent | PlainAgent;
   readonly #answerMs: number;
+  readonly #keepaliveMs: number;
   #away: AbortController | undefined;
 
-  constructor(access: ClusterAccess, { answerMs = ANSWER_MS }: { readonly answerMs?: number } = {}) {
+  constructor(access: ClusterAccess, { answerMs = ANSWER_MS, keepaliveMs = KEEPALIVE_MS }: ApiTimes = {}) {
     this.access = access;
     this.#answerMs = answerMs;
+    this.#keepaliveMs = keepaliveMs;
     this.#base = new URL(access.server);
     const isPlain = this.#base.protocol === "http:";
     const { proxy, ca, insecure } = access;
-    const common = {
-      keepAlive: true,
-      ...(proxy !== undefined && { proxyEnv: { HTTPS_PROXY: proxy, HTTP_PROXY: proxy } }),
-    };
-    this.#agent = isPlain
-      ? new PlainAgent(common)
-      : new Agent({ ...common, ca, rejectUnauthorized: insecure !== true });
+    const options = { keepAlive: true, ca, rejectUnauthorized: insecure !== true };
+    if (isPlain)
+      this.#agent = new PlainAgent({
+        keepAlive: true,
+        ...(proxy !== undefined && { proxyEnv: { HTTP_PROXY: proxy } }),
+      });
+    else this.#agent = proxy === undefined ? new Agent(options) : new TunnelAgent(proxy, options);
   }
 
   /** While the server cannot be reached: aborts when it answers again. */
@@ -144,8 +156,9 @@ export class KubernetesApi {
         ...(body !== undefined && { "content-type": contentType, "content-length": body.length }),
       },
     });
+    limitConnecting(sent);
     // Peers that vanish without a word are noticed by the kernel, also on a watch where nothing happens.
-    sent.on("socket", (socket) => socket.setKeepAlive(true, 15_000));
+    sent.on("socket", (socket) => socket.setKeepAlive(true, this.#keepaliveMs));
     const answerMs = this.#answerMs;
     let response: IncomingMessage | undefined;
     sent.setTimeout(answerMs, () => (response ?? sent).destroy(new Error(`no answer in ${answerMs / 1000} s`)));

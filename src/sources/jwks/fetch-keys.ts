@@ -3,6 +3,7 @@ import { request as httpRequest, type IncomingMessage } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { BlockList } from "node:net";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
+import { limitConnecting } from "#lib/net/connect-limit.ts";
 import { bareHost, checkedLookup, isIn, isLocalAddress, isLocalUrl } from "#lib/net/local-addresses.ts";
 import type { KeySetAddress } from "#model/key-set.ts";
 
@@ -105,6 +106,7 @@ function send(url: URL, guard: Guard, signal: AbortSignal): Promise<IncomingMess
       ...(extraRoots.length > 0 && { ca: [...extraRoots] }),
       lookup: checkedLookup(isRefused, refusal),
     });
+    limitConnecting(request);
     request.on("response", resolve);
     request.on("error", (cause) => {
       if (cause instanceof MeshError) reject(cause);

@@ -1,0 +1,217 @@
+/**
+ * Runs inside a network namespace whose firewall drops packets, and calls a server there with every client that Mizzen has.
+ * Prints one JSON object: by client, the time until it first reports the failure, and its words.
+ *
+ * Usage: clients.ts SILENT VANISHING: an address whose packets are dropped, and one whose packets this program drops later.
+ * The file of host names belongs to the namespace.
+ */
+import { execFileSync } from "node:child_process";
+import { once } from "node:events";
+import { writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { createServer as createHttp2Server } from "node:http2";
+import type { Server } from "node:net";
+import { fetchText } from "#agent/http-client.ts";
+import { agentMetrics } from "#agent/metrics.ts";
+import { askMetadata } from "#agent/platform/metadata-client.ts";
+import { citadelClient } from "#agent/sds/ca-client.ts";
+import type { CaClientInput } from "#agent/sds/ca-connection.ts";
+import { googleCaClient } from "#agent/sds/google-ca-client.ts";
+import { googleCasClient } from "#agent/sds/google-cas-client.ts";
+import type { Sign } from "#agent/sds/sign.ts";
+import { connectFrom } from "#agent/status/probes/connect.ts";
+import { federatedToken } from "#agent/sts/federated-token.ts";
+import { offerOf } from "#agent/wasm/fetch-module.ts";
+import { Connections } from "#agent/xds-proxy/connections.ts";
+import { Backoff } from "#lib/async/backoff.ts";
+import { connectGrpc } from "#lib/grpc/connect.ts";
+import { KubernetesApi } from "#lib/kubernetes/api-client.ts";
+import { follow } from "#lib/kubernetes/follow.ts";
+import { createLogger } from "#lib/log.ts";
+import { errorText } from "#lib/mesh-error.ts";
+import type { ProxyEnvironment } from "#lib/net/environment-proxy.ts";
+import { CLUSTER_TYPE } from "#protocol/type-urls.ts";
+import { fetchKeySet } from "#sources/jwks/fetch-keys.ts";
+import { deltaRequest, setUp } from "../../support/xds-proxy-rig.ts";
+
+const [, , silent = "", vanishing = ""] = process.argv;
+const PORT = 15_012;
+/** Longer than any client may take: whatever limits it is its connection. */
+const LONG_MS = 60_000;
+const ended = new AbortController();
+const t = { after: (fn: () => void) => ended.signal.addEventListener("abort", fn) };
+const quiet = createLogger({ write: () => undefined });
+
+const CLIENTS: Readonly<Record<string, () => Promise<string>>> = {
+  xds: async () => {
+    const { log, line } = firstLine();
+    const { envoy, metrics } = await setUp(t, { upstream: upstream(`${silent}:${PORT}`), log });
+    envoy().write(deltaRequest(CLUSTER_TYPE));
+    const text = await line;
+    return `${text}${/^istio_agent_istiod_connection_failures .*$/m.exec(metrics.text())?.[0]}`;
+  },
+  grpcProxy: () =>
+    failureOf(
+      connectGrpc(
+        { ...grpcOptions("istiod.test:15012"), proxy: `http://${silent}:${PORT}` },
+        AbortSignal.timeout(LONG_MS),
+      ),
+    ),
+  istiodCa: () => caFailure((input) => citadelClient(input, "")),
+  googleCa: () => caFailure((input) => googleCaClient(input, "")),
+  googleCas: () => caFailure((input) => googleCasClient(input, "")),
+  kubernetes: () => failureOf(kubernetes(silent).call({ path: "/api" })),
+  kubernetesProxy: () =>
+    failureOf(kubernetes("192.0.2.1", { proxy: `http://${silent}:${PORT}` }).call({ path: "/api" })),
+  kubernetesList: () => followed(kubernetes(silent)),
+  wasmProxy: () => module("https://192.0.2.1/plugin.wasm", { HTTPS_PROXY: `http://${silent}:${PORT}` }),
+  jwks: () => {
+    const address = { id: `https://${silent}/keys`, discovers: false, timeoutMs: LONG_MS };
+    const rules = { allowLocal: false, blockedRanges: [], insecure: false, extraRoots: [] };
+    return failureOf(fetchKeySet(address, rules, ended.signal));
+  },
+  oci: () => module(`oci://${silent}/plugin:v1`),
+  wasmOverHttp: () => module(`http://${silent}/plugin.wasm`),
+  sts: () => {
+    const exchange = federatedToken({ endpoint: `https://${silent}/token`, trustDomain: "td", provider: "p" });
+    return failureOf(exchange({ subjectToken: "token" }));
+  },
+  metadata: () => failureOf(askMetadata({ url: `http://${silent}/`, timeoutMs: 5_000 })),
+  scrape: () => failureOf(fetchText({ host: silent, port: PORT, path: "/", timeoutMs: 3_000 })),
+  probe: () => failureOf(connectFrom("127.0.0.6")({ host: silent, port: PORT }, AbortSignal.timeout(3_000))),
+  repointedName: async () => {
+    const port = await listen(createHttp2Server(), "127.0.0.1");
+    writeFileSync("/etc/hosts", `${silent} istiod.test\n`);
+    const connections = new Connections(upstream(`istiod.test:${port}`), () => undefined);
+    setTimeout(() => writeFileSync("/etc/hosts", "127.0.0.1 istiod.test\n"), 1_000);
+    const first = await failureOf(connections.take(ended.signal));
+    const connection = await connections.take(ended.signal);
+    connection.close();
+    return `${first}, then connected`;
+  },
+  vanishedXds: async () => {
+    const port = await listen(createHttp2Server(), vanishing);
+    const keepalive = { intervalMs: 1_000, timeoutMs: 1_000 };
+    const connection = await connectGrpc({ ...grpcOptions(`${vanishing}:${port}`), keepalive }, ended.signal);
+    const status = new Promise<string>((resolve) => {
+      connection.call("/x/y", {}, { message: () => undefined, end: ({ details }) => resolve(details) });
+    });
+    await vanish();
+    return status;
+  },
+  vanishedWatch: async () => {
+    const server = createServer((request, response) => {
+      if (request.url?.includes("watch=true")) response.writeHead(200).flushHeaders();
+      else response.end('{"metadata": {"resourceVersion": "1"}, "items": []}');
+    });
+    const port = await listen(server, vanishing);
+    const api = kubernetes(vanishing, { port, keepaliveMs: 1_000 });
+    return followed(api, (isWatching) => void (isWatching && vanish()));
+  },
+};
+
+const upstream = (address: string) => ({
+  address,
+  rootCertificate: undefined,
+  subjectAltName: "",
+  headers: {},
+  fetchToken: async () => "token",
+});
+
+function grpcOptions(address: string) {
+  return { address, windowBytes: 65_536, keepalive: { intervalMs: LONG_MS, timeoutMs: LONG_MS } };
+}
+
+/** The first warning or error that a client logs. */
+function firstLine() {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const write = (line: string) => {
+    if (/\t(warn|error)\t/.test(line)) resolve(line);
+  };
+  return { log: createLogger({ write }), line: promise };
+}
+
+async function failureOf(attempt: Promise<unknown>): Promise<string> {
+  try {
+    await attempt;
+    return "no failure";
+  } catch (thrown) {
+    return errorText(thrown);
+  }
+}
+
+/** The first of several attempts. */
+function caFailure(client: (input: CaClientInput) => Sign): Promise<string> {
+  const { log, line } = firstLine();
+  const sign = client({ upstream: upstream(`${silent}:${PORT}`), log, retries: agentMetrics().signRetries });
+  sign({ csr: "", ttlSeconds: 60 }, ended.signal).catch(() => undefined);
+  return line;
+}
+
+function kubernetes(
+  host: string,
+  { port = 6443, proxy, keepaliveMs }: { port?: number; proxy?: string; keepaliveMs?: number } = {},
+): KubernetesApi {
+  const server = `${port === 6443 ? "https" : "http"}://${host}:${port}`;
+  const access = { server, proxy, namespace: "default", credentials: async () => ({}) };
+  return new KubernetesApi(access, { answerMs: LONG_MS, ...(keepaliveMs !== undefined && { keepaliveMs }) });
+}
+
+/** What a follower of services is told first. */
+function followed(api: KubernetesApi, watching: (isWatching: boolean) => void = () => undefined): Promise<string> {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const follower = {
+    replace: async () => watching(false),
+    put: () => undefined,
+    remove: () => undefined,
+    trouble: (problem: unknown) => (problem === undefined ? watching(true) : resolve(errorText(problem))),
+  };
+  const type = { group: "", version: "v1", kind: "Service", plural: "services", namespaced: true };
+  const backoff = new Backoff({ initialMs: 100, maxMs: 1_000 });
+  void follow({ api, type, follower, backoff, signal: ended.signal });
+  return promise;
+}
+
+function module(url: string, proxies: ProxyEnvironment = {}): Promise<string> {
+  const wanted = {
+    url,
+    checksum: "",
+    timeoutMs: LONG_MS,
+    pullSecret: undefined,
+    pullPolicy: "Always" as const,
+    resourceName: "x",
+    resourceVersion: "1",
+  };
+  const options = {
+    insecureHosts: [],
+    allowLocal: false,
+    httpTimeoutMs: LONG_MS,
+    httpAttempts: 1,
+    dockerConfigFolder: "/nowhere",
+    proxies,
+    log: quiet,
+  };
+  return failureOf(offerOf(wanted, options, AbortSignal.timeout(LONG_MS)));
+}
+
+async function listen(server: Server, host: string): Promise<number> {
+  server.listen(0, host);
+  await once(server, "listening");
+  const address = server.address();
+  return typeof address === "object" && address !== null ? address.port : 0;
+}
+
+/** From now on the firewall drops packets to the vanishing address; their senders are told nothing. */
+async function vanish(): Promise<void> {
+  execFileSync("nft", ["add", "rule", "inet", "filter", "input", "ip", "daddr", vanishing, "drop"]);
+}
+
+const reports = await Promise.all(
+  Object.entries(CLIENTS).map(async ([name, run]) => {
+    const start = performance.now();
+    const text = await run();
+    return [name, { ms: Math.round(performance.now() - start), text }] as const;
+  }),
+);
+console.log(JSON.stringify(Object.fromEntries(reports)));
+process.exit(0);
