@@ -17,6 +17,7 @@ import {
   port,
   preference,
   prefixed,
+  ranges,
   ratio,
   text,
   wholeNumber,
@@ -196,14 +197,19 @@ const DNS = {
 
 const WASM = {
   ISTIO_AGENT_ENABLE_WASM_REMOTE_LOAD_CONVERSION: flag(true, "Fetch remote Wasm modules and give Envoy local files."),
-  WASM_INSECURE_REGISTRIES: list("Registries and servers whose certificates are not checked; `*` for all."),
+  WASM_INSECURE_REGISTRIES: list(
+    "Registries and servers that may have any certificate, speak plain text to clients of `oci://`, and be anywhere; `*` for all, but not anywhere.",
+  ),
   WASM_MODULE_EXPIRY: lifetime(86_400_000, "Time after which an unused module is removed."),
   WASM_PURGE_INTERVAL: lifetime(3_600_000, "Time between looks for such modules."),
   WASM_HTTP_REQUEST_TIMEOUT: lifetime(15_000, "Time for one attempt to fetch a module."),
   WASM_HTTP_REQUEST_MAX_RETRIES: wholeNumber(5, "Attempts to fetch a module over HTTP."),
   WASM_ALLOW_LOCAL_SERVERS: flag(
     false,
-    "Fetch modules also from this machine, its link and the metadata server. Hosts of WASM_INSECURE_REGISTRIES need it not.",
+    "Fetch modules also from local and private addresses. Hosts of WASM_INSECURE_REGISTRIES need it not.",
+  ),
+  ALLOWED_CIDRS_IN_WASM_FETCH: ranges(
+    "Ranges of private addresses that modules may be fetched from. Services of the cluster (`NAME.NAMESPACE.svc...`) need it not.",
   ),
   DOCKER_CONFIG: text(
     "",

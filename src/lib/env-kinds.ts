@@ -1,4 +1,5 @@
 /** What values of environment variables may be; those of flags that are meant alike too. */
+import { isIP } from "node:net";
 import { type Millis, parseDuration } from "./duration.ts";
 import { parseGoBool } from "./go-bool.ts";
 
@@ -36,6 +37,19 @@ export const LIFETIME: EnvKind<Millis> = {
   wanted: 'a duration above 0 such as "24h"',
   parse: (text) => (Number(parseDuration(text)) > 0 ? parseDuration(text) : undefined),
 };
+
+/** Ranges of addresses, separated by commas. */
+export const RANGES: EnvKind<readonly string[]> = {
+  wanted: "ranges of addresses such as 10.0.0.0/8",
+  parse: (text) => (parseList(text).every(isRange) ? parseList(text) : undefined),
+};
+
+/** An address and the number of its bits that count. */
+export function isRange(text: string): boolean {
+  const [net = "", bits = "", ...rest] = text.split("/");
+  const most = net.includes(":") ? 128 : 32;
+  return isIP(net) !== 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= most && rest.length === 0;
+}
 
 /** Says that a value is none of its kind. */
 export function wrongValue(name: string, wanted: string, text: string): string {

@@ -11,6 +11,7 @@ import {
   LIFETIME,
   PORT_TO_OPEN,
   parseList,
+  RANGES,
   RATIO,
   WHOLE_NUMBER,
   wrongValue,
@@ -140,6 +141,11 @@ export function caseless<T>(variable: Variable<T>): Variable<T> {
 /** Texts separated by commas. */
 export function list(meaning: string): Variable<readonly string[]> {
   return row({ type: "list", fallback: [], shown: "", meaning, wanted: "a list", parse: parseList });
+}
+
+/** Ranges of addresses, separated by commas. */
+export function ranges(meaning: string): Variable<readonly string[]> {
+  return row({ type: "ranges", fallback: [], shown: "", meaning, ...RANGES });
 }
 
 /** All variables whose names start so; their values by the rest of the name. */

@@ -10,6 +10,8 @@ import type { WasmConfig } from "../xds-proxy/xds-config.ts";
 export interface ConverterOptions {
   readonly config: WasmConfig;
   readonly proxies: ProxyEnvironment;
+  /** Of the workload, such as `default.svc.cluster.local`. */
+  readonly dnsDomain: string;
   readonly place: Pick<Place, "folder">;
   readonly log: Logger;
   readonly metrics: AgentMetrics;
@@ -20,6 +22,7 @@ type Convert = (resources: readonly Uint8Array[]) => Promise<readonly Uint8Array
 
 /** Mounted in every pod; where it is not, modules are kept below the agent's own folder. */
 const DATA_FOLDER = "/var/lib/istio/data";
+const DEFAULT_DOMAIN = "cluster.local";
 
 export function extensionConverter(options: ConverterOptions): Convert {
   let started: Promise<Convert> | undefined;
@@ -29,14 +32,23 @@ export function extensionConverter(options: ConverterOptions): Convert {
   };
 }
 
-async function start({ config, proxies, place, log: given, metrics, done }: ConverterOptions): Promise<Convert> {
+async function start({
+  config,
+  proxies,
+  dnsDomain,
+  place,
+  log: given,
+  metrics,
+  done,
+}: ConverterOptions): Promise<Convert> {
   const [{ convertExtensions }, { ModuleCache }] = await Promise.all([
     import("./convert.ts"),
     import("./module-cache.ts"),
   ]);
   const log = given.scope("wasm");
   const folder = await dataFolder(place);
-  const cache = new ModuleCache({ ...config, proxies, folder, log, metrics: metrics.wasm });
+  const [, clusterDomain = DEFAULT_DOMAIN] = /(?:^|\.)svc\.(.+)$/.exec(dnsDomain) ?? [];
+  const cache = new ModuleCache({ ...config, proxies, clusterDomain, folder, log, metrics: metrics.wasm });
   void cache.run(done);
   return (resources) => convertExtensions(resources, { fetchModule: cache.get, log, metrics: metrics.wasm });
 }

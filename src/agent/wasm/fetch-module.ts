@@ -1,31 +1,25 @@
 /** Gets modules from servers and registries. Loaded only when a configuration asks for a module. */
-import { createHash } from "node:crypto";
 import { Backoff } from "#lib/async/backoff.ts";
 import { sleep } from "#lib/async/sleep.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
-import type { ProxyEnvironment } from "#lib/net/environment-proxy.ts";
 import type { RemoteModule } from "./extension.ts";
 import { httpGet } from "./http-get.ts";
 import { moduleOfImage } from "./image.ts";
 import { parseImageReference } from "./image-reference.ts";
 import { Registry } from "./registry.ts";
 import { credentialsFor, machineCredentials } from "./registry-credentials.ts";
+import { guardFor, type ServerRules } from "./server-rules.ts";
+import { sha256 } from "./sha256.ts";
 import { unboxed } from "./unpack.ts";
 
-export interface FetchOptions {
-  /** WASM_INSECURE_REGISTRIES: hosts whose certificates are not checked; `*` for all. */
-  readonly insecureHosts: readonly string[];
-  /** WASM_ALLOW_LOCAL_SERVERS */
-  readonly allowLocal: boolean;
+export interface FetchOptions extends ServerRules {
   /** WASM_HTTP_REQUEST_TIMEOUT: for each attempt over HTTP. */
   readonly httpTimeoutMs: number;
   /** WASM_HTTP_REQUEST_MAX_RETRIES: attempts over HTTP. */
   readonly httpAttempts: number;
   /** DOCKER_CONFIG: folder with the machine's credentials. */
   readonly dockerConfigFolder: string;
-  /** What names the proxies through which servers and registries are reached. */
-  readonly proxies: ProxyEnvironment;
   readonly log: Logger;
 }
 
@@ -47,7 +41,7 @@ export async function offerOf(module: RemoteModule, options: FetchOptions, signa
   if (url.protocol !== "http:" && url.protocol !== "https:")
     throw new MeshError("WASM_DOWNLOAD_FAILED", `unsupported scheme ${url.protocol} of ${module.url}`);
   const bytes = await download(url, options, signal);
-  return { checksum: createHash("sha256").update(bytes).digest("hex"), read: async () => bytes };
+  return { checksum: await sha256(bytes), read: async () => bytes };
 }
 
 async function imageOffer(module: RemoteModule, options: FetchOptions, signal: AbortSignal): Promise<Offer> {
@@ -56,7 +50,7 @@ async function imageOffer(module: RemoteModule, options: FetchOptions, signal: A
   const registry = new Registry({
     image,
     credentials: credentialsFor(image.registry, dockerConfig),
-    ...accessTo(image.registry, options),
+    rules: options,
     signal,
   });
   options.log.info(`fetching image ${image.repository} from registry ${image.registry} with tag ${image.identifier}`);
@@ -66,29 +60,21 @@ async function imageOffer(module: RemoteModule, options: FetchOptions, signal: A
 
 async function download(url: URL, options: FetchOptions, signal: AbortSignal): Promise<Buffer> {
   const backoff = new Backoff({ initialMs: FIRST_PAUSE_MS, maxMs: MAX_PAUSE_MS });
+  const guard = guardFor(url, options);
   let reason = "";
   for (let attempt = 1; attempt <= options.httpAttempts && !signal.aborted; attempt++) {
     if (attempt > 1) await sleep(backoff.next(), signal);
     try {
       const limit = AbortSignal.any([signal, AbortSignal.timeout(options.httpTimeoutMs)]);
-      const answer = await httpGet(url, { ...accessTo(url.host, options), signal: limit });
-      if (answer.status === 200) return unboxed(answer.body);
+      const answer = await httpGet(url, { rules: options, guard, signal: limit });
+      if (answer.status === 200) return await unboxed(answer.body);
       reason = `status code ${answer.status}`;
       if (answer.status < 500 || NOT_RETRIED.has(answer.status)) break;
     } catch (thrown) {
       if (thrown instanceof MeshError && thrown.code === "WASM_SERVER_REFUSED") throw thrown;
       reason = errorText(thrown);
     }
-    options.log.debug(`Wasm module download failed: ${reason}`, { attempt });
+    options.log.warn(`Wasm module download failed: ${reason}`, { attempt });
   }
   throw new MeshError("WASM_DOWNLOAD_FAILED", `wasm module download failed, last error: ${reason}`);
-}
-
-/** A host that is listed as insecure was named by whoever runs the workload, so it may be this machine. */
-function accessTo(host: string, { insecureHosts, allowLocal, proxies }: FetchOptions) {
-  return {
-    proxies,
-    insecure: insecureHosts.includes(host) || insecureHosts.includes("*"),
-    mayBeLocal: (asked: string) => allowLocal || insecureHosts.includes(asked),
-  };
 }

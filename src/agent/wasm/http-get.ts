@@ -3,22 +3,20 @@ import { Agent, request as httpRequest, type IncomingMessage } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { MeshError } from "#lib/mesh-error.ts";
 import { limitConnecting } from "#lib/net/connect-limit.ts";
-import { environmentProxy, type ProxyEnvironment } from "#lib/net/environment-proxy.ts";
+import { environmentProxy } from "#lib/net/environment-proxy.ts";
+import type { FetchGuard } from "#lib/net/fetch-guard.ts";
 import { TunnelAgent } from "#lib/net/tunnel-agent.ts";
 import { followRedirects, type Redirect } from "../redirects.ts";
-import { assertNotLocal, guardedLookup } from "./address-guard.ts";
+import { isInsecure, type ServerRules } from "./server-rules.ts";
 import { MAX_MODULE_BYTES } from "./unpack.ts";
 
 export interface GetOptions {
   readonly headers?: Readonly<Record<string, string>>;
   readonly method?: "GET" | "POST" | undefined;
   readonly body?: string | undefined;
-  /** Certificates are not checked. */
-  readonly insecure: boolean;
-  /** Whether a host, with its port, may be this machine. */
-  readonly mayBeLocal: (host: string) => boolean;
-  /** What names the proxies through which servers are reached. */
-  readonly proxies: ProxyEnvironment;
+  readonly rules: ServerRules;
+  /** Checks the address of each server on the way. */
+  readonly guard: FetchGuard;
   readonly signal: AbortSignal;
   /** Largest answer; modules set the default. */
   readonly maxBytes?: number;
@@ -30,16 +28,22 @@ export interface GetAnswer {
   readonly body: Buffer;
 }
 
-/** The answer, whatever its status, after redirects. Credentials do not follow to another host, nor back from there. */
+/**
+ * The answer, whatever its status, after redirects. Credentials do not follow to another origin, nor back from there, and
+ * nothing follows from TLS to plain text unless that host is configured as insecure.
+ */
 export async function httpGet(url: URL, options: GetOptions): Promise<GetAnswer> {
-  const { method, body, mayBeLocal, ...rest } = options;
+  const { method, body, rules, ...rest } = options;
   let headers = options.headers ?? {};
   const ask = async (redirect: Redirect | undefined) => {
     const to = redirect?.url ?? url;
-    if (!mayBeLocal(to.host)) assertNotLocal(to);
-    if (to.host !== url.host) headers = withoutCredentials(headers);
+    if (url.protocol === "https:" && to.protocol === "http:" && !isInsecure(to, rules)) throw downgraded(to);
+    if (to.origin !== url.origin) {
+      headers = withoutCredentials(headers);
+      if (body !== undefined) throw misdirected(to);
+    }
     const again = redirect === undefined || redirect.sameMethod ? { method, body } : {};
-    const response = await send(to, { ...rest, mayBeLocal, headers, ...again });
+    const response = await send(to, { ...rest, rules, headers, ...again });
     return {
       status: response.statusCode ?? 0,
       location: response.headers.location,
@@ -56,25 +60,21 @@ export async function httpGet(url: URL, options: GetOptions): Promise<GetAnswer>
   }
 }
 
-function send(url: URL, options: GetOptions): Promise<IncomingMessage> {
-  const { method = "GET", headers, body, insecure, mayBeLocal, proxies, signal } = options;
-  const proxy = environmentProxy(url.href, proxies);
+async function send(url: URL, options: GetOptions): Promise<IncomingMessage> {
+  const { method = "GET", headers, body, rules, guard, signal } = options;
+  guard.check(url);
+  const proxy = environmentProxy(url.href, rules.proxies);
   const isSecure = url.protocol === "https:";
   const request = isSecure ? httpsRequest : httpRequest;
   return new Promise((resolve, reject) => {
     const sent = request(url, {
       method,
       headers: { ...headers },
-      agent:
-        proxy === undefined
-          ? false
-          : isSecure
-            ? new TunnelAgent(proxy)
-            : new Agent({ proxyEnv: { HTTP_PROXY: proxy } }),
+      agent: proxy === undefined ? false : proxyAgent(proxy, isSecure),
       signal,
-      rejectUnauthorized: !insecure,
+      rejectUnauthorized: !isInsecure(url, rules),
       // Behind a proxy it is the proxy that looks names up; the proxy itself was named by whoever runs the workload.
-      ...(proxy !== undefined || mayBeLocal(url.host) ? {} : { lookup: guardedLookup }),
+      ...(proxy === undefined && { lookup: guard.lookupFor(url) }),
     });
     limitConnecting(sent);
     sent.on("response", resolve);
@@ -83,14 +83,21 @@ function send(url: URL, options: GetOptions): Promise<IncomingMessage> {
   });
 }
 
+/** Node's own agent for proxies waits for ever for one that does not answer, but only where it opens tunnels. */
+function proxyAgent(proxy: string, isSecure: boolean): Agent {
+  return isSecure ? new TunnelAgent(proxy) : new Agent({ proxyEnv: { HTTP_PROXY: proxy } });
+}
+
 async function readBody(response: IncomingMessage, options: GetOptions): Promise<Buffer> {
   const { maxBytes = MAX_MODULE_BYTES, signal } = options;
+  const tooLong = new MeshError("WASM_DOWNLOAD_FAILED", `the answer has more than ${maxBytes} bytes`);
   const chunks: Buffer[] = [];
   let size = 0;
   try {
+    if (Number(response.headers["content-length"]) > maxBytes) throw tooLong;
     for await (const chunk of response) {
       size += chunk.length;
-      if (size > maxBytes) throw new MeshError("WASM_DOWNLOAD_FAILED", `the answer has more than ${maxBytes} bytes`);
+      if (size > maxBytes) throw tooLong;
       chunks.push(chunk);
     }
   } catch (thrown) {
@@ -102,6 +109,15 @@ async function readBody(response: IncomingMessage, options: GetOptions): Promise
 
 function withoutCredentials(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => name.toLowerCase() !== "authorization"));
+}
+
+function downgraded({ host }: URL): MeshError {
+  const text = `a server with TLS redirects to plain http at ${host}, for which WASM_INSECURE_REGISTRIES must list it`;
+  return new MeshError("WASM_SERVER_REFUSED", text);
+}
+
+function misdirected({ host }: URL): MeshError {
+  return new MeshError("WASM_SERVER_REFUSED", `a request with credentials is redirected to another server, ${host}`);
 }
 
 function failure(url: URL | undefined, { aborted }: AbortSignal, cause: unknown): unknown {

@@ -22,7 +22,7 @@ async function fromLastLayer({ layers }: Manifest, registry: Registry, mediaType
   const last = layers.at(-1);
   if (last === undefined) throw invalid("the image has no layers");
   if (last.mediaType !== mediaType) throw invalid(`the last layer is ${last.mediaType}, not ${mediaType}`);
-  return pluginOf(await registry.blob(last.digest));
+  return await pluginOf(await registry.blob(last.digest));
 }
 
 /** An artifact of two layers, one of which is the bare module. */

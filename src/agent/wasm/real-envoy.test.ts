@@ -95,6 +95,7 @@ test("Envoy runs a module that the agent fetched, and follows the fail strategy 
   const config = {
     insecureHosts: [modules.host],
     allowLocal: false,
+    allowedRanges: [],
     expiryMs: 60_000,
     purgeEveryMs: 60_000,
     httpTimeoutMs: 5_000,
@@ -104,6 +105,7 @@ test("Envoy runs a module that the agent fetched, and follows the fail strategy 
   const convertExtensions = extensionConverter({
     config,
     proxies: {},
+    dnsDomain: "default.svc.cluster.local",
     place: { folder },
     log: SILENT,
     metrics: agentMetrics(),

@@ -2,22 +2,19 @@
  * Reads from an image registry (OCI distribution API): asks what it wants of callers, gets a token if it wants one, then
  * manifests and blobs, each checked against its digest.
  */
-import { createHash } from "node:crypto";
 import { sleep } from "#lib/async/sleep.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
-import type { ProxyEnvironment } from "#lib/net/environment-proxy.ts";
-import { assertRealmsAllowed } from "./address-guard.ts";
+import type { FetchGuard } from "#lib/net/fetch-guard.ts";
 import { type GetAnswer, type GetOptions, httpGet } from "./http-get.ts";
 import type { ImageReference } from "./image-reference.ts";
 import type { Credentials } from "./registry-credentials.ts";
+import { assertRealmsAllowed, guardFor, isInsecure, type ServerRules } from "./server-rules.ts";
+import { sha256 } from "./sha256.ts";
 
 export interface RegistryOptions {
   readonly image: ImageReference;
   readonly credentials: Credentials | undefined;
-  readonly insecure: boolean;
-  /** Whether a host, with its port, may be this machine. */
-  readonly mayBeLocal: (host: string) => boolean;
-  readonly proxies: ProxyEnvironment;
+  readonly rules: ServerRules;
   readonly signal: AbortSignal;
 }
 
@@ -46,11 +43,14 @@ const RETRY_PAUSES_MS = [100, 300];
 
 export class Registry {
   readonly #options: RegistryOptions;
-  #base: URL | undefined;
+  readonly #guard: FetchGuard;
+  #base: URL;
   #authorization: string | undefined;
 
   constructor(options: RegistryOptions) {
     this.#options = options;
+    this.#base = new URL(`https://${options.image.registry}/v2/`);
+    this.#guard = guardFor(this.#base, options.rules);
   }
 
   /** The manifest of the image; of a list the one for Linux on AMD64, as for every image without a machine. */
@@ -67,7 +67,7 @@ export class Registry {
   /** The content of a layer. */
   async blob(digest: string): Promise<Buffer> {
     const answer = await this.#get(`blobs/${digest}`, {});
-    if (`sha256:${sha256(answer.body)}` !== digest) throw failed(`the blob ${digest} has another digest`);
+    if (`sha256:${await sha256(answer.body)}` !== digest) throw failed(`the blob ${digest} has another digest`);
     return answer.body;
   }
 
@@ -76,7 +76,7 @@ export class Registry {
     digest: string | undefined,
   ): Promise<Manifest & { images: readonly Descriptor[] }> {
     const answer = await this.#get(`manifests/${identifier}`, { accept: ACCEPTED }, MAX_MANIFEST_BYTES);
-    const actual = `sha256:${sha256(answer.body)}`;
+    const actual = `sha256:${await sha256(answer.body)}`;
     if (digest !== undefined && actual !== digest) throw failed(`the manifest ${digest} has the digest ${actual}`);
     const { mediaType, layers, manifests } = parseManifest(answer.body);
     const type = mediaType || (answer.headers["content-type"] ?? "");
@@ -84,15 +84,16 @@ export class Registry {
     return { digest: actual, mediaType, layers, images: isList ? manifests : [] };
   }
 
-  /** Finds out how the registry is reached, in TLS or, if it only speaks plain text, without, and what it wants. */
+  /** Finds out what the registry wants, over TLS; over plain text only if it speaks no TLS and is configured as insecure. */
   async #connect(): Promise<void> {
     const { registry } = this.#options.image;
     let answer: GetAnswer;
     try {
-      this.#base = new URL(`https://${registry}/v2/`);
       answer = await this.#send(this.#base, {});
     } catch (thrown) {
       if (!isPlainText(thrown)) throw thrown;
+      if (!isInsecure(this.#base, this.#options.rules))
+        throw failed(`${registry} answers in plain text, which is allowed only if WASM_INSECURE_REGISTRIES lists it`);
       this.#base = new URL(`http://${registry}/v2/`);
       answer = await this.#send(this.#base, {});
     }
@@ -104,20 +105,25 @@ export class Registry {
 
   /** The header by which a challenge is met. */
   async #authorize(challenge: string): Promise<string | undefined> {
-    const { credentials, mayBeLocal } = this.#options;
-    assertRealmsAllowed(challenge, mayBeLocal);
+    const { credentials, rules } = this.#options;
+    assertRealmsAllowed(challenge, this.#guard);
     if (credentials !== undefined && credentials.registryToken !== "") return `Bearer ${credentials.registryToken}`;
     const basic = credentials === undefined ? undefined : basicAuthorization(credentials);
     if (!/^bearer\b/i.test(challenge)) return basic;
     const realm = parameter(challenge, "realm");
     if (!URL.canParse(realm)) throw failed(`"${realm}" is no place to get tokens from`);
+    const server = new URL(realm);
+    if (server.protocol === "http:" && !isInsecure(server, rules))
+      throw failed(
+        `tokens of ${server.host} come over plain http, which is allowed only if WASM_INSECURE_REGISTRIES lists it`,
+      );
     const scope = `repository:${this.#options.image.repository}:pull`;
     const service = parameter(challenge, "service");
     const answer =
       credentials !== undefined && credentials.identityToken !== ""
-        ? await this.#exchange(new URL(realm), { service, scope, token: credentials.identityToken })
+        ? await this.#exchange(server, { service, scope, token: credentials.identityToken })
         : await this.#send(withQuery(realm, { service, scope }), basic === undefined ? {} : { authorization: basic });
-    if (answer.status !== 200) throw failed(`no token from ${new URL(realm).host}: status ${answer.status}`);
+    if (answer.status !== 200) throw failed(`no token from ${server.host}: status ${answer.status}`);
     return `Bearer ${tokenOf(answer.body)}`;
   }
 
@@ -143,8 +149,8 @@ export class Registry {
     headers: Readonly<Record<string, string>>,
     more: Pick<GetOptions, "method" | "body" | "maxBytes"> = {},
   ): Promise<GetAnswer> {
-    const { insecure, mayBeLocal, proxies, signal } = this.#options;
-    const get = () => httpGet(url, { headers, insecure, mayBeLocal, proxies, signal, ...more });
+    const { rules, signal } = this.#options;
+    const get = () => httpGet(url, { headers, rules, guard: this.#guard, signal, ...more });
     for (const pauseMs of RETRY_PAUSES_MS) {
       const answer = await get();
       if (!RETRIED.has(answer.status)) return answer;
@@ -209,10 +215,6 @@ function registryError(body: Buffer): string {
   const text = body.toString("utf8", 0, 300);
   const message = /"message"\s*:\s*"([^"]*)"/.exec(text)?.[1];
   return message === undefined ? "" : ` (${message})`;
-}
-
-function sha256(bytes: Buffer): string {
-  return createHash("sha256").update(bytes).digest("hex");
 }
 
 function failed(reason: string): MeshError {

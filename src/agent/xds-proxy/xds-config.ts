@@ -19,6 +19,7 @@ export interface XdsConfig {
 export interface WasmConfig {
   readonly insecureHosts: readonly string[];
   readonly allowLocal: boolean;
+  readonly allowedRanges: readonly string[];
   readonly expiryMs: number;
   readonly purgeEveryMs: number;
   readonly httpTimeoutMs: number;
@@ -45,6 +46,7 @@ function wasmConfig(values: EnvValues<typeof AGENT_ENVIRONMENT>): WasmConfig {
   return {
     insecureHosts: values.WASM_INSECURE_REGISTRIES,
     allowLocal: values.WASM_ALLOW_LOCAL_SERVERS,
+    allowedRanges: values.ALLOWED_CIDRS_IN_WASM_FETCH,
     expiryMs: values.WASM_MODULE_EXPIRY,
     purgeEveryMs: values.WASM_PURGE_INTERVAL,
     httpTimeoutMs: values.WASM_HTTP_REQUEST_TIMEOUT,

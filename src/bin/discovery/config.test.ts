@@ -207,11 +207,13 @@ test("keys of token issuers are fetched as the environment says", () => {
     assert.equal(config([], { PILOT_JWT_ENABLE_REMOTE_JWKS: text }).features.keyFetching, mode);
   const { keys } = config([], {
     PILOT_JWKS_ALLOW_LOCAL: "true",
+    ALLOWED_CIDRS_IN_JWKS_URIS: "192.168.7.0/24",
     BLOCKED_CIDRS_IN_JWKS_URIS: "10.0.0.0/8, fd00::/8",
     PILOT_JWT_PUB_KEY_REFRESH_INTERVAL: "1m",
   });
   assert.deepEqual(keys, {
     allowLocal: true,
+    allowedRanges: ["192.168.7.0/24"],
     blockedRanges: ["10.0.0.0/8", "fd00::/8"],
     insecure: false,
     refreshMs: 60_000,

@@ -1,7 +1,7 @@
 /** Everything that flags and environment say, read once into one typed value. */
-import { isIP } from "node:net";
 import { type JwtRule, parseJwtRule } from "#authn/jwt-rule.ts";
 import { parseDuration } from "#lib/duration.ts";
+import { isRange } from "#lib/env-kinds.ts";
 import { type Env, EnvReader } from "#lib/env-reader.ts";
 import { parseGoBool } from "#lib/go-bool.ts";
 import { type LogLevel, parseLogLevels } from "#lib/log.ts";
@@ -94,7 +94,7 @@ export interface DiscoveryConfig {
   readonly log: LogSettings;
 }
 
-export interface KeySettings extends Omit<FetchRules, "extraRoots"> {
+export interface KeySettings extends Omit<FetchRules, "extraRoots" | "clusterDomain"> {
   readonly refreshMs: number;
   /** Certificates that servers of keys may have beside the usual ones; it need not exist. */
   readonly extraRootsFile: string;
@@ -308,6 +308,7 @@ function jwtRule(read: EnvReader): JwtRule | undefined {
 function keySettings(read: EnvReader): KeySettings {
   return {
     allowLocal: read.boolean("PILOT_JWKS_ALLOW_LOCAL", false),
+    allowedRanges: ranges(read, "ALLOWED_CIDRS_IN_JWKS_URIS"),
     blockedRanges: ranges(read, "BLOCKED_CIDRS_IN_JWKS_URIS"),
     insecure: read.boolean("JWKS_RESOLVER_INSECURE_SKIP_VERIFY", false),
     refreshMs: read.lifetimeMs("PILOT_JWT_PUB_KEY_REFRESH_INTERVAL", 20 * MINUTE_MS),
@@ -320,12 +321,6 @@ function ranges(read: EnvReader, name: string): readonly string[] {
   const bad = given.filter((range) => !isRange(range));
   read.problems.push(...bad.map((range) => `${name}: "${range}" is not a range such as 10.0.0.0/8`));
   return given.filter(isRange);
-}
-
-function isRange(text: string): boolean {
-  const [net = "", prefix = ""] = text.split("/");
-  const bits = net.includes(":") ? 128 : 32;
-  return isIP(net) !== 0 && /^\d+$/.test(prefix) && Number(prefix) <= bits;
 }
 
 function logSettings(flag: FlagReader): LogSettings {

@@ -16,20 +16,20 @@ export interface KeySetInput {
 }
 
 /** What fetches keys as the settings say. */
-export function keySetsOf({ config: { keys }, taker, metrics, log }: KeySetInput): KeySetSource {
+export function keySetsOf({ config, taker, metrics, log }: KeySetInput): KeySetSource {
   return keySetSource({
     taker,
     wanted: wantedKeySets,
-    fetch: (address, signal) => fetchKeySet(address, fetchRules(keys), signal),
-    refreshMs: keys.refreshMs,
+    fetch: (address, signal) => fetchKeySet(address, fetchRules(config), signal),
+    refreshMs: config.keys.refreshMs,
     log: log.scope("jwks"),
     count: (name) => metrics.count(name),
   });
 }
 
 /** What holds for everything that configuration lets the control plane fetch. */
-export function fetchRules(keys: DiscoveryConfig["keys"]): FetchRules {
-  return { ...keys, extraRoots: extraRoots(keys.extraRootsFile) };
+export function fetchRules({ keys, features }: Pick<DiscoveryConfig, "keys" | "features">): FetchRules {
+  return { ...keys, clusterDomain: features.domain, extraRoots: extraRoots(keys.extraRootsFile) };
 }
 
 /** Naming roots replaces the usual ones, so these come along. */

@@ -151,7 +151,7 @@ function meshAnchors({ config, mesh, onMesh, log }: SecurityInput): MeshAnchors 
     entries: () => mesh().caCertificates ?? NO_ANCHORS,
     onChange: onMesh,
     fetch: (url, signal) =>
-      fetchText(url, fetchRules(config.keys), AbortSignal.any([signal, AbortSignal.timeout(BUNDLE_TIMEOUT_MS)])),
+      fetchText(url, fetchRules(config), AbortSignal.any([signal, AbortSignal.timeout(BUNDLE_TIMEOUT_MS)])),
     log: log.scope("trustbundle"),
   });
 }

@@ -2,7 +2,7 @@ import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
 import type { Socket } from "node:net";
 import { MeshError } from "../mesh-error.ts";
-import { bareHost } from "./local-addresses.ts";
+import { bareHost } from "./bare-host.ts";
 
 const HTTP_OK = 200;
 

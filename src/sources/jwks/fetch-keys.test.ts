@@ -6,7 +6,14 @@ import type { KeySetAddress } from "#model/key-set.ts";
 import { type FetchRules, fetchKeySet, fetchText } from "./fetch-keys.ts";
 
 const KEYS = '{"keys": [{"kty": "RSA", "kid": "one"}]}';
-const OPEN: FetchRules = { allowLocal: true, blockedRanges: [], insecure: false, extraRoots: [] };
+const OPEN: FetchRules = {
+  allowLocal: true,
+  allowedRanges: [],
+  blockedRanges: [],
+  insecure: false,
+  extraRoots: [],
+  clusterDomain: "cluster.local",
+};
 const never = new AbortController().signal;
 
 /** What a server of keys may do to us, by path. */
@@ -19,6 +26,13 @@ const ANSWERS: Readonly<Record<string, RequestListener>> = {
   "/for-ever": (_, response) => response.writeHead(302, { location: "/for-ever" }).end(),
   "/to-metadata": (_, response) => response.writeHead(302, { location: "http://169.254.169.254/keys" }).end(),
   "/to-file": (_, response) => response.writeHead(302, { location: "file:///etc/passwd" }).end(),
+  "/many-keys": (_, response) => response.end(JSON.stringify({ keys: Array.from({ length: 1_001 }, () => ({})) })),
+  "/deep": (_, response) => response.end(`{"keys": [${"[".repeat(500_000)}${"]".repeat(500_000)}]}`),
+  "/drip": (_, response) => {
+    const timer = setInterval(() => response.write(" "), 5);
+    response.on("close", () => clearInterval(timer));
+  },
+  "/long-header": (_, response) => response.writeHead(200, { "x-long": "x".repeat(100_000) }).end(KEYS),
   "/down": (_, response) => response.writeHead(503).end(KEYS),
   "/no-json": (_, response) => response.end("<html>"),
   "/no-keys": (_, response) => response.end('{"keys": "none"}'),
@@ -38,7 +52,7 @@ const ANSWERS: Readonly<Record<string, RequestListener>> = {
   },
 };
 
-const CLOSED: FetchRules = { allowLocal: false, blockedRanges: [], insecure: false, extraRoots: [] };
+const CLOSED: FetchRules = { ...OPEN, allowLocal: false };
 
 describe("fetchKeySet()", () => {
   let server: Server;
@@ -76,6 +90,9 @@ describe("fetchKeySet()", () => {
     ["/no-json", /no JSON Web Key Set/],
     ["/no-keys", /no JSON Web Key Set/],
     ["/for-ever", /stopped after 10 redirects/],
+    ["/many-keys", /more than 1000 keys/],
+    ["/deep", /no JSON Web Key Set/],
+    ["/long-header", /Header overflow/],
     ["/endless", /more than 1048576 bytes/],
     ["/broken", /broke off/],
     ["/to-file", /neither http nor https/],
@@ -87,18 +104,26 @@ describe("fetchKeySet()", () => {
 
   test("waits for a slow server no longer than the rule says", async () => {
     await assert.rejects(get("/slow", {}, { timeoutMs: 20 }), /no answer in time/);
+    await assert.rejects(get("/drip", {}, { timeoutMs: 50 }), { code: "KEYS_UNAVAILABLE" });
     await assert.rejects(get("/slow-body", {}, { timeoutMs: 20 }), { code: "KEYS_UNAVAILABLE" });
   });
 
   test("asks nothing that only this machine can reach, however it is written (CVE-2026-41413)", async () => {
     const { port } = new URL(origin);
     const hosts = ["127.0.0.1", "localhost", "LOCALHOST.", "[::1]", "[::ffff:127.0.0.1]", "2130706433", "0.0.0.0"];
-    for (const host of [...hosts, "169.254.169.254", "metadata.google.internal", "[fe80::1]"]) {
+    const others = ["metadata.google.internal", "[fe80::1]", "10.0.0.1", "[64:ff9b::7f00:1]", "[fd00:ec2::254]"];
+    for (const host of [...hosts, ...others, "169.254.169.254"]) {
       const url = `http://${host}:${port}/keys`;
       await assert.rejects(get(url, { allowLocal: false }), { code: "KEYS_REFUSED" }, host);
       await assert.rejects(fetchText(url, CLOSED, AbortSignal.timeout(5_000)), { code: "KEYS_REFUSED" }, host);
     }
   });
+
+  test("names the settings that allow a private address", () =>
+    assert.rejects(get("http://192.168.1.1/keys", { allowLocal: false }), {
+      message:
+        '"192.168.1.1" is a private address: ALLOWED_CIDRS_IN_JWKS_URIS allows private ranges, PILOT_JWKS_ALLOW_LOCAL local addresses too',
+    }));
 
   test("follows no redirect into a blocked range", async () => {
     const rules = { blockedRanges: ["169.254.0.0/16", "fd00::/8"] };

@@ -1,81 +1,88 @@
 /** Fetches key sets that configuration names: limited in time, size and number of redirects, each of them checked. */
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { request as httpsRequest } from "node:https";
-import { BlockList } from "node:net";
+import { isRecord } from "#lib/is-record.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { limitConnecting } from "#lib/net/connect-limit.ts";
-import { bareHost, checkedLookup, isIn, isLocalAddress, isLocalUrl } from "#lib/net/local-addresses.ts";
+import { FetchGuard } from "#lib/net/fetch-guard.ts";
+import { parseJson } from "#lib/parse-json.ts";
 import type { KeySetAddress } from "#model/key-set.ts";
 
 /** From where keys are fetched, and how far servers are trusted. */
 export interface FetchRules {
-  /** PILOT_JWKS_ALLOW_LOCAL: this machine, its link and the cloud's metadata server may be asked. */
+  /** PILOT_JWKS_ALLOW_LOCAL: local and private addresses may be asked. */
   readonly allowLocal: boolean;
+  /** ALLOWED_CIDRS_IN_JWKS_URIS: ranges of private addresses that may be asked, as `10.0.0.0/8`. */
+  readonly allowedRanges: readonly string[];
   /** BLOCKED_CIDRS_IN_JWKS_URIS: ranges of addresses that are not asked, as `10.0.0.0/8`. */
   readonly blockedRanges: readonly string[];
   /** JWKS_RESOLVER_INSECURE_SKIP_VERIFY: certificates of servers are not checked. */
   readonly insecure: boolean;
   /** Certificates in PEM that are trusted besides the usual ones. */
   readonly extraRoots: readonly string[];
+  /** `cluster.local`: services of the cluster may have private addresses. */
+  readonly clusterDomain: string;
+}
+
+/** One fetch. */
+interface Fetch {
+  readonly rules: FetchRules;
+  readonly guard: FetchGuard;
+  readonly signal: AbortSignal;
 }
 
 /** Sets of keys are a few kilobytes. */
 const MAX_BYTES = 1_048_576;
 const MAX_REDIRECTS = 10;
+/** Issuers have a handful. */
+const MAX_KEYS = 1_000;
 
 /** The key set at an address, as the server wrote it. */
 export async function fetchKeySet(address: KeySetAddress, rules: FetchRules, signal: AbortSignal): Promise<string> {
   const limited = AbortSignal.any([signal, AbortSignal.timeout(address.timeoutMs)]);
-  const guard = guardOf(rules);
-  const url = address.discovers ? await discover(address.id, guard, limited) : address.id;
-  const text = await getText(url, guard, limited);
-  if (!isKeySet(parse(text))) throw unavailable(url, "the answer is no JSON Web Key Set");
+  const fetch = { rules, guard: guardOf(address.id, rules), signal: limited };
+  const url = address.discovers ? await discover(address.id, fetch) : address.id;
+  const text = await getText(url, fetch);
+  checkKeySet(text, url);
   return text;
 }
 
 /** Whatever text is at an address that configuration names, under the same rules. */
 export function fetchText(url: string, rules: FetchRules, signal: AbortSignal): Promise<string> {
-  return getText(url, guardOf(rules), signal);
+  return getText(url, { rules, guard: guardOf(url, rules), signal });
 }
 
-async function discover(url: string, guard: Guard, signal: AbortSignal): Promise<string> {
-  const answer = parse(await getText(url, guard, signal));
-  const found = typeof answer === "object" && answer !== null && "jwks_uri" in answer ? answer.jwks_uri : undefined;
+async function discover(url: string, fetch: Fetch): Promise<string> {
+  const answer = parse(await getText(url, fetch));
+  const found = isRecord(answer) ? answer.jwks_uri : undefined;
   if (typeof found === "string") return found;
   throw unavailable(url, "the answer names no jwks_uri");
 }
 
-function isKeySet(value: unknown): boolean {
-  return typeof value === "object" && value !== null && "keys" in value && Array.isArray(value.keys);
+/** Every proxy gets the set, and reads each of its keys. */
+function checkKeySet(text: string, url: string): void {
+  const set = parse(text);
+  if (!isRecord(set) || !Array.isArray(set.keys)) throw unavailable(url, "the answer is no JSON Web Key Set");
+  if (set.keys.length > MAX_KEYS) throw unavailable(url, `the answer has more than ${MAX_KEYS} keys`);
 }
 
 function parse(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch {
     // What is no JSON is no key set either, and is reported as such.
     return undefined;
   }
 }
 
-interface Guard extends FetchRules {
-  readonly isRefused: (address: string) => boolean;
+function guardOf(start: string, rules: FetchRules): FetchGuard {
+  return new FetchGuard(urlOf(start), { ...rules, refusal });
 }
 
-function guardOf(rules: FetchRules): Guard {
-  const blocked = new BlockList();
-  for (const range of rules.blockedRanges) {
-    const [net = "", prefix = ""] = range.split("/");
-    blocked.addSubnet(net, Number(prefix), net.includes(":") ? "ipv6" : "ipv4");
-  }
-  const isRefused = (address: string) => (!rules.allowLocal && isLocalAddress(address)) || isIn(blocked, address);
-  return { ...rules, isRefused };
-}
-
-async function getText(start: string, guard: Guard, signal: AbortSignal): Promise<string> {
+async function getText(start: string, fetch: Fetch): Promise<string> {
   let url = start;
   for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
-    const response = await send(allowedUrl(url, guard), guard, signal);
+    const response = await send(urlOf(url), fetch);
     const { statusCode: status = 0, headers } = response;
     if (status === 200) return readText(response, url);
     response.destroy();
@@ -87,16 +94,16 @@ async function getText(start: string, guard: Guard, signal: AbortSignal): Promis
   throw unavailable(start, `stopped after ${MAX_REDIRECTS} redirects`);
 }
 
-function allowedUrl(text: string, guard: Guard): URL {
+function urlOf(text: string): URL {
   if (!URL.canParse(text)) throw unavailable(text, "it is no URL");
   const url = new URL(text);
   if (url.protocol !== "http:" && url.protocol !== "https:") throw unavailable(text, "it is neither http nor https");
-  if ((!guard.allowLocal && isLocalUrl(url)) || guard.isRefused(bareHost(url))) throw refusal(bareHost(url));
   return url;
 }
 
-function send(url: URL, guard: Guard, signal: AbortSignal): Promise<IncomingMessage> {
-  const { insecure, extraRoots, isRefused } = guard;
+async function send(url: URL, { rules, guard, signal }: Fetch): Promise<IncomingMessage> {
+  const { insecure, extraRoots } = rules;
+  guard.check(url);
   return new Promise((resolve, reject) => {
     const request = (url.protocol === "https:" ? httpsRequest : httpRequest)(url, {
       agent: false,
@@ -104,7 +111,7 @@ function send(url: URL, guard: Guard, signal: AbortSignal): Promise<IncomingMess
       headers: { accept: "application/json" },
       rejectUnauthorized: !insecure,
       ...(extraRoots.length > 0 && { ca: [...extraRoots] }),
-      lookup: checkedLookup(isRefused, refusal),
+      lookup: guard.lookupFor(url),
     });
     limitConnecting(request);
     request.on("response", resolve);
@@ -136,9 +143,9 @@ function unavailable(url: string, reason: string): MeshError {
   return new MeshError("KEYS_UNAVAILABLE", `cannot get "${url}": ${reason}`);
 }
 
-function refusal(host: string): MeshError {
+function refusal(host: string, reason: string): MeshError {
   return new MeshError(
     "KEYS_REFUSED",
-    `"${host}" is this machine, its link, a metadata server or in BLOCKED_CIDRS_IN_JWKS_URIS: PILOT_JWKS_ALLOW_LOCAL allows the former`,
+    `"${host}" is ${reason}: ALLOWED_CIDRS_IN_JWKS_URIS allows private ranges, PILOT_JWKS_ALLOW_LOCAL local addresses too`,
   );
 }

@@ -67,7 +67,14 @@ const CLIENTS: Readonly<Record<string, () => Promise<string>>> = {
   wasmProxy: () => module("https://192.0.2.1/plugin.wasm", { HTTPS_PROXY: `http://${silent}:${PORT}` }),
   jwks: () => {
     const address = { id: `https://${silent}/keys`, discovers: false, timeoutMs: LONG_MS };
-    const rules = { allowLocal: false, blockedRanges: [], insecure: false, extraRoots: [] };
+    const rules = {
+      allowLocal: false,
+      allowedRanges: [],
+      blockedRanges: [],
+      insecure: false,
+      extraRoots: [],
+      clusterDomain: "cluster.local",
+    };
     return failureOf(fetchKeySet(address, rules, ended.signal));
   },
   oci: () => module(`oci://${silent}/plugin:v1`),
@@ -185,6 +192,8 @@ function module(url: string, proxies: ProxyEnvironment = {}): Promise<string> {
   const options = {
     insecureHosts: [],
     allowLocal: false,
+    allowedRanges: [],
+    clusterDomain: "cluster.local",
     httpTimeoutMs: LONG_MS,
     httpAttempts: 1,
     dockerConfigFolder: "/nowhere",

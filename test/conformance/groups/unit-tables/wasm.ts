@@ -2,8 +2,8 @@
 import { create, createRegistry, fromBinary, fromJson, type JsonValue, toBinary, toJson } from "@bufbuild/protobuf";
 import { AnySchema, anyPack, anyUnpack } from "@bufbuild/protobuf/wkt";
 import { agentMetrics } from "#agent/metrics.ts";
-import { assertRealmsAllowed } from "#agent/wasm/address-guard.ts";
 import { convertExtensions } from "#agent/wasm/convert.ts";
+import { assertRealmsAllowed, guardFor } from "#agent/wasm/server-rules.ts";
 import {
   file_envoy_config_core_v3_extension,
   TypedExtensionConfigSchema,
@@ -66,8 +66,15 @@ function extensionJson(resource: Uint8Array): JsonValue {
 }
 
 function isRefused(challenge: string): boolean {
+  const rules = {
+    insecureHosts: [],
+    allowLocal: false,
+    allowedRanges: [],
+    clusterDomain: "cluster.local",
+    proxies: {},
+  };
   try {
-    assertRealmsAllowed(challenge);
+    assertRealmsAllowed(challenge, guardFor(new URL("https://registry.example.com"), rules));
     return false;
   } catch {
     return true;
