@@ -17,6 +17,11 @@ export interface ConnectOptions extends ConnectionOptions {
   readonly windowBytes: number;
   /** Limit for one attempt: name, proxy, TCP, TLS and the server's HTTP/2 settings together; defaults to 5 s. */
   readonly connectTimeoutMs?: number | undefined;
+  /**
+   * The kernel probes a silent connection after this time (10 s by default), and ends it 10 s later when no probe is answered:
+   * sooner than pings notice that a node is gone, and at no cost to either program.
+   */
+  readonly probeAfterMs?: number | undefined;
 }
 
 export interface ClientTls {
@@ -48,6 +53,7 @@ const NOT_SIGNED: ReadonlySet<string | undefined> = new Set([
   "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
 ]);
 const DEFAULT_PORT = "443";
+const PROBE_AFTER_MS = 10_000;
 /** Rejects when there is no connection in time, or before the signal is aborted. Names are looked up for each attempt. */
 export async function connectGrpc(options: ConnectOptions, signal: AbortSignal): Promise<GrpcConnection> {
   const { address, proxy, connectTimeoutMs = CONNECT_TIMEOUT_MS } = options;
@@ -86,7 +92,7 @@ function connectOver(
       reject(new Error("an address is host:port"));
       return;
     }
-    const socket = openSocket(options, tunnel);
+    const socket = openSocket(options, tunnel).setKeepAlive(true, options.probeAfterMs ?? PROBE_AFTER_MS);
     const session = connectHttp2(url, {
       createConnection: () => socket,
       maxSessionMemory: Number.MAX_SAFE_INTEGER,

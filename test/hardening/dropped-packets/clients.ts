@@ -2,7 +2,7 @@
  * Runs inside a network namespace whose firewall drops packets, and calls a server there with every client that Mizzen has.
  * Prints one JSON object: by client, the time until it first reports the failure, and its words.
  *
- * Usage: clients.ts SILENT VANISHING: an address whose packets are dropped, and one whose packets this program drops later.
+ * Usage: clients.ts SILENT VANISHING...: an address whose packets are dropped, and three whose packets this program drops later.
  * The file of host names belongs to the namespace.
  */
 import { execFileSync } from "node:child_process";
@@ -24,7 +24,8 @@ import { federatedToken } from "#agent/sts/federated-token.ts";
 import { offerOf } from "#agent/wasm/fetch-module.ts";
 import { Connections } from "#agent/xds-proxy/connections.ts";
 import { Backoff } from "#lib/async/backoff.ts";
-import { connectGrpc } from "#lib/grpc/connect.ts";
+import { sleep } from "#lib/async/sleep.ts";
+import { type ConnectOptions, connectGrpc } from "#lib/grpc/connect.ts";
 import { KubernetesApi } from "#lib/kubernetes/api-client.ts";
 import { follow } from "#lib/kubernetes/follow.ts";
 import { createLogger } from "#lib/log.ts";
@@ -34,10 +35,13 @@ import { CLUSTER_TYPE } from "#protocol/type-urls.ts";
 import { fetchKeySet } from "#sources/jwks/fetch-keys.ts";
 import { deltaRequest, setUp } from "../../support/xds-proxy-rig.ts";
 
-const [, , silent = "", vanishing = ""] = process.argv;
+const [, , silent = "", pinged = "", probed = "", watched = ""] = process.argv;
 const PORT = 15_012;
 /** Longer than any client may take: whatever limits it is its connection. */
 const LONG_MS = 60_000;
+/** Until what was sent is acknowledged: what is not is sent again for minutes, without probes. */
+const SETTLED_MS = 500;
+const NO_REPORT_MS = 30_000;
 const ended = new AbortController();
 const t = { after: (fn: () => void) => ended.signal.addEventListener("abort", fn) };
 const quiet = createLogger({ write: () => undefined });
@@ -96,24 +100,18 @@ const CLIENTS: Readonly<Record<string, () => Promise<string>>> = {
     connection.close();
     return `${first}, then connected`;
   },
-  vanishedXds: async () => {
-    const port = await listen(createHttp2Server(), vanishing);
-    const keepalive = { intervalMs: 1_000, timeoutMs: 1_000 };
-    const connection = await connectGrpc({ ...grpcOptions(`${vanishing}:${port}`), keepalive }, ended.signal);
-    const status = new Promise<string>((resolve) => {
-      connection.call("/x/y", {}, { message: () => undefined, end: ({ details }) => resolve(details) });
-    });
-    await vanish();
-    return status;
-  },
+  vanishedXds: () => vanishedXds(pinged, { keepalive: { intervalMs: 1_000, timeoutMs: 1_000 } }),
+  vanishedSilentXds: () => vanishedXds(probed, { probeAfterMs: 1_000 }),
   vanishedWatch: async () => {
     const server = createServer((request, response) => {
-      if (request.url?.includes("watch=true")) response.writeHead(200).flushHeaders();
-      else response.end('{"metadata": {"resourceVersion": "1"}, "items": []}');
+      if (request.url?.includes("watch=true")) {
+        response.writeHead(200).flushHeaders();
+        setTimeout(() => vanish(watched), SETTLED_MS);
+      } else response.end('{"metadata": {"resourceVersion": "1"}, "items": []}');
     });
-    const port = await listen(server, vanishing);
-    const api = kubernetes(vanishing, { port, keepaliveMs: 1_000 });
-    return followed(api, (isWatching) => void (isWatching && vanish()));
+    const port = await listen(server, watched);
+    const api = kubernetes(watched, { port, keepaliveMs: 1_000 });
+    return followed(api);
   },
 };
 
@@ -164,14 +162,28 @@ function kubernetes(
   return new KubernetesApi(access, { answerMs: LONG_MS, ...(keepaliveMs !== undefined && { keepaliveMs }) });
 }
 
+/** How a call ends whose server vanishes. */
+async function vanishedXds(host: string, options: Partial<ConnectOptions>): Promise<string> {
+  const port = await listen(createHttp2Server(), host);
+  const connection = await connectGrpc({ ...grpcOptions(`${host}:${port}`), ...options }, ended.signal);
+  const status = new Promise<string>((resolve) => {
+    connection.call("/x/y", {}, { message: () => undefined, end: ({ details }) => resolve(details) });
+  });
+  await sleep(SETTLED_MS, ended.signal);
+  vanish(host);
+  return status;
+}
+
 /** What a follower of services is told first. */
-function followed(api: KubernetesApi, watching: (isWatching: boolean) => void = () => undefined): Promise<string> {
+function followed(api: KubernetesApi): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
   const follower = {
-    replace: async () => watching(false),
+    replace: async () => undefined,
     put: () => undefined,
     remove: () => undefined,
-    trouble: (problem: unknown) => (problem === undefined ? watching(true) : resolve(errorText(problem))),
+    trouble: (problem: unknown) => {
+      if (problem !== undefined) resolve(errorText(problem));
+    },
   };
   const type = { group: "", version: "v1", kind: "Service", plural: "services", namespaced: true };
   const backoff = new Backoff({ initialMs: 100, maxMs: 1_000 });
@@ -210,15 +222,15 @@ async function listen(server: Server, host: string): Promise<number> {
   return typeof address === "object" && address !== null ? address.port : 0;
 }
 
-/** From now on the firewall drops packets to the vanishing address; their senders are told nothing. */
-async function vanish(): Promise<void> {
-  execFileSync("nft", ["add", "rule", "inet", "filter", "input", "ip", "daddr", vanishing, "drop"]);
+/** From now on the firewall drops packets to an address, and tells their senders nothing. */
+function vanish(host: string): void {
+  execFileSync("nft", ["add", "rule", "inet", "filter", "input", "ip", "daddr", host, "drop"]);
 }
 
 const reports = await Promise.all(
   Object.entries(CLIENTS).map(async ([name, run]) => {
     const start = performance.now();
-    const text = await run();
+    const text = await Promise.race([run(), sleep(NO_REPORT_MS, ended.signal).then(() => "no report")]);
     return [name, { ms: Math.round(performance.now() - start), text }] as const;
   }),
 );

@@ -12,14 +12,13 @@ interface Report {
 
 /** Addresses for documentation: no machine has them. */
 const SILENT = "203.0.113.9";
-const VANISHING = "203.0.113.10";
+const VANISHING = ["203.0.113.10", "203.0.113.11", "203.0.113.12"];
 const REPORTED_MS = 6_000;
 
 const IN_NAMESPACE = `
 set -e
 ip link set lo up
-ip address add ${SILENT}/32 dev lo
-ip address add ${VANISHING}/32 dev lo
+${[SILENT, ...VANISHING].map((address) => `ip address add ${address}/32 dev lo`).join("\n")}
 nft add table inet filter
 nft add chain inet filter input '{ type filter hook input priority 0; }'
 nft add rule inet filter input ip daddr ${SILENT} drop
@@ -56,7 +55,7 @@ describe("a client of a server whose packets are dropped", { concurrency: true }
     const program = join(import.meta.dirname, "clients.ts");
     const isRoot = process.getuid?.() === 0;
     const apart = [...(isRoot ? [] : ["--user", "--map-root-user"]), "--net", "--mount", "--propagation", "private"];
-    const command = ["sh", "-c", IN_NAMESPACE, process.execPath, program, SILENT, VANISHING];
+    const command = ["sh", "-c", IN_NAMESPACE, process.execPath, program, SILENT, ...VANISHING];
     const { stdout } = await promisify(execFile)("unshare", [...apart, ...command], { timeout: 60_000 });
     reports = JSON.parse(stdout);
   });
@@ -83,6 +82,10 @@ describe("a client of a server whose packets are dropped", { concurrency: true }
 
   test("notices by keepalive that the peer of an established xDS connection vanished", () => {
     assert.equal(reportOf("vanishedXds").text, "Keepalive timeout");
+  });
+
+  test("notices by probes of the kernel that the peer of a silent xDS connection vanished", () => {
+    assert.equal(reportOf("vanishedSilentXds").text, "read ETIMEDOUT");
   });
 
   test("notices by keepalive that the API server of an established watch vanished", () => {
