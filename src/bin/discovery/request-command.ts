@@ -1,5 +1,6 @@
 import { Command } from "commander";
 import { errorText } from "#lib/mesh-error.ts";
+import { requestText } from "#lib/net/http-text.ts";
 
 const ADDRESS = "127.0.0.1:15014";
 const TIMEOUT_MS = 60_000;
@@ -34,11 +35,8 @@ export function requestCommand({ address, write, fail }: RequestOptions = DEFAUL
     .action(async (method: string, path: string, body?: string) => {
       const url = `http://${address}/${path.replace(/^\//, "")}`;
       try {
-        const signal = AbortSignal.timeout(TIMEOUT_MS);
-        const response = await fetch(url, { method, signal, ...(body === undefined ? {} : { body }) });
-        const text = await response.text();
-        if (response.status > 399 && response.status !== 404)
-          fail(`${url} answered with status ${response.status}: ${text}`);
+        const { status, text } = await requestText(url, { method, body, timeoutMs: TIMEOUT_MS });
+        if (status > 399 && status !== 404) fail(`${url} answered with status ${status}: ${text}`);
         else write(`${text}\n`);
       } catch (error) {
         fail(`cannot ask ${url}: ${errorText(error)}`);

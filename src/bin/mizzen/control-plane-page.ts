@@ -1,5 +1,6 @@
 /** Pages of a control plane: of that of a mesh which is up, of one that runs alone on this machine, or of one at an address. */
 import { MeshError } from "#lib/mesh-error.ts";
+import { requestText } from "#lib/net/http-text.ts";
 import { askMember, memberNamed } from "./ask-member.ts";
 import type { ChoiceOptions } from "./options.ts";
 
@@ -32,9 +33,9 @@ export async function controlPlanePage(path: string, { address, mesh, state }: P
 
 async function pageAt(address: string, path: string): Promise<string> {
   try {
-    const answer = await fetch(`http://${address}${path}`, { signal: AbortSignal.timeout(TIMEOUT_MS) });
-    if (!answer.ok) throw new Error(`status ${answer.status}: ${await answer.text()}`);
-    return await answer.text();
+    const { status, text } = await requestText(`http://${address}${path}`, { timeoutMs: TIMEOUT_MS });
+    if (status !== 200) throw new Error(`status ${status}: ${text}`);
+    return text;
   } catch (cause) {
     throw new MeshError("CONTROL_PLANE_UNREACHABLE", `Cannot read http://${address}${path}`, { cause });
   }

@@ -31,6 +31,7 @@ import { follow } from "#lib/kubernetes/follow.ts";
 import { createLogger } from "#lib/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import type { ProxyEnvironment } from "#lib/net/environment-proxy.ts";
+import { requestText } from "#lib/net/http-text.ts";
 import { CLUSTER_TYPE } from "#protocol/type-urls.ts";
 import { fetchKeySet } from "#sources/jwks/fetch-keys.ts";
 import { deltaRequest, setUp } from "../../support/xds-proxy-rig.ts";
@@ -88,6 +89,7 @@ const CLIENTS: Readonly<Record<string, () => Promise<string>>> = {
     return failureOf(exchange({ subjectToken: "token" }));
   },
   metadata: () => failureOf(askMetadata({ url: `http://${silent}/`, timeoutMs: 5_000 })),
+  pages: () => failureOf(requestText(`http://${silent}:${PORT}/debug/syncz`, { timeoutMs: LONG_MS })),
   scrape: () => failureOf(fetchText({ host: silent, port: PORT, path: "/", timeoutMs: 3_000 })),
   probe: () => failureOf(connectFrom("127.0.0.6")({ host: silent, port: PORT }, AbortSignal.timeout(3_000))),
   repointedName: async () => {

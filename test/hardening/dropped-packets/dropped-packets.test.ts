@@ -44,6 +44,7 @@ const SILENT_SERVERS: Readonly<Record<string, readonly [name: string, report: Re
   wasmProxy: ["a proxy on the way to a server of Wasm modules", /through the proxy .*connect ETIMEDOUT/],
   sts: ["a token server", /no answer in 5000 ms/],
   metadata: ["a metadata server", /no answer in 5000 ms/],
+  pages: ["a control plane whose pages a command reads", /connect ETIMEDOUT/],
   scrape: ["a scrape target", /no answer in 3000 ms/],
   probe: ["a probed application", /timeout/],
 };
