@@ -16,6 +16,9 @@ import type { RemoteModule } from "./extension.ts";
 import type { FetchOptions, Offer } from "./fetch-module.ts";
 import { isWasm } from "./unpack.ts";
 
+/** Upper limit for the timeout that the control plane sends. */
+const MAX_TIMEOUT_MS = 600_000;
+
 export interface ModuleCacheOptions extends FetchOptions {
   readonly folder: string;
   /** WASM_MODULE_EXPIRY */
@@ -90,7 +93,7 @@ export class ModuleCache {
 
   async #fetch(module: RemoteModule, checksum: string): Promise<string> {
     const { metrics } = this.#options;
-    const limit = AbortSignal.timeout(module.timeoutMs);
+    const limit = AbortSignal.timeout(Math.min(module.timeoutMs, MAX_TIMEOUT_MS));
     const { offerOf } = await import("./fetch-module.ts");
     const isImage = module.url.startsWith("oci:");
     let offer: Offer;

@@ -105,6 +105,7 @@ describe("fetchKeySet()", () => {
   test("waits for a slow server no longer than the rule says", async () => {
     await assert.rejects(get("/slow", {}, { timeoutMs: 20 }), /no answer in time/);
     await assert.rejects(get("/drip", {}, { timeoutMs: 50 }), { code: "KEYS_UNAVAILABLE" });
+    await assert.rejects(get("/down", {}, { timeoutMs: Number.MAX_SAFE_INTEGER }), /status 503/);
     await assert.rejects(get("/slow-body", {}, { timeoutMs: 20 }), { code: "KEYS_UNAVAILABLE" });
   });
 

@@ -34,12 +34,15 @@ interface Fetch {
 /** Sets of keys are a few kilobytes. */
 const MAX_BYTES = 1_048_576;
 const MAX_REDIRECTS = 10;
+/** Upper limit for `timeout` of a rule. */
+const MAX_TIMEOUT_MS = 60_000;
 /** Issuers have a handful. */
 const MAX_KEYS = 1_000;
 
 /** The key set at an address, as the server wrote it. */
 export async function fetchKeySet(address: KeySetAddress, rules: FetchRules, signal: AbortSignal): Promise<string> {
-  const limited = AbortSignal.any([signal, AbortSignal.timeout(address.timeoutMs)]);
+  const timeoutMs = Math.min(address.timeoutMs, MAX_TIMEOUT_MS);
+  const limited = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
   const fetch = { rules, guard: guardOf(address.id, rules), signal: limited };
   const url = address.discovers ? await discover(address.id, fetch) : address.id;
   const text = await getText(url, fetch);

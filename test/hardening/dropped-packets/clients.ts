@@ -23,6 +23,7 @@ import { connectFrom } from "#agent/status/probes/connect.ts";
 import { federatedToken } from "#agent/sts/federated-token.ts";
 import { offerOf } from "#agent/wasm/fetch-module.ts";
 import { Connections } from "#agent/xds-proxy/connections.ts";
+import { fetchJson } from "#authn/fetch-json.ts";
 import { Backoff } from "#lib/async/backoff.ts";
 import { sleep } from "#lib/async/sleep.ts";
 import { type ConnectOptions, connectGrpc } from "#lib/grpc/connect.ts";
@@ -82,6 +83,7 @@ const CLIENTS: Readonly<Record<string, () => Promise<string>>> = {
     };
     return failureOf(fetchKeySet(address, rules, ended.signal));
   },
+  tokenIssuer: () => failureOf(fetchJson(`https://${silent}/keys`)),
   oci: () => module(`oci://${silent}/plugin:v1`),
   wasmOverHttp: () => module(`http://${silent}/plugin.wasm`),
   sts: () => {

@@ -39,6 +39,7 @@ const SILENT_SERVERS: Readonly<Record<string, readonly [name: string, report: Re
   kubernetesProxy: ["a proxy on the way to an API server", /through the proxy 203\.0\.113\.9:15012: connect ETIMEDOUT/],
   kubernetesList: ["an API server whose objects are followed", /GET \/api\/v1\/services: connect ETIMEDOUT/],
   jwks: ["a JWKS server", /cannot get .*connect ETIMEDOUT/],
+  tokenIssuer: ["an issuer of callers' tokens", /cannot get .*timeout/],
   oci: ["an OCI registry", /connect ETIMEDOUT/],
   wasmOverHttp: ["a server of Wasm modules", /connect ETIMEDOUT/],
   wasmProxy: ["a proxy on the way to a server of Wasm modules", /through the proxy .*connect ETIMEDOUT/],
