@@ -113,6 +113,11 @@ test("a registry that answers TLS in plain text gets no request, unless it is co
   assert.equal(await fetchModule(url, { auths, insecureHosts: ["*"] }), EMPTY_MODULE.toString("hex"));
 });
 
+test("a reference to an image whose registry is no host is refused", async () => {
+  for (const url of ["oci://a.example:80#.b.example/c/d", "oci://a.example?x:1/c/d"])
+    assert.match(await fetchModule(url), /is no host/, url);
+});
+
 test("credentials do not follow from a registry with TLS to plain text on the same host, nor to another host", async (t) => {
   const other = await startTls(t, (_, response) => response.end(layerOf(EMPTY_MODULE)));
   const plain = await startPlain(t, (_, response) => response.end(layerOf(EMPTY_MODULE)));

@@ -13,6 +13,7 @@ export interface ImageReference {
 const DEFAULT_REGISTRY = "index.docker.io";
 const DIGEST = /^sha256:[0-9a-f]{64}$/;
 const TAG = /^[\w][\w.-]{0,127}$/;
+const REGISTRY = /^([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:\d+)?$/;
 const REPOSITORY = /^[a-z0-9][a-z0-9._/-]*$/;
 
 /** Reads a reference as Docker does: what has no registry is in Docker's own, what has no tag is `latest`. */
@@ -32,6 +33,7 @@ export function parseImageReference(text: string): ImageReference {
   const registry = hasRegistry ? first : DEFAULT_REGISTRY;
   const rest = hasRegistry ? path.slice(slash + 1) : path;
   const repository = registry === DEFAULT_REGISTRY && !rest.includes("/") ? `library/${rest}` : rest;
+  if (!REGISTRY.test(registry)) throw invalid(text, `"${registry}" is no host`);
   if (!REPOSITORY.test(rest)) throw invalid(text, `"${rest}" is no repository`);
   return {
     registry: registry === "docker.io" ? DEFAULT_REGISTRY : registry,

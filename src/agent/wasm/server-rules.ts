@@ -21,7 +21,7 @@ export function guardFor(start: URL, { insecureHosts, ...rules }: ServerRules): 
   return new FetchGuard(start, {
     ...rules,
     blockedRanges: [],
-    isTrusted: (host) => insecureHosts.includes(host),
+    isTrusted: (url) => isListed(url, insecureHosts),
     refusal: (host, reason) =>
       new MeshError(
         "WASM_SERVER_REFUSED",
@@ -31,8 +31,14 @@ export function guardFor(start: URL, { insecureHosts, ...rules }: ServerRules): 
 }
 
 /** Whether the user accepts plain text and unverified certificates from a server. */
-export function isInsecure({ host }: URL, { insecureHosts }: Pick<ServerRules, "insecureHosts">): boolean {
-  return insecureHosts.includes(host) || insecureHosts.includes("*");
+export function isInsecure(url: URL, { insecureHosts }: Pick<ServerRules, "insecureHosts">): boolean {
+  return insecureHosts.includes("*") || isListed(url, insecureHosts);
+}
+
+/** A URL does not show the usual port, which a list may. */
+function isListed({ host, hostname, port, protocol }: URL, hosts: readonly string[]): boolean {
+  const usualPort = protocol === "https:" ? "443" : "80";
+  return hosts.includes(host) || (port === "" && hosts.includes(`${hostname}:${usualPort}`));
 }
 
 /**

@@ -173,6 +173,21 @@ test("connectGrpc() rejects when nobody answers, when it is no HTTP/2, and when 
   await assert.rejects(connectGrpc(to(portOf(silent)), AbortSignal.abort()), isStatus(STATUS.CANCELLED));
 });
 
+test("connectGrpc() gives up on a server that accepts connections and says nothing", async (t) => {
+  const { promise: closed, resolve } = Promise.withResolvers<void>();
+  const silent = createServer((socket) => void socket.resume().once("close", () => resolve()));
+  silent.listen(0, "127.0.0.1");
+  await once(silent, "listening");
+  t.after(() => silent.close());
+  const { port } = silent.address() as AddressInfo;
+  for (const tls of [undefined, { serverName: "localhost", roots: undefined }])
+    await assert.rejects(
+      connectGrpc(to(port, { tls, connectTimeoutMs: 20 }), NEVER),
+      isStatus(STATUS.UNAVAILABLE, /^No connection established to .*: connect ETIMEDOUT .*: no connection in 0.02 s$/),
+    );
+  await closed;
+});
+
 test("connectGrpc() says that an address is none", async () => {
   for (const address of ["localhost:99999", "[::1", ":443", "a b:1"])
     await assert.rejects(

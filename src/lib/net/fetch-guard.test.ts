@@ -62,7 +62,7 @@ test("a FetchGuard refuses addresses that are not public, however a URL writes t
     const url = new URL(`http://${host}/`);
     assert.throws(() => guardFor(url.href).check(url), REFUSED, host);
     guardFor(url.href, { allowLocal: true }).check(url);
-    guardFor(url.href, { isTrusted: (trusted) => trusted === url.host }).check(url);
+    guardFor(url.href, { isTrusted: ({ host: trusted }) => trusted === url.host }).check(url);
   }
   for (const host of ["8.8.8.8", "[2606:4700::1111]", "example.com", "[::ffff:8.8.8.8]"])
     guardFor(`http://${host}/`).check(new URL(`http://${host}/`));

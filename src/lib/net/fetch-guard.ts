@@ -17,8 +17,8 @@ export interface FetchGuardOptions {
   readonly blockedRanges: readonly string[];
   /** Names of services end with `.svc` and this: such a server may have a private address if configuration itself names one. */
   readonly clusterDomain: string;
-  /** Whether a host, with its port, may be anywhere. */
-  readonly isTrusted?: (host: string) => boolean;
+  /** Whether the server of a URL may be anywhere. */
+  readonly isTrusted?: (url: URL) => boolean;
   /** Looks names up; the system's way by default. */
   readonly lookup?: Lookup;
   /** The error for a host, and what is wrong with it. */
@@ -90,8 +90,8 @@ export class FetchGuard {
     return kind === "private" && !mayBePrivate ? PRIVATE : undefined;
   }
 
-  #mayBeAnywhere({ host }: URL): boolean {
-    return this.#options.allowLocal || this.#options.isTrusted?.(host) === true;
+  #mayBeAnywhere(url: URL): boolean {
+    return this.#options.allowLocal || this.#options.isTrusted?.(url) === true;
   }
 
   #isService(url: URL): boolean {

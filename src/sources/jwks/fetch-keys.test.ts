@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { createServer, type RequestListener, type Server } from "node:http";
+import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { after, before, describe, test } from "node:test";
 import type { KeySetAddress } from "#model/key-set.ts";
+import { selfSigned } from "../../../test/support/certificates.ts";
 import { type FetchRules, fetchKeySet, fetchText } from "./fetch-keys.ts";
 
 const KEYS = '{"keys": [{"kty": "RSA", "kid": "one"}]}';
@@ -101,6 +103,25 @@ describe("fetchKeySet()", () => {
   ] as const) {
     test(`fails for ${path}`, () => assert.rejects(get(path), { code: "KEYS_UNAVAILABLE", message: reason }));
   }
+
+  test("follows no redirect from TLS to plain text, where others could send their own keys", async (t) => {
+    const { certificate, key } = selfSigned("localhost");
+    const answers: Readonly<Record<string, RequestListener>> = {
+      "/redirect": (_, response) => response.writeHead(302, { location: `${origin}/keys` }).end(),
+      "/discovery": (_, response) => response.end(JSON.stringify({ jwks_uri: `${origin}/keys` })),
+    };
+    const secure = createSecureServer({ cert: certificate, key }, (request, response) =>
+      (answers[request.url ?? ""] ?? ANSWERS["/keys"])?.(request, response),
+    );
+    await new Promise<void>((resolve) => secure.listen(0, "127.0.0.1", resolve));
+    t.after(() => secure.close());
+    const base = `https://localhost:${(secure.address() as AddressInfo).port}`;
+    const rules = { extraRoots: [certificate] };
+    assert.equal(await get(`${base}/keys`, rules), KEYS);
+    await assert.rejects(get(`${base}/redirect`, rules), /in plain text/);
+    await assert.rejects(get(`${base}/discovery`, rules, { discovers: true }), /in plain text/);
+    assert.equal(await get(`${base}/redirect`, { insecure: true }), KEYS);
+  });
 
   test("waits for a slow server no longer than the rule says", async () => {
     await assert.rejects(get("/slow", {}, { timeoutMs: 20 }), /no answer in time/);

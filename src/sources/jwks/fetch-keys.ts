@@ -26,6 +26,8 @@ export interface FetchRules {
 
 /** One fetch. */
 interface Fetch {
+  /** It begins with TLS, so it must not go on in plain text: others could send keys of their own. */
+  readonly needsTls: boolean;
   readonly rules: FetchRules;
   readonly guard: FetchGuard;
   readonly signal: AbortSignal;
@@ -43,7 +45,7 @@ const MAX_KEYS = 1_000;
 export async function fetchKeySet(address: KeySetAddress, rules: FetchRules, signal: AbortSignal): Promise<string> {
   const timeoutMs = Math.min(address.timeoutMs, MAX_TIMEOUT_MS);
   const limited = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
-  const fetch = { rules, guard: guardOf(address.id, rules), signal: limited };
+  const fetch = fetchFrom(address.id, rules, limited);
   const url = address.discovers ? await discover(address.id, fetch) : address.id;
   const text = await getText(url, fetch);
   checkKeySet(text, url);
@@ -52,7 +54,7 @@ export async function fetchKeySet(address: KeySetAddress, rules: FetchRules, sig
 
 /** Whatever text is at an address that configuration names, under the same rules. */
 export function fetchText(url: string, rules: FetchRules, signal: AbortSignal): Promise<string> {
-  return getText(url, { rules, guard: guardOf(url, rules), signal });
+  return getText(url, fetchFrom(url, rules, signal));
 }
 
 async function discover(url: string, fetch: Fetch): Promise<string> {
@@ -78,8 +80,10 @@ function parse(text: string): unknown {
   }
 }
 
-function guardOf(start: string, rules: FetchRules): FetchGuard {
-  return new FetchGuard(urlOf(start), { ...rules, refusal });
+function fetchFrom(start: string, rules: FetchRules, signal: AbortSignal): Fetch {
+  const url = urlOf(start);
+  const needsTls = url.protocol === "https:" && !rules.insecure;
+  return { rules, signal, needsTls, guard: new FetchGuard(url, { ...rules, refusal }) };
 }
 
 async function getText(start: string, fetch: Fetch): Promise<string> {
@@ -104,8 +108,9 @@ function urlOf(text: string): URL {
   return url;
 }
 
-async function send(url: URL, { rules, guard, signal }: Fetch): Promise<IncomingMessage> {
+async function send(url: URL, { rules, guard, signal, needsTls }: Fetch): Promise<IncomingMessage> {
   const { insecure, extraRoots } = rules;
+  if (needsTls && url.protocol === "http:") throw unavailable(url.href, "a server with TLS leads to it, in plain text");
   guard.check(url);
   return new Promise((resolve, reject) => {
     const request = (url.protocol === "https:" ? httpsRequest : httpRequest)(url, {
