@@ -1,8 +1,8 @@
 /** Servers that answer nothing at all: a firewall drops their packets, or their node is gone. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { join } from "node:path";
 import { before, describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
 interface Report {
@@ -54,7 +54,7 @@ describe("a client of a server whose packets are dropped", { concurrency: true }
   let reports: Readonly<Record<string, Report>>;
 
   before(async () => {
-    const program = join(import.meta.dirname, "clients.ts");
+    const program = fileURLToPath(import.meta.resolve("./clients.ts"));
     const isRoot = process.getuid?.() === 0;
     const apart = [...(isRoot ? [] : ["--user", "--map-root-user"]), "--net", "--mount", "--propagation", "private"];
     const command = ["sh", "-c", IN_NAMESPACE, process.execPath, program, SILENT, ...VANISHING];
