@@ -20,6 +20,7 @@ import { googleCaClient } from "#agent/sds/google-ca-client.ts";
 import { googleCasClient } from "#agent/sds/google-cas-client.ts";
 import type { Sign } from "#agent/sds/sign.ts";
 import { connectFrom } from "#agent/status/probes/connect.ts";
+import { openAnswer } from "#agent/status/streamed-answer.ts";
 import { federatedToken } from "#agent/sts/federated-token.ts";
 import { offerOf } from "#agent/wasm/fetch-module.ts";
 import { Connections } from "#agent/xds-proxy/connections.ts";
@@ -92,7 +93,9 @@ const CLIENTS: Readonly<Record<string, () => Promise<string>>> = {
   },
   metadata: () => failureOf(askMetadata({ url: `http://${silent}/`, timeoutMs: 5_000 })),
   pages: () => failureOf(requestText(`http://${silent}:${PORT}/debug/syncz`, { timeoutMs: LONG_MS })),
-  scrape: () => failureOf(fetchText({ host: silent, port: PORT, path: "/", timeoutMs: 3_000 })),
+  admin: () => failureOf(fetchText({ host: silent, port: PORT, path: "/", timeoutMs: 3_000 })),
+  scrape: () => failureOf(openAnswer({ host: silent, port: PORT, path: "/", timeoutMs: 3_000 })),
+  secureScrape: () => failureOf(openAnswer({ host: silent, port: PORT, path: "/", timeoutMs: 3_000, https: true })),
   probe: () => failureOf(connectFrom("127.0.0.6")({ host: silent, port: PORT }, AbortSignal.timeout(3_000))),
   repointedName: async () => {
     const port = await listen(createHttp2Server(), "127.0.0.1");

@@ -46,7 +46,9 @@ const SILENT_SERVERS: Readonly<Record<string, readonly [name: string, report: Re
   sts: ["a token server", /no answer in 5000 ms/],
   metadata: ["a metadata server", /no answer in 5000 ms/],
   pages: ["a control plane whose pages a command reads", /connect ETIMEDOUT/],
+  admin: ["Envoy's admin port", /no answer in 3000 ms/],
   scrape: ["a scrape target", /no answer in 3000 ms/],
+  secureScrape: ["a scrape target with TLS", /no answer in 3000 ms/],
   probe: ["a probed application", /timeout/],
 };
 
