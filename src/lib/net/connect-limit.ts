@@ -11,9 +11,9 @@ export function connectTimeout(address: string, timeoutMs: number): Error {
 }
 
 /** Ends a request that has no connection in time. It does not limit the answer, nor a request on a kept connection. */
-export function limitConnecting(request: ClientRequest, timeoutMs = CONNECT_TIMEOUT_MS): void {
-  const late = () => request.destroy(connectTimeout(request.host, timeoutMs));
-  const timer = setTimeout(late, timeoutMs);
+export function limitConnecting(request: ClientRequest): void {
+  const late = () => request.destroy(connectTimeout(request.host, CONNECT_TIMEOUT_MS));
+  const timer = setTimeout(late, CONNECT_TIMEOUT_MS);
   const done = () => clearTimeout(timer);
   request.on("socket", (socket) => {
     const isSecuring = "secureConnecting" in socket && socket.secureConnecting === true;
