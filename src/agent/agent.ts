@@ -9,15 +9,18 @@
 import { errorText } from "#lib/mesh-error.ts";
 import type { AgentContext, AgentInput } from "./agent-context.ts";
 import { addressFamily } from "./bootstrap/addresses.ts";
+import { DEBUG_SOCKET } from "./debug-socket/path.ts";
 import { envoyAdmin } from "./envoy/admin.ts";
 import { failingAs, STARTING } from "./failing-as.ts";
 import { agentMetrics } from "./metrics.ts";
 import { openSockets } from "./open-sockets.ts";
+import { pathIn } from "./place.ts";
 import { planDns } from "./plan-dns.ts";
 import { planIdentity } from "./plan-identity.ts";
 import { planStatus } from "./plan-status.ts";
 import { prepare } from "./prepare.ts";
 import { startProxy } from "./run-proxy.ts";
+import type { TokenStatus } from "./sts/google-exchange.ts";
 import { checkCredentialFetcher } from "./sts/token-source.ts";
 import { controlPlaneServer } from "./trust.ts";
 
@@ -44,7 +47,8 @@ export async function runAgent(input: AgentInput): Promise<number> {
   try {
     checkCredentialFetcher(context.config.identity);
     const statusPlan = planStatus(context);
-    if (context.flags.stsPort > 0) await (await import("./sts/start-sts.ts")).startSts(context);
+    const tokens = context.flags.stsPort > 0 ? await (await import("./sts/start-sts.ts")).startSts(context) : undefined;
+    if (context.flags.profiling) await startDebugSocket(context, tokens);
     const identityPlan = await failingAs(STARTING.identity, () => planIdentity(context));
     const upstream = await failingAs("failed to find root XDS CA", () => controlPlaneServer(context));
     const dnsPlan = await failingAs(STARTING.dns, () => planDns(context));
@@ -69,6 +73,15 @@ export async function runAgent(input: AgentInput): Promise<number> {
     finished.abort();
     await Promise.all(running);
   }
+}
+
+/** Without it the proxy works as well. One agent of several workloads has one debug socket, which `serve` opens. */
+async function startDebugSocket({ place, log, done }: AgentContext, tokens?: () => readonly TokenStatus[]) {
+  if (place.connect !== undefined) return;
+  const { serveDebugSocket } = await import("./debug-socket/serve.ts");
+  await serveDebugSocket({ path: pathIn(place, DEBUG_SOCKET), tokens, log }, done).catch((thrown: unknown) =>
+    log.error(`Profiles are not served: ${errorText(thrown)}`),
+  );
 }
 
 /** `/drain`, by which Kubernetes announces the end of a native sidecar long before it comes. */

@@ -36,7 +36,7 @@ export interface ProxyFlags {
   readonly concurrency: number;
   readonly templateFile: string;
   readonly outlierLogPath: string;
-  /** Serve `/debug/pprof`. */
+  /** Serve profiles on the debug socket. */
   readonly profiling: boolean;
   readonly logAsJson: boolean;
 }

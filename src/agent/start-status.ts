@@ -8,6 +8,7 @@ import type { MeshResolver } from "./dns/resolver.ts";
 import { type Place, pathIn } from "./place.ts";
 import type { StatusPlan } from "./plan-status.ts";
 import type { WorkloadIdentity } from "./sds/workload-identity.ts";
+import { endersOf } from "./status/enders.ts";
 import { EnvoyReadiness } from "./status/envoy-readiness.ts";
 import { grpcBootstrapProblem } from "./status/grpc-readiness.ts";
 import { connectToApplication } from "./status/probes/connect.ts";
@@ -68,7 +69,7 @@ export function statusSocket({ sockets }: Pick<Place, "sockets">, statusPort: nu
 }
 
 function statusOptions(context: AgentContext, parts: StatusParts, plan: StatusPlan): StatusOptions {
-  const { config, flags, log, metrics, localhost, place } = context;
+  const { config, log, metrics, localhost, place } = context;
   return {
     waiting: readiness(context, parts),
     probes: plan.probes,
@@ -82,7 +83,7 @@ function statusOptions(context: AgentContext, parts: StatusParts, plan: StatusPl
       log,
     },
     metricsOnLoopbackOnly: config.status.metricsOnLoopbackOnly,
-    profiling: flags.profiling,
+    enders: endersOf(context),
     nameTable: () => parts.resolver?.nameTable && nameTableJson(parts.resolver.nameTable, parts.resolver.scope),
     quit: parts.quit,
     drain: parts.drain,

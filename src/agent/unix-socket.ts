@@ -49,6 +49,22 @@ export async function openUnixSocket(path: string, mode = PRIVATE): Promise<Unix
 }
 
 /**
+ * Opens a socket that only the own account can reach, in a folder of its own. Throws when somebody else owns or can enter the folder,
+ * since whoever owns it could put another socket there.
+ */
+export async function openPrivateSocket(path: string): Promise<UnixSocket> {
+  const folder = dirname(path);
+  makeFolder(folder, 0o700);
+  const { uid, mode } = lstatSync(folder);
+  if (uid !== process.getuid?.() || (mode & 0o077) !== 0)
+    throw new MeshError(
+      "SOCKET_NOT_SERVED",
+      `Cannot serve on socket ${path}: its folder must be private to this account`,
+    );
+  return openUnixSocket(path);
+}
+
+/**
  * Removes what is in the place of a socket: one of an earlier run, or the empty folder that a container engine makes where it
  * was to mount one that is not there. Throws when it cannot.
  */

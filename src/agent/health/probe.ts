@@ -41,7 +41,7 @@ async function run(method: ProbeMethod, options: ProbeOptions, signal: AbortSign
   else {
     const { checkGrpcHealth } = await import("../status/probes/grpc.ts");
     const headers = { "user-agent": [USER_AGENT] };
-    const request = { method: "", path: "", query: "", fromLoopback: true, headers, signal };
+    const request = { headers, signal };
     const target = { host, statusPort: 0, connect, http2: true };
     const input = { request, target, signal };
     if (!(await checkGrpcHealth({ ...method, timeoutMs: options.timeoutMs }, input)))

@@ -16,6 +16,7 @@ import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
+import { SHARED_DEBUG_SOCKET } from "../debug-socket/path.ts";
 import { parseWorkloadFile, type WorkloadFile } from "./workload-file.ts";
 import { runWorkload, type WorkloadState } from "./workload-run.ts";
 
@@ -23,6 +24,8 @@ export interface ServeWorkloadsInput {
   readonly folder: string;
   /** The agent's own program, to be run inside namespaces. */
   readonly program: readonly string[];
+  /** Serve profiles on the debug socket. */
+  readonly profiling: boolean;
   readonly log: Logger;
   /** Asks for an end with draining. */
   readonly stop: AbortSignal;
@@ -51,12 +54,21 @@ export async function serveWorkloads(input: ServeWorkloadsInput): Promise<void> 
   try {
     const changed = () => void server.update().catch((thrown: unknown) => log.error(errorText(thrown)));
     watchWorkloads(folder, changed, stop);
+    if (input.profiling) await openDebugSocket(input);
     await server.update();
     if (!stop.aborted) await new Promise((resolve) => stop.addEventListener("abort", resolve, { once: true }));
     await server.end();
   } finally {
     await rm(shortFolder, { recursive: true, force: true });
   }
+}
+
+/** Without it the workloads are served as well. */
+async function openDebugSocket({ folder, log, stop }: ServeWorkloadsInput): Promise<void> {
+  const { serveDebugSocket } = await import("../debug-socket/serve.ts");
+  await serveDebugSocket({ path: join(folder, SHARED_DEBUG_SOCKET), log }, stop).catch((thrown: unknown) =>
+    log.error(`Profiles are not served: ${errorText(thrown)}`),
+  );
 }
 
 /** Calls back soon after the files of workloads changed; what is said about them is of no concern. */

@@ -25,7 +25,8 @@ async function agentFor(t: TestContext) {
   const log = createLogger({ write: (line) => lines.push(line) });
   const program = [process.execPath, AGENT];
   const serve = () => {
-    const ended = serveWorkloads({ folder: workloads, program, log, stop: stop.signal, hurry: hurry.signal });
+    const signals = { stop: stop.signal, hurry: hurry.signal };
+    const ended = serveWorkloads({ folder: workloads, program, profiling: false, log, ...signals });
     t.after(async () => {
       stop.abort();
       hurry.abort();

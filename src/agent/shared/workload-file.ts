@@ -35,7 +35,7 @@ const FLAGS: ProxyFlags = {
   concurrency: 0,
   templateFile: "",
   outlierLogPath: "",
-  profiling: true,
+  profiling: false,
   logAsJson: false,
 };
 const FIELDS = ["folder", "enter", "user", "env", "flags", "statusPort", "log"];

@@ -1,4 +1,5 @@
 import type { Readable, Writable } from "node:stream";
+import { localRequestProblem } from "#lib/net/local-request.ts";
 
 /** A request as a handler sees it. */
 export interface IncomingRequest {
@@ -6,11 +7,17 @@ export interface IncomingRequest {
   readonly path: string;
   /** With its `?`. */
   readonly query: string;
+  /** Address of the caller. */
+  readonly peer: string;
   readonly fromLoopback: boolean;
+  /** Account that owns the other end of the connection; undefined when it is not certain. */
+  readonly callerAccount: () => Promise<number | undefined>;
   /** All values of each header, by lower-case name. */
   readonly headers: Readonly<Record<string, string[] | undefined>>;
   /** Aborted when the caller is gone. */
   readonly signal: AbortSignal;
+  /** Closes the connection. */
+  readonly cut: () => void;
 }
 
 /** What a handler answers: a plain value, which costs no memory and is tested without a socket. */
@@ -25,10 +32,12 @@ export interface Answer {
 
 /** The refusal of a request that may only come from the same machine, or only by POST; undefined when it is in order. */
 export function refusal(
-  { method, fromLoopback }: IncomingRequest,
+  { method, fromLoopback, headers }: IncomingRequest,
   wanted: { readonly method?: string },
 ): Answer | undefined {
   if (!fromLoopback) return { status: 403, body: "Only requests from localhost are allowed\n" };
+  const problem = localRequestProblem(headers);
+  if (problem !== undefined) return { status: 403, body: `Only requests of local programs are allowed: ${problem}\n` };
   if (wanted.method !== undefined && method !== wanted.method) return { status: 405, body: "Method Not Allowed\n" };
   return undefined;
 }

@@ -5,7 +5,12 @@ import type { AddressInfo, Server as NetServer } from "node:net";
 import { pipeline } from "node:stream/promises";
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
+import { callerAccount } from "../limits/caller-account.ts";
+import { HTTP_LIMITS, limitHttp } from "../limits/connection-limit.ts";
+import { isLoopback } from "../limits/loopback.ts";
+import { RunningLimit } from "../limits/running-limit.ts";
 import { type Answer, type IncomingRequest, refusal } from "./answer.ts";
+import { type Enders, enderProblem } from "./enders.ts";
 import type { AppProbe } from "./probes/parse.ts";
 import { type ProbeTarget, runProbe } from "./probes/run.ts";
 import { formatWaiting, type Waiting } from "./readiness.ts";
@@ -19,10 +24,10 @@ export interface StatusOptions {
   readonly scrape: ScrapeOptions;
   /** METRICS_LOCALHOST_ACCESS_ONLY */
   readonly metricsOnLoopbackOnly: boolean;
-  /** `--profiling` */
-  readonly profiling: boolean;
   /** The name table as JSON; undefined while there is none. */
   readonly nameTable: () => string | undefined;
+  /** Who may end the agent or start draining. */
+  readonly enders: Enders;
   /** Ends the agent without draining. */
   readonly quit: () => void;
   /** Starts draining, and lets the agent live. */
@@ -40,10 +45,15 @@ export interface StatusServer {
 /** Envoy keeps its connections to this port as long; ended by us, they could break a probe that is on its way. */
 const KEEP_ALIVE_MS = 3_600_000;
 
-/** True for an address of the machine itself. */
-export function isLoopback(address: string): boolean {
-  return /^(::ffff:)?127\.|^::1$/.test(address);
-}
+/** Enough for Envoy, kubelet and scrapers many times over. */
+const MAX_CONNECTIONS = 256;
+/** Each scrape holds a connection to Envoy and one to the application. */
+const SCRAPES = { max: 16, maxPerPeer: 4 } as const;
+/** Each probe holds a connection to the application, which may never answer. */
+const PROBES = { max: 64, maxPerPeer: 32 } as const;
+/** The name table may be large, and looking up a caller's account reads all connections of the machine. */
+const OTHERS = { max: 4, maxPerPeer: 4 } as const;
+const MAX_LOGGED_PATH = 200;
 
 /**
  * Opens the port on all addresses; 0 picks a free one. A socket in place of a number is one that listens already. Rejects
@@ -52,7 +62,8 @@ export function isLoopback(address: string): boolean {
 export async function startStatusServer(port: number | NetServer, options: StatusOptions): Promise<StatusServer> {
   const { log } = options;
   const handle = statusHandler(options);
-  const server = createServer((request, response) => void respond({ request, response, log, handle }));
+  const server = createServer(HTTP_LIMITS, (request, response) => void respond({ request, response, log, handle }));
+  limitHttp(server, MAX_CONNECTIONS);
   server.keepAliveTimeout = KEEP_ALIVE_MS;
   if (typeof port === "number") await listen(server, port);
   else await listenOn(server, port);
@@ -76,38 +87,60 @@ type Handler = (request: IncomingRequest) => Answer | Promise<Answer>;
 
 export function statusHandler(options: StatusOptions): Handler {
   const ready = readyHandler(options);
+  const metrics = limited(SCRAPES, (request) => metricsAnswer(request, options));
+  const others = new RunningLimit(OTHERS);
   const exact: Readonly<Record<string, Handler>> = {
     "/healthz/ready": ready,
-    "/stats/prometheus": (request) => metricsAnswer(request, options),
-    "/metrics": (request) => metricsAnswer(request, options),
-    "/quitquitquit": (request) => refusal(request, { method: "POST" }) ?? accepted(options.quit),
-    "/drain": (request) => refusal(request, { method: "POST" }) ?? accepted(options.drain),
-    "/debug/ndsz": (request) => refusal(request, {}) ?? nameTableAnswer(options),
+    "/stats/prometheus": metrics,
+    "/metrics": metrics,
+    "/quitquitquit": limited(others, (request) => endAnswer(request, options, options.quit)),
+    "/drain": limited(others, (request) => endAnswer(request, options, options.drain)),
+    "/debug/ndsz": limited(others, (request) => refusal(request, {}) ?? nameTableAnswer(options)),
   };
+  const probe = limited(PROBES, (request) => appProbe(request, options));
   return (request) => {
     const { path } = request;
     const handler = Object.hasOwn(exact, path) ? exact[path] : undefined;
     if (handler !== undefined) return handler(request);
     if (FOLDERS.has(path)) return { status: 307, headers: { location: `${path}/${request.query}` } };
-    if (/^\/app-(health|lifecycle)\//.test(path)) return appProbe(request, options);
-    if (options.profiling && path.startsWith("/debug/pprof/")) return profile(request);
+    if (/^\/app-(health|lifecycle)\//.test(path)) return probe(request);
     return NOT_FOUND;
   };
 }
 
 /** Where people leave out the last stroke. */
-const FOLDERS: ReadonlySet<string> = new Set(["/debug/pprof", "/app-health", "/app-lifecycle"]);
+const FOLDERS: ReadonlySet<string> = new Set(["/app-health", "/app-lifecycle"]);
 const NOT_FOUND: Answer = { status: 404, body: "404 page not found\n" };
+const BUSY: Answer = { status: 503, body: "Too many requests of this kind are running\n" };
 
+/** Bounds the requests that run at the same time. Handlers that share a limit share its places. */
+function limited(by: RunningLimit | ConstructorParameters<typeof RunningLimit>[0], handle: Handler): Handler {
+  const limit = by instanceof RunningLimit ? by : new RunningLimit(by);
+  return (request) => {
+    const end = limit.begin(request.fromLoopback ? "loopback" : request.peer, request.cut);
+    if (end === undefined) return BUSY;
+    request.signal.addEventListener("abort", end, { once: true });
+    return handle(request);
+  };
+}
+
+/** Requests that come while Envoy is being asked share its answer, so that a flood of them is one question to Envoy. */
 function readyHandler({ waiting, log }: StatusOptions): () => Promise<Answer> {
   let wasReady = false;
-  return async () => {
+  let running: Promise<Answer> | undefined;
+  const check = async (): Promise<Answer> => {
     const missing = await waiting();
     const isReady = missing.length === 0;
     if (!isReady) log.warn(`Envoy proxy is NOT ready: ${missing.map(({ reason }) => reason).join("; ")}`);
     else if (!wasReady) log.info("Envoy proxy is ready");
     wasReady = isReady;
     return isReady ? { status: 200 } : { status: 503, body: formatWaiting(missing) };
+  };
+  return () => {
+    running ??= check().finally(() => {
+      running = undefined;
+    });
+    return running;
   };
 }
 
@@ -126,7 +159,11 @@ async function metricsAnswer(
   return { status: 200, headers: { "content-type": contentType }, body: pour };
 }
 
-function accepted(act: () => void): Answer {
+async function endAnswer(request: IncomingRequest, { enders }: StatusOptions, act: () => void): Promise<Answer> {
+  const refused = refusal(request, { method: "POST" });
+  if (refused !== undefined) return refused;
+  const problem = await enderProblem(enders, request);
+  if (problem !== undefined) return { status: 403, body: `${problem}\n` };
   // After the answer is on its way.
   setImmediate(act);
   return { status: 200, body: "OK" };
@@ -142,20 +179,13 @@ function nameTableAnswer({ nameTable }: StatusOptions): Answer {
 async function appProbe(request: IncomingRequest, { probes, probeTarget, log }: StatusOptions): Promise<Answer> {
   const probe = probes.get(request.path);
   if (probe === undefined) {
-    log.error(`Prober does not exists url ${request.path}`);
-    return { status: 400, body: `app prober config does not exists for ${request.path}` };
+    const path = request.path.slice(0, MAX_LOGGED_PATH);
+    log.error(`Prober does not exists url ${path}`);
+    return { status: 400, body: `app prober config does not exists for ${path}` };
   }
   const answer = await runProbe(probe, request, probeTarget);
   if (answer.problem !== undefined) log.scope("probes").error(`${answer.problem} (${request.path})`);
   return answer;
-}
-
-/** Loaded when somebody looks, which hardly anybody does. */
-async function profile(request: IncomingRequest): Promise<Answer> {
-  const refused = refusal(request, {});
-  if (refused !== undefined) return refused;
-  const { profileAnswer } = await import("./profiling.ts");
-  return (await profileAnswer(request)) ?? NOT_FOUND;
 }
 
 interface Exchange {
@@ -176,9 +206,12 @@ async function respond({ request, response, log, handle }: Exchange): Promise<vo
       method: request.method ?? "GET",
       path,
       query: mark < 0 ? "" : url.slice(mark),
+      peer: request.socket.remoteAddress ?? "",
       fromLoopback: isLoopback(request.socket.remoteAddress ?? ""),
+      callerAccount: () => callerAccount(request.socket),
       headers: request.headersDistinct,
       signal: gone.signal,
+      cut: () => response.destroy(),
     });
     const { body = "" } = answer;
     if (typeof body === "string" || Buffer.isBuffer(body)) {

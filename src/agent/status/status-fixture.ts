@@ -27,7 +27,7 @@ export function statusOptions(more: Partial<StatusOptions> = {}) {
       log,
     },
     metricsOnLoopbackOnly: false,
-    profiling: true,
+    enders: "everybody",
     nameTable: () => undefined,
     quit: () => undefined,
     drain: () => undefined,
@@ -51,7 +51,18 @@ export async function serveStatus(t: Context, options: StatusOptions) {
 
 export function requestOf(more: Partial<IncomingRequest>): IncomingRequest {
   const signal = new AbortController().signal;
-  return { method: "GET", path: "/", query: "", fromLoopback: true, headers: {}, signal, ...more };
+  return {
+    method: "GET",
+    path: "/",
+    query: "",
+    peer: "127.0.0.1",
+    fromLoopback: true,
+    callerAccount: async () => undefined,
+    headers: {},
+    signal,
+    cut: () => undefined,
+    ...more,
+  };
 }
 
 /** An application on a free port. */

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { test } from "node:test";
 import { createLogger } from "#lib/log.ts";
+import { fetchText } from "../http-client.ts";
 import { GoogleExchange } from "./google-exchange.ts";
 import { parseExchangeRequest } from "./request.ts";
 import { serveSts, type TokenManager } from "./server.ts";
@@ -22,7 +23,6 @@ interface Body {
   readonly expires_in: number;
   readonly error: string;
   readonly error_description: string;
-  readonly tokens: readonly { readonly token_type: string }[];
 }
 
 async function serve(t: Context, manager: TokenManager) {
@@ -68,9 +68,9 @@ async function google(t: Context, tell?: Tell) {
 test("STS takes a federated token whose end is beyond all dates, and names the server whose token is none", async (t) => {
   const federated = (body: string) => google(t, ({ path }) => (path === "/v1/token" ? { body } : undefined));
   const eternal = await federated('{"access_token": "federated", "expires_in": 1e300}');
-  const { post, ask } = await serve(t, eternal.manager);
+  const { post } = await serve(t, eternal.manager);
   assert.equal((await post(FORM)).body.access_token, "access");
-  assert.equal((await ask("/stsStatus")).body.tokens.length, 2);
+  assert.equal(eternal.manager.status().length, 2);
   const broken = await federated('{"access_token": "two\\nlines", "expires_in": 3600}');
   const { body } = await (await serve(t, broken.manager)).post(FORM);
   assert.match(body.error_description, /^POST http:\/\/.*:generateAccessToken: Invalid character in header content/);
@@ -138,26 +138,36 @@ test("STS fetches an access token anew when little of it is left", async (t) => 
   assert.equal(server.asked.length, 4);
 });
 
-test("STS shows on /stsStatus and /debug what it got, without the tokens", async (t) => {
+test("STS tells what it got without the tokens, and never on its port", async (t) => {
   const { manager } = await google(t);
   const { post, ask } = await serve(t, manager);
-  assert.deepEqual((await ask("/stsStatus")).body, { tokens: [] });
   await post(FORM);
-  for (const path of ["/stsStatus", "/debug"]) {
-    const { status, body } = await ask(path);
-    assert.equal(status, 200);
-    assert.deepEqual(
-      body.tokens.map((token) => Object.keys(token)),
-      [
-        ["token_type", "issue_time", "expire_time"],
-        ["token_type", "issue_time", "expire_time"],
-      ],
-    );
-    assert.deepEqual(
-      body.tokens.map((token) => token.token_type),
-      ["federated token", "access token"],
-    );
+  for (const path of ["/stsStatus", "/debug"]) assert.equal((await ask(path)).status, 404, path);
+  assert.deepEqual(
+    manager.status().map(({ token_type, ...rest }) => [token_type, Object.keys(rest)]),
+    [
+      ["federated token", ["issue_time", "expire_time"]],
+      ["access token", ["issue_time", "expire_time"]],
+    ],
+  );
+});
+
+test("STS rejects requests that a browser sends for a web page", async (t) => {
+  const { manager, server } = await google(t);
+  const { port } = await serve(t, manager);
+  for (const headers of [{ host: "attacker.example" }, { origin: "https://attacker.example" }]) {
+    const { status } = await fetchText({
+      host: "127.0.0.1",
+      port,
+      path: "/token",
+      method: "POST",
+      headers: { "content-type": "application/x-www-form-urlencoded", ...headers },
+      body: String(new URLSearchParams(FORM)),
+      timeoutMs: 10_000,
+    });
+    assert.equal(status, 403);
   }
+  assert.equal(server.asked.length, 0);
 });
 
 test("STS tells with invalid_target that Google gives no token, and why", async (t) => {

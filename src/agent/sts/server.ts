@@ -3,6 +3,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
+import { localRequestProblem } from "#lib/net/local-request.ts";
+import { HTTP_LIMITS, limitHttp } from "../limits/connection-limit.ts";
 import { ACCESS_TOKEN_TYPE, type ExchangedToken } from "./federated-token.ts";
 import type { TokenStatus } from "./google-exchange.ts";
 import { type ExchangeRequest, parseExchangeRequest } from "./request.ts";
@@ -23,8 +25,7 @@ export interface StsOptions {
 }
 
 const LARGEST_FORM = 256 * 1024;
-const TIMEOUT_MS = 30_000;
-const MOST_CONNECTIONS = 128;
+const MAX_CONNECTIONS = 128;
 
 interface Answer {
   readonly status: number;
@@ -33,12 +34,12 @@ interface Answer {
 
 /** Listens until the signal is aborted; gives the port. */
 export async function serveSts({ host, port, manager, log }: StsOptions, signal: AbortSignal): Promise<number> {
-  const server = createServer({ requestTimeout: TIMEOUT_MS, headersTimeout: TIMEOUT_MS }, (request, response) => {
+  const server = createServer(HTTP_LIMITS, (request, response) => {
     void answer(request, manager, log)
       .catch((thrown: unknown) => refusal(400, "invalid_request", errorText(thrown)))
       .then((given) => send(response, given));
   });
-  server.maxConnections = MOST_CONNECTIONS;
+  limitHttp(server, MAX_CONNECTIONS);
   await new Promise<void>((resolve, reject) => {
     server.once("error", (cause) => {
       reject(new MeshError("STS_NOT_LISTENING", `Cannot listen on ${host} port ${port} (--stsPort)`, { cause }));
@@ -57,8 +58,9 @@ export async function serveSts({ host, port, manager, log }: StsOptions, signal:
 }
 
 async function answer(request: IncomingMessage, manager: TokenManager, log: Logger): Promise<Answer> {
+  const problem = localRequestProblem(request.headersDistinct);
+  if (problem !== undefined) return refusal(403, "invalid_request", problem);
   const path = (request.url ?? "").split("?")[0];
-  if (path === "/stsStatus" || path === "/debug") return { status: 200, body: { tokens: manager.status() } };
   if (path !== "/token") return refusal(404, "invalid_request", `there is no ${path}: tokens are exchanged on /token`);
   const parsed = parseExchangeRequest({
     method: request.method ?? "",

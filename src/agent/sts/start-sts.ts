@@ -1,21 +1,20 @@
 import { MeshError } from "#lib/mesh-error.ts";
 import type { AgentContext } from "../agent-context.ts";
-import { GoogleExchange } from "./google-exchange.ts";
+import { GoogleExchange, type TokenStatus } from "./google-exchange.ts";
 import { googlePlatform } from "./google-platform.ts";
 import { serveSts, type TokenManager } from "./server.ts";
 
 const GOOGLE_PLUGIN = "GoogleTokenExchange";
 
 /**
- * Opens `--stsPort`. Rejects when the port or the plugin cannot be had: that is told before Envoy is started. Loaded only
+ * Opens `--stsPort`, and gives the way to ask what it got. Rejects when the port or the plugin cannot be had: that is told before Envoy is started. Loaded only
  * where it is asked for.
  */
-export async function startSts(context: AgentContext): Promise<void> {
+export async function startSts(context: AgentContext): Promise<() => readonly TokenStatus[]> {
   const { flags, localhost, log, done } = context;
-  await serveSts(
-    { host: localhost, port: flags.stsPort, manager: tokenManager(context), log: log.scope("stsserver") },
-    done,
-  );
+  const manager = tokenManager(context);
+  await serveSts({ host: localhost, port: flags.stsPort, manager, log: log.scope("stsserver") }, done);
+  return () => manager.status();
 }
 
 /** What `--tokenManagerPlugin` names; Google's where it is left out. */

@@ -1,5 +1,6 @@
 import { type Command, Option } from "commander";
 import { parseAgentConfig } from "#agent/agent-config.ts";
+import { DEBUG_SOCKET } from "#agent/debug-socket/path.ts";
 import type { ProxyFlags } from "#agent/prepare.ts";
 import type { Env } from "#lib/env-reader.ts";
 import type { Logger } from "#lib/log.ts";
@@ -25,7 +26,7 @@ export function proxyCommand(env: Env): Command {
       "./etc/istio/config/mesh",
     )
     .option("--outlierLogPath <string>", "The log path for outlier detection", "")
-    .option("--profiling", "Enable profiling via web interface host:port/debug/pprof/.", true)
+    .option("--profiling", `Enable profiling on the unix socket ${DEBUG_SOCKET}, under /debug/pprof/.`, false)
     .addOption(new Option("--no-profiling").hideHelp())
     .option(
       "--proxyComponentLogLevel <string>",

@@ -2,6 +2,7 @@
 import type { Socket as UdpSocket } from "node:dgram";
 import type { Server } from "node:net";
 import { Command } from "commander";
+import { SHARED_DEBUG_SOCKET } from "#agent/debug-socket/path.ts";
 import { addLogFlags, loggerOf } from "./log-flags.ts";
 import { endSignals } from "./proxy-command.ts";
 
@@ -9,11 +10,17 @@ import { endSignals } from "./proxy-command.ts";
 export function serveCommand(program: readonly string[]): Command {
   const command = new Command("serve")
     .description("Serves all workloads that are described in a folder, each in its own network namespace")
-    .argument("<folder>", "a JSON file for each workload; they may come and go");
+    .argument("<folder>", "a JSON file for each workload; they may come and go")
+    .option(
+      "--profiling",
+      `Enable profiling on the unix socket ${SHARED_DEBUG_SOCKET} of the folder, under /debug/pprof/.`,
+      false,
+    );
   return addLogFlags(command).action(async (folder: string, _: object, self: Command) => {
     const log = loggerOf(self);
     const { serveWorkloads } = await import("#agent/shared/serve-workloads.ts");
-    await serveWorkloads({ folder, program, log, ...endSignals(log) });
+    const profiling: boolean = self.opts().profiling;
+    await serveWorkloads({ folder, program, profiling, log, ...endSignals(log) });
     process.exit(process.exitCode ?? 0);
   });
 }

@@ -1,13 +1,14 @@
 /** The agent's status port: probes of the application, merged metrics, readiness, the way to end. */
 import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
+import { isLoopback } from "#agent/limits/loopback.ts";
 import { agentMetrics } from "#agent/metrics.ts";
 import type { IncomingRequest } from "#agent/status/answer.ts";
 import { configProblem, serverProblem } from "#agent/status/envoy-readiness.ts";
 import { connectFrom } from "#agent/status/probes/connect.ts";
 import { parseAppProbes } from "#agent/status/probes/parse.ts";
 import { negotiateFormat } from "#agent/status/scrape.ts";
-import { isLoopback, type StatusOptions, startStatusServer, statusHandler } from "#agent/status/server.ts";
+import { type StatusOptions, startStatusServer, statusHandler } from "#agent/status/server.ts";
 import { SILENT } from "#lib/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import { compareJson } from "../compare.ts";
@@ -94,7 +95,7 @@ function optionsOf(probers: string, more: Partial<StatusOptions> = {}): StatusOp
       log: SILENT,
     },
     metricsOnLoopbackOnly: false,
-    profiling: false,
+    enders: "everybody",
     failed: () => undefined,
     nameTable: () => undefined,
     quit: () => undefined,
@@ -108,9 +109,12 @@ const get = (path: string, headers: IncomingRequest["headers"] = {}): IncomingRe
   method: "GET",
   path,
   query: "",
+  peer: "127.0.0.1",
   fromLoopback: true,
+  callerAccount: async () => undefined,
   headers,
   signal: new AbortController().signal,
+  cut: () => undefined,
 });
 
 /** Probers with the port of the application in place of `$APP_PORT`. */

@@ -5,9 +5,9 @@ import type { Socket } from "node:net";
 import { type TLSSocket, connect as tlsConnect } from "node:tls";
 import { MAX_HEADER_BYTES } from "../../http-client.ts";
 import { aimOf, followRedirects, type Redirecting } from "../../redirects.ts";
-import type { Answer, IncomingRequest } from "../answer.ts";
+import type { Answer } from "../answer.ts";
 import type { HttpProbe } from "./parse.ts";
-import type { ProbeInput, ProbeTarget } from "./run.ts";
+import type { ProbeInput, ProbeTarget, ProbingRequest } from "./run.ts";
 
 const MAX_BODY_BYTES = 10 * 1024;
 const BINARY = "application/octet-stream";
@@ -42,7 +42,7 @@ export async function runHttpProbe(probe: HttpProbe, { request, target, signal }
 }
 
 /** The application is told the host that the kubelet asked, with its own port in place of ours. */
-function hostHeader({ headers }: IncomingRequest, { port }: HttpProbe, { statusPort, host }: ProbeTarget): string {
+function hostHeader({ headers }: ProbingRequest, { port }: HttpProbe, { statusPort, host }: ProbeTarget): string {
   const given = headers.host?.[0] ?? `${host}:${port}`;
   return given.replace(new RegExp(`:${statusPort}$`), `:${port}`);
 }

@@ -18,7 +18,10 @@ export interface ProbeTarget {
   readonly kept?: KeptConnections | undefined;
 }
 
-export async function runProbe(probe: AppProbe, request: IncomingRequest, target: ProbeTarget): Promise<Answer> {
+/** What probes take from the request that asked for them. */
+export type ProbingRequest = Pick<IncomingRequest, "headers" | "signal">;
+
+export async function runProbe(probe: AppProbe, request: ProbingRequest, target: ProbeTarget): Promise<Answer> {
   const { timeoutMs } = probe;
   const deadline = new AbortController();
   const late = () => deadline.abort(new Error(`no answer in ${timeoutMs} ms`));
@@ -42,7 +45,7 @@ export async function runProbe(probe: AppProbe, request: IncomingRequest, target
 
 /** What each kind of probe needs beside itself. */
 export interface ProbeInput {
-  readonly request: IncomingRequest;
+  readonly request: ProbingRequest;
   readonly target: ProbeTarget;
   readonly signal: AbortSignal;
 }

@@ -7,9 +7,21 @@ import { Session } from "node:inspector/promises";
 import type { Readable } from "node:stream";
 import { getHeapSnapshot } from "node:v8";
 import { sleep } from "#lib/async/sleep.ts";
-import type { Answer, IncomingRequest } from "./answer.ts";
 
-type Profile = (request: IncomingRequest) => Answer | Promise<Answer>;
+export interface Page {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body: string | Readable;
+}
+
+/** How long to measure, and who waits for it. */
+interface Measurement {
+  readonly query: string;
+  /** Aborted when the caller is gone. */
+  readonly signal: AbortSignal;
+}
+
+type Profile = (measurement: Measurement) => Page | Promise<Page>;
 
 const DEFAULT_SECONDS = 30;
 const MAX_SECONDS = 600;
@@ -33,14 +45,15 @@ const PROFILES: Readonly<Record<string, Profile>> = {
   heap: () => file("heap.heapsnapshot", getHeapSnapshot()),
 };
 
-/** The answer to a path below `/debug/pprof/`; undefined when there is none. */
-export async function profileAnswer(request: IncomingRequest): Promise<Answer | undefined> {
-  const name = request.path.replace("/debug/pprof/", "");
-  return Object.hasOwn(PROFILES, name) ? PROFILES[name]?.(request) : undefined;
+/** The page of a path below `/debug/pprof/`; undefined when there is none. */
+export async function profilePage(path: string, query: string, signal: AbortSignal): Promise<Page | undefined> {
+  const name = /^\/debug\/pprof(?:\/|$)(.*)$/.exec(path)?.[1];
+  if (name === undefined || !Object.hasOwn(PROFILES, name)) return undefined;
+  return PROFILES[name]?.({ query, signal });
 }
 
-async function cpuProfile(request: IncomingRequest): Promise<Answer> {
-  return measured(request, async (session, wait) => {
+async function cpuProfile(measurement: Measurement): Promise<Page> {
+  return measured(measurement, async (session, wait) => {
     await session.post("Profiler.enable");
     await session.post("Profiler.start");
     await wait();
@@ -49,8 +62,8 @@ async function cpuProfile(request: IncomingRequest): Promise<Answer> {
   });
 }
 
-async function allocations(request: IncomingRequest): Promise<Answer> {
-  return measured(request, async (session, wait) => {
+async function allocations(measurement: Measurement): Promise<Page> {
+  return measured(measurement, async (session, wait) => {
     await session.post("HeapProfiler.startSampling");
     await wait();
     const { profile } = await session.post("HeapProfiler.stopSampling");
@@ -60,9 +73,9 @@ async function allocations(request: IncomingRequest): Promise<Answer> {
 
 /** Measures as long as the caller asks for, or until it is gone. */
 async function measured(
-  { query, signal }: IncomingRequest,
-  measure: (session: Session, wait: () => Promise<void>) => Promise<Answer>,
-): Promise<Answer> {
+  { query, signal }: Measurement,
+  measure: (session: Session, wait: () => Promise<void>) => Promise<Page>,
+): Promise<Page> {
   const text = new URLSearchParams(query).get("seconds") ?? String(DEFAULT_SECONDS);
   const seconds = Number(text);
   if (!(seconds > 0 && seconds <= MAX_SECONDS))
@@ -78,7 +91,7 @@ async function measured(
   }
 }
 
-function file(name: string, body: string | Readable): Answer {
+function file(name: string, body: string | Readable): Page {
   return {
     status: 200,
     headers: { "content-type": "application/octet-stream", "content-disposition": `attachment; filename="${name}"` },
