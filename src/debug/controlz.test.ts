@@ -5,13 +5,14 @@ import type { ScopeSettings } from "#lib/log.ts";
 import { createLogger } from "#lib/log.ts";
 import { addControlzRoutes, TOPICS } from "./controlz.ts";
 
-function controlz(remoteAddress = "127.0.0.1") {
+function controlz({ remoteAddress = "127.0.0.1", isPrivate = true } = {}) {
   const lines: string[] = [];
   const log = createLogger({ write: (line) => lines.push(line) });
   const ads = log.scope("ads");
   const did: string[] = [];
   const app = fastify();
   addControlzRoutes(app, {
+    isPrivate,
     scopes: log.scopes,
     env: { B: "<b>", A: "1" },
     args: ["pilot-discovery", "discovery"],
@@ -24,12 +25,12 @@ function controlz(remoteAddress = "127.0.0.1") {
         : { caller: { identity: "", namespace: authorization, serviceAccount: "", provedBy: "jwt" } },
     seesAll: (namespace: string) => namespace === "istio-system",
   });
-  const ask = (method: "GET" | "PUT", url: string, payload?: string, authorization?: string) =>
+  const ask = (method: "GET" | "PUT", url: string, payload?: string, headers: Readonly<Record<string, string>> = {}) =>
     app.inject({
       method,
       url,
       remoteAddress,
-      headers: { ...(authorization && { authorization }) },
+      headers: { host: "localhost:9876", ...headers },
       ...(payload && { payload }),
     });
   return { ask, ads, lines, did, scopes: log.scopes };
@@ -98,8 +99,37 @@ test("it can be told to end, to collect garbage, and of a signal", async () => {
 });
 
 test("beyond this machine it is for callers of the root namespace", async () => {
-  const { ask } = controlz("10.0.0.9");
-  assert.equal((await ask("GET", "/envj")).statusCode, 401);
-  assert.equal((await ask("GET", "/envj", undefined, "default")).statusCode, 403);
-  assert.equal((await ask("GET", "/envj", undefined, "istio-system")).statusCode, 200);
+  const { ask } = controlz({ remoteAddress: "10.0.0.9", isPrivate: false });
+  assert.equal((await ask("GET", "/scopej")).statusCode, 401);
+  assert.equal((await ask("GET", "/scopej", undefined, { authorization: "default" })).statusCode, 403);
+  assert.equal((await ask("GET", "/scopej", undefined, { authorization: "istio-system" })).statusCode, 200);
+});
+
+test("a port shows no environment and no memory, and cannot end the process", async () => {
+  for (const remoteAddress of ["127.0.0.1", "10.0.0.9"]) {
+    const { ask, did } = controlz({ remoteAddress, isPrivate: false });
+    const headers = { authorization: "istio-system" };
+    for (const path of ["/envz", "/envj", "/envj/", "/memz", "/memj", "/signalj", "/signalz"])
+      assert.equal((await ask("GET", path, undefined, headers)).statusCode, 404, path);
+    for (const path of ["/homej/exit", "/signalj/SIGUSR1", "/memj/forcecollection"])
+      assert.equal((await ask("PUT", path, undefined, headers)).statusCode, 404, path);
+    assert.deepEqual(did, []);
+    const page = (await ask("GET", "/", undefined, headers)).body;
+    assert.match(page, /Logging Scopes/);
+    assert.doesNotMatch(page, /Environment/);
+  }
+});
+
+test("a web page reaches nothing through DNS rebinding, and a page of another origin neither", async () => {
+  for (const isPrivate of [true, false]) {
+    const { ask, did, scopes } = controlz({ isPrivate });
+    for (const headers of [{ host: "attacker.example:9876" }, { origin: "https://attacker.example" }]) {
+      assert.equal((await ask("GET", "/scopej", undefined, headers)).statusCode, 403);
+      assert.equal((await ask("PUT", "/scopej/ads", '{"output_level":"debug"}', headers)).statusCode, 403);
+      assert.equal((await ask("PUT", "/homej/exit", undefined, headers)).statusCode, 403);
+    }
+    assert.deepEqual([did, scopes.get("ads")?.level], [[], "info"]);
+    const own = { origin: "http://localhost:9876" };
+    assert.equal((await ask("PUT", "/scopej/ads", '{"output_level":"debug"}', own)).statusCode, 202);
+  }
 });

@@ -1,14 +1,20 @@
 /**
  * ControlZ: what the process is and does, under the paths of Istio's programs. Each topic has a page for people (`/scopez`)
  * and one for programs (`/scopej`); levels of the log can be changed on both.
+ *
+ * Any account of the machine reaches a port on loopback. The environment may hold secrets, and ending the process is not for everybody, so
+ * these topics are served on a private unix socket only.
  */
 import { hostname, tmpdir } from "node:os";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { LOG_LEVELS, type LogLevel, type ScopeSettings } from "#lib/log.ts";
-import { type AccessOptions, accessOf } from "./access.ts";
+import { localRequestProblem } from "#lib/net/local-request.ts";
+import { type AccessOptions, accessOf, isLoopback } from "./access.ts";
 import { topicPage } from "./controlz-page.ts";
 
 export interface ControlzOptions extends AccessOptions {
+  /** Only the own account can connect, as to a private unix socket: serves everything. */
+  readonly isPrivate: boolean;
   /** By name; changed when somebody asks for it. */
   readonly scopes: ReadonlyMap<string, ScopeSettings>;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -23,6 +29,8 @@ export interface ControlzOptions extends AccessOptions {
 interface Topic {
   readonly prefix: string;
   readonly title: string;
+  /** Served on a private socket only. */
+  readonly isPrivate?: true;
   readonly content: (options: ControlzOptions) => unknown;
 }
 
@@ -30,32 +38,37 @@ interface Topic {
 export const TOPICS: readonly Topic[] = [
   { prefix: "home", title: "Home", content: homeInfo },
   { prefix: "scope", title: "Logging Scopes", content: ({ scopes }) => scopeInfos(scopes) },
-  { prefix: "mem", title: "Memory Usage", content: memoryInfo },
-  { prefix: "env", title: "Environment Variables", content: ({ env }) => environment(env) },
+  { prefix: "mem", title: "Memory Usage", isPrivate: true, content: memoryInfo },
+  { prefix: "env", title: "Environment Variables", isPrivate: true, content: ({ env }) => environment(env) },
   { prefix: "proc", title: "Process Info", content: processInfo },
   { prefix: "arg", title: "Command-Line Arguments", content: ({ args }) => args },
   { prefix: "version", title: "Version Info", content: ({ version }) => version },
-  { prefix: "signal", title: "Signals", content: () => ["SIGUSR1"] },
+  { prefix: "signal", title: "Signals", isPrivate: true, content: () => ["SIGUSR1"] },
 ];
 
 const JSON_TYPE = "application/json";
 const HTML_TYPE = "text/html; charset=utf-8";
 
-/** Adds all topics. Beyond this machine only callers of the root namespace get an answer: the environment can hold secrets. */
+/** Adds the topics. Callers of other machines must be of the root namespace; those of this one must not be browsers or proxies. */
 export function addControlzRoutes(app: FastifyInstance, options: ControlzOptions): void {
   app.addContentTypeParser("*", { parseAs: "string" }, (_, body, done) => done(null, body));
   app.removeContentTypeParser(JSON_TYPE);
   app.addHook("onRequest", async (request, reply) => {
     const { remoteAddress } = request.socket;
+    const isLocal = options.isPrivate || isLoopback(remoteAddress);
+    const problem = isLocal ? localRequestProblem(request.headers) : undefined;
+    if (problem !== undefined) return reply.code(403).type("text/plain").send(`${problem}\n`);
+    if (options.isPrivate) return;
     const access = await accessOf({ remoteAddress, authorization: request.headers.authorization }, options);
     if ("refused" in access) return reply.code(401).type("text/plain").send(`${access.refused}\n`);
     if (access.scope !== undefined) {
       return reply.code(403).type("text/plain").send(`ControlZ is not for namespace "${access.scope}"\n`);
     }
   });
+  const topics = TOPICS.filter((topic) => options.isPrivate || topic.isPrivate !== true);
   const html = (topic: Topic) => (_: FastifyRequest, reply: FastifyReply) =>
-    reply.type(HTML_TYPE).send(topicPage(TOPICS, topic, topic.content(options)));
-  for (const topic of TOPICS) {
+    reply.type(HTML_TYPE).send(topicPage(topics, topic, topic.content(options)));
+  for (const topic of topics) {
     for (const slash of ["", "/"]) {
       app.get(`/${topic.prefix}z${slash}`, html(topic));
       app.get(`/${topic.prefix}j${slash}`, (_, reply) => reply.type(JSON_TYPE).send(json(topic.content(options))));
@@ -63,6 +76,13 @@ export function addControlzRoutes(app: FastifyInstance, options: ControlzOptions
     if (topic.prefix === "home") app.get("/", html(topic));
   }
   addScopeRoutes(app, options);
+  if (options.isPrivate) addProcessRoutes(app, options);
+  else app.setNotFoundHandler((_, reply) => reply.code(404).type("text/plain").send(NOT_HERE));
+}
+
+const NOT_HERE = "Not served here. Environment, memory, signals and exit need --ctrlz_address=unix:PATH\n";
+
+function addProcessRoutes(app: FastifyInstance, options: ControlzOptions): void {
   app.put("/memj/forcecollection", (_, reply) => {
     // Only there when Node was told so; nothing is wrong without.
     globalThis.gc?.();

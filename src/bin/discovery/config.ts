@@ -101,7 +101,8 @@ export interface KeySettings extends Omit<FetchRules, "extraRoots" | "clusterDom
 }
 
 export interface ControlzSettings {
-  readonly address: ListenAddress;
+  /** A port, or a unix socket for the own account. */
+  readonly address: ListenAddress | { readonly socket: string };
   /** Shown there. */
   readonly env: Env;
 }
@@ -251,12 +252,15 @@ export function parseDiscoveryConfig(flags: ParsedFlags, env: Env): ParsedConfig
   return { config, problems: [...flag.problems, ...read.problems], warnings: read.warnings };
 }
 
-function controlzAddress(flag: FlagReader): ListenAddress {
+const UNIX = "unix:";
+
+function controlzAddress(flag: FlagReader): ControlzSettings["address"] {
   const text = flag.text("ctrlz_port");
   const port = Number(text);
   const isPort = text !== "" && Number.isInteger(port) && port >= 0 && port <= 65_535;
   if (!isPort) flag.problems.push(`--ctrlz_port: "${text}" is not a port`);
   const host = flag.text("ctrlz_address");
+  if (host.startsWith(UNIX)) return { socket: host.slice(UNIX.length) };
   return { host: host === "*" ? "" : host === "localhost" ? "127.0.0.1" : host, port: isPort ? port : 0 };
 }
 

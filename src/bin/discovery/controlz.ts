@@ -1,3 +1,5 @@
+import fastify, { type FastifyInstance } from "fastify";
+import { openPrivateSocket, type UnixSocket } from "#agent/unix-socket.ts";
 import { addControlzRoutes, type ControlzOptions } from "#debug/controlz.ts";
 import type { RootLogger } from "#lib/log.ts";
 import { HttpListener } from "#lib/net/http-listener.ts";
@@ -9,10 +11,11 @@ export interface ControlzInput extends ControlzSettings, Pick<ControlzOptions, "
   readonly log: Pick<RootLogger, "info">;
 }
 
-/** ControlZ on its port. */
-export function controlzListener(input: ControlzInput): HttpListener {
+/** ControlZ on its port, or with all topics on its private socket. */
+export function controlzListener(input: ControlzInput): Pick<HttpListener, "start" | "stop"> {
   const { address, env, scopes, authenticate, seesAll, revision, log } = input;
   const options: ControlzOptions = {
+    isPrivate: "socket" in address,
     scopes,
     env,
     authenticate,
@@ -23,5 +26,35 @@ export function controlzListener(input: ControlzInput): HttpListener {
     // To Node itself this signal means to open a debugger.
     signal: (name) => log.info(`received ${name}: nothing to do`),
   };
-  return new HttpListener({ flag: "--ctrlz_port", address, routes: (app) => addControlzRoutes(app, options) });
+  const routes = (app: FastifyInstance) => addControlzRoutes(app, options);
+  return "socket" in address
+    ? new ControlzSocket(address.socket, routes)
+    : new HttpListener({ flag: "--ctrlz_port", address, routes });
+}
+
+class ControlzSocket {
+  readonly #path: string;
+  readonly #app = fastify({ forceCloseConnections: true });
+  #socket: UnixSocket | undefined;
+
+  constructor(path: string, routes: (app: FastifyInstance) => void) {
+    this.#path = path;
+    routes(this.#app);
+  }
+
+  async start(): Promise<string> {
+    await this.#app.ready();
+    this.#socket = await openPrivateSocket(this.#path);
+    this.#socket.serve(
+      (connection) => void this.#app.server.emit("connection", connection),
+      () => undefined, // A connection that cannot be accepted leaves its caller waiting; the next one may succeed.
+    );
+    return `unix:${this.#path}`;
+  }
+
+  async stop(): Promise<void> {
+    this.#socket?.close();
+    await this.#app.close();
+    this.#app.server.closeAllConnections();
+  }
 }

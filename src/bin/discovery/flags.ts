@@ -67,7 +67,7 @@ const FLAGS: readonly Flag[] = [
     name: "ctrlz_address",
     kind: "text",
     default: "localhost",
-    help: "address of ControlZ; * for all",
+    help: "address of ControlZ; * for all, unix:PATH for a private socket with all topics",
   },
   {
     name: "ctrlz_port",
