@@ -1,5 +1,6 @@
 import type { AgentContext } from "./agent-context.ts";
 import { ForwardCache } from "./dns/forward-cache.ts";
+import { ownClients } from "./dns/own-clients.ts";
 import { MeshResolver } from "./dns/resolver.ts";
 import { startDnsServer } from "./dns/server.ts";
 import type { DnsPlan } from "./plan-dns.ts";
@@ -24,6 +25,7 @@ export async function startDns(
     forwardParallel,
     cache: forwardCache ? new ForwardCache({ count: (result) => metrics.dnsCache[result].add() }) : undefined,
     answerBeforeSync: plan.forMachine,
+    mayForward: ownClients(place.interfaces),
     log: context.log.scope("dns"),
     metrics,
   });

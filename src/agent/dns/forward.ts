@@ -1,9 +1,13 @@
-/** Questions that the mesh does not answer go to the name servers of the machine, as they are, over the same transport. */
+/**
+ * Questions that the mesh does not answer go to the name servers of the machine, as they are, over the same transport. Only the id is
+ * our own: whoever forges answers must not know it, and the client that asked may be the one who does.
+ */
+import { randomInt } from "node:crypto";
 import { createSocket } from "node:dgram";
 import { connect, isIPv6 } from "node:net";
 import { MeshError } from "#lib/mesh-error.ts";
-import { type Frames, frame, readFrames } from "./frames.ts";
-import type { Query } from "./message.ts";
+import { FrameReader, frame } from "./frames.ts";
+import { MAX_TCP_BYTES, type Query } from "./message.ts";
 import { receivedAnswer } from "./received-answer.ts";
 
 export type Transport = "udp" | "tcp";
@@ -23,8 +27,19 @@ export interface Asking {
 }
 
 /** The answer of one server; rejects when there is none in time, or none that fits. */
-export function ask(asking: Asking, server: NameServer): Promise<Buffer> {
-  return asking.transport === "udp" ? askUdp(asking, server) : askTcp(asking, server);
+export async function ask(asking: Asking, server: NameServer): Promise<Buffer> {
+  const { query, transport } = asking;
+  const own = { ...asking, query: { ...query, bytes: withId(query.bytes, randomInt(MAX_ID + 1)) } };
+  const answer = await (transport === "udp" ? askUdp(own, server) : askTcp(own, server));
+  return withId(answer, query.bytes.readUInt16BE(0));
+}
+
+const MAX_ID = 65_535;
+
+function withId(message: Buffer, id: number): Buffer {
+  const copy = Buffer.from(message);
+  copy.writeUInt16BE(id, 0);
+  return copy;
 }
 
 /** A socket of its own per question gives it a port of its own, which makes forged answers hard. */
@@ -61,7 +76,7 @@ function askUdp({ query, signal }: Asking, { host, port }: NameServer): Promise<
 function askTcp({ query, signal }: Asking, { host, port }: NameServer): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host, port });
-    const frames: Frames = { pending: Buffer.alloc(0) };
+    const frames = new FrameReader(MAX_TCP_BYTES);
     const finish = (settle: () => void) => {
       clearTimeout(timer);
       signal.removeEventListener("abort", giveUp);
@@ -75,7 +90,7 @@ function askTcp({ query, signal }: Asking, { host, port }: NameServer): Promise<
     socket.on("error", (cause) => fail("cannot be asked", cause));
     socket.on("end", () => fail("closed the connection"));
     socket.on("data", (chunk) => {
-      const [message] = readFrames(frames, chunk);
+      const [message] = frames.read(chunk) ?? [];
       if (message === undefined) return;
       const received = receivedAnswer(message, query);
       if (received === "strange") fail("answered another question");

@@ -1,27 +1,58 @@
 /** DNS over TCP: each message has its length in two bytes in front. */
 
-/** Bytes of a message that is not complete yet. */
-export interface Frames {
-  pending: Buffer;
-}
+const LENGTH_BYTES = 2;
 
-/** The messages that are complete with this chunk. */
-export function readFrames(frames: Frames, chunk: Buffer): Buffer[] {
-  let rest = frames.pending.length === 0 ? chunk : Buffer.concat([frames.pending, chunk]);
-  const messages: Buffer[] = [];
-  while (rest.length >= 2) {
-    const end = 2 + rest.readUInt16BE(0);
-    if (rest.length < end) break;
-    messages.push(rest.subarray(2, end));
-    rest = rest.subarray(end);
+/** Cuts what comes over a connection into messages. Pieces are joined once per message, so single bytes cost no more. */
+export class FrameReader {
+  readonly #maxBytes: number;
+  #pieces: Buffer[] = [];
+  #bytes = 0;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
   }
-  frames.pending = rest;
-  return messages;
+
+  /** Whether a message has begun and not ended. */
+  get isPartial(): boolean {
+    return this.#bytes > 0;
+  }
+
+  /** The messages that are complete with this chunk; undefined when one is too long. */
+  read(chunk: Buffer): readonly Buffer[] | undefined {
+    this.#pieces.push(chunk);
+    this.#bytes += chunk.length;
+    const messages: Buffer[] = [];
+    for (let length = this.#length(); length !== undefined; length = this.#length()) {
+      if (length > this.#maxBytes) return undefined;
+      if (this.#bytes < LENGTH_BYTES + length) break;
+      const all = this.#joined();
+      const end = LENGTH_BYTES + length;
+      messages.push(all.subarray(LENGTH_BYTES, end));
+      this.#bytes = all.length - end;
+      this.#pieces = this.#bytes === 0 ? [] : [all.subarray(end)];
+    }
+    return messages;
+  }
+
+  /** Of the message that has begun; undefined while it is not known. */
+  #length(): number | undefined {
+    if (this.#bytes < LENGTH_BYTES) return undefined;
+    const first = this.#pieces[0];
+    return (first !== undefined && first.length >= LENGTH_BYTES ? first : this.#joined()).readUInt16BE(0);
+  }
+
+  #joined(): Buffer {
+    const [only] = this.#pieces;
+    if (only !== undefined && this.#pieces.length === 1) return only;
+    const all = Buffer.concat(this.#pieces);
+    this.#pieces = [all];
+    return all;
+  }
 }
 
 /** A message with its length. */
 export function frame(message: Buffer): Buffer {
-  const length = Buffer.alloc(2);
+  const length = Buffer.alloc(LENGTH_BYTES);
   length.writeUInt16BE(message.length);
   return Buffer.concat([length, message]);
 }

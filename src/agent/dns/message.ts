@@ -6,6 +6,7 @@ export const TYPE_AAAA = 28;
 export const RCODE_FORMAT_ERROR = 1;
 export const RCODE_SERVER_FAILURE = 2;
 const RCODE_NOT_IMPLEMENTED = 4;
+export const RCODE_REFUSED = 5;
 export const MAX_TCP_BYTES = 65_535;
 
 const TYPE_OPT = 41;
@@ -24,6 +25,8 @@ export const FLAG_RESPONSE = 0x8000;
 export const FLAG_AUTHORITATIVE = 0x0400;
 export const FLAG_TRUNCATED = 0x0200;
 export const OPCODE_BITS = 0x7800;
+/** A name, an OPT record and a signature are far shorter. Questions are kept while they wait for an answer. */
+export const MAX_QUERY_BYTES = 4_096;
 const OPCODE_NOTIFY = 0x2000;
 /** Opcode, recursion desired, checking disabled: repeated in the answer. */
 const REPEATED_FLAGS = 0x7910;
@@ -52,7 +55,7 @@ export function isResponse(bytes: Buffer): boolean {
 }
 
 export function parseQuery(bytes: Buffer): ParsedQuery {
-  if (bytes.length < HEADER_BYTES || isResponse(bytes)) return undefined;
+  if (bytes.length < HEADER_BYTES || bytes.length > MAX_QUERY_BYTES || isResponse(bytes)) return undefined;
   const refused = headerProblem(bytes);
   if (refused !== undefined) return { rcode: refused };
   const name = readName(bytes, HEADER_BYTES);
@@ -115,12 +118,13 @@ function readOddName(bytes: Buffer, start: number): ReadName | undefined {
   for (let at = start; at < bytes.length; ) {
     const length = bytes.readUInt8(at);
     if (length === 0) return { text, end: at + 1 };
-    if (length > 63 || at + 1 + length > bytes.length) return undefined;
+    const end = at + 1 + length;
+    if (length > 63 || end > bytes.length || end - start >= MAX_NAME_BYTES) return undefined;
     text += `${bytes
       .toString("latin1", at + 1, at + 1 + length)
       .replaceAll(".", "\\.")
       .toLowerCase()}.`;
-    at += 1 + length;
+    at = end;
   }
   return undefined;
 }

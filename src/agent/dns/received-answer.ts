@@ -2,22 +2,25 @@
 import { HEADER_BYTES, isResponse, type Query } from "./message.ts";
 import { isReadable, readRecords } from "./records.ts";
 
+const ID_BYTES = 2;
+
 /** `strange` is an answer to somebody else. */
 export type Received = { readonly answer: Buffer } | { readonly problem: string } | "strange";
 
 /** Reads a message as far as to know that whoever asked can read it. Only what bears the id of the question is about it. */
 export function receivedAnswer(message: Buffer, query: Query): Received {
+  if (message.length < ID_BYTES || message.readUInt16BE(0) !== query.bytes.readUInt16BE(0)) return "strange";
   if (message.length < HEADER_BYTES) return { problem: `sent ${message.length} bytes, which is no answer` };
-  if (!isComplete(message)) return { problem: "sent an answer that cannot be read" };
-  if (message.readUInt16BE(0) !== query.bytes.readUInt16BE(0)) return "strange";
   if (!isResponse(message)) return { problem: "sent a question in place of an answer" };
-  if (message.length === HEADER_BYTES) return { answer: withQuestion(message, query) };
+  if (message.length === HEADER_BYTES || message.readUInt16BE(4) === 0) return { problem: WITHOUT_QUESTION };
+  if (!isComplete(message)) return { problem: "sent an answer that cannot be read" };
   return repeatsQuestion(message, query) ? { answer: message } : { problem: "answered another question" };
 }
 
-/** Some servers refuse by a header alone, whatever it says about what follows. */
+/** What is about no question may be about any. Servers that leave it out of an error have not answered either. */
+const WITHOUT_QUESTION = "sent an answer without the question";
+
 function isComplete(message: Buffer): boolean {
-  if (message.length === HEADER_BYTES) return true;
   const start = questionsEnd(message);
   const records = start === undefined ? undefined : readRecords(message, start);
   return records?.every((record) => isReadable(message, record)) ?? false;
@@ -36,17 +39,12 @@ function questionsEnd(message: Buffer): number | undefined {
   return at <= message.length ? at : undefined;
 }
 
-/** Servers may leave the question out of an error, and some change the case of letters. */
-function repeatsQuestion(message: Buffer, { bytes, questionEnd }: Query): boolean {
-  const count = message.readUInt16BE(4);
-  const text = (of: Buffer) => of.toString("latin1", HEADER_BYTES, questionEnd).toLowerCase();
-  return count === 0 || (count === 1 && text(message) === text(bytes));
-}
+const TYPE_AND_CLASS_BYTES = 4;
 
-function withQuestion(header: Buffer, { bytes, questionEnd }: Query): Buffer {
-  const answer = Buffer.from(bytes.subarray(0, questionEnd));
-  header.copy(answer, 0, 0, 4);
-  answer.writeUInt16BE(1, 4);
-  answer.fill(0, 6, HEADER_BYTES);
-  return answer;
+/** Some servers change the case of letters of the name. */
+function repeatsQuestion(message: Buffer, { bytes, questionEnd }: Query): boolean {
+  const nameEnd = questionEnd - TYPE_AND_CLASS_BYTES;
+  const name = (of: Buffer) => of.toString("latin1", HEADER_BYTES, nameEnd).toLowerCase();
+  const isSameType = message.subarray(nameEnd, questionEnd).equals(bytes.subarray(nameEnd, questionEnd));
+  return message.readUInt16BE(4) === 1 && isSameType && name(message) === name(bytes);
 }

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { connect, createServer, type Server } from "node:net";
 import { fromJson, type JsonValue, toBinary } from "@bufbuild/protobuf";
 import packet, { type Answer, type DecodedPacket, type Question } from "dns-packet";
-import { frame, readFrames } from "#agent/dns/frames.ts";
+import { FrameReader, frame } from "#agent/dns/frames.ts";
 import { MeshResolver } from "#agent/dns/resolver.ts";
 import { NameTableSchema } from "#gen/istio/networking/nds/v1/nds_pb.ts";
 import { startLocalDns } from "../../support/dns-server.ts";
@@ -93,9 +93,9 @@ async function exchange({ transport, qname, qtype, edns0UdpSize }: Lookup, port:
   }
   const socket = connect(port, "127.0.0.1");
   socket.write(frame(message));
-  const frames = { pending: Buffer.alloc(0) };
+  const frames = new FrameReader(65_535);
   for await (const chunk of socket) {
-    const [answer] = readFrames(frames, chunk as Buffer);
+    const [answer] = frames.read(chunk as Buffer) ?? [];
     if (answer !== undefined) return packet.decode(answer);
   }
   throw new Error("the connection was closed without an answer");
@@ -134,10 +134,10 @@ async function nameServer({ upstream }: Data) {
     return packet.encode({ ...base, flags: 3 });
   };
   const tcp = createServer((client) => {
-    const frames = { pending: Buffer.alloc(0) };
+    const frames = new FrameReader(65_535);
     client.on("error", () => client.destroy());
     client.on("data", (chunk) => {
-      for (const message of readFrames(frames, chunk)) client.write(frame(reply(message)));
+      for (const message of frames.read(chunk) ?? []) client.write(frame(reply(message)));
     });
   });
   const udp = await onOnePort(tcp);
