@@ -96,3 +96,20 @@ test("a proxy configuration is written with fields in the order of their message
     '{"tracing":{"customTags":{"a":{"header":{"name":"h"}},"b":{"literal":{"value":"x"}}},"sampling":1},"runtimeValues":{"y":"2","z":"1"},"readinessProbe":{"periodSeconds":3,"httpGet":{"path":"/","port":1}}}',
   );
 });
+
+test("a proxy configuration keeps an empty message, which replaces another, and drops what equals the default", () => {
+  const json = {
+    tracing: {},
+    proxyHeaders: {},
+    envoyAccessLogService: {},
+    proxyMetadata: {},
+    runtimeValues: {},
+    statusPort: 15020,
+    drainDuration: "45s",
+    concurrency: 0,
+  };
+  assert.equal(
+    JSON.stringify(cleanProxyConfig(json)),
+    '{"concurrency":0,"tracing":{},"envoyAccessLogService":{},"proxyHeaders":{}}',
+  );
+});
