@@ -46,6 +46,22 @@ test("parseAgentConfig() reads values by their type, and headers by their prefix
   assert.deepEqual(config.identity.caHeaders, { BAR: "" });
 });
 
+test("parseAgentConfig() rejects values of the wrong type also of variables that Istio no longer has", () => {
+  const { warnings, config } = parseAgentConfig({
+    STALED_CONNECTION_RECYCLE_RUN_INTERVAL: "soon",
+    SECRET_ROTATION_CHECK_INTERVAL: "5",
+    INITIAL_BACKOFF_MSEC: "1.5s",
+  });
+  assert.deepEqual(warnings.toSorted(), [
+    'INITIAL_BACKOFF_MSEC: must be a whole number up to 2147483647, not "1.5s": 0 is used',
+    'SECRET_ROTATION_CHECK_INTERVAL: must be a duration such as "5s", not "5": 5m0s is used',
+    'STALED_CONNECTION_RECYCLE_RUN_INTERVAL: must be a duration such as "5s", not "soon": 5m0s is used',
+  ]);
+  assert.equal(config.identity.initialBackoffMs, 0);
+  const right = parseAgentConfig({ STALED_CONNECTION_RECYCLE_RUN_INTERVAL: "10m", INITIAL_BACKOFF_MSEC: "2000" });
+  assert.deepEqual([right.warnings, right.config.identity.initialBackoffMs], [[], 2_000]);
+});
+
 test("parseAgentConfig() refuses headers that no call can have, without what is in them", () => {
   const { problems } = parseAgentConfig({
     XDS_HEADER_ok: "a b~",

@@ -19,6 +19,8 @@ export interface IdentityConfig {
   readonly certSigner: string;
   readonly ttlSeconds: number;
   readonly rotation: RotationOptions;
+  /** INITIAL_BACKOFF_MSEC: the first request waits a random time below this. */
+  readonly initialBackoffMs: number;
   readonly key: KeyOptions;
   /** FILE_MOUNTED_CERTS: another authority keeps certificates in files; no CA is called. */
   readonly fileMountedCerts: boolean;
@@ -72,6 +74,7 @@ export function identityConfig(values: EnvValues<typeof AGENT_ENVIRONMENT>): Ide
       gracePeriodRatio: values.SECRET_GRACE_PERIOD_RATIO,
       gracePeriodRatioJitter: values.SECRET_GRACE_PERIOD_RATIO_JITTER,
     },
+    initialBackoffMs: values.INITIAL_BACKOFF_MSEC,
     key: {
       curve: values.ECC_SIGNATURE_ALGORITHM === "ECDSA" ? curve : undefined,
       rsaBits: values.WORKLOAD_RSA_KEY_SIZE,

@@ -75,6 +75,26 @@ test("WorkloadIdentity tells at debug whom it asks for, and when it does so agai
   assert.match(lines.join(""), /\tdebug\tscheduled certificate for rotation\tin=(?:29m5|30m)\S*\n/);
 });
 
+test("WorkloadIdentity waits a random time below the initial backoff before its first request", async () => {
+  const root = await testRoot();
+  const lines: string[] = [];
+  const log = createLogger({ write: (line) => lines.push(line), levels: { default: "debug" } });
+  let asked = 0;
+  const sign: Sign = async ({ csr }) => {
+    asked++;
+    return { chain: await signedChain(csr, root, IDENTITY) };
+  };
+  const late = identityOf(sign, { log, initialBackoffMs: 7_200_000, random: () => 0.5 });
+  const waiting = late.identity.run(late.stop.signal);
+  assert.match(lines.join(""), /\tdebug\tinitial backoff\twait=1h0m0s\n/);
+  const early = identityOf(sign, { initialBackoffMs: 7_200_000, random: () => 0 });
+  const running = early.identity.run(early.stop.signal);
+  await eventually("a certificate", () => early.identity.current !== undefined);
+  assert.equal(asked, 1, "the other one still waits");
+  for (const { stop } of [late, early]) stop.abort();
+  await Promise.all([waiting, running]);
+});
+
 test("WorkloadIdentity counts the time that the CA takes, not that for the key", async (t) => {
   const root = await testRoot();
   let clock = 0;

@@ -19,6 +19,8 @@ export interface WorkloadIdentityOptions {
   readonly key: KeyOptions;
   readonly ttlSeconds: number;
   readonly rotation: RotationOptions;
+  /** The first request waits a random time below this: a CA is not called by all workloads of a rollout at once. */
+  readonly initialBackoffMs?: number;
   readonly sign: Sign;
   readonly log: Logger;
   readonly metrics: AgentMetrics;
@@ -76,7 +78,12 @@ export class WorkloadIdentity {
 
   /** Keeps the certificate fresh until the signal is aborted. */
   async run(signal: AbortSignal): Promise<void> {
-    const { rotation, random = Math.random, shortestMs = SHORTEST_MS, log } = this.#options;
+    const { rotation, random = Math.random, shortestMs = SHORTEST_MS, initialBackoffMs = 0, log } = this.#options;
+    if (initialBackoffMs > 0) {
+      const pause = random() * initialBackoffMs;
+      log.debug("initial backoff", { wait: formatDuration(Math.round(pause)) });
+      await sleep(pause, signal);
+    }
     const stop = () => this.#renewal.abort();
     signal.addEventListener("abort", stop);
     while (!signal.aborted) {
