@@ -4,6 +4,7 @@
  * unless somebody asks for them, and then only the agent's own account can connect to the unix socket that serves them.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import { pipeline } from "node:stream/promises";
 import type { Logger } from "#lib/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
@@ -28,13 +29,18 @@ export async function serveDebugSocket(options: DebugSocketOptions, signal: Abor
   const socket = await openPrivateSocket(path);
   const server = createServer(HTTP_LIMITS, (request, response) => void respond(request, response, options));
   limitHttp(server, MAX_CONNECTIONS);
+  const connections = new Set<Socket>();
   socket.serve(
-    (connection) => void server.emit("connection", connection),
+    (connection) => {
+      connections.add(connection);
+      connection.once("close", () => connections.delete(connection));
+      server.emit("connection", connection);
+    },
     (error) => log.warn(`The debug socket failed: ${errorText(error)}`),
   );
   const close = () => {
     socket.close();
-    server.closeAllConnections();
+    for (const connection of connections) connection.destroy();
   };
   signal.addEventListener("abort", close, { once: true });
   if (signal.aborted) close();

@@ -6,6 +6,7 @@ import {
   renameSync,
   rmSync,
   symlinkSync,
+  truncateSync,
   unlinkSync,
   writeFileSync,
 } from "node:fs";
@@ -229,4 +230,14 @@ test("FileSecrets looks at files once for all who want them, and not at all when
   assert.deepEqual([first.roots().length, second.roots().length], [1, 1]);
   const late = watch(`file-root:${file}`);
   await eventually("the newest", () => late.roots().length === 1);
+});
+
+test("FileSecrets reads neither files that have no end nor such that are too large", async (t) => {
+  const folder = temporaryFolder(t);
+  const large = join(folder, "large.pem");
+  writeFileSync(large, "");
+  truncateSync(large, 1024 * 1024 + 1);
+  const { watch, lines } = setUp(t);
+  for (const file of ["/dev/zero", large]) watch(`file-root:${file}`);
+  await eventually("both refusals", () => /regular file/.test(lines.join("")) && /1048576 bytes/.test(lines.join("")));
 });

@@ -3,7 +3,7 @@
  * the mesh; the workload's own may be in files too. What cannot be used is told and not sent: the last good one stays.
  */
 import { X509Certificate } from "node:crypto";
-import { readFile } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import { Backoff } from "#lib/async/backoff.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
@@ -188,9 +188,16 @@ async function readSecret(name: string, files: FileSecret, log: Logger): Promise
   return { name, chain, privateKey };
 }
 
+/** More than any chain or set of roots. Whoever asks for a secret names its files, such as one that never ends. */
+const MAX_FILE_BYTES = 1024 * 1024;
+
 /** Not all errors of Node say which file they are about. */
 async function readText(file: string): Promise<string> {
   try {
+    const stats = await stat(file);
+    // Devices and pipes may have no end, and some begin to do something when they are opened.
+    if (!stats.isFile() && !stats.isDirectory()) throw new Error("it is not a regular file");
+    if (stats.size > MAX_FILE_BYTES) throw new Error(`it has more than ${MAX_FILE_BYTES} bytes`);
     return await readFile(file, "utf8");
   } catch (cause) {
     throw new MeshError("SECRET_UNUSABLE", `${file} cannot be read`, { cause });

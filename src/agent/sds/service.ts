@@ -34,17 +34,33 @@ const SERVICE = "/envoy.service.secret.v3.SecretDiscoveryService";
 const NODE_FIELD = 2;
 const NODE_ID_FIELD = 1;
 const FETCH_TIMEOUT_MS = 10_000;
+/** Envoy has a stream for each secret. */
+const MAX_CALLS = 1_024;
+/** Names that all calls together watch; names of files are watched on disk. */
+const MAX_WATCHES = 4_096;
+/** Names of one request that is answered as a whole. */
+const MAX_FETCHED = 64;
+/** A name may consist of two paths. */
+const MAX_NAME_CHARS = 8_192;
+
+/** What all calls together hold. */
+interface Held {
+  calls: number;
+  watches: number;
+}
 
 export function secretDiscoveryService(input: SecretServiceInput): Methods {
+  const held: Held = { calls: 0, watches: 0 };
   return {
-    [`${SERVICE}/StreamSecrets`]: (call) => new SecretStream(call, SOTW, input).serve(),
-    [`${SERVICE}/DeltaSecrets`]: (call) => new SecretStream(call, DELTA, input).serve(),
+    [`${SERVICE}/StreamSecrets`]: (call) => new SecretStream(call, SOTW, { ...input, held }).serve(),
+    [`${SERVICE}/DeltaSecrets`]: (call) => new SecretStream(call, DELTA, { ...input, held }).serve(),
     [`${SERVICE}/FetchSecrets`]: unaryMethod(async (request, call) => {
       let proxy: string | undefined;
       try {
         const names = namesIn(request);
         proxy = readText(readField(request, NODE_FIELD) ?? new Uint8Array(), NODE_ID_FIELD);
-        return await fetchSecrets(names, call, input);
+        const leave = enter(held);
+        return await fetchSecrets(names, call, input).finally(leave);
       } catch (thrown) {
         const what =
           proxy === undefined
@@ -62,7 +78,24 @@ function refusal(thrown: unknown): GrpcError {
   return thrown instanceof GrpcError ? thrown : new GrpcError(STATUS.INVALID_ARGUMENT, errorText(thrown));
 }
 
+/** Counts a call; returns the way to say, once, that it has ended. Throws when there are too many. */
+function enter(held: Held): () => void {
+  if (held.calls >= MAX_CALLS) throw new GrpcError(STATUS.RESOURCE_EXHAUSTED, `${MAX_CALLS} calls are running`);
+  held.calls++;
+  let isIn = true;
+  return () => {
+    if (isIn) held.calls--;
+    isIn = false;
+  };
+}
+
+function checkName(name: string): void {
+  if (name.length > MAX_NAME_CHARS)
+    throw new GrpcError(STATUS.INVALID_ARGUMENT, `the name of a secret has more than ${MAX_NAME_CHARS} characters`);
+}
+
 function sourceOf(name: string, { sources }: SecretServiceInput): SecretSource {
+  checkName(name);
   const source = sources.find((candidate) => candidate.owns(name));
   if (source === undefined) throw new GrpcError(STATUS.NOT_FOUND, `the agent has no secret ${name}`);
   return source;
@@ -71,18 +104,25 @@ function sourceOf(name: string, { sources }: SecretServiceInput): SecretSource {
 class SecretStream {
   readonly #call: ServerCall;
   readonly #kind: SecretStreamKind;
-  readonly #input: SecretServiceInput;
+  readonly #input: SecretServiceInput & { readonly held: Held };
+  #leave: () => void = () => undefined;
   /** How to stop watching, by name. */
   readonly #watches = new Map<string, () => void>();
   #responses = 0;
 
-  constructor(call: ServerCall, kind: SecretStreamKind, input: SecretServiceInput) {
+  constructor(call: ServerCall, kind: SecretStreamKind, input: SecretServiceInput & { readonly held: Held }) {
     this.#call = call;
     this.#kind = kind;
     this.#input = input;
   }
 
   serve(): void {
+    try {
+      this.#leave = enter(this.#input.held);
+    } catch (thrown) {
+      this.#call.end(refusal(thrown));
+      return;
+    }
     this.#call.gone.addEventListener("abort", () => this.#stopAll());
     this.#call.serve({
       message: (message) => {
@@ -110,6 +150,10 @@ class SecretStream {
     for (const name of subscribe) {
       const source = sourceOf(name, this.#input);
       this.#stop(name);
+      const { held } = this.#input;
+      if (held.watches >= MAX_WATCHES)
+        throw new GrpcError(STATUS.RESOURCE_EXHAUSTED, `${MAX_WATCHES} secrets are watched`);
+      held.watches++;
       this.#watches.set(
         name,
         source.watch(name, (secret) => this.#send(secret)),
@@ -134,17 +178,20 @@ class SecretStream {
 
   #stop(name: string): void {
     this.#watches.get(name)?.();
-    this.#watches.delete(name);
+    if (this.#watches.delete(name)) this.#input.held.watches--;
   }
 
   #stopAll(): void {
     for (const name of [...this.#watches.keys()]) this.#stop(name);
+    this.#leave();
   }
 }
 
 /** Of the secrets that a request asks for. Throws when it asks for none. */
 function namesIn(request: Buffer): readonly string[] {
   const { subscribe: names } = SOTW.parse(request, new Set());
+  if (names.length > MAX_FETCHED)
+    throw new GrpcError(STATUS.INVALID_ARGUMENT, `the request names more than ${MAX_FETCHED} secrets`);
   if (names.length === 0) throw new GrpcError(STATUS.INVALID_ARGUMENT, "the request names no secret");
   return names;
 }

@@ -12,10 +12,13 @@ import { joined, type Pieces } from "#lib/grpc/messages.ts";
 import { grpcServer, type ServerCall } from "#lib/grpc/server.ts";
 import { GrpcError, OK, STATUS, type Status } from "#lib/grpc/status.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
+import { localRequestProblem } from "#lib/net/local-request.ts";
 import { readField, readText } from "#lib/wire/read.ts";
+import { rewriteMessage } from "#lib/wire/rewrite.ts";
 import { MessageWriter } from "#lib/wire/write.ts";
 import { DEBUG_TYPE } from "#protocol/type-urls.ts";
 import { type ControlPlaneOptions, callHeaders, connectControlPlane } from "../control-plane.ts";
+import { ConnectionLimit } from "../limits/connection-limit.ts";
 import { writeStruct } from "../wasm/struct.ts";
 import { SOTW } from "./stream-kind.ts";
 
@@ -38,22 +41,29 @@ const PATH = `/envoy.service.discovery.v3.AggregatedDiscoveryService/${SOTW.meth
 const NODE_ID = "sidecar~0.0.0.0~debug~";
 const TIMEOUT_MS = 15_000;
 const HTTP2_PREFACE = "PRI ";
-const MAX_QUESTION_BYTES = 4 * 1024 * 1024;
+const MAX_QUESTION_BYTES = 64 * 1024;
+const MAX_CONNECTIONS = 32;
+/** Each question has a connection to the control plane of its own, and a page may be large. */
+const MAX_RUNNING = 4;
 
 /** Rejects when the port cannot be had. */
 export async function startDebugTap(options: DebugTapOptions): Promise<DebugTap> {
-  const http = createHttpServer((request, response) => void answerHttp(request, response, options));
+  const ask = limitedAsk(options);
+  const http = createHttpServer((request, response) => void answerHttp(request, response, ask));
   const grpc = grpcServer(
-    { [PATH]: (call) => answerGrpc(call, options) },
-    { maxMessageBytes: MAX_QUESTION_BYTES, maxStreams: undefined },
+    { [PATH]: (call) => answerGrpc(call, ask) },
+    { maxMessageBytes: MAX_QUESTION_BYTES, maxStreams: MAX_RUNNING },
   );
+  const limit = new ConnectionLimit(MAX_CONNECTIONS);
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
+    limit.add(socket);
     sockets.add(socket);
     socket.on("close", () => sockets.delete(socket));
     socket.on("error", () => socket.destroy());
     socket.setTimeout(TIMEOUT_MS, () => socket.destroy());
     socket.once("data", (first) => {
+      limit.begin(socket);
       socket.pause();
       socket.unshift(first);
       if (first.toString("latin1", 0, HTTP2_PREFACE.length) === HTTP2_PREFACE) {
@@ -80,7 +90,27 @@ export async function startDebugTap(options: DebugTapOptions): Promise<DebugTap>
   return { port: typeof address === "object" && address !== null ? address.port : 0, close };
 }
 
-async function answerHttp(request: IncomingMessage, response: ServerResponse, options: DebugTapOptions): Promise<void> {
+type Ask = (message: Uint8Array) => Promise<Buffer>;
+
+function limitedAsk(options: DebugTapOptions): Ask {
+  let running = 0;
+  return async (message) => {
+    if (running >= MAX_RUNNING) throw new GrpcError(STATUS.RESOURCE_EXHAUSTED, "too many debug requests are running");
+    running++;
+    try {
+      return await askControlPlane(message, options);
+    } finally {
+      running--;
+    }
+  };
+}
+
+async function answerHttp(request: IncomingMessage, response: ServerResponse, ask: Ask): Promise<void> {
+  const problem = localRequestProblem(request.headersDistinct);
+  if (problem !== undefined) {
+    response.writeHead(403).end(`${problem}\n`);
+    return;
+  }
   const url = request.url ?? "";
   if (url !== "/debug" && !url.startsWith("/debug/") && !url.startsWith("/debug?")) {
     response.writeHead(404).end("Only /debug/... is served here\n");
@@ -89,7 +119,7 @@ async function answerHttp(request: IncomingMessage, response: ServerResponse, op
   const name = url.replace(/^\/debug\/?/, "");
   const message = new MessageWriter().string(3, name).string(4, DEBUG_TYPE).finish();
   try {
-    const answer = await ask(message, options);
+    const answer = await ask(message);
     const [resource] = SOTW.resources(answer);
     const page = resource === undefined ? undefined : readField(resource, 2);
     const type = looksLikeJson(page) ? "application/json" : "text/plain; charset=utf-8";
@@ -100,7 +130,7 @@ async function answerHttp(request: IncomingMessage, response: ServerResponse, op
   }
 }
 
-function answerGrpc(call: ServerCall, options: DebugTapOptions): void {
+function answerGrpc(call: ServerCall, ask: Ask): void {
   const answer = async (message: Uint8Array): Promise<Status> => {
     let typeUrl: string;
     try {
@@ -111,7 +141,7 @@ function answerGrpc(call: ServerCall, options: DebugTapOptions): void {
     if (!typeUrl.startsWith(DEBUG_TYPE))
       return { code: STATUS.INVALID_ARGUMENT, details: `only ${DEBUG_TYPE} is served here, not "${typeUrl}"` };
     try {
-      call.send(await ask(message, options));
+      call.send(await ask(message));
       return OK;
     } catch (thrown) {
       return thrown instanceof GrpcError ? thrown : { code: STATUS.UNAVAILABLE, details: errorText(thrown) };
@@ -127,7 +157,7 @@ function answerGrpc(call: ServerCall, options: DebugTapOptions): void {
 }
 
 /** The response to one request, asked in the name of the workload. */
-async function ask(message: Uint8Array, { upstream, namespace }: DebugTapOptions): Promise<Buffer> {
+async function askControlPlane(message: Uint8Array, { upstream, namespace }: DebugTapOptions): Promise<Buffer> {
   const late = AbortSignal.timeout(TIMEOUT_MS);
   const connection = await connectControlPlane(upstream, late);
   try {
@@ -152,12 +182,12 @@ async function ask(message: Uint8Array, { upstream, namespace }: DebugTapOptions
   }
 }
 
-/** Callers need not know who they are. */
+/** Callers need not know who they are, and cannot pretend to be others: where callers are not authenticated, the node counts. */
 function withNode(message: Uint8Array, namespace: string): Uint8Array {
-  if (readField(message, 2) !== undefined) return message;
   const metadata = writeStruct({ NAMESPACE: namespace });
   const node = new MessageWriter().string(1, NODE_ID).bytes(3, metadata).finish();
-  return Buffer.concat([message, new MessageWriter().bytes(2, node).finish()]);
+  const anonymous = rewriteMessage(message, { 2: () => undefined });
+  return Buffer.concat([anonymous, new MessageWriter().bytes(2, node).finish()]);
 }
 
 function looksLikeJson(page: Uint8Array | undefined): boolean {

@@ -7,6 +7,7 @@ import { errorText } from "#lib/mesh-error.ts";
 import { readField, readText } from "#lib/wire/read.ts";
 import { EXTENSION_TYPE, LISTENER_TYPE, shortTypeName } from "#protocol/type-urls.ts";
 import { callHeaders } from "../control-plane.ts";
+import type { QueueBudget, QueueShare } from "../limits/queue-budget.ts";
 import type { Connections } from "./connections.ts";
 import type { XdsProxyOptions } from "./service.ts";
 import { DELTA, type StreamKind } from "./stream-kind.ts";
@@ -18,6 +19,8 @@ export interface ProxyStreamInput extends XdsProxyOptions {
   /** Counted per agent, for logs. */
   readonly id: number;
   readonly path: string;
+  /** For requests that the control plane has not taken yet, of all streams together. */
+  readonly budget: QueueBudget;
 }
 
 type Connection = Awaited<ReturnType<Connections["take"]>>;
@@ -27,6 +30,11 @@ type Side = "istiod" | "envoy";
 /** `istio.v1.HealthInformation`: a request of this type tells how the workload is. */
 const HEALTH_TYPE = "type.googleapis.com/istio.v1.HealthInformation";
 const WORKLOAD_TYPE = "type.googleapis.com/istio.workload.Workload";
+/** How a stream ends whose client sends more than the control plane takes. */
+const OVERLOADED: Status = {
+  code: STATUS.RESOURCE_EXHAUSTED,
+  details: "too many requests wait for the control plane",
+};
 /** How a stream ended whose client left without a word. */
 const CANCELLED: Status = { code: STATUS.CANCELLED, details: "" };
 /** Said when files that a connection needs, such as a new root certificate, are of no use. */
@@ -44,6 +52,8 @@ export class ProxyStream {
   /** Envoy has asked for its listeners. */
   #asksForListeners = false;
   #upstream: ClientCall | undefined;
+  /** Requests that the control plane has not taken yet. */
+  readonly #queued: QueueShare;
   #ended = false;
   /** Reading upstream waits while this is above 0. */
   #holds = 0;
@@ -56,6 +66,7 @@ export class ProxyStream {
 
   constructor(input: ProxyStreamInput) {
     this.#input = input;
+    this.#queued = input.budget.share();
   }
 
   /** Ends, without an error, when both streams have ended. */
@@ -158,6 +169,7 @@ export class ProxyStream {
     this.#ended = true;
     const { istiodTerminations, envoyTerminations } = this.#input.metrics;
     const reason = isExpected(status) ? "cancelled" : "error";
+    this.#queued.close();
     istiodTerminations[by === "istiod" ? reason : "cancelled"].add();
     envoyTerminations[by === "envoy" ? reason : "cancelled"].add();
     finish();
@@ -176,18 +188,29 @@ export class ProxyStream {
   }
 
   #fail(from: Side, thrown: unknown): void {
-    const status = { code: STATUS.INTERNAL, details: `unreadable xDS message: ${errorText(thrown)}` };
-    this.#end(from, status, () => {
-      this.#endDownstream(from, status);
+    this.#endBoth(from, { code: STATUS.INTERNAL, details: `unreadable xDS message: ${errorText(thrown)}` });
+  }
+
+  #endBoth(by: Side, status: Status): void {
+    this.#end(by, status, () => {
+      this.#endDownstream(by, status);
       this.#upstream?.cancel();
     });
   }
 
-  /** Requests are small: they are queued rather than held back, since both sides waiting for each other would be a deadlock. */
+  /**
+   * Requests are small: they are queued rather than held back, since both sides waiting for each other would be a deadlock. A client
+   * that sends more than the control plane takes loses its stream.
+   */
   #send(request: Uint8Array | Pieces): void {
     if (this.#ended) return;
+    const bytes = request instanceof Uint8Array ? request.length : bytesOf(request);
+    if (!this.#queued.take(bytes)) {
+      this.#endBoth("envoy", OVERLOADED);
+      return;
+    }
     this.#input.metrics.xdsRequests.add();
-    this.#upstream?.send(request);
+    this.#upstream?.send(request, () => this.#queued.give(bytes));
   }
 
   #onRequest(request: Pieces): void {

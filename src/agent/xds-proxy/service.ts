@@ -13,9 +13,11 @@
 import { unwatchFile, watchFile } from "node:fs";
 import { readFile } from "node:fs/promises";
 import type { Method, Methods } from "#lib/grpc/server.ts";
+import { STATUS } from "#lib/grpc/status.ts";
 import type { Logger } from "#lib/log.ts";
 import type { ControlPlaneOptions } from "../control-plane.ts";
 import type { WorkloadHealth } from "../health/workload-health.ts";
+import { QueueBudget } from "../limits/queue-budget.ts";
 import type { AgentMetrics } from "../metrics.ts";
 import { Connections } from "./connections.ts";
 import { ProxyStream } from "./proxy-stream.ts";
@@ -36,11 +38,15 @@ export interface XdsProxyOptions {
 const SERVICE = "/envoy.service.discovery.v3.AggregatedDiscoveryService";
 /** Mounted files change by a new link, which only looking at them shows. */
 const ROOT_CHECK_MS = 2_000;
+/** Each has a connection to the control plane of its own. An Envoy needs one, two during a hot restart. */
+const MAX_STREAMS = 64;
+const MAX_QUEUED_BYTES = 32 * 1024 * 1024;
 
 export class XdsProxy {
   readonly #options: XdsProxyOptions;
   readonly #connections: Connections;
   readonly #streams = new Set<ProxyStream>();
+  readonly #budget = new QueueBudget(MAX_QUEUED_BYTES);
   #count = 0;
 
   constructor(options: XdsProxyOptions) {
@@ -77,8 +83,13 @@ export class XdsProxy {
 
   #method(kind: StreamKind): Method {
     return (downstream) => {
+      if (this.#streams.size >= MAX_STREAMS) {
+        this.#options.log.debug("refused a stream", { reason: `${MAX_STREAMS} streams are open` });
+        return downstream.end({ code: STATUS.RESOURCE_EXHAUSTED, details: `${MAX_STREAMS} streams are open` });
+      }
       const stream = new ProxyStream({
         ...this.#options,
+        budget: this.#budget,
         connections: this.#connections,
         kind,
         downstream,

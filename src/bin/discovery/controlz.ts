@@ -1,3 +1,4 @@
+import type { Socket } from "node:net";
 import fastify, { type FastifyInstance } from "fastify";
 import { openPrivateSocket, type UnixSocket } from "#agent/unix-socket.ts";
 import { addControlzRoutes, type ControlzOptions } from "#debug/controlz.ts";
@@ -34,7 +35,8 @@ export function controlzListener(input: ControlzInput): Pick<HttpListener, "star
 
 class ControlzSocket {
   readonly #path: string;
-  readonly #app = fastify({ forceCloseConnections: true });
+  readonly #app = fastify();
+  readonly #connections = new Set<Socket>();
   #socket: UnixSocket | undefined;
 
   constructor(path: string, routes: (app: FastifyInstance) => void) {
@@ -46,7 +48,11 @@ class ControlzSocket {
     await this.#app.ready();
     this.#socket = await openPrivateSocket(this.#path);
     this.#socket.serve(
-      (connection) => void this.#app.server.emit("connection", connection),
+      (connection) => {
+        this.#connections.add(connection);
+        connection.once("close", () => this.#connections.delete(connection));
+        this.#app.server.emit("connection", connection);
+      },
       () => undefined, // A connection that cannot be accepted leaves its caller waiting; the next one may succeed.
     );
     return `unix:${this.#path}`;
@@ -54,7 +60,7 @@ class ControlzSocket {
 
   async stop(): Promise<void> {
     this.#socket?.close();
+    for (const connection of this.#connections) connection.destroy();
     await this.#app.close();
-    this.#app.server.closeAllConnections();
   }
 }

@@ -142,8 +142,8 @@ export class ClientCall {
   }
 
   /** False when nothing more should be sent for now; it may be, and is kept. */
-  send(message: Uint8Array | Pieces): boolean {
-    return this.#stream.closed || this.#stream.destroyed || this.#sender.send(message);
+  send(message: Uint8Array | Pieces, left?: () => void): boolean {
+    return this.#stream.closed || this.#stream.destroyed || this.#sender.send(message, left);
   }
 
   /** Sends no more. */
