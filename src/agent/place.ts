@@ -3,6 +3,7 @@
  * workloads has a place for each of them, with a folder, addresses and sockets of its own, so nothing here is shared.
  */
 import type { Socket as UdpSocket } from "node:dgram";
+import type { FileHandle } from "node:fs/promises";
 import type { Server, Socket } from "node:net";
 import { networkInterfaces } from "node:os";
 import { isAbsolute, join } from "node:path";
@@ -25,6 +26,8 @@ export interface Place {
   readonly sockets: PlaceSockets | undefined;
   /** Adds to the bootstrap of the Envoy there what the agent needs in order to reach it. */
   readonly extendBootstrap: (bootstrap: Bootstrap) => Bootstrap;
+  /** Whether its Envoy may get an open file as a secret; undefined where the agent can read no more than the workload. */
+  readonly mayRead?: (file: FileHandle) => Promise<boolean>;
   /** Connects to an address there; undefined where the agent itself is. */
   readonly connect: Connect | undefined;
 }

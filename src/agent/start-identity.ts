@@ -49,6 +49,7 @@ export async function startIdentity(
     debounceMs: config.identity.fileDebounceMs,
     systemRoots: systemRootsFile(),
     resolve: (path) => pathIn(place, path),
+    mayRead: place.mayRead,
   });
   const own = workloadSecrets({ identity, files, mounted, trustBundle });
   if (config.identity.outputFolder !== "") {

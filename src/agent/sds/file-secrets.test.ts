@@ -16,7 +16,7 @@ import { createLogger } from "#lib/log.ts";
 import { certificateRequest } from "#lib/pki/csr.ts";
 import { eventually, signedChain, temporaryFolder, testRoot } from "../../../test/support/fake-control-plane.ts";
 import { agentMetrics } from "../metrics.ts";
-import { FileSecrets, parseFileSecret } from "./file-secrets.ts";
+import { FileSecrets, type FileSecretsOptions, parseFileSecret } from "./file-secrets.ts";
 import { generateKey } from "./key.ts";
 import type { Secret } from "./secret.ts";
 
@@ -42,12 +42,12 @@ test("parseFileSecret() reads a pair and nothing else", () => {
   assert.equal(parseFileSecret("default"), undefined);
 });
 
-function setUp(t: Context, systemRoots?: string, patienceMs?: number) {
+function setUp(t: Context, more: Partial<FileSecretsOptions> = {}) {
   const lines: string[] = [];
   const metrics = agentMetrics();
   const log = createLogger({ write: (line) => lines.push(line) });
-  const patience = patienceMs === undefined ? {} : { patienceMs };
-  const source = new FileSecrets({ log, metrics, debounceMs: 5, systemRoots, resolve: (path) => path, ...patience });
+  const options = { log, metrics, debounceMs: 5, systemRoots: undefined, resolve: (path: string) => path };
+  const source = new FileSecrets({ ...options, ...more });
   const watch = (name: string) => {
     const received: Secret[] = [];
     const stop = source.watch(name, (secret) => received.push(secret));
@@ -136,7 +136,7 @@ test("FileSecrets follows a folder behind a link, and one that is moved away and
 
 test("FileSecrets waits for a file in a folder that is not there yet, and says so once", async (t) => {
   const file = join(temporaryFolder(t), "a", "b", "roots.pem");
-  const { watch, lines, metrics } = setUp(t, undefined, 20);
+  const { watch, lines, metrics } = setUp(t, { patienceMs: 20 });
   const { roots } = watch(`file-root:${file}`);
   await eventually("a warning", () => lines.length > 0);
   assert.match(lines[0] ?? "", /Secret file-root:.* cannot be sent: .*roots.pem cannot be read: ENOENT/);
@@ -210,7 +210,7 @@ test("FileSecrets gives the machine's roots as file-root:system", async (t) => {
   const file = join(temporaryFolder(t), "bundle.crt");
   const bundle = (await rootPem("a")) + (await rootPem("b"));
   writeFileSync(file, bundle);
-  const { roots } = setUp(t, file).watch("file-root:system");
+  const { roots } = setUp(t, { systemRoots: file }).watch("file-root:system");
   await eventually("them", () => roots().length === 1);
   assert.deepEqual(roots(), [bundle]);
 });
@@ -230,6 +230,14 @@ test("FileSecrets looks at files once for all who want them, and not at all when
   assert.deepEqual([first.roots().length, second.roots().length], [1, 1]);
   const late = watch(`file-root:${file}`);
   await eventually("the newest", () => late.roots().length === 1);
+});
+
+test("FileSecrets does not read what belongs to another workload", async (t) => {
+  const { lines, source } = setUp(t, { mayRead: async () => false });
+  const file = join(temporaryFolder(t), "root.pem");
+  writeFileSync(file, await rootPem("other"));
+  t.after(source.watch(`file-root:${file}`, () => assert.fail("sent")));
+  await eventually("a refusal", () => lines.join("").includes("does not belong to this workload"));
 });
 
 test("FileSecrets reads neither files that have no end nor such that are too large", async (t) => {

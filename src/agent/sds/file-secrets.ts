@@ -3,7 +3,7 @@
  * the mesh; the workload's own may be in files too. What cannot be used is told and not sent: the last good one stays.
  */
 import { X509Certificate } from "node:crypto";
-import { readFile, stat } from "node:fs/promises";
+import { constants, type FileHandle, open } from "node:fs/promises";
 import { Backoff } from "#lib/async/backoff.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
@@ -20,6 +20,8 @@ export type FileSecret = { readonly roots: string } | { readonly certificate: st
 export interface FileSecretsOptions {
   readonly log: Logger;
   readonly metrics: Pick<AgentMetrics, "failedFileWatches" | "failedFileSecrets">;
+  /** Whether an open file may be sent; undefined where everything that the agent can read may be. */
+  readonly mayRead?: ((file: FileHandle) => Promise<boolean>) | undefined;
   /** FILE_DEBOUNCE_DURATION */
   readonly debounceMs: number;
   /** File with what the machine trusts; undefined where there is none. */
@@ -141,7 +143,7 @@ class FollowedSecret {
     if (this.#reading) return;
     this.#reading = true;
     clearTimeout(this.#retry);
-    readSecret(this.#name, this.#files, this.#options.log)
+    readSecret(this.#name, this.#files, this.#options)
       .then((secret) => this.#replace(secret))
       .catch((thrown: unknown) => this.#failed(errorText(thrown)))
       .finally(() => {
@@ -178,10 +180,14 @@ class FollowedSecret {
   }
 }
 
-async function readSecret(name: string, files: FileSecret, log: Logger): Promise<Secret> {
-  if ("roots" in files) return { name, roots: usableRoots(await readText(files.roots), files.roots, log) };
-  const chain = await readText(files.certificate);
-  const privateKey = await readText(files.key);
+async function readSecret(
+  name: string,
+  files: FileSecret,
+  { log, mayRead }: Pick<FileSecretsOptions, "log" | "mayRead">,
+): Promise<Secret> {
+  if ("roots" in files) return { name, roots: usableRoots(await readText(files.roots, mayRead), files.roots, log) };
+  const chain = await readText(files.certificate, mayRead);
+  const privateKey = await readText(files.key, mayRead);
   const leaf = certificateIn({ file: files.certificate, pem: chain });
   // While both are being replaced they do not fit for a moment.
   checkKey({ file: files.key, pem: privateKey }, { file: files.certificate, leaf });
@@ -190,17 +196,20 @@ async function readSecret(name: string, files: FileSecret, log: Logger): Promise
 
 /** More than any chain or set of roots. Whoever asks for a secret names its files, such as one that never ends. */
 const MAX_FILE_BYTES = 1024 * 1024;
+/** A pipe that nobody writes to does not hold up who opens it. */
+const OPEN_FLAGS = constants.O_RDONLY | constants.O_NONBLOCK;
 
 /** Not all errors of Node say which file they are about. */
-async function readText(file: string): Promise<string> {
+async function readText(path: string, mayRead: FileSecretsOptions["mayRead"]): Promise<string> {
   try {
-    const stats = await stat(file);
-    // Devices and pipes may have no end, and some begin to do something when they are opened.
+    await using file = await open(path, OPEN_FLAGS);
+    const stats = await file.stat();
     if (!stats.isFile() && !stats.isDirectory()) throw new Error("it is not a regular file");
     if (stats.size > MAX_FILE_BYTES) throw new Error(`it has more than ${MAX_FILE_BYTES} bytes`);
-    return await readFile(file, "utf8");
+    if (mayRead !== undefined && !(await mayRead(file))) throw new Error("it does not belong to this workload");
+    return await file.readFile("utf8");
   } catch (cause) {
-    throw new MeshError("SECRET_UNUSABLE", `${file} cannot be read`, { cause });
+    throw new MeshError("SECRET_UNUSABLE", `${path} cannot be read`, { cause });
   }
 }
 

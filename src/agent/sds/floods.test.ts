@@ -57,10 +57,11 @@ test("calls on the SDS socket are bounded, and their places are free again when 
   const calls = Array.from({ length: 1_024 }, (_, index) => open([`s${index}`]));
   await eventually("all calls", () => watches() === 1_024, 30_000);
   assert.equal(await codeOf(open(["one more"])), RESOURCE_EXHAUSTED);
-  for (const call of calls) call.cancel();
-  await eventually("no calls", () => watches() === 0, 30_000);
+  // Not all of them: to cancel a thousand at once is an attack that Node ends the connection for.
+  for (const call of calls.slice(0, 10)) call.cancel();
+  await eventually("ended calls", () => watches() === 1_014, 30_000);
   open(["again"]);
-  await eventually("a call", () => watches() === 1);
+  await eventually("a call", () => watches() === 1_015);
 });
 
 test("names that all calls watch are bounded, and so is their length", async (t) => {

@@ -12,6 +12,7 @@ import { runAgent } from "../agent.ts";
 import { parseAgentConfig } from "../agent-config.ts";
 import type { Place, PlaceSockets } from "../place.ts";
 import { withInsideListener } from "./inside-listener.ts";
+import { isForWorkload } from "./readable-files.ts";
 import { requestSockets } from "./request-sockets.ts";
 import { tunnelThrough } from "./tunnel.ts";
 import type { WorkloadFile } from "./workload-file.ts";
@@ -152,6 +153,7 @@ async function placeOf(
     output: output ?? "inherit",
     sockets,
     extendBootstrap: (bootstrap) => withInsideListener(bootstrap, INSIDE_SOCKET),
+    mayRead: (file) => isForWorkload(workload.folder, file),
     connect: tunnelThrough(join(folder, INSIDE_SOCKET)),
   };
 }
