@@ -1,10 +1,13 @@
-/** A caller of another account asks every endpoint of a running agent for everything, and must not find the workload's token. */
+/**
+ * What a running agent shows to others on its machine. A caller of another account asks every endpoint for everything, and must not
+ * find the workload's token.
+ */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, readdirSync, readFileSync, readlinkSync, statSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { type TestContext, test } from "node:test";
 import {
@@ -27,7 +30,11 @@ interface Running {
 }
 
 /** An agent with all of its endpoints open, which has shown its token to the control plane. */
-async function agentWithToken(t: TestContext, flags: readonly string[]): Promise<Running> {
+async function agentWithToken(
+  t: TestContext,
+  flags: readonly string[],
+  more: Readonly<Record<string, string>> = { DISABLE_ENVOY: "true" },
+): Promise<Running> {
   const shown: unknown[] = [];
   const plane = await startFakeControlPlane({
     onStream: (stream) => {
@@ -43,12 +50,11 @@ async function agentWithToken(t: TestContext, flags: readonly string[]): Promise
   chmodSync(token, 0o600);
   const [dns, tap, sts] = await freePorts(3);
   const env = agentEnvironment(await agentPorts(), {
-    proxyConfig: JSON.stringify({ discoveryAddress: plane.address }),
-    DISABLE_ENVOY: "true",
-    FILE_MOUNTED_CERTS: "false",
+    proxyConfig: JSON.stringify({ discoveryAddress: plane.address, binaryPath: idleEnvoy(folder) }),
     ISTIO_META_DNS_CAPTURE: "true",
     DNS_PROXY_ADDR: `127.0.0.1:${dns}`,
     PROXY_XDS_DEBUG_VIA_AGENT_PORT: String(tap),
+    ...more,
   });
   const agent = spawnAgent(["proxy", "sidecar", `--stsPort=${sts}`, ...flags], { cwd: folder, env });
   t.after(agent.end);
@@ -65,15 +71,27 @@ async function agentWithToken(t: TestContext, flags: readonly string[]): Promise
   return { folder, agent };
 }
 
+/** A program that stays until it is killed. */
+function idleEnvoy(folder: string): string {
+  const path = join(folder, "idle-envoy");
+  writeFileSync(path, "#!/bin/sh\nexec sleep 600\n", { mode: 0o755 });
+  return path;
+}
+
 /** TCP ports on which a process listens, as the kernel knows them. */
-function listeningPorts({ child }: AgentProcess): readonly number[] {
+function listeningPorts(agent: AgentProcess): readonly number[] {
+  return listeners(agent).map(({ port }) => port);
+}
+
+function listeners({ child }: AgentProcess): readonly { readonly address: string; readonly port: number }[] {
   const folder = `/proc/${child.pid}/fd`;
   const sockets = new Set(readdirSync(folder).map((name) => linkTarget(join(folder, name))));
   const lines = ["tcp", "tcp6"].flatMap((table) => readFileSync(`/proc/net/${table}`, "utf8").split("\n").slice(1));
   return lines.flatMap((line) => {
     const [, local = "", , state, , , , , , inode] = line.trim().split(/ +/);
     const listens = state === "0A" && sockets.has(`socket:[${inode}]`);
-    return listens ? [Number.parseInt(local.split(":")[1] ?? "", 16)] : [];
+    const [address = "", port = ""] = local.split(":");
+    return listens ? [{ address, port: Number.parseInt(port, 16) }] : [];
   });
 }
 
@@ -123,7 +141,7 @@ async function crawled({ folder, agent }: Running): Promise<string> {
 const OPTIONS = { skip: process.getuid?.() === 0 ? false : "needs root, to become another account", timeout: 120_000 };
 
 test(
-  "another account finds the workload's token on no endpoint of the agent, and cannot end it",
+  "Agent host surface: another account finds the workload's token on no endpoint of the agent, and cannot end it",
   OPTIONS,
   async (t) => {
     for (const flags of [[], ["--profiling"]]) {
@@ -140,9 +158,32 @@ test(
   },
 );
 
-test("only the agent's own account finds the token in a heap snapshot, on the debug socket", OPTIONS, async (t) => {
-  const { folder } = await agentWithToken(t, ["--profiling"]);
-  const sent = request({ socketPath: join(folder, DEBUG_SOCKET), path: "/debug/pprof/heap", agent: false }).end();
-  const [response] = await once(sent, "response");
-  assert.match(await text(response), new RegExp(TOKEN));
-});
+test(
+  "Agent host surface: only the agent's own account finds the token in a heap snapshot, on the debug socket",
+  OPTIONS,
+  async (t) => {
+    const { folder } = await agentWithToken(t, ["--profiling"]);
+    const sent = request({ socketPath: join(folder, DEBUG_SOCKET), path: "/debug/pprof/heap", agent: false }).end();
+    const [response] = await once(sent, "response");
+    assert.match(await text(response), new RegExp(TOKEN));
+  },
+);
+
+test(
+  "Agent host surface: sockets are private, ports but the status port are on loopback, and no key is in a file",
+  OPTIONS,
+  async (t) => {
+    const { folder, agent } = await agentWithToken(t, ["--profiling"], {});
+    await eventually("a certificate", () => agent.text().includes("generated new workload certificate"), 30_000);
+    const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
+    const paths = (kind: "isSocket" | "isFile") =>
+      entries.filter((entry) => entry[kind]()).map((entry) => join(entry.parentPath, entry.name));
+    const modes = paths("isSocket").map((path) => statSync(path).mode & 0o777);
+    assert.deepEqual(modes, [0o600, 0o600, 0o600], "XDS, SDS and debug");
+    for (const path of paths("isSocket"))
+      assert.equal(statSync(dirname(path)).mode & 0o022, 0, `others cannot write beside ${path}`);
+    for (const path of paths("isFile")) assert.doesNotMatch(readFileSync(path, "latin1"), /PRIVATE KEY/, path);
+    const open = listeners(agent).filter(({ address }) => address !== "0100007F");
+    assert.equal(open.length, 1, JSON.stringify(open));
+  },
+);
