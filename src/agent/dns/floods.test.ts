@@ -46,7 +46,7 @@ test("a client of another machine gets names of the mesh, and no other: the agen
   }
 });
 
-test("questions that wait are bounded, those that share an answer included", async (t) => {
+test("questions that share an answer which does not come are bounded, and others are not refused for them", async (t) => {
   const silent = createSocket("udp4").bind(0, "127.0.0.1");
   await once(silent, "listening");
   t.after(() => void silent.close());
@@ -59,12 +59,17 @@ test("questions that wait are bounded, those that share an answer included", asy
     metrics: agentMetrics(),
   });
   const client = { transport: "udp", address: "127.0.0.1" } as const;
-  const answers = Array.from({ length: 5_000 }, (_, id) => respond(question("slow.example", id), client));
-  const atOnce = answers.filter((answer) => Buffer.isBuffer(answer));
-  assert.equal(atOnce.length, 5_000 - 2_048);
-  assert.ok(atOnce.every((answer) => Buffer.isBuffer(answer) && rcodeOf(answer) === 2));
+  let failed = 0;
+  for (let id = 0; id < 5_000; id++)
+    void Promise.resolve(respond(question("slow.example", id), client)).then((answer) => {
+      assert.equal(rcodeOf(answer), 2);
+      failed++;
+    });
+  await new Promise(setImmediate);
+  assert.equal(failed, 5_000 - 64);
   assert.equal(rcodeOf(await respond(question(OWN), client)), 0, "names of the mesh are answered all the same");
-  await Promise.all(answers);
+  const other = Promise.resolve(respond(question("other.example"), client)).then(() => "failed");
+  assert.equal(await Promise.race([other, new Promise((resolve) => setImmediate(resolve, "waits"))]), "waits");
 });
 
 test("a question above the limit has no answer, and a long odd name is refused", async () => {
@@ -87,6 +92,11 @@ test("a question above the limit has no answer, and a long odd name is refused",
   assert.equal(rcodeOf(await respond(odd, client)), 1);
 });
 
+/** Resolves when the other side has cut the connection, with or without a reset. */
+function closed(socket: Socket): Promise<unknown> {
+  return new Promise((resolve) => socket.resume().on("close", resolve));
+}
+
 async function client(t: TestContext, port: number): Promise<Socket> {
   const socket = connect(port, "127.0.0.1").on("error", () => undefined);
   t.after(() => socket.destroy());
@@ -104,7 +114,7 @@ test("a TCP client that announces a message above the limit is cut off", async (
   const { port } = await serve(t);
   const socket = await client(t, port);
   socket.write(Buffer.from([0xff, 0xff]));
-  await once(socket.resume(), "close");
+  await closed(socket);
 });
 
 test("a TCP client that sends its question byte by byte is cut off in time", { timeout: 20_000 }, async (t) => {
@@ -114,7 +124,7 @@ test("a TCP client that sends its question byte by byte is cut off in time", { t
   const timer = setInterval(() => socket.write(Buffer.of(bytes.shift() ?? 0)), 50);
   t.after(() => clearInterval(timer));
   socket.write(Buffer.of(bytes.shift() ?? 0));
-  await once(socket.resume(), "close");
+  await closed(socket);
   assert.ok(bytes.length > 0, "before it was complete");
 });
 

@@ -30,6 +30,15 @@ interface Entry {
   restUntil: number;
 }
 
+/** A question that is on its way. */
+interface Running {
+  readonly answer: Promise<Buffer>;
+  /** Questions that share its answer. Each holds memory until it comes. */
+  sharers: number;
+}
+
+/** Many more than a resolver has clients that ask the same at one moment. */
+const MAX_SHARERS = 64;
 /** What a message costs beside its bytes. */
 const ENTRY_BYTES = 400;
 const MAX_BYTES = 2 * 1024 * 1024;
@@ -42,12 +51,13 @@ const SERVER_FAILURE = 2;
 const REFUSED = 5;
 /** An error of its own, which nobody outside sees. */
 const LATE = Symbol("no server answered in time");
+const FLOODED = Symbol("too many ask the same");
 
 export class ForwardCache {
   readonly #options: ForwardCacheOptions;
   /** In the order of use, the least recent first. */
   readonly #entries = new Map<string, Entry>();
-  readonly #running = new Map<string, Promise<Buffer>>();
+  readonly #running = new Map<string, Running>();
   #bytes = 0;
 
   constructor(options: ForwardCacheOptions) {
@@ -115,7 +125,11 @@ export class ForwardCache {
   #shared({ key, query, maxBytes, ask }: Asking): Promise<Buffer> {
     const runningKey = `${maxBytes} ${key}`;
     const running = this.#running.get(runningKey);
-    if (running !== undefined) return running;
+    if (running !== undefined) {
+      if (running.sharers >= MAX_SHARERS) return Promise.reject(FLOODED);
+      running.sharers++;
+      return running.answer;
+    }
     const asked = ask()
       .then((answer) => {
         this.#store(key, answer, query.questionEnd);
@@ -124,7 +138,7 @@ export class ForwardCache {
       .finally(() => this.#running.delete(runningKey));
     // Whoever waited may have gone on with an old answer.
     asked.catch(() => undefined);
-    this.#running.set(runningKey, asked);
+    this.#running.set(runningKey, { answer: asked, sharers: 1 });
     return asked;
   }
 

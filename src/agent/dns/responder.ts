@@ -35,24 +35,14 @@ export interface DnsClient {
 /** The answer to a message: at once, later from a name server, or none to what is no question. */
 export type Respond = (message: Buffer, client: DnsClient) => Buffer | Promise<Buffer> | undefined;
 
-/** Questions that wait for a name server, those that share an answer included. Each holds memory until then. */
-const MAX_WAITING = 2_048;
-
 export function responder(options: ResponderOptions): Respond {
   const { resolver, cache, answerBeforeSync = false, mayForward = () => true, metrics, log } = options;
   const forward = forwarder(options);
-  let waiting = 0;
   const forwarded = (query: Query, transport: Transport, maxBytes: number) => {
-    if (waiting >= MAX_WAITING) return errorAnswer(query.bytes, RCODE_SERVER_FAILURE, query.questionEnd);
     const ask = () => forward(query, transport);
     const answer = cache === undefined ? ask() : cache.answer(query, maxBytes, ask);
     if (!(answer instanceof Promise)) return answer;
-    waiting++;
-    return answer
-      .catch(() => errorAnswer(query.bytes, RCODE_SERVER_FAILURE, query.questionEnd))
-      .finally(() => {
-        waiting--;
-      });
+    return answer.catch(() => errorAnswer(query.bytes, RCODE_SERVER_FAILURE, query.questionEnd));
   };
   return (message, { transport, address }) => {
     const query = parseQuery(message);

@@ -38,6 +38,11 @@ test("ConnectionLimit replaces idle connections before busy ones, and the least 
   assert.equal(first.destroyed, true, "all are busy");
 });
 
+/** Resolves when the other side has cut the connection, with or without a reset. */
+function closed(socket: Socket): Promise<unknown> {
+  return new Promise((resolve) => socket.resume().on("close", resolve));
+}
+
 async function serve(t: TestContext, max: number): Promise<number> {
   const server = createServer((request, response) => {
     if (request.url !== "/hang") response.end("ok");
@@ -69,5 +74,5 @@ test("limitHttp() cuts a connection that sends many requests without waiting for
   const port = await serve(t, 8);
   const socket = connect(port, "127.0.0.1").on("error", () => undefined);
   socket.write("GET /hang HTTP/1.1\r\nhost: x\r\n\r\n".repeat(100));
-  await once(socket.resume(), "close");
+  await closed(socket);
 });
