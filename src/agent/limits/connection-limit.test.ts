@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { createServer } from "node:http";
 import { type AddressInfo, connect, Socket } from "node:net";
 import { type TestContext, test } from "node:test";
 import { fetchText } from "../http-client.ts";
-import { ConnectionLimit, limitHttp } from "./connection-limit.ts";
+import { ConnectionLimit, limitedHttpServer } from "./connection-limit.ts";
 
 function sockets(limit: ConnectionLimit, count: number): Socket[] {
   return Array.from({ length: count }, () => {
@@ -43,22 +42,23 @@ function closed(socket: Socket): Promise<unknown> {
   return new Promise((resolve) => socket.resume().on("close", resolve));
 }
 
-async function serve(t: TestContext, max: number): Promise<number> {
-  const server = createServer((request, response) => {
+async function serve(t: TestContext, max: number) {
+  const asked: string[] = [];
+  const server = limitedHttpServer(max, (request, response) => {
+    asked.push(request.url ?? "");
     if (request.url !== "/hang") response.end("ok");
   });
-  limitHttp(server, max);
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   t.after(() => {
     server.close();
     server.closeAllConnections();
   });
-  return (server.address() as AddressInfo).port;
+  return { port: (server.address() as AddressInfo).port, asked };
 }
 
-test("limitHttp() serves new callers while a flood holds connections, idle or busy", async (t) => {
-  const port = await serve(t, 8);
+test("limitedHttpServer() serves new callers while a flood holds connections, idle or busy", async (t) => {
+  const { port } = await serve(t, 8);
   const held = Array.from({ length: 40 }, (_, index) => {
     const socket = connect(port, "127.0.0.1").on("error", () => undefined);
     if (index % 2 === 0) socket.write("GET /hang HTTP/1.1\r\nhost: x\r\n\r\n");
@@ -70,9 +70,10 @@ test("limitHttp() serves new callers while a flood holds connections, idle or bu
   assert.equal(answer.body, "ok");
 });
 
-test("limitHttp() cuts a connection that sends many requests without waiting for responses", async (t) => {
-  const port = await serve(t, 8);
+test("limitedHttpServer() cuts a connection that sends many requests without waiting for responses", async (t) => {
+  const { port, asked } = await serve(t, 8);
   const socket = connect(port, "127.0.0.1").on("error", () => undefined);
   socket.write("GET /hang HTTP/1.1\r\nhost: x\r\n\r\n".repeat(100));
   await closed(socket);
+  assert.equal(asked.length, 8, "and does not serve what it had read");
 });

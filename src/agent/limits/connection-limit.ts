@@ -1,13 +1,11 @@
 /** Bounds the connections of a server so that callers which hold connections cannot keep others out. */
-import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import { createServer, type RequestListener, type Server } from "node:http";
 import type { Socket } from "node:net";
 
 /** Requests that one connection may have running. HTTP/1.1 clients wait for each response, so only a flood has more. */
 const MAX_PIPELINED = 8;
-/** Time in which a request must arrive. */
-const HEADERS_TIMEOUT_MS = 10_000;
-const REQUEST_TIMEOUT_MS = 30_000;
-const CHECK_EVERY_MS = 5_000;
+/** Times in which a request must arrive, and how often Node looks. */
+const TIMEOUTS = { headersTimeout: 10_000, requestTimeout: 30_000, connectionsCheckingInterval: 5_000 } as const;
 
 interface Use {
   running: number;
@@ -67,17 +65,16 @@ export class ConnectionLimit {
   }
 }
 
-/** Bounds connections and the time of requests. Node limits headers to 16 KB by itself. */
-export function limitHttp(server: Server, maxConnections: number): void {
+/** An HTTP server whose connections, and the time and number of their requests, are bounded. Node limits headers to 16 KB by itself. */
+export function limitedHttpServer(maxConnections: number, listener: RequestListener): Server {
   const limit = new ConnectionLimit(maxConnections);
-  server.headersTimeout = HEADERS_TIMEOUT_MS;
-  server.requestTimeout = REQUEST_TIMEOUT_MS;
-  server.on("connection", (socket) => limit.add(socket));
-  server.prependListener("request", ({ socket }: IncomingMessage, response: ServerResponse) => {
+  const server = createServer(TIMEOUTS, (request, response) => {
+    const { socket } = request;
     if (limit.begin(socket) > MAX_PIPELINED) socket.destroy();
     response.once("close", () => limit.end(socket));
+    // Of a connection that was cut, Node still tells of the requests that it had read.
+    if (!socket.destroyed) listener(request, response);
   });
+  server.on("connection", (socket) => limit.add(socket));
+  return server;
 }
-
-/** Options for `createServer`, for what cannot be set later. */
-export const HTTP_LIMITS = { connectionsCheckingInterval: CHECK_EVERY_MS } as const;

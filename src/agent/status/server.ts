@@ -1,12 +1,12 @@
 /** The status port, 15020: readiness, merged metrics, the application's probes, and the way to end the agent. */
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo, Server as NetServer } from "node:net";
 import { pipeline } from "node:stream/promises";
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { callerAccount } from "../limits/caller-account.ts";
-import { HTTP_LIMITS, limitHttp } from "../limits/connection-limit.ts";
+import { limitedHttpServer } from "../limits/connection-limit.ts";
 import { isLoopback } from "../limits/loopback.ts";
 import { RunningLimit } from "../limits/running-limit.ts";
 import { type Answer, type IncomingRequest, refusal } from "./answer.ts";
@@ -62,8 +62,10 @@ const MAX_LOGGED_PATH = 200;
 export async function startStatusServer(port: number | NetServer, options: StatusOptions): Promise<StatusServer> {
   const { log } = options;
   const handle = statusHandler(options);
-  const server = createServer(HTTP_LIMITS, (request, response) => void respond({ request, response, log, handle }));
-  limitHttp(server, MAX_CONNECTIONS);
+  const server = limitedHttpServer(
+    MAX_CONNECTIONS,
+    (request, response) => void respond({ request, response, log, handle }),
+  );
   server.keepAliveTimeout = KEEP_ALIVE_MS;
   if (typeof port === "number") await listen(server, port);
   else await listenOn(server, port);

@@ -1,10 +1,10 @@
 /** The Security Token Service of the agent: Envoy exchanges its token here before it calls services of a cloud. */
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { localRequestProblem } from "#lib/net/local-request.ts";
-import { HTTP_LIMITS, limitHttp } from "../limits/connection-limit.ts";
+import { limitedHttpServer } from "../limits/connection-limit.ts";
 import { ACCESS_TOKEN_TYPE, type ExchangedToken } from "./federated-token.ts";
 import type { TokenStatus } from "./google-exchange.ts";
 import { type ExchangeRequest, parseExchangeRequest } from "./request.ts";
@@ -34,12 +34,11 @@ interface Answer {
 
 /** Listens until the signal is aborted; gives the port. */
 export async function serveSts({ host, port, manager, log }: StsOptions, signal: AbortSignal): Promise<number> {
-  const server = createServer(HTTP_LIMITS, (request, response) => {
+  const server = limitedHttpServer(MAX_CONNECTIONS, (request, response) => {
     void answer(request, manager, log)
       .catch((thrown: unknown) => refusal(400, "invalid_request", errorText(thrown)))
       .then((given) => send(response, given));
   });
-  limitHttp(server, MAX_CONNECTIONS);
   await new Promise<void>((resolve, reject) => {
     server.once("error", (cause) => {
       reject(new MeshError("STS_NOT_LISTENING", `Cannot listen on ${host} port ${port} (--stsPort)`, { cause }));
