@@ -3,7 +3,7 @@ import { createServer, type RequestListener, type Server } from "node:http";
 import type { Socket } from "node:net";
 
 /** Requests that one connection may have running. HTTP/1.1 clients wait for each response, so only a flood has more. */
-const MAX_PIPELINED = 8;
+const MAX_PIPELINED = 4;
 /** Times in which a request must arrive, and how often Node looks. */
 const TIMEOUTS = { headersTimeout: 10_000, requestTimeout: 30_000, connectionsCheckingInterval: 5_000 } as const;
 
@@ -70,10 +70,14 @@ export function limitedHttpServer(maxConnections: number, listener: RequestListe
   const limit = new ConnectionLimit(maxConnections);
   const server = createServer(TIMEOUTS, (request, response) => {
     const { socket } = request;
-    if (limit.begin(socket) > MAX_PIPELINED) socket.destroy();
-    response.once("close", () => limit.end(socket));
     // Of a connection that was cut, Node still tells of the requests that it had read.
-    if (!socket.destroyed) listener(request, response);
+    if (socket.destroyed) return;
+    if (limit.begin(socket) > MAX_PIPELINED) {
+      socket.destroy();
+      return;
+    }
+    response.once("close", () => limit.end(socket));
+    listener(request, response);
   });
   server.on("connection", (socket) => limit.add(socket));
   return server;

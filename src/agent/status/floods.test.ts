@@ -30,7 +30,7 @@ test("thousands of idle connections are replaced, and probes are answered meanwh
     await Promise.all(sockets.map((socket) => once(socket, "connect")));
     assert.equal((await ask("/healthz/ready")).status, 200);
   }
-  await eventually("few connections", () => open <= 256);
+  await eventually("few connections", () => open <= 128);
 });
 
 test("scrapers that never read hold few connections to the application, and keep no probe out", async (t) => {

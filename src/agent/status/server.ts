@@ -46,7 +46,7 @@ export interface StatusServer {
 const KEEP_ALIVE_MS = 3_600_000;
 
 /** Enough for Envoy, kubelet and scrapers many times over. */
-const MAX_CONNECTIONS = 256;
+const MAX_CONNECTIONS = 128;
 /** Each scrape holds a connection to Envoy and one to the application. */
 const SCRAPES = { max: 16, maxPerPeer: 4 } as const;
 /** Each probe holds a connection to the application, which may never answer. */
