@@ -48,6 +48,11 @@ export class Metrics<Name extends string = string> {
     of(this.#gauges, name).set(labels, value);
   }
 
+  /** Drops one series of a gauge: what it was about is gone, and series of whatever strangers named would pile up. */
+  remove(name: Name, labels: MetricLabels): void {
+    of(this.#gauges, name).remove(labels);
+  }
+
   /** Adds an observation to a histogram. */
   observe(name: Name, value: number, labels: MetricLabels = {}): void {
     of(this.#histograms, name).histogram.observe(value, labels);

@@ -78,11 +78,25 @@ function joined<R extends Resource>(contents: readonly Content<R>[]): Content<R>
 
 /** The version that the proxy took last. */
 export function lastGood<R extends Resource>({ good }: Subscription<R>, name: string): R | undefined {
-  for (const { resources, removed } of good.since.toReversed()) {
-    const taken = resources.find((resource) => resource.name === name);
-    if (taken !== undefined || removed.includes(name)) return taken;
+  for (const content of good.since.toReversed()) {
+    const told = toldByName(content);
+    if (told.has(name)) return told.get(name);
   }
   return good.wildcard || good.names.has(name) ? chosen(good, name) : undefined;
+}
+
+const told = new WeakMap<Content<Resource>, ReadonlyMap<string, Resource | undefined>>();
+
+/** What a response told, by name; undefined for what it removed. A rejection can ask for every name of it. */
+function toldByName<R extends Resource>(content: Content<R>): ReadonlyMap<string, R | undefined> {
+  const known = told.get(content) as ReadonlyMap<string, R | undefined> | undefined;
+  if (known !== undefined) return known;
+  const { resources, removed } = content;
+  // Of a name that is in both the resource counts, and of two resources the first.
+  const entries = [...resources].reverse().map((resource) => [resource.name, resource] as const);
+  const made = new Map<string, R | undefined>([...removed.map((name) => [name, undefined] as const), ...entries]);
+  told.set(content, made);
+  return made;
 }
 
 /** The newest version that the proxy did not reject. */
@@ -119,7 +133,8 @@ function stillHeld<R extends Resource>(state: Subscription<R>, answered: Respons
 function onRejection<R extends Resource>(state: Subscription<R>, pending: Response<R>, message: string): Step<R> {
   const named = culprits(message, pending.resources);
   const guilty = named.length === 0 && pending.resources.length === 1 ? pending.resources : named;
-  const innocent = pending.resources.filter((resource) => !guilty.includes(resource)).map((resource) => resource.name);
+  const blamed = new Set(guilty);
+  const innocent = pending.resources.filter((resource) => !blamed.has(resource)).map((resource) => resource.name);
   const held = new Map(state.held);
   const entries = guilty.map((rejected) => {
     const entry = heldAfter(state, rejected);

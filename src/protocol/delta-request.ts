@@ -2,9 +2,10 @@
  * `envoy.service.discovery.v3.DeltaDiscoveryRequest`, read and written field by field: the agent passes thousands of them
  * on and must not pay for generated code.
  */
-import { type FieldVisitor, readMapEntry, readMessageInto, readString } from "#lib/wire/read.ts";
+import { type FieldVisitor, readMapEntry, readMessageInto } from "#lib/wire/read.ts";
 import { MessageWriter } from "#lib/wire/write.ts";
 import { formatRequestError, parseRequestError, type RequestError } from "./request-error.ts";
+import { FIELD_LIMIT, readIdentifier } from "./request-limits.ts";
 import { sharedTypeUrl } from "./type-urls.ts";
 
 export interface DeltaRequest {
@@ -48,22 +49,23 @@ interface ReadRequest {
 
 /** Made once: the answer to every response is read with it. */
 const FIELDS: FieldVisitor<ReadRequest> = {
+  limit: FIELD_LIMIT,
   bytes: {
     1: (value, request) => {
       request.node = value;
     },
     2: (value, request) => {
-      request.typeUrl = sharedTypeUrl(readString(value));
+      request.typeUrl = sharedTypeUrl(readIdentifier(value));
     },
-    3: (value, request) => request.subscribe.push(readString(value)),
-    4: (value, request) => request.unsubscribe.push(readString(value)),
+    3: (value, request) => request.subscribe.push(readIdentifier(value)),
+    4: (value, request) => request.unsubscribe.push(readIdentifier(value)),
     5: (entry, request) => {
-      const { key, value } = readMapEntry(entry);
+      const { key, value } = readMapEntry(entry, readIdentifier);
       request.initialVersions ??= new Map();
-      request.initialVersions.set(key, readString(value));
+      request.initialVersions.set(key, readIdentifier(value));
     },
     6: (value, request) => {
-      request.nonce = readString(value);
+      request.nonce = readIdentifier(value);
     },
     7: (value, request) => {
       request.error = parseRequestError(value);
@@ -71,7 +73,7 @@ const FIELDS: FieldVisitor<ReadRequest> = {
   },
 };
 
-/** Throws on bytes that are not a message. Fields this version does not know are skipped. */
+/** Throws on bytes that are not a message, and on a message that exceeds a limit. Fields this version does not know are skipped. */
 export function parseDeltaRequest(bytes: Uint8Array): DeltaRequest {
   const { node, typeUrl, nonce, error } = EMPTY_REQUEST;
   const read: ReadRequest = { node, typeUrl, subscribe: [], unsubscribe: [], initialVersions: undefined, nonce, error };

@@ -1,17 +1,19 @@
 /** `google.rpc.Status`, as a request carries it when a response was rejected. */
-import { readMessage, readString } from "#lib/wire/read.ts";
+import { readMessage } from "#lib/wire/read.ts";
 import { MessageWriter } from "#lib/wire/write.ts";
+import { FIELD_LIMIT, readErrorText } from "./request-limits.ts";
 
 export interface RequestError {
   readonly code: number;
   readonly message: string;
 }
 
-/** Throws on bytes that are not a message. */
+/** Throws on bytes that are not a message. Of a long text it keeps the beginning. */
 export function parseRequestError(bytes: Uint8Array): RequestError {
   let code = 0;
   let message = "";
   readMessage(bytes, {
+    limit: FIELD_LIMIT,
     varint: {
       1: (value) => {
         code = value;
@@ -19,7 +21,7 @@ export function parseRequestError(bytes: Uint8Array): RequestError {
     },
     bytes: {
       2: (value) => {
-        message = readString(value);
+        message = readErrorText(value);
       },
     },
   });

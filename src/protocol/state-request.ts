@@ -2,10 +2,11 @@
  * `envoy.service.discovery.v3.DiscoveryRequest`, of state-of-the-world xDS: each request repeats all names that are wanted.
  * What it means beside what was said before is a delta request, so that both kinds of stream share everything else.
  */
-import { readMessage, readString } from "#lib/wire/read.ts";
+import { readMessage } from "#lib/wire/read.ts";
 import { MessageWriter } from "#lib/wire/write.ts";
 import { type DeltaRequest, EMPTY_REQUEST } from "./delta-request.ts";
 import { formatRequestError, parseRequestError, type RequestError } from "./request-error.ts";
+import { FIELD_LIMIT, readIdentifier } from "./request-limits.ts";
 import type { Resource } from "./resource.ts";
 import type { Subscription } from "./subscription.ts";
 import { sharedTypeUrl } from "./type-urls.ts";
@@ -33,24 +34,25 @@ export const EMPTY_STATE_REQUEST: StateRequest = {
   error: undefined,
 };
 
-/** Throws on bytes that are not a message. Fields this version does not know are skipped. */
+/** Throws on bytes that are not a message, and on a message that exceeds a limit. Fields this version does not know are skipped. */
 export function parseStateRequest(bytes: Uint8Array): StateRequest {
   const names: string[] = [];
   let { version, node, typeUrl, nonce, error } = EMPTY_STATE_REQUEST;
   readMessage(bytes, {
+    limit: FIELD_LIMIT,
     bytes: {
       1: (value) => {
-        version = readString(value);
+        version = readIdentifier(value);
       },
       2: (value) => {
         node = value;
       },
-      3: (value) => names.push(readString(value)),
+      3: (value) => names.push(readIdentifier(value)),
       4: (value) => {
-        typeUrl = sharedTypeUrl(readString(value));
+        typeUrl = sharedTypeUrl(readIdentifier(value));
       },
       5: (value) => {
-        nonce = readString(value);
+        nonce = readIdentifier(value);
       },
       6: (value) => {
         error = parseRequestError(value);

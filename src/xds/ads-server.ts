@@ -115,6 +115,9 @@ const DEFAULT_LIMITS: AdsLimits = {
 const UNANSWERED: ReadonlySet<string> = new Set([HEALTH_TYPE]);
 const WITHOUT_ROOTS: ReadonlySet<string> = new Set([HEALTH_TYPE, PROXY_CONFIG_TYPE]);
 
+/** Versions of proxies whose number is told. */
+const MAX_VERSIONS = 100;
+
 /** Where and how a stream came. */
 interface Port {
   readonly dialect: Dialect;
@@ -328,9 +331,20 @@ export class AdsServer {
 
   #countProxies({ istioVersion: version }: XdsStream, difference: number): void {
     const count = (this.#connected.get(version) ?? 0) + difference;
-    if (count === 0) this.#connected.delete(version);
-    else this.#connected.set(version, count);
+    this.#connected.delete(version);
+    this.#connected.set(version, count);
     this.#metrics.set("pilot_xds", count, { version });
+    if (this.#connected.size > MAX_VERSIONS) this.#forgetVersion();
+  }
+
+  /** Drops the version that no proxy has for the longest time: callers can make up any number of versions. */
+  #forgetVersion(): void {
+    for (const [version, count] of this.#connected) {
+      if (count > 0) continue;
+      this.#connected.delete(version);
+      this.#metrics.remove?.("pilot_xds", { version });
+      return;
+    }
   }
 
   /** What a stream is told that ends for this reason. */

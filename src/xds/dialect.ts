@@ -2,6 +2,7 @@
 import { STATUS } from "#lib/grpc/status.ts";
 import { withoutFirst } from "#lib/wire/read.ts";
 import { type DeltaRequest, parseDeltaRequest } from "#protocol/delta-request.ts";
+import { RequestLimitError } from "#protocol/request-limits.ts";
 import type { Resource } from "#protocol/resource.ts";
 import type { Session, StreamKind } from "#protocol/session.ts";
 import { parseStateRequest } from "#protocol/state-request.ts";
@@ -105,6 +106,9 @@ function reading<T>(kind: StreamKind, read: () => T): T {
   try {
     return read();
   } catch (cause) {
+    if (cause instanceof RequestLimitError) {
+      throw new Refusal(STATUS.RESOURCE_EXHAUSTED, `Cannot take the request: ${cause.message}`, { cause });
+    }
     const wanted = kind === "delta" ? "DeltaDiscoveryRequest" : "DiscoveryRequest";
     throw new Refusal(STATUS.INVALID_ARGUMENT, `Cannot read the request: it is no ${wanted}`, { cause });
   }

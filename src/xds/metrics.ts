@@ -7,6 +7,8 @@ export interface Metrics {
   count(name: XdsMetric, labels?: Labels, by?: number): void;
   set(name: XdsMetric, value: number, labels?: Labels): void;
   observe(name: XdsMetric, value: number, labels?: Labels): void;
+  /** Drops a series of a gauge. */
+  remove?(name: XdsMetric, labels: Labels): void;
 }
 
 export type Labels = Readonly<Record<string, string>>;
@@ -66,6 +68,6 @@ export function codeName(code = 0): string {
   if (code === STATUS.OK) return "OK";
   if (code === STATUS.CANCELLED) return "Canceled";
   const name = statusName(code);
-  if (name === String(code)) return `Code(${code})`;
+  if (name === String(code)) return "Unknown"; // there must not be a series for each number
   return name.toLowerCase().replaceAll(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }

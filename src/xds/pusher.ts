@@ -47,6 +47,8 @@ interface World {
 const SLICE_MS = 4;
 /** Responses are kept so long after the last push. */
 const SHARED_FOR_MS = 1_000;
+/** Requests without a pause must not make it pile up. */
+const SHARED_AT_MOST_MS = 10_000;
 /** The last round is not over. */
 const NO_ROUND = "none";
 
@@ -69,6 +71,8 @@ export class Pusher {
   /** Streams to look at, in the order they came. */
   readonly #queue = new Set<XdsStream>();
   #world: World | undefined;
+  /** When what proxies share was last forgotten. */
+  #sharedSince = Number.NEGATIVE_INFINITY;
   #wakeUp: () => void = () => undefined;
   #cancelForgetting: () => void = () => undefined;
 
@@ -107,6 +111,7 @@ export class Pusher {
 
   /** What was shared by the proxies of one push. */
   #forgetShared(): void {
+    this.#sharedSince = this.#options.clock.now();
     this.#responses.clear();
     this.steps.clear();
   }
@@ -147,6 +152,7 @@ export class Pusher {
     while (!signal.aborted) {
       const preparing = this.#preparation.running;
       if (preparing !== undefined) await preparing;
+      if (this.#options.clock.now() - this.#sharedSince > SHARED_AT_MOST_MS) this.#forgetShared();
       const stream = this.#take();
       // Most are served at once: a promise for each would take as long as the rest of it.
       const serving = stream === undefined ? this.#idle(signal) : this.#serve(stream);

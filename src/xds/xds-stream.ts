@@ -15,7 +15,7 @@ import type { ByteBudget } from "./byte-budget.ts";
 import type { Clock } from "./clock.ts";
 import { Deadline } from "./deadline.ts";
 import { type Dialect, requestIn } from "./dialect.ts";
-import { codeName, type Metrics, type XdsMetric } from "./metrics.ts";
+import { codeName, type Labels, type Metrics, type XdsMetric } from "./metrics.ts";
 import { type ProxyParts, viewId } from "./parts.ts";
 import type { OpenPush, PushJournal } from "./push-journal.ts";
 import { Refusal } from "./refusal.ts";
@@ -55,8 +55,17 @@ const REJECT_METRICS: ReadonlyMap<string, XdsMetric> = new Map([
 ]);
 /** Enough to understand a rejection; Envoy's can be as long as the response. */
 const MAX_REASON = 2_000;
+/** Resources and objects in a log line. */
+const MAX_LISTED = 20;
+/** Resources, and objects, in the journal. */
+const MAX_NOTED = 100;
 const MAX_OPEN = 64;
+/** Resource types of a stream. Envoys and agents ask for nine at most; each further type costs every later step of the stream. */
+const MAX_TYPES = 32;
+/** Of the names of a stream; those of 50,000 clusters fit. */
+const MAX_NAME_LENGTH = 8 * 1024 * 1024;
 const NO_TYPES: readonly string[] = [];
+const NO_VERSIONS: ReadonlyMap<string, unknown> = new Map();
 const ACKNOWLEDGED = { result: "acknowledged" } as const;
 
 export class XdsStream {
@@ -68,6 +77,10 @@ export class XdsStream {
   readonly #sentAt = new Map<string, number>();
   /** By nonce: pushes that the proxy has not answered. */
   readonly #open = new Map<string, OpenPush>();
+  /** Of the names that it asked for, at least: those that it gave up are counted until the sum is too large. */
+  #nameLength = 0;
+  /** Series of metrics that are about this stream. */
+  readonly #rejections = new Map<string, { readonly metric: XdsMetric; readonly labels: Labels }>();
   #closed = false;
   #unflushedBytes = 0;
   /** Until what was sent has left. */
@@ -117,21 +130,38 @@ export class XdsStream {
   /** A message from the proxy. */
   receive(bytes: Uint8Array): void {
     const request = requestIn(this.#options.dialect, bytes, this.#session);
-    if (request.typeUrl === HEALTH_TYPE) this.#options.health(this, request.error?.message);
+    if (request.typeUrl === HEALTH_TYPE) this.#options.health(this, request.error && shown(request.error.message));
     if (this.#options.unanswered.has(request.typeUrl)) return;
     const { session, verdict } = receive(this.#session, request, this.#options.clock.now());
     // Answers to responses, as most requests are, ask for nothing new.
-    if (request.subscribe.length > 0 || session.types.size > this.#session.types.size) this.#checkNames(session);
+    if (request.subscribe.length > 0 || session.types.size > this.#session.types.size)
+      this.#checkNames(session, request);
     this.#session = session;
     this.#judge(request, verdict);
     this.#options.wake(this);
   }
 
-  #checkNames({ types }: Session<BuiltResource>): void {
+  #checkNames({ types }: Session<BuiltResource>, { subscribe, initialVersions }: DeltaRequest): void {
     const { maxNames } = this.#options;
-    const names = types.values().reduce((sum, subscription) => sum + subscription.names.size, 0);
-    if (names <= maxNames && types.size <= maxNames) return;
-    throw new Refusal(STATUS.RESOURCE_EXHAUSTED, `Cannot subscribe to ${names} names: ${maxNames} are allowed`);
+    if (types.size > MAX_TYPES) {
+      throw new Refusal(STATUS.RESOURCE_EXHAUSTED, `Cannot subscribe to ${types.size} types: ${MAX_TYPES} are allowed`);
+    }
+    const names = types.values().reduce((sum, { names, initial }) => sum + names.size + (initial?.size ?? 0), 0);
+    if (names > maxNames) {
+      throw new Refusal(STATUS.RESOURCE_EXHAUSTED, `Cannot subscribe to ${names} names: ${maxNames} are allowed`);
+    }
+    this.#nameLength += lengthOf(subscribe) + lengthOf(initialVersions.keys());
+    if (this.#nameLength <= MAX_NAME_LENGTH) return;
+    // Names that it gave up again were counted too, and so were those that it repeated.
+    const held = types
+      .values()
+      .flatMap(({ names, initial = NO_VERSIONS }) => [lengthOf(names), lengthOf(initial.keys())]);
+    this.#nameLength = held.reduce((sum, length) => sum + length, 0);
+    if (this.#nameLength <= MAX_NAME_LENGTH) return;
+    throw new Refusal(
+      STATUS.RESOURCE_EXHAUSTED,
+      `Cannot subscribe to names of more than ${MAX_NAME_LENGTH} characters`,
+    );
   }
 
   /** Types it asked for that have no target yet. Nothing is sent before they have: it would look as if nothing existed. */
@@ -237,17 +267,24 @@ export class XdsStream {
     if (verdict.kind !== "rejected") return;
     metrics.count("pilot_total_xds_rejects", { type });
     const metric = REJECT_METRICS.get(type);
-    if (metric !== undefined) metrics.count(metric, { node: this.proxy.id, err: codeName(request.error?.code) });
+    if (metric !== undefined) this.#countRejection(metric, codeName(request.error?.code));
     const culprits = verdict.held.map(({ rejected }) => rejected);
     const isPatched = culprits.some(({ recipe }) => recipe.unpatched !== undefined);
     const instead = isPatched ? "gets it without the patches" : "keeps the last good version of it";
     log.warn(`proxy rejected configuration: it ${instead}`, {
       type,
       node: this.proxy.nodeId,
-      resources: culprits.map(({ name }) => name).join(",") || "not known yet",
-      objects: [...new Set(culprits.flatMap(({ recipe }) => originsOf(recipe)))].join(","),
+      resources: shownList(culprits.map(({ name }) => name)) || "not known yet",
+      objects: shownList(new Set(culprits.flatMap(({ recipe }) => originsOf(recipe)))),
       reason: shown(verdict.message),
     });
+  }
+
+  /** The series live as long as the stream: callers choose the names of their nodes. */
+  #countRejection(metric: XdsMetric, err: string): void {
+    const labels = { node: this.proxy.id, err };
+    this.#options.metrics.count(metric, labels);
+    this.#rejections.set(`${metric} ${err}`, { metric, labels });
   }
 
   #note({ nonce }: DeltaRequest, verdict: Verdict<BuiltResource>): void {
@@ -260,7 +297,9 @@ export class XdsStream {
       return;
     }
     const rejected = verdict.held.map((held) => held.rejected);
-    const culprits = [...rejected.map(({ name }) => name), ...rejected.flatMap(({ recipe }) => originsOf(recipe))];
+    const objects = new Set(rejected.flatMap(({ recipe }) => originsOf(recipe)));
+    // The journal keeps thousands of these lists.
+    const culprits = [...rejected.slice(0, MAX_NOTED).map(({ name }) => name), ...[...objects].slice(0, MAX_NOTED)];
     push.answered({ result: "rejected", error: shown(verdict.message), culprits }, now);
   }
 
@@ -279,6 +318,7 @@ export class XdsStream {
     this.#cancelWake();
     this.#flushed();
     this.#leaving.stop();
+    for (const { metric, labels } of this.#rejections.values()) this.#options.metrics.remove?.(metric, labels);
     this.#options.closed(this);
   }
 
@@ -287,6 +327,20 @@ export class XdsStream {
     this.#options.budget.giveBack(this.#unflushedBytes);
     this.#unflushedBytes = 0;
   }
+}
+
+/** Of all names together. */
+function lengthOf(names: Iterable<string>): number {
+  let sum = 0;
+  for (const name of names) sum += name.length;
+  return sum;
+}
+
+/** Of many items the first: a rejection can be about thousands. */
+function shownList(items: Iterable<string>): string {
+  const all = [...items];
+  const more = all.length > MAX_LISTED ? ` and ${all.length - MAX_LISTED} more` : "";
+  return `${all.slice(0, MAX_LISTED).join(",")}${more}`;
 }
 
 /** From outside, so it must not look like lines of ours. */

@@ -9,6 +9,8 @@ export interface FieldVisitor<Into = undefined> {
   readonly bytes?: Readonly<Record<number, (value: Uint8Array, into: Into) => void>>;
   readonly varint?: Readonly<Record<number, (value: number, into: Into) => void>>;
   readonly double?: Readonly<Record<number, (value: number, into: Into) => void>>;
+  /** Limits the fields of a message from a stranger, since each takes time, even one that is skipped. */
+  readonly limit?: { readonly fields: number; readonly exceeded: () => Error };
 }
 
 /** Reads a protobuf message without a schema. Throws when the bytes are no message. */
@@ -19,7 +21,9 @@ export function readMessage(message: Uint8Array, visitor: FieldVisitor): void {
 /** The same with a visitor that is told what to read into. */
 export function readMessageInto<Into>(into: Into, message: Uint8Array, visitor: FieldVisitor<Into>): void {
   const reader = new BinaryReader(message);
+  let left = visitor.limit?.fields ?? Number.POSITIVE_INFINITY;
   while (reader.pos < reader.len) {
+    if (left-- === 0 && visitor.limit !== undefined) throw visitor.limit.exceeded();
     const [number, type] = reader.tag();
     const onBytes = type === WireType.LengthDelimited ? visitor.bytes?.[number] : undefined;
     const onVarint = type === WireType.Varint ? visitor.varint?.[number] : undefined;
@@ -65,13 +69,17 @@ export function withoutFirst(message: Uint8Array, field: number): Uint8Array {
 }
 
 /** The key and value of an entry of a `map<string, Message>` field. */
-export function readMapEntry(entry: Uint8Array): { readonly key: string; readonly value: Uint8Array } {
+export function readMapEntry(
+  entry: Uint8Array,
+  readKey: (key: Uint8Array) => string = readString,
+): { readonly key: string; readonly value: Uint8Array } {
   let key = "";
   let value: Uint8Array = EMPTY;
   readMessage(entry, {
+    limit: ENTRY_LIMIT,
     bytes: {
       1: (bytes) => {
-        key = readString(bytes);
+        key = readKey(bytes);
       },
       2: (bytes) => {
         value = bytes;
@@ -82,3 +90,5 @@ export function readMapEntry(entry: Uint8Array): { readonly key: string; readonl
 }
 
 const EMPTY = new Uint8Array();
+/** An entry has two fields; a later version of a protocol may add some. */
+const ENTRY_LIMIT = { fields: 100, exceeded: () => new Error("an entry of a map has more than 100 fields") } as const;
