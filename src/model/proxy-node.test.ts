@@ -191,3 +191,34 @@ test("the locality is that of labels, else that of the node", () => {
   assert.equal(at({ "istio-locality": "eu/b" }, { region: "us" }), "eu/b");
   assert.equal(at({ "topology.istio.io/locality": "eu/c", "istio-locality": "eu/b" }), "eu/c");
 });
+
+test("parseProxyNode() refuses a node, an id and addresses beyond their limits", () => {
+  assert.match(problem({ id: ID, metadata: { a: "x".repeat(524_288) } }), /^node has 524\d+ bytes: at most 524288/);
+  assert.equal(problem({ id: `sidecar~10.0.0.1~${"a".repeat(1_010)}.b~c` }), "node.id has more than 1024 bytes");
+  const INSTANCE_IPS = Array(257).fill("10.0.0.1").join();
+  assert.equal(
+    problem({ id: ID, metadata: { INSTANCE_IPS } }),
+    "node.metadata.INSTANCE_IPS has more than 256 addresses",
+  );
+});
+
+test("parseProxyNode() refuses metadata that is nested too deeply, before the stack is used up", () => {
+  // `bytes` of each level: a Value with a list of one Value.
+  let value: Buffer = Buffer.from([0x08, 0x00]);
+  for (let depth = 0; depth < 1_000; depth++) value = lengthDelimited(0x32, lengthDelimited(0x0a, value));
+  const field = Buffer.concat([lengthDelimited(0x0a, Buffer.from("key")), lengthDelimited(0x12, value)]);
+  const metadata = lengthDelimited(0x1a, lengthDelimited(0x0a, field));
+  const { problems } = parseProxyNode(Buffer.concat([lengthDelimited(0x0a, Buffer.from(ID)), metadata]));
+  assert.match(problems[0]?.message ?? "", /recursion depth/);
+});
+
+function lengthDelimited(tag: number, bytes: Uint8Array): Buffer {
+  const length: number[] = [];
+  for (let rest = bytes.length; ; rest >>>= 7) {
+    if (rest < 128) {
+      length.push(rest);
+      return Buffer.concat([Buffer.from([tag, ...length]), bytes]);
+    }
+    length.push((rest & 127) | 128);
+  }
+}

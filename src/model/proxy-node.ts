@@ -9,19 +9,31 @@ import type { Proxy as MeshProxy } from "./proxy.ts";
 
 const TYPES: readonly MeshProxy["type"][] = ["sidecar", "router"];
 
+/** A node lists the extensions of its Envoy, some 700, and the labels and annotations of its pod. */
+const MAX_NODE_BYTES = 512 * 1024;
+/** Of a machine with many interfaces; each is looked up in the mesh. */
+const MAX_ADDRESSES = 256;
+/** The names in an id have at most 253 characters each. It is kept in logs and in the journal of pushes. */
+const MAX_ID_BYTES = 1_024;
+
 /** Reads an encoded `envoy.config.core.v3.Node`. Fields of problems are those of that message. */
 export function parseProxyNode(bytes: Uint8Array): Parsed<MeshProxy> {
+  if (bytes.length > MAX_NODE_BYTES)
+    return failed("", `has ${bytes.length} bytes: at most ${MAX_NODE_BYTES} are allowed`);
   let node: Node;
   try {
-    node = fromBinary(NodeSchema, bytes);
+    node = fromBinary(NodeSchema, bytes, { readUnknownFields: false });
   } catch (thrown) {
     return failed("", `is not an encoded node: ${thrown instanceof Error ? thrown.message : String(thrown)}`);
   }
+  if (Buffer.byteLength(node.id) > MAX_ID_BYTES) return failed("id", `has more than ${MAX_ID_BYTES} bytes`);
   const named = idParts(node.id);
   if (typeof named === "string") return failed("id", named);
   const { type, address, id, dnsDomain } = named;
   const metadata = node.metadata ?? {};
   const addresses = instanceAddresses(metadata) ?? [address];
+  if (addresses.length > MAX_ADDRESSES)
+    return failed("metadata.INSTANCE_IPS", `has more than ${MAX_ADDRESSES} addresses`);
   if (addresses.some((value) => isIP(value) === 0)) return failed("id", `needs an IP address, not ${shown(address)}`);
   const field = oddField(metadata);
   if (field !== undefined) {

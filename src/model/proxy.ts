@@ -15,6 +15,8 @@ export interface Proxy {
   /** `region/zone/subzone` as its node says, whatever its labels are. */
   readonly nodeLocality?: string;
   readonly serviceAccount: string;
+  /** It proved no identity, and its namespace is a claim that is not believed: it gets only what is public. */
+  readonly isUnproven?: true;
   /** Who it proved to be; unset where it proved nothing, as in plain text. */
   readonly verified?: { readonly namespace: string; readonly serviceAccount: string } | undefined;
   /** Everything the node sent, as JSON. */

@@ -25,6 +25,8 @@ import type { KnownWorkload, WorkloadKey } from "./workload.ts";
  */
 export interface Snapshot {
   readonly version: number;
+  /** What is private was left out, for proxies that proved no identity. */
+  readonly onlyPublic?: true;
   readonly mesh: MeshConfig;
   readonly features: Features;
   /** Sorted by creation time, then namespace and hostname, so that older services win conflicts. */

@@ -48,6 +48,8 @@ export interface BaseView {
   readonly sidecar: string;
   /** Ids of the patches of EnvoyFilters for this part, in order. */
   readonly patches: readonly string[];
+  /** The proxy proved no identity. */
+  readonly onlyPublic?: true;
 }
 
 /** What decides configuration towards services. */
@@ -107,6 +109,7 @@ export interface EndpointsView {
   readonly network: string;
   /** Networks the proxy wants to know of, separated by commas; empty for all. */
   readonly networkView: string;
+  readonly onlyPublic?: true;
 }
 
 /** What decides the table of names. */
@@ -118,6 +121,7 @@ export interface NamesView {
   readonly traits: Pick<Traits, "autoAddresses" | "listener">;
   readonly network: string;
   readonly clusterId: string;
+  readonly onlyPublic?: true;
 }
 
 /** The views of one proxy. Sidecars have an inbound view, routers one of gateways. */
@@ -198,7 +202,8 @@ function viewsAt(snapshot: Snapshot, connected: MeshProxy, place: WorkloadPlace)
   const { type: role, namespace, dnsDomain } = proxy;
   const sidecarObject = role === "sidecar" ? sidecarFor(snapshot, proxy) : undefined;
   const sidecar = sidecarObject === undefined ? "" : objectKey(sidecarObject);
-  const base = { role, namespace, dnsDomain, traits, sidecar };
+  const audience = snapshot.onlyPublic === true ? { onlyPublic: snapshot.onlyPublic } : {};
+  const base = { role, namespace, dnsDomain, traits, sidecar, ...audience };
   const patches = selectPatches(snapshot, proxy);
   const outbound = { ...base, patches: patches.outbound, selectedRules, sourceConditions: conditions };
   const inbound = { ...base, patches: patches.inbound };
@@ -234,8 +239,9 @@ function viewsAt(snapshot: Snapshot, connected: MeshProxy, place: WorkloadPlace)
       nodeName: nodeName(snapshot, proxy),
       network: snapshot.networkGateways.length === 0 ? "" : network,
       networkView,
+      ...audience,
     }),
-    names: namesView({ role, namespace, sidecar, traits, network, clusterId }),
+    names: namesView({ role, namespace, sidecar, traits, network, clusterId, ...audience }),
     omittedListeners: ownListeners(proxy, targets),
     isMutualTls: proxy.labels[TLS_MODE] === "istio",
   };
@@ -273,7 +279,8 @@ function keyOf(kind: string, content: unknown): string {
 
 function inboundView(snapshot: Snapshot, base: Unkeyed<BaseView>, { proxy, targets, sidecar }: Owner): InboundView {
   const { rootNamespace } = snapshot.mesh;
-  const mtls = effectiveMode(policiesOf(snapshot, proxy.namespace), proxy, rootNamespace);
+  const namespace = snapshot.onlyPublic === true ? NO_NAMESPACE : proxy.namespace;
+  const mtls = effectiveMode(policiesOf(snapshot, namespace), { ...proxy, namespace }, rootNamespace);
   const authorization = authorizationPoliciesOf(snapshot, proxy);
   const authentication = requestAuthenticationsOf(snapshot, proxy);
   const policies = [authorization, authentication].map((list) => list.map(objectKey));
@@ -281,6 +288,9 @@ function inboundView(snapshot: Snapshot, base: Unkeyed<BaseView>, { proxy, targe
   const key = keyOf("inbound", [base, mtls, targets.map(targetKey), policies, addresses]);
   return { ...base, key, mtls, targets, authorization, authentication, addresses };
 }
+
+/** Only what holds for the whole mesh holds for it. */
+const NO_NAMESPACE = "";
 
 /** Listeners without an address are on that of the proxy, and `0.0.0.0` as an endpoint means it. */
 function namesOwnAddress(sidecar: SidecarObject | undefined): boolean {

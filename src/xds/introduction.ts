@@ -20,14 +20,17 @@ export async function authenticated(call: ServerCall, authenticate: Authenticate
   }
 }
 
-/** The proxy that a first request introduces. Where the caller proved who it is, it can be no other workload, if that is checked. */
+/**
+ * The proxy that a first request introduces. If claims are checked, a caller that proved who it is can be no other workload, and the
+ * proxy of one that proved nothing gets only what is public.
+ */
 export function introduced(
   node: Uint8Array | undefined,
   caller: Caller | undefined,
   identity: { readonly checked: boolean } = { checked: true },
 ): MeshProxy {
   const proxy = proxyIn(node);
-  if (caller === undefined) return proxy;
+  if (caller === undefined) return identity.checked ? { ...proxy, isUnproven: true } : proxy;
   if (identity.checked) checkIdentity(proxy, caller);
   return { ...proxy, verified: { namespace: caller.namespace, serviceAccount: caller.serviceAccount } };
 }

@@ -80,6 +80,16 @@ workloadSelector: {matchLabels: {app: web}}, trafficPolicy: {tls: {mode: SIMPLE}
 {applyTo: FILTER_CHAIN, match: {proxy: {metadata: {HTTP10: "1"}}}, patch: {operation: MERGE, value: {transport_socket_connect_timeout: ${timeout}}}},
 {applyTo: HTTP_ROUTE, match: {context: GATEWAY}, patch: {operation: MERGE, value: {route: {timeout: ${timeout}}}}}]}}`,
   ),
+  [".", "*", "other"].map(
+    (
+      exportTo,
+    ) => `{apiVersion: networking.istio.io/v1, kind: ServiceEntry, metadata: {name: own, namespace: default}, spec: {hosts: [own.example.com],
+exportTo: ["${exportTo}"], ports: [{number: 80, name: http, protocol: HTTP}], resolution: STATIC, endpoints: [{address: 10.2.0.9}]}}`,
+  ),
+  ["ALLOW", "DENY"].map(
+    (action) =>
+      `{apiVersion: security.istio.io/v1, kind: AuthorizationPolicy, metadata: {name: web, namespace: default}, spec: {selector: {matchLabels: {app: web}}, action: ${action}, rules: [{}]}}`,
+  ),
 ];
 const PROXIES: readonly MeshProxy[] = [
   proxyOf({ ip: "10.0.0.1", name: "a-1", labels: { app: "a" } }),
@@ -91,7 +101,14 @@ const PROXIES: readonly MeshProxy[] = [
   proxyOf({ ip: "10.0.0.8", name: "old-1", metadata: { HTTP10: "1", IDLE_TIMEOUT: "5s" } }),
   proxyOf({ ip: "10.0.0.7", name: "dns-1", metadata: { DNS_CAPTURE: "true", DNS_AUTO_ALLOCATE: "true" } }),
 ];
-const MESH_CONFIGS = [{}, { accessLogFile: "/dev/stdout" }, { outboundTrafficPolicy: { mode: "REGISTRY_ONLY" } }];
+/** As they are served where they prove no identity. */
+const UNPROVEN = PROXIES.map((proxy): MeshProxy => ({ ...proxy, isUnproven: true }));
+const MESH_CONFIGS = [
+  {},
+  { accessLogFile: "/dev/stdout" },
+  { outboundTrafficPolicy: { mode: "REGISTRY_ONLY" } },
+  { defaultServiceExportTo: ["."] },
+];
 const TYPES = [CLUSTER_TYPE, LISTENER_TYPE, ROUTE_TYPE, NAME_TABLE_TYPE];
 const step = fc.record({
   objects: fc.tuple(...OBJECTS.map((states) => fc.option(fc.constantFrom(...states), { nil: "" }))),
@@ -143,7 +160,7 @@ test("proxies that share caches over many changes get the bytes of a translation
         previous = snapshot;
         /** By part and name: proxies with the same part have the same resources. */
         const byKey = new Map<string, string>();
-        for (const proxy of PROXIES) {
+        for (const proxy of [...PROXIES, ...UNPROVEN]) {
           const parts = translatedParts(snapshot, proxy);
           catalogue.use(parts, held.get(proxy));
           held.set(proxy, parts);

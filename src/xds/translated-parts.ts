@@ -28,6 +28,7 @@ import {
   planNameTable,
   planOutboundSteps,
 } from "#translate/plan.ts";
+import { publicPart } from "#translate/scope/public-part.ts";
 import { planSecret, type SecretRights, type SecretsView, secretsView } from "#translate/secrets/plan.ts";
 import { changedEndpoints, haveSamePlans } from "#translate/unchanged.ts";
 import { type EndpointsView, type ProxyViews, viewsOf } from "#translate/views.ts";
@@ -63,7 +64,8 @@ function keyOf(views: ProxyViews): string {
 
 /** What is sent depends on who reads it: Envoy, or a program that speaks xDS itself. */
 function partsFor(whole: Snapshot, proxy: MeshProxy, rights?: SecretRights): ProxyParts {
-  const snapshot = inCluster(whole, String(proxy.metadata.CLUSTER_ID ?? ""));
+  const ofCluster = inCluster(whole, String(proxy.metadata.CLUSTER_ID ?? ""));
+  const snapshot = proxy.isUnproven === true ? publicPart(ofCluster) : ofCluster;
   const views = viewsOf(snapshot, proxy);
   const { outbound, inbound, isMutualTls } = views;
   if (proxy.metadata.GENERATOR !== "grpc" || inbound === undefined) {
@@ -80,7 +82,7 @@ function envoyParts(snapshot: Snapshot, views: ProxyViews): ProxyParts {
   const part = ({ key }: { readonly key: string }, plan: () => Steps<PartPlan>): Part => ({
     key,
     plan,
-    isSameSince: (before) => haveSamePlans("", before, snapshot),
+    isSameSince: (before) => haveSamePlans("", likewise(before, snapshot), snapshot),
   });
   const parts = [
     part(outbound, () => byType(planOutboundSteps(snapshot, outbound))),
@@ -99,6 +101,11 @@ function envoyParts(snapshot: Snapshot, views: ProxyViews): ProxyParts {
     asked: new Map([[ENDPOINT_TYPE, endpointsPart(snapshot, endpoints)]]),
     omittedListeners,
   };
+}
+
+/** What of an older snapshot is to be compared with a newer one of which the proxy sees only a part. */
+function likewise(before: Snapshot, { onlyPublic }: Snapshot): Snapshot {
+  return onlyPublic === true ? publicPart(before) : before;
 }
 
 /** By the key of what proxies may read: who has the same parts beside that has the same ones with it. */
@@ -133,7 +140,7 @@ function endpointsPart(snapshot: Snapshot, view: EndpointsView): PartByName {
   return {
     key: view.key,
     plan: (cluster) => planEndpoints(snapshot, view, cluster),
-    changedSince: (before) => changedEndpoints(before, snapshot, view),
+    changedSince: (before) => changedEndpoints(likewise(before, snapshot), snapshot, view),
   };
 }
 

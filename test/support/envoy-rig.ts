@@ -35,7 +35,8 @@ export class EnvoyRig implements AsyncDisposable {
     };
     const metrics = { count: () => undefined, set: () => undefined, observe };
     const initial = this.#source.current();
-    this.#server = new AdsServer({ source: this.#source, initial, partsOf: translatedParts, log, metrics });
+    const mesh = { source: this.#source, initial, partsOf: translatedParts };
+    this.#server = new AdsServer({ ...mesh, log, metrics, checksIdentity: false });
     this.#running = this.#server.run(this.#stop.signal);
   }
 

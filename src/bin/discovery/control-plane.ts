@@ -122,7 +122,8 @@ export class ControlPlane {
       log,
       metrics: this.#metrics,
       journal: this.#journal,
-      checksIdentity: config.xds.checksIdentity,
+      // An operator who asks for no proof believes what proxies claim.
+      checksIdentity: config.xds.checksIdentity && config.xds.proofOn !== "none",
       countsPatches: config.xds.countsPatches,
       limits: { requestsPerSecond: config.xds.requestsPerSecond },
       ...(config.xds.debounce && { debounce: config.xds.debounce }),
