@@ -16,6 +16,14 @@ export interface AccessRequest {
 
 export type Access = { readonly scope: Scope } | { readonly refused: string };
 
+/** Pages for callers of all namespaces, about proxies of their own; the others are for callers that see all, as with istiod. */
+const PAGES_FOR_ALL: ReadonlySet<string> = new Set(["config_dump", "edsz", "ndsz"]);
+
+/** Whether a caller may ask for the page of that name, such as `syncz`. */
+export function mayAskFor(page: string, scope: Scope): boolean {
+  return scope === undefined || PAGES_FOR_ALL.has(page);
+}
+
 /** What a request may see, or why nothing. */
 export async function accessOf(request: AccessRequest, options: AccessOptions): Promise<Access> {
   if (isLoopback(request.remoteAddress)) return { scope: undefined };

@@ -1,12 +1,9 @@
 /** Debug pages for callers over xDS. */
 import type { Caller } from "#model/ports.ts";
-import type { AccessOptions } from "./access.ts";
+import { type AccessOptions, mayAskFor } from "./access.ts";
 import type { DebugState } from "./page.ts";
 import { DEBUG_PAGES } from "./pages.ts";
 import { answerOf } from "./routes.ts";
-
-/** Pages that everybody may ask for; the others are for who sees all namespaces, as with istiod. */
-const FOR_ALL: ReadonlySet<string> = new Set(["config_dump", "edsz", "ndsz"]);
 
 /** The page of that name, `syncz` or `config_dump?proxyID=...`, as far as the caller may see it. */
 export function debugAnswer(
@@ -15,10 +12,9 @@ export function debugAnswer(
   state: DebugState & Pick<AccessOptions, "seesAll">,
 ): { readonly body: string } | { readonly refused: string } {
   const [name = "", query = ""] = question.replace(/^\/?(debug\/)?/, "").split("?");
-  const seesAll = state.seesAll(caller.namespace);
-  if (!seesAll && !FOR_ALL.has(name)) return { refused: `The page "${name}" is not for ${caller.identity}` };
+  const scope = state.seesAll(caller.namespace) ? undefined : caller.namespace;
+  if (!mayAskFor(name, scope)) return { refused: `The page "${name}" is not for ${caller.identity}` };
   const page = DEBUG_PAGES.find(({ path }) => path === `/debug/${name}`);
   if (page === undefined) return { refused: `There is no debug page "${name}"` };
-  const scope = seesAll ? undefined : caller.namespace;
   return { body: answerOf(page, state, { scope, query: Object.fromEntries(new URLSearchParams(query)) }).body };
 }

@@ -151,13 +151,17 @@ async function authenticate({ authorization }: Credentials): Promise<Authenticat
   };
 }
 
+const STATE: DebugState = {
+  source: { current: () => SNAPSHOT, objects: () => OBJECTS },
+  connections: () => PROXIES,
+  pushes: { changes: () => CHANGES, pushes: () => PUSHES },
+  held: () => ({ parts: 2, resources: 7 }),
+};
+
 function server(): FastifyInstance {
   const app = fastify();
   addDebugRoutes(app, {
-    source: { current: () => SNAPSHOT, objects: () => OBJECTS },
-    connections: () => PROXIES,
-    pushes: { changes: () => CHANGES, pushes: () => PUSHES },
-    held: () => ({ parts: 2, resources: 7 }),
+    ...STATE,
     authenticate,
     seesAll: (namespace: string) => namespace === "istio-system",
     log: SILENT,
@@ -328,17 +332,29 @@ describe("a debug page beyond loopback", () => {
     "/debug/registryz": /other\.elsewhere/,
     "/debug/configz": /PeerAuthentication/,
   };
-  for (const [page, foreign] of Object.entries(PAGES)) {
-    test(`${page} shows a caller its own namespace and nothing else`, async () => {
-      assert.doesNotMatch((await get(page, ELSEWHERE, "default")).body, foreign);
-      assert.match((await get(page, ELSEWHERE, "default")).body, /default/);
-      assert.match((await get(page, ELSEWHERE, "elsewhere")).body, foreign);
+  for (const [path, foreign] of Object.entries(PAGES)) {
+    test(`${path} has only what is of the namespace that it is asked for`, () => {
+      const page = DEBUG_PAGES.find((one) => one.path === path);
+      assert.ok(page);
+      const of = (scope: string) => answerOf(page, STATE, { scope, query: {} }).body;
+      assert.doesNotMatch(of("default"), foreign);
+      assert.match(of("default"), /default/);
+      assert.match(of("elsewhere"), foreign);
     });
   }
 
-  test("shows proxies and endpoints of the caller's namespace only (CVE-2026-31838)", async () => {
-    assert.equal((await get("/debug/syncz", ELSEWHERE, "elsewhere")).body, "[]");
-    assert.equal((await get("/debug/endpointz", ELSEWHERE, "elsewhere")).body, "{}");
+  test("is refused to callers of another namespace than the root one, unless it is about proxies of their own (CVE-2026-31838)", async () => {
+    for (const { path } of DEBUG_PAGES.concat({ path: "/debug", help: "", content: () => "" })) {
+      const isForAll = ["/debug/config_dump", "/debug/edsz", "/debug/ndsz"].includes(path);
+      const answer = await get(`${path}?proxyID=httpbin-1.default`, ELSEWHERE, "default");
+      assert.equal(answer.status, isForAll ? 200 : 403, `${path}: ${answer.body}`);
+      if (isForAll) assert.equal((await get(`${path}?proxyID=httpbin-1.default`, ELSEWHERE, "elsewhere")).status, 404);
+    }
+    assert.deepEqual(await get("/debug/syncz", ELSEWHERE, "default"), {
+      status: 403,
+      body: '/debug/syncz is not for callers of namespace "default"\n',
+    });
+    assert.equal((await get("/debug", ELSEWHERE)).status, 401);
   });
 
   test("shows everything to the root namespace", async () => {
@@ -459,7 +475,9 @@ test("/debug/pushes joins changes with what was sent, for the namespace of the c
   const [, { changedAt, releasedAt, pushes: sent }] = changes;
   assert.deepEqual([changedAt, releasedAt], ["1970-01-01T00:00:00.010Z", "1970-01-01T00:00:00.020Z"]);
   assert.deepEqual([sent[0].at, sent[0].answeredAfterMs], ["1970-01-01T00:00:00.030Z", 7]);
-  const mine = Object(JSON.parse((await get("/debug/pushes?change=1", "192.0.2.7", "default")).body)).changes;
+  const page = DEBUG_PAGES.find(({ path }) => path === "/debug/pushes");
+  const ofNamespace = page && answerOf(page, STATE, { scope: "default", query: { change: "1" } }).body;
+  const mine = Object(JSON.parse(ofNamespace ?? "")).changes;
   assert.deepEqual([mine.length, mine[0].proxies, mine[0].objects], [1, 1, ["~ VirtualService/default/b"]]);
 });
 

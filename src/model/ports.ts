@@ -54,6 +54,18 @@ export interface Caller {
 /** Answers a caller's question for a debug page, such as `syncz` or `config_dump?proxyID=...`. */
 export type DebugAnswers = (page: string, caller: Caller) => { readonly body: string } | { readonly refused: string };
 
+/** Limits the bytes that wait to be read. */
+export interface SendBudget {
+  /**
+   * Calls back when there is room for an answer, perhaps at once; the callback takes the bytes of the answer. Gives the way to prevent
+   * the call; undefined when too many wait already.
+   */
+  whenRoom(send: () => void): (() => void) | undefined;
+  take(bytes: number): void;
+  /** They were read, or nobody waits for them any more. */
+  giveBack(bytes: number): void;
+}
+
 /** A message about connected proxies, as istioctl asks for it. */
 export interface StatusMessage {
   readonly name: string;

@@ -26,7 +26,15 @@ import type { Methods, ServerCall } from "#lib/grpc/server.ts";
 import { STATUS } from "#lib/grpc/status.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
-import type { Caller, ConnectedProxy, DebugAnswers, ProxyObserver, Source, StatusAnswers } from "#model/ports.ts";
+import type {
+  Caller,
+  ConnectedProxy,
+  DebugAnswers,
+  ProxyObserver,
+  SendBudget,
+  Source,
+  StatusAnswers,
+} from "#model/ports.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { HEALTH_TYPE, PROXY_CONFIG_TYPE } from "#protocol/type-urls.ts";
@@ -34,7 +42,8 @@ import { ByteBudget } from "./byte-budget.ts";
 import { ChangeGate } from "./change-gate.ts";
 import { type Clock, SYSTEM_CLOCK } from "./clock.ts";
 import type { DebounceSettings } from "./debounce.ts";
-import { debugQuestion, debugResponse } from "./debug-question.ts";
+import { DebugDesk } from "./debug-desk.ts";
+import { debugQuestion } from "./debug-question.ts";
 import { DIALECTS, type Dialect, envelopeIn } from "./dialect.ts";
 import { IdlePatchReport } from "./idle-patches.ts";
 import { type Authenticate, authenticated, introduced } from "./introduction.ts";
@@ -115,6 +124,8 @@ const DEFAULT_LIMITS: AdsLimits = {
 const UNANSWERED: ReadonlySet<string> = new Set([HEALTH_TYPE]);
 const WITHOUT_ROOTS: ReadonlySet<string> = new Set([HEALTH_TYPE, PROXY_CONFIG_TYPE]);
 
+/** Debug answers may take one part in so many of what waits to be read: pushes go on beside them. */
+const DEBUG_SHARE = 4;
 /** Versions of proxies whose number is told. */
 const MAX_VERSIONS = 100;
 
@@ -124,13 +135,23 @@ interface Port {
   readonly authenticate: Authenticate;
 }
 
+/** A stream whose proxy is known. */
+interface Opening {
+  readonly dialect: Dialect;
+  readonly proxy: MeshProxy;
+  readonly desk: DebugDesk;
+}
+
 export class AdsServer {
   readonly #unsubscribe: () => void;
   readonly #log: Logger;
   readonly #clock: Clock;
   readonly #metrics: Metrics;
   readonly #limits: AdsLimits;
-  readonly #budget: ByteBudget;
+  /** Of streams that proved who they are, and of the others: slow readers among these must not keep the first from their pushes. */
+  readonly #budgets: Readonly<Record<"proven" | "unproven", ByteBudget>>;
+  /** For debug answers; part of the first one. */
+  readonly debugBudget: SendBudget;
   readonly #journal: PushJournal;
   readonly #secrets: SentSecrets;
   readonly #options: AdsServerOptions;
@@ -156,8 +177,10 @@ export class AdsServer {
     this.#limit = requestsPerSecond > 0 ? new RequestLimit(requestsPerSecond) : undefined;
     this.#journal = options.journal ?? new PushJournal();
     this.#secrets = new SentSecrets({ log: this.#log, metrics, clock });
-    this.#budget = new ByteBudget(this.#limits.bufferedBytes);
-    const shared = { log: this.#log, metrics, clock, budget: this.#budget, maxSharedBytes: this.#limits.sharedBytes };
+    const { bufferedBytes, sharedBytes: maxSharedBytes } = this.#limits;
+    this.#budgets = { proven: new ByteBudget(bufferedBytes), unproven: new ByteBudget(bufferedBytes) };
+    this.debugBudget = new ByteBudget(bufferedBytes / DEBUG_SHARE, this.#budgets.proven);
+    const shared = { log: this.#log, metrics, clock, budgets: Object.values(this.#budgets), maxSharedBytes };
     this.#pusher = new Pusher({ ...shared, partsOf, controlPlane });
     const proxies = () => [...this.#pusher.streams].map((stream) => stream.proxy);
     const onChecked = options.countsPatches === true ? patchCounter(metrics) : undefined;
@@ -237,19 +260,24 @@ export class AdsServer {
     let stream: XdsStream | undefined;
     const end = (thrown: unknown) => {
       leave();
+      desk.close();
       (stream ?? call).end(this.#refusal(call, thrown));
     };
+    const desk = this.#desk(call, end);
     const late = new Refusal(STATUS.DEADLINE_EXCEEDED, `No request with a node came in ${introductionMs} ms`);
     const cancel = this.#clock.after(introductionMs, () => end(late));
-    call.gone.addEventListener("abort", leave);
+    call.gone.addEventListener("abort", () => {
+      leave();
+      desk.close();
+    });
     const receive = (bytes: Buffer) => {
       this.#measure(bytes);
-      if (this.#answersDebug(call, bytes, { dialect, caller })) return;
+      if (this.#answersDebug(desk, bytes, { dialect, caller })) return;
       if (stream === undefined) {
         const { node, typeUrl } = envelopeIn(dialect, bytes);
         // An agent may tell how its workload is before its Envoy has said which proxy they are.
         if (node === undefined && typeUrl === HEALTH_TYPE) return;
-        stream = this.#open(call, { dialect, proxy: this.#introduced(node, caller) });
+        stream = this.#open(call, { dialect, proxy: this.#introduced(node, caller), desk });
       }
       leave();
       stream.receive(bytes);
@@ -263,6 +291,7 @@ export class AdsServer {
         message: (message) => guarded(() => receive(joined(message)), end),
         end: () => {
           leave();
+          desk.close();
           (stream ?? call).end();
         },
       });
@@ -282,14 +311,18 @@ export class AdsServer {
     return introduced(node, caller, { checked: this.#options.checksIdentity ?? true });
   }
 
-  #answersDebug(call: ServerCall, bytes: Buffer, from: { dialect: Dialect; caller: Caller | undefined }): boolean {
+  #answersDebug(desk: DebugDesk, bytes: Buffer, from: { dialect: Dialect; caller: Caller | undefined }): boolean {
     const question = debugQuestion(from.dialect, bytes);
     if (question === undefined) return false;
-    if (!question.isAnswer) call.send(debugResponse(question, { ...from, ...this.#options }));
+    if (!question.isAnswer) desk.ask(question, { ...from, ...this.#options });
     return true;
   }
 
-  #open(call: ServerCall, { dialect, proxy }: { dialect: Dialect; proxy: MeshProxy }): XdsStream {
+  #desk(call: ServerCall, fail: (thrown: unknown) => void): DebugDesk {
+    return new DebugDesk({ call, fail, budget: this.debugBudget, clock: this.#clock, sendMs: this.#limits.sendMs });
+  }
+
+  #open(call: ServerCall, { dialect, proxy, desk }: Opening): XdsStream {
     const { streams, names, sendMs } = this.#limits;
     if (this.#pusher.streams.size >= streams) {
       throw new Refusal(STATUS.RESOURCE_EXHAUSTED, `${streams} proxies are connected: try another replica`);
@@ -306,12 +339,15 @@ export class AdsServer {
       sendTimeoutMs: sendMs,
       maxNames: names,
       unanswered: this.#options.trustRoots === undefined ? WITHOUT_ROOTS : UNANSWERED,
-      budget: this.#budget,
+      budget: this.#budgets[proxy.verified === undefined ? "unproven" : "proven"],
       journal: this.#journal,
       secrets: this.#secrets,
       health: (of, problem) => this.#options.observer?.health(of.observed, problem),
       wake: (woken) => this.#pusher.wake(woken),
-      closed: (gone) => this.#left(gone),
+      closed: (gone) => {
+        desk.close();
+        this.#left(gone);
+      },
     });
     const refused = this.#options.observer?.connected(stream.observed);
     if (refused !== undefined) throw new Refusal(STATUS.FAILED_PRECONDITION, refused);

@@ -30,8 +30,8 @@ export interface PusherOptions {
   readonly metrics: Metrics;
   readonly clock: Clock;
   readonly controlPlane: string;
-  /** What may wait to be read, over all streams; each stream has at most one response. */
-  readonly budget: ByteBudget;
+  /** What may wait to be read, over all streams of a kind; each stream has at most one response. The first kind goes first. */
+  readonly budgets: readonly ByteBudget[];
   /** How many bytes of responses are kept for other proxies. */
   readonly maxSharedBytes: number;
 }
@@ -68,8 +68,10 @@ export class Pusher {
   /** Of the streams, for those that are told the same. */
   readonly steps = new SharedSteps<BuiltResource>();
   readonly #streams = new Set<XdsStream>();
-  /** Streams to look at, in the order they came. */
-  readonly #queue = new Set<XdsStream>();
+  /** Streams to look at, in the order they came, by what limits them. */
+  readonly #queues: ReadonlyMap<ByteBudget, Set<XdsStream>>;
+  /** Budgets in which there has to be room before their streams go on. */
+  readonly #awaited = new Set<ByteBudget>();
   #world: World | undefined;
   /** When what proxies share was last forgotten. */
   #sharedSince = Number.NEGATIVE_INFINITY;
@@ -79,6 +81,7 @@ export class Pusher {
   constructor(options: PusherOptions) {
     const { clock, log, maxSharedBytes: maxBytes, controlPlane, partsOf } = options;
     this.#options = options;
+    this.#queues = new Map(options.budgets.map((budget) => [budget, new Set()]));
     this.#slices = new Slices(() => clock.now(), SLICE_MS);
     this.#catalogue = new Catalogue(this.#slices, log);
     this.#finder = new TargetFinder(this.#catalogue);
@@ -98,7 +101,10 @@ export class Pusher {
   /** Whether every stream was sent what there is to send, and nothing waits for an answer. */
   get hasSentAll(): boolean {
     const hasAll = (stream: XdsStream) =>
-      !this.#queue.has(stream) && !stream.isFlushing && stream.targetVersion === this.#world?.version && stream.isIdle;
+      !this.#queueOf(stream).has(stream) &&
+      !stream.isFlushing &&
+      stream.targetVersion === this.#world?.version &&
+      stream.isIdle;
     return [...this.#streams].every(hasAll);
   }
 
@@ -133,9 +139,10 @@ export class Pusher {
   /** There may be something to do for the stream. */
   wake(stream: XdsStream): void {
     if (this.#isAtRest(stream)) return;
-    if (!this.#queue.has(stream)) {
+    const queue = this.#queueOf(stream);
+    if (!queue.has(stream)) {
       stream.queuedAt = this.#options.clock.now();
-      this.#queue.add(stream);
+      queue.add(stream);
     }
     this.#wakeUp();
   }
@@ -182,16 +189,37 @@ export class Pusher {
 
   /** The next stream that can be served. */
   #take(): XdsStream | undefined {
-    const { budget, clock, metrics } = this.#options;
-    if (budget.isSpent) return undefined;
-    for (const stream of this.#queue) {
-      this.#queue.delete(stream);
-      // It was queued while its configuration was built, which has been sent since: it is woken when that has left.
-      if (stream.isFlushing) continue;
-      metrics.observe("pilot_proxy_queue_time", (clock.now() - stream.queuedAt) / 1000);
-      return stream;
+    const { clock, metrics } = this.#options;
+    for (const [budget, queue] of this.#queues) {
+      if (budget.isSpent) {
+        if (queue.size > 0) this.#awaitRoom(budget);
+        continue;
+      }
+      for (const stream of queue) {
+        queue.delete(stream);
+        // It was queued while its configuration was built, which has been sent since: it is woken when that has left.
+        if (stream.isFlushing) continue;
+        metrics.observe("pilot_proxy_queue_time", (clock.now() - stream.queuedAt) / 1000);
+        return stream;
+      }
     }
     return undefined;
+  }
+
+  /** What was read may have been no response of ours. */
+  #awaitRoom(budget: ByteBudget): void {
+    if (this.#awaited.has(budget)) return;
+    this.#awaited.add(budget);
+    budget.whenRoom(() => {
+      this.#awaited.delete(budget);
+      this.#wakeUp();
+    });
+  }
+
+  #queueOf({ budget }: XdsStream): Set<XdsStream> {
+    const queue = this.#queues.get(budget);
+    if (queue === undefined) throw new Error("A stream has a budget that is not one of ours");
+    return queue;
   }
 
   async #idle(signal: AbortSignal): Promise<void> {

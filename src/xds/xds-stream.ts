@@ -108,6 +108,10 @@ export class XdsStream {
   get proxy(): MeshProxy {
     return this.#options.proxy;
   }
+  /** What limits it together with others. */
+  get budget(): ByteBudget {
+    return this.#options.budget;
+  }
   get observed(): ObservedProxy {
     return { connectionId: this.#options.id, proxy: this.proxy, connectedAt: this.#connectedAt };
   }

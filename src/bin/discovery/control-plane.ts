@@ -244,6 +244,7 @@ export class ControlPlane {
       authority: () => (this.#authority === undefined ? undefined : authorityStatus(this.#authority, Date.now())),
       authenticate: this.#authenticate,
       seesAll: (namespace: string) => this.#seesAll(namespace),
+      budget: this.#xds.debugBudget,
       log: this.#log.scope("debug"),
     };
   }
