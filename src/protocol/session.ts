@@ -17,7 +17,7 @@
 import { ByType } from "./by-type.ts";
 import type { DeltaRequest } from "./delta-request.ts";
 import { findResource, type Resource } from "./resource.ts";
-import { SharedSteps, type States, type Targets } from "./shared-steps.ts";
+import { isShared, SharedSteps, type States, type Targets } from "./shared-steps.ts";
 import { type Draft, emit, type Form, givenUp, type Subscription, type Verdict } from "./subscription.ts";
 import {
   CLUSTER_TYPE,
@@ -88,7 +88,9 @@ export function receive<R extends Resource>(
           verdict: { kind: "none" } as const,
         }
       : session.steps.onRequest(known, request);
-  const types = session.steps.change(session.types, request.typeUrl, step.subscription);
+  const types = isShared(known, request)
+    ? session.steps.change(session.types, request.typeUrl, step.subscription)
+    : session.types.with(request.typeUrl, step.subscription);
   const isRouting = request.typeUrl === LISTENER_TYPE || request.typeUrl === ROUTE_TYPE;
   const routedAt = isRouting ? now : session.routedAt;
   const endpointsAt = request.typeUrl === ENDPOINT_TYPE ? now : session.endpointsAt;

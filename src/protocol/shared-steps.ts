@@ -99,10 +99,9 @@ export class SharedSteps<R extends Resource> {
   onRequest(state: Subscription<R>, request: DeltaRequest): Step<R> {
     if (!isAcknowledgement(state, request)) {
       const { subscription, verdict } = onRequest(state, request);
-      return {
-        subscription: subscription.names === state.names ? subscription : this.#withSharedNames(subscription),
-        verdict,
-      };
+      // To compare sets takes as long as to read them: only who named most of one just now may do that.
+      const isNewSet = subscription.names !== state.names && 2 * request.subscribe.length >= subscription.names.size;
+      return { subscription: isNewSet ? this.#withSharedNames(subscription) : subscription, verdict };
     }
     const step = this.#acknowledged.get(state) ?? onRequest(state, request);
     this.#acknowledged.set(state, step);
@@ -187,6 +186,11 @@ function taken<R extends Resource, Cause>(
   const after = take(state, cause);
   if (ways.length < MAX_WAYS) steps.set(cause, [...ways, { before: state, after }]);
   return after;
+}
+
+/** Whether many streams may take the step that a request leads to. Others are not remembered: a stranger can make any number. */
+export function isShared<R extends Resource>(state: Subscription<R> | undefined, request: DeltaRequest): boolean {
+  return state === undefined || isAcknowledgement(state, request);
 }
 
 /** Whether a request says nothing but that the last response was taken. */

@@ -20,6 +20,7 @@ import { hasSameItems } from "#lib/same-items.ts";
 import { chosen, isUntold, lastGood, NONE, NOTHING, onAnswer } from "./answers.ts";
 import { changesBetween } from "./changes.ts";
 import type { DeltaRequest } from "./delta-request.ts";
+import { editedSet } from "./edited-set.ts";
 import { findResource, type Layers, type Resource, type Versioned } from "./resource.ts";
 import { ENDPOINT_TYPE, WILDCARD_TYPES } from "./type-urls.ts";
 
@@ -156,24 +157,19 @@ export function onRequest<R extends Resource>(subscription: Subscription<R>, req
 
 function changeNames<R extends Resource>(state: Subscription<R>, request: DeltaRequest): Subscription<R> {
   if (request.subscribe.length === 0 && request.unsubscribe.length === 0) return state;
-  const names = new Set(state.names);
-  const due = new Set(state.due);
-  const missing = new Set(state.missing);
-  const leftover = new Set(state.leftover);
-  for (const name of request.subscribe) {
-    if (name === "*") continue;
-    names.add(name);
-    due.add(name);
-    missing.delete(name);
-  }
-  for (const name of request.unsubscribe) {
-    if (!names.delete(name)) continue;
-    missing.delete(name);
-    // Still wanted by the wildcard, and the proxy has just forgotten it.
-    if (state.wildcard) due.add(name);
-    else for (const set of [due, leftover]) set.delete(name);
-  }
-  const changed = { ...state, names, due, missing, leftover };
+  const asked = new Set(request.subscribe);
+  asked.delete("*");
+  const wanted = editedSet(state.names, { add: asked });
+  const given = request.unsubscribe.filter((name) => wanted.has(name));
+  // What is still wanted by the wildcard is due: the proxy has just forgotten it.
+  const forgotten = state.wildcard ? { add: given } : { remove: given };
+  const changed = {
+    ...state,
+    names: editedSet(wanted, { remove: given }),
+    due: editedSet(editedSet(state.due, { add: asked }), forgotten),
+    missing: editedSet(state.missing, { remove: [...asked, ...given] }),
+    leftover: state.wildcard ? state.leftover : editedSet(state.leftover, { remove: given }),
+  };
   return request.typeUrl !== "" && WILDCARD_TYPES.has(request.typeUrl) ? changeWildcard(changed, request) : changed;
 }
 
@@ -261,7 +257,7 @@ export function emit<R extends Resource>(
     suspects,
     leftover: gone.size === 0 ? state.leftover : state.leftover.difference(gone),
     leaving: gone.size === 0 ? state.leaving : new Map([...state.leaving].filter(([name]) => !gone.has(name))),
-    missing: removed.length === 0 ? state.missing : state.missing.union(new Set(removed).intersection(state.names)),
+    missing: editedSet(state.missing, { add: removed.filter((name) => state.names.has(name)) }),
   };
   if (resources.length + removed.length > 0 || state.unanswered) {
     return { resources, repeated: repeatedIn(after, names), removed, after };

@@ -60,7 +60,7 @@ export class TargetFinder {
     const missing = () =>
       stream.session.types.keys().find((typeUrl) => turnOf(stream, typeUrl) === turn && !built.has(typeUrl));
     for (let typeUrl = missing(); typeUrl !== undefined; typeUrl = missing()) {
-      const names = stream.session.types.get(typeUrl)?.due ?? NO_NAMES;
+      const names = soonDue(stream, typeUrl);
       built.set(typeUrl, forProxy(parts, typeUrl, await this.#catalogue.layers(parts, typeUrl, { ...world, names })));
     }
     return built;
@@ -71,13 +71,19 @@ export class TargetFinder {
     const { types } = stream.session;
     for (const typeUrl of types.keys()) {
       if (turnOf(stream, typeUrl) !== turn) continue;
-      const names = types.get(typeUrl)?.due ?? NO_NAMES;
+      const names = soonDue(stream, typeUrl);
       const layers = this.#catalogue.readyLayers(parts, typeUrl, { ...world, names });
       if (layers === undefined) return undefined;
       found.set(typeUrl, forProxy(parts, typeUrl, layers));
     }
     return found;
   }
+}
+
+/** Names that are sent next. What is due after an answer that has not come is looked for then, however often the proxy asks until then. */
+function soonDue({ session }: XdsStream, typeUrl: string): ReadonlySet<string> {
+  const { pending, due } = session.types.get(typeUrl) ?? {};
+  return pending === undefined ? (due ?? NO_NAMES) : NO_NAMES;
 }
 
 /** Whether it asked for clusters, listeners or routes for the first time. */
