@@ -2,6 +2,7 @@ import type { ConfigObject } from "#config/config-object.ts";
 import type { Service } from "#model/service.ts";
 import { destinationRuleFor } from "#translate/scope/destination-rules.ts";
 import { scopeOf } from "#translate/scope/egress.ts";
+import { seenBy } from "#translate/scope/public-part.ts";
 import { viewsOf } from "#translate/views.ts";
 import { apiForm } from "./api-form.ts";
 import { askedProxy, type DebugState, type PageRequest } from "./page.ts";
@@ -12,8 +13,8 @@ const DEFAULT_NAME = "default-sidecar";
 
 /** What one proxy may see, in Istio's shape: its Sidecar, the services in its scope and the rules for them. */
 export function sidecarz(state: DebugState, request: PageRequest): object {
-  const snapshot = state.source.current();
   const { proxy } = askedProxy(state, request);
+  const snapshot = seenBy(proxy, state.source.current());
   const { outbound } = viewsOf(snapshot, proxy);
   const { sidecar, services, listeners } = scopeOf(snapshot, outbound);
   const show = serviceForm(snapshot, state.source.objects());

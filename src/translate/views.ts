@@ -185,7 +185,9 @@ const decidingViews = derived((_: string, snapshot: Snapshot): readonly unknown[
   const { version, services, endpoints, workloads, virtualServices, secrets, configMaps, keySets, ...rest } = snapshot;
   const conditions = sourceConditions(snapshot).map(({ id }) => id);
   const deciding = [...Object.values(rest), ...wishesOfServices(snapshot), ...conditions];
-  return kept(snapshot.mesh, "deciding views", deciding, () => deciding);
+  // Both kinds of snapshots take turns.
+  const key = `deciding views${snapshot.onlyPublic === true ? ", public" : ""}`;
+  return kept(snapshot.mesh, key, deciding, () => deciding);
 });
 
 function viewsAt(snapshot: Snapshot, connected: MeshProxy, place: WorkloadPlace): ProxyViews {

@@ -28,7 +28,7 @@ import {
   planNameTable,
   planOutboundSteps,
 } from "#translate/plan.ts";
-import { publicPart } from "#translate/scope/public-part.ts";
+import { publicPart, seenBy } from "#translate/scope/public-part.ts";
 import { planSecret, type SecretRights, type SecretsView, secretsView } from "#translate/secrets/plan.ts";
 import { changedEndpoints, haveSamePlans } from "#translate/unchanged.ts";
 import { type EndpointsView, type ProxyViews, viewsOf } from "#translate/views.ts";
@@ -64,8 +64,7 @@ function keyOf(views: ProxyViews): string {
 
 /** What is sent depends on who reads it: Envoy, or a program that speaks xDS itself. */
 function partsFor(whole: Snapshot, proxy: MeshProxy, rights?: SecretRights): ProxyParts {
-  const ofCluster = inCluster(whole, String(proxy.metadata.CLUSTER_ID ?? ""));
-  const snapshot = proxy.isUnproven === true ? publicPart(ofCluster) : ofCluster;
+  const snapshot = seenBy(proxy, inCluster(whole, String(proxy.metadata.CLUSTER_ID ?? "")));
   const views = viewsOf(snapshot, proxy);
   const { outbound, inbound, isMutualTls } = views;
   if (proxy.metadata.GENERATOR !== "grpc" || inbound === undefined) {

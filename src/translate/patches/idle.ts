@@ -3,6 +3,7 @@ import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { type Plan, planGateway, planInbound, planOutbound } from "../plan.ts";
 import type { Recipe } from "../recipe.ts";
+import { seenBy } from "../scope/public-part.ts";
 import { viewsOf } from "../views.ts";
 import { orderedBytes } from "./recipe-tree.ts";
 import { type Chosen, chosenPatches } from "./select.ts";
@@ -48,7 +49,8 @@ interface PatchedPart {
   readonly plan: (patches: readonly string[]) => Plan;
 }
 
-function patchedParts(snapshot: Snapshot, proxy: MeshProxy): readonly PatchedPart[] {
+function patchedParts(mesh: Snapshot, proxy: MeshProxy): readonly PatchedPart[] {
+  const snapshot = seenBy(proxy, mesh);
   const { outbound, inbound, gateway } = viewsOf(snapshot, proxy);
   const parts: PatchedPart[] = [
     { ...outbound, plan: (patches) => planOutbound(snapshot, { ...outbound, patches }) },

@@ -13,9 +13,15 @@ import type { Sidecar } from "#config/kinds/sidecar.ts";
 import type { VirtualService } from "#config/kinds/virtual-service.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
 import { defaultExportTo, isPublic } from "#config/visibility.ts";
+import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import type { Service } from "#model/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { derived } from "../indexes.ts";
+
+/** What of the mesh the proxy may have. */
+export function seenBy(proxy: Pick<MeshProxy, "isUnproven">, snapshot: Snapshot): Snapshot {
+  return proxy.isUnproven === true ? publicPart(snapshot) : snapshot;
+}
 
 /** The snapshot itself where nothing in it is private. What is the same in both keeps its identity. */
 export function publicPart(snapshot: Snapshot): Snapshot {
