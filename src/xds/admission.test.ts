@@ -5,6 +5,7 @@ import { status } from "@grpc/grpc-js";
 import type { Caller } from "#model/ports.ts";
 import { CLUSTER_TYPE, ENDPOINT_TYPE, HEALTH_TYPE } from "#protocol/type-urls.ts";
 import { type AdsFixtureOptions, startAds } from "../../test/support/ads-fixture.ts";
+import { serveMethods } from "../../test/support/grpc-server.ts";
 import { proxyOf } from "../../test/support/mesh.ts";
 import { nodeOf, XdsClient } from "../../test/support/xds-client.ts";
 
@@ -161,4 +162,19 @@ test("more streams a second than allowed wait, and are refused when that takes t
   using second = new XdsClient(ads.address, { node: ONE });
   ask(second);
   assert.equal((await second.ended()).code, status.RESOURCE_EXHAUSTED);
+});
+
+test("silent streams on one port keep nobody from another", async () => {
+  await using ads = await startAds(MESH, { limits: { unknownStreams: 1, streams: 1 } });
+  await using other = await serveMethods(ads.server.service(async () => CALLER));
+  using proxy = new XdsClient(ads.address, { node: ONE });
+  ask(proxy);
+  await proxy.take(CLUSTER_TYPE);
+  using _silent = new XdsClient(ads.address);
+  using refusedOne = new XdsClient(ads.address, { node: ONE });
+  ask(refusedOne);
+  assert.equal((await refusedOne.ended()).code, status.RESOURCE_EXHAUSTED);
+  using secure = new XdsClient(other.address, { node: ONE });
+  ask(secure);
+  await secure.take(CLUSTER_TYPE);
 });

@@ -90,9 +90,9 @@ export interface AdsServerOptions {
 }
 
 export interface AdsLimits {
-  /** Connected proxies. */
+  /** Connected proxies, of each port. */
   readonly streams: number;
-  /** Streams that have not proved who they are, or not yet said which proxy they are. */
+  /** Streams of each port that have not proved who they are, or not yet said which proxy they are. */
   readonly unknownStreams: number;
   /** New streams a second; 0 for any number. */
   readonly requestsPerSecond: number;
@@ -133,6 +133,15 @@ const MAX_VERSIONS = 100;
 interface Port {
   readonly dialect: Dialect;
   readonly authenticate: Authenticate;
+  readonly load: Load;
+}
+
+/** Streams of one port, so that those of another do not keep its callers out. */
+interface Load {
+  /** They have not yet proved who they are, or not yet said which proxy they are. */
+  unknown: number;
+  /** Those of proxies. */
+  connected: number;
 }
 
 /** A stream whose proxy is known. */
@@ -140,6 +149,7 @@ interface Opening {
   readonly dialect: Dialect;
   readonly proxy: MeshProxy;
   readonly desk: DebugDesk;
+  readonly load: Load;
 }
 
 export class AdsServer {
@@ -160,7 +170,6 @@ export class AdsServer {
   readonly #gate: ChangeGate;
   readonly #idlePatches: IdlePatchReport;
   readonly #connected = new Map<string, number>();
-  #unknown = 0;
   #count = 0;
   #largestRequest = 0;
   #stopped = false;
@@ -193,7 +202,8 @@ export class AdsServer {
 
   /** The service for a port where callers prove themselves in that way. */
   service(authenticate: Authenticate): Methods {
-    const accept = (dialect: Dialect) => (call: ServerCall) => void this.#accept(call, { dialect, authenticate });
+    const load = { unknown: 0, connected: 0 };
+    const accept = (dialect: Dialect) => (call: ServerCall) => void this.#accept(call, { dialect, authenticate, load });
     return Object.fromEntries(DIALECTS.map((dialect) => [dialect.path, accept(dialect)]));
   }
 
@@ -244,16 +254,16 @@ export class AdsServer {
     this.#idlePatches.changed(snapshot);
   }
 
-  async #accept(call: ServerCall, { dialect, authenticate }: Port): Promise<void> {
+  async #accept(call: ServerCall, { dialect, authenticate, load }: Port): Promise<void> {
     const { unknownStreams, introductionMs } = this.#limits;
     if (this.#stopped) return call.end(new Refusal(STATUS.UNAVAILABLE, "The control plane is shutting down"));
-    if (this.#unknown >= unknownStreams) {
+    if (load.unknown >= unknownStreams) {
       return call.end(new Refusal(STATUS.RESOURCE_EXHAUSTED, "Too many streams at once: try again later"));
     }
-    this.#unknown++;
+    load.unknown++;
     let known = false;
     const leave = () => {
-      if (!known) this.#unknown--;
+      if (!known) load.unknown--;
       known = true;
       cancel();
     };
@@ -277,7 +287,7 @@ export class AdsServer {
         const { node, typeUrl } = envelopeIn(dialect, bytes);
         // An agent may tell how its workload is before its Envoy has said which proxy they are.
         if (node === undefined && typeUrl === HEALTH_TYPE) return;
-        stream = this.#open(call, { dialect, proxy: this.#introduced(node, caller), desk });
+        stream = this.#open(call, { dialect, proxy: this.#introduced(node, caller), desk, load });
       }
       leave();
       stream.receive(bytes);
@@ -291,8 +301,7 @@ export class AdsServer {
         message: (message) => guarded(() => receive(joined(message)), end),
         end: () => {
           leave();
-          desk.close();
-          (stream ?? call).end();
+          desk.finish(() => (stream === undefined ? call.end() : stream.finish()));
         },
       });
     } catch (thrown) {
@@ -322,9 +331,9 @@ export class AdsServer {
     return new DebugDesk({ call, fail, budget: this.debugBudget, clock: this.#clock, sendMs: this.#limits.sendMs });
   }
 
-  #open(call: ServerCall, { dialect, proxy, desk }: Opening): XdsStream {
+  #open(call: ServerCall, { dialect, proxy, desk, load }: Opening): XdsStream {
     const { streams, names, sendMs } = this.#limits;
-    if (this.#pusher.streams.size >= streams) {
+    if (load.connected >= streams) {
       throw new Refusal(STATUS.RESOURCE_EXHAUSTED, `${streams} proxies are connected: try another replica`);
     }
     const stream = new XdsStream({
@@ -346,23 +355,26 @@ export class AdsServer {
       wake: (woken) => this.#pusher.wake(woken),
       closed: (gone) => {
         desk.close();
-        this.#left(gone);
+        if (this.#left(gone)) load.connected--;
       },
     });
     const refused = this.#options.observer?.connected(stream.observed);
     if (refused !== undefined) throw new Refusal(STATUS.FAILED_PRECONDITION, refused);
     this.#pusher.add(stream);
+    load.connected++;
     this.#idlePatches.changed();
     this.#countProxies(stream, 1);
     this.#log.info("proxy connected", { node: proxy.nodeId, peer: call.peer });
     return stream;
   }
 
-  #left(stream: XdsStream): void {
-    if (!this.#pusher.remove(stream)) return; // refused before it was one of ours
+  /** Returns whether it was one of ours: it may have been refused before. */
+  #left(stream: XdsStream): boolean {
+    if (!this.#pusher.remove(stream)) return false;
     this.#options.observer?.disconnected(stream.observed);
     this.#countProxies(stream, -1);
     this.#log.info("proxy disconnected", { node: stream.proxy.nodeId });
+    return true;
   }
 
   #countProxies({ istioVersion: version }: XdsStream, difference: number): void {

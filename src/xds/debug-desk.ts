@@ -36,12 +36,16 @@ export class DebugDesk {
   #isClosed = false;
   #unreadBytes = 0;
   #cancel: () => void = () => undefined;
+  #done: () => void = () => undefined;
 
   constructor(options: DebugDeskOptions) {
     this.#options = options;
-    const { clock, sendMs, fail } = options;
-    const late = new Refusal(STATUS.DEADLINE_EXCEEDED, `No debug answer was read for ${sendMs} ms`);
-    this.#leaving = new Deadline(clock, sendMs, () => fail(late));
+    const { call, clock, sendMs, fail } = options;
+    this.#leaving = new Deadline(clock, sendMs, () => {
+      // A status would wait behind the answer, which would stay in memory for as long.
+      call.cut();
+      fail(new Refusal(STATUS.DEADLINE_EXCEEDED, `No debug answer was read for ${sendMs} ms`));
+    });
   }
 
   ask(question: DebugQuestion, asked: Asked): void {
@@ -50,6 +54,12 @@ export class DebugDesk {
     }
     this.#waiting.push({ question, asked });
     this.#next();
+  }
+
+  /** Calls back when all questions are answered and the answers were read. */
+  finish(done: () => void): void {
+    this.#done = done;
+    if (!this.#isBusy) done();
   }
 
   /** The call is over. */
@@ -82,6 +92,7 @@ export class DebugDesk {
         this.#read();
         this.#isBusy = false;
         this.#next();
+        if (!this.#isBusy) this.#done();
       });
     } catch (thrown) {
       fail(thrown);

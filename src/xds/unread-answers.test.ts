@@ -92,3 +92,42 @@ test("slow readers that prove no identity do not keep proxies that do from their
   proxy.request(CLUSTER_TYPE);
   assert.equal((await proxy.take(CLUSTER_TYPE)).resources.length, 1);
 });
+
+test("a caller that has no more to ask gets its answers, and what it does not read counts until it is cut off", async () => {
+  const { made, debug } = largePage();
+  const limits = { bufferedBytes: MEGABYTE, sendMs: 200 };
+  await using ads = await startAds(MESH, { debug, authenticate: async () => CALLER, limits });
+  using call = new UnreadCall(ads.address, PATH, question);
+  call.stream.end();
+  while (made.count < 1) await turns(1);
+  await turns(20);
+  using other = new UnreadCall(ads.address, PATH, question);
+  await turns(20);
+  assert.equal(made.count, 1, "the answer for the first one was not counted any more");
+  while (made.count < 2) await turns(1);
+  let length = 0;
+  other.stream.on("data", (chunk: Buffer) => {
+    length += chunk.length;
+  });
+  other.stream.end();
+  const status = new Promise<unknown>((resolve) => other.stream.on("trailers", resolve));
+  assert.equal(Object(await status)["grpc-status"], "0");
+  assert.ok(length > MEGABYTE);
+});
+
+test("a proxy that has no more to ask gets the response that is on its way", async () => {
+  const big = { all: { [CLUSTER_TYPE]: { a: "x".repeat(4 * MEGABYTE) } } };
+  await using ads = await startAds(big);
+  const node = nodeOf(proxyOf());
+  const request = Buffer.from(formatDeltaRequest({ ...EMPTY_REQUEST, node, typeUrl: CLUSTER_TYPE }));
+  using call = new UnreadCall(ads.address, PATH, request);
+  while (ads.builds < 1) await turns(1);
+  await turns(5);
+  call.stream.end();
+  let length = 0;
+  call.stream.on("data", (chunk: Buffer) => {
+    length += chunk.length;
+  });
+  await new Promise((resolve) => call.stream.on("end", resolve));
+  assert.ok(length > 4 * MEGABYTE, `${length} bytes`);
+});

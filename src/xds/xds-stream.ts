@@ -82,6 +82,7 @@ export class XdsStream {
   /** Series of metrics that are about this stream. */
   readonly #rejections = new Map<string, { readonly metric: XdsMetric; readonly labels: Labels }>();
   #closed = false;
+  #isFinishing = false;
   #unflushedBytes = 0;
   /** Until what was sent has left. */
   readonly #leaving: Deadline;
@@ -206,7 +207,8 @@ export class XdsStream {
       if (this.#closed) return;
       this.#flushed();
       metrics.observe("pilot_xds_send_time", (clock.now() - sentAt) / 1000);
-      this.#options.wake(this);
+      if (this.#isFinishing) this.end();
+      else this.#options.wake(this);
     });
     const type = shortTypeName(next.typeUrl);
     metrics.count("pilot_xds_pushes", { type });
@@ -228,6 +230,12 @@ export class XdsStream {
     this.#cancelWake();
     const { clock, wake } = this.#options;
     this.#cancelWake = clock.after(Math.max(0, time - clock.now()), () => wake(this));
+  }
+
+  /** The proxy has no more to ask: it gets what is on its way to it. */
+  finish(): void {
+    if (this.isFlushing) this.#isFinishing = true;
+    else this.end();
   }
 
   /** The proxy is told why; it said itself that it has no more to ask when nothing is given. */
@@ -313,7 +321,9 @@ export class XdsStream {
       type: shortTypeName(this.#lastSent),
       node: this.proxy.nodeId,
     });
-    this.end(new Refusal(STATUS.DEADLINE_EXCEEDED, `No response was read for ${this.#options.sendTimeoutMs} ms`));
+    // A status would wait behind the response, which would stay in memory for as long.
+    this.#options.call.cut();
+    this.#close();
   }
 
   #close(): void {

@@ -1,5 +1,11 @@
 /** A gRPC server for connections that are given to it: messages are bytes, methods are found by their path. */
-import { createServer, type IncomingHttpHeaders, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
+import {
+  constants,
+  createServer,
+  type IncomingHttpHeaders,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from "node:http2";
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 import { LONGEST_TIMER_MS } from "../async/sleep.ts";
@@ -207,6 +213,11 @@ export class ServerCall {
     }
     stream.on("wantTrailers", () => stream.sendTrailers(statusHeaders(status)));
     this.#sender.end();
+  }
+
+  /** Ends the call at once, for a client that does not read: what was sent and has not left is dropped. */
+  cut(): void {
+    this.#stream.close(constants.NGHTTP2_CANCEL);
   }
 
   #fail(error: GrpcError): void {
