@@ -21,6 +21,7 @@ import type { OpenPush, PushJournal } from "./push-journal.ts";
 import { Refusal } from "./refusal.ts";
 import type { EncodedResponse } from "./responses.ts";
 import type { SentSecrets } from "./sent-secrets.ts";
+import { StreamLimits } from "./stream-limits.ts";
 
 export interface XdsStreamOptions {
   readonly id: string;
@@ -60,12 +61,7 @@ const MAX_LISTED = 20;
 /** Resources, and objects, in the journal. */
 const MAX_NOTED = 100;
 const MAX_OPEN = 64;
-/** Resource types of a stream. Envoys and agents ask for nine at most; each further type costs every later step of the stream. */
-const MAX_TYPES = 32;
-/** Of the names of a stream; those of 50,000 clusters fit. */
-const MAX_NAME_LENGTH = 8 * 1024 * 1024;
 const NO_TYPES: readonly string[] = [];
-const NO_VERSIONS: ReadonlyMap<string, unknown> = new Map();
 const ACKNOWLEDGED = { result: "acknowledged" } as const;
 
 export class XdsStream {
@@ -77,8 +73,7 @@ export class XdsStream {
   readonly #sentAt = new Map<string, number>();
   /** By nonce: pushes that the proxy has not answered. */
   readonly #open = new Map<string, OpenPush>();
-  /** Of the names that it asked for, at least: those that it gave up are counted until the sum is too large. */
-  #nameLength = 0;
+  readonly #limits: StreamLimits;
   /** Series of metrics that are about this stream. */
   readonly #rejections = new Map<string, { readonly metric: XdsMetric; readonly labels: Labels }>();
   #closed = false;
@@ -102,6 +97,7 @@ export class XdsStream {
     this.#options = options;
     this.#connectedAt = options.clock.now();
     this.#leaving = new Deadline(options.clock, options.sendTimeoutMs, () => this.#onTimeout());
+    this.#limits = new StreamLimits(options.maxNames);
     this.#session = newSession(options.dialect.kind, options.steps);
     options.call.gone.addEventListener("abort", () => this.#close());
   }
@@ -140,33 +136,10 @@ export class XdsStream {
     const { session, verdict } = receive(this.#session, request, this.#options.clock.now());
     // Answers to responses, as most requests are, ask for nothing new.
     if (request.subscribe.length > 0 || session.types.size > this.#session.types.size)
-      this.#checkNames(session, request);
+      this.#limits.check(session.types, request);
     this.#session = session;
     this.#judge(request, verdict);
     this.#options.wake(this);
-  }
-
-  #checkNames({ types }: Session<BuiltResource>, { subscribe, initialVersions }: DeltaRequest): void {
-    const { maxNames } = this.#options;
-    if (types.size > MAX_TYPES) {
-      throw new Refusal(STATUS.RESOURCE_EXHAUSTED, `Cannot subscribe to ${types.size} types: ${MAX_TYPES} are allowed`);
-    }
-    const names = types.values().reduce((sum, { names, initial }) => sum + names.size + (initial?.size ?? 0), 0);
-    if (names > maxNames) {
-      throw new Refusal(STATUS.RESOURCE_EXHAUSTED, `Cannot subscribe to ${names} names: ${maxNames} are allowed`);
-    }
-    this.#nameLength += lengthOf(subscribe) + lengthOf(initialVersions.keys());
-    if (this.#nameLength <= MAX_NAME_LENGTH) return;
-    // Names that it gave up again were counted too, and so were those that it repeated.
-    const held = types
-      .values()
-      .flatMap(({ names, initial = NO_VERSIONS }) => [lengthOf(names), lengthOf(initial.keys())]);
-    this.#nameLength = held.reduce((sum, length) => sum + length, 0);
-    if (this.#nameLength <= MAX_NAME_LENGTH) return;
-    throw new Refusal(
-      STATUS.RESOURCE_EXHAUSTED,
-      `Cannot subscribe to names of more than ${MAX_NAME_LENGTH} characters`,
-    );
   }
 
   /** Types it asked for that have no target yet. Nothing is sent before they have: it would look as if nothing existed. */
@@ -341,13 +314,6 @@ export class XdsStream {
     this.#options.budget.giveBack(this.#unflushedBytes);
     this.#unflushedBytes = 0;
   }
-}
-
-/** Of all names together. */
-function lengthOf(names: Iterable<string>): number {
-  let sum = 0;
-  for (const name of names) sum += name.length;
-  return sum;
 }
 
 /** Of many items the first: a rejection can be about thousands. */
