@@ -74,9 +74,10 @@ export class DebugDesk {
     const next = this.#waiting[0];
     if (this.#isBusy || this.#isClosed || next === undefined) return;
     this.#isBusy = true;
-    const cancel = this.#options.budget.whenRoom(() => this.#answer(next));
-    if (cancel === undefined) throw new Refusal(STATUS.RESOURCE_EXHAUSTED, "Too many debug questions: try again later");
-    this.#cancel = cancel;
+    const { budget, fail } = this.#options;
+    const cancel = budget.whenRoom(() => this.#answer(next));
+    if (cancel !== undefined) this.#cancel = cancel;
+    else fail(new Refusal(STATUS.RESOURCE_EXHAUSTED, "Too many debug questions: try again later"));
   }
 
   #answer({ question, asked }: Waiting): void {
