@@ -1,5 +1,7 @@
 /** AdmissionReview in its two versions: what the API server asks and how it is answered. */
 import { isRecord } from "#lib/is-record.ts";
+import { errorText } from "#lib/mesh-error.ts";
+import { parseJson } from "#lib/parse-json.ts";
 
 /** What the API server asks about. */
 export interface AdmissionRequest {
@@ -30,12 +32,11 @@ const MAX_DEPTH = 200;
 
 /** Reads a review; otherwise says why it is none. */
 export function readReview(body: string): AdmissionReview | { readonly refused: string } {
-  if (isTooDeep(body)) return { refused: `could not decode body: nested deeper than ${MAX_DEPTH} levels` };
   let review: unknown;
   try {
-    review = JSON.parse(body);
+    review = parseJson(body, MAX_DEPTH);
   } catch (thrown) {
-    return { refused: `could not decode body: ${thrown instanceof Error ? thrown.message : String(thrown)}` };
+    return { refused: `could not decode body: ${errorText(thrown)}` };
   }
   if (!isRecord(review)) return { refused: "could not decode body: not an object" };
   const { apiVersion, kind, request } = review;
@@ -74,15 +75,4 @@ function readRequest(request: Readonly<Record<string, unknown>>): AdmissionReque
 
 function text(value: unknown): string {
   return typeof value === "string" ? value : "";
-}
-
-/** Counts brackets outside of texts, before anything is built from them. */
-function isTooDeep(json: string): boolean {
-  let depth = 0;
-  for (const [token] of json.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}]/gs)) {
-    if (token === "{" || token === "[") depth++;
-    else if (token === "}" || token === "]") depth--;
-    if (depth > MAX_DEPTH) return true;
-  }
-  return false;
 }
