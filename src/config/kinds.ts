@@ -36,6 +36,7 @@ import { virtualServiceSchema } from "./kinds/virtual-service.ts";
 import { workloadEntrySchema, workloadEntryStatusSchema } from "./kinds/workload-entry.ts";
 import { workloadGroupSchema } from "./kinds/workload-group.ts";
 import type { Parsed, Problem } from "./problem.ts";
+import { independentOf } from "./schema/independent.ts";
 import type { Schema } from "./schema/message.ts";
 import { parse, parseSpec } from "./schema/parse.ts";
 
@@ -208,11 +209,15 @@ function kind<Spec>(
   check: (object: ConfigObject<Spec>) => Iterable<Problem>,
 ): Kind {
   const read: Kind["read"] = (rawSpec, { status: _, ...head }) => {
-    const spec = parseSpec(schema, rawSpec);
-    if (spec.value === undefined) return { value: undefined, problems: spec.problems };
-    const object = { ...head, spec: spec.value };
-    const problems = [...spec.problems, ...checkMetadata(head.metadata, head.kind), ...check(object)];
-    return { value: problems.some(({ severity }) => severity === "error") ? undefined : object, problems };
+    const { value, problems, salvaged } = parseSpec(schema, rawSpec);
+    const checked = (object: ConfigObject<Spec>) => [...checkMetadata(head.metadata, head.kind), ...check(object)];
+    if (value === undefined) {
+      const more = salvaged === undefined ? [] : checked({ ...head, spec: salvaged.value });
+      return { value: undefined, problems: [...problems, ...independentOf(more, problems, salvaged?.undecided)] };
+    }
+    const object = { ...head, spec: value };
+    const all = [...problems, ...checked(object)];
+    return { value: all.some(({ severity }) => severity === "error") ? undefined : object, problems: all };
   };
   return { versions, schema, read };
 }

@@ -158,3 +158,74 @@ test("parseObject() is not fooled by names that objects inherit", () => {
   assert.equal(parseObject({ apiVersion: "constructor", kind: "toString" }).problems[0]?.severity, "warning");
   assert.equal(parseObject({ apiVersion: "/v1", kind: "__proto__" }).object, undefined);
 });
+
+const linesOf = (kind: string, spec: object, metadata: object = { name: "x" }) =>
+  parseObject({ apiVersion: "networking.istio.io/v1", kind, metadata, spec }).problems.map(
+    ({ field, message }) => `${field} ${message}`,
+  );
+const VALID_ROUTE = { route: [{ destination: { host: "a.com" } }] };
+
+test("parseObject() reports what else is wrong beside fields of the wrong type", () => {
+  const route = [{ destination: { host: "a.com", port: { number: "eighty" } }, weight: -1 }];
+  assert.deepEqual(linesOf("VirtualService", { hosts: "a.com", gateways: ["a b"], http: [{ timeout: 5, route }] }), [
+    "spec.hosts must be a list",
+    'spec.http[0].route[0].destination.port.number must be a whole number from 0 to 4294967295, not "eighty"',
+    'spec.http[0].timeout must be a duration such as "10s", "1.5h" or "250ms", not 5',
+    'spec.gateways[0] must be a host name, not "a b": "a b" is no DNS label',
+    "spec.http[0].route[0].weight must not be negative, not -1",
+  ]);
+});
+
+test("parseObject() reports problems of the spec beside metadata of the wrong type", () => {
+  assert.deepEqual(
+    linesOf("VirtualService", { hosts: ["a..b"], http: [VALID_ROUTE] }, { name: "x", labels: { v: 1 } }),
+    [
+      "metadata.labels.v must be text, not 1: put it in quotes",
+      'spec.hosts[0] must be a host name, not "a..b": "" is no DNS label',
+    ],
+  );
+});
+
+test("parseObject() reports nothing that only follows from a field of the wrong type", () => {
+  assert.deepEqual(linesOf("VirtualService", { hosts: ["a.com"], http: "all" }), ["spec.http must be a list"]);
+  const endpoints = [{ address: "10.0.0.1" }];
+  assert.deepEqual(linesOf("ServiceEntry", { hosts: ["a.com"], resolution: "STATICC", endpoints }), [
+    'spec.resolution must be one of NONE, STATIC, DNS, DNS_ROUND_ROBIN, DYNAMIC_DNS, not "STATICC"',
+  ]);
+});
+
+test("parseObject() suggests the nearest name for an unknown field", () => {
+  assert.deepEqual(linesOf("VirtualService", { hots: [], hosts: ["a.com"], http: [{ ...VALID_ROUTE, retires: {} }] }), [
+    'spec.hots is not a known field: ignored; did you mean "hosts"?',
+    'spec.http[0].retires is not a known field: ignored; did you mean "retries"?',
+  ]);
+});
+
+test("parseObject() rejects an object whose regular expressions are too large together, and names the largest", () => {
+  const withRegexes = (regexes: readonly string[]) =>
+    linesOf("VirtualService", {
+      hosts: ["a.com"],
+      http: regexes.map((regex) => ({ match: [{ uri: { regex } }], ...VALID_ROUTE })),
+    });
+  assert.deepEqual(withRegexes(Array.from({ length: 100 }, (_, i) => `^/api/v${i}/(users|orders)/[^/]+(/.*)?$`)), []);
+  const large = Array.from({ length: 100 }, (_, i) => `(x{1,${i === 7 ? 900 : 800}}y)`);
+  const [problem = "", ...others] = withRegexes(large);
+  assert.match(problem, /^spec\.http\[7\]\.match\[0\]\.uri\.regex is too large a regular expression/);
+  assert.deepEqual(others, []);
+  assert.match(withRegexes([`(${"\\pL".repeat(300)}){1000}`])[0] ?? "", /^spec\.http\[0\]/);
+});
+
+test("parseObject() counts regular expressions in rewrites and in the values of EnvoyFilters", () => {
+  const regex = `(${"a".repeat(900)}){1000}`;
+  const rewrite = { uriRegexRewrite: { match: regex, rewrite: "/" } };
+  assert.match(
+    linesOf("VirtualService", { hosts: ["a.com"], http: [{ ...VALID_ROUTE, rewrite }] })[0] ?? "",
+    /^spec\.http\[0\]\.rewrite\.uriRegexRewrite\.match is too large/,
+  );
+  const value = { match: { safe_regex: { regex } } };
+  const configPatches = [{ applyTo: "HTTP_ROUTE", patch: { operation: "MERGE", value } }];
+  assert.match(
+    linesOf("EnvoyFilter", { configPatches }).at(-1) ?? "",
+    /^spec\.configPatches\[0\]\.patch\.value\.match\.safe_regex\.regex is too large/,
+  );
+});

@@ -2,6 +2,7 @@
 import { type ConfigObject, type Metadata, objectKey } from "./config-object.ts";
 import { type Kind, kindsMeant, standingOf } from "./kinds.ts";
 import { type Origin, type Problem, warning } from "./problem.ts";
+import { independentOf } from "./schema/independent.ts";
 import { type Infer, list, map, message, required } from "./schema/message.ts";
 import { parse } from "./schema/parse.ts";
 import { anything, bool, string, time } from "./schema/scalars.ts";
@@ -51,15 +52,17 @@ function readObject(
   origin: Origin | undefined,
 ): { object: ConfigObject | undefined; problems: readonly Problem[] } {
   const envelope = parse(envelopeSchema, withSpec(raw, kind.content ?? []), "");
-  if (envelope.value === undefined) return { object: undefined, problems: envelope.problems };
-  const { kind: name, metadata, spec, status } = envelope.value;
+  const readable = envelope.value ?? envelope.salvaged?.value;
+  if (readable === undefined) return { object: undefined, problems: envelope.problems };
+  const { kind: name, metadata, spec, status } = readable;
   const { value: object, problems } = kind.read(spec ?? {}, {
     kind: name,
     metadata: metadataOf(metadata ?? {}),
     ...(status !== undefined && { status }),
     origin,
   });
-  return { object, problems: [...envelope.problems, ...problems] };
+  if (envelope.value !== undefined) return { object, problems: [...envelope.problems, ...problems] };
+  return { object: undefined, problems: [...envelope.problems, ...independentOf(problems, envelope.problems)] };
 }
 
 /** Some kinds of Kubernetes have no spec: what stands beside the metadata is read as one. */

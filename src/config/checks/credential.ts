@@ -14,14 +14,14 @@ const PAIRS = [
 /** A key that does not belong to its certificate would be refused by Envoy, so the last good pair stays in use. */
 export function* checkSecret({ spec }: ConfigObject<Secret>): Iterable<Problem> {
   for (const [key, value] of Object.entries(spec.data ?? {})) {
-    if (!BASE64.test(value.replaceAll(/\s/g, ""))) yield error(`data.${key}`, "is not base64");
+    if (!BASE64.test(value.replaceAll(/\s/g, ""))) yield error(`spec.data.${key}`, "is not base64");
   }
   for (const names of PAIRS) {
     const [certificateName, keyName] = names;
     const [certificate, privateKey] = names.map((name) => secretValue(spec, name));
     if (certificate !== undefined && privateKey !== undefined) yield* checkPair(certificate, privateKey, names);
     else if (spec.type === "kubernetes.io/tls" && certificateName === "tls.crt") {
-      yield error("data", `needs "${certificateName}" and "${keyName}", as its type says`);
+      yield error("spec.data", `needs "${certificateName}" and "${keyName}", as its type says`);
     }
   }
 }
@@ -32,14 +32,14 @@ function* checkPair(chain: Buffer, key: Buffer, [chainName, keyName]: readonly [
     certificate = new X509Certificate(chain);
   } catch {
     // The library's message may quote what it read.
-    yield error(`data["${chainName}"]`, "is no certificate in PEM");
+    yield error(`spec.data["${chainName}"]`, "is no certificate in PEM");
     return;
   }
   try {
     if (!certificate.checkPrivateKey(createPrivateKey(key))) {
-      yield error(`data["${keyName}"]`, `is not the key of the certificate in "${chainName}"`);
+      yield error(`spec.data["${keyName}"]`, `is not the key of the certificate in "${chainName}"`);
     }
   } catch {
-    yield error(`data["${keyName}"]`, "is no private key in PEM");
+    yield error(`spec.data["${keyName}"]`, "is no private key in PEM");
   }
 }

@@ -50,7 +50,12 @@ test("host, subsets and visibility are checked", () => {
   assert.deepEqual(problemsOf({ host: "a..b" }), ["error spec.host"]);
   assert.deepEqual(
     problemsOf({ host: "a", subsets: [{ name: "v1", labels: { "": "x" } }, { name: "v1" }, { name: "v_2" }, {}] }),
-    ["error spec.subsets[3].name"],
+    [
+      "error spec.subsets[3].name",
+      'error spec.subsets[0].labels[""]',
+      "error spec.subsets[1].name",
+      "error spec.subsets[2].name",
+    ],
   );
   assert.deepEqual(
     problemsOf({ host: "a", subsets: [{ name: "v1", labels: { "": "x" } }, { name: "v1" }, { name: "v_2" }] }),

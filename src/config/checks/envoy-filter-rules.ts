@@ -140,8 +140,17 @@ function withoutUnset(rules: Readonly<Record<string, bigint | undefined>>): Leng
   return Object.fromEntries(Object.entries(rules).filter(([, value]) => value !== undefined));
 }
 
+/** Envoy's own messages have a handful of patterns. */
+const PATTERNS = new Map<string, RE2JS>();
+
+function patternOf({ pattern }: StringRules): RE2JS {
+  const known = PATTERNS.get(pattern) ?? RE2JS.compile(pattern);
+  PATTERNS.set(pattern, known);
+  return known;
+}
+
 function brokenShape(rules: StringRules, value: string): string | undefined {
-  if (isSet(rules, "pattern") && !RE2JS.compile(rules.pattern).matcher(value).find()) {
+  if (isSet(rules, "pattern") && !patternOf(rules).matcher(value).find()) {
     return `must match ${rules.pattern}`;
   }
   if (isSet(rules, "prefix") && !value.startsWith(rules.prefix)) return `must begin with "${rules.prefix}"`;

@@ -1,6 +1,6 @@
 /** networking.istio.io EnvoyFilter: changes to what is generated for Envoy, by those who know its configuration. */
 import { type Infer, list, map, message, oneof } from "../schema/message.ts";
-import { enumeration, int32, string, struct, uint32 } from "../schema/scalars.ts";
+import { enumeration, int32, regex, string, struct, uint32 } from "../schema/scalars.ts";
 import { labelSelectorSchema } from "./sidecar.ts";
 import { targetReferenceSchema } from "./target-reference.ts";
 
@@ -45,7 +45,7 @@ const matchSchema = message(
   {
     /** ANY when unset. */
     context: enumeration("ANY", "SIDECAR_INBOUND", "SIDECAR_OUTBOUND", "GATEWAY", "WAYPOINT"),
-    proxy: message({ proxyVersion: string(), metadata: map(string()) }),
+    proxy: message({ proxyVersion: regex(), metadata: map(string()) }),
     listener: listenerMatchSchema,
     routeConfiguration: routeConfigurationMatchSchema,
     cluster: clusterMatchSchema,

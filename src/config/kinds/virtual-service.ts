@@ -1,9 +1,9 @@
 /** networking.istio.io VirtualService: how requests to a host are matched, changed and sent on. */
 import { type Infer, list, map, message, oneof, required } from "../schema/message.ts";
-import { bool, bytes, double, duration, enumeration, int32, string, uint32 } from "../schema/scalars.ts";
+import { bool, bytes, double, duration, enumeration, int32, regex, string, uint32 } from "../schema/scalars.ts";
 
 const stringMatchSchema = message(
-  { exact: string(), prefix: string(), regex: string() },
+  { exact: string(), prefix: string(), regex: regex() },
   oneof("exact", "prefix", "regex"),
 );
 
@@ -63,7 +63,7 @@ const httpDirectResponseSchema = message({
 const httpRewriteSchema = message({
   uri: string(),
   authority: string(),
-  uriRegexRewrite: message({ match: string(), rewrite: string() }),
+  uriRegexRewrite: message({ match: regex(), rewrite: string() }),
 });
 
 /** Retries; also the mesh-wide default in the mesh config. */

@@ -4,37 +4,51 @@
  */
 import type * as z from "zod";
 import { isRecord } from "#lib/is-record.ts";
-import type { Parsed, Problem } from "../problem.ts";
+import { error, type Parsed, type Problem, warning } from "../problem.ts";
 import { formatField } from "./field-path.ts";
 import type { Schema } from "./message.ts";
+import { nearestName } from "./nearest-name.ts";
+import { RegexBudget } from "./regex-budget.ts";
+import { type Salvaged, salvage } from "./salvage.ts";
+import { regex, struct } from "./scalars.ts";
+
+/** What parsing gives; `salvaged` is what can still be checked of a value that is invalid. */
+export interface ParsedValue<T> extends Parsed<T> {
+  readonly salvaged?: Salvaged<T>;
+}
 
 /** Reads a raw value by its schema. `at` is the path of the value inside its object, such as `spec`. */
-export function parse<T>(schema: Schema<T>, raw: unknown, at: string): Parsed<T> {
-  return parseAlong(schema, raw, { at, problems: [], keepsEmptyLists: true });
+export function parse<T>(schema: Schema<T>, raw: unknown, at: string): ParsedValue<T> {
+  return parseAlong(schema, raw, { at, problems: [], regexes: new RegexBudget(), keepsEmptyLists: true });
 }
 
 /**
  * Reads the spec of an object. Nothing lies below it that an empty list could replace, so there such a list is as good as
  * none, as protobuf has it.
  */
-export function parseSpec<T>(schema: Schema<T>, raw: unknown): Parsed<T> {
-  return parseAlong(schema, raw, { at: "spec", problems: [], keepsEmptyLists: false });
+export function parseSpec<T>(schema: Schema<T>, raw: unknown): ParsedValue<T> {
+  return parseAlong(schema, raw, { at: "spec", problems: [], regexes: new RegexBudget(), keepsEmptyLists: false });
 }
+
+const MOST_SUGGESTIONS = 100;
 
 interface Walk {
   readonly at: string;
   readonly problems: Problem[];
+  readonly regexes: RegexBudget;
   readonly keepsEmptyLists: boolean;
 }
 
-function parseAlong<T>(schema: Schema<T>, raw: unknown, walk: Walk): Parsed<T> {
-  const { at, problems } = walk;
-  const result = schema.safeParse(normalise(schema, raw, walk));
-  if (result.success) {
-    const refused = problems.some((problem) => problem.severity === "error");
-    return { value: refused ? undefined : result.data, problems };
-  }
-  return { value: undefined, problems: [...problems, ...result.error.issues.map((issue) => problemOf(issue, at))] };
+function parseAlong<T>(schema: Schema<T>, raw: unknown, walk: Walk): ParsedValue<T> {
+  const { at, problems, regexes } = walk;
+  const known = normalise(schema, raw, walk);
+  const result = schema.safeParse(known);
+  for (const issue of result.error?.issues ?? []) problems.push(problemOf(issue, at));
+  const tooExpensive = regexes.problem();
+  if (tooExpensive !== undefined) return { value: undefined, problems: [...problems, tooExpensive] };
+  if (result.success && problems.every(({ severity }) => severity === "warning"))
+    return { value: result.data, problems };
+  return { value: undefined, problems, salvaged: salvage(schema, known, at) };
 }
 
 function normalise(schema: z.core.$ZodType, raw: unknown, walk: Walk): unknown {
@@ -49,6 +63,8 @@ function normalise(schema: z.core.$ZodType, raw: unknown, walk: Walk): unknown {
     case "array":
       return Array.isArray(raw) ? raw.map((item, i) => normalise(def.element, item, below(walk, i))) : raw;
     default:
+      if (schema === regex() && typeof raw === "string") walk.regexes.add(raw, walk.at);
+      else if (schema === struct()) walk.regexes.addAllIn(raw, walk.at);
       return raw;
   }
 }
@@ -59,18 +75,20 @@ function normaliseMessage(shape: z.core.$ZodShape, raw: object, walk: Walk): obj
     const name = Object.hasOwn(shape, key) ? key : camelCase(key);
     const field = Object.hasOwn(shape, name) ? shape[name] : undefined;
     if (field === undefined) {
-      walk.problems.push({
-        field: formatField(walk.at, key),
-        message: "is not a known field: ignored",
-        severity: "warning",
-      });
+      walk.problems.push(warning(formatField(walk.at, key), unknownField(key, shape, walk)));
     } else if (Object.hasOwn(result, name)) {
-      walk.problems.push({ field: formatField(walk.at, key), message: `is "${name}" again`, severity: "error" });
+      walk.problems.push(error(formatField(walk.at, key), `is "${name}" again`));
     } else if (value !== null && value !== undefined && (walk.keepsEmptyLists || !isEmptyList(field, value))) {
       result[name] = normalise(field, value, below(walk, name));
     }
   }
   return result;
+}
+
+/** Names are compared only for the first problems: nobody reads thousands of suggestions. */
+function unknownField(name: string, shape: z.core.$ZodShape, { problems }: Walk): string {
+  const meant = problems.length < MOST_SUGGESTIONS ? nearestName(name, Object.keys(shape)) : undefined;
+  return `is not a known field: ignored${meant === undefined ? "" : `; did you mean "${meant}"?`}`;
 }
 
 /** An empty list where none is needed. */
@@ -84,7 +102,7 @@ function normaliseMap(valueType: z.core.$ZodType, raw: object, walk: Walk): obje
   const result: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(raw)) {
     if (key === "__proto__") {
-      walk.problems.push({ field: formatField(walk.at, key), message: "is not a usable key", severity: "error" });
+      walk.problems.push(error(formatField(walk.at, key), "is not a usable key"));
     } else {
       result[key] = normalise(valueType, value, below(walk, key));
     }

@@ -8,6 +8,11 @@ export function string(): Schema<string> {
   return TEXT;
 }
 
+/** A regular expression of RE2. `parse` limits what those of one object cost together. */
+export function regex(): Schema<string> {
+  return REGEX;
+}
+
 /** true or false. */
 export function bool(): Schema<boolean> {
   return BOOL;
@@ -60,9 +65,16 @@ export function enumeration<const Name extends string>(...names: readonly Name[]
     ...names.entries(),
   ]);
   const byNumber = { type: "integer", minimum: 0, maximum: names.length - 1 };
-  return scalar(`must be one of ${names.join(", ")}`, { anyOf: [{ enum: [...names] }, byNumber] }, (raw) =>
+  const schema = scalar(`must be one of ${names.join(", ")}`, { anyOf: [{ enum: [...names] }, byNumber] }, (raw) =>
     byName.get(raw),
   );
+  ENUMERATIONS.add(schema);
+  return schema;
+}
+
+/** Whether a schema is that of an enumeration. */
+export function isEnumeration(schema: object): boolean {
+  return ENUMERATIONS.has(schema);
 }
 
 /** Data of any shape, passed on untouched (google.protobuf.Struct). */
@@ -87,9 +99,10 @@ const WHOLE_NUMBER = /^-?(0|[1-9]\d*)$/;
 const BASE64 = /^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 const BASE64_LINES = "^[A-Za-z0-9+/\\r\\n]*={0,2}[\\r\\n]*$";
 
+const ENUMERATIONS = new WeakSet<object>();
 const ANYTHING = z.unknown();
 const MUST_BE_TEXT = "must be text";
-const TEXT = scalar(MUST_BE_TEXT, { type: "string" }, (raw) => (typeof raw === "string" ? raw : undefined));
+const [TEXT, REGEX] = [text(), text()];
 const BOOL = scalar("must be true or false", { type: "boolean" }, (raw) =>
   typeof raw === "boolean" ? raw : undefined,
 );
@@ -121,6 +134,10 @@ const STRUCT = scalar("must be an object", { type: "object" }, (raw) =>
 const INT_OR_STRING = scalar("must be a number or text", { type: ["integer", "string"] }, (raw) =>
   typeof raw === "string" || Number.isInteger(raw) ? (raw as number | string) : undefined,
 );
+
+function text(): Schema<string> {
+  return scalar(MUST_BE_TEXT, { type: "string" }, (raw) => (typeof raw === "string" ? raw : undefined));
+}
 
 function whole(least: number, most: number): Schema<number> {
   const form = { type: ["integer", "string"], minimum: least, maximum: most, pattern: WHOLE_NUMBER.source };

@@ -207,6 +207,9 @@ test("DestinationRules for nobody, without pods, and without verification", () =
   assert.equal(codes([webService, webPod, rule({ subsets: [{ name: "a", labels: { app: "no" } }] })]).d, "IST0173");
   const region = { subsets: [{ name: "a", labels: { "topology.kubernetes.io/region": "r1" } }] };
   assert.equal(codes([webService, webPod, node, rule(region)]).d, undefined);
+  const unnamed = core("Node", "n1", {}, { labels: { "topology.kubernetes.io/region": "" } });
+  const nowhere = { subsets: [{ name: "a", labels: { "topology.kubernetes.io/region": "" } }] };
+  assert.equal(codes([webService, webPod, unnamed, rule(nowhere)]).d, "IST0173", "an empty label counts as absent");
   const tls = { mode: "SIMPLE" };
   assert.equal(codes([webService, rule({ trafficPolicy: { tls } })]).d, "IST0128");
   assert.equal(

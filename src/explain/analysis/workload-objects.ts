@@ -79,15 +79,15 @@ export function* destinationRuleFindings(mesh: MeshObjects): Findings {
   }
 }
 
-/** Labels of all pods, with those that their nodes give them. */
+/** Labels of all pods, with those that their nodes give them. A node with an empty label is in no place. */
 function locatedPods(mesh: MeshObjects): readonly Readonly<Record<string, string>>[] {
   const nodes = new Map(mesh.ofKind("Node").map(({ metadata }) => [metadata.name, metadata.labels]));
   return mesh.pods.map(({ metadata, spec }) => {
     const { nodeName = "" } = spec;
     const node = nodes.get(nodeName) ?? {};
     const places = TOPOLOGY.flatMap(([label, old]) => {
-      const value = node[label] ?? node[old];
-      return value === undefined ? [] : [[label, value] as const];
+      const value = node[label] || node[old];
+      return value ? [[label, value] as const] : [];
     });
     return {
       ...metadata.labels,
