@@ -51,8 +51,10 @@ export function formatStatus(rendered: PodSpec, revision: string): string {
 export function withoutInjected(pod: Pod, statusPort: number): Pod {
   const overrides = overridesOf(pod);
   const bare = stripped(pod, statusPort);
-  const missing = (wanted: readonly Container[], present: readonly Container[]) =>
-    wanted.filter(({ name }) => !present.some((container) => container.name === name));
+  const missing = (wanted: readonly Container[], present: readonly Container[]) => {
+    const names = new Set(present.map(({ name }) => name));
+    return wanted.filter(({ name }) => !names.has(name));
+  };
   const { containers, initContainers = [] } = bare.spec;
   return withSpec(bare, {
     containers: [...(containers ?? []), ...missing(overrides.containers, containers ?? [])],
@@ -87,8 +89,10 @@ function stripped(pod: Pod, statusPort: number): Pod {
   const text = annotationOf(pod, STATUS);
   const status = text === undefined ? undefined : parseStatus(text);
   if (status === undefined) return pod;
-  const without = (list: readonly Container[] | null | undefined, names: readonly string[]) =>
-    list?.filter(({ name }) => !names.includes(name)) ?? [];
+  const without = (list: readonly Container[] | null | undefined, names: readonly string[]) => {
+    const injected = new Set(names);
+    return list?.filter(({ name }) => !injected.has(name)) ?? [];
+  };
   const { annotations = {} } = pod.metadata;
   const isOurs = prometheusPort(annotations) === String(statusPort);
   const kept = Object.entries(annotations).filter(

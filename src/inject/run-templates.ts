@@ -13,10 +13,14 @@ import { FieldError, type JsonObject } from "./kubernetes/canonical.ts";
 import { goStruct } from "./kubernetes/go-value.ts";
 import { strategicMerge } from "./kubernetes/strategic-merge.ts";
 import { NATIVE_SIDECAR, TEMPLATES } from "./names.ts";
-import { annotationOf, type Container, type Pod, PROXY_CONTAINER, readPod, withSpec } from "./pod.ts";
+import { annotationOf, type Container, containersOf, type Pod, PROXY_CONTAINER, readPod, withSpec } from "./pod.ts";
 import { proxyIds } from "./proxy-ids.ts";
 import { proxyImage } from "./proxy-image.ts";
 import { withoutInjected } from "./reinjection.ts";
+
+/** More than any node can run. */
+const MAX_CONTAINERS = 1_000;
+const MAX_TEMPLATES = 10;
 
 /** The pod with the templates over it, and what the templates alone give. */
 export interface RunResult {
@@ -29,15 +33,29 @@ export function runTemplates(request: InjectionRequest): RunResult {
   const { pod, injector } = request;
   const problems = checkAnnotations(pod.metadata.annotations ?? {});
   if (problems.length > 0) throw new InjectionError(problems.join("; "));
-  const data = templateData(request);
+  const bare = withoutInjected(pod, injector.mesh.statusPort);
+  const names = templateNames(pod, injector);
+  checkAmounts(bare, names);
+  const data = templateData(bare, request);
   let merged = pod;
   let rendered: Pod = { metadata: {}, spec: { containers: null } };
-  for (const name of templateNames(pod, injector)) {
+  for (const name of names) {
     const patch = renderTemplate(name, data, injector);
     rendered = mergePod(rendered, patch, name);
     merged = mergePod(withProxyMoved(merged, rendered, request.nativeSidecars), patch, name);
   }
   return { merged, rendered };
+}
+
+/** Templates go through all containers, in time that may grow with the square of their number. */
+function checkAmounts(pod: Pod, templates: readonly string[]): void {
+  const containers = containersOf(pod).length;
+  if (containers > MAX_CONTAINERS)
+    throw new InjectionError(`the pod has ${containers} containers: at most ${MAX_CONTAINERS} are supported`);
+  if (templates.length > MAX_TEMPLATES)
+    throw new InjectionError(
+      `annotation ${TEMPLATES} asks for ${templates.length} templates: at most ${MAX_TEMPLATES} are supported`,
+    );
 }
 
 /** The templates of a pod: those it names or the default ones, aliases replaced once. */
@@ -94,11 +112,10 @@ function withProxyMoved(pod: Pod, rendered: Pod, nativeSidecars: boolean): Pod {
   });
 }
 
-/** What templates see. */
-function templateData(request: InjectionRequest): Struct {
+/** What templates see of a pod without anything injected. */
+function templateData(pod: Pod, request: InjectionRequest): Struct {
   const { owner, proxyConfig, nativeSidecars, injector } = request;
   const { mesh, values, revision, compliancePolicy } = injector;
-  const pod = withoutInjected(request.pod, mesh.statusPort);
   const { uid, gid } = proxyIds(request.namespaceAnnotations);
   const { image } = proxyConfig;
   const imageType = isRecord(image) ? String(image.imageType ?? "") : undefined;

@@ -49,11 +49,10 @@ function retained(original: JsonObject, patch: JsonObject): JsonObject {
   const keys = patch[RETAIN_KEYS];
   if (keys === undefined) return original;
   if (!Array.isArray(keys)) throw new FieldError(RETAIN_KEYS, "must be a list of field names");
-  const lost = Object.entries(patch).find(
-    ([key, value]) => !key.startsWith("$") && value !== null && !keys.includes(key),
-  );
+  const kept = new Set<unknown>(keys);
+  const lost = Object.entries(patch).find(([key, value]) => !key.startsWith("$") && value !== null && !kept.has(key));
   if (lost !== undefined) throw new FieldError(RETAIN_KEYS, `must name "${lost[0]}", which the patch sets`);
-  return Object.fromEntries(Object.entries(original).filter(([key]) => keys.includes(key)));
+  return Object.fromEntries(Object.entries(original).filter(([key]) => kept.has(key)));
 }
 
 function placeOf(kind: Kind | undefined, name: string): Place {
@@ -80,11 +79,12 @@ function mergeList(place: Place, original: readonly unknown[], patch: readonly u
   const kept = original.filter((item) => !deleted.has(keyOf(item)));
   const itemKind = place.kind?.is === "list" ? place.kind.of : undefined;
   const merged = [...kept];
+  const places = placesOf(merged.map(keyOf));
   for (const item of additions) {
-    const at = merged.findIndex((one) => keyOf(one) === keyOf(item));
+    const at = places.get(keyOf(item)) ?? merged.length;
     const before = merged[at];
     if (isRecord(before) && isRecord(item)) merged[at] = mergeObject(itemKind, before, item);
-    else merged.push(withoutDirectives(item));
+    else places.set(keyOf(item), merged.push(withoutDirectives(item)) - 1);
   }
   return inOrder(merged, { original: kept, patch: additions, keyOf });
 }
@@ -106,8 +106,8 @@ interface Orders {
  */
 function inOrder(merged: readonly unknown[], { original, patch, keyOf }: Orders): readonly unknown[] {
   const place = (list: readonly unknown[]) => {
-    const keys = list.map(keyOf);
-    return (item: unknown) => keys.indexOf(keyOf(item));
+    const places = placesOf(list.map(keyOf));
+    return (item: unknown) => places.get(keyOf(item)) ?? -1;
   };
   const [inPatch, inOriginal] = [place(patch), place(original)];
   const patched = merged.filter((item) => inPatch(item) >= 0).sort((a, b) => inPatch(a) - inPatch(b));
@@ -122,9 +122,16 @@ function inOrder(merged: readonly unknown[], { original, patch, keyOf }: Orders)
   return [...result, ...others.slice(next)];
 }
 
+/** Where each key stands first. */
+function placesOf(keys: readonly unknown[]): Map<unknown, number> {
+  return new Map(keys.map((key, i) => [key, i] as const).reverse());
+}
+
 function removeFrom(result: Record<string, unknown>, name: string, values: unknown): void {
   const list = result[name];
-  if (Array.isArray(list) && Array.isArray(values)) result[name] = list.filter((item) => !values.includes(item));
+  if (!Array.isArray(list) || !Array.isArray(values)) return;
+  const removed = new Set<unknown>(values);
+  result[name] = list.filter((item) => !removed.has(item));
 }
 
 /** `$setElementOrder`: the named items in that order, others where they are. */

@@ -71,14 +71,18 @@ export const PARTIALS = `
 {{- end }}
 
 {{- define "proxy config" }}
-  {{- $ports := "" }}
-  {{- range .Spec.Containers }}
-    {{- range .Ports }}
-      {{- $ports = printf "%s\\n    %s%s" $ports (ternary "" "," (empty $ports)) (structToJSON .) }}
-    {{- end }}
-  {{- end }}
     - {name: PROXY_CONFIG, value: {{ printf "%s\\n" (protoToJSON .ProxyConfig) | quote }}}
-    - {name: ISTIO_META_POD_PORTS, value: {{ printf "[%s\\n]" $ports | quote }}}
+    - name: ISTIO_META_POD_PORTS
+      value: |-
+        [
+    {{- $isFirst := true }}
+    {{- range .Spec.Containers }}
+      {{- range .Ports }}
+            {{ if not $isFirst }},{{ end }}{{ structToJSON . }}
+        {{- $isFirst = false }}
+      {{- end }}
+    {{- end }}
+        ]
 {{- end }}
 
 {{- /* An agent in Go sizes itself by these. */}}

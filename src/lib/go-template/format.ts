@@ -204,6 +204,7 @@ function signOf(negative: boolean, flags: string): string {
 }
 
 function padded(text: string, { flags, width = 0 }: Directive): string {
+  if (width === 0) return text;
   const missing = width - [...text].length;
   if (missing <= 0) return text;
   return flags.includes("-") ? text + " ".repeat(missing) : " ".repeat(missing) + text;
