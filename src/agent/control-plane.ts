@@ -77,7 +77,7 @@ export async function callHeaders({ headers, fetchToken }: ControlPlaneOptions):
 
 /** gRPC sends bytes in base64. */
 function headerText(name: string, value: string): string {
-  return isBinaryHeader(name) ? Buffer.from(value).toString("base64").replace(/=+$/, "") : value;
+  return isBinaryHeader(name) ? Buffer.from(value).toString("base64").replaceAll("=", "") : value;
 }
 
 function serverName({ address, subjectAltName }: ControlPlaneServer): string {

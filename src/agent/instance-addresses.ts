@@ -24,7 +24,7 @@ export function instanceAddresses(
 function plainAddress(address: string): readonly string[] {
   if (isIPv4(address)) return [address];
   if (!address.includes(":") || !isIPv6(address)) return [];
-  const [zone = ""] = /%.*$/.exec(address) ?? [];
+  const [zone = ""] = /%.*$/s.exec(address) ?? [];
   return [new SocketAddress({ address, family: "ipv6" }).address + zone];
 }
 

@@ -1,6 +1,7 @@
 import type { KeyObject } from "node:crypto";
 import { requestedPublicKey } from "#lib/pki/certificate-request.ts";
 import { issueLeaf } from "#lib/pki/issue.ts";
+import { withoutTrailing } from "#lib/trim.ts";
 import type { CertificateSigner, SignRequest } from "#model/ports.ts";
 import { lifetime } from "./lifetime.ts";
 import type { SigningBundle } from "./signing-bundle.ts";
@@ -76,7 +77,7 @@ export class Authority implements CertificateSigner {
   trustBundle(): string {
     const { rootPem } = this.#bundle;
     const further = (this.#options.furtherRoots?.current() ?? []).filter((root) => !rootPem.includes(root.trim()));
-    return further.length === 0 ? rootPem : [rootPem.replace(/\n*$/, "\n"), ...further].join("");
+    return further.length === 0 ? rootPem : [`${withoutTrailing(rootPem, "\n")}\n`, ...further].join("");
   }
 
   /** As Istio answers: the leaf, then each certificate of the chain, and all roots in the last element. */

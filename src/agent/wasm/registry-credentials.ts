@@ -1,6 +1,7 @@
 /** Credentials for image registries, in Docker's format: of a pull secret or of the machine. */
 import { readFile } from "node:fs/promises";
 import { MeshError } from "#lib/mesh-error.ts";
+import { withoutTrailing } from "#lib/trim.ts";
 
 export interface Credentials {
   readonly username: string;
@@ -26,7 +27,7 @@ export function credentialsFor(registry: string, dockerConfig: string): Credenti
   return {
     username: field("username") || user,
     // Docker pads what it stores with zeros.
-    password: field("password") || rest.join(":").replace(/\0+$/, ""),
+    password: field("password") || withoutTrailing(rest.join(":"), "\0"),
     identityToken: field("identitytoken"),
     registryToken: field("registrytoken"),
   };

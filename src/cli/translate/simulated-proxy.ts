@@ -3,6 +3,7 @@ import { create, fromJson, type JsonObject, toBinary } from "@bufbuild/protobuf"
 import { error, type Parsed } from "#config/problem.ts";
 import { NodeSchema } from "#gen/envoy/config/core/v3/base_pb.ts";
 import { errorText } from "#lib/mesh-error.ts";
+import { withoutTrailing } from "#lib/trim.ts";
 import { ISTIO_VERSION } from "#lib/version.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import { parseProxyNode } from "#model/proxy-node.ts";
@@ -34,7 +35,7 @@ export function parseNodeFile(text: string): Parsed<Partial<SimulatedProxy> & Pi
       value: {
         nodeId: node.id,
         metadata: node.metadata ?? {},
-        locality: [region, zone, subZone].join("/").replace(/\/+$/, ""),
+        locality: withoutTrailing([region, zone, subZone].join("/"), "/"),
         ...(version && { envoyVersion: `${version.majorNumber}.${version.minorNumber}.${version.patch}` }),
         ...(extensions.length > 0 && {
           extensions: extensions.filter(({ disabled }) => !disabled).map(({ name }) => name),

@@ -1,4 +1,6 @@
 /** The parts of an authorization rule: who calls, what is asked for, and conditions on attributes. */
+
+import { withoutEnds } from "#lib/trim.ts";
 import { isPathTemplate } from "../authorization-values.ts";
 import type {
   AuthorizationCondition,
@@ -92,7 +94,7 @@ function* checkPaths(values: Values, at: string): Iterable<Problem> {
   for (const [i, path] of values.entries()) {
     const isTemplate = isPathTemplate(path);
     let ended = false;
-    for (const segment of path.replace(/^\/+|\/+$/g, "").split("/")) {
+    for (const segment of withoutEnds(path, "/").split("/")) {
       if (segment === "{*}" || segment === "{**}") {
         if (ended) yield error(`${at}[${i}]`, `must not have a template behind {**}: "${path}"`);
         ended ||= segment === "{**}";
@@ -130,12 +132,16 @@ const REPLACED: readonly (readonly [prefix: RegExp, by: string])[] = [
   [/^destination\.(name|user)$/, "the selector of the policy"],
 ];
 
+/** Whether something in brackets stands at the end, and something before it. */
+function hasNamedPart(key: string): boolean {
+  const open = key.indexOf("[", 1);
+  return open > 0 && key.endsWith("]") && open < key.length - 2;
+}
+
 function wrongKey(key: string): string | undefined {
   if (PLAIN_KEYS.has(key)) return undefined;
   if (KEYS_WITH_NAME.some((prefix) => key.startsWith(prefix))) {
-    return /.\[.+\]$/s.test(key)
-      ? undefined
-      : `must name a part in brackets, as request.headers[User-Agent], not "${key}"`;
+    return hasNamedPart(key) ? undefined : `must name a part in brackets, as request.headers[User-Agent], not "${key}"`;
   }
   const replaced = REPLACED.find(([prefix]) => prefix.test(key));
   return replaced === undefined ? `is not a known attribute: "${key}"` : `cannot be "${key}": use ${replaced[1]}`;

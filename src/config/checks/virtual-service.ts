@@ -15,7 +15,7 @@ import { checkSubnet } from "./network.ts";
 import { checkReachable } from "./reachable.ts";
 
 /** SNI between gateways of two networks: `outbound_.80_._.host`. */
-const GENERATED_SNI = /^outbound_[^_]*\d[^_]*_[^_]*_[^_]*[a-zA-Z]/;
+const GENERATED_SNI = /^outbound_[^_\d]*\d[^_]*_[^_]*_[^_a-zA-Z]*[a-zA-Z]/;
 
 /** Checks a VirtualService. One without hosts is a delegate, which others refer to. */
 export function* checkVirtualService({ spec, metadata }: ConfigObject<VirtualService>): Iterable<Problem> {

@@ -1,4 +1,6 @@
 /** Values as text, as Go's fmt package writes them. */
+
+import { withoutTrailing } from "../trim.ts";
 import { entriesOf, isList, isMap, Struct, typeName, type Value } from "./value.ts";
 
 /** `Sprint`: a space between operands of which neither is a string. */
@@ -182,7 +184,7 @@ function shortest(magnitude: number, precision: number | undefined): string {
   const text = wanted === undefined ? magnitude.toExponential() : magnitude.toExponential(Math.min(wanted - 1, 100));
   const [mantissa = "", exponentText = "0"] = text.split("e");
   const exponent = Number(exponentText);
-  const significant = mantissa.replace(/\.?0+$/, (zeros) => (mantissa.includes(".") ? "" : zeros));
+  const significant = mantissa.includes(".") ? withoutTrailing(withoutTrailing(mantissa, "0"), ".") : mantissa;
   const limit = wanted ?? 6;
   if (exponent < -4 || exponent >= limit) return withExponent(`${significant}e${exponentText}`);
   return plainDecimal(significant.replace(".", ""), exponent);

@@ -1,3 +1,5 @@
+import { withoutTrailing } from "../trim.ts";
+
 /** Times as Go's package `time` writes and reads them: by an example of 2 January 2006, 15:04:05, seven hours west. */
 
 const MONTHS = "January February March April May June July August September October November December".split(" ");
@@ -132,7 +134,7 @@ function fractionText(token: string, { millisecond }: Clock): string {
     .padEnd(9, "0")
     .slice(0, token.length - 1);
   if (token[1] === "0") return token.charAt(0) + digits;
-  const short = digits.replace(/0+$/, "");
+  const short = withoutTrailing(digits, "0");
   return short === "" ? "" : token.charAt(0) + short;
 }
 

@@ -1,4 +1,6 @@
 /** Splits a template into text and the tokens inside its `{{ }}`. */
+
+import { withoutLeading, withoutTrailing } from "../trim.ts";
 import { TemplateError } from "./template-error.ts";
 
 export type TokenKind =
@@ -30,7 +32,7 @@ const TOKENS: readonly (readonly [kind: TokenKind, pattern: RegExp])[] = [
   ["character", /'(?:[^'\\\n]|\\.)+'/y],
   [
     "number",
-    /[+-]?(?:0[xX][0-9a-fA-F_]+|0[bB][01_]+|0[oO][0-7_]+|(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?\d+)?)(?![\p{L}\w])/uy,
+    /[+-]?(?:0[xX][0-9a-fA-F_]+|0[bB][01_]+|0[oO][0-7_]+|(?:\d[\d_]*(?:\.[\d_]*)?|\.\d[\d_]*)(?:[eE][+-]?\d+)?)(?![\p{L}\w])/uy,
   ],
   ["field", /\.[\p{L}_][\p{L}\p{N}_]*/uy],
   ["variable", /\$[\p{L}\p{N}_]*/uy],
@@ -144,8 +146,8 @@ function isTrimOpen(source: string, open: number): boolean {
 }
 
 function trimmed(text: string, start: boolean, end: boolean): string {
-  const left = start ? text.replace(/^[ \t\r\n]+/, "") : text;
-  return end ? left.replace(/[ \t\r\n]+$/, "") : left;
+  const left = start ? withoutLeading(text, SPACES) : text;
+  return end ? withoutTrailing(left, SPACES) : left;
 }
 
 function pushText(tokens: Token[], text: string, line: number): void {

@@ -1,5 +1,6 @@
 /** Sprig's encodings and checksums. */
 import { createHash } from "node:crypto";
+import { withoutTrailing } from "../trim.ts";
 import { textArgument as text } from "./functions.ts";
 import { bytesOf, type Callable } from "./value.ts";
 
@@ -36,7 +37,7 @@ function base32(bytes: Buffer): string {
 }
 
 function decoded32(value: string): string {
-  const letters = [...value.replace(/=+$/, "")];
+  const letters = [...withoutTrailing(value, "=")];
   const wrong = letters.findIndex((letter) => !LETTERS_32.includes(letter));
   if (wrong >= 0) return `illegal base32 data at input byte ${wrong}`;
   const bits = letters.map((letter) => LETTERS_32.indexOf(letter).toString(2).padStart(5, "0")).join("");

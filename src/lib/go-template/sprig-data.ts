@@ -1,6 +1,7 @@
 /** Sprig's functions on values of any kind: defaults, kinds, JSON; and those of Istio's templates. */
 import { isDeepStrictEqual } from "node:util";
 import { textArgument as text } from "./functions.ts";
+import { directoryOf } from "./sprig-paths.ts";
 import { CallError } from "./template-error.ts";
 import { type Callable, fromValue, isTrue, kindName, toValue, typeName, type Value } from "./value.ts";
 import { yamlText } from "./yaml-text.ts";
@@ -40,7 +41,7 @@ export const DATA_FUNCTIONS: Readonly<Record<string, Callable>> = {
   fromJSON: (value) => mustParse(text(value)),
   mustFromJson: (value) => mustParse(text(value)),
   toYaml: (value) => yamlText(fromValue(value)).trimEnd(),
-  directory: (path) => text(path).replace(/[^/]*$/, ""),
+  directory: (path) => directoryOf(text(path)),
 };
 
 /** As Go's encoder: keys sorted, and letters that HTML gives a meaning to as codes. */

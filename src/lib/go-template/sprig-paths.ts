@@ -1,13 +1,15 @@
 /** Sprig's functions on paths and URLs. */
+
+import { withoutTrailing } from "../trim.ts";
 import { textArgument as text } from "./functions.ts";
 import { CallError } from "./template-error.ts";
 import { type Callable, isMap, itemOf, typeName, type Value } from "./value.ts";
 
 const PATHS: Readonly<Record<string, Callable>> = {
-  base: (path) => text(path).replace(/\/+$/, "").split("/").at(-1) || (text(path) === "" ? "." : "/"),
-  dir: (path) => cleaned(text(path).replace(/[^/]*$/, "")),
+  base: (path) => withoutTrailing(text(path), "/").split("/").at(-1) || (text(path) === "" ? "." : "/"),
+  dir: (path) => cleaned(directoryOf(text(path))),
   clean: (path) => cleaned(text(path)),
-  ext: (path) => /\.[^./]*$/.exec(text(path))?.[0] ?? "",
+  ext: (path) => extensionOf(text(path)),
   isAbs: (path) => text(path).startsWith("/"),
 };
 
@@ -22,6 +24,16 @@ export const PATH_FUNCTIONS: Readonly<Record<string, Callable>> = {
   urlParse: (url) => parsedUrl(text(url)),
   urlJoin: joinedUrl,
 };
+
+/** Up to the last slash. */
+export function directoryOf(path: string): string {
+  return path.slice(0, path.lastIndexOf("/") + 1);
+}
+
+function extensionOf(path: string): string {
+  const dot = path.lastIndexOf(".");
+  return dot > path.lastIndexOf("/") ? path.slice(dot) : "";
+}
 
 /** The shortest path of the same meaning. */
 function cleaned(path: string): string {

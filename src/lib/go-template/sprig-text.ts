@@ -1,4 +1,6 @@
 /** Sprig's functions on text. The text is the last argument, so that it can come from a pipeline. */
+
+import { withoutEnds } from "../trim.ts";
 import { plain, quoted } from "./format.ts";
 import { textArgument as text, wholeArgument as whole } from "./functions.ts";
 import { CallError } from "./template-error.ts";
@@ -77,7 +79,9 @@ function present(values: readonly Value[]): readonly Value[] {
 
 /** Go's TrimSpace. */
 function goTrim(value: string): string {
-  return value.replace(/^[\s\u0085]+|[\s\u0085]+$/gu, "");
+  let trimmed = value.trim();
+  while (trimmed.startsWith("\u0085") || trimmed.endsWith("\u0085")) trimmed = withoutEnds(trimmed, "\u0085").trim();
+  return trimmed;
 }
 
 function trimLetters(value: string, letters: string): string {
@@ -108,5 +112,7 @@ function truncated(value: string, length: number): string {
 
 function indented(value: string, spaces: number): string {
   const pad = repeated(" ", spaces);
+  const lines = value.split("\n").length;
+  if (lines * spaces > LARGEST_REPEAT) throw new CallError(`more than ${LARGEST_REPEAT} letters`);
   return pad + value.replaceAll("\n", `\n${pad}`);
 }

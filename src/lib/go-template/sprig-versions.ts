@@ -34,10 +34,12 @@ const OPEN = "[xX*]|\\d+";
 const BOUND = new RegExp(
   `^(=|!=|>=?|<=?|=>|=<|~>?|\\^)?\\s*v?(${OPEN})(?:\\.(${OPEN}))?(?:\\.(${OPEN}))?(?:-(${IDENTIFIERS}))?(?:\\+(${IDENTIFIERS}))?$`,
 );
+/** No version and no constraint is longer. */
+const LONGEST = 1_000;
 const BOUND_BEGIN = /\s*,\s*|\s+(?=[=!<>~^v\dxX*])/;
 
 function parsedVersion(source: string): Version {
-  const match = VERSION.exec(source);
+  const match = source.length > LONGEST ? null : VERSION.exec(source);
   if (match === null) throw new CallError("invalid semantic version");
   const [, major, minor = "0", patch = "0", prerelease = "", metadata = ""] = match;
   return { numbers: [Number(major), Number(minor), Number(patch)], prerelease, metadata, original: source };
@@ -62,6 +64,7 @@ function versionStruct({ numbers, prerelease, metadata, original }: Version): St
 }
 
 function parsedConstraint(source: string): readonly (readonly Bound[])[] {
+  if (source.length > LONGEST) throw new CallError("invalid semantic version constraint");
   return source.split("||").map((part) =>
     part
       .trim()

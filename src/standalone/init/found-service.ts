@@ -1,4 +1,5 @@
 /** A service of one's own, as far as files and processes tell about it. */
+import { withoutEnds, withoutTrailing } from "#lib/trim.ts";
 
 export interface FoundService {
   readonly name: string;
@@ -19,12 +20,8 @@ export const DEFAULT_PORT = 8080;
 
 /** A name as workloads and services have it; `fallback` when nothing of the text is left. */
 export function nameFrom(text: string, fallback: string): string {
-  const name = text
-    .toLowerCase()
-    .replaceAll(/[^a-z0-9]+/g, "-")
-    .replaceAll(/^-+|-+$/g, "")
-    .slice(0, 50)
-    .replace(/-+$/, "");
+  const dashed = text.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-");
+  const name = withoutTrailing(withoutEnds(dashed, "-").slice(0, 50), "-");
   return /^[a-z]/.test(name) ? name : name === "" ? fallback : `${fallback}-${name}`;
 }
 

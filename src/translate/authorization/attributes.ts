@@ -13,6 +13,7 @@ import {
 } from "#config/authorization-values.ts";
 import type { PermissionSchema, PrincipalSchema } from "#gen/envoy/config/rbac/v3/rbac_pb.ts";
 import { UriTemplateMatchConfigSchema } from "#gen/envoy/extensions/path/match/uri_template/v3/uri_template_match_pb.ts";
+import { withoutEnds } from "#lib/trim.ts";
 import { parseRequestPrincipal, type TextPattern } from "#model/request-principal.ts";
 import { withAliases } from "#model/trust-domain.ts";
 import { type Init, pack } from "../encode.ts";
@@ -121,7 +122,7 @@ function claim(...path: readonly string[]): Attribute {
 function leftByFilter(filter: string, key: string): Attribute {
   const itemOrText = (value: string) =>
     value.startsWith("[") && value.endsWith("]")
-      ? listWith(textValue(textMatcher(value.replace(/^[[\]]+|[[\]]+$/g, ""))))
+      ? listWith(textValue(textMatcher(withoutEnds(value, "[]"))))
       : textValue(textMatcher(value));
   return {
     side: "permission",

@@ -48,21 +48,38 @@ export function rbacPolicy({ from = [], to = [], when = [] }: AuthorizationRule,
     demand(namespaces, source.namespaces, source.notNamespaces),
     demand(remoteIps, source.remoteIpBlocks, source.notRemoteIpBlocks),
     demand(sourceIps, source.ipBlocks, source.notIpBlocks),
-    ...conditions,
   ]);
   const operations = to.map(({ operation }) => [
     demand(hosts, operation.hosts, operation.notHosts),
     demand(methods, operation.methods, operation.notMethods),
     demand(paths, operation.paths, operation.notPaths),
     demand(ports, operation.ports, operation.notPorts),
-    ...conditions,
   ]);
   const all = [...sources, ...operations, conditions].flat();
   if (use.allows && use.forTcp && all.some(isHttpOnly)) return undefined;
+  const { copies, shared } = placed(conditions, Math.max(sources.length, operations.length));
+  const asked = (to.length > 0 ? operations : [[]]).map((own) => andRules(rulesOf([...own, ...copies], use)));
+  const callers = (from.length > 0 ? sources : [[]]).map((own) => andIds(idsOf([...own, ...copies], use)));
+  if (shared.length === 0) return { permissions: asked, principals: callers };
   return {
-    permissions: (to.length > 0 ? operations : [conditions]).map((demands) => andRules(demands, use)),
-    principals: (from.length > 0 ? sources : [conditions]).map((demands) => andIds(demands, use)),
+    permissions: [andRules([{ rule: { case: "orRules", value: { rules: asked } } }, ...rulesOf(shared, use)])],
+    principals: [andIds([{ identifier: { case: "orIds", value: { ids: callers } } }, ...idsOf(shared, use)])],
   };
+}
+
+/** Values of conditions that are copied at most. */
+const MOST_COPIES = 1_000;
+
+/**
+ * Each source and each operation gets a copy of the conditions, as in Istio. Where these would be many, they stand once
+ * beside all of them instead, which means the same.
+ */
+function placed(
+  conditions: readonly Demand[],
+  times: number,
+): { readonly copies: readonly Demand[]; readonly shared: readonly Demand[] } {
+  const size = conditions.reduce((sum, { values, notValues }) => sum + values.length + notValues.length, 0);
+  return size * times > MOST_COPIES ? { copies: [], shared: conditions } : { copies: conditions, shared: [] };
 }
 
 /** An attribute that has to have one of the values, and none of the others. */
@@ -84,19 +101,22 @@ function isHttpOnly({ attribute, values, notValues }: Demand): boolean {
   return attribute?.httpOnly === true && values.length + notValues.length > 0;
 }
 
-function andRules(demands: readonly Demand[], use: RuleUse): Permission {
-  const rules = demands.flatMap(({ attribute, values, notValues }): Permission[] => {
+function rulesOf(demands: readonly Demand[], use: RuleUse): Permission[] {
+  return demands.flatMap(({ attribute, values, notValues }): Permission[] => {
     if (attribute?.side !== "permission" || (use.forTcp && attribute.httpOnly)) return [];
     return [
       ...(values.length > 0 ? [attribute.match(values, use)] : []),
       ...(notValues.length > 0 ? [{ rule: { case: "notRule" as const, value: attribute.match(notValues, use) } }] : []),
     ];
   });
+}
+
+function andRules(rules: Permission[]): Permission {
   return { rule: { case: "andRules", value: { rules: rules.length > 0 ? rules : [ANY_RULE] } } };
 }
 
-function andIds(demands: readonly Demand[], use: RuleUse): Principal {
-  const ids = demands.flatMap(({ attribute, values, notValues }): Principal[] => {
+function idsOf(demands: readonly Demand[], use: RuleUse): Principal[] {
+  return demands.flatMap(({ attribute, values, notValues }): Principal[] => {
     if (attribute?.side !== "principal" || (use.forTcp && attribute.httpOnly)) return [];
     return [
       ...(values.length > 0 ? [attribute.match(values, use)] : []),
@@ -105,6 +125,9 @@ function andIds(demands: readonly Demand[], use: RuleUse): Principal {
         : []),
     ];
   });
+}
+
+function andIds(ids: Principal[]): Principal {
   return { identifier: { case: "andIds", value: { ids: ids.length > 0 ? ids : [ANY_ID] } } };
 }
 

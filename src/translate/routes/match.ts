@@ -9,6 +9,7 @@ import type {
 import type { MetadataMatcherSchema } from "#gen/envoy/type/matcher/v3/metadata_pb.ts";
 import type { StringMatcherSchema } from "#gen/envoy/type/matcher/v3/string_pb.ts";
 import { compareText } from "#lib/compare-text.ts";
+import { withoutTrailing } from "#lib/trim.ts";
 import { claimValueMatcher, textValue } from "../authorization/matchers.ts";
 import type { Init } from "../encode.ts";
 
@@ -64,7 +65,7 @@ function pathSpecifier(uri: StringMatch | undefined, prefixMeaning: PrefixMeanin
   if (uri?.exact !== undefined) return { case: "path", value: uri.exact };
   if (uri?.regex !== undefined) return { case: "safeRegex", value: { regex: uri.regex } };
   const prefix = uri?.prefix ?? "/";
-  const parts = prefix.replace(/\/+$/, "");
+  const parts = withoutTrailing(prefix, "/");
   if (prefixMeaning === "parts" && WHOLE_PARTS.test(parts)) return { case: "pathSeparatedPrefix", value: parts };
   return { case: "prefix", value: prefix };
 }
