@@ -19,6 +19,19 @@ export function isSubsetOf(host: string, other: string): boolean {
   return host.length >= other.length && host.slice(1).endsWith(suffix);
 }
 
+/** Tells whether a host is a subset of one of many, in a time that does not depend on how many these are. */
+export function hostCover(hosts: readonly string[]): (host: string) => boolean {
+  const names = new Set(hosts);
+  const suffixLengths = new Set(hosts.filter(isWildcard).map((host) => host.length - 1));
+  return (host) => {
+    if (names.has(host)) return true;
+    const name = isWildcard(host) ? host.slice(1) : host;
+    return suffixLengths
+      .values()
+      .some((length) => length <= name.length && names.has(`*${name.slice(name.length - length)}`));
+  };
+}
+
 /**
  * A short name in a configuration object means the service of that name in the object's namespace. Names with a dot, `*`
  * and addresses are complete already.

@@ -96,3 +96,13 @@ test("what did not change is the same as before", () => {
   assert.equal(second, first);
   assert.equal(third, plain);
 });
+
+test("delegates that would multiply a few routes into gigabytes lead nowhere", () => {
+  const routes = Array.from({ length: 1_000 }, (_, i) => to("b.com", { match: [prefix(`/${i}`)] }));
+  const roots = Array.from({ length: 1_000 }, (): HttpRoute => ({ delegate: { name: "d" } }));
+  const [joined] = joinDelegates([root(...roots, to("last")), object("edge/d", { http: routes })], RULES);
+  const http = joined?.spec.http ?? [];
+  assert.ok(http.length > 20_000 && http.length < 200_000, `${http.length} routes`);
+  assert.deepEqual(http.at(-2), { delegate: { name: "d" } });
+  assert.deepEqual(http.at(-1), to("last.edge.svc.cluster.local"));
+});

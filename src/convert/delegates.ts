@@ -4,6 +4,7 @@
  */
 import type { ConfigObject } from "#config/config-object.ts";
 import { delegateName, delegateProblem, hasHosts } from "#config/delegate.ts";
+import { expandedRouteBytes, MAX_EXPANDED_BYTES } from "#config/expansion.ts";
 import { completeGateway } from "#config/gateway-name.ts";
 import { completeHost } from "#config/host.ts";
 import type { Destination, HttpMatch, HttpRoute, StringMatch, VirtualService } from "#config/kinds/virtual-service.ts";
@@ -91,14 +92,22 @@ export function joinDelegates(objects: readonly VirtualServiceObject[], rules: D
 
 const joined = memoized(
   (root: VirtualServiceObject, delegates: readonly (VirtualServiceObject | undefined)[], domain: string) => {
+    let left = MAX_EXPANDED_BYTES / Math.max(1, root.spec.hosts?.length ?? 0);
     const http = completeNames(root, domain).flatMap((route, i) => {
       const delegate = delegates[i];
-      if (delegate !== undefined) return joinRoutes(route, completeNames(delegate, domain));
+      if (delegate !== undefined) left -= joinedBytes(route, delegate);
+      if (delegate !== undefined && left >= 0) return joinRoutes(route, completeNames(delegate, domain));
       return route.delegate === undefined ? [route] : [leadingNowhere(route)];
     });
     return { ...root, spec: { ...root.spec, http } };
   },
 );
+
+/** Each match of a root is joined with each of a delegate; a delegate that would make the routes too large leads nowhere. */
+function joinedBytes(root: HttpRoute, delegate: VirtualServiceObject): number {
+  const routes = (delegate.spec.http ?? []).reduce((sum, route) => sum + expandedRouteBytes(route), 0);
+  return Math.max(1, root.match?.length ?? 0) * (routes + (delegate.spec.http ?? []).length * expandedRouteBytes(root));
+}
 
 /** What the delegate would have inherited, such as a mirror, leads nowhere either. */
 function leadingNowhere({ name, match, delegate }: HttpRoute): HttpRoute {

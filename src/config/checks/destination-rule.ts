@@ -1,6 +1,7 @@
 import type { ConfigObject } from "../config-object.ts";
 import type { DestinationRule } from "../kinds/destination-rule.ts";
 import { error, type Problem } from "../problem.ts";
+import { checkSubsetExpansion } from "./expansion.ts";
 import { checkExportTo } from "./export-to.ts";
 import { checkLabels, checkSelector } from "./labels.ts";
 import { checkDnsLabel, checkHost } from "./names.ts";
@@ -20,6 +21,7 @@ export function* checkDestinationRule({ spec, metadata }: ConfigObject<Destinati
     yield* checkLabels(labels, `${at}.labels`);
     yield* checkTrafficPolicy(trafficPolicy, `${at}.trafficPolicy`, namespace);
   }
+  yield* checkSubsetExpansion(spec);
   yield* checkExportTo({
     exportTo: spec.exportTo,
     namespace,

@@ -4,6 +4,7 @@ import { isWildcard } from "../host.ts";
 import type { ServiceEntry } from "../kinds/service-entry.ts";
 import { error, type Problem, warning } from "../problem.ts";
 import { isHttp, isTcp, isTls, PROTOCOL_NAMES, parseProtocol } from "../protocol.ts";
+import { checkServiceExpansion } from "./expansion.ts";
 import { checkExportTo } from "./export-to.ts";
 import { checkSelector } from "./labels.ts";
 import { checkDnsLabel, checkFqdn, checkHost, isPartialWildcard } from "./names.ts";
@@ -27,6 +28,7 @@ export function* checkServiceEntry(object: ConfigObject<ServiceEntry>): Iterable
   yield* checkPorts(object);
   yield* checkResolution(spec);
   yield* checkSharedPorts(spec);
+  yield* checkServiceExpansion(spec);
   yield* checkExportTo({ exportTo: spec.exportTo, namespace: metadata.namespace, nobodyAllowed: true });
 }
 

@@ -1,10 +1,11 @@
 import { isIP } from "node:net";
 import type { ConfigObject } from "../config-object.ts";
 import { MESH_GATEWAY } from "../gateway-name.ts";
-import { isSubsetOf, isWildcard } from "../host.ts";
+import { hostCover, isWildcard } from "../host.ts";
 import type { L4Match, TcpRoute, TlsMatch, TlsRoute, VirtualService } from "../kinds/virtual-service.ts";
 import { error, type Problem, warning } from "../problem.ts";
 import { checkRouteDestinations } from "./destinations.ts";
+import { checkRouteExpansion } from "./expansion.ts";
 import { checkExportTo } from "./export-to.ts";
 import { checkGatewayNames } from "./gateway-names.ts";
 import { isJwtClaim } from "./headers.ts";
@@ -27,9 +28,11 @@ export function* checkVirtualService({ spec, metadata }: ConfigObject<VirtualSer
   if (!isForGateways(spec)) yield* checkNoClaims(spec);
   if (http.length + tls.length + tcp.length === 0) yield error("spec", "needs http, tls or tcp routes");
   for (const [i, route] of http.entries()) yield* checkHttpRoute(route, `spec.http[${i}]`, isDelegate);
-  for (const [i, route] of tls.entries()) yield* checkTlsRoute(route, `spec.tls[${i}]`, spec);
+  const owner = sniOwner(spec);
+  for (const [i, route] of tls.entries()) yield* checkTlsRoute(route, `spec.tls[${i}]`, owner);
   for (const [i, route] of tcp.entries()) yield* checkTcpRoute(route, `spec.tcp[${i}]`);
   yield* checkExportTo({ exportTo: spec.exportTo, namespace: metadata.namespace });
+  yield* checkRouteExpansion(spec);
   yield* checkReachable(spec);
 }
 
@@ -96,29 +99,48 @@ function* checkNoClaims({ http = [] }: VirtualService): Iterable<Problem> {
   }
 }
 
-function* checkTlsRoute(route: TlsRoute, at: string, spec: VirtualService): Iterable<Problem> {
+/** What names of servers are compared with. */
+interface SniOwner {
+  readonly isForGateways: boolean;
+  /** Its hosts for people, who need not see thousands. */
+  readonly shownHosts: string;
+  readonly covers: (host: string) => boolean;
+}
+
+const MOST_SHOWN_HOSTS = 10;
+
+function sniOwner(spec: VirtualService): SniOwner {
+  const { hosts = [] } = spec;
+  const shown = hosts.slice(0, MOST_SHOWN_HOSTS).join(", ");
+  return {
+    isForGateways: isForGateways(spec),
+    shownHosts: hosts.length > MOST_SHOWN_HOSTS ? `${shown}, ...` : shown,
+    covers: hostCover(hosts),
+  };
+}
+
+function* checkTlsRoute(route: TlsRoute, at: string, owner: SniOwner): Iterable<Problem> {
   const { match = [], route: destinations = [] } = route;
   if (match.length === 0) yield error(`${at}.match`, "is required");
-  for (const [i, condition] of match.entries()) yield* checkTlsMatch(condition, `${at}.match[${i}]`, spec);
+  for (const [i, condition] of match.entries()) yield* checkTlsMatch(condition, `${at}.match[${i}]`, owner);
   if (destinations.length === 0) yield error(`${at}.route`, "is required");
   yield* checkRouteDestinations(destinations, `${at}.route`);
 }
 
-function* checkTlsMatch(match: TlsMatch, at: string, spec: VirtualService): Iterable<Problem> {
+function* checkTlsMatch(match: TlsMatch, at: string, owner: SniOwner): Iterable<Problem> {
   const { sniHosts = [] } = match;
   if (sniHosts.length === 0) yield error(`${at}.sniHosts`, "needs at least one host");
-  for (const [i, host] of sniHosts.entries()) yield* checkSniHost(host, `${at}.sniHosts[${i}]`, spec);
+  for (const [i, host] of sniHosts.entries()) yield* checkSniHost(host, `${at}.sniHosts[${i}]`, owner);
   yield* checkL4Match(match, at);
 }
 
-function* checkSniHost(host: string, at: string, spec: VirtualService): Iterable<Problem> {
-  const { hosts = [] } = spec;
-  const wrong = wrongVirtualHost(host, isForGateways(spec));
+function* checkSniHost(host: string, at: string, owner: SniOwner): Iterable<Problem> {
+  const wrong = wrongVirtualHost(host, owner.isForGateways);
   if (wrong !== undefined && isIP(host) !== 0) {
     yield warning(at, `is an address, which most clients do not send as SNI: "${host}"`);
   } else if (wrong !== undefined) yield error(at, wrong);
-  else if (!hosts.some((other) => isSubsetOf(host, other))) {
-    yield error(at, `must be covered by a host of the virtual service (${hosts.join(", ")}), "${host}" is not`);
+  else if (!owner.covers(host)) {
+    yield error(at, `must be covered by a host of the virtual service (${owner.shownHosts}), "${host}" is not`);
   }
 }
 

@@ -44,6 +44,32 @@ test("an attribute that nobody knows allows nothing", () => {
   assert.equal(rbacPolicy({ when }, { ...HERE, forTcp: false, allows: true }), undefined);
 });
 
+test("many conditions beside many sources and operations stand once instead of once for each of them", () => {
+  const from = (count: number) =>
+    Array.from({ length: count }, (_, i) => ({ source: { principals: [`td/ns/a/sa/s${i}`] } }));
+  const when = (count: number) => [
+    { key: "request.headers[x]", values: Array.from({ length: count }, (_, i) => `v${i}`) },
+    { key: "destination.port", notValues: ["81"] },
+  ];
+  const to = [{ operation: { paths: ["/a"] } }, { operation: { methods: ["GET"] } }];
+  const sizeOf = (count: number) => {
+    const policy = rbacPolicy({ from: from(count), to, when: when(count) }, { ...HERE, forTcp: false, allows: true });
+    return JSON.stringify(policy).length;
+  };
+  assert.ok(sizeOf(800) < 2.5 * sizeOf(400));
+  const small = rbacPolicy({ from: from(2), to, when: when(2) }, { ...HERE, forTcp: false, allows: true });
+  assert.equal(small?.principals?.length, 2, "as in Istio");
+  const large = rbacPolicy({ from: from(99), to, when: when(99) }, { ...HERE, forTcp: false, allows: true });
+  const [{ identifier } = assert.fail()] = large?.principals ?? [];
+  assert.ok(identifier?.case === "andIds");
+  const [callers, condition, ...others] = identifier.value.ids ?? [];
+  assert.equal(callers?.identifier?.case === "orIds" && callers.identifier.value.ids?.length, 99);
+  assert.equal(condition?.identifier?.case === "orIds" && condition.identifier.value.ids?.length, 99);
+  assert.deepEqual(others, []);
+  const [{ rule } = assert.fail()] = large?.permissions ?? [];
+  assert.deepEqual(rule?.case === "andRules" && rule.value.rules?.map((one) => one.rule?.case), ["orRules", "notRule"]);
+});
+
 test("names in regular expressions stand for themselves", () => {
   const patternOf = (key: string, value: string) =>
     /"regex":"(.*?)"/.exec(JSON.stringify(attributeOf(key)?.match([value], HERE)))?.[1]?.replaceAll("\\\\", "\\");
