@@ -30,6 +30,7 @@ export async function measureInjection({ perSecond, seconds }: InjectionLoad): P
     injection: () => ({ injector, proxyConfigs: [], nativeSidecars: () => true }),
     count: () => {},
     log: () => {},
+    readiness: () => ({ status: 200, body: "" }),
     onInjectionTime: () => {},
     now: () => performance.now(),
   });

@@ -93,6 +93,8 @@ test("I6 to I12: its ports and its readiness", () => {
     periodSeconds: 3,
     timeoutSeconds: 5,
   });
+  // Being unready, for example while the API server is away, is no reason for a restart: only silence is one.
+  assert.deepEqual(at(container("istiod"), "livenessProbe", "httpGet"), { path: "/version", port: 8080 });
 });
 
 test("I13: what it mounts, and from where", () => {

@@ -1,7 +1,9 @@
 /** Requests of the API server as values: what comes in and what goes out, without a socket. */
+import { clipped } from "#lib/clipped.ts";
 import { type AdmissionRequest, type AdmissionVerdict, formatVerdict, readReview } from "./admission-review.ts";
 import { admitPod, type InjectionContext } from "./injection.ts";
 import type { WebhookMetric } from "./metrics.ts";
+import { objectLabels } from "./object-labels.ts";
 import { admitObject } from "./validation.ts";
 
 /** What the API server sends. */
@@ -42,7 +44,7 @@ function handleInjection(
   count("sidecar_injection_requests_total");
   const failed = (reason: string, namespace = "") => {
     count("sidecar_injection_failure_total");
-    log("injection failed", { path: request.path, namespace, reason });
+    log("injection failed", { path: request.path, namespace: loggable(namespace), reason: loggable(reason) });
   };
   return answer(
     request,
@@ -62,10 +64,11 @@ function handleValidation(request: WebhookRequest, { count, log }: WebhookContex
   };
   return answer(request, refused, (asked) => {
     const { verdict, reason } = admitObject(asked);
-    const labels = { group: asked.kind.group, version: asked.kind.version, resource: asked.resource };
+    const labels = objectLabels(asked);
     if (reason === undefined) count("galley_validation_passed", labels);
     else count("galley_validation_failed", { ...labels, reason });
-    if (!verdict.allowed) log("object refused", { namespace: asked.namespace, reason: verdict.message });
+    if (!verdict.allowed)
+      log("object refused", { namespace: loggable(asked.namespace), reason: loggable(verdict.message) });
     return verdict;
   });
 }
@@ -89,6 +92,13 @@ function answer(
   }
   return json(formatVerdict(review, admit(review.request)));
 }
+
+/** Callers are not authenticated: they must not be able to fill the log. */
+function loggable(text: string): string {
+  return clipped(text, MOST_LOGGED);
+}
+
+const MOST_LOGGED = 1_000;
 
 function json(body: string): WebhookResponse {
   return { status: 200, contentType: "application/json", body };

@@ -1,6 +1,8 @@
 /** `/validate`: objects of Istio's API, refused before they are stored when they could not work. */
 import { readVersion, standingOf } from "#config/kinds.ts";
 import { parseObject } from "#config/parse-object.ts";
+import type { Problem } from "#config/problem.ts";
+import { clipped } from "#lib/clipped.ts";
 import { isRecord } from "#lib/is-record.ts";
 import type { AdmissionRequest, AdmissionVerdict } from "./admission-review.ts";
 
@@ -14,6 +16,9 @@ export interface ValidationAnswer {
 const CHECKED_OPERATIONS: ReadonlySet<string> = new Set(["CREATE", "UPDATE"]);
 /** Fields beside which an object of Istio has none. */
 const FIELDS: ReadonlySet<string> = new Set(["apiVersion", "kind", "metadata", "spec", "status"]);
+
+const MOST_PROBLEMS = 50;
+const LONGEST_PROBLEM = 1_000;
 
 /** Answers a request. */
 export function admitObject(request: AdmissionRequest): ValidationAnswer {
@@ -32,8 +37,7 @@ export function admitObject(request: AdmissionRequest): ValidationAnswer {
   if (!isIstios || standing === "not-ours" || standing === "unknown")
     return refuse("unknown_type", `unrecognized type ${type}`);
   const { problems, notYet } = parseObject({ ...object, apiVersion });
-  const lines = (severity: string) =>
-    problems.filter((one) => one.severity === severity).map(({ field, message }) => `${field} ${message}`.trim());
+  const lines = (severity: string) => readable(problems.filter((one) => one.severity === severity));
   const errors = lines("error");
   if (errors.length > 0) return refuse("invalid_resource", `configuration is invalid: ${errors.join("; ")}`);
   const unknown = Object.keys(object).find((field) => !FIELDS.has(field));
@@ -41,6 +45,15 @@ export function admitObject(request: AdmissionRequest): ValidationAnswer {
     return refuse("invalid_resource", `unknown field "${unknown}" on ${type} resource ${nameOf(request)}`);
   const ineffective = notYet ? [`${String(object.kind)} has no effect yet`] : [];
   return { verdict: { allowed: true, warnings: [...ineffective, ...lines("warning")] }, reason: undefined };
+}
+
+/** What a person can read of many or long problems. */
+function readable(problems: readonly Problem[]): readonly string[] {
+  const lines = problems
+    .slice(0, MOST_PROBLEMS)
+    .map(({ field, message }) => clipped(`${field} ${message}`.trim(), LONGEST_PROBLEM));
+  const more = problems.length - lines.length;
+  return more > 0 ? [...lines, `and ${more} more`] : lines;
 }
 
 function nameOf({ namespace, object }: AdmissionRequest): string {

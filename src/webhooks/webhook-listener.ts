@@ -1,10 +1,12 @@
 /** The HTTPS server of the webhooks. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
+import type { Socket } from "node:net";
 import { listen } from "#lib/net/listen.ts";
 import { formatListenAddress, type ListenAddress } from "#lib/net/listen-address.ts";
 import type { ServerIdentity, ServerIdentitySource } from "#lib/net/server-identity.ts";
 import { handleWebhook, type WebhookContext, type WebhookResponse } from "./handle.ts";
+import { PeerLimits } from "./peer-limits.ts";
 
 export interface WebhookListenerOptions extends WebhookContext {
   readonly flag: string;
@@ -13,6 +15,8 @@ export interface WebhookListenerOptions extends WebhookContext {
   /** Told how long each request about a pod took. */
   readonly onInjectionTime: (seconds: number) => void;
   readonly now: () => number;
+  /** Whether the control plane is ready, as on its other ports. */
+  readonly readiness: () => { readonly status: number; readonly body: string };
 }
 
 /** Twice what the API server itself lets into etcd, twice. */
@@ -23,18 +27,28 @@ const REQUEST_TIMEOUT_MS = 30_000;
  * would fail, it does not repeat it, and with it fails what the review was about.
  */
 const IDLE_TIMEOUT_MS = 100_000;
+/** For the handshake, and for the headers of a request. */
+const START_TIMEOUT_MS = 10_000;
 
 export class WebhookListener {
   readonly #options: WebhookListenerOptions;
   readonly #server: Server;
+  readonly #limits = new PeerLimits();
   #unsubscribe: () => void = () => {};
 
   constructor(options: WebhookListenerOptions) {
     this.#options = options;
-    const timeouts = { requestTimeout: REQUEST_TIMEOUT_MS, keepAliveTimeout: IDLE_TIMEOUT_MS };
+    const timeouts = {
+      handshakeTimeout: START_TIMEOUT_MS,
+      headersTimeout: START_TIMEOUT_MS,
+      connectionsCheckingInterval: START_TIMEOUT_MS / 2,
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      keepAliveTimeout: IDLE_TIMEOUT_MS,
+    };
     this.#server = createServer(timeouts, (request, response) => {
       void this.#serve(request, response);
     });
+    this.#server.on("connection", (socket: Socket) => this.#admit(socket));
   }
 
   /** Begins to serve and answers with the address that was taken. A renewed certificate holds for new connections. */
@@ -57,6 +71,16 @@ export class WebhookListener {
       this.#server.closeIdleConnections();
     });
     clearTimeout(cut);
+  }
+
+  #admit(socket: Socket): void {
+    const { remoteAddress = "" } = socket;
+    if (this.#limits.connect(remoteAddress)) {
+      socket.once("close", () => this.#limits.disconnect(remoteAddress));
+      return;
+    }
+    this.#options.count("mizzen_webhook_refused_total");
+    socket.destroy();
   }
 
   #bind({ host, port }: ListenAddress): Promise<number> {
@@ -82,8 +106,9 @@ export class WebhookListener {
   async #answer(request: IncomingMessage, path: string): Promise<WebhookResponse> {
     const plain = { contentType: "text/plain; charset=utf-8" };
     if (path === "/httpsReady") return { ...plain, status: 200, body: "" };
-    const body = await bodyOf(request);
-    if (body === undefined) return { ...plain, status: 400, body: `limit is ${MAX_BODY_BYTES}\n` };
+    if (path === "/ready") return { ...plain, ...this.#options.readiness() };
+    const body = await this.#bodyOf(request);
+    if (typeof body !== "string") return { ...plain, ...body };
     const contentType = request.headers["content-type"] ?? "";
     try {
       return handleWebhook({ path, contentType, body }, this.#options);
@@ -96,19 +121,31 @@ export class WebhookListener {
       return { ...plain, status: 500, body: "internal error\n" };
     }
   }
-}
 
-/** Undefined when it is too large, or when the caller went away. */
-async function bodyOf(request: IncomingMessage): Promise<string | undefined> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  try {
-    for await (const chunk of request as AsyncIterable<Buffer>) {
-      size += chunk.length;
-      if (size <= MAX_BODY_BYTES) chunks.push(chunk);
+  /** The body, or why there is none. What is too large is read to its end, so that the caller reads the answer. */
+  async #bodyOf(request: IncomingMessage): Promise<string | { readonly status: number; readonly body: string }> {
+    const { remoteAddress = "" } = request.socket;
+    const chunks: Buffer[] = [];
+    let [size, kept, isRefused] = [0, 0, false];
+    try {
+      for await (const chunk of request as AsyncIterable<Buffer>) {
+        size += chunk.length;
+        isRefused ||= size > MAX_BODY_BYTES || !this.#limits.keep(remoteAddress, chunk.length);
+        if (isRefused) continue;
+        kept += chunk.length;
+        chunks.push(chunk);
+      }
+    } catch {
+      return { status: 400, body: "" }; // nobody is left to answer
+    } finally {
+      this.#limits.release(remoteAddress, kept);
     }
-  } catch {
-    return undefined; // nobody is left to answer
+    if (size > MAX_BODY_BYTES) return { status: 400, body: `limit is ${MAX_BODY_BYTES}\n` };
+    return isRefused ? this.#refuse() : Buffer.concat(chunks).toString("utf8");
   }
-  return size > MAX_BODY_BYTES ? undefined : Buffer.concat(chunks).toString("utf8");
+
+  #refuse(): { readonly status: number; readonly body: string } {
+    this.#options.count("mizzen_webhook_refused_total");
+    return { status: 429, body: "too many bytes are being read\n" };
+  }
 }

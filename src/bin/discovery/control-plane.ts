@@ -312,7 +312,7 @@ export class ControlPlane {
     const snapshot = () => this.#source.current();
     const objectsOf = (clusterId: string) => objectsOfCluster(this.#source, clusterId);
     const input = { config, namespace, revision, identity, cluster, snapshot, objectsOf, metrics, background, log };
-    this.#webhooks = await webhooksOf(input);
+    this.#webhooks = await webhooksOf({ ...input, readiness: this.#readiness });
     await this.#listen("webhook service", this.#webhooks.listener);
   }
 

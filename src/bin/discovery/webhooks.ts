@@ -1,6 +1,7 @@
 /** Injection and validation, served with the control plane's own certificate. */
 import type { ConfigObject } from "#config/config-object.ts";
 import { apiForm } from "#debug/api-form.ts";
+import type { Readiness } from "#debug/readiness.ts";
 import { InjectionError } from "#inject/injection-error.ts";
 import { type NativeSidecarMode, usesNativeSidecars } from "#inject/native-sidecars.ts";
 import type { Env, EnvReader } from "#lib/env-reader.ts";
@@ -42,6 +43,7 @@ export interface WebhooksInput {
   readonly metrics: ControlPlaneMetrics;
   readonly background: Background;
   readonly log: Logger;
+  readonly readiness: Readiness;
 }
 
 /** Reads what the environment says. */
@@ -106,6 +108,7 @@ export async function webhooksOf(input: WebhooksInput): Promise<Webhooks> {
     log: (message, fields) => log.warn(message, fields),
     onInjectionTime: (seconds) => metrics.observe("sidecar_injection_time_seconds", seconds),
     now: () => performance.now(),
+    readiness: () => input.readiness.answer(),
   });
   return { listener, templates: () => templatesOf(injector) };
 }
