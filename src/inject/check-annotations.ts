@@ -3,7 +3,7 @@ import { isIP } from "node:net";
 import { parseGoBool } from "#lib/go-bool.ts";
 import { canonicalQuantity } from "./kubernetes/quantity.ts";
 import { checkEffectiveProxyConfig } from "./mesh/proxy-config.ts";
-import { INTERCEPTION_MODE, MERGE_METRICS, PROXY_CONFIG, STATUS_PORT } from "./names.ts";
+import { INTERCEPTION_MODE, MERGE_METRICS, PROXY_CONFIG, STATUS, STATUS_PORT } from "./names.ts";
 
 /** What is wrong with a value; undefined when nothing is. */
 type Check = (value: string) => string | undefined;
@@ -31,12 +31,23 @@ const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   [`${RESOURCES}/proxyMemoryLimit`, checkQuantity],
 ]);
 
+/** Annotations that templates read as words or lists of words. */
+const OF_WORDS = /^(?:(?:[a-z]+\.)*sidecar|inject)\.istio\.io\/|^istio\.io\/reroute-virtual-interfaces$/;
+/** These hold JSON or YAML. */
+const OF_DATA: ReadonlySet<string> = new Set([STATUS, `${RESOURCES}/userVolume`, `${RESOURCES}/userVolumeMount`]);
+
 /** Every problem of a pod's annotations. */
 export function checkAnnotations(annotations: Readonly<Record<string, string>>): readonly string[] {
   return Object.entries(annotations).flatMap(([name, value]) => {
-    const problem = CHECKS.get(name)?.(value);
+    const isOfWords = OF_WORDS.test(name) && !OF_DATA.has(name);
+    const problem = (isOfWords ? checkWords(value) : undefined) ?? CHECKS.get(name)?.(value);
     return problem === undefined ? [] : [`invalid value '${value}' for annotation '${name}': ${problem}`];
   });
+}
+
+/** Templates of installations may write a value into YAML as it is: it must not end its line or its quotes. */
+function checkWords(value: string): string | undefined {
+  return /["\p{Cc}]/u.test(value) ? "value contains quotes or control characters" : undefined;
 }
 
 /** A quantity that cannot smuggle in lines of YAML. */

@@ -220,9 +220,14 @@ test("wrong annotations and templates that break are refused with their names", 
 });
 
 test("what users write in annotations stays text", () => {
-  const evil = 'x"\n  - name: evil';
+  const evil = "x'}] # {{ fail }}, {name: evil}";
   const injected = inject(pod({ annotations: { "sidecar.istio.io/logLevel": evil } }));
   assert.deepEqual(names(injected.spec.containers), ["app", "istio-proxy"]);
+  const lines = 'x"\n  - name: evil';
+  assert.throws(
+    () => inject(pod({ annotations: { "sidecar.istio.io/logLevel": lines } })),
+    /quotes or control characters/,
+  );
   assert.ok(proxyOf(injected).args?.includes(`--proxyLogLevel=${evil}`));
 });
 
