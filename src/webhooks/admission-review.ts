@@ -29,6 +29,8 @@ export interface AdmissionReview {
 const VERSIONS: ReadonlySet<string> = new Set(["admission.k8s.io/v1", "admission.k8s.io/v1beta1"]);
 /** Deeper than any object of Kubernetes; what is deeper is meant to exhaust whoever walks it. */
 const MAX_DEPTH = 200;
+/** Far more than objects have. It bounds the time that one review keeps everything else waiting. */
+const MAX_VALUES = 60_000;
 
 /** Reads a review; otherwise says why it is none. */
 export function readReview(body: string): AdmissionReview | { readonly refused: string } {
@@ -43,6 +45,8 @@ export function readReview(body: string): AdmissionReview | { readonly refused: 
   if (kind !== "AdmissionReview" || typeof apiVersion !== "string" || !VERSIONS.has(apiVersion))
     return { refused: `could not decode object: unsupported type ${JSON.stringify({ apiVersion, kind })}` };
   if (!isRecord(request)) return { refused: "could not decode object: the review has no request" };
+  if (hasMoreValues(request.object, MAX_VALUES))
+    return { refused: `could not decode object: it has more than ${MAX_VALUES} values` };
   return { apiVersion, request: readRequest(request) };
 }
 
@@ -57,6 +61,19 @@ export function formatVerdict(review: AdmissionReview | undefined, verdict: Admi
   const { patch, warnings = [] } = verdict;
   const change = patch && { patch: Buffer.from(JSON.stringify(patch)).toString("base64"), patchType: "JSONPatch" };
   return JSON.stringify({ ...type, response: { ...response, ...change, ...(warnings.length > 0 && { warnings }) } });
+}
+
+function hasMoreValues(object: unknown, most: number): boolean {
+  const open = [object];
+  let count = 0;
+  for (let next = open.pop(); next !== undefined && count <= most; next = open.pop()) {
+    if (typeof next !== "object" || next === null) continue;
+    for (const value of Object.values(next)) {
+      count++;
+      if (typeof value === "object") open.push(value);
+    }
+  }
+  return count > most;
 }
 
 function readRequest(request: Readonly<Record<string, unknown>>): AdmissionRequest {

@@ -152,6 +152,12 @@ test("what is no review is refused, and never ends the server", () => {
   refused('{"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v2"}', /unsupported type/);
   refused('{"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1"}', /no request/);
   refused("[".repeat(100_000), /nested deeper/);
+  const many = JSON.stringify({
+    kind: "AdmissionReview",
+    apiVersion: "admission.k8s.io/v1",
+    request: { uid: "u", operation: "CREATE", object: { ...VIRTUAL_SERVICE, status: Array(100_000).fill(1) } },
+  });
+  refused(many, /more than 60000 values/);
   refused(`{"a": "[[[["`, /could not decode body/);
   assert.deepEqual([send("/inject", "").status, send("/inject", "{}", "text/plain").status], [400, 415]);
   assert.deepEqual([send("/validate", "").status, send("/nothing", "{}").status], [400, 404]);

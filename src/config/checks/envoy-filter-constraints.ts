@@ -176,9 +176,18 @@ function report(rules: ValueRules, value: unknown, { at, found }: Walk): void {
 
 const ANY = "google.protobuf.Any";
 
+/** Reading an option decodes it, which takes longer than the checks themselves. */
+const knownRules = new WeakMap<DescField, FieldRules | "none">();
+
 function rulesOf(field: DescField): FieldRules | undefined {
+  const known = knownRules.get(field) ?? readRules(field);
+  knownRules.set(field, known);
+  return known === "none" ? undefined : known;
+}
+
+function readRules(field: DescField): FieldRules | "none" {
   const rules = extension("validate.rules");
-  return hasOption(field, rules) ? (getOption(field, rules) as FieldRules) : undefined;
+  return hasOption(field, rules) ? (getOption(field, rules) as FieldRules) : "none";
 }
 
 function extension(name: string) {

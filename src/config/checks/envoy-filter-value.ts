@@ -37,10 +37,14 @@ export function parsePatchValue(applyTo: PatchTarget, value: object): PatchValue
   return parseMessage(applyTo, value, true);
 }
 
-/** What of a value that can be read is unknown to us, in words. */
-export function unknownInValue(applyTo: PatchTarget, value: object): string | undefined {
+/** As `parsePatchValue`, and in words what of a value that can be read is unknown to us. */
+export function parseWithUnknown(
+  applyTo: PatchTarget,
+  value: object,
+): { readonly parsed: PatchValue | string; readonly unknown?: string } {
   const strict = parseMessage(applyTo, value, false);
-  return typeof strict === "string" ? strict : undefined;
+  if (typeof strict !== "string") return { parsed: strict };
+  return { parsed: parsePatchValue(applyTo, value), unknown: strict };
 }
 
 function parseMessage(applyTo: PatchTarget, value: object, ignoreUnknownFields: boolean): PatchValue | string {

@@ -5,7 +5,7 @@ import type { ConfigPatch, EnvoyFilter, ListenerMatch, PatchMatch } from "../kin
 import { error, type Problem, warning } from "../problem.ts";
 import { brokenConstraints } from "./envoy-filter-constraints.ts";
 import { FORMER_FILTER_NAMES } from "./envoy-filter-names.ts";
-import { type PatchTarget, type PatchValue, parsePatchValue, unknownInValue } from "./envoy-filter-value.ts";
+import { type PatchTarget, type PatchValue, parsePatchValue, parseWithUnknown } from "./envoy-filter-value.ts";
 import { checkSelector } from "./labels.ts";
 import { checkRegex } from "./string-match.ts";
 
@@ -105,9 +105,8 @@ function* checkValue(
   { value, operation }: { readonly value: object; readonly operation: string },
   at: string,
 ): Iterable<Problem> {
-  const parsed = parsePatchValue(applyTo, value);
+  const { parsed, unknown } = parseWithUnknown(applyTo, value);
   if (typeof parsed === "string") return yield error(at, parsed);
-  const unknown = unknownInValue(applyTo, value);
   if (unknown !== undefined) yield warning(at, unknown);
   for (const name of withoutTypedConfig(reflect(parsed.type, parsed.message))) {
     yield warning(at, `has no typed_config for "${name}": Envoy no longer finds a filter by its name`);

@@ -30,13 +30,22 @@ function messageJson(type: DescMessage, value: JsonValue, place: Place): JsonVal
   if (!isRecord(value)) return value;
   if (type.typeName === ANY) return anyJson(value, place);
   if (type.typeName.startsWith(OWN_FORM)) return value;
-  const fields = new Map(
-    type.fields.flatMap((field) => [[field.name, field] as const, [field.jsonName, field] as const]),
-  );
+  const fields = fieldsOf(type);
   return mapped(value, place, (inner, at, name) => {
     const field = fields.get(name);
     return field === undefined ? inner : fieldJson(field, inner, at);
   });
+}
+
+const knownFields = new WeakMap<DescMessage, ReadonlyMap<string, DescField>>();
+
+/** By both of their names. */
+function fieldsOf(type: DescMessage): ReadonlyMap<string, DescField> {
+  const known =
+    knownFields.get(type) ??
+    new Map(type.fields.flatMap((field) => [field.name, field.jsonName].map((name) => [name, field])));
+  knownFields.set(type, known);
+  return known;
 }
 
 function fieldJson(field: DescField, value: JsonValue, place: Place): JsonValue {
