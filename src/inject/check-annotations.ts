@@ -36,8 +36,13 @@ const OF_WORDS = /^(?:(?:[a-z]+\.)*sidecar|inject)\.istio\.io\/|^istio\.io\/rero
 /** These hold JSON or YAML. */
 const OF_DATA: ReadonlySet<string> = new Set([STATUS, `${RESOURCES}/userVolume`, `${RESOURCES}/userVolumeMount`]);
 
+/** What Kubernetes allows for all annotations of an object. */
+const MOST_LETTERS = 256 * 1024;
+
 /** Every problem of a pod's annotations. */
 export function checkAnnotations(annotations: Readonly<Record<string, string>>): readonly string[] {
+  const size = Object.entries(annotations).reduce((sum, [name, value]) => sum + name.length + value.length, 0);
+  if (size > MOST_LETTERS) return [`annotations are too long: ${size} letters of at most ${MOST_LETTERS}`];
   return Object.entries(annotations).flatMap(([name, value]) => {
     const isOfWords = OF_WORDS.test(name) && !OF_DATA.has(name);
     const problem = (isOfWords ? checkWords(value) : undefined) ?? CHECKS.get(name)?.(value);

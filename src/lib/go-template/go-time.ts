@@ -47,8 +47,12 @@ export interface GoTime {
   readonly zone: string;
 }
 
+/** No layout and no time is longer. */
+const LONGEST = 200;
+
 /** The moment that a text names by a layout; times without a zone are of the given one. Undefined when it names none. */
 export function parseGoTime(layout: string, text: string, zone: string): GoTime | undefined {
+  if (layout.length > LONGEST || text.length > LONGEST) return undefined;
   const tokens: string[] = [];
   let [pattern, done] = ["", 0];
   for (const { 0: token, index } of layout.matchAll(TOKEN)) {

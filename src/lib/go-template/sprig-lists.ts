@@ -55,8 +55,14 @@ function has(list: readonly Value[], item: Value): boolean {
   return list.some((one) => isDeepStrictEqual(one, item));
 }
 
+/** Plain values, which most lists hold, are not compared one by one. */
 function unique(list: readonly Value[]): readonly Value[] {
-  return list.filter((item, index) => !has(list.slice(0, index), item));
+  const plain = new Set<Value>();
+  const others: Value[] = [];
+  return list.filter((item) => {
+    if (typeof item !== "object" || item === null) return plain.size < plain.add(item).size;
+    return !has(others, item) && others.push(item) > 0;
+  });
 }
 
 function chunks(list: readonly Value[], size: number): readonly Value[] {

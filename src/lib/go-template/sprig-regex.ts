@@ -21,7 +21,11 @@ export const REGEX_FUNCTIONS: Readonly<Record<string, Callable>> = {
   regexQuoteMeta: (value) => text(value).replace(/[\\.+*?()|[\]{}^$]/g, "\\$&"),
 };
 
+/** Longer ones are data that got into the place of an expression: they would take long to compile. */
+const LONGEST = 1_000;
+
 function compiled(regex: string): RE2JS {
+  if (regex.length > LONGEST) throw new CallError(`a regular expression of more than ${LONGEST} letters`);
   try {
     return RE2JS.compile(regex);
   } catch (thrown) {

@@ -38,21 +38,19 @@ const CONNECTOR = /[-_\s]/u;
 /** `http_server` and `HTTP server` are HttpServer; connectors at the begin stay. */
 function pascalCase(value: string): string {
   const [, lead = "", rest = ""] = /^([-_\s]*)(.*)$/su.exec(value) ?? [];
-  const letters = [...rest].map((letter, index, all) => {
-    const before = all[index - 1];
-    if (before === undefined || CONNECTOR.test(before)) return letter.toUpperCase();
-    return isInCapitals(all, index) ? letter.toLowerCase() : letter;
+  let before = "";
+  let isInCapitals = true;
+  const letters = [...rest].map((letter) => {
+    const begins = before === "" || CONNECTOR.test(before);
+    isInCapitals = (begins || isInCapitals) && /\p{Lu}/u.test(letter);
+    before = letter;
+    if (begins) return letter.toUpperCase();
+    // In a run of capitals that begins its word, all but the first are made small.
+    return isInCapitals ? letter.toLowerCase() : letter;
   });
   const isKept = (letter: string, index: number) =>
     !CONNECTOR.test(letter) || (CONNECTOR.test(letters[index + 1] ?? "") && index + 1 < letters.length);
   return lead + letters.filter((letter, index) => isKept(letter, index) || index === letters.length - 1).join("");
-}
-
-/** In a run of capitals that begins its word, all but the first are made small. */
-function isInCapitals(letters: readonly string[], index: number): boolean {
-  for (let at = index; at >= 0 && !CONNECTOR.test(letters[at] ?? ""); at--)
-    if (!/\p{Lu}/u.test(letters[at] ?? "")) return false;
-  return true;
 }
 
 /** Words are parted at capitals and before numbers that have small letters behind them; connectors stay. */

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SPRIG_FUNCTIONS } from "./sprig.ts";
 import { compileTemplate } from "./template.ts";
+import { TemplateError } from "./template-error.ts";
 import { toValue } from "./value.ts";
 
 const DATA = {
@@ -117,3 +118,27 @@ for (const [source, message] of [
 ] as const) {
   test(`Sprig refuses ${source}`, () => assert.throws(() => render(source), message));
 }
+
+test("texts from pods cost no more than their length", () => {
+  const run = (template: string, x: string, list: readonly string[] = []) => {
+    const functions = SPRIG_FUNCTIONS;
+    const start = process.cpuUsage();
+    try {
+      compileTemplate(template, { name: "t", functions }).execute(toValue({ x, list }));
+    } catch (thrown) {
+      assert.ok(thrown instanceof TemplateError);
+    }
+    const { user, system } = process.cpuUsage(start);
+    assert.ok(user + system < 1_000_000, `${template}: ${user + system} us`);
+  };
+  run("{{ camelcase .x }}", "A".repeat(200_000));
+  run("{{ trim .x }}", `a${" ".repeat(200_000)}b`);
+  run("{{ base .x }}", `${"/".repeat(200_000)}b`);
+  run("{{ b32dec .x }}", `${"=".repeat(200_000)}b`);
+  run("{{ regexMatch .x .x }}", "(a|b)*".repeat(20_000));
+  run("{{ toDate .x .x }}", "2006".repeat(20_000));
+  run("{{ semverCompare .x .x }}", " ".repeat(200_000));
+  run("{{ indent 100 .x }}", "\n".repeat(200_000));
+  const names = Array.from({ length: 20_000 }, (_, i) => `name-${i}`);
+  run("{{ uniq .list | len }}", "", names);
+});
