@@ -39,6 +39,8 @@ export class Places {
   #lineEnds: readonly number[] = [];
   /** By the event of a list, those of its items: a list of thousands is not gone through for each of them. */
   readonly #items = new Map<number, readonly number[]>();
+  /** The same for maps. */
+  readonly #fields = new Map<number, ReadonlyMap<string, Child>>();
 
   constructor(text: string) {
     this.#text = text;
@@ -46,13 +48,12 @@ export class Places {
 
   /** The line of the value at a path, as by `lineOfPath`. */
   line(path: readonly (string | number)[]): number {
-    const parsed = this.#parse();
-    const { events } = parsed;
+    const { events } = this.#parse();
     let at = 1;
     let best = eventStart(events[at] ?? NO_EVENT);
     for (const step of path) {
       const isItem = typeof step === "number" && events[at]?.type === EVENT_ID.SEQUENCE;
-      const found = isItem ? this.#itemAt(at, step) : childAt(parsed, at, step);
+      const found = isItem ? this.#itemAt(at, step) : this.#fieldAt(at, step);
       if (found === undefined) break;
       best = eventStart(events[found.place] ?? NO_EVENT);
       at = found.value;
@@ -73,6 +74,12 @@ export class Places {
     this.#items.set(list, items);
     const at = items[index];
     return at === undefined ? undefined : { place: at, value: at };
+  }
+
+  #fieldAt(parent: number, step: string | number): Child | undefined {
+    const fields = this.#fields.get(parent) ?? fieldsOf(this.#parse(), parent);
+    this.#fields.set(parent, fields);
+    return fields.get(comparable(String(step)));
   }
 
   #lineAt(offset: number): number {
@@ -102,21 +109,18 @@ function itemsOf(events: readonly Event[], list: number): readonly number[] {
   return items;
 }
 
-function childAt(source: ParsedText, parent: number, step: string | number): Child | undefined {
-  const { events } = source;
-  if (events[parent]?.type !== EVENT_ID.MAPPING) return undefined;
+/** By the comparable forms of their names; of equal ones the first. */
+function fieldsOf({ events, text }: ParsedText, parent: number): ReadonlyMap<string, Child> {
+  const fields = new Map<string, Child>();
+  if (events[parent]?.type !== EVENT_ID.MAPPING) return fields;
   let at = parent + 1;
-  while (at < events.length && events[at]?.type !== EVENT_ID.POP) {
+  for (let event = events[at]; event !== undefined && event.type !== EVENT_ID.POP; event = events[at]) {
     const value = afterNode(events, at);
-    if (isKey(source, at, String(step))) return { place: at, value };
+    const name = event.type === EVENT_ID.SCALAR ? comparable(getScalarValue(text, event)) : undefined;
+    if (name !== undefined && !fields.has(name)) fields.set(name, { place: at, value });
     at = afterNode(events, value);
   }
-  return undefined;
-}
-
-function isKey({ events, text }: ParsedText, at: number, name: string): boolean {
-  const event = events[at];
-  return event?.type === EVENT_ID.SCALAR && comparable(getScalarValue(text, event)) === comparable(name);
+  return fields;
 }
 
 function comparable(name: string): string {
