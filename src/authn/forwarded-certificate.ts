@@ -45,7 +45,7 @@ export function forwardedCertificateAuthenticator({ ranges, trustDomains }: Trus
 /** The one URI of the last hop. Hops are separated by commas, and fields of a hop by semicolons, unless quoted. */
 function lastUri(header: string): string | undefined {
   const hops = split(header, ",");
-  const fields = split(hops.at(-1) ?? "", ";").map((field) => /^\s*(\w+)=(.*?)\s*$/s.exec(field));
+  const fields = split(hops.at(-1) ?? "", ";").map((field) => /^(\w+)=(.*)$/s.exec(field.trim()));
   if (fields.includes(null)) return undefined;
   const uris = fields.flatMap((field) => (field?.[1]?.toLowerCase() === "uri" ? unquoted(field[2] ?? "") : []));
   return uris.length === 1 ? uris[0] : undefined;

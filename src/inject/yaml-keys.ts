@@ -19,7 +19,9 @@ function compareNumbers(a: string, b: string): number {
 
 /** The digits from a place on. Where the number began before it, zeros count: some digit stands for what was before. */
 function digitsFrom(letters: readonly string[], at: number): string {
-  const began = /[1-9]\d*$/.test(letters.slice(0, at).join(""));
+  let start = at;
+  while (start > 0 && /\d/.test(letters[start - 1] ?? "")) start--;
+  const began = letters.slice(start, at).some((digit) => digit !== "0");
   const digits = /^\d*/.exec(letters.slice(at).join(""))?.[0] ?? "";
   return (began ? "1" : "") + digits;
 }

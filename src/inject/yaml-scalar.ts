@@ -89,7 +89,7 @@ const NO_NUMBER = /^([-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$/;
 /** What a reader would take for a number, a truth value, null or a time. */
 function readsAsOther(text: string): boolean {
   if (text === "" || text === "~" || SEXAGESIMAL.test(text) || NO_NUMBER.test(text) || isTime(text)) return true;
-  if (!/^[\w.+-]*\w[\w.+-]*$/.test(text)) return false;
+  if (!/^[\w.+-]+$/.test(text) || !/\w/.test(text)) return false;
   return typeof readDocument(text).value !== "string";
 }
 
