@@ -193,7 +193,7 @@ const TEXT_CONTRACT: Contract = {
     await using opened = await open({ "a.yaml": `${unknown}---\n${field}---\n${mesh}` });
     assert.deepEqual(problemsOf(opened), [
       'a.yaml:1: Thing/default/t: kind "Thing" of "example.com/v1" is unknown: ignored',
-      "a.yaml:10: Service/default/a: spec.prots is not a known field: ignored",
+      'a.yaml:10: Service/default/a: spec.prots is not a known field: ignored; did you mean "ports"?',
     ]);
     assert.ok(opened.source.problems().every(({ severity }) => severity === "warning"));
     assert.deepEqual(servicesOf(opened), ["a:80"]);
