@@ -213,3 +213,25 @@ test("native sidecars are a matter of the cluster that the path names", () => {
   assert.deepEqual(["/inject", "/inject/cluster/own", "/inject/cluster/far/net/n"].map(isNative), [false, true, false]);
   assert.deepEqual(seen, ["Kubernetes", "own", "far"]);
 });
+
+test("__proto__ in a review is a plain key: nothing inherits from it", () => {
+  const { send } = webhook();
+  const object = `{"__proto__": {"hosts": ["x"]}, ${JSON.stringify(VIRTUAL_SERVICE).slice(1)}`;
+  const request = `{"uid": "u", "operation": "CREATE", "__proto__": {"dryRun": true}, "object": ${object}}`;
+  const review = `{"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "__proto__": {"polluted": 1}, "request": ${request}}`;
+  for (const path of ["/validate", "/inject"]) assert.equal(send(path, review).status, 200);
+  assert.equal(Reflect.get({}, "polluted"), undefined);
+  assert.equal(Reflect.get({}, "hosts"), undefined);
+  assert.match(send("/validate", review).body, /unknown field \\"__proto__\\"/);
+});
+
+test("labels of metrics are those of kinds that exist, whatever a review says", () => {
+  const { counted, ask } = webhook();
+  const kind = { group: "networking.istio.io", version: "v1", kind: "VirtualService" };
+  for (const resource of ["virtualservices", "made-up", "x".repeat(100_000)]) {
+    ask("/validate", { operation: "DELETE", kind, resource: { resource } });
+  }
+  ask("/validate", { operation: "DELETE", kind: { ...kind, kind: "Made" }, resource: { resource: "mades" } });
+  const labels = new Set(counted.map((line) => line.split(" ").slice(1).join(" ")));
+  assert.equal(labels.size, 2, [...labels].join("\n"));
+});

@@ -131,9 +131,9 @@ export class WebhookListener {
       for await (const chunk of request as AsyncIterable<Buffer>) {
         size += chunk.length;
         isRefused ||= size > MAX_BODY_BYTES || !this.#limits.keep(remoteAddress, chunk.length);
-        if (isRefused) continue;
-        kept += chunk.length;
-        chunks.push(chunk);
+        if (isRefused) chunks.length = 0;
+        else chunks.push(chunk);
+        kept += isRefused ? 0 : chunk.length;
       }
     } catch {
       return { status: 400, body: "" }; // nobody is left to answer
