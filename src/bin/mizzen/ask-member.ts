@@ -30,7 +30,7 @@ export async function askMember({ name, shell }: MemberStatus, { method, port, p
   const url = `http://127.0.0.1:${port}${path}`;
   const command = [process.execPath, "-e", ASK, method, url];
   try {
-    return await runCommand({ argv: enterCommand({ place: shell.place, account: ROOT, command }) });
+    return await runCommand({ argv: enterCommand({ place: shell.place, account: ROOT, cwd: "/", command }) });
   } catch (cause) {
     throw new MeshError("MEMBER_UNREACHABLE", `Cannot ask "${name}" at ${url}`, { cause });
   }

@@ -96,8 +96,9 @@ test("apply, delete and shell", { skip: meshUnavailable() }, async (t) => {
 
   await t.test("shell runs what it reads inside, and passes the exit code on", async () => {
     const shell = [MIZZEN, "shell", "--state", folder.state, "web"];
+    const { uid } = (await folder.running.member("web")).shell.account;
     const result = await withInput(shell, "id -u\nhostname\necho $POD_NAME\nexit 7\n");
-    assert.deepEqual([result.code, result.stdout], [7, "65534\nweb\nweb\n"], result.stderr);
+    assert.deepEqual([result.code, result.stdout], [7, `${uid}\nweb\nweb\n`], result.stderr);
     assert.equal((await folder.mizzen("shell", "nobody-there")).code, 2);
   });
 

@@ -25,7 +25,12 @@ function member(name: string, changes: Partial<MemberStatus> = {}): MemberStatus
     app: undefined,
     proxy: undefined,
     logs: { app: `/logs/${name}`, proxy: `/logs/${name}.proxy` },
-    shell: { place: { netns: name, hostname: name, etc: "" }, account: NOBODY, env: {}, cwd: "/" },
+    shell: {
+      place: { netns: name, hostname: name, etc: "", namespaces: "", state: "", visible: [], owner: 0 },
+      account: NOBODY,
+      env: {},
+      cwd: "/",
+    },
     ...changes,
   };
 }

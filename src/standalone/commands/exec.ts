@@ -1,7 +1,7 @@
 /** Runs a command inside a member. */
 import { MeshError } from "#lib/mesh-error.ts";
 import { startForeground } from "../host/foreground.ts";
-import { enterCommand } from "../plan/enter.ts";
+import { enterFromTerminal } from "../plan/enter.ts";
 import type { Shell } from "../plan/process.ts";
 
 /** In the member's network and with its names, as its app's user; answers with the exit code, as a shell would. */
@@ -12,8 +12,8 @@ export async function execIn(
 ): Promise<number> {
   try {
     return await startForeground({
-      argv: enterCommand({ place, account, command }),
-      cwd,
+      argv: enterFromTerminal({ place, account, cwd, command }),
+      inside: true,
       env: { ...env, ...(term === undefined ? {} : { TERM: term }) },
     }).ended;
   } catch (cause) {

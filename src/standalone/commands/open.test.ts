@@ -11,7 +11,12 @@ function member(name: string, workload = name): MemberStatus {
     ...{ name, workload, namespace: "default", kind: "workload", address: "10.244.0.10", ports: [], job: false },
     ...{ labels: {}, state: "running", ready: true, reason: "", app: undefined, proxy: undefined },
     logs: { app: undefined, proxy: undefined },
-    shell: { place: { netns: name, hostname: name, etc: "" }, account: NOBODY, env: {}, cwd: "/" },
+    shell: {
+      place: { netns: name, hostname: name, etc: "", namespaces: "", state: "", visible: [], owner: 0 },
+      account: NOBODY,
+      env: {},
+      cwd: "/",
+    },
   };
 }
 

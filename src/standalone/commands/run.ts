@@ -8,7 +8,7 @@ import { checkMembers } from "../mesh/check-members.ts";
 import { membersOf } from "../mesh/members.ts";
 import type { Member } from "../mesh/mesh.ts";
 import type { WorkloadFields } from "../mesh/mesh-schema.ts";
-import { type Account, enterCommand } from "../plan/enter.ts";
+import { type Account, enterFromTerminal } from "../plan/enter.ts";
 import type { Shell } from "../plan/process.ts";
 import type { MemberStatus } from "../run/status.ts";
 import { accountsOf } from "../up/accounts.ts";
@@ -75,7 +75,8 @@ async function runCommandIn(shell: Shell, { command, user, env }: RunRequest, pe
   const { place, account, cwd } = shell;
   const problem = await commandProblem({ command: command[0] ?? "", workingDir: cwd, path, account });
   if (problem !== undefined) throw new MeshError("COMMAND_NOT_FOUND", `Cannot run it in the mesh: ${problem}`);
-  return startForeground({ argv: enterCommand({ place, account, command }), env: { ...all, PATH: path }, cwd }).ended;
+  const argv = enterFromTerminal({ place, account, cwd, command });
+  return startForeground({ argv, inside: true, env: { ...all, PATH: path } }).ended;
 }
 
 const POD_VARIABLES: readonly string[] = ["POD_NAME", "POD_NAMESPACE", "POD_IP", "SERVICE_ACCOUNT"];

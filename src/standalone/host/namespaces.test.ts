@@ -7,12 +7,13 @@ import { join } from "node:path";
 import test from "node:test";
 import { identify, isAlive } from "#lib/process-id.ts";
 import { BASE_RULES } from "../fabric/service-rules.ts";
-import { enterCommand, NOBODY, type ROOT } from "../plan/enter.ts";
+import { enterCommand, NOBODY, type Place, type ROOT } from "../plan/enter.ts";
 import { etcFiles } from "../plan/files.ts";
 import { assignAddresses, fabricNamespace, memberNamespace, namespaceFile } from "../plan/names.ts";
 import { cableLines, fabricNetwork, memberNetwork } from "../plan/network.ts";
 import { cleanMesh, registrationFile } from "../run/clean.ts";
 import { runCommand } from "./command.ts";
+import { keepPlace } from "./keepers.ts";
 import { makeNamespace, namespacesOf, restoreRules, setUpNetwork } from "./namespaces.ts";
 import { listMesh } from "./run-folders.ts";
 import { makeFolders, writeAtomically } from "./write-files.ts";
@@ -35,6 +36,18 @@ function memberAddress(index: number): string {
   return [...assignAddresses(["0", "1"], new Map()).values()][index] ?? "";
 }
 
+function placeIn(folder: string, id: string, pod: (typeof PODS)[number]): Place {
+  return {
+    netns: memberNamespace(id, pod),
+    hostname: pod.name,
+    etc: join(folder, pod.name),
+    namespaces: join(folder, `${pod.name}.namespaces`),
+    state: join(folder, "state"),
+    visible: [],
+    owner: NOBODY.uid,
+  };
+}
+
 /** A real fabric with two members. */
 async function fabric(): Promise<Fabric> {
   const id = randomBytes(3).toString("hex");
@@ -44,7 +57,7 @@ async function fabric(): Promise<Fabric> {
     netns: memberNamespace(id, pod),
     address: memberAddress(i),
   }));
-  await makeFolders([{ path: folder, mode: 0o755, owner: 0 }]);
+  await makeFolders([folder, join(folder, "state")].map((path) => ({ path, mode: 0o755, owner: 0 })));
   await listMesh(registrationFile(id), "{}");
   await Promise.all([fabricNamespace(id), ...cables.map(({ netns }) => netns)].map(makeNamespace));
   await setUpNetwork(fabricNetwork(fabricNamespace(id)));
@@ -55,13 +68,15 @@ async function fabric(): Promise<Fabric> {
     const etc = join(folder, pod.name);
     await makeFolders([{ path: etc, mode: 0o755, owner: 0 }]);
     await Promise.all(etcFiles({ ...pod, folder: etc, address: memberAddress(index) }).map(writeAtomically));
-    return { netns: memberNamespace(id, pod), hostname: pod.name, etc };
+    const made = placeIn(folder, id, pod);
+    await keepPlace(made);
+    return made;
   };
   return {
     id,
     folder,
     in: async (index, command, account = NOBODY) =>
-      runCommand({ argv: enterCommand({ place: await place(index), account, command }) }),
+      runCommand({ argv: enterCommand({ place: await place(index), account, cwd: "/", command }) }),
     async [Symbol.asyncDispose]() {
       await cleanMesh({ id, stateFolder: folder, graceMs: 0 });
       await rm(folder, { recursive: true, force: true });
@@ -189,8 +204,9 @@ test("enterCommand() keeps the exit code, and lets a program read root's files o
   const secret = join(mesh.folder, "secret");
   await writeFile(secret, "hidden", { mode: 0o600 });
   await assert.rejects(mesh.in(0, ["cat", secret]));
-  const place = { netns: memberNamespace(mesh.id, PODS[0]), hostname: "web", etc: join(mesh.folder, "web") };
-  const argv = enterCommand({ place, account: NOBODY, capability: "dac_read_search", command: ["cat", secret] });
+  const place = placeIn(mesh.folder, mesh.id, PODS[0]);
+  const capability = "dac_read_search";
+  const argv = enterCommand({ place, account: NOBODY, capability, cwd: "/", command: ["cat", secret] });
   assert.equal(await runCommand({ argv }), "hidden");
 });
 

@@ -1,5 +1,5 @@
 /** The processes of the machine, as far as the kernel tells: /proc. */
-import { readdir, readlink } from "node:fs/promises";
+import { readdir, readFile, readlink } from "node:fs/promises";
 import { sleep } from "#lib/async/sleep.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 
@@ -16,6 +16,9 @@ async function processesIn(inodes: ReadonlySet<bigint>): Promise<number[]> {
   return found.flat();
 }
 
+const POLL_MS = 20;
+/** How often only keepers are killed before everything else is. */
+const KEEPER_ROUNDS = 10;
 /** How long the kernel may take to end a process that has to end. */
 const UNKILLABLE_MS = 15_000;
 
@@ -29,20 +32,41 @@ export async function endProcesses(find: () => Promise<readonly number[]>, grace
   const deadline = Date.now() + graceMs;
   const asked = new Set<number>();
   const never = new AbortController().signal;
+  let patience = KEEPER_ROUNDS;
   for (;;) {
     const pids = await find();
     if (pids.length === 0) return;
     if (Date.now() > deadline + UNKILLABLE_MS) {
       throw new MeshError("PROCESS_LEFT", `Cannot end process ${pids.join(", ")}: still there after SIGKILL`);
     }
-    const insist = Date.now() >= deadline;
-    for (const pid of pids) {
-      if (insist) signalProcess(pid, "SIGKILL");
-      else if (!asked.has(pid)) signalProcess(pid, "SIGTERM");
-      asked.add(pid);
+    const keepers = await keepersOf(pids);
+    if (keepers.length === pids.length || Date.now() >= deadline) {
+      // Whoever entered a place waits for its end and ends then, too: the kernel has nothing of the place left to clear up.
+      const rounds = keepers.length > 0 ? patience-- : 0;
+      for (const pid of rounds > 0 ? keepers : pids) signalProcess(pid, "SIGKILL");
+    } else {
+      for (const pid of pids) if (!asked.has(pid)) signalProcess(pid, "SIGTERM");
+      for (const pid of pids) asked.add(pid);
     }
-    await sleep(20, never);
+    await sleep(POLL_MS, never);
   }
+}
+
+/** The first processes of namespaces below ours: they take no signal but SIGKILL, and all others there end with them. */
+async function keepersOf(pids: readonly number[]): Promise<readonly number[]> {
+  const found = await Promise.all(
+    pids.map(async (pid) => {
+      const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "");
+      return /^NSpid:\t\d+\t1$/m.test(status) ? [pid] : [];
+    }),
+  );
+  return found.flat();
+}
+
+/** The process inside of a place that this one entered (`plan/enter.ts`); undefined when it is not there yet, or no more. */
+export async function insidePid(pid: number): Promise<number | undefined> {
+  const children = await readFile(`/proc/${pid}/task/${pid}/children`, "utf8").catch(() => "");
+  return children === "" ? undefined : Number(children.split(" ")[0]);
 }
 
 /** Sends a signal; a negative number means a whole process group. That it is gone already is no error. */

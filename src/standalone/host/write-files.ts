@@ -1,21 +1,26 @@
 /** Carries out the files and folders of a plan. */
-import { chmod, chown, mkdir, rename, stat, writeFile } from "node:fs/promises";
+import { chmod, lchown, mkdir, readdir, rename, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { FilePlan, FolderPlan } from "../plan/files.ts";
 import { ignoring } from "./ignoring.ts";
 
 /** Makes folders, each with its own owner and mode, those above it included when they are in the list. */
 export async function makeFolders(folders: readonly FolderPlan[]): Promise<void> {
-  for (const { path, mode, owner } of folders) {
+  for (const { path, mode, owner, group } of folders) {
     await mkdir(path, { recursive: true });
-    await own(path, owner);
+    await own(path, owner, group);
     await chmod(path, mode);
   }
 }
 
 /** Gives a file to an account; in a user namespace that maps no such account everything stays with its only one. */
-export async function own(path: string, owner: number): Promise<void> {
-  await ignoring(["EINVAL"], () => chown(path, owner, owner));
+export async function own(path: string, owner: number, group = owner): Promise<void> {
+  await ignoring(["EINVAL"], () => lchown(path, owner, group));
+}
+
+/** Gives the files of a folder to an account: they may have belonged to another one before. */
+export async function ownFilesIn(folder: string, owner: number): Promise<void> {
+  for (const name of await readdir(folder)) await own(join(folder, name), owner);
 }
 
 /**
@@ -30,10 +35,10 @@ export async function makeFolderPath(path: string): Promise<void> {
 }
 
 /** Writes a file so that a reader sees the old text or the new one, nothing between, and never with a wider mode. */
-export async function writeAtomically({ path, text, mode, owner }: FilePlan): Promise<void> {
+export async function writeAtomically({ path, text, mode, owner, group }: FilePlan): Promise<void> {
   const aside = join(dirname(path), `.${basename(path)}.new`);
   await writeFile(aside, text, { mode: 0o600 });
-  await own(aside, owner);
+  await own(aside, owner, group);
   await chmod(aside, mode);
   await rename(aside, path);
 }

@@ -84,7 +84,7 @@ export class RunningWorkload implements Workload {
       return { argv: [...mizzen, "exec", "--state", state, memberKey(member), "--", ...command], signal };
     }
     const { place, account, env, cwd } = member.shell;
-    return { argv: enterCommand({ place, account, command }), env, cwd, signal };
+    return { argv: enterCommand({ place, account, cwd, command }), env, signal };
   }
 }
 

@@ -88,7 +88,7 @@ function appOf(fields: WorkloadFields, ports: readonly Port[], folder: string): 
     workingDir: resolve(folder, workingDir ?? "."),
     env: env ?? {},
     envFrom: (envFrom ?? []).map((path) => resolve(folder, path)),
-    user: String(user ?? "nobody"),
+    user: user === undefined ? undefined : String(user),
     restart: restart ?? "always",
     liveness: liveness && probeOf(liveness, ports),
     limits: limitsOf(limits ?? {}),

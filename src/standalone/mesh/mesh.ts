@@ -63,8 +63,8 @@ export interface App {
   readonly env: Readonly<Record<string, string>>;
   /** Absolute paths of files with more variables; those of `env` win. */
   readonly envFrom: readonly string[];
-  /** Account by name or number. */
-  readonly user: string;
+  /** Account by name or number; undefined for one that no other workload has. */
+  readonly user: string | undefined;
   readonly restart: RestartPolicy;
   /** An app that fails it is started again. */
   readonly liveness: Probe | undefined;
@@ -127,7 +127,7 @@ export function isJob({ app }: Pick<Member, "app">): boolean {
   return app !== undefined && app.restart !== "always";
 }
 
-/** Account of agents, Envoys and the control plane; the capture rules let its traffic pass, so no app may have it. */
+/** Account of agents and Envoys; the capture rules let its traffic pass, so no app may have it. */
 export const PROXY_ID = 1337;
 
 /** Where a member is in the mesh file, as messages begin: `mesh.yaml:12: `; empty when it is in none. */

@@ -50,7 +50,7 @@ test("readMesh() fills in what a short file leaves out", () => {
           workingDir: "/srv/shop",
           env: {},
           envFrom: [],
-          user: "nobody",
+          user: undefined,
           restart: "always",
           liveness: undefined,
           limits: { memoryBytes: undefined, cpuMillis: undefined, pids: undefined },

@@ -56,6 +56,13 @@ export function* memberAddresses({ cidr }: AddressRange): Generator<string> {
   for (let number = FIRST_MEMBER; number <= last; number++) yield formatAddress(first + number);
 }
 
+/** The place of an address in its range, counted from the range's first address. */
+export function addressIndex({ cidr }: AddressRange, address: string): number {
+  const [start, own] = [parseCidr(cidr), parseCidr(`${address}/32`)];
+  if (start === undefined || own === undefined) throw new Error(`"${address}" is no address`);
+  return own.first - start.first;
+}
+
 /** What is wrong with a range that a person chose; undefined when nothing is. */
 export function rangeProblem(cidr: string): string | undefined {
   const network = parseCidr(cidr);

@@ -1,15 +1,15 @@
 /** The control plane: a member of the fabric like the others, but without a proxy. */
 
 import { CONTROL_PLANE } from "../mesh/check-members.ts";
-import { PROXY_ID } from "../mesh/mesh.ts";
-import { type Place, READ_ANYTHING } from "./enter.ts";
+import { type Account, type Place, READ_ANYTHING } from "./enter.ts";
 import { DOMAIN, type FilePlan, type FolderPlan } from "./files.ts";
 import { type ProcessPlan, type Programs, processPlan } from "./process.ts";
-import { PROXY_ACCOUNT } from "./proxy.ts";
 import type { StatePaths } from "./state-paths.ts";
 
 export interface ControlPlaneInput {
   readonly place: Place;
+  /** Its own: nobody else may read the authority's key. */
+  readonly account: Account;
   readonly address: string;
   readonly log: string;
   readonly paths: StatePaths;
@@ -32,13 +32,13 @@ export interface ControlPlanePlan {
 }
 
 export function controlPlanePlan(input: ControlPlaneInput): ControlPlanePlan {
-  const { paths, meshConfig } = input;
+  const { paths, meshConfig, account } = input;
+  // Objects that were applied may be Secrets.
+  const readOnly = { mode: 0o750, owner: 0, group: account.gid };
   return {
     folders: [
-      { path: paths.ca, mode: 0o700, owner: PROXY_ID },
-      { path: paths.controlPlane, mode: 0o755, owner: 0 },
-      { path: paths.registry, mode: 0o755, owner: 0 },
-      { path: paths.applied, mode: 0o755, owner: 0 },
+      { path: paths.ca, mode: 0o700, owner: account.uid },
+      ...[paths.controlPlane, paths.registry, paths.applied].map((path) => ({ path, ...readOnly })),
     ],
     files: [{ path: paths.meshConfig, text: `${JSON.stringify(meshConfig, null, 2)}\n`, mode: 0o644, owner: 0 }],
     process: controlPlaneProcess(input),
@@ -47,10 +47,10 @@ export function controlPlanePlan(input: ControlPlaneInput): ControlPlanePlan {
 }
 
 function controlPlaneProcess(input: ControlPlaneInput): ProcessPlan {
-  const { place, log, paths, programs, config, privateConfig, jwtRule } = input;
+  const { place, account, log, paths, programs, config, privateConfig, jwtRule } = input;
   return processPlan({
     place,
-    account: PROXY_ACCOUNT,
+    account,
     capability: privateConfig ? READ_ANYTHING : undefined,
     programs,
     cwd: paths.controlPlane,

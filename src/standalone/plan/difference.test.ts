@@ -11,7 +11,15 @@ function plan(spec: string): MeshPlan {
   assert.ok(mesh, JSON.stringify(problems));
   const programs = { nodeFolder: "/node", envoy: "/envoy", agent: ["/agent"], discovery: ["/discovery"] };
   return planMesh({
-    ...{ mesh, programs, id: "abc123", stateFolder: "/state", accounts: { nobody: NOBODY }, workingCopies: {} },
+    ...{
+      mesh,
+      programs,
+      id: "abc123",
+      stateFolder: "/state",
+      users: undefined,
+      accounts: { nobody: NOBODY },
+      workingCopies: {},
+    },
     ...{ privateConfig: false, groups: undefined, jwtRule: "{}", addresses: new Map() },
   });
 }

@@ -9,6 +9,8 @@ export interface FolderPlan {
   readonly mode: number;
   /** Owner, by user and group id alike. */
   readonly owner: number;
+  /** The group id, where it differs from the owner. */
+  readonly group?: number;
 }
 
 export interface FilePlan extends FolderPlan {

@@ -22,6 +22,7 @@ function plan(spec: string, changes: Partial<PlanInput> = {}): MeshPlan {
     id: "abc123",
     stateFolder: "/state",
     programs: PROGRAMS,
+    users: { first: 2_000_000_000, count: 1000 },
     accounts: { nobody: NOBODY },
     workingCopies: {},
     privateConfig: false,
@@ -82,7 +83,7 @@ test("planMesh() connects every member to the bridge with the names of both ends
 /** User, group and kept capability, as the script that enters a member is told them. */
 function accountIn(argv: readonly string[]): readonly string[] {
   const script = argv.indexOf("-c");
-  return argv.slice(script + 5, script + 8);
+  return argv.slice(script + 4, script + 7);
 }
 
 test("planMesh() starts the control plane with the environment of bin/pilot-discovery", () => {
@@ -195,7 +196,7 @@ test("planMesh() starts apps with a clean environment, as their user", () => {
   const app = plan(SHOP).members.find(({ member }) => member.name === "web-2")?.app;
   assert.deepEqual(app?.process.env, {
     PATH: "/opt/node/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-    HOME: "/",
+    HOME: "/nonexistent",
     LANG: "C.UTF-8",
     POD_NAME: "web-2",
     POD_NAMESPACE: "default",
@@ -204,7 +205,7 @@ test("planMesh() starts apps with a clean environment, as their user", () => {
     PORT: "80",
   });
   assert.equal(app?.process.cwd, "/srv/shop");
-  assert.deepEqual(accountIn(app?.process.argv ?? []), ["65534", "65534", ""]);
+  assert.deepEqual(accountIn(app?.process.argv ?? []), ["2000000012", "2000000012", ""]);
 });
 
 test("planMesh() uses the copy of a working folder where there is one", () => {
@@ -233,8 +234,8 @@ test("planMesh() captures with the flags of injection, changed by the annotation
 
 test("planMesh() lets the control plane read configuration that is root's alone, and only then", () => {
   const [open, closed] = [plan(SHOP), plan(SHOP, { privateConfig: true })];
-  assert.deepEqual(accountIn(open.controlPlane.process.argv), ["1337", "1337", ""]);
-  assert.deepEqual(accountIn(closed.controlPlane.process.argv), ["1337", "1337", "dac_read_search"]);
+  assert.deepEqual(accountIn(open.controlPlane.process.argv), ["2000000002", "2000000002", ""]);
+  assert.deepEqual(accountIn(closed.controlPlane.process.argv), ["2000000002", "2000000002", "dac_read_search"]);
   const { argv, env } = open.controlPlane.process;
   assert.deepEqual(
     argv.filter((_, i) => argv[i - 1] === "--configDir"),

@@ -2,7 +2,7 @@
  * The whole mesh as a value: every address, name, file, command and variable. Making it touches nothing; the runner
  * (`run/`) carries it out.
  */
-import { dirname, join } from "node:path";
+import { join, relative } from "node:path";
 import { CONTROL_PLANE } from "../mesh/check-members.ts";
 import { type App, type Member, type Mesh, memberKey } from "../mesh/mesh.ts";
 import { type AddressRange, addressRange } from "./address-range.ts";
@@ -12,10 +12,11 @@ import type { Account, Place } from "./enter.ts";
 import { etcFiles, type FilePlan, type FolderPlan } from "./files.ts";
 import { assignAddresses, fabricNamespace, memberNamespace } from "./names.ts";
 import { cableLines, fabricNetwork, memberNetwork, type NetworkPlan } from "./network.ts";
-import { type ProcessPlan, type Programs, plainShell, processPlan, type Shell } from "./process.ts";
+import { baseEnv, type ProcessPlan, type Programs, plainShell, processPlan, type Shell } from "./process.ts";
 import { type ProxyPlan, proxyPlan } from "./proxy.ts";
 import { type SharedAgentPlan, type SharedMemberPlan, sharedAgentPlan, sharedMemberPlan } from "./shared-agent.ts";
 import { type StatePaths, statePaths } from "./state-paths.ts";
+import { ownAccount, type UserRange } from "./users.ts";
 
 /** What a person wants, with all that was found out about the machine for it. */
 export interface Desired {
@@ -23,6 +24,8 @@ export interface Desired {
   readonly id: string;
   readonly stateFolder: string;
   readonly programs: Programs;
+  /** For the control plane, and for the apps that name no user; undefined where there is only one account. */
+  readonly users: UserRange | undefined;
   /** By the name that an app gives as its user. */
   readonly accounts: Readonly<Record<string, Account>>;
   /** Where a working folder is to be used from, when its own place cannot be read. */
@@ -102,8 +105,7 @@ export function planMesh(input: PlanInput): MeshPlan {
     fabric: fabricNetwork(fabricNamespace(id), range),
     folders: [
       { path: paths.root, mode: 0o755, owner: 0 },
-      ...[paths.members, paths.logs].map((path) => ({ path, mode: 0o711, owner: 0 })),
-      { path: paths.issuer, mode: 0o700, owner: 0 },
+      ...[paths.members, paths.logs, paths.issuer].map((path) => ({ path, mode: 0o700, owner: 0 })),
     ],
     controlPlane: planControlPlane(input, paths),
     sharedAgent: mesh.agents === "shared" ? sharedAgentPlan({ ...input, paths }) : undefined,
@@ -112,12 +114,16 @@ export function planMesh(input: PlanInput): MeshPlan {
 }
 
 function planControlPlane(input: PlanInput, paths: StatePaths): MeshPlan["controlPlane"] {
-  const pod = podPlan(input, CONTROL_PLANE, addressRange(input.mesh.cidr).controlPlane);
-  const { meshConfig, config } = input.mesh;
+  const { meshConfig, config, cidr } = input.mesh;
+  const range = addressRange(cidr);
+  const account = ownAccount(input.users, range, range.controlPlane);
+  const visible = [paths.ca, paths.controlPlane, paths.registry, paths.applied];
+  const pod = podPlan(input, CONTROL_PLANE, { address: range.controlPlane, account, visible });
   const plan = controlPlanePlan({
     ...input,
     paths,
     place: pod.place,
+    account,
     address: pod.address,
     log: logFile(paths, pod.key),
     meshConfig,
@@ -127,23 +133,25 @@ function planControlPlane(input: PlanInput, paths: StatePaths): MeshPlan["contro
 }
 
 /** Plans a member at an address. */
-function planMember(input: Desired, member: Member, address: string): MemberPlan {
+function planMember(input: Desired, member: Member, address: string, guest?: Account): MemberPlan {
   const { mesh, programs, stateFolder } = input;
   const paths = statePaths(stateFolder);
-  const pod = podPlan(input, member, address);
+  const account = guest ?? appAccount(input, member, address);
+  const pod = podPlan(input, member, { address, account });
   const { key, place } = pod;
   const proxyInput = {
     member,
     address,
     range: pod.range,
-    place,
+    appPlace: place,
     folder: join(paths.members, key, "proxy"),
     log: logFile(paths, `${key}.proxy`),
     programs,
     meshConfig: mesh.meshConfig,
   };
   const proxy = member.proxy === "none" ? undefined : proxyPlan(proxyInput);
-  const app = member.app && appPlan(input, { member, app: member.app, address, place, log: logFile(paths, key) });
+  const app =
+    member.app && appPlan(input, { member, app: member.app, account, address, place, log: logFile(paths, key) });
   return {
     ...pod,
     member,
@@ -166,16 +174,8 @@ export interface Guest {
 
 /** Plans a member in which commands are run from outside. */
 export function planGuest(input: Desired, { member, account, cwd }: Guest, address: string): MemberPlan {
-  const plan = planMember(input, { ...member, app: undefined }, address);
-  const { env } = processPlan({
-    place: plan.place,
-    account,
-    programs: input.programs,
-    cwd,
-    log: "",
-    env: podVariables(member, address),
-    command: [],
-  });
+  const plan = planMember(input, { ...member, app: undefined }, address, account);
+  const env = { ...baseEnv(account, input.programs), ...podVariables(member, address) };
   return { ...plan, shell: { place: plan.place, account, env, cwd } };
 }
 
@@ -183,15 +183,33 @@ function podVariables({ name, namespace, serviceAccount }: Member, address: stri
   return { POD_NAME: name, POD_NAMESPACE: namespace, POD_IP: address, SERVICE_ACCOUNT: serviceAccount };
 }
 
+interface PodTraits {
+  readonly address: string;
+  /** Whom programs in it run as. */
+  readonly account: Account;
+  /** Parts of the state folder that it sees. */
+  readonly visible?: readonly string[];
+}
+
 function podPlan(
   { id, stateFolder, programs, mesh }: Pick<PlanInput, "id" | "stateFolder" | "programs" | "mesh">,
   pod: { readonly name: string; readonly namespace: string },
-  address: string,
+  { address, account, visible = [] }: PodTraits,
 ): PodPlan {
   const { name, namespace } = pod;
   const key = memberKey(pod);
-  const etc = join(statePaths(stateFolder).members, key, "etc");
-  const place: Place = { netns: memberNamespace(id, pod), hostname: name, etc };
+  const paths = statePaths(stateFolder);
+  const folder = join(paths.members, key);
+  const etc = join(folder, "etc");
+  const place: Place = {
+    netns: memberNamespace(id, pod),
+    hostname: name,
+    etc,
+    namespaces: join(folder, "namespaces"),
+    state: paths.root,
+    visible: [paths.runtime, ...visible].map((path) => relative(paths.root, path)),
+    owner: account.uid,
+  };
   const range = addressRange(mesh.cidr);
   const cable = { key, netns: place.netns, address, range };
   return {
@@ -202,7 +220,7 @@ function podPlan(
     network: memberNetwork(cable),
     cable: cableLines(cable),
     folders: [
-      { path: dirname(etc), mode: 0o711, owner: 0 },
+      { path: folder, mode: 0o711, owner: 0 },
       { path: etc, mode: 0o755, owner: 0 },
     ],
     files: etcFiles({ folder: etc, name, namespace, address, nameServer: range.gateway }),
@@ -217,17 +235,16 @@ function logFile(paths: StatePaths, key: string): string {
 interface AppInput {
   readonly member: Member;
   readonly app: App;
+  readonly account: Account;
   readonly address: string;
   readonly place: Place;
   readonly log: string;
 }
 
 function appPlan(
-  { id, programs, accounts, workingCopies, groups: layout }: Desired,
-  { member, app, address, place, log }: AppInput,
+  { id, programs, workingCopies, groups: layout }: Desired,
+  { member, app, account, address, place, log }: AppInput,
 ): AppPlan {
-  const account = accounts[app.user];
-  if (account === undefined) throw new Error(`no account was looked up for user "${app.user}"`);
   const plain = processPlan({
     place,
     account,
@@ -239,6 +256,14 @@ function appPlan(
   });
   const groups = layout === undefined ? [] : planGroups({ layout, id, key: memberKey(member), limits: app.limits });
   return { process: { ...plain, argv: joinGroups(groups, plain.argv) }, groups, app };
+}
+
+/** The account that the app names, or one of its own. */
+function appAccount({ users, accounts, mesh }: Desired, { app }: Member, address: string): Account {
+  if (app?.user === undefined) return ownAccount(users, addressRange(mesh.cidr), address);
+  const account = accounts[app.user];
+  if (account === undefined) throw new Error(`no account was looked up for user "${app.user}"`);
+  return account;
 }
 
 function shellOf(place: Place, { account, env, cwd }: ProcessPlan): Shell {

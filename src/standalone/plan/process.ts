@@ -4,6 +4,8 @@ import { type Account, type EnterInput, enterCommand, NOBODY, type Place } from 
 export interface ProcessPlan {
   /** The whole command line, entering included. */
   readonly argv: readonly string[];
+  /** Where the command line enters; undefined for a process that stays where its starter is. */
+  readonly place: Place | undefined;
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
   /** File for what it prints; owned by `account`, because a process may open its own /dev/stdout again. */
@@ -31,7 +33,6 @@ export function searchPath({ nodeFolder }: Pick<Programs, "nodeFolder">): string
 export interface ProcessInput extends EnterInput {
   readonly programs: Programs;
   readonly env: Readonly<Record<string, string>>;
-  readonly cwd: string;
   readonly log: string;
 }
 
@@ -50,11 +51,12 @@ export function plainShell(place: Place, programs: Programs): Shell {
 
 /** A process with a clean environment: nothing of the person's own gets into it. */
 export function processPlan(input: ProcessInput): ProcessPlan {
-  const { account, programs, cwd, log } = input;
+  const { account, programs, log, place } = input;
   return {
     argv: enterCommand(input),
+    place,
     env: { ...baseEnv(account, programs), ...input.env },
-    cwd,
+    cwd: input.cwd,
     log,
     account,
   };

@@ -1,5 +1,5 @@
 /** A member's agent: the files it finds, its environment and arguments, as the injected container has them in Kubernetes. */
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { type GivenOptions, TEXT_OPTIONS, type TextOption } from "#capture/options.ts";
 import { DEFAULT_PROXY_CONFIG, type Layer } from "#config/proxy-config.ts";
 import { withAnnotation } from "#inject/mesh/proxy-config.ts";
@@ -37,7 +37,8 @@ export interface ProxyInput {
   readonly member: Member;
   readonly address: string;
   readonly range: AddressRange;
-  readonly place: Place;
+  /** Where the app is: traffic capture is set up there. */
+  readonly appPlace: Place;
   /** The agent's working folder. */
   readonly folder: string;
   readonly log: string;
@@ -46,6 +47,8 @@ export interface ProxyInput {
 }
 
 export interface ProxyPlan {
+  /** Where agent and Envoy are: beside the app in its network, with processes and mounts of their own. */
+  readonly place: Place;
   readonly folders: readonly FolderPlan[];
   readonly files: readonly FilePlan[];
   readonly tokenFile: string;
@@ -59,6 +62,7 @@ export function proxyPlan(input: ProxyInput): ProxyPlan {
   const { member, folder } = input;
   const pod = join(folder, "etc/istio/pod");
   return {
+    place: proxyPlace(input),
     folders: [
       ...READ_ONLY_FOLDERS.map((path) => ({ path: join(folder, path), mode: 0o711, owner: 0 })),
       ...OWN_FOLDERS.map((path) => ({ path: join(folder, path), mode: 0o700, owner: PROXY_ID })),
@@ -71,6 +75,17 @@ export function proxyPlan(input: ProxyInput): ProxyPlan {
     rootCertFile: join(folder, SECRETS, "istio/root-cert.pem"),
     process: agentProcess(input),
     capture: member.proxy === "sidecar" ? captureProcess(input) : undefined,
+  };
+}
+
+/** Of the state folder it sees its own files alone: the accounts of all proxies are the same. */
+export function proxyPlace({ appPlace, folder }: Pick<ProxyInput, "appPlace" | "folder">): Place {
+  const { state, etc, visible } = appPlace;
+  return {
+    ...appPlace,
+    namespaces: `${folder}.namespaces`,
+    visible: [...visible, relative(state, folder), relative(state, etc)],
+    owner: PROXY_ID,
   };
 }
 
@@ -88,16 +103,8 @@ export function downwardApi(values: Readonly<Record<string, string>>): string {
 }
 
 /** The process of an agent that serves one member. */
-export function agentProcess({
-  member,
-  address,
-  place,
-  folder,
-  log,
-  programs,
-  meshConfig,
-  range,
-}: ProxyInput): ProcessPlan {
+export function agentProcess(input: ProxyInput): ProcessPlan {
+  const { member, address, folder, log, programs, meshConfig, range } = input;
   const { name, namespace, workload, serviceAccount } = member;
   const { type: role, ...flags } = agentFlags(member);
   const ports = member.ports.map(({ name: portName, port, protocol }) => ({
@@ -106,7 +113,7 @@ export function agentProcess({
     protocol,
   }));
   return processPlan({
-    place,
+    place: proxyPlace(input),
     account: PROXY_ACCOUNT,
     programs,
     cwd: folder,
@@ -180,14 +187,14 @@ export function defaultConfigOf({ defaultConfig }: ProxyInput["meshConfig"]): La
 }
 
 /** What the init container of an injected pod runs. It needs root, and sees the member's own name servers. */
-function captureProcess({ member, place, folder, log, programs }: ProxyInput): ProxyPlan["capture"] {
+function captureProcess({ member, appPlace, log, programs }: ProxyInput): ProxyPlan["capture"] {
   const options = captureOptions(member);
   const flags = Object.entries(options).map(([name, value]) => [flagOf(name), value] as const);
   const process = processPlan({
-    place,
+    place: appPlace,
     account: ROOT,
     programs,
-    cwd: folder,
+    cwd: "/",
     log,
     env: {},
     command: [

@@ -10,7 +10,7 @@ import { enterCommand, ROOT } from "./enter.ts";
 import type { FolderPlan } from "./files.ts";
 import { MESHES_FOLDER } from "./names.ts";
 import { baseEnv, type ProcessPlan, type Programs } from "./process.ts";
-import { agentFlags, agentProcess, defaultConfigOf, PROXY_ACCOUNT, type ProxyInput } from "./proxy.ts";
+import { agentFlags, agentProcess, defaultConfigOf, PROXY_ACCOUNT, type ProxyInput, proxyPlace } from "./proxy.ts";
 import type { StatePaths } from "./state-paths.ts";
 
 export interface SharedAgentPlan {
@@ -54,6 +54,7 @@ export function sharedAgentPlan({ id, paths, programs }: SharedAgentInput): Shar
     ],
     process: {
       argv: [...programs.agent, "serve", paths.agents],
+      place: undefined,
       // Paths of sockets must be short, and that of the state folder is a person's choice.
       env: { ...baseEnv(ROOT, programs), TMPDIR: temporary },
       cwd: paths.agents,
@@ -70,7 +71,7 @@ export function sharedAgentFolder(id: string): string {
 
 /** A member for the shared agent. Its Envoy ends at once with it, as that of an agent of its own does. */
 export function sharedMemberPlan(name: string, input: ProxyInput): SharedMemberPlan {
-  const { meshConfig, place, folder, log, range } = input;
+  const { meshConfig, appPlace, folder, log, range } = input;
   const defaultConfig = {
     ...defaultConfigOf(meshConfig),
     discoveryAddress: `${range.controlPlane}:${XDS_PORT}`,
@@ -81,10 +82,10 @@ export function sharedMemberPlan(name: string, input: ProxyInput): SharedMemberP
   const { CA_ADDR: _, ...rest } = env;
   return {
     name,
-    etc: place.etc,
+    etc: appPlace.etc,
     workload: {
       folder,
-      enter: enterCommand({ place, account: PROXY_ACCOUNT, command: [] }),
+      enter: enterCommand({ place: proxyPlace(input), account: PROXY_ACCOUNT, cwd: folder, command: [] }),
       user: PROXY_ID,
       env: { ...rest, ISTIOD_SAN: `${CONTROL_PLANE.name}.${CONTROL_PLANE.namespace}.svc` },
       flags: agentFlags(input.member),

@@ -136,7 +136,7 @@ function call(address: string): Promise<number | undefined> {
 const skip = await unavailable();
 
 /** What holds however many accounts there are. */
-async function everything(t: TestContext, person: Person, sentence: RegExp): Promise<void> {
+async function everything(t: TestContext, person: Person, accounts: "one" | "many", sentence: RegExp): Promise<void> {
   const before = await machineState();
   const started = await person.mizzen("up", "samples/httpbin", "--detach", "--free-ports");
   assert.equal(started.code, 0, started.stderr);
@@ -165,9 +165,22 @@ async function everything(t: TestContext, person: Person, sentence: RegExp): Pro
     assert.match(own.stdout, /URI=spiffe:[^"]*\/sa\/httpbin/, `a workload that calls itself: ${own.stderr}`);
   });
 
-  await t.test("apps are nobody, and cannot change their network", async () => {
+  await t.test("apps have their own users where there are some, and cannot change their network", async () => {
     const { stdout } = await person.mizzen("exec", "sleep", "--", "sh", "-c", "id -u; ip link set eth0 down 2>&1");
-    assert.match(stdout, /^65534\n.*not permitted/s);
+    assert.match(stdout, accounts === "one" ? /^65534\n.*not permitted/s : /^[3-5]\d{4}\n.*not permitted/s);
+    const other = await person.mizzen("exec", "httpbin", "--", "id", "-u");
+    assert.equal(stdout.startsWith(other.stdout), accounts === "one");
+  });
+
+  await t.test("apps see neither the processes of others nor the state folder, and get no rights", async () => {
+    const script = `cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline | tr '\\0' '\\n'
+find ${join(person.home, ".local/state/mizzen/httpbin")} -type f -o -type s
+grep -E '^(NoNewPrivs|CapEff)' /proc/self/status`;
+    const { stdout } = await person.mizzen("exec", "sleep", "--", "sh", "-c", script);
+    assert.match(stdout, /^POD_NAME=sleep$/m);
+    assert.doesNotMatch(stdout, /POD_NAME=httpbin|envoy-rev|pilot-|\/ca\/|\/issuer\/|\/members\//);
+    assert.match(stdout, /^NoNewPrivs:\t1$/m);
+    assert.match(stdout, /^CapEff:\t0+$/m);
   });
 
   await t.test("run joins it, as the person", async () => {
@@ -201,11 +214,11 @@ async function everything(t: TestContext, person: Person, sentence: RegExp): Pro
 
 test("a mesh without root, for an account that has no others", { skip }, async (t) => {
   await using person = await Person.make(0o700);
-  await everything(t, person, /^without root: apps run under your own account/m);
+  await everything(t, person, "one", /^without root: apps run under your own account/m);
 });
 
 test("a mesh without root, for an account that was given others", { skip }, async (t) => {
   await using person = await Person.make(0o755);
   await person.giveAccounts();
-  await everything(t, person, /^without root: accounts of this mesh are those that \/etc\/subuid gives you/m);
+  await everything(t, person, "many", /^without root: accounts of this mesh are those that \/etc\/subuid gives you/m);
 });

@@ -4,6 +4,7 @@ import { dirname } from "node:path";
 import type { Logger } from "#lib/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import { removeGroups } from "../host/control-groups.ts";
+import { keepPlace, type PlaceLimit } from "../host/keepers.ts";
 import { makeNamespace, namespaceInode, removeNamespace, setUpNetwork } from "../host/namespaces.ts";
 import { endProcessesIn } from "../host/processes.ts";
 import { makeFolders, writeAtomically } from "../host/write-files.ts";
@@ -127,14 +128,19 @@ export class Members {
   }
 }
 
+type Pod = PodPlan & { readonly proxy?: MemberPlan["proxy"] };
+
 /** Folders, files, namespaces and cables of pods. */
-export async function makePods(fabric: string, pods: readonly PodPlan[]): Promise<void> {
-  if (pods.length === 0) return;
+export async function makePods(fabric: string, pods: readonly Pod[]): Promise<PlaceLimit> {
+  if (pods.length === 0) return undefined;
   await makeFolders(pods.flatMap(({ folders }) => folders));
   await Promise.all(pods.flatMap(({ files }) => files).map(writeAtomically));
   await Promise.all(pods.map(({ place }) => makeNamespace(place.netns)));
   await setUpNetwork({ netns: fabric, sysctls: {}, ip: pods.flatMap(({ cable }) => cable) });
   await Promise.all(pods.map(({ network }) => setUpNetwork(network)));
+  const places = pods.flatMap(({ place, proxy }) => (proxy === undefined ? [place] : [place, proxy.place]));
+  const limits = await Promise.all(places.map(keepPlace));
+  return limits.find((limit) => limit !== undefined);
 }
 
 function isAvailable(run: MemberRun): boolean {

@@ -16,8 +16,9 @@ import type { ProcessId } from "#lib/process-id.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { describeRefused, RefusedNames } from "../egress/refused-names.ts";
 import { machineNameServers, type UpstreamDns, upstreamDns } from "../egress/upstream-dns.ts";
+import type { PlaceLimit } from "../host/keepers.ts";
 import { setUpNetwork } from "../host/namespaces.ts";
-import { makeFolders } from "../host/write-files.ts";
+import { makeFolders, ownFilesIn } from "../host/write-files.ts";
 import { CONTROL_PLANE } from "../mesh/check-members.ts";
 import { memberKey, shortestName } from "../mesh/mesh.ts";
 import type { MeshPlan } from "../plan/plan.ts";
@@ -54,10 +55,10 @@ export interface MeshRunInput {
 }
 
 /** The first that the kernel is asked for: what it lacks shows here. */
-async function makeFabric({ fabric, controlPlane }: MeshPlan): Promise<void> {
+async function makeFabric({ fabric, controlPlane }: MeshPlan): Promise<PlaceLimit> {
   try {
     await setUpNetwork(fabric);
-    await makePods(fabric.netns, [controlPlane]);
+    return await makePods(fabric.netns, [controlPlane]);
   } catch (cause) {
     if (!(cause instanceof MeshError)) throw cause;
     throw new MeshError(
@@ -68,6 +69,8 @@ async function makeFabric({ fabric, controlPlane }: MeshPlan): Promise<void> {
   }
 }
 
+const SHARED_PROC_HINT =
+  "hint: the kernel refuses a /proc for each workload (this is a container that hides parts of its own): workloads see the names of all processes, but may not touch them";
 const POLL_MS = 25;
 /** How long the news of the last member may take to reach all proxies before the mesh is called ready without. */
 const SYNC_TIMEOUT_MS = 10_000;
@@ -300,7 +303,9 @@ export class MeshRun {
     const { plan } = this;
     await makeFolders(plan.folders);
     this.#status.touch();
-    await makeFabric(plan);
+    const limit = await makeFabric(plan);
+    if (limit === "shared-proc") this.events.add(SHARED_PROC_HINT);
+    await ownFilesIn(plan.paths.ca, plan.controlPlane.process.account.uid);
     for (const port of published) {
       const target = plan.members.find(({ key }) => key === port.port.member);
       if (target === undefined) throw new Error(`no member "${port.port.member}" for a published port`);

@@ -9,9 +9,9 @@ import type { Shell } from "../plan/process.ts";
 /** Runs the command once, as the app's user and in its network; undefined when it exits with 0 in time. */
 export function probeExec(shell: Shell, command: readonly string[], timeoutMs: number): Promise<ProbeResult> {
   const { place, account, env, cwd } = shell;
-  const [program = "", ...args] = enterCommand({ place, account, command });
+  const [program = "", ...args] = enterCommand({ place, account, cwd, command });
   return new Promise((resolve) => {
-    const child = spawn(program, args, { cwd, env: { ...env }, stdio: "ignore", detached: true });
+    const child = spawn(program, args, { env: { ...env }, stdio: "ignore", detached: true });
     const late = setTimeout(() => {
       if (child.pid !== undefined) signalProcess(-child.pid, "SIGKILL");
       resolve(`command did not end in ${timeoutMs} ms`);

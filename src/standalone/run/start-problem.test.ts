@@ -31,7 +31,12 @@ const WEB: MemberStatus = {
   app: RUNNING,
   proxy: RUNNING,
   logs: { app: "/nowhere/app.log", proxy: "/nowhere/proxy.log" },
-  shell: { place: { netns: "", hostname: "", etc: "" }, account: NOBODY, env: {}, cwd: "/" },
+  shell: {
+    place: { netns: "", hostname: "", etc: "", namespaces: "", state: "", visible: [], owner: 0 },
+    account: NOBODY,
+    env: {},
+    cwd: "/",
+  },
 };
 
 test("startProblem() hopes while processes run, or ended less than three times", async () => {

@@ -20,6 +20,7 @@ async function script(text: string): Promise<Fixture> {
   return {
     plan: {
       argv: ["sh", "-c", text],
+      place: undefined,
       env: { PATH: "/usr/bin:/bin", FOLDER: folder },
       cwd: folder,
       log,

@@ -12,7 +12,8 @@ import { constants } from "node:os";
 import { Backoff } from "#lib/async/backoff.ts";
 import { sleep } from "#lib/async/sleep.ts";
 import { errorText } from "#lib/mesh-error.ts";
-import { signalProcess } from "../host/processes.ts";
+import { keepPlace } from "../host/keepers.ts";
+import { insidePid, signalProcess } from "../host/processes.ts";
 import { own } from "../host/write-files.ts";
 import type { RestartPolicy } from "../mesh/mesh.ts";
 import type { ProcessPlan } from "../plan/process.ts";
@@ -48,6 +49,9 @@ const FIRST_PAUSE_MS = 200;
 const LONGEST_PAUSE_MS = 10_000;
 /** A process that lived this long has recovered: its next end is taken as the first. */
 export const HEALTHY_MS = 10_000;
+/** A process that is not inside of its place by then never will be. */
+const ENTERING_POLLS = 1000;
+const ENTERING_POLL_MS = 2;
 /** A job that failed this often in a row has failed. */
 const MAX_JOB_FAILURES = 6;
 
@@ -111,7 +115,7 @@ export class Unit {
       const stop = () => this.#stop(child);
       signal.addEventListener("abort", stop, { once: true });
       if (signal.aborted) stop();
-      this.#set({ state: "running", pid: child.pid, restarts });
+      this.#set({ state: "running", pid: await this.#pidOf(child), restarts });
       const beside = this.#options.beside?.(life.signal);
       const how = await ended;
       const why = await this.#options.explain?.();
@@ -128,13 +132,25 @@ export class Unit {
     }
   }
 
+  /** Of the process itself, which may be a child of the one that entered its place. */
+  async #pidOf(child: ChildProcess): Promise<number | undefined> {
+    if (this.#options.plan.place === undefined) return child.pid;
+    const never = new AbortController().signal;
+    for (let i = 0; i < ENTERING_POLLS && !hasEnded(child); i++) {
+      const pid = await insidePid(child.pid ?? 0);
+      if (pid !== undefined) return pid;
+      await sleep(ENTERING_POLL_MS, never);
+    }
+    return child.pid;
+  }
+
   #stop(child: ChildProcess): void {
     const { pid } = child;
-    if (pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    signalProcess(pid, "SIGTERM");
+    if (pid === undefined || hasEnded(child)) return;
+    void this.#pidOf(child).then((own) => signalProcess(own ?? pid, "SIGTERM"));
     const insist = setTimeout(() => {
       this.#options.onForce?.();
-      signalProcess(-pid, "SIGKILL");
+      void this.#pidOf(child).then((own) => signalProcess(own ?? pid, "SIGKILL"));
     }, this.#options.graceMs);
     child.once("exit", () => clearTimeout(insist));
   }
@@ -143,6 +159,10 @@ export class Unit {
     this.#status = { ...this.#status, ...change };
     this.#options.onChange(this.#status);
   }
+}
+
+function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {
+  return exitCode !== null || signalCode !== null;
 }
 
 /** How a process ended. */
@@ -164,8 +184,9 @@ interface Started {
 }
 
 /** Starts a process in a session of its own, so that a Ctrl-C on the terminal does not reach it. */
-async function startProcess({ argv, env, cwd, log, account }: ProcessPlan): Promise<Started> {
+async function startProcess({ argv, place, env, cwd, log, account }: ProcessPlan): Promise<Started> {
   const [program = "", ...args] = argv;
+  if (place !== undefined) await keepPlace(place);
   const file = await openLog(log, account.uid);
   try {
     const child = spawn(program, args, { env: { ...env }, cwd, stdio: ["ignore", file.fd, file.fd], detached: true });

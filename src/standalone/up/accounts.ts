@@ -12,7 +12,7 @@ export function accountsOf(
   const accounts: Record<string, Account> = {};
   for (const member of mesh.members) {
     const { workload, app } = member;
-    if (app === undefined) continue;
+    if (app?.user === undefined) continue;
     const account = findAccount(entries, app.user);
     if (account === undefined) {
       throw new MeshError(

@@ -9,10 +9,9 @@ import { controllersOf, type GroupLayout } from "../plan/control-groups.ts";
 import { type Account, NOBODY } from "../plan/enter.ts";
 import type { Desired } from "../plan/plan.ts";
 import { type Programs, searchPath } from "../plan/process.ts";
-import { PROXY_ACCOUNT } from "../plan/proxy.ts";
 import { accountsOf } from "./accounts.ts";
 import { commandProblem } from "./find-command.ts";
-import { EXECUTE, isReadableTree, obstacle, READ } from "./readable.ts";
+import { ANYBODY, EXECUTE, isReadableTree, obstacle, READ } from "./readable.ts";
 import { placeFile, placeWorkingFolder } from "./runtime-files.ts";
 
 /** Programs as they are installed. */
@@ -82,9 +81,7 @@ export async function checkMesh(mesh: Mesh): Promise<Pick<Desired, "accounts" | 
       );
     }
   }
-  const readable = await Promise.all(
-    mesh.config.map(async (path) => isReadableTree(await realpath(path), PROXY_ACCOUNT)),
-  );
+  const readable = await Promise.all(mesh.config.map(async (path) => isReadableTree(await realpath(path), ANYBODY)));
   return { accounts, privateConfig: readable.includes(false) };
 }
 
@@ -183,7 +180,7 @@ export async function placeApps({
 }: AppsInput): Promise<Record<string, string>> {
   const apps = mesh.members.flatMap((member) => {
     const { app } = member;
-    const account = app && accounts[app.user];
+    const account = app?.user === undefined ? ANYBODY : accounts[app.user];
     return app === undefined || account === undefined ? [] : [{ member, app, account }];
   });
   const copies: Record<string, string> = {};

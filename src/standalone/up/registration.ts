@@ -7,6 +7,7 @@ import { ignoring } from "../host/ignoring.ts";
 import { listMesh } from "../host/run-folders.ts";
 import { writeAtomically } from "../host/write-files.ts";
 import { MESHES_FOLDER } from "../plan/names.ts";
+import type { UserRange } from "../plan/users.ts";
 import { cleanMesh, registrationFile } from "../run/clean.ts";
 
 export interface Registration {
@@ -15,6 +16,8 @@ export interface Registration {
   /** The mesh file. */
   readonly file: string;
   readonly stateFolder: string;
+  /** User ids of its own; undefined where there is only one account. */
+  readonly users?: UserRange | undefined;
   /** The runner; before there is one, whoever starts it. */
   readonly owner: ProcessId;
 }

@@ -48,7 +48,9 @@ test("exec, logs and ps work from another shell; a workload without a sidecar ha
   assert.equal((await folder.mizzen("exec", "plain", "--", "sh", "-c", "exit 7")).code, 7);
   assert.equal((await folder.mizzen("exec", "plain", "--", "sh", "-c", "kill -9 $$")).code, 137);
   assert.equal((await folder.mizzen("exec", "plain", "no-such-command")).code, 127);
-  assert.equal((await mesh.exec("web", ["sh", "-c", "id -u; uname -n; echo $POD_NAME"])).stdout, "65534\nweb\nweb\n");
+  const { uid } = (await mesh.member("web")).shell.account;
+  const { stdout } = await mesh.exec("web", ["sh", "-c", "id -u; uname -n; echo $POD_NAME"]);
+  assert.equal(stdout, `${uid}\nweb\nweb\n`);
   assert.match(await mesh.logs("web", "proxy"), /Envoy proxy is ready/);
   const unknown = await folder.mizzen("exec", "nobody-there", "true");
   assert.equal(unknown.code, 2);

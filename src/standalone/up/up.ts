@@ -36,6 +36,7 @@ import {
 } from "./preflight.ts";
 import { claim, handOver, liveRegistration, type Registration } from "./registration.ts";
 import { lockMesh } from "./start-lock.ts";
+import { usersFor } from "./users.ts";
 
 export interface UpOptions {
   /** Folder with a mesh.yaml, or such a file. */
@@ -135,10 +136,11 @@ export async function up(options: UpOptions): Promise<UpResult> {
 }
 
 /** Starts the mesh from nothing; undefined when somebody else was faster. */
-async function start({ options, mesh, checked, registration }: Target): Promise<StartedMesh | undefined> {
-  const { id, stateFolder } = registration;
+async function start({ options, mesh, checked, registration: found }: Target): Promise<StartedMesh | undefined> {
+  const { id, stateFolder } = found;
   await using _ = await lockMesh({ id, timeoutMs: BUSY_MS });
   if ((await liveRegistration(id)) !== undefined) return undefined;
+  const registration = { ...found, users: await usersFor(id) };
   await claim(registration);
   try {
     await rm(statePaths(stateFolder).logs, { recursive: true, force: true });
@@ -168,7 +170,7 @@ async function apply(target: Target, running: Registration): Promise<ChangeSumma
       `Cannot give mesh "${mesh.name}" a way out while it is up; run \`mizzen down --mesh ${mesh.name}\` first`,
     );
   }
-  const desired = await desiredOf(target);
+  const desired = await desiredOf({ ...target, registration: running });
   const request = { kind: "apply", desired, freePorts, timeoutMs: startTimeoutMs } as const;
   return askMesh(registration.stateFolder, request, { onProgress });
 }
@@ -178,7 +180,7 @@ async function desiredOf({ options, mesh, checked, registration }: Target): Prom
   const { runtime } = statePaths(stateFolder);
   const programs = await placePrograms(options.installed, runtime);
   const workingCopies = await placeApps({ mesh, accounts: checked.accounts, programs, runtimeFolder: runtime });
-  return { mesh, id, stateFolder, programs, workingCopies, ...checked };
+  return { mesh, id, stateFolder, users: registration.users, programs, workingCopies, ...checked };
 }
 
 /** Finds, reads and checks the mesh file. */

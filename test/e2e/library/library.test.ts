@@ -38,11 +38,11 @@ test("a mesh for a program: calls, commands, configuration, workloads; gone with
     await assert.rejects(mesh.workload("caller").fetch("http://nowhere:8000/"), { code: "FETCH_FAILED" });
   });
   await t.test("exec() gives code and output, with input and variables", async () => {
-    const script = "cat; echo $GREETING; id -u; echo bad >&2; exit 3";
+    const script = "cat; echo $GREETING; test $(id -u) -ge 2000000000 && echo own; echo bad >&2; exit 3";
     const options = { input: "in\n", env: { GREETING: "hello" } };
     assert.deepEqual(await mesh.workload("plain").exec(["sh", "-c", script], options), {
       code: 3,
-      stdout: "in\nhello\n65534\n",
+      stdout: "in\nhello\nown\n",
       stderr: "bad\n",
     });
     const signal = AbortSignal.timeout(50);
