@@ -1,6 +1,7 @@
 /** Rights of the control plane, as settings change them. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { RawObject } from "#lib/kubernetes/api-client.ts";
 import { installed } from "./fixture.ts";
 
 interface Rule {
@@ -45,7 +46,7 @@ test("no rule is for everything", async () => {
 });
 
 /** One line for each group, resource and list of names: `GROUP/RESOURCE[NAMES]: VERBS`. */
-function lines(role: { readonly rules?: unknown } | undefined): readonly string[] {
+function lines(role: RawObject | undefined): readonly string[] {
   const rules = (role?.rules ?? []) as readonly Rule[];
   return rules
     .flatMap(({ apiGroups, resources, resourceNames, verbs }) =>

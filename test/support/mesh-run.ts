@@ -172,13 +172,19 @@ export class RunningMesh implements AsyncDisposable {
 }
 
 async function envoyOf(agent: number, netns: string): Promise<number> {
-  const children = await readFile(`/proc/${agent}/task/${agent}/children`, "utf8");
+  const children = await childrenOf(agent);
   const { ino } = await stat(namespaceFile(netns));
-  for (const pid of children.trim().split(" ")) {
+  // A shared agent's Envoys are below those who entered their places.
+  for (const pid of [...children, ...(await Promise.all(children.map(childrenOf))).flat()]) {
     const isEnvoy = (await readFile(`/proc/${pid}/comm`, "utf8")).startsWith("envoy");
-    if (isEnvoy && (await readlink(`/proc/${pid}/ns/net`)) === `net:[${ino}]`) return Number(pid);
+    if (isEnvoy && (await readlink(`/proc/${pid}/ns/net`)) === `net:[${ino}]`) return pid;
   }
   return assert.fail(`the agent ${agent} has no Envoy`);
+}
+
+async function childrenOf(pid: number): Promise<readonly number[]> {
+  const children = await readFile(`/proc/${pid}/task/${pid}/children`, "utf8");
+  return children.split(" ").filter(Boolean).map(Number);
 }
 
 /** Reads what `curl -i` printed; interim answers before the last one are left out. */

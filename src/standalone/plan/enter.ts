@@ -43,7 +43,8 @@ export const NOBODY: Account = { uid: 65_534, gid: 65_534, home: "/" };
  */
 const BECOME = `set -e
 etc=$1 uid=$2 gid=$3 kept=$4
-shift 4
+cd -- "$5"
+shift 5
 ending="--no-new-privs --pdeathsig KILL"
 if [ "$uid" = 0 ]; then exec setpriv $ending -- "$@"; fi
 { read -r _ _ count; read -r more || true; } < /proc/self/uid_map
@@ -90,16 +91,15 @@ export function enterFromTerminal(input: EnterInput): readonly string[] {
   return [...nsenter(input), "--no-fork", "--", "sh", "-c", WAIT, "sh", ...become(input)];
 }
 
-function nsenter({ place: { netns, namespaces }, cwd }: EnterInput): readonly string[] {
+function nsenter({ place: { netns, namespaces } }: EnterInput): readonly string[] {
   const kept = { ipc: "ipc", uts: "uts", pid: "pid", mount: "mnt" };
   return [
     "nsenter",
     `--net=${namespaceFile(netns)}`,
     ...Object.entries(kept).map(([option, file]) => `--${option}=${namespaces}/${file}`),
-    `--wdns=${cwd}`,
   ];
 }
 
-function become({ place, account: { uid, gid }, capability, command }: EnterInput): readonly string[] {
-  return ["sh", "-c", BECOME, "sh", place.etc, String(uid), String(gid), capability ?? "", ...command];
+function become({ place, account: { uid, gid }, capability, cwd, command }: EnterInput): readonly string[] {
+  return ["sh", "-c", BECOME, "sh", place.etc, String(uid), String(gid), capability ?? "", cwd, ...command];
 }

@@ -283,7 +283,9 @@ test("meshId() differs by state folder", () => {
 
 test("planMesh() with a shared agent describes each proxy to it, and names the control plane by address", () => {
   const { sharedAgent, members } = plan(`  agents: shared\n${SHOP}`);
-  assert.deepEqual(sharedAgent?.process.argv, [...PROGRAMS.agent, "serve", "/state/agents"]);
+  const argv = sharedAgent?.process.argv ?? [];
+  assert.deepEqual(argv.slice(0, 2), ["setpriv", "--no-new-privs"]);
+  assert.deepEqual(argv.slice(argv.indexOf("--") + 1), [...PROGRAMS.agent, "serve", "/state/agents"]);
   const described = members.map(({ shared }) => shared?.name);
   assert.deepEqual(described, ["gw.istio-system", "web-1.default", "web-2.default", undefined]);
   const workload = members.find(({ key }) => key === "web-1.default")?.shared?.workload;

@@ -38,6 +38,24 @@ export interface SharedMemberPlan {
 
 const XDS_PORT = 15012;
 
+/** It enters places, becomes the proxy's account in them, and gives files to that account. */
+const RIGHTS = [
+  "sys_admin",
+  "sys_chroot",
+  "sys_ptrace",
+  "setuid",
+  "setgid",
+  "setpcap",
+  "chown",
+  "fowner",
+  "dac_override",
+  "kill",
+]
+  // Where there is one account, Envoy keeps this one.
+  .concat("net_admin")
+  .map((name) => `+${name}`)
+  .join(",");
+
 export interface SharedAgentInput {
   readonly id: string;
   readonly paths: StatePaths;
@@ -53,7 +71,15 @@ export function sharedAgentPlan({ id, paths, programs }: SharedAgentInput): Shar
       { path: temporary, mode: 0o711, owner: 0 },
     ],
     process: {
-      argv: [...programs.agent, "serve", paths.agents],
+      argv: [
+        "setpriv",
+        "--no-new-privs",
+        `--bounding-set=-all,${RIGHTS}`,
+        "--",
+        ...programs.agent,
+        "serve",
+        paths.agents,
+      ],
       place: undefined,
       // Paths of sockets must be short, and that of the state folder is a person's choice.
       env: { ...baseEnv(ROOT, programs), TMPDIR: temporary },

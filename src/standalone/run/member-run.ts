@@ -8,6 +8,7 @@ import { sleep } from "#lib/async/sleep.ts";
 import { type ProbeResult, type ProbeTiming, probe, watchReadiness } from "../fabric/probe.ts";
 import { runCommand } from "../host/command.ts";
 import { makeGroups, outOfMemoryKills } from "../host/control-groups.ts";
+import { keepPlace } from "../host/keepers.ts";
 import { restoreRules } from "../host/namespaces.ts";
 import { accountsHere } from "../host/user-namespace.ts";
 import { isJob, type Probe } from "../mesh/mesh.ts";
@@ -195,6 +196,8 @@ export class MemberRun {
   async #live(life: Life): Promise<void> {
     await Promise.all([this.#capture(), this.#hooks.prerequisites]);
     if (life.apps.signal.aborted) return;
+    const { proxy: planned, shared } = this.#plan;
+    if (planned !== undefined && shared !== undefined) await keepPlace(planned.place);
     const proxy = this.#proxy?.run(life.proxies.signal);
     if (proxy === undefined) life.proxyUp.resolve();
     await Promise.all([proxy, this.#liveApp(life)]);
