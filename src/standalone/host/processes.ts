@@ -17,7 +17,10 @@ async function processesIn(inodes: ReadonlySet<bigint>): Promise<number[]> {
 }
 
 const POLL_MS = 20;
-/** How often only keepers are killed before everything else is. */
+/**
+ * So often only keepers are killed: the kernel ends the rest of their places, and whoever entered a place waits for its
+ * process and then ends, too. A process whose parent was killed before would be left for the machine's init to bury.
+ */
 const KEEPER_ROUNDS = 10;
 /** How long the kernel may take to end a process that has to end. */
 const UNKILLABLE_MS = 15_000;
@@ -32,7 +35,7 @@ export async function endProcesses(find: () => Promise<readonly number[]>, grace
   const deadline = Date.now() + graceMs;
   const asked = new Set<number>();
   const never = new AbortController().signal;
-  let patience = KEEPER_ROUNDS;
+  let keeperRounds = KEEPER_ROUNDS;
   for (;;) {
     const pids = await find();
     if (pids.length === 0) return;
@@ -40,14 +43,14 @@ export async function endProcesses(find: () => Promise<readonly number[]>, grace
       throw new MeshError("PROCESS_LEFT", `Cannot end process ${pids.join(", ")}: still there after SIGKILL`);
     }
     const keepers = await keepersOf(pids);
-    if (keepers.length === pids.length || Date.now() >= deadline) {
-      // Whoever entered a place waits for its end and ends then, too: the kernel has nothing of the place left to clear up.
-      const rounds = keepers.length > 0 ? patience-- : 0;
-      for (const pid of rounds > 0 ? keepers : pids) signalProcess(pid, "SIGKILL");
+    const insist = keepers.length === pids.length || Date.now() >= deadline;
+    if (insist) {
+      const victims = keepers.length > 0 && keeperRounds-- > 0 ? keepers : pids;
+      for (const pid of victims) signalProcess(pid, "SIGKILL");
     } else {
-      for (const pid of pids) if (!asked.has(pid)) signalProcess(pid, "SIGTERM");
-      for (const pid of pids) asked.add(pid);
+      for (const pid of pids.filter((one) => !asked.has(one))) signalProcess(pid, "SIGTERM");
     }
+    for (const pid of pids) asked.add(pid);
     await sleep(POLL_MS, never);
   }
 }

@@ -3,11 +3,11 @@
  * place's namespaces exist, and when it is killed the kernel kills everything else in the place. Processes that lost
  * their parents become its children; the kernel forgets them, because the keeper ignores SIGCHLD.
  */
-
 import { PROXY_ID } from "../mesh/mesh.ts";
-import type { Place } from "./enter.ts";
+import { NOBODY, type Place } from "./enter.ts";
 import { NETNS_FOLDER, namespaceFile } from "./names.ts";
 import { PROXY_RESOLV_CONF } from "./one-account.ts";
+import { NO_HOME } from "./users.ts";
 
 /** What `keepCommand()` prints beside the keeper's number where the kernel refuses a /proc of the place's own. */
 export const SHARED_PROC = "shared /proc";
@@ -20,15 +20,22 @@ set -- env --ignore-signal=CHLD sleep infinity
 if [ "$count$more" != 1 ]; then set -- "--reuid=$uid" "--regid=$uid" --clear-groups -- "$@"; fi
 exec setpriv --no-new-privs --bounding-set=-all --inh-caps=-all "$@" </dev/null >/dev/null 2>&1`;
 
+/** User ids below belong to the machine's own accounts. */
+const FIRST_OWN_USER = 30_000;
+
 /**
  * Lets go of the other network namespaces first: a copy of their mounts would keep them alive after their mesh is gone.
- * Their folder then serves to keep hold of the state folder while that is covered.
+ * Their folder then serves to keep hold of the state folder while that is covered. Programs such as `psql` and `ssh` refuse
+ * to run as a user that has no name.
  */
 const FURNISH = `set -e
 umask 022
 etc=$1 name=$2 state=$3 uid=$4 keeper=$5
 shift 5
 umount --lazy ${NETNS_FOLDER}
+if [ "$uid" -ge ${FIRST_OWN_USER} ] && [ "$uid" != ${NOBODY.uid} ]; then
+  { cat /etc/passwd; echo "workload:x:$uid:$uid::${NO_HOME}:/bin/sh"; } > "$etc/passwd"
+fi
 for file in "$etc"/*; do
   if [ -e "/etc/\${file##*/}" ]; then mount --bind "$file" "/etc/\${file##*/}"; fi
 done

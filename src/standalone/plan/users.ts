@@ -10,7 +10,7 @@ export interface UserRange {
 }
 
 /** As that of `nobody` on most machines. */
-const NO_HOME = "/nonexistent";
+export const NO_HOME = "/nonexistent";
 
 /** The account of whoever has the address. Without a range there is only one account, which then goes by `nobody`'s number. */
 export function ownAccount(users: UserRange | undefined, range: AddressRange, address: string): Account {

@@ -3,7 +3,7 @@ import { realpath, stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { ignoring } from "../host/ignoring.ts";
 import type { Account } from "../plan/enter.ts";
-import { EXECUTE, usableBy } from "./readable.ts";
+import { ANYBODY, EXECUTE, usableBy } from "./readable.ts";
 
 export interface CommandSearch {
   readonly command: string;
@@ -25,7 +25,8 @@ export async function commandProblem({
     const file = await ignoring(["ENOENT", "ENOTDIR", "ELOOP"], () => realpath(resolve(folder, command)));
     if (file === undefined || !(await stat(file)).isFile()) continue;
     if (await usableBy(file, [account], EXECUTE)) return undefined;
-    if (command.includes("/")) return `"${resolve(folder, command)}" may not be executed by uid ${account.uid}`;
+    if (command.includes("/"))
+      return `"${resolve(folder, command)}" may not be executed by ${account.uid === ANYBODY.uid ? "a user of its own" : `uid ${account.uid}`}`;
   }
   const where = command.includes("/") ? `as "${resolve(workingDir, command)}"` : `in ${path}`;
   return `command "${command}" is not found ${where}`;

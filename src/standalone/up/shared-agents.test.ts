@@ -1,12 +1,14 @@
 /** `agents: shared`: one agent process for all proxies, and nobody notices. */
 import assert from "node:assert/strict";
-import { readdir, readFile } from "node:fs/promises";
+import { readdir, readFile, readlink } from "node:fs/promises";
 import test from "node:test";
 import { type MeshFolder, meshFolder, tracesOf, WEB_SPEC } from "../../../test/support/mesh-folder.ts";
 import { meshUnavailable } from "../../../test/support/mesh-run.ts";
 import { meshId } from "../plan/names.ts";
 
 const skip = meshUnavailable();
+/** CAP_SYS_MODULE, of which no agent has need. */
+const LOADING_MODULES = 1n << 16n;
 const SPEC = `  agents: shared${WEB_SPEC}  - {name: caller, labels: {app: caller}, command: [sleep, infinity]}\n`;
 
 async function answer({ running }: MeshFolder): Promise<string> {
@@ -15,6 +17,11 @@ async function answer({ running }: MeshFolder): Promise<string> {
 
 async function agentOf({ running }: MeshFolder): Promise<number> {
   return (await running.member("web")).proxy?.pid ?? assert.fail("no agent");
+}
+
+async function childrenOf(pid: number): Promise<readonly number[]> {
+  const children = await readFile(`/proc/${pid}/task/${pid}/children`, "utf8");
+  return children.split(" ").filter(Boolean).map(Number);
 }
 
 async function untilReady({ running }: MeshFolder): Promise<void> {
@@ -28,6 +35,19 @@ test("one agent serves all proxies of a mesh", { skip }, async (t) => {
   assert.equal(await answer(folder), "web web");
   assert.equal((await folder.running.member("caller")).proxy?.pid, await agentOf(folder));
   assert.match(await folder.running.logs("web", "proxy"), /Envoy proxy is ready/);
+
+  await t.test("Envoys have places of their own and no rights, the agent only those that it needs", async () => {
+    const agent = await agentOf(folder);
+    const envoys = (await Promise.all((await childrenOf(agent)).map(childrenOf))).flat();
+    assert.equal(envoys.length, 2);
+    for (const pid of envoys) {
+      assert.match(await readFile(`/proc/${pid}/status`, "utf8"), /^Uid:\t1337\t.*^CapEff:\t0+\n.*^NoNewPrivs:\t1$/ms);
+    }
+    const namespaces = await Promise.all([agent, ...envoys].map((pid) => readlink(`/proc/${pid}/ns/pid`)));
+    assert.equal(new Set(namespaces).size, 3);
+    const [, rights = "0"] = /^CapEff:\t(\w+)$/m.exec(await readFile(`/proc/${agent}/status`, "utf8")) ?? [];
+    assert.equal(BigInt(`0x${rights}`) & LOADING_MODULES, 0n);
+  });
 
   await t.test("a workload restarts alone", async () => {
     const agent = await agentOf(folder);
