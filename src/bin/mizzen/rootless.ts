@@ -17,7 +17,7 @@ const CHANGING: readonly string[] = ["up", "down"];
 
 const DIFFERENCES = {
   many: "without root: accounts of this mesh are those that /etc/subuid gives you; root and others do not see it",
-  one: "without root: apps run under your own account (no other user ids are mapped) and can read your files; for separate users see /etc/subuid and `mizzen up` in docs/reference/mizzen.md; proxies are spared from capture by a packet mark; root and others do not see this mesh",
+  one: "without root: apps run under your own account (no other user ids are mapped) and can read your files (separate users need the package uidmap and entries in /etc/subuid and /etc/subgid); proxies are spared from capture by a packet mark; root and others do not see this mesh",
 };
 
 /** Runs the command on the person's own machine, unless that is not needed; false when it is to run here. */

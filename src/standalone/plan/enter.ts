@@ -22,7 +22,7 @@ export interface Place {
   /** The state folder. It looks empty from inside, but for the parts in `visible`, which are relative to it. */
   readonly state: string;
   readonly visible: readonly string[];
-  /** The keeper's user and group. */
+  /** The keeper's user and group: those of the member's own, whoever its app runs as. */
   readonly owner: number;
 }
 

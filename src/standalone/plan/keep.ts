@@ -20,9 +20,6 @@ set -- env --ignore-signal=CHLD sleep infinity
 if [ "$count$more" != 1 ]; then set -- "--reuid=$uid" "--regid=$uid" --clear-groups -- "$@"; fi
 exec setpriv --no-new-privs --bounding-set=-all --inh-caps=-all "$@" </dev/null >/dev/null 2>&1`;
 
-/** User ids below belong to the machine's own accounts. */
-const FIRST_OWN_USER = 30_000;
-
 /**
  * Lets go of the other network namespaces first: a copy of their mounts would keep them alive after their mesh is gone.
  * Their folder then serves to keep hold of the state folder while that is covered. Programs such as `psql` and `ssh` refuse
@@ -33,9 +30,10 @@ umask 022
 etc=$1 name=$2 state=$3 uid=$4 keeper=$5
 shift 5
 umount --lazy ${NETNS_FOLDER}
-if [ "$uid" -ge ${FIRST_OWN_USER} ] && [ "$uid" != ${NOBODY.uid} ]; then
-  { cat /etc/passwd; echo "workload:x:$uid:$uid::${NO_HOME}:/bin/sh"; } > "$etc/passwd"
-fi
+case $uid in
+  ${PROXY_ID} | ${NOBODY.uid}) ;;
+  *) { cat /etc/passwd; echo "workload:x:$uid:$uid::${NO_HOME}:/bin/sh"; } > "$etc/passwd" ;;
+esac
 for file in "$etc"/*; do
   if [ -e "/etc/\${file##*/}" ]; then mount --bind "$file" "/etc/\${file##*/}"; fi
 done

@@ -303,3 +303,12 @@ test("planMesh() with agents of their own has no shared one", () => {
   assert.equal(sharedAgent, undefined);
   assert.ok(members.every(({ shared }) => shared === undefined));
 });
+
+test("planMesh() shows places the copies of programs and their own files, and nothing else of the state folder", () => {
+  const { folders, controlPlane, members } = plan(SHOP);
+  assert.ok(folders.some(({ path }) => path === "/state/runtime"));
+  assert.deepEqual(controlPlane.place.visible, ["runtime", "ca", "control-plane", "registry", "applied"]);
+  const web = members.find(({ key }) => key === "web-1.default");
+  assert.deepEqual(web?.place.visible, ["runtime"]);
+  assert.deepEqual(web?.proxy?.place.visible, ["runtime", "members/web-1.default/proxy", "members/web-1.default/etc"]);
+});

@@ -106,6 +106,8 @@ export function planMesh(input: PlanInput): MeshPlan {
     folders: [
       { path: paths.root, mode: 0o755, owner: 0 },
       ...[paths.members, paths.logs, paths.issuer].map((path) => ({ path, mode: 0o700, owner: 0 })),
+      // Copies may come later, and places show only what was there when they were made.
+      { path: paths.runtime, mode: 0o711, owner: 0 },
     ],
     controlPlane: planControlPlane(input, paths),
     sharedAgent: mesh.agents === "shared" ? sharedAgentPlan({ ...input, paths }) : undefined,
@@ -118,7 +120,7 @@ function planControlPlane(input: PlanInput, paths: StatePaths): MeshPlan["contro
   const range = addressRange(cidr);
   const account = ownAccount(input.users, range, range.controlPlane);
   const visible = [paths.ca, paths.controlPlane, paths.registry, paths.applied];
-  const pod = podPlan(input, CONTROL_PLANE, { address: range.controlPlane, account, visible });
+  const pod = podPlan(input, CONTROL_PLANE, { address: range.controlPlane, visible });
   const plan = controlPlanePlan({
     ...input,
     paths,
@@ -133,11 +135,10 @@ function planControlPlane(input: PlanInput, paths: StatePaths): MeshPlan["contro
 }
 
 /** Plans a member at an address. */
-function planMember(input: Desired, member: Member, address: string, guest?: Account): MemberPlan {
+function planMember(input: Desired, member: Member, address: string): MemberPlan {
   const { mesh, programs, stateFolder } = input;
   const paths = statePaths(stateFolder);
-  const account = guest ?? appAccount(input, member, address);
-  const pod = podPlan(input, member, { address, account });
+  const pod = podPlan(input, member, { address });
   const { key, place } = pod;
   const proxyInput = {
     member,
@@ -150,8 +151,7 @@ function planMember(input: Desired, member: Member, address: string, guest?: Acc
     meshConfig: mesh.meshConfig,
   };
   const proxy = member.proxy === "none" ? undefined : proxyPlan(proxyInput);
-  const app =
-    member.app && appPlan(input, { member, app: member.app, account, address, place, log: logFile(paths, key) });
+  const app = member.app && appPlan(input, { member, app: member.app, address, place, log: logFile(paths, key) });
   return {
     ...pod,
     member,
@@ -174,7 +174,7 @@ export interface Guest {
 
 /** Plans a member in which commands are run from outside. */
 export function planGuest(input: Desired, { member, account, cwd }: Guest, address: string): MemberPlan {
-  const plan = planMember(input, { ...member, app: undefined }, address, account);
+  const plan = planMember(input, { ...member, app: undefined }, address);
   const env = { ...baseEnv(account, input.programs), ...podVariables(member, address) };
   return { ...plan, shell: { place: plan.place, account, env, cwd } };
 }
@@ -183,21 +183,15 @@ function podVariables({ name, namespace, serviceAccount }: Member, address: stri
   return { POD_NAME: name, POD_NAMESPACE: namespace, POD_IP: address, SERVICE_ACCOUNT: serviceAccount };
 }
 
-interface PodTraits {
-  readonly address: string;
-  /** Whom programs in it run as. */
-  readonly account: Account;
-  /** Parts of the state folder that it sees. */
-  readonly visible?: readonly string[];
-}
-
+/** `visible` are parts of the state folder that its programs see. */
 function podPlan(
-  { id, stateFolder, programs, mesh }: Pick<PlanInput, "id" | "stateFolder" | "programs" | "mesh">,
+  { id, stateFolder, programs, mesh, users }: Desired,
   pod: { readonly name: string; readonly namespace: string },
-  { address, account, visible = [] }: PodTraits,
+  { address, visible = [] }: { readonly address: string; readonly visible?: readonly string[] },
 ): PodPlan {
   const { name, namespace } = pod;
   const key = memberKey(pod);
+  const range = addressRange(mesh.cidr);
   const paths = statePaths(stateFolder);
   const folder = join(paths.members, key);
   const etc = join(folder, "etc");
@@ -208,9 +202,8 @@ function podPlan(
     namespaces: join(folder, "namespaces"),
     state: paths.root,
     visible: [paths.runtime, ...visible].map((path) => relative(paths.root, path)),
-    owner: account.uid,
+    owner: ownAccount(users, range, address).uid,
   };
-  const range = addressRange(mesh.cidr);
   const cable = { key, netns: place.netns, address, range };
   return {
     key,
@@ -235,16 +228,14 @@ function logFile(paths: StatePaths, key: string): string {
 interface AppInput {
   readonly member: Member;
   readonly app: App;
-  readonly account: Account;
   readonly address: string;
   readonly place: Place;
   readonly log: string;
 }
 
-function appPlan(
-  { id, programs, workingCopies, groups: layout }: Desired,
-  { member, app, account, address, place, log }: AppInput,
-): AppPlan {
+function appPlan(input: Desired, { member, app, address, place, log }: AppInput): AppPlan {
+  const { id, programs, workingCopies, groups: layout } = input;
+  const account = appAccount(input, app, address);
   const plain = processPlan({
     place,
     account,
@@ -259,8 +250,8 @@ function appPlan(
 }
 
 /** The account that the app names, or one of its own. */
-function appAccount({ users, accounts, mesh }: Desired, { app }: Member, address: string): Account {
-  if (app?.user === undefined) return ownAccount(users, addressRange(mesh.cidr), address);
+function appAccount({ users, accounts, mesh }: Desired, app: App, address: string): Account {
+  if (app.user === undefined) return ownAccount(users, addressRange(mesh.cidr), address);
   const account = accounts[app.user];
   if (account === undefined) throw new Error(`no account was looked up for user "${app.user}"`);
   return account;
