@@ -54,8 +54,10 @@ export async function usersFor(id: string): Promise<UserRange | undefined> {
   );
   const [passwd = "", group = "", ...subordinate] = files;
   const meshes = (await registrations()).flatMap((mesh) => (mesh.id === id ? [] : (mesh.users ?? [])));
-  const taken = [...idsOf(passwd), ...idsOf(group), ...subordinate.flatMap(rangesOf), ...meshes];
-  return freeUsers({ id, accounts: accountsHere(), taken });
+  const accounts = accountsHere();
+  // In a user namespace ids are counted anew: what the files give away there are other ids.
+  const given = accounts === "all" ? subordinate.flatMap(rangesOf) : [];
+  return freeUsers({ id, accounts, taken: [...idsOf(passwd), ...idsOf(group), ...given, ...meshes] });
 }
 
 /** Ids in the text of /etc/passwd or /etc/group. */
