@@ -35,10 +35,10 @@ import { sidecarSchema } from "./kinds/sidecar.ts";
 import { virtualServiceSchema } from "./kinds/virtual-service.ts";
 import { workloadEntrySchema, workloadEntryStatusSchema } from "./kinds/workload-entry.ts";
 import { workloadGroupSchema } from "./kinds/workload-group.ts";
-import type { Parsed, Problem } from "./problem.ts";
+import { asError, type Parsed, type Problem } from "./problem.ts";
 import { independentOf } from "./schema/independent.ts";
 import type { Schema } from "./schema/message.ts";
-import { parse, parseSpec } from "./schema/parse.ts";
+import { isUnknownField, parse, parseSpec } from "./schema/parse.ts";
 
 /** A kind the mesh reads. */
 export interface Kind {
@@ -157,9 +157,11 @@ const KINDS: Readonly<Record<string, Kind>> = {
   "networking.istio.io/WorkloadGroup": kind(NETWORKING, workloadGroupSchema, checkWorkloadGroup),
   "networking.k8s.io/Ingress": partial(kind(["v1"], ingressSchema, unchecked)),
   "networking.k8s.io/IngressClass": partial(kind(["v1"], ingressClassSchema, unchecked)),
-  "security.istio.io/AuthorizationPolicy": kind(SECURITY, authorizationPolicySchema, checkAuthorizationPolicy),
-  "security.istio.io/PeerAuthentication": kind(SECURITY, peerAuthenticationSchema, checkPeerAuthentication),
-  "security.istio.io/RequestAuthentication": kind(SECURITY, requestAuthenticationSchema, checkRequestAuthentication),
+  "security.istio.io/AuthorizationPolicy": strict(kind(SECURITY, authorizationPolicySchema, checkAuthorizationPolicy)),
+  "security.istio.io/PeerAuthentication": strict(kind(SECURITY, peerAuthenticationSchema, checkPeerAuthentication)),
+  "security.istio.io/RequestAuthentication": strict(
+    kind(SECURITY, requestAuthenticationSchema, checkRequestAuthentication),
+  ),
 };
 
 /** Kinds that have no effect yet. */
@@ -234,6 +236,18 @@ function withStatus({ read, ...kind }: Kind, schema: Schema<unknown>): Kind {
       const { value, problems } = read(raw, head);
       const status = head.status === undefined ? undefined : parse(schema, head.status, "status").value;
       return { value: value && status !== undefined ? { ...value, status } : value, problems };
+    },
+  };
+}
+
+/** A kind in which an unknown field is an error: a policy without the field could allow what its author wants to forbid. */
+function strict({ read, ...kind }: Kind): Kind {
+  return {
+    ...kind,
+    read: (raw, head) => {
+      const { value, problems } = read(raw, head);
+      const known = problems.map((one) => (isUnknownField(one) ? asError(one) : one));
+      return { value: known.some(({ severity }) => severity === "error") ? undefined : value, problems: known };
     },
   };
 }

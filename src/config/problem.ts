@@ -26,6 +26,11 @@ export function error(field: string, message: string): Problem {
   return { field, message, severity: "error" };
 }
 
+/** A warning about something that is ignored, where ignoring it is not safe. */
+export function asError({ field, message }: Problem): Problem {
+  return error(field, message.replace(/: ignored\b/, ""));
+}
+
 /** A problem that does not. */
 export function warning(field: string, message: string): Problem {
   return { field, message, severity: "warning" };

@@ -25,6 +25,7 @@ import type { WorkloadEntry } from "#config/kinds/workload-entry.ts";
 import type { WorkloadGroup } from "#config/kinds/workload-group.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
 import { byAge, oldestFirst } from "#config/precedence.ts";
+import { ANY_NAMESPACE, type UnreadablePolicy } from "#config/unreadable-policy.ts";
 import { finished, type Steps } from "#lib/async/steps.ts";
 import { compareText } from "#lib/compare-text.ts";
 import { listChanges } from "#lib/list-changes.ts";
@@ -54,6 +55,8 @@ import { clusterSecrets, type Registry, type RemoteCluster, withRemoteClusters }
 /** All that a snapshot is made of. */
 export interface SnapshotInput {
   readonly objects: readonly ConfigObject[];
+  /** What stands in for security objects that cannot be read; none when not given. */
+  readonly unreadable?: readonly ConfigObject<UnreadablePolicy>[] | undefined;
   readonly mesh: MeshConfig;
   readonly features: Features;
   /**
@@ -141,6 +144,7 @@ export function* snapshotSteps(input: SnapshotInput): Steps<Snapshot> {
       previous.requestAuthentications,
       ofKind<RequestAuthentication>("RequestAuthentication"),
     ),
+    unreadablePolicies: keepIdentity(previous.unreadablePolicies, unreadablePolicies(input)),
     namespaces: objects(previous.namespaces, ofKind<Namespace>("Namespace")),
     proxyConfigs: objects(previous.proxyConfigs, ofKind<ProxyConfigObject>("ProxyConfig")),
     workloadGroups: objects(previous.workloadGroups, ofKind<WorkloadGroup>("WorkloadGroup")),
@@ -150,6 +154,16 @@ export function* snapshotSteps(input: SnapshotInput): Steps<Snapshot> {
     keySets: keepTexts(previous.keySets, input.keySets ?? NO_KEY_SETS),
   };
   return input.previous !== undefined && hasSameParts(previous, next) ? previous : next;
+}
+
+/** An object that may be of any namespace is of all of them, as those of the root namespace are. */
+function unreadablePolicies({ unreadable = [], mesh, features }: SnapshotInput): Snapshot["unreadablePolicies"] {
+  if (!features.unreadableDeny) return [];
+  return unreadable.map((policy) =>
+    policy.metadata.namespace === ANY_NAMESPACE
+      ? { ...policy, metadata: { ...policy.metadata, namespace: mesh.rootNamespace } }
+      : policy,
+  );
 }
 
 /** Of the last snapshot: mostly nothing has changed that services and endpoints are made from. */
@@ -198,6 +212,7 @@ const NOTHING: Omit<Snapshot, "mesh" | "features"> & { readonly mesh?: MeshConfi
   authorizationPolicies: [],
   envoyFilters: [],
   requestAuthentications: [],
+  unreadablePolicies: [],
   secrets: [],
   clusterSecrets: [],
   configMaps: [],

@@ -57,6 +57,7 @@ const SNAPSHOT: Snapshot = {
   version: 1,
   mesh: DEFAULT_MESH_CONFIG,
   features: DEFAULT_FEATURES,
+  unreadablePolicies: [],
   networkGateways: [],
   namedGateways: [],
   clusterSecrets: [],

@@ -17,11 +17,17 @@ export interface Decided<T> {
 
 type Policy = ConfigObject<PeerAuthentication>;
 
+/** The policies of the mesh in order of precedence. */
+export interface PeerPolicies {
+  readonly policies: readonly Policy[];
+  readonly rootNamespace: string;
+}
+
 /** What a port of a workload accepts. The narrowest policy wins; what is unset is inherited. */
 export function acceptedBy(
   server: KnownWorkload,
   port: number,
-  { policies, rootNamespace }: { readonly policies: readonly Policy[]; readonly rootNamespace: string },
+  { policies, rootNamespace }: PeerPolicies,
 ): Decided<Accepts> {
   if (server.proxy === "none") return { value: "DISABLE", by: "no proxy" };
   const selects = ({ spec }: Policy) => hasLabels(server.labels, spec.selector?.matchLabels);

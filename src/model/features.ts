@@ -114,6 +114,8 @@ export interface Features {
   readonly entryHealth: boolean;
   /** ENABLE_ENHANCED_DESTINATIONRULE_MERGE: rules of one host that are for different namespaces are not joined. */
   readonly separateExports: boolean;
+  /** --on-unreadable-policy=deny: security objects that cannot be read deny what they could have denied. */
+  readonly unreadableDeny: boolean;
 }
 
 export const DEFAULT_FEATURES: Features = {
@@ -173,4 +175,5 @@ export const DEFAULT_FEATURES: Features = {
   servicesSelectEntries: true,
   entryHealth: true,
   separateExports: true,
+  unreadableDeny: true,
 };

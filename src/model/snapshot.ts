@@ -12,6 +12,7 @@ import type { Sidecar } from "#config/kinds/sidecar.ts";
 import type { VirtualService } from "#config/kinds/virtual-service.ts";
 import type { WorkloadGroup } from "#config/kinds/workload-group.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
+import type { UnreadablePolicy } from "#config/unreadable-policy.ts";
 import type { EndpointSet } from "./endpoint.ts";
 import type { Features } from "./features.ts";
 import type { KeySets } from "./key-set.ts";
@@ -43,6 +44,8 @@ export interface Snapshot {
   readonly authorizationPolicies: readonly ConfigObject<AuthorizationPolicy>[];
   readonly envoyFilters: readonly ConfigObject<EnvoyFilter>[];
   readonly requestAuthentications: readonly ConfigObject<RequestAuthentication>[];
+  /** What stands in for security objects that cannot be read; none where these are ignored. */
+  readonly unreadablePolicies: readonly ConfigObject<UnreadablePolicy>[];
   /** What is known of namespaces: for injection, and for who may attach to gateways. */
   readonly namespaces: readonly ConfigObject<Namespace>[];
   readonly proxyConfigs: readonly ConfigObject<ProxyConfigObject>[];

@@ -4,6 +4,7 @@
  */
 import type { ConfigObject } from "#config/config-object.ts";
 import type { Origin } from "#config/problem.ts";
+import { isSecurityKind, type UnreadablePolicy } from "#config/unreadable-policy.ts";
 import { splitDocuments } from "#lib/yaml/read.ts";
 import type { ObjectProblem } from "#model/ports.ts";
 import { type FoundObject, readObjects, unreadable } from "./document.ts";
@@ -25,6 +26,8 @@ export interface ConfigFile {
   /** In the order of the file; those that are broken now as they last were. */
   readonly objects: readonly KeyedObject[];
   readonly problems: readonly ObjectProblem[];
+  /** What stands in for security objects that cannot be read and have no last good version. */
+  readonly unreadable: readonly ConfigObject<UnreadablePolicy>[];
   /** Objects of kinds that have no effect yet, with their kind. */
   readonly notYet: readonly { readonly kind: string; readonly line: number }[];
   readonly documents: ReadDocuments;
@@ -65,7 +68,7 @@ function contentOf(
   file: string,
   found: readonly FoundObject[],
   previous: ConfigFile | undefined,
-): Pick<ConfigFile, "file" | "objects" | "problems" | "notYet"> {
+): Pick<ConfigFile, "file" | "objects" | "problems" | "unreadable" | "notYet"> {
   const before = new Map((previous?.objects ?? []).map(({ key, object }) => [key, object]));
   const mentioned = new Set(found.map(({ key }) => key));
   const objects = found.flatMap(({ object, problems, key, line }): KeyedObject[] => {
@@ -75,9 +78,14 @@ function contentOf(
   });
   // A document that cannot be read does not say which objects it held: any that is missing now may be one of them.
   const perhapsUnread = mentioned.has("") ? (previous?.objects ?? []).filter(({ key }) => !mentioned.has(key)) : [];
+  const isLastGood = (key: string) =>
+    key === "" ? perhapsUnread.some(({ object }) => isSecurityKind(object.kind)) : before.has(key);
   return {
     file,
     objects: [...objects, ...perhapsUnread],
+    unreadable: found.flatMap(({ key, unreadable, line }) =>
+      isLastGood(key) ? [] : unreadable.map((object) => ({ ...object, origin: { file, line } })),
+    ),
     problems: found.flatMap(({ problems, key }) =>
       problems.map(({ line, ...problem }) => ({ ...problem, object: key, origin: { file, line } })),
     ),

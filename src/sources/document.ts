@@ -2,8 +2,9 @@
 import type { ConfigObject } from "#config/config-object.ts";
 import type { ServiceEntry } from "#config/kinds/service-entry.ts";
 import { parseObject } from "#config/parse-object.ts";
-import { type Problem, warning } from "#config/problem.ts";
+import { asError, type Problem, warning } from "#config/problem.ts";
 import { parseField } from "#config/schema/field-path.ts";
+import { type UnreadablePolicy, unreadablePolicy, unreadableText } from "#config/unreadable-policy.ts";
 import { finished, type Steps } from "#lib/async/steps.ts";
 import { isRecord } from "#lib/is-record.ts";
 import { Places } from "#lib/yaml/places.ts";
@@ -23,6 +24,8 @@ export interface FoundObject {
   /** The kind, when it is known but has no effect yet. */
   readonly notYet: string | undefined;
   readonly problems: readonly PlacedProblem[];
+  /** What stands in for a security object that cannot be read. */
+  readonly unreadable: readonly ConfigObject<UnreadablePolicy>[];
   readonly line: number;
 }
 
@@ -34,13 +37,13 @@ export function readObjects(text: string): FoundObject[] {
 /** The same in steps: a list can hold thousands. */
 export function* objectSteps(text: string): Steps<FoundObject[]> {
   const { value, error, warning, line } = readDocument(text);
-  if (error !== undefined) return [unreadable({ ...error, field: "", severity: "error" })];
+  if (error !== undefined) return [unreadable({ ...error, field: "", severity: "error" }, text)];
   if (value === undefined) return [];
   const notes: PlacedProblem[] = warning === undefined ? [] : [{ ...warning, field: "", severity: "warning" }];
   const places = new Places(text);
   if (isList(value) && value.items !== null && !Array.isArray(value.items)) {
     const wrong: Problem = { field: "items", message: "must be a list of objects", severity: "error" };
-    return [unreadable({ ...wrong, line: places.line(["items"]) })];
+    return [unreadable({ ...wrong, line: places.line(["items"]) }, text)];
   }
   const found: FoundObject[] = [];
   for (const [i, { raw, path }] of itemsOf(value).entries()) {
@@ -52,11 +55,16 @@ export function* objectSteps(text: string): Steps<FoundObject[]> {
     });
     const nameless = object?.metadata.name === "";
     const more = object === undefined ? [] : nameless ? [NAMELESS] : ineffective(object);
+    const denial =
+      object === undefined || nameless ? unreadablePolicy(raw, reasonOf([...problems, ...more])) : undefined;
+    // An unknown version of a security kind is a warning for other kinds.
+    const grave = denial === undefined || problems.some(isError) ? problems : problems.map(asError);
     found.push({
       key,
       object: nameless ? undefined : object,
       notYet: notYet ? key.split("/", 1)[0] : undefined,
-      problems: [...(i === 0 ? notes : []), ...[...problems, ...more].map(place)],
+      problems: [...(i === 0 ? notes : []), ...[...grave, ...more].map(place)],
+      unreadable: denial === undefined ? [] : [denial],
       line: at,
     });
     yield;
@@ -64,9 +72,26 @@ export function* objectSteps(text: string): Steps<FoundObject[]> {
   return found;
 }
 
-/** What stands for a text that cannot be read. */
-export function unreadable(problem: PlacedProblem): FoundObject {
-  return { key: "", object: undefined, notYet: undefined, problems: [problem], line: problem.line };
+/** What stands for a text that cannot be read; empty where not even the text is known. */
+export function unreadable(problem: PlacedProblem, text = ""): FoundObject {
+  const denials = unreadableText(text, problem.message);
+  return {
+    key: "",
+    object: undefined,
+    notYet: undefined,
+    problems: [problem],
+    unreadable: denials,
+    line: problem.line,
+  };
+}
+
+function isError({ severity }: Problem): boolean {
+  return severity === "error";
+}
+
+function reasonOf(problems: readonly Problem[]): string {
+  const { field, message } = problems.find(isError) ?? problems[0] ?? NAMELESS;
+  return `${field} ${message}`.trim();
 }
 
 const NAMELESS: Problem = { field: "metadata.name", message: "is required", severity: "error" };

@@ -1,5 +1,7 @@
 /** The objects of all files as one configuration. */
-import type { ConfigObject } from "#config/config-object.ts";
+import { type ConfigObject, objectKey } from "#config/config-object.ts";
+import { REVISION_LABEL } from "#config/revision.ts";
+import type { UnreadablePolicy } from "#config/unreadable-policy.ts";
 import type { RemoteCluster } from "#convert/remote-clusters.ts";
 import { compareText } from "#lib/compare-text.ts";
 import { changedSorted } from "#lib/list-changes.ts";
@@ -10,12 +12,11 @@ import type { ConfigFile } from "./config-file.ts";
 export interface Collection {
   readonly objects: readonly ConfigObject[];
   readonly problems: readonly ObjectProblem[];
+  /** What stands in for security objects that cannot be read and have no last good version. */
+  readonly unreadable: readonly ConfigObject<UnreadablePolicy>[];
   /** What runs in further clusters. */
   readonly remotes?: readonly RemoteCluster[];
 }
-
-/** The label by which several control planes share a configuration: each acts upon its own revision and on what names none. */
-const REVISION_LABEL = "istio.io/rev";
 
 /** What Kubernetes runs is the same for all of them: on these the label says who injects. */
 const REVISIONLESS: ReadonlySet<string> = new Set([
@@ -39,6 +40,7 @@ export class ObjectTable {
   /** In order; undefined when they have to be sorted. */
   #names: readonly string[] | undefined;
   #objects: readonly ConfigObject[] = [];
+  #unreadable: readonly ConfigObject<UnreadablePolicy>[] = [];
   /** Place in `#objects` by key; undefined when all has to be joined again. */
   #places: ReadonlyMap<string, number> | undefined;
   #duplicates: readonly ObjectProblem[] = [];
@@ -69,7 +71,8 @@ export class ObjectTable {
       this.#names = this.#names && changedSorted(this.#names, { removed: [], added: [next.file] }, byFolder);
     }
     if (hasProblems(previous) || hasProblems(next)) this.#problems = undefined;
-    if (this.#places !== undefined && previous !== undefined && this.#hasSameKeys(previous, next)) {
+    const isReadable = next.unreadable.length + (previous?.unreadable.length ?? 0) === 0;
+    if (this.#places !== undefined && previous !== undefined && isReadable && this.#hasSameKeys(previous, next)) {
       this.#exchange(next, this.#places);
     } else this.#places = undefined;
   }
@@ -83,7 +86,7 @@ export class ObjectTable {
   collection(): Collection {
     if (this.#places === undefined) this.#join();
     this.#problems ??= this.#collectProblems();
-    return { objects: this.#objects, problems: this.#problems };
+    return { objects: this.#objects, problems: this.#problems, unreadable: this.#unreadable };
   }
 
   #collectProblems(): readonly ObjectProblem[] {
@@ -111,10 +114,12 @@ export class ObjectTable {
     const objects: ConfigObject[] = [];
     const places = new Map<string, number>();
     const duplicates: ObjectProblem[] = [];
+    const unreadable = new Map<string, ConfigObject<UnreadablePolicy>>();
     this.#names ??= [...this.#files.keys()].map(sortable).sort().map(unsortable);
     for (const name of this.#names) {
       for (const { key, object } of this.#files.get(name)?.objects ?? []) {
         if (!this.#isOurs(object)) continue;
+        unreadable.delete(key);
         const place = places.get(key);
         if (place === undefined) places.set(key, objects.push(object) - 1);
         else {
@@ -122,8 +127,12 @@ export class ObjectTable {
           objects[place] = object;
         }
       }
+      for (const object of this.#files.get(name)?.unreadable ?? []) {
+        if (this.#isOurs(object)) unreadable.set(objectKey(object), object);
+      }
     }
     this.#objects = objects;
+    this.#unreadable = [...unreadable.values()];
     this.#duplicates = duplicates;
     this.#problems = undefined;
     // With duplicates a place would not tell which file it belongs to.

@@ -8,6 +8,7 @@ import type { KeySets } from "#model/key-set.ts";
 import type { GatewayAddresses } from "#model/network-gateway.ts";
 import type { ObjectProblem, Source, WorkloadEntries } from "#model/ports.ts";
 import type { Snapshot } from "#model/snapshot.ts";
+import { denialProblems } from "./denials.ts";
 import type { Collection } from "./object-table.ts";
 
 /** Work goes on for this long before others get their turn. */
@@ -18,7 +19,7 @@ export class SnapshotStore implements Source, WorkloadEntries {
   readonly #byApiServer: boolean;
   readonly #subscribers = new Set<(snapshot: Snapshot) => void>();
   #snapshot: Snapshot;
-  #collection: Collection = { objects: [], problems: [] };
+  #collection: Collection = { objects: [], problems: [], unreadable: [] };
   #published = false;
   #buildMs = 0;
   /** In slices, which later changes must not overtake. */
@@ -99,6 +100,7 @@ export class SnapshotStore implements Source, WorkloadEntries {
     const objects = this.objects();
     return {
       objects,
+      unreadable: this.#collection.unreadable,
       remotes: this.#collection.remotes,
       mesh: this.#mesh,
       features: this.#features,
@@ -140,7 +142,10 @@ export class SnapshotStore implements Source, WorkloadEntries {
   }
 
   problems(): readonly ObjectProblem[] {
-    return this.#collection.problems;
+    const { problems, unreadable } = this.#collection;
+    if (unreadable.length === 0) return problems;
+    const denies = this.#features.unreadableDeny;
+    return [...problems, ...denialProblems(unreadable, { denies, rootNamespace: this.#mesh.rootNamespace })];
   }
 
   subscribe(onSnapshot: (snapshot: Snapshot) => void): () => void {

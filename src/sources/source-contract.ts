@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
+import { objectKey } from "#config/config-object.ts";
 import type { Source } from "#model/ports.ts";
 import { formatProblem } from "./report.ts";
 
@@ -36,6 +37,20 @@ spec:
   hosts: [${host}.com]
   ports:
   - {name: http, number: 80, protocol: HTTP}
+`;
+}
+
+/** An AuthorizationPolicy as YAML, with an action and a port that need not be right. */
+export function policyYaml(name: string, action: string, port: string): string {
+  return `apiVersion: security.istio.io/v1
+kind: AuthorizationPolicy
+metadata:
+  name: ${name}
+  namespace: foo
+spec:
+  selector: {matchLabels: {app: web}}
+  rules: [{to: [{operation: {ports: ["${port}"]}}]}]
+  action: ${action}
 `;
 }
 
@@ -232,6 +247,56 @@ spec:
     assert.deepEqual(servicesOf(opened), ["b.com:80", "c:80"]);
     await opened.write({ "a.yaml": yaml("default", "canary") });
     await until(() => servicesOf(opened).join() === "a.com:80,c:80");
+  },
+
+  "a security object that was never readable denies until it is repaired or deleted": async (open) => {
+    await using opened = await open({ "a.yaml": policyYaml("p", "DENY", "65536") });
+    const denying = () => opened.source.current().unreadablePolicies.map((policy) => objectKey(policy));
+    assert.deepEqual(denying(), ["AuthorizationPolicy/foo/p"]);
+    assert.deepEqual(problemsOf(opened), [
+      'a.yaml:8: AuthorizationPolicy/foo/p: spec.rules[0].to[0].operation.ports[0] must be a port from 0 to 65535, not "65536"',
+      "a.yaml:1: AuthorizationPolicy/foo/p: cannot be read and has no earlier version: it denies all traffic to workloads with app=web in namespace foo until it is repaired or deleted",
+    ]);
+    await opened.write({ "a.yaml": policyYaml("p", "DENY", "80") });
+    await until(() => denying().length === 0);
+    assert.deepEqual(opened.source.problems(), []);
+    await opened.write({ "b.yaml": policyYaml("q", "DENIED", "80") });
+    await until(() => denying().join() === "AuthorizationPolicy/foo/q");
+    await opened.write({ "b.yaml": undefined });
+    await until(() => denying().length === 0);
+  },
+
+  "a security object keeps its last good version": async (open) => {
+    await using opened = await open({ "a.yaml": policyYaml("p", "DENY", "80") });
+    const [before] = opened.source.current().authorizationPolicies;
+    await opened.write({ "a.yaml": policyYaml("p", "DENY", "http") });
+    await until(() => opened.source.problems().length > 0);
+    assert.deepEqual(opened.source.current().authorizationPolicies, [before]);
+    await opened.write({ "a.yaml": policyYaml("p", "DENY", "80").replace("foo\n", "foo\n  oops\n") });
+    await until(() => /not YAML/.test(problemsOf(opened)[0] ?? ""));
+    assert.deepEqual(opened.source.current().authorizationPolicies, [before]);
+    assert.deepEqual(opened.source.current().unreadablePolicies, []);
+  },
+
+  "of two objects with one name a later readable one counts, and a later unreadable one denies": async (open) => {
+    const [good, bad] = [policyYaml("p", "DENY", "80"), policyYaml("p", "DENY", "http")];
+    await using opened = await open({ "a.yaml": bad, "b.yaml": good });
+    assert.equal(opened.source.current().unreadablePolicies.length, 0);
+    await opened.write({ "c.yaml": bad });
+    await until(() => opened.source.current().unreadablePolicies.length === 1);
+    assert.equal(opened.source.current().authorizationPolicies.length, 1);
+  },
+
+  "security objects of another revision deny nothing": async (open) => {
+    const labelled = policyYaml("p", "DENIED", "80").replace("foo\n", "foo\n  labels: {istio.io/rev: canary}\n");
+    await using opened = await open({ "a.yaml": labelled });
+    assert.deepEqual(opened.source.current().unreadablePolicies, []);
+  },
+
+  "a text that is not YAML denies for the security objects that it mentions": async (open) => {
+    await using opened = await open({ "a.yaml": policyYaml("p", "DENY", "80").replace("foo\n", "foo\n  oops\n") });
+    const [policy] = opened.source.current().unreadablePolicies;
+    assert.deepEqual([policy?.metadata.name, policy?.metadata.namespace], ["p", "foo"]);
   },
 
   "__proto__ in an object is harmless": async (open) => {

@@ -11,10 +11,10 @@
  */
 import { hash } from "node:crypto";
 import { type ConfigObject, objectKey } from "#config/config-object.ts";
-import type { AuthorizationPolicy } from "#config/kinds/authorization-policy.ts";
 import type { DestinationRule } from "#config/kinds/destination-rule.ts";
 import type { Gateway, GatewayServer } from "#config/kinds/gateway.ts";
 import type { RequestAuthentication } from "#config/kinds/request-authentication.ts";
+import type { EnforcedPolicy } from "#config/unreadable-policy.ts";
 import { hasLabels, TLS_MODE } from "#model/labels.ts";
 import { textOf } from "#model/node-metadata.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
@@ -74,7 +74,7 @@ export interface OutboundView extends BaseView {
 export interface InboundView extends BaseView {
   readonly targets: readonly ServiceTarget[];
   readonly mtls: WorkloadMtls;
-  readonly authorization: readonly ConfigObject<AuthorizationPolicy>[];
+  readonly authorization: readonly ConfigObject<EnforcedPolicy>[];
   readonly authentication: readonly ConfigObject<RequestAuthentication>[];
   /** The proxy's own addresses, where its Sidecar opens ports or names endpoints on them; none otherwise. */
   readonly addresses: readonly string[];
@@ -88,7 +88,7 @@ export interface GatewayView extends BaseView {
   readonly targets: readonly ServiceTarget[];
   readonly selectedRules: readonly string[];
   readonly sourceConditions: readonly string[];
-  readonly authorization: readonly ConfigObject<AuthorizationPolicy>[];
+  readonly authorization: readonly ConfigObject<EnforcedPolicy>[];
   readonly authentication: readonly ConfigObject<RequestAuthentication>[];
 }
 
@@ -285,7 +285,7 @@ function inboundView(snapshot: Snapshot, base: Unkeyed<BaseView>, { proxy, targe
   const mtls = effectiveMode(policiesOf(snapshot, namespace), { ...proxy, namespace }, rootNamespace);
   const authorization = authorizationPoliciesOf(snapshot, proxy);
   const authentication = requestAuthenticationsOf(snapshot, proxy);
-  const policies = [authorization, authentication].map((list) => list.map(objectKey));
+  const policies = [authorization, authentication].map((list) => list.map(policyKey));
   const addresses = namesOwnAddress(sidecar) ? proxy.addresses : [];
   const key = keyOf("inbound", [base, mtls, targets.map(targetKey), policies, addresses]);
   return { ...base, key, mtls, targets, authorization, authentication, addresses };
@@ -307,9 +307,14 @@ function gatewayView(
 ): GatewayView {
   const authorization = authorizationPoliciesOf(snapshot, proxy);
   const authentication = requestAuthenticationsOf(snapshot, proxy);
-  const objects = [gateways, authorization, authentication].map((list) => list.map(objectKey));
+  const objects = [gateways, authorization, authentication].map((list) => list.map(policyKey));
   const key = keyOf("gateway", [base, objects, targets.map(targetKey)]);
   return { ...base, key, gateways, targets, authorization, authentication };
+}
+
+/** An object that cannot be read has the key of one that can. */
+function policyKey(policy: ConfigObject<Partial<Pick<EnforcedPolicy, "unreadable">>>): string {
+  return policy.spec.unreadable === undefined ? objectKey(policy) : `${objectKey(policy)} unreadable`;
 }
 
 function selectsGateway({ spec, metadata }: ConfigObject<Gateway>, proxy: MeshProxy, { features }: Snapshot): boolean {

@@ -16,7 +16,7 @@ import type { FilterChainSchema } from "#gen/envoy/config/listener/v3/listener_c
 import { EchoSchema } from "#gen/envoy/extensions/filters/network/echo/v3/echo_pb.ts";
 import { DownstreamTlsContextSchema } from "#gen/envoy/extensions/transport_sockets/tls/v3/tls_pb.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import { tcpAuthorization } from "#translate/authorization/filters.ts";
+import { tcpAuthorization, unreadableTcpFilters } from "#translate/authorization/filters.ts";
 import { type Init, pack } from "#translate/encode.ts";
 import { httpConnectionManager } from "#translate/filters/http-connection-manager.ts";
 import { TLS_INSPECTOR } from "#translate/listeners/inspectors.ts";
@@ -214,7 +214,11 @@ function httpChain(snapshot: Snapshot): Filters {
 function tcpChain(snapshot: Snapshot): Filters {
   const authorization = authorizationInput(snapshot, authorizationPoliciesOf(snapshot, WORKLOAD));
   const typedConfig = { case: "typedConfig" as const, value: pack(EchoSchema, {}) };
-  return [...tcpAuthorization(authorization), { name: "envoy.filters.network.echo", configType: typedConfig }];
+  return [
+    ...unreadableTcpFilters(authorization),
+    ...tcpAuthorization(authorization),
+    { name: "envoy.filters.network.echo", configType: typedConfig },
+  ];
 }
 
 function listenerOf(port: number, filters: Filters, folder: string) {

@@ -153,6 +153,14 @@ function hasKubernetes(flag: FlagReader): boolean {
   return registries.includes("Kubernetes");
 }
 
+function unreadableDeny(flag: FlagReader): boolean {
+  const value = flag.text("on-unreadable-policy");
+  if (value !== "deny" && value !== "ignore") {
+    flag.problems.push(`--on-unreadable-policy: must be "deny" or "ignore", not "${value}"`);
+  }
+  return value !== "ignore";
+}
+
 function clusterAliases(flag: FlagReader): ClusterAliases {
   const { aliases, problems } = parseAliases(flag.all("clusterAliases"));
   flag.problems.push(...problems);
@@ -201,7 +209,11 @@ export function parseDiscoveryConfig(flags: ParsedFlags, env: Env): ParsedConfig
     remotes: remoteRules(read, env),
     clusterAliases: clusterAliases(flag),
     leadsClusters: read.boolean("EXTERNAL_ISTIOD", false),
-    features: featuresOf(read, { domain: flag.text("domain"), clusterId: flag.text("clusterID") }),
+    features: featuresOf(read, {
+      domain: flag.text("domain"),
+      clusterId: flag.text("clusterID"),
+      unreadableDeny: unreadableDeny(flag),
+    }),
     namespace: flag.text("namespace"),
     podName: read.string("POD_NAME", ""),
     tokenAudiences: read.string("TOKEN_AUDIENCES", "istio-ca").split(","),

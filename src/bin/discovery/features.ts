@@ -3,10 +3,13 @@ import { parseAddressRange } from "#convert/address-range.ts";
 import type { EnvReader } from "#lib/env-reader.ts";
 import { DEFAULT_FEATURES, type Features } from "#model/features.ts";
 
-/** Reads them; what flags say of the cluster is given. */
-export function featuresOf(read: EnvReader, place: Pick<Features, "domain" | "clusterId">): Features {
+/** Reads them; what flags say is given. */
+export function featuresOf(
+  read: EnvReader,
+  flags: Pick<Features, "domain" | "clusterId" | "unreadableDeny">,
+): Features {
   return {
-    ...place,
+    ...flags,
     sniffOutbound: read.boolean("PILOT_ENABLE_PROTOCOL_SNIFFING_FOR_OUTBOUND", true),
     sniffInbound: read.boolean("PILOT_ENABLE_PROTOCOL_SNIFFING_FOR_INBOUND", true),
     keyFetching: keyFetching(read),

@@ -137,6 +137,12 @@ const FLAGS: readonly Flag[] = [
     help: "file with the mesh networks, watched",
   },
   {
+    name: "on-unreadable-policy",
+    kind: "text",
+    default: "deny",
+    help: "deny: a security object that cannot be read denies what it could have denied; ignore: it has no effect",
+  },
+  {
     name: "profile",
     kind: "switch",
     default: "true",

@@ -84,7 +84,7 @@ function featuresIn({ env, setFeature = {}, domain, clusterId }: TranslateInput)
     },
   );
   const read = new EnvReader(variables);
-  const features = featuresOf(read, { domain, clusterId });
+  const features = featuresOf(read, { domain, clusterId, unreadableDeny: true });
   const wrong = [...read.problems, ...read.warnings];
   if (wrong.length > 0) throw new MeshError("TRANSLATE_INVALID", wrong.join("; "));
   return { features, unread: [...unread] };

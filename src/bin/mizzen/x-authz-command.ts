@@ -22,6 +22,8 @@ import {
   customTcpFilters,
   httpAuthorization,
   tcpAuthorization,
+  unreadableHttpFilters,
+  unreadableTcpFilters,
 } from "#translate/authorization/filters.ts";
 import { httpExtAuthz } from "#translate/authorization/provider.ts";
 import { authorizationInput, authorizationPoliciesOf } from "#translate/scope/authorization-policies.ts";
@@ -29,7 +31,7 @@ import { requestAuthenticationsOf } from "#translate/scope/request-authenticatio
 import { finish } from "./exit-codes.ts";
 import { withChoice } from "./options.ts";
 import type { Terminal } from "./terminal.ts";
-import { type FolderOptions, type MeshOfFiles, meshOfOptions, workloadNamed } from "./x-mesh.ts";
+import { type FolderOptions, type MeshOfFiles, meshOfOptions, peerPolicies, workloadNamed } from "./x-mesh.ts";
 
 interface ExplainOptions extends FolderOptions {
   readonly from?: string;
@@ -204,8 +206,7 @@ interface Asked {
 /** What refuses a request before a policy looks at it. */
 function refusedBefore(mesh: MeshOfFiles, called: Called, { options, token }: Asked): readonly string[] | undefined {
   const { snapshot } = mesh;
-  const { rootNamespace } = snapshot.mesh;
-  const accepts = acceptedBy(called.workload, called.port, { policies: snapshot.peerAuthentications, rootNamespace });
+  const accepts = acceptedBy(called.workload, called.port, peerPolicies(snapshot));
   if (accepts.value === "STRICT" && options.from === undefined)
     return [`plain text is refused: mutual TLS is STRICT by ${accepts.by}`, "to change it: name the caller by --from"];
   if ("refused" in token) return [`status ${token.status}, the token is refused: ${token.refused}`];
@@ -221,10 +222,9 @@ function evaluated(
   { options, token }: Asked,
 ): { readonly evaluation: Evaluation; readonly notes: readonly string[] } {
   const { snapshot } = mesh;
-  const { rootNamespace } = snapshot.mesh;
   const policies = authorizationPoliciesOf(snapshot, called.workload);
   const { trustDomains, provider } = authorizationInput(snapshot, policies);
-  const accepts = acceptedBy(called.workload, called.port, { policies: snapshot.peerAuthentications, rootNamespace });
+  const accepts = acceptedBy(called.workload, called.port, peerPolicies(snapshot));
   const peer = accepts.value === "DISABLE" ? undefined : peerOf(options.from, called.workload, trustDomains[0] ?? "");
   const request = requestOf({ mesh, called, options, peer, claims: "claims" in token ? token.claims : undefined });
   const canAsk = provider !== undefined && httpExtAuthz(provider) !== undefined;
@@ -297,8 +297,8 @@ const ACTIONS: Readonly<Record<Action, RbacFilter["action"]>> = {
 function filtersOf({ snapshot }: MeshOfFiles, workload: KnownWorkload): readonly RbacFilter[] {
   const input = authorizationInput(snapshot, authorizationPoliciesOf(snapshot, workload));
   const filters = [
-    ...[...customHttpFilters(input), ...httpAuthorization(input)],
-    ...[...customTcpFilters(input), ...tcpAuthorization(input)],
+    ...[...unreadableHttpFilters(input), ...customHttpFilters(input), ...httpAuthorization(input)],
+    ...[...unreadableTcpFilters(input), ...customTcpFilters(input), ...tcpAuthorization(input)],
   ];
   return filters.flatMap(({ name, configType }) => {
     if (!name.endsWith(".rbac") || configType.case !== "typedConfig") return [];

@@ -7,6 +7,7 @@ import type { Service } from "#config/kinds/service.ts";
 import type { WorkloadEntry } from "#config/kinds/workload-entry.ts";
 import { DEFAULT_MESH_CONFIG, meshConfigOf } from "#config/mesh-config.ts";
 import { parseField } from "#config/schema/field-path.ts";
+import type { PeerPolicies } from "#explain/mtls.ts";
 import { type KnownWorkload, workloadOfDocument, workloadOfEntry } from "#explain/workloads.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 import { lineOfPath } from "#lib/yaml/places.ts";
@@ -16,6 +17,7 @@ import { scanPaths } from "#sources/file/scan.ts";
 import { memorySource } from "#sources/memory.ts";
 import { readMesh } from "#standalone/mesh/read-mesh.ts";
 import { statePaths } from "#standalone/plan/state-paths.ts";
+import { strictest } from "#translate/scope/peer-authentication.ts";
 import { type ChoiceOptions, choiceOf, needRoot } from "./options.ts";
 
 export interface MeshOfFiles {
@@ -30,6 +32,14 @@ export interface MeshOfFiles {
 
 export interface FolderOptions extends ChoiceOptions {
   readonly file?: string;
+}
+
+/** What decides which transport workloads accept; what stands in for objects that cannot be read goes first. */
+export function peerPolicies({ unreadablePolicies, peerAuthentications, mesh }: Snapshot): PeerPolicies {
+  return {
+    policies: [...strictest("", unreadablePolicies), ...peerAuthentications],
+    rootNamespace: mesh.rootNamespace,
+  };
 }
 
 /** The mesh of a folder; or else the one that is up, with what was applied to it. */

@@ -12,7 +12,7 @@ import { effectivePolicy } from "#translate/scope/traffic-policy.ts";
 import { finish } from "./exit-codes.ts";
 import { withChoice } from "./options.ts";
 import type { Terminal } from "./terminal.ts";
-import { type FolderOptions, type MeshOfFiles, meshOfOptions } from "./x-mesh.ts";
+import { type FolderOptions, type MeshOfFiles, meshOfOptions, peerPolicies } from "./x-mesh.ts";
 
 interface MtlsOptions extends FolderOptions {
   readonly output?: OutputFormat;
@@ -50,8 +50,7 @@ function plain({ client, server, port, sends, accepts }: Pair): object {
 
 function pairsOf(mesh: MeshOfFiles): readonly Pair[] {
   const { snapshot, workloads, services } = mesh;
-  const { rootNamespace } = snapshot.mesh;
-  const policies = snapshot.peerAuthentications;
+  const policies = peerPolicies(snapshot);
   return workloads.flatMap((client) =>
     workloads
       .filter((server) => server.proxy !== "router")
@@ -61,7 +60,7 @@ function pairsOf(mesh: MeshOfFiles): readonly Pair[] {
           server,
           port: port.targetPort,
           sends: sentBy(mesh, { client, server, port }),
-          accepts: acceptedBy(server, port.targetPort, { policies, rootNamespace }),
+          accepts: acceptedBy(server, port.targetPort, policies),
         })),
       ),
   );

@@ -31,6 +31,12 @@ export function parseSpec<T>(schema: Schema<T>, raw: unknown): ParsedValue<T> {
 }
 
 const MOST_SUGGESTIONS = 100;
+const UNKNOWN_FIELD = "is not a known field: ignored";
+
+/** Whether the problem is a field that the schema does not have. */
+export function isUnknownField({ severity, message }: Problem): boolean {
+  return severity === "warning" && message.startsWith(UNKNOWN_FIELD);
+}
 
 interface Walk {
   readonly at: string;
@@ -88,7 +94,7 @@ function normaliseMessage(shape: z.core.$ZodShape, raw: object, walk: Walk): obj
 /** Names are compared only for the first problems: nobody reads thousands of suggestions. */
 function unknownField(name: string, shape: z.core.$ZodShape, { problems }: Walk): string {
   const meant = problems.length < MOST_SUGGESTIONS ? nearestName(name, Object.keys(shape)) : undefined;
-  return `is not a known field: ignored${meant === undefined ? "" : `; did you mean "${meant}"?`}`;
+  return `${UNKNOWN_FIELD}${meant === undefined ? "" : `; did you mean "${meant}"?`}`;
 }
 
 /** An empty list where none is needed. */

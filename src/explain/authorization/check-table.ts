@@ -36,6 +36,7 @@ export function checkTable(filters: readonly RbacFilter[]): readonly [Row, ...Ro
 }
 
 function nameOfRule(name: string): { readonly policy: string; readonly rule: string } {
-  const [, namespace = "", policy = "", rule = ""] = /ns\[(.+)\]-policy\[(.+)\]-rule\[(.+)\]/.exec(name) ?? [];
+  const [, namespace = "", policy = "", rule = ""] =
+    /ns\[(.+)\]-policy\[(.*)\]-(?:rule\[(.+)\]|unreadable)/.exec(name) ?? [];
   return { policy: `${policy}.${namespace}`, rule };
 }

@@ -6,6 +6,7 @@ import { type Evaluation, type FieldOutcome, nearestMisses, type RuleOutcome, ty
 export type PlaceOf = (object: ConfigObject, field: string) => string;
 
 const REASONS: Readonly<Record<Why, string>> = {
+  unreadable: "an object cannot be read, so everything is denied that it could have denied",
   custom: "a rule of a CUSTOM policy fits, so its provider is asked; nothing else denies",
   "custom-without-provider": "a rule of a CUSTOM policy fits, but its provider cannot be asked",
   "denied-by-rule": "a rule of a DENY policy fits",
@@ -30,6 +31,8 @@ export function describeEvaluation(evaluation: Evaluation, placeOf: PlaceOf): re
 function changeLines(evaluation: Evaluation, placeOf: PlaceOf): readonly string[] {
   const { why, decidedBy } = evaluation;
   switch (why) {
+    case "unreadable":
+      return [`to change it: repair or delete the object: ${decidedBy?.policy.spec.unreadable ?? ""}`];
     case "no-rule-allows": {
       const near = nearestMisses(evaluation, "ALLOW");
       if (near.length === 0) return ["to change it: add a rule to an ALLOW policy; those there are have none"];

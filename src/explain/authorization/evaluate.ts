@@ -7,10 +7,11 @@ import type { Meaning } from "#config/authorization-values.ts";
 import type { ConfigObject } from "#config/config-object.ts";
 import { isDryRun } from "#config/dry-run.ts";
 import type { AuthorizationPolicy, AuthorizationRule } from "#config/kinds/authorization-policy.ts";
+import type { EnforcedPolicy } from "#config/unreadable-policy.ts";
 import { type Attribute, attributeOfKey, FIELDS } from "./attributes.ts";
 import type { Request } from "./request.ts";
 
-type PolicyObject = ConfigObject<AuthorizationPolicy>;
+type PolicyObject = ConfigObject<EnforcedPolicy>;
 type Action = NonNullable<AuthorizationPolicy["action"]>;
 
 /** What decides. */
@@ -58,6 +59,7 @@ export interface Evaluation {
 
 /** The reasons there are. */
 export type Why =
+  | "unreadable"
   | "custom"
   | "custom-without-provider"
   | "denied-by-rule"
@@ -67,8 +69,9 @@ export type Why =
 
 /** Evaluates a request. */
 export function evaluate({ policies, trustDomains, canAsk, request }: EvaluationInput): Evaluation {
+  const applicable = policies.filter((policy) => isSeen(policy, request));
   const rules = ORDER.flatMap((action) =>
-    policies
+    applicable
       .filter(({ spec }) => (spec.action ?? "ALLOW") === action)
       .flatMap((policy) => outcomesOf(policy, action, { trustDomains, request })),
   );
@@ -83,11 +86,18 @@ export function evaluate({ policies, trustDomains, canAsk, request }: Evaluation
     decidedBy,
     rules,
   });
+  const unreadable = rules.find(({ policy }) => policy.spec.unreadable !== undefined);
+  if (unreadable !== undefined) return decided("denied", "unreadable", unreadable);
   if (asks !== undefined && !canAsk) return decided("denied", "custom-without-provider", asks);
   if (denies !== undefined) return decided("denied", "denied-by-rule", denies);
   if (allows === undefined && enforced("ALLOW").length > 0) return decided("denied", "no-rule-allows");
   if (asks !== undefined) return decided("asked", "custom", asks);
   return allows === undefined ? decided("allowed", "no-policy") : decided("allowed", "allowed-by-rule", allows);
+}
+
+/** An object about the tokens of requests has no say about connections, also while it cannot be read. */
+function isSeen({ kind }: PolicyObject, { protocol }: Request): boolean {
+  return protocol === "http" || kind !== "RequestAuthentication";
 }
 
 /** Rules that nearly decided otherwise: those of an action with the fewest fields that do not fit. */

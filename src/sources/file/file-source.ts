@@ -9,6 +9,8 @@
  * adds or changes objects counts at once, and one that loses some counts when it lasts.
  */
 import { basename, resolve, sep } from "node:path";
+import type { ConfigObject } from "#config/config-object.ts";
+import type { UnreadablePolicy } from "#config/unreadable-policy.ts";
 import type { Logger } from "#lib/log.ts";
 import type { Features } from "#model/features.ts";
 import type { KeySets } from "#model/key-set.ts";
@@ -42,6 +44,8 @@ export interface FileSourceOptions {
 }
 
 export interface FileSource extends Source, WorkloadEntries {
+  /** What stands in for security objects that cannot be read, in any form. */
+  unreadable(): readonly ConfigObject<UnreadablePolicy>[];
   /** How long it took to build the newest snapshot. */
   buildSeconds(): number;
   /** Replaces the fetched keys of token issuers. */
@@ -114,6 +118,10 @@ class WatchedFiles extends SnapshotStore implements FileSource {
 
   meshFiles(): { readonly mesh: MeshFile; readonly networks: NetworksFile } {
     return { mesh: this.#mesh, networks: this.#networks };
+  }
+
+  unreadable(): readonly ConfigObject<UnreadablePolicy>[] {
+    return this.#table.collection().unreadable;
   }
 
   /** Looks at what changed, and publishes if that made a difference. */
@@ -223,10 +231,10 @@ class WatchedFiles extends SnapshotStore implements FileSource {
   }
 
   async #publishAll(): Promise<void> {
-    const { objects, problems } = this.#table.collection();
+    const { problems, ...found } = this.#table.collection();
     const all = [...problems, ...this.#failures(), ...this.#mesh.problems, ...this.#networks.problems];
-    await this.publishInSlices({ objects, problems: all }, withNetworks(this.#mesh.mesh, this.#networks));
-    this.#reporter.report(all);
+    await this.publishInSlices({ ...found, problems: all }, withNetworks(this.#mesh.mesh, this.#networks));
+    this.#reporter.report(this.problems());
     this.#onRead?.();
   }
 

@@ -83,8 +83,8 @@ export class FollowedObjects {
 
   /** What is known, and what is wrong with that. */
   collection(): Collection {
-    const { objects, problems } = this.#known.collection();
-    return { objects, problems: [...problems, ...this.#distinctTroubles()] };
+    const { problems, ...found } = this.#known.collection();
+    return { ...found, problems: [...problems, ...this.#distinctTroubles()] };
   }
 
   /** A server that is away is one trouble, not one for each kind. */

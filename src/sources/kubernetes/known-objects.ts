@@ -1,6 +1,7 @@
 /** The objects of one API server as last read, each parsed and checked once per version. */
 import type { ConfigObject } from "#config/config-object.ts";
 import { parseObject } from "#config/parse-object.ts";
+import { type UnreadablePolicy, unreadablePolicy } from "#config/unreadable-policy.ts";
 import type { RawObject } from "#lib/kubernetes/api-client.ts";
 import { withReplacements } from "#lib/list-changes.ts";
 import type { ObjectProblem } from "#model/ports.ts";
@@ -11,6 +12,8 @@ interface KnownObject {
   /** As it last was without errors. */
   readonly object: ConfigObject | undefined;
   readonly problems: readonly ObjectProblem[];
+  /** What stands in for a security object that was never without errors. */
+  readonly unreadable: ConfigObject<UnreadablePolicy> | undefined;
 }
 
 /** Objects of one kind, by namespace and name. */
@@ -43,10 +46,16 @@ export class KnownObjects {
     const { resourceVersion } = raw.metadata;
     if (before !== undefined && before.resourceVersion === resourceVersion) return undefined;
     const { object, problems, key } = parseObject(raw);
+    const wrong = problems.find(({ severity }) => severity === "error");
+    const kept = object ?? (wrong === undefined ? undefined : before?.object);
     const next = {
       resourceVersion,
-      object: object ?? (problems.some(({ severity }) => severity === "error") ? before?.object : undefined),
+      object: kept,
       problems: problems.map((problem) => ({ ...problem, object: key, origin: undefined })),
+      unreadable:
+        kept === undefined && wrong !== undefined
+          ? unreadablePolicy(raw, `${wrong.field} ${wrong.message}`.trim())
+          : undefined,
     };
     known.objects.set(name, next);
     if (before === undefined) known.names = undefined;
@@ -90,6 +99,9 @@ export class KnownObjects {
     return {
       objects: known.flatMap(({ object }) => (object && isOfRevision(object, this.#revision) ? [object] : [])),
       problems: known.flatMap(({ problems }) => problems),
+      unreadable: known.flatMap(({ unreadable }) =>
+        unreadable && isOfRevision(unreadable, this.#revision) ? [unreadable] : [],
+      ),
     };
   }
 
@@ -123,6 +135,7 @@ function joined(collections: readonly Collection[]): Collection {
   return {
     objects: collections.flatMap(({ objects }) => objects),
     problems: collections.flatMap(({ problems }) => problems),
+    unreadable: collections.flatMap(({ unreadable }) => unreadable),
   };
 }
 

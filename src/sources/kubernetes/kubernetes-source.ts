@@ -9,6 +9,7 @@
  */
 import type { ConfigObject } from "#config/config-object.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
+import type { UnreadablePolicy } from "#config/unreadable-policy.ts";
 import { sleep } from "#lib/async/sleep.ts";
 import type { KubernetesApi, RawObject } from "#lib/kubernetes/api-client.ts";
 import type { Logger } from "#lib/log.ts";
@@ -178,9 +179,10 @@ class ClusterSource extends SnapshotStore implements KubernetesSource {
       const problems = this.#allProblems();
       if (this.#isRead()) {
         const remotes = this.#remotes?.clusters() ?? [];
-        await this.publishInSlices({ objects: this.#allObjects(), remotes, problems }, this.#effectiveMesh());
+        const collection = { objects: this.#allObjects(), unreadable: this.#allUnreadable(), remotes, problems };
+        await this.publishInSlices(collection, this.#effectiveMesh());
       }
-      this.#reporter.report(problems);
+      this.#reporter.report(this.#isRead() ? this.problems() : problems);
       const publishedAt = performance.now();
       await changed;
       if (performance.now() - publishedAt < SILENCE_MS) await sleep(SETTLE_MS, signal);
@@ -198,6 +200,12 @@ class ClusterSource extends SnapshotStore implements KubernetesSource {
     const { objects } = this.#own.collection();
     if (files?.ofConfiguration !== true) return objects;
     return [...objects, ...files.source.objects().filter(({ kind }) => CUSTOM_KINDS.has(kind))];
+  }
+
+  #allUnreadable(): readonly ConfigObject<UnreadablePolicy>[] {
+    const { files } = this.#options;
+    const { unreadable } = this.#own.collection();
+    return files?.ofConfiguration === true ? [...unreadable, ...files.source.unreadable()] : unreadable;
   }
 
   #allProblems(): readonly ObjectProblem[] {

@@ -4,7 +4,7 @@ import { create } from "@bufbuild/protobuf";
 import type { Any } from "@bufbuild/protobuf/wkt";
 import type { ConfigObject } from "#config/config-object.ts";
 import { isDryRun } from "#config/dry-run.ts";
-import type { AuthorizationPolicy } from "#config/kinds/authorization-policy.ts";
+import type { EnforcedPolicy } from "#config/unreadable-policy.ts";
 import { type Filter, FilterSchema } from "#gen/envoy/config/listener/v3/listener_components_pb.ts";
 import { RBAC_Action as Action, type RBACSchema } from "#gen/envoy/config/rbac/v3/rbac_pb.ts";
 import { RBACSchema as HttpRbacSchema } from "#gen/envoy/extensions/filters/http/rbac/v3/rbac_pb.ts";
@@ -15,9 +15,9 @@ import {
 import { RBACSchema as TcpRbacSchema } from "#gen/envoy/extensions/filters/network/rbac/v3/rbac_pb.ts";
 import { type Init, pack } from "../encode.ts";
 import { CUSTOM_RULE_PREFIX, httpExtAuthz, type ProviderTarget, tcpExtAuthz, VERDICT_PREFIX } from "./provider.ts";
-import { MATCHES_NOTHING, type RbacPolicy, rbacPolicy } from "./rule.ts";
+import { MATCHES_EVERYTHING, MATCHES_NOTHING, type RbacPolicy, rbacPolicy } from "./rule.ts";
 
-type PolicyObject = ConfigObject<AuthorizationPolicy>;
+type PolicyObject = ConfigObject<EnforcedPolicy>;
 type Rbac = Init<typeof RBACSchema>;
 
 const TCP_STATS = "tcp.";
@@ -30,6 +30,12 @@ export interface AuthorizationInput {
   readonly trustDomains: readonly string[];
   /** Who is asked by CUSTOM policies; undefined when the provider they name does not exist or is not the same for all. */
   readonly provider: ProviderTarget | undefined;
+}
+
+/** The filter for what stands in for security objects that cannot be read: nobody need be asked about what is denied. */
+export function unreadableHttpFilters(input: AuthorizationInput): HttpFilter[] {
+  const rules = unreadableRules(input.policies, false);
+  return rules === undefined ? [] : [httpFilter("envoy.filters.http.rbac", pack(HttpRbacSchema, { rules }))];
 }
 
 /** Filters of CUSTOM policies: who is asked comes before everything else is decided. */
@@ -49,6 +55,13 @@ export function httpAuthorization(input: AuthorizationInput): HttpFilter[] {
     const rules = rulesOf(input, action, false);
     return rules === undefined ? [] : [httpFilter("envoy.filters.http.rbac", pack(HttpRbacSchema, rbac(rules)))];
   });
+}
+
+/** The same for connections. Those that check the tokens of requests have no say about them. */
+export function unreadableTcpFilters(input: AuthorizationInput): Filter[] {
+  const rules = unreadableRules(input.policies, true);
+  if (rules === undefined) return [];
+  return [tcpFilter("envoy.filters.network.rbac", pack(TcpRbacSchema, { rules, statPrefix: TCP_STATS }))];
 }
 
 /** Filters of CUSTOM policies for connections. A provider that speaks HTTP cannot be asked about them. */
@@ -92,7 +105,9 @@ interface Rules {
 }
 
 function rulesOf(input: AuthorizationInput, action: Rules["action"], forTcp: boolean): Rules | undefined {
-  const policies = input.policies.filter(({ spec }) => (spec.action ?? "ALLOW") === action);
+  const policies = input.policies.filter(
+    ({ spec }) => spec.unreadable === undefined && (spec.action ?? "ALLOW") === action,
+  );
   if (policies.length === 0) return undefined;
   const use = { forTcp, allows: action === "ALLOW", trustDomains: input.trustDomains };
   const rulesFrom = (some: readonly PolicyObject[]): Rbac | undefined =>
@@ -107,6 +122,15 @@ function rulesOf(input: AuthorizationInput, action: Rules["action"], forTcp: boo
     enforced: rulesFrom(policies.filter((policy) => !isDryRun(policy.metadata))),
     triedOut: rulesFrom(policies.filter(({ metadata }) => isDryRun(metadata))),
   };
+}
+
+function unreadableRules(policies: readonly PolicyObject[], forTcp: boolean): Rbac | undefined {
+  const denying = policies.filter(
+    ({ kind, spec }) => spec.unreadable !== undefined && !(forTcp && kind === "RequestAuthentication"),
+  );
+  if (denying.length === 0) return undefined;
+  const named = denying.map(({ metadata: { namespace, name } }) => `ns[${namespace}]-policy[${name}]-unreadable`);
+  return { action: Action.DENY, policies: Object.fromEntries(named.map((name) => [name, MATCHES_EVERYTHING])) };
 }
 
 function namedRules(

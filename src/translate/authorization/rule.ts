@@ -37,6 +37,12 @@ export const MATCHES_NOTHING: RbacPolicy = {
   principals: [{ identifier: { case: "notId", value: { identifier: { case: "any", value: true } } } }],
 };
 
+/** A policy that looks at nothing. */
+export const MATCHES_EVERYTHING: RbacPolicy = {
+  permissions: [{ rule: { case: "any", value: true } }],
+  principals: [{ identifier: { case: "any", value: true } }],
+};
+
 /** The rule, or undefined where it looks at something that a TCP connection does not show and therefore allows nothing. */
 export function rbacPolicy({ from = [], to = [], when = [] }: AuthorizationRule, use: RuleUse): RbacPolicy | undefined {
   const conditions = when.map(({ key, values, notValues }) => demand(attributeOf(key), values, notValues));

@@ -17,7 +17,12 @@ import {
 } from "#gen/istio/envoy/config/filter/http/alpn/v2alpha1/config_pb.ts";
 import type { Protocol } from "#model/service.ts";
 import { type JwtInput, jwtFilter } from "../authentication/jwt-filter.ts";
-import { type AuthorizationInput, customHttpFilters, httpAuthorization } from "../authorization/filters.ts";
+import {
+  type AuthorizationInput,
+  customHttpFilters,
+  httpAuthorization,
+  unreadableHttpFilters,
+} from "../authorization/filters.ts";
 import { pack } from "../encode.ts";
 import type { HttpTraits } from "../traits.ts";
 import type { ListenerClass } from "./listener-class.ts";
@@ -44,6 +49,7 @@ type HttpFilterBuilder = (input: HttpFilterInput) => HttpFilter | readonly HttpF
 /** Order is behaviour: the peer is known before anything is decided about it; the router ends the chain. */
 const HTTP_FILTERS: readonly HttpFilterBuilder[] = [
   peerMetadata,
+  ({ authorization }) => authorization && unreadableHttpFilters(authorization),
   ({ authorization }) => authorization && customHttpFilters(authorization),
   ({ authentication, class: at }) => authentication && jwtFilter(authentication, at === "gateway"),
   ({ authorization }) => authorization && httpAuthorization(authorization),

@@ -11,7 +11,7 @@ import {
 } from "#gen/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager_pb.ts";
 import type { Session } from "#model/service.ts";
 import type { AuthorizationInput } from "../authorization/filters.ts";
-import { MATCHES_NOTHING, rbacPolicy } from "../authorization/rule.ts";
+import { MATCHES_EVERYTHING, MATCHES_NOTHING, rbacPolicy } from "../authorization/rule.ts";
 import { bytesOf, type Init, pack } from "../encode.ts";
 import { SESSION_FILTER, sessionConfig } from "../filters/session.ts";
 import { downstreamSocket } from "./tls.ts";
@@ -103,7 +103,8 @@ function rulesOf({ policies, trustDomains }: ServerListenerInput, action: "ALLOW
   const allows = action === "ALLOW";
   const rules = policies
     .filter(({ spec, metadata }) => (spec.action ?? "ALLOW") === action && !isDryRun(metadata))
-    .flatMap(({ metadata: { namespace, name }, spec: { rules: own = [] } }) => {
+    .flatMap(({ metadata: { namespace, name }, spec: { rules: own = [], unreadable } }) => {
+      if (unreadable !== undefined) return [[`ns[${namespace}]-policy[${name}]-unreadable`, MATCHES_EVERYTHING]];
       if (own.length === 0) return allows ? [[`${namespace}-${name}-0`, MATCHES_NOTHING]] : [];
       const use = { forTcp: false, allows, trustDomains, namespace };
       return own.map((rule, i) => [`${namespace}-${name}-${i}`, rbacPolicy(rule, use) ?? MATCHES_NOTHING]);

@@ -6,7 +6,12 @@ import { FilterChainSchema } from "#gen/envoy/config/listener/v3/listener_compon
 import { ListenerSchema } from "#gen/envoy/config/listener/v3/listener_pb.ts";
 import type { Protocol } from "#model/service.ts";
 import type { JwtInput } from "../authentication/jwt-filter.ts";
-import { type AuthorizationInput, customTcpFilters, tcpAuthorization } from "../authorization/filters.ts";
+import {
+  type AuthorizationInput,
+  customTcpFilters,
+  tcpAuthorization,
+  unreadableTcpFilters,
+} from "../authorization/filters.ts";
 import { bytesOf, duration, type Init } from "../encode.ts";
 import { listenerAccessLogs } from "../filters/access-log.ts";
 import { httpConnectionManager } from "../filters/http-connection-manager.ts";
@@ -120,7 +125,7 @@ export function gatewayTcpChain(input: GatewayTcpChainInput): Uint8Array {
   const { traits, mesh } = input;
   const proxy = tcpProxy({ ...input, rule: input.rule?.spec }, traits, mesh);
   const exchange = input.tls?.mode === "ISTIO_MUTUAL" ? peerExchange(traits) : [];
-  const authorization = [...customTcpFilters(input), ...tcpAuthorization(input)];
+  const authorization = [...unreadableTcpFilters(input), ...customTcpFilters(input), ...tcpAuthorization(input)];
   return bytesOf(FilterChainSchema, {
     ...chainFields(input, { isTcp: true, isQuic: false }),
     filters: [...exchange, ...authorization, ...proxy],

@@ -12,6 +12,8 @@ export interface InboundMatch {
   readonly treatedAs: "http" | "tcp";
   /** Whether the TLS is the mesh's own, and ends here. */
   readonly endsTls: boolean;
+  /** The connection is taken to say no by name: the object that refuses it cannot be read. */
+  readonly isRefused?: true;
 }
 
 /** A client's proxy that took the traffic for HTTP says so by these. */
@@ -69,6 +71,18 @@ const MATCHES: Readonly<Record<PortKind, Readonly<Record<MtlsMode, readonly Inbo
     DISABLE: [plain("http", PLAIN_HTTP), plain("tcp")],
   },
 };
+
+/** Plain text where it is refused in the name of an object. Connections that are not HTTP find no chain. */
+const REFUSED: Readonly<Record<PortKind, readonly InboundMatch[]>> = {
+  http: [{ ...plain("http"), isRefused: true }],
+  tcp: [],
+  auto: [{ ...plain("http", PLAIN_HTTP), isRefused: true }],
+};
+
+/** The chains that refuse plain text to a port by name, beside those of STRICT. */
+export function refusedMatches(kind: PortKind): readonly InboundMatch[] {
+  return REFUSED[kind];
+}
 
 /** The chains of a port, in order. */
 export function inboundMatches(kind: PortKind, mode: MtlsMode): readonly InboundMatch[] {

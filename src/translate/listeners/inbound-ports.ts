@@ -8,11 +8,18 @@ import type { Snapshot } from "#model/snapshot.ts";
 import { statName } from "../clusters/stat-name.ts";
 import { configPath, INBOUND_PASSTHROUGH_CLUSTER, inboundCluster, VIRTUAL_INBOUND } from "../names.ts";
 import { globalAddress, wildcardAddresses } from "../scope/addresses.ts";
-import { type MtlsMode, modeOfPort } from "../scope/peer-authentication.ts";
+import { type MtlsMode, modeOfPort, type WorkloadMtls } from "../scope/peer-authentication.ts";
 import type { ServiceTarget } from "../scope/service-targets.ts";
 import { type SidecarObject, sidecarNamed } from "../scope/sidecars.ts";
 import type { InboundView } from "../views.ts";
-import { ENDED_TLS, type InboundMatch, inboundMatches, type PortKind, withHttp10 } from "./inbound-match.ts";
+import {
+  ENDED_TLS,
+  type InboundMatch,
+  inboundMatches,
+  type PortKind,
+  refusedMatches,
+  withHttp10,
+} from "./inbound-match.ts";
 
 /** A port, and what its chains are made from. */
 export interface InboundPort {
@@ -65,7 +72,7 @@ export function passthroughPorts(snapshot: Snapshot, view: InboundView): readonl
     servicePort: 0,
     protocol: "Unsupported",
     tcpStatPrefix,
-    matches: withDetected(inboundMatches("auto", modeOfPort(mtls, targetPort)), snapshot),
+    matches: matchesOfKind("auto", portMtls(mtls, targetPort), snapshot),
     bind: "",
     isOpened: false,
   }));
@@ -94,7 +101,7 @@ function servicePorts(snapshot: Snapshot, view: InboundView): readonly InboundPo
       servicePort: port.port,
       protocol: port.protocol,
       tcpStatPrefix: statName(mesh.inboundClusterStatName, { service, port, subset: "", fallback }),
-      matches: matchesOf(port.protocol, modeOfPort(view.mtls, targetPort), snapshot),
+      matches: matchesOf(port.protocol, portMtls(view.mtls, targetPort), snapshot),
       bind: wildcardAddresses(ipMode)[0] ?? "",
       isOpened: interception === "NONE",
     };
@@ -141,11 +148,11 @@ function ingressPort(
   const declared = parseProtocol(written);
   const isAnywhere = ingress.bind ? ingress.bind === wildcard : isHttp(declared);
   if ((isOpened && unprivileged && number < 1024) || (isAnywhere && reservedPorts.includes(number))) return undefined;
-  const mode = modeOfPort(view.mtls, number);
+  const mtls = portMtls(view.mtls, number);
   const wanted = snapshot.features.tlsOnSidecarIngress ? ingress.tls : undefined;
   const protocol = wanted === undefined ? declared : withoutTls(declared);
   // The mesh's own TLS and the user's cannot both be on one port.
-  const tls = mode === "DISABLE" ? wanted : undefined;
+  const tls = mtls.mode === "DISABLE" ? wanted : undefined;
   const { namespace } = view;
   const hostname = `${sidecar.metadata.name}.${namespace}`;
   return {
@@ -160,7 +167,7 @@ function ingressPort(
       subset: "",
       fallback: inboundCluster(number),
     }),
-    matches: tls === undefined ? matchesOf(protocol, mode, snapshot) : [ENDED_TLS[isHttp(protocol) ? "http" : "tcp"]],
+    matches: tls === undefined ? matchesOf(protocol, mtls, snapshot) : [ENDED_TLS[isHttp(protocol) ? "http" : "tcp"]],
     bind: ingress.bind || globalAddress(view.addresses) || wildcard,
     isOpened,
     tls,
@@ -172,10 +179,25 @@ function withoutTls(protocol: Protocol): Protocol {
   return protocol === "HTTPS" ? "HTTP" : protocol === "TLS" ? "TCP" : protocol;
 }
 
-function matchesOf(protocol: Protocol, mode: MtlsMode, snapshot: Snapshot): readonly InboundMatch[] {
+interface PortMtls {
+  readonly mode: MtlsMode;
+  /** Plain text is refused in the name of an object. */
+  readonly isRefused: boolean;
+}
+
+function portMtls(mtls: WorkloadMtls, port: number): PortMtls {
+  return { mode: modeOfPort(mtls, port), isRefused: mtls.refusedBy !== undefined && mtls.ports[port] === undefined };
+}
+
+function matchesOf(protocol: Protocol, mtls: PortMtls, snapshot: Snapshot): readonly InboundMatch[] {
   const undeclared: PortKind = snapshot.features.sniffInbound ? "auto" : "tcp";
   const kind = protocol === "Unsupported" ? undeclared : isHttp(protocol) ? "http" : "tcp";
-  return withDetected(inboundMatches(kind, mode), snapshot);
+  return matchesOfKind(kind, mtls, snapshot);
+}
+
+function matchesOfKind(kind: PortKind, { mode, isRefused }: PortMtls, snapshot: Snapshot): readonly InboundMatch[] {
+  const matches = withDetected(inboundMatches(kind, mode), snapshot);
+  return isRefused ? [...matches, ...withDetected(refusedMatches(kind), snapshot)] : matches;
 }
 
 function withDetected(matches: readonly InboundMatch[], { features }: Snapshot): readonly InboundMatch[] {

@@ -14,7 +14,12 @@ import { ListenerSchema } from "#gen/envoy/config/listener/v3/listener_pb.ts";
 import type { RouteConfigurationSchema } from "#gen/envoy/config/route/v3/route_pb.ts";
 import type { Protocol } from "#model/service.ts";
 import type { JwtInput } from "../authentication/jwt-filter.ts";
-import { type AuthorizationInput, customTcpFilters, tcpAuthorization } from "../authorization/filters.ts";
+import {
+  type AuthorizationInput,
+  customTcpFilters,
+  tcpAuthorization,
+  unreadableTcpFilters,
+} from "../authorization/filters.ts";
 import { bytesOf, duration, type Init } from "../encode.ts";
 import { listenerAccessLogs } from "../filters/access-log.ts";
 import { mutualTls } from "../filters/downstream-tls.ts";
@@ -178,6 +183,7 @@ function clusterOf({ passthrough, targetPort }: InboundChainInput): string {
 function tcpFilters(input: InboundChainInput): Filter[] {
   const target = { clusters: [clusterOf(input)], weights: [], subset: "", rule: undefined, protocol: input.protocol };
   return [
+    ...unreadableTcpFilters(input),
     ...customTcpFilters(input),
     ...tcpAuthorization(input),
     ...tcpProxy({ ...target, statPrefix: input.tcpStatPrefix }, input.traits, input.mesh),

@@ -73,8 +73,13 @@ function chainsOf(
     traits: view.traits.http,
     mesh: snapshot.mesh,
   };
+  const { refusedBy } = view.mtls;
+  const refusal = refusedBy && authorizationInput(snapshot, [refusedBy]);
   return ports.flatMap(({ matches, isOpened: _, ...port }) =>
-    matches.map((match) => recipe({ name, input: { ...port, ...shared, match }, build: inboundChain })),
+    matches.map((match) => {
+      const input = { ...port, ...shared, ...(match.isRefused && refusal), match };
+      return recipe({ name, input, build: inboundChain });
+    }),
   );
 }
 

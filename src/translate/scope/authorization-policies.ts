@@ -1,6 +1,6 @@
 /** Which authorization policies a workload is under. */
 import type { ConfigObject } from "#config/config-object.ts";
-import type { AuthorizationPolicy } from "#config/kinds/authorization-policy.ts";
+import type { EnforcedPolicy } from "#config/unreadable-policy.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import type { AuthorizationInput } from "../authorization/filters.ts";
 import type { ProviderTarget } from "../authorization/provider.ts";
@@ -9,13 +9,18 @@ import { outboundCluster } from "../names.ts";
 import { isAttached, type Workload } from "./attachment.ts";
 import { serviceNamed } from "./services-by-name.ts";
 
-type PolicyObject = ConfigObject<AuthorizationPolicy>;
+type PolicyObject = ConfigObject<EnforcedPolicy>;
 
-/** The policies of the root namespace and of the workload's own that select it. */
+/**
+ * The policies of the root namespace and of the workload's own that select it, and before them what stands in for those that
+ * cannot be read.
+ */
 export function authorizationPoliciesOf(snapshot: Snapshot, workload: Workload): readonly PolicyObject[] {
-  const { authorizationPolicies, mesh, features } = snapshot;
-  if (authorizationPolicies.length === 0) return authorizationPolicies;
-  return inNamespaces(`${mesh.rootNamespace}/${workload.namespace}`, authorizationPolicies).filter((policy) =>
+  const { authorizationPolicies, unreadablePolicies, mesh, features } = snapshot;
+  if (authorizationPolicies.length + unreadablePolicies.length === 0) return authorizationPolicies;
+  const key = `${mesh.rootNamespace}/${workload.namespace}`;
+  const denials = inNamespaces(key, unreadablePolicies).filter(({ kind }) => kind !== "PeerAuthentication");
+  return [...denials, ...inNamespaces(key, authorizationPolicies)].filter((policy) =>
     isAttached(policy, workload, features),
   );
 }

@@ -2,6 +2,7 @@
 import type { ConfigObject } from "#config/config-object.ts";
 import type { MutualTls, PeerAuthentication } from "#config/kinds/peer-authentication.ts";
 import { oldestFirst } from "#config/precedence.ts";
+import type { UnreadablePolicy } from "#config/unreadable-policy.ts";
 import { hasLabels } from "#model/labels.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { derived } from "../indexes.ts";
@@ -13,19 +14,42 @@ export type MtlsMode = "DISABLE" | "PERMISSIVE" | "STRICT";
 export interface WorkloadMtls {
   readonly mode: MtlsMode;
   readonly ports: Readonly<Record<number, MtlsMode>>;
+  /** The mode is STRICT because this object cannot be read: plain text is refused in its name. */
+  readonly refusedBy?: ConfigObject<UnreadablePolicy>;
 }
 
-type Policy = ConfigObject<PeerAuthentication>;
+/** A policy as written, or the strictest there is in place of one that cannot be read. */
+interface PeerPolicy extends PeerAuthentication {
+  readonly unreadable?: ConfigObject<UnreadablePolicy>;
+}
+type Policy = ConfigObject<PeerPolicy>;
 
-/** The policies that may apply to workloads of a namespace: its own and those of the root namespace. */
+/**
+ * The policies that may apply to workloads of a namespace: its own and those of the root namespace. Those that cannot be
+ * read come first, so that they win over others of their scope.
+ */
 export function policiesOf(snapshot: Snapshot, namespace: string): readonly Policy[] {
-  return byNamespace(`${snapshot.mesh.rootNamespace}/${namespace}`, snapshot.peerAuthentications);
+  const key = `${snapshot.mesh.rootNamespace}/${namespace}`;
+  return byNamespace(key, snapshot.peerAuthentications, snapshot.unreadablePolicies);
 }
 
-const byNamespace = derived((key: string, policies: readonly Policy[]): readonly Policy[] => {
+type Unreadable = Snapshot["unreadablePolicies"];
+
+const byNamespace = derived((key: string, policies: readonly Policy[], unreadable: Unreadable): readonly Policy[] => {
   const namespaces = key.split("/");
-  return policies.filter(({ metadata }) => namespaces.includes(metadata.namespace)).sort(oldestFirst);
+  const own = ({ metadata }: ConfigObject) => namespaces.includes(metadata.namespace);
+  return [...strictest("", unreadable).filter(own), ...policies.filter(own).sort(oldestFirst)];
 });
+
+/** What stands in for policies that cannot be read. */
+export const strictest = derived((_: string, unreadable: Unreadable): readonly Policy[] =>
+  unreadable
+    .filter(({ kind }) => kind === "PeerAuthentication")
+    .map((policy) => ({
+      ...policy,
+      spec: { selector: policy.spec.selector, mtls: { mode: "STRICT" as const }, unreadable: policy },
+    })),
+);
 
 /** What a client may assume of a service: the mode of its namespace, else of the mesh. Workload policies are not known. */
 export function namespaceMode(snapshot: Snapshot, namespace: string): MtlsMode {
@@ -34,7 +58,7 @@ export function namespaceMode(snapshot: Snapshot, namespace: string): MtlsMode {
 
 const wideMode = derived((key: string, policies: readonly Policy[]): MtlsMode => {
   const [rootNamespace = "", namespace = ""] = key.split("/");
-  const wide = policies.filter((policy) => !hasSelector(policy));
+  const wide = policies.filter((policy) => !hasSelector(policy) || selectsUnknown(policy));
   return effectiveMode(wide, { namespace, labels: {} }, rootNamespace).mode;
 });
 
@@ -55,12 +79,14 @@ export function effectiveMode(policies: readonly Policy[], workload: Workload, r
   const ofWorkload = policies.find(
     (policy) => selects(policy, workload) && policy.metadata.namespace !== rootNamespace,
   );
-  const mode = [ofWorkload, ofNamespace, ofMesh].map((policy) => modeOf(policy?.spec.mtls)).find(isSet) ?? "PERMISSIVE";
+  const deciding = [ofWorkload, ofNamespace, ofMesh].find((policy) => isSet(modeOf(policy?.spec.mtls)));
+  const mode = modeOf(deciding?.spec.mtls) ?? "PERMISSIVE";
   const ports = Object.entries(ofWorkload?.spec.portLevelMtls ?? {}).map(([port, mtls]) => [
     port,
     modeOf(mtls) ?? mode,
   ]);
-  return { mode, ports: Object.fromEntries(ports) };
+  const refusedBy = deciding?.spec.unreadable;
+  return { mode, ports: Object.fromEntries(ports), ...(refusedBy && { refusedBy }) };
 }
 
 /** The mode of one port of a workload. */
@@ -70,12 +96,18 @@ export function modeOfPort({ mode, ports }: WorkloadMtls, port: number): MtlsMod
 
 /** Whether a policy has a selector that fits the workload. Selectors in the root namespace select nothing. */
 function selects(policy: Policy, workload: Workload): boolean {
+  if (selectsUnknown(policy) && policy.metadata.namespace === workload.namespace) return true;
   if (!hasSelector(policy) || policy.metadata.namespace !== workload.namespace) return false;
   return hasLabels(workload.labels, policy.spec.selector?.matchLabels);
 }
 
 function hasSelector({ spec }: Policy): boolean {
   return Object.keys(spec.selector?.matchLabels ?? {}).length > 0;
+}
+
+/** Its selector cannot be read: it may be any. */
+function selectsUnknown({ spec }: Policy): boolean {
+  return spec.unreadable?.spec.selectsUnknown === true;
 }
 
 function modeOf(mtls: MutualTls | undefined): MtlsMode | undefined {

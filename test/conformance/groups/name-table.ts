@@ -89,6 +89,7 @@ function snapshotOf({
     version: 1,
     mesh: { ...DEFAULT_MESH_CONFIG, rootNamespace: mesh.rootNamespace },
     features: { ...DEFAULT_FEATURES, multiclusterHeadless },
+    unreadablePolicies: [],
     services: services.map((service) => serviceOf(service, proxy.Metadata.ClusterID ?? "")),
     endpoints: new Map(endpoints),
     workloads: new Map(),
