@@ -51,6 +51,11 @@ test("concerns all namespaces when nobody can tell which is meant", () => {
   assert.equal(namespaceOf({ name: "p", namespace: 5 }), ANY_NAMESPACE);
   assert.equal(namespaceOf({ name: "p", namespace: ["foo"] }), ANY_NAMESPACE);
   assert.equal(namespaceOf("foo"), ANY_NAMESPACE);
+  const anywhere = { ...VALID, metadata: "foo" };
+  assert.deepEqual(standIn(anywhere)?.spec.selector, { matchLabels: { app: "web" } });
+  const targetRef = { group: "gateway.networking.k8s.io", kind: "Gateway", name: "g" };
+  assert.equal(standIn({ ...anywhere, spec: { targetRef } })?.spec.selectsUnknown, true);
+  assert.equal(standIn({ ...anywhere, kind: "PeerAuthentication" })?.spec.selectsUnknown, true);
 });
 
 test("a policy that could not have denied anything has no stand-in", () => {
@@ -69,6 +74,7 @@ test("objects of a security kind are recognized by what is left of kind and vers
   assert.equal(kindOf("security.istio.io/v2", "PeerAuthentication"), "PeerAuthentication");
   assert.equal(kindOf("security.istio.io/v1", "peerauthentication"), "PeerAuthentication");
   assert.equal(kindOf("securty.istio.io/v1", "RequestAuthentication"), "RequestAuthentication");
+  assert.equal(kindOf("security.ist]io.io/v1", "RequestAuthentication"), "RequestAuthentication");
   assert.equal(kindOf("v1", "AuthorizationPolicy"), "AuthorizationPolicy");
   assert.equal(kindOf(5, "AuthorizationPolicy"), "AuthorizationPolicy");
   assert.equal(kindOf(undefined, "AuthorizationPolicy"), "AuthorizationPolicy");

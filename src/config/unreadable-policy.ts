@@ -56,7 +56,7 @@ export function unreadablePolicy(raw: unknown, reason: string): ConfigObject<Unr
 
 /** What stands in for a text that is not YAML, but mentions a security object. */
 export function unreadableText(text: string, reason: string): readonly ConfigObject<UnreadablePolicy>[] {
-  if (!MENTIONS_POLICY.test(text)) return [];
+  if (!mentionsPolicy(text)) return [];
   const mentioned = [...text.matchAll(/\bnamespace\b/g)].length;
   const named = [...text.matchAll(NAMESPACE_FIELD)].flatMap(([, name]) => name ?? []);
   const namespaces = mentioned === 0 ? ["default"] : named.length === mentioned ? new Set(named) : [ANY_NAMESPACE];
@@ -64,6 +64,11 @@ export function unreadableText(text: string, reason: string): readonly ConfigObj
   return [...namespaces].map((namespace) =>
     denial("AuthorizationPolicy", reason, { name, namespace, labels: {}, attachment: {} }),
   );
+}
+
+/** Whether a text may hold a security object. */
+export function mentionsPolicy(text: string): boolean {
+  return MENTIONS_POLICY.test(text);
 }
 
 const MENTIONS_POLICY = new RegExp(
@@ -77,7 +82,12 @@ interface Readable extends Pick<Metadata, "name" | "namespace" | "labels"> {
 }
 
 function denial(kind: string, reason: string, readable: Readable): ConfigObject<UnreadablePolicy> {
-  const { attachment, ...metadata } = readable;
+  const { attachment: found, ...metadata } = readable;
+  // Elsewhere than in its own namespace an object selects nothing, or labels alone.
+  const selectsAnywhere =
+    kind !== "PeerAuthentication" && found.targetRef === undefined && found.targetRefs === undefined;
+  const isPlaced = metadata.namespace !== ANY_NAMESPACE || selectsAnywhere;
+  const attachment: ReadAttachment = isPlaced ? found : { selectsUnknown: true };
   return {
     kind,
     // The oldest of its kind: where one object of several decides, it is this one.
@@ -87,17 +97,19 @@ function denial(kind: string, reason: string, readable: Readable): ConfigObject<
   };
 }
 
+/** Groups of others that have a kind of one of these names. */
+const FOREIGN_GROUPS: readonly string[] = ["policy.linkerd.io"];
+
 /**
- * The kind of a security object, as far as it can be told. An unknown kind of the group counts as the one that can deny most.
- * Groups of others have kinds of these names too, and their names have a dot.
+ * The kind of a security object, as far as it can be told. An unknown kind of the group counts as the one that can deny most;
+ * a group that nobody knows is a misspelt one.
  */
 function securityKind({ apiVersion, kind }: Readonly<Record<string, unknown>>): string | undefined {
   const version = typeof apiVersion === "string" ? apiVersion.toLowerCase() : "";
   const group = version.includes("/") ? version.slice(0, version.lastIndexOf("/")) : "";
   const isGroup = group === GROUP || version === GROUP;
   const known = KINDS.find((name) => typeof kind === "string" && name.toLowerCase() === kind.toLowerCase());
-  const isTheirs = group.includes(".") && !group.endsWith(".istio.io");
-  if (known !== undefined) return isTheirs ? undefined : known;
+  if (known !== undefined) return FOREIGN_GROUPS.includes(group) ? undefined : known;
   return isGroup ? "AuthorizationPolicy" : undefined;
 }
 

@@ -112,7 +112,12 @@ class StatusWriter {
     const [distribution, findings] = [this.#options.distribution?.(), this.#options.findings?.()];
     if (distribution === undefined && findings === undefined) return;
     const errors = source.problems().filter(({ severity }) => severity === "error");
-    const invalid = new Map(errors.map(({ object, field, message }) => [object, `${field} ${message}`.trim()]));
+    const invalid = new Map(
+      [...Map.groupBy(errors, ({ object }) => object)].map(([object, own]) => [
+        object,
+        own.map(({ field, message }) => `${field} ${message}`.trim()).join("; "),
+      ]),
+    );
     const disputed = Map.groupBy(distribution === undefined ? [] : conflicts(), ({ loser }) => loser);
     const objects = new Map<string, ConfigObject | undefined>([...invalid.keys()].map((key) => [key, undefined]));
     for (const object of source.objects()) if (this.#types.has(object.kind)) objects.set(objectKey(object), object);

@@ -54,6 +54,7 @@ const SPEC = {
   network: message(NETWORK),
   agents: enumeration(...AGENTS_MODES),
   exitWhenDone: bool(),
+  onUnreadablePolicy: enumeration("deny", "ignore"),
   try: list(message(SUGGESTION)),
 };
 const METADATA = { name: required(string()), labels: map(string()), annotations: map(string()) };

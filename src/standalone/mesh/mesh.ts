@@ -17,6 +17,8 @@ export interface Mesh {
   readonly agents: AgentsMode;
   /** The mesh ends by itself when all of its jobs have. */
   readonly exitWhenDone: boolean;
+  /** What becomes of security objects that cannot be read. */
+  readonly onUnreadablePolicy: "deny" | "ignore";
   /** What a person may try when the mesh is ready. */
   readonly suggestions: readonly Suggestion[];
 }

@@ -60,6 +60,7 @@ test("readMesh() fills in what a short file leaves out", () => {
     cidr: "10.244.0.0/16",
     agents: "own",
     exitWhenDone: false,
+    onUnreadablePolicy: "deny",
     suggestions: [],
   });
 });

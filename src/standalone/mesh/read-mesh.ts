@@ -61,6 +61,7 @@ function meshOf({ metadata, spec }: MeshFile, file: string, text: string): Mesh 
     cidr: spec.network?.cidr ?? DEFAULT_CIDR,
     agents: spec.agents ?? "own",
     exitWhenDone: spec.exitWhenDone ?? false,
+    onUnreadablePolicy: spec.onUnreadablePolicy ?? "deny",
     suggestions: spec.try ?? [],
   };
 }

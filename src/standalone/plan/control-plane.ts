@@ -17,6 +17,7 @@ export interface ControlPlaneInput {
   readonly meshConfig: Readonly<Record<string, unknown>>;
   /** Files and folders with the user's objects. */
   readonly config: readonly string[];
+  readonly onUnreadablePolicy: "deny" | "ignore";
   /** The user's objects are not readable for everybody, such as those under root's home. */
   readonly privateConfig: boolean;
   /** Whose tokens it believes, as JWT_RULE. */
@@ -47,7 +48,7 @@ export function controlPlanePlan(input: ControlPlaneInput): ControlPlanePlan {
 }
 
 function controlPlaneProcess(input: ControlPlaneInput): ProcessPlan {
-  const { place, account, log, paths, programs, config, privateConfig, jwtRule } = input;
+  const { place, account, log, paths, programs, config, onUnreadablePolicy, privateConfig, jwtRule } = input;
   return processPlan({
     place,
     account,
@@ -74,6 +75,7 @@ function controlPlaneProcess(input: ControlPlaneInput): ProcessPlan {
       "--domain",
       DOMAIN,
       "--httpsAddr=",
+      `--on-unreadable-policy=${onUnreadablePolicy}`,
     ],
   });
 }

@@ -17,7 +17,7 @@ export interface Difference {
   };
   /** It comes, goes, or must be started again. */
   readonly sharedAgent: boolean;
-  /** Which files and folders hold the user's objects. */
+  /** Which files and folders hold the user's objects, and how they are read. */
   readonly config: boolean;
 }
 
@@ -42,7 +42,8 @@ export function difference(current: MeshPlan, desired: MeshPlan): Difference {
         trustDomain(current) !== trustDomain(desired),
     },
     sharedAgent: !isDeepStrictEqual(current.sharedAgent, desired.sharedAgent),
-    config: !isDeepStrictEqual(current.config, desired.config),
+    config:
+      !isDeepStrictEqual(current.config, desired.config) || current.onUnreadablePolicy !== desired.onUnreadablePolicy,
   };
 }
 

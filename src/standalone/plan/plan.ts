@@ -47,6 +47,7 @@ export interface MeshPlan {
   readonly file: string;
   readonly lines: Mesh["lines"];
   readonly config: readonly string[];
+  readonly onUnreadablePolicy: Mesh["onUnreadablePolicy"];
   readonly paths: StatePaths;
   readonly range: AddressRange;
   readonly fabric: NetworkPlan;
@@ -100,6 +101,7 @@ export function planMesh(input: PlanInput): MeshPlan {
     file: mesh.file,
     lines: mesh.lines,
     config: mesh.config,
+    onUnreadablePolicy: mesh.onUnreadablePolicy,
     paths,
     range,
     fabric: fabricNetwork(fabricNamespace(id), range),
@@ -116,7 +118,7 @@ export function planMesh(input: PlanInput): MeshPlan {
 }
 
 function planControlPlane(input: PlanInput, paths: StatePaths): MeshPlan["controlPlane"] {
-  const { meshConfig, config, cidr } = input.mesh;
+  const { meshConfig, config, cidr, onUnreadablePolicy } = input.mesh;
   const range = addressRange(cidr);
   const account = ownAccount(input.users, range, range.controlPlane);
   const visible = [paths.ca, paths.controlPlane, paths.registry, paths.applied];
@@ -130,6 +132,7 @@ function planControlPlane(input: PlanInput, paths: StatePaths): MeshPlan["contro
     log: logFile(paths, pod.key),
     meshConfig,
     config,
+    onUnreadablePolicy,
   });
   return { ...pod, ...plan, folders: [...pod.folders, ...plan.folders], files: [...pod.files, ...plan.files] };
 }

@@ -101,7 +101,7 @@ async function carryOut({ mesh, next, differs }: Step): Promise<string[]> {
     await Promise.all(next.controlPlane.files.map(writeAtomically));
     changes.push("mesh config changed");
   }
-  if (config) run.services.reconfigure(next.config);
+  if (config) run.services.reconfigure(next);
   if (controlPlane.process) {
     await run.controlPlane.replace(next.controlPlane);
     changes.push(`${CONTROL_PLANE.name} restarted`);

@@ -126,7 +126,7 @@ export class MeshRun {
     const onChange = () => this.#changed();
     this.controlPlane = new ControlPlaneRun(plan.controlPlane, onChange);
     this.#upstream = input.resolver && upstreamDns({ socket: input.resolver, servers: machineNameServers });
-    this.services = new FabricServices(plan.config, {
+    this.services = new FabricServices(plan, {
       paths: plan.paths,
       netns: plan.fabric.netns,
       range: plan.range,

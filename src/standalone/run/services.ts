@@ -13,6 +13,7 @@ import { BASE_RULES, serviceRules } from "../fabric/service-rules.ts";
 import { restoreRules } from "../host/namespaces.ts";
 import type { AddressRange } from "../plan/address-range.ts";
 import { FABRIC } from "../plan/names.ts";
+import type { MeshPlan } from "../plan/plan.ts";
 import type { StatePaths } from "../plan/state-paths.ts";
 
 const DNS_PORT = 53;
@@ -36,21 +37,23 @@ export interface ServicesInput {
   readonly onRead: () => void;
 }
 
+type ConfigPlan = Pick<MeshPlan, "config" | "onUnreadablePolicy">;
+
 export class FabricServices {
   readonly #input: ServicesInput;
-  #config: readonly string[];
+  #plan: ConfigPlan;
   #round = new AbortController();
   /** That which was read last. */
   #source: FileSource | undefined;
 
-  constructor(config: readonly string[], input: ServicesInput) {
-    this.#config = config;
+  constructor(plan: ConfigPlan, input: ServicesInput) {
+    this.#plan = plan;
     this.#input = input;
   }
 
   /** Reads other files and folders from now on; what they say replaces what is known when they have been read. */
-  reconfigure(config: readonly string[]): void {
-    this.#config = config;
+  reconfigure(plan: ConfigPlan): void {
+    this.#plan = plan;
     this.#round.abort();
   }
 
@@ -95,9 +98,9 @@ export class FabricServices {
   async #follow({ dns, rules }: Followers, signal: AbortSignal): Promise<void> {
     const { paths, onSnapshot, onFirst, onProblem, onRead } = this.#input;
     const source = fileSource({
-      folders: [...this.#config, paths.registry, paths.applied],
+      folders: [...this.#plan.config, paths.registry, paths.applied],
       meshConfigFile: paths.meshConfig,
-      features: DEFAULT_FEATURES,
+      features: { ...DEFAULT_FEATURES, unreadableDeny: this.#plan.onUnreadablePolicy === "deny" },
       log: problemLogger(onProblem),
       onRead,
     });

@@ -21,6 +21,7 @@ import { statePaths } from "../plan/state-paths.ts";
 import { cleanMesh } from "../run/clean.ts";
 import { wantedPorts } from "../run/published.ts";
 import type { MeshStatus } from "../run/status.ts";
+import { checkPolicies } from "./check-policies.ts";
 import { withEnvFiles } from "./env-files.ts";
 import { type OpenPort, openHostPorts } from "./host-ports.ts";
 import type { FromRunner, ToRunner } from "./messages.ts";
@@ -115,6 +116,7 @@ export async function up(options: UpOptions): Promise<UpResult> {
     await checkEgressRange(mesh.cidr);
   }
   const checked = { ...(await checkMesh(mesh)), groups: await findGroups(mesh) };
+  await checkPolicies(mesh.config);
   const stateFolder = await prepareStateFolder(options.stateFolder(mesh.name), mesh);
   const registration = { id: meshId(stateFolder), name: mesh.name, file: mesh.file, stateFolder };
   const target = { options, mesh, checked, registration };

@@ -76,9 +76,9 @@ export function effectiveMode(policies: readonly Policy[], workload: Workload, r
     workload.namespace === rootNamespace
       ? undefined
       : wide.find(({ metadata }) => metadata.namespace === workload.namespace);
-  const ofWorkload = policies.find(
-    (policy) => selects(policy, workload) && policy.metadata.namespace !== rootNamespace,
-  );
+  const ofWorkload =
+    policies.find(selectsUnknown) ??
+    policies.find((policy) => selects(policy, workload) && policy.metadata.namespace !== rootNamespace);
   const deciding = [ofWorkload, ofNamespace, ofMesh].find((policy) => isSet(modeOf(policy?.spec.mtls)));
   const mode = modeOf(deciding?.spec.mtls) ?? "PERMISSIVE";
   const ports = Object.entries(ofWorkload?.spec.portLevelMtls ?? {}).map(([port, mtls]) => [
@@ -96,7 +96,6 @@ export function modeOfPort({ mode, ports }: WorkloadMtls, port: number): MtlsMod
 
 /** Whether a policy has a selector that fits the workload. Selectors in the root namespace select nothing. */
 function selects(policy: Policy, workload: Workload): boolean {
-  if (selectsUnknown(policy) && policy.metadata.namespace === workload.namespace) return true;
   if (!hasSelector(policy) || policy.metadata.namespace !== workload.namespace) return false;
   return hasLabels(workload.labels, policy.spec.selector?.matchLabels);
 }
@@ -105,7 +104,7 @@ function hasSelector({ spec }: Policy): boolean {
   return Object.keys(spec.selector?.matchLabels ?? {}).length > 0;
 }
 
-/** Its selector cannot be read: it may be any. */
+/** It cannot be read whom it selects: it may be any workload. */
 function selectsUnknown({ spec }: Policy): boolean {
   return spec.unreadable?.spec.selectsUnknown === true;
 }

@@ -6,7 +6,16 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { Agent, createServer, get, type Server } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -28,6 +37,8 @@ export interface ProxyPairOptions {
   readonly agents: Readonly<Record<string, string>>;
   /** Puts files into the CA's folder before anybody looks at them. */
   readonly prepareCa?: (folder: string) => void;
+  /** What the server accepts: STRICT if not given. */
+  readonly accepts?: "STRICT" | "PERMISSIVE";
 }
 
 export class ProxyPair implements AsyncDisposable {
@@ -37,6 +48,7 @@ export class ProxyPair implements AsyncDisposable {
   readonly #admin: number[] = [];
   #application: Server | undefined;
   #clientPort = 0;
+  #serverPort = 0;
 
   private constructor() {}
 
@@ -51,6 +63,15 @@ export class ProxyPair implements AsyncDisposable {
     }
   }
 
+  get #accessLog(): string {
+    return join(this.#folder, "access.log");
+  }
+
+  /** What both Envoys wrote about requests so far. */
+  accessLog(): string {
+    return existsSync(this.#accessLog) ? readFileSync(this.#accessLog, "utf8") : "";
+  }
+
   get caFolder(): string {
     return join(this.#folder, "ca");
   }
@@ -60,11 +81,27 @@ export class ProxyPair implements AsyncDisposable {
     return this.#output.join("");
   }
 
+  /** Writes a file of the configuration; undefined removes it. */
+  write(name: string, text: string | undefined): void {
+    const file = join(this.#folder, "config", name);
+    if (text === undefined) rmSync(file, { force: true });
+    else writeFileSync(file, text);
+  }
+
   /** One request through both proxies; resolves to its status, 0 when there was no answer. */
-  call(): Promise<number> {
+  call(path = "/"): Promise<number> {
+    return this.#request(this.#clientPort, path);
+  }
+
+  /** One request to the server's proxy in plain text. */
+  callPlain(path = "/"): Promise<number> {
+    return this.#request(this.#serverPort, path);
+  }
+
+  #request(port: number, path: string): Promise<number> {
     return new Promise((resolve) => {
       const agent = new Agent({ keepAlive: false });
-      const request = get({ host: "127.0.0.1", port: this.#clientPort, agent, headers: { host: "server.example" } });
+      const request = get({ host: "127.0.0.1", port, path, agent, headers: { host: "server.example" } });
       request.setTimeout(20_000, () => request.destroy());
       request.on("error", () => resolve(0));
       request.on("response", (response) => {
@@ -104,15 +141,19 @@ export class ProxyPair implements AsyncDisposable {
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
-  async #start({ controlPlane, agents, prepareCa }: ProxyPairOptions): Promise<void> {
+  async #start(options: ProxyPairOptions): Promise<void> {
+    const { controlPlane, agents, prepareCa, accepts = "STRICT" } = options;
     const [clientPort = 0, serverPort = 0, discovery = 0] = await freePorts(3);
     this.#clientPort = clientPort;
+    this.#serverPort = serverPort;
     this.#application = createServer((_, response) => response.end("ok")).listen(0, "127.0.0.1");
     await once(this.#application, "listening");
     const address = this.#application.address();
     const applicationPort = typeof address === "object" && address !== null ? address.port : 0;
     mkdirSync(join(this.#folder, "config"));
-    writeFileSync(join(this.#folder, "config/mesh.yaml"), meshObjects({ clientPort, serverPort, applicationPort }));
+    const objects = meshObjects({ clientPort, serverPort, applicationPort, accepts });
+    writeFileSync(join(this.#folder, "config/mesh.yaml"), objects);
+    writeFileSync(join(this.#folder, "mesh-config.yaml"), JSON.stringify({ accessLogFile: this.#accessLog }));
     mkdirSync(this.caFolder);
     prepareCa?.(this.caFolder);
     const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "prime256v1" });
@@ -128,6 +169,8 @@ export class ProxyPair implements AsyncDisposable {
         `--secureGRPCAddr=127.0.0.1:${discovery}`,
         "--configDir",
         join(this.#folder, "config"),
+        "--meshConfig",
+        join(this.#folder, "mesh-config.yaml"),
       ],
       {
         ROOT_CA_DIR: this.caFolder,
@@ -208,9 +251,10 @@ interface Ports {
   readonly clientPort: number;
   readonly serverPort: number;
   readonly applicationPort: number;
+  readonly accepts: "STRICT" | "PERMISSIVE";
 }
 
-function meshObjects({ clientPort, serverPort, applicationPort }: Ports): string {
+function meshObjects({ clientPort, serverPort, applicationPort, accepts }: Ports): string {
   const host = "server.example";
   return (
     object("ServiceEntry", "server", {
@@ -224,7 +268,7 @@ function meshObjects({ clientPort, serverPort, applicationPort }: Ports): string
       host,
       trafficPolicy: { connectionPool: { http: { maxRequestsPerConnection: 1 } }, tls: { mode: "ISTIO_MUTUAL" } },
     }) +
-    object("PeerAuthentication", "strict", { mtls: { mode: "STRICT" } }) +
+    object("PeerAuthentication", "accepts", { mtls: { mode: accepts } }) +
     object("Sidecar", "client", {
       workloadSelector: { labels: { app: "client" } },
       egress: [
