@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import type { IncomingHttpHeaders } from "node:http";
 import { Agent, request } from "node:https";
 import { createConnection } from "node:net";
 import { tmpdir } from "node:os";
@@ -12,6 +13,7 @@ import { join } from "node:path";
 import { connect } from "node:tls";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { BootstrapSchema } from "#gen/envoy/config/bootstrap/v3/bootstrap_pb.ts";
+import { Cluster_DiscoveryType, type ClusterSchema } from "#gen/envoy/config/cluster/v3/cluster_pb.ts";
 import type { FilterChainSchema } from "#gen/envoy/config/listener/v3/listener_components_pb.ts";
 import { EchoSchema } from "#gen/envoy/extensions/filters/network/echo/v3/echo_pb.ts";
 import { DownstreamTlsContextSchema } from "#gen/envoy/extensions/transport_sockets/tls/v3/tls_pb.ts";
@@ -44,6 +46,11 @@ export interface Ask {
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
 }
 
+export interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+}
+
 export class AuthorizationEnvoy implements AsyncDisposable {
   readonly #folder: string;
   readonly #process: ChildProcess;
@@ -69,6 +76,8 @@ export class AuthorizationEnvoy implements AsyncDisposable {
   static async start(
     identities: readonly string[],
     meshesOfPorts: readonly ((port: number) => Snapshot)[],
+    /** Ports of 127.0.0.1 by the names of clusters that lead there. */
+    clusters: Readonly<Record<string, number>> = {},
   ): Promise<AuthorizationEnvoy> {
     const folder = mkdtempSync(join(tmpdir(), "authorization-"));
     makeCertificates(folder, identities);
@@ -81,7 +90,7 @@ export class AuthorizationEnvoy implements AsyncDisposable {
     const bootstrap = create(BootstrapSchema, {
       node: { id: "test", cluster: "test" },
       admin: { address: { address: { case: "pipe", value: { path: join(folder, "admin") } } } },
-      staticResources: { listeners },
+      staticResources: { listeners, clusters: Object.entries(clusters).map(clusterOf) },
     });
     writeFileSync(join(folder, "bootstrap.pb"), toBinary(BootstrapSchema, bootstrap));
     const envoy = new AuthorizationEnvoy(folder, ports, tcpPorts);
@@ -95,7 +104,12 @@ export class AuthorizationEnvoy implements AsyncDisposable {
   }
 
   /** The status that a request to a listener gets. */
-  ask(listener: number, { identity, sourceIp = "127.0.0.1", path = "/", ...rest }: Ask): Promise<number> {
+  async ask(listener: number, asked: Ask): Promise<number> {
+    return (await this.answer(listener, asked)).status;
+  }
+
+  /** What a request to a listener gets. */
+  answer(listener: number, { identity, sourceIp = "127.0.0.1", path = "/", ...rest }: Ask): Promise<Answer> {
     const port = this.ports[listener] ?? assert.fail(`no listener ${listener}`);
     const { method = "GET", host = "example.com", headers = {}, sni = "" } = rest;
     const sent = Object.entries({ host, ...headers }).map(([name, value]) => [name, value] as const);
@@ -115,7 +129,7 @@ export class AuthorizationEnvoy implements AsyncDisposable {
       asked.on("error", (cause) => reject(new Error(`${method} ${path}: ${cause.message}\n${this.#output}`)));
       asked.on("response", (response) => {
         response.resume();
-        response.on("end", () => resolve(response.statusCode ?? 0));
+        response.on("end", () => resolve({ status: response.statusCode ?? 0, headers: response.headers }));
       });
       asked.end();
     });
@@ -250,6 +264,20 @@ function listenerOf(port: number, filters: Filters, folder: string) {
         },
       },
     ],
+  };
+}
+
+function clusterOf([name, port]: readonly [string, number]): Init<typeof ClusterSchema> {
+  const value = { address: "127.0.0.1", portSpecifier: { case: "portValue" as const, value: port } };
+  const address = { address: { case: "socketAddress" as const, value } };
+  return {
+    name,
+    clusterDiscoveryType: { case: "type", value: Cluster_DiscoveryType.STATIC },
+    connectTimeout: { seconds: 5n },
+    loadAssignment: {
+      clusterName: name,
+      endpoints: [{ lbEndpoints: [{ hostIdentifier: { case: "endpoint", value: { address } } }] }],
+    },
   };
 }
 

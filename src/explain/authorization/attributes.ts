@@ -100,7 +100,7 @@ const KEYS: ReadonlyMap<string, Attribute> = new Map([
   ["destination.port", ports],
   [
     "connection.sni",
-    { httpOnly: false, fits: (value, { sni }) => fitsText(value, sni), shown: ({ sni }) => sni || "none" },
+    { httpOnly: false, fits: (value, { sni }) => fitsText(value, sni, true), shown: ({ sni }) => sni || "none" },
   ],
 ]);
 
@@ -193,7 +193,7 @@ function claim(path: readonly string[]): Attribute {
 function isInRange(text: string, range: string): boolean {
   const [net = "", prefix] = range.split("/");
   if (!ipaddr.isValid(text) || !ipaddr.isValid(net)) return false;
-  const [one, of] = [ipaddr.process(text), ipaddr.parse(net)];
+  const [one, of] = [ipaddr.parse(text), ipaddr.parse(net)];
   const bits = prefix === undefined ? (of.kind() === "ipv4" ? 32 : 128) : Number(prefix);
   return one.kind() === of.kind() && one.match(of, bits);
 }

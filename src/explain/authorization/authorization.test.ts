@@ -106,6 +106,31 @@ describe("evaluate()", () => {
   });
 });
 
+test("evaluate() takes an address of IPv4 that is written as one of IPv6 for one of IPv6, as Envoy does", () => {
+  const deny = (range: string) => {
+    const yaml = policy("deny", { action: "DENY", rules: [{ from: [{ source: { remoteIpBlocks: [range] } }] }] });
+    return verdictOf(yaml, { ...GET, remoteIp: "::ffff:10.0.0.1" }).verdict;
+  };
+  assert.equal(deny("10.0.0.0/8"), "allowed");
+  assert.equal(deny("::ffff:0:0/96"), "denied");
+});
+
+test("evaluate() compares server names without regard to case, as Envoy does", () => {
+  const yaml = policy("deny", { action: "DENY", rules: [{ when: [{ key: "connection.sni", values: ["A.com"] }] }] });
+  assert.equal(verdictOf(yaml, { ...TCP, sni: "a.COM" }).verdict, "denied");
+});
+
+test("evaluate() denies whatever a stand-in for an unreadable object denies", () => {
+  const denial = { unreadable: "spec.action must be one of ...", action: "DENY" as const, rules: [{}] };
+  const of = (kind: string, request: Request) => {
+    const metadata = { name: "p", namespace: "default", labels: {}, annotations: {}, createdAt: 0 };
+    const policies = [{ kind, metadata, spec: denial, origin: undefined }];
+    return evaluate({ policies, trustDomains: ["cluster.local"], canAsk: true, request }).why;
+  };
+  assert.deepEqual([of("AuthorizationPolicy", GET), of("AuthorizationPolicy", TCP)], ["unreadable", "unreadable"]);
+  assert.deepEqual([of("RequestAuthentication", GET), of("RequestAuthentication", TCP)], ["unreadable", "no-policy"]);
+});
+
 describe("normalizedPath()", () => {
   for (const [how, raw, path] of [
     ["DEFAULT", "/a/../admin", "/admin"],
@@ -117,6 +142,7 @@ describe("normalizedPath()", () => {
     ["NONE", "/a/../b//c", "/a/../b//c"],
     ["NONE", "/a#b", undefined],
     ["BASE", "/a%00", undefined],
+    ["NONE", "/\u00e9", undefined],
     ["BASE", '/%61"/.', "/a%22/"],
   ] as const satisfies readonly (readonly [PathNormalization, string, string | undefined])[]) {
     test(`${how} makes ${raw} ${path ?? "an error"}`, () => assert.equal(normalizedPath(raw, how), path));

@@ -6,9 +6,12 @@
 /** `meshConfig.pathNormalization.normalization`. */
 export type PathNormalization = "DEFAULT" | "NONE" | "BASE" | "MERGE_SLASHES" | "DECODE_AND_MERGE_SLASHES";
 
+/** Other characters are no part of a request line. */
+const IN_URLS = /^[\x21-\x7e]*$/;
+
 /** The path as the proxy sees and forwards it; undefined when it answers with 400 instead. The query stays as it is. */
 export function normalizedPath(raw: string, how: PathNormalization): string | undefined {
-  if (raw.includes("#")) return undefined;
+  if (!IN_URLS.test(raw) || raw.includes("#")) return undefined;
   const at = raw.indexOf("?");
   const [path, query] = at < 0 ? [raw, ""] : [raw.slice(0, at), raw.slice(at)];
   if (how === "NONE") return raw;

@@ -93,7 +93,7 @@ const PLAIN: ReadonlyMap<string, Attribute> = new Map([
   ["request.auth.presenter", claim("azp")],
   ["destination.ip", permission({}, (range) => ({ rule: { case: "destinationIp", value: literalRange(range) } }))],
   ["destination.port", ports],
-  ["connection.sni", permission({}, (name) => ({ rule: { case: "requestedServerName", value: textMatcher(name) } }))],
+  ["connection.sni", serverNames()],
 ]);
 
 /** The attribute that a condition names; undefined when there is none of that name. */
@@ -108,6 +108,13 @@ export function attributeOf(key: string): Attribute | undefined {
   }
   if (name === "request.auth.claims") return claim(...claimPath(part));
   return name.startsWith("experimental.") ? leftByFilter(name.slice("experimental.".length), part) : undefined;
+}
+
+/** Envoy writes server names in lower case, whatever the client sends: other letters in a policy would match nothing. */
+function serverNames(): Attribute {
+  return permission({}, (name) => ({
+    rule: { case: "requestedServerName", value: textMatcher(name.toLowerCase()) },
+  }));
 }
 
 function claim(...path: readonly string[]): Attribute {

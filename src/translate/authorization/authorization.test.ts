@@ -39,6 +39,10 @@ test("a rule to deny that looks at HTTP denies every TCP connection that the res
   assert.match(JSON.stringify(policy?.principals), /ns\/a\//);
 });
 
+test("server names of policies are in lower case, as Envoy writes those of connections", () => {
+  assert.match(JSON.stringify(attributeOf("connection.sni")?.match(["*.Example.COM"], HERE)), /"\.example\.com"/);
+});
+
 test("an attribute that nobody knows allows nothing", () => {
   const when = [{ key: "request.unknown", values: ["a"] }];
   assert.equal(rbacPolicy({ when }, { ...HERE, forTcp: false, allows: true }), undefined);
