@@ -1,7 +1,6 @@
 /** Parts of TLS settings: where Envoy gets certificates, which names and ciphers it takes. */
 import { create } from "@bufbuild/protobuf";
 import { isCipherSuite, isEcdhCurve } from "#config/checks/server-tls.ts";
-import type { MeshConfig } from "#config/mesh-config.ts";
 import { ApiConfigSource_ApiType, ApiVersion } from "#gen/envoy/config/core/v3/config_source_pb.ts";
 import {
   type SdsSecretConfig,
@@ -9,7 +8,6 @@ import {
 } from "#gen/envoy/extensions/transport_sockets/tls/v3/secret_pb.ts";
 import type { StringMatcherSchema } from "#gen/envoy/type/matcher/v3/string_pb.ts";
 import { duration, type Init } from "../encode.ts";
-import { outboundCluster } from "../names.ts";
 
 /** Programs beside the proxy that serve secrets in the place of agent and control plane. */
 export interface SecretSockets {
@@ -52,21 +50,20 @@ const EXTERNAL = "sds://";
 
 /**
  * The secret behind a `credentialName`: the workload's own (`builtin://`), one of a provider of the mesh or of a program beside
- * the proxy (`sds://NAME`), or else one of the control plane.
+ * the proxy (`sds://NAME`), or else one of the control plane. It has none for a provider that does not exist, and says so.
  */
 export function credentialSecret(
   credential: string,
   { credentialSocket }: SecretSockets,
-  { extensionProviders = [] }: Partial<Pick<MeshConfig, "extensionProviders">> = {},
+  /** `NAME CLUSTER` of each provider. */
+  providers: readonly string[] = [],
 ): SdsSecretConfig {
   if (credential === BUILTIN) return WORKLOAD_CERTIFICATE;
   if (credential === `${BUILTIN}-cacert`) return TRUSTED_ROOTS;
   if (!credential.startsWith(EXTERNAL)) return adsSecret(credential);
-  const provider = extensionProviders.find(({ sds }) => sds?.name === credential.slice(EXTERNAL.length))?.sds;
-  if (provider?.service) {
-    const host = provider.service.slice(provider.service.indexOf("/") + 1);
-    return secretFrom(outboundCluster(host, provider.port ?? 0), credential);
-  }
+  const own = `${credential.slice(EXTERNAL.length)} `;
+  const provider = providers.find((one) => one.startsWith(own));
+  if (provider !== undefined) return secretFrom(provider.slice(own.length), credential);
   return credentialSocket ? secretFrom(CREDENTIAL_CLUSTER, credential) : adsSecret(credential);
 }
 

@@ -35,17 +35,20 @@ export interface ServerTlsInput {
   readonly traits: Pick<TcpTraits, "withoutExchangeAlpn" | "compliance" | "credentialSocket" | "fileSocket">;
   /** In place of the workload's certificate and roots. */
   readonly secrets: ServerSecrets;
+  /** `NAME CLUSTER` of each service of the mesh that serves credentials. */
+  readonly credentialProviders?: readonly string[];
   readonly mesh: MeshConfig;
 }
 
 /** The socket of a server with its certificate, and roots for clients' certificates where these are asked for. */
-export function serverTls({ tls, isTcp, isQuic = false, traits, secrets, mesh }: ServerTlsInput): TransportSocket {
+export function serverTls(input: ServerTlsInput): TransportSocket {
+  const { tls, isTcp, isQuic = false, traits, mesh } = input;
   const isMutual = tls.mode === "MUTUAL" || tls.mode === "ISTIO_MUTUAL";
   const protocols = isQuic ? ["h3"] : ["h2", "http/1.1"];
   const params = tls.mode === "ISTIO_MUTUAL" ? undefined : parameters(tls, mesh);
   const exchanges = isTcp && tls.mode === "ISTIO_MUTUAL" && !traits.withoutExchangeAlpn;
   const context = {
-    ...certificates({ tls, traits, secrets, mesh }),
+    ...certificates(input),
     alpnProtocols: exchanges ? ["istio-peer-exchange", ...protocols] : protocols,
     ...(params && { tlsParams: params }),
   };
@@ -55,7 +58,7 @@ export function serverTls({ tls, isTcp, isQuic = false, traits, secrets, mesh }:
   });
 }
 
-function certificates({ tls, traits, secrets, mesh }: Omit<ServerTlsInput, "isTcp" | "isQuic">): Context {
+function certificates({ tls, traits, secrets, credentialProviders }: ServerTlsInput): Context {
   if (tls.mode === "ISTIO_MUTUAL") {
     const own = secrets.certificate === "" ? WORKLOAD_CERTIFICATE : fileSecret(secrets.certificate, traits);
     const roots = secrets.roots === "" ? TRUSTED_ROOTS : fileSecret(secrets.roots, traits);
@@ -64,7 +67,7 @@ function certificates({ tls, traits, secrets, mesh }: Omit<ServerTlsInput, "isTc
   const asks = tls.mode === "MUTUAL" || tls.mode === "OPTIONAL_MUTUAL";
   const credentials = tls.credentialNames?.length ? tls.credentialNames : [tls.credentialName ?? ""];
   if (credentials[0] !== "") {
-    const secret = (name: string) => credentialSecret(name, traits, mesh);
+    const secret = (name: string) => credentialSecret(name, traits, credentialProviders);
     const roots = secret(tls.caCertCredentialName || `${credentials[0]}-cacert`);
     return {
       tlsCertificateSdsSecretConfigs: credentials.map(secret),

@@ -80,6 +80,8 @@ interface GatewayChainInput extends AuthorizationInput {
   readonly tls: ServerTls | undefined;
   /** In place of the workload's certificate and roots. */
   readonly serverSecrets: ServerSecrets;
+  /** `NAME CLUSTER` of each service of the mesh that serves credentials. */
+  readonly credentialProviders: readonly string[];
   readonly traits: HttpTraits;
   readonly mesh: MeshConfig;
 }
@@ -136,13 +138,21 @@ function chainFields(
   input: GatewayChainInput,
   over: { readonly isTcp: boolean; readonly isQuic: boolean },
 ): Init<typeof FilterChainSchema> {
-  const { serverNames, applicationProtocols = [], tls, traits, serverSecrets, mesh } = input;
+  const {
+    serverNames,
+    applicationProtocols = [],
+    tls,
+    traits,
+    serverSecrets: secrets,
+    credentialProviders,
+    mesh,
+  } = input;
   const takesAny = serverNames.length === 0 || serverNames.includes("*");
   return {
     ...(!takesAny && {
       filterChainMatch: { serverNames: [...serverNames].sort(), applicationProtocols: [...applicationProtocols] },
     }),
-    ...(tls && { transportSocket: serverTls({ tls, ...over, traits, secrets: serverSecrets, mesh }) }),
+    ...(tls && { transportSocket: serverTls({ tls, ...over, traits, secrets, credentialProviders, mesh }) }),
     transportSocketConnectTimeout: duration(15_000),
   };
 }

@@ -136,6 +136,8 @@ export interface InboundChainInput extends AuthorizationInput, JwtInput {
   readonly tls: ServerTls | undefined;
   /** In place of the mesh's certificate and roots. */
   readonly serverSecrets: ServerSecrets;
+  /** `NAME CLUSTER` of each service of the mesh that serves credentials. */
+  readonly credentialProviders: readonly string[];
   /** The path of the Sidecar it comes from; empty for services. */
   readonly origin: string;
   readonly traits: HttpTraits;
@@ -144,7 +146,7 @@ export interface InboundChainInput extends AuthorizationInput, JwtInput {
 
 /** Canonical bytes of a chain. */
 export function inboundChain(input: InboundChainInput): Uint8Array {
-  const { match, targetPort, traits, mesh, tls, origin, serverSecrets } = input;
+  const { match, targetPort, traits, mesh, tls, origin, serverSecrets: secrets, credentialProviders } = input;
   const isHttp = match.treatedAs === "http";
   return bytesOf(FilterChainSchema, {
     name: chainName(input),
@@ -157,8 +159,8 @@ export function inboundChain(input: InboundChainInput): Uint8Array {
     ...(match.endsTls && {
       transportSocket:
         tls === undefined
-          ? mutualTls({ alpnProtocols: offeredProtocols(isHttp, traits), mesh, secrets: serverSecrets, traits })
-          : serverTls({ tls, isTcp: false, traits, secrets: serverSecrets, mesh }),
+          ? mutualTls({ alpnProtocols: offeredProtocols(isHttp, traits), mesh, secrets, traits })
+          : serverTls({ tls, isTcp: false, traits, secrets, credentialProviders, mesh }),
     }),
     ...(origin !== "" && { metadata: { filterMetadata: { istio: { config: origin } } } }),
   });

@@ -9,6 +9,7 @@ import { listenerName, outboundServerName, udpListenerName } from "../names.ts";
 import { type Recipe, recipe } from "../recipe.ts";
 import { wildcardAddresses } from "../scope/addresses.ts";
 import { authorizationInput } from "../scope/authorization-policies.ts";
+import { credentialProviders } from "../scope/credential-providers.ts";
 import { destinationRuleFor } from "../scope/destination-rules.ts";
 import { servicesInScope } from "../scope/egress.ts";
 import {
@@ -148,6 +149,7 @@ function httpChain(snapshot: Snapshot, view: GatewayView, { server, name, isQuic
     serverName: isTls ? (server.server.name ?? "") : "",
     tls: isTls ? server.server.tls : undefined,
     serverSecrets: view.traits.listener.serverSecrets,
+    credentialProviders: credentialProviders(snapshot),
     traits: view.traits.http,
     mesh: snapshot.mesh,
     ...authorizationInput(snapshot, view.authorization),
@@ -182,7 +184,8 @@ function tcpChains(snapshot: Snapshot, view: GatewayView, { server, name }: Serv
     const serverNames = endsTls ? serverNamesOf(server) : sniHosts;
     const { http: traits, listener } = view.traits;
     const authorization = authorizationInput(snapshot, view.authorization);
-    const shared = { traits, serverSecrets: listener.serverSecrets, mesh: snapshot.mesh };
+    const secrets = { serverSecrets: listener.serverSecrets, credentialProviders: credentialProviders(snapshot) };
+    const shared = { traits, ...secrets, mesh: snapshot.mesh };
     const input = { ...chain, ...authorization, tls: endsTls ? tls : undefined, ...shared };
     const recipeFor = (left: readonly string[]) =>
       recipe({ name, input: { ...input, serverNames: left }, build: gatewayTcpChain });
@@ -233,6 +236,7 @@ function passedChain(snapshot: Snapshot, view: GatewayView, to: PassedTo): Plann
     tls: undefined,
     tunnels: false,
     serverSecrets: view.traits.listener.serverSecrets,
+    credentialProviders: credentialProviders(snapshot),
     traits: view.traits.http,
     mesh,
     ...authorizationInput(snapshot, []),

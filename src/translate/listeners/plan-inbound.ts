@@ -4,6 +4,7 @@ import { listenerName, VIRTUAL_INBOUND } from "../names.ts";
 import { type Recipe, recipe } from "../recipe.ts";
 import { wildcardAddresses } from "../scope/addresses.ts";
 import { authorizationInput } from "../scope/authorization-policies.ts";
+import { credentialProviders } from "../scope/credential-providers.ts";
 import { jwtInput } from "../scope/request-authentications.ts";
 import type { InboundView } from "../views.ts";
 import { type InboundListenerInput, inboundBlackHoleChain, inboundChain, inboundListener } from "./inbound.ts";
@@ -70,6 +71,7 @@ function chainsOf(
     ...authorizationInput(snapshot, view.authorization),
     ...jwtInput(snapshot, view.authentication),
     serverSecrets: view.traits.listener.serverSecrets,
+    credentialProviders: credentialProviders(snapshot),
     traits: view.traits.http,
     mesh: snapshot.mesh,
   };

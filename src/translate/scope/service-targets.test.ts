@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { type MeshOptions, meshOf, objectsOf, type ProxyOptions, proxyOf } from "../../../test/support/mesh.ts";
 import { object } from "../../../test/support/objects.ts";
+import { viewsOf } from "../views.ts";
 import { placeOf } from "./service-targets.ts";
 
 const PORTS = [
@@ -172,6 +173,29 @@ test("a workload that a ServiceEntry lists with several ports has all of them", 
     targets.map(({ targetPort }) => targetPort),
     [8081, 8082],
   );
+});
+
+test("a proxy at the address of an endpoint that is written into a ServiceEntry keeps its own labels and place", () => {
+  const entry = object("ServiceEntry", "se", {
+    hosts: ["se.test"],
+    ports: [{ number: 80, name: "http", protocol: "HTTP" }],
+    resolution: "STATIC",
+    endpoints: [{ address: "10.1.0.1", labels: { app: "of-the-endpoint" }, locality: "r/z" }],
+  });
+  const route = object("VirtualService", "vs", {
+    hosts: ["se.test"],
+    http: [
+      { match: [{ sourceLabels: { app: "own" } }], directResponse: { status: 201 } },
+      { match: [{ sourceLabels: { app: "of-the-endpoint" } }], directResponse: { status: 202 } },
+    ],
+  });
+  const mesh = meshOf(entry + route);
+  const proxy = proxyOf({ ip: "10.1.0.1", labels: { app: "own" } });
+  const place = placeOf(mesh, proxy);
+  assert.deepEqual([place.labels, place.locality, place.targets.length], [{}, "", 1]);
+  const [condition] = viewsOf(mesh, proxy).outbound.sourceConditions;
+  assert.match(condition ?? "", /own/);
+  assert.equal(viewsOf(mesh, proxy).outbound.sourceConditions.length, 1);
 });
 
 describe("a WorkloadEntry", () => {

@@ -60,7 +60,8 @@ function newPlace(snapshot: Snapshot, proxy: ProxyClaims, { clusterId, workload 
   const listed = listedAt(snapshot, proxy);
   const isMachine = workload?.kind === "machine";
   const entry = listed.find(({ service, isInCluster }) => service.registry === "External" && isInCluster)?.endpoint;
-  const labels = (isMachine ? undefined : workload?.labels) ?? entry?.labels ?? NO_LABELS;
+  // A machine is known by a ServiceEntry that selects it. Labels of an endpoint that is written into a ServiceEntry are no proxy's.
+  const labels = (isMachine ? entry : workload)?.labels ?? NO_LABELS;
   const told = workload ?? toldByProxy(proxy, labels);
   const selected = selectedTargets(snapshot.services, { ...told, namespace: proxy.namespace, clusterId });
   // Services that select nothing have the endpoints that somebody lists.

@@ -32,6 +32,10 @@ export class ProviderServer implements Disposable {
 
   static async start(): Promise<ProviderServer> {
     const server = createServer((_, response) => response.setHeader(PROVIDER.header, "1").end());
+    // A connection that is closed just when a request comes would be a denial.
+    server.keepAliveTimeout = 0;
+    server.requestTimeout = 0;
+    server.headersTimeout = 0;
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     return new ProviderServer(server);
   }

@@ -318,11 +318,14 @@ export const securityTables = unitTables(
     ConstructSdsSecretConfigForCredential: byRow<{
       name: string;
       credentialSocketExists: boolean;
-      push: { readonly Mesh: object };
+      push: { readonly Mesh: object; readonly ServiceIndex?: { readonly HostnameAndNamespace?: object } };
       expected: object;
     }>(({ name, credentialSocketExists, push, expected }) => {
-      const mesh = meshConfigOf(push.Mesh).value;
-      const ours = credentialSecret(name, credentialSocketExists ? { credentialSocket: true } : {}, mesh);
+      const hosts = Object.keys(push.ServiceIndex?.HostnameAndNamespace ?? {});
+      const providers = (meshConfigOf(push.Mesh).value?.extensionProviders ?? []).flatMap(({ sds }) =>
+        sds?.service && hosts.includes(sds.service) ? [`${sds.name} outbound|${sds.port}||${sds.service}`] : [],
+      );
+      const ours = credentialSecret(name, credentialSocketExists ? { credentialSocket: true } : {}, providers);
       return sameMessage(SdsSecretConfigSchema.typeName, ours, expected);
     }),
     "matcher.HeaderMatcher": byRow<{ K: string; V: string; Expect: object }>(({ K, V, Expect }) =>

@@ -1,0 +1,23 @@
+/** Services of the mesh that serve credentials, `sds://NAME`. */
+import type { MeshConfig } from "#config/mesh-config.ts";
+import type { Service } from "#model/service.ts";
+import type { Snapshot } from "#model/snapshot.ts";
+import { derived } from "../indexes.ts";
+import { outboundCluster } from "../names.ts";
+import { serviceNamed } from "./services-by-name.ts";
+
+/** `NAME CLUSTER` of each provider whose service and port exist: Envoy rejects a reference to a cluster that it does not have. */
+export function credentialProviders({ mesh, services }: Snapshot): readonly string[] {
+  return mesh.extensionProviders.some(({ sds }) => sds !== undefined) ? known("", mesh, services) : NONE;
+}
+
+const NONE: readonly string[] = [];
+
+const known = derived((_: string, { extensionProviders }: MeshConfig, services: readonly Service[]) =>
+  extensionProviders.flatMap(({ sds }) => {
+    const { name = "", service = "", port = 0 } = sds ?? {};
+    const found = service === "" ? undefined : serviceNamed(services, service);
+    const isServed = found?.ports.some((one) => one.port === port) === true;
+    return isServed ? [`${name} ${outboundCluster(found.hostname, port)}`] : [];
+  }),
+);
