@@ -79,10 +79,21 @@ test("webhooks lead elsewhere where somebody says so", async () => {
   assert.deepEqual(at(validation, "webhooks", 0, "clientConfig"), { url: "https://far/validate" });
 });
 
-test("validation holds nothing up while there is no certificate", async () => {
+test("validation holds up security objects alone while there is no certificate", async () => {
   const validation = async (...set: string[]) =>
     (await installed(...set)).get("ValidatingWebhookConfiguration/istiod-default-validator");
-  assert.equal(at(await validation(), "webhooks", 0, "failurePolicy"), "Ignore");
+  const first = await validation();
+  const shown = (i: number) => ["name", "failurePolicy"].map((field) => at(first, "webhooks", i, field));
+  assert.deepEqual(
+    [shown(0), shown(1)],
+    [
+      ["validation.istio.io", "Ignore"],
+      ["security.validation.istio.io", "Fail"],
+    ],
+  );
+  assert.ok(!JSON.stringify(at(first, "webhooks", 0, "rules")).includes("security.istio.io"));
+  assert.deepEqual(at(first, "webhooks", 1, "rules", 0, "apiGroups"), ["security.istio.io"]);
+  assert.equal(at(await validation("base.validationFailurePolicy=Ignore"), "webhooks", 1, "failurePolicy"), "Ignore");
   assert.equal(at(await validation("base.validationCABundle=Zm9v"), "webhooks", 0, "failurePolicy"), "Fail");
   assert.equal(at(await validation("base.validationFailurePolicy=Fail"), "webhooks", 0, "failurePolicy"), "Fail");
   assert.equal(await validation("global.configValidation=false"), undefined);

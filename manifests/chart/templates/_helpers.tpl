@@ -264,19 +264,30 @@ ask for no injection never reach them, the control plane's own among them: so it
         {{- toYaml .object | nindent 8 }}
 {{- end }}
 
-{{- /* The webhook of validation `name`, for objects that `object` selects. Until the control plane has filled in caBundle, nothing
-is held up; then it sets failurePolicy to Fail. */ -}}
+{{- /* The webhooks of validation `name`, for objects that `object` selects. Until the control plane has filled in caBundle, no
+object is held up but those that protect workloads: nobody may take one for stored and effective that validation would
+reject. Then the control plane sets failurePolicy to Fail for all. */ -}}
 {{- define "mizzen.validator" }}
+  {{- $policy := .root.Values.base.validationFailurePolicy }}
+  {{- if .root.Values.base.validationCABundle }}{{ $policy = "Fail" }}{{ end }}
+  {{- $groups := list "networking.istio.io" "telemetry.istio.io" "extensions.istio.io" }}
+  {{- include "mizzen.validatorOf" (dict "root" .root "name" .name "object" .object "groups" $groups "policy" ($policy | default "Ignore")) }}
+  {{- include "mizzen.validatorOf" (dict "root" .root "name" (print .name "security.") "object" .object "groups" (list "security.istio.io") "policy" ($policy | default "Fail")) }}
+{{- end }}
+
+{{- /* One of them, for these API groups. */ -}}
+{{- define "mizzen.validatorOf" }}
   {{- $base := .root.Values.base }}
   - name: {{ .name }}validation.istio.io
     clientConfig:
       {{- include "mizzen.client" (dict "root" .root "path" "/validate" "url" $base.validationURL "bundle" $base.validationCABundle) | nindent 6 }}
     rules:
       - operations: [CREATE, UPDATE]
-        apiGroups: [security.istio.io, networking.istio.io, telemetry.istio.io, extensions.istio.io]
+        apiGroups:
+          {{- toYaml .groups | nindent 10 }}
         apiVersions: ["*"]
         resources: ["*"]
-    failurePolicy: {{ if $base.validationCABundle }}Fail{{ else }}{{ $base.validationFailurePolicy | default "Ignore" }}{{ end }}
+    failurePolicy: {{ .policy }}
     sideEffects: None
     admissionReviewVersions: [v1]
     objectSelector:

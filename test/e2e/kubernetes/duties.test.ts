@@ -117,7 +117,9 @@ describe("what the control plane does in Kubernetes", { skip: NO_KUBERNETES, tim
       await server.kubectl(["delete", `${type}webhookconfigurations`, "--all"]);
   });
 
-  test("validation that the API server does not reach holds up nothing, and the log says why", async ({ signal }) => {
+  test("validation that the API server does not reach holds up security objects alone, and the log says why", async ({
+    signal,
+  }) => {
     await server.define(customResourceDefinitions());
     const { validation } = await webhookConfigurations("revision=far");
     for (const object of validation) await server.apply(JSON.stringify(object));
@@ -134,7 +136,10 @@ describe("what the control plane does in Kubernetes", { skip: NO_KUBERNETES, tim
     });
     assert.deepEqual(
       webhooks.map(({ failurePolicy, clientConfig }) => [failurePolicy, atob(clientConfig.caBundle)]),
-      [["Ignore", "ONE"]],
+      [
+        ["Ignore", "ONE"],
+        ["Fail", "ONE"],
+      ],
     );
     await server.kubectl(["delete", "validatingwebhookconfigurations", "--all"]);
   });
