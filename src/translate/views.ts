@@ -245,7 +245,7 @@ function viewsAt(snapshot: Snapshot, connected: MeshProxy, place: WorkloadPlace)
     }),
     names: namesView({ role, namespace, sidecar, traits, network, clusterId, ...audience }),
     omittedListeners: ownListeners(proxy, targets),
-    isMutualTls: proxy.labels[TLS_MODE] === "istio",
+    isMutualTls: (place.tlsMode ?? proxy.labels[TLS_MODE]) === "istio",
   };
 }
 

@@ -30,6 +30,8 @@ export interface WorkloadPlace {
   readonly locality: string;
   /** None when no registry knows it. */
   readonly labels: Readonly<Record<string, string>>;
+  /** What callers are told of an endpoint that is written into a ServiceEntry, where the workload is one. */
+  readonly tlsMode?: Endpoint["tlsMode"] | undefined;
 }
 
 /**
@@ -68,13 +70,14 @@ function newPlace(snapshot: Snapshot, proxy: ProxyClaims, { clusterId, workload 
   const isListed = !isMachine && selected.length === 0;
   const others = listed.filter(({ service }) => isListed || service.registry === "External").flatMap(targetsOf);
   const targets = [...selected, ...distinct(others)].sort(byAge);
-  return { targets, locality: localityOfLabels(labels), labels };
+  return { targets, locality: localityOfLabels(labels), labels, tlsMode: workload ? undefined : entry?.tlsMode };
 }
 
 function isSamePlace(a: WorkloadPlace, b: WorkloadPlace): boolean {
   const isSame = (target: ServiceTarget, other: ServiceTarget | undefined) =>
     target.service === other?.service && target.port === other.port && target.targetPort === other.targetPort;
-  if (a.locality !== b.locality || a.labels !== b.labels || a.targets.length !== b.targets.length) return false;
+  if (a.locality !== b.locality || a.labels !== b.labels || a.tlsMode !== b.tlsMode) return false;
+  if (a.targets.length !== b.targets.length) return false;
   return a.targets.every((target, i) => isSame(target, b.targets[i]));
 }
 
