@@ -138,7 +138,7 @@ function claimsOf(text: string): Claims {
 
 async function loaded(terminal: Terminal, options: FolderOptions): Promise<MeshOfFiles> {
   const mesh = await meshOfOptions(options);
-  for (const problem of mesh.problems) terminal.say(`note: left out: ${problem}`);
+  for (const problem of mesh.problems) terminal.say(`note: ${problem}`);
   return mesh;
 }
 

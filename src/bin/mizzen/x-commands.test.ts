@@ -176,8 +176,10 @@ spec:
     write(
       `${object("AuthorizationPolicy", "prod/bad", { rules: [{ to: [{ operation: { ports: ["x"] } }] }] })}\n---\n{`,
     );
-    assert.match(await explain("--to", "web"), /verdict: ALLOWED/);
-    assert.match(said, /left out: .*policies\.yaml:1: AuthorizationPolicy\/prod\/bad/);
+    const text = await explain("--to", "web");
+    assert.match(text, /verdict: DENIED\nbecause: an object cannot be read/);
+    assert.match(text, /decided by: AuthorizationPolicy\/prod\/bad .*policies\.yaml:1/);
+    assert.match(said, /note: .*policies\.yaml:1: AuthorizationPolicy\/prod\/bad/);
     await explain("--to", "nobody");
     assert.match(said, /No workload "nobody": there are web\.prod, old\.prod/);
     assert.equal(process.exitCode, 2);

@@ -30,7 +30,7 @@ export function mtlsCommand(terminal: Terminal): Command {
     .action((options: MtlsOptions) =>
       finish(terminal, async () => {
         const mesh = await meshOfOptions(options);
-        for (const problem of mesh.problems) terminal.say(`note: left out: ${problem}`);
+        for (const problem of mesh.problems) terminal.say(`note: ${problem}`);
         const pairs = pairsOf(mesh);
         terminal.print(
           options.output === undefined
