@@ -4,7 +4,7 @@ import type { ServiceEntry } from "#config/kinds/service-entry.ts";
 import { parseObject } from "#config/parse-object.ts";
 import { asError, type Problem, warning } from "#config/problem.ts";
 import { parseField } from "#config/schema/field-path.ts";
-import { type UnreadablePolicy, unreadablePolicy, unreadableText } from "#config/unreadable-policy.ts";
+import { isSecurityKind, type UnreadablePolicy, unreadablePolicy, unreadableText } from "#config/unreadable-policy.ts";
 import { finished, type Steps } from "#lib/async/steps.ts";
 import { isRecord } from "#lib/is-record.ts";
 import { Places } from "#lib/yaml/places.ts";
@@ -39,7 +39,7 @@ export function* objectSteps(text: string): Steps<FoundObject[]> {
   const { value, error, warning, line } = readDocument(text);
   if (error !== undefined) return [unreadable({ ...error, field: "", severity: "error" }, text)];
   if (value === undefined) return [];
-  const notes: PlacedProblem[] = warning === undefined ? [] : [{ ...warning, field: "", severity: "warning" }];
+  const repeats = warning !== undefined;
   const places = new Places(text);
   if (isList(value) && value.items !== null && !Array.isArray(value.items)) {
     const wrong: Problem = { field: "items", message: "must be a list of objects", severity: "error" };
@@ -47,24 +47,30 @@ export function* objectSteps(text: string): Steps<FoundObject[]> {
   }
   const found: FoundObject[] = [];
   for (const [i, { raw, path }] of itemsOf(value).entries()) {
-    const { object, problems, key, notYet } = parseObject(raw);
+    const { object: parsed, problems, key, notYet } = parseObject(raw);
     const at = path.length === 0 ? line : places.line(path);
     const place = (problem: Problem): PlacedProblem => ({
       ...problem,
       line: problem.field === "" ? at : places.line([...path, ...parseField(problem.field)]),
     });
-    const nameless = object?.metadata.name === "";
-    const more = object === undefined ? [] : nameless ? [NAMELESS] : ineffective(object);
-    const denial =
-      object === undefined || nameless ? unreadablePolicy(raw, reasonOf([...problems, ...more])) : undefined;
-    // An unknown version of a security kind is a warning for other kinds.
-    const grave = denial === undefined || problems.some(isError) ? problems : problems.map(asError);
+    const isNameless = parsed?.metadata.name === "";
+    const isAmbiguous = repeats && isSecurityKind(parsed?.kind ?? "");
+    const object = isNameless || isAmbiguous ? undefined : parsed;
+    const more = isNameless ? [NAMELESS] : object === undefined ? [] : ineffective(object);
+    const denials =
+      object === undefined ? denialsOf({ raw, key, repeats, text, problems: [...problems, ...more] }) : [];
+    // What is a warning about another kind keeps a security object out of the mesh.
+    const grave = denials.length === 0 || problems.some(isError) ? problems : problems.map(asError);
+    const severity = denials.length > 0 ? "error" : "warning";
     found.push({
       key,
-      object: nameless ? undefined : object,
+      object,
       notYet: notYet ? key.split("/", 1)[0] : undefined,
-      problems: [...(i === 0 ? notes : []), ...[...grave, ...more].map(place)],
-      unreadable: denial === undefined ? [] : [denial],
+      problems: [
+        ...(repeats && i === 0 ? [{ ...warning, field: "", severity } as const] : []),
+        ...[...grave, ...more].map(place),
+      ],
+      unreadable: denials,
       line: at,
     });
     yield;
@@ -83,6 +89,26 @@ export function unreadable(problem: PlacedProblem, text = ""): FoundObject {
     unreadable: denials,
     line: problem.line,
   };
+}
+
+interface Broken {
+  readonly raw: unknown;
+  readonly key: string;
+  /** Some key is given twice: the object may mean something else than what counts of it. */
+  readonly repeats: boolean;
+  readonly text: string;
+  readonly problems: readonly Problem[];
+}
+
+/** What stands in for an object that has no effect, if it may be a security object, or hold some in a way that nobody reads. */
+function denialsOf({ raw, key, repeats, text, problems }: Broken): readonly ConfigObject<UnreadablePolicy>[] {
+  const reason = reasonOf(problems);
+  const isListOfUnknown = isRecord(raw) && Array.isArray(raw.items);
+  const denial = isListOfUnknown
+    ? undefined
+    : unreadablePolicy(repeats && isRecord(raw) ? { ...raw, spec: false } : raw, reason);
+  if (denial !== undefined) return [denial];
+  return key === "" || isListOfUnknown ? unreadableText(text, reason) : [];
 }
 
 function isError({ severity }: Problem): boolean {

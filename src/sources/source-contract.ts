@@ -40,6 +40,8 @@ spec:
 `;
 }
 
+const METADATA = { name: "p", namespace: "foo" };
+
 /** An AuthorizationPolicy as YAML, with an action and a port that need not be right. */
 export function policyYaml(name: string, action: string, port: string): string {
   return `apiVersion: security.istio.io/v1
@@ -297,6 +299,36 @@ spec:
     await using opened = await open({ "a.yaml": policyYaml("p", "DENY", "80").replace("foo\n", "foo\n  oops\n") });
     const [policy] = opened.source.current().unreadablePolicies;
     assert.deepEqual([policy?.metadata.name, policy?.metadata.namespace], ["p", "foo"]);
+  },
+
+  "security objects in lists that nobody reads, and with a key that is given twice, deny": async (open) => {
+    const policy = JSON.stringify({
+      apiVersion: "security.istio.io/v1",
+      kind: "AuthorizationPolicy",
+      metadata: METADATA,
+    });
+    const rules = 'rules: [{to: [{operation: {paths: ["/a"]}}]}]';
+    const texts = [
+      `- ${policy}`,
+      `apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: List, items: [${policy}]}\n`,
+      `apiVersion: security.istio.io/v1\nkind: AuthorizationPolicyList\nitems: [${policy}]\n`,
+      `apiVersion: v1\nkind: list\nitems: [${policy}]\n`,
+      `${policy.slice(0, -1)}, "spec": {action: DENY, ${rules}, ${rules.replace("/a", "/b")}}}`,
+    ];
+    for (const text of texts) {
+      await using opened = await open({ "a.yaml": text });
+      const { unreadablePolicies, authorizationPolicies } = opened.source.current();
+      assert.deepEqual(authorizationPolicies, [], text);
+      assert.deepEqual(
+        unreadablePolicies.map(({ metadata }) => metadata.namespace),
+        ["foo"],
+        text,
+      );
+      assert.ok(
+        opened.source.problems().some(({ severity }) => severity === "error"),
+        text,
+      );
+    }
   },
 
   "__proto__ in an object is harmless": async (open) => {
