@@ -8,8 +8,13 @@ import type {
   AuthorizationSource,
 } from "../kinds/authorization-policy.ts";
 import { error, type Problem } from "../problem.ts";
+import { hasLineBreak } from "./headers.ts";
 import { checkSubnet } from "./network.ts";
 
+/** Envoy limits the size of the regular expressions that some values become. */
+const MAX_VALUE = 4096;
+/** Envoy's limit for templates of paths. */
+const MAX_TEMPLATE = 256;
 const MAX_ACCOUNTS = 16;
 const MAX_ACCOUNT = 320;
 /** Characters of a segment of a path (RFC 3986), beside which a template may stand. */
@@ -60,8 +65,10 @@ function* checkFields(
   const lists = Object.entries(message).filter((entry): entry is [string, Values] => entry[1] !== undefined);
   if (!lists.some(([, values]) => values.length > 0)) yield error(at, "must not be empty");
   for (const [field, values] of lists) {
-    for (const [i, value] of values.entries())
+    for (const [i, value] of values.entries()) {
       if (value === "") yield error(`${at}.${field}[${i}]`, "must not be empty");
+      if (value.length > MAX_VALUE) yield error(`${at}.${field}[${i}]`, `must be at most ${MAX_VALUE} characters long`);
+    }
     yield* checkOf(field)?.(values, `${at}.${field}`) ?? [];
   }
 }
@@ -93,6 +100,7 @@ function* checkAccounts(values: Values, at: string): Iterable<Problem> {
 function* checkPaths(values: Values, at: string): Iterable<Problem> {
   for (const [i, path] of values.entries()) {
     const isTemplate = isPathTemplate(path);
+    if (isTemplate) yield* checkTemplate(path, `${at}[${i}]`);
     let ended = false;
     for (const segment of withoutEnds(path, "/").split("/")) {
       if (segment === "{*}" || segment === "{**}") {
@@ -104,6 +112,16 @@ function* checkPaths(values: Values, at: string): Iterable<Problem> {
         yield error(`${at}[${i}]`, `has a segment that cannot stand beside a template: "${segment}"`);
       }
     }
+  }
+}
+
+/** Envoy ends when it gets a template with an empty segment, and rejects long ones. */
+function* checkTemplate(path: string, at: string): Iterable<Problem> {
+  if (!path.startsWith("/") || path.includes("//")) {
+    yield error(at, `must start with a slash and have no empty segment beside a template: "${path}"`);
+  }
+  if (path.replace(/\{(\*\*?)\}/g, "$1").length > MAX_TEMPLATE) {
+    yield error(at, `must be at most ${MAX_TEMPLATE} characters long beside a template`);
   }
 }
 
@@ -140,6 +158,7 @@ function hasNamedPart(key: string): boolean {
 
 function wrongKey(key: string): string | undefined {
   if (PLAIN_KEYS.has(key)) return undefined;
+  if (key.startsWith("request.headers") && hasLineBreak(key)) return "must name a header";
   if (KEYS_WITH_NAME.some((prefix) => key.startsWith(prefix))) {
     return hasNamedPart(key) ? undefined : `must name a part in brackets, as request.headers[User-Agent], not "${key}"`;
   }

@@ -27,6 +27,11 @@ export function* checkMatchedHeader(name: string, at: string): Iterable<Problem>
   yield error(formatField(at, name), "is not a valid name of a header");
 }
 
+/** Whether a text has characters with which Envoy takes it for no part of a header, and rejects everything beside it. */
+export function hasLineBreak(text: string): boolean {
+  return /[\0\r\n]/.test(text);
+}
+
 /** The plain name of a header: letters, digits, dashes and underscores. */
 export function* checkHeaderName(name: string, at: string): Iterable<Problem> {
   if (!/^[-_A-Za-z0-9]+$/.test(name)) yield error(at, `must be a valid name of a header, not "${name}"`);

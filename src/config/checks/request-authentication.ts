@@ -1,11 +1,12 @@
 import { createPublicKey, type JsonWebKey } from "node:crypto";
+import { isRecord } from "#lib/is-record.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import type { ConfigObject } from "../config-object.ts";
 import type { JwtRule, RequestAuthentication } from "../kinds/request-authentication.ts";
 import { error, type Problem } from "../problem.ts";
 import { checkDuration } from "./amounts.ts";
 import { checkAttachment } from "./attachment.ts";
-import { checkHeaderName } from "./headers.ts";
+import { checkHeaderName, hasLineBreak } from "./headers.ts";
 
 /** Checks a RequestAuthentication. */
 export function* checkRequestAuthentication({ spec }: ConfigObject<RequestAuthentication>): Iterable<Problem> {
@@ -23,15 +24,22 @@ function* checkJwtRule(rule: JwtRule, at: string): Iterable<Problem> {
       if (value === "") yield error(`${at}.${name}[${i}]`, "must not be empty");
     }
   }
-  for (const [i, { name }] of fromHeaders.entries()) {
+  for (const [i, { name, prefix = "" }] of fromHeaders.entries()) {
     if (name === "") yield error(`${at}.fromHeaders[${i}].name`, "is required");
+    yield* checkHeaderText(name, `${at}.fromHeaders[${i}].name`);
+    yield* checkHeaderText(prefix, `${at}.fromHeaders[${i}].prefix`);
   }
+  yield* checkHeaderText(rule.outputPayloadToHeader ?? "", `${at}.outputPayloadToHeader`);
   for (const [i, { header, claim }] of outputClaimToHeaders.entries()) {
     const field = `${at}.outputClaimToHeaders[${i}]`;
     if (claim === "") yield error(`${field}.claim`, "is required");
     yield* checkHeaderName(header, `${field}.header`);
   }
   yield* checkDuration(rule.timeout, `${at}.timeout`);
+}
+
+function* checkHeaderText(text: string, at: string): Iterable<Problem> {
+  if (hasLineBreak(text)) yield error(at, "must not contain a line break");
 }
 
 function* checkUri(uri: string, at: string): Iterable<Problem> {
@@ -59,11 +67,29 @@ function* checkKeySet(text: string, at: string): Iterable<Problem> {
 }
 
 function* checkKey(key: unknown, at: string): Iterable<Problem> {
-  const isSecret = typeof key === "object" && key !== null && "kty" in key && key.kty === "oct";
-  if (isSecret) return;
+  if (!isRecord(key)) {
+    yield error(at, "must be a key");
+    return;
+  }
+  const { kty, k, alg } = key;
+  const family = FAMILIES[String(kty)];
+  if (typeof alg === "string" && family !== undefined && !family.test(alg)) {
+    yield error(`${at}.alg`, `must be an algorithm for keys of type ${String(kty)}, not "${alg}"`);
+  }
+  if (kty === "oct") {
+    if (typeof k !== "string" || !/^[\w-]+$/.test(k)) yield error(`${at}.k`, "must be the secret in base64url");
+    return;
+  }
   try {
-    createPublicKey({ key: key as JsonWebKey, format: "jwk" });
+    const { asymmetricKeyDetails } = createPublicKey({ key: key as JsonWebKey, format: "jwk" });
+    const { modulusLength = MIN_MODULUS } = asymmetricKeyDetails ?? {};
+    if (modulusLength < MIN_MODULUS) yield error(at, `must be an RSA key of at least ${MIN_MODULUS} bits`);
   } catch (thrown) {
     yield error(at, `must be a key: ${errorText(thrown)}`);
   }
 }
+
+/** Shorter ones Envoy does not take. */
+const MIN_MODULUS = 1024;
+/** Envoy rejects a key with an algorithm of another family, and everything beside it. */
+const FAMILIES: Readonly<Record<string, RegExp>> = { oct: /^HS/, RSA: /^[RP]S/, EC: /^ES/ };

@@ -115,8 +115,8 @@ test("sources, operations and conditions are checked", () => {
     [ofOperation({}), [`error ${OPERATION}`]],
     [ofOperation({ ports: ["65536", "http", "-1"] }), [0, 1, 2].map((i) => `error ${OPERATION}.ports[${i}]`)],
     [
-      ofOperation({ paths: ["/{**}/a/{*}", "/a{*}", "/{a}", "/{*}/a b", "/{*}//"] }),
-      [0, 1, 2, 3].map((i) => `error ${OPERATION}.paths[${i}]`),
+      ofOperation({ paths: ["/{**}/a/{*}", "/a{*}", "/{a}", "/{*}/a b", "/{*}//", "{*}", `/{*}/${"a".repeat(300)}`] }),
+      [0, 1, 2, 3, 4, 5, 6].map((i) => `error ${OPERATION}.paths[${i}]`),
     ],
     [ofCondition("source.ip", "nowhere"), ["error spec.rules[0].when[0].values[0]"]],
     [ofCondition("destination.port", "70000"), ["error spec.rules[0].when[0].values[0]"]],

@@ -74,9 +74,14 @@ function keySourceOf(snapshot: Snapshot, rule: JwtRule): { readonly keys: string
   if (cluster !== "") return { keys: "", cluster };
   const address = addressOf(rule);
   const fetched = address === undefined ? undefined : snapshot.keySets.get(address.id);
-  const keys = rule.jwks || fetched || NOBODYS_KEYS;
+  const keys = asSet(rule.jwks ?? "") || fetched || NOBODYS_KEYS;
   // Envoy refuses the listener for it, and an issuer without keys would go on as if it still had those of before.
   return { keys: isEmptySet(keys) ? NOBODYS_KEYS : keys, cluster };
+}
+
+/** A single key as a set of it: Envoy rejects one without the list. */
+function asSet(keys: string): string {
+  return keys === "" || keys.includes('"keys"') ? keys : `{"keys":[${keys}]}`;
 }
 
 /** The pattern spares reading sets that have keys; other lists of that name may stand inside of one. */
