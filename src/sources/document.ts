@@ -67,7 +67,7 @@ export function* objectSteps(text: string): Steps<FoundObject[]> {
       object,
       notYet: notYet ? key.split("/", 1)[0] : undefined,
       problems: [
-        ...(repeats && i === 0 ? [{ ...warning, field: "", severity } as const] : []),
+        ...(repeats && (i === 0 || isAmbiguous) ? [{ ...warning, field: "", severity } as const] : []),
         ...[...grave, ...more].map(place),
       ],
       unreadable: denials,

@@ -114,7 +114,7 @@ export class ObjectTable {
     const objects: ConfigObject[] = [];
     const places = new Map<string, number>();
     const duplicates: ObjectProblem[] = [];
-    const unreadable = new Map<string, ConfigObject<UnreadablePolicy>>();
+    const unreadable = new Map<string, ConfigObject<UnreadablePolicy>[]>();
     this.#names ??= [...this.#files.keys()].map(sortable).sort().map(unsortable);
     for (const name of this.#names) {
       for (const { key, object } of this.#files.get(name)?.objects ?? []) {
@@ -127,12 +127,17 @@ export class ObjectTable {
           objects[place] = object;
         }
       }
+      // Several may have no readable name.
       for (const object of this.#files.get(name)?.unreadable ?? []) {
-        if (this.#isOurs(object)) unreadable.set(objectKey(object), object);
+        if (!this.#isOurs(object)) continue;
+        const key = objectKey(object);
+        const same = unreadable.get(key) ?? [];
+        same.push(object);
+        unreadable.set(key, same);
       }
     }
     this.#objects = objects;
-    this.#unreadable = [...unreadable.values()];
+    this.#unreadable = [...unreadable.values()].flat();
     this.#duplicates = duplicates;
     this.#problems = undefined;
     // With duplicates a place would not tell which file it belongs to.

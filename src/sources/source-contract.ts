@@ -280,6 +280,31 @@ spec:
     assert.deepEqual(opened.source.current().unreadablePolicies, []);
   },
 
+  "each security object without a readable name denies": async (open) => {
+    const nameless = policyYaml("5", "DENY", "80");
+    await using opened = await open({ "a.yaml": `${nameless}---\n${nameless.replace("web", "other")}` });
+    const selected = opened.source.current().unreadablePolicies.map(({ spec }) => spec.selector?.matchLabels?.app);
+    assert.deepEqual(selected, ["web", "other"]);
+  },
+
+  "a security object of a list keeps its last good version when a key is given twice": async (open) => {
+    const list = (action: string) =>
+      `apiVersion: v1\nkind: List\nitems:\n- ${serviceJson("a")}\n- ${JSON.stringify({
+        apiVersion: "security.istio.io/v1",
+        kind: "AuthorizationPolicy",
+        metadata: METADATA,
+      })
+        .slice(0, -1)
+        .concat(`, "spec": {${action} "rules": [{}]}}`)}\n`;
+    await using opened = await open({ "a.yaml": list('"action": "DENY",') });
+    const [before] = opened.source.current().authorizationPolicies;
+    assert.ok(before);
+    await opened.write({ "a.yaml": list('"action": "ALLOW", "action": "DENY",') });
+    await until(() => opened.source.problems().length > 0);
+    assert.deepEqual(opened.source.current().authorizationPolicies, [before]);
+    assert.deepEqual(opened.source.current().unreadablePolicies, []);
+  },
+
   "of two objects with one name a later readable one counts, and a later unreadable one denies": async (open) => {
     const [good, bad] = [policyYaml("p", "DENY", "80"), policyYaml("p", "DENY", "http")];
     await using opened = await open({ "a.yaml": bad, "b.yaml": good });
