@@ -81,7 +81,7 @@ function keySourceOf(snapshot: Snapshot, rule: JwtRule): { readonly keys: string
 
 /** A single key as a set of it: Envoy rejects one without the list. */
 function asSet(keys: string): string {
-  return keys === "" || keys.includes('"keys"') ? keys : `{"keys":[${keys}]}`;
+  return keys.includes('"kty"') && !keys.includes('"keys"') ? `{"keys":[${keys}]}` : keys;
 }
 
 /** The pattern spares reading sets that have keys; other lists of that name may stand inside of one. */
