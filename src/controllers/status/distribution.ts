@@ -73,8 +73,10 @@ export function joinedDistribution(reports: readonly Distribution[]): Distributi
 
 /** What else is known of an object. */
 export interface ObjectFacts {
-  /** Why its last good version is used instead of it. */
+  /** Why it has no effect, or its last good version is used instead of it. */
   readonly invalid?: string | undefined;
+  /** The object was never valid: there is no such version. */
+  readonly isNew?: boolean;
   /** In which another object has what it claims. */
   readonly conflicts?: readonly Conflict[] | undefined;
 }
@@ -83,13 +85,15 @@ export interface ObjectFacts {
 export function conditionsOf(
   object: string,
   distribution: Distribution,
-  { invalid, conflicts = [] }: ObjectFacts = {},
+  { invalid, isNew = false, conflicts = [] }: ObjectFacts = {},
 ): readonly Condition[] {
   const { proxies } = distribution;
   const texts = conflicts.map(({ what, winner, outcome }) => `${what} is taken by ${winner}: ${outcome}`);
   const message = `${texts.slice(0, MOST_TEXTS).join("; ")} (${texts.length} in all, ${proxies} proxies)`;
   const disputed = { type: CONFLICTED, status: "True", reason: "Conflict", message } as const;
-  return [...distributed(object, distribution, invalid), ...(texts.length === 0 ? [] : [disputed])];
+  const held = isNew ? "not valid" : "not valid, the last good version holds";
+  const reason = invalid && `${held}: ${invalid}`;
+  return [...distributed(object, distribution, reason), ...(texts.length === 0 ? [] : [disputed])];
 }
 
 function distributed(
@@ -99,8 +103,7 @@ function distributed(
 ): readonly Condition[] {
   const { pending, rejected, error } = (Object.hasOwn(lags, object) && lags[object]) || NO_LAG;
   if (invalid !== undefined) {
-    const message = `not valid, the last good version holds: ${invalid}`;
-    return [{ type: RECONCILED, status: "False", reason: "Invalid", message }];
+    return [{ type: RECONCILED, status: "False", reason: "Invalid", message: invalid }];
   }
   const current = Math.max(0, proxies - pending - rejected);
   const isEverywhere = current === proxies;

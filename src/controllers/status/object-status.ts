@@ -122,7 +122,7 @@ class StatusWriter {
     const objects = new Map<string, ConfigObject | undefined>([...invalid.keys()].map((key) => [key, undefined]));
     for (const object of source.objects()) if (this.#types.has(object.kind)) objects.set(objectKey(object), object);
     for (const [key, object] of objects) {
-      const facts = { invalid: invalid.get(key), conflicts: disputed.get(key) };
+      const facts = { invalid: invalid.get(key), isNew: object === undefined, conflicts: disputed.get(key) };
       const conditions = distribution && conditionsOf(key, distribution, facts);
       const messages = findings && (findings.get(key) ?? []).map(statusMessage);
       this.#want(key, object, { conditions, messages });

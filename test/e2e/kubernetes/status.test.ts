@@ -153,6 +153,26 @@ describe("status in Kubernetes", { skip: NO_KUBERNETES, timeout: 600_000 }, () =
     );
   });
 
+  test("a security object that cannot be read says what it denies", async () => {
+    const policy = (port: string) =>
+      JSON.stringify({
+        apiVersion: "security.istio.io/v1",
+        kind: "AuthorizationPolicy",
+        metadata: { name: "broken", namespace: "default" },
+        spec: { action: "DENY", rules: [{ to: [{ operation: { ports: [port] } }] }] },
+      });
+    const message = () =>
+      server.kubectl(["get", "authorizationpolicy", "broken", "-o", "jsonpath={.status.conditions[*].message}"]);
+    await server.apply(policy("70000"));
+    await eventually("the denial", async () =>
+      /^not valid: spec\.rules.*"70000"; cannot be read .*: it denies all traffic to all workloads of namespace default/.test(
+        await message(),
+      ),
+    );
+    await server.apply(policy("80"));
+    await eventually("repaired", async () => /proxies up to date\.$/.test(await message()));
+  });
+
   test("objects say what analysis finds, as long as it does, and who has what they claim", async () => {
     const routes = (name: string, host: string) =>
       JSON.stringify({
