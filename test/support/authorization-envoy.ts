@@ -51,6 +51,14 @@ export interface Answer {
   readonly headers: IncomingHttpHeaders;
 }
 
+/** Ports of Envoys that have ended. They stay this process's own, and there are not enough for ever new ones. */
+const IDLE_PORTS: number[] = [];
+
+async function takePorts(count: number): Promise<readonly number[]> {
+  const idle = IDLE_PORTS.splice(0, count);
+  return [...idle, ...(await freePorts(count - idle.length))];
+}
+
 export class AuthorizationEnvoy implements AsyncDisposable {
   readonly #folder: string;
   readonly #process: ChildProcess;
@@ -81,7 +89,7 @@ export class AuthorizationEnvoy implements AsyncDisposable {
   ): Promise<AuthorizationEnvoy> {
     const folder = mkdtempSync(join(tmpdir(), "authorization-"));
     makeCertificates(folder, identities);
-    const free = await freePorts(2 * meshesOfPorts.length);
+    const free = await takePorts(2 * meshesOfPorts.length);
     const [ports, tcpPorts] = [free.slice(0, meshesOfPorts.length), free.slice(meshesOfPorts.length)];
     const listeners = [
       ...ports.map((port, i) => [port, httpChain, meshesOfPorts[i]] as const),
@@ -192,6 +200,7 @@ export class AuthorizationEnvoy implements AsyncDisposable {
       await exited;
     }
     rmSync(this.#folder, { recursive: true, force: true });
+    IDLE_PORTS.push(...this.ports, ...this.tcpPorts);
   }
 }
 
