@@ -36,7 +36,7 @@ test: check kubernetes
 kubernetes: setup
 	@sh scripts/kubernetes.sh
 
-## check: format, lint, types, unused code, layers, docs
+## check: format, lint, types, unused code, layers, docs, image digests, entry points
 .PHONY: check
 check: build
 	@biome check --error-on-warnings .
@@ -44,6 +44,7 @@ check: build
 	@knip
 	@node scripts/check-layers.ts
 	@node scripts/check-docs.ts
+	@node scripts/check-images.ts
 
 ## conformance: run real Istio's cases and print how many of each group pass
 .PHONY: conformance
@@ -54,6 +55,11 @@ conformance: setup
 .PHONY: bench
 bench: build
 	@node bench/run.ts
+
+## sbom: write a CycloneDX bill of materials to dist/sbom.cdx.json
+.PHONY: sbom
+sbom: build
+	@node scripts/sbom.ts
 
 ## clean: remove everything that was installed, generated or built
 .PHONY: clean

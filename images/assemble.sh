@@ -10,8 +10,12 @@ checkout=$(CDPATH= cd -- "$(dirname -- "$0")/.." && pwd)
 
 fail() { echo "assemble: $*" >&2; exit 1; }
 
+# Files of this machine that are in the image.
+sources=$(mktemp)
+trap 'rm -f "$sources"' EXIT
+
 # A file under the same path as here, or under the one that is given.
-put() { mkdir -p "$tree$(dirname "${2:-$1}")" && cp -L "$1" "$tree${2:-$1}"; }
+put() { mkdir -p "$tree$(dirname "${2:-$1}")" && cp -L "$1" "$tree${2:-$1}" && realpath "$1" >>"$sources"; }
 
 # A program, and all libraries that the loader finds for it.
 put_program() {
@@ -71,9 +75,21 @@ put_iptables() {
     done
   done
   mkdir -p "$tree/usr/lib"
+  find /usr/lib -path '*/xtables/*.so' >>"$sources"
   (cd / && find usr/lib -path '*/xtables/*.so' | tar -cf - -T -) | tar -xf - -C "$tree"
   put_program "$(command -v ip)" /usr/sbin/ip
   put_program /usr/sbin/nft
+}
+
+# Records the Debian packages that the files come from in the place where image scanners and scripts/sbom.ts look.
+put_packages() {
+  command -v dpkg-query >/dev/null || return 0
+  mkdir -p "$tree/var/lib/dpkg/status.d"
+  # A script of Debian's makes the file of roots. Some packages own /lib/x, which is the same file as /usr/lib/x.
+  { sed 'p; s|^/usr/|/|' "$sources"; echo /usr/sbin/update-ca-certificates; } | sort -u | xargs dpkg-query -S 2>/dev/null |
+    sed -n '/^diversion/d; s/: \/.*//p' | sort -u | while read -r package; do
+    dpkg-query -s "$package" >"$tree/var/lib/dpkg/status.d/${package%%:*}"
+  done
 }
 
 [ -f "$checkout/dist/launcher.cjs" ] || fail "nothing is built: run \"make build\" in $checkout"
@@ -93,3 +109,4 @@ case $image in
     ;;
   *) fail "there is no image \"$image\": proxyv2 or pilot" ;;
 esac
+put_packages

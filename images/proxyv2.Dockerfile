@@ -2,10 +2,10 @@
 #
 #   make build && docker build -f images/proxyv2.Dockerfile -t docker.io/mizzen/proxyv2:0.1.0 .
 #
-# BASE_DISTRIBUTION is what the files are laid on: `debug`, a distribution with a shell, or nothing (`distroless`).
-ARG BASE_DISTRIBUTION=debug
+# BASE_DISTRIBUTION is what the files are laid on: nothing (`distroless`, the default: no shell), or `debug`, a distribution with a shell.
+ARG BASE_DISTRIBUTION=distroless
 
-FROM debian:bookworm-slim AS files
+FROM debian:bookworm-slim@sha256:abd67ffcfa541b485a3dff59865ab629aa048a6c613e639d36e7456b0b229241 AS files
 RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates iproute2 iptables nftables
 COPY images /src/images
 COPY dist /src/dist
@@ -15,11 +15,11 @@ COPY .cache/envoy-venv/lib/python3*/site-packages/envoy/_bin/envoy /src/.cache/e
 ARG SIDECAR=envoy
 RUN /src/images/assemble.sh proxyv2 /image
 
-FROM debian:bookworm-slim AS debug
+FROM debian:bookworm-slim@sha256:abd67ffcfa541b485a3dff59865ab629aa048a6c613e639d36e7456b0b229241 AS debug
 
 FROM scratch AS distroless
 
-FROM ${BASE_DISTRIBUTION:-debug}
+FROM ${BASE_DISTRIBUTION:-distroless}
 # The release of Istio that is spoken, and the version of Envoy; they are in the metadata of each proxy.
 ARG istio_version=1.29.6
 ARG proxy_version=istio-proxy:1.40.0

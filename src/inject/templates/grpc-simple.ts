@@ -7,7 +7,7 @@ metadata:
 spec:
   initContainers:
   - name: grpc-bootstrap-init
-    image: busybox:1.28
+    image: busybox:1.28@sha256:141c253bc4c3fd0a201d32dc1f493bcf3fff003b6df416dea4f41046e0f37d47
     volumeMounts:
     - {name: grpc-io-proxyless-bootstrap, mountPath: /var/lib/grpc/data/}
     env:
