@@ -60,6 +60,8 @@ test("canonicalSpec() keeps apart what differs", () => {
     "-p udp --dport 1 -j A",
     "-p tcp --dport 1 -j B",
     "-d host -j A",
+    "-d 10.0.0.0/33 -j A",
+    "-d fd00::/129 -j A",
   ];
   assert.equal(new Set(specs.map(canonicalSpec)).size, specs.length);
 });

@@ -98,7 +98,7 @@ export function maskedRange(range: string): string {
   if (!ipaddr.isValid(address)) return range;
   const v4 = ipaddr.IPv4.isValid(address);
   const length = bits ?? (v4 ? "32" : "128");
-  if (!/^\d+$/.test(length)) return range;
+  if (!/^\d{1,3}$/.test(length) || Number(length) > (v4 ? 32 : 128)) return range;
   const masked = v4
     ? ipaddr.IPv4.networkAddressFromCIDR(`${address}/${length}`)
     : ipaddr.IPv6.networkAddressFromCIDR(`${address}/${length}`);

@@ -32,6 +32,11 @@ interface Directive {
 
 const DIRECTIVE = /%([+\-# 0]*)(?:\[(\d+)\])?(\*|\d+)?(?:\.(\*|\d*))?(?:\[(\d+)\])?(.)?/gsu;
 
+/** Go's limit for widths and precisions. A larger one could fill the memory. */
+const MAX_SIZE = 1_000_000;
+/** JavaScript's limit for the digits of floating-point numbers. */
+const MAX_FLOAT_DIGITS = 100;
+
 /** `Sprintf`. Wrong directives show themselves in the text, as in Go. */
 export function sprintf(format: string, values: readonly Value[]): string {
   let next = 0;
@@ -49,6 +54,8 @@ export function sprintf(format: string, values: readonly Value[]): string {
     if (verb === "%") return "%";
     const width = number(widthText);
     const precision = number(precisionText === "" ? "0" : precisionText);
+    if (Math.abs(width ?? 0) > MAX_SIZE) return "%!(BADWIDTH)";
+    if (Math.abs(precision ?? 0) > MAX_SIZE) return "%!(BADPREC)";
     if (index !== undefined) next = Number(index) - 1;
     if (next >= values.length || next < 0) return index === undefined ? `%!${verb}(MISSING)` : `%!${verb}(BADINDEX)`;
     return formatted(values[next++], {
@@ -167,7 +174,8 @@ function floatForm(value: number, directive: Directive): string | undefined {
   return padded(`${signed}${shown.padStart(zeros, "0")}`, directive);
 }
 
-function digits(magnitude: number, verb: string, precision: number | undefined): string {
+function digits(magnitude: number, verb: string, given: number | undefined): string {
+  const precision = given === undefined ? undefined : Math.min(Math.max(given, 0), MAX_FLOAT_DIGITS);
   if (verb === "f" || verb === "F") return magnitude.toFixed(precision ?? 6);
   if (verb === "e" || verb === "E") {
     const text = withExponent(magnitude.toExponential(precision ?? 6));

@@ -103,6 +103,12 @@ test("keys that objects of JavaScript have are missing as any other", () => {
   assert.equal(render("{{ .constructor }} {{ .__proto__ }} {{ .toString }}", {}), "<no value> <no value> <no value>");
 });
 
+test("printf rejects widths and precisions above Go's limit", () => {
+  assert.match(render("{{ printf `%1000001d` 1 }}", null), /^%!\(BADWIDTH\)/);
+  assert.match(render("{{ printf `%.1000001f` 1.5 }}", null), /^%!\(BADPREC\)/);
+  assert.equal(render("{{ printf `%.200f` 1.5 | len }}", null), "102");
+});
+
 test("depth, output and steps are bounded", () => {
   assert.throws(
     () => render("{{ define `a` }}{{ template `a` }}{{ end }}{{ template `a` }}"),
