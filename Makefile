@@ -46,6 +46,13 @@ check: build
 	@node scripts/check-docs.ts
 	@node scripts/check-images.ts
 
+## fuzz: look for new bugs in all readers; DURATION=seconds for each, TARGET=name for one
+.PHONY: fuzz
+fuzz: build
+	@node test/hardening/fuzz/run.ts --target "$(TARGET)" --duration "$(DURATION)"
+	@if [ -z "$(TARGET)" ] && [ -f test/hardening/policy-differential.ts ]; then \
+	  node test/hardening/policy-differential.ts --requests 1000000; fi
+
 ## conformance: run real Istio's cases and print how many of each group pass
 .PHONY: conformance
 conformance: setup
