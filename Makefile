@@ -45,6 +45,7 @@ check: build
 	@node scripts/check-layers.ts
 	@node scripts/check-docs.ts
 	@node scripts/check-images.ts
+	@node scripts/check-entry-points.ts
 
 ## fuzz: look for new bugs in all readers; DURATION=seconds for each, TARGET=name for one
 .PHONY: fuzz
