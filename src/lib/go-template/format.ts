@@ -144,8 +144,8 @@ const RADIX: Readonly<Record<string, readonly [radix: number, prefix: string]>> 
 
 function wholeForm(value: bigint, directive: Directive): string | undefined {
   const { verb, flags, precision, width } = directive;
-  if (verb === "c") return padded(String.fromCodePoint(Number(value)), directive);
-  if (verb === "q") return padded(`'${String.fromCodePoint(Number(value))}'`, directive);
+  if (verb === "c") return padded(letterOf(value), directive);
+  if (verb === "q") return padded(`'${letterOf(value)}'`, directive);
   if (verb === "U") return padded(`U+${value.toString(16).toUpperCase().padStart(4, "0")}`, directive);
   const form = RADIX[verb];
   if (form === undefined) return undefined;
@@ -159,6 +159,10 @@ function wholeForm(value: bigint, directive: Directive): string | undefined {
       ? (width ?? 0) - sign.length - lead.length
       : (precision ?? 0);
   return padded(`${sign}${lead}${shown.padStart(zeros, "0")}`, directive);
+}
+
+function letterOf(code: bigint): string {
+  return code < 0n || code > 0x10ffffn ? "\uFFFD" : String.fromCodePoint(Number(code));
 }
 
 function floatForm(value: number, directive: Directive): string | undefined {

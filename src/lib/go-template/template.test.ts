@@ -107,6 +107,7 @@ test("printf rejects widths and precisions above Go's limit", () => {
   assert.match(render("{{ printf `%1000001d` 1 }}", null), /^%!\(BADWIDTH\)/);
   assert.match(render("{{ printf `%.1000001f` 1.5 }}", null), /^%!\(BADPREC\)/);
   assert.equal(render("{{ printf `%.200f` 1.5 | len }}", null), "102");
+  assert.equal(render("{{ printf `%c%q` -1 1114112 }}", null), "\uFFFD'\uFFFD'");
 });
 
 test("depth, output and steps are bounded", () => {
