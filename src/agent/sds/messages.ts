@@ -129,7 +129,7 @@ export const SOTW: SecretStreamKind = {
 export const DELTA: SecretStreamKind = {
   parse: (bytes) => {
     const { subscribe, unsubscribe, nonce, error } = parseDeltaRequest(bytes);
-    return { subscribe, unsubscribe, nonce, refused: error?.message };
+    return { subscribe: [...new Set(subscribe)], unsubscribe, nonce, refused: error?.message };
   },
   format: ({ secrets, version, nonce }) =>
     formatDeltaResponse({
