@@ -14,7 +14,8 @@ export class Coverage {
     this.#isCounted = isCounted;
     this.#session.connect();
     this.#session.post("Profiler.enable");
-    this.#session.post("Profiler.startPreciseCoverage", { callCount: false, detailed: true });
+    // Without counts V8 does not report functions once they are optimized.
+    this.#session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: true });
   }
 
   /** Forgets what ran since the last question. */

@@ -9,8 +9,8 @@ import { parseCaptureSettings } from "#capture/settings.ts";
 import type { FuzzTarget } from "./target.ts";
 
 const AROUND = { ipv6: true, dnsServers: { v4: ["10.0.0.53"], v6: ["fd00::53"] }, proxyUid: "1337" };
-/** One rule a line, of words that no shell and no table reads as anything else. */
-const RESTORE_LINE = /^(\* ?\w+|COMMIT|-[NAI] [\w-]+( [\w!.,:/+-]+)*|)$/;
+/** One rule a line, of words without quotes: neither a shell nor iptables-restore reads them as anything else. */
+const RESTORE_LINE = /^(\* ?\w+|COMMIT|-[NAI] [\w-]+( [^\s"'`\\;&|<>$]+)*|)$/;
 
 export const target: FuzzTarget = {
   maxBytes: 1024,

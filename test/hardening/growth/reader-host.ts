@@ -2,6 +2,7 @@
  * Runs readers of files and of downloads in a process of its own. Its parent names a reader and sends an input; the reader runs
  * when the parent says so, so that the transport of the input is not measured.
  */
+import { setImmediate } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
 import { parseDownwardApi } from "#agent/downward-api.ts";
 import { AnswerReader } from "#agent/status/answer-reader.ts";
@@ -17,7 +18,10 @@ import { readProxyConfigText } from "#config/proxy-config.ts";
 import { readDocuments } from "#lib/yaml/read.ts";
 import { fetchKeySet } from "#sources/jwks/fetch-keys.ts";
 
-const ANYWHERE = { allowLocal: true, blockedRanges: [], insecure: false, extraRoots: [] };
+const ANYWHERE = {
+  ...{ allowLocal: true, blockedRanges: [], allowedRanges: [], clusterDomain: "cluster.local" },
+  ...{ insecure: false, extraRoots: [] },
+};
 
 /** Errors are an answer, too. */
 export const READERS: Readonly<Record<string, (input: Buffer) => unknown>> = {
@@ -33,13 +37,14 @@ export const READERS: Readonly<Record<string, (input: Buffer) => unknown>> = {
   PROXY_CONFIG: (input) => readProxyConfigText(input.toString(), () => undefined),
   tokens: (input) => [jwtExpiry(input.toString()), jwtAudience(input.toString())],
   probes: (input) => parseAppProbes(input.toString()),
-  scrapes: (input) => {
+  scrapes: async (input) => {
     const reader = new AnswerReader();
     const cutter = new LineCutter();
     for (let at = 0; at < input.length; at += 65_536) {
       const chunk = input.subarray(at, at + 65_536);
       reader.read(chunk);
       for (const lines of cutter.cut(chunk)) istioNames(lines);
+      await setImmediate(); // each chunk comes in a turn of its own
     }
   },
 };

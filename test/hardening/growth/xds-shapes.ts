@@ -37,7 +37,7 @@ export const XDS_SHAPES: Readonly<Record<string, XdsShape>> = {
     sizes: doublings(1_250, 10_000),
     messages: (count) => Array.from({ length: count }, () => delta({})),
   },
-  "many names": { sizes: doublings(8_000, 64_000), messages: (count) => [delta({ subscribe: names(count) })] },
+  "many names": { sizes: doublings(8_000, 128_000), messages: (count) => [delta({ subscribe: names(count) })] },
   "the same name": {
     sizes: doublings(8_000, 128_000),
     messages: (count) => [delta({ subscribe: new Array<string>(count).fill("a") })],
@@ -47,11 +47,11 @@ export const XDS_SHAPES: Readonly<Record<string, XdsShape>> = {
     messages: (bytes) => [delta({ subscribe: ["a".repeat(bytes)] })],
   },
   "many names that are unsubscribed": {
-    sizes: doublings(8_000, 64_000),
+    sizes: doublings(8_000, 128_000),
     messages: (count) => [delta({ subscribe: names(count) }), delta({ unsubscribe: names(count) })],
   },
   "many initial versions": {
-    sizes: doublings(8_000, 64_000),
+    sizes: doublings(8_000, 128_000),
     messages: (count) => [delta({ initialVersions: new Map(names(count).map((name) => [name, "1"])) })],
   },
   "a long node id": {
