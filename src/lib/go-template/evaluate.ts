@@ -7,6 +7,7 @@ import { shownWord } from "./nodes.ts";
 import type { ParsedTemplates } from "./parser.ts";
 import { CallError, TemplateError } from "./template-error.ts";
 import { entriesOf, hasKey, isList, isMap, isTrue, itemOf, Struct, typeName, type Value } from "./value.ts";
+import { ValueBudget } from "./value-budget.ts";
 
 /** What a template may use at most. A template is user input: without limits one line of it can stop a program. */
 export interface TemplateLimits {
@@ -49,11 +50,13 @@ type Ending = "done" | "break" | "continue";
 class Execution {
   readonly output: string[] = [];
   readonly #input: ExecuteInput;
+  readonly #values: ValueBudget;
   #steps = 0;
   #written = 0;
 
   constructor(input: ExecuteInput) {
     this.#input = input;
+    this.#values = new ValueBudget(2 * input.limits.output);
   }
 
   template(name: string, dot: Value, depth: number): void {
@@ -253,7 +256,7 @@ class Execution {
 
   #invoke(call: () => Value, word: WordNode, { frame }: Scope): Value {
     try {
-      return call();
+      return this.#values.counted(call());
     } catch (thrown) {
       if (!(thrown instanceof CallError)) throw thrown;
       const name = shownWord(word).replace(/^.*\./, "");

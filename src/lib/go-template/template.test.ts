@@ -103,6 +103,19 @@ test("keys that objects of JavaScript have are missing as any other", () => {
   assert.equal(render("{{ .constructor }} {{ .__proto__ }} {{ .toString }}", {}), "<no value> <no value> <no value>");
 });
 
+for (const [what, loop] of [
+  ["texts", "$x = print $x $x"],
+  ["lists", "$x = concat (list $x) (list $x)"],
+  ["maps", '$x = dict "a" $x "b" $x'],
+  ["items", "$x = until 1000"],
+] as const) {
+  test(`a template cannot make endless ${what}, also if it prints none of them`, () => {
+    const source = `{{ $x := "a" }}{{ range until 1000 }}{{ ${loop} }}{{ end }}`;
+    const options = { functions: SPRIG_FUNCTIONS, limits: { output: 100_000 } };
+    assert.throws(() => render(source, null, options), /the template makes values of more than \d+ letters and items/);
+  });
+}
+
 test("printf rejects widths and precisions above Go's limit", () => {
   assert.match(render("{{ printf `%1000001d` 1 }}", null), /^%!\(BADWIDTH\)/);
   assert.match(render("{{ printf `%.1000001f` 1.5 }}", null), /^%!\(BADPREC\)/);
