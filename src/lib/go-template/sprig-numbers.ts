@@ -11,10 +11,10 @@ export const NUMBER_FUNCTIONS: Readonly<Record<string, Callable>> = {
   int64: (value) => wholeOf(value),
   float64: (value) => floatOf(value),
   atoi: (value) => (typeof value === "string" && /^[+-]?\d+$/.test(value) ? BigInt(value) : 0n),
-  add: (...values) => values.map(wholeOf).reduce((sum, value) => sum + value, 0n),
-  add1: (value) => wholeOf(value) + 1n,
-  sub: (a, b) => wholeOf(a) - wholeOf(b),
-  mul: (first, ...others) => others.map(wholeOf).reduce((product, value) => product * value, wholeOf(first)),
+  add: (...values) => int64(values.map(wholeOf).reduce((sum, value) => sum + value, 0n)),
+  add1: (value) => int64(wholeOf(value) + 1n),
+  sub: (a, b) => int64(wholeOf(a) - wholeOf(b)),
+  mul: (first, ...others) => others.map(wholeOf).reduce((product, value) => int64(product * value), wholeOf(first)),
   div: (a, b) => wholeOf(a) / divisor(b),
   mod: (a, b) => wholeOf(a) % divisor(b),
   addf: (...values) => values.map(floatOf).reduce((sum, value) => sum + value, 0),
@@ -40,8 +40,13 @@ export const NUMBER_FUNCTIONS: Readonly<Record<string, Callable>> = {
   untilStep: (start, end, step) => sequence(wholeOf(start), wholeOf(end), wholeOf(step)),
 };
 
-function most(...values: readonly Value[]): bigint {
-  return values.map(wholeOf).reduce((largest, value) => (value > largest ? value : largest));
+function most(first: Value, ...others: readonly Value[]): bigint {
+  return others.map(wholeOf).reduce((largest, value) => (value > largest ? value : largest), wholeOf(first));
+}
+
+/** Go's numbers wrap around. Without it they could fill the memory. */
+function int64(value: bigint): bigint {
+  return BigInt.asIntN(64, value);
 }
 
 /** `seq LAST`, `seq FIRST LAST`, `seq FIRST STEP LAST`, with the last one in it, as the shell's command. */

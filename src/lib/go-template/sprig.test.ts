@@ -98,6 +98,7 @@ const CASES: readonly (readonly [source: string, expected: string])[] = [
     `{{ isset .m "a" }} {{ isset .none "a" }} {{ valueOrDefault .none "v" }} {{ toLower "AB" }} {{ omitNil .m.deep | toJson }}`,
     `true false v ab {"x":[1,"y"]}`,
   ],
+  ["{{ max }} {{ min }} {{ mul 4611686018427387904 4 }} {{ add1 9223372036854775807 }}", "0 0 0 -9223372036854775808"],
 ];
 
 for (const [source, expected] of CASES) {
