@@ -1,6 +1,8 @@
 /** The HTTPS server of the webhooks. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
+import { Admission } from "#lib/admission/admission.ts";
+import { HTTP_TIMEOUTS, type LimitedConnections, limitConnections, STALLED_MS } from "#lib/net/limit-connections.ts";
 import { listen } from "#lib/net/listen.ts";
 import { formatListenAddress, type ListenAddress } from "#lib/net/listen-address.ts";
 import type { ServerIdentity, ServerIdentitySource } from "#lib/net/server-identity.ts";
@@ -13,11 +15,14 @@ export interface WebhookListenerOptions extends WebhookContext {
   /** Told how long each request about a pod took. */
   readonly onInjectionTime: (seconds: number) => void;
   readonly now: () => number;
+  /** Places for connections; a budget of this listener alone when not given. */
+  readonly admission?: Admission;
 }
 
 /** Twice what the API server itself lets into etcd, twice. */
 const MAX_BODY_BYTES = 6 * 1024 * 1024;
 const REQUEST_TIMEOUT_MS = 30_000;
+const HANDSHAKE_MS = 10_000;
 /**
  * The API server closes quiet connections after 90 seconds. We must not do so before: a review that it just then sends on one
  * would fail, it does not repeat it, and with it fails what the review was about.
@@ -27,14 +32,17 @@ const IDLE_TIMEOUT_MS = 100_000;
 export class WebhookListener {
   readonly #options: WebhookListenerOptions;
   readonly #server: Server;
+  readonly #connections: LimitedConnections;
   #unsubscribe: () => void = () => {};
 
   constructor(options: WebhookListenerOptions) {
     this.#options = options;
-    const timeouts = { requestTimeout: REQUEST_TIMEOUT_MS, keepAliveTimeout: IDLE_TIMEOUT_MS };
-    this.#server = createServer(timeouts, (request, response) => {
+    const timeouts = { requestTimeout: REQUEST_TIMEOUT_MS, keepAliveTimeout: IDLE_TIMEOUT_MS, ...HTTP_TIMEOUTS };
+    this.#server = createServer({ ...timeouts, handshakeTimeout: HANDSHAKE_MS }, (request, response) => {
       void this.#serve(request, response);
     });
+    this.#server.setTimeout(STALLED_MS);
+    this.#connections = limitConnections(this.#server, options.admission ?? new Admission());
   }
 
   /** Begins to serve and answers with the address that was taken. A renewed certificate holds for new connections. */
@@ -82,7 +90,7 @@ export class WebhookListener {
   async #answer(request: IncomingMessage, path: string): Promise<WebhookResponse> {
     const plain = { contentType: "text/plain; charset=utf-8" };
     if (path === "/httpsReady") return { ...plain, status: 200, body: "" };
-    const body = await bodyOf(request);
+    const body = await bodyOf(request, (bytes) => this.#connections.keeps(request, bytes));
     if (body === undefined) return { ...plain, status: 400, body: `limit is ${MAX_BODY_BYTES}\n` };
     const contentType = request.headers["content-type"] ?? "";
     try {
@@ -99,13 +107,15 @@ export class WebhookListener {
 }
 
 /** Undefined when it is too large, or when the caller went away. */
-async function bodyOf(request: IncomingMessage): Promise<string | undefined> {
+async function bodyOf(request: IncomingMessage, keeps: (bytes: number) => void): Promise<string | undefined> {
   const chunks: Buffer[] = [];
   let size = 0;
   try {
     for await (const chunk of request as AsyncIterable<Buffer>) {
       size += chunk.length;
-      if (size <= MAX_BODY_BYTES) chunks.push(chunk);
+      if (size > MAX_BODY_BYTES) continue;
+      chunks.push(chunk);
+      keeps(size);
     }
   } catch {
     return undefined; // nobody is left to answer

@@ -21,9 +21,11 @@
  * state: that state, each step from it, and the bytes of the response are shared by all of them.
  */
 
+import type { RefusalReason } from "#lib/admission/admission.ts";
 import { joined } from "#lib/grpc/messages.ts";
-import type { Methods, ServerCall } from "#lib/grpc/server.ts";
+import type { Methods, ServerCall } from "#lib/grpc/server-call.ts";
 import { STATUS } from "#lib/grpc/status.ts";
+import { LimitedLog } from "#lib/limited-log.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import type { Caller, ConnectedProxy, DebugAnswers, ProxyObserver, Source, StatusAnswers } from "#model/ports.ts";
@@ -33,6 +35,7 @@ import { HEALTH_TYPE, PROXY_CONFIG_TYPE } from "#protocol/type-urls.ts";
 import { ByteBudget } from "./byte-budget.ts";
 import { ChangeGate } from "./change-gate.ts";
 import { type Clock, SYSTEM_CLOCK } from "./clock.ts";
+import { ConnectedLimit } from "./connected-limit.ts";
 import type { DebounceSettings } from "./debounce.ts";
 import { debugQuestion, debugResponse } from "./debug-question.ts";
 import { DIALECTS, type Dialect, envelopeIn } from "./dialect.ts";
@@ -83,9 +86,7 @@ export interface AdsServerOptions {
 export interface AdsLimits {
   /** Connected proxies. */
   readonly streams: number;
-  /** Streams that have not proved who they are, or not yet said which proxy they are. */
-  readonly unknownStreams: number;
-  /** New streams a second; 0 for any number. */
+  /** New streams a second of each port; 0 for any number. */
   readonly requestsPerSecond: number;
   /** How long they may take for it. */
   readonly introductionMs: number;
@@ -102,7 +103,6 @@ export interface AdsLimits {
 /** A control plane of the size that fits one machine; the bytes are what a few large pushes need. */
 const DEFAULT_LIMITS: AdsLimits = {
   streams: 20_000,
-  unknownStreams: 1_000,
   requestsPerSecond: 0,
   introductionMs: 10_000,
   names: 100_000,
@@ -119,6 +119,14 @@ const WITHOUT_ROOTS: ReadonlySet<string> = new Set([HEALTH_TYPE, PROXY_CONFIG_TY
 interface Port {
   readonly dialect: Dialect;
   readonly authenticate: Authenticate;
+  readonly limit: RequestLimit | undefined;
+}
+
+/** A stream whose first request was read. */
+interface Introduced {
+  readonly dialect: Dialect;
+  readonly proxy: MeshProxy;
+  readonly caller: Caller | undefined;
 }
 
 export class AdsServer {
@@ -131,12 +139,12 @@ export class AdsServer {
   readonly #journal: PushJournal;
   readonly #secrets: SentSecrets;
   readonly #options: AdsServerOptions;
-  readonly #limit: RequestLimit | undefined;
+  readonly #places: ConnectedLimit;
+  readonly #refusals: LimitedLog;
   readonly #pusher: Pusher;
   readonly #gate: ChangeGate;
   readonly #idlePatches: IdlePatchReport;
   readonly #connected = new Map<string, number>();
-  #unknown = 0;
   #count = 0;
   #largestRequest = 0;
   #stopped = false;
@@ -149,8 +157,8 @@ export class AdsServer {
     this.#metrics = metrics;
     this.#limits = { ...DEFAULT_LIMITS, ...options.limits };
     this.#options = options;
-    const { requestsPerSecond } = this.#limits;
-    this.#limit = requestsPerSecond > 0 ? new RequestLimit(requestsPerSecond) : undefined;
+    this.#places = new ConnectedLimit(this.#limits.streams);
+    this.#refusals = new LimitedLog({ log: this.#log, now: () => clock.now() });
     this.#journal = options.journal ?? new PushJournal();
     this.#secrets = new SentSecrets({ log: this.#log, metrics, clock });
     this.#budget = new ByteBudget(this.#limits.bufferedBytes);
@@ -167,7 +175,10 @@ export class AdsServer {
 
   /** The service for a port where callers prove themselves in that way. */
   service(authenticate: Authenticate): Methods {
-    const accept = (dialect: Dialect) => (call: ServerCall) => void this.#accept(call, { dialect, authenticate });
+    const { requestsPerSecond } = this.#limits;
+    const limit = requestsPerSecond > 0 ? new RequestLimit(requestsPerSecond) : undefined;
+    const accept = (dialect: Dialect) => (call: ServerCall) =>
+      void this.#accept(call, { dialect, authenticate, limit });
     return Object.fromEntries(DIALECTS.map((dialect) => [dialect.path, accept(dialect)]));
   }
 
@@ -218,16 +229,11 @@ export class AdsServer {
     this.#idlePatches.changed(snapshot);
   }
 
-  async #accept(call: ServerCall, { dialect, authenticate }: Port): Promise<void> {
-    const { unknownStreams, introductionMs } = this.#limits;
+  async #accept(call: ServerCall, { dialect, authenticate, limit }: Port): Promise<void> {
+    const { introductionMs } = this.#limits;
     if (this.#stopped) return call.end(new Refusal(STATUS.UNAVAILABLE, "The control plane is shutting down"));
-    if (this.#unknown >= unknownStreams) {
-      return call.end(new Refusal(STATUS.RESOURCE_EXHAUSTED, "Too many streams at once: try again later"));
-    }
-    this.#unknown++;
     let known = false;
     const leave = () => {
-      if (!known) this.#unknown--;
       known = true;
       cancel();
     };
@@ -246,17 +252,20 @@ export class AdsServer {
         const { node, typeUrl } = envelopeIn(dialect, bytes);
         // An agent may tell how its workload is before its Envoy has said which proxy they are.
         if (node === undefined && typeUrl === HEALTH_TYPE) return;
-        stream = this.#open(call, { dialect, proxy: this.#introduced(node, caller) });
+        stream = this.#open(call, { dialect, proxy: this.#introduced(node, caller), caller });
+        call.introduced();
       }
       leave();
       stream.receive(bytes);
     };
     let caller: Caller | undefined;
     try {
-      await this.#itsTurn();
       caller = await authenticated(call, authenticate);
+      if (caller !== undefined) call.authenticated(caller.identity);
+      await this.#itsTurn(limit);
       if (known) return; // it left, or was sent away, meanwhile
       call.serve({
+        introducesCaller: true,
         message: (message) => guarded(() => receive(joined(message)), end),
         end: () => {
           leave();
@@ -269,8 +278,8 @@ export class AdsServer {
   }
 
   /** Waits until the stream may begin. */
-  async #itsTurn(): Promise<void> {
-    const wait = this.#limit === undefined ? 0 : this.#limit.turn(this.#clock.now());
+  async #itsTurn(limit: RequestLimit | undefined): Promise<void> {
+    const wait = limit === undefined ? 0 : limit.turn(this.#clock.now());
     if (wait === undefined) throw new Refusal(STATUS.RESOURCE_EXHAUSTED, "Too many streams at once: try again later");
     if (wait > 0) await new Promise<void>((resolve) => void this.#clock.after(wait, resolve));
   }
@@ -286,11 +295,10 @@ export class AdsServer {
     return true;
   }
 
-  #open(call: ServerCall, { dialect, proxy }: { dialect: Dialect; proxy: MeshProxy }): XdsStream {
-    const { streams, names, sendMs } = this.#limits;
-    if (this.#pusher.streams.size >= streams) {
-      throw new Refusal(STATUS.RESOURCE_EXHAUSTED, `${streams} proxies are connected: try another replica`);
-    }
+  #open(call: ServerCall, { dialect, proxy, caller }: Introduced): XdsStream {
+    const { names, sendMs } = this.#limits;
+    const crowded = this.#places.refusal(caller);
+    if (crowded !== undefined) throw new Refusal(STATUS.RESOURCE_EXHAUSTED, crowded);
     const stream = new XdsStream({
       id: `${proxy.id}-${++this.#count}`,
       call,
@@ -308,19 +316,21 @@ export class AdsServer {
       secrets: this.#secrets,
       health: (of, problem) => this.#options.observer?.health(of.observed, problem),
       wake: (woken) => this.#pusher.wake(woken),
-      closed: (gone) => this.#left(gone),
+      closed: (gone) => this.#left(gone, caller),
     });
     const refused = this.#options.observer?.connected(stream.observed);
     if (refused !== undefined) throw new Refusal(STATUS.FAILED_PRECONDITION, refused);
     this.#pusher.add(stream);
+    this.#places.add(caller, 1);
     this.#idlePatches.changed();
     this.#countProxies(stream, 1);
     this.#log.info("proxy connected", { node: proxy.nodeId, peer: call.peer });
     return stream;
   }
 
-  #left(stream: XdsStream): void {
+  #left(stream: XdsStream, caller: Caller | undefined): void {
     if (!this.#pusher.remove(stream)) return; // refused before it was one of ours
+    this.#places.add(caller, -1);
     this.#options.observer?.disconnected(stream.observed);
     this.#countProxies(stream, -1);
     this.#log.info("proxy disconnected", { node: stream.proxy.nodeId });
@@ -336,7 +346,8 @@ export class AdsServer {
   /** What a stream is told that ends for this reason. */
   #refusal(call: ServerCall, thrown: unknown): Refusal {
     if (thrown instanceof Refusal) {
-      this.#log.warn("stream refused", { peer: call.peer, reason: thrown.message });
+      call.refused(reasonOf(thrown));
+      this.#refusals.warn("stream refused", { peer: call.peer, reason: thrown.message });
       return thrown;
     }
     this.#metrics.count("pilot_total_xds_internal_errors");
@@ -349,6 +360,17 @@ export class AdsServer {
     this.#largestRequest = length;
     this.#metrics.set("pilot_xds_recv_max", length);
   }
+}
+
+const REASONS: Readonly<Record<number, RefusalReason>> = {
+  [STATUS.UNAUTHENTICATED]: "unauthenticated",
+  [STATUS.PERMISSION_DENIED]: "forbidden",
+  [STATUS.RESOURCE_EXHAUSTED]: "no_room",
+  [STATUS.DEADLINE_EXCEEDED]: "timeout",
+};
+
+function reasonOf({ code }: Refusal): RefusalReason {
+  return REASONS[code] ?? "invalid";
 }
 
 function guarded(work: () => void, failed: (thrown: unknown) => void): void {

@@ -9,7 +9,8 @@
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer, type Socket } from "node:net";
 import { joined, type Pieces } from "#lib/grpc/messages.ts";
-import { grpcServer, type ServerCall } from "#lib/grpc/server.ts";
+import { grpcServer } from "#lib/grpc/server.ts";
+import type { ServerCall } from "#lib/grpc/server-call.ts";
 import { GrpcError, OK, STATUS, type Status } from "#lib/grpc/status.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { readField, readText } from "#lib/wire/read.ts";

@@ -3,6 +3,7 @@ import type { ConfigObject } from "#config/config-object.ts";
 import { apiForm } from "#debug/api-form.ts";
 import { InjectionError } from "#inject/injection-error.ts";
 import { type NativeSidecarMode, usesNativeSidecars } from "#inject/native-sidecars.ts";
+import type { Admission } from "#lib/admission/admission.ts";
 import type { Env, EnvReader } from "#lib/env-reader.ts";
 import type { KubernetesApi } from "#lib/kubernetes/api-client.ts";
 import type { Logger } from "#lib/log.ts";
@@ -41,6 +42,7 @@ export interface WebhooksInput {
   readonly objectsOf: (clusterId: string) => readonly ConfigObject[] | undefined;
   readonly metrics: ControlPlaneMetrics;
   readonly background: Background;
+  readonly admission: Admission;
   readonly log: Logger;
 }
 
@@ -106,6 +108,7 @@ export async function webhooksOf(input: WebhooksInput): Promise<Webhooks> {
     log: (message, fields) => log.warn(message, fields),
     onInjectionTime: (seconds) => metrics.observe("sidecar_injection_time_seconds", seconds),
     now: () => performance.now(),
+    admission: input.admission,
   });
   return { listener, templates: () => templatesOf(injector) };
 }
