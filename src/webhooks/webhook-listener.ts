@@ -21,6 +21,8 @@ export interface WebhookListenerOptions extends WebhookContext {
 
 /** Twice what the API server itself lets into etcd, twice. */
 const MAX_BODY_BYTES = 6 * 1024 * 1024;
+/** The API server sends far larger pieces; each costs more memory than the byte that it may hold. */
+const MAX_CHUNKS = 4_096;
 const REQUEST_TIMEOUT_MS = 30_000;
 const HANDSHAKE_MS = 10_000;
 /**
@@ -114,7 +116,10 @@ async function bodyOf(request: IncomingMessage, keeps: (bytes: number) => void):
     for await (const chunk of request as AsyncIterable<Buffer>) {
       size += chunk.length;
       if (size > MAX_BODY_BYTES) continue;
-      chunks.push(chunk);
+      if (chunks.push(chunk) > MAX_CHUNKS) {
+        request.destroy();
+        return undefined;
+      }
       keeps(size);
     }
   } catch {

@@ -1,5 +1,5 @@
 /** Who is admitted to each port; what is refused is counted and logged. */
-import { Admission, type PeerRefusal, type RefusalReason } from "#lib/admission/admission.ts";
+import { Admission, type AdmissionLimits, type PeerRefusal, type RefusalReason } from "#lib/admission/admission.ts";
 import { LimitedLog } from "#lib/limited-log.ts";
 import type { Logger } from "#lib/log.ts";
 import type { MetricDefinition, MetricLabels } from "#lib/metrics.ts";
@@ -30,12 +30,12 @@ export class Admissions {
   }
 
   /** A new budget, for one port. */
-  of(port: number): Admission {
+  of(port: number, limits: Partial<AdmissionLimits> = {}): Admission {
     const log = new LimitedLog({ log: this.#log, now: () => performance.now() });
     const onRefused = ({ what, reason, peer }: PeerRefusal) => {
       this.#metrics.count("mizzen_refused_peers_total", { port: String(port), what, reason });
       if (!LOGGED_ELSEWHERE.has(reason)) log.warn(`${what} refused`, { port, peer, reason });
     };
-    return new Admission({ onRefused });
+    return new Admission({ limits, onRefused });
   }
 }

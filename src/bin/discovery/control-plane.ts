@@ -65,6 +65,9 @@ import {
 import { apiOfCluster, apisOfClusters, type MeshSource, objectsOfCluster, remoteClusters, sourceOf } from "./source.ts";
 import { type Webhooks, webhooksOf } from "./webhooks.ts";
 
+/** Of connections and bodies on the port for webhooks; its budget shows in memory twice while bodies are decrypted. */
+const WEBHOOK_BYTES = 16 * 1024 * 1024;
+
 /** Something that serves on an address. */
 interface Listener {
   start(): Promise<string>;
@@ -313,7 +316,7 @@ export class ControlPlane {
     const [metrics, background, log] = [this.#metrics, this.#background, this.#log];
     const snapshot = () => this.#source.current();
     const objectsOf = (clusterId: string) => objectsOfCluster(this.#source, clusterId);
-    const admission = this.#admissions.of(config.address.port);
+    const admission = this.#admissions.of(config.address.port, { strangerBytes: WEBHOOK_BYTES });
     const shared = { snapshot, objectsOf, metrics, background, log, admission };
     const input = { config, namespace, revision, identity, cluster, ...shared };
     this.#webhooks = await webhooksOf(input);

@@ -24,7 +24,14 @@ export interface AdmissionLimits {
   readonly introductionMs: number;
 }
 
-export type RefusalReason = "no_room" | "timeout" | "handshake" | "unauthenticated" | "forbidden" | "invalid";
+export type RefusalReason =
+  | "no_room"
+  | "timeout"
+  | "handshake"
+  | "unauthenticated"
+  | "forbidden"
+  | "invalid"
+  | "pipelined";
 
 /** What was refused to whom, and why. */
 export interface PeerRefusal {
@@ -45,7 +52,7 @@ export interface AdmissionOptions {
 /** Two ports that are attacked at once stay within 50 MB. */
 const DEFAULT_LIMITS: AdmissionLimits = {
   strangerBytes: 24 * 1024 * 1024,
-  knownBytes: 32 * 1024 * 1024,
+  knownBytes: 16 * 1024 * 1024,
   introductionMs: 20_000,
 };
 

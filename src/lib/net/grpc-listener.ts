@@ -7,9 +7,11 @@ import { peerName } from "../admission/peer-name.ts";
 import type { Keepalive } from "../grpc/keepalive.ts";
 import { type GrpcServer, grpcServer } from "../grpc/server.ts";
 import type { Methods } from "../grpc/server-call.ts";
+import { afterFirstBytes } from "./limit-connections.ts";
 import { listen } from "./listen.ts";
 import { formatListenAddress, type ListenAddress } from "./listen-address.ts";
 import type { ServerIdentity, ServerIdentitySource } from "./server-identity.ts";
+import { Turns } from "./turns.ts";
 
 export interface GrpcListenerOptions {
   readonly flag: string;
@@ -48,6 +50,7 @@ export class GrpcListener {
   readonly #tls: TlsServer | undefined;
   /** Connections on which gRPC has not begun, by the address and port of their peer. */
   readonly #arriving = new Map<string, { readonly socket: Socket; readonly place: AdmittedConnection }>();
+  readonly #handshakes = new Turns();
   #forget: () => void = () => undefined;
 
   constructor(options: GrpcListenerOptions) {
@@ -95,20 +98,20 @@ export class GrpcListener {
     const place = this.#admission.connection(socket.remoteAddress, () => socket.destroy());
     const key = peerKey(socket);
     this.#arriving.set(key, { socket, place });
-    socket.on("error", () => socket.destroy());
     socket.on("close", () => {
       if (this.#arriving.get(key)?.socket === socket) this.#arriving.delete(key);
       place.close();
     });
-    socket.once("data", (first) => {
-      socket.pause();
-      socket.unshift(first);
+    afterFirstBytes(socket, () => {
       if (this.#tls === undefined) this.#take(socket);
-      else {
-        place.resize(CONNECTION_BYTES.tls);
-        this.#tls.emit("connection", socket);
-      }
+      else this.#handshakes.run(() => this.#startTls(socket, place));
     });
+  }
+
+  #startTls(socket: Socket, place: AdmittedConnection): void {
+    if (socket.destroyed) return;
+    place.resize(CONNECTION_BYTES.tls);
+    this.#tls?.emit("connection", socket);
   }
 
   #take(socket: Socket): void {

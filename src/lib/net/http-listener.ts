@@ -17,8 +17,6 @@ export interface HttpListenerOptions {
 /** Nothing that is served takes a body. */
 const MAX_BODY_BYTES = 1024;
 const REQUEST_TIMEOUT_MS = 15_000;
-/** Until the next request on a connection; Prometheus asks every 15 seconds. */
-const IDLE_TIMEOUT_MS = 30_000;
 
 export class HttpListener {
   readonly #options: HttpListenerOptions;
@@ -29,7 +27,8 @@ export class HttpListener {
     this.#app = fastify({
       bodyLimit: MAX_BODY_BYTES,
       requestTimeout: REQUEST_TIMEOUT_MS,
-      keepAliveTimeout: IDLE_TIMEOUT_MS,
+      // Connections are cheap for probes and scrapes. One that is kept could send a thousand requests in one turn of the event loop.
+      maxRequestsPerSocket: 1,
       connectionTimeout: STALLED_MS,
       http: HTTP_TIMEOUTS,
       forceCloseConnections: "idle",

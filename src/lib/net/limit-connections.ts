@@ -1,10 +1,16 @@
-/** Limits what the peers of an HTTP/1 server can occupy. */
+/** Limits what the peers of an HTTP/1 server can occupy and cause. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Server, Socket } from "node:net";
 import { type Admission, type AdmittedConnection, CONNECTION_BYTES } from "../admission/admission.ts";
+import { Turns } from "./turns.ts";
 
 /** A larger response that its client does not read counts as this much, so that a few large ones find room. */
 const MAX_COUNTED_RESPONSE_BYTES = 6 * 1024 * 1024;
+
+/** Node's limit. */
+const MAX_HEADER_BYTES = 16 * 1024;
+/** Beyond the body that the headers announce; no client of ours sends its next request before the answer. */
+const MAX_EXCESS_BYTES = 2 * 1024;
 
 /** Of every HTTP/1 server; a complete request has a limit of its own in each of them. */
 export const HTTP_TIMEOUTS = {
@@ -23,32 +29,68 @@ export interface LimitedConnections {
 interface Place {
   readonly admitted: AdmittedConnection;
   readonly baseBytes: number;
+  hasRequest: boolean;
 }
 
-/** Gives each connection of the server a place. A connection keeps it until it closes: HTTP/1 callers do not introduce themselves. */
+/**
+ * Gives each connection of the server a place, which it keeps until it closes: HTTP/1 callers do not introduce themselves.
+ * Call it when the server has its listeners. From then on they get one TLS handshake, and one request, per turn of the
+ * event loop, and one request of a connection at a time.
+ */
 export function limitConnections(server: Server, admission: Admission): LimitedConnections {
   const places = new Map<string, Place>();
+  const turns = new Turns();
   const isTls = "setSecureContext" in server;
+  const enter = replaceListener(server, "connection");
   server.on("connection", (socket: Socket) => {
     const admitted = admission.connection(socket.remoteAddress, () => socket.destroy());
-    const place = { admitted, baseBytes: isTls ? CONNECTION_BYTES.tls : CONNECTION_BYTES.http1 };
+    const place = { admitted, baseBytes: CONNECTION_BYTES.http1, hasRequest: false };
     const key = keyOf(socket);
     places.set(key, place);
-    admitted.resize(place.baseBytes);
     socket.on("close", () => {
       if (places.get(key) === place) places.delete(key);
       admitted.close();
     });
+    admitted.resize(place.baseBytes);
+    if (isTls) afterFirstBytes(socket, () => startTls(socket, admitted));
+    else startHttp(socket, admitted);
   });
+  const startTls = (socket: Socket, place: AdmittedConnection) =>
+    turns.run(() => {
+      if (socket.destroyed) return;
+      place.resize(CONNECTION_BYTES.tls);
+      enter(socket);
+    });
+  const serve = isTls ? replaceListener(server, "secureConnection") : enter;
+  const startHttp = (socket: Socket, place: AdmittedConnection) =>
+    afterHeaders(socket, (excess) => {
+      if (excess > MAX_EXCESS_BYTES) return place.refuse("pipelined");
+      turns.run(() => {
+        if (socket.destroyed) return;
+        serve(socket);
+        socket.resume();
+      });
+    });
+  if (isTls)
+    server.on("secureConnection", (socket: Socket) => {
+      const place = places.get(keyOf(socket));
+      if (place === undefined) socket.destroy();
+      else startHttp(socket, place.admitted);
+    });
+  server.on("dropRequest", ({ socket }: IncomingMessage) => places.get(keyOf(socket))?.admitted.refuse("pipelined"));
+  const handle = replaceListener(server, "request");
   server.on("request", (request: IncomingMessage, response: ServerResponse) => {
     const place = places.get(keyOf(request.socket));
-    if (place === undefined) return;
-    place.admitted.renew();
-    response.on("prefinish", () => {
-      const unread = Math.min(response.writableLength, MAX_COUNTED_RESPONSE_BYTES);
-      place.admitted.resize(place.baseBytes + unread);
-    });
-    response.on("close", () => place.admitted.resize(place.baseBytes));
+    if (place === undefined || request.socket.destroyed) return;
+    if (place.hasRequest) place.admitted.refuse("pipelined");
+    else {
+      occupy(place, request, response);
+      // Node parses all requests of a read at once: until this one is answered, nothing more is read.
+      if (!isTls && hasNoBody(request)) request.socket.pause();
+      turns.run(() => {
+        if (!request.socket.destroyed) handle(request, response);
+      });
+    }
   });
   return {
     keeps: (request, bytes) => {
@@ -56,6 +98,69 @@ export function limitConnections(server: Server, admission: Admission): LimitedC
       place?.admitted.resize(place.baseBytes + bytes);
     },
   };
+}
+
+/** Counts a request, and what of its response its client does not read. */
+function occupy(place: Place, request: IncomingMessage, response: ServerResponse): void {
+  const { admitted, baseBytes } = place;
+  place.hasRequest = true;
+  admitted.renew();
+  response.on("prefinish", () =>
+    admitted.resize(baseBytes + Math.min(response.writableLength, MAX_COUNTED_RESPONSE_BYTES)),
+  );
+  response.on("close", () => {
+    place.hasRequest = false;
+    admitted.resize(baseBytes);
+    // Nobody wants the rest of a body whose request was answered.
+    if (!request.complete) request.socket.destroySoon();
+  });
+}
+
+/** Takes the listener that the server has for an event out of it, to be called instead of it. */
+function replaceListener(server: Server, event: string): (...args: unknown[]) => void {
+  const listeners = server.listeners(event);
+  server.removeAllListeners(event);
+  return (...args) => {
+    for (const listener of listeners) listener.apply(server, args);
+  };
+}
+
+/** A connection that has sent nothing yet costs little. */
+export function afterFirstBytes(socket: Socket, act: () => void): void {
+  socket.on("error", () => socket.destroy());
+  socket.once("data", (first) => {
+    socket.pause();
+    socket.unshift(first);
+    act();
+  });
+}
+
+const END_OF_HEADERS = "\r\n\r\n";
+
+/** The same, once the headers of a request are there, or more than a server would take. `excess` follows the request. */
+function afterHeaders(socket: Socket, act: (excess: number) => void): void {
+  let received = Buffer.alloc(0);
+  const collect = (chunk: Buffer) => {
+    received = Buffer.concat([received, chunk]);
+    const end = received.indexOf(END_OF_HEADERS);
+    if (end < 0 && received.length <= MAX_HEADER_BYTES) return;
+    socket.off("data", collect);
+    socket.pause();
+    socket.unshift(received);
+    const headers = received.toString("latin1", 0, Math.max(0, end));
+    act(end < 0 ? 0 : received.length - end - END_OF_HEADERS.length - announcedBytes(headers));
+  };
+  socket.on("error", () => socket.destroy());
+  socket.on("data", collect);
+}
+
+function announcedBytes(headers: string): number {
+  if (/\r\ntransfer-encoding:/i.test(headers)) return Number.POSITIVE_INFINITY;
+  return Number(/\r\ncontent-length:[ \t]*(\d{1,15})/i.exec(headers)?.[1] ?? 0);
+}
+
+function hasNoBody({ headers }: IncomingMessage): boolean {
+  return headers["transfer-encoding"] === undefined && Number(headers["content-length"] ?? 0) === 0;
 }
 
 function keyOf({ remoteAddress, remotePort }: Socket): string {
