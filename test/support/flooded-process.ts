@@ -5,6 +5,9 @@ import { eventually } from "./fake-control-plane.ts";
 
 const START_MS = 60_000;
 const MEGABYTE = 1024 * 1024;
+/** Memory is used as by the real programs: see bin/. */
+const FLAGS = ["--max-semi-space-size=4", "--no-memory-reducer"];
+const MEMORY = { MALLOC_MMAP_THRESHOLD_: "32768", MALLOC_ARENA_MAX: "2" };
 
 export interface FloodedProgram {
   readonly args: readonly string[];
@@ -19,10 +22,9 @@ export class FloodedProcess implements AsyncDisposable {
   #output = "";
 
   private constructor({ args, cwd, env }: FloodedProgram) {
-    const flags = ["--expose-gc", "--no-warnings"];
-    this.#child = spawn(process.execPath, [...flags, ...args], {
+    this.#child = spawn(process.execPath, [...FLAGS, ...args], {
       cwd,
-      env: { ...process.env, ...env },
+      env: { ...process.env, ...MEMORY, ...env },
       stdio: ["ignore", "pipe", "pipe"],
     });
     for (const stream of [this.#child.stdout, this.#child.stderr])

@@ -4,6 +4,8 @@ import { isMainThread, parentPort, Worker, workerData } from "node:worker_thread
 
 const EVERY_MS = 25;
 const PATIENCE_MS = 10_000;
+/** A connection for each probe, as by a kubelet. */
+const CLOSE = { connection: "close" };
 
 export class Prober {
   readonly #worker: Worker;
@@ -44,7 +46,9 @@ if (!isMainThread && parentPort !== null && typeof Object(workerData).url === "s
 
 async function asked(url: string): Promise<number> {
   const start = performance.now();
-  const response = await fetch(url, { signal: AbortSignal.timeout(PATIENCE_MS) }).catch(() => undefined);
+  const response = await fetch(url, { signal: AbortSignal.timeout(PATIENCE_MS), headers: CLOSE }).catch(
+    () => undefined,
+  );
   await response?.arrayBuffer();
   return response?.status === 200 ? performance.now() - start : Number.POSITIVE_INFINITY;
 }

@@ -3,8 +3,10 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Server as NetServer } from "node:net";
 import { pipeline } from "node:stream/promises";
+import { Admission, AGENT_LIMITS } from "#lib/admission/admission.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
+import { HTTP_TIMEOUTS, limitConnections } from "#lib/net/limit-connections.ts";
 import { type Answer, type IncomingRequest, refusal } from "./answer.ts";
 import type { AppProbe } from "./probes/parse.ts";
 import { type ProbeTarget, runProbe } from "./probes/run.ts";
@@ -52,8 +54,9 @@ export function isLoopback(address: string): boolean {
 export async function startStatusServer(port: number | NetServer, options: StatusOptions): Promise<StatusServer> {
   const { log } = options;
   const handle = statusHandler(options);
-  const server = createServer((request, response) => void respond({ request, response, log, handle }));
+  const server = createServer(HTTP_TIMEOUTS, (request, response) => void respond({ request, response, log, handle }));
   server.keepAliveTimeout = KEEP_ALIVE_MS;
+  limitConnections(server, new Admission({ limits: AGENT_LIMITS }));
   if (typeof port === "number") await listen(server, port);
   else await listenOn(server, port);
   const { port: opened } = server.address() as AddressInfo;

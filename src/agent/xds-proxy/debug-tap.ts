@@ -8,11 +8,13 @@
  */
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer, type Socket } from "node:net";
+import { Admission, AGENT_LIMITS } from "#lib/admission/admission.ts";
 import { joined, type Pieces } from "#lib/grpc/messages.ts";
 import { grpcServer } from "#lib/grpc/server.ts";
 import type { ServerCall } from "#lib/grpc/server-call.ts";
 import { GrpcError, OK, STATUS, type Status } from "#lib/grpc/status.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
+import { limitConnections } from "#lib/net/limit-connections.ts";
 import { readField, readText } from "#lib/wire/read.ts";
 import { MessageWriter } from "#lib/wire/write.ts";
 import { DEBUG_TYPE } from "#protocol/type-urls.ts";
@@ -39,15 +41,18 @@ const PATH = `/envoy.service.discovery.v3.AggregatedDiscoveryService/${SOTW.meth
 const NODE_ID = "sidecar~0.0.0.0~debug~";
 const TIMEOUT_MS = 15_000;
 const HTTP2_PREFACE = "PRI ";
+const MAX_STREAMS = 100;
 const MAX_QUESTION_BYTES = 4 * 1024 * 1024;
 
 /** Rejects when the port cannot be had. */
 export async function startDebugTap(options: DebugTapOptions): Promise<DebugTap> {
+  const admission = new Admission({ limits: AGENT_LIMITS });
   const http = createHttpServer((request, response) => void answerHttp(request, response, options));
   const grpc = grpcServer(
     { [PATH]: (call) => answerGrpc(call, options) },
-    { maxMessageBytes: MAX_QUESTION_BYTES, maxStreams: undefined },
+    { maxMessageBytes: MAX_QUESTION_BYTES, maxStreams: MAX_STREAMS, admission },
   );
+  limitConnections(http, admission);
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket);

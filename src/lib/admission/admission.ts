@@ -56,6 +56,9 @@ const DEFAULT_LIMITS: AdmissionLimits = {
   introductionMs: 20_000,
 };
 
+/** Of a listener of the agent, which serves one workload and shares its memory. */
+export const AGENT_LIMITS: Partial<AdmissionLimits> = { strangerBytes: 4 * 1024 * 1024 };
+
 /** What parts of a connection occupy, measured on Node 24. */
 export const CONNECTION_BYTES = { accepted: 4_600, http1: 12_000, http2: 24_000, tls: 80_000 } as const;
 /** An HTTP/2 stream without its headers. */

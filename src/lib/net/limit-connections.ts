@@ -41,6 +41,7 @@ export function limitConnections(server: Server, admission: Admission): LimitedC
   const places = new Map<string, Place>();
   const turns = new Turns();
   const isTls = "setSecureContext" in server;
+  const isLast = "maxRequestsPerSocket" in server && server.maxRequestsPerSocket === 1;
   const enter = replaceListener(server, "connection");
   server.on("connection", (socket: Socket) => {
     const admitted = admission.connection(socket.remoteAddress, () => socket.destroy());
@@ -85,8 +86,8 @@ export function limitConnections(server: Server, admission: Admission): LimitedC
     if (place.hasRequest) place.admitted.refuse("pipelined");
     else {
       occupy(place, request, response);
-      // Node parses all requests of a read at once: until this one is answered, nothing more is read.
-      if (!isTls && hasNoBody(request)) request.socket.pause();
+      // Node parses all requests of a read at once: after the last one of a connection, nothing more is read.
+      if (isLast && hasNoBody(request)) request.socket.pause();
       turns.run(() => {
         if (!request.socket.destroyed) handle(request, response);
       });
