@@ -65,6 +65,7 @@ export function limitConnections(server: Server, admission: Admission): LimitedC
   const serve = isTls ? replaceListener(server, "secureConnection") : enter;
   const startHttp = (socket: Socket, place: AdmittedConnection) =>
     afterHeaders(socket, (excess) => {
+      if (excess === undefined) return place.refuse("invalid");
       if (excess > MAX_EXCESS_BYTES) return place.refuse("pipelined");
       turns.run(() => {
         if (socket.destroyed) return;
@@ -84,10 +85,11 @@ export function limitConnections(server: Server, admission: Admission): LimitedC
     const place = places.get(keyOf(request.socket));
     if (place === undefined || request.socket.destroyed) return;
     if (place.hasRequest) place.admitted.refuse("pipelined");
+    else if (request.headers["transfer-encoding"] !== undefined) place.admitted.refuse("invalid");
     else {
-      occupy(place, request, response);
+      occupy(place, response);
       // Node parses all requests of a read at once: after the last one of a connection, nothing more is read.
-      if (isLast && hasNoBody(request)) request.socket.pause();
+      if (isLast && Number(request.headers["content-length"] ?? 0) === 0) request.socket.pause();
       turns.run(() => {
         if (!request.socket.destroyed) handle(request, response);
       });
@@ -102,7 +104,7 @@ export function limitConnections(server: Server, admission: Admission): LimitedC
 }
 
 /** Counts a request, and what of its response its client does not read. */
-function occupy(place: Place, request: IncomingMessage, response: ServerResponse): void {
+function occupy(place: Place, response: ServerResponse): void {
   const { admitted, baseBytes } = place;
   place.hasRequest = true;
   admitted.renew();
@@ -112,8 +114,6 @@ function occupy(place: Place, request: IncomingMessage, response: ServerResponse
   response.on("close", () => {
     place.hasRequest = false;
     admitted.resize(baseBytes);
-    // Nobody wants the rest of a body whose request was answered.
-    if (!request.complete) request.socket.destroySoon();
   });
 }
 
@@ -138,8 +138,11 @@ export function afterFirstBytes(socket: Socket, act: () => void): void {
 
 const END_OF_HEADERS = "\r\n\r\n";
 
-/** The same, once the headers of a request are there, or more than a server would take. `excess` follows the request. */
-function afterHeaders(socket: Socket, act: (excess: number) => void): void {
+/**
+ * The same, once the headers of a request are there, or more than a server would take. `excess` follows the request. It is
+ * undefined for a body in chunks, each of which could be a byte and cost a hundred; no client of ours sends that.
+ */
+function afterHeaders(socket: Socket, act: (excess: number | undefined) => void): void {
   let received = Buffer.alloc(0);
   const collect = (chunk: Buffer) => {
     received = Buffer.concat([received, chunk]);
@@ -148,20 +151,17 @@ function afterHeaders(socket: Socket, act: (excess: number) => void): void {
     socket.off("data", collect);
     socket.pause();
     socket.unshift(received);
-    const headers = received.toString("latin1", 0, Math.max(0, end));
-    act(end < 0 ? 0 : received.length - end - END_OF_HEADERS.length - announcedBytes(headers));
+    if (end < 0) return act(0);
+    const announced = announcedBytes(received.toString("latin1", 0, end));
+    act(announced === undefined ? undefined : received.length - end - END_OF_HEADERS.length - announced);
   };
   socket.on("error", () => socket.destroy());
   socket.on("data", collect);
 }
 
-function announcedBytes(headers: string): number {
-  if (/\r\ntransfer-encoding:/i.test(headers)) return Number.POSITIVE_INFINITY;
+function announcedBytes(headers: string): number | undefined {
+  if (/\r\ntransfer-encoding:/i.test(headers)) return undefined;
   return Number(/\r\ncontent-length:[ \t]*(\d{1,15})/i.exec(headers)?.[1] ?? 0);
-}
-
-function hasNoBody({ headers }: IncomingMessage): boolean {
-  return headers["transfer-encoding"] === undefined && Number(headers["content-length"] ?? 0) === 0;
 }
 
 function keyOf({ remoteAddress, remotePort }: Socket): string {
