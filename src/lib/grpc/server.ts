@@ -38,8 +38,7 @@ const UNSUPPORTED_MEDIA_TYPE = 415;
 const MESSAGE_MS = 20_000;
 
 export function grpcServer(methods: Methods, options: ServerOptions): GrpcServer {
-  const { maxMessageBytes, maxStreams, maxStrangerStreams, keepalive, maxAgeMs } = options;
-  const { admission = new Admission(), messageMs = MESSAGE_MS } = options;
+  const { maxStreams, maxStrangerStreams, keepalive, maxAgeMs, admission = new Admission() } = options;
   const sessions = new Set<ServerHttp2Session>();
   const take = (connection: Socket, given?: AdmittedConnection) => {
     const place = given ?? admission.connection(connection.remoteAddress, () => connection.destroy());
@@ -53,24 +52,7 @@ export function grpcServer(methods: Methods, options: ServerOptions): GrpcServer
     });
     if (keepalive !== undefined) keepAlive(session, keepalive);
     if (maxAgeMs !== undefined) limitAge(session, maxAgeMs);
-    let isLimited = maxStrangerStreams !== undefined;
-    const onIntroduced = () => {
-      if (isLimited && !session.destroyed) session.settings({ maxConcurrentStreams: maxStreams ?? UNLIMITED_STREAMS });
-      isLimited = false;
-    };
-    session.on("stream", (stream, headers, _flags, rawHeaders) => {
-      stream.on("error", () => undefined); // the call ends by its "close"
-      if (!String(headers["content-type"] ?? "").startsWith(CONTENT_TYPE)) {
-        stream.respond({ ":status": UNSUPPORTED_MEDIA_TYPE }, { endStream: true });
-        stream.close(constants.NGHTTP2_NO_ERROR);
-        return;
-      }
-      const path = headers[":path"] ?? "";
-      const call = new ServerCall(stream, { headers, rawHeaders, maxMessageBytes, messageMs, place, onIntroduced });
-      const method = methods[path]; // HTTP/2 lets none through that does not begin with a slash
-      if (method === undefined) call.end({ code: STATUS.UNIMPLEMENTED, details: `There is no method ${path}` });
-      else if (!call.isOver) method(call);
-    });
+    serveCalls(session, methods, { ...options, place });
   };
   return {
     take,
@@ -85,4 +67,30 @@ export function grpcServer(methods: Methods, options: ServerOptions): GrpcServer
       for (const session of sessions) session.destroy();
     },
   };
+}
+
+interface CallOptions extends ServerOptions {
+  readonly place: AdmittedConnection;
+}
+
+function serveCalls(session: ServerHttp2Session, methods: Methods, options: CallOptions): void {
+  const { maxMessageBytes, maxStreams, maxStrangerStreams, messageMs = MESSAGE_MS, place } = options;
+  let isLimited = maxStrangerStreams !== undefined;
+  const onIntroduced = () => {
+    if (isLimited && !session.destroyed) session.settings({ maxConcurrentStreams: maxStreams ?? UNLIMITED_STREAMS });
+    isLimited = false;
+  };
+  session.on("stream", (stream, headers, _flags, rawHeaders) => {
+    stream.on("error", () => undefined); // the call ends by its "close"
+    if (!String(headers["content-type"] ?? "").startsWith(CONTENT_TYPE)) {
+      stream.respond({ ":status": UNSUPPORTED_MEDIA_TYPE }, { endStream: true });
+      stream.close(constants.NGHTTP2_NO_ERROR);
+      return;
+    }
+    const path = headers[":path"] ?? "";
+    const call = new ServerCall(stream, { headers, rawHeaders, maxMessageBytes, messageMs, place, onIntroduced });
+    const method = methods[path]; // HTTP/2 lets none through that does not begin with a slash
+    if (method === undefined) call.end({ code: STATUS.UNIMPLEMENTED, details: `There is no method ${path}` });
+    else if (!call.isOver) method(call);
+  });
 }

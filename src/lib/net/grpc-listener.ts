@@ -50,7 +50,7 @@ export class GrpcListener {
   readonly #tls: TlsServer | undefined;
   /** Connections on which gRPC has not begun, by the address and port of their peer. */
   readonly #arriving = new Map<string, { readonly socket: Socket; readonly place: AdmittedConnection }>();
-  readonly #handshakes = new Turns();
+  readonly #turns = new Turns();
   #forget: () => void = () => undefined;
 
   constructor(options: GrpcListenerOptions) {
@@ -103,15 +103,18 @@ export class GrpcListener {
       place.close();
     });
     afterFirstBytes(socket, () => {
-      if (this.#tls === undefined) this.#take(socket);
-      else this.#handshakes.run(() => this.#startTls(socket, place));
+      this.#turns.run(() => this.#start(socket, place));
     });
   }
 
-  #startTls(socket: Socket, place: AdmittedConnection): void {
+  #start(socket: Socket, place: AdmittedConnection): void {
     if (socket.destroyed) return;
+    if (this.#tls === undefined) {
+      this.#take(socket);
+      return;
+    }
     place.resize(CONNECTION_BYTES.tls);
-    this.#tls?.emit("connection", socket);
+    this.#tls.emit("connection", socket);
   }
 
   #take(socket: Socket): void {

@@ -1,5 +1,6 @@
 /** Limits what the peers of an HTTP/1 server can occupy and cause. */
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Server as HttpServer, IncomingMessage, ServerResponse } from "node:http";
+import type { Server as HttpsServer } from "node:https";
 import type { Server, Socket } from "node:net";
 import { type Admission, type AdmittedConnection, CONNECTION_BYTES } from "../admission/admission.ts";
 import { Turns } from "./turns.ts";
@@ -37,18 +38,23 @@ interface Place {
  * Call it when the server has its listeners. From then on they get one TLS handshake, and one request, per turn of the
  * event loop, and one request of a connection at a time.
  */
-export function limitConnections(server: Server, admission: Admission): LimitedConnections {
+export function limitConnections(server: HttpServer | HttpsServer, admission: Admission): LimitedConnections {
   const places = new Map<string, Place>();
   const turns = new Turns();
   const isTls = "setSecureContext" in server;
   const isLast = "maxRequestsPerSocket" in server && server.maxRequestsPerSocket === 1;
   const enter = replaceListener(server, "connection");
+  /** The server does not know these yet, and could not close them. */
+  const waiting = new Set<Socket>();
+  closesToo(server, waiting);
   server.on("connection", (socket: Socket) => {
     const admitted = admission.connection(socket.remoteAddress, () => socket.destroy());
     const place = { admitted, baseBytes: CONNECTION_BYTES.http1, hasRequest: false };
     const key = keyOf(socket);
     places.set(key, place);
+    waiting.add(socket);
     socket.on("close", () => {
+      waiting.delete(socket);
       if (places.get(key) === place) places.delete(key);
       admitted.close();
     });
@@ -60,6 +66,7 @@ export function limitConnections(server: Server, admission: Admission): LimitedC
     turns.run(() => {
       if (socket.destroyed) return;
       place.resize(CONNECTION_BYTES.tls);
+      waiting.delete(socket);
       enter(socket);
     });
   const serve = isTls ? replaceListener(server, "secureConnection") : enter;
@@ -69,6 +76,7 @@ export function limitConnections(server: Server, admission: Admission): LimitedC
       if (excess > MAX_EXCESS_BYTES) return place.refuse("pipelined");
       turns.run(() => {
         if (socket.destroyed) return;
+        waiting.delete(socket);
         serve(socket);
         socket.resume();
       });
@@ -77,7 +85,11 @@ export function limitConnections(server: Server, admission: Admission): LimitedC
     server.on("secureConnection", (socket: Socket) => {
       const place = places.get(keyOf(socket));
       if (place === undefined) socket.destroy();
-      else startHttp(socket, place.admitted);
+      else {
+        waiting.add(socket);
+        socket.on("close", () => waiting.delete(socket));
+        startHttp(socket, place.admitted);
+      }
     });
   server.on("dropRequest", ({ socket }: IncomingMessage) => places.get(keyOf(socket))?.admitted.refuse("pipelined"));
   const handle = replaceListener(server, "request");
@@ -115,6 +127,15 @@ function occupy(place: Place, response: ServerResponse): void {
     place.hasRequest = false;
     admitted.resize(baseBytes);
   });
+}
+
+/** Closes further connections with the idle ones of the server, which `close()` does first. */
+function closesToo(server: HttpServer | HttpsServer, sockets: ReadonlySet<Socket>): void {
+  const closeIdle = server.closeIdleConnections.bind(server);
+  server.closeIdleConnections = () => {
+    for (const socket of sockets) socket.destroy();
+    closeIdle();
+  };
 }
 
 /** Takes the listener that the server has for an event out of it, to be called instead of it. */
