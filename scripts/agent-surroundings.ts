@@ -6,7 +6,7 @@ import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
 import { type AddressInfo, connect } from "node:net";
 import { dirname, join } from "node:path";
 import { joined, MessageSender, MessageSplitter } from "#lib/grpc/messages.ts";
-import type { Method } from "#lib/grpc/server.ts";
+import type { Method } from "#lib/grpc/server-call.ts";
 import { MessageWriter } from "#lib/wire/write.ts";
 import { EMPTY_REQUEST, formatDeltaRequest, parseDeltaRequest } from "#protocol/delta-request.ts";
 import { formatDeltaResponse, parseDeltaResponse } from "#protocol/delta-response.ts";

@@ -4,7 +4,7 @@ import { certificateService } from "#ca/certificate-service.ts";
 import { selfSignedCa } from "#ca/self-signed.ts";
 import { ServingCertificate } from "#ca/serving-certificate.ts";
 import { signingBundle } from "#ca/signing-bundle.ts";
-import type { Methods } from "#lib/grpc/server.ts";
+import type { Methods } from "#lib/grpc/server-call.ts";
 import { SILENT } from "#lib/log.ts";
 import { GrpcListener } from "#lib/net/grpc-listener.ts";
 

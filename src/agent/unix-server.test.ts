@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
 import { Client, credentials, type ServiceError, status } from "@grpc/grpc-js";
-import { unaryMethod } from "#lib/grpc/server.ts";
+import { unaryMethod } from "#lib/grpc/unary-method.ts";
 import { temporaryFolder } from "../../test/support/fake-control-plane.ts";
 import { RAW } from "../../test/support/raw-messages.ts";
 import { serveUnix } from "./unix-server.ts";

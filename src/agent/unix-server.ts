@@ -1,5 +1,6 @@
 /** gRPC on the agent's sockets, for the Envoy beside it. */
-import { grpcServer, type Methods } from "#lib/grpc/server.ts";
+import { grpcServer } from "#lib/grpc/server.ts";
+import type { Methods } from "#lib/grpc/server-call.ts";
 import { openUnixSocket, type UnixSocket } from "./unix-socket.ts";
 
 export interface ServeOptions {

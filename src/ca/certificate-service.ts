@@ -12,8 +12,10 @@ import {
   IstioCertificateResponseSchema,
 } from "#gen/istio/v1/auth/ca_pb.ts";
 import { callCredentials } from "#lib/grpc/call-credentials.ts";
-import { type Methods, type ServerCall, unaryMethod } from "#lib/grpc/server.ts";
+import type { Methods, ServerCall } from "#lib/grpc/server-call.ts";
 import { GrpcError, STATUS } from "#lib/grpc/status.ts";
+import { readingMethod } from "#lib/grpc/unary-method.ts";
+import { LimitedLog } from "#lib/limited-log.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import type { Caller, CertificateSigner } from "#model/ports.ts";
@@ -34,15 +36,22 @@ export interface CertificateServiceOptions {
   readonly log: Logger;
 }
 
+/** A request for the largest RSA key, with its metadata, takes a tenth of it. */
+const MAX_REQUEST_BYTES = 64 * 1024;
+
 /** The one method. */
 export const CREATE_CERTIFICATE = "/istio.v1.auth.IstioCertificateService/CreateCertificate";
 
 /** The service over a signer. */
 export function certificateService(options: CertificateServiceOptions): Methods {
   const { counted = (_, work) => work() } = options;
-  const createCertificate = unaryMethod((bytes, call) =>
+  const refusals = new LimitedLog({ log: options.log, now: () => performance.now() });
+  const createCertificate = readingMethod((call, read) =>
     counted(CREATE_CERTIFICATE, async () => {
-      const certChain = await certificateFor(requestIn(bytes), call, options);
+      const caller = await callerOf(call, options, refusals);
+      call.authenticated(caller.identity);
+      const request = requestIn(await read({ maxBytes: MAX_REQUEST_BYTES }));
+      const certChain = await certificateFor(request, { caller, peer: call.peer }, options);
       return toBinary(IstioCertificateResponseSchema, create(IstioCertificateResponseSchema, { certChain }));
     }),
   );
@@ -57,12 +66,8 @@ function requestIn(bytes: Uint8Array): IstioCertificateRequest {
   }
 }
 
-/** The chain, leaf first; throws how the call ends otherwise. */
-async function certificateFor(
-  request: IstioCertificateRequest,
-  call: ServerCall,
-  options: CertificateServiceOptions,
-): Promise<string[]> {
+/** The caller; throws how the call ends otherwise. Nobody else's request is read. */
+async function callerOf(call: ServerCall, options: CertificateServiceOptions, refusals: LimitedLog): Promise<Caller> {
   const { authenticate, count, log } = options;
   const { peer } = call;
   count("citadel_server_csr_count");
@@ -70,14 +75,23 @@ async function certificateFor(
     log.error("certificate request failed", { reason: errorText(error) });
     throw new GrpcError(STATUS.INTERNAL, "internal error", { cause: error });
   });
-  if ("refused" in authentication) {
-    count("citadel_server_authentication_failure_count");
-    log.warn("certificate refused", { peer, reason: authentication.refused });
-    throw new GrpcError(STATUS.UNAUTHENTICATED, authentication.refused);
-  }
-  const { identity, provedBy } = authentication.caller;
+  if ("caller" in authentication) return authentication.caller;
+  count("citadel_server_authentication_failure_count");
+  call.refused("unauthenticated");
+  refusals.warn("certificate refused", { peer, reason: authentication.refused });
+  throw new GrpcError(STATUS.UNAUTHENTICATED, authentication.refused);
+}
+
+/** The chain, leaf first; throws how the call ends otherwise. */
+async function certificateFor(
+  request: IstioCertificateRequest,
+  { caller, peer }: { readonly caller: Caller; readonly peer: string },
+  options: CertificateServiceOptions,
+): Promise<string[]> {
+  const { count, log } = options;
+  const { identity, provedBy } = caller;
   try {
-    const subject = await subjectOf(request, authentication.caller, options);
+    const subject = await subjectOf(request, caller, options);
     const chain = await options.signer.sign({
       csrPem: request.csr,
       identity: subject,

@@ -43,7 +43,7 @@ spec:
 const METADATA = { name: "p", namespace: "foo" };
 
 /** An AuthorizationPolicy as YAML, with an action and a port that need not be right. */
-export function policyYaml(name: string, action: string, port: string): string {
+function policyYaml(name: string, action: string, port: string): string {
   return `apiVersion: security.istio.io/v1
 kind: AuthorizationPolicy
 metadata:

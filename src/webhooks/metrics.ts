@@ -15,10 +15,6 @@ export const WEBHOOK_METRICS = {
   },
   galley_validation_passed: { type: "counter", help: "Objects that were accepted", labels: OBJECT },
   galley_validation_failed: { type: "counter", help: "Objects that were refused", labels: [...OBJECT, "reason"] },
-  mizzen_webhook_refused_total: {
-    type: "counter",
-    help: "Connections and requests to the webhooks that were over the limits of their address",
-  },
   galley_validation_http_error: { type: "counter", help: "Requests that were no reviews", labels: ["status"] },
 } as const satisfies Record<string, MetricDefinition>;
 

@@ -1,12 +1,12 @@
 /** The HTTPS server of the webhooks. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
-import type { Socket } from "node:net";
+import { Admission } from "#lib/admission/admission.ts";
+import { HTTP_TIMEOUTS, type LimitedConnections, limitConnections, STALLED_MS } from "#lib/net/limit-connections.ts";
 import { listen } from "#lib/net/listen.ts";
 import { formatListenAddress, type ListenAddress } from "#lib/net/listen-address.ts";
 import type { ServerIdentity, ServerIdentitySource } from "#lib/net/server-identity.ts";
 import { handleWebhook, type WebhookContext, type WebhookResponse } from "./handle.ts";
-import { PeerLimits } from "./peer-limits.ts";
 
 export interface WebhookListenerOptions extends WebhookContext {
   readonly flag: string;
@@ -17,38 +17,36 @@ export interface WebhookListenerOptions extends WebhookContext {
   readonly now: () => number;
   /** Whether the control plane is ready, as on its other ports. */
   readonly readiness: () => { readonly status: number; readonly body: string };
+  /** Places for connections; a budget of this listener alone when not given. */
+  readonly admission?: Admission;
 }
 
 /** Twice what the API server itself lets into etcd, twice. */
 const MAX_BODY_BYTES = 6 * 1024 * 1024;
+/** The API server sends far larger pieces; each costs more memory than the byte that it may hold. */
+const MAX_CHUNKS = 4_096;
 const REQUEST_TIMEOUT_MS = 30_000;
+const HANDSHAKE_MS = 10_000;
 /**
  * The API server closes quiet connections after 90 seconds. We must not do so before: a review that it just then sends on one
  * would fail, it does not repeat it, and with it fails what the review was about.
  */
 const IDLE_TIMEOUT_MS = 100_000;
-/** For the handshake, and for the headers of a request. */
-const START_TIMEOUT_MS = 10_000;
 
 export class WebhookListener {
   readonly #options: WebhookListenerOptions;
   readonly #server: Server;
-  readonly #limits = new PeerLimits();
+  readonly #connections: LimitedConnections;
   #unsubscribe: () => void = () => {};
 
   constructor(options: WebhookListenerOptions) {
     this.#options = options;
-    const timeouts = {
-      handshakeTimeout: START_TIMEOUT_MS,
-      headersTimeout: START_TIMEOUT_MS,
-      connectionsCheckingInterval: START_TIMEOUT_MS / 2,
-      requestTimeout: REQUEST_TIMEOUT_MS,
-      keepAliveTimeout: IDLE_TIMEOUT_MS,
-    };
-    this.#server = createServer(timeouts, (request, response) => {
+    const timeouts = { requestTimeout: REQUEST_TIMEOUT_MS, keepAliveTimeout: IDLE_TIMEOUT_MS, ...HTTP_TIMEOUTS };
+    this.#server = createServer({ ...timeouts, handshakeTimeout: HANDSHAKE_MS }, (request, response) => {
       void this.#serve(request, response);
     });
-    this.#server.on("connection", (socket: Socket) => this.#admit(socket));
+    this.#server.setTimeout(STALLED_MS);
+    this.#connections = limitConnections(this.#server, options.admission ?? new Admission());
   }
 
   /** Begins to serve and answers with the address that was taken. A renewed certificate holds for new connections. */
@@ -71,16 +69,6 @@ export class WebhookListener {
       this.#server.closeIdleConnections();
     });
     clearTimeout(cut);
-  }
-
-  #admit(socket: Socket): void {
-    const { remoteAddress = "" } = socket;
-    if (this.#limits.connect(remoteAddress)) {
-      socket.once("close", () => this.#limits.disconnect(remoteAddress));
-      return;
-    }
-    this.#options.count("mizzen_webhook_refused_total");
-    socket.destroy();
   }
 
   #bind({ host, port }: ListenAddress): Promise<number> {
@@ -107,8 +95,8 @@ export class WebhookListener {
     const plain = { contentType: "text/plain; charset=utf-8" };
     if (path === "/httpsReady") return { ...plain, status: 200, body: "" };
     if (path === "/ready") return { ...plain, ...this.#options.readiness() };
-    const body = await this.#bodyOf(request);
-    if (typeof body !== "string") return { ...plain, ...body };
+    const body = await bodyOf(request, (bytes) => this.#connections.keeps(request, bytes));
+    if (body === undefined) return { ...plain, status: 400, body: `limit is ${MAX_BODY_BYTES}\n` };
     const contentType = request.headers["content-type"] ?? "";
     try {
       return handleWebhook({ path, contentType, body }, this.#options);
@@ -121,31 +109,24 @@ export class WebhookListener {
       return { ...plain, status: 500, body: "internal error\n" };
     }
   }
+}
 
-  /** The body, or why there is none. What is too large is read to its end, so that the caller reads the answer. */
-  async #bodyOf(request: IncomingMessage): Promise<string | { readonly status: number; readonly body: string }> {
-    const { remoteAddress = "" } = request.socket;
-    const chunks: Buffer[] = [];
-    let [size, kept, isRefused] = [0, 0, false];
-    try {
-      for await (const chunk of request as AsyncIterable<Buffer>) {
-        size += chunk.length;
-        isRefused ||= size > MAX_BODY_BYTES || !this.#limits.keep(remoteAddress, chunk.length);
-        if (isRefused) chunks.length = 0;
-        else chunks.push(chunk);
-        kept += isRefused ? 0 : chunk.length;
+/** Undefined when it is too large, or when the caller went away. */
+async function bodyOf(request: IncomingMessage, keeps: (bytes: number) => void): Promise<string | undefined> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  try {
+    for await (const chunk of request as AsyncIterable<Buffer>) {
+      size += chunk.length;
+      if (size > MAX_BODY_BYTES) continue;
+      if (chunks.push(chunk) > MAX_CHUNKS) {
+        request.destroy();
+        return undefined;
       }
-    } catch {
-      return { status: 400, body: "" }; // nobody is left to answer
-    } finally {
-      this.#limits.release(remoteAddress, kept);
+      keeps(size);
     }
-    if (size > MAX_BODY_BYTES) return { status: 400, body: `limit is ${MAX_BODY_BYTES}\n` };
-    return isRefused ? this.#refuse() : Buffer.concat(chunks).toString("utf8");
+  } catch {
+    return undefined; // nobody is left to answer
   }
-
-  #refuse(): { readonly status: number; readonly body: string } {
-    this.#options.count("mizzen_webhook_refused_total");
-    return { status: 429, body: "too many bytes are being read\n" };
-  }
+  return size > MAX_BODY_BYTES ? undefined : Buffer.concat(chunks).toString("utf8");
 }

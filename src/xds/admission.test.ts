@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { status } from "@grpc/grpc-js";
+import { Admission, CONNECTION_BYTES, type PeerRefusal, STREAM_BYTES } from "#lib/admission/admission.ts";
 import type { Caller } from "#model/ports.ts";
 import { CLUSTER_TYPE, ENDPOINT_TYPE, HEALTH_TYPE } from "#protocol/type-urls.ts";
 import { type AdsFixtureOptions, startAds } from "../../test/support/ads-fixture.ts";
-import { serveMethods } from "../../test/support/grpc-server.ts";
 import { proxyOf } from "../../test/support/mesh.ts";
 import { nodeOf, XdsClient } from "../../test/support/xds-client.ts";
 
@@ -102,20 +102,22 @@ test("an authentication that hangs is cut off", async () => {
   assert.match(await refused(ask, { authenticate, limits: { introductionMs: 20 } }), /^DEADLINE_EXCEEDED/);
 });
 
-test("streams of strangers are limited, and make room again when they go", async () => {
-  await using ads = await startAds(MESH, { limits: { unknownStreams: 1 } });
-  {
-    using first = new XdsClient(ads.address, { node: ONE });
-    using second = new XdsClient(ads.address, { node: ONE });
-    const { code, details } = await Promise.race([first.ended(), second.ended()]);
-    assert.deepEqual([code, details], [status.RESOURCE_EXHAUSTED, "Too many streams at once: try again later"]);
-  }
-  for (;;) {
-    using client = new XdsClient(ads.address, { node: ONE });
-    client.request(CLUSTER_TYPE);
-    const response = await client.take(CLUSTER_TYPE).catch(() => undefined); // while the first is still on its way out
-    if (response !== undefined) break;
-  }
+test("silent streams give way to a newcomer, and to nobody once they introduced themselves", async () => {
+  const refusals: PeerRefusal[] = [];
+  const limits = { strangerBytes: CONNECTION_BYTES.http2 + 3 * STREAM_BYTES };
+  const admission = new Admission({ limits, onRefused: (refusal) => refusals.push(refusal) });
+  await using ads = await startAds(MESH, { admission });
+  using served = new XdsClient(ads.address, { node: ONE });
+  ask(served);
+  await served.take(CLUSTER_TYPE);
+  using silent = new XdsClient(ads.address, { node: ONE });
+  const gone = silent.ended();
+  using newcomer = new XdsClient(ads.address, { node: ONE });
+  ask(newcomer);
+  await newcomer.take(CLUSTER_TYPE);
+  assert.notEqual((await gone).code, status.OK);
+  assert.deepEqual(refusals[0], { what: "connection", reason: "no_room", peer: "127.0.0.1" });
+  assert.equal(ads.server.connections().length, 2);
 });
 
 test("connected proxies are limited", async () => {
@@ -126,6 +128,19 @@ test("connected proxies are limited", async () => {
   using second = new XdsClient(ads.address, { node: ONE });
   second.request(CLUSTER_TYPE);
   assert.match((await second.ended()).details, /1 proxies are connected: try another replica/);
+});
+
+test("unauthenticated callers, and callers of one identity, take at most half of the places", async () => {
+  await using ads = await startAds(MESH, { limits: { streams: 4 } });
+  using clients = new DisposableStack();
+  const connect = () => clients.use(new XdsClient(ads.address, { node: ONE }));
+  for (const client of [connect(), connect()]) {
+    ask(client);
+    await client.take(CLUSTER_TYPE);
+  }
+  const third = connect();
+  ask(third);
+  assert.match((await third.ended()).details, /2 streams of unauthenticated callers are connected/);
 });
 
 test("names that a proxy may ask for are limited", async () => {
@@ -162,19 +177,4 @@ test("more streams a second than allowed wait, and are refused when that takes t
   using second = new XdsClient(ads.address, { node: ONE });
   ask(second);
   assert.equal((await second.ended()).code, status.RESOURCE_EXHAUSTED);
-});
-
-test("silent streams on one port keep nobody from another", async () => {
-  await using ads = await startAds(MESH, { limits: { unknownStreams: 1, streams: 1 } });
-  await using other = await serveMethods(ads.server.service(async () => CALLER));
-  using proxy = new XdsClient(ads.address, { node: ONE });
-  ask(proxy);
-  await proxy.take(CLUSTER_TYPE);
-  using _silent = new XdsClient(ads.address);
-  using refusedOne = new XdsClient(ads.address, { node: ONE });
-  ask(refusedOne);
-  assert.equal((await refusedOne.ended()).code, status.RESOURCE_EXHAUSTED);
-  using secure = new XdsClient(other.address, { node: ONE });
-  ask(secure);
-  await secure.take(CLUSTER_TYPE);
 });

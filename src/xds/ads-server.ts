@@ -21,9 +21,11 @@
  * state: that state, each step from it, and the bytes of the response are shared by all of them.
  */
 
+import type { RefusalReason } from "#lib/admission/admission.ts";
 import { joined } from "#lib/grpc/messages.ts";
-import type { Methods, ServerCall } from "#lib/grpc/server.ts";
+import type { Methods, ServerCall } from "#lib/grpc/server-call.ts";
 import { STATUS } from "#lib/grpc/status.ts";
+import { LimitedLog } from "#lib/limited-log.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import type {
@@ -41,6 +43,7 @@ import { HEALTH_TYPE, PROXY_CONFIG_TYPE } from "#protocol/type-urls.ts";
 import { ByteBudget } from "./byte-budget.ts";
 import { ChangeGate } from "./change-gate.ts";
 import { type Clock, SYSTEM_CLOCK } from "./clock.ts";
+import { ConnectedLimit } from "./connected-limit.ts";
 import type { DebounceSettings } from "./debounce.ts";
 import { DebugDesk } from "./debug-desk.ts";
 import { debugQuestion } from "./debug-question.ts";
@@ -92,9 +95,7 @@ export interface AdsServerOptions {
 export interface AdsLimits {
   /** Connected proxies, of each port. */
   readonly streams: number;
-  /** Streams of each port that have not proved who they are, or not yet said which proxy they are. */
-  readonly unknownStreams: number;
-  /** New streams a second; 0 for any number. */
+  /** New streams a second of each port; 0 for any number. */
   readonly requestsPerSecond: number;
   /** How long they may take for it. */
   readonly introductionMs: number;
@@ -111,7 +112,6 @@ export interface AdsLimits {
 /** A control plane of the size that fits one machine; the bytes are what a few large pushes need. */
 const DEFAULT_LIMITS: AdsLimits = {
   streams: 20_000,
-  unknownStreams: 1_000,
   requestsPerSecond: 0,
   introductionMs: 10_000,
   names: 100_000,
@@ -133,23 +133,15 @@ const MAX_VERSIONS = 100;
 interface Port {
   readonly dialect: Dialect;
   readonly authenticate: Authenticate;
-  readonly load: Load;
+  readonly limit: RequestLimit | undefined;
 }
 
-/** Streams of one port, so that those of another do not keep its callers out. */
-interface Load {
-  /** They have not yet proved who they are, or not yet said which proxy they are. */
-  unknown: number;
-  /** Those of proxies. */
-  connected: number;
-}
-
-/** A stream whose proxy is known. */
-interface Opening {
+/** A stream whose first request was read. */
+interface Introduced {
   readonly dialect: Dialect;
   readonly proxy: MeshProxy;
+  readonly caller: Caller | undefined;
   readonly desk: DebugDesk;
-  readonly load: Load;
 }
 
 export class AdsServer {
@@ -165,7 +157,8 @@ export class AdsServer {
   readonly #journal: PushJournal;
   readonly #secrets: SentSecrets;
   readonly #options: AdsServerOptions;
-  readonly #limit: RequestLimit | undefined;
+  readonly #places: ConnectedLimit;
+  readonly #refusals: LimitedLog;
   readonly #pusher: Pusher;
   readonly #gate: ChangeGate;
   readonly #idlePatches: IdlePatchReport;
@@ -182,8 +175,8 @@ export class AdsServer {
     this.#metrics = metrics;
     this.#limits = { ...DEFAULT_LIMITS, ...options.limits };
     this.#options = options;
-    const { requestsPerSecond } = this.#limits;
-    this.#limit = requestsPerSecond > 0 ? new RequestLimit(requestsPerSecond) : undefined;
+    this.#places = new ConnectedLimit(this.#limits.streams);
+    this.#refusals = new LimitedLog({ log: this.#log, now: () => clock.now() });
     this.#journal = options.journal ?? new PushJournal();
     this.#secrets = new SentSecrets({ log: this.#log, metrics, clock });
     const { bufferedBytes, sharedBytes: maxSharedBytes } = this.#limits;
@@ -202,8 +195,10 @@ export class AdsServer {
 
   /** The service for a port where callers prove themselves in that way. */
   service(authenticate: Authenticate): Methods {
-    const load = { unknown: 0, connected: 0 };
-    const accept = (dialect: Dialect) => (call: ServerCall) => void this.#accept(call, { dialect, authenticate, load });
+    const { requestsPerSecond } = this.#limits;
+    const limit = requestsPerSecond > 0 ? new RequestLimit(requestsPerSecond) : undefined;
+    const accept = (dialect: Dialect) => (call: ServerCall) =>
+      void this.#accept(call, { dialect, authenticate, limit });
     return Object.fromEntries(DIALECTS.map((dialect) => [dialect.path, accept(dialect)]));
   }
 
@@ -254,16 +249,11 @@ export class AdsServer {
     this.#idlePatches.changed(snapshot);
   }
 
-  async #accept(call: ServerCall, { dialect, authenticate, load }: Port): Promise<void> {
-    const { unknownStreams, introductionMs } = this.#limits;
+  async #accept(call: ServerCall, { dialect, authenticate, limit }: Port): Promise<void> {
+    const { introductionMs } = this.#limits;
     if (this.#stopped) return call.end(new Refusal(STATUS.UNAVAILABLE, "The control plane is shutting down"));
-    if (load.unknown >= unknownStreams) {
-      return call.end(new Refusal(STATUS.RESOURCE_EXHAUSTED, "Too many streams at once: try again later"));
-    }
-    load.unknown++;
     let known = false;
     const leave = () => {
-      if (!known) load.unknown--;
       known = true;
       cancel();
     };
@@ -287,17 +277,20 @@ export class AdsServer {
         const { node, typeUrl } = envelopeIn(dialect, bytes);
         // An agent may tell how its workload is before its Envoy has said which proxy they are.
         if (node === undefined && typeUrl === HEALTH_TYPE) return;
-        stream = this.#open(call, { dialect, proxy: this.#introduced(node, caller), desk, load });
+        stream = this.#open(call, { dialect, proxy: this.#introduced(node, caller), caller, desk });
+        call.introduced();
       }
       leave();
       stream.receive(bytes);
     };
     let caller: Caller | undefined;
     try {
-      await this.#itsTurn();
       caller = await authenticated(call, authenticate);
+      if (caller !== undefined) call.authenticated(caller.identity);
+      await this.#itsTurn(limit);
       if (known) return; // it left, or was sent away, meanwhile
       call.serve({
+        introducesCaller: true,
         message: (message) => guarded(() => receive(joined(message)), end),
         end: () => {
           leave();
@@ -310,8 +303,8 @@ export class AdsServer {
   }
 
   /** Waits until the stream may begin. */
-  async #itsTurn(): Promise<void> {
-    const wait = this.#limit === undefined ? 0 : this.#limit.turn(this.#clock.now());
+  async #itsTurn(limit: RequestLimit | undefined): Promise<void> {
+    const wait = limit === undefined ? 0 : limit.turn(this.#clock.now());
     if (wait === undefined) throw new Refusal(STATUS.RESOURCE_EXHAUSTED, "Too many streams at once: try again later");
     if (wait > 0) await new Promise<void>((resolve) => void this.#clock.after(wait, resolve));
   }
@@ -331,11 +324,10 @@ export class AdsServer {
     return new DebugDesk({ call, fail, budget: this.debugBudget, clock: this.#clock, sendMs: this.#limits.sendMs });
   }
 
-  #open(call: ServerCall, { dialect, proxy, desk, load }: Opening): XdsStream {
-    const { streams, names, sendMs } = this.#limits;
-    if (load.connected >= streams) {
-      throw new Refusal(STATUS.RESOURCE_EXHAUSTED, `${streams} proxies are connected: try another replica`);
-    }
+  #open(call: ServerCall, { dialect, proxy, caller, desk }: Introduced): XdsStream {
+    const { names, sendMs } = this.#limits;
+    const crowded = this.#places.refusal(caller);
+    if (crowded !== undefined) throw new Refusal(STATUS.RESOURCE_EXHAUSTED, crowded);
     const stream = new XdsStream({
       id: `${proxy.id}-${++this.#count}`,
       call,
@@ -355,26 +347,25 @@ export class AdsServer {
       wake: (woken) => this.#pusher.wake(woken),
       closed: (gone) => {
         desk.close();
-        if (this.#left(gone)) load.connected--;
+        this.#left(gone, caller);
       },
     });
     const refused = this.#options.observer?.connected(stream.observed);
     if (refused !== undefined) throw new Refusal(STATUS.FAILED_PRECONDITION, refused);
     this.#pusher.add(stream);
-    load.connected++;
+    this.#places.add(caller, 1);
     this.#idlePatches.changed();
     this.#countProxies(stream, 1);
     this.#log.info("proxy connected", { node: proxy.nodeId, peer: call.peer });
     return stream;
   }
 
-  /** Returns whether it was one of ours: it may have been refused before. */
-  #left(stream: XdsStream): boolean {
-    if (!this.#pusher.remove(stream)) return false;
+  #left(stream: XdsStream, caller: Caller | undefined): void {
+    if (!this.#pusher.remove(stream)) return; // refused before it was one of ours
+    this.#places.add(caller, -1);
     this.#options.observer?.disconnected(stream.observed);
     this.#countProxies(stream, -1);
     this.#log.info("proxy disconnected", { node: stream.proxy.nodeId });
-    return true;
   }
 
   #countProxies({ istioVersion: version }: XdsStream, difference: number): void {
@@ -398,7 +389,8 @@ export class AdsServer {
   /** What a stream is told that ends for this reason. */
   #refusal(call: ServerCall, thrown: unknown): Refusal {
     if (thrown instanceof Refusal) {
-      this.#log.warn("stream refused", { peer: call.peer, reason: thrown.message });
+      call.refused(reasonOf(thrown));
+      this.#refusals.warn("stream refused", { peer: call.peer, reason: thrown.message });
       return thrown;
     }
     this.#metrics.count("pilot_total_xds_internal_errors");
@@ -411,6 +403,17 @@ export class AdsServer {
     this.#largestRequest = length;
     this.#metrics.set("pilot_xds_recv_max", length);
   }
+}
+
+const REASONS: Readonly<Record<number, RefusalReason>> = {
+  [STATUS.UNAUTHENTICATED]: "unauthenticated",
+  [STATUS.PERMISSION_DENIED]: "forbidden",
+  [STATUS.RESOURCE_EXHAUSTED]: "no_room",
+  [STATUS.DEADLINE_EXCEEDED]: "timeout",
+};
+
+function reasonOf({ code }: Refusal): RefusalReason {
+  return REASONS[code] ?? "invalid";
 }
 
 function guarded(work: () => void, failed: (thrown: unknown) => void): void {

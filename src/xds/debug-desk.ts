@@ -2,7 +2,7 @@
  * Answers the debug questions of one call, one after the other: an answer is made only when the one before was read and there is room
  * for it, so that a caller who asks and does not read costs no memory.
  */
-import type { ServerCall } from "#lib/grpc/server.ts";
+import type { ServerCall } from "#lib/grpc/server-call.ts";
 import { STATUS } from "#lib/grpc/status.ts";
 import type { SendBudget } from "#model/ports.ts";
 import type { Clock } from "./clock.ts";

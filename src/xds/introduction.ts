@@ -1,6 +1,6 @@
 /** How a stream begins: who is calling, and which proxy it says it is. */
 
-import type { ServerCall } from "#lib/grpc/server.ts";
+import type { ServerCall } from "#lib/grpc/server-call.ts";
 import { STATUS } from "#lib/grpc/status.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import type { Caller } from "#model/ports.ts";

@@ -1,5 +1,5 @@
 /** One stream to one proxy: the shell around a session of protocol/. */
-import type { ServerCall } from "#lib/grpc/server.ts";
+import type { ServerCall } from "#lib/grpc/server-call.ts";
 import { OK, STATUS, type Status } from "#lib/grpc/status.ts";
 import type { Logger } from "#lib/log.ts";
 import type { ConnectedProxy, ObservedProxy } from "#model/ports.ts";

@@ -72,6 +72,7 @@ export const ENTRY_POINTS: readonly EntryPoint[] = [
 
 /** Files that open a socket, but read nothing that strangers send, with the reason. */
 export const NOT_ENTRY_POINTS: Readonly<Record<string, string>> = {
+  "src/agent/debug-socket/serve.ts": "a unix socket of the agent's own account, off by default",
   "src/agent/dns/forward.ts": "asks name servers; the fuzz target dns-messages covers what they answer",
   "src/agent/shared/open-sockets.ts": "opens 15020 and 15053 in the network of a workload and passes them on",
   "src/agent/sds/file-secrets.ts": "its `listen` is for events",

@@ -1,6 +1,7 @@
 /** An xDS server on a free port whose resources a test writes by hand. */
 import { create, toBinary } from "@bufbuild/protobuf";
 import { Cluster_DiscoveryType, ClusterSchema } from "#gen/envoy/config/cluster/v3/cluster_pb.ts";
+import type { Admission } from "#lib/admission/admission.ts";
 import { atOnce } from "#lib/async/steps.ts";
 import { SILENT } from "#lib/log.ts";
 import type { Source } from "#model/ports.ts";
@@ -32,6 +33,7 @@ export interface AdsFixtureOptions extends Partial<Omit<AdsServerOptions, "sourc
   readonly authenticate?: Authenticate;
   /** Of requests. */
   readonly maxMessageBytes?: number;
+  readonly admission?: Admission;
   /** Tests of failures may throw here. */
   readonly onPlan?: (part: string) => void;
 }

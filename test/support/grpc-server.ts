@@ -1,7 +1,9 @@
 /** Methods on a free port of this machine, or on a socket file. */
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
-import { grpcServer, type Methods } from "#lib/grpc/server.ts";
+import { Admission } from "#lib/admission/admission.ts";
+import { grpcServer } from "#lib/grpc/server.ts";
+import type { Methods } from "#lib/grpc/server-call.ts";
 
 export interface ServedMethods extends AsyncDisposable {
   /** Such as `127.0.0.1:4711`; the socket file where one was given. */
@@ -13,11 +15,12 @@ export interface ServedMethods extends AsyncDisposable {
 export interface Serving {
   readonly socketFile?: string;
   readonly maxMessageBytes?: number;
+  readonly admission?: Admission;
 }
 
 export async function serveMethods(methods: Methods, options: Serving = {}): Promise<ServedMethods> {
-  const { socketFile, maxMessageBytes = -1 } = options;
-  const grpc = grpcServer(methods, { maxMessageBytes, maxStreams: undefined });
+  const { socketFile, maxMessageBytes = -1, admission = new Admission() } = options;
+  const grpc = grpcServer(methods, { maxMessageBytes, maxStreams: undefined, admission });
   const listener = createServer((socket) => grpc.take(socket));
   listener.listen(socketFile === undefined ? { host: "127.0.0.1", port: 0 } : { path: socketFile });
   await once(listener, "listening");

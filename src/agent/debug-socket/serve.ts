@@ -3,12 +3,11 @@
  * contains the workload's tokens and keys, and the application of a workload reaches every port on loopback. So these pages are off
  * unless somebody asks for them, and then only the agent's own account can connect to the unix socket that serves them.
  */
-import type { IncomingMessage, ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { pipeline } from "node:stream/promises";
 import type { Logger } from "#lib/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
-import { limitedHttpServer } from "../limits/connection-limit.ts";
 import type { TokenStatus } from "../sts/google-exchange.ts";
 import { openPrivateSocket } from "../unix-socket.ts";
 import { type Page, profilePage } from "./profiling.ts";
@@ -20,14 +19,13 @@ export interface DebugSocketOptions {
   readonly log: Logger;
 }
 
-const MAX_CONNECTIONS = 16;
 const NOT_FOUND: Page = { status: 404, body: "404 page not found\n" };
 
 /** Serves until the signal is aborted. Rejects when the socket cannot be opened. */
 export async function serveDebugSocket(options: DebugSocketOptions, signal: AbortSignal): Promise<void> {
   const { path, log } = options;
   const socket = await openPrivateSocket(path);
-  const server = limitedHttpServer(MAX_CONNECTIONS, (request, response) => void respond(request, response, options));
+  const server = createServer((request, response) => void respond(request, response, options));
   const connections = new Set<Socket>();
   socket.serve(
     (connection) => {

@@ -1,9 +1,7 @@
 import assert from "node:assert/strict";
-import { once } from "node:events";
-import { type AddressInfo, connect, Socket } from "node:net";
-import { type TestContext, test } from "node:test";
-import { fetchText } from "../http-client.ts";
-import { ConnectionLimit, limitedHttpServer } from "./connection-limit.ts";
+import { Socket } from "node:net";
+import { test } from "node:test";
+import { ConnectionLimit } from "./connection-limit.ts";
 
 function sockets(limit: ConnectionLimit, count: number): Socket[] {
   return Array.from({ length: count }, () => {
@@ -35,45 +33,4 @@ test("ConnectionLimit replaces idle connections before busy ones, and the least 
   assert.deepEqual([first.destroyed, second.destroyed], [false, true]);
   sockets(limit, 1);
   assert.equal(first.destroyed, true, "all are busy");
-});
-
-/** Resolves when the other side has cut the connection, with or without a reset. */
-function closed(socket: Socket): Promise<unknown> {
-  return new Promise((resolve) => socket.resume().on("close", resolve));
-}
-
-async function serve(t: TestContext, max: number) {
-  const asked: string[] = [];
-  const server = limitedHttpServer(max, (request, response) => {
-    asked.push(request.url ?? "");
-    if (request.url !== "/hang") response.end("ok");
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  t.after(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  return { port: (server.address() as AddressInfo).port, asked };
-}
-
-test("limitedHttpServer() serves new callers while a flood holds connections, idle or busy", async (t) => {
-  const { port } = await serve(t, 8);
-  const held = Array.from({ length: 40 }, (_, index) => {
-    const socket = connect(port, "127.0.0.1").on("error", () => undefined);
-    if (index % 2 === 0) socket.write("GET /hang HTTP/1.1\r\nhost: x\r\n\r\n");
-    t.after(() => socket.destroy());
-    return once(socket, "connect");
-  });
-  await Promise.all(held);
-  const answer = await fetchText({ host: "127.0.0.1", port, path: "/", timeoutMs: 10_000 });
-  assert.equal(answer.body, "ok");
-});
-
-test("limitedHttpServer() cuts a connection that sends many requests without waiting for responses", async (t) => {
-  const { port, asked } = await serve(t, 8);
-  const socket = connect(port, "127.0.0.1").on("error", () => undefined);
-  socket.write("GET /hang HTTP/1.1\r\nhost: x\r\n\r\n".repeat(100));
-  await closed(socket);
-  assert.equal(asked.length, 4, "and does not serve what it had read");
 });

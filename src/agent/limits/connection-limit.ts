@@ -1,11 +1,5 @@
 /** Bounds the connections of a server so that callers which hold connections cannot keep others out. */
-import { createServer, type RequestListener, type Server } from "node:http";
 import type { Socket } from "node:net";
-
-/** Requests that one connection may have running. HTTP/1.1 clients wait for each response, so only a flood has more. */
-const MAX_PIPELINED = 4;
-/** Times in which a request must arrive, and how often Node looks. */
-const TIMEOUTS = { headersTimeout: 10_000, requestTimeout: 30_000, connectionsCheckingInterval: 5_000 } as const;
 
 interface Use {
   running: number;
@@ -63,22 +57,4 @@ export class ConnectionLimit {
     this.#connections.delete(worst);
     worst.destroy();
   }
-}
-
-/** An HTTP server whose connections, and the time and number of their requests, are bounded. Node limits headers to 16 KB by itself. */
-export function limitedHttpServer(maxConnections: number, listener: RequestListener): Server {
-  const limit = new ConnectionLimit(maxConnections);
-  const server = createServer(TIMEOUTS, (request, response) => {
-    const { socket } = request;
-    // Of a connection that was cut, Node still tells of the requests that it had read.
-    if (socket.destroyed) return;
-    if (limit.begin(socket) > MAX_PIPELINED) {
-      socket.destroy();
-      return;
-    }
-    response.once("close", () => limit.end(socket));
-    listener(request, response);
-  });
-  server.on("connection", (socket) => limit.add(socket));
-  return server;
 }

@@ -3,8 +3,9 @@
  * changes. A secret that is not there yet is sent when it is: Envoy waits for it, so there is nothing to gain by an error.
  */
 import { joined } from "#lib/grpc/messages.ts";
-import { type Methods, type ServerCall, unaryMethod } from "#lib/grpc/server.ts";
+import type { Methods, ServerCall } from "#lib/grpc/server-call.ts";
 import { GrpcError, STATUS } from "#lib/grpc/status.ts";
+import { unaryMethod } from "#lib/grpc/unary-method.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import { readField, readText } from "#lib/wire/read.ts";

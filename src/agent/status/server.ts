@@ -1,12 +1,13 @@
 /** The status port, 15020: readiness, merged metrics, the application's probes, and the way to end the agent. */
 import { once } from "node:events";
-import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Server as NetServer } from "node:net";
 import { pipeline } from "node:stream/promises";
+import { Admission, AGENT_LIMITS } from "#lib/admission/admission.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
+import { HTTP_TIMEOUTS, limitConnections } from "#lib/net/limit-connections.ts";
 import { callerAccount } from "../limits/caller-account.ts";
-import { limitedHttpServer } from "../limits/connection-limit.ts";
 import { isLoopback } from "../limits/loopback.ts";
 import { RunningLimit } from "../limits/running-limit.ts";
 import { type Answer, type IncomingRequest, refusal } from "./answer.ts";
@@ -45,8 +46,6 @@ export interface StatusServer {
 /** Envoy keeps its connections to this port as long; ended by us, they could break a probe that is on its way. */
 const KEEP_ALIVE_MS = 3_600_000;
 
-/** Enough for Envoy, kubelet and scrapers many times over. */
-const MAX_CONNECTIONS = 128;
 /** Each scrape holds a connection to Envoy and one to the application. */
 const SCRAPES = { max: 16, maxPerPeer: 4 } as const;
 /** Each probe holds a connection to the application, which may never answer. */
@@ -62,11 +61,9 @@ const MAX_LOGGED_PATH = 200;
 export async function startStatusServer(port: number | NetServer, options: StatusOptions): Promise<StatusServer> {
   const { log } = options;
   const handle = statusHandler(options);
-  const server = limitedHttpServer(
-    MAX_CONNECTIONS,
-    (request, response) => void respond({ request, response, log, handle }),
-  );
+  const server = createServer(HTTP_TIMEOUTS, (request, response) => void respond({ request, response, log, handle }));
   server.keepAliveTimeout = KEEP_ALIVE_MS;
+  limitConnections(server, new Admission({ limits: AGENT_LIMITS }));
   if (typeof port === "number") await listen(server, port);
   else await listenOn(server, port);
   const { port: opened } = server.address() as AddressInfo;

@@ -1,10 +1,11 @@
 /** The Security Token Service of the agent: Envoy exchanges its token here before it calls services of a cloud. */
-import type { IncomingMessage, ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { Admission, AGENT_LIMITS } from "#lib/admission/admission.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
+import { HTTP_TIMEOUTS, limitConnections } from "#lib/net/limit-connections.ts";
 import { localRequestProblem } from "#lib/net/local-request.ts";
-import { limitedHttpServer } from "../limits/connection-limit.ts";
 import { ACCESS_TOKEN_TYPE, type ExchangedToken } from "./federated-token.ts";
 import type { TokenStatus } from "./google-exchange.ts";
 import { type ExchangeRequest, parseExchangeRequest } from "./request.ts";
@@ -25,7 +26,7 @@ export interface StsOptions {
 }
 
 const LARGEST_FORM = 256 * 1024;
-const MAX_CONNECTIONS = 128;
+const TIMEOUT_MS = 30_000;
 
 interface Answer {
   readonly status: number;
@@ -34,11 +35,12 @@ interface Answer {
 
 /** Listens until the signal is aborted; gives the port. */
 export async function serveSts({ host, port, manager, log }: StsOptions, signal: AbortSignal): Promise<number> {
-  const server = limitedHttpServer(MAX_CONNECTIONS, (request, response) => {
+  const server = createServer({ ...HTTP_TIMEOUTS, requestTimeout: TIMEOUT_MS }, (request, response) => {
     void answer(request, manager, log)
       .catch((thrown: unknown) => refusal(400, "invalid_request", errorText(thrown)))
       .then((given) => send(response, given));
   });
+  limitConnections(server, new Admission({ limits: AGENT_LIMITS }));
   await new Promise<void>((resolve, reject) => {
     server.once("error", (cause) => {
       reject(new MeshError("STS_NOT_LISTENING", `Cannot listen on ${host} port ${port} (--stsPort)`, { cause }));

@@ -8,10 +8,13 @@
  */
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer, type Socket } from "node:net";
+import { Admission, AGENT_LIMITS } from "#lib/admission/admission.ts";
 import { joined, type Pieces } from "#lib/grpc/messages.ts";
-import { grpcServer, type ServerCall } from "#lib/grpc/server.ts";
+import { grpcServer } from "#lib/grpc/server.ts";
+import type { ServerCall } from "#lib/grpc/server-call.ts";
 import { GrpcError, OK, STATUS, type Status } from "#lib/grpc/status.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
+import { limitConnections } from "#lib/net/limit-connections.ts";
 import { localRequestProblem } from "#lib/net/local-request.ts";
 import { readField, readText } from "#lib/wire/read.ts";
 import { rewriteMessage } from "#lib/wire/rewrite.ts";
@@ -49,11 +52,13 @@ const MAX_RUNNING = 4;
 /** Rejects when the port cannot be had. */
 export async function startDebugTap(options: DebugTapOptions): Promise<DebugTap> {
   const ask = limitedAsk(options);
+  const admission = new Admission({ limits: AGENT_LIMITS });
   const http = createHttpServer((request, response) => void answerHttp(request, response, ask));
   const grpc = grpcServer(
     { [PATH]: (call) => answerGrpc(call, ask) },
-    { maxMessageBytes: MAX_QUESTION_BYTES, maxStreams: MAX_RUNNING },
+    { maxMessageBytes: MAX_QUESTION_BYTES, maxStreams: MAX_RUNNING, admission },
   );
+  limitConnections(http, admission);
   const limit = new ConnectionLimit(MAX_CONNECTIONS);
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {

@@ -1,7 +1,7 @@
 /** One stream of Envoy and its counterpart to the control plane. */
 import { type ClientCall, CONNECTION_CLOSED } from "#lib/grpc/client.ts";
 import { joined, type Pieces } from "#lib/grpc/messages.ts";
-import type { ServerCall } from "#lib/grpc/server.ts";
+import type { ServerCall } from "#lib/grpc/server-call.ts";
 import { GrpcError, OK, STATUS, type Status, statusName } from "#lib/grpc/status.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import { readField, readText } from "#lib/wire/read.ts";

@@ -12,7 +12,7 @@
  */
 import { unwatchFile, watchFile } from "node:fs";
 import { readFile } from "node:fs/promises";
-import type { Method, Methods } from "#lib/grpc/server.ts";
+import type { Method, Methods } from "#lib/grpc/server-call.ts";
 import { STATUS } from "#lib/grpc/status.ts";
 import type { Logger } from "#lib/log.ts";
 import type { ControlPlaneOptions } from "../control-plane.ts";

@@ -75,7 +75,7 @@ export interface DiscoveryConfig {
     /** Address ranges of gateways whose word is taken for whom they have seen; none when not given. */
     readonly trustedGateways?: readonly string[];
     /** Of gRPC calls; as those of the listener when not given. */
-    readonly callLimits?: { readonly maxRequestBytes: number; readonly maxStreams: number };
+    readonly callLimits?: { readonly maxRequestBytes: number; readonly maxStreams: number | undefined };
     /** New streams a second; 0 for any number. */
     readonly requestsPerSecond: number;
     /** Counts which EnvoyFilters have an effect. */
@@ -248,7 +248,7 @@ export function parseDiscoveryConfig(flags: ParsedFlags, env: Env): ParsedConfig
       trustedGateways: ranges(read, "TRUSTED_GATEWAY_CIDR"),
       callLimits: {
         maxRequestBytes: read.integer("ISTIO_GPRC_MAXRECVMSGSIZE", 4 * 1024 * 1024),
-        maxStreams: read.integer("ISTIO_GPRC_MAXSTREAMS", 100_000),
+        maxStreams: read.optionalInteger("ISTIO_GPRC_MAXSTREAMS"),
       },
       requestsPerSecond: requestsPerSecond(read),
       countsPatches: read.boolean("PILOT_ENVOY_FILTER_STATS", false),

@@ -17,7 +17,7 @@ import { Readiness } from "#debug/readiness.ts";
 import type { DebugOptions } from "#debug/routes.ts";
 import { statusMessages } from "#debug/status-messages.ts";
 import { callCredentials } from "#lib/grpc/call-credentials.ts";
-import type { Methods, ServerCall } from "#lib/grpc/server.ts";
+import type { Methods, ServerCall } from "#lib/grpc/server-call.ts";
 import type { KubernetesApi } from "#lib/kubernetes/api-client.ts";
 import type { RootLogger } from "#lib/log.ts";
 import { MeshError } from "#lib/mesh-error.ts";
@@ -31,6 +31,7 @@ import type { KeySetSource } from "#sources/jwks/key-set-source.ts";
 import { AdsServer } from "#xds/ads-server.ts";
 import { PushJournal } from "#xds/push-journal.ts";
 import { translatedParts, translatedPartsWith } from "#xds/translated-parts.ts";
+import { Admissions } from "./admissions.ts";
 import { Background } from "./background.ts";
 import { byAliases, withAliases } from "./cluster-aliases.ts";
 import type { DiscoveryConfig } from "./config.ts";
@@ -64,6 +65,9 @@ import {
 import { apiOfCluster, apisOfClusters, type MeshSource, objectsOfCluster, remoteClusters, sourceOf } from "./source.ts";
 import { type Webhooks, webhooksOf } from "./webhooks.ts";
 
+/** Of connections and bodies on the port for webhooks; its budget shows in memory twice while bodies are decrypted. */
+const WEBHOOK_BYTES = 16 * 1024 * 1024;
+
 /** Something that serves on an address. */
 interface Listener {
   start(): Promise<string>;
@@ -85,6 +89,7 @@ export class ControlPlane {
   readonly #security: SecurityInput;
   readonly #authenticate: Authenticate;
   readonly #background = new Background();
+  readonly #admissions: Admissions;
   readonly #listeners: Listener[] = [];
   #authority: Authority | undefined;
   #webhooks: Webhooks | undefined;
@@ -95,6 +100,7 @@ export class ControlPlane {
     const events = countedEvents({ count: (...figure) => this.#metrics.count(...figure) }, config.features.clusterId);
     this.#source = sourceOf({ config, cluster, events, log });
     this.#metrics = controlPlaneMetrics(this.#source, Date.now);
+    this.#admissions = new Admissions(this.#metrics, log.scope("admission"));
     if (cluster !== undefined) addKubernetesGauges(this.#metrics, this.#source, () => remoteClusters(this.#source));
     this.#source.subscribe(() => {
       this.#metrics.observe("pilot_pushcontext_init_seconds", this.#source.buildSeconds());
@@ -275,6 +281,7 @@ export class ControlPlane {
       readiness: this.#readiness,
       metrics: this.#metrics,
       debug: this.#debugOptions(),
+      admissions: this.#admissions,
     });
     for (const { what, listener } of listeners) await this.#listen(what, listener);
   }
@@ -311,14 +318,17 @@ export class ControlPlane {
     const [metrics, background, log] = [this.#metrics, this.#background, this.#log];
     const snapshot = () => this.#source.current();
     const objectsOf = (clusterId: string) => objectsOfCluster(this.#source, clusterId);
-    const input = { config, namespace, revision, identity, cluster, snapshot, objectsOf, metrics, background, log };
-    this.#webhooks = await webhooksOf({ ...input, readiness: this.#readiness });
+    const admission = this.#admissions.of(config.address.port, { strangerBytes: WEBHOOK_BYTES });
+    const shared = { snapshot, objectsOf, metrics, background, log, admission, readiness: this.#readiness };
+    const input = { config, namespace, revision, identity, cluster, ...shared };
+    this.#webhooks = await webhooksOf(input);
     await this.#listen("webhook service", this.#webhooks.listener);
   }
 
   #grpcListener(options: Omit<GrpcListenerOptions, "keepalive">): GrpcListener {
     const { keepalive, xds } = this.#config;
-    return new GrpcListener({ ...options, ...xds.callLimits, keepalive });
+    const admission = this.#admissions.of(options.address.port);
+    return new GrpcListener({ ...options, ...xds.callLimits, keepalive, admission });
   }
 
   #certificateService(signer: Authority): Methods {

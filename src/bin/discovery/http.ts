@@ -4,6 +4,7 @@ import type { Readiness } from "#debug/readiness.ts";
 import { addDebugRoutes, addMetricsRoute, addReadyRoute, addVersionRoute, type DebugOptions } from "#debug/routes.ts";
 import { HttpListener } from "#lib/net/http-listener.ts";
 import { VERSION_TEXT } from "../version-command.ts";
+import type { Admissions } from "./admissions.ts";
 import type { DiscoveryConfig } from "./config.ts";
 import type { ControlPlaneMetrics } from "./metrics.ts";
 
@@ -12,6 +13,7 @@ export interface HttpInput {
   readonly readiness: Readiness;
   readonly metrics: ControlPlaneMetrics;
   readonly debug: DebugOptions;
+  readonly admissions: Admissions;
 }
 
 export interface NamedListener {
@@ -20,7 +22,7 @@ export interface NamedListener {
 }
 
 /** Without an address for metrics they are served with the rest, as by istiod. */
-export function httpListeners({ config, readiness, metrics, debug }: HttpInput): readonly NamedListener[] {
+export function httpListeners({ config, readiness, metrics, debug, admissions }: HttpInput): readonly NamedListener[] {
   const { http, monitoring } = config.listen;
   const addMetrics = (app: FastifyInstance) => addMetricsRoute(app, metrics, config.localMetrics === true);
   const common = (app: FastifyInstance) => {
@@ -38,11 +40,21 @@ export function httpListeners({ config, readiness, metrics, debug }: HttpInput):
   };
   const listeners: NamedListener[] = [];
   if (http !== undefined) {
-    const listener = new HttpListener({ flag: "--httpAddr", address: http, routes: onHttp });
+    const listener = new HttpListener({
+      flag: "--httpAddr",
+      address: http,
+      routes: onHttp,
+      admission: admissions.of(http.port),
+    });
     listeners.push({ what: "HTTP service", listener });
   }
   if (monitoring !== undefined) {
-    const listener = new HttpListener({ flag: "--monitoringAddr", address: monitoring, routes: onMonitoring });
+    const listener = new HttpListener({
+      flag: "--monitoringAddr",
+      address: monitoring,
+      routes: onMonitoring,
+      admission: admissions.of(monitoring.port),
+    });
     listeners.push({ what: "monitoring service", listener });
   }
   return listeners;

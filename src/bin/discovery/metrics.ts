@@ -9,6 +9,7 @@ import { placeOf } from "#translate/scope/service-targets.ts";
 import { WEBHOOK_METRICS } from "#webhooks/metrics.ts";
 import { XDS_METRICS } from "#xds/metrics.ts";
 import { VERSION_TEXT } from "../version-command.ts";
+import { ADMISSION_METRICS } from "./admissions.ts";
 import type { ConflictWatch } from "./conflict-watch.ts";
 import { REGISTRATION_COUNTERS } from "./counted-entries.ts";
 import { GRPC_METRICS } from "./grpc-metrics.ts";
@@ -44,6 +45,7 @@ const ALL = {
   ...REGISTRATION_COUNTERS,
   ...KUBERNETES_METRICS,
   ...GRPC_METRICS,
+  ...ADMISSION_METRICS,
 };
 export type ControlPlaneMetrics = Metrics<keyof typeof ALL>;
 

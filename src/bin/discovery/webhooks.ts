@@ -4,6 +4,7 @@ import { apiForm } from "#debug/api-form.ts";
 import type { Readiness } from "#debug/readiness.ts";
 import { InjectionError } from "#inject/injection-error.ts";
 import { type NativeSidecarMode, usesNativeSidecars } from "#inject/native-sidecars.ts";
+import type { Admission } from "#lib/admission/admission.ts";
 import type { Env, EnvReader } from "#lib/env-reader.ts";
 import type { KubernetesApi } from "#lib/kubernetes/api-client.ts";
 import type { Logger } from "#lib/log.ts";
@@ -42,6 +43,7 @@ export interface WebhooksInput {
   readonly objectsOf: (clusterId: string) => readonly ConfigObject[] | undefined;
   readonly metrics: ControlPlaneMetrics;
   readonly background: Background;
+  readonly admission: Admission;
   readonly log: Logger;
   readonly readiness: Readiness;
 }
@@ -109,6 +111,7 @@ export async function webhooksOf(input: WebhooksInput): Promise<Webhooks> {
     onInjectionTime: (seconds) => metrics.observe("sidecar_injection_time_seconds", seconds),
     now: () => performance.now(),
     readiness: () => input.readiness.answer(),
+    admission: input.admission,
   });
   return { listener, templates: () => templatesOf(injector) };
 }

@@ -4,7 +4,7 @@ import { formatField } from "./field-path.ts";
 import { regexCost } from "./regex-cost.ts";
 
 /** Enough for hundreds of expressions as people write them; compiling as much takes less than 100 ms. */
-export const MAX_REGEX_COST = 60_000;
+const MAX_REGEX_COST = 60_000;
 
 /** Adds up the regular expressions of an object. */
 export class RegexBudget {

@@ -1,4 +1,4 @@
-import type { ServerCall } from "./server.ts";
+import type { ServerCall } from "./server-call.ts";
 
 /** What the caller showed to prove who it is. */
 export interface CallCredentials {

@@ -33,11 +33,22 @@ export class MessageSplitter {
   #pieces: Buffer[] = [];
   /** Of the message that has begun; undefined between messages. */
   #missing: number | undefined;
+  #length = 0;
 
   /** Messages longer than `maxBytes` are refused; below 0 none is. */
   constructor(maxBytes: number, onMessage: (message: Pieces) => void) {
     this.#maxBytes = maxBytes;
     this.#onMessage = onMessage;
+  }
+
+  /** A message has begun and is not complete. */
+  get isWithinMessage(): boolean {
+    return this.#missing !== undefined || this.#head.length > 0;
+  }
+
+  /** Bytes that are kept until their message is complete. */
+  get keptBytes(): number {
+    return this.#missing === undefined ? this.#head.length : this.#length - this.#missing;
   }
 
   /** Throws what the call is to end with when this is no message that can be taken. */
@@ -76,6 +87,7 @@ export class MessageSplitter {
         `Received message larger than max (${length} vs ${this.#maxBytes})`,
       );
     this.#missing = length;
+    this.#length = length;
     if (length === 0) this.#finish();
   }
 

@@ -7,8 +7,10 @@ import { Client, type ClientDuplexStream, credentials, Metadata, type ServiceErr
 import { RAW } from "../../../test/support/raw-messages.ts";
 import { UnreadCall } from "../../../test/support/unread-call.ts";
 import { joined } from "./messages.ts";
-import { grpcServer, type Methods, type ServerCall, type ServerOptions, unaryMethod } from "./server.ts";
+import { grpcServer, type ServerOptions } from "./server.ts";
+import type { Methods, ServerCall } from "./server-call.ts";
 import { GrpcError, OK, STATUS, type Status } from "./status.ts";
+import { unaryMethod } from "./unary-method.ts";
 
 /** Our server, and a client of grpc-js for it. */
 async function serve(t: TestContext, methods: Methods, options: Partial<ServerOptions> = {}) {

@@ -3,7 +3,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { before, describe, test } from "node:test";
 import { type ChannelCredentials, Client, credentials, Metadata } from "@grpc/grpc-js";
 import { callCredentials } from "../grpc/call-credentials.ts";
-import { unaryMethod } from "../grpc/server.ts";
+import { unaryMethod } from "../grpc/unary-method.ts";
 import { type Issuer, issueLeaf, issueRoot } from "../pki/issue.ts";
 import { GrpcListener, type GrpcListenerOptions } from "./grpc-listener.ts";
 import type { ServerIdentity, ServerIdentitySource } from "./server-identity.ts";

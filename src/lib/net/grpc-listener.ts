@@ -1,12 +1,17 @@
 /** A gRPC server on one address, in plain text or with TLS. */
 import { once } from "node:events";
-import { createServer, type Server } from "node:net";
+import { createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer, type SecureContextOptions, type Server as TlsServer } from "node:tls";
+import { Admission, type AdmittedConnection, CONNECTION_BYTES } from "../admission/admission.ts";
+import { peerName } from "../admission/peer-name.ts";
 import type { Keepalive } from "../grpc/keepalive.ts";
-import { type GrpcServer, grpcServer, type Methods } from "../grpc/server.ts";
+import { type GrpcServer, grpcServer } from "../grpc/server.ts";
+import type { Methods } from "../grpc/server-call.ts";
+import { afterFirstBytes } from "./limit-connections.ts";
 import { listen } from "./listen.ts";
 import { formatListenAddress, type ListenAddress } from "./listen-address.ts";
 import type { ServerIdentity, ServerIdentitySource } from "./server-identity.ts";
+import { Turns } from "./turns.ts";
 
 export interface GrpcListenerOptions {
   readonly flag: string;
@@ -17,8 +22,10 @@ export interface GrpcListenerOptions {
   readonly keepalive: ConnectionLimits;
   /** Of one request; 4 MB when not given. */
   readonly maxRequestBytes?: number;
-  /** Of one connection; 100,000 when not given. */
-  readonly maxStreams?: number;
+  /** Of one connection; 1,000 when not given. */
+  readonly maxStreams?: number | undefined;
+  /** Places for peers that have not introduced themselves; a budget of this listener alone when not given. */
+  readonly admission?: Admission;
 }
 
 export interface ConnectionLimits extends Keepalive {
@@ -28,26 +35,38 @@ export interface ConnectionLimits extends Keepalive {
 
 /** A node with its metadata is tens of kilobytes; nothing that clients send is near this. */
 const MAX_REQUEST_BYTES = 4 * 1024 * 1024;
-const MAX_STREAMS_PER_CONNECTION = 100_000;
+/** A shared agent has a few streams for each of its workloads. */
+const MAX_STREAMS_PER_CONNECTION = 1_000;
+/** Until the peer of a connection has introduced itself, which bounds the work that one read from it can cause. */
+const MAX_STRANGER_STREAMS = 100;
 /** A client that does not finish its handshake in this time is cut off. */
-const HANDSHAKE_MS = 20_000;
+const HANDSHAKE_MS = 10_000;
 
 export class GrpcListener {
   readonly #options: GrpcListenerOptions;
+  readonly #admission: Admission;
   readonly #grpc: GrpcServer;
   readonly #sockets: Server;
+  readonly #tls: TlsServer | undefined;
+  /** Connections on which gRPC has not begun, by the address and port of their peer. */
+  readonly #arriving = new Map<string, { readonly socket: Socket; readonly place: AdmittedConnection }>();
+  readonly #turns = new Turns();
   #forget: () => void = () => undefined;
 
   constructor(options: GrpcListenerOptions) {
     this.#options = options;
-    const { services, identity, keepalive, maxRequestBytes, maxStreams } = options;
+    const { services, identity, keepalive, maxRequestBytes, maxStreams = MAX_STREAMS_PER_CONNECTION } = options;
+    this.#admission = options.admission ?? new Admission();
     this.#grpc = grpcServer(Object.assign({}, ...services), {
       maxMessageBytes: maxRequestBytes ?? MAX_REQUEST_BYTES,
-      maxStreams: maxStreams ?? MAX_STREAMS_PER_CONNECTION,
+      maxStreams,
+      maxStrangerStreams: Math.min(maxStreams, MAX_STRANGER_STREAMS),
+      admission: this.#admission,
       keepalive,
       maxAgeMs: keepalive.maxConnectionAgeMs,
     });
-    this.#sockets = identity === undefined ? this.#plainText() : this.#tls(identity);
+    this.#sockets = createServer({ noDelay: true }, (socket) => this.#admit(socket));
+    this.#tls = identity === undefined ? undefined : this.#tlsServer(identity);
   }
 
   /** Begins to serve and answers with the address that was taken, such as `[::]:15010`. */
@@ -70,29 +89,65 @@ export class GrpcListener {
   async stop(graceMs: number): Promise<void> {
     this.#forget();
     this.#sockets.close();
+    for (const { socket } of this.#arriving.values()) socket.destroy();
     await this.#grpc.stop(graceMs);
   }
 
-  #plainText(): Server {
-    return createServer({ noDelay: true }, (socket) => this.#grpc.take(socket));
+  /** A connection that has sent nothing yet costs little: TLS and HTTP/2 begin with its first bytes. */
+  #admit(socket: Socket): void {
+    const place = this.#admission.connection(socket.remoteAddress, () => socket.destroy());
+    const key = peerKey(socket);
+    this.#arriving.set(key, { socket, place });
+    socket.on("close", () => {
+      if (this.#arriving.get(key)?.socket === socket) this.#arriving.delete(key);
+      place.close();
+    });
+    afterFirstBytes(socket, () => {
+      this.#turns.run(() => this.#start(socket, place));
+    });
+  }
+
+  #start(socket: Socket, place: AdmittedConnection): void {
+    if (socket.destroyed) return;
+    if (this.#tls === undefined) {
+      this.#take(socket);
+      return;
+    }
+    place.resize(CONNECTION_BYTES.tls);
+    this.#tls.emit("connection", socket);
+  }
+
+  #take(socket: Socket): void {
+    const key = peerKey(socket);
+    const place = this.#arriving.get(key)?.place;
+    this.#arriving.delete(key);
+    if (place !== undefined) this.#grpc.take(socket, place);
   }
 
   /** Asks for a client certificate without insisting on one; what it shows follows the source. */
-  #tls(source: ServerIdentitySource): Server {
+  #tlsServer(source: ServerIdentitySource): TlsServer {
     const server: TlsServer = createTlsServer({
       ...secureContext(source.current()),
       ALPNProtocols: ["h2"],
       requestCert: true,
       rejectUnauthorized: false,
       handshakeTimeout: HANDSHAKE_MS,
-      noDelay: true,
     });
-    server.on("secureConnection", (socket) => this.#grpc.take(socket));
-    // Whoever speaks something else has been cut off already.
-    server.on("tlsClientError", () => undefined);
+    server.on("secureConnection", (socket) => {
+      if (socket.alpnProtocol === "h2") this.#take(socket);
+      else socket.destroy();
+    });
+    // Node has cut off a peer that speaks something else.
+    server.on("tlsClientError", (_, { remoteAddress }) =>
+      this.#admission.refused({ what: "connection", reason: "handshake", peer: peerName(remoteAddress) }),
+    );
     this.#forget = source.subscribe((identity) => server.setSecureContext(secureContext(identity)));
     return server;
   }
+}
+
+function peerKey({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`;
 }
 
 function secureContext({ certificates, key, clientRoots }: ServerIdentity): SecureContextOptions {

@@ -1,5 +1,7 @@
 /** An HTTP server on one address. */
 import fastify, { type FastifyInstance } from "fastify";
+import { Admission } from "../admission/admission.ts";
+import { HTTP_TIMEOUTS, limitConnections, STALLED_MS } from "./limit-connections.ts";
 import { listen } from "./listen.ts";
 import { formatListenAddress, type ListenAddress } from "./listen-address.ts";
 
@@ -8,11 +10,13 @@ export interface HttpListenerOptions {
   readonly address: ListenAddress;
   /** Adds what is served. */
   readonly routes: (app: FastifyInstance) => void;
+  /** Places for connections; a budget of this listener alone when not given. */
+  readonly admission?: Admission;
 }
 
 /** Nothing that is served takes a body. */
 const MAX_BODY_BYTES = 1024;
-const REQUEST_TIMEOUT_MS = 30_000;
+const REQUEST_TIMEOUT_MS = 15_000;
 
 export class HttpListener {
   readonly #options: HttpListenerOptions;
@@ -23,9 +27,14 @@ export class HttpListener {
     this.#app = fastify({
       bodyLimit: MAX_BODY_BYTES,
       requestTimeout: REQUEST_TIMEOUT_MS,
+      // Connections are cheap for probes and scrapes. One that is kept could send a thousand requests in one turn of the event loop.
+      maxRequestsPerSocket: 1,
+      connectionTimeout: STALLED_MS,
+      http: HTTP_TIMEOUTS,
       forceCloseConnections: "idle",
       return503OnClosing: false,
     });
+    limitConnections(this.#app.server, options.admission ?? new Admission());
     options.routes(this.#app);
   }
 

@@ -19,7 +19,7 @@ const PATIENCE_MS = 60_000;
 const CONCURRENT_REQUESTS = 8;
 
 /** A connection for bytes as they are. */
-export function dial(place: Place): Socket {
+function dial(place: Place): Socket {
   const where = "path" in place ? { path: place.path } : { port: place.port, host: place.host ?? "127.0.0.1" };
   const socket = place.tls ? connectTls({ ...where, rejectUnauthorized: false }) : connect(where);
   return socket.on("error", () => undefined);

@@ -8,7 +8,7 @@ import { doublings } from "./growth.ts";
 
 const ADS = "/envoy.service.discovery.v3.AggregatedDiscoveryService/";
 export const DELTA = `${ADS}DeltaAggregatedResources`;
-export const STATE = `${ADS}StreamAggregatedResources`;
+const STATE = `${ADS}StreamAggregatedResources`;
 export const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
 const CLUSTER = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 const NODE = toBinary(NodeSchema, create(NodeSchema, { id: "sidecar~10.1.0.1~a.default~default.svc.cluster.local" }));

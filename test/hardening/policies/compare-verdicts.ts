@@ -25,7 +25,7 @@ const SETS = 50;
 const CALLERS = 5;
 const REQUESTS_OF_CALLER = 19;
 /** Each caller also makes a connection that is not HTTP. */
-export const VERDICTS_PER_ROUND = SETS * CALLERS * (REQUESTS_OF_CALLER + 1);
+const VERDICTS_PER_ROUND = SETS * CALLERS * (REQUESTS_OF_CALLER + 1);
 
 export interface Comparison {
   readonly verdicts: number;
