@@ -25,7 +25,7 @@ for (const file of [
   "src/gen/.stamp",
 ])
   hash.update(readFileSync(join(root, file)));
-for (const file of globSync("src/**/*.ts", { cwd: root, exclude: ["src/gen/**"] }).sort()) {
+for (const file of globSync("{src,packages}/**/*.ts", { cwd: root, exclude: ["src/gen/**"] }).sort()) {
   if (!file.startsWith("src/gen/") && !file.endsWith(".test.ts"))
     hash.update(file).update(readFileSync(join(root, file)));
 }

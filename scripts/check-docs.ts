@@ -10,9 +10,12 @@ import { outdatedSchemaFiles } from "./json-schemas.ts";
 const root = join(import.meta.dirname, "..");
 const problems: string[] = [];
 
-for (const file of globSync(["*.md", "docs/**/*.md", "test/**/*.md", "samples/**/*.md", "bench/**/*.md"], {
-  cwd: root,
-})) {
+for (const file of globSync(
+  ["*.md", "docs/**/*.md", "packages/*/*.md", "test/**/*.md", "samples/**/*.md", "bench/**/*.md"],
+  {
+    cwd: root,
+  },
+)) {
   const text = readFileSync(join(root, file), "utf8");
   for (const match of text.matchAll(/\]\(([^)#]+)(?:#[^)]*)?\)/g)) {
     const target = match[1] ?? "";

@@ -1,6 +1,7 @@
 /**
- * Holds the layers of src/: a file imports its own folder or a folder of a lower number. Folders of the same layer meet
+ * Checks the layers of src/: a file imports its own folder or a folder of a lower number. Folders of the same layer meet
  * only through an interface in model/ that bin/ fills in. Inside a folder imports are relative, across folders by `#folder/`.
+ * Packages know nothing about the mesh: they import neither src/ nor each other by path.
  */
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -46,8 +47,7 @@ for (const file of globSync("**/*.ts", { cwd: src }).filter((name) => !name.star
   }
   const text = readFileSync(join(src, file), "utf8");
   const isTest = file.endsWith(".test.ts");
-  for (const match of text.matchAll(/(?:from|import)\s*\(?\s*"([#.][^"]+)"/g)) {
-    const target = match[1] ?? "";
+  for (const target of importsOf(text)) {
     if (isTest && target.includes("test/support")) continue;
     if (target.startsWith("#")) checkAcross(file, folder, layer, target, isTest);
     else if (new URL(target, `file:///${file}`).pathname.split("/")[1] !== folder) {
@@ -57,6 +57,22 @@ for (const file of globSync("**/*.ts", { cwd: src }).filter((name) => !name.star
   if (!isTest && layer < 6 && ONLY_BIN_READS.test(text.replace(/\/\*[\s\S]*?\*\/|\/\/.*/g, ""))) {
     problems.push(`src/${file}: reads process.env or process.argv, which only src/bin may`);
   }
+}
+
+const packages = join(import.meta.dirname, "../packages");
+for (const file of globSync("*/src/**/*.ts", { cwd: packages })) {
+  const name = file.split("/")[0] ?? "";
+  for (const target of importsOf(readFileSync(join(packages, file), "utf8"))) {
+    if (file.endsWith(".test.ts") && target.includes("test/support")) continue;
+    if (target.startsWith("#"))
+      problems.push(`packages/${file}: imports ${target} from src/, which packages must not know`);
+    else if (new URL(target, `file:///${file}`).pathname.split("/")[1] !== name)
+      problems.push(`packages/${file}: "${target}" leaves the package: import it by its name`);
+  }
+}
+
+function importsOf(text: string): readonly string[] {
+  return [...text.matchAll(/(?:from|import)\s*\(?\s*"([#.][^"]+)"/g)].map((match) => match[1] ?? "");
 }
 
 function checkAcross(file: string, folder: string, layer: number, target: string, isTest: boolean): void {

@@ -10,7 +10,14 @@ const MOST_AGAIN = 4;
 const root = join(import.meta.dirname, "..");
 const wanted = process.argv.slice(2);
 const files = globSync(
-  ["src/**/*.test.ts", "test/**/*.test.ts", "scripts/**/*.test.ts", "bench/**/*.test.ts", "samples/**/*.test.ts"],
+  [
+    "src/**/*.test.ts",
+    "packages/**/*.test.ts",
+    "test/**/*.test.ts",
+    "scripts/**/*.test.ts",
+    "bench/**/*.test.ts",
+    "samples/**/*.test.ts",
+  ],
   {
     cwd: root,
   },

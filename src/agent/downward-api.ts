@@ -1,6 +1,6 @@
 /** Labels and annotations as the downward API writes them into files: one `key="value"` per line, quoted as by Go's `%q`. */
 
-import { unquoteGo } from "#lib/go-string.ts";
+import { unquoteGo } from "@mizzen/go-text/quoted-string";
 
 export interface DownwardApiFile {
   /** Empty when there is a problem: half of a pod's annotations would mean something else than all of them. */

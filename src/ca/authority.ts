@@ -1,7 +1,7 @@
 import type { KeyObject } from "node:crypto";
+import { withoutTrailing } from "@mizzen/go-text/trim";
 import { requestedPublicKey } from "#lib/pki/certificate-request.ts";
 import { issueLeaf } from "#lib/pki/issue.ts";
-import { withoutTrailing } from "#lib/trim.ts";
 import type { CertificateSigner, SignRequest } from "#model/ports.ts";
 import { lifetime } from "./lifetime.ts";
 import type { SigningBundle } from "./signing-bundle.ts";

@@ -1,6 +1,6 @@
 /** One run of `istio-iptables` or `istio-clean-iptables`, from options to rules. */
 import { writeFile } from "node:fs/promises";
-import { parseDuration } from "#lib/duration.ts";
+import { parseDuration } from "@mizzen/go-text/duration";
 import type { Logger } from "#lib/log.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 import { readAccounts, withNumericIds } from "./accounts.ts";

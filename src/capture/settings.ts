@@ -1,8 +1,8 @@
 /** Options after checking: typed, split by address family, with nothing left that could break out of a rule's text. */
 import { isIPv4, isIPv6 } from "node:net";
+import { parseDuration } from "@mizzen/go-text/duration";
 import ipaddr from "ipaddr.js";
 import type { Parsed, Problem } from "#config/problem.ts";
-import { parseDuration } from "#lib/duration.ts";
 import { parseGoBool } from "#lib/go-bool.ts";
 import { isLoopback } from "./family.ts";
 import { type CaptureOptions, TEXT_OPTIONS, type TextOption, type TextOptionName } from "./options.ts";

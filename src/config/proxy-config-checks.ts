@@ -1,6 +1,6 @@
 /** What must hold for a proxy's configuration, wherever its parts come from: what Istio's agent and control plane ask of it. */
 import { isIPv4 } from "node:net";
-import { parseDuration } from "#lib/duration.ts";
+import { parseDuration } from "@mizzen/go-text/duration";
 import { checkFqdn } from "./checks/names.ts";
 import type { ProxyConfig, TlsSettings } from "./proxy-config.ts";
 import type { Report } from "./proxy-config-schema.ts";

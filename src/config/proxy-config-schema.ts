@@ -3,7 +3,7 @@
  * its canonical form, in which values that equal the default are left out. Plain functions, since this runs in every pod
  * and a schema library would cost each of them megabytes.
  */
-import { type Millis, parseDuration } from "#lib/duration.ts";
+import { type Millis, parseDuration } from "@mizzen/go-text/duration";
 import { isRecord } from "#lib/is-record.ts";
 
 /** A value in canonical form. */

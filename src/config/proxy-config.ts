@@ -3,7 +3,7 @@
  * variable PROXY_CONFIG and the annotation `proxy.istio.io/config`, each on top of the one before. A field that is given
  * replaces the field below it as a whole; only `proxyMetadata` and `proxyHeaders` are merged.
  */
-import { type Millis, parseDuration } from "#lib/duration.ts";
+import { type Millis, parseDuration } from "@mizzen/go-text/duration";
 import { isGoInteger } from "#lib/env-kinds.ts";
 import { isRecord } from "#lib/is-record.ts";
 import { parseJson } from "#lib/parse-json.ts";

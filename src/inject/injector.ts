@@ -1,6 +1,6 @@
 /** What injection works with: the configuration of an installation, read and checked once. */
-import { compileTemplate, type Template } from "#lib/go-template/template.ts";
-import { TemplateError } from "#lib/go-template/template-error.ts";
+import { compileTemplate, type Template } from "@mizzen/go-template/template";
+import { TemplateError } from "@mizzen/go-template/template-error";
 import { isRecord } from "#lib/is-record.ts";
 import { readDocument } from "#lib/yaml/read.ts";
 import type { LabelSelector } from "#model/label-selector.ts";

@@ -1,8 +1,8 @@
 /** Renders the templates of a pod and lays what they give over it. */
 
+import { TemplateError } from "@mizzen/go-template/template-error";
+import { Struct, type Value } from "@mizzen/go-template/value";
 import { sharedMessageValue } from "#config/mesh/message-value.ts";
-import { TemplateError } from "#lib/go-template/template-error.ts";
-import { Struct, type Value } from "#lib/go-template/value.ts";
 import { isRecord } from "#lib/is-record.ts";
 import { readDocument } from "#lib/yaml/read.ts";
 import { checkAnnotations } from "./check-annotations.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { compileTemplate } from "@mizzen/go-template/template";
+import { Struct, toValue } from "@mizzen/go-template/value";
 import { messageValue } from "#config/mesh/message-value.ts";
-import { compileTemplate } from "#lib/go-template/template.ts";
-import { Struct, toValue } from "#lib/go-template/value.ts";
 import { goStruct } from "./kubernetes/go-value.ts";
 import { cleanProxyConfig } from "./mesh/clean-proxy-config.ts";
 import { templateFunctions } from "./template-functions.ts";

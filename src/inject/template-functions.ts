@@ -1,12 +1,12 @@
 /** Functions that Istio gives to injection templates, besides those of Go and Sprig. */
 
+import { plain } from "@mizzen/go-template/format";
+import { textArgument as text } from "@mizzen/go-template/functions";
+import { SPRIG_FUNCTIONS } from "@mizzen/go-template/sprig";
+import { CallError } from "@mizzen/go-template/template-error";
+import { type Callable, fromValue, isList, Struct, TextMap, toValue, type Value } from "@mizzen/go-template/value";
+import { yamlText } from "@mizzen/go-template/yaml-text";
 import { durationText } from "#config/mesh/message-value.ts";
-import { plain } from "#lib/go-template/format.ts";
-import { textArgument as text } from "#lib/go-template/functions.ts";
-import { SPRIG_FUNCTIONS } from "#lib/go-template/sprig.ts";
-import { CallError } from "#lib/go-template/template-error.ts";
-import { type Callable, fromValue, isList, Struct, TextMap, toValue, type Value } from "#lib/go-template/value.ts";
-import { yamlText } from "#lib/go-template/yaml-text.ts";
 import { goJson } from "./go-json.ts";
 import { cleanProxyConfig } from "./mesh/clean-proxy-config.ts";
 import { PROXY_CONTAINER } from "./pod.ts";

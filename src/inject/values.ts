@@ -1,6 +1,6 @@
 /** Values of an installation, as Helm has them, of which templates read most and injection itself a few. */
-import type { Value } from "#lib/go-template/value.ts";
-import { toValue } from "#lib/go-template/value.ts";
+import type { Value } from "@mizzen/go-template/value";
+import { toValue } from "@mizzen/go-template/value";
 import { isRecord } from "#lib/is-record.ts";
 
 /** What injection reads of the values. */

@@ -1,10 +1,10 @@
 /** A chart in Helm's form, rendered by our own template engine: the same files serve `helm install` and `mizzen install`. */
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { SPRIG_FUNCTIONS } from "#lib/go-template/sprig.ts";
-import { compileTemplate, type Template } from "#lib/go-template/template.ts";
-import { CallError, TemplateError } from "#lib/go-template/template-error.ts";
-import { type Callable, Struct, toValue, type Value } from "#lib/go-template/value.ts";
+import { SPRIG_FUNCTIONS } from "@mizzen/go-template/sprig";
+import { compileTemplate, type Template } from "@mizzen/go-template/template";
+import { CallError, TemplateError } from "@mizzen/go-template/template-error";
+import { type Callable, Struct, toValue, type Value } from "@mizzen/go-template/value";
 import { isRecord } from "#lib/is-record.ts";
 import type { RawObject } from "#lib/kubernetes/api-client.ts";
 import { MeshError } from "#lib/mesh-error.ts";

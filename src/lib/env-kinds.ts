@@ -1,6 +1,6 @@
 /** What values of environment variables may be; those of flags that are meant alike too. */
 import { isIP } from "node:net";
-import { type Millis, parseDuration } from "./duration.ts";
+import { type Millis, parseDuration } from "@mizzen/go-text/duration";
 import { parseGoBool } from "./go-bool.ts";
 
 /** A kind of value. */

@@ -2,7 +2,7 @@
  * Environment variables as a table: each row says what a variable is called, what it may be, what holds without it and
  * what it is for. Programs read their whole environment through such a table, and their reference page is made from it.
  */
-import { formatDuration, type Millis } from "./duration.ts";
+import { formatDuration, type Millis } from "@mizzen/go-text/duration";
 import {
   BOOLEAN,
   DURATION,

@@ -3,10 +3,10 @@
  * so that proxies that differ in something a resource does not use still share that resource.
  */
 import { isIPv4, isIPv6 } from "node:net";
+import { parseDuration } from "@mizzen/go-text/duration";
 import { type ProxyDefaults, proxyDefaultsSchema } from "#config/mesh/proxy-defaults.ts";
 import type { MeshConfig } from "#config/mesh-config.ts";
 import { parse } from "#config/schema/parse.ts";
-import { parseDuration } from "#lib/duration.ts";
 import { DEFAULT_FEATURES, type Features } from "#model/features.ts";
 import { CANONICAL_NAME, CANONICAL_REVISION } from "#model/labels.ts";
 import { isOn, textOf } from "#model/node-metadata.ts";

@@ -1,10 +1,10 @@
 /** Bootstraps that the user brings as a Go template. Loaded when there is one: few have any. */
 import { readFile } from "node:fs/promises";
+import { textArgument as text } from "@mizzen/go-template/functions";
+import { SPRIG_FUNCTIONS } from "@mizzen/go-template/sprig";
+import { compileTemplate } from "@mizzen/go-template/template";
+import type { Callable } from "@mizzen/go-template/value";
 import type { Env } from "#lib/env-reader.ts";
-import { textArgument as text } from "#lib/go-template/functions.ts";
-import { SPRIG_FUNCTIONS } from "#lib/go-template/sprig.ts";
-import { compileTemplate } from "#lib/go-template/template.ts";
-import type { Callable } from "#lib/go-template/value.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 import type { BootstrapInput } from "./input.ts";
 import { templateParams } from "./template-params.ts";

@@ -1,5 +1,5 @@
 /** Which statistics Envoy keeps, how it turns their names into tags, and where it sends them. */
-import { formatDuration, parseDuration } from "#lib/duration.ts";
+import { formatDuration, parseDuration } from "@mizzen/go-text/duration";
 import { socketAddress } from "./clusters.ts";
 import type { BootstrapContext, Json } from "./input.ts";
 

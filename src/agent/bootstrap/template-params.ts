@@ -1,8 +1,8 @@
 /** What a bootstrap template of the user is rendered with: the values that Istio's agent gives to its own, by its names. */
 import { join } from "node:path";
+import { Struct, TextMap, toValue, type Value, type ValueMap } from "@mizzen/go-template/value";
 import { messageValue } from "#config/mesh/message-value.ts";
 import type { ProxyConfig, RemoteService } from "#config/proxy-config.ts";
-import { Struct, TextMap, toValue, type Value, type ValueMap } from "#lib/go-template/value.ts";
 import { addressFamily } from "./addresses.ts";
 import { LIGHTSTEP_TOKEN_FILE, maxConnections, nodeMetadata, runtimeFlags } from "./bootstrap.ts";
 import { keepalive, socketAddress } from "./clusters.ts";

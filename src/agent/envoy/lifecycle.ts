@@ -3,8 +3,9 @@
  * both again), or until the agent is told to stop. Then it drains: clients are told to go, it keeps its connections for a
  * while, and is killed.
  */
+
+import { formatDuration } from "@mizzen/go-text/duration";
 import { sleep } from "#lib/async/sleep.ts";
-import { formatDuration } from "#lib/duration.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import { activeConnections, type OwnPorts } from "./active-connections.ts";

@@ -1,6 +1,7 @@
 /** Calls to a certificate authority over gRPC, whichever protocol it speaks: repeated while that can help, and explained. */
+
+import { formatDuration } from "@mizzen/go-text/duration";
 import { sleep } from "#lib/async/sleep.ts";
-import { formatDuration } from "#lib/duration.ts";
 import { GrpcError, STATUS } from "#lib/grpc/status.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { parseDuration } from "#lib/duration.ts";
+import { parseDuration } from "@mizzen/go-text/duration";
 import { certificateRequest } from "#lib/pki/csr.ts";
 import { signedChain, testRoot } from "../../../test/support/fake-control-plane.ts";
 import { joinPem, rotationDelayMs, workloadCertificate } from "./certificate.ts";

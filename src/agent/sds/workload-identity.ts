@@ -2,9 +2,10 @@
  * The certificate of this workload: asked for at start, kept in memory, and replaced long before it expires. While the
  * CA cannot be had the one at hand is kept, and the CA is asked again with growing pauses.
  */
+
+import { formatDuration } from "@mizzen/go-text/duration";
 import { Backoff } from "#lib/async/backoff.ts";
 import { sleep } from "#lib/async/sleep.ts";
-import { formatDuration } from "#lib/duration.ts";
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { certificateRequest } from "#lib/pki/csr.ts";

@@ -2,7 +2,7 @@
  * The configuration of a Wasm filter, written as JSON inside a TypedStruct (as an EnvoyFilter would have it), in
  * protobuf. One table with the few messages that it may consist of: generated code would cost every pod megabytes.
  */
-import { parseDuration } from "#lib/duration.ts";
+import { parseDuration } from "@mizzen/go-text/duration";
 import { MeshError } from "#lib/mesh-error.ts";
 import { MessageWriter } from "#lib/wire/write.ts";
 import { isObject, type Json, type JsonObject, writeStruct } from "./struct.ts";

@@ -1,7 +1,7 @@
 /** Credentials for image registries, in Docker's format: of a pull secret or of the machine. */
 import { readFile } from "node:fs/promises";
+import { withoutTrailing } from "@mizzen/go-text/trim";
 import { MeshError } from "#lib/mesh-error.ts";
-import { withoutTrailing } from "#lib/trim.ts";
 
 export interface Credentials {
   readonly username: string;

@@ -1,6 +1,7 @@
 /** Everything that flags and environment say, read once into one typed value. */
+
+import { parseDuration } from "@mizzen/go-text/duration";
 import { type JwtRule, parseJwtRule } from "#authn/jwt-rule.ts";
-import { parseDuration } from "#lib/duration.ts";
 import { isRange } from "#lib/env-kinds.ts";
 import { type Env, EnvReader } from "#lib/env-reader.ts";
 import { parseGoBool } from "#lib/go-bool.ts";

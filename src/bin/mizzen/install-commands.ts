@@ -1,12 +1,12 @@
 /** `mizzen install`, `upgrade`, `uninstall` and `x precheck`: the mesh in a cluster. */
 import { createInterface } from "node:readline/promises";
+import { parseDuration } from "@mizzen/go-text/duration";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { formatOutput, OUTPUT_FORMATS, type OutputFormat } from "#cli/output.ts";
 import type { InstallCluster } from "#install/cluster.ts";
 import type { PatientApi } from "#install/patient-api.ts";
 import type { RevisionTags } from "#install/revision-tags.ts";
 import type { Resolved } from "#install/settings.ts";
-import { parseDuration } from "#lib/duration.ts";
 import { isRecord } from "#lib/is-record.ts";
 import type { RawObject } from "#lib/kubernetes/api-client.ts";
 import { MeshError } from "#lib/mesh-error.ts";

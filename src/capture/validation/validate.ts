@@ -5,7 +5,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { networkInterfaces } from "node:os";
-import { formatDuration } from "#lib/duration.ts";
+import { formatDuration } from "@mizzen/go-text/duration";
 import type { Logger } from "#lib/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { FAMILY_NAMES, LOOPBACK } from "../family.ts";

@@ -1,9 +1,9 @@
 /** A proxy that nobody runs, described by hand. It is read from the node that it would send, as a real one is. */
 import { create, fromJson, type JsonObject, toBinary } from "@bufbuild/protobuf";
+import { withoutTrailing } from "@mizzen/go-text/trim";
 import { error, type Parsed } from "#config/problem.ts";
 import { NodeSchema } from "#gen/envoy/config/core/v3/base_pb.ts";
 import { errorText } from "#lib/mesh-error.ts";
-import { withoutTrailing } from "#lib/trim.ts";
 import { ISTIO_VERSION } from "#lib/version.ts";
 import type { Proxy as MeshProxy } from "#model/proxy.ts";
 import { parseProxyNode } from "#model/proxy-node.ts";

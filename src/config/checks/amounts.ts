@@ -1,5 +1,5 @@
 /** Durations, percentages and weights. */
-import { formatDuration, type Millis } from "#lib/duration.ts";
+import { formatDuration, type Millis } from "@mizzen/go-text/duration";
 import { error, type Problem } from "../problem.ts";
 
 /** A time of at least a millisecond, in whole milliseconds, if it is set. */

@@ -1,6 +1,6 @@
 /** The parts of an authorization rule: who calls, what is asked for, and conditions on attributes. */
 
-import { withoutEnds } from "#lib/trim.ts";
+import { withoutEnds } from "@mizzen/go-text/trim";
 import { isPathTemplate } from "../authorization-values.ts";
 import type {
   AuthorizationCondition,

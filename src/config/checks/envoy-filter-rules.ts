@@ -1,8 +1,8 @@
 /** Rules for single values, as `validate.rules` of Envoy's messages state them. */
 import { isIP, isIPv4, isIPv6 } from "node:net";
+import { formatDuration } from "@mizzen/go-text/duration";
 import { RE2JS } from "re2js";
 import type { BytesRules, EnumRules, FieldRules, Int64Rules, StringRules } from "#gen/validate/validate_pb.ts";
-import { formatDuration } from "#lib/duration.ts";
 
 /** The rules for one field, by the kind of its value. */
 export type ValueRules = FieldRules["type"];

@@ -1,6 +1,6 @@
 /** The JSON of a patch as Istio reads it, which is more than proto3 JSON in one respect and stricter in two. */
 import type { DescEnum, DescField, DescMessage, JsonValue, Registry } from "@bufbuild/protobuf";
-import { parseDuration } from "#lib/duration.ts";
+import { parseDuration } from "@mizzen/go-text/duration";
 import { isRecord } from "#lib/is-record.ts";
 
 /** What is wrong in the value of a patch, in words that follow the name of its field. */

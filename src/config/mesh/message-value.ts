@@ -3,9 +3,10 @@
  * as that of Kubernetes' types; `|` marks a field that is one of several alternatives and has a getter only, `enum.X` an
  * enumeration whose default is X.
  */
-import { formatDuration, parseDuration } from "#lib/duration.ts";
-import { typesIn } from "#lib/go-template/type-tables.ts";
-import { Struct, TextMap, toValue, type Value } from "#lib/go-template/value.ts";
+
+import { typesIn } from "@mizzen/go-template/type-tables";
+import { Struct, TextMap, toValue, type Value } from "@mizzen/go-template/value";
+import { formatDuration, parseDuration } from "@mizzen/go-text/duration";
 import { isRecord } from "#lib/is-record.ts";
 import { MESH_MESSAGES } from "./mesh-messages.ts";
 

@@ -1,6 +1,7 @@
 /** Scalars of the API as protobuf's JSON form has them: numbers may be quoted, enums may be numbers, bytes are base64. */
+
+import { type Millis, parseDuration } from "@mizzen/go-text/duration";
 import * as z from "zod";
-import { type Millis, parseDuration } from "#lib/duration.ts";
 import type { Schema } from "./message.ts";
 
 /** Text. Numbers and booleans are refused: YAML reads an unquoted `1` or `on` as such. */

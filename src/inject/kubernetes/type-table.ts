@@ -8,7 +8,7 @@
  * empty, its kind, and how lists of it are merged. A kind is a scalar, a type, `*` something that may be unset, `[]` a list
  * or `{}` a map by text.
  */
-import { typesIn } from "#lib/go-template/type-tables.ts";
+import { typesIn } from "@mizzen/go-template/type-tables";
 import { POD_TYPES } from "./pod-types.ts";
 import { VOLUME_TYPES } from "./volume-types.ts";
 import { WORKLOAD_TYPES } from "./workload-types.ts";

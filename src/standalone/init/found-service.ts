@@ -1,5 +1,5 @@
 /** A service of one's own, as far as files and processes tell about it. */
-import { withoutEnds, withoutTrailing } from "#lib/trim.ts";
+import { withoutEnds, withoutTrailing } from "@mizzen/go-text/trim";
 
 export interface FoundService {
   readonly name: string;

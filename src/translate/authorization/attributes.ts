@@ -2,6 +2,8 @@
  * The attributes a rule may look at, and what each is in Envoy: a permission (what is asked for) or a principal (who asks).
  * Those of HTTP alone cannot be told from a TCP connection.
  */
+
+import { withoutEnds } from "@mizzen/go-text/trim";
 import {
   accountPattern,
   claimPath,
@@ -13,7 +15,6 @@ import {
 } from "#config/authorization-values.ts";
 import type { PermissionSchema, PrincipalSchema } from "#gen/envoy/config/rbac/v3/rbac_pb.ts";
 import { UriTemplateMatchConfigSchema } from "#gen/envoy/extensions/path/match/uri_template/v3/uri_template_match_pb.ts";
-import { withoutEnds } from "#lib/trim.ts";
 import { parseRequestPrincipal, type TextPattern } from "#model/request-principal.ts";
 import { withAliases } from "#model/trust-domain.ts";
 import { type Init, pack } from "../encode.ts";

@@ -1,5 +1,6 @@
 /** Conditions of a virtual service on requests. */
 
+import { withoutTrailing } from "@mizzen/go-text/trim";
 import type { HttpMatch, StringMatch } from "#config/kinds/virtual-service.ts";
 import type {
   HeaderMatcherSchema,
@@ -9,7 +10,6 @@ import type {
 import type { MetadataMatcherSchema } from "#gen/envoy/type/matcher/v3/metadata_pb.ts";
 import type { StringMatcherSchema } from "#gen/envoy/type/matcher/v3/string_pb.ts";
 import { compareText } from "#lib/compare-text.ts";
-import { withoutTrailing } from "#lib/trim.ts";
 import { claimValueMatcher, textValue } from "../authorization/matchers.ts";
 import type { Init } from "../encode.ts";
 

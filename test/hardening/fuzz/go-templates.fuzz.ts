@@ -1,9 +1,10 @@
 /** Go templates of injection and bootstrap: lexer, parser and engine, with all of Sprig's functions. */
-import { tokensOf } from "#lib/go-template/lexer.ts";
-import { SPRIG_FUNCTIONS } from "#lib/go-template/sprig.ts";
-import { compileTemplate } from "#lib/go-template/template.ts";
-import { TemplateError } from "#lib/go-template/template-error.ts";
-import { toValue } from "#lib/go-template/value.ts";
+
+import { SPRIG_FUNCTIONS } from "@mizzen/go-template/sprig";
+import { compileTemplate } from "@mizzen/go-template/template";
+import { TemplateError } from "@mizzen/go-template/template-error";
+import { toValue } from "@mizzen/go-template/value";
+import { tokensOf } from "../../../packages/go-template/src/lexer.ts";
 import { type FuzzTarget, readOrReject } from "./target.ts";
 
 const DATA = toValue({ a: "x", b: [1, 2], c: { d: true, e: null }, n: 3 });

@@ -1,8 +1,8 @@
 /** Sprig's functions, each with any arguments. An input is the name of a function and JSON of its arguments. */
-import { SPRIG_FUNCTIONS } from "#lib/go-template/sprig.ts";
-import { compileTemplate } from "#lib/go-template/template.ts";
-import { TemplateError } from "#lib/go-template/template-error.ts";
-import { toValue } from "#lib/go-template/value.ts";
+import { SPRIG_FUNCTIONS } from "@mizzen/go-template/sprig";
+import { compileTemplate } from "@mizzen/go-template/template";
+import { TemplateError } from "@mizzen/go-template/template-error";
+import { toValue } from "@mizzen/go-template/value";
 import { type FuzzTarget, readOrReject } from "./target.ts";
 
 const LIMITS = { depth: 50, output: 64 * 1024, steps: 20_000 };

@@ -1,5 +1,6 @@
 /** Tables about certificates, keys, tokens and identities. */
 import { createPrivateKey, X509Certificate } from "node:crypto";
+import { parseDuration } from "@mizzen/go-text/duration";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { joinPem, rotationDelayMs } from "#agent/sds/certificate.ts";
 import { parseFileSecret } from "#agent/sds/file-secrets.ts";
@@ -8,7 +9,6 @@ import { forwardedCertificateAuthenticator } from "#authn/forwarded-certificate.
 import { bearerToken, jwtAuthenticator } from "#authn/jwt.ts";
 import { impersonationRefusal } from "#ca/node-agents.ts";
 import { announcementOf } from "#ca/root-rotation.ts";
-import { parseDuration } from "#lib/duration.ts";
 import { callCredentials } from "#lib/grpc/call-credentials.ts";
 import { requestedPublicKey } from "#lib/pki/certificate-request.ts";
 import { generalNames } from "#lib/pki/issue.ts";

@@ -1,5 +1,6 @@
 /** Tables about injection. */
 import { join } from "node:path";
+import { fromValue, toValue } from "@mizzen/go-template/value";
 import { checkAnnotations, checkQuantity } from "#inject/check-annotations.ts";
 import { decideInjection, IGNORED_NAMESPACES } from "#inject/decision.ts";
 import { DEFAULT_VALUES } from "#inject/default-values.ts";
@@ -25,7 +26,6 @@ import { parseStatus } from "#inject/reinjection.ts";
 import { appendMultusNetwork, withoutNil } from "#inject/template-functions.ts";
 import { injectionValues } from "#inject/values.ts";
 import { injectedRevision, matchWebhooks, refusesInjection, type WebhookConfiguration } from "#inject/webhook-match.ts";
-import { fromValue, toValue } from "#lib/go-template/value.ts";
 import { readDocuments } from "#lib/yaml/read.ts";
 import type { LabelSelector } from "#model/label-selector.ts";
 import { handleWebhook } from "#webhooks/handle.ts";

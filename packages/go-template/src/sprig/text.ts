@@ -1,10 +1,10 @@
 /** Sprig's functions on text. The text is the last argument, so that it can come from a pipeline. */
 
-import { withoutEnds } from "../trim.ts";
-import { plain, quoted } from "./format.ts";
-import { textArgument as text, wholeArgument as whole } from "./functions.ts";
-import { CallError } from "./template-error.ts";
-import { type Callable, isList, TextMap, type Value } from "./value.ts";
+import { withoutEnds } from "@mizzen/go-text/trim";
+import { plain, quoted } from "../format.ts";
+import { textArgument as text, wholeArgument as whole } from "../functions.ts";
+import { CallError } from "../template-error.ts";
+import { type Callable, isList, TextMap, type Value } from "../value.ts";
 
 /** A value as text: nil is empty. */
 export function strval(value: Value): string {

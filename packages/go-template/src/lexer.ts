@@ -1,6 +1,6 @@
 /** Splits a template into text and the tokens inside its `{{ }}`. */
 
-import { withoutLeading, withoutTrailing } from "../trim.ts";
+import { withoutLeading, withoutTrailing } from "@mizzen/go-text/trim";
 import { TemplateError } from "./template-error.ts";
 
 export type TokenKind =

@@ -1,8 +1,8 @@
 /** Sprig's functions on lists. */
 import { isDeepStrictEqual } from "node:util";
-import { wholeArgument } from "./functions.ts";
-import { CallError } from "./template-error.ts";
-import { type Callable, isList, isMap, isTrue, itemOf, kindName, typeName, type Value } from "./value.ts";
+import { wholeArgument } from "../functions.ts";
+import { CallError } from "../template-error.ts";
+import { type Callable, isList, isMap, isTrue, itemOf, kindName, typeName, type Value } from "../value.ts";
 
 const STRICT: Readonly<Record<string, Callable>> = {
   first: (list) => listOf("first", list)[0],

@@ -1,10 +1,10 @@
 /** Sprig's functions on values of any kind: defaults, kinds, JSON; and those of Istio's templates. */
 import { isDeepStrictEqual } from "node:util";
-import { textArgument as text } from "./functions.ts";
-import { directoryOf } from "./sprig-paths.ts";
-import { CallError } from "./template-error.ts";
-import { type Callable, fromValue, isTrue, kindName, toValue, typeName, type Value } from "./value.ts";
-import { yamlText } from "./yaml-text.ts";
+import { textArgument as text } from "../functions.ts";
+import { CallError } from "../template-error.ts";
+import { type Callable, fromValue, isTrue, kindName, toValue, typeName, type Value } from "../value.ts";
+import { yamlText } from "../yaml-text.ts";
+import { directoryOf } from "./paths.ts";
 
 export const DATA_FUNCTIONS: Readonly<Record<string, Callable>> = {
   default: (fallback, ...values) => (values.length > 0 && isTrue(values[0]) ? values[0] : fallback),

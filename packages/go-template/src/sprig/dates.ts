@@ -1,9 +1,9 @@
 /** Sprig's functions on dates, but for those that read the clock: `now`, `ago` and dates of what is no date. */
-import { formatDuration, parseDuration } from "../duration.ts";
-import { textArgument as text } from "./functions.ts";
-import { formatGoTime, isZone, parseGoTime } from "./go-time.ts";
-import { CallError } from "./template-error.ts";
-import { type Callable, Struct, typeName, type Value } from "./value.ts";
+import { formatDuration, parseDuration } from "@mizzen/go-text/duration";
+import { textArgument as text } from "../functions.ts";
+import { formatGoTime, isZone, parseGoTime } from "../go-time.ts";
+import { CallError } from "../template-error.ts";
+import { type Callable, Struct, typeName, type Value } from "../value.ts";
 
 const HTML_LAYOUT = "2006-01-02";
 const STRING_LAYOUT = "2006-01-02 15:04:05.999999999 -0700 MST";

@@ -1,8 +1,8 @@
 /** What Sprig 3.3 gave for these templates, family by family. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { compileTemplate } from "../template.ts";
 import { SPRIG_FUNCTIONS } from "./sprig.ts";
-import { compileTemplate } from "./template.ts";
 
 function render(source: string): string {
   return compileTemplate(source, { name: "t", functions: SPRIG_FUNCTIONS }).execute({});

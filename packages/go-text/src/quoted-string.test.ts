@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { unquoteGo } from "./go-string.ts";
+import { unquoteGo } from "./quoted-string.ts";
 
 const READ: readonly (readonly [literal: string, text: string])[] = [
   ['""', ""],

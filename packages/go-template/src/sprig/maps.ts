@@ -1,7 +1,6 @@
 /** Sprig's functions on maps. `set`, `unset` and the merges change their first map, as templates rely on. */
-import { textArgument as text } from "./functions.ts";
-import { strval } from "./sprig-text.ts";
-import { CallError } from "./template-error.ts";
+import { textArgument as text } from "../functions.ts";
+import { CallError } from "../template-error.ts";
 import {
   type Callable,
   entriesOf,
@@ -14,7 +13,8 @@ import {
   typeName,
   type Value,
   type ValueMap,
-} from "./value.ts";
+} from "../value.ts";
+import { strval } from "./text.ts";
 
 export const MAP_FUNCTIONS: Readonly<Record<string, Callable>> = {
   dict: (...pairs) =>

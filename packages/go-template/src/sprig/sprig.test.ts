@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { compileTemplate } from "../template.ts";
+import { TemplateError } from "../template-error.ts";
+import { toValue } from "../value.ts";
 import { SPRIG_FUNCTIONS } from "./sprig.ts";
-import { compileTemplate } from "./template.ts";
-import { TemplateError } from "./template-error.ts";
-import { toValue } from "./value.ts";
 
 const DATA = {
   name: "my-name",

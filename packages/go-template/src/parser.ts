@@ -1,5 +1,5 @@
 /** Reads a template into nodes. */
-import { unquoteGo } from "../go-string.ts";
+import { unquoteGo } from "@mizzen/go-text/quoted-string";
 import { characterOf, numberOf } from "./constants.ts";
 import { type Token, type TokenKind, tokensOf } from "./lexer.ts";
 import type { BranchNode, CommandNode, ListNode, PipeNode, StatementNode, WordNode } from "./nodes.ts";

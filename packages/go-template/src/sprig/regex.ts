@@ -1,8 +1,8 @@
 /** Sprig's functions on regular expressions, which are RE2: whatever the expression, it takes linear time. */
 import { RE2JS } from "re2js";
-import { textArgument as text, wholeArgument as whole } from "./functions.ts";
-import { CallError } from "./template-error.ts";
-import type { Callable } from "./value.ts";
+import { textArgument as text, wholeArgument as whole } from "../functions.ts";
+import { CallError } from "../template-error.ts";
+import type { Callable } from "../value.ts";
 
 const FUNCTIONS: Readonly<Record<string, Callable>> = {
   regexMatch: (regex, value) => isMatch(text(regex), text(value)),

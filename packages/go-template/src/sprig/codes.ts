@@ -1,8 +1,8 @@
 /** Sprig's encodings and checksums. */
 import { createHash } from "node:crypto";
-import { withoutTrailing } from "../trim.ts";
-import { textArgument as text } from "./functions.ts";
-import { bytesOf, type Callable } from "./value.ts";
+import { withoutTrailing } from "@mizzen/go-text/trim";
+import { textArgument as text } from "../functions.ts";
+import { bytesOf, type Callable } from "../value.ts";
 
 export const CODE_FUNCTIONS: Readonly<Record<string, Callable>> = {
   b64enc: (value) => Buffer.from(text(value)).toString("base64"),

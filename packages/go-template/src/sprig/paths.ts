@@ -1,9 +1,9 @@
 /** Sprig's functions on paths and URLs. */
 
-import { withoutTrailing } from "../trim.ts";
-import { textArgument as text } from "./functions.ts";
-import { CallError } from "./template-error.ts";
-import { type Callable, isMap, itemOf, typeName, type Value } from "./value.ts";
+import { withoutTrailing } from "@mizzen/go-text/trim";
+import { textArgument as text } from "../functions.ts";
+import { CallError } from "../template-error.ts";
+import { type Callable, isMap, itemOf, typeName, type Value } from "../value.ts";
 
 const PATHS: Readonly<Record<string, Callable>> = {
   base: (path) => withoutTrailing(text(path), "/").split("/").at(-1) || (text(path) === "" ? "." : "/"),

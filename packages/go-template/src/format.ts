@@ -1,6 +1,6 @@
 /** Values as text, as Go's fmt package writes them. */
 
-import { withoutTrailing } from "../trim.ts";
+import { withoutTrailing } from "@mizzen/go-text/trim";
 import { entriesOf, isList, isMap, Struct, typeName, type Value } from "./value.ts";
 
 /** `Sprint`: a space between operands of which neither is a string. */

@@ -1,8 +1,8 @@
 /** Sprig's functions on numbers. Whole numbers are int64; text is read as a number, and 0 when it is none. */
-import { plain } from "./format.ts";
-import { wholeArgument } from "./functions.ts";
-import { CallError } from "./template-error.ts";
-import type { Callable, Value } from "./value.ts";
+import { plain } from "../format.ts";
+import { wholeArgument } from "../functions.ts";
+import { CallError } from "../template-error.ts";
+import type { Callable, Value } from "../value.ts";
 
 const LONGEST_LIST = 100_000;
 

@@ -1,5 +1,5 @@
 /** Constants of Go's syntax. */
-import { unquoteGo } from "../go-string.ts";
+import { unquoteGo } from "@mizzen/go-text/quoted-string";
 import type { Value } from "./value.ts";
 
 const LARGEST_INT = 2n ** 63n - 1n;

@@ -1,7 +1,7 @@
 /** Sprig's functions on semantic versions, with the constraints of Masterminds/semver: `>=1.2, <2 || ~3.1`, `^1.2.x`, `1 - 2`. */
-import { textArgument as text } from "./functions.ts";
-import { CallError } from "./template-error.ts";
-import { type Callable, Struct } from "./value.ts";
+import { textArgument as text } from "../functions.ts";
+import { CallError } from "../template-error.ts";
+import { type Callable, Struct } from "../value.ts";
 
 interface Version {
   readonly numbers: readonly [major: number, minor: number, patch: number];

@@ -1,6 +1,6 @@
 /** Sprig's functions on words: their case, their initials, lines of a width. */
-import { textArgument as text, wholeArgument as whole } from "./functions.ts";
-import type { Callable } from "./value.ts";
+import { textArgument as text, wholeArgument as whole } from "../functions.ts";
+import type { Callable } from "../value.ts";
 
 export const WORD_FUNCTIONS: Readonly<Record<string, Callable>> = {
   title: (value) =>

@@ -1,4 +1,4 @@
-import { withoutTrailing } from "../trim.ts";
+import { withoutTrailing } from "@mizzen/go-text/trim";
 
 /** Times as Go's package `time` writes and reads them: by an example of 2 January 2006, 15:04:05, seven hours west. */
 

@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { DATA, TEMPLATES } from "./cases.ts";
-import { SPRIG_FUNCTIONS } from "./sprig.ts";
+import { SPRIG_FUNCTIONS } from "./sprig/sprig.ts";
 import { compileTemplate, type TemplateOptions } from "./template.ts";
 import { TemplateError } from "./template-error.ts";
 import { Struct, TextMap, toValue, type Value } from "./value.ts";
