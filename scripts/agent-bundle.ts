@@ -14,7 +14,7 @@ import { build, type Metafile, transform } from "esbuild";
 const PARTS = {
   "pilot-agent.cjs": [
     "src/bin/pilot-agent.ts",
-    "src/bin/agent/proxy-command.ts",
+    "src/agent/command/proxy-command.ts",
     "src/agent/agent.ts",
     "src/agent/place.ts",
   ],

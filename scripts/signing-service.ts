@@ -4,9 +4,9 @@ import { certificateService } from "#ca/certificate-service.ts";
 import { selfSignedCa } from "#ca/self-signed.ts";
 import { ServingCertificate } from "#ca/serving-certificate.ts";
 import { signingBundle } from "#ca/signing-bundle.ts";
+import { GrpcListener } from "#lib/grpc/grpc-listener.ts";
 import type { Methods } from "#lib/grpc/server-call.ts";
 import { SILENT } from "#lib/log.ts";
-import { GrpcListener } from "#lib/net/grpc-listener.ts";
 
 const DAY_MS = 86_400_000;
 

@@ -1,10 +1,10 @@
 /** `mizzen`, the person's tool. */
 import { CommanderError } from "commander";
-import { ignoreMeaninglessSignals } from "./ignore-signals.ts";
-import { EXIT } from "./mizzen/exit-codes.ts";
-import { mizzenProgram } from "./mizzen/program.ts";
-import { runOnOwnMachine } from "./mizzen/rootless.ts";
-import { processTerminal } from "./mizzen/terminal.ts";
+import { EXIT } from "#cli/exit-codes.ts";
+import { mizzenProgram } from "#cli/program.ts";
+import { runOnOwnMachine } from "#cli/rootless.ts";
+import { processTerminal } from "#cli/terminal.ts";
+import { ignoreMeaninglessSignals } from "#lib/command/ignore-signals.ts";
 
 async function main(): Promise<void> {
   ignoreMeaninglessSignals();

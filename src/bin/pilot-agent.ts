@@ -1,16 +1,16 @@
 /** The agent's program. A command is loaded when it runs, or is to be shown: whoever starts an agent waits for it. */
 import { Command, CommanderError } from "commander";
 import { MACHINE_TRUST } from "#agent/agent-environment.ts";
+import { addLogFlags, loggerOf } from "#agent/command/log-flags.ts";
+import { commandFirst, goSwitches } from "#agent/command/switches.ts";
 import { hashedRootsFolder, systemRootsFile } from "#agent/sds/system-roots.ts";
+import { cobraMessage, inCobraStyle } from "#lib/command/cobra-style.ts";
+import { ignoreMeaninglessSignals } from "#lib/command/ignore-signals.ts";
+import { ignoreLostReaders } from "#lib/command/lost-readers.ts";
 import { readEnvironment } from "#lib/env-table.ts";
 import { createLogger, type Logger } from "#lib/log.ts";
 import { streamWriter } from "#lib/log-writers.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
-import { addLogFlags, loggerOf } from "./agent/log-flags.ts";
-import { commandFirst, goSwitches } from "./agent/switches.ts";
-import { cobraMessage, inCobraStyle } from "./cobra-style.ts";
-import { ignoreMeaninglessSignals } from "./ignore-signals.ts";
-import { ignoreLostReaders } from "./lost-readers.ts";
 
 /** What Istio's agent ends with when a command fails. */
 const FAILED = 255;
@@ -31,17 +31,18 @@ const GIVEN_ENVIRONMENT = { ...process.env };
 
 /** By name, in the order of the help text. */
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
-  proxy: async () => (await import("./agent/proxy-command.ts")).proxyCommand(GIVEN_ENVIRONMENT),
-  serve: async () => (await import("./agent/serve-command.ts")).serveCommand(SELF),
-  "open-sockets": async () => (await import("./agent/serve-command.ts")).openSocketsCommand(),
-  "istio-iptables": async () => (await import("./istio-iptables.ts")).istioIptablesCommand(GIVEN_ENVIRONMENT),
+  proxy: async () => (await import("#agent/command/proxy-command.ts")).proxyCommand(GIVEN_ENVIRONMENT),
+  serve: async () => (await import("#agent/command/serve-command.ts")).serveCommand(SELF),
+  "open-sockets": async () => (await import("#agent/command/serve-command.ts")).openSocketsCommand(),
+  "istio-iptables": async () =>
+    (await import("#capture/command/istio-iptables.ts")).istioIptablesCommand(GIVEN_ENVIRONMENT),
   "istio-clean-iptables": async () =>
-    (await import("./istio-iptables.ts")).istioCleanIptablesCommand(GIVEN_ENVIRONMENT),
-  request: async () => (await import("./agent/request-command.ts")).requestCommand(),
-  wait: async () => (await import("./agent/wait-command.ts")).waitCommand(),
-  version: async () => (await import("./version-command.ts")).versionCommand(),
-  completion: async () => (await import("./completion-command.ts")).completionCommand(program),
-  collateral: async () => (await import("./agent/collateral-command.ts")).collateralCommand(program),
+    (await import("#capture/command/istio-iptables.ts")).istioCleanIptablesCommand(GIVEN_ENVIRONMENT),
+  request: async () => (await import("#agent/command/request-command.ts")).requestCommand(),
+  wait: async () => (await import("#agent/command/wait-command.ts")).waitCommand(),
+  version: async () => (await import("#lib/command/version-command.ts")).versionCommand(),
+  completion: async () => (await import("#lib/command/completion-command.ts")).completionCommand(program),
+  collateral: async () => (await import("#agent/command/collateral-command.ts")).collateralCommand(program),
 };
 const HIDDEN: ReadonlySet<string> = new Set(["open-sockets", "collateral"]);
 /** Commands that say nothing about others. */

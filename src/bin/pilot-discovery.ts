@@ -1,12 +1,12 @@
 /** The control plane's program. */
 import { setFlagsFromString } from "node:v8";
 import { Command } from "commander";
-import { completionCommand } from "./completion-command.ts";
-import { discoveryCommand } from "./discovery/discovery-command.ts";
-import { requestCommand } from "./discovery/request-command.ts";
-import { ignoreMeaninglessSignals } from "./ignore-signals.ts";
-import { ignoreLostReaders } from "./lost-readers.ts";
-import { versionCommand } from "./version-command.ts";
+import { discoveryCommand } from "#control-plane/command/discovery-command.ts";
+import { requestCommand } from "#control-plane/command/request-command.ts";
+import { completionCommand } from "#lib/command/completion-command.ts";
+import { ignoreMeaninglessSignals } from "#lib/command/ignore-signals.ts";
+import { ignoreLostReaders } from "#lib/command/lost-readers.ts";
+import { versionCommand } from "#lib/command/version-command.ts";
 
 // The heap may grow by half before all of it is collected: V8 would do that after every few changes of the mesh, and a
 // collection costs more than a change.

@@ -1,7 +1,7 @@
 /** A thread that reads large documents of the configuration. Objects are handed over in portions: each costs a moment there. */
 import { parentPort, workerData } from "node:worker_threads";
+import type { Portion } from "#control-plane/read-apart.ts";
 import { readObjects } from "#sources/document.ts";
-import type { Portion } from "./discovery/read-apart.ts";
 
 const PORTION = 100;
 

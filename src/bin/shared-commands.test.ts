@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { test } from "node:test";
 import { Command } from "commander";
-import { completionCommand } from "./completion-command.ts";
-import { VERSION_TEXT, versionCommand } from "./version-command.ts";
+import { completionCommand } from "#lib/command/completion-command.ts";
+import { VERSION_TEXT, versionCommand } from "#lib/command/version-command.ts";
 
 async function output(make: (write: (text: string) => void) => Command, ...args: string[]): Promise<string> {
   let text = "";

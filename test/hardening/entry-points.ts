@@ -24,8 +24,8 @@ const AGENT = { program: "agent", kind: "tcp", test: "agent.test.ts" } as const;
 const READER = { program: "reader", kind: "file", test: "readers.test.ts" } as const;
 
 export const ENTRY_POINTS: readonly EntryPoint[] = [
-  { ...PLANE, name: "15010", key: "grpc", source: "src/lib/net/grpc-listener.ts", cases: "15010: " },
-  { ...PLANE, name: "15012", key: "secureGrpc", source: "src/lib/net/grpc-listener.ts", cases: "15012: " },
+  { ...PLANE, name: "15010", key: "grpc", source: "src/lib/grpc/grpc-listener.ts", cases: "15010: " },
+  { ...PLANE, name: "15012", key: "secureGrpc", source: "src/lib/grpc/grpc-listener.ts", cases: "15012: " },
   { ...PLANE, name: "15017", key: "webhook", source: "src/webhooks/webhook-listener.ts", cases: "15017: " },
   { ...PLANE, name: "8080", key: "http", source: "src/lib/net/http-listener.ts", cases: '"8080", "http"' },
   {
@@ -78,10 +78,10 @@ export const NOT_ENTRY_POINTS: Readonly<Record<string, string>> = {
   "src/agent/sds/file-secrets.ts": "its `listen` is for events",
   "src/standalone/run/requests.ts": "its `listen` is for events",
   "src/standalone/run/runner.ts": "its `listen` is for events",
-  "src/bin/discovery/control-plane.ts": "wires the listeners of the control plane",
-  "src/bin/discovery/controlz.ts": "wires ControlZ",
-  "src/bin/discovery/http.ts": "wires 8080 and 15014",
-  "src/bin/discovery/webhooks.ts": "wires 15017",
+  "src/control-plane/control-plane.ts": "wires the listeners of the control plane",
+  "src/control-plane/controlz.ts": "wires ControlZ",
+  "src/control-plane/http.ts": "wires 8080 and 15014",
+  "src/control-plane/webhooks.ts": "wires 15017",
   "src/agent/serve-sockets.ts": "wires SDS and XDS",
   "src/agent/start-xds.ts": "wires XDS",
   "src/agent/unix-server.ts": "wires SDS and XDS",

@@ -1,15 +1,10 @@
 /** Runs the commands about clusters as `mizzen` would. */
 import { Command, CommanderError } from "commander";
-import {
-  installCommand,
-  precheckCommand,
-  uninstallCommand,
-  upgradeCommand,
-} from "../../src/bin/mizzen/install-commands.ts";
-import { kubeInjectCommand } from "../../src/bin/mizzen/kube-inject-command.ts";
-import { manifestCommand, profileCommand } from "../../src/bin/mizzen/manifest-commands.ts";
-import { tagCommand } from "../../src/bin/mizzen/tag-command.ts";
-import { checkInjectCommand, injectorCommand } from "../../src/bin/mizzen/x-injection-commands.ts";
+import { checkInjectCommand, injectorCommand } from "#cli/experimental/x-injection-commands.ts";
+import { installCommand, precheckCommand, uninstallCommand, upgradeCommand } from "#cli/install/install-commands.ts";
+import { kubeInjectCommand } from "#cli/kube-inject/kube-inject-command.ts";
+import { manifestCommand, profileCommand } from "#cli/manifest/manifest-commands.ts";
+import { tagCommand } from "#cli/tag/tag-command.ts";
 import { type Ended, keptTerminal } from "./install-terminal.ts";
 
 const COMMANDS = [

@@ -1,7 +1,7 @@
 /** A terminal that keeps what commands print and say, so that they run inside the test. */
 import { join } from "node:path";
-import { styleFor } from "#cli/style.ts";
-import type { Terminal } from "../../src/bin/mizzen/terminal.ts";
+import type { Terminal } from "#cli/terminal.ts";
+import { styleFor } from "#lib/print/style.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 

@@ -2,8 +2,8 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { dump } from "js-yaml";
 import { unifiedHunks } from "#lib/line-diff.ts";
+import type { Style } from "#lib/print/style.ts";
 import { shortTypeName } from "#protocol/type-urls.ts";
-import type { Style } from "../style.ts";
 import type { TranslatedResource } from "./resources.ts";
 
 export interface ResourceChange {

@@ -1,5 +1,5 @@
 /** Logs line by line, with the name and colour of whoever printed them. */
-import type { Style } from "#cli/style.ts";
+import type { Style } from "#lib/print/style.ts";
 import { shortestName } from "../mesh/mesh.ts";
 import type { MemberStatus } from "../run/status.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { styleFor } from "#cli/style.ts";
+import { styleFor } from "#lib/print/style.ts";
 import { NOBODY } from "../plan/enter.ts";
 import type { MemberStatus, MeshStatus, PublishedStatus } from "../run/status.ts";
 import { accessOnly, prefixed, throughLines } from "./log-lines.ts";

@@ -1,14 +1,14 @@
 /** What istioctl prints of files, and of what a control plane answered. */
 import type { JsonObject } from "@bufbuild/protobuf";
-import { formatVersions } from "#cli/config-dump/bootstrap.ts";
-import { compareDumps } from "#cli/config-dump/comparison.ts";
-import { parseConfigDump } from "#cli/config-dump/dump.ts";
-import { assignmentsOf, formatAssignments } from "#cli/config-dump/endpoints.ts";
-import { formatDump } from "#cli/config-dump/json.ts";
-import { formatRoutes, routesOf } from "#cli/config-dump/routes.ts";
-import { formatSecrets, secretsOf } from "#cli/config-dump/secrets.ts";
-import { formatSummary } from "#cli/config-dump/summary.ts";
-import { formatProxyStatuses, statusOfClient } from "#cli/proxy-status.ts";
+import { formatVersions } from "#cli/proxy-config/dump/bootstrap.ts";
+import { compareDumps } from "#cli/proxy-config/dump/comparison.ts";
+import { parseConfigDump } from "#cli/proxy-config/dump/dump.ts";
+import { assignmentsOf, formatAssignments } from "#cli/proxy-config/dump/endpoints.ts";
+import { formatDump } from "#cli/proxy-config/dump/json.ts";
+import { formatRoutes, routesOf } from "#cli/proxy-config/dump/routes.ts";
+import { formatSecrets, secretsOf } from "#cli/proxy-config/dump/secrets.ts";
+import { formatSummary } from "#cli/proxy-config/dump/summary.ts";
+import { formatProxyStatuses, statusOfClient } from "#cli/proxy-status/proxy-status.ts";
 import { compareJson, compareText } from "../compare.ts";
 import { type Case, type Group, type Outcome, readJson, readText } from "../harness.ts";
 import { registry } from "../resources.ts";

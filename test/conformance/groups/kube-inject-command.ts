@@ -1,9 +1,9 @@
 /** The command kube-inject as people call it: flags and files in, text out. */
 import { join } from "node:path";
 import { CommanderError } from "commander";
-import { styleFor } from "#cli/style.ts";
-import { kubeInjectCommand } from "../../../src/bin/mizzen/kube-inject-command.ts";
-import type { Terminal } from "../../../src/bin/mizzen/terminal.ts";
+import { kubeInjectCommand } from "#cli/kube-inject/kube-inject-command.ts";
+import type { Terminal } from "#cli/terminal.ts";
+import { styleFor } from "#lib/print/style.ts";
 import { compareText } from "../compare.ts";
 import { type Group, type Outcome, readJson, readText } from "../harness.ts";
 

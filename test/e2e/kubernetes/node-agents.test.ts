@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { tokenReviewAuthenticator } from "#authn/token-review.ts";
-import { nodePods } from "#bin/discovery/node-pods.ts";
 import { impersonationRefusal } from "#ca/node-agents.ts";
+import { nodePods } from "#control-plane/node-pods.ts";
 import type { KubernetesApi } from "#lib/kubernetes/api-client.ts";
 import type { Caller } from "#model/ports.ts";
 import { eventually } from "../../support/fake-control-plane.ts";

@@ -1,8 +1,8 @@
 /** Tables about what istioctl prints of a proxy. */
 import type { JsonObject } from "@bufbuild/protobuf";
-import { isWantedListener } from "#cli/config-dump/listeners.ts";
-import { describeDomains } from "#cli/config-dump/routes.ts";
-import { formatSecrets } from "#cli/config-dump/secrets.ts";
+import { isWantedListener } from "#cli/proxy-config/dump/listeners.ts";
+import { describeDomains } from "#cli/proxy-config/dump/routes.ts";
+import { formatSecrets } from "#cli/proxy-config/dump/secrets.ts";
 import { compareJson } from "../../compare.ts";
 import { byRow, leftOut, unitTables } from "../../unit-tables.ts";
 

@@ -1,0 +1,130 @@
+/** Injection and validation, served with the control plane's own certificate. */
+import type { ConfigObject } from "#config/config-object.ts";
+import { apiForm } from "#debug/api-form.ts";
+import type { Readiness } from "#debug/readiness.ts";
+import { InjectionError } from "#inject/injection-error.ts";
+import { type NativeSidecarMode, usesNativeSidecars } from "#inject/native-sidecars.ts";
+import type { Admission } from "#lib/admission/admission.ts";
+import type { Env, EnvReader } from "#lib/env-reader.ts";
+import type { KubernetesApi } from "#lib/kubernetes/api-client.ts";
+import type { Logger } from "#lib/log.ts";
+import type { ListenAddress } from "#lib/net/listen-address.ts";
+import type { ServerIdentitySource } from "#lib/net/server-identity.ts";
+import type { Snapshot } from "#model/snapshot.ts";
+import { DEFAULT_CLUSTER, type InjectionContext } from "#webhooks/injection.ts";
+import { LiveInjector } from "#webhooks/live-injector.ts";
+import { WebhookListener } from "#webhooks/webhook-listener.ts";
+import type { Background } from "./background.ts";
+import type { ControlPlaneMetrics } from "./metrics/metrics.ts";
+import { clusterSettings, fileSettings, placeIn } from "./settings/webhook-settings.ts";
+
+/** What flags and environment say about webhooks. */
+export interface WebhookConfig {
+  readonly address: ListenAddress;
+  /** `config` and `values` of injection, where there is no cluster. */
+  readonly folder: string;
+  /** Else pods stay as they are. */
+  readonly injects: boolean;
+  readonly nativeSidecars: NativeSidecarMode;
+  readonly compliancePolicy: string;
+  readonly isOpenShift: boolean;
+  /** What templates may ask for by `env`. */
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+export interface WebhooksInput {
+  readonly config: WebhookConfig;
+  readonly namespace: string;
+  readonly revision: string;
+  readonly identity: ServerIdentitySource;
+  readonly cluster: KubernetesApi | undefined;
+  readonly snapshot: () => Snapshot;
+  /** Of a further cluster; undefined for one that nothing is known of. */
+  readonly objectsOf: (clusterId: string) => readonly ConfigObject[] | undefined;
+  readonly metrics: ControlPlaneMetrics;
+  readonly background: Background;
+  readonly admission: Admission;
+  readonly log: Logger;
+  readonly readiness: Readiness;
+}
+
+/** Reads what the environment says. */
+export function webhookConfig(
+  read: EnvReader,
+  address: ListenAddress | undefined,
+  env: Env,
+): WebhookConfig | undefined {
+  const mode = read.string("ENABLE_NATIVE_SIDECARS", "auto").toLowerCase();
+  if (!isMode(mode)) read.problems.push(`ENABLE_NATIVE_SIDECARS: "${mode}" is not true, false or auto`);
+  if (address === undefined) return undefined;
+  return {
+    address,
+    folder: "./var/lib/istio/inject",
+    injects: read.boolean("INJECT_ENABLED", true),
+    nativeSidecars: isMode(mode) ? mode : "auto",
+    compliancePolicy: read.string("COMPLIANCE_POLICY", ""),
+    isOpenShift: read.string("PLATFORM", "") === "openshift",
+    environment: Object.fromEntries(Object.entries(env).map(([name, value = ""]) => [name, value])),
+  };
+}
+
+/** What serves webhooks, and the templates it uses. */
+export interface Webhooks {
+  readonly listener: WebhookListener;
+  /** Texts by name; none while the settings of injection were never right. */
+  readonly templates: () => Readonly<Record<string, string>>;
+}
+
+/** Puts it together; what it looks up is followed from now on. */
+export async function webhooksOf(input: WebhooksInput): Promise<Webhooks> {
+  const { config, namespace, revision, identity, cluster, snapshot, objectsOf, metrics, background } = input;
+  const log = input.log.scope("webhooks");
+  const { signal } = background;
+  const settings =
+    cluster === undefined
+      ? await fileSettings(config.folder, signal)
+      : clusterSettings({ api: cluster, namespace, revision, log, signal, run: (loop) => background.run(loop) });
+  const injector = new LiveInjector({
+    mesh: () => snapshot().mesh,
+    meshText: (mesh) => JSON.stringify(apiForm(mesh)),
+    texts: settings.texts,
+    revision,
+    compliancePolicy: config.compliancePolicy,
+    environment: config.environment,
+    onProblem: (reason) => log.error("injection settings are wrong: the last good ones stay", { reason }),
+  });
+  const ownCluster = config.environment.CLUSTER_ID || DEFAULT_CLUSTER;
+  const placeOf = (clusterId: string) => (clusterId === ownCluster ? settings : placeIn(objectsOf(clusterId)));
+  const injection = (): InjectionContext => ({
+    injector: injector.current(),
+    proxyConfigs: snapshot().proxyConfigs.map(({ metadata, spec }) => ({ namespace: metadata.namespace, spec })),
+    nativeSidecars: (nodeName, of) => usesNativeSidecars(config.nativeSidecars, placeOf(of).nodes(), nodeName),
+    ...(config.isOpenShift && { namespaceAnnotations: (name, of) => placeOf(of).namespaceAnnotations(name) }),
+  });
+  const listener = new WebhookListener({
+    flag: "--httpsAddr",
+    address: config.address,
+    identity,
+    injection: config.injects ? injection : undefined,
+    count: (name, labels) => metrics.count(name, labels),
+    log: (message, fields) => log.warn(message, fields),
+    onInjectionTime: (seconds) => metrics.observe("sidecar_injection_time_seconds", seconds),
+    now: () => performance.now(),
+    readiness: () => input.readiness.answer(),
+    admission: input.admission,
+  });
+  return { listener, templates: () => templatesOf(injector) };
+}
+
+function templatesOf(injector: LiveInjector): Readonly<Record<string, string>> {
+  try {
+    return injector.current().templateTexts;
+  } catch (error) {
+    if (error instanceof InjectionError) return {};
+    throw error;
+  }
+}
+
+function isMode(text: string): text is NativeSidecarMode {
+  return text === "true" || text === "false" || text === "auto";
+}
