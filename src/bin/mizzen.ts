@@ -3,13 +3,13 @@ import { CommanderError } from "commander";
 import { EXIT } from "#cli/exit-codes.ts";
 import { mizzenProgram } from "#cli/program.ts";
 import { runOnOwnMachine } from "#cli/rootless.ts";
-import { processTerminal } from "#cli/terminal.ts";
+import { terminalOf } from "#cli/terminal.ts";
 import { ignoreMeaninglessSignals } from "#lib/command/ignore-signals.ts";
 
 async function main(): Promise<void> {
   ignoreMeaninglessSignals();
   try {
-    const terminal = processTerminal();
+    const terminal = terminalOf(process);
     const program = mizzenProgram(terminal);
     program.hook("preAction", async (_, command) => {
       if (await runOnOwnMachine(terminal, command)) process.exit();

@@ -28,16 +28,16 @@ const program = addLogFlags(new Command("pilot-agent"))
 
 /** As it was before this program added to it what only its own libraries need: Envoy finds roots by itself. */
 const GIVEN_ENVIRONMENT = { ...process.env };
+const CAPTURE = { env: GIVEN_ENVIRONMENT, commandLine: [...SELF, ...process.argv.slice(2)] };
 
 /** By name, in the order of the help text. */
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   proxy: async () => (await import("#agent/command/proxy-command.ts")).proxyCommand(GIVEN_ENVIRONMENT),
   serve: async () => (await import("#agent/command/serve-command.ts")).serveCommand(SELF),
   "open-sockets": async () => (await import("#agent/command/serve-command.ts")).openSocketsCommand(),
-  "istio-iptables": async () =>
-    (await import("#capture/command/istio-iptables.ts")).istioIptablesCommand(GIVEN_ENVIRONMENT),
+  "istio-iptables": async () => (await import("#capture/command/istio-iptables.ts")).istioIptablesCommand(CAPTURE),
   "istio-clean-iptables": async () =>
-    (await import("#capture/command/istio-iptables.ts")).istioCleanIptablesCommand(GIVEN_ENVIRONMENT),
+    (await import("#capture/command/istio-iptables.ts")).istioCleanIptablesCommand(CAPTURE),
   request: async () => (await import("#agent/command/request-command.ts")).requestCommand(),
   wait: async () => (await import("#agent/command/wait-command.ts")).waitCommand(),
   version: async () => (await import("#lib/command/version-command.ts")).versionCommand(),

@@ -13,12 +13,11 @@ export interface Question {
 
 /** Runs inside of the member, prints the answer, and says on stderr what went wrong. */
 const ASK = `
-const [method, url] = process.argv.slice(1);
-fetch(url, { method, signal: AbortSignal.timeout(30000) }).then(async (answer) => {
+({ method, url }) => fetch(url, { method, signal: AbortSignal.timeout(30000) }).then(async (answer) => {
   const text = await answer.text();
   if (answer.ok) process.stdout.write(text);
   else throw new Error("status " + answer.status + ": " + text.trim());
-}).catch((error) => { console.error(error.cause?.message ?? error.message); process.exitCode = 1; });
+}).catch((error) => { console.error(error.cause?.message ?? error.message); process.exitCode = 1; })
 `;
 
 /** The body of the answer. */
@@ -28,7 +27,7 @@ export async function askMember({ name, shell }: MemberStatus, { method, port, p
     import("#standalone/plan/enter.ts"),
   ]);
   const url = `http://127.0.0.1:${port}${path}`;
-  const command = [process.execPath, "-e", ASK, method, url];
+  const command = [process.execPath, "-e", `(${ASK})(${JSON.stringify({ method, url })})`];
   try {
     return await runCommand({ argv: enterCommand({ place: shell.place, account: ROOT, cwd: "/", command }) });
   } catch (cause) {

@@ -18,10 +18,16 @@ export function withChoice(command: Command): Command {
     .addOption(new Option("--state <folder>", "which mesh, by its state folder"));
 }
 
-/** Without an option, MIZZEN_MESH of the environment names the mesh. */
+/** Without an option, and without a folder, MIZZEN_MESH of the environment names the mesh. */
+export function nameMeshByEnvironment(command: Command, { env }: Terminal): void {
+  const { mesh, state } = command.opts<ChoiceOptions>();
+  const takesMesh = command.options.some((option) => option.attributeName() === "mesh");
+  const isChosen = mesh !== undefined || state !== undefined || (command.name() === "down" && command.args.length > 0);
+  if (takesMesh && !isChosen && env.MIZZEN_MESH) command.setOptionValueWithSource("mesh", env.MIZZEN_MESH, "env");
+}
+
 export function choiceOf({ mesh, state }: ChoiceOptions): MeshChoice {
-  const name = mesh ?? (state === undefined ? process.env.MIZZEN_MESH || undefined : undefined);
-  return { name, stateFolder: state === undefined ? undefined : resolve(state) };
+  return { name: mesh, stateFolder: state === undefined ? undefined : resolve(state) };
 }
 
 /** Where the state of a mesh lies unless a person says otherwise. */

@@ -13,6 +13,7 @@ import { installCommand, uninstallCommand, upgradeCommand } from "./install/inst
 import { kubeInjectCommand } from "./kube-inject/kube-inject-command.ts";
 import { logsCommand } from "./logs/logs-command.ts";
 import { manifestCommand, profileCommand } from "./manifest/manifest-commands.ts";
+import { nameMeshByEnvironment } from "./options.ts";
 import { proxyConfigCommand } from "./proxy-config/proxy-config-command.ts";
 import { proxyStatusCommand } from "./proxy-status/proxy-status-command.ts";
 import { psCommand } from "./ps/ps-command.ts";
@@ -42,7 +43,8 @@ export function mizzenProgram(terminal: Terminal): Command {
   const program = new Command("mizzen")
     .description("Runs a service mesh on one machine, from the configuration that production uses.")
     .enablePositionalOptions()
-    .addHelpText("after", HELP);
+    .addHelpText("after", HELP)
+    .hook("preAction", (_, command) => nameMeshByEnvironment(command, terminal));
   const commands = [
     initCommand,
     doctorCommand,

@@ -29,12 +29,12 @@ export async function runOnOwnMachine(terminal: Terminal, command: Command): Pro
   if (file !== undefined || (ASKING.includes(name) && address !== undefined)) return false;
   await finish(terminal, async () => {
     const { runRootless } = await import("#standalone/rootless/run-rootless.ts");
-    const { env, self } = terminal;
+    const { env, self, args } = terminal;
     const folder = dirname(defaultStateFolder(terminal, "any"));
     return runRootless({
       person: { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0, name: ownName() },
       folder,
-      command: [...self, ...process.argv.slice(2)],
+      command: [...self, ...args],
       env: { ...env, XDG_STATE_HOME: dirname(folder), [ROOTLESS]: `${process.getuid?.()}:${process.getgid?.()}` },
       cwd: process.cwd(),
       changes: CHANGING.includes(name),

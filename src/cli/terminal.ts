@@ -1,4 +1,4 @@
-/** What every command of `mizzen` gets from the process: the only place where it looks at it. */
+/** What every command of `mizzen` gets from its process. */
 import { dirname, join, resolve } from "node:path";
 import { ignoreLostReaders } from "#lib/command/lost-readers.ts";
 import { type Style, styleFor } from "#lib/print/style.ts";
@@ -18,18 +18,18 @@ export interface Terminal {
   readonly program: string;
   /** Command line of this program without its arguments. */
   readonly self: readonly string[];
+  readonly args: readonly string[];
 }
 
 /** Back to the upper left corner of the screen, clearing what was there. */
 export const CLEAR = "\u001b[H\u001b[2J";
 
-/** The terminal of this process. */
-export function processTerminal(): Terminal {
-  const { env, stdout, stderr, execPath, execArgv } = process;
+/** The terminal of a process. */
+export function terminalOf({ env, argv, stdout, stderr, execPath, execArgv }: NodeJS.Process): Terminal {
   ignoreLostReaders();
   // A person who became root may still have a PATH without the folders of root's tools.
   env.PATH = [env.PATH ?? "", "/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/bin", "/bin"].join(":");
-  const entry = process.argv[1] ?? "";
+  const [, entry = "", ...args] = argv;
   return {
     env,
     style: styleFor(stdout, env),
@@ -39,6 +39,7 @@ export function processTerminal(): Terminal {
     installed: installedPrograms(entry, env),
     program: join(rootOf(entry), "bin/mizzen"),
     self: [execPath, ...execArgv, entry],
+    args,
   };
 }
 

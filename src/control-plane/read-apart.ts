@@ -12,7 +12,7 @@ export interface Portion {
 /** More than the largest document that is read needs; one that takes more must not take the process with it. */
 const MAX_HEAP_MB = 1_024;
 const BUNDLED = join(import.meta.dirname, "read-worker.cjs");
-const SOURCE = join(import.meta.dirname, "../read-worker.ts");
+const SOURCE = join(import.meta.dirname, "../bin/read-worker.ts");
 
 /** Reads the objects of a large document on a thread of its own. What cannot be read there is reported as a broken document. */
 export function readApart(text: string): Promise<readonly FoundObject[]> {

@@ -32,6 +32,7 @@ export function keptTerminal(env: Terminal["env"]): KeptTerminal {
     installed: { node: process.execPath, envoy: "", agentBundle: "", discoveryBundle: "" },
     program: join(ROOT, "bin/mizzen"),
     self: [],
+    args: [],
     ended: () => ({ code: Number(process.exitCode ?? 0), ...kept }),
   };
 }

@@ -14,7 +14,7 @@ import { commandFirst, goSwitches } from "./switches.ts";
 import { nextPause } from "./wait-command.ts";
 import { wholeNumber } from "./whole-number.ts";
 
-const PROGRAM = join(import.meta.dirname, "../pilot-agent.ts");
+const PROGRAM = join(import.meta.dirname, "../../bin/pilot-agent.ts");
 
 async function run(...args: string[]) {
   const child = spawn(process.execPath, [PROGRAM, ...args], { env: { PATH: process.env.PATH } });

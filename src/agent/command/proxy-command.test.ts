@@ -23,7 +23,7 @@ import { freePorts } from "../../../test/support/free-ports.ts";
 import { fetchText } from "../http-client.ts";
 
 const ENVOY = process.env.ENVOY ?? join(import.meta.dirname, "../../../.cache/envoy");
-const PROGRAM = join(import.meta.dirname, "../pilot-agent.ts");
+const PROGRAM = join(import.meta.dirname, "../../bin/pilot-agent.ts");
 const whereEnvoy = { skip: existsSync(ENVOY) ? false : `no Envoy at ${ENVOY}`, timeout: 180_000 };
 const NAMES = toBinary(
   NameTableSchema,

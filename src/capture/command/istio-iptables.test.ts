@@ -12,7 +12,7 @@ async function dryRun(args: readonly string[], env: Env = {}, make = istioIptabl
   const folder = await mkdtemp(join(tmpdir(), "dry-run-"));
   const file = join(folder, "lines");
   try {
-    const command = make({ PATH: process.env.PATH, DRY_RUN_FILE_PATH: file, ...env });
+    const command = make({ env: { PATH: process.env.PATH, DRY_RUN_FILE_PATH: file, ...env }, commandLine: [] });
     await command.parseAsync([...args, "--dry-run", "--log_output_level=default:none"], { from: "user" });
     return (await readFile(file, "utf8")).trimEnd().split("\n");
   } finally {
@@ -48,7 +48,11 @@ test("istio-iptables --native-nftables gives nft one transaction", async () => {
 test("istio-iptables --restore-format=false shows single commands", async () => {
   const shown = async (...args: string[]) => {
     const written: string[] = [];
-    const command = istioIptablesCommand({ PATH: process.env.PATH }, (line) => written.push(line));
+    const command = istioIptablesCommand({
+      env: { PATH: process.env.PATH },
+      commandLine: [],
+      write: (line) => written.push(line),
+    });
     await command.parseAsync([...args, "--dry-run"], { from: "user" });
     return written.join("");
   };
@@ -68,7 +72,7 @@ test("istio-clean-iptables shows what it would remove", async () => {
 
 test("istio-iptables refuses flags that do not exist or have no sensible value", async () => {
   const parse = (...args: string[]) =>
-    istioIptablesCommand({})
+    istioIptablesCommand({ env: {}, commandLine: [] })
       .exitOverride()
       .configureOutput({ writeErr: () => undefined })
       .parseAsync(args, { from: "user" });
@@ -79,7 +83,7 @@ test("istio-iptables refuses flags that do not exist or have no sensible value",
 
 test("istio-iptables ends with code 1 and a sentence when an option is wrong", async () => {
   const written: string[] = [];
-  const command = istioIptablesCommand({}, (line) => written.push(line));
+  const command = istioIptablesCommand({ env: {}, commandLine: [], write: (line) => written.push(line) });
   await command.parseAsync(["-p", "http", "--dry-run"], { from: "user" });
   const code = process.exitCode;
   process.exitCode = 0;
@@ -92,7 +96,11 @@ test("istio-iptables ends with code 1 and a sentence when an option is wrong", a
 
 test("istio-iptables prints its environment and its settings", async () => {
   const written: string[] = [];
-  const command = istioIptablesCommand({ ISTIO_SERVICE_CIDR: "10.0.0.0/8" }, (line) => written.push(line));
+  const command = istioIptablesCommand({
+    env: { ISTIO_SERVICE_CIDR: "10.0.0.0/8" },
+    commandLine: [],
+    write: (line) => written.push(line),
+  });
   await command.parseAsync(["-b", "8080,", "-u", "3,4", "--dry-run"], { from: "user" });
   const [environment = "", config = ""] = written.map((block) => block.replace(/^.*\t/, "")).slice(1);
   assert.match(environment, /^Istio iptables environment:\nEnvironment:\n------------\nENVOY_PORT=\n/);

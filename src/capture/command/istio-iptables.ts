@@ -11,33 +11,40 @@ import type { PrepareInput } from "../prepare.ts";
 
 type Write = (line: string) => void;
 
+/** What the commands get from the process. */
+export interface CaptureProcess {
+  readonly env: Env;
+  /** The command line that started this program: it runs once more inside another network namespace. */
+  readonly commandLine: readonly string[];
+  /** Receives the log; standard output when not given. */
+  readonly write?: Write;
+}
+
 /** Sets up traffic capture in the network namespace of the caller. */
-export function istioIptablesCommand(env: Env, write: Write = toStdout): Command {
-  return captureCommand("istio-iptables", { env, write, always: {}, explains: true })
+export function istioIptablesCommand(input: CaptureProcess): Command {
+  return captureCommand("istio-iptables", { ...input, always: {}, explains: true })
     .summary("Set up iptables rules for Istio Sidecar")
     .description("istio-iptables is responsible for setting up port forwarding for Istio Sidecar.");
 }
 
 /** Takes everything back that `istio-iptables` did; the flags are the same. */
-export function istioCleanIptablesCommand(env: Env, write: Write = toStdout): Command {
-  return captureCommand("istio-clean-iptables", { env, write, always: { cleanupOnly: true } })
+export function istioCleanIptablesCommand(input: CaptureProcess): Command {
+  return captureCommand("istio-clean-iptables", { ...input, always: { cleanupOnly: true } })
     .summary("Remove the iptables rules of Istio Sidecar")
     .description(
       "istio-clean-iptables removes the rules, chains and routes that istio-iptables made, and nothing else.",
     );
 }
 
-interface CommandInput {
-  readonly env: Env;
-  /** Receives the log. */
-  readonly write: Write;
+interface CommandInput extends CaptureProcess {
   /** Options that the command implies. */
   readonly always: GivenOptions;
   /** It has the flags that ask what rules would do. */
   readonly explains?: boolean;
 }
 
-function captureCommand(name: string, { env, write, always, explains = false }: CommandInput): Command {
+function captureCommand(name: string, input: CommandInput): Command {
+  const { env, commandLine, write = toStdout, always, explains = false } = input;
   const command = new Command(name);
   const names = new Map<string, string>();
   for (const [key, option] of [...flagsOf(TEXT_OPTIONS, textOption), ...flagsOf(SWITCHES, switchOption)]) {
@@ -53,12 +60,12 @@ function captureCommand(name: string, { env, write, always, explains = false }: 
     });
     // What is explained is for another program to read, or for a file.
     const log = commandLogger(values, values.explain === undefined ? write : toStderr);
-    const input = { given: { ...Object.fromEntries(given), ...always }, env, log };
+    const capture = { given: { ...Object.fromEntries(given), ...always }, env, log };
     try {
-      if (values.explain !== undefined) return write(await explain(values, input));
+      if (values.explain !== undefined) return write(await explain(values, capture));
       refuseExplainFlags(values);
       const { runCapture } = await import("../run.ts");
-      await runCapture({ ...input, again: runAgainIn });
+      await runCapture({ ...capture, again: (namespace) => runAgainIn(namespace, commandLine) });
     } catch (error) {
       if (!(error instanceof MeshError)) throw error;
       // What the system's programs say, and what does not work, has lines.
@@ -116,9 +123,8 @@ function refuseExplainFlags(values: Record<string, unknown>): void {
 const VALIDATION_FAILED = 126;
 
 /** This command line once more, inside a network namespace, which a running process cannot enter. */
-async function runAgainIn(networkNamespace: string): Promise<number> {
-  const self = [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
-  const args = [`--net=${networkNamespace}`, "--", ...self, "--network-namespace=", "--skip-rule-apply"];
+async function runAgainIn(networkNamespace: string, commandLine: readonly string[]): Promise<number> {
+  const args = [`--net=${networkNamespace}`, "--", ...commandLine, "--network-namespace=", "--skip-rule-apply"];
   const child = spawn("nsenter", args, { stdio: "inherit" });
   const [code] = await once(child, "close");
   return Number(code ?? 1);

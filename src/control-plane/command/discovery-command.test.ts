@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
 
-const PROGRAM = join(import.meta.dirname, "../pilot-discovery.ts");
+const PROGRAM = join(import.meta.dirname, "../../bin/pilot-discovery.ts");
 const FREE = [
   ...["--httpAddr", "--httpsAddr", "--monitoringAddr", "--grpcAddr", "--secureGRPCAddr"].map(
     (flag) => `${flag}=127.0.0.1:0`,
