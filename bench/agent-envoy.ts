@@ -14,9 +14,9 @@ import { join } from "node:path";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { send } from "#agent/http-client.ts";
 import { NameTableSchema } from "#gen/istio/networking/nds/v1/nds_pb.ts";
-import { parseDeltaRequest } from "#protocol/delta-request.ts";
-import { formatDeltaResponse, resourceFrame } from "#protocol/delta-response.ts";
-import { NAME_TABLE_TYPE } from "#protocol/type-urls.ts";
+import { parseDeltaRequest } from "#protocol/messages/delta-request.ts";
+import { formatDeltaResponse, resourceFrame } from "#protocol/messages/delta-response.ts";
+import { NAME_TABLE_TYPE } from "#protocol/messages/type-urls.ts";
 import {
   type AgentPorts,
   agentEnvironment,

@@ -13,7 +13,7 @@ import {
   type ServerDuplexStream,
 } from "@grpc/grpc-js";
 import { MessageWriter } from "#lib/wire/write.ts";
-import { LISTENER_TYPE, NAME_TABLE_TYPE } from "#protocol/type-urls.ts";
+import { LISTENER_TYPE, NAME_TABLE_TYPE } from "#protocol/messages/type-urls.ts";
 
 type ServerStream = ServerDuplexStream<Buffer, Buffer>;
 type ClientStream = ClientDuplexStream<Buffer, Buffer>;

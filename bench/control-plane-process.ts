@@ -2,8 +2,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { CA_FILE_NAMES } from "#ca/ca-folder.ts";
-import { selfSignedCa } from "#ca/self-signed.ts";
+import { CA_FILE_NAMES } from "#ca/keys/ca-folder.ts";
+import { selfSignedCa } from "#ca/keys/self-signed.ts";
 import type { Callers } from "./callers.ts";
 
 /** What a proxy needs to come over TLS. */

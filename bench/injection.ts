@@ -1,7 +1,7 @@
 /** Time to inject a pod over TLS, asked for at a steady pace as an API server would. */
 import { Agent, request } from "node:https";
 import { setTimeout as wait } from "node:timers/promises";
-import { testInjector } from "#inject/fixture.ts";
+import { testInjector } from "#inject/injector/fixture.ts";
 import { WebhookListener } from "#webhooks/webhook-listener.ts";
 import { selfSigned } from "../test/support/certificates.ts";
 import { percentile } from "./percentile.ts";

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { customResourceDefinitions } from "#config/crd/definitions.ts";
 import { JSON_PATCH, type KubernetesApi, MERGE_PATCH } from "#lib/kubernetes/api-client.ts";
-import { CLUSTER_TYPE, ENDPOINT_TYPE, LISTENER_TYPE, ROUTE_TYPE } from "#protocol/type-urls.ts";
+import { CLUSTER_TYPE, ENDPOINT_TYPE, LISTENER_TYPE, ROUTE_TYPE } from "#protocol/messages/type-urls.ts";
 import { type ApiServer, startApiServer } from "../test/support/kubernetes/api-server.ts";
 import { ControlPlaneProcess } from "../test/support/kubernetes/control-plane-process.ts";
 import { serviceHost } from "./mesh-folder.ts";

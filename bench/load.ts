@@ -1,6 +1,6 @@
 /** One run: connect all sidecars, then change endpoints, a route and services, and see what each costs. */
 import { MessageWriter } from "#lib/wire/write.ts";
-import { CLUSTER_TYPE, ENDPOINT_TYPE, LISTENER_TYPE, ROUTE_TYPE } from "#protocol/type-urls.ts";
+import { CLUSTER_TYPE, ENDPOINT_TYPE, LISTENER_TYPE, ROUTE_TYPE } from "#protocol/messages/type-urls.ts";
 import type { ControlPlaneProcess } from "./control-plane-process.ts";
 import { envoyAnswerMs } from "./envoy-answer.ts";
 import { type MeshFolder, type MeshShape, serviceHost } from "./mesh-folder.ts";

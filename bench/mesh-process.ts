@@ -4,7 +4,7 @@ import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import type { MemberStatus, MeshStatus } from "#standalone/run/status.ts";
+import type { MemberStatus, MeshStatus } from "#standalone/status/status.ts";
 
 const MIZZEN = join(import.meta.dirname, "../bin/mizzen");
 const MAX_BYTES = 64 * 1024 * 1024;

@@ -6,8 +6,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { agentMetrics } from "#agent/metrics.ts";
-import { citadelClient } from "#agent/sds/ca-client.ts";
-import { SILENT } from "#lib/log.ts";
+import { citadelClient } from "#agent/sds/ca/ca-client.ts";
+import { SILENT } from "#lib/log/log.ts";
 import { certificateRequest } from "#lib/pki/csr.ts";
 import { percentile } from "./percentile.ts";
 

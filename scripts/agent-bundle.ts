@@ -21,7 +21,7 @@ const PARTS = {
   "pilot-agent.serving.cjs": [
     "src/agent/serve-envoy.ts",
     "src/agent/serve-sockets.ts",
-    "src/agent/sds/ca-client.ts",
+    "src/agent/sds/ca/ca-client.ts",
     "src/agent/xds-proxy/debug-tap.ts",
   ],
   "pilot-agent.yaml.cjs": ["src/lib/yaml/read.ts"],

@@ -6,7 +6,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { AGENT_ENVIRONMENT_SECTIONS } from "#agent/agent-environment.ts";
-import type { Variable } from "#lib/env-table.ts";
+import type { Variable } from "#lib/env/env-table.ts";
 
 const FILE = join(import.meta.dirname, "../docs/reference/agent-environment.md");
 

@@ -8,9 +8,9 @@ import { dirname, join } from "node:path";
 import { joined, MessageSender, MessageSplitter } from "#lib/grpc/messages.ts";
 import type { Method } from "#lib/grpc/server-call.ts";
 import { MessageWriter } from "#lib/wire/write.ts";
-import { EMPTY_REQUEST, formatDeltaRequest, parseDeltaRequest } from "#protocol/delta-request.ts";
-import { formatDeltaResponse, parseDeltaResponse } from "#protocol/delta-response.ts";
-import { CLUSTER_TYPE, LISTENER_TYPE, SECRET_TYPE } from "#protocol/type-urls.ts";
+import { EMPTY_REQUEST, formatDeltaRequest, parseDeltaRequest } from "#protocol/messages/delta-request.ts";
+import { formatDeltaResponse, parseDeltaResponse } from "#protocol/messages/delta-response.ts";
+import { CLUSTER_TYPE, LISTENER_TYPE, SECRET_TYPE } from "#protocol/messages/type-urls.ts";
 import { startSigningService } from "./signing-service.ts";
 
 const DELTA_CONFIGURATION = "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources";

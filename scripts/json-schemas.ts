@@ -8,8 +8,8 @@ import { existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } 
 import { dirname, join } from "node:path";
 import { dump } from "js-yaml";
 import { customResourceDefinitions } from "#config/crd/definitions.ts";
-import { apiVersionsOf, jsonSchemaOf, jsonSchemaOfAll, jsonSchemaOfKind } from "#config/json-schema.ts";
-import { knownKinds, type NamedKind } from "#config/kinds.ts";
+import { apiVersionsOf, jsonSchemaOf, jsonSchemaOfAll, jsonSchemaOfKind } from "#config/crd/json-schema.ts";
+import { knownKinds, type NamedKind } from "#config/kinds/kinds.ts";
 import { meshConfigSchema } from "#config/mesh/mesh-schema.ts";
 import { STOCK_TEMPLATES } from "#inject/templates/templates.ts";
 import { meshSchema } from "#standalone/mesh/mesh-schema.ts";

@@ -1,6 +1,6 @@
 /** TypeScript types of the kinds, as people write them, from their JSON Schemas. */
-import { apiVersionsOf, type JsonSchema, jsonSchemaOfKind } from "#config/json-schema.ts";
-import type { NamedKind } from "#config/kinds.ts";
+import { apiVersionsOf, type JsonSchema, jsonSchemaOfKind } from "#config/crd/json-schema.ts";
+import type { NamedKind } from "#config/kinds/kinds.ts";
 
 const HEAD = `/**
  * Configuration written in TypeScript, checked by the compiler.

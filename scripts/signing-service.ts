@@ -1,12 +1,12 @@
 /** Our certificate service over TLS by itself: it signs for whoever asks, as one workload. For figures, and for what the build tries out. */
-import { Authority } from "#ca/authority.ts";
-import { certificateService } from "#ca/certificate-service.ts";
-import { selfSignedCa } from "#ca/self-signed.ts";
-import { ServingCertificate } from "#ca/serving-certificate.ts";
-import { signingBundle } from "#ca/signing-bundle.ts";
+import { Authority } from "#ca/authority/authority.ts";
+import { selfSignedCa } from "#ca/keys/self-signed.ts";
+import { signingBundle } from "#ca/keys/signing-bundle.ts";
+import { certificateService } from "#ca/service/certificate-service.ts";
+import { ServingCertificate } from "#ca/serving/serving-certificate.ts";
 import { GrpcListener } from "#lib/grpc/grpc-listener.ts";
 import type { Methods } from "#lib/grpc/server-call.ts";
-import { SILENT } from "#lib/log.ts";
+import { SILENT } from "#lib/log/log.ts";
 
 const DAY_MS = 86_400_000;
 

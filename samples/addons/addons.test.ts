@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { readObjects } from "#install/chart.ts";
 import { at, installed } from "#install/fixture.ts";
-import { isRecord } from "#lib/is-record.ts";
+import { isRecord } from "#lib/json/is-record.ts";
 import { readDocument } from "#lib/yaml/read.ts";
 
 const ROOT = join(import.meta.dirname, "../..");

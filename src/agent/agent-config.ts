@@ -1,8 +1,8 @@
 /** What the agent's environment asks for. Its variables are rows of `agent-environment.ts`; here they get their places. */
-import type { Env } from "#lib/env-reader.ts";
-import { type EnvValues, readEnvironment } from "#lib/env-table.ts";
-import { isBinaryHeader, isHeaderValue } from "#lib/header-value.ts";
+import type { Env } from "#lib/env/env-reader.ts";
+import { type EnvValues, readEnvironment } from "#lib/env/env-table.ts";
 import type { ProxyEnvironment } from "#lib/net/environment-proxy.ts";
+import { isBinaryHeader, isHeaderValue } from "#lib/text/header-value.ts";
 import { AGENT_ENVIRONMENT } from "./agent-environment.ts";
 import type { PlatformConfig } from "./platform/platform.ts";
 import { type IdentityConfig, identityConfig } from "./sds/identity-config.ts";

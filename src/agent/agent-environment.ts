@@ -2,7 +2,7 @@
  * Every environment variable that the agent reads, under Istio's names, with type, default and meaning. This is the only
  * place that names them; `docs/reference/agent-environment.md` is made from it by `node scripts/agent-environment.ts`.
  */
-import { wholeNumberTo } from "#lib/env-kinds.ts";
+import { wholeNumberTo } from "#lib/env/env-kinds.ts";
 import {
   caseless,
   choice,
@@ -21,7 +21,7 @@ import {
   ratio,
   text,
   wholeNumber,
-} from "#lib/env-table.ts";
+} from "#lib/env/env-table.ts";
 
 const MB = 1024 * 1024;
 /** As far as the control plane can read numbers and durations of ProxyConfig. */

@@ -8,7 +8,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { createLogger } from "#lib/log.ts";
+import { createLogger } from "#lib/log/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import { ENVOY, WHERE_ENVOY } from "../../test/support/agent-process.ts";
 import { selfSigned } from "../../test/support/certificates.ts";

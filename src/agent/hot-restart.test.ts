@@ -12,9 +12,9 @@ import { anyPack } from "@bufbuild/protobuf/wkt";
 import { ListenerSchema } from "#gen/envoy/config/listener/v3/listener_pb.ts";
 import { RouterSchema } from "#gen/envoy/extensions/filters/http/router/v3/router_pb.ts";
 import { HttpConnectionManagerSchema } from "#gen/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager_pb.ts";
-import { parseDeltaRequest } from "#protocol/delta-request.ts";
-import { formatDeltaResponse, resourceFrame } from "#protocol/delta-response.ts";
-import { LISTENER_TYPE } from "#protocol/type-urls.ts";
+import { parseDeltaRequest } from "#protocol/messages/delta-request.ts";
+import { formatDeltaResponse, resourceFrame } from "#protocol/messages/delta-response.ts";
+import { LISTENER_TYPE } from "#protocol/messages/type-urls.ts";
 import {
   type AgentProcess,
   agentEnvironment,

@@ -1,5 +1,5 @@
 /** The agent's own metrics under Istio's names, in Prometheus' text format. Small on purpose: it runs in every pod. */
-import { Histogram } from "#lib/histogram.ts";
+import { Histogram } from "#lib/metrics/histogram.ts";
 import { processMetrics } from "./process-metrics.ts";
 
 export interface Counter {

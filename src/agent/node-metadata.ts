@@ -2,11 +2,11 @@
  * Node metadata that configuration and environment give. Keys that the control plane knows have a type; the others go to
  * Envoy as they are. Pure.
  */
-import type { Env } from "#lib/env-reader.ts";
-import { parseGoBool } from "#lib/go-bool.ts";
-import { goFields } from "#lib/go-fields.ts";
-import { isRecord } from "#lib/is-record.ts";
-import { parseJson } from "#lib/parse-json.ts";
+import type { Env } from "#lib/env/env-reader.ts";
+import { parseGoBool } from "#lib/go/go-bool.ts";
+import { goFields } from "#lib/go/go-fields.ts";
+import { isRecord } from "#lib/json/is-record.ts";
+import { parseJson } from "#lib/json/parse-json.ts";
 import type { Labels } from "./node.ts";
 
 /** Metadata by key. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { DEFAULT_PROXY_CONFIG } from "#config/proxy-config.ts";
+import { DEFAULT_PROXY_CONFIG } from "#config/proxy-config/proxy-config.ts";
 import { type NodeInput, nodeId, proxyNode } from "./node.ts";
 
 const INPUT: NodeInput = {

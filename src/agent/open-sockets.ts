@@ -1,6 +1,6 @@
 /** The sockets between Envoy and its agent. They are opened before Envoy starts, and served while it does. */
 import { sleep } from "#lib/async/sleep.ts";
-import type { Logger } from "#lib/log.ts";
+import type { Logger } from "#lib/log/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import type { AgentContext } from "./agent-context.ts";
 import { failingAs, STARTING } from "./failing-as.ts";

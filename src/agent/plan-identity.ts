@@ -1,6 +1,6 @@
 import type { AgentContext } from "./agent-context.ts";
 import type { ControlPlaneServer } from "./control-plane.ts";
-import { checkCaProvider } from "./sds/ca-provider.ts";
+import { checkCaProvider } from "./sds/ca/ca-provider.ts";
 import { type CertificatePlan, certificatePlan } from "./sds/certificate-plan.ts";
 import { checkKeyOptions } from "./sds/key.ts";
 import { caServer } from "./trust.ts";

@@ -2,12 +2,12 @@
 
 import { lookup } from "node:dns/promises";
 import { readFileSync } from "node:fs";
-import { type ProxyConfig, readProxyConfig } from "#config/proxy-config.ts";
-import type { Env } from "#lib/env-reader.ts";
-import type { Logger } from "#lib/log.ts";
+import { type ProxyConfig, readProxyConfig } from "#config/proxy-config/proxy-config.ts";
+import type { Env } from "#lib/env/env-reader.ts";
+import { readUtf8 } from "#lib/files/read-utf8.ts";
+import type { Logger } from "#lib/log/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { formatListenAddress } from "#lib/net/listen-address.ts";
-import { readUtf8 } from "#lib/read-utf8.ts";
 import { ISTIO_VERSION } from "#lib/version.ts";
 import { formatYaml } from "#lib/yaml/format.ts";
 import type { AgentConfig } from "./agent-config.ts";

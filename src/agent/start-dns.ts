@@ -1,5 +1,5 @@
 import type { AgentContext } from "./agent-context.ts";
-import { ForwardCache } from "./dns/forward-cache.ts";
+import { ForwardCache } from "./dns/forward/forward-cache.ts";
 import { ownClients } from "./dns/own-clients.ts";
 import { MeshResolver } from "./dns/resolver.ts";
 import { startDnsServer } from "./dns/server.ts";

@@ -1,7 +1,7 @@
 /** What Envoy is started with: its bootstrap, its command line, its user. */
 import { join } from "node:path";
+import { readUtf8 } from "#lib/files/read-utf8.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
-import { readUtf8 } from "#lib/read-utf8.ts";
 import type { AgentContext } from "./agent-context.ts";
 import { createBootstrap } from "./bootstrap/create.ts";
 import { withHostIp } from "./bootstrap/host-ip.ts";

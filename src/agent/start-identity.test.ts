@@ -6,10 +6,10 @@ import { test } from "node:test";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { anyUnpack } from "@bufbuild/protobuf/wkt";
 import { Client, credentials, type status } from "@grpc/grpc-js";
-import { DEFAULT_PROXY_CONFIG } from "#config/proxy-config.ts";
+import { DEFAULT_PROXY_CONFIG } from "#config/proxy-config/proxy-config.ts";
 import { SecretSchema } from "#gen/envoy/extensions/transport_sockets/tls/v3/secret_pb.ts";
 import { DiscoveryRequestSchema, DiscoveryResponseSchema } from "#gen/envoy/service/discovery/v3/discovery_pb.ts";
-import { createLogger } from "#lib/log.ts";
+import { createLogger } from "#lib/log/log.ts";
 import { certificateRequest } from "#lib/pki/csr.ts";
 import {
   eventually,

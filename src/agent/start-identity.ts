@@ -1,12 +1,12 @@
 /** The workload's certificate and the secrets around it: where they come from. */
 import { existsSync } from "node:fs";
-import { durationMs } from "#config/proxy-config.ts";
+import { durationMs } from "#config/proxy-config/proxy-config.ts";
 import { formatSpiffeId } from "#lib/pki/spiffe-id.ts";
 import type { AgentContext } from "./agent-context.ts";
 import type { ControlPlaneServer } from "./control-plane.ts";
 import { pathIn } from "./place.ts";
 import type { IdentityPlan } from "./plan-identity.ts";
-import { caProvider, caProviderName } from "./sds/ca-provider.ts";
+import { caProvider, caProviderName } from "./sds/ca/ca-provider.ts";
 import { FileSecrets } from "./sds/file-secrets.ts";
 import type { EncodeOptions } from "./sds/messages.ts";
 import { runOutputFiles } from "./sds/output-files.ts";

@@ -1,6 +1,6 @@
 import type { Server } from "node:net";
 import { formatDuration } from "@mizzen/go-text/duration";
-import { durationMs } from "#config/proxy-config.ts";
+import { durationMs } from "#config/proxy-config/proxy-config.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import type { AgentContext } from "./agent-context.ts";
 import { nameTableJson } from "./dns/name-table-json.ts";

@@ -1,6 +1,6 @@
 /** Serves Envoy's xDS socket, with everything that shares the streams to the control plane. */
 import { errorText } from "#lib/mesh-error.ts";
-import { NAME_TABLE_TYPE, PROXY_CONFIG_TYPE } from "#protocol/type-urls.ts";
+import { NAME_TABLE_TYPE, PROXY_CONFIG_TYPE } from "#protocol/messages/type-urls.ts";
 import type { AgentContext } from "./agent-context.ts";
 import type { ControlPlaneOptions } from "./control-plane.ts";
 import type { MeshResolver } from "./dns/resolver.ts";

@@ -1,8 +1,8 @@
 /** Which root certificates the control plane and its CA are recognised by, and how they recognise us. */
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import type { ProxyConfig } from "#config/proxy-config.ts";
-import type { Logger } from "#lib/log.ts";
+import type { ProxyConfig } from "#config/proxy-config/proxy-config.ts";
+import type { Logger } from "#lib/log/log.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 import { environmentProxy } from "#lib/net/environment-proxy.ts";
 import type { AgentConfig } from "./agent-config.ts";

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { chmodSync, lstatSync, rmdirSync, rmSync } from "node:fs";
 import { connect, createServer, type Socket } from "node:net";
 import { dirname } from "node:path";
-import { makeFolder } from "#lib/make-folder.ts";
+import { makeFolder } from "#lib/files/make-folder.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 
 /** A socket that listens. */

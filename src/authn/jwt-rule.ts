@@ -1,5 +1,5 @@
 /** `JWT_RULE`: whose tokens the control plane believes. */
-import type { Parsed, Problem } from "#config/problem.ts";
+import type { Parsed, Problem } from "#config/schema/problem.ts";
 
 export interface JwtRule {
   readonly issuer: string;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ApiCall } from "#lib/kubernetes/api-client.ts";
 import { ApiError } from "#lib/kubernetes/api-client.ts";
-import { createLogger } from "#lib/log.ts";
+import { createLogger } from "#lib/log/log.ts";
 import { SecretAccess } from "./secret-access.ts";
 
 const GATEWAY = { clusterId: "c1", namespace: "istio-system", serviceAccount: "gateway" };

@@ -2,10 +2,10 @@
  * Which accounts may read Secrets of their namespace: the API server of their cluster is asked (SubjectAccessReview), and its answers are
  * remembered for a while, as Istio does. Who asks does not wait: he is told what is known, and called when that changes.
  */
-import { isRecord } from "#lib/is-record.ts";
+import { isRecord } from "#lib/json/is-record.ts";
 import type { KubernetesApi } from "#lib/kubernetes/api-client.ts";
 import { troubleText } from "#lib/kubernetes/missing-right.ts";
-import type { Logger } from "#lib/log.ts";
+import type { Logger } from "#lib/log/log.ts";
 
 /** A service account of one of the clusters. */
 export interface ReviewedAccount {

@@ -1,5 +1,5 @@
 /** Tokens of Kubernetes, about which its API server is asked: it knows which pods and accounts there still are. */
-import { isRecord } from "#lib/is-record.ts";
+import { isRecord } from "#lib/json/is-record.ts";
 import type { KubernetesApi } from "#lib/kubernetes/api-client.ts";
 import { refusalText } from "#lib/kubernetes/missing-right.ts";
 import { formatSpiffeId } from "#lib/pki/spiffe-id.ts";

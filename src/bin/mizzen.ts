@@ -1,9 +1,9 @@
 /** `mizzen`, the person's tool. */
 import { CommanderError } from "commander";
-import { EXIT } from "#cli/exit-codes.ts";
 import { mizzenProgram } from "#cli/program.ts";
-import { runOnOwnMachine } from "#cli/rootless.ts";
-import { terminalOf } from "#cli/terminal.ts";
+import { EXIT } from "#cli/terminal/exit-codes.ts";
+import { runOnOwnMachine } from "#cli/terminal/rootless.ts";
+import { terminalOf } from "#cli/terminal/terminal.ts";
 import { ignoreMeaninglessSignals } from "#lib/command/ignore-signals.ts";
 
 async function main(): Promise<void> {

@@ -7,9 +7,9 @@ import { hashedRootsFolder, systemRootsFile } from "#agent/sds/system-roots.ts";
 import { cobraMessage, inCobraStyle } from "#lib/command/cobra-style.ts";
 import { ignoreMeaninglessSignals } from "#lib/command/ignore-signals.ts";
 import { ignoreLostReaders } from "#lib/command/lost-readers.ts";
-import { readEnvironment } from "#lib/env-table.ts";
-import { createLogger, type Logger } from "#lib/log.ts";
-import { streamWriter } from "#lib/log-writers.ts";
+import { readEnvironment } from "#lib/env/env-table.ts";
+import { createLogger, type Logger } from "#lib/log/log.ts";
+import { streamWriter } from "#lib/log/log-writers.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 
 /** What Istio's agent ends with when a command fails. */

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { SILENT } from "#lib/log.ts";
+import { SILENT } from "#lib/log/log.ts";
 import { type ApplyInput, applyCapture, cleanCapture } from "./apply.ts";
-import type { CommandResult, Commands } from "./commands.ts";
 import { plainBackends } from "./iptables/backend.ts";
-import { type GivenOptions, readOptions } from "./options.ts";
-import { parseCaptureSettings } from "./settings.ts";
+import { type GivenOptions, readOptions } from "./settings/options.ts";
+import { parseCaptureSettings } from "./settings/settings.ts";
+import type { CommandResult, Commands } from "./system/commands.ts";
 
 const SAVED_V4 = "*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -j DROP\nCOMMIT\n";
 

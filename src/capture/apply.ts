@@ -2,9 +2,7 @@
  * Brings the rules of a network namespace to what is wanted. Each table changes at once; when something later fails,
  * what was done before it is put back, so the namespace has either all rules and routes or is as it was.
  */
-import type { Logger } from "#lib/log.ts";
-import type { Commands } from "./commands.ts";
-import { FAMILY_NAMES } from "./family.ts";
+import type { Logger } from "#lib/log/log.ts";
 import { type Plan, planIptables } from "./iptables/plan.ts";
 import { formatRemovals } from "./iptables/restore.ts";
 import { formatRule, ruleLine } from "./iptables/rule-text.ts";
@@ -13,11 +11,13 @@ import { type InetRule, inetRules } from "./nftables/inet-rules.ts";
 import { ownTables } from "./nftables/listing.ts";
 import { planNft, tryNft } from "./nftables/plan.ts";
 import { formatNftRule, formatRemoval } from "./nftables/ruleset.ts";
-import { addRoute, leftRoutes, neededRoutes, type Route, removeRoute, sameRoute } from "./routes.ts";
-import type { Family, Rule } from "./rule.ts";
 import { captureRules } from "./rules/capture-rules.ts";
-import type { CaptureSettings } from "./settings.ts";
-import { runSteps, type Step } from "./steps.ts";
+import { FAMILY_NAMES } from "./settings/family.ts";
+import type { Family, Rule } from "./settings/rule.ts";
+import type { CaptureSettings } from "./settings/settings.ts";
+import type { Commands } from "./system/commands.ts";
+import { addRoute, leftRoutes, neededRoutes, type Route, removeRoute, sameRoute } from "./system/routes.ts";
+import { runSteps, type Step } from "./system/steps.ts";
 
 export interface ApplyInput {
   readonly settings: CaptureSettings;

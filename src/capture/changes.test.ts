@@ -1,10 +1,10 @@
 /** What a run changes in a network namespace, what it leaves alone, and what it takes back. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { SILENT } from "#lib/log.ts";
+import { SILENT } from "#lib/log/log.ts";
 import { NetworkNamespace } from "../../test/support/network-namespace.ts";
-import type { GivenOptions } from "./options.ts";
 import { runCapture } from "./run.ts";
+import type { GivenOptions } from "./settings/options.ts";
 
 const env = { PATH: process.env.PATH };
 const STANDARD: GivenOptions = {

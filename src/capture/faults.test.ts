@@ -6,10 +6,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import { createLogger, SILENT } from "#lib/log.ts";
+import { createLogger, SILENT } from "#lib/log/log.ts";
 import { NetworkNamespace } from "../../test/support/network-namespace.ts";
-import type { GivenOptions } from "./options.ts";
 import { runCapture } from "./run.ts";
+import type { GivenOptions } from "./settings/options.ts";
 
 const AGENT = join(import.meta.dirname, "../bin/pilot-agent.ts");
 const env = { PATH: process.env.PATH };

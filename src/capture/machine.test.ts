@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Commands } from "./commands.ts";
 import { readMachine } from "./machine.ts";
+import type { Commands } from "./system/commands.ts";
 
 const OURS = "*nat\n:ISTIO_OUTPUT - [0:0]\nCOMMIT\n";
 

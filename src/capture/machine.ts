@@ -1,6 +1,5 @@
 /** What a network namespace holds, and which programs can change it. */
 
-import type { Commands } from "./commands.ts";
 import {
   type BackendKind,
   backendsWithOurs,
@@ -8,9 +7,10 @@ import {
   findBackends,
   missingBackend,
 } from "./iptables/backend.ts";
-import { Memory } from "./memory.ts";
 import { readNft, tryNft } from "./nftables/plan.ts";
 import type { Dialect } from "./rules/family.ts";
+import type { Commands } from "./system/commands.ts";
+import { Memory } from "./system/memory.ts";
 
 export interface Machine {
   /** Who takes new rules; those of earlier runs are removed from the other. */

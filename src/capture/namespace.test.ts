@@ -1,10 +1,10 @@
 /** The rules at work: real packets in network namespaces of the test's own. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { SILENT } from "#lib/log.ts";
+import { SILENT } from "#lib/log/log.ts";
 import { type Arrival, type Order, PacketLab, POD } from "../../test/support/packet-lab.ts";
-import type { GivenOptions } from "./options.ts";
 import { runCapture } from "./run.ts";
+import type { GivenOptions } from "./settings/options.ts";
 
 const FAMILIES = ["v4", "v6"] as const;
 type Family = (typeof FAMILIES)[number];

@@ -1,17 +1,17 @@
 /** One run of `istio-iptables` or `istio-clean-iptables`, from options to rules. */
 import { writeFile } from "node:fs/promises";
 import { parseDuration } from "@mizzen/go-text/duration";
-import type { Logger } from "#lib/log.ts";
+import type { Logger } from "#lib/log/log.ts";
 import { MeshError } from "#lib/mesh-error.ts";
-import { readAccounts, withNumericIds } from "./accounts.ts";
 import { applyCapture, cleanCapture, logFinalState } from "./apply.ts";
-import { type Commands, recordedCommands } from "./commands.ts";
 import { type BackendKind, plainBackends } from "./iptables/backend.ts";
 import { type Machine, readMachine } from "./machine.ts";
-import type { CaptureOptions } from "./options.ts";
-import { dialectOf, type PrepareInput, prepareCapture } from "./prepare.ts";
-import { environmentBlock, variablesBlock } from "./report.ts";
-import type { CaptureSettings } from "./settings.ts";
+import { readAccounts, withNumericIds } from "./settings/accounts.ts";
+import type { CaptureOptions } from "./settings/options.ts";
+import { environmentBlock, variablesBlock } from "./settings/report.ts";
+import type { CaptureSettings } from "./settings/settings.ts";
+import { type Commands, recordedCommands } from "./system/commands.ts";
+import { dialectOf, type PrepareInput, prepareCapture } from "./system/prepare.ts";
 import { validateCapture } from "./validation/validate.ts";
 
 export interface CaptureRun extends PrepareInput {

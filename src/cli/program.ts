@@ -2,18 +2,16 @@
 import { Command } from "commander";
 import { completionCommand } from "#lib/command/completion-command.ts";
 import { versionCommand } from "#lib/command/version-command.ts";
-import { createLogger } from "#lib/log.ts";
+import { createLogger } from "#lib/log/log.ts";
 import { applyCommand, deleteCommand } from "./apply/apply-commands.ts";
 import { doctorCommand } from "./doctor/doctor-command.ts";
 import { downCommand, execCommand, openCommand } from "./down/mesh-commands.ts";
-import { EXIT_CODES_HELP } from "./exit-codes.ts";
 import { xCommand } from "./experimental/x-command.ts";
 import { initCommand } from "./init/init-command.ts";
 import { installCommand, uninstallCommand, upgradeCommand } from "./install/install-commands.ts";
 import { kubeInjectCommand } from "./kube-inject/kube-inject-command.ts";
 import { logsCommand } from "./logs/logs-command.ts";
 import { manifestCommand, profileCommand } from "./manifest/manifest-commands.ts";
-import { nameMeshByEnvironment } from "./options.ts";
 import { proxyConfigCommand } from "./proxy-config/proxy-config-command.ts";
 import { proxyStatusCommand } from "./proxy-status/proxy-status-command.ts";
 import { psCommand } from "./ps/ps-command.ts";
@@ -22,7 +20,9 @@ import { attachCommand, scaleCommand, workloadCommands } from "./restart/life-co
 import { runCommand } from "./run/run-command.ts";
 import { shellCommand } from "./shell/shell-command.ts";
 import { tagCommand } from "./tag/tag-command.ts";
-import type { Terminal } from "./terminal.ts";
+import { EXIT_CODES_HELP } from "./terminal/exit-codes.ts";
+import { nameMeshByEnvironment } from "./terminal/options.ts";
+import type { Terminal } from "./terminal/terminal.ts";
 import { translateCommand } from "./translate/translate-command.ts";
 import { upCommand } from "./up/up-command.ts";
 
@@ -92,7 +92,7 @@ function below(command: Command): readonly Command[] {
 }
 
 async function openPorts(): Promise<void> {
-  const { answerOpenRequest } = await import("#standalone/up/open-ports.ts");
+  const { answerOpenRequest } = await import("#standalone/ports/open-ports.ts");
   await answerOpenRequest();
 }
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createLogger } from "#lib/log.ts";
+import { createLogger } from "#lib/log/log.ts";
 import { Admissions } from "./admissions.ts";
 
 test("every refusal is counted by port and reason, and a flood of them writes few lines", () => {

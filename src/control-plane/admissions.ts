@@ -1,8 +1,8 @@
 /** Who is admitted to each port; what is refused is counted and logged. */
 import { Admission, type AdmissionLimits, type PeerRefusal, type RefusalReason } from "#lib/admission/admission.ts";
-import { LimitedLog } from "#lib/limited-log.ts";
-import type { Logger } from "#lib/log.ts";
-import type { MetricDefinition, MetricLabels } from "#lib/metrics.ts";
+import { LimitedLog } from "#lib/log/limited-log.ts";
+import type { Logger } from "#lib/log/log.ts";
+import type { MetricDefinition, MetricLabels } from "#lib/metrics/metrics.ts";
 
 export const ADMISSION_METRICS = {
   mizzen_refused_peers_total: {

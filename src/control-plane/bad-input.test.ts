@@ -1,7 +1,7 @@
 /** Whatever stands in one file, the others are pushed. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { CLUSTER_TYPE, ENDPOINT_TYPE, LISTENER_TYPE, ROUTE_TYPE } from "#protocol/type-urls.ts";
+import { CLUSTER_TYPE, ENDPOINT_TYPE, LISTENER_TYPE, ROUTE_TYPE } from "#protocol/messages/type-urls.ts";
 import { TestControlPlane } from "../../test/support/control-plane.ts";
 import { eventually } from "../../test/support/fake-control-plane.ts";
 import { proxyOf } from "../../test/support/mesh.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ConfigObject } from "#config/config-object.ts";
-import { createLogger } from "#lib/log.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
+import { createLogger } from "#lib/log/log.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { meshOf, objectsOf } from "../../test/support/mesh.ts";
 import { object } from "../../test/support/objects.ts";

@@ -5,7 +5,7 @@ import { conflictSteps, type FoundConflicts } from "#explain/conflicts/conflicts
 import { unresolvedDelegates } from "#explain/delegates.ts";
 import { sleep } from "#lib/async/sleep.ts";
 import { Slices } from "#lib/async/slices.ts";
-import type { Logger } from "#lib/log.ts";
+import type { Logger } from "#lib/log/log.ts";
 import type { Source } from "#model/ports.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 

@@ -7,7 +7,7 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { Client, credentials, Metadata, type ServiceError, status } from "@grpc/grpc-js";
-import { CLUSTER_TYPE } from "#protocol/type-urls.ts";
+import { CLUSTER_TYPE } from "#protocol/messages/type-urls.ts";
 import { TestControlPlane } from "../../test/support/control-plane.ts";
 import { proxyOf } from "../../test/support/mesh.ts";
 import { TokenIssuer } from "../../test/support/token-issuer.ts";

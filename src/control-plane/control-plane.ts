@@ -6,13 +6,13 @@
  */
 import { dump } from "js-yaml";
 import { SecretAccess } from "#authn/secret-access.ts";
-import type { Authority } from "#ca/authority.ts";
-import { certificateService } from "#ca/certificate-service.ts";
-import { authorityStatus } from "#ca/expiry.ts";
-import { IdentityLimit } from "#ca/identity-limit.ts";
+import type { Authority } from "#ca/authority/authority.ts";
+import { authorityStatus } from "#ca/authority/expiry.ts";
+import { certificateService } from "#ca/service/certificate-service.ts";
+import { IdentityLimit } from "#ca/service/identity-limit.ts";
 import type { WorkloadRegistration } from "#controllers/registration/workload-registration.ts";
 import { debugAnswer } from "#debug/answer.ts";
-import { apiForm } from "#debug/api-form.ts";
+import { apiForm } from "#debug/pages/api-form.ts";
 import { Readiness } from "#debug/readiness.ts";
 import type { DebugOptions } from "#debug/routes.ts";
 import { statusMessages } from "#debug/status-messages.ts";
@@ -20,7 +20,7 @@ import { callCredentials } from "#lib/grpc/call-credentials.ts";
 import { GrpcListener, type GrpcListenerOptions } from "#lib/grpc/grpc-listener.ts";
 import type { Methods, ServerCall } from "#lib/grpc/server-call.ts";
 import type { KubernetesApi } from "#lib/kubernetes/api-client.ts";
-import type { RootLogger } from "#lib/log.ts";
+import type { RootLogger } from "#lib/log/log.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 import type { ServerIdentitySource } from "#lib/net/server-identity.ts";
 import { pemCertificates } from "#lib/pki/pem.ts";
@@ -29,11 +29,10 @@ import type { Caller, Source } from "#model/ports.ts";
 import type { GatewayAddressSource } from "#sources/gateways/gateway-address-source.ts";
 import type { KeySetSource } from "#sources/jwks/key-set-source.ts";
 import { AdsServer } from "#xds/ads-server.ts";
-import { PushJournal } from "#xds/push-journal.ts";
-import { translatedParts, translatedPartsWith } from "#xds/translated-parts.ts";
+import { PushJournal } from "#xds/journal/push-journal.ts";
+import { translatedParts, translatedPartsWith } from "#xds/parts/translated-parts.ts";
 import { Admissions } from "./admissions.ts";
 import { Background } from "./background.ts";
-import { byAliases, withAliases } from "./cluster-aliases.ts";
 import { type ConflictWatch, conflictWatch } from "./conflict-watch.ts";
 import { controlzListener } from "./controlz.ts";
 import { gatewayAddressesOf } from "./gateway-addresses.ts";
@@ -60,6 +59,7 @@ import {
   startCa,
   startServerIdentity,
 } from "./security.ts";
+import { byAliases, withAliases } from "./settings/cluster-aliases.ts";
 import type { DiscoveryConfig } from "./settings/config.ts";
 import { controlPlaneName } from "./settings/control-plane-name.ts";
 import { apiOfCluster, apisOfClusters, type MeshSource, objectsOfCluster, remoteClusters, sourceOf } from "./source.ts";

@@ -1,8 +1,8 @@
 import type { Socket } from "node:net";
 import fastify, { type FastifyInstance } from "fastify";
 import { openPrivateSocket, type UnixSocket } from "#agent/unix-socket.ts";
-import { addControlzRoutes, type ControlzOptions } from "#debug/controlz.ts";
-import type { RootLogger } from "#lib/log.ts";
+import { addControlzRoutes, type ControlzOptions } from "#debug/controlz/controlz.ts";
+import type { RootLogger } from "#lib/log/log.ts";
 import { HttpListener } from "#lib/net/http-listener.ts";
 import type { ControlzSettings } from "./settings/config.ts";
 import { buildInfo } from "./settings/control-plane-name.ts";

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { status } from "@grpc/grpc-js";
-import type { DeltaEnvelope } from "#protocol/delta-response.ts";
-import { CLUSTER_TYPE, LISTENER_TYPE } from "#protocol/type-urls.ts";
+import type { DeltaEnvelope } from "#protocol/messages/delta-response.ts";
+import { CLUSTER_TYPE, LISTENER_TYPE } from "#protocol/messages/type-urls.ts";
 import { TestControlPlane } from "../../test/support/control-plane.ts";
 import { proxyOf } from "../../test/support/mesh.ts";
 import { nodeOf, XdsClient } from "../../test/support/xds-client.ts";

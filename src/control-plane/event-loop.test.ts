@@ -2,7 +2,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { readDocument } from "#lib/yaml/read.ts";
-import { CLUSTER_TYPE, ENDPOINT_TYPE, LISTENER_TYPE, NAME_TABLE_TYPE, ROUTE_TYPE } from "#protocol/type-urls.ts";
+import {
+  CLUSTER_TYPE,
+  ENDPOINT_TYPE,
+  LISTENER_TYPE,
+  NAME_TABLE_TYPE,
+  ROUTE_TYPE,
+} from "#protocol/messages/type-urls.ts";
 import { TestControlPlane } from "../../test/support/control-plane.ts";
 import { proxyOf } from "../../test/support/mesh.ts";
 import { nodeOf, XdsClient } from "../../test/support/xds-client.ts";

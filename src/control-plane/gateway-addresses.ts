@@ -1,5 +1,5 @@
 /** The part that looks up gateways between networks which are known by a host name, with its setting. */
-import type { Logger } from "#lib/log.ts";
+import type { Logger } from "#lib/log/log.ts";
 import {
   type GatewayAddressSource,
   type GatewayAddressTaker,

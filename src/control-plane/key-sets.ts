@@ -1,10 +1,10 @@
 /** The part that fetches keys of token issuers, with its settings. */
 import { readFileSync } from "node:fs";
 import { rootCertificates } from "node:tls";
-import type { Logger } from "#lib/log.ts";
+import type { Logger } from "#lib/log/log.ts";
 import { type FetchRules, fetchKeySet } from "#sources/jwks/fetch-keys.ts";
 import { type KeySetSource, type KeySetTaker, keySetSource } from "#sources/jwks/key-set-source.ts";
-import { wantedKeySets } from "#translate/scope/request-authentications.ts";
+import { wantedKeySets } from "#translate/policies/request-authentications.ts";
 import type { ControlPlaneMetrics } from "./metrics/metrics.ts";
 import type { DiscoveryConfig } from "./settings/config.ts";
 

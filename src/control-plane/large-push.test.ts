@@ -1,7 +1,13 @@
 /** Thousands of new hosts at once: no proxy hears of a name before it knows the way there. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { CLUSTER_TYPE, ENDPOINT_TYPE, LISTENER_TYPE, NAME_TABLE_TYPE, ROUTE_TYPE } from "#protocol/type-urls.ts";
+import {
+  CLUSTER_TYPE,
+  ENDPOINT_TYPE,
+  LISTENER_TYPE,
+  NAME_TABLE_TYPE,
+  ROUTE_TYPE,
+} from "#protocol/messages/type-urls.ts";
 import { TestControlPlane } from "../../test/support/control-plane.ts";
 import { proxyOf } from "../../test/support/mesh.ts";
 import { nodeOf, XdsClient } from "../../test/support/xds-client.ts";

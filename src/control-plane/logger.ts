@@ -1,5 +1,5 @@
-import { createLogger, type RootLogger } from "#lib/log.ts";
-import { fileWriter, streamWriter, type WriteLine } from "#lib/log-writers.ts";
+import { createLogger, type RootLogger } from "#lib/log/log.ts";
+import { fileWriter, streamWriter, type WriteLine } from "#lib/log/log-writers.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 import type { LogSettings } from "./settings/config.ts";
 

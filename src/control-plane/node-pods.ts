@@ -1,5 +1,5 @@
-import type { NodePod, NodePods } from "#ca/node-agents.ts";
-import { isRecord } from "#lib/is-record.ts";
+import type { NodePod, NodePods } from "#ca/service/node-agents.ts";
+import { isRecord } from "#lib/json/is-record.ts";
 import { ApiError, type KubernetesApi } from "#lib/kubernetes/api-client.ts";
 
 const TIME_LIMIT_MS = 10_000;

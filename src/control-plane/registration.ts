@@ -2,7 +2,7 @@
 import { kubernetesEntries } from "#controllers/registration/kubernetes-entries.ts";
 import { WorkloadRegistration } from "#controllers/registration/workload-registration.ts";
 import type { KubernetesApi } from "#lib/kubernetes/api-client.ts";
-import type { Logger } from "#lib/log.ts";
+import type { Logger } from "#lib/log/log.ts";
 import type { Source, WorkloadEntries } from "#model/ports.ts";
 import { countedEntries, type RegistrationCounter } from "./metrics/counted-entries.ts";
 import type { DiscoveryConfig } from "./settings/config.ts";

@@ -3,12 +3,12 @@
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { ConfigObject } from "#config/config-object.ts";
-import type { Env } from "#lib/env-reader.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
+import type { Env } from "#lib/env/env-reader.ts";
 import { KubernetesApi } from "#lib/kubernetes/api-client.ts";
 import { type ClusterAccess, inClusterAccess, SERVICE_ACCOUNT_FOLDER } from "#lib/kubernetes/cluster-access.ts";
 import { readKubeConfig } from "#lib/kubernetes/kube-config.ts";
-import type { Logger } from "#lib/log.ts";
+import type { Logger } from "#lib/log/log.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 import { type FileSource, fileSource } from "#sources/file/file-source.ts";
 import type { ClusterEvents } from "#sources/kubernetes/followed-objects.ts";

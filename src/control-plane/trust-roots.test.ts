@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { TrustBundle } from "#agent/sds/trust-bundle.ts";
 import { caCertificates } from "#agent/xds-proxy/proxy-config-resource.ts";
-import { CLUSTER_TYPE, HEALTH_TYPE, LISTENER_TYPE, PROXY_CONFIG_TYPE } from "#protocol/type-urls.ts";
+import { CLUSTER_TYPE, HEALTH_TYPE, LISTENER_TYPE, PROXY_CONFIG_TYPE } from "#protocol/messages/type-urls.ts";
 import { selfSigned } from "../../test/support/certificates.ts";
 import { TestControlPlane } from "../../test/support/control-plane.ts";
 import { proxyOf } from "../../test/support/mesh.ts";

@@ -10,7 +10,7 @@ import {
   NAME_TABLE_TYPE,
   ROUTE_TYPE,
   SECRET_TYPE,
-} from "#protocol/type-urls.ts";
+} from "#protocol/messages/type-urls.ts";
 import { TestControlPlane } from "../../test/support/control-plane.ts";
 import { proxyOf } from "../../test/support/mesh.ts";
 import { TokenIssuer } from "../../test/support/token-issuer.ts";

@@ -4,9 +4,9 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { test } from "node:test";
 import { addDebugRoutes } from "#debug/routes.ts";
-import { SILENT } from "#lib/log.ts";
+import { SILENT } from "#lib/log/log.ts";
 import { HttpListener } from "#lib/net/http-listener.ts";
-import { ByteBudget } from "#xds/byte-budget.ts";
+import { ByteBudget } from "#xds/stream/byte-budget.ts";
 import { meshOf } from "../../test/support/mesh.ts";
 
 const MEGABYTE = 1_048_576;

@@ -5,10 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { Command } from "commander";
-import { createLogger } from "#lib/log.ts";
-import { addFlags, flagsOf } from "./command/flags.ts";
+import { createLogger } from "#lib/log/log.ts";
 import { ControlPlane } from "./control-plane.ts";
 import { flagDefaults, parseDiscoveryConfig } from "./settings/config.ts";
+import { addFlags, flagsOf } from "./settings/flags.ts";
 
 const LISTENERS = ["httpAddr", "httpsAddr", "grpcAddr", "secureGRPCAddr", "monitoringAddr"];
 const POD = { metadata: { name: "p" }, spec: { containers: [{ name: "app" }] } };

@@ -1,13 +1,13 @@
 /** Injection and validation, served with the control plane's own certificate. */
-import type { ConfigObject } from "#config/config-object.ts";
-import { apiForm } from "#debug/api-form.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
+import { apiForm } from "#debug/pages/api-form.ts";
 import type { Readiness } from "#debug/readiness.ts";
-import { InjectionError } from "#inject/injection-error.ts";
-import { type NativeSidecarMode, usesNativeSidecars } from "#inject/native-sidecars.ts";
+import { InjectionError } from "#inject/injector/injection-error.ts";
+import { type NativeSidecarMode, usesNativeSidecars } from "#inject/injector/native-sidecars.ts";
 import type { Admission } from "#lib/admission/admission.ts";
-import type { Env, EnvReader } from "#lib/env-reader.ts";
+import type { Env, EnvReader } from "#lib/env/env-reader.ts";
 import type { KubernetesApi } from "#lib/kubernetes/api-client.ts";
-import type { Logger } from "#lib/log.ts";
+import type { Logger } from "#lib/log/log.ts";
 import type { ListenAddress } from "#lib/net/listen-address.ts";
 import type { ServerIdentitySource } from "#lib/net/server-identity.ts";
 import type { Snapshot } from "#model/snapshot.ts";

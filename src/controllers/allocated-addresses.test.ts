@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { autoRanges } from "#convert/addresses.ts";
+import { autoRanges } from "#convert/services/addresses.ts";
 import { DEFAULT_FEATURES, type Features } from "#model/features.ts";
 import { objectsOf } from "../../test/support/mesh.ts";
 import { type EntryObject, missingAddresses } from "./allocated-addresses.ts";

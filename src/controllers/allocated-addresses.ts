@@ -1,14 +1,15 @@
 /** Addresses for hosts of ServiceEntries that have none, written into the status so that everyone uses the same. */
-import { type ConfigObject, objectKey } from "#config/config-object.ts";
-import { isWildcard } from "#config/host.ts";
-import type { ServiceEntry, ServiceEntryStatus } from "#config/kinds/service-entry.ts";
-import { type AddressRange, addressAt } from "#convert/address-range.ts";
-import type { AutoRanges } from "#convert/addresses.ts";
-import { wantsAutoAddress } from "#convert/service-entry.ts";
+
+import type { ServiceEntry, ServiceEntryStatus } from "#config/kinds/service-entry/schema.ts";
+import { type ConfigObject, objectKey } from "#config/schema/config-object.ts";
+import { isWildcard } from "#config/terms/host.ts";
+import { type AddressRange, addressAt } from "#convert/services/address-range.ts";
+import type { AutoRanges } from "#convert/services/addresses.ts";
+import { wantsAutoAddress } from "#convert/services/service-entry.ts";
 import { type KubernetesApi, MERGE_PATCH } from "#lib/kubernetes/api-client.ts";
 import { refusalText } from "#lib/kubernetes/missing-right.ts";
 import { pathOf, type ResourceType } from "#lib/kubernetes/resource-types.ts";
-import type { Logger } from "#lib/log.ts";
+import type { Logger } from "#lib/log/log.ts";
 import type { Source } from "#model/ports.ts";
 import { WorkQueue } from "./work-queue.ts";
 

@@ -3,20 +3,20 @@
  * nodes that gateways run on where the mesh names no service.
  */
 import { isIP } from "node:net";
-import type { ConfigObject } from "#config/config-object.ts";
-import type { Ingress, IngressClass } from "#config/kinds/ingress.ts";
-import type { Node, NodeStatus } from "#config/kinds/node.ts";
-import type { Pod, PodStatus } from "#config/kinds/pod.ts";
-import type { Service, ServiceStatus } from "#config/kinds/service.ts";
-import type { MeshConfig } from "#config/mesh-config.ts";
-import { isOurs } from "#convert/ingress.ts";
+import type { Ingress, IngressClass } from "#config/kinds/ingress/schema.ts";
+import type { Node, NodeStatus } from "#config/kinds/node/schema.ts";
+import type { Pod, PodStatus } from "#config/kinds/pod/schema.ts";
+import type { Service, ServiceStatus } from "#config/kinds/service/schema.ts";
+import type { MeshConfig } from "#config/mesh/mesh-config.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
+import { isOurs } from "#convert/routes/ingress.ts";
 import { Backoff } from "#lib/async/backoff.ts";
-import { isRecord } from "#lib/is-record.ts";
+import { isRecord } from "#lib/json/is-record.ts";
 import { ApiError, type KubernetesApi, MERGE_PATCH, type RawObject } from "#lib/kubernetes/api-client.ts";
 import { type Follower, follow } from "#lib/kubernetes/follow.ts";
 import { troubleText } from "#lib/kubernetes/missing-right.ts";
 import { pathOf, type ResourceType } from "#lib/kubernetes/resource-types.ts";
-import type { Logger } from "#lib/log.ts";
+import type { Logger } from "#lib/log/log.ts";
 import type { Source } from "#model/ports.ts";
 import { WorkQueue } from "./work-queue.ts";
 

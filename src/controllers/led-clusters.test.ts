@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ApiError, type KubernetesApi } from "#lib/kubernetes/api-client.ts";
-import { createLogger } from "#lib/log.ts";
+import { createLogger } from "#lib/log/log.ts";
 import { leadClusters } from "./led-clusters.ts";
 
 /** An API server whose control plane namespace has an annotation, or that answers with an error. */

@@ -6,7 +6,7 @@ import { Backoff } from "#lib/async/backoff.ts";
 import { sleep } from "#lib/async/sleep.ts";
 import { ApiError, type KubernetesApi } from "#lib/kubernetes/api-client.ts";
 import { refusalText } from "#lib/kubernetes/missing-right.ts";
-import type { Logger } from "#lib/log.ts";
+import type { Logger } from "#lib/log/log.ts";
 
 /** As much of a client as is needed to ask. */
 type Asked = Pick<KubernetesApi, "call">;

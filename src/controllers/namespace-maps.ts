@@ -4,12 +4,12 @@
  */
 import { Backoff } from "#lib/async/backoff.ts";
 import { sleep } from "#lib/async/sleep.ts";
-import { isRecord } from "#lib/is-record.ts";
+import { isRecord } from "#lib/json/is-record.ts";
 import { ApiError, type KubernetesApi, MERGE_PATCH, type RawObject } from "#lib/kubernetes/api-client.ts";
 import { type Follower, follow } from "#lib/kubernetes/follow.ts";
 import { refusalText } from "#lib/kubernetes/missing-right.ts";
 import { pathOf } from "#lib/kubernetes/resource-types.ts";
-import type { Logger } from "#lib/log.ts";
+import type { Logger } from "#lib/log/log.ts";
 import type { PublishedText } from "#lib/published-text.ts";
 import { Rivals } from "./rivals.ts";
 import { WorkQueue } from "./work-queue.ts";

@@ -2,7 +2,7 @@
 import { Backoff } from "#lib/async/backoff.ts";
 import { ApiError, type KubernetesApi } from "#lib/kubernetes/api-client.ts";
 import { refusalText } from "#lib/kubernetes/missing-right.ts";
-import type { Logger } from "#lib/log.ts";
+import type { Logger } from "#lib/log/log.ts";
 
 export interface ValidationProofOptions {
   readonly api: KubernetesApi;

@@ -5,13 +5,13 @@
  */
 import { Backoff } from "#lib/async/backoff.ts";
 import { sleep } from "#lib/async/sleep.ts";
-import { isRecord } from "#lib/is-record.ts";
+import { isRecord } from "#lib/json/is-record.ts";
 import { ApiError, JSON_PATCH, type KubernetesApi, type RawObject } from "#lib/kubernetes/api-client.ts";
 import { type Follower, follow } from "#lib/kubernetes/follow.ts";
 import { refusalText } from "#lib/kubernetes/missing-right.ts";
 import { pathOf, type ResourceType } from "#lib/kubernetes/resource-types.ts";
-import type { Logger } from "#lib/log.ts";
-import type { MetricDefinition } from "#lib/metrics.ts";
+import type { Logger } from "#lib/log/log.ts";
+import type { MetricDefinition } from "#lib/metrics/metrics.ts";
 import { Rivals } from "./rivals.ts";
 import { ValidationProof } from "./validation-proof.ts";
 import { WorkQueue } from "./work-queue.ts";

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { ConfigObject } from "#config/config-object.ts";
-import { meshConfigOf } from "#config/mesh-config.ts";
+import { meshConfigOf } from "#config/mesh/mesh-config.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
 import { DEFAULT_FEATURES } from "#model/features.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { objectsOf } from "../../test/support/mesh.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Endpoint } from "#model/endpoint.ts";
-import type { Service } from "#model/service.ts";
+import type { Endpoint } from "#model/service/endpoint.ts";
+import type { Service } from "#model/service/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { meshOf, objectsOf } from "../../test/support/mesh.ts";
 

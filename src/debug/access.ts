@@ -1,7 +1,7 @@
 /** Who may look: programs on this machine at everything, others only with a proven identity and at their own namespace. */
 import ipaddr from "ipaddr.js";
 import type { Authentication, Credentials } from "#authn/authenticator.ts";
-import type { Scope } from "./scope.ts";
+import type { Scope } from "./pages/scope.ts";
 
 export interface AccessOptions {
   readonly authenticate: (credentials: Credentials) => Promise<Authentication>;

@@ -1,8 +1,8 @@
 /** Debug pages for callers over xDS. */
 import type { Caller } from "#model/ports.ts";
 import { type AccessOptions, mayAskFor } from "./access.ts";
-import type { DebugState } from "./page.ts";
-import { DEBUG_PAGES } from "./pages.ts";
+import type { DebugState } from "./pages/page.ts";
+import { DEBUG_PAGES } from "./pages/pages.ts";
 import { answerOf } from "./routes.ts";
 
 /** The page of that name, `syncz` or `config_dump?proxyID=...`, as far as the caller may see it. */

@@ -1,13 +1,13 @@
 /** The control plane's HTTP endpoints, to be added to a server. */
 import { finished } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import type { Logger } from "#lib/log.ts";
-import type { Metrics } from "#lib/metrics.ts";
+import type { Logger } from "#lib/log/log.ts";
+import type { Metrics } from "#lib/metrics/metrics.ts";
 import type { SendBudget } from "#model/ports.ts";
 import { type Access, type AccessOptions, accessOf, isLoopback, mayAskFor } from "./access.ts";
-import { indexPage } from "./index-page.ts";
-import { type DebugPage, type DebugState, PageRefusal, type PageRequest } from "./page.ts";
-import { DEBUG_PAGES } from "./pages.ts";
+import { indexPage } from "./pages/index-page.ts";
+import { type DebugPage, type DebugState, PageRefusal, type PageRequest } from "./pages/page.ts";
+import { DEBUG_PAGES } from "./pages/pages.ts";
 import type { Readiness } from "./readiness.ts";
 
 export interface DebugOptions extends DebugState, AccessOptions {

@@ -3,11 +3,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ConnectedProxy } from "#model/ports.ts";
 import { meshOf, objectsOf, proxyOf } from "../../test/support/mesh.ts";
-import { mesh } from "./mesh-pages.ts";
-import type { DebugState } from "./page.ts";
-import { adsz } from "./proxies.ts";
-import { registryz } from "./registryz.ts";
-import { sidecarz } from "./sidecarz.ts";
+import { mesh } from "./pages/mesh-pages.ts";
+import type { DebugState } from "./pages/page.ts";
+import { adsz } from "./pages/proxies.ts";
+import { registryz } from "./pages/registryz.ts";
+import { sidecarz } from "./pages/sidecarz.ts";
 
 const MESH = `
 apiVersion: v1

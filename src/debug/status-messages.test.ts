@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { fromBinary } from "@bufbuild/protobuf";
 import { ClientConfigSchema, ConfigStatus } from "#gen/envoy/service/status/v3/csds_pb.ts";
 import type { Caller, ConnectedProxy } from "#model/ports.ts";
-import { CLUSTER_TYPE, ENDPOINT_TYPE, LISTENER_TYPE, ROUTE_TYPE } from "#protocol/type-urls.ts";
+import { CLUSTER_TYPE, ENDPOINT_TYPE, LISTENER_TYPE, ROUTE_TYPE } from "#protocol/messages/type-urls.ts";
 import { meshOf, proxyOf } from "../../test/support/mesh.ts";
 import { statusMessages } from "./status-messages.ts";
 

@@ -10,8 +10,8 @@ import {
 import { allDescriptors } from "#lib/descriptors.ts";
 import type { Caller, ConnectedProxy, StatusMessage } from "#model/ports.ts";
 import type { AccessOptions } from "./access.ts";
-import { type DebugState, PageRefusal, type PageRequest, visibleProxies } from "./page.ts";
-import { configDump } from "./resources.ts";
+import { type DebugState, PageRefusal, type PageRequest, visibleProxies } from "./pages/page.ts";
+import { configDump } from "./pages/resources.ts";
 
 const CLIENT_CONFIG = "type.googleapis.com/envoy.service.status.v3.ClientConfig";
 

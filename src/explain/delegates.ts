@@ -1,7 +1,8 @@
 /** Delegates that VirtualServices name in vain: their routes lead nowhere. */
-import { type ConfigObject, objectKey } from "#config/config-object.ts";
-import { delegateName, delegateProblem } from "#config/delegate.ts";
-import type { VirtualService } from "#config/kinds/virtual-service.ts";
+
+import { delegateName, delegateProblem } from "#config/kinds/virtual-service/delegate.ts";
+import type { VirtualService } from "#config/kinds/virtual-service/schema.ts";
+import { type ConfigObject, objectKey } from "#config/schema/config-object.ts";
 
 type Routes = ConfigObject<VirtualService>;
 

@@ -1,7 +1,8 @@
 /** Who speaks mutual TLS to whom: what clients send, what servers accept, and which object says so. */
-import { type ConfigObject, objectKey } from "#config/config-object.ts";
-import type { PeerAuthentication } from "#config/kinds/peer-authentication.ts";
-import { hasLabels } from "#model/labels.ts";
+
+import type { PeerAuthentication } from "#config/kinds/peer-authentication/schema.ts";
+import { type ConfigObject, objectKey } from "#config/schema/config-object.ts";
+import { hasLabels } from "#model/labels/labels.ts";
 import type { KnownWorkload } from "./workloads.ts";
 
 /** What a server accepts. */

@@ -1,8 +1,9 @@
 /** Workloads as configuration tells of them, whoever runs them. */
-import type { ConfigObject } from "#config/config-object.ts";
-import type { Service } from "#config/kinds/service.ts";
-import type { WorkloadEntry } from "#config/kinds/workload-entry.ts";
-import { hasLabels } from "#model/labels.ts";
+
+import type { Service } from "#config/kinds/service/schema.ts";
+import type { WorkloadEntry } from "#config/kinds/workload-entry/schema.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
+import { hasLabels } from "#model/labels/labels.ts";
 
 /** What selects, identifies and protects a workload. */
 export interface KnownWorkload {

@@ -1,9 +1,9 @@
 /** Checks of annotations whose values end up in containers: what is wrong is told before a pod is made of it. */
 import { isIP } from "node:net";
-import { parseGoBool } from "#lib/go-bool.ts";
+import { parseGoBool } from "#lib/go/go-bool.ts";
 import { canonicalQuantity } from "./kubernetes/quantity.ts";
 import { checkEffectiveProxyConfig } from "./mesh/proxy-config.ts";
-import { INTERCEPTION_MODE, MERGE_METRICS, PROXY_CONFIG, STATUS, STATUS_PORT } from "./names.ts";
+import { INTERCEPTION_MODE, MERGE_METRICS, PROXY_CONFIG, STATUS, STATUS_PORT } from "./pod/names.ts";
 
 /** What is wrong with a value; undefined when nothing is. */
 type Check = (value: string) => string | undefined;

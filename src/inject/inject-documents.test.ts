@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { readDocuments } from "#lib/yaml/read.ts";
-import { testInjector } from "./fixture.ts";
 import { injectDocuments } from "./inject-documents.ts";
-import { InjectionError } from "./injection-error.ts";
+import { testInjector } from "./injector/fixture.ts";
+import { InjectionError } from "./injector/injection-error.ts";
 
 const TEMPLATE = "metadata: {labels: {injected: {{ .TypeMeta.Kind | quote }}}}";
 const options = { injector: testInjector({ config: { templates: { sidecar: TEMPLATE } } }), nativeSidecars: false };

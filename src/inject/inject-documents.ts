@@ -1,9 +1,9 @@
 /** Injection into the text of a file: documents that hold no pod keep every letter, comments included. */
-import { isRecord } from "#lib/is-record.ts";
+import { isRecord } from "#lib/json/is-record.ts";
 import { readDocument } from "#lib/yaml/read.ts";
 import { injectObject, type ObjectOptions } from "./inject-object.ts";
-import { InjectionError } from "./injection-error.ts";
-import { formatYaml } from "./yaml-output.ts";
+import { InjectionError } from "./injector/injection-error.ts";
+import { formatYaml } from "./yaml/yaml-output.ts";
 
 /** The text after injection. */
 export interface InjectedText {

@@ -1,16 +1,16 @@
 /** Injection into whatever holds a pod: the pod itself, a workload with a template, or a list of these. */
-import type { Layer } from "#config/proxy-config.ts";
-import { isRecord } from "#lib/is-record.ts";
-import { decideInjection, unclearWord } from "./decision.ts";
+import type { Layer } from "#config/proxy-config/proxy-config.ts";
+import { isRecord } from "#lib/json/is-record.ts";
 import { injectPod } from "./inject-pod.ts";
-import { InjectionError } from "./injection-error.ts";
-import type { Injector } from "./injector.ts";
+import { InjectionError } from "./injector/injection-error.ts";
+import type { Injector } from "./injector/injector.ts";
 import { canonicalObject, FieldError, type JsonObject } from "./kubernetes/canonical.ts";
 import { withDefaultConfig } from "./mesh/injection-mesh.ts";
 import { type PlacedProxyConfig, proxyConfigOf, withAnnotation } from "./mesh/proxy-config.ts";
-import { INJECT, PROXY_CONFIG } from "./names.ts";
-import { type Owner, ownerOf } from "./owner.ts";
-import { annotationOf, type Pod, readPod } from "./pod.ts";
+import { decideInjection, unclearWord } from "./pod/decision.ts";
+import { INJECT, PROXY_CONFIG } from "./pod/names.ts";
+import { type Owner, ownerOf } from "./pod/owner.ts";
+import { annotationOf, type Pod, readPod } from "./pod/pod.ts";
 
 /** The object in its usual form, injected or not. */
 export interface InjectedObject {

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { DEFAULT_VALUES } from "./default-values.ts";
-import { type FixtureInput, testInjector } from "./fixture.ts";
 import { injectPod } from "./inject-pod.ts";
-import { InjectionError } from "./injection-error.ts";
 import type { InjectionRequest } from "./injection-request.ts";
+import { DEFAULT_VALUES } from "./injector/default-values.ts";
+import { type FixtureInput, testInjector } from "./injector/fixture.ts";
+import { InjectionError } from "./injector/injection-error.ts";
 import { proxyConfigOf } from "./mesh/proxy-config.ts";
-import { ownerOf } from "./owner.ts";
-import { type Container, findContainer, type Pod, readPod } from "./pod.ts";
+import { ownerOf } from "./pod/owner.ts";
+import { type Container, findContainer, type Pod, readPod } from "./pod/pod.ts";
 
 const APP = { name: "app", image: "app:1", ports: [{ name: "http", containerPort: 8080 }] };
 

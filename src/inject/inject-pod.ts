@@ -5,12 +5,12 @@
  *   -> metrics merged -> probes turned -> status -> containers in order
  */
 
-import { NETWORK_LABEL } from "#config/topology-labels.ts";
-import { withOrderedContainers } from "./container-order.ts";
+import { NETWORK_LABEL } from "#config/terms/topology-labels.ts";
 import type { InjectionRequest } from "./injection-request.ts";
 import { withAnnotation } from "./mesh/proxy-config.ts";
-import { PROXY_CONFIG, STATUS } from "./names.ts";
 import { withOverrides } from "./overrides.ts";
+import { withOrderedContainers } from "./pod/container-order.ts";
+import { PROXY_CONFIG, STATUS } from "./pod/names.ts";
 import {
   annotationOf,
   type Container,
@@ -19,7 +19,7 @@ import {
   type Pod,
   PROXY_CONTAINER,
   readPod,
-} from "./pod.ts";
+} from "./pod/pod.ts";
 import { withRewrittenProbes } from "./probes.ts";
 import { withMergedMetrics } from "./prometheus.ts";
 import { formatStatus } from "./reinjection.ts";

@@ -1,8 +1,8 @@
 /** One pod to inject into, and what is known about the place it will run in. */
-import type { Layer } from "#config/proxy-config.ts";
-import type { Injector } from "./injector.ts";
-import type { Owner } from "./owner.ts";
-import type { Pod } from "./pod.ts";
+import type { Layer } from "#config/proxy-config/proxy-config.ts";
+import type { Injector } from "./injector/injector.ts";
+import type { Owner } from "./pod/owner.ts";
+import type { Pod } from "./pod/pod.ts";
 
 /** A pod and its surroundings. */
 export interface InjectionRequest {

@@ -1,8 +1,9 @@
 /** Users adapt an injected container by writing one of the same name: what they wrote goes over the template's. */
-import { goJson } from "./go-json.ts";
+
 import type { InjectionRequest } from "./injection-request.ts";
+import { goJson } from "./json/go-json.ts";
 import { strategicMerge } from "./kubernetes/strategic-merge.ts";
-import { INTERCEPTION_MODE, OVERRIDES, STATUS } from "./names.ts";
+import { INTERCEPTION_MODE, OVERRIDES, STATUS } from "./pod/names.ts";
 import {
   annotationOf,
   type Container,
@@ -14,7 +15,7 @@ import {
   readPod,
   VALIDATION_CONTAINER,
   withAnnotations,
-} from "./pod.ts";
+} from "./pod/pod.ts";
 import { overridesOf, parseStatus } from "./reinjection.ts";
 import type { RunResult } from "./run-templates.ts";
 

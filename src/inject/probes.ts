@@ -2,10 +2,10 @@
  * Probes of the application, which the kubelet could not make through mutual TLS or against an application that is behind
  * the proxy: they are turned to the agent, which makes them in the kubelet's place.
  */
-import { parseGoBool } from "#lib/go-bool.ts";
-import { isRecord } from "#lib/is-record.ts";
-import { goJson } from "./go-json.ts";
-import { REWRITE_PROBES, STATUS, STATUS_PORT } from "./names.ts";
+import { parseGoBool } from "#lib/go/go-bool.ts";
+import { isRecord } from "#lib/json/is-record.ts";
+import { goJson } from "./json/go-json.ts";
+import { REWRITE_PROBES, STATUS, STATUS_PORT } from "./pod/names.ts";
 import {
   annotationOf,
   type Container,
@@ -16,7 +16,7 @@ import {
   type Pod,
   PROXY_CONTAINER,
   type Probe,
-} from "./pod.ts";
+} from "./pod/pod.ts";
 
 /** Tells the agent what each path stands for. */
 const PROBERS_VARIABLE = "ISTIO_KUBE_APP_PROBERS";

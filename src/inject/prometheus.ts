@@ -1,8 +1,8 @@
 /** One scrape for application and proxy: the agent merges their metrics, so Prometheus is sent to the agent. */
-import { parseGoBool } from "#lib/go-bool.ts";
-import { goJson } from "./go-json.ts";
-import { MERGE_METRICS } from "./names.ts";
-import { type Container, findContainer, mapContainers, type Pod, PROXY_CONTAINER, withAnnotations } from "./pod.ts";
+import { parseGoBool } from "#lib/go/go-bool.ts";
+import { goJson } from "./json/go-json.ts";
+import { MERGE_METRICS } from "./pod/names.ts";
+import { type Container, findContainer, mapContainers, type Pod, PROXY_CONTAINER, withAnnotations } from "./pod/pod.ts";
 
 const SCRAPE = "prometheus_io_scrape";
 const PORT = "prometheus_io_port";

@@ -2,11 +2,11 @@
  * Pods that were injected before, which happens when another webhook changed them: what was injected is taken out again
  * before templates look at the pod, and containers that users adapted are put back as the users wrote them.
  */
-import { isRecord } from "#lib/is-record.ts";
-import { InjectionError } from "./injection-error.ts";
+import { isRecord } from "#lib/json/is-record.ts";
+import { InjectionError } from "./injector/injection-error.ts";
 import { canonicalObject, FieldError } from "./kubernetes/canonical.ts";
-import { OVERRIDES, STATUS } from "./names.ts";
-import { annotationOf, type Container, type Pod, type PodSpec, withAnnotations, withSpec } from "./pod.ts";
+import { OVERRIDES, STATUS } from "./pod/names.ts";
+import { annotationOf, type Container, type Pod, type PodSpec, withAnnotations, withSpec } from "./pod/pod.ts";
 import { isPrometheusAnnotation, prometheusPort } from "./prometheus.ts";
 
 /** What the annotation `sidecar.istio.io/status` says was injected, by name. */

@@ -3,19 +3,19 @@
 import { TemplateError } from "@mizzen/go-template/template-error";
 import { Struct, type Value } from "@mizzen/go-template/value";
 import { sharedMessageValue } from "#config/mesh/message-value.ts";
-import { isRecord } from "#lib/is-record.ts";
+import { isRecord } from "#lib/json/is-record.ts";
 import { readDocument } from "#lib/yaml/read.ts";
 import { checkAnnotations } from "./check-annotations.ts";
-import { InjectionError } from "./injection-error.ts";
 import type { InjectionRequest } from "./injection-request.ts";
-import type { Injector } from "./injector.ts";
+import { InjectionError } from "./injector/injection-error.ts";
+import type { Injector } from "./injector/injector.ts";
+import { proxyImage } from "./injector/proxy-image.ts";
 import { FieldError, type JsonObject } from "./kubernetes/canonical.ts";
 import { goStruct } from "./kubernetes/go-value.ts";
 import { strategicMerge } from "./kubernetes/strategic-merge.ts";
-import { NATIVE_SIDECAR, TEMPLATES } from "./names.ts";
-import { annotationOf, type Container, containersOf, type Pod, PROXY_CONTAINER, readPod, withSpec } from "./pod.ts";
-import { proxyIds } from "./proxy-ids.ts";
-import { proxyImage } from "./proxy-image.ts";
+import { NATIVE_SIDECAR, TEMPLATES } from "./pod/names.ts";
+import { annotationOf, type Container, containersOf, type Pod, PROXY_CONTAINER, readPod, withSpec } from "./pod/pod.ts";
+import { proxyIds } from "./pod/proxy-ids.ts";
 import { withoutInjected } from "./reinjection.ts";
 
 /** More than any node can run. */

@@ -4,11 +4,11 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { testInjector } from "./fixture.ts";
 import { injectPod } from "./inject-pod.ts";
-import { InjectionError } from "./injection-error.ts";
-import type { Injector } from "./injector.ts";
-import { type Pod, readPod } from "./pod.ts";
+import { testInjector } from "./injector/fixture.ts";
+import { InjectionError } from "./injector/injection-error.ts";
+import type { Injector } from "./injector/injector.ts";
+import { type Pod, readPod } from "./pod/pod.ts";
 import { STOCK_TEMPLATES } from "./templates/templates.ts";
 
 const SHELL = '{"name": "evil", "image": "evil", "securityContext": {"privileged": true}}';

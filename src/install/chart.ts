@@ -5,11 +5,11 @@ import { SPRIG_FUNCTIONS } from "@mizzen/go-template/sprig";
 import { compileTemplate, type Template } from "@mizzen/go-template/template";
 import { CallError, TemplateError } from "@mizzen/go-template/template-error";
 import { type Callable, Struct, toValue, type Value } from "@mizzen/go-template/value";
-import { isRecord } from "#lib/is-record.ts";
+import { isRecord } from "#lib/json/is-record.ts";
 import type { RawObject } from "#lib/kubernetes/api-client.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 import { readDocument, readDocuments } from "#lib/yaml/read.ts";
-import type { Values } from "./values.ts";
+import type { Values } from "./values/values.ts";
 
 /** The files of a chart. */
 export interface Chart {

@@ -1,6 +1,6 @@
 /** What an installation does in a cluster: applies, waits, and takes away. */
 import { setTimeout as wait } from "node:timers/promises";
-import { isRecord } from "#lib/is-record.ts";
+import { isRecord } from "#lib/json/is-record.ts";
 import { APPLY_PATCH, ApiError, type RawObject } from "#lib/kubernetes/api-client.ts";
 import { ResourceDirectory } from "#lib/kubernetes/resource-directory.ts";
 import { pathOf } from "#lib/kubernetes/resource-types.ts";

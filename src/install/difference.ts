@@ -1,7 +1,7 @@
 /** What differs between two sets of objects: object by object, as a patch of their YAML forms. */
 import { dump } from "js-yaml";
 import type { RawObject } from "#lib/kubernetes/api-client.ts";
-import { unifiedHunks } from "#lib/line-diff.ts";
+import { unifiedHunks } from "#lib/text/line-diff.ts";
 
 /** One object that is not the same in both. */
 export interface ObjectChange {

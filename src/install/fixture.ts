@@ -1,6 +1,6 @@
 /** Objects of installations, for tests. */
 import { join } from "node:path";
-import { isRecord } from "#lib/is-record.ts";
+import { isRecord } from "#lib/json/is-record.ts";
 import type { RawObject } from "#lib/kubernetes/api-client.ts";
 import { objectName } from "./difference.ts";
 import { manifestOf } from "./manifest.ts";

@@ -1,11 +1,11 @@
 /** What is installed, line by line as the mesh's specification has it for the profile `demo`. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { DEFAULT_VALUES } from "#inject/default-values.ts";
-import { stockConfig } from "#inject/inject-settings.ts";
-import { parseInjectionConfig } from "#inject/injector.ts";
+import { DEFAULT_VALUES } from "#inject/injector/default-values.ts";
+import { stockConfig } from "#inject/injector/inject-settings.ts";
+import { parseInjectionConfig } from "#inject/injector/injector.ts";
 import { STOCK_TEMPLATES } from "#inject/templates/templates.ts";
-import { isRecord } from "#lib/is-record.ts";
+import { isRecord } from "#lib/json/is-record.ts";
 import type { RawObject } from "#lib/kubernetes/api-client.ts";
 import { at, installed } from "./fixture.ts";
 

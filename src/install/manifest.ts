@@ -1,12 +1,12 @@
 /** All objects of an installation, from its settings. */
 import { customResourceDefinitions } from "#config/crd/definitions.ts";
-import { isRecord } from "#lib/is-record.ts";
+import { isRecord } from "#lib/json/is-record.ts";
 import type { RawObject } from "#lib/kubernetes/api-client.ts";
 import { renderChart } from "./chart.ts";
-import { patchedObjects, type Tell } from "./component-patches.ts";
 import type { Resolved } from "./settings.ts";
 import { withTexts } from "./text-fields.ts";
-import type { Values } from "./values.ts";
+import { patchedObjects, type Tell } from "./values/component-patches.ts";
+import type { Values } from "./values/values.ts";
 
 /** Which installation an object belongs to: by this it is found again. */
 export const OWNER_LABEL = "install.mizzen.dev/revision";

@@ -1,5 +1,5 @@
 /** What stands in the way of an installation, found out before anything is changed. */
-import { isRecord } from "#lib/is-record.ts";
+import { isRecord } from "#lib/json/is-record.ts";
 import { ApiError, type RawObject } from "#lib/kubernetes/api-client.ts";
 import { ResourceDirectory } from "#lib/kubernetes/resource-directory.ts";
 import { pathOf, type ResourceType } from "#lib/kubernetes/resource-types.ts";

@@ -1,8 +1,8 @@
 /** Revision tags of a cluster: which there are, and what setting or removing one does. */
 
-import type { WebhookConfiguration } from "#inject/webhook-match.ts";
-import { overlappingWebhooks } from "#inject/webhook-overlap.ts";
-import { isRecord } from "#lib/is-record.ts";
+import type { WebhookConfiguration } from "#inject/webhook/webhook-match.ts";
+import { overlappingWebhooks } from "#inject/webhook/webhook-overlap.ts";
+import { isRecord } from "#lib/json/is-record.ts";
 import { ApiError, type RawObject } from "#lib/kubernetes/api-client.ts";
 import { pathOf } from "#lib/kubernetes/resource-types.ts";
 import { MeshError } from "#lib/mesh-error.ts";

@@ -1,13 +1,13 @@
 /** What a person asks for, and the values of the chart that come of it. */
 import { join } from "node:path";
-import { isRecord } from "#lib/is-record.ts";
+import { isRecord } from "#lib/json/is-record.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 import { type Chart, namesIn, readChart, readYaml } from "./chart.ts";
-import { checkValues } from "./check-values.ts";
-import type { ComponentPatch } from "./component-patches.ts";
-import { type Components, componentsOf, gatewayPlan } from "./components.ts";
-import { askedBy, askedTogether, NOTHING_ASKED, withSet } from "./istio-operator.ts";
-import { overlaid, type Values } from "./values.ts";
+import { checkValues } from "./values/check-values.ts";
+import type { ComponentPatch } from "./values/component-patches.ts";
+import { type Components, componentsOf, gatewayPlan } from "./values/components.ts";
+import { askedBy, askedTogether, NOTHING_ASKED, withSet } from "./values/istio-operator.ts";
+import { overlaid, type Values } from "./values/values.ts";
 
 export interface InstallSettings {
   /** The folder with `chart/` and `profiles/`. */

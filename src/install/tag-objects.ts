@@ -2,11 +2,11 @@
  * The objects of a revision tag, a second name for a control plane: a webhook for those who name it, a Service by which it is
  * found, and for the tag `default` also the webhook that checks what names no revision.
  */
-import { isRecord } from "#lib/is-record.ts";
+import { isRecord } from "#lib/json/is-record.ts";
 import type { RawObject } from "#lib/kubernetes/api-client.ts";
 import { type Chart, renderChart } from "./chart.ts";
 import { OWNER_LABEL } from "./manifest.ts";
-import { overlaid, type Values } from "./values.ts";
+import { overlaid, type Values } from "./values/values.ts";
 
 export const DEFAULT_TAG = "default";
 export const TAG_LABEL = "istio.io/tag";

@@ -2,7 +2,7 @@
  * Numbers and booleans become text where Kubernetes takes nothing else: in labels, annotations, selectors and variables. `--set`
  * has no way to say that `true` is meant as text, and the API server would refuse the object when others are applied already.
  */
-import { isRecord } from "#lib/is-record.ts";
+import { isRecord } from "#lib/json/is-record.ts";
 import type { RawObject } from "#lib/kubernetes/api-client.ts";
 
 /** Fields that map names to texts. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type LabelSelector, matchesSelector } from "#model/label-selector.ts";
+import { type LabelSelector, matchesSelector } from "#model/labels/label-selector.ts";
 import { at, installed } from "./fixture.ts";
 import { webhooksOf } from "./tag-objects.ts";
 

@@ -1,6 +1,6 @@
 /** The mesh as it is seen from one of its clusters: a service has another address in each. */
-import { keptBy } from "#lib/kept-by.ts";
-import { furtherService, type Service } from "./service.ts";
+import { keptBy } from "#lib/collections/kept-by.ts";
+import { furtherService, type Service } from "./service/service.ts";
 import type { Snapshot } from "./snapshot.ts";
 
 const bySnapshot = new WeakMap<readonly Service[], Map<string, readonly Service[]>>();

@@ -1,8 +1,9 @@
 /** Interfaces through which folders of layer 4 meet; `bin/` fills them in. */
-import type { ConfigObject } from "#config/config-object.ts";
-import type { WorkloadEntry, WorkloadEntryStatus } from "#config/kinds/workload-entry.ts";
-import type { Origin, Problem } from "#config/problem.ts";
-import type { Proxy as MeshProxy } from "./proxy.ts";
+
+import type { WorkloadEntry, WorkloadEntryStatus } from "#config/kinds/workload-entry/schema.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
+import type { Origin, Problem } from "#config/schema/problem.ts";
+import type { Proxy as MeshProxy } from "./proxy/proxy.ts";
 import type { Snapshot } from "./snapshot.ts";
 
 /** A problem with one object, as a source reports it. */

@@ -1,24 +1,24 @@
-import type { ConfigObject } from "#config/config-object.ts";
-import type { AuthorizationPolicy } from "#config/kinds/authorization-policy.ts";
-import type { ConfigMap, Secret } from "#config/kinds/credential.ts";
-import type { DestinationRule } from "#config/kinds/destination-rule.ts";
-import type { EnvoyFilter } from "#config/kinds/envoy-filter.ts";
-import type { Gateway } from "#config/kinds/gateway.ts";
-import type { Namespace } from "#config/kinds/namespace.ts";
-import type { PeerAuthentication } from "#config/kinds/peer-authentication.ts";
-import type { ProxyConfigObject } from "#config/kinds/proxy-config.ts";
-import type { RequestAuthentication } from "#config/kinds/request-authentication.ts";
-import type { Sidecar } from "#config/kinds/sidecar.ts";
-import type { VirtualService } from "#config/kinds/virtual-service.ts";
-import type { WorkloadGroup } from "#config/kinds/workload-group.ts";
-import type { MeshConfig } from "#config/mesh-config.ts";
-import type { UnreadablePolicy } from "#config/unreadable-policy.ts";
-import type { EndpointSet } from "./endpoint.ts";
+import type { AuthorizationPolicy } from "#config/kinds/authorization-policy/schema.ts";
+import type { ConfigMap, Secret } from "#config/kinds/credential/schema.ts";
+import type { DestinationRule } from "#config/kinds/destination-rule/schema.ts";
+import type { EnvoyFilter } from "#config/kinds/envoy-filter/schema.ts";
+import type { Gateway } from "#config/kinds/gateway/schema.ts";
+import type { Namespace } from "#config/kinds/namespace/schema.ts";
+import type { PeerAuthentication } from "#config/kinds/peer-authentication/schema.ts";
+import type { ProxyConfigObject } from "#config/kinds/proxy-config/schema.ts";
+import type { RequestAuthentication } from "#config/kinds/request-authentication/schema.ts";
+import type { Sidecar } from "#config/kinds/sidecar/schema.ts";
+import type { UnreadablePolicy } from "#config/kinds/unreadable-policy.ts";
+import type { VirtualService } from "#config/kinds/virtual-service/schema.ts";
+import type { WorkloadGroup } from "#config/kinds/workload-group/schema.ts";
+import type { MeshConfig } from "#config/mesh/mesh-config.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
 import type { Features } from "./features.ts";
 import type { KeySets } from "./key-set.ts";
-import type { NetworkGateway } from "./network-gateway.ts";
-import type { Service, ServiceKey } from "./service.ts";
-import type { KnownWorkload, WorkloadKey } from "./workload.ts";
+import type { EndpointSet } from "./service/endpoint.ts";
+import type { NetworkGateway } from "./service/network-gateway.ts";
+import type { Service, ServiceKey } from "./service/service.ts";
+import type { KnownWorkload, WorkloadKey } from "./workload/workload.ts";
 
 /**
  * The whole state of the mesh at one moment. Immutable: an event makes a new snapshot that shares everything the event

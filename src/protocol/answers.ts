@@ -1,6 +1,6 @@
 /** Answers to responses: acknowledged, rejected, or about a response that no longer counts. */
 import { culprits } from "./culprits.ts";
-import type { DeltaRequest } from "./delta-request.ts";
+import type { DeltaRequest } from "./messages/delta-request.ts";
 import { findResource, type Resource } from "./resource.ts";
 import type { Content, Good, Held, Response, Step, Subscription } from "./subscription.ts";
 

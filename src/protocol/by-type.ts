@@ -1,4 +1,4 @@
-import { hasSameItems } from "#lib/same-items.ts";
+import { hasSameItems } from "#lib/collections/same-items.ts";
 
 /**
  * Values by resource type, as a value itself: each change gives another one. A stream has a few types and changes with every

@@ -1,10 +1,10 @@
 /** What a stream asked for before must not make its next request more expensive: n requests cost about n times as much as one. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type DeltaRequest, EMPTY_REQUEST } from "./delta-request.ts";
+import { type DeltaRequest, EMPTY_REQUEST } from "./messages/delta-request.ts";
+import { ENDPOINT_TYPE } from "./messages/type-urls.ts";
 import type { Resource } from "./resource.ts";
 import { newSession, nextResponse, receive, retargetTypes, sent } from "./session.ts";
-import { ENDPOINT_TYPE } from "./type-urls.ts";
 
 const NONE = new Map([[ENDPOINT_TYPE, [new Map<string, Resource>()]]]);
 

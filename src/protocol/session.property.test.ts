@@ -2,12 +2,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { type DeltaRequest, EMPTY_REQUEST } from "./delta-request.ts";
+import { type DeltaRequest, EMPTY_REQUEST } from "./messages/delta-request.ts";
+import { CLUSTER_TYPE, ENDPOINT_TYPE, LISTENER_TYPE, ROUTE_TYPE } from "./messages/type-urls.ts";
 import type { Resource } from "./resource.ts";
 import { newSession, nextResponse, receive, retargetTypes, type Session, type StreamKind, sent } from "./session.ts";
 import { EMPTY_STATE_REQUEST, type StateRequest, toDelta } from "./state-request.ts";
 import type { Draft } from "./subscription.ts";
-import { CLUSTER_TYPE, ENDPOINT_TYPE, LISTENER_TYPE, ROUTE_TYPE } from "./type-urls.ts";
 
 /** A service that is absent does not exist. Numbers are versions; calls to a service go to the cluster of another one. */
 type Mesh = Readonly<Record<string, Service>>;

@@ -1,6 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type DeltaRequest, EMPTY_REQUEST } from "./delta-request.ts";
+import { type DeltaRequest, EMPTY_REQUEST } from "./messages/delta-request.ts";
+import {
+  CLUSTER_TYPE,
+  ENDPOINT_TYPE,
+  LISTENER_TYPE,
+  NAME_TABLE_TYPE,
+  ROUTE_TYPE,
+  shortTypeName,
+} from "./messages/type-urls.ts";
 import type { Resource } from "./resource.ts";
 import {
   ANSWER_MS,
@@ -14,7 +22,6 @@ import {
   sent,
   WARM_MS,
 } from "./session.ts";
-import { CLUSTER_TYPE, ENDPOINT_TYPE, LISTENER_TYPE, NAME_TABLE_TYPE, ROUTE_TYPE, shortTypeName } from "./type-urls.ts";
 
 /** `name@version`, and `>x` for the endpoints a cluster awaits or the cluster a listener names. */
 const layer = (...texts: string[]) =>

@@ -15,10 +15,7 @@
  * never answers, and is told the rest after `ANSWER_MS`.
  */
 import { ByType } from "./by-type.ts";
-import type { DeltaRequest } from "./delta-request.ts";
-import { findResource, type Resource } from "./resource.ts";
-import { isShared, SharedSteps, type States, type Targets } from "./shared-steps.ts";
-import { type Draft, emit, type Form, givenUp, type Subscription, type Verdict } from "./subscription.ts";
+import type { DeltaRequest } from "./messages/delta-request.ts";
 import {
   CLUSTER_TYPE,
   ENDPOINT_TYPE,
@@ -26,7 +23,10 @@ import {
   NAME_TABLE_TYPE,
   ROUTE_TYPE,
   WILDCARD_TYPES,
-} from "./type-urls.ts";
+} from "./messages/type-urls.ts";
+import { findResource, type Resource } from "./resource.ts";
+import { isShared, SharedSteps, type States, type Targets } from "./shared-steps.ts";
+import { type Draft, emit, type Form, givenUp, type Subscription, type Verdict } from "./subscription.ts";
 
 export interface Session<R extends Resource> {
   readonly kind: StreamKind;

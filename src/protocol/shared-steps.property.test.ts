@@ -2,12 +2,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { EMPTY_REQUEST } from "./delta-request.ts";
+import { EMPTY_REQUEST } from "./messages/delta-request.ts";
+import { CLUSTER_TYPE, ENDPOINT_TYPE } from "./messages/type-urls.ts";
 import type { Layers, Resource } from "./resource.ts";
 import { isIdle, newSession, nextResponse, receive, retargetTypes, type Session, sent } from "./session.ts";
 import { SharedSteps, type Targets } from "./shared-steps.ts";
 import { afterSending, type Draft, emit, onRequest, retarget, type Subscription, subscribe } from "./subscription.ts";
-import { CLUSTER_TYPE, ENDPOINT_TYPE } from "./type-urls.ts";
 
 const NAMES = ["a", "b", "c"];
 

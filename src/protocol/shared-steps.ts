@@ -11,9 +11,9 @@
  * Steps are remembered until `clear`: nobody is expected to take the same ones any more. Who took another way, and is in a
  * state that is alike by then, goes on with the others.
  */
-import { hasSameItems } from "#lib/same-items.ts";
+import { hasSameItems } from "#lib/collections/same-items.ts";
 import type { ByType } from "./by-type.ts";
-import type { DeltaRequest } from "./delta-request.ts";
+import type { DeltaRequest } from "./messages/delta-request.ts";
 import { NameSets } from "./name-sets.ts";
 import type { Layers, Resource } from "./resource.ts";
 import { type StateRequest, toDelta } from "./state-request.ts";

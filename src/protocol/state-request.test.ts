@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { CLUSTER_TYPE, ENDPOINT_TYPE } from "./messages/type-urls.ts";
 import type { Resource } from "./resource.ts";
 import {
   EMPTY_STATE_REQUEST,
@@ -10,7 +11,6 @@ import {
   toDelta,
 } from "./state-request.ts";
 import { afterSending, emit, onRequest, retarget, type Subscription, subscribe } from "./subscription.ts";
-import { CLUSTER_TYPE, ENDPOINT_TYPE } from "./type-urls.ts";
 
 const ask = (fields: Partial<StateRequest>): StateRequest => ({
   ...EMPTY_STATE_REQUEST,

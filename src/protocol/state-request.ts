@@ -4,12 +4,12 @@
  */
 import { readMessage } from "#lib/wire/read.ts";
 import { MessageWriter } from "#lib/wire/write.ts";
-import { type DeltaRequest, EMPTY_REQUEST } from "./delta-request.ts";
-import { formatRequestError, parseRequestError, type RequestError } from "./request-error.ts";
-import { FIELD_LIMIT, readIdentifier } from "./request-limits.ts";
+import { type DeltaRequest, EMPTY_REQUEST } from "./messages/delta-request.ts";
+import { formatRequestError, parseRequestError, type RequestError } from "./messages/request-error.ts";
+import { FIELD_LIMIT, readIdentifier } from "./messages/request-limits.ts";
+import { sharedTypeUrl } from "./messages/type-urls.ts";
 import type { Resource } from "./resource.ts";
 import type { Subscription } from "./subscription.ts";
-import { sharedTypeUrl } from "./type-urls.ts";
 
 export interface StateRequest {
   /** Version of the last response that was accepted, maybe on an earlier stream; we go by the nonce. */

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { EMPTY_REQUEST } from "./delta-request.ts";
+import { EMPTY_REQUEST } from "./messages/delta-request.ts";
+import { CLUSTER_TYPE } from "./messages/type-urls.ts";
 import type { Resource } from "./resource.ts";
 import { afterSending, type Draft, emit, type Form, onRequest, retarget, subscribe } from "./subscription.ts";
-import { CLUSTER_TYPE } from "./type-urls.ts";
 
 const resources = fc.dictionary(
   fc.constantFrom("a", "b", "c", "d", "e"),

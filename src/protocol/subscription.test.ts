@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type DeltaRequest, EMPTY_REQUEST } from "./delta-request.ts";
+import { type DeltaRequest, EMPTY_REQUEST } from "./messages/delta-request.ts";
+import { CLUSTER_TYPE, ENDPOINT_TYPE, ROUTE_TYPE } from "./messages/type-urls.ts";
 import type { Resource } from "./resource.ts";
 import { afterSending, emit, givenUp, onRequest, retarget, type Subscription, subscribe } from "./subscription.ts";
-import { CLUSTER_TYPE, ENDPOINT_TYPE, ROUTE_TYPE } from "./type-urls.ts";
 
 const layer = (...resources: string[]) =>
   new Map(

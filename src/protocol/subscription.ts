@@ -16,13 +16,13 @@
  * Over state-of-the-world xDS all is the same but how it is said: where a response has to hold everything (`complete`), what
  * did not change is repeated in it, and what is left out is gone.
  */
-import { hasSameItems } from "#lib/same-items.ts";
+import { hasSameItems } from "#lib/collections/same-items.ts";
 import { chosen, isUntold, lastGood, NONE, NOTHING, onAnswer } from "./answers.ts";
 import { changesBetween } from "./changes.ts";
-import type { DeltaRequest } from "./delta-request.ts";
 import { editedSet } from "./edited-set.ts";
+import type { DeltaRequest } from "./messages/delta-request.ts";
+import { ENDPOINT_TYPE, WILDCARD_TYPES } from "./messages/type-urls.ts";
 import { findResource, type Layers, type Resource, type Versioned } from "./resource.ts";
-import { ENDPOINT_TYPE, WILDCARD_TYPES } from "./type-urls.ts";
 
 /**
  * How responses tell changes. `delta`: what changed and what is gone. Over state-of-the-world xDS, `complete`: everything,

@@ -2,9 +2,10 @@
  * The state of one configuration file, as a value. A new text costs only the documents in it that differ from before, and
  * a broken document leaves its object at the last good version.
  */
-import type { ConfigObject } from "#config/config-object.ts";
-import type { Origin } from "#config/problem.ts";
-import { isSecurityKind, type UnreadablePolicy } from "#config/unreadable-policy.ts";
+
+import { isSecurityKind, type UnreadablePolicy } from "#config/kinds/unreadable-policy.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
+import type { Origin } from "#config/schema/problem.ts";
 import { splitDocuments } from "#lib/yaml/read.ts";
 import type { ObjectProblem } from "#model/ports.ts";
 import { type FoundObject, readObjects, unreadable } from "./document.ts";

@@ -1,6 +1,7 @@
 /** What people are told of security objects that cannot be read. */
-import { type ConfigObject, objectKey } from "#config/config-object.ts";
-import { ANY_NAMESPACE, type UnreadablePolicy } from "#config/unreadable-policy.ts";
+
+import { ANY_NAMESPACE, type UnreadablePolicy } from "#config/kinds/unreadable-policy.ts";
+import { type ConfigObject, objectKey } from "#config/schema/config-object.ts";
 import type { ObjectProblem } from "#model/ports.ts";
 
 /** One problem for each of them. */

@@ -1,12 +1,18 @@
 /** One YAML document of a configuration file, read and checked; lines are relative to the document's own text. */
-import type { ConfigObject } from "#config/config-object.ts";
-import type { ServiceEntry } from "#config/kinds/service-entry.ts";
-import { parseObject } from "#config/parse-object.ts";
-import { asError, type Problem, warning } from "#config/problem.ts";
+
+import { parseObject } from "#config/kinds/parse-object.ts";
+import type { ServiceEntry } from "#config/kinds/service-entry/schema.ts";
+import {
+  isSecurityKind,
+  type UnreadablePolicy,
+  unreadablePolicy,
+  unreadableText,
+} from "#config/kinds/unreadable-policy.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
 import { parseField } from "#config/schema/field-path.ts";
-import { isSecurityKind, type UnreadablePolicy, unreadablePolicy, unreadableText } from "#config/unreadable-policy.ts";
+import { asError, type Problem, warning } from "#config/schema/problem.ts";
 import { finished, type Steps } from "#lib/async/steps.ts";
-import { isRecord } from "#lib/is-record.ts";
+import { isRecord } from "#lib/json/is-record.ts";
 import { Places } from "#lib/yaml/places.ts";
 import { readDocument } from "#lib/yaml/read.ts";
 

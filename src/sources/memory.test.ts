@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { DEFAULT_MESH_CONFIG } from "#config/mesh-config.ts";
+import { DEFAULT_MESH_CONFIG } from "#config/mesh/mesh-config.ts";
 import { memorySource } from "./memory.ts";
 import { entryYaml, serviceYaml, testTextSource } from "./source-contract.ts";
 

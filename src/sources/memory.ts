@@ -1,9 +1,9 @@
 /** A source that is told its files instead of reading them: for tests, and for configuration that exists as text only. */
-import { DEFAULT_MESH_CONFIG, type MeshConfig } from "#config/mesh-config.ts";
+import { DEFAULT_MESH_CONFIG, type MeshConfig } from "#config/mesh/mesh-config.ts";
 import { DEFAULT_FEATURES, type Features } from "#model/features.ts";
 import type { KeySets } from "#model/key-set.ts";
-import type { GatewayAddresses } from "#model/network-gateway.ts";
 import type { Source, WorkloadEntries } from "#model/ports.ts";
+import type { GatewayAddresses } from "#model/service/network-gateway.ts";
 import { readConfigFile } from "./config-file.ts";
 import { ObjectTable } from "./object-table.ts";
 import { SnapshotStore } from "./snapshot-store.ts";

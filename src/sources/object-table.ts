@@ -1,10 +1,11 @@
 /** The objects of all files as one configuration. */
-import { type ConfigObject, objectKey } from "#config/config-object.ts";
-import { REVISION_LABEL } from "#config/revision.ts";
-import type { UnreadablePolicy } from "#config/unreadable-policy.ts";
-import type { RemoteCluster } from "#convert/remote-clusters.ts";
-import { compareText } from "#lib/compare-text.ts";
-import { changedSorted } from "#lib/list-changes.ts";
+
+import type { UnreadablePolicy } from "#config/kinds/unreadable-policy.ts";
+import { type ConfigObject, objectKey } from "#config/schema/config-object.ts";
+import { REVISION_LABEL } from "#config/terms/revision.ts";
+import type { RemoteCluster } from "#convert/clusters/remote-clusters.ts";
+import { changedSorted } from "#lib/collections/list-changes.ts";
+import { compareText } from "#lib/text/compare-text.ts";
 import type { ObjectProblem } from "#model/ports.ts";
 import type { ConfigFile } from "./config-file.ts";
 

@@ -1,5 +1,5 @@
-import type { Logger } from "#lib/log.ts";
-import { oneLine } from "#lib/one-line.ts";
+import type { Logger } from "#lib/log/log.ts";
+import { oneLine } from "#lib/log/one-line.ts";
 import type { ObjectProblem } from "#model/ports.ts";
 
 /** A problem in one line: `reviews.yaml:12: VirtualService/default/reviews: spec.http[0].timeout must be a duration`. */

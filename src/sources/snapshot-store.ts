@@ -1,12 +1,13 @@
 /** The newest snapshot and those who want to hear of the next: the half of a source that does not depend on where it reads. */
-import { type ConfigObject, objectKey } from "#config/config-object.ts";
-import { DEFAULT_MESH_CONFIG, type MeshConfig } from "#config/mesh-config.ts";
+
+import { DEFAULT_MESH_CONFIG, type MeshConfig } from "#config/mesh/mesh-config.ts";
+import { type ConfigObject, objectKey } from "#config/schema/config-object.ts";
 import { buildSnapshot, type SnapshotInput, snapshotSteps } from "#convert/snapshot.ts";
 import { Slices } from "#lib/async/slices.ts";
 import type { Features } from "#model/features.ts";
 import type { KeySets } from "#model/key-set.ts";
-import type { GatewayAddresses } from "#model/network-gateway.ts";
 import type { ObjectProblem, Source, WorkloadEntries } from "#model/ports.ts";
+import type { GatewayAddresses } from "#model/service/network-gateway.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { denialProblems } from "./denials.ts";
 import type { Collection } from "./object-table.ts";

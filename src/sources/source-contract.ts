@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
-import { objectKey } from "#config/config-object.ts";
+import { objectKey } from "#config/schema/config-object.ts";
 import type { Source } from "#model/ports.ts";
 import { formatProblem } from "./report.ts";
 

@@ -4,8 +4,8 @@ import type { Snapshot } from "#model/snapshot.ts";
 import { meshOf, type ProxyOptions, proxyOf } from "../../test/support/mesh.ts";
 import { object, service, workload } from "../../test/support/objects.ts";
 import { planGateway, planInbound, planOutbound } from "./plan.ts";
-import type { Recipe } from "./recipe.ts";
-import { viewsOf } from "./views.ts";
+import type { Recipe } from "./recipes/recipe.ts";
+import { viewsOf } from "./views/views.ts";
 
 const WEB = service("web", { name: "http", port: 80 }) + workload("web-1", "10.1.0.1");
 const API = service("api", { name: "http", port: 80 }) + workload("api-1", "10.1.0.2");

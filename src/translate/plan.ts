@@ -9,14 +9,14 @@ import { planInboundClusters } from "./clusters/plan-inbound.ts";
 import { planGatewayListeners } from "./listeners/plan-gateway.ts";
 import { planInboundListeners } from "./listeners/plan-inbound.ts";
 import { planOutboundListeners, routeNamesOf } from "./listeners/plan-outbound.ts";
-import { parseGatewayRouteName } from "./names.ts";
+import { parseGatewayRouteName } from "./names/names.ts";
 import { type Patching, patchedPlan } from "./patches/plan.ts";
 import { chosenPatches } from "./patches/select.ts";
-import type { Recipe } from "./recipe.ts";
+import type { Recipe } from "./recipes/recipe.ts";
 import { planGatewayRoutes } from "./routes/plan-gateway.ts";
 import { planOutboundRoutes } from "./routes/plan-outbound.ts";
 import { type RouterServers, routerServers } from "./scope/gateways.ts";
-import type { BaseView, GatewayView, InboundView, OutboundView } from "./views.ts";
+import type { BaseView, GatewayView, InboundView, OutboundView } from "./views/views.ts";
 
 export { planEndpoints } from "./endpoints/plan.ts";
 export { planNameTable } from "./name-table/plan.ts";

@@ -1,7 +1,7 @@
 /** AdmissionReview in its two versions: what the API server asks and how it is answered. */
-import { isRecord } from "#lib/is-record.ts";
+import { isRecord } from "#lib/json/is-record.ts";
+import { parseJson } from "#lib/json/parse-json.ts";
 import { errorText } from "#lib/mesh-error.ts";
-import { parseJson } from "#lib/parse-json.ts";
 
 /** What the API server asks about. */
 export interface AdmissionRequest {

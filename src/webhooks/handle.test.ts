@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { testInjector } from "#inject/fixture.ts";
-import { InjectionError } from "#inject/injection-error.ts";
+import { testInjector } from "#inject/injector/fixture.ts";
+import { InjectionError } from "#inject/injector/injection-error.ts";
 import { applyPatch, type Operation } from "../../test/support/json-patch.ts";
 import { handleWebhook, type WebhookContext } from "./handle.ts";
 import { admitPod } from "./injection.ts";

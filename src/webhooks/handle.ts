@@ -1,5 +1,5 @@
 /** Requests of the API server as values: what comes in and what goes out, without a socket. */
-import { clipped } from "#lib/clipped.ts";
+import { clipped } from "#lib/text/clipped.ts";
 import { type AdmissionRequest, type AdmissionVerdict, formatVerdict, readReview } from "./admission-review.ts";
 import { admitPod, type InjectionContext } from "./injection.ts";
 import type { WebhookMetric } from "./metrics.ts";

@@ -1,16 +1,17 @@
 /** `/inject`: a pod that is about to be created, answered with the changes that put its proxy in. */
-import { decideInjection } from "#inject/decision.ts";
-import { variablesOfPath } from "#inject/inject-path.ts";
+
 import { injectPod } from "#inject/inject-pod.ts";
-import { InjectionError } from "#inject/injection-error.ts";
-import type { Injector } from "#inject/injector.ts";
-import { jsonPatch } from "#inject/json-patch.ts";
+import { InjectionError } from "#inject/injector/injection-error.ts";
+import type { Injector } from "#inject/injector/injector.ts";
+import { jsonPatch } from "#inject/json/json-patch.ts";
 import { FieldError } from "#inject/kubernetes/canonical.ts";
 import { type PlacedProxyConfig, proxyConfigOf } from "#inject/mesh/proxy-config.ts";
-import { PROXY_CONFIG } from "#inject/names.ts";
-import { ownerOf } from "#inject/owner.ts";
-import { annotationOf, type Pod, readPod } from "#inject/pod.ts";
-import { withoutSharedUser } from "#inject/proxy-ids.ts";
+import { decideInjection } from "#inject/pod/decision.ts";
+import { PROXY_CONFIG } from "#inject/pod/names.ts";
+import { ownerOf } from "#inject/pod/owner.ts";
+import { annotationOf, type Pod, readPod } from "#inject/pod/pod.ts";
+import { withoutSharedUser } from "#inject/pod/proxy-ids.ts";
+import { variablesOfPath } from "#inject/webhook/inject-path.ts";
 import type { AdmissionRequest, AdmissionVerdict } from "./admission-review.ts";
 
 /** The cluster of pods that name none. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { InjectionError } from "#inject/injection-error.ts";
+import { InjectionError } from "#inject/injector/injection-error.ts";
 import { type InjectionTexts, LiveInjector } from "./live-injector.ts";
 
 function live(first: InjectionTexts = {}) {

@@ -1,8 +1,8 @@
 /** The injector of the moment: made anew when the mesh config or the settings of injection changed, kept when they are wrong. */
 
-import { type InjectionSettings, injectorFrom } from "#inject/inject-settings.ts";
-import { InjectionError } from "#inject/injection-error.ts";
-import type { Injector } from "#inject/injector.ts";
+import { type InjectionSettings, injectorFrom } from "#inject/injector/inject-settings.ts";
+import { InjectionError } from "#inject/injector/injection-error.ts";
+import type { Injector } from "#inject/injector/injector.ts";
 
 /** Texts of the injection configuration; each is optional. Compared by identity. */
 export type InjectionTexts = Pick<InjectionSettings, "injectConfig" | "values">;

@@ -1,5 +1,5 @@
 /** What webhooks count, under Istio's names. */
-import type { MetricDefinition } from "#lib/metrics.ts";
+import type { MetricDefinition } from "#lib/metrics/metrics.ts";
 
 const OBJECT = ["group", "version", "resource"] as const;
 

@@ -1,5 +1,5 @@
 /** Labels of metrics about an object, as its review names it. */
-import { standingOf } from "#config/kinds.ts";
+import { standingOf } from "#config/kinds/kinds.ts";
 import type { AdmissionRequest } from "./admission-review.ts";
 
 /** Anybody can send a review of any kind: only kinds that exist become labels, since metrics keep every label for ever. */

@@ -1,9 +1,9 @@
 /** `/validate`: objects of Istio's API, refused before they are stored when they could not work. */
-import { readVersion, standingOf } from "#config/kinds.ts";
-import { parseObject } from "#config/parse-object.ts";
-import type { Problem } from "#config/problem.ts";
-import { clipped } from "#lib/clipped.ts";
-import { isRecord } from "#lib/is-record.ts";
+import { readVersion, standingOf } from "#config/kinds/kinds.ts";
+import { parseObject } from "#config/kinds/parse-object.ts";
+import type { Problem } from "#config/schema/problem.ts";
+import { isRecord } from "#lib/json/is-record.ts";
+import { clipped } from "#lib/text/clipped.ts";
 import type { AdmissionRequest, AdmissionVerdict } from "./admission-review.ts";
 
 /** A verdict and, for metrics, why an object was refused, in Istio's words. */

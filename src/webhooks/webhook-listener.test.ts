@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Agent, get, request } from "node:https";
 import { after, before, describe, test } from "node:test";
 import { compileTemplate } from "@mizzen/go-template/template";
-import { testInjector } from "#inject/fixture.ts";
+import { testInjector } from "#inject/injector/fixture.ts";
 import type { ServerIdentity } from "#lib/net/server-identity.ts";
 import { selfSigned } from "../../test/support/certificates.ts";
 import { WebhookListener } from "./webhook-listener.ts";

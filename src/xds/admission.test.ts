@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { status } from "@grpc/grpc-js";
 import { Admission, CONNECTION_BYTES, type PeerRefusal, STREAM_BYTES } from "#lib/admission/admission.ts";
 import type { Caller } from "#model/ports.ts";
-import { CLUSTER_TYPE, ENDPOINT_TYPE, HEALTH_TYPE } from "#protocol/type-urls.ts";
+import { CLUSTER_TYPE, ENDPOINT_TYPE, HEALTH_TYPE } from "#protocol/messages/type-urls.ts";
 import { type AdsFixtureOptions, startAds } from "../../test/support/ads-fixture.ts";
 import { proxyOf } from "../../test/support/mesh.ts";
 import { nodeOf, XdsClient } from "../../test/support/xds-client.ts";

@@ -1,12 +1,18 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { status } from "@grpc/grpc-js";
-import { createLogger } from "#lib/log.ts";
-import { CLUSTER_TYPE, ENDPOINT_TYPE, LISTENER_TYPE, NAME_TABLE_TYPE, ROUTE_TYPE } from "#protocol/type-urls.ts";
+import { createLogger } from "#lib/log/log.ts";
+import {
+  CLUSTER_TYPE,
+  ENDPOINT_TYPE,
+  LISTENER_TYPE,
+  NAME_TABLE_TYPE,
+  ROUTE_TYPE,
+} from "#protocol/messages/type-urls.ts";
 import { startAds } from "../../test/support/ads-fixture.ts";
 import { proxyOf } from "../../test/support/mesh.ts";
 import { nodeOf, XdsClient } from "../../test/support/xds-client.ts";
-import type { Labels, Metrics, XdsMetric } from "./metrics.ts";
+import type { Labels, Metrics, XdsMetric } from "./metrics/metrics.ts";
 
 const MESH = {
   all: {

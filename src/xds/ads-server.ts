@@ -25,8 +25,8 @@ import type { RefusalReason } from "#lib/admission/admission.ts";
 import { joined } from "#lib/grpc/messages.ts";
 import type { Methods, ServerCall } from "#lib/grpc/server-call.ts";
 import { STATUS } from "#lib/grpc/status.ts";
-import { LimitedLog } from "#lib/limited-log.ts";
-import type { Logger } from "#lib/log.ts";
+import { LimitedLog } from "#lib/log/limited-log.ts";
+import type { Logger } from "#lib/log/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import type {
   Caller,
@@ -37,30 +37,30 @@ import type {
   Source,
   StatusAnswers,
 } from "#model/ports.ts";
-import type { Proxy as MeshProxy } from "#model/proxy.ts";
+import type { Proxy as MeshProxy } from "#model/proxy/proxy.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import { HEALTH_TYPE, PROXY_CONFIG_TYPE } from "#protocol/type-urls.ts";
-import { ByteBudget } from "./byte-budget.ts";
-import { ChangeGate } from "./change-gate.ts";
-import { type Clock, SYSTEM_CLOCK } from "./clock.ts";
-import { ConnectedLimit } from "./connected-limit.ts";
-import type { DebounceSettings } from "./debounce.ts";
-import { DebugDesk } from "./debug-desk.ts";
-import { debugQuestion } from "./debug-question.ts";
-import { DIALECTS, type Dialect, envelopeIn } from "./dialect.ts";
-import { IdlePatchReport } from "./idle-patches.ts";
-import { type Authenticate, authenticated, introduced } from "./introduction.ts";
-import { likelyProxy } from "./likely-proxy.ts";
-import { type Metrics, NO_METRICS } from "./metrics.ts";
-import type { PartsOf } from "./parts.ts";
-import { patchCounter } from "./patch-status.ts";
-import { PushJournal } from "./push-journal.ts";
-import { Pusher } from "./pusher.ts";
-import { Refusal } from "./refusal.ts";
-import { RequestLimit } from "./request-limit.ts";
-import { SentSecrets } from "./sent-secrets.ts";
-import { withTrustRoots } from "./trust-roots.ts";
-import { XdsStream } from "./xds-stream.ts";
+import { HEALTH_TYPE, PROXY_CONFIG_TYPE } from "#protocol/messages/type-urls.ts";
+import { PushJournal } from "./journal/push-journal.ts";
+import { IdlePatchReport } from "./metrics/idle-patches.ts";
+import { type Metrics, NO_METRICS } from "./metrics/metrics.ts";
+import { patchCounter } from "./metrics/patch-status.ts";
+import { likelyProxy } from "./parts/likely-proxy.ts";
+import type { PartsOf } from "./parts/parts.ts";
+import { withTrustRoots } from "./parts/trust-roots.ts";
+import { ChangeGate } from "./push/change-gate.ts";
+import { Pusher } from "./push/pusher.ts";
+import { ByteBudget } from "./stream/byte-budget.ts";
+import { ConnectedLimit } from "./stream/connected-limit.ts";
+import { DebugDesk } from "./stream/debug-desk.ts";
+import { debugQuestion } from "./stream/debug-question.ts";
+import { DIALECTS, type Dialect, envelopeIn } from "./stream/dialect.ts";
+import { type Authenticate, authenticated, introduced } from "./stream/introduction.ts";
+import { Refusal } from "./stream/refusal.ts";
+import { RequestLimit } from "./stream/request-limit.ts";
+import { SentSecrets } from "./stream/sent-secrets.ts";
+import { XdsStream } from "./stream/xds-stream.ts";
+import { type Clock, SYSTEM_CLOCK } from "./timing/clock.ts";
+import type { DebounceSettings } from "./timing/debounce.ts";
 
 export interface AdsServerOptions {
   /** Should begin to read after the server was made, so that it hears of the first snapshot. */

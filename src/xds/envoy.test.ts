@@ -16,10 +16,16 @@ import {
   HttpConnectionManagerSchema,
   HttpFilterSchema,
 } from "#gen/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager_pb.ts";
-import { CLUSTER_TYPE, ENDPOINT_TYPE, EXTENSION_TYPE, LISTENER_TYPE, ROUTE_TYPE } from "#protocol/type-urls.ts";
+import {
+  CLUSTER_TYPE,
+  ENDPOINT_TYPE,
+  EXTENSION_TYPE,
+  LISTENER_TYPE,
+  ROUTE_TYPE,
+} from "#protocol/messages/type-urls.ts";
 import { AdsEnvoy, type ApiType, get, NO_ENVOY } from "../../test/support/ads-envoy.ts";
 import { startAds } from "../../test/support/ads-fixture.ts";
-import type { Labels, XdsMetric } from "./metrics.ts";
+import type { Labels, XdsMetric } from "./metrics/metrics.ts";
 
 const ADS = {
   configSourceSpecifier: { case: "ads", value: {} },

@@ -1,12 +1,12 @@
 /** Proxies and events that misbehave: none of it costs another proxy its push. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { CLUSTER_TYPE, LISTENER_TYPE } from "#protocol/type-urls.ts";
+import { CLUSTER_TYPE, LISTENER_TYPE } from "#protocol/messages/type-urls.ts";
 import { startAds } from "../../test/support/ads-fixture.ts";
 import { proxyOf } from "../../test/support/mesh.ts";
 import { nodeOf, XdsClient } from "../../test/support/xds-client.ts";
-import { type Clock, SYSTEM_CLOCK } from "./clock.ts";
-import { PushJournal } from "./push-journal.ts";
+import { PushJournal } from "./journal/push-journal.ts";
+import { type Clock, SYSTEM_CLOCK } from "./timing/clock.ts";
 
 const clusters = (version: string, count = 4) => ({
   all: { [CLUSTER_TYPE]: Object.fromEntries(Array.from({ length: count }, (_, i) => [`c${i}`, version])) },

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { finished } from "#lib/async/steps.ts";
 import { recipeBytes } from "#translate/patches/recipe-tree.ts";
 import { meshOf, proxyOf } from "../../test/support/mesh.ts";
-import { translatedParts } from "./translated-parts.ts";
+import { translatedParts } from "./parts/translated-parts.ts";
 
 /** Types of extensions that Envoy 1.28 has. */
 const OLD = new Set(

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ObservedProxy, ProxyObserver } from "#model/ports.ts";
-import { CLUSTER_TYPE, HEALTH_TYPE } from "#protocol/type-urls.ts";
+import { CLUSTER_TYPE, HEALTH_TYPE } from "#protocol/messages/type-urls.ts";
 import { startAds } from "../../test/support/ads-fixture.ts";
 import { proxyOf } from "../../test/support/mesh.ts";
 import { nodeOf, XdsClient } from "../../test/support/xds-client.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { CLUSTER_TYPE, LISTENER_TYPE } from "#protocol/type-urls.ts";
+import { CLUSTER_TYPE, LISTENER_TYPE } from "#protocol/messages/type-urls.ts";
 import { startAds } from "../../test/support/ads-fixture.ts";
 import { proxyOf } from "../../test/support/mesh.ts";
 import { nodeOf, XdsClient } from "../../test/support/xds-client.ts";

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { EMPTY_REQUEST, formatDeltaRequest } from "#protocol/delta-request.ts";
-import { CLUSTER_TYPE, ENDPOINT_TYPE, LISTENER_TYPE } from "#protocol/type-urls.ts";
+import { EMPTY_REQUEST, formatDeltaRequest } from "#protocol/messages/delta-request.ts";
+import { CLUSTER_TYPE, ENDPOINT_TYPE, LISTENER_TYPE } from "#protocol/messages/type-urls.ts";
 import { startAds } from "../../test/support/ads-fixture.ts";
 import { proxyOf } from "../../test/support/mesh.ts";
 import { UnreadCall } from "../../test/support/unread-call.ts";
 import { nodeOf, XdsClient } from "../../test/support/xds-client.ts";
-import { type Clock, SYSTEM_CLOCK } from "./clock.ts";
-import type { XdsMetric } from "./metrics.ts";
+import type { XdsMetric } from "./metrics/metrics.ts";
+import { type Clock, SYSTEM_CLOCK } from "./timing/clock.ts";
 
 /** More than the window that a client opens which does not read. */
 const LARGE = "x".repeat(1_000_000);

@@ -3,14 +3,20 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { Slices } from "#lib/async/slices.ts";
-import { SILENT } from "#lib/log.ts";
-import type { Proxy as MeshProxy } from "#model/proxy.ts";
+import { SILENT } from "#lib/log/log.ts";
+import type { Proxy as MeshProxy } from "#model/proxy/proxy.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import { CLUSTER_TYPE, ENDPOINT_TYPE, LISTENER_TYPE, NAME_TABLE_TYPE, ROUTE_TYPE } from "#protocol/type-urls.ts";
+import {
+  CLUSTER_TYPE,
+  ENDPOINT_TYPE,
+  LISTENER_TYPE,
+  NAME_TABLE_TYPE,
+  ROUTE_TYPE,
+} from "#protocol/messages/type-urls.ts";
 import { meshOf, proxyOf } from "../../test/support/mesh.ts";
-import { Catalogue } from "./catalogue.ts";
-import type { ProxyParts } from "./parts.ts";
-import { translatedParts } from "./translated-parts.ts";
+import { Catalogue } from "./parts/catalogue.ts";
+import type { ProxyParts } from "./parts/parts.ts";
+import { translatedParts } from "./parts/translated-parts.ts";
 
 /** One object in several states; each mesh takes one of them, or none. */
 const OBJECTS: readonly (readonly string[])[] = [

@@ -4,13 +4,13 @@ import { test } from "node:test";
 import { status } from "@grpc/grpc-js";
 import { FramedMessage, joined } from "#lib/grpc/messages.ts";
 import type { Caller } from "#model/ports.ts";
-import { EMPTY_REQUEST, formatDeltaRequest } from "#protocol/delta-request.ts";
-import { CLUSTER_TYPE } from "#protocol/type-urls.ts";
+import { EMPTY_REQUEST, formatDeltaRequest } from "#protocol/messages/delta-request.ts";
+import { CLUSTER_TYPE } from "#protocol/messages/type-urls.ts";
 import { type AdsFixtureOptions, startAds } from "../../test/support/ads-fixture.ts";
 import { proxyOf } from "../../test/support/mesh.ts";
 import { UnreadCall } from "../../test/support/unread-call.ts";
 import { nodeOf, XdsClient } from "../../test/support/xds-client.ts";
-import { DIALECTS } from "./dialect.ts";
+import { DIALECTS } from "./stream/dialect.ts";
 
 const DEBUG = "istio.io/debug";
 const MEGABYTE = 1_048_576;

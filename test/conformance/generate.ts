@@ -1,10 +1,10 @@
 /** All resources that a proxy would get, by kind and name, built without caches. */
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
-import type { Proxy as MeshProxy } from "#model/proxy.ts";
+import type { Proxy as MeshProxy } from "#model/proxy/proxy.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { planEndpoints, planGateway, planInbound, planNameTable, planOutbound } from "#translate/plan.ts";
-import type { Recipe } from "#translate/recipe.ts";
-import { viewsOf } from "#translate/views.ts";
+import type { Recipe } from "#translate/recipes/recipe.ts";
+import { viewsOf } from "#translate/views/views.ts";
 
 /** Encoded resources by name. */
 export type Resources = ReadonlyMap<string, Uint8Array>;

@@ -1,17 +1,18 @@
 /** A cluster as the data dumps it to a snapshot. */
-import type { ConfigObject } from "#config/config-object.ts";
-import { INGRESS_SEMANTICS } from "#config/ingress-semantics.ts";
-import { authorizationPolicySchema } from "#config/kinds/authorization-policy.ts";
-import { destinationRuleSchema } from "#config/kinds/destination-rule.ts";
-import { endpointSliceSchema } from "#config/kinds/endpoint-slice.ts";
-import { gatewaySchema } from "#config/kinds/gateway.ts";
-import { serviceSchema } from "#config/kinds/service.ts";
-import { sidecarSchema } from "#config/kinds/sidecar.ts";
-import { virtualServiceSchema } from "#config/kinds/virtual-service.ts";
-import type { MeshConfig } from "#config/mesh-config.ts";
-import { parseObject } from "#config/parse-object.ts";
+
+import { authorizationPolicySchema } from "#config/kinds/authorization-policy/schema.ts";
+import { destinationRuleSchema } from "#config/kinds/destination-rule/schema.ts";
+import { endpointSliceSchema } from "#config/kinds/endpoint-slice/schema.ts";
+import { gatewaySchema } from "#config/kinds/gateway/schema.ts";
+import { parseObject } from "#config/kinds/parse-object.ts";
+import { serviceSchema } from "#config/kinds/service/schema.ts";
+import { sidecarSchema } from "#config/kinds/sidecar/schema.ts";
+import { virtualServiceSchema } from "#config/kinds/virtual-service/schema.ts";
+import type { MeshConfig } from "#config/mesh/mesh-config.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
 import type { Schema } from "#config/schema/message.ts";
 import { parse } from "#config/schema/parse.ts";
+import { INGRESS_SEMANTICS } from "#config/terms/ingress-semantics.ts";
 import { buildSnapshot } from "#convert/snapshot.ts";
 import { DEFAULT_FEATURES, type Features } from "#model/features.ts";
 import type { Snapshot } from "#model/snapshot.ts";

@@ -1,12 +1,13 @@
 /** The input of recorded cases to a snapshot: objects, Kubernetes YAML, and dumps of Istio's own model of services. */
+
+import { DEFAULT_MESH_CONFIG, type MeshConfig } from "#config/mesh/mesh-config.ts";
 import { meshConfigSchema } from "#config/mesh/mesh-schema.ts";
-import { DEFAULT_MESH_CONFIG, type MeshConfig } from "#config/mesh-config.ts";
-import { parseProtocol } from "#config/protocol.ts";
 import { parse } from "#config/schema/parse.ts";
+import { parseProtocol } from "#config/terms/protocol.ts";
 import { readDocuments } from "#lib/yaml/read.ts";
-import type { Endpoint, EndpointSet } from "#model/endpoint.ts";
 import { DEFAULT_FEATURES, type Features } from "#model/features.ts";
-import { type Resolution, type Service, type ServiceKey, serviceKey } from "#model/service.ts";
+import type { Endpoint, EndpointSet } from "#model/service/endpoint.ts";
+import { type Resolution, type Service, type ServiceKey, serviceKey } from "#model/service/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { type KubernetesObject, kubernetesMesh } from "./kubernetes-mesh.ts";
 

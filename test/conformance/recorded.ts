@@ -1,7 +1,7 @@
 /** Resources that real Istio sent to a proxy, as cases. */
 import { fromBinary } from "@bufbuild/protobuf";
 import { ISTIO_EXTENSIONS } from "#cli/translate/simulated-proxy.ts";
-import type { Proxy as MeshProxy } from "#model/proxy.ts";
+import type { Proxy as MeshProxy } from "#model/proxy/proxy.ts";
 import { compareJson } from "./compare.ts";
 import type { Generated } from "./generate.ts";
 import type { Case, Outcome } from "./harness.ts";

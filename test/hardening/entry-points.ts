@@ -52,7 +52,7 @@ export const ENTRY_POINTS: readonly EntryPoint[] = [
     cases: "one line: ",
   },
   { ...READER, name: "configuration files", source: "src/lib/yaml/read.ts", cases: "configuration files" },
-  { ...READER, name: "mesh config", source: "src/config/mesh-config.ts", cases: "mesh config" },
+  { ...READER, name: "mesh config", source: "src/config/mesh/mesh-config.ts", cases: "mesh config" },
   { ...READER, name: "key sets", source: "src/sources/jwks/fetch-keys.ts", cases: "key sets: " },
   { ...READER, name: "image layers", source: "src/agent/wasm/unpack.ts", cases: "image layers" },
   { ...READER, name: "image references", source: "src/agent/wasm/image-reference.ts", cases: "image references" },
@@ -64,7 +64,7 @@ export const ENTRY_POINTS: readonly EntryPoint[] = [
   },
   { ...READER, name: "Wasm modules", source: "src/agent/wasm/unpack.ts", cases: "Wasm modules" },
   { ...READER, name: "pod files", source: "src/agent/downward-api.ts", cases: "pod labels and annotations" },
-  { ...READER, name: "PROXY_CONFIG", source: "src/config/proxy-config.ts", cases: "PROXY_CONFIG" },
+  { ...READER, name: "PROXY_CONFIG", source: "src/config/proxy-config/proxy-config.ts", cases: "PROXY_CONFIG" },
   { ...READER, name: "tokens", source: "src/agent/sts/jwt.ts", cases: "tokens" },
   { ...READER, name: "probes", source: "src/agent/status/probes/parse.ts", cases: "probes" },
   { ...READER, name: "scrapes", source: "src/agent/status/answer-reader.ts", cases: "scrapes" },
@@ -73,7 +73,7 @@ export const ENTRY_POINTS: readonly EntryPoint[] = [
 /** Files that open a socket, but read nothing that strangers send, with the reason. */
 export const NOT_ENTRY_POINTS: Readonly<Record<string, string>> = {
   "src/agent/debug-socket/serve.ts": "a unix socket of the agent's own account, off by default",
-  "src/agent/dns/forward.ts": "asks name servers; the fuzz target dns-messages covers what they answer",
+  "src/agent/dns/forward/forward.ts": "asks name servers; the fuzz target dns-messages covers what they answer",
   "src/agent/shared/open-sockets.ts": "opens 15020 and 15053 in the network of a workload and passes them on",
   "src/agent/sds/file-secrets.ts": "its `listen` is for events",
   "src/standalone/run/requests.ts": "its `listen` is for events",
@@ -93,6 +93,6 @@ export const NOT_ENTRY_POINTS: Readonly<Record<string, string>> = {
   "src/standalone/fabric/forward.ts": "copies bytes of a published port without reading them",
   "src/standalone/fabric/serve-dns.ts": "DNS of one machine, reachable by its workloads; read with dns-packet",
   "src/standalone/init/init.ts": "text of a file that it writes, and a question whether a port is free",
-  "src/standalone/up/host-ports.ts": "asks whether a port is free",
+  "src/standalone/ports/host-ports.ts": "asks whether a port is free",
   "src/standalone/up/start-lock.ts": "a lock: closes each connection without reading it",
 };

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { selfSignedCa } from "#ca/self-signed.ts";
+import { selfSignedCa } from "#ca/keys/self-signed.ts";
 import { installed } from "../../src/install/fixture.ts";
 
 const ROOT = join(import.meta.dirname, "../..");

@@ -6,10 +6,10 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { promisify } from "node:util";
 import { Server, ServerCredentials, type sendUnaryData } from "@grpc/grpc-js";
-import { createLogger } from "#lib/log.ts";
+import { createLogger } from "#lib/log/log.ts";
 import { memorySource } from "#sources/memory.ts";
 import { AdsServer } from "#xds/ads-server.ts";
-import { translatedParts } from "#xds/translated-parts.ts";
+import { translatedParts } from "#xds/parts/translated-parts.ts";
 import { serveMethods } from "../support/grpc-server.ts";
 
 const run = promisify(execFile);

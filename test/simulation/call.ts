@@ -4,7 +4,7 @@
  */
 import { type DescMessage, fromBinary, type MessageShape } from "@bufbuild/protobuf";
 import ipaddr from "ipaddr.js";
-import { isSubsetOf } from "#config/host.ts";
+import { isSubsetOf } from "#config/terms/host.ts";
 import type { FilterChain } from "#gen/envoy/config/listener/v3/listener_components_pb.ts";
 import type { Listener } from "#gen/envoy/config/listener/v3/listener_pb.ts";
 import { VirtualHost_TlsRequirementType as TlsRequirement } from "#gen/envoy/config/route/v3/route_components_pb.ts";

@@ -1,8 +1,8 @@
 /** Envoy accepts what our checks accept: a value that it rejects would keep the policy, and all later changes, from proxies. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { DEFAULT_MESH_CONFIG } from "#config/mesh-config.ts";
-import { parseObject } from "#config/parse-object.ts";
+import { parseObject } from "#config/kinds/parse-object.ts";
+import { DEFAULT_MESH_CONFIG } from "#config/mesh/mesh-config.ts";
 import { buildSnapshot } from "#convert/snapshot.ts";
 import { DEFAULT_FEATURES } from "#model/features.ts";
 import { generate } from "../conformance/generate.ts";

@@ -5,9 +5,9 @@ import { RBACSchema } from "#gen/envoy/extensions/filters/http/rbac/v3/rbac_pb.t
 import { HttpConnectionManagerSchema } from "#gen/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager_pb.ts";
 import { RBACSchema as TcpRbacSchema } from "#gen/envoy/extensions/filters/network/rbac/v3/rbac_pb.ts";
 import { DEFAULT_FEATURES } from "#model/features.ts";
-import type { Proxy as MeshProxy } from "#model/proxy.ts";
+import type { Proxy as MeshProxy } from "#model/proxy/proxy.ts";
 import { memorySource } from "#sources/memory.ts";
-import { namespaceMode } from "#translate/scope/peer-authentication.ts";
+import { namespaceMode } from "#translate/policies/peer-authentication.ts";
 import { generate } from "../conformance/generate.ts";
 import { NO_ENVOY } from "../support/ads-envoy.ts";
 import { acceptedByEnvoy, type EnvoyResources } from "../support/envoy.ts";

@@ -19,12 +19,12 @@ import { EchoSchema } from "#gen/envoy/extensions/filters/network/echo/v3/echo_p
 import { DownstreamTlsContextSchema } from "#gen/envoy/extensions/transport_sockets/tls/v3/tls_pb.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { tcpAuthorization, unreadableTcpFilters } from "#translate/authorization/filters.ts";
-import { type Init, pack } from "#translate/encode.ts";
 import { httpConnectionManager } from "#translate/filters/http-connection-manager.ts";
 import { TLS_INSPECTOR } from "#translate/listeners/inspectors.ts";
-import { authorizationInput, authorizationPoliciesOf } from "#translate/scope/authorization-policies.ts";
-import { jwtInput, requestAuthenticationsOf } from "#translate/scope/request-authentications.ts";
-import { traitsOf } from "#translate/traits.ts";
+import { authorizationInput, authorizationPoliciesOf } from "#translate/policies/authorization-policies.ts";
+import { jwtInput, requestAuthenticationsOf } from "#translate/policies/request-authentications.ts";
+import { traitsOf } from "#translate/traits/traits.ts";
+import { type Init, pack } from "#translate/wire/encode.ts";
 import { ENVOY, get } from "./ads-envoy.ts";
 import { freePorts } from "./free-ports.ts";
 import { proxyOf } from "./mesh.ts";

@@ -4,11 +4,11 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Command } from "commander";
-import { addFlags, flagsOf } from "#control-plane/command/flags.ts";
 import { ControlPlane } from "#control-plane/control-plane.ts";
 import { flagDefaults, parseDiscoveryConfig } from "#control-plane/settings/config.ts";
+import { addFlags, flagsOf } from "#control-plane/settings/flags.ts";
+import { createLogger } from "#lib/log/log.ts";
 import type { KubernetesApi } from "../../src/lib/kubernetes/api-client.ts";
-import { createLogger } from "../../src/lib/log.ts";
 import { eventually } from "./fake-control-plane.ts";
 
 export interface ControlPlaneOptions {

@@ -2,7 +2,7 @@
 import { type DnsServerOptions, startDnsServer } from "#agent/dns/server.ts";
 import { openUdp } from "#agent/dns/udp-socket.ts";
 import { agentMetrics } from "#agent/metrics.ts";
-import { SILENT } from "#lib/log.ts";
+import { SILENT } from "#lib/log/log.ts";
 
 export interface LocalDns {
   readonly port: number;

@@ -3,12 +3,12 @@ import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DEFAULT_MESH_CONFIG, type MeshConfig } from "#config/mesh-config.ts";
-import { createLogger } from "#lib/log.ts";
+import { DEFAULT_MESH_CONFIG, type MeshConfig } from "#config/mesh/mesh-config.ts";
+import { createLogger } from "#lib/log/log.ts";
 import { memorySource } from "#sources/memory.ts";
 import { AdsServer } from "#xds/ads-server.ts";
-import type { XdsMetric } from "#xds/metrics.ts";
-import { translatedParts } from "#xds/translated-parts.ts";
+import type { XdsMetric } from "#xds/metrics/metrics.ts";
+import { translatedParts } from "#xds/parts/translated-parts.ts";
 import { type ServedMethods, serveMethods } from "./grpc-server.ts";
 import { type EnvoyNode, IsolatedEnvoy } from "./isolated-envoy.ts";
 

@@ -1,6 +1,6 @@
 /** A terminal that keeps what commands print and say, so that they run inside the test. */
 import { join } from "node:path";
-import type { Terminal } from "#cli/terminal.ts";
+import type { Terminal } from "#cli/terminal/terminal.ts";
 import { styleFor } from "#lib/print/style.ts";
 
 const ROOT = join(import.meta.dirname, "../..");

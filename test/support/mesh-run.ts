@@ -17,7 +17,7 @@ import { openMesh, startMesh } from "#bin/mesh.ts";
 import type { ExecResult, Mesh, StartMeshOptions, Workload } from "#standalone/library/api.ts";
 import { namespaceFile } from "#standalone/plan/names.ts";
 import { statePaths } from "#standalone/plan/state-paths.ts";
-import { type MemberStatus, type MeshStatus, readStatus } from "#standalone/run/status.ts";
+import { type MemberStatus, type MeshStatus, readStatus } from "#standalone/status/status.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 /** The command under test; one of another build can be tried instead. */

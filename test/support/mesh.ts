@@ -1,13 +1,13 @@
 /** A mesh from YAML text, and proxies in it, for tests. */
 import assert from "node:assert/strict";
-import type { ConfigObject } from "#config/config-object.ts";
-import { meshConfigOf } from "#config/mesh-config.ts";
-import { parseObject } from "#config/parse-object.ts";
-import type { RemoteCluster } from "#convert/remote-clusters.ts";
+import { parseObject } from "#config/kinds/parse-object.ts";
+import { meshConfigOf } from "#config/mesh/mesh-config.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
+import type { RemoteCluster } from "#convert/clusters/remote-clusters.ts";
 import { buildSnapshot } from "#convert/snapshot.ts";
 import { readDocuments } from "#lib/yaml/read.ts";
 import { DEFAULT_FEATURES, type Features } from "#model/features.ts";
-import type { Proxy as MeshProxy } from "#model/proxy.ts";
+import type { Proxy as MeshProxy } from "#model/proxy/proxy.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 
 export interface MeshOptions {

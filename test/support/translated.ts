@@ -7,7 +7,7 @@ import { type ClusterLoadAssignment, ClusterLoadAssignmentSchema } from "#gen/en
 import { type Listener, ListenerSchema } from "#gen/envoy/config/listener/v3/listener_pb.ts";
 import { type RouteConfiguration, RouteConfigurationSchema } from "#gen/envoy/config/route/v3/route_pb.ts";
 import { type NameTable, NameTableSchema } from "#gen/istio/networking/nds/v1/nds_pb.ts";
-import type { Proxy as MeshProxy } from "#model/proxy.ts";
+import type { Proxy as MeshProxy } from "#model/proxy/proxy.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { generate } from "../conformance/generate.ts";
 

@@ -3,12 +3,12 @@ import assert from "node:assert/strict";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { Client, type ClientDuplexStream, credentials, Metadata, type StatusObject } from "@grpc/grpc-js";
 import { NodeSchema } from "#gen/envoy/config/core/v3/base_pb.ts";
-import type { Proxy as MeshProxy } from "#model/proxy.ts";
-import { type DeltaRequest, EMPTY_REQUEST, formatDeltaRequest } from "#protocol/delta-request.ts";
-import { type DeltaEnvelope, parseDeltaResponse } from "#protocol/delta-response.ts";
+import type { Proxy as MeshProxy } from "#model/proxy/proxy.ts";
+import { type DeltaRequest, EMPTY_REQUEST, formatDeltaRequest } from "#protocol/messages/delta-request.ts";
+import { type DeltaEnvelope, parseDeltaResponse } from "#protocol/messages/delta-response.ts";
+import { parseStateResponse } from "#protocol/messages/state-response.ts";
 import { formatStateRequest } from "#protocol/state-request.ts";
-import { parseStateResponse } from "#protocol/state-response.ts";
-import { DIALECTS } from "#xds/dialect.ts";
+import { DIALECTS } from "#xds/stream/dialect.ts";
 
 export interface XdsClientOptions {
   /** Encoded node, sent with the first request; see `nodeOf`. */

@@ -10,7 +10,7 @@ import {
   DeltaDiscoveryRequestSchema,
   DeltaDiscoveryResponseSchema,
 } from "#gen/envoy/service/discovery/v3/discovery_pb.ts";
-import { createLogger } from "#lib/log.ts";
+import { createLogger } from "#lib/log/log.ts";
 import {
   eventually,
   type FakeControlPlane,

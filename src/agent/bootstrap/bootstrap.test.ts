@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { DEFAULT_PROXY_CONFIG, type ProxyConfig, type TlsSettings } from "#config/proxy-config.ts";
+import { DEFAULT_PROXY_CONFIG, type ProxyConfig, type TlsSettings } from "#config/proxy-config/proxy-config.ts";
 import { type NodeInput, nodeId, proxyNode } from "../node.ts";
 import { envoyBootstrap } from "./bootstrap.ts";
 import { grpcBootstrap } from "./grpc-bootstrap.ts";

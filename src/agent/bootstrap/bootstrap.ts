@@ -3,7 +3,7 @@
  * what the Envoy at hand lacks is removed, elsewhere.
  */
 import { join } from "node:path";
-import { parseJson } from "#lib/parse-json.ts";
+import { parseJson } from "#lib/json/parse-json.ts";
 import { addressFamily } from "./addresses.ts";
 import { staticClusters } from "./clusters.ts";
 import type { BootstrapContext, BootstrapInput, Json } from "./input.ts";

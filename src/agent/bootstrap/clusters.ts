@@ -1,5 +1,5 @@
 /** Static clusters: what Envoy must reach before and beside the control plane. */
-import { durationMs, type RemoteService } from "#config/proxy-config.ts";
+import { durationMs, type RemoteService } from "#config/proxy-config/proxy-config.ts";
 import { type BootstrapContext, FILE_SDS_SOCKET, type Json } from "./input.ts";
 import { remoteTls } from "./remote-tls.ts";
 

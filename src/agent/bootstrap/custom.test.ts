@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { DEFAULT_PROXY_CONFIG } from "#config/proxy-config.ts";
+import { DEFAULT_PROXY_CONFIG } from "#config/proxy-config/proxy-config.ts";
 import { type NodeInput, proxyNode } from "../node.ts";
 import { renderBootstrap } from "./custom.ts";
 import type { BootstrapInput } from "./input.ts";

@@ -1,4 +1,4 @@
-import type { ProxyConfig } from "#config/proxy-config.ts";
+import type { ProxyConfig } from "#config/proxy-config/proxy-config.ts";
 import type { ProxyNode } from "../node.ts";
 import type { AddressFamily } from "./addresses.ts";
 

@@ -1,4 +1,4 @@
-import type { TlsSettings } from "#config/proxy-config.ts";
+import type { TlsSettings } from "#config/proxy-config/proxy-config.ts";
 import type { ProxyNode } from "../node.ts";
 import type { Json } from "./input.ts";
 

@@ -12,7 +12,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { DEFAULT_PROXY_CONFIG } from "#config/proxy-config.ts";
+import { DEFAULT_PROXY_CONFIG } from "#config/proxy-config/proxy-config.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { type NodeInput, proxyNode } from "../node.ts";
 import { envoyBootstrap } from "./bootstrap.ts";

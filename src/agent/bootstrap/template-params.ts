@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { Struct, TextMap, toValue, type Value, type ValueMap } from "@mizzen/go-template/value";
 import { messageValue } from "#config/mesh/message-value.ts";
-import type { ProxyConfig, RemoteService } from "#config/proxy-config.ts";
+import type { ProxyConfig, RemoteService } from "#config/proxy-config/proxy-config.ts";
 import { addressFamily } from "./addresses.ts";
 import { LIGHTSTEP_TOKEN_FILE, maxConnections, nodeMetadata, runtimeFlags } from "./bootstrap.ts";
 import { keepalive, socketAddress } from "./clusters.ts";

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { isDeepStrictEqual, promisify } from "node:util";
-import { makeFolder } from "#lib/make-folder.ts";
+import { makeFolder } from "#lib/files/make-folder.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 import type { Bootstrap } from "./bootstrap.ts";
 import { hashOf, knownText, readKnown } from "./extension-cache.ts";

@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Command } from "commander";
 import { completionScript } from "#lib/command/completion-command.ts";
-import { makeFolder } from "#lib/make-folder.ts";
+import { makeFolder } from "#lib/files/make-folder.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 
 interface CollateralOptions {

@@ -1,8 +1,8 @@
 /** Istio's `--log_*` flags. They may stand before or behind the name of the command. */
 import type { Command } from "commander";
-import { createLogger, LOG_LEVELS, type Logger, type LogLevel, parseLogLevels } from "#lib/log.ts";
-import { rotatingFile } from "#lib/log-file.ts";
-import { fileWriter, sparing, streamWriter, type WriteLine } from "#lib/log-writers.ts";
+import { createLogger, LOG_LEVELS, type Logger, type LogLevel, parseLogLevels } from "#lib/log/log.ts";
+import { rotatingFile } from "#lib/log/log-file.ts";
+import { fileWriter, sparing, streamWriter, type WriteLine } from "#lib/log/log-writers.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 import { LARGEST_INT32, wholeNumber } from "./whole-number.ts";
 

@@ -1,4 +1,4 @@
-import { parseGoBool } from "#lib/go-bool.ts";
+import { parseGoBool } from "#lib/go/go-bool.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 
 /** Flags without a value that Go's programs also take as `--flag=true` and `--flag=false`. */

@@ -6,7 +6,7 @@ import { request } from "node:http";
 import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { type TestContext, test } from "node:test";
-import { SILENT } from "#lib/log.ts";
+import { SILENT } from "#lib/log/log.ts";
 import { temporaryFolder } from "../../../test/support/fake-control-plane.ts";
 import { serveDebugSocket } from "./serve.ts";
 

@@ -6,7 +6,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { pipeline } from "node:stream/promises";
-import type { Logger } from "#lib/log.ts";
+import type { Logger } from "#lib/log/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import type { TokenStatus } from "../sts/google-exchange.ts";
 import { openPrivateSocket } from "../unix-socket.ts";

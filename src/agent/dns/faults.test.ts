@@ -8,8 +8,8 @@ import packet from "dns-packet";
 import { NameTableSchema } from "#gen/istio/networking/nds/v1/nds_pb.ts";
 import { startLocalDns } from "../../../test/support/dns-server.ts";
 import { agentMetrics } from "../metrics.ts";
-import { ForwardCache } from "./forward-cache.ts";
-import { FrameReader, frame } from "./frames.ts";
+import { ForwardCache } from "./forward/forward-cache.ts";
+import { FrameReader, frame } from "./forward/frames.ts";
 import { MeshResolver } from "./resolver.ts";
 
 type Context = { after(fn: () => void | Promise<void>): void };

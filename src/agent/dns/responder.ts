@@ -1,8 +1,8 @@
-import type { Logger } from "#lib/log.ts";
+import type { Logger } from "#lib/log/log.ts";
 import type { AgentMetrics } from "../metrics.ts";
-import type { Transport } from "./forward.ts";
-import type { ForwardCache } from "./forward-cache.ts";
-import { type ForwarderOptions, forwarder } from "./forwarder.ts";
+import type { Transport } from "./forward/forward.ts";
+import type { ForwardCache } from "./forward/forward-cache.ts";
+import { type ForwarderOptions, forwarder } from "./forward/forwarder.ts";
 import {
   errorAnswer,
   isQuery,

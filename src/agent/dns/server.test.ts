@@ -6,7 +6,7 @@ import { after, before, test } from "node:test";
 import { create, toBinary } from "@bufbuild/protobuf";
 import packet, { type Answer, type DecodedPacket } from "dns-packet";
 import { NameTableSchema } from "#gen/istio/networking/nds/v1/nds_pb.ts";
-import { createLogger, SILENT } from "#lib/log.ts";
+import { createLogger, SILENT } from "#lib/log/log.ts";
 import { type LocalDns, startLocalDns } from "../../../test/support/dns-server.ts";
 import { freePort } from "../../../test/support/free-ports.ts";
 import { agentMetrics } from "../metrics.ts";

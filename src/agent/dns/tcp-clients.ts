@@ -1,7 +1,7 @@
 /** DNS over TCP: clients, each with a limited time, number and size of questions. */
 import type { Socket } from "node:net";
 import { ConnectionLimit } from "../limits/connection-limit.ts";
-import { FrameReader, frame } from "./frames.ts";
+import { FrameReader, frame } from "./forward/frames.ts";
 import { MAX_QUERY_BYTES } from "./message.ts";
 import type { Respond } from "./responder.ts";
 

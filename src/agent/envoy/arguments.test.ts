@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { DEFAULT_PROXY_CONFIG } from "#config/proxy-config.ts";
+import { DEFAULT_PROXY_CONFIG } from "#config/proxy-config/proxy-config.ts";
 import { type EnvoyArgumentsInput, envoyArguments, splitLogLevel } from "./arguments.ts";
 
 const recorded = join(

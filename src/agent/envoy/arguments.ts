@@ -1,4 +1,4 @@
-import { durationMs, type ProxyConfig } from "#config/proxy-config.ts";
+import { durationMs, type ProxyConfig } from "#config/proxy-config/proxy-config.ts";
 import { isIPv6Only } from "../bootstrap/addresses.ts";
 
 export interface EnvoyArgumentsInput {

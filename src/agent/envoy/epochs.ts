@@ -8,7 +8,7 @@
  * things are lost in an attempt that fails, because Envoy gives them up early: the admin port of the current epoch, and
  * the right to try again, which is restored. The caller gets the admin port back by replacing the epoch with its like.
  */
-import type { Logger } from "#lib/log.ts";
+import type { Logger } from "#lib/log/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { type EnvoyProcess, exitStatus, type ProcessExit } from "./process.ts";
 

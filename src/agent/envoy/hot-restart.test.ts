@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createLogger } from "#lib/log.ts";
+import { createLogger } from "#lib/log/log.ts";
 import { eventually } from "../../../test/support/fake-control-plane.ts";
 import type { Draining, Launch } from "./epochs.ts";
 import { HotRestart, type PlannedLaunch } from "./hot-restart.ts";

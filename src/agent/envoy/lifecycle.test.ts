@@ -3,7 +3,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { createLogger } from "#lib/log.ts";
+import { createLogger } from "#lib/log/log.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 import type { EnvoyAdmin } from "./admin.ts";
 import { type DrainOptions, runEnvoy } from "./lifecycle.ts";

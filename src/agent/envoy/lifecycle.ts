@@ -6,7 +6,7 @@
 
 import { formatDuration } from "@mizzen/go-text/duration";
 import { sleep } from "#lib/async/sleep.ts";
-import type { Logger } from "#lib/log.ts";
+import type { Logger } from "#lib/log/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import { activeConnections, type OwnPorts } from "./active-connections.ts";
 import type { EnvoyAdmin } from "./admin.ts";

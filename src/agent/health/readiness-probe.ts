@@ -1,5 +1,5 @@
 /** `readinessProbe` of ProxyConfig: how an agent outside of Kubernetes finds out whether its application is ready. */
-import type { ProxyConfig, ReadinessProbeConfig } from "#config/proxy-config.ts";
+import type { ProxyConfig, ReadinessProbeConfig } from "#config/proxy-config/proxy-config.ts";
 
 export interface ReadinessProbe {
   readonly initialDelayMs: number;

@@ -1,6 +1,6 @@
 /** Whether the workload is ready, as its probe says, for those who tell the control plane. */
 import { sleep } from "#lib/async/sleep.ts";
-import type { Logger } from "#lib/log.ts";
+import type { Logger } from "#lib/log/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import type { ReadinessProbe } from "./readiness-probe.ts";
 

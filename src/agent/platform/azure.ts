@@ -1,4 +1,4 @@
-import { isRecord } from "#lib/is-record.ts";
+import { isRecord } from "#lib/json/is-record.ts";
 import { askOrNothing } from "./metadata-client.ts";
 import { given, NO_PLATFORM, type PlatformFacts } from "./platform.ts";
 

@@ -1,6 +1,6 @@
 /** Finds out which cloud a workload runs in and asks it. All are tried at the same time, and none for long. */
 import { readFile } from "node:fs/promises";
-import type { Logger } from "#lib/log.ts";
+import type { Logger } from "#lib/log/log.ts";
 import { aws, isAws } from "./aws.ts";
 import { azure } from "./azure.ts";
 import { answersAsGcp, fixedMetadata, gcp } from "./gcp.ts";

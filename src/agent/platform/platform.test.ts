@@ -5,7 +5,7 @@ import { createServer, type IncomingMessage } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { SILENT } from "#lib/log.ts";
+import { SILENT } from "#lib/log/log.ts";
 import { parseAgentConfig } from "../agent-config.ts";
 import { azureFacts } from "./azure.ts";
 import { type DiscoverInput, discoverPlatform } from "./discover.ts";

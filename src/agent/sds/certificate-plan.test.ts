@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
-import { createLogger } from "#lib/log.ts";
+import { createLogger } from "#lib/log/log.ts";
 import { temporaryFolder } from "../../../test/support/fake-control-plane.ts";
 import { parseAgentConfig } from "../agent-config.ts";
 import { HERE } from "../place.ts";

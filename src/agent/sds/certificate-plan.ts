@@ -1,7 +1,7 @@
 /** Where the workload's certificate comes from: files of another authority, or a CA that is asked. */
 import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import type { Logger } from "#lib/log.ts";
+import type { Logger } from "#lib/log/log.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 import { type Place, pathIn } from "../place.ts";
 import type { IdentityConfig } from "./identity-config.ts";

@@ -7,7 +7,7 @@ import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { connect } from "node:tls";
-import { SILENT } from "#lib/log.ts";
+import { SILENT } from "#lib/log/log.ts";
 import { certificateRequest } from "#lib/pki/csr.ts";
 import type { Issuer } from "#lib/pki/issue.ts";
 import { eventually, signedChain, temporaryFolder, testRoot } from "../../../test/support/fake-control-plane.ts";

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
-import { SILENT } from "#lib/log.ts";
+import { SILENT } from "#lib/log/log.ts";
 import { temporaryFolder } from "../../../test/support/fake-control-plane.ts";
 import { HERE } from "../place.ts";
 import { serveUnix } from "../unix-server.ts";

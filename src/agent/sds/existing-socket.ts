@@ -2,7 +2,7 @@
 import { lstatSync } from "node:fs";
 import { connect as connectSocket } from "node:net";
 import { basename, join } from "node:path";
-import type { Logger } from "#lib/log.ts";
+import type { Logger } from "#lib/log/log.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 import { WORKLOAD_SOCKET_FOLDER } from "../bootstrap/clusters.ts";
 import { FILE_SDS_SOCKET } from "../bootstrap/input.ts";

@@ -5,7 +5,7 @@
 import { X509Certificate } from "node:crypto";
 import { constants, type FileHandle, open } from "node:fs/promises";
 import { Backoff } from "#lib/async/backoff.ts";
-import type { Logger } from "#lib/log.ts";
+import type { Logger } from "#lib/log/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { pemCertificates } from "#lib/pki/pem.ts";
 import { watchFiles } from "../file-watch.ts";

@@ -5,7 +5,7 @@ import { type TestContext, test } from "node:test";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { Client, type ClientDuplexStream, credentials } from "@grpc/grpc-js";
 import { DiscoveryRequestSchema } from "#gen/envoy/service/discovery/v3/discovery_pb.ts";
-import { SILENT } from "#lib/log.ts";
+import { SILENT } from "#lib/log/log.ts";
 import { eventually, temporaryFolder } from "../../../test/support/fake-control-plane.ts";
 import { RAW } from "../../../test/support/raw-messages.ts";
 import { agentMetrics } from "../metrics.ts";

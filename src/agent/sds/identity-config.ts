@@ -1,4 +1,4 @@
-import type { EnvValues } from "#lib/env-table.ts";
+import type { EnvValues } from "#lib/env/env-table.ts";
 import type { AGENT_ENVIRONMENT } from "../agent-environment.ts";
 import { gcpMetadataHost } from "../platform/platform.ts";
 import type { RotationOptions } from "./certificate.ts";

@@ -9,7 +9,7 @@ import { runInNewContext } from "node:vm";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { Client, credentials } from "@grpc/grpc-js";
 import { DiscoveryRequestSchema } from "#gen/envoy/service/discovery/v3/discovery_pb.ts";
-import { SILENT } from "#lib/log.ts";
+import { SILENT } from "#lib/log/log.ts";
 import { eventually, signedChain, temporaryFolder, testRoot } from "../../../test/support/fake-control-plane.ts";
 import { RAW } from "../../../test/support/raw-messages.ts";
 import { agentMetrics } from "../metrics.ts";

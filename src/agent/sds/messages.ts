@@ -2,9 +2,9 @@
 
 import { readMessage, readString } from "#lib/wire/read.ts";
 import { MessageWriter } from "#lib/wire/write.ts";
-import { parseDeltaRequest } from "#protocol/delta-request.ts";
-import { formatDeltaResponse, resourceFrame } from "#protocol/delta-response.ts";
-import { SECRET_TYPE } from "#protocol/type-urls.ts";
+import { parseDeltaRequest } from "#protocol/messages/delta-request.ts";
+import { formatDeltaResponse, resourceFrame } from "#protocol/messages/delta-response.ts";
+import { SECRET_TYPE } from "#protocol/messages/type-urls.ts";
 import type { Secret } from "./secret.ts";
 
 /** A secret under its name, encoded as `envoy.extensions.transport_sockets.tls.v3.Secret`. */

@@ -5,7 +5,7 @@ import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, statSync, wri
 import { join } from "node:path";
 import { test } from "node:test";
 import { Backoff } from "#lib/async/backoff.ts";
-import { createLogger } from "#lib/log.ts";
+import { createLogger } from "#lib/log/log.ts";
 import { eventually, temporaryFolder } from "../../../test/support/fake-control-plane.ts";
 import { runOutputFiles } from "./output-files.ts";
 import type { Secret, SecretSource } from "./secret.ts";

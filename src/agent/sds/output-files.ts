@@ -3,8 +3,8 @@ import { open, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { Backoff } from "#lib/async/backoff.ts";
 import { sleep } from "#lib/async/sleep.ts";
-import type { Logger } from "#lib/log.ts";
-import { makeFolder } from "#lib/make-folder.ts";
+import { makeFolder } from "#lib/files/make-folder.ts";
+import type { Logger } from "#lib/log/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import { ROOT_SECRET, type Secret, type SecretSource, WORKLOAD_SECRET } from "./secret.ts";
 

@@ -14,7 +14,7 @@ import {
   DiscoveryRequestSchema,
   DiscoveryResponseSchema,
 } from "#gen/envoy/service/discovery/v3/discovery_pb.ts";
-import { createLogger, type LogLevel } from "#lib/log.ts";
+import { createLogger, type LogLevel } from "#lib/log/log.ts";
 import { readField, readText } from "#lib/wire/read.ts";
 import { MessageWriter } from "#lib/wire/write.ts";
 import { eventually, temporaryFolder } from "../../../test/support/fake-control-plane.ts";

@@ -6,7 +6,7 @@ import { joined } from "#lib/grpc/messages.ts";
 import type { Methods, ServerCall } from "#lib/grpc/server-call.ts";
 import { GrpcError, STATUS } from "#lib/grpc/status.ts";
 import { unaryMethod } from "#lib/grpc/unary-method.ts";
-import type { Logger } from "#lib/log.ts";
+import type { Logger } from "#lib/log/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import { readField, readText } from "#lib/wire/read.ts";
 import type { AgentMetrics } from "../metrics.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Backoff } from "#lib/async/backoff.ts";
-import { createLogger } from "#lib/log.ts";
+import { createLogger } from "#lib/log/log.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 import type { Issuer } from "#lib/pki/issue.ts";
 import { eventually, signedChain, testRoot } from "../../../test/support/fake-control-plane.ts";

@@ -6,7 +6,7 @@
 import { formatDuration } from "@mizzen/go-text/duration";
 import { Backoff } from "#lib/async/backoff.ts";
 import { sleep } from "#lib/async/sleep.ts";
-import type { Logger } from "#lib/log.ts";
+import type { Logger } from "#lib/log/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { certificateRequest } from "#lib/pki/csr.ts";
 import type { AgentMetrics } from "../metrics.ts";

@@ -6,9 +6,9 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { NameTableSchema } from "#gen/istio/networking/nds/v1/nds_pb.ts";
-import { parseDeltaRequest } from "#protocol/delta-request.ts";
-import { formatDeltaResponse, resourceFrame } from "#protocol/delta-response.ts";
-import { NAME_TABLE_TYPE } from "#protocol/type-urls.ts";
+import { parseDeltaRequest } from "#protocol/messages/delta-request.ts";
+import { formatDeltaResponse, resourceFrame } from "#protocol/messages/delta-response.ts";
+import { NAME_TABLE_TYPE } from "#protocol/messages/type-urls.ts";
 import { spawnAgent, WHERE_ENVOY } from "../../../test/support/agent-process.ts";
 import {
   eventually,

@@ -14,7 +14,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import type { Logger } from "#lib/log.ts";
+import type { Logger } from "#lib/log/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { SHARED_DEBUG_SOCKET } from "../debug-socket/path.ts";
 import { parseWorkloadFile, type WorkloadFile } from "./workload-file.ts";

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { createLogger } from "#lib/log.ts";
+import { createLogger } from "#lib/log/log.ts";
 import { AGENT, writePodFiles } from "../../../test/support/agent-process.ts";
 import { selfSigned } from "../../../test/support/certificates.ts";
 import { eventually, temporaryFolder } from "../../../test/support/fake-control-plane.ts";

@@ -1,6 +1,6 @@
 /** A workload that an agent is told to serve: a JSON file. */
 import { isAbsolute } from "node:path";
-import { isRecord } from "#lib/is-record.ts";
+import { isRecord } from "#lib/json/is-record.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 import type { ProxyFlags } from "../prepare.ts";
 

@@ -1,5 +1,5 @@
+import { parseJson } from "#lib/json/parse-json.ts";
 import { MeshError } from "#lib/mesh-error.ts";
-import { parseJson } from "#lib/parse-json.ts";
 
 /** Where the application has its metrics. */
 export interface ScrapeTarget {

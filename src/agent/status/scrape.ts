@@ -9,7 +9,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Writable } from "node:stream";
 import { LONGEST_TIMER_MS } from "#lib/async/sleep.ts";
-import type { Logger } from "#lib/log.ts";
+import type { Logger } from "#lib/log/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { formatRequest, type HttpRequest } from "../http-client.ts";
 import type { AgentMetrics } from "../metrics.ts";

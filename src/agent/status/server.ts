@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Server as NetServer } from "node:net";
 import { pipeline } from "node:stream/promises";
 import { Admission, AGENT_LIMITS } from "#lib/admission/admission.ts";
-import type { Logger } from "#lib/log.ts";
+import type { Logger } from "#lib/log/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { HTTP_TIMEOUTS, limitConnections } from "#lib/net/limit-connections.ts";
 import { callerAccount } from "../limits/caller-account.ts";

@@ -1,7 +1,7 @@
 /** Status servers and applications for tests. */
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
-import { createLogger } from "#lib/log.ts";
+import { createLogger } from "#lib/log/log.ts";
 import { fetchText } from "../http-client.ts";
 import { agentMetrics } from "../metrics.ts";
 import type { IncomingRequest } from "./answer.ts";

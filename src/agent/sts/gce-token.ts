@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { sleep } from "#lib/async/sleep.ts";
-import type { Logger } from "#lib/log.ts";
+import type { Logger } from "#lib/log/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { askTokenServer } from "./http-json.ts";
 import { jwtExpiry } from "./jwt.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect } from "node:net";
 import { test } from "node:test";
-import { createLogger } from "#lib/log.ts";
+import { createLogger } from "#lib/log/log.ts";
 import { fetchText } from "../http-client.ts";
 import { GoogleExchange } from "./google-exchange.ts";
 import { parseExchangeRequest } from "./request.ts";

@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Admission, AGENT_LIMITS } from "#lib/admission/admission.ts";
-import type { Logger } from "#lib/log.ts";
+import type { Logger } from "#lib/log/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { HTTP_TIMEOUTS, limitConnections } from "#lib/net/limit-connections.ts";
 import { localRequestProblem } from "#lib/net/local-request.ts";

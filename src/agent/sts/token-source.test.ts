@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { createLogger, SILENT } from "#lib/log.ts";
+import { createLogger, SILENT } from "#lib/log/log.ts";
 import { eventually, temporaryFolder } from "../../../test/support/fake-control-plane.ts";
 import { freePorts } from "../../../test/support/free-ports.ts";
 import { parseAgentConfig } from "../agent-config.ts";

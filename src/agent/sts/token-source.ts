@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
-import { isHeaderValue } from "#lib/header-value.ts";
-import type { Logger } from "#lib/log.ts";
+import type { Logger } from "#lib/log/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
+import { isHeaderValue } from "#lib/text/header-value.ts";
 import type { IdentityConfig } from "../sds/identity-config.ts";
 
 /** Gets the workload's token, anew each time since tokens rotate. Empty when there is none. */

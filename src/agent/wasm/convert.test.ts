@@ -8,7 +8,7 @@ import { WasmSchema as HttpWasmSchema } from "#gen/envoy/extensions/filters/http
 import { RBACSchema as NetworkRbacSchema } from "#gen/envoy/extensions/filters/network/rbac/v3/rbac_pb.ts";
 import { WasmSchema as NetworkWasmSchema } from "#gen/envoy/extensions/filters/network/wasm/v3/wasm_pb.ts";
 import { TypedStructSchema } from "#gen/udpa/type/v1/typed_struct_pb.ts";
-import { createLogger } from "#lib/log.ts";
+import { createLogger } from "#lib/log/log.ts";
 import { agentMetrics } from "../metrics.ts";
 import { convertExtensions } from "./convert.ts";
 import { HTTP_WASM_TYPE, type RemoteModule } from "./extension.ts";

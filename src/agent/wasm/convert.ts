@@ -1,5 +1,5 @@
 /** Makes ECDS resources fit for Envoy: remote Wasm modules become local files, or what stands in for them. */
-import type { Logger } from "#lib/log.ts";
+import type { Logger } from "#lib/log/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import { MessageWriter } from "#lib/wire/write.ts";
 import type { ConversionResult, WasmMetrics } from "../metrics.ts";

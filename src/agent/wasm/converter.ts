@@ -1,7 +1,7 @@
 /** Starts what fetches Wasm modules when the first extension comes: most workloads never have one. */
 import { access, constants } from "node:fs/promises";
 import { resolve } from "node:path";
-import type { Logger } from "#lib/log.ts";
+import type { Logger } from "#lib/log/log.ts";
 import type { ProxyEnvironment } from "#lib/net/environment-proxy.ts";
 import type { AgentMetrics } from "../metrics.ts";
 import { type Place, pathIn } from "../place.ts";

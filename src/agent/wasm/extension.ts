@@ -10,7 +10,7 @@ import { MeshError } from "#lib/mesh-error.ts";
 import { readField, readMapEntry, readMessage, readString, readText } from "#lib/wire/read.ts";
 import { rewriteMessage } from "#lib/wire/rewrite.ts";
 import { MessageWriter } from "#lib/wire/write.ts";
-import { EXTENSION_TYPE } from "#protocol/type-urls.ts";
+import { EXTENSION_TYPE } from "#protocol/messages/type-urls.ts";
 import { wasmFromJson } from "./plugin-json.ts";
 import { readStruct } from "./struct.ts";
 

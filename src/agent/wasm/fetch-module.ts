@@ -1,7 +1,7 @@
 /** Gets modules from servers and registries. Loaded only when a configuration asks for a module. */
 import { Backoff } from "#lib/async/backoff.ts";
 import { sleep } from "#lib/async/sleep.ts";
-import type { Logger } from "#lib/log.ts";
+import type { Logger } from "#lib/log/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import type { RemoteModule } from "./extension.ts";
 import { httpGet } from "./http-get.ts";

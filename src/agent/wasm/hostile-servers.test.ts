@@ -5,7 +5,7 @@ import type { RequestListener } from "node:http";
 import { createServer } from "node:https";
 import { type TestContext, test } from "node:test";
 import { gzipSync } from "node:zlib";
-import { SILENT } from "#lib/log.ts";
+import { SILENT } from "#lib/log/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import { selfSigned } from "../../../test/support/certificates.ts";
 import { EMPTY_MODULE, image, startRegistry, startServer, tar } from "../../../test/support/fake-registry.ts";

@@ -3,7 +3,7 @@ import { existsSync, readFileSync, statSync, utimesSync, writeFileSync } from "n
 import { join } from "node:path";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
-import { createLogger } from "#lib/log.ts";
+import { createLogger } from "#lib/log/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import { temporaryFolder } from "../../../test/support/fake-control-plane.ts";
 import {

@@ -9,7 +9,7 @@ import { createHash } from "node:crypto";
 import { readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { sleep } from "#lib/async/sleep.ts";
-import { makeFolder } from "#lib/make-folder.ts";
+import { makeFolder } from "#lib/files/make-folder.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import type { WasmMetrics } from "../metrics.ts";
 import type { RemoteModule } from "./extension.ts";

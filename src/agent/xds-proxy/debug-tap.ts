@@ -19,7 +19,7 @@ import { localRequestProblem } from "#lib/net/local-request.ts";
 import { readField, readText } from "#lib/wire/read.ts";
 import { rewriteMessage } from "#lib/wire/rewrite.ts";
 import { MessageWriter } from "#lib/wire/write.ts";
-import { DEBUG_TYPE } from "#protocol/type-urls.ts";
+import { DEBUG_TYPE } from "#protocol/messages/type-urls.ts";
 import { type ControlPlaneOptions, callHeaders, connectControlPlane } from "../control-plane.ts";
 import { ConnectionLimit } from "../limits/connection-limit.ts";
 import { writeStruct } from "../wasm/struct.ts";

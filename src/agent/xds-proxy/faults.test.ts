@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { fromBinary } from "@bufbuild/protobuf";
 import { DeltaDiscoveryResponseSchema } from "#gen/envoy/service/discovery/v3/discovery_pb.ts";
-import { CLUSTER_TYPE, LISTENER_TYPE, NAME_TABLE_TYPE } from "#protocol/type-urls.ts";
+import { CLUSTER_TYPE, LISTENER_TYPE, NAME_TABLE_TYPE } from "#protocol/messages/type-urls.ts";
 import { eventually, startFakeControlPlane } from "../../../test/support/fake-control-plane.ts";
 import { freePorts } from "../../../test/support/free-ports.ts";
 import { deltaRequest, deltaResponse, read, setUp } from "../../../test/support/xds-proxy-rig.ts";

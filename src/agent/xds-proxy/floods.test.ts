@@ -1,7 +1,7 @@
 /** Clients of the XDS socket that ask for more than their share. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { CLUSTER_TYPE } from "#protocol/type-urls.ts";
+import { CLUSTER_TYPE } from "#protocol/messages/type-urls.ts";
 import { eventually } from "../../../test/support/fake-control-plane.ts";
 import { deltaRequest, setUp } from "../../../test/support/xds-proxy-rig.ts";
 

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { CLUSTER_TYPE } from "#protocol/type-urls.ts";
+import { CLUSTER_TYPE } from "#protocol/messages/type-urls.ts";
 import { eventually, startFakeControlPlane, testRoot } from "../../../test/support/fake-control-plane.ts";
 import { deltaRequest, setUp } from "../../../test/support/xds-proxy-rig.ts";
 

@@ -14,7 +14,7 @@ import {
   LISTENER_TYPE,
   NAME_TABLE_TYPE,
   PROXY_CONFIG_TYPE,
-} from "#protocol/type-urls.ts";
+} from "#protocol/messages/type-urls.ts";
 import { eventually } from "../../../test/support/fake-control-plane.ts";
 import { deltaRequest, deltaResponse, read, setUp } from "../../../test/support/xds-proxy-rig.ts";
 import type { HealthState } from "../health/workload-health.ts";

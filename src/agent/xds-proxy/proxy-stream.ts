@@ -5,7 +5,7 @@ import type { ServerCall } from "#lib/grpc/server-call.ts";
 import { GrpcError, OK, STATUS, type Status, statusName } from "#lib/grpc/status.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import { readField, readText } from "#lib/wire/read.ts";
-import { EXTENSION_TYPE, LISTENER_TYPE, shortTypeName } from "#protocol/type-urls.ts";
+import { EXTENSION_TYPE, LISTENER_TYPE, shortTypeName } from "#protocol/messages/type-urls.ts";
 import { callHeaders } from "../control-plane.ts";
 import type { QueueBudget, QueueShare } from "../limits/queue-budget.ts";
 import type { Connections } from "./connections.ts";

@@ -10,8 +10,8 @@ import {
   DiscoveryResponseSchema,
 } from "#gen/envoy/service/discovery/v3/discovery_pb.ts";
 import { joined, MessageSplitter } from "#lib/grpc/messages.ts";
-import { createLogger } from "#lib/log.ts";
-import { CLUSTER_TYPE, LISTENER_TYPE, NAME_TABLE_TYPE } from "#protocol/type-urls.ts";
+import { createLogger } from "#lib/log/log.ts";
+import { CLUSTER_TYPE, LISTENER_TYPE, NAME_TABLE_TYPE } from "#protocol/messages/type-urls.ts";
 import {
   eventually,
   type FakeControlPlane,

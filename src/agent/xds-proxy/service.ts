@@ -14,7 +14,7 @@ import { unwatchFile, watchFile } from "node:fs";
 import { readFile } from "node:fs/promises";
 import type { Method, Methods } from "#lib/grpc/server-call.ts";
 import { STATUS } from "#lib/grpc/status.ts";
-import type { Logger } from "#lib/log.ts";
+import type { Logger } from "#lib/log/log.ts";
 import type { ControlPlaneOptions } from "../control-plane.ts";
 import type { WorkloadHealth } from "../health/workload-health.ts";
 import { QueueBudget } from "../limits/queue-budget.ts";

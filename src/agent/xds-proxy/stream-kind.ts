@@ -4,7 +4,7 @@ import { readPiecesText } from "#lib/wire/pieces.ts";
 import { readField, readMessage, readText } from "#lib/wire/read.ts";
 import { rewriteMessage } from "#lib/wire/rewrite.ts";
 import { MessageWriter } from "#lib/wire/write.ts";
-import { EMPTY_REQUEST, formatDeltaRequest } from "#protocol/delta-request.ts";
+import { EMPTY_REQUEST, formatDeltaRequest } from "#protocol/messages/delta-request.ts";
 
 /** What an answer to a response says of it. */
 export interface Envelope {

@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import type { ProxyConfig } from "#config/proxy-config.ts";
-import type { EnvValues } from "#lib/env-table.ts";
+import type { ProxyConfig } from "#config/proxy-config/proxy-config.ts";
+import type { EnvValues } from "#lib/env/env-table.ts";
 import type { AGENT_ENVIRONMENT } from "../agent-environment.ts";
 
 /** What the environment says of the streams to the control plane and of what comes over them. */

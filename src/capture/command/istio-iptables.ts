@@ -2,12 +2,12 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { Command, InvalidArgumentError, Option } from "commander";
-import type { Env } from "#lib/env-reader.ts";
-import { parseGoBool } from "#lib/go-bool.ts";
-import { createLogger, type Logger, parseLogLevels } from "#lib/log.ts";
+import type { Env } from "#lib/env/env-reader.ts";
+import { parseGoBool } from "#lib/go/go-bool.ts";
+import { createLogger, type Logger, parseLogLevels } from "#lib/log/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
-import { type GivenOptions, SWITCHES, TEXT_OPTIONS, type TextOption } from "../options.ts";
-import type { PrepareInput } from "../prepare.ts";
+import { type GivenOptions, SWITCHES, TEXT_OPTIONS, type TextOption } from "../settings/options.ts";
+import type { PrepareInput } from "../system/prepare.ts";
 
 type Write = (line: string) => void;
 

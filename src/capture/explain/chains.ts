@@ -1,4 +1,4 @@
-import type { Rule, Table } from "../rule.ts";
+import type { Rule, Table } from "../settings/rule.ts";
 
 /** Rules by table and chain, in the order in which the kernel tries them. */
 export type Chains<R extends Rule> = ReadonlyMap<Table, ReadonlyMap<string, readonly R[]>>;

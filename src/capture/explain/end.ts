@@ -1,6 +1,6 @@
 /** Where packets end, in words. */
 import { AGENT_DNS_PORT } from "../rules/family.ts";
-import type { CaptureSettings } from "../settings.ts";
+import type { CaptureSettings } from "../settings/settings.ts";
 import type { End } from "./walk.ts";
 
 /** What kind of place it is: drawings have a colour for each. */

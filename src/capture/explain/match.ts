@@ -1,6 +1,6 @@
 /** Whether a rule is about a packet. */
 import ipaddr from "ipaddr.js";
-import type { Match } from "../rule.ts";
+import type { Match } from "../settings/rule.ts";
 import type { Owner } from "./packet.ts";
 
 /** A packet at one moment of its way: rules may have changed it since it was sent. */

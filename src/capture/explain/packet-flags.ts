@@ -1,10 +1,10 @@
 /** The packet that a person asks about, from flags. */
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
-import type { Parsed, Problem } from "#config/problem.ts";
-import type { Accounts } from "../accounts.ts";
-import { isLoopback } from "../family.ts";
-import type { Family } from "../rule.ts";
+import type { Parsed, Problem } from "#config/schema/problem.ts";
+import type { Accounts } from "../settings/accounts.ts";
+import { isLoopback } from "../settings/family.ts";
+import type { Family } from "../settings/rule.ts";
 import { isInterface } from "./match.ts";
 import { type Owner, type Packet, sourceTowardsSelf } from "./packet.ts";
 

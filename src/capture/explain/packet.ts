@@ -1,5 +1,5 @@
 /** One packet, as far as rules look at it. */
-import type { ConnectionState, Family } from "../rule.ts";
+import type { ConnectionState, Family } from "../settings/rule.ts";
 
 export interface Packet {
   readonly family: Family;

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { type GivenOptions, readOptions } from "../options.ts";
-import { parseCaptureSettings } from "../settings.ts";
+import { type GivenOptions, readOptions } from "../settings/options.ts";
+import { parseCaptureSettings } from "../settings/settings.ts";
 import { explainPlan, type Flow, type Plan } from "./plan.ts";
-import { formatPlan } from "./plan-text.ts";
+import { formatPlan } from "./print/plan-text.ts";
 import { ruleBook } from "./rule-book.ts";
 
 const STANDARD: GivenOptions = { inboundPorts: "*", inboundPortsExcluded: "15090,15021,15020", outboundRanges: "*" };

@@ -1,8 +1,9 @@
 /** What the rules do, for people: which packet goes where, by which rule, and why. */
-import { FAMILIES } from "../family.ts";
-import type { Family } from "../rule.ts";
+
 import type { Dialect } from "../rules/family.ts";
-import type { CaptureSettings } from "../settings.ts";
+import { FAMILIES } from "../settings/family.ts";
+import type { Family } from "../settings/rule.ts";
+import type { CaptureSettings } from "../settings/settings.ts";
 import { type NamedEnd, nameEnd } from "./end.ts";
 import type { Packet } from "./packet.ts";
 import { reason } from "./reason.ts";

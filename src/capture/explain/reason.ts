@@ -1,4 +1,4 @@
-import type { Rule } from "../rule.ts";
+import type { Rule } from "../settings/rule.ts";
 
 /** Chains that take whatever is sent to them: the reason is why it was sent there. */
 const TAKES_ALL: ReadonlySet<string> = new Set(["ISTIO_REDIRECT", "ISTIO_IN_REDIRECT", "ISTIO_TPROXY", "ISTIO_DROP"]);

@@ -3,10 +3,10 @@
 import { formatSpec } from "../iptables/rule-text.ts";
 import { type InetRule, inetRules } from "../nftables/inet-rules.ts";
 import { formatNftRule } from "../nftables/ruleset.ts";
-import type { Family, Rule } from "../rule.ts";
 import { captureRules } from "../rules/capture-rules.ts";
 import type { Dialect } from "../rules/family.ts";
-import type { CaptureSettings } from "../settings.ts";
+import type { Family, Rule } from "../settings/rule.ts";
+import type { CaptureSettings } from "../settings/settings.ts";
 
 export interface WordedRule extends Rule {
   /** Matches and target, as the back end writes them. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { SILENT } from "#lib/log.ts";
-import type { GivenOptions } from "../options.ts";
+import { SILENT } from "#lib/log/log.ts";
+import type { GivenOptions } from "../settings/options.ts";
 import type { PacketFlags } from "./packet-flags.ts";
 import { runExplain } from "./run-explain.ts";
 

@@ -1,17 +1,17 @@
 /** `istio-iptables --explain`: says what the rules do, and changes nothing. */
 import { MeshError } from "#lib/mesh-error.ts";
-import { readAccounts, withNumericIds } from "../accounts.ts";
-import { dialectOf, type Prepared, type PrepareInput, prepareCapture } from "../prepare.ts";
-import { localAddresses } from "../surroundings.ts";
-import { planJson, walkJson } from "./json.ts";
-import { drawMermaid } from "./mermaid.ts";
+import { readAccounts, withNumericIds } from "../settings/accounts.ts";
+import { dialectOf, type Prepared, type PrepareInput, prepareCapture } from "../system/prepare.ts";
+import { localAddresses } from "../system/surroundings.ts";
 import { type PacketFlags, parsePacket } from "./packet-flags.ts";
 import { explainPlan } from "./plan.ts";
-import { formatPlan } from "./plan-text.ts";
+import { planJson, walkJson } from "./print/json.ts";
+import { drawMermaid } from "./print/mermaid.ts";
+import { formatPlan } from "./print/plan-text.ts";
+import { drawSvg } from "./print/svg.ts";
+import { formatWalk } from "./print/walk-text.ts";
 import { ruleBook } from "./rule-book.ts";
-import { drawSvg } from "./svg.ts";
 import { walk } from "./walk.ts";
-import { formatWalk } from "./walk-text.ts";
 
 export interface ExplainRun extends PrepareInput {
   /** A packet by its destination, a format for the plan, or nothing. */

@@ -1,7 +1,8 @@
 /** Ports, addresses and people that no setting is about, to stand for all others. */
-import { isLoopback, LOOPBACK } from "../family.ts";
-import type { Family, PortRange } from "../rule.ts";
+
 import type { FamilySettings } from "../rules/family.ts";
+import { isLoopback, LOOPBACK } from "../settings/family.ts";
+import type { Family, PortRange } from "../settings/rule.ts";
 import { isId, isInRange, isInterface } from "./match.ts";
 import { type Packet, sourceTowardsSelf } from "./packet.ts";
 

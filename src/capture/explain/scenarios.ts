@@ -2,9 +2,10 @@
  * The packets that a person would ask about, from the settings: for each thing that is included or excluded one that is
  * concerned, and one that is not.
  */
-import type { Family, PortRange } from "../rule.ts";
+
 import { AGENT_DNS_PORT, type FamilySettings, familySettings } from "../rules/family.ts";
-import type { CaptureSettings } from "../settings.ts";
+import type { Family, PortRange } from "../settings/rule.ts";
+import type { CaptureSettings } from "../settings/settings.ts";
 import type { Packet } from "./packet.ts";
 import { type Samples, samplesFor } from "./samples.ts";
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type GivenOptions, readOptions } from "../options.ts";
 import { captureRules } from "../rules/capture-rules.ts";
-import { parseCaptureSettings } from "../settings.ts";
+import { type GivenOptions, readOptions } from "../settings/options.ts";
+import { parseCaptureSettings } from "../settings/settings.ts";
 import type { Packet } from "./packet.ts";
 import { walk } from "./walk.ts";
 

@@ -5,7 +5,7 @@
  *                        raw PREROUTING, mangle PREROUTING (the nat table has decided once and is not asked again)
  *   sent to the pod      raw PREROUTING, mangle PREROUTING, nat PREROUTING, and to a socket
  */
-import { isBuiltInChain, type Rule, type Table, type Target } from "../rule.ts";
+import { isBuiltInChain, type Rule, type Table, type Target } from "../settings/rule.ts";
 import { type Chains, chainsOf } from "./chains.ts";
 import { matches, type PacketNow } from "./match.ts";
 import type { Packet } from "./packet.ts";

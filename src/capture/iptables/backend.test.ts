@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { CommandResult, Commands } from "../commands.ts";
+import type { CommandResult, Commands } from "../system/commands.ts";
 import { backendsWithOurs, findBackends, missingBackend, plainBackends } from "./backend.ts";
 
 /** A machine with these programs and what they print. */

@@ -1,8 +1,9 @@
 /** The set of iptables programs to use. A machine may have two, whose rules do not see each other. */
-import type { CommandResult, Commands } from "../commands.ts";
-import { failure } from "../failure.ts";
-import { FAMILIES } from "../family.ts";
-import { type Family, isOurChain } from "../rule.ts";
+
+import { FAMILIES } from "../settings/family.ts";
+import { type Family, isOurChain } from "../settings/rule.ts";
+import type { CommandResult, Commands } from "../system/commands.ts";
+import { failure } from "../system/failure.ts";
 import { parseSaved, type State } from "./saved.ts";
 
 export interface Backend {

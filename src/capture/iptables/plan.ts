@@ -1,9 +1,9 @@
 /** What is to be done with iptables so that exactly the wanted rules are there. */
-import type { Logger } from "#lib/log.ts";
-import type { Commands } from "../commands.ts";
-import { failure, LOCK_WAIT_SECONDS } from "../failure.ts";
-import type { Rule } from "../rule.ts";
-import type { Step } from "../steps.ts";
+import type { Logger } from "#lib/log/log.ts";
+import type { Rule } from "../settings/rule.ts";
+import type { Commands } from "../system/commands.ts";
+import { failure, LOCK_WAIT_SECONDS } from "../system/failure.ts";
+import type { Step } from "../system/steps.ts";
 import type { FoundBackend } from "./backend.ts";
 import { ownMarks, reconcile } from "./reconcile.ts";
 import { formatCommands } from "./restore.ts";

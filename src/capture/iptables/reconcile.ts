@@ -3,7 +3,7 @@
  * are neither touched nor moved.
  */
 
-import { isOurChain } from "../rule.ts";
+import { isOurChain } from "../settings/rule.ts";
 import { formatSections, jumpTarget, linesByTable } from "./restore.ts";
 import type { RuleLine } from "./rule-text.ts";
 import { canonicalSpec, type State, type TableState } from "./saved.ts";

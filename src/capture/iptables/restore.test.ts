@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { mangle, nat } from "../rule.ts";
 import { drops, fromInterface, jumps, returns } from "../rules/spec.ts";
+import { mangle, nat } from "../settings/rule.ts";
 import { formatCommands, formatRestore } from "./restore.ts";
 import { ruleLine } from "./rule-text.ts";
 

@@ -1,5 +1,5 @@
 /** Lists of rules as text: for iptables-restore, and as single commands. */
-import { isBuiltInChain } from "../rule.ts";
+import { isBuiltInChain } from "../settings/rule.ts";
 import { formatLine, type RuleLine } from "./rule-text.ts";
 
 /** Input of `iptables-restore --noflush`: a section per table, in order of name. Empty when there are no rules. */

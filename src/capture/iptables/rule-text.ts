@@ -1,5 +1,5 @@
 /** Rules in the words of iptables. */
-import type { Match, PortRange, Rule, RuleSpec, Target } from "../rule.ts";
+import type { Match, PortRange, Rule, RuleSpec, Target } from "../settings/rule.ts";
 
 /** A rule of which only its place is typed. */
 export interface RuleLine {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type GivenOptions, readOptions } from "../options.ts";
-import { parseCaptureSettings } from "../settings.ts";
+import { type GivenOptions, readOptions } from "../settings/options.ts";
+import { parseCaptureSettings } from "../settings/settings.ts";
 import { inetRules } from "./inet-rules.ts";
 import { formatNftRule } from "./ruleset.ts";
 

@@ -2,10 +2,11 @@
  * The rules for nftables, where both address families share one list. Rules about addresses belong to one family; all
  * others would be the same twice.
  */
-import type { Family, Rule } from "../rule.ts";
+
 import { familyEnabled, ruleSections } from "../rules/capture-rules.ts";
 import { familySettings } from "../rules/family.ts";
-import type { CaptureSettings } from "../settings.ts";
+import type { Family, Rule } from "../settings/rule.ts";
+import type { CaptureSettings } from "../settings/settings.ts";
 
 export interface InetRule extends Rule {
   /** Undefined where it holds for both. */

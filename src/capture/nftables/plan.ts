@@ -1,8 +1,8 @@
 /** What is to be done with nft so that exactly the wanted rules are there: always one transaction. */
-import type { Logger } from "#lib/log.ts";
-import type { Commands } from "../commands.ts";
-import { failure } from "../failure.ts";
+import type { Logger } from "#lib/log/log.ts";
 import type { Plan } from "../iptables/plan.ts";
+import type { Commands } from "../system/commands.ts";
+import { failure } from "../system/failure.ts";
 import type { InetRule } from "./inet-rules.ts";
 import { isListed, ownTables } from "./listing.ts";
 import { formatRemoval, formatRuleset } from "./ruleset.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { mangle, nat, type RuleSpec } from "../rule.ts";
 import { drops, fromInterface, jumps, returns, TCP, to, toInterface, toPort } from "../rules/spec.ts";
+import { mangle, nat, type RuleSpec } from "../settings/rule.ts";
 import { formatNftRule, formatRemoval, formatRuleset, NFT_TABLES } from "./ruleset.ts";
 
 const both = { family: undefined };

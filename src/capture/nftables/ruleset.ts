@@ -1,6 +1,6 @@
 /** The rules in the words of `nft`, as one transaction: all of it happens or nothing. */
-import type { Match, PortRange, Table, Target } from "../rule.ts";
-import { isBuiltInChain } from "../rule.ts";
+import type { Match, PortRange, Table, Target } from "../settings/rule.ts";
+import { isBuiltInChain } from "../settings/rule.ts";
 import type { InetRule } from "./inet-rules.ts";
 
 interface NftTable {

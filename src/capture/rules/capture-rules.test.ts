@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { formatRule } from "../iptables/rule-text.ts";
-import { type GivenOptions, readOptions } from "../options.ts";
-import { CHAINS, isBuiltInChain, type Rule } from "../rule.ts";
-import { type CaptureSettings, parseCaptureSettings, type Surroundings } from "../settings.ts";
+import { type GivenOptions, readOptions } from "../settings/options.ts";
+import { CHAINS, isBuiltInChain, type Rule } from "../settings/rule.ts";
+import { type CaptureSettings, parseCaptureSettings, type Surroundings } from "../settings/settings.ts";
 import { captureRules } from "./capture-rules.ts";
 
 const BOTH: Surroundings = { ipv6: true, dnsServers: { v4: ["10.0.0.53"], v6: [] }, proxyUid: "1337" };

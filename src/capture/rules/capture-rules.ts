@@ -7,8 +7,8 @@
  *
  * RETURN leaves a packet alone; a jump to one of the REDIRECT chains captures it.
  */
-import { type Family, mangle, nat, type Rule } from "../rule.ts";
-import type { CaptureSettings } from "../settings.ts";
+import { type Family, mangle, nat, type Rule } from "../settings/rule.ts";
+import type { CaptureSettings } from "../settings/settings.ts";
 import { dnsEntries, dnsRedirects, dnsZones } from "./dns.ts";
 import { type FamilySettings, familySettings } from "./family.ts";
 import { inboundPorts, redirectChains, tproxyReturns, tproxyToApplication, tproxyToSelf } from "./inbound.ts";

@@ -4,7 +4,7 @@
  *
  *   application --zone 2--> agent (15053) --zone 1--> name server
  */
-import { type Match, nat, type Rule, raw } from "../rule.ts";
+import { type Match, nat, type Rule, raw } from "../settings/rule.ts";
 import { AGENT_DNS_PORT, type FamilySettings } from "./family.ts";
 import { from, fromPort, jumps, type Owner, ownedBy, redirects, setsZone, to, toPort, UDP } from "./spec.ts";
 

@@ -1,5 +1,5 @@
-import type { Family } from "../rule.ts";
-import type { CaptureSettings, RangeSet } from "../settings.ts";
+import type { Family } from "../settings/rule.ts";
+import type { CaptureSettings, RangeSet } from "../settings/settings.ts";
 import type { Owner } from "./spec.ts";
 
 /** Settings as one address family sees them. */

@@ -1,5 +1,5 @@
 /** Connections that come into the pod. */
-import { type Match, mangle, nat, type Rule } from "../rule.ts";
+import { type Match, mangle, nat, type Rule } from "../settings/rule.ts";
 import type { FamilySettings } from "./family.ts";
 import {
   accepts,

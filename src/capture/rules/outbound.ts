@@ -1,5 +1,5 @@
 /** Connections that leave the pod. The order is behaviour: who may pass first, then where to, then everything else. */
-import { nat, type Rule } from "../rule.ts";
+import { nat, type Rule } from "../settings/rule.ts";
 import type { FamilySettings } from "./family.ts";
 import {
   from,

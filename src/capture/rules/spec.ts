@@ -1,5 +1,5 @@
 /** The words in which rules are written: targets take the matches that lead to them. */
-import type { ConnectionState, Match, PortRange, RuleSpec } from "../rule.ts";
+import type { ConnectionState, Match, PortRange, RuleSpec } from "../settings/rule.ts";
 
 export const TCP: Match = { kind: "protocol", protocol: "tcp" };
 export const UDP: Match = { kind: "protocol", protocol: "udp" };

@@ -1,6 +1,6 @@
 /** Calls again and again until every call has arrived where it must. */
 import { sleep } from "#lib/async/sleep.ts";
-import type { Logger } from "#lib/log.ts";
+import type { Logger } from "#lib/log/log.ts";
 import { type Arrival, startCall } from "./dial.ts";
 import type { Account } from "./identity.ts";
 import { formatEndpoint } from "./listeners.ts";

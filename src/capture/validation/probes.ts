@@ -9,10 +9,10 @@
 import type { Packet } from "../explain/packet.ts";
 import { ruleBook } from "../explain/rule-book.ts";
 import { walk } from "../explain/walk.ts";
-import { LOOPBACK } from "../family.ts";
-import type { Family } from "../rule.ts";
 import type { Dialect } from "../rules/family.ts";
-import type { CaptureSettings, RangeSet } from "../settings.ts";
+import { LOOPBACK } from "../settings/family.ts";
+import type { Family } from "../settings/rule.ts";
+import type { CaptureSettings, RangeSet } from "../settings/settings.ts";
 import type { Identity } from "./identity.ts";
 import type { Endpoint } from "./listeners.ts";
 

@@ -6,12 +6,12 @@
 import { randomUUID } from "node:crypto";
 import { networkInterfaces } from "node:os";
 import { formatDuration } from "@mizzen/go-text/duration";
-import type { Logger } from "#lib/log.ts";
+import type { Logger } from "#lib/log/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
-import { FAMILY_NAMES, LOOPBACK } from "../family.ts";
-import type { Family } from "../rule.ts";
 import type { Dialect } from "../rules/family.ts";
-import type { CaptureSettings } from "../settings.ts";
+import { FAMILY_NAMES, LOOPBACK } from "../settings/family.ts";
+import type { Family } from "../settings/rule.ts";
+import type { CaptureSettings } from "../settings/settings.ts";
 import { missesUntil } from "./attempts.ts";
 import { hasRoute } from "./dial.ts";
 import { type Account, processAccount } from "./identity.ts";

@@ -1,8 +1,8 @@
 /** `mizzen apply` and `mizzen delete`: configuration of a mesh that is up, for as long as it is. */
 import { Command } from "commander";
-import { finish } from "../exit-codes.ts";
-import { type ChoiceOptions, choiceOf, needRoot, withChoice } from "../options.ts";
-import type { Terminal } from "../terminal.ts";
+import { finish } from "../terminal/exit-codes.ts";
+import { type ChoiceOptions, choiceOf, needRoot, withChoice } from "../terminal/options.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 
 const FILES = "files or folders with objects; - is the input";
 

@@ -4,9 +4,9 @@ import { Command, Option } from "commander";
 import { formatOutput, OUTPUT_FORMATS, type OutputFormat } from "#lib/print/output.ts";
 import { formatTable } from "#lib/print/table.ts";
 import type { Finding } from "#standalone/doctor/finding.ts";
-import { finish } from "../exit-codes.ts";
-import { defaultStateFolder } from "../options.ts";
-import type { Terminal } from "../terminal.ts";
+import { finish } from "../terminal/exit-codes.ts";
+import { defaultStateFolder } from "../terminal/options.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 
 interface DoctorFlags {
   readonly output?: OutputFormat;

@@ -1,9 +1,9 @@
 /** Commands about a mesh that is up: `down`, `exec`, `open`. */
 import { resolve } from "node:path";
 import { Command } from "commander";
-import { EXIT_CODES_HELP, finish } from "../exit-codes.ts";
-import { type ChoiceOptions, choiceOf, defaultStateFolder, needRoot, withChoice } from "../options.ts";
-import type { Terminal } from "../terminal.ts";
+import { EXIT_CODES_HELP, finish } from "../terminal/exit-codes.ts";
+import { type ChoiceOptions, choiceOf, defaultStateFolder, needRoot, withChoice } from "../terminal/options.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 
 export function downCommand(terminal: Terminal): Command {
   return withChoice(new Command("down"))

@@ -1,6 +1,6 @@
 /** What istioctl prints about injection. */
-import type { HookRow, RevisionRow } from "#inject/injection-overview.ts";
-import type { WebhookMatch } from "#inject/webhook-match.ts";
+import type { HookRow, RevisionRow } from "#inject/webhook/injection-overview.ts";
+import type { WebhookMatch } from "#inject/webhook/webhook-match.ts";
 import { formatGoTable } from "#lib/print/go-table.ts";
 import type { Style } from "#lib/print/style.ts";
 

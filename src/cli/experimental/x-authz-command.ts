@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { fromBinary } from "@bufbuild/protobuf";
 import { Command, InvalidArgumentError, Option } from "commander";
-import { objectKey } from "#config/config-object.ts";
+import { objectKey } from "#config/schema/config-object.ts";
 import { checkTable, type RbacFilter } from "#explain/authorization/check-table.ts";
 import { describeEvaluation } from "#explain/authorization/describe.ts";
 import { type Evaluation, evaluate } from "#explain/authorization/evaluate.ts";
@@ -26,11 +26,11 @@ import {
   unreadableTcpFilters,
 } from "#translate/authorization/filters.ts";
 import { httpExtAuthz } from "#translate/authorization/provider.ts";
-import { authorizationInput, authorizationPoliciesOf } from "#translate/scope/authorization-policies.ts";
-import { requestAuthenticationsOf } from "#translate/scope/request-authentications.ts";
-import { finish } from "../exit-codes.ts";
-import { withChoice } from "../options.ts";
-import type { Terminal } from "../terminal.ts";
+import { authorizationInput, authorizationPoliciesOf } from "#translate/policies/authorization-policies.ts";
+import { requestAuthenticationsOf } from "#translate/policies/request-authentications.ts";
+import { finish } from "../terminal/exit-codes.ts";
+import { withChoice } from "../terminal/options.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 import { type FolderOptions, type MeshOfFiles, meshOfOptions, peerPolicies, workloadNamed } from "./x-mesh.ts";
 
 interface ExplainOptions extends FolderOptions {

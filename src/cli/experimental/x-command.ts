@@ -1,7 +1,7 @@
 /** `mizzen x`: commands that explain, under istioctl's name for them. */
 import { Command } from "commander";
 import { precheckCommand } from "../install/install-commands.ts";
-import type { Terminal } from "../terminal.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 import { authzCommand } from "./x-authz-command.ts";
 import { checkInjectCommand, injectorCommand } from "./x-injection-commands.ts";
 import { mtlsCommand } from "./x-mtls-command.ts";

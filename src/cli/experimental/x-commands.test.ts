@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, test } from "node:test";
 import type { Command } from "commander";
 import { object, service } from "../../../test/support/objects.ts";
-import type { Terminal } from "../terminal.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 import { xCommand } from "./x-command.ts";
 
 const SECRET = Buffer.alloc(32, "s").toString("base64url");

@@ -1,17 +1,17 @@
 /** `mizzen x check-inject` and `mizzen x injector`: who injects, and why a pod is injected or not. */
 import { Command, Option } from "commander";
-import { type HookRow, hookRows, injectableNamespaces, revisionRows } from "#inject/injection-overview.ts";
-import { REVISION } from "#inject/names.ts";
-import { injectionValues } from "#inject/values.ts";
-import { matchWebhooks, type WebhookConfiguration } from "#inject/webhook-match.ts";
+import { injectionValues } from "#inject/injector/values.ts";
+import { REVISION } from "#inject/pod/names.ts";
+import { type HookRow, hookRows, injectableNamespaces, revisionRows } from "#inject/webhook/injection-overview.ts";
+import { matchWebhooks, type WebhookConfiguration } from "#inject/webhook/webhook-match.ts";
 import type { KubernetesApi, RawObject } from "#lib/kubernetes/api-client.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 import { formatOutput, OUTPUT_FORMATS, type OutputFormat } from "#lib/print/output.ts";
-import { finish } from "../exit-codes.ts";
-import { type ClusterOptions, clusterOf, withCluster } from "../install/install-options.ts";
-import type { Terminal } from "../terminal.ts";
+import { type ClusterOptions, clusterOf, withCluster } from "../cluster/install-options.ts";
+import { namedPod } from "../cluster/named-pod.ts";
+import { finish } from "../terminal/exit-codes.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 import { formatHookRows, formatRevisionRows, formatWebhookMatches } from "./injection-tables.ts";
-import { namedPod } from "./named-pod.ts";
 
 interface LookOptions extends ClusterOptions {
   readonly namespace?: string;

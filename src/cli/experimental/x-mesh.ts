@@ -2,10 +2,10 @@
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname, join, relative, resolve } from "node:path";
-import type { ConfigObject } from "#config/config-object.ts";
-import type { Service } from "#config/kinds/service.ts";
-import type { WorkloadEntry } from "#config/kinds/workload-entry.ts";
-import { DEFAULT_MESH_CONFIG, meshConfigOf } from "#config/mesh-config.ts";
+import type { Service } from "#config/kinds/service/schema.ts";
+import type { WorkloadEntry } from "#config/kinds/workload-entry/schema.ts";
+import { DEFAULT_MESH_CONFIG, meshConfigOf } from "#config/mesh/mesh-config.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
 import { parseField } from "#config/schema/field-path.ts";
 import type { PeerPolicies } from "#explain/mtls.ts";
 import { type KnownWorkload, workloadOfDocument, workloadOfEntry } from "#explain/workloads.ts";
@@ -17,8 +17,8 @@ import { scanPaths } from "#sources/file/scan.ts";
 import { memorySource } from "#sources/memory.ts";
 import { readMesh } from "#standalone/mesh/read-mesh.ts";
 import { statePaths } from "#standalone/plan/state-paths.ts";
-import { strictest } from "#translate/scope/peer-authentication.ts";
-import { type ChoiceOptions, choiceOf, needRoot } from "../options.ts";
+import { strictest } from "#translate/policies/peer-authentication.ts";
+import { type ChoiceOptions, choiceOf, needRoot } from "../terminal/options.ts";
 
 export interface MeshOfFiles {
   readonly snapshot: Snapshot;

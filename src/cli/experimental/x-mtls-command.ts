@@ -1,17 +1,17 @@
 /** `mizzen x mtls`: who speaks mutual TLS to whom, and who cannot talk at all. */
 import { Command, Option } from "commander";
-import { objectKey } from "#config/config-object.ts";
+import { objectKey } from "#config/schema/config-object.ts";
 import { acceptedBy, canTalk, type Decided, mtlsMatrix, mtlsReasons, type Pair, type Sends } from "#explain/mtls.ts";
 import { type KnownPort, type KnownWorkload, portsOf } from "#explain/workloads.ts";
 import { formatOutput, OUTPUT_FORMATS, type OutputFormat } from "#lib/print/output.ts";
 import { formatTable } from "#lib/print/table.ts";
-import { hasLabels } from "#model/labels.ts";
+import { hasLabels } from "#model/labels/labels.ts";
+import { namespaceMode } from "#translate/policies/peer-authentication.ts";
 import { destinationRuleFor, selectingRules } from "#translate/scope/destination-rules.ts";
-import { namespaceMode } from "#translate/scope/peer-authentication.ts";
 import { effectivePolicy } from "#translate/scope/traffic-policy.ts";
-import { finish } from "../exit-codes.ts";
-import { withChoice } from "../options.ts";
-import type { Terminal } from "../terminal.ts";
+import { finish } from "../terminal/exit-codes.ts";
+import { withChoice } from "../terminal/options.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 import { type FolderOptions, type MeshOfFiles, meshOfOptions, peerPolicies } from "./x-mesh.ts";
 
 interface MtlsOptions extends FolderOptions {

@@ -1,8 +1,8 @@
 /** `mizzen init`: a starter folder for services of one's own. */
 import { relative } from "node:path";
 import { Command, InvalidArgumentError } from "commander";
-import { finish } from "../exit-codes.ts";
-import type { Terminal } from "../terminal.ts";
+import { finish } from "../terminal/exit-codes.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 
 interface InitFlags {
   readonly name?: string;

@@ -6,13 +6,10 @@ import type { InstallCluster } from "#install/cluster.ts";
 import type { PatientApi } from "#install/patient-api.ts";
 import type { RevisionTags } from "#install/revision-tags.ts";
 import type { Resolved } from "#install/settings.ts";
-import { isRecord } from "#lib/is-record.ts";
+import { isRecord } from "#lib/json/is-record.ts";
 import type { RawObject } from "#lib/kubernetes/api-client.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 import { formatOutput, OUTPUT_FORMATS, type OutputFormat } from "#lib/print/output.ts";
-import { EXIT, finish } from "../exit-codes.ts";
-import { printManifest } from "../manifest/manifest-commands.ts";
-import type { Terminal } from "../terminal.ts";
 import {
   type ClusterOptions,
   clusterOf,
@@ -21,7 +18,10 @@ import {
   type Settings,
   withCluster,
   withSettings,
-} from "./install-options.ts";
+} from "../cluster/install-options.ts";
+import { printManifest } from "../manifest/manifest-commands.ts";
+import { EXIT, finish } from "../terminal/exit-codes.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 
 interface InstallOptions extends Settings, ClusterOptions {
   readonly yes?: boolean;

@@ -1,14 +1,14 @@
 /** Settings of injection as the ConfigMaps of a cluster hold them. */
 import { existsSync } from "node:fs";
-import type { ConfigObject } from "#config/config-object.ts";
-import { parseObject } from "#config/parse-object.ts";
-import { type InjectionSettings, setsMeshConfig } from "#inject/inject-settings.ts";
+import { parseObject } from "#config/kinds/parse-object.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
+import { type InjectionSettings, setsMeshConfig } from "#inject/injector/inject-settings.ts";
+import { type NativeSidecarMode, usesNativeSidecars } from "#inject/injector/native-sidecars.ts";
 import type { PlacedProxyConfig } from "#inject/mesh/proxy-config.ts";
-import { type NativeSidecarMode, usesNativeSidecars } from "#inject/native-sidecars.ts";
 import { ApiError, type KubernetesApi, type RawObject } from "#lib/kubernetes/api-client.ts";
 import { MeshError } from "#lib/mesh-error.ts";
-import { type ClusterOptions, kubeConfigFiles } from "../install/install-options.ts";
-import type { Terminal } from "../terminal.ts";
+import { type ClusterOptions, kubeConfigFiles } from "../cluster/install-options.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 
 export interface InjectionPlace extends ClusterOptions {
   readonly istioNamespace: string;

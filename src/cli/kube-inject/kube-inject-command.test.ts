@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { styleFor } from "#lib/print/style.ts";
-import type { Terminal } from "../terminal.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 import { kubeInjectCommand } from "./kube-inject-command.ts";
 
 const DEPLOYMENT = `apiVersion: apps/v1

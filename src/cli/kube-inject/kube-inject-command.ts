@@ -2,11 +2,11 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { text as readStream } from "node:stream/consumers";
 import { Command, Option } from "commander";
-import type { InjectionSettings } from "#inject/inject-settings.ts";
+import type { InjectionSettings } from "#inject/injector/inject-settings.ts";
 import { MeshError } from "#lib/mesh-error.ts";
-import { finish } from "../exit-codes.ts";
-import { clusterOf, withCluster } from "../install/install-options.ts";
-import type { Terminal } from "../terminal.ts";
+import { clusterOf, withCluster } from "../cluster/install-options.ts";
+import { finish } from "../terminal/exit-codes.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 import { hasCluster, INJECT_CONFIG_MAP, type InjectionPlace, MESH_CONFIG_MAP } from "./cluster-injection.ts";
 
 interface KubeInjectOptions extends InjectionPlace {
@@ -60,7 +60,7 @@ export function kubeInjectCommand(terminal: Terminal): Command {
 
 async function kubeInject(options: KubeInjectOptions, terminal: Terminal): Promise<number> {
   const { injectDocuments } = await import("#inject/inject-documents.ts");
-  const { injectorFrom } = await import("#inject/inject-settings.ts");
+  const { injectorFrom } = await import("#inject/injector/inject-settings.ts");
   const input = options.filename === "-" ? await readStream(process.stdin) : await textOf(options.filename);
   const { meshConfigFile, valuesFile, injectConfigFile, operatorFileName } = options;
   const files = [meshConfigFile, valuesFile, injectConfigFile, operatorFileName].filter((file) => file !== undefined);
@@ -78,7 +78,7 @@ async function kubeInject(options: KubeInjectOptions, terminal: Terminal): Promi
 
 /** What went wrong with injection, after what was attempted. */
 async function attempted<T>(attempt: string, body: () => Promise<T>): Promise<T> {
-  const { InjectionError } = await import("#inject/injection-error.ts");
+  const { InjectionError } = await import("#inject/injector/injection-error.ts");
   try {
     return await body();
   } catch (thrown) {
@@ -97,7 +97,7 @@ async function write(path: string, text: string): Promise<void> {
 
 /** Files count more than the cluster; with a template from a file, its nodes do not matter either. */
 async function settingsOf(options: KubeInjectOptions, terminal: Terminal) {
-  const { setsMeshConfig } = await import("#inject/inject-settings.ts");
+  const { setsMeshConfig } = await import("#inject/injector/inject-settings.ts");
   const { nativeSidecarsOf, proxyConfigsOf, settingsOfCluster } = await import("./cluster-injection.ts");
   const given: InjectionSettings = {
     meshConfig: await textOf(options.meshConfigFile),

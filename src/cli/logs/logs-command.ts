@@ -1,9 +1,9 @@
 /** `mizzen logs`: what workloads and their proxies printed, several of them side by side. */
 import { Command } from "commander";
-import type { MemberStatus } from "#standalone/run/status.ts";
-import { finish } from "../exit-codes.ts";
-import { type ChoiceOptions, choiceOf, needRoot, withChoice } from "../options.ts";
-import type { Terminal } from "../terminal.ts";
+import type { MemberStatus } from "#standalone/status/status.ts";
+import { finish } from "../terminal/exit-codes.ts";
+import { type ChoiceOptions, choiceOf, needRoot, withChoice } from "../terminal/options.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 
 interface LogsOptions extends ChoiceOptions {
   readonly proxy?: boolean;

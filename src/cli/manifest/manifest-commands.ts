@@ -3,7 +3,6 @@ import { readFile } from "node:fs/promises";
 import { Command, Option } from "commander";
 import { MeshError } from "#lib/mesh-error.ts";
 import { formatOutput, OUTPUT_FORMATS, type OutputFormat } from "#lib/print/output.ts";
-import { EXIT, finish } from "../exit-codes.ts";
 import {
   manifestsOf,
   PROFILES_HELP,
@@ -11,8 +10,9 @@ import {
   type Settings,
   withManifests,
   withSettings,
-} from "../install/install-options.ts";
-import type { Terminal } from "../terminal.ts";
+} from "../cluster/install-options.ts";
+import { EXIT, finish } from "../terminal/exit-codes.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 
 interface OutputOptions {
   readonly output?: OutputFormat;
@@ -155,7 +155,7 @@ function profileDiffCommand(terminal: Terminal): Command {
     .addHelpText("after", "\nExamples:\n  mizzen profile diff default demo")
     .action((before: string, after: string, options: Settings) =>
       finish(terminal, async () => {
-        const { unifiedHunks } = await import("#lib/line-diff.ts");
+        const { unifiedHunks } = await import("#lib/text/line-diff.ts");
         const { dump } = await import("js-yaml");
         const linesOf = async (profile: string) =>
           dump(await valuesOf(profile, options, terminal), { noRefs: true, sortKeys: true })

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { proxyStatusCommand } from "../proxy-status/proxy-status-command.ts";
-import type { Terminal } from "../terminal.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 import { proxyConfigCommand } from "./proxy-config-command.ts";
 
 const CLUSTERS = {

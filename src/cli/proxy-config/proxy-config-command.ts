@@ -4,10 +4,10 @@ import { text as readAll } from "node:stream/consumers";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
-import { askMember, proxyNamed } from "../ask-member.ts";
-import { finish } from "../exit-codes.ts";
-import { type ChoiceOptions, withChoice } from "../options.ts";
-import type { Terminal } from "../terminal.ts";
+import { askMember, proxyNamed } from "../mesh/ask-member.ts";
+import { finish } from "../terminal/exit-codes.ts";
+import { type ChoiceOptions, withChoice } from "../terminal/options.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 import { logCommand } from "./proxy-log-command.ts";
 
 const FORMATS = ["short", "json", "yaml"] as const;

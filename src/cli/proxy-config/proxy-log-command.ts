@@ -1,12 +1,12 @@
 /** `mizzen proxy-config log`: the levels at which an Envoy logs. */
 import { Command } from "commander";
 import { MeshError } from "#lib/mesh-error.ts";
-import { parseSelector } from "#model/selector-text.ts";
-import type { MemberStatus } from "#standalone/run/status.ts";
-import { askMember, proxiesWith, proxyNamed } from "../ask-member.ts";
-import { finish } from "../exit-codes.ts";
-import { type ChoiceOptions, withChoice } from "../options.ts";
-import type { Terminal } from "../terminal.ts";
+import { parseSelector } from "#model/labels/selector-text.ts";
+import type { MemberStatus } from "#standalone/status/status.ts";
+import { askMember, proxiesWith, proxyNamed } from "../mesh/ask-member.ts";
+import { finish } from "../terminal/exit-codes.ts";
+import { type ChoiceOptions, withChoice } from "../terminal/options.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 import { LOG_LEVELS, levelQueries } from "./log-levels.ts";
 
 interface LogOptions extends ChoiceOptions {

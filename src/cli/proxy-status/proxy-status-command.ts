@@ -2,12 +2,12 @@
 import { Command, Option } from "commander";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { formatOutput } from "#lib/print/output.ts";
-import { askMember, proxyNamed } from "../ask-member.ts";
-import { CONTROL_PLANE, controlPlanePage } from "../control-plane-page.ts";
-import { finish } from "../exit-codes.ts";
-import { type ChoiceOptions, withChoice } from "../options.ts";
+import { askMember, proxyNamed } from "../mesh/ask-member.ts";
+import { CONTROL_PLANE, controlPlanePage } from "../mesh/control-plane-page.ts";
 import { textOf } from "../proxy-config/proxy-config-command.ts";
-import type { Terminal } from "../terminal.ts";
+import { finish } from "../terminal/exit-codes.ts";
+import { type ChoiceOptions, withChoice } from "../terminal/options.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 import {
   formatProxyStatuses,
   formatProxyStatusesInFull,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { CLUSTER_TYPE, LISTENER_TYPE, ROUTE_TYPE } from "#protocol/type-urls.ts";
+import { CLUSTER_TYPE, LISTENER_TYPE, ROUTE_TYPE } from "#protocol/messages/type-urls.ts";
 import { formatProxyStatuses, formatProxyStatusesInFull, statusOfClient, statusOfSync } from "./proxy-status.ts";
 
 const row = {

@@ -1,6 +1,6 @@
 /** `proxy-status`: which types each connected proxy has asked for, and whether it has what was sent. */
 import type { JsonObject } from "@bufbuild/protobuf";
-import { isRecord } from "#lib/is-record.ts";
+import { isRecord } from "#lib/json/is-record.ts";
 import { formatGoTable } from "#lib/print/go-table.ts";
 import {
   CLUSTER_TYPE,
@@ -9,7 +9,7 @@ import {
   LISTENER_TYPE,
   ROUTE_TYPE,
   shortTypeName,
-} from "#protocol/type-urls.ts";
+} from "#protocol/messages/type-urls.ts";
 import { listAt, textAt } from "../proxy-config/dump/json.ts";
 
 export interface ProxyStatus {

@@ -1,4 +1,4 @@
-import { type MeshStatus, restartsOf } from "#standalone/run/status.ts";
+import { type MeshStatus, restartsOf } from "#standalone/status/status.ts";
 import type { MemberRow } from "./mesh-table.ts";
 
 /** What the tables show of each member. */

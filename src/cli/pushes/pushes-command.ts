@@ -3,10 +3,10 @@ import { setTimeout as delay } from "node:timers/promises";
 import { Command, Option } from "commander";
 import { MeshError } from "#lib/mesh-error.ts";
 import { formatOutput, OUTPUT_FORMATS, type OutputFormat } from "#lib/print/output.ts";
-import { controlPlanePage, type PageOptions } from "../control-plane-page.ts";
-import { finish } from "../exit-codes.ts";
-import { withChoice } from "../options.ts";
-import { CLEAR, type Terminal } from "../terminal.ts";
+import { controlPlanePage, type PageOptions } from "../mesh/control-plane-page.ts";
+import { finish } from "../terminal/exit-codes.ts";
+import { withChoice } from "../terminal/options.ts";
+import { CLEAR, type Terminal } from "../terminal/terminal.ts";
 import { formatPushes, type JournalEntry } from "./pushes-table.ts";
 
 interface PushesOptions extends PageOptions {

@@ -1,10 +1,10 @@
 /** Commands that change a mesh while it runs: `restart`, `stop`, `start`, `scale`; and `attach`, which stays with it. */
 import { Command, InvalidArgumentError } from "commander";
 import type { ControlRequest } from "#standalone/control/protocol.ts";
-import { finish } from "../exit-codes.ts";
-import { type ChoiceOptions, choiceOf, needRoot, withChoice } from "../options.ts";
-import { sayChanges } from "../say-changes.ts";
-import type { Terminal } from "../terminal.ts";
+import { finish } from "../terminal/exit-codes.ts";
+import { type ChoiceOptions, choiceOf, needRoot, withChoice } from "../terminal/options.ts";
+import { sayChanges } from "../terminal/say-changes.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 
 const WORKLOAD = "name, or name.namespace: a workload with all its replicas, one replica, a gateway, or istiod";
 

@@ -2,10 +2,10 @@
 import { resolve } from "node:path";
 import { Command, InvalidArgumentError } from "commander";
 import type { Person } from "#standalone/commands/run.ts";
-import { EXIT_CODES_HELP, finish } from "../exit-codes.ts";
-import { type ChoiceOptions, choiceOf, needRoot, seconds, withChoice } from "../options.ts";
-import { ownerOfMachine } from "../rootless.ts";
-import type { Terminal } from "../terminal.ts";
+import { EXIT_CODES_HELP, finish } from "../terminal/exit-codes.ts";
+import { type ChoiceOptions, choiceOf, needRoot, seconds, withChoice } from "../terminal/options.ts";
+import { ownerOfMachine } from "../terminal/rootless.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 
 interface RunFlags extends ChoiceOptions {
   readonly name?: string;

@@ -1,8 +1,8 @@
 /** `mizzen shell`: a shell inside a workload. */
 import { Command } from "commander";
-import { finish } from "../exit-codes.ts";
-import { type ChoiceOptions, choiceOf, needRoot, withChoice } from "../options.ts";
-import type { Terminal } from "../terminal.ts";
+import { finish } from "../terminal/exit-codes.ts";
+import { type ChoiceOptions, choiceOf, needRoot, withChoice } from "../terminal/options.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 
 export function shellCommand(terminal: Terminal): Command {
   return withChoice(new Command("shell"))

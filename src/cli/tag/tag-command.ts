@@ -5,9 +5,9 @@ import type { TagDescription } from "#install/revision-tags.ts";
 import type { TagRequest } from "#install/tag-objects.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 import { formatGoTable } from "#lib/print/go-table.ts";
-import { finish } from "../exit-codes.ts";
-import { type ClusterOptions, clusterOf, manifestsOf, withCluster, withManifests } from "../install/install-options.ts";
-import type { Terminal } from "../terminal.ts";
+import { type ClusterOptions, clusterOf, manifestsOf, withCluster, withManifests } from "../cluster/install-options.ts";
+import { finish } from "../terminal/exit-codes.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 
 interface TagOptions extends ClusterOptions {
   readonly istioNamespace: string;
@@ -137,7 +137,7 @@ async function setTag(
       if (!onlyPrint && !(await confirmed("Apply anyways? [y/N]", terminal))) return 0;
     }
     if (onlyPrint) {
-      const { formatYaml } = await import("#inject/yaml-output.ts");
+      const { formatYaml } = await import("#inject/yaml/yaml-output.ts");
       terminal.print(objects.map(formatYaml).join("\n---\n"));
       return 0;
     }
@@ -193,7 +193,7 @@ async function formatTags(tags: readonly TagDescription[], format: (typeof FORMA
   if (tags.length === 0) return "No Istio revision tags found.\n";
   if (format === "json") return `${JSON.stringify(tags, undefined, "\t")}\n`;
   if (format === "yaml") {
-    const { formatYaml } = await import("#inject/yaml-output.ts");
+    const { formatYaml } = await import("#inject/yaml/yaml-output.ts");
     return `${formatYaml(tags)}\n`;
   }
   const rows = tags.map(({ tag, revision, namespaces }) => [tag, revision, namespaces.join(",")]);

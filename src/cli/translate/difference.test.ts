@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { styleFor } from "#lib/print/style.ts";
-import { LISTENER_TYPE, ROUTE_TYPE } from "#protocol/type-urls.ts";
+import { LISTENER_TYPE, ROUTE_TYPE } from "#protocol/messages/type-urls.ts";
 import { formatChanges, resourceChanges } from "./difference.ts";
 import type { TranslatedResource } from "./resources.ts";
 

@@ -1,9 +1,9 @@
 /** What would change for a proxy between two translations: resource by resource, in words and as a patch. */
 import type { JsonValue } from "@bufbuild/protobuf";
 import { dump } from "js-yaml";
-import { unifiedHunks } from "#lib/line-diff.ts";
 import type { Style } from "#lib/print/style.ts";
-import { shortTypeName } from "#protocol/type-urls.ts";
+import { unifiedHunks } from "#lib/text/line-diff.ts";
+import { shortTypeName } from "#protocol/messages/type-urls.ts";
 import type { TranslatedResource } from "./resources.ts";
 
 export interface ResourceChange {

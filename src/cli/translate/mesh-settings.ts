@@ -3,7 +3,7 @@
  * mesh on one machine, or in a file that is nothing but the mesh config.
  */
 import { basename } from "node:path";
-import { isRecord } from "#lib/is-record.ts";
+import { isRecord } from "#lib/json/is-record.ts";
 import { readDocuments } from "#lib/yaml/read.ts";
 
 /** The mesh config as found, not yet checked. */

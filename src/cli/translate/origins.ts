@@ -1,12 +1,13 @@
 /** Where a resource comes from: the objects of the user's configuration that its recipe was made with. */
-import { type ConfigObject, objectKey } from "#config/config-object.ts";
-import type { ServiceEntry } from "#config/kinds/service-entry.ts";
-import type { Origin } from "#config/problem.ts";
-import type { Endpoint } from "#model/endpoint.ts";
-import type { Service } from "#model/service.ts";
+
+import type { ServiceEntry } from "#config/kinds/service-entry/schema.ts";
+import { type ConfigObject, objectKey } from "#config/schema/config-object.ts";
+import type { Origin } from "#config/schema/problem.ts";
+import type { Endpoint } from "#model/service/endpoint.ts";
+import type { Service } from "#model/service/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import { ROUTE_TYPE } from "#protocol/type-urls.ts";
-import type { Recipe } from "#translate/recipe.ts";
+import { ROUTE_TYPE } from "#protocol/messages/type-urls.ts";
+import type { Recipe } from "#translate/recipes/recipe.ts";
 import { referencesIn } from "./references.ts";
 import type { TranslatedResource } from "./resources.ts";
 

@@ -5,8 +5,8 @@
  *     clusters  --> endpoints, secrets
  */
 import type { JsonObject, Registry } from "@bufbuild/protobuf";
-import { typedJson } from "#lib/any-json.ts";
 import { finished, type Steps } from "#lib/async/steps.ts";
+import { typedJson } from "#lib/json/any-json.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import {
   CLUSTER_TYPE,
@@ -16,9 +16,9 @@ import {
   NAME_TABLE_TYPE,
   ROUTE_TYPE,
   SECRET_TYPE,
-} from "#protocol/type-urls.ts";
+} from "#protocol/messages/type-urls.ts";
 import { recipeBytes } from "#translate/patches/recipe-tree.ts";
-import type { Recipe } from "#translate/recipe.ts";
+import type { Recipe } from "#translate/recipes/recipe.ts";
 import { referencesIn } from "./references.ts";
 
 type RecipesByType = ReadonlyMap<string, readonly Recipe[]>;

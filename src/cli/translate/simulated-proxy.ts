@@ -1,12 +1,12 @@
 /** A proxy that nobody runs, described by hand. It is read from the node that it would send, as a real one is. */
 import { create, fromJson, type JsonObject, toBinary } from "@bufbuild/protobuf";
 import { withoutTrailing } from "@mizzen/go-text/trim";
-import { error, type Parsed } from "#config/problem.ts";
+import { error, type Parsed } from "#config/schema/problem.ts";
 import { NodeSchema } from "#gen/envoy/config/core/v3/base_pb.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import { ISTIO_VERSION } from "#lib/version.ts";
-import type { Proxy as MeshProxy } from "#model/proxy.ts";
-import { parseProxyNode } from "#model/proxy-node.ts";
+import type { Proxy as MeshProxy } from "#model/proxy/proxy.ts";
+import { parseProxyNode } from "#model/proxy/proxy-node.ts";
 
 export interface SimulatedProxy {
   /** `sidecar~10.0.0.1~app-1.default~default.svc.cluster.local` */

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { styleFor } from "#lib/print/style.ts";
 import { selfSigned } from "../../../test/support/certificates.ts";
-import type { Terminal } from "../terminal.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 import { translateCommand } from "./translate-command.ts";
 
 const SIDECAR = "sidecar~10.0.0.1~app-1.default~default.svc.cluster.local";

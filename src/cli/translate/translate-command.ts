@@ -4,8 +4,8 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { MeshError } from "#lib/mesh-error.ts";
 import { formatOutput, OUTPUT_FORMATS, type OutputFormat } from "#lib/print/output.ts";
-import { EXIT, finish } from "../exit-codes.ts";
-import type { Terminal } from "../terminal.ts";
+import { EXIT, finish } from "../terminal/exit-codes.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 
 const TYPES = ["cds", "eds", "lds", "rds", "sds", "ecds", "nds", "all"] as const;
 const BUILDS = ["upstream", "istio"] as const;

@@ -4,15 +4,15 @@ import { Command, Option } from "commander";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import type { ChildReply } from "#standalone/library/start-mesh.ts";
 import { AGENTS_MODES, type AgentsMode } from "#standalone/mesh/mesh.ts";
-import type { MeshStatus } from "#standalone/run/status.ts";
+import type { MeshStatus } from "#standalone/status/status.ts";
 import type { StartedMesh } from "#standalone/up/up.ts";
-import { EXIT, EXIT_CODES_HELP, finish } from "../exit-codes.ts";
-import { defaultStateFolder, seconds } from "../options.ts";
 import { rowsOf } from "../ps/member-rows.ts";
 import { formatMembers, formatPublished, formatSuggestions } from "../ps/mesh-table.ts";
-import { isRootless } from "../rootless.ts";
-import { sayChanges } from "../say-changes.ts";
-import type { Terminal } from "../terminal.ts";
+import { EXIT, EXIT_CODES_HELP, finish } from "../terminal/exit-codes.ts";
+import { defaultStateFolder, seconds } from "../terminal/options.ts";
+import { isRootless } from "../terminal/rootless.ts";
+import { sayChanges } from "../terminal/say-changes.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 import { suggestedCommand } from "./suggested-commands.ts";
 
 interface UpFlags {

@@ -1,6 +1,6 @@
 /** Configuration written in TypeScript: what is behind `mizzen/config`. */
 import { dump } from "js-yaml";
-import { parseObject } from "../parse-object.ts";
+import { parseObject } from "../kinds/parse-object.ts";
 import type * as api from "./api.ts";
 
 export const defineConfig: typeof api.defineConfig = (...objects) => objects;

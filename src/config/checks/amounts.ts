@@ -1,6 +1,6 @@
 /** Durations, percentages and weights. */
 import { formatDuration, type Millis } from "@mizzen/go-text/duration";
-import { error, type Problem } from "../problem.ts";
+import { error, type Problem } from "../schema/problem.ts";
 
 /** A time of at least a millisecond, in whole milliseconds, if it is set. */
 export function* checkDuration(duration: Millis | undefined, at: string): Iterable<Problem> {

@@ -1,4 +1,4 @@
-import { error, type Problem } from "../problem.ts";
+import { error, type Problem } from "../schema/problem.ts";
 import { isDnsLabel } from "./names.ts";
 
 /** Whom an object is visible to, and what of that makes sense for its kind. */

@@ -1,6 +1,7 @@
 /** Labels and the selectors over them. */
-import { error, type Problem, warning } from "../problem.ts";
+
 import { formatField } from "../schema/field-path.ts";
+import { error, type Problem, warning } from "../schema/problem.ts";
 
 const NAME = "(?:[A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
 const DNS_LABEL = "[a-zA-Z0-9](?:[-a-zA-Z0-9]*[a-zA-Z0-9])?";

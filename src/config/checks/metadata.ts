@@ -1,8 +1,8 @@
-import { parseGoBool } from "#lib/go-bool.ts";
-import type { Metadata } from "../config-object.ts";
-import { DRY_RUN } from "../dry-run.ts";
-import { error, type Problem } from "../problem.ts";
+import { parseGoBool } from "#lib/go/go-bool.ts";
+import type { Metadata } from "../schema/config-object.ts";
 import { formatField } from "../schema/field-path.ts";
+import { error, type Problem } from "../schema/problem.ts";
+import { DRY_RUN } from "../terms/dry-run.ts";
 
 /** Annotations that users must not set: they would claim rights, or ask for something the object cannot do. */
 const REFUSED: readonly string[] = [

@@ -1,5 +1,5 @@
 /** Names of hosts, namespaces and the like. Checks of a single value yield problems at the field `at`. */
-import { error, type Problem } from "../problem.ts";
+import { error, type Problem } from "../schema/problem.ts";
 
 const LABEL = /^[a-zA-Z0-9](?:[-a-zA-Z0-9]*[a-zA-Z0-9])?$/;
 const WILDCARD_LABEL = /^(?:\*|(?:\*|\*-)?[a-zA-Z0-9](?:[-a-zA-Z0-9]*[a-zA-Z0-9])?)$/;

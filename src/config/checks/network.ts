@@ -1,6 +1,6 @@
 /** Ports, addresses and paths of sockets. */
 import { isIP } from "node:net";
-import { error, type Problem } from "../problem.ts";
+import { error, type Problem } from "../schema/problem.ts";
 
 /** What an address of a socket file starts with. */
 export const UNIX_PREFIX = "unix://";

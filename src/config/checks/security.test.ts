@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parseObject } from "../parse-object.ts";
+import { parseObject } from "../kinds/parse-object.ts";
 
 function problemsOf(kind: string, spec: object, annotations: object = {}): string[] {
   const metadata = { name: "x", namespace: "ns", annotations };

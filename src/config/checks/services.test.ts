@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parseObject } from "../parse-object.ts";
+import { parseObject } from "../kinds/parse-object.ts";
 
 function problemsOf(apiVersion: string, kind: string, spec: object, labels: object = {}): string[] {
   const { problems } = parseObject({ apiVersion, kind, metadata: { name: "x", namespace: "ns", labels }, spec });

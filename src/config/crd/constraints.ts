@@ -2,7 +2,7 @@
  * What the API server checks of custom objects by itself, beyond their types: as Istio's definitions have it, so that objects
  * which one accepts the other does too. Bounds are also there because the cost of a rule is reckoned with them.
  */
-import type { JsonSchema } from "../json-schema.ts";
+import type { JsonSchema } from "./json-schema.ts";
 
 /** Where constraints hold, and what they are. */
 export interface Constraint {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isRecord } from "#lib/is-record.ts";
+import { isRecord } from "#lib/json/is-record.ts";
 import { customResourceDefinitions } from "./definitions.ts";
 import { FIELD_DESCRIPTIONS } from "./descriptions.ts";
 

@@ -1,9 +1,9 @@
 /** CustomResourceDefinitions of the kinds of the mesh, made from the schemas it reads them by. */
-import { isRecord } from "#lib/is-record.ts";
-import { type JsonSchema, jsonSchemaOf } from "../json-schema.ts";
-import { knownKinds } from "../kinds.ts";
+import { isRecord } from "#lib/json/is-record.ts";
+import { knownKinds } from "../kinds/kinds.ts";
 import { CONSTRAINTS } from "./constraints.ts";
 import { fieldDescription, KIND_DESCRIPTIONS } from "./descriptions.ts";
+import { type JsonSchema, jsonSchemaOf } from "./json-schema.ts";
 import { LATER_KINDS } from "./later-kinds.ts";
 import { structuralOf } from "./structural.ts";
 

@@ -3,9 +3,9 @@
  * that a configuration of production can be applied as a whole.
  */
 
-import { workloadSelectorSchema } from "../kinds/peer-authentication.ts";
-import { targetReferenceSchema } from "../kinds/target-reference.ts";
-import type { NamedKind } from "../kinds.ts";
+import type { NamedKind } from "../kinds/kinds.ts";
+import { workloadSelectorSchema } from "../kinds/peer-authentication/schema.ts";
+import { targetReferenceSchema } from "../kinds/target-reference/schema.ts";
 import { list, map, message, oneof, required } from "../schema/message.ts";
 import { bool, double, duration, enumeration, int32, string, struct, uint32 } from "../schema/scalars.ts";
 

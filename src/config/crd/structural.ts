@@ -2,8 +2,8 @@
  * JSON Schemas in the form that the API server asks for: one type per value, every field said once, no references
  * (a "structural schema").
  */
-import { isRecord } from "#lib/is-record.ts";
-import type { JsonSchema } from "../json-schema.ts";
+import { isRecord } from "#lib/json/is-record.ts";
+import type { JsonSchema } from "./json-schema.ts";
 
 /** Turns the schema of a value around. What is required is left to the constraints: the checks of the mesh ask for more. */
 export function structuralOf(schema: JsonSchema): JsonSchema {

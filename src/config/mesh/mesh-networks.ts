@@ -2,10 +2,10 @@
 import { isIP } from "node:net";
 import { checkDnsLabel, checkFqdn } from "../checks/names.ts";
 import { checkPort, checkSubnet } from "../checks/network.ts";
-import { error, type Parsed, type Problem } from "../problem.ts";
 import { formatField } from "../schema/field-path.ts";
 import { type Infer, list, map, message, oneof } from "../schema/message.ts";
 import { parse } from "../schema/parse.ts";
+import { error, type Parsed, type Problem } from "../schema/problem.ts";
 import { string, uint32 } from "../schema/scalars.ts";
 
 const networkSchema = message({

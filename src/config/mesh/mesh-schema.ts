@@ -1,6 +1,6 @@
 /** The mesh config as a user writes it. */
-import { clientTlsSchema, localityLbSchema, tcpKeepaliveSchema } from "../kinds/destination-rule.ts";
-import { httpRetrySchema } from "../kinds/virtual-service.ts";
+import { clientTlsSchema, localityLbSchema, tcpKeepaliveSchema } from "../kinds/destination-rule/schema.ts";
+import { httpRetrySchema } from "../kinds/virtual-service/schema.ts";
 import { type Infer, list, map, message, oneof } from "../schema/message.ts";
 import { bool, duration, enumeration, int32, string } from "../schema/scalars.ts";
 import { extensionProviderSchema } from "./extension-provider.ts";

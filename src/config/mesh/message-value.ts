@@ -7,7 +7,7 @@
 import { typesIn } from "@mizzen/go-template/type-tables";
 import { Struct, TextMap, toValue, type Value } from "@mizzen/go-template/value";
 import { formatDuration, parseDuration } from "@mizzen/go-text/duration";
-import { isRecord } from "#lib/is-record.ts";
+import { isRecord } from "#lib/json/is-record.ts";
 import { MESH_MESSAGES } from "./mesh-messages.ts";
 
 interface MessageField {

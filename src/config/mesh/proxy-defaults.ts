@@ -2,7 +2,7 @@
  * The proxy settings that the mesh config gives to all proxies (`defaultConfig`), as the control plane reads them. The
  * agent reads its own with `proxy-config.ts`, which knows no zod.
  */
-import { clientTlsSchema, tcpKeepaliveSchema } from "../kinds/destination-rule.ts";
+import { clientTlsSchema, tcpKeepaliveSchema } from "../kinds/destination-rule/schema.ts";
 import { type Infer, list, map, message, oneof } from "../schema/message.ts";
 import { bool, double, duration, enumeration, int32, int64, string, uint32 } from "../schema/scalars.ts";
 import { openCensusContext } from "./extension-provider.ts";

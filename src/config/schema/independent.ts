@@ -1,6 +1,7 @@
 /** Which problems remain interesting when some fields could not be read. */
-import type { Problem } from "../problem.ts";
+
 import { parentsOf } from "./field-path.ts";
+import type { Problem } from "./problem.ts";
 
 /** Nobody reads more, and telling them apart has its cost. */
 const MOST_PROBLEMS = 1_000;

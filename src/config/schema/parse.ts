@@ -3,11 +3,11 @@
  * fields reported), then zod checks what is left.
  */
 import type * as z from "zod";
-import { isRecord } from "#lib/is-record.ts";
-import { error, type Parsed, type Problem, warning } from "../problem.ts";
+import { isRecord } from "#lib/json/is-record.ts";
 import { formatField } from "./field-path.ts";
 import type { Schema } from "./message.ts";
 import { nearestName } from "./nearest-name.ts";
+import { error, type Parsed, type Problem, warning } from "./problem.ts";
 import { RegexBudget } from "./regex-budget.ts";
 import { type Salvaged, salvage } from "./salvage.ts";
 import { regex, struct } from "./scalars.ts";

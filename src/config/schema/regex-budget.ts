@@ -1,6 +1,7 @@
 /** Limits what the regular expressions of one object cost together: compiling them must not keep everything else waiting. */
-import { error, type Problem } from "../problem.ts";
+
 import { formatField } from "./field-path.ts";
+import { error, type Problem } from "./problem.ts";
 import { regexCost } from "./regex-cost.ts";
 
 /** Enough for hundreds of expressions as people write them; compiling as much takes less than 100 ms. */

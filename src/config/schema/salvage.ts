@@ -3,7 +3,7 @@
  * else is wrong. The result is for checks alone and must never have an effect.
  */
 import type * as z from "zod";
-import { isRecord } from "#lib/is-record.ts";
+import { isRecord } from "#lib/json/is-record.ts";
 import { formatField } from "./field-path.ts";
 import type { Schema } from "./message.ts";
 import { isEnumeration } from "./scalars.ts";

@@ -2,12 +2,12 @@
 import { Command } from "commander";
 import { collectHeap } from "#lib/collect-heap.ts";
 import { VERSION_TEXT } from "#lib/command/version-command.ts";
-import type { Env } from "#lib/env-reader.ts";
-import type { Logger, RootLogger } from "#lib/log.ts";
+import type { Env } from "#lib/env/env-reader.ts";
+import type { Logger, RootLogger } from "#lib/log/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { loggerOf } from "../logger.ts";
 import { flagDefaults, parseDiscoveryConfig } from "../settings/config.ts";
-import { addFlags, describeFlags, flagsOf, ineffectiveFlags, type ParsedFlags } from "./flags.ts";
+import { addFlags, describeFlags, flagsOf, ineffectiveFlags, type ParsedFlags } from "../settings/flags.ts";
 
 /** Flags or environment are wrong. */
 const EXIT_USAGE = 2;

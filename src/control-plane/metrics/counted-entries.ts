@@ -1,5 +1,5 @@
-import { CONNECTED_AT, DISCONNECTED_AT } from "#config/registration-annotations.ts";
-import type { MetricDefinition } from "#lib/metrics.ts";
+import { CONNECTED_AT, DISCONNECTED_AT } from "#config/terms/registration-annotations.ts";
+import type { MetricDefinition } from "#lib/metrics/metrics.ts";
 import type { WorkloadEntries } from "#model/ports.ts";
 
 /** What becomes of workloads that register themselves, under Istio's names. */

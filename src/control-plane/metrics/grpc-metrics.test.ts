@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { GrpcError, STATUS } from "#lib/grpc/status.ts";
-import { Metrics } from "#lib/metrics.ts";
+import { Metrics } from "#lib/metrics/metrics.ts";
 import { countedCalls, GRPC_METRICS } from "./grpc-metrics.ts";
 
 const PATH = "/istio.v1.auth.IstioCertificateService/CreateCertificate";

@@ -1,7 +1,7 @@
 /** Figures about calls with one answer, under the names of gRPC's own exporters. Streams are not counted, as by istiod. */
 import { GrpcError, STATUS } from "#lib/grpc/status.ts";
-import type { MetricDefinition } from "#lib/metrics.ts";
-import { codeName } from "#xds/metrics.ts";
+import type { MetricDefinition } from "#lib/metrics/metrics.ts";
+import { codeName } from "#xds/metrics/metrics.ts";
 
 const METHOD = ["grpc_type", "grpc_service", "grpc_method"];
 

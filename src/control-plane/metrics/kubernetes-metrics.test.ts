@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Metrics } from "#lib/metrics.ts";
+import { Metrics } from "#lib/metrics/metrics.ts";
 import type { FollowedType } from "#sources/kubernetes/followed-types.ts";
 import { objectsOf } from "../../../test/support/mesh.ts";
 import { addKubernetesGauges, countedEvents, endpointsWithoutPod, KUBERNETES_METRICS } from "./kubernetes-metrics.ts";

@@ -1,7 +1,7 @@
 /** Figures about the API servers of Kubernetes that a control plane follows, under the names that Istio's dashboards know. */
-import type { EndpointSlice } from "#config/kinds/endpoint-slice.ts";
+import type { EndpointSlice } from "#config/kinds/endpoint-slice/schema.ts";
 import { WEBHOOK_BUNDLE_COUNTERS } from "#controllers/webhook-bundles.ts";
-import type { GaugeValue, MetricDefinition } from "#lib/metrics.ts";
+import type { GaugeValue, MetricDefinition } from "#lib/metrics/metrics.ts";
 import type { Source } from "#model/ports.ts";
 import type { ClusterEvents } from "#sources/kubernetes/followed-objects.ts";
 import type { ClusterStatus } from "#sources/kubernetes/remote-clusters.ts";

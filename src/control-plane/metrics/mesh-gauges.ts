@@ -1,8 +1,8 @@
 /** Figures about the configuration itself, counted when somebody asks, under the names that Istio's dashboards know. */
 import type { ConflictMetric } from "#explain/conflicts/conflict.ts";
-import type { MetricDefinition } from "#lib/metrics.ts";
-import { NO_ENDPOINTS, takesRequests } from "#model/endpoint.ts";
-import { type Service, serviceKey } from "#model/service.ts";
+import type { MetricDefinition } from "#lib/metrics/metrics.ts";
+import { NO_ENDPOINTS, takesRequests } from "#model/service/endpoint.ts";
+import { type Service, serviceKey } from "#model/service/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 
 function gauge(help: string): MetricDefinition {

@@ -1,14 +1,14 @@
 /** All metrics of the control plane. */
-import type { Authority } from "#ca/authority.ts";
-import { CA_COUNTERS, CA_GAUGES, caGauges } from "#ca/metrics.ts";
+import type { Authority } from "#ca/authority/authority.ts";
+import { CA_COUNTERS, CA_GAUGES, caGauges } from "#ca/authority/metrics.ts";
 import { VERSION_TEXT } from "#lib/command/version-command.ts";
-import { type MetricDefinition, Metrics } from "#lib/metrics.ts";
+import { type MetricDefinition, Metrics } from "#lib/metrics/metrics.ts";
 import { VERSION } from "#lib/version.ts";
 import type { ConnectedProxy, Source } from "#model/ports.ts";
 import { KEY_SET_COUNTERS } from "#sources/jwks/key-set-source.ts";
-import { placeOf } from "#translate/scope/service-targets.ts";
+import { placeOf } from "#translate/targets/service-targets.ts";
 import { WEBHOOK_METRICS } from "#webhooks/metrics.ts";
-import { XDS_METRICS } from "#xds/metrics.ts";
+import { XDS_METRICS } from "#xds/metrics/metrics.ts";
 import { ADMISSION_METRICS } from "../admissions.ts";
 import type { ConflictWatch } from "../conflict-watch.ts";
 import { REGISTRATION_COUNTERS } from "./counted-entries.ts";

@@ -1,4 +1,4 @@
-import type { EnvReader } from "#lib/env-reader.ts";
+import type { EnvReader } from "#lib/env/env-reader.ts";
 import type { KeyKind } from "#lib/pki/signing-key.ts";
 
 const HOUR_MS = 3_600_000;

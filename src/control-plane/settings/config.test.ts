@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Command } from "commander";
-import type { Env } from "#lib/env-reader.ts";
-import { addFlags, describeFlags, flagsOf, ineffectiveFlags, type ParsedFlags } from "../command/flags.ts";
+import type { Env } from "#lib/env/env-reader.ts";
 import { type DiscoveryConfig, flagDefaults, parseDiscoveryConfig } from "./config.ts";
+import { addFlags, describeFlags, flagsOf, ineffectiveFlags, type ParsedFlags } from "./flags.ts";
 
 function flags(args: readonly string[], env: Env = {}): ParsedFlags {
   const command = new Command().exitOverride();

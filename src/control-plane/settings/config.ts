@@ -2,21 +2,21 @@
 
 import { parseDuration } from "@mizzen/go-text/duration";
 import { type JwtRule, parseJwtRule } from "#authn/jwt-rule.ts";
-import { isRange } from "#lib/env-kinds.ts";
-import { type Env, EnvReader } from "#lib/env-reader.ts";
-import { parseGoBool } from "#lib/go-bool.ts";
+import { isRange } from "#lib/env/env-kinds.ts";
+import { type Env, EnvReader } from "#lib/env/env-reader.ts";
+import { parseGoBool } from "#lib/go/go-bool.ts";
 import type { ConnectionLimits } from "#lib/grpc/grpc-listener.ts";
-import { type LogLevel, parseLogLevels } from "#lib/log.ts";
+import { type LogLevel, parseLogLevels } from "#lib/log/log.ts";
 import { type ListenAddress, parseListenAddress } from "#lib/net/listen-address.ts";
 import type { Features } from "#model/features.ts";
 import type { FetchRules } from "#sources/jwks/fetch-keys.ts";
 import type { RemoteRules } from "#sources/kubernetes/remote-clusters.ts";
-import type { DebounceSettings } from "#xds/debounce.ts";
-import { type ClusterAliases, parseAliases } from "../cluster-aliases.ts";
-import type { FlagValues, ParsedFlags } from "../command/flags.ts";
+import type { DebounceSettings } from "#xds/timing/debounce.ts";
 import { type WebhookConfig, webhookConfig } from "../webhooks.ts";
 import { type CaSettings, caSettings } from "./ca-settings.ts";
+import { type ClusterAliases, parseAliases } from "./cluster-aliases.ts";
 import { featuresOf } from "./features.ts";
+import type { FlagValues, ParsedFlags } from "./flags.ts";
 import { type KubernetesSettings, kubernetesSettings } from "./kubernetes-settings.ts";
 
 const MINUTE_MS = 60_000;

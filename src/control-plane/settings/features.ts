@@ -1,6 +1,6 @@
 /** The switches of istiod's environment that change what is generated. */
-import { parseAddressRange } from "#convert/address-range.ts";
-import type { EnvReader } from "#lib/env-reader.ts";
+import { parseAddressRange } from "#convert/services/address-range.ts";
+import type { EnvReader } from "#lib/env/env-reader.ts";
 import { DEFAULT_FEATURES, type Features } from "#model/features.ts";
 
 /** Reads them; what flags say is given. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { type Env, EnvReader } from "#lib/env-reader.ts";
+import { type Env, EnvReader } from "#lib/env/env-reader.ts";
 import { FOLLOWED_TYPES, limited } from "#sources/kubernetes/followed-types.ts";
 import { kubernetesSettings } from "./kubernetes-settings.ts";
 

@@ -1,5 +1,5 @@
 /** What the environment says of how the API server is read, and what is written there. */
-import type { Env, EnvReader } from "#lib/env-reader.ts";
+import type { Env, EnvReader } from "#lib/env/env-reader.ts";
 import type { TypeLimits } from "#sources/kubernetes/followed-types.ts";
 
 export interface KubernetesSettings {

@@ -1,16 +1,16 @@
 /** Where the webhooks find what injection needs: files of a folder, or a ConfigMap and the nodes of the cluster. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { watchFiles } from "#ca/watch-files.ts";
-import type { ConfigObject } from "#config/config-object.ts";
-import type { Node, NodeStatus } from "#config/kinds/node.ts";
-import type { NodeVersion } from "#inject/native-sidecars.ts";
+import { watchFiles } from "#ca/keys/watch-files.ts";
+import type { Node, NodeStatus } from "#config/kinds/node/schema.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
+import type { NodeVersion } from "#inject/injector/native-sidecars.ts";
 import { Backoff } from "#lib/async/backoff.ts";
-import { isRecord } from "#lib/is-record.ts";
+import { isRecord } from "#lib/json/is-record.ts";
 import type { KubernetesApi, RawObject } from "#lib/kubernetes/api-client.ts";
 import { type FollowOptions, follow } from "#lib/kubernetes/follow.ts";
 import { refusalText } from "#lib/kubernetes/missing-right.ts";
-import type { Logger } from "#lib/log.ts";
+import type { Logger } from "#lib/log/log.ts";
 import type { InjectionTexts } from "#webhooks/live-injector.ts";
 
 /** What is known at any time. */

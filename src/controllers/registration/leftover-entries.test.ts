@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ConfigObject } from "#config/config-object.ts";
-import { SILENT } from "#lib/log.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
+import { SILENT } from "#lib/log/log.ts";
 import type { Source } from "#model/ports.ts";
 import { removeOnce } from "./leftover-entries.ts";
 import type { EntryObject } from "./registered-entry.ts";

@@ -2,10 +2,10 @@
  * Entries that nobody sees to any more: their workload left while no control plane looked, or the one that it was connected
  * to is gone. One replica at a time looks for them.
  */
-import type { ConfigObject } from "#config/config-object.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
 import { sleep } from "#lib/async/sleep.ts";
 import { refusalText } from "#lib/kubernetes/missing-right.ts";
-import type { Logger } from "#lib/log.ts";
+import type { Logger } from "#lib/log/log.ts";
 import type { Source, WorkloadEntries } from "#model/ports.ts";
 import { controllerOf, disconnectedEntry, type EntryObject, expiredEntry } from "./registered-entry.ts";
 

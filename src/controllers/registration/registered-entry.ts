@@ -1,11 +1,17 @@
 /** WorkloadEntries of workloads that register themselves, as pure steps from what is there to what should be. */
-import type { ConfigObject } from "#config/config-object.ts";
-import type { WorkloadEntry, WorkloadEntryStatus } from "#config/kinds/workload-entry.ts";
-import type { WorkloadGroup } from "#config/kinds/workload-group.ts";
-import { CONNECTED_AT, DISCONNECTED_AT, HEALTH_CHECKS, REGISTRATION_GROUP } from "#config/registration-annotations.ts";
-import { LOCALITY_LABEL } from "#config/topology-labels.ts";
-import { isRecord } from "#lib/is-record.ts";
-import type { Proxy as MeshProxy } from "#model/proxy.ts";
+
+import type { WorkloadEntry, WorkloadEntryStatus } from "#config/kinds/workload-entry/schema.ts";
+import type { WorkloadGroup } from "#config/kinds/workload-group/schema.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
+import {
+  CONNECTED_AT,
+  DISCONNECTED_AT,
+  HEALTH_CHECKS,
+  REGISTRATION_GROUP,
+} from "#config/terms/registration-annotations.ts";
+import { LOCALITY_LABEL } from "#config/terms/topology-labels.ts";
+import { isRecord } from "#lib/json/is-record.ts";
+import type { Proxy as MeshProxy } from "#model/proxy/proxy.ts";
 
 /** A WorkloadEntry object. */
 export type EntryObject = ConfigObject<WorkloadEntry, WorkloadEntryStatus>;

@@ -5,10 +5,11 @@
  *     connected, health, disconnected --> facts by entry --> queue --> next entry (pure) --> WorkloadEntries
  *                                                              ^------ after the grace period
  */
-import { type ConfigObject, objectKey } from "#config/config-object.ts";
-import type { WorkloadGroup } from "#config/kinds/workload-group.ts";
+
+import type { WorkloadGroup } from "#config/kinds/workload-group/schema.ts";
+import { type ConfigObject, objectKey } from "#config/schema/config-object.ts";
 import { refusalText } from "#lib/kubernetes/missing-right.ts";
-import type { Logger } from "#lib/log.ts";
+import type { Logger } from "#lib/log/log.ts";
 import type { ObservedProxy, ProxyObserver, Source, WorkloadEntries } from "#model/ports.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { WorkQueue } from "../work-queue.ts";

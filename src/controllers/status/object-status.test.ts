@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { json } from "node:stream/consumers";
 import { test } from "node:test";
 import { KubernetesApi } from "#lib/kubernetes/api-client.ts";
-import { SILENT } from "#lib/log.ts";
+import { SILENT } from "#lib/log/log.ts";
 import type { Source } from "#model/ports.ts";
 import { objectsOf } from "../../../test/support/mesh.ts";
 import { keepObjectStatus } from "./object-status.ts";

@@ -2,11 +2,11 @@
  * The status of Istio's objects, as the leader writes it: conditions about the proxies that have them, and what analysis says.
  * What others wrote there stays.
  */
-import { type ConfigObject, objectKey } from "#config/config-object.ts";
+import { type ConfigObject, objectKey } from "#config/schema/config-object.ts";
 import { documentationUrl, type Finding, levelOf } from "#explain/analysis/message.ts";
 import type { Conflict } from "#explain/conflicts/conflict.ts";
 import { sleep } from "#lib/async/sleep.ts";
-import { isRecord } from "#lib/is-record.ts";
+import { isRecord } from "#lib/json/is-record.ts";
 import {
   ApiError,
   connectionTrouble,
@@ -16,7 +16,7 @@ import {
 } from "#lib/kubernetes/api-client.ts";
 import { troubleText } from "#lib/kubernetes/missing-right.ts";
 import { pathOf, type ResourceType } from "#lib/kubernetes/resource-types.ts";
-import type { Logger } from "#lib/log.ts";
+import type { Logger } from "#lib/log/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import type { Source } from "#model/ports.ts";
 import { Rivals } from "../rivals.ts";

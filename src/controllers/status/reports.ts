@@ -5,12 +5,12 @@
  */
 import { Backoff } from "#lib/async/backoff.ts";
 import { sleep } from "#lib/async/sleep.ts";
-import { isRecord } from "#lib/is-record.ts";
+import { isRecord } from "#lib/json/is-record.ts";
 import { ApiError, type KubernetesApi, MERGE_PATCH, type RawObject } from "#lib/kubernetes/api-client.ts";
 import { follow } from "#lib/kubernetes/follow.ts";
 import { troubleText } from "#lib/kubernetes/missing-right.ts";
 import { pathOf } from "#lib/kubernetes/resource-types.ts";
-import type { Logger } from "#lib/log.ts";
+import type { Logger } from "#lib/log/log.ts";
 import type { Source } from "#model/ports.ts";
 import { type Distribution, joinedDistribution, type Lag } from "./distribution.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { DEFAULT_MESH_CONFIG } from "#config/mesh-config.ts";
+import { DEFAULT_MESH_CONFIG } from "#config/mesh/mesh-config.ts";
 import { finished } from "#lib/async/steps.ts";
 import type { ObjectProblem } from "#model/ports.ts";
 import { selfSigned } from "../../../test/support/certificates.ts";

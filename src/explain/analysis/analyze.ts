@@ -1,7 +1,8 @@
 /** All that Istio's analysers would say about the objects of a mesh, as far as it is about Istio's own kinds. */
-import type { ConfigObject } from "#config/config-object.ts";
-import { objectKey } from "#config/config-object.ts";
-import type { MeshConfig } from "#config/mesh-config.ts";
+
+import type { MeshConfig } from "#config/mesh/mesh-config.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
+import { objectKey } from "#config/schema/config-object.ts";
 import type { Steps } from "#lib/async/steps.ts";
 import type { ObjectProblem } from "#model/ports.ts";
 import { certificateFindings, credentialFindings, portFindings, rivalFindings } from "./gateways.ts";

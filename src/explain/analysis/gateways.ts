@@ -1,9 +1,10 @@
 /** Gateways whose proxies, ports or certificates are not there, or that claim what others do. */
-import { type ConfigObject, objectKey } from "#config/config-object.ts";
-import { type Secret, secretValue } from "#config/kinds/credential.ts";
-import type { Gateway, ServerTls } from "#config/kinds/gateway.ts";
-import type { Service } from "#config/kinds/service.ts";
-import { hasLabels } from "#model/labels.ts";
+
+import { type Secret, secretValue } from "#config/kinds/credential/schema.ts";
+import type { Gateway, ServerTls } from "#config/kinds/gateway/schema.ts";
+import type { Service } from "#config/kinds/service/schema.ts";
+import { type ConfigObject, objectKey } from "#config/schema/config-object.ts";
+import { hasLabels } from "#model/labels/labels.ts";
 import { fullName, type MeshObjects } from "./mesh-objects.ts";
 import type { Findings } from "./message.ts";
 

@@ -1,9 +1,10 @@
 /** The hosts that objects may lead to: those of ServiceEntries and Services, each for the namespaces that see it. */
-import type { ConfigObject } from "#config/config-object.ts";
-import { completeHost, isWildcard } from "#config/host.ts";
-import type { Service } from "#config/kinds/service.ts";
-import type { ServiceEntry } from "#config/kinds/service-entry.ts";
-import { serviceExportTo } from "#config/visibility.ts";
+
+import type { Service } from "#config/kinds/service/schema.ts";
+import type { ServiceEntry } from "#config/kinds/service-entry/schema.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
+import { completeHost, isWildcard } from "#config/terms/host.ts";
+import { serviceExportTo } from "#config/terms/visibility.ts";
 
 /** What is known of a host. */
 export interface KnownHost {

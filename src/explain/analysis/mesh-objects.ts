@@ -1,9 +1,10 @@
 /** The objects of a mesh as analysers look at them. */
-import type { ConfigObject } from "#config/config-object.ts";
-import type { Namespace } from "#config/kinds/namespace.ts";
-import type { Pod } from "#config/kinds/pod.ts";
-import type { MeshConfig } from "#config/mesh-config.ts";
-import { hasLabels } from "#model/labels.ts";
+
+import type { Namespace } from "#config/kinds/namespace/schema.ts";
+import type { Pod } from "#config/kinds/pod/schema.ts";
+import type { MeshConfig } from "#config/mesh/mesh-config.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
+import { hasLabels } from "#model/labels/labels.ts";
 import { type KnownHosts, knownHosts } from "./known-hosts.ts";
 
 /** What is analysed. */

@@ -1,10 +1,11 @@
 /** What one object shows by itself: problems of its checks, ServiceEntries without addresses, patches of EnvoyFilters. */
-import { type ConfigObject, objectKey } from "#config/config-object.ts";
-import type { ConfigPatch, EnvoyFilter } from "#config/kinds/envoy-filter.ts";
-import type { ServiceEntry, ServiceEntryStatus } from "#config/kinds/service-entry.ts";
-import type { Sidecar } from "#config/kinds/sidecar.ts";
-import type { VirtualService } from "#config/kinds/virtual-service.ts";
-import { isRecord } from "#lib/is-record.ts";
+
+import type { ConfigPatch, EnvoyFilter } from "#config/kinds/envoy-filter/schema.ts";
+import type { ServiceEntry, ServiceEntryStatus } from "#config/kinds/service-entry/schema.ts";
+import type { Sidecar } from "#config/kinds/sidecar/schema.ts";
+import type { VirtualService } from "#config/kinds/virtual-service/schema.ts";
+import { type ConfigObject, objectKey } from "#config/schema/config-object.ts";
+import { isRecord } from "#lib/json/is-record.ts";
 import type { ObjectProblem } from "#model/ports.ts";
 import type { MeshObjects } from "./mesh-objects.ts";
 import type { Finding, Findings, MessageCode } from "./message.ts";

@@ -1,13 +1,14 @@
 /** VirtualServices that lead to what is not there, or claim what others do. */
-import { type ConfigObject, objectKey } from "#config/config-object.ts";
-import { destinationsOf } from "#config/destinations.ts";
-import { completeGateway, gatewaysOf, MESH_GATEWAY } from "#config/gateway-name.ts";
-import { completeHost, hostsMatch, isSubsetOf, isWildcard } from "#config/host.ts";
-import type { DestinationRule } from "#config/kinds/destination-rule.ts";
-import type { Gateway } from "#config/kinds/gateway.ts";
-import type { RequestAuthentication } from "#config/kinds/request-authentication.ts";
-import type { VirtualService } from "#config/kinds/virtual-service.ts";
-import { hasLabels } from "#model/labels.ts";
+
+import type { DestinationRule } from "#config/kinds/destination-rule/schema.ts";
+import type { Gateway } from "#config/kinds/gateway/schema.ts";
+import type { RequestAuthentication } from "#config/kinds/request-authentication/schema.ts";
+import { destinationsOf } from "#config/kinds/virtual-service/destinations.ts";
+import { completeGateway, gatewaysOf, MESH_GATEWAY } from "#config/kinds/virtual-service/gateway-name.ts";
+import type { VirtualService } from "#config/kinds/virtual-service/schema.ts";
+import { type ConfigObject, objectKey } from "#config/schema/config-object.ts";
+import { completeHost, hostsMatch, isSubsetOf, isWildcard } from "#config/terms/host.ts";
+import { hasLabels } from "#model/labels/labels.ts";
 import { delegateProblems, knownDelegates } from "../delegates.ts";
 import { fullName, type MeshObjects } from "./mesh-objects.ts";
 import type { Findings } from "./message.ts";

@@ -1,9 +1,10 @@
 /** Objects that select workloads: Sidecars, DestinationRules and AuthorizationPolicies. */
-import { type ConfigObject, objectKey } from "#config/config-object.ts";
-import type { AuthorizationPolicy } from "#config/kinds/authorization-policy.ts";
-import type { DestinationRule } from "#config/kinds/destination-rule.ts";
-import type { Pod } from "#config/kinds/pod.ts";
-import type { Sidecar } from "#config/kinds/sidecar.ts";
+
+import type { AuthorizationPolicy } from "#config/kinds/authorization-policy/schema.ts";
+import type { DestinationRule } from "#config/kinds/destination-rule/schema.ts";
+import type { Pod } from "#config/kinds/pod/schema.ts";
+import type { Sidecar } from "#config/kinds/sidecar/schema.ts";
+import { type ConfigObject, objectKey } from "#config/schema/config-object.ts";
 import {
   HOSTNAME_LABEL,
   OLD_REGION_LABEL,
@@ -11,8 +12,8 @@ import {
   REGION_LABEL,
   SUBZONE_LABEL,
   ZONE_LABEL,
-} from "#config/topology-labels.ts";
-import { hasLabels } from "#model/labels.ts";
+} from "#config/terms/topology-labels.ts";
+import { hasLabels } from "#model/labels/labels.ts";
 import { fullName, type MeshObjects } from "./mesh-objects.ts";
 import type { Findings } from "./message.ts";
 

@@ -8,10 +8,10 @@ import {
   namespacePattern,
   parseConditionKey,
   SPIFFE,
-} from "#config/authorization-values.ts";
-import { isRecord } from "#lib/is-record.ts";
-import { parseRequestPrincipal, type TextPattern } from "#model/request-principal.ts";
-import { withAliases } from "#model/trust-domain.ts";
+} from "#config/kinds/authorization-policy/authorization-values.ts";
+import { isRecord } from "#lib/json/is-record.ts";
+import { parseRequestPrincipal, type TextPattern } from "#model/identity/request-principal.ts";
+import { withAliases } from "#model/identity/trust-domain.ts";
 import type { Claims, HttpRequest, Request } from "./request.ts";
 import { fitsTemplate, fitsText, isWhole } from "./text.ts";
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { createHmac, generateKeyPairSync, sign } from "node:crypto";
 import { describe, test } from "node:test";
-import type { ConfigObject } from "#config/config-object.ts";
-import type { AuthorizationPolicy } from "#config/kinds/authorization-policy.ts";
+import type { AuthorizationPolicy } from "#config/kinds/authorization-policy/schema.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
 import { objectsOf } from "../../../test/support/mesh.ts";
 import { object } from "../../../test/support/objects.ts";
 import { type Evaluation, evaluate, nearestMisses } from "./evaluate.ts";

@@ -1,5 +1,5 @@
 /** An evaluation in words. */
-import { type ConfigObject, objectKey } from "#config/config-object.ts";
+import { type ConfigObject, objectKey } from "#config/schema/config-object.ts";
 import { type Evaluation, type FieldOutcome, nearestMisses, type RuleOutcome, type Why } from "./evaluate.ts";
 
 /** Where a field of an object stands, as `file:line`; empty when nobody knows. */

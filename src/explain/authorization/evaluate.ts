@@ -3,11 +3,11 @@
  * have to be different. It follows the rules themselves, not the filters made of them, so that each checks the other.
  */
 
-import type { Meaning } from "#config/authorization-values.ts";
-import type { ConfigObject } from "#config/config-object.ts";
-import { isDryRun } from "#config/dry-run.ts";
-import type { AuthorizationPolicy, AuthorizationRule } from "#config/kinds/authorization-policy.ts";
-import type { EnforcedPolicy } from "#config/unreadable-policy.ts";
+import type { Meaning } from "#config/kinds/authorization-policy/authorization-values.ts";
+import type { AuthorizationPolicy, AuthorizationRule } from "#config/kinds/authorization-policy/schema.ts";
+import type { EnforcedPolicy } from "#config/kinds/unreadable-policy.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
+import { isDryRun } from "#config/terms/dry-run.ts";
 import { type Attribute, attributeOfKey, FIELDS } from "./attributes.ts";
 import type { Request } from "./request.ts";
 

@@ -1,5 +1,5 @@
 /** How policies compare texts: `*`, `*suffix`, `prefix*`, or the whole. */
-import { quote } from "#config/authorization-values.ts";
+import { quote } from "#config/kinds/authorization-policy/authorization-values.ts";
 
 /** Whether a text fits. `*` is any text but the empty one. */
 export function fitsText(pattern: string, text: string, ignoreCase = false): boolean {

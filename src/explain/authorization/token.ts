@@ -8,8 +8,8 @@ import {
   timingSafeEqual,
   verify,
 } from "node:crypto";
-import type { JwtRule } from "#config/kinds/request-authentication.ts";
-import { spaceDelimitedClaims } from "#model/token-claims.ts";
+import type { JwtRule } from "#config/kinds/request-authentication/schema.ts";
+import { spaceDelimitedClaims } from "#model/identity/token-claims.ts";
 import type { Claims } from "./request.ts";
 
 /** The claims that policies see, or why the request is refused before they look at it. */

@@ -2,7 +2,7 @@
  * What several objects claim, and who has it. They are resolved as by Istio, which is to say that older objects win; here it
  * is said aloud, with both owners.
  */
-import type { ConfigObject } from "#config/config-object.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
 import type { Steps } from "#lib/async/steps.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import type { Conflict, Search } from "./conflict.ts";

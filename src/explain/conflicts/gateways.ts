@@ -1,8 +1,9 @@
 /** Conflicts among Gateways that lead to the same proxies. */
-import { type ConfigObject, objectKey } from "#config/config-object.ts";
-import type { Gateway, GatewayServer } from "#config/kinds/gateway.ts";
-import { parseProtocol } from "#config/protocol.ts";
-import { isHttp } from "#model/service.ts";
+
+import type { Gateway, GatewayServer } from "#config/kinds/gateway/schema.ts";
+import { type ConfigObject, objectKey } from "#config/schema/config-object.ts";
+import { parseProtocol } from "#config/terms/protocol.ts";
+import { isHttp } from "#model/service/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { Claims, type Conflict, type Search } from "./conflict.ts";
 

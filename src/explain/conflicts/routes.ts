@@ -1,10 +1,11 @@
 /** Conflicts among the objects about hosts: VirtualServices, DestinationRules, services. */
-import { type ConfigObject, objectKey } from "#config/config-object.ts";
-import { gatewaysOf, MESH_GATEWAY } from "#config/gateway-name.ts";
-import { completeHost } from "#config/host.ts";
-import type { DestinationRule } from "#config/kinds/destination-rule.ts";
-import type { VirtualService } from "#config/kinds/virtual-service.ts";
-import { defaultExportTo } from "#config/visibility.ts";
+
+import type { DestinationRule } from "#config/kinds/destination-rule/schema.ts";
+import { gatewaysOf, MESH_GATEWAY } from "#config/kinds/virtual-service/gateway-name.ts";
+import type { VirtualService } from "#config/kinds/virtual-service/schema.ts";
+import { type ConfigObject, objectKey } from "#config/schema/config-object.ts";
+import { completeHost } from "#config/terms/host.ts";
+import { defaultExportTo } from "#config/terms/visibility.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { Claims, type Search } from "./conflict.ts";
 

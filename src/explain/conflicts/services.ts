@@ -1,12 +1,12 @@
 /** Conflicts among services: hosts, addresses and ports that several of them claim. */
 import { isIP } from "node:net";
-import { type ConfigObject, objectKey } from "#config/config-object.ts";
-import type { ServiceEntry } from "#config/kinds/service-entry.ts";
-import { isTls } from "#config/protocol.ts";
+import type { ServiceEntry } from "#config/kinds/service-entry/schema.ts";
+import { type ConfigObject, objectKey } from "#config/schema/config-object.ts";
+import { isTls } from "#config/terms/protocol.ts";
 import { ITEMS_PER_STEP } from "#lib/async/steps.ts";
-import { compareText } from "#lib/compare-text.ts";
-import { NO_ENDPOINTS } from "#model/endpoint.ts";
-import { isHttp, type Service, type ServiceKey, type ServicePort, serviceKey } from "#model/service.ts";
+import { compareText } from "#lib/text/compare-text.ts";
+import { NO_ENDPOINTS } from "#model/service/endpoint.ts";
+import { isHttp, type Service, type ServiceKey, type ServicePort, serviceKey } from "#model/service/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { Claims, type Search } from "./conflict.ts";
 

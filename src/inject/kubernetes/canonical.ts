@@ -2,7 +2,7 @@
  * Objects as Kubernetes' own tools write them after reading them: fields that the API does not know are dropped, empty ones
  * are left out or written as the API's types say, quantities have their usual spelling.
  */
-import { isRecord } from "#lib/is-record.ts";
+import { isRecord } from "#lib/json/is-record.ts";
 import { canonicalQuantity } from "./quantity.ts";
 import { fieldsOf, type Kind, type Scalar } from "./type-table.ts";
 

@@ -1,7 +1,7 @@
 /** Objects of Kubernetes as templates see them: Go's structs, whose unset fields are empty and never missing. */
 
 import { Struct, TextMap, toValue, type Value } from "@mizzen/go-template/value";
-import { isRecord } from "#lib/is-record.ts";
+import { isRecord } from "#lib/json/is-record.ts";
 import type { JsonObject } from "./canonical.ts";
 import { fieldsOf, type Kind, type Scalar } from "./type-table.ts";
 

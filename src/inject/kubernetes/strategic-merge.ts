@@ -5,7 +5,7 @@
  * Directives in the patch change that: `$patch: replace|delete`, `$retainKeys`, `$deleteFromPrimitiveList/LIST` and
  * `$setElementOrder/LIST`.
  */
-import { isRecord } from "#lib/is-record.ts";
+import { isRecord } from "#lib/json/is-record.ts";
 import { FieldError, type JsonObject } from "./canonical.ts";
 import { fieldOf, type Kind } from "./type-table.ts";
 

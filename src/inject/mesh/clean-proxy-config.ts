@@ -1,8 +1,8 @@
 /** A proxy configuration without the fields that say what holds anyway. */
 import { isDeepStrictEqual } from "node:util";
 import { fieldNames, inFieldOrder } from "#config/mesh/message-value.ts";
-import { DEFAULT_PROXY_CONFIG } from "#config/proxy-config.ts";
-import { isRecord } from "#lib/is-record.ts";
+import { DEFAULT_PROXY_CONFIG } from "#config/proxy-config/proxy-config.ts";
+import { isRecord } from "#lib/json/is-record.ts";
 
 const DEFAULTS: Readonly<Record<string, unknown>> = DEFAULT_PROXY_CONFIG;
 

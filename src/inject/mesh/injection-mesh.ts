@@ -1,10 +1,10 @@
 /** The mesh config as injection needs it: as protobuf JSON, which is what templates print, with defaults in place. */
 
 import type { Struct } from "@mizzen/go-template/value";
+import { DEFAULT_MESH_CONFIG } from "#config/mesh/mesh-config.ts";
 import { messageValue } from "#config/mesh/message-value.ts";
-import { DEFAULT_MESH_CONFIG } from "#config/mesh-config.ts";
-import { DEFAULT_PROXY_CONFIG, type Layer, overlayProxyConfig } from "#config/proxy-config.ts";
-import { isRecord } from "#lib/is-record.ts";
+import { DEFAULT_PROXY_CONFIG, type Layer, overlayProxyConfig } from "#config/proxy-config/proxy-config.ts";
+import { isRecord } from "#lib/json/is-record.ts";
 
 /** What injection reads of the mesh config. */
 export interface InjectionMesh {

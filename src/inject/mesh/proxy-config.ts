@@ -1,7 +1,12 @@
 /** The configuration of a pod's proxy: what the mesh says, ProxyConfig objects and the annotation of the pod. */
-import type { ProxyConfigObject } from "#config/kinds/proxy-config.ts";
-import { checkProxyLayer, DEFAULT_PROXY_CONFIG, type Layer, overlayProxyConfig } from "#config/proxy-config.ts";
-import { isRecord } from "#lib/is-record.ts";
+import type { ProxyConfigObject } from "#config/kinds/proxy-config/schema.ts";
+import {
+  checkProxyLayer,
+  DEFAULT_PROXY_CONFIG,
+  type Layer,
+  overlayProxyConfig,
+} from "#config/proxy-config/proxy-config.ts";
+import { isRecord } from "#lib/json/is-record.ts";
 import { readDocument } from "#lib/yaml/read.ts";
 
 /** A ProxyConfig object and where it is. */

@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { type IncomingMessage, Agent as PlainAgent, request as plainRequest } from "node:http";
 import { Agent, request } from "node:https";
-import { isRecord } from "../is-record.ts";
+import { isRecord } from "../json/is-record.ts";
 import { errorText, MeshError } from "../mesh-error.ts";
 import { limitConnecting } from "../net/connect-limit.ts";
 import { TunnelAgent } from "../net/tunnel-agent.ts";

@@ -1,7 +1,7 @@
 /** Credentials that a program of the user prints, as `users[].user.exec` of a kubeconfig names it. */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import { isRecord } from "../is-record.ts";
+import { isRecord } from "../json/is-record.ts";
 import { MeshError } from "../mesh-error.ts";
 import type { Credentials } from "./cluster-access.ts";
 

@@ -11,7 +11,7 @@
  */
 import type { Backoff } from "../async/backoff.ts";
 import { sleep } from "../async/sleep.ts";
-import { isRecord } from "../is-record.ts";
+import { isRecord } from "../json/is-record.ts";
 import { errorText } from "../mesh-error.ts";
 import { ApiError, isUnreachable, type KubernetesApi, type RawObject } from "./api-client.ts";
 import { apiVersionOf, pathOf, type ResourceType } from "./resource-types.ts";

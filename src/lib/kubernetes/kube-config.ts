@@ -1,7 +1,7 @@
 /** Reads kubeconfig files as kubectl does. */
 import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
-import { isRecord } from "../is-record.ts";
+import { isRecord } from "../json/is-record.ts";
 import { MeshError } from "../mesh-error.ts";
 import { environmentProxy } from "../net/environment-proxy.ts";
 import { readDocument } from "../yaml/read.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
-import { createLogger } from "../log.ts";
+import { createLogger } from "../log/log.ts";
 import { KubernetesApi } from "./api-client.ts";
 import { leadWhenElected } from "./leader-election.ts";
 

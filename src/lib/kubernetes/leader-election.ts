@@ -3,7 +3,7 @@
  * sees that time stand still for long enough, on its own clock, takes over. Clocks need not agree.
  */
 import { setTimeout as wait } from "node:timers/promises";
-import type { Logger } from "../log.ts";
+import type { Logger } from "../log/log.ts";
 import { ApiError, type KubernetesApi, type RawObject } from "./api-client.ts";
 import { refusalText } from "./missing-right.ts";
 import { pathOf } from "./resource-types.ts";

@@ -1,5 +1,5 @@
 import { X509Certificate } from "node:crypto";
-import { isRecord } from "../is-record.ts";
+import { isRecord } from "../json/is-record.ts";
 
 /**
  * The roots of a SPIFFE bundle (a JSON Web Key Set in which keys of use `x509-svid` carry one certificate each), as PEM.

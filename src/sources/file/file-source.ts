@@ -9,13 +9,13 @@
  * adds or changes objects counts at once, and one that loses some counts when it lasts.
  */
 import { basename, resolve, sep } from "node:path";
-import type { ConfigObject } from "#config/config-object.ts";
-import type { UnreadablePolicy } from "#config/unreadable-policy.ts";
-import type { Logger } from "#lib/log.ts";
+import type { UnreadablePolicy } from "#config/kinds/unreadable-policy.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
+import type { Logger } from "#lib/log/log.ts";
 import type { Features } from "#model/features.ts";
 import type { KeySets } from "#model/key-set.ts";
-import type { GatewayAddresses } from "#model/network-gateway.ts";
 import type { ObjectProblem, Source, WorkloadEntries } from "#model/ports.ts";
+import type { GatewayAddresses } from "#model/service/network-gateway.ts";
 import { type ConfigFile, losesObjects, readConfigFile, unreadableConfigFile } from "../config-file.ts";
 import { ObjectTable } from "../object-table.ts";
 import { ProblemReporter } from "../report.ts";

@@ -1,5 +1,5 @@
 /** The mesh config as a file holds it. */
-import { DEFAULT_MESH_CONFIG, type MeshConfig, meshConfigOf } from "#config/mesh-config.ts";
+import { DEFAULT_MESH_CONFIG, type MeshConfig, meshConfigOf } from "#config/mesh/mesh-config.ts";
 import { parseField } from "#config/schema/field-path.ts";
 import { lineOfPath } from "#lib/yaml/places.ts";
 import { readDocument } from "#lib/yaml/read.ts";

@@ -1,6 +1,7 @@
 /** The networks of the mesh as a file holds them. */
+
+import type { MeshConfig } from "#config/mesh/mesh-config.ts";
 import { type MeshNetworks, meshNetworksOf } from "#config/mesh/mesh-networks.ts";
-import type { MeshConfig } from "#config/mesh-config.ts";
 import { parseField } from "#config/schema/field-path.ts";
 import { lineOfPath } from "#lib/yaml/places.ts";
 import { readDocument } from "#lib/yaml/read.ts";

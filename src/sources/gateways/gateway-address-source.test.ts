@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, test } from "node:test";
-import { DEFAULT_MESH_CONFIG } from "#config/mesh-config.ts";
-import { createLogger } from "#lib/log.ts";
+import { DEFAULT_MESH_CONFIG } from "#config/mesh/mesh-config.ts";
+import { createLogger } from "#lib/log/log.ts";
 import { type MemorySource, memorySource } from "../memory.ts";
 import { type GatewayAddressSource, gatewayAddressSource } from "./gateway-address-source.ts";
 

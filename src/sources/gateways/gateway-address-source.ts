@@ -1,8 +1,8 @@
 /** Resolves gateways between networks that are known by a host name. Their last addresses stay while no name server answers. */
-import type { Logger } from "#lib/log.ts";
+import type { Logger } from "#lib/log/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
-import type { GatewayAddresses } from "#model/network-gateway.ts";
 import type { Source } from "#model/ports.ts";
+import type { GatewayAddresses } from "#model/service/network-gateway.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { type Answer, WantedAnswers, type Wish } from "../wanted-answers.ts";
 

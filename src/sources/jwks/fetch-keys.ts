@@ -1,11 +1,11 @@
 /** Fetches key sets that configuration names: limited in time, size and number of redirects, each of them checked. */
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { request as httpsRequest } from "node:https";
-import { isRecord } from "#lib/is-record.ts";
+import { isRecord } from "#lib/json/is-record.ts";
+import { parseJson } from "#lib/json/parse-json.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { limitConnecting } from "#lib/net/connect-limit.ts";
 import { FetchGuard } from "#lib/net/fetch-guard.ts";
-import { parseJson } from "#lib/parse-json.ts";
 import type { KeySetAddress } from "#model/key-set.ts";
 
 /** From where keys are fetched, and how far servers are trusted. */

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, test } from "node:test";
-import { createLogger } from "#lib/log.ts";
+import { createLogger } from "#lib/log/log.ts";
 import type { KeySetAddress } from "#model/key-set.ts";
-import { wantedKeySets } from "#translate/scope/request-authentications.ts";
+import { wantedKeySets } from "#translate/policies/request-authentications.ts";
 import { object } from "../../../test/support/objects.ts";
 import { type MemorySource, memorySource } from "../memory.ts";
 import { keySetSource } from "./key-set-source.ts";

@@ -1,5 +1,5 @@
 /** Gets the key sets of token issuers that the mesh wants. Those that were got once stay while their server is away. */
-import type { Logger } from "#lib/log.ts";
+import type { Logger } from "#lib/log/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import type { KeySetAddress, KeySets } from "#model/key-set.ts";
 import type { Source } from "#model/ports.ts";

@@ -1,6 +1,6 @@
 /** Whether two answers of a token issuer are the same keys: servers may list them, and their fields, in any order. */
 import { isDeepStrictEqual } from "node:util";
-import { isRecord } from "#lib/is-record.ts";
+import { isRecord } from "#lib/json/is-record.ts";
 
 /** True when the sets hold equal keys. What cannot be read is equal to itself only. */
 export function isSameKeySet(before: string, now: string): boolean {

@@ -1,9 +1,10 @@
 /** The objects of one API server as last read, each parsed and checked once per version. */
-import type { ConfigObject } from "#config/config-object.ts";
-import { parseObject } from "#config/parse-object.ts";
-import { type UnreadablePolicy, unreadablePolicy } from "#config/unreadable-policy.ts";
+
+import { parseObject } from "#config/kinds/parse-object.ts";
+import { type UnreadablePolicy, unreadablePolicy } from "#config/kinds/unreadable-policy.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
+import { withReplacements } from "#lib/collections/list-changes.ts";
 import type { RawObject } from "#lib/kubernetes/api-client.ts";
-import { withReplacements } from "#lib/list-changes.ts";
 import type { ObjectProblem } from "#model/ports.ts";
 import { type Collection, isOfRevision } from "../object-table.ts";
 

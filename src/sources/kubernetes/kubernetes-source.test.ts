@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { customResourceDefinitions } from "#config/crd/definitions.ts";
-import { createLogger } from "#lib/log.ts";
+import { createLogger } from "#lib/log/log.ts";
 import { DEFAULT_FEATURES } from "#model/features.ts";
 import type { Source } from "#model/ports.ts";
 import { type ApiServer, NO_KUBERNETES, startApiServer } from "../../../test/support/kubernetes/api-server.ts";

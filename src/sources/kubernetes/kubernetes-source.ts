@@ -7,16 +7,17 @@
  *
  * Nothing is published before every kind was read once: half of a mesh would be pushed as if the rest were gone.
  */
-import type { ConfigObject } from "#config/config-object.ts";
-import type { MeshConfig } from "#config/mesh-config.ts";
-import type { UnreadablePolicy } from "#config/unreadable-policy.ts";
+
+import type { UnreadablePolicy } from "#config/kinds/unreadable-policy.ts";
+import type { MeshConfig } from "#config/mesh/mesh-config.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
 import { sleep } from "#lib/async/sleep.ts";
 import type { KubernetesApi, RawObject } from "#lib/kubernetes/api-client.ts";
-import type { Logger } from "#lib/log.ts";
+import type { Logger } from "#lib/log/log.ts";
 import type { Features } from "#model/features.ts";
 import type { KeySets } from "#model/key-set.ts";
-import type { GatewayAddresses } from "#model/network-gateway.ts";
 import type { ObjectProblem, Source, WorkloadEntries } from "#model/ports.ts";
+import type { GatewayAddresses } from "#model/service/network-gateway.ts";
 import type { FileSource } from "../file/file-source.ts";
 import { ProblemReporter } from "../report.ts";
 import { SnapshotStore } from "../snapshot-store.ts";

@@ -1,6 +1,6 @@
 /** The mesh config as ConfigMaps hold it: that of the control plane, over one that several of them may share. */
-import type { MeshConfig } from "#config/mesh-config.ts";
-import { isRecord } from "#lib/is-record.ts";
+import type { MeshConfig } from "#config/mesh/mesh-config.ts";
+import { isRecord } from "#lib/json/is-record.ts";
 import type { RawObject } from "#lib/kubernetes/api-client.ts";
 import type { ObjectProblem } from "#model/ports.ts";
 import { type MeshFile, meshFileOver, missingMeshFile, NO_MESH_FILE, readMeshFile } from "../file/mesh-file.ts";

@@ -3,12 +3,12 @@
  * kubeconfig per cluster id. Clusters come and go with them; one that is down is waited for at the start, but not for long.
  */
 import { createHash } from "node:crypto";
-import type { ConfigObject } from "#config/config-object.ts";
-import type { RemoteCluster } from "#convert/remote-clusters.ts";
-import { isRecord } from "#lib/is-record.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
+import type { RemoteCluster } from "#convert/clusters/remote-clusters.ts";
+import { isRecord } from "#lib/json/is-record.ts";
 import { KubernetesApi, type RawObject } from "#lib/kubernetes/api-client.ts";
 import { type KubeConfigRules, untrustedKubeConfig } from "#lib/kubernetes/kube-config.ts";
-import type { Logger } from "#lib/log.ts";
+import type { Logger } from "#lib/log/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import type { ObjectProblem } from "#model/ports.ts";
 import { NO_MESH_FILE, readMeshFile } from "../file/mesh-file.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import test from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { NOBODY } from "../plan/enter.ts";
-import type { MemberStatus, MeshStatus } from "../run/status.ts";
+import type { MemberStatus, MeshStatus } from "../status/status.ts";
 import { findMember, membersWith } from "./find-mesh.ts";
 import { logFile, printLog } from "./logs.ts";
 

@@ -2,11 +2,11 @@
 import { realpath } from "node:fs/promises";
 import { MeshError } from "#lib/mesh-error.ts";
 import { isAlive } from "#lib/process-id.ts";
-import { type LabelSelector, matchesSelector } from "#model/label-selector.ts";
+import { type LabelSelector, matchesSelector } from "#model/labels/label-selector.ts";
 import { ignoring } from "../host/ignoring.ts";
 import { memberKey, shortestName } from "../mesh/mesh.ts";
 import { statePaths } from "../plan/state-paths.ts";
-import { type MemberStatus, type MeshStatus, readStatus } from "../run/status.ts";
+import { type MemberStatus, type MeshStatus, readStatus } from "../status/status.ts";
 import { type Registration, registrations } from "../up/registration.ts";
 
 /** By name, state folder or file; none of them means the only one there is. */

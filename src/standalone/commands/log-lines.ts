@@ -1,7 +1,7 @@
 /** Logs line by line, with the name and colour of whoever printed them. */
 import type { Style } from "#lib/print/style.ts";
 import { shortestName } from "../mesh/mesh.ts";
-import type { MemberStatus } from "../run/status.ts";
+import type { MemberStatus } from "../status/status.ts";
 
 /** Cuts what arrives into lines; the last one counts when its end has arrived. */
 export function throughLines(onLine: (line: string) => void): (chunk: Buffer) => void {

@@ -2,7 +2,7 @@
 import { watch } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { MeshError } from "#lib/mesh-error.ts";
-import type { MemberStatus } from "../run/status.ts";
+import type { MemberStatus } from "../status/status.ts";
 
 /** The log file of a member's app, or of its proxy. A gateway has only a proxy. */
 export function logFile({ name, kind, logs }: MemberStatus, proxy: boolean): string {

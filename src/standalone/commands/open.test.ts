@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { styleFor } from "#lib/print/style.ts";
 import { NOBODY } from "../plan/enter.ts";
-import type { MemberStatus, MeshStatus, PublishedStatus } from "../run/status.ts";
+import type { MemberStatus, MeshStatus, PublishedStatus } from "../status/status.ts";
 import { accessOnly, prefixed, throughLines } from "./log-lines.ts";
 import { browserFor, publishedUrl } from "./open.ts";
 

@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process";
 import { MeshError } from "#lib/mesh-error.ts";
 import { memberKey } from "../mesh/mesh.ts";
-import type { MeshStatus } from "../run/status.ts";
+import type { MeshStatus } from "../status/status.ts";
 
 /** The address of a published port: that of the workload, or the only one there is, with the first page behind it. */
 export function publishedUrl({ name, published, members }: MeshStatus, workload: string | undefined): string {

@@ -10,7 +10,7 @@ import type { Member } from "../mesh/mesh.ts";
 import type { WorkloadFields } from "../mesh/mesh-schema.ts";
 import { type Account, enterFromTerminal } from "../plan/enter.ts";
 import type { Shell } from "../plan/process.ts";
-import type { MemberStatus } from "../run/status.ts";
+import type { MemberStatus } from "../status/status.ts";
 import { accountsOf } from "../up/accounts.ts";
 import { commandProblem } from "../up/find-command.ts";
 

@@ -4,7 +4,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
-import { SILENT } from "#lib/log.ts";
+import { SILENT } from "#lib/log/log.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 import { statePaths } from "../plan/state-paths.ts";
 import { askMesh, connectToMesh } from "./ask.ts";

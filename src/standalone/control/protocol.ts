@@ -6,8 +6,8 @@
 import type { Member } from "../mesh/mesh.ts";
 import type { Account } from "../plan/enter.ts";
 import type { Desired } from "../plan/plan.ts";
-import type { ProxyDetails } from "../run/proxy-details.ts";
-import type { MemberStatus, MeshStatus } from "../run/status.ts";
+import type { ProxyDetails } from "../status/proxy-details.ts";
+import type { MemberStatus, MeshStatus } from "../status/status.ts";
 
 export type ControlRequest =
   | StatusRequest

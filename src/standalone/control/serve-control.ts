@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { chmod, rm } from "node:fs/promises";
 import { createServer, type Socket } from "node:net";
-import type { Logger } from "#lib/log.ts";
+import type { Logger } from "#lib/log/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { onJsonLines, sendJsonLine } from "./lines.ts";
 import type { ControlReply, ControlRequest } from "./protocol.ts";

@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { errorText } from "#lib/mesh-error.ts";
 import { runCommand } from "../host/command.ts";
 import { findLayout } from "../host/control-groups.ts";
-import { DEFAULT_RANGE } from "../plan/address-range.ts";
+import { DEFAULT_RANGE } from "../mesh/address-range.ts";
 import { CONTROLLERS } from "../plan/control-groups.ts";
 import { refusal } from "../rootless/refusal.ts";
 import { type InstalledPrograms, TOOLS } from "../up/preflight.ts";

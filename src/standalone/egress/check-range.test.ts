@@ -3,7 +3,7 @@ import test from "node:test";
 import { meshFolder, WEB_SPEC } from "../../../test/support/mesh-folder.ts";
 import { meshUnavailable } from "../../../test/support/mesh-run.ts";
 import { runCommand } from "../host/command.ts";
-import { rangeProblem } from "../plan/address-range.ts";
+import { rangeProblem } from "../mesh/address-range.ts";
 import { routeInto } from "./check-range.ts";
 
 const ROUTES = `default via 192.168.1.1 dev eth0 proto dhcp metric 100

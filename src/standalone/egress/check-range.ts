@@ -1,7 +1,7 @@
 /** A mesh with a way out hides what the machine reaches under addresses that are the mesh's own. */
 import { MeshError } from "#lib/mesh-error.ts";
 import { runCommand } from "../host/command.ts";
-import { overlap } from "../plan/address-range.ts";
+import { overlap } from "../mesh/address-range.ts";
 
 /** Throws when workloads could not reach a network of this machine because the mesh has the same addresses. */
 export async function checkEgressRange(cidr: string): Promise<void> {

@@ -7,7 +7,7 @@ import { eventually } from "../../../test/support/fake-control-plane.ts";
 import { machineLab } from "../../../test/support/machine-lab.ts";
 import { meshFolder } from "../../../test/support/mesh-folder.ts";
 import { MIZZEN, meshUnavailable } from "../../../test/support/mesh-run.ts";
-import type { MeshStatus } from "../run/status.ts";
+import type { MeshStatus } from "../status/status.ts";
 
 const SPEC = `
   meshConfig: {accessLogFile: /dev/stdout, outboundTrafficPolicy: {mode: REGISTRY_ONLY}}

@@ -1,9 +1,9 @@
 /** Which addresses a host name has inside the fabric: what a cluster's own DNS server knows. */
 import { isIPv4 } from "node:net";
-import { type Service, serviceKey } from "#model/service.ts";
+import { type Service, serviceKey } from "#model/service/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
+import { type AddressRange, DEFAULT_RANGE } from "../mesh/address-range.ts";
 import { CONTROL_PLANE } from "../mesh/check-members.ts";
-import { type AddressRange, DEFAULT_RANGE } from "../plan/address-range.ts";
 import { DOMAIN } from "../plan/files.ts";
 
 /** IPv4 addresses, or another host, by lower-case host name without a final dot; host names by `1.0.0.10.in-addr.arpa`. */

@@ -3,8 +3,8 @@
  * with a sidecar seldom need it, Envoy picks their endpoints; those without one have nothing else.
  */
 import { isIPv4 } from "node:net";
-import { type Endpoint, takesRequests } from "#model/endpoint.ts";
-import { type ServicePort, serviceKey } from "#model/service.ts";
+import { type Endpoint, takesRequests } from "#model/service/endpoint.ts";
+import { type ServicePort, serviceKey } from "#model/service/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 
 const SERVICES = "MIZZEN-SERVICES";

@@ -5,7 +5,7 @@ import { applyConfig, type ConfigText, deleteConfig } from "../commands/apply.ts
 import { findMember } from "../commands/find-mesh.ts";
 import { publishedUrl } from "../commands/open.ts";
 import { statePaths } from "../plan/state-paths.ts";
-import { type MeshStatus, readStatus } from "../run/status.ts";
+import { type MeshStatus, readStatus } from "../status/status.ts";
 import type { Mesh, Workload, WorkloadStatus } from "./api.ts";
 import { type Program, runProgram } from "./program.ts";
 import { RunningWorkload, workloadStatus } from "./running-workload.ts";

@@ -4,7 +4,7 @@ import { askMesh } from "../control/ask.ts";
 import type { ControlRequest } from "../control/protocol.ts";
 import { memberKey } from "../mesh/mesh.ts";
 import { enterCommand } from "../plan/enter.ts";
-import { type MemberStatus, restartsOf } from "../run/status.ts";
+import { type MemberStatus, restartsOf } from "../status/status.ts";
 import type { ExecOptions, ExecResult, FetchOptions, Workload, WorkloadStatus } from "./api.ts";
 import { CALL_COMMAND, fetchBy } from "./fetch-inside.ts";
 import { type ProgramInput, runProgram, startProgram } from "./program.ts";

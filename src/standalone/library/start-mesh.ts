@@ -10,7 +10,7 @@ import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { MeshError } from "#lib/mesh-error.ts";
 import { statePaths } from "../plan/state-paths.ts";
-import { type MeshStatus, readStatus } from "../run/status.ts";
+import { type MeshStatus, readStatus } from "../status/status.ts";
 import type { Mesh, StartMeshOptions } from "./api.ts";
 import { type Program, startProgram } from "./program.ts";
 import { RunningMesh } from "./running-mesh.ts";

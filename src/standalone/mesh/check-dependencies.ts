@@ -1,5 +1,5 @@
 /** What is wrong with who waits for whom. */
-import type { Problem } from "#config/problem.ts";
+import type { Problem } from "#config/schema/problem.ts";
 import { findWorkload } from "./members.ts";
 import { memberKey } from "./mesh.ts";
 import type { WorkloadFields } from "./mesh-schema.ts";

@@ -1,7 +1,8 @@
 /** What the shape of a mesh file does not say: names that fit, ports that are free, accounts that are allowed. */
-import type { Problem } from "#config/problem.ts";
+
 import { formatField } from "#config/schema/field-path.ts";
 import { parse } from "#config/schema/parse.ts";
+import type { Problem } from "#config/schema/problem.ts";
 import { checkDependencies } from "./check-dependencies.ts";
 import { checkWorkload, isPort, type Report } from "./check-workload.ts";
 import { portOf, replicaNames } from "./members.ts";

@@ -1,12 +1,12 @@
 /** The text of `mesh.yaml` to a mesh, or to all that is wrong with it, each with its line. */
 import { dirname, resolve } from "node:path";
-import { meshConfigOf } from "#config/mesh-config.ts";
-import type { Problem } from "#config/problem.ts";
+import { meshConfigOf } from "#config/mesh/mesh-config.ts";
 import { formatField, parseField } from "#config/schema/field-path.ts";
 import { parse } from "#config/schema/parse.ts";
+import type { Problem } from "#config/schema/problem.ts";
 import { lineOfPath } from "#lib/yaml/places.ts";
 import { readDocuments } from "#lib/yaml/read.ts";
-import { DEFAULT_CIDR, rangeProblem } from "../plan/address-range.ts";
+import { DEFAULT_CIDR, rangeProblem } from "./address-range.ts";
 import { checkMembers, isName, NAME_RULE } from "./check-members.ts";
 import { membersOf } from "./members.ts";
 import { type Mesh, memberKey } from "./mesh.ts";

@@ -1,6 +1,6 @@
 /** Files and folders of a plan, as values. */
 import { join } from "node:path";
-import { DEFAULT_RANGE } from "./address-range.ts";
+import { DEFAULT_RANGE } from "../mesh/address-range.ts";
 import { FABRIC } from "./names.ts";
 import { MARKING_BOOTSTRAP, PROXY_BOOTSTRAP, PROXY_RESOLV_CONF } from "./one-account.ts";
 

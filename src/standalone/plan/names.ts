@@ -2,8 +2,8 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { MeshError } from "#lib/mesh-error.ts";
+import { type AddressRange, DEFAULT_RANGE, memberAddresses } from "../mesh/address-range.ts";
 import { memberKey } from "../mesh/mesh.ts";
-import { type AddressRange, DEFAULT_RANGE, memberAddresses } from "./address-range.ts";
 
 /** Where `ip netns` looks for namespaces. */
 export const NETNS_FOLDER = "/run/netns";

@@ -1,5 +1,5 @@
 /** The fabric as `ip` batches: one namespace with a bridge, one per member with a cable to it. */
-import { type AddressRange, DEFAULT_RANGE } from "./address-range.ts";
+import { type AddressRange, DEFAULT_RANGE } from "../mesh/address-range.ts";
 import { cableName, FABRIC } from "./names.ts";
 
 /** Settings and `ip` lines for one namespace, applied together by one process. */

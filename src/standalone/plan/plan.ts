@@ -3,9 +3,9 @@
  * (`run/`) carries it out.
  */
 import { join, relative } from "node:path";
+import { type AddressRange, addressRange } from "../mesh/address-range.ts";
 import { CONTROL_PLANE } from "../mesh/check-members.ts";
 import { type App, type Member, type Mesh, memberKey } from "../mesh/mesh.ts";
-import { type AddressRange, addressRange } from "./address-range.ts";
 import { type GroupLayout, type GroupPlan, joinGroups, planGroups } from "./control-groups.ts";
 import { type ControlPlanePlan, controlPlanePlan } from "./control-plane.ts";
 import type { Account, Place } from "./enter.ts";

@@ -1,14 +1,14 @@
 /** A member's agent: the files it finds, its environment and arguments, as the injected container has them in Kubernetes. */
 import { join, relative } from "node:path";
-import { type GivenOptions, TEXT_OPTIONS, type TextOption } from "#capture/options.ts";
-import { DEFAULT_PROXY_CONFIG, type Layer } from "#config/proxy-config.ts";
+import { type GivenOptions, TEXT_OPTIONS, type TextOption } from "#capture/settings/options.ts";
+import { DEFAULT_PROXY_CONFIG, type Layer } from "#config/proxy-config/proxy-config.ts";
 import { withAnnotation } from "#inject/mesh/proxy-config.ts";
-import { PROXY_CONFIG } from "#inject/names.ts";
+import { PROXY_CONFIG } from "#inject/pod/names.ts";
 import { APPLICATION_SCRAPING, applicationScraping, isScrapedByAgent } from "#inject/prometheus.ts";
-import { isRecord } from "#lib/is-record.ts";
-import { CANONICAL_NAME, CANONICAL_REVISION, canonicalService, TLS_MODE } from "#model/labels.ts";
+import { isRecord } from "#lib/json/is-record.ts";
+import { CANONICAL_NAME, CANONICAL_REVISION, canonicalService, TLS_MODE } from "#model/labels/labels.ts";
+import type { AddressRange } from "../mesh/address-range.ts";
 import { type Member, PROXY_ID } from "../mesh/mesh.ts";
-import type { AddressRange } from "./address-range.ts";
 import { type Account, type Place, ROOT } from "./enter.ts";
 import { DOMAIN, type FilePlan, type FolderPlan } from "./files.ts";
 import { type ProcessPlan, type Programs, processPlan } from "./process.ts";

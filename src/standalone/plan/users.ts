@@ -1,6 +1,6 @@
 /** Who the control plane and the workloads run as: user ids of a mesh's own, one for each address of the mesh. */
 import { MeshError } from "#lib/mesh-error.ts";
-import { type AddressRange, addressIndex } from "./address-range.ts";
+import { type AddressRange, addressIndex } from "../mesh/address-range.ts";
 import { type Account, NOBODY } from "./enter.ts";
 
 /** Consecutive user ids, which are group ids too. */

@@ -1,5 +1,5 @@
 /** How a ready member is made known to the control plane. */
-import { TLS_MODE, WORKLOAD_NAME } from "#model/labels.ts";
+import { TLS_MODE, WORKLOAD_NAME } from "#model/labels/labels.ts";
 import { type Member, memberKey } from "../mesh/mesh.ts";
 
 /** Name of the member's file in the registry folder. */

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { readFile, writeFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
 import { runCommand } from "../host/command.ts";
-import { ANYBODY, EXECUTE, obstacle } from "../up/readable.ts";
+import { ANYBODY, EXECUTE, obstacle } from "../host/readable.ts";
 import { refusal } from "./refusal.ts";
 import { type IdRange, idMap, type Owner, subordinateIds } from "./subordinate-ids.ts";
 

@@ -2,12 +2,12 @@
 
 import { formatRestore } from "#capture/iptables/restore.ts";
 import { ruleLine } from "#capture/iptables/rule-text.ts";
-import { type GivenOptions, readOptions } from "#capture/options.ts";
-import type { Match, Rule } from "#capture/rule.ts";
 import { captureRules } from "#capture/rules/capture-rules.ts";
-import { parseCaptureSettings } from "#capture/settings.ts";
+import { type GivenOptions, readOptions } from "#capture/settings/options.ts";
+import type { Match, Rule } from "#capture/settings/rule.ts";
+import { parseCaptureSettings } from "#capture/settings/settings.ts";
+import { DEFAULT_RANGE } from "../mesh/address-range.ts";
 import { PROXY_ID } from "../mesh/mesh.ts";
-import { DEFAULT_RANGE } from "../plan/address-range.ts";
 import { PROXY_MARK } from "../plan/one-account.ts";
 
 /** The capture rules with these options, for `iptables-restore --noflush`. */

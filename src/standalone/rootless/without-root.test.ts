@@ -16,8 +16,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import { eventually } from "../../../test/support/fake-control-plane.ts";
 import { machineState } from "../../../test/support/mesh-folder.ts";
 import { type Finished, MIZZEN, meshUnavailable } from "../../../test/support/mesh-run.ts";
-import type { MeshStatus } from "../run/status.ts";
-import { ANYBODY, obstacle, READ } from "../up/readable.ts";
+import { ANYBODY, obstacle, READ } from "../host/readable.ts";
+import type { MeshStatus } from "../status/status.ts";
 
 const ROOT = resolve(import.meta.dirname, "../../..");
 const FIRST_SUBORDINATE = 300_000;

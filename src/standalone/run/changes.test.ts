@@ -1,16 +1,16 @@
 /** The pure parts of what a running mesh can be made to do: scaling, jobs, hints, what proxies tell, liveness. */
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { ConfigObject } from "#config/config-object.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
+import { hintsOf } from "../hints/hints.ts";
 import type { Member } from "../mesh/mesh.ts";
 import { readMesh } from "../mesh/read-mesh.ts";
-import { hintsOf } from "./hints.ts";
-import { blockedWorkloads, type JobMember, jobsExitCode } from "./jobs.ts";
-import { proxyDetails } from "./proxy-details.ts";
+import { blockedWorkloads, type JobMember, jobsExitCode } from "../status/jobs.ts";
+import { proxyDetails } from "../status/proxy-details.ts";
+import type { MemberState } from "../status/status.ts";
+import type { UnitStatus } from "../supervise/unit.ts";
+import { watchLiveness } from "../supervise/watch-liveness.ts";
 import { scaledMembers } from "./scale.ts";
-import type { MemberState } from "./status.ts";
-import type { UnitStatus } from "./unit.ts";
-import { watchLiveness } from "./watch-liveness.ts";
 
 function members(...workloads: readonly string[]): readonly Member[] {
   const list = workloads.map((fields) => `  - {command: [node], ${fields}}\n`).join("");

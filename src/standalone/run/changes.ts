@@ -8,12 +8,12 @@ import type { ApplyRequest, JoinRequest } from "../control/protocol.ts";
 import { writeAtomically } from "../host/write-files.ts";
 import { CONTROL_PLANE } from "../mesh/check-members.ts";
 import { type Member, memberKey, workloadKey } from "../mesh/mesh.ts";
-import { type Difference, difference } from "../plan/difference.ts";
 import { assignAddresses } from "../plan/names.ts";
 import { type Desired, type MemberPlan, type MeshPlan, planGuest, planMesh } from "../plan/plan.ts";
+import type { OpenPublished, WantedPort } from "../ports/published.ts";
+import { type Difference, difference } from "./difference.ts";
 import type { MemberRun } from "./member-run.ts";
 import type { MeshRun } from "./mesh-run.ts";
-import type { OpenPublished, WantedPort } from "./published.ts";
 import { scaledMembers } from "./scale.ts";
 
 /** A running mesh with what is needed to change it. */

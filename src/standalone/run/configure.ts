@@ -2,9 +2,9 @@
 import { createHash } from "node:crypto";
 import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { objectKey } from "#config/config-object.ts";
-import { isRecord } from "#lib/is-record.ts";
-import { SILENT } from "#lib/log.ts";
+import { objectKey } from "#config/schema/config-object.ts";
+import { isRecord } from "#lib/json/is-record.ts";
+import { SILENT } from "#lib/log/log.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 import { DEFAULT_FEATURES } from "#model/features.ts";
 import { fileSource } from "#sources/file/file-source.ts";

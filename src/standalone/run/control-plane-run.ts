@@ -2,8 +2,8 @@
 import { type ProbeResult, probe, watchReadiness } from "../fabric/probe.ts";
 import { CONTROL_PLANE } from "../mesh/check-members.ts";
 import type { MeshPlan } from "../plan/plan.ts";
-import type { MemberStatus } from "./status.ts";
-import { Unit } from "./unit.ts";
+import type { MemberStatus } from "../status/status.ts";
+import { Unit } from "../supervise/unit.ts";
 
 const TIMING = { initialDelayMs: 0, periodMs: 2000, failureThreshold: 3, successThreshold: 1 };
 const TIMEOUT_MS = 2000;

@@ -1,4 +1,4 @@
-import type { Logger } from "#lib/log.ts";
+import type { Logger } from "#lib/log/log.ts";
 
 /** Lines for people about what happens in a mesh: kept in the runner's log, and passed to whoever listens. */
 export class EventLines {

@@ -18,11 +18,11 @@ import { PROBE_RULES } from "../plan/network.ts";
 import type { AppPlan, MemberPlan } from "../plan/plan.ts";
 import type { ProxyPlan } from "../plan/proxy.ts";
 import { markedCaptureRules } from "../rootless/marked-rules.ts";
-import { probeExec } from "./probe-exec.ts";
-import { type SharedAgent, SharedProxy } from "./shared-proxy.ts";
-import type { MemberState, MemberStatus } from "./status.ts";
-import { Unit, type UnitStatus } from "./unit.ts";
-import { watchLiveness } from "./watch-liveness.ts";
+import type { MemberState, MemberStatus } from "../status/status.ts";
+import { probeExec } from "../supervise/probe-exec.ts";
+import { type SharedAgent, SharedProxy } from "../supervise/shared-proxy.ts";
+import { Unit, type UnitStatus } from "../supervise/unit.ts";
+import { watchLiveness } from "../supervise/watch-liveness.ts";
 
 export interface MemberHooks {
   readonly onChange: () => void;

@@ -1,21 +1,21 @@
 /** The members of a running mesh: made, watched and removed, each on its own. */
 import { rm } from "node:fs/promises";
 import { dirname } from "node:path";
-import type { Logger } from "#lib/log.ts";
+import type { Logger } from "#lib/log/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import { removeGroups } from "../host/control-groups.ts";
 import { keepPlace, type PlaceLimit } from "../host/keepers.ts";
 import { makeNamespace, namespaceInode, removeNamespace, setUpNetwork } from "../host/namespaces.ts";
 import { endProcessesIn } from "../host/processes.ts";
 import { makeFolders, writeAtomically } from "../host/write-files.ts";
+import { writeRootCertificate, writeTokens } from "../identity/identities.ts";
+import type { TokenIssuer } from "../identity/issuer.ts";
 import { isJob, workloadKey } from "../mesh/mesh.ts";
 import { cableName } from "../plan/names.ts";
 import type { MemberPlan, PodPlan } from "../plan/plan.ts";
-import { writeRootCertificate, writeTokens } from "./identities.ts";
-import type { TokenIssuer } from "./issuer.ts";
+import type { SharedAgent } from "../supervise/shared-proxy.ts";
 import { MemberRun } from "./member-run.ts";
 import type { Registry } from "./registry.ts";
-import type { SharedAgent } from "./shared-proxy.ts";
 
 export interface MembersInput {
   readonly issuer: TokenIssuer;

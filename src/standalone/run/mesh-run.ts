@@ -10,35 +10,35 @@
  */
 import type { Socket } from "node:dgram";
 import { sleep } from "#lib/async/sleep.ts";
-import type { Logger } from "#lib/log.ts";
+import type { Logger } from "#lib/log/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import type { ProcessId } from "#lib/process-id.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { describeRefused, RefusedNames } from "../egress/refused-names.ts";
 import { machineNameServers, type UpstreamDns, upstreamDns } from "../egress/upstream-dns.ts";
+import { hintsOf } from "../hints/hints.ts";
 import type { PlaceLimit } from "../host/keepers.ts";
 import { setUpNetwork } from "../host/namespaces.ts";
 import { makeFolders, ownFilesIn } from "../host/write-files.ts";
+import { refreshTokens, rootCertificate } from "../identity/identities.ts";
+import type { TokenIssuer } from "../identity/issuer.ts";
 import { CONTROL_PLANE } from "../mesh/check-members.ts";
 import { memberKey, shortestName } from "../mesh/mesh.ts";
 import type { MeshPlan } from "../plan/plan.ts";
+import { type OpenPublished, PublishedPorts } from "../ports/published.ts";
+import { jobsExitCode } from "../status/jobs.ts";
+import { pagesOf } from "../status/pages.ts";
+import { startProblem } from "../status/start-problem.ts";
+import type { MemberStatus, MeshStatus } from "../status/status.ts";
+import { StatusFile } from "../status/status-file.ts";
+import { SharedAgentRun } from "../supervise/shared-agent-run.ts";
 import { ControlPlaneRun } from "./control-plane-run.ts";
 import { EventLines } from "./event-lines.ts";
-import { hintsOf } from "./hints.ts";
-import { refreshTokens, rootCertificate } from "./identities.ts";
 import { untilInSync } from "./in-sync.ts";
-import type { TokenIssuer } from "./issuer.ts";
-import { jobsExitCode } from "./jobs.ts";
 import type { MemberRun } from "./member-run.ts";
 import { Members, makePods } from "./members.ts";
-import { pagesOf } from "./pages.ts";
-import { type OpenPublished, PublishedPorts } from "./published.ts";
 import { Registry } from "./registry.ts";
 import { FabricServices } from "./services.ts";
-import { SharedAgentRun } from "./shared-agent-run.ts";
-import { startProblem } from "./start-problem.ts";
-import type { MemberStatus, MeshStatus } from "./status.ts";
-import { StatusFile } from "./status-file.ts";
 
 export interface MeshRunInput {
   readonly plan: MeshPlan;

@@ -4,10 +4,10 @@ import type { ChangeSummary, ControlRequest, JoinRequest, MeshDetails, MeshEnd }
 import type { ControlSession } from "../control/serve-control.ts";
 import { memberKey } from "../mesh/mesh.ts";
 import { FABRIC } from "../plan/names.ts";
+import { askProxy, type ProxyDetails } from "../status/proxy-details.ts";
+import type { MemberStatus } from "../status/status.ts";
 import { addMember, applyDesired, type Changeable, changeWorkload, removeMember, scaleWorkload } from "./changes.ts";
 import { configure } from "./configure.ts";
-import { askProxy, type ProxyDetails } from "./proxy-details.ts";
-import type { MemberStatus } from "./status.ts";
 
 export class Requests {
   readonly #mesh: Changeable;

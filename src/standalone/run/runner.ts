@@ -6,23 +6,23 @@
 import { Socket } from "node:dgram";
 import { Server } from "node:net";
 import { setImmediate } from "node:timers/promises";
-import type { Logger } from "#lib/log.ts";
+import type { Logger } from "#lib/log/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { identify } from "#lib/process-id.ts";
+import type { FromRunner, StartMessage, ToRunner } from "../control/messages.ts";
 import type { MeshEnd } from "../control/protocol.ts";
 import { serveControl } from "../control/serve-control.ts";
 import { diskProblem } from "../host/disk-problem.ts";
 import { makeFolders } from "../host/write-files.ts";
+import { openIssuer } from "../identity/issuer.ts";
 import { workloadKey } from "../mesh/mesh.ts";
 import { planMesh } from "../plan/plan.ts";
 import { statePaths } from "../plan/state-paths.ts";
-import type { FromRunner, StartMessage, ToRunner } from "../up/messages.ts";
-import { HOST_NETWORK_FD, openPortsOutside } from "../up/open-ports.ts";
+import { HOST_NETWORK_FD, openPortsOutside } from "../ports/open-ports.ts";
+import type { OpenPublished } from "../ports/published.ts";
 import type { Changeable } from "./changes.ts";
 import { cleanMesh } from "./clean.ts";
-import { openIssuer } from "./issuer.ts";
 import { MeshRun } from "./mesh-run.ts";
-import type { OpenPublished } from "./published.ts";
 import { Requests } from "./requests.ts";
 
 const GRACE_MS = 500;

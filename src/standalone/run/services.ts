@@ -1,7 +1,8 @@
 /** Keeps the fabric's names and service addresses in step with the configuration. */
-import type { ConfigObject } from "#config/config-object.ts";
-import type { WorkloadEntry } from "#config/kinds/workload-entry.ts";
-import type { Logger } from "#lib/log.ts";
+
+import type { WorkloadEntry } from "#config/kinds/workload-entry/schema.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
+import type { Logger } from "#lib/log/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import { DEFAULT_FEATURES } from "#model/features.ts";
 import type { Snapshot } from "#model/snapshot.ts";
@@ -11,7 +12,7 @@ import { firstHosts, type HostTable, hostTable } from "../fabric/names.ts";
 import { type DnsServer, type OutsideNames, serveDns } from "../fabric/serve-dns.ts";
 import { BASE_RULES, serviceRules } from "../fabric/service-rules.ts";
 import { restoreRules } from "../host/namespaces.ts";
-import type { AddressRange } from "../plan/address-range.ts";
+import type { AddressRange } from "../mesh/address-range.ts";
 import { FABRIC } from "../plan/names.ts";
 import type { MeshPlan } from "../plan/plan.ts";
 import type { StatePaths } from "../plan/state-paths.ts";

@@ -1,7 +1,7 @@
 /** Refuses security objects that nobody can read: in a mesh they would deny what they could have denied. */
 import { readFile } from "node:fs/promises";
-import { objectKey } from "#config/config-object.ts";
-import { mentionsPolicy } from "#config/unreadable-policy.ts";
+import { mentionsPolicy } from "#config/kinds/unreadable-policy.ts";
+import { objectKey } from "#config/schema/config-object.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 import { readConfigFile } from "#sources/config-file.ts";
 import { scanPaths } from "#sources/file/scan.ts";

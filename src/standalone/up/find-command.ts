@@ -2,8 +2,8 @@
 import { realpath, stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { ignoring } from "../host/ignoring.ts";
+import { ANYBODY, EXECUTE, usableBy } from "../host/readable.ts";
 import type { Account } from "../plan/enter.ts";
-import { ANYBODY, EXECUTE, usableBy } from "./readable.ts";
 
 export interface CommandSearch {
   readonly command: string;

@@ -4,6 +4,7 @@ import { basename, dirname, join } from "node:path";
 import { MeshError } from "#lib/mesh-error.ts";
 import { findLayout } from "../host/control-groups.ts";
 import { ignoring } from "../host/ignoring.ts";
+import { ANYBODY, EXECUTE, isReadableTree, obstacle, READ } from "../host/readable.ts";
 import { type Mesh, placeOf } from "../mesh/mesh.ts";
 import { controllersOf, type GroupLayout } from "../plan/control-groups.ts";
 import { type Account, NOBODY } from "../plan/enter.ts";
@@ -11,7 +12,6 @@ import type { Desired } from "../plan/plan.ts";
 import { type Programs, searchPath } from "../plan/process.ts";
 import { accountsOf } from "./accounts.ts";
 import { commandProblem } from "./find-command.ts";
-import { ANYBODY, EXECUTE, isReadableTree, obstacle, READ } from "./readable.ts";
 import { placeFile, placeWorkingFolder } from "./runtime-files.ts";
 
 /** Programs as they are installed. */

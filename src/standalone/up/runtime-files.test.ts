@@ -3,9 +3,9 @@ import { chmod, mkdir, mkdtemp, readFile, rm, stat, symlink, writeFile } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
+import { EXECUTE, isReadableTree, obstacle, permits, READ, usableBy } from "../host/readable.ts";
 import { NOBODY } from "../plan/enter.ts";
 import { commandProblem } from "./find-command.ts";
-import { EXECUTE, isReadableTree, obstacle, permits, READ, usableBy } from "./readable.ts";
 import { placeFile, placeWorkingFolder } from "./runtime-files.ts";
 
 const STRANGER = { uid: 4711, gid: 4711, home: "/" };

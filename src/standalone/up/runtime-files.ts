@@ -4,9 +4,9 @@ import { chmod, constants, copyFile, link, mkdir, realpath, rename, stat } from 
 import { basename, dirname, join } from "node:path";
 import { MeshError } from "#lib/mesh-error.ts";
 import { ignoring } from "../host/ignoring.ts";
+import { ANYBODY, EXECUTE, permits, READ, usableBy } from "../host/readable.ts";
 import type { Account } from "../plan/enter.ts";
 import { mirrorFolder } from "./mirror-folder.ts";
-import { ANYBODY, EXECUTE, permits, READ, usableBy } from "./readable.ts";
 
 /** A path under which every account has the wanted rights: the file's own when that will do, else one for it aside. */
 export async function placeFile(path: string, wanted: number, runtimeFolder: string): Promise<string> {

@@ -6,6 +6,7 @@ import { basename, dirname, join, relative, resolve } from "node:path";
 import { sleep } from "#lib/async/sleep.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { askMesh } from "../control/ask.ts";
+import type { FromRunner, ToRunner } from "../control/messages.ts";
 import type { ChangeSummary } from "../control/protocol.ts";
 import { checkEgressRange } from "../egress/check-range.ts";
 import { checkEgress, openEgress } from "../egress/open-egress.ts";
@@ -18,13 +19,12 @@ import { type MeshProblem, readMesh } from "../mesh/read-mesh.ts";
 import { fabricNamespace, meshId, namespaceFile } from "../plan/names.ts";
 import type { Desired } from "../plan/plan.ts";
 import { statePaths } from "../plan/state-paths.ts";
+import { type OpenPort, openHostPorts } from "../ports/host-ports.ts";
+import { wantedPorts } from "../ports/published.ts";
 import { cleanMesh } from "../run/clean.ts";
-import { wantedPorts } from "../run/published.ts";
-import type { MeshStatus } from "../run/status.ts";
+import type { MeshStatus } from "../status/status.ts";
 import { checkPolicies } from "./check-policies.ts";
 import { withEnvFiles } from "./env-files.ts";
-import { type OpenPort, openHostPorts } from "./host-ports.ts";
-import type { FromRunner, ToRunner } from "./messages.ts";
 import {
   checkMachine,
   checkMesh,

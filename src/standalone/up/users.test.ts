@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { addressRange } from "../plan/address-range.ts";
+import { addressRange } from "../mesh/address-range.ts";
 import { ownAccount } from "../plan/users.ts";
 import { freeUsers, idsOf, rangesOf } from "./users.ts";
 

@@ -3,7 +3,7 @@
  * needed is up to authorization, which sees the claims that are left here.
  */
 import { create } from "@bufbuild/protobuf";
-import type { JwtRule } from "#config/kinds/request-authentication.ts";
+import type { JwtRule } from "#config/kinds/request-authentication/schema.ts";
 import {
   JwtAuthenticationSchema,
   type JwtProviderSchema,
@@ -13,8 +13,8 @@ import {
   type HttpFilter,
   HttpFilterSchema,
 } from "#gen/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager_pb.ts";
-import { spaceDelimitedClaims } from "#model/token-claims.ts";
-import { duration, type Init, pack } from "../encode.ts";
+import { spaceDelimitedClaims } from "#model/identity/token-claims.ts";
+import { duration, type Init, pack } from "../wire/encode.ts";
 
 /** The name of the filter, under which it leaves what it found. */
 export const JWT_FILTER = "envoy.filters.http.jwt_authn";

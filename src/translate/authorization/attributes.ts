@@ -12,13 +12,13 @@ import {
   namespacePattern,
   parseConditionKey,
   SPIFFE,
-} from "#config/authorization-values.ts";
+} from "#config/kinds/authorization-policy/authorization-values.ts";
 import type { PermissionSchema, PrincipalSchema } from "#gen/envoy/config/rbac/v3/rbac_pb.ts";
 import { UriTemplateMatchConfigSchema } from "#gen/envoy/extensions/path/match/uri_template/v3/uri_template_match_pb.ts";
-import { parseRequestPrincipal, type TextPattern } from "#model/request-principal.ts";
-import { withAliases } from "#model/trust-domain.ts";
-import { type Init, pack } from "../encode.ts";
-import { literalRange } from "../listeners/cidr.ts";
+import { parseRequestPrincipal, type TextPattern } from "#model/identity/request-principal.ts";
+import { withAliases } from "#model/identity/trust-domain.ts";
+import { literalRange } from "../wire/cidr.ts";
+import { type Init, pack } from "../wire/encode.ts";
 import {
   ANYTHING,
   anyOf,

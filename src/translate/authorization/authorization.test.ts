@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Meaning } from "#config/authorization-values.ts";
+import type { Meaning } from "#config/kinds/authorization-policy/authorization-values.ts";
 import { ExtAuthzSchema } from "#gen/envoy/extensions/filters/http/ext_authz/v3/ext_authz_pb.ts";
-import { withAliases } from "#model/trust-domain.ts";
+import { withAliases } from "#model/identity/trust-domain.ts";
 import { meshOf } from "../../../test/support/mesh.ts";
 import { object } from "../../../test/support/objects.ts";
 import { unpacked } from "../../../test/support/translated.ts";
-import { authorizationInput, authorizationPoliciesOf } from "../scope/authorization-policies.ts";
+import { authorizationInput, authorizationPoliciesOf } from "../policies/authorization-policies.ts";
 import { attributeOf } from "./attributes.ts";
 import { customHttpFilters, customTcpFilters, httpAuthorization, tcpAuthorization } from "./filters.ts";
 import { rbacPolicy } from "./rule.ts";

@@ -2,9 +2,9 @@
 
 import { create } from "@bufbuild/protobuf";
 import type { Any } from "@bufbuild/protobuf/wkt";
-import type { ConfigObject } from "#config/config-object.ts";
-import { isDryRun } from "#config/dry-run.ts";
-import type { EnforcedPolicy } from "#config/unreadable-policy.ts";
+import type { EnforcedPolicy } from "#config/kinds/unreadable-policy.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
+import { isDryRun } from "#config/terms/dry-run.ts";
 import { type Filter, FilterSchema } from "#gen/envoy/config/listener/v3/listener_components_pb.ts";
 import { RBAC_Action as Action, type RBACSchema } from "#gen/envoy/config/rbac/v3/rbac_pb.ts";
 import { RBACSchema as HttpRbacSchema } from "#gen/envoy/extensions/filters/http/rbac/v3/rbac_pb.ts";
@@ -13,7 +13,7 @@ import {
   HttpFilterSchema,
 } from "#gen/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager_pb.ts";
 import { RBACSchema as TcpRbacSchema } from "#gen/envoy/extensions/filters/network/rbac/v3/rbac_pb.ts";
-import { type Init, pack } from "../encode.ts";
+import { type Init, pack } from "../wire/encode.ts";
 import { CUSTOM_RULE_PREFIX, httpExtAuthz, type ProviderTarget, tcpExtAuthz, VERDICT_PREFIX } from "./provider.ts";
 import { MATCHES_EVERYTHING, MATCHES_NOTHING, type RbacPolicy, rbacPolicy } from "./rule.ts";
 

@@ -1,11 +1,11 @@
 /** How the texts of a policy, with `*` in front or at the end, are matched by Envoy. */
-import { quote } from "#config/authorization-values.ts";
+import { quote } from "#config/kinds/authorization-policy/authorization-values.ts";
 import type { HeaderMatcherSchema } from "#gen/envoy/config/route/v3/route_components_pb.ts";
 import type { MetadataMatcherSchema } from "#gen/envoy/type/matcher/v3/metadata_pb.ts";
 import type { StringMatcherSchema } from "#gen/envoy/type/matcher/v3/string_pb.ts";
 import type { ValueMatcherSchema } from "#gen/envoy/type/matcher/v3/value_pb.ts";
 import { JWT_FILTER, JWT_PAYLOAD } from "../authentication/jwt-filter.ts";
-import type { Init } from "../encode.ts";
+import type { Init } from "../wire/encode.ts";
 
 /** A match of text. */
 export type Text = Init<typeof StringMatcherSchema>;

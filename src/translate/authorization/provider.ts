@@ -1,5 +1,5 @@
 /** External authorization: a service that is asked about each request that a CUSTOM policy matches. */
-import { checkExtensionProvider } from "#config/checks/extension-provider.ts";
+import { checkExtensionProvider } from "#config/mesh/check-extension-provider.ts";
 import type { ExtensionProvider } from "#config/mesh/extension-provider.ts";
 import { ApiVersion } from "#gen/envoy/config/core/v3/config_source_pb.ts";
 import type { GrpcServiceSchema } from "#gen/envoy/config/core/v3/grpc_service_pb.ts";
@@ -12,7 +12,7 @@ import { ExtAuthzSchema as TcpExtAuthzSchema } from "#gen/envoy/extensions/filte
 import type { MetadataMatcherSchema } from "#gen/envoy/type/matcher/v3/metadata_pb.ts";
 import type { ListStringMatcherSchema } from "#gen/envoy/type/matcher/v3/string_pb.ts";
 import type { StatusCode } from "#gen/envoy/type/v3/http_status_pb.ts";
-import { duration, type Init, pack } from "../encode.ts";
+import { duration, type Init, pack } from "../wire/encode.ts";
 import { endsWith, exact, metadataMatcher, startsWith, textValue } from "./matchers.ts";
 
 /** Verdicts of the rules of CUSTOM policies are kept in metadata under names that start so. */

@@ -1,8 +1,8 @@
 /** One rule of a policy as Envoy checks it. */
-import type { Meaning } from "#config/authorization-values.ts";
-import type { AuthorizationRule } from "#config/kinds/authorization-policy.ts";
+import type { Meaning } from "#config/kinds/authorization-policy/authorization-values.ts";
+import type { AuthorizationRule } from "#config/kinds/authorization-policy/schema.ts";
 import type { PolicySchema } from "#gen/envoy/config/rbac/v3/rbac_pb.ts";
-import type { Init } from "../encode.ts";
+import type { Init } from "../wire/encode.ts";
 import {
   type Attribute,
   attributeOf,

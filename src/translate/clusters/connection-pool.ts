@@ -1,7 +1,7 @@
 /** Limits of connections and requests towards a cluster. */
 import { create } from "@bufbuild/protobuf";
-import type { ConnectionPool, OutlierDetection, TrafficPolicy } from "#config/kinds/destination-rule.ts";
-import type { MeshConfig } from "#config/mesh-config.ts";
+import type { ConnectionPool, OutlierDetection, TrafficPolicy } from "#config/kinds/destination-rule/schema.ts";
+import type { MeshConfig } from "#config/mesh/mesh-config.ts";
 import {
   type CircuitBreakers,
   type CircuitBreakers_ThresholdsSchema,
@@ -10,8 +10,8 @@ import {
 import type { ClusterSchema } from "#gen/envoy/config/cluster/v3/cluster_pb.ts";
 import type { OutlierDetectionSchema } from "#gen/envoy/config/cluster/v3/outlier_detection_pb.ts";
 import type { TcpKeepaliveSchema } from "#gen/envoy/config/core/v3/address_pb.ts";
-import { duration, type Init } from "../encode.ts";
-import type { ClusterTraits } from "../traits.ts";
+import type { ClusterTraits } from "../traits/traits.ts";
+import { duration, type Init } from "../wire/encode.ts";
 
 type Cluster = Init<typeof ClusterSchema>;
 type Keepalive = MeshConfig["tcpKeepalive"];

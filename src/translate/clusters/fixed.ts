@@ -1,11 +1,11 @@
 /** Clusters that every proxy has. */
-import type { MeshConfig } from "#config/mesh-config.ts";
+import type { MeshConfig } from "#config/mesh/mesh-config.ts";
 import { Cluster_DiscoveryType, Cluster_LbPolicy, ClusterSchema } from "#gen/envoy/config/cluster/v3/cluster_pb.ts";
-import { bytesOf, duration, type Init } from "../encode.ts";
-import { CREDENTIAL_CLUSTER } from "../filters/secrets.ts";
 import { exchangeFilter } from "../filters/tcp-proxy.ts";
-import { BLACK_HOLE_CLUSTER, INBOUND_PASSTHROUGH_CLUSTER, PASSTHROUGH_CLUSTER, statPrefix } from "../names.ts";
-import type { ClusterTraits, IpMode } from "../traits.ts";
+import { BLACK_HOLE_CLUSTER, INBOUND_PASSTHROUGH_CLUSTER, PASSTHROUGH_CLUSTER, statPrefix } from "../names/names.ts";
+import { CREDENTIAL_CLUSTER } from "../tls/secrets.ts";
+import type { ClusterTraits, IpMode } from "../traits/traits.ts";
+import { bytesOf, duration, type Init } from "../wire/encode.ts";
 import { connectionLimits } from "./connection-pool.ts";
 import { httpOptions, passthroughHttpOptions } from "./http-options.ts";
 

@@ -1,16 +1,16 @@
 /** Which HTTP a cluster speaks, and the limits of its connections. */
-import type { ConnectionPool } from "#config/kinds/destination-rule.ts";
-import type { MeshConfig } from "#config/mesh-config.ts";
+import type { ConnectionPool } from "#config/kinds/destination-rule/schema.ts";
+import type { MeshConfig } from "#config/mesh/mesh-config.ts";
 import type {
   HttpProtocolOptionsSchema as CommonOptionsSchema,
   Http1ProtocolOptionsSchema,
   UpstreamHttpProtocolOptionsSchema,
 } from "#gen/envoy/config/core/v3/protocol_pb.ts";
 import { HttpProtocolOptionsSchema } from "#gen/envoy/extensions/upstreams/http/v3/http_protocol_options_pb.ts";
-import { isHttp, isHttp2, type Protocol } from "#model/service.ts";
-import { duration, type Init, pack } from "../encode.ts";
+import { isHttp, isHttp2, type Protocol } from "#model/service/service.ts";
 import { PRESERVE_CASE } from "../filters/preserve-case.ts";
-import type { ClusterTraits } from "../traits.ts";
+import type { ClusterTraits } from "../traits/traits.ts";
+import { duration, type Init, pack } from "../wire/encode.ts";
 
 /** Name under which clusters hold their HTTP options. */
 const OPTIONS_NAME = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions";

@@ -1,20 +1,20 @@
 /** Clusters of the workload's own ports, as its proxy sees them. */
 import type { JsonObject } from "@bufbuild/protobuf";
-import type { ConfigObject } from "#config/config-object.ts";
-import type { ConnectionPool, DestinationRule } from "#config/kinds/destination-rule.ts";
-import type { MeshConfig } from "#config/mesh-config.ts";
+import type { ConnectionPool, DestinationRule } from "#config/kinds/destination-rule/schema.ts";
+import type { MeshConfig } from "#config/mesh/mesh-config.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
 import { Cluster_DiscoveryType, Cluster_LbPolicy, ClusterSchema } from "#gen/envoy/config/cluster/v3/cluster_pb.ts";
-import type { Service, ServicePort } from "#model/service.ts";
-import { bytesOf, duration, type Init } from "../encode.ts";
-import { socketAddress } from "../listeners/address.ts";
-import { inboundCluster as inboundClusterName, statPrefix } from "../names.ts";
+import type { Service, ServicePort } from "#model/service/service.ts";
+import { configOrigin, serviceMetadata } from "../names/metadata.ts";
+import { inboundCluster as inboundClusterName, statPrefix } from "../names/names.ts";
+import { statName } from "../names/stat-name.ts";
 import { effectivePolicy } from "../scope/traffic-policy.ts";
-import type { ClusterTraits } from "../traits.ts";
+import { socketAddress } from "../traits/address.ts";
+import type { ClusterTraits } from "../traits/traits.ts";
+import { bytesOf, duration, type Init } from "../wire/encode.ts";
 import { connectionLimits } from "./connection-pool.ts";
 import { anyPort, inboundSource } from "./fixed.ts";
 import { httpOptions, preservesCase, upstreamProtocol } from "./http-options.ts";
-import { configOrigin, serviceMetadata } from "./metadata.ts";
-import { statName } from "./stat-name.ts";
 
 /** Everything one inbound cluster is made from. */
 export interface InboundClusterInput {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { DEFAULT_MESH_CONFIG } from "#config/mesh-config.ts";
+import { DEFAULT_MESH_CONFIG } from "#config/mesh/mesh-config.ts";
 import { Cluster_LbPolicy as LbPolicy } from "#gen/envoy/config/cluster/v3/cluster_pb.ts";
 import { commonBalancing, loadBalancing } from "./load-balancing.ts";
 

@@ -1,16 +1,16 @@
 /** How a cluster chooses among its endpoints. */
-import type { ConsistentHash, LoadBalancer } from "#config/kinds/destination-rule.ts";
-import type { MeshConfig } from "#config/mesh-config.ts";
+import type { ConsistentHash, LoadBalancer } from "#config/kinds/destination-rule/schema.ts";
+import type { MeshConfig } from "#config/mesh/mesh-config.ts";
 import {
   type Cluster_CommonLbConfigSchema,
   type Cluster_SlowStartConfigSchema,
   type ClusterSchema,
   Cluster_LbPolicy as LbPolicy,
 } from "#gen/envoy/config/cluster/v3/cluster_pb.ts";
-import type { Service } from "#model/service.ts";
-import { duration, type Init } from "../encode.ts";
+import type { Service } from "#model/service/service.ts";
 import { type EffectivePolicy, failsOver, localitySettings, type Preference } from "../scope/traffic-policy.ts";
-import type { ClusterTraits } from "../traits.ts";
+import type { ClusterTraits } from "../traits/traits.ts";
+import { duration, type Init } from "../wire/encode.ts";
 
 type Balancing = Pick<Init<typeof ClusterSchema>, "lbPolicy" | "lbConfig">;
 

@@ -1,8 +1,8 @@
 /** Clusters of services, as clients see them: one per port, and one per port and subset. */
 import { create, type JsonObject } from "@bufbuild/protobuf";
-import type { ConfigObject } from "#config/config-object.ts";
-import type { DestinationRule } from "#config/kinds/destination-rule.ts";
-import type { MeshConfig } from "#config/mesh-config.ts";
+import type { DestinationRule } from "#config/kinds/destination-rule/schema.ts";
+import type { MeshConfig } from "#config/mesh/mesh-config.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
 import {
   ClusterSchema,
   Cluster_DiscoveryType as DiscoveryType,
@@ -12,23 +12,23 @@ import {
 import { ApiVersion, ConfigSourceSchema } from "#gen/envoy/config/core/v3/config_source_pb.ts";
 import { HealthStatus } from "#gen/envoy/config/core/v3/health_check_pb.ts";
 import { CaresDnsResolverConfigSchema } from "#gen/envoy/extensions/network/dns_resolver/cares/v3/cares_dns_resolver_pb.ts";
-import type { EndpointSet } from "#model/endpoint.ts";
-import type { Service, ServicePort } from "#model/service.ts";
-import { bytesOf, duration, type Init, pack } from "../encode.ts";
+import type { EndpointSet } from "#model/service/endpoint.ts";
+import type { Service, ServicePort } from "#model/service/service.ts";
 import { localityEndpoints } from "../endpoints/assignment.ts";
 import type { EndpointsInput, PeerPolicies } from "../endpoints/input.ts";
 import { exchangeFilter } from "../filters/tcp-proxy.ts";
-import { outboundServerName, statPrefix } from "../names.ts";
-import type { MtlsMode } from "../scope/peer-authentication.ts";
+import { configOrigin, serviceMetadata } from "../names/metadata.ts";
+import { outboundServerName, statPrefix } from "../names/names.ts";
+import { statName } from "../names/stat-name.ts";
+import type { MtlsMode } from "../policies/peer-authentication.ts";
 import { type EffectivePolicy, effectivePolicy } from "../scope/traffic-policy.ts";
-import type { ClusterTraits } from "../traits.ts";
+import { upstreamTls } from "../tls/upstream-tls.ts";
+import type { ClusterTraits } from "../traits/traits.ts";
+import { bytesOf, duration, type Init, pack } from "../wire/encode.ts";
 import { connectionLimits, outlierDetection } from "./connection-pool.ts";
 import { httpOptions, preservesCase, upstreamProtocol } from "./http-options.ts";
 import { commonBalancing, loadBalancing } from "./load-balancing.ts";
-import { configOrigin, serviceMetadata } from "./metadata.ts";
 import { withProxyProtocol } from "./proxy-protocol.ts";
-import { statName } from "./stat-name.ts";
-import { upstreamTls } from "./upstream-tls.ts";
 
 type Cluster = Init<typeof ClusterSchema>;
 

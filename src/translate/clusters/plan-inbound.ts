@@ -1,20 +1,20 @@
 /** Recipes of the clusters of the workload's own ports. */
 import { isIPv4, isIPv6 } from "node:net";
-import type { ConnectionPool } from "#config/kinds/destination-rule.ts";
-import type { SidecarIngress } from "#config/kinds/sidecar.ts";
-import { parseProtocol } from "#config/protocol.ts";
-import type { Service } from "#model/service.ts";
+import type { ConnectionPool } from "#config/kinds/destination-rule/schema.ts";
+import type { SidecarIngress } from "#config/kinds/sidecar/schema.ts";
+import { parseProtocol } from "#config/terms/protocol.ts";
+import type { Service } from "#model/service/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import { kept } from "../indexes.ts";
-import { UNIX_PREFIX } from "../listeners/address.ts";
-import { inboundTargets, ingressOf } from "../listeners/inbound-ports.ts";
-import { INBOUND_PASSTHROUGH_CLUSTER, inboundCluster as inboundClusterName } from "../names.ts";
-import { type Recipe, recipe } from "../recipe.ts";
+import { inboundTargets, ingressOf } from "../inbound/inbound-ports.ts";
+import { INBOUND_PASSTHROUGH_CLUSTER, inboundCluster as inboundClusterName } from "../names/names.ts";
+import { kept } from "../recipes/indexes.ts";
+import { type Recipe, recipe } from "../recipes/recipe.ts";
 import { localAddresses } from "../scope/addresses.ts";
 import { destinationRuleFor } from "../scope/destination-rules.ts";
 import { servicesInScope } from "../scope/egress.ts";
 import { type SidecarObject, sidecarNamed } from "../scope/sidecars.ts";
-import type { InboundView } from "../views.ts";
+import { UNIX_PREFIX } from "../traits/address.ts";
+import type { InboundView } from "../views/views.ts";
 import { inboundPassthroughCluster } from "./fixed.ts";
 import { type InboundClusterInput, inboundCluster } from "./inbound.ts";
 

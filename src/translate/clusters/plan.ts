@@ -1,29 +1,30 @@
 /** Recipes of the clusters towards services. */
-import { type ConfigObject, objectKey } from "#config/config-object.ts";
-import type { DestinationRule } from "#config/kinds/destination-rule.ts";
-import type { MeshConfig } from "#config/mesh-config.ts";
+
+import type { DestinationRule } from "#config/kinds/destination-rule/schema.ts";
+import type { MeshConfig } from "#config/mesh/mesh-config.ts";
+import { type ConfigObject, objectKey } from "#config/schema/config-object.ts";
 import { ITEMS_PER_STEP, type Steps } from "#lib/async/steps.ts";
-import { type EndpointSet, endpointPort, NO_ENDPOINTS } from "#model/endpoint.ts";
-import { type Service, type ServicePort, serviceKey } from "#model/service.ts";
+import { inTrustDomains } from "#model/identity/trust-domain.ts";
+import { type EndpointSet, endpointPort, NO_ENDPOINTS } from "#model/service/endpoint.ts";
+import { type Service, type ServicePort, serviceKey } from "#model/service/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import { inTrustDomains } from "#model/trust-domain.ts";
 import { hasEndpoints } from "../endpoints/assignment.ts";
-import { CREDENTIAL_CLUSTER } from "../filters/secrets.ts";
-import { derived, kept, keptSteps } from "../indexes.ts";
 import {
   BLACK_HOLE_CLUSTER,
   outboundCluster as outboundClusterName,
   outboundServerName,
   PASSTHROUGH_CLUSTER,
-} from "../names.ts";
-import { type Recipe, recipe } from "../recipe.ts";
+} from "../names/names.ts";
+import { type MtlsMode, namespaceMode, policiesOf } from "../policies/peer-authentication.ts";
+import { derived, kept, keptSteps } from "../recipes/indexes.ts";
+import { type Recipe, recipe } from "../recipes/recipe.ts";
 import { endpointsIn } from "../scope/cluster-local.ts";
 import { destinationRuleFor } from "../scope/destination-rules.ts";
 import { servicesInScope } from "../scope/egress.ts";
-import { type MtlsMode, namespaceMode, policiesOf } from "../scope/peer-authentication.ts";
 import { referencedServices } from "../scope/referenced-services.ts";
 import { effectivePolicy, prefersNear } from "../scope/traffic-policy.ts";
-import type { OutboundView } from "../views.ts";
+import { CREDENTIAL_CLUSTER } from "../tls/secrets.ts";
+import type { OutboundView } from "../views/views.ts";
 import { blackHoleCluster, credentialCluster, passthroughCluster } from "./fixed.ts";
 import { discoveryOf, dnsEndpointsInput, outboundCluster } from "./outbound.ts";
 

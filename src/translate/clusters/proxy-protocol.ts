@@ -1,12 +1,12 @@
 /** The header by which a proxy tells the server the address of its client. */
 import { create } from "@bufbuild/protobuf";
-import type { TrafficPolicy } from "#config/kinds/destination-rule.ts";
+import type { TrafficPolicy } from "#config/kinds/destination-rule/schema.ts";
 import { type TransportSocket, TransportSocketSchema } from "#gen/envoy/config/core/v3/base_pb.ts";
 import { ProxyProtocolConfig_Version } from "#gen/envoy/config/core/v3/proxy_protocol_pb.ts";
 import { ProxyProtocolUpstreamTransportSchema } from "#gen/envoy/extensions/transport_sockets/proxy_protocol/v3/upstream_proxy_protocol_pb.ts";
 import { RawBufferSchema } from "#gen/envoy/extensions/transport_sockets/raw_buffer/v3/raw_buffer_pb.ts";
-import { pack } from "../encode.ts";
-import type { UpstreamTls } from "./upstream-tls.ts";
+import type { UpstreamTls } from "../tls/upstream-tls.ts";
+import { pack } from "../wire/encode.ts";
 
 /** Puts the header in front of what the sockets send. */
 export function withProxyProtocol(

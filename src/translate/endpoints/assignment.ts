@@ -8,14 +8,14 @@ import type {
   LocalityLbEndpointsSchema,
 } from "#gen/envoy/config/endpoint/v3/endpoint_components_pb.ts";
 import { ClusterLoadAssignmentSchema } from "#gen/envoy/config/endpoint/v3/endpoint_pb.ts";
-import { compareText } from "#lib/compare-text.ts";
-import { type Endpoint, endpointPort, isOffered } from "#model/endpoint.ts";
-import { CANONICAL_NAME, CANONICAL_REVISION, canonicalService, hasLabels } from "#model/labels.ts";
-import type { ServicePort } from "#model/service.ts";
-import { bytesOf, type Init } from "../encode.ts";
-import { socketAddress, UNIX_PREFIX } from "../listeners/address.ts";
-import { effectiveMode, modeOfPort } from "../scope/peer-authentication.ts";
-import { fittingWeights } from "../weights.ts";
+import { compareText } from "#lib/text/compare-text.ts";
+import { CANONICAL_NAME, CANONICAL_REVISION, canonicalService, hasLabels } from "#model/labels/labels.ts";
+import { type Endpoint, endpointPort, isOffered } from "#model/service/endpoint.ts";
+import type { ServicePort } from "#model/service/service.ts";
+import { effectiveMode, modeOfPort } from "../policies/peer-authentication.ts";
+import { socketAddress, UNIX_PREFIX } from "../traits/address.ts";
+import { bytesOf, type Init } from "../wire/encode.ts";
+import { fittingWeights } from "../wire/weights.ts";
 import type { EndpointsInput } from "./input.ts";
 import { type LocalityGroup, preferNear } from "./locality.ts";
 import { acrossNetworks } from "./networks.ts";

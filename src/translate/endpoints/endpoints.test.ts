@@ -5,7 +5,7 @@ import type { ClusterLoadAssignment } from "#gen/envoy/config/endpoint/v3/endpoi
 import { type MeshOptions, meshOf, type ProxyOptions, proxyOf } from "../../../test/support/mesh.ts";
 import { object, service, workload } from "../../../test/support/objects.ts";
 import { translated } from "../../../test/support/translated.ts";
-import { viewsOf } from "../views.ts";
+import { viewsOf } from "../views/views.ts";
 import { planEndpoints } from "./plan.ts";
 
 const CLUSTER = "outbound|80||web.default.svc.cluster.local";

@@ -1,13 +1,14 @@
 /** What the endpoints of a cluster are made from. */
-import type { ConfigObject } from "#config/config-object.ts";
-import type { DestinationRule } from "#config/kinds/destination-rule.ts";
-import type { PeerAuthentication } from "#config/kinds/peer-authentication.ts";
-import type { MeshConfig } from "#config/mesh-config.ts";
-import type { EndpointSet } from "#model/endpoint.ts";
-import type { NetworkGateway } from "#model/network-gateway.ts";
-import type { Service, ServicePort } from "#model/service.ts";
 
-import type { EndpointLabels } from "../switches.ts";
+import type { DestinationRule } from "#config/kinds/destination-rule/schema.ts";
+import type { PeerAuthentication } from "#config/kinds/peer-authentication/schema.ts";
+import type { MeshConfig } from "#config/mesh/mesh-config.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
+import type { EndpointSet } from "#model/service/endpoint.ts";
+import type { NetworkGateway } from "#model/service/network-gateway.ts";
+import type { Service, ServicePort } from "#model/service/service.ts";
+
+import type { EndpointLabels } from "../traits/switches.ts";
 
 /** Policies that may apply to the endpoints, oldest first. */
 export type PeerPolicies = readonly ConfigObject<PeerAuthentication>[];

@@ -1,8 +1,8 @@
 /** Which endpoints are taken first, by where the proxy is. */
 
-import type { LocalityLb } from "#config/kinds/destination-rule.ts";
-import { compareText } from "#lib/compare-text.ts";
-import type { Endpoint } from "#model/endpoint.ts";
+import type { LocalityLb } from "#config/kinds/destination-rule/schema.ts";
+import { compareText } from "#lib/text/compare-text.ts";
+import type { Endpoint } from "#model/service/endpoint.ts";
 import { effectivePolicy, failsOver, localitySettings, type Preference } from "../scope/traffic-policy.ts";
 import type { EndpointsInput } from "./input.ts";
 

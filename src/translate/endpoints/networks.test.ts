@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Endpoint } from "#model/endpoint.ts";
+import type { Endpoint } from "#model/service/endpoint.ts";
 import { acrossNetworks } from "./networks.ts";
 
 const PORT = { name: "http", port: 80, protocol: "HTTP" } as const;

@@ -1,7 +1,7 @@
 /** Endpoints of other networks: proxies reach them through the gateways of these. */
-import { CLUSTER_LABEL, NETWORK_LABEL } from "#config/topology-labels.ts";
-import type { Endpoint } from "#model/endpoint.ts";
-import type { NetworkGateway } from "#model/network-gateway.ts";
+import { CLUSTER_LABEL, NETWORK_LABEL } from "#config/terms/topology-labels.ts";
+import type { Endpoint } from "#model/service/endpoint.ts";
+import type { NetworkGateway } from "#model/service/network-gateway.ts";
 import type { EndpointsInput } from "./input.ts";
 
 /** Where the proxy is, and how it gets elsewhere. */

@@ -1,16 +1,16 @@
 /** Recipes of endpoints. */
-import { NO_ENDPOINTS } from "#model/endpoint.ts";
-import { connectedPort, type Service, serviceKey } from "#model/service.ts";
+import { NO_ENDPOINTS } from "#model/service/endpoint.ts";
+import { connectedPort, type Service, serviceKey } from "#model/service/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import { parseClusterName } from "../names.ts";
-import { type Recipe, recipe } from "../recipe.ts";
+import { parseClusterName } from "../names/names.ts";
+import { policiesOf } from "../policies/peer-authentication.ts";
+import { type Recipe, recipe } from "../recipes/recipe.ts";
 import { isClusterLocal } from "../scope/cluster-local.ts";
 import { destinationRuleFor } from "../scope/destination-rules.ts";
 import { servicesInScope } from "../scope/egress.ts";
-import { policiesOf } from "../scope/peer-authentication.ts";
 import { effectivePolicy, prefersNear } from "../scope/traffic-policy.ts";
-import { endpointLabels } from "../switches.ts";
-import type { EndpointsView } from "../views.ts";
+import { endpointLabels } from "../traits/switches.ts";
+import type { EndpointsView } from "../views/views.ts";
 import { assignment } from "./assignment.ts";
 
 /**

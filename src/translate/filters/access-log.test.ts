@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { DEFAULT_MESH_CONFIG, type MeshConfig } from "#config/mesh-config.ts";
+import { DEFAULT_MESH_CONFIG, type MeshConfig } from "#config/mesh/mesh-config.ts";
 import type { AccessLog } from "#gen/envoy/config/accesslog/v3/accesslog_pb.ts";
 import { FileAccessLogSchema } from "#gen/envoy/extensions/access_loggers/file/v3/file_pb.ts";
 import { TcpGrpcAccessLogConfigSchema } from "#gen/envoy/extensions/access_loggers/grpc/v3/als_pb.ts";

@@ -1,6 +1,6 @@
 /** Access logs by the mesh config: a file, as text or as JSON, and a service that collects them. */
 import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
-import type { MeshConfig } from "#config/mesh-config.ts";
+import type { MeshConfig } from "#config/mesh/mesh-config.ts";
 import {
   type AccessLog,
   type AccessLogFilterSchema,
@@ -15,8 +15,8 @@ import {
   TcpGrpcAccessLogConfigSchema,
 } from "#gen/envoy/extensions/access_loggers/grpc/v3/als_pb.ts";
 import { ReqWithoutQuerySchema } from "#gen/envoy/extensions/formatter/req_without_query/v3/req_without_query_pb.ts";
-import { type Init, pack } from "../encode.ts";
-import { derived } from "../indexes.ts";
+import { derived } from "../recipes/indexes.ts";
+import { type Init, pack } from "../wire/encode.ts";
 import { knownFormat } from "./format-string.ts";
 
 const TEXT_FORMAT = `${[

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { DEFAULT_MESH_CONFIG, type MeshConfig } from "#config/mesh-config.ts";
+import { DEFAULT_MESH_CONFIG, type MeshConfig } from "#config/mesh/mesh-config.ts";
 import {
   HttpConnectionManager_ForwardClientCertDetails as ForwardClientCert,
   HttpConnectionManagerSchema,
@@ -8,7 +8,7 @@ import {
 } from "#gen/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager_pb.ts";
 import { type ProxyOptions, proxyOf } from "../../../test/support/mesh.ts";
 import { unpacked } from "../../../test/support/translated.ts";
-import { traitsOf } from "../traits.ts";
+import { traitsOf } from "../traits/traits.ts";
 import { type HttpConnectionManagerInput, httpConnectionManager } from "./http-connection-manager.ts";
 
 type Options = Partial<HttpConnectionManagerInput> & {

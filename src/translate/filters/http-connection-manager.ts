@@ -1,6 +1,6 @@
 /** The network filter that speaks HTTP. */
 import { create } from "@bufbuild/protobuf";
-import type { MeshConfig } from "#config/mesh-config.ts";
+import type { MeshConfig } from "#config/mesh/mesh-config.ts";
 import { ApiVersion } from "#gen/envoy/config/core/v3/config_source_pb.ts";
 import type { Http1ProtocolOptionsSchema } from "#gen/envoy/config/core/v3/protocol_pb.ts";
 import { type Filter, FilterSchema } from "#gen/envoy/config/listener/v3/listener_components_pb.ts";
@@ -14,13 +14,13 @@ import {
   HttpConnectionManager_ServerHeaderTransformation as ServerHeader,
 } from "#gen/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager_pb.ts";
 import { UuidRequestIdConfigSchema } from "#gen/envoy/extensions/request_id/uuid/v3/uuid_pb.ts";
-import { isHttp2, type Protocol } from "#model/service.ts";
+import { isHttp2, type Protocol } from "#model/service/service.ts";
 import type { JwtInput } from "../authentication/jwt-filter.ts";
 import type { AuthorizationInput } from "../authorization/filters.ts";
-import { duration, type Init, pack } from "../encode.ts";
-import { isHeaderText } from "../header-text.ts";
-import { sortedRanges } from "../listeners/cidr.ts";
-import type { HttpTraits } from "../traits.ts";
+import type { HttpTraits } from "../traits/traits.ts";
+import { sortedRanges } from "../wire/cidr.ts";
+import { duration, type Init, pack } from "../wire/encode.ts";
+import { isHeaderText } from "../wire/header-text.ts";
 import { accessLogs } from "./access-log.ts";
 import { httpFilters } from "./http-filters.ts";
 import type { ListenerClass } from "./listener-class.ts";

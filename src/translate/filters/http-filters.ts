@@ -15,7 +15,7 @@ import {
   FilterConfig_Protocol as AlpnProtocol,
   FilterConfigSchema as AlpnSchema,
 } from "#gen/istio/envoy/config/filter/http/alpn/v2alpha1/config_pb.ts";
-import type { Protocol } from "#model/service.ts";
+import type { Protocol } from "#model/service/service.ts";
 import { type JwtInput, jwtFilter } from "../authentication/jwt-filter.ts";
 import {
   type AuthorizationInput,
@@ -23,12 +23,12 @@ import {
   httpAuthorization,
   unreadableHttpFilters,
 } from "../authorization/filters.ts";
-import { pack } from "../encode.ts";
-import type { HttpTraits } from "../traits.ts";
+import type { HttpTraits } from "../traits/traits.ts";
+import { pack } from "../wire/encode.ts";
+import { typedStruct } from "../wire/typed-struct.ts";
 import type { ListenerClass } from "./listener-class.ts";
 import { SESSION_FILTER } from "./session.ts";
 import { exchangedLabels } from "./tcp-proxy.ts";
-import { typedStruct } from "./typed-struct.ts";
 
 /** What decides which filters a request passes. */
 export interface HttpFilterInput {

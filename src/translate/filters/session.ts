@@ -6,8 +6,8 @@ import {
 } from "#gen/envoy/extensions/filters/http/stateful_session/v3/stateful_session_pb.ts";
 import { CookieBasedSessionStateSchema } from "#gen/envoy/extensions/http/stateful_session/cookie/v3/cookie_pb.ts";
 import { HeaderBasedSessionStateSchema } from "#gen/envoy/extensions/http/stateful_session/header/v3/header_pb.ts";
-import type { Session } from "#model/service.ts";
-import { type Init, pack } from "../encode.ts";
+import type { Session } from "#model/service/service.ts";
+import { type Init, pack } from "../wire/encode.ts";
 
 /** Name of the filter. */
 export const SESSION_FILTER = "envoy.filters.http.stateful_session";

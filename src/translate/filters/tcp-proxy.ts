@@ -1,19 +1,19 @@
 /** Chains of network filters that pass bytes on. */
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import type { Any } from "@bufbuild/protobuf/wkt";
-import type { DestinationRule } from "#config/kinds/destination-rule.ts";
-import type { MeshConfig } from "#config/mesh-config.ts";
+import type { DestinationRule } from "#config/kinds/destination-rule/schema.ts";
+import type { MeshConfig } from "#config/mesh/mesh-config.ts";
 import { type Filter, FilterSchema } from "#gen/envoy/config/listener/v3/listener_components_pb.ts";
 import { MongoProxySchema } from "#gen/envoy/extensions/filters/network/mongo_proxy/v3/mongo_proxy_pb.ts";
 import { RedisProxySchema } from "#gen/envoy/extensions/filters/network/redis_proxy/v3/redis_proxy_pb.ts";
 import { TcpProxySchema } from "#gen/envoy/extensions/filters/network/tcp_proxy/v3/tcp_proxy_pb.ts";
-import type { Protocol } from "#model/service.ts";
-import { duration, type Init, pack } from "../encode.ts";
-import { BLACK_HOLE_CLUSTER, virtualHostName } from "../names.ts";
-import type { TcpTraits } from "../traits.ts";
-import { fittingWeights } from "../weights.ts";
+import type { Protocol } from "#model/service/service.ts";
+import { BLACK_HOLE_CLUSTER, virtualHostName } from "../names/names.ts";
+import type { TcpTraits } from "../traits/traits.ts";
+import { duration, type Init, pack } from "../wire/encode.ts";
+import { typedStruct } from "../wire/typed-struct.ts";
+import { fittingWeights } from "../wire/weights.ts";
 import { accessLogs } from "./access-log.ts";
-import { typedStruct } from "./typed-struct.ts";
 
 const MONGO_PROXY = "envoy.filters.network.mongo_proxy";
 const MYSQL_PROXY = "envoy.filters.network.mysql_proxy";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { DEFAULT_MESH_CONFIG, type MeshConfig } from "#config/mesh-config.ts";
+import { DEFAULT_MESH_CONFIG, type MeshConfig } from "#config/mesh/mesh-config.ts";
 import { proxyOf } from "../../../test/support/mesh.ts";
-import { traitsOf } from "../traits.ts";
+import { traitsOf } from "../traits/traits.ts";
 import { tracing } from "./tracing.ts";
 
 type Settings = NonNullable<MeshConfig["defaultConfig"]["tracing"]>;

@@ -1,11 +1,11 @@
 /** Tracing in the HTTP connection manager: how much is sampled, and what each span is tagged with. */
 
-import type { MeshConfig } from "#config/mesh-config.ts";
+import type { MeshConfig } from "#config/mesh/mesh-config.ts";
 import type { HttpConnectionManager_TracingSchema } from "#gen/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager_pb.ts";
 import type { CustomTagSchema } from "#gen/envoy/type/tracing/v3/custom_tag_pb.ts";
-import { compareText } from "#lib/compare-text.ts";
-import type { Init } from "../encode.ts";
-import type { HttpTraits, TracedWorkload } from "../traits.ts";
+import { compareText } from "#lib/text/compare-text.ts";
+import type { HttpTraits, TracedWorkload } from "../traits/traits.ts";
+import type { Init } from "../wire/encode.ts";
 
 type Tracing = Init<typeof HttpConnectionManager_TracingSchema>;
 type Tag = Init<typeof CustomTagSchema> & { readonly tag: string };

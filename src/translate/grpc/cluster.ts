@@ -1,16 +1,17 @@
 /** Clusters as gRPC takes them: endpoints by EDS, and of a traffic policy what gRPC can do. */
-import type { ConfigObject } from "#config/config-object.ts";
-import type { DestinationRule } from "#config/kinds/destination-rule.ts";
+
+import type { DestinationRule } from "#config/kinds/destination-rule/schema.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
 import {
   ClusterSchema,
   Cluster_DiscoveryType as DiscoveryType,
   Cluster_LbPolicy as LbPolicy,
 } from "#gen/envoy/config/cluster/v3/cluster_pb.ts";
 import { loadBalancing } from "../clusters/load-balancing.ts";
-import type { Init } from "../encode.ts";
-import { bytesOf } from "../encode.ts";
-import { statPrefix } from "../names.ts";
+import { statPrefix } from "../names/names.ts";
 import { type EffectivePolicy, effectivePolicy } from "../scope/traffic-policy.ts";
+import type { Init } from "../wire/encode.ts";
+import { bytesOf } from "../wire/encode.ts";
 import { upstreamSocket } from "./tls.ts";
 
 /** What a cluster depends on. */

@@ -10,8 +10,8 @@ import { HttpConnectionManagerSchema } from "#gen/envoy/extensions/filters/netwo
 import { UpstreamTlsContextSchema } from "#gen/envoy/extensions/transport_sockets/tls/v3/tls_pb.ts";
 import { meshOf, type ProxyOptions, proxyOf } from "../../../test/support/mesh.ts";
 import { object } from "../../../test/support/objects.ts";
-import type { Recipe } from "../recipe.ts";
-import { viewsOf } from "../views.ts";
+import type { Recipe } from "../recipes/recipe.ts";
+import { viewsOf } from "../views/views.ts";
 import { type GrpcView, planGrpcCluster, planGrpcEndpoints, planGrpcListener, planGrpcRoutes } from "./plan.ts";
 
 const SERVICE = `

@@ -1,5 +1,5 @@
 /** Listeners as gRPC takes them: a client's name where routes are found, a server's how it is called. */
-import { isDryRun } from "#config/dry-run.ts";
+import { isDryRun } from "#config/terms/dry-run.ts";
 import { ListenerSchema } from "#gen/envoy/config/listener/v3/listener_pb.ts";
 import { RBAC_Action as Action } from "#gen/envoy/config/rbac/v3/rbac_pb.ts";
 import { HTTPFaultSchema } from "#gen/envoy/extensions/filters/http/fault/v3/fault_pb.ts";
@@ -9,11 +9,11 @@ import {
   type HttpFilterSchema,
   HttpConnectionManagerSchema as ManagerSchema,
 } from "#gen/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager_pb.ts";
-import type { Session } from "#model/service.ts";
+import type { Session } from "#model/service/service.ts";
 import type { AuthorizationInput } from "../authorization/filters.ts";
 import { MATCHES_EVERYTHING, MATCHES_NOTHING, rbacPolicy } from "../authorization/rule.ts";
-import { bytesOf, type Init, pack } from "../encode.ts";
 import { SESSION_FILTER, sessionConfig } from "../filters/session.ts";
+import { bytesOf, type Init, pack } from "../wire/encode.ts";
 import { downstreamSocket } from "./tls.ts";
 
 /** What a client's listener depends on. */

@@ -2,8 +2,8 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import { VirtualHostSchema } from "#gen/envoy/config/route/v3/route_components_pb.ts";
 import { RouteConfigurationSchema } from "#gen/envoy/config/route/v3/route_pb.ts";
-import { bytesOf, encode } from "../encode.ts";
 import { type RoutedHostInput, routedHost } from "../routes/virtual-host.ts";
+import { bytesOf, encode } from "../wire/encode.ts";
 
 /** A route configuration without its virtual hosts, which are parts of it. */
 export function grpcRoutes({ name }: { readonly name: string }): Uint8Array {

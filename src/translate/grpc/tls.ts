@@ -7,8 +7,8 @@ import {
   DownstreamTlsContextSchema,
   UpstreamTlsContextSchema,
 } from "#gen/envoy/extensions/transport_sockets/tls/v3/tls_pb.ts";
-import { type Init, pack } from "../encode.ts";
-import { exactly } from "../filters/secrets.ts";
+import { exactly } from "../tls/secrets.ts";
+import { type Init, pack } from "../wire/encode.ts";
 
 /** gRPC refuses a socket of another name. */
 const SOCKET_NAME = "envoy.transport_sockets.tls";

@@ -1,20 +1,21 @@
 /** Filter chains of outbound listeners. */
-import type { ConfigObject } from "#config/config-object.ts";
-import type { DestinationRule } from "#config/kinds/destination-rule.ts";
-import type { VirtualService } from "#config/kinds/virtual-service.ts";
-import type { MeshConfig } from "#config/mesh-config.ts";
+
+import type { DestinationRule } from "#config/kinds/destination-rule/schema.ts";
+import type { VirtualService } from "#config/kinds/virtual-service/schema.ts";
+import type { MeshConfig } from "#config/mesh/mesh-config.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
 import {
   type FilterChainMatchSchema,
   FilterChainSchema,
 } from "#gen/envoy/config/listener/v3/listener_components_pb.ts";
-import type { Protocol } from "#model/service.ts";
-import { configOrigin } from "../clusters/metadata.ts";
-import { bytesOf, duration, type Init } from "../encode.ts";
+import type { Protocol } from "#model/service/service.ts";
 import { httpConnectionManager } from "../filters/http-connection-manager.ts";
 import { tcpProxy } from "../filters/tcp-proxy.ts";
-import { HTTP_PROXY_ROUTES, statPrefix } from "../names.ts";
-import type { HttpTraits, TcpTraits } from "../traits.ts";
-import { cidrRange } from "./cidr.ts";
+import { configOrigin } from "../names/metadata.ts";
+import { HTTP_PROXY_ROUTES, statPrefix } from "../names/names.ts";
+import type { HttpTraits, TcpTraits } from "../traits/traits.ts";
+import { cidrRange } from "../wire/cidr.ts";
+import { bytesOf, duration, type Init } from "../wire/encode.ts";
 
 /** HTTP towards services, whose routes are fetched by name. */
 export interface HttpChainInput {

@@ -1,5 +1,5 @@
 /** Envoy refuses a listener of which two chains take the same connections: the first one keeps them. */
-import { rangeKey } from "./cidr.ts";
+import { rangeKey } from "../wire/cidr.ts";
 
 /** Which connections a chain takes; empty lists take any. */
 export interface ChainMatch {

@@ -1,10 +1,10 @@
 /** Listeners of routers, and their chains. */
-import type { ServerTls } from "#config/kinds/gateway.ts";
-import type { MeshConfig } from "#config/mesh-config.ts";
+import type { ServerTls } from "#config/kinds/gateway/schema.ts";
+import type { MeshConfig } from "#config/mesh/mesh-config.ts";
 import { TrafficDirection } from "#gen/envoy/config/core/v3/base_pb.ts";
 import { FilterChainSchema } from "#gen/envoy/config/listener/v3/listener_components_pb.ts";
 import { ListenerSchema } from "#gen/envoy/config/listener/v3/listener_pb.ts";
-import type { Protocol } from "#model/service.ts";
+import type { Protocol } from "#model/service/service.ts";
 import type { JwtInput } from "../authentication/jwt-filter.ts";
 import {
   type AuthorizationInput,
@@ -12,14 +12,14 @@ import {
   tcpAuthorization,
   unreadableTcpFilters,
 } from "../authorization/filters.ts";
-import { bytesOf, duration, type Init } from "../encode.ts";
 import { listenerAccessLogs } from "../filters/access-log.ts";
 import { httpConnectionManager } from "../filters/http-connection-manager.ts";
-import { serverTls } from "../filters/server-tls.ts";
 import { peerExchange, tcpProxy } from "../filters/tcp-proxy.ts";
-import { listenerName, statPrefix, udpListenerName } from "../names.ts";
-import type { HttpTraits, ServerSecrets, TcpTraits } from "../traits.ts";
-import { acceptedAtOnce, additionalAddresses, EXACT_BALANCE, socketAddress, udpAddress } from "./address.ts";
+import { listenerName, statPrefix, udpListenerName } from "../names/names.ts";
+import { serverTls } from "../tls/server-tls.ts";
+import { acceptedAtOnce, additionalAddresses, EXACT_BALANCE, socketAddress, udpAddress } from "../traits/address.ts";
+import type { HttpTraits, ServerSecrets, TcpTraits } from "../traits/traits.ts";
+import { bytesOf, duration, type Init } from "../wire/encode.ts";
 import type { TcpChain } from "./chains.ts";
 import { PROXY_PROTOCOL, TLS_INSPECTOR } from "./inspectors.ts";
 

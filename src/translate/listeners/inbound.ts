@@ -1,7 +1,7 @@
 /** The listener for all captured incoming connections, and its chains. */
 import { create } from "@bufbuild/protobuf";
-import type { ServerTls } from "#config/kinds/gateway.ts";
-import type { MeshConfig } from "#config/mesh-config.ts";
+import type { ServerTls } from "#config/kinds/gateway/schema.ts";
+import type { MeshConfig } from "#config/mesh/mesh-config.ts";
 import { TrafficDirection } from "#gen/envoy/config/core/v3/base_pb.ts";
 import {
   type Filter,
@@ -12,7 +12,7 @@ import {
 } from "#gen/envoy/config/listener/v3/listener_components_pb.ts";
 import { ListenerSchema } from "#gen/envoy/config/listener/v3/listener_pb.ts";
 import type { RouteConfigurationSchema } from "#gen/envoy/config/route/v3/route_pb.ts";
-import type { Protocol } from "#model/service.ts";
+import type { Protocol } from "#model/service/service.ts";
 import type { JwtInput } from "../authentication/jwt-filter.ts";
 import {
   type AuthorizationInput,
@@ -20,12 +20,10 @@ import {
   tcpAuthorization,
   unreadableTcpFilters,
 } from "../authorization/filters.ts";
-import { bytesOf, duration, type Init } from "../encode.ts";
 import { listenerAccessLogs } from "../filters/access-log.ts";
-import { mutualTls } from "../filters/downstream-tls.ts";
 import { httpConnectionManager } from "../filters/http-connection-manager.ts";
-import { serverTls } from "../filters/server-tls.ts";
 import { blackHole, peerExchange, tcpProxy } from "../filters/tcp-proxy.ts";
+import type { InboundMatch } from "../inbound/inbound-match.ts";
 import {
   hostInUrl,
   INBOUND_PASSTHROUGH_CLUSTER,
@@ -36,10 +34,12 @@ import {
   VIRTUAL_INBOUND,
   VIRTUAL_INBOUND_BLACK_HOLE,
   VIRTUAL_INBOUND_CATCH_ALL_HTTP,
-} from "../names.ts";
-import type { HttpTraits, Interception, ServerSecrets, TcpTraits } from "../traits.ts";
-import { acceptedAtOnce, additionalAddresses, EXACT_BALANCE, socketAddress } from "./address.ts";
-import type { InboundMatch } from "./inbound-match.ts";
+} from "../names/names.ts";
+import { mutualTls } from "../tls/downstream-tls.ts";
+import { serverTls } from "../tls/server-tls.ts";
+import { acceptedAtOnce, additionalAddresses, EXACT_BALANCE, socketAddress } from "../traits/address.ts";
+import type { HttpTraits, Interception, ServerSecrets, TcpTraits } from "../traits/traits.ts";
+import { bytesOf, duration, type Init } from "../wire/encode.ts";
 import { HTTP_INSPECTOR, ORIGINAL_DESTINATION, ORIGINAL_SOURCE, TLS_INSPECTOR } from "./inspectors.ts";
 
 /** The listener without its chains, which are parts of it. */

@@ -6,7 +6,7 @@ import { OriginalDstSchema } from "#gen/envoy/extensions/filters/listener/origin
 import { OriginalSrcSchema } from "#gen/envoy/extensions/filters/listener/original_src/v3/original_src_pb.ts";
 import { ProxyProtocolSchema } from "#gen/envoy/extensions/filters/listener/proxy_protocol/v3/proxy_protocol_pb.ts";
 import { TlsInspectorSchema } from "#gen/envoy/extensions/filters/listener/tls_inspector/v3/tls_inspector_pb.ts";
-import { pack } from "../encode.ts";
+import { pack } from "../wire/encode.ts";
 
 /** Finds the server name and ALPN of TLS. */
 export const TLS_INSPECTOR = create(ListenerFilterSchema, {

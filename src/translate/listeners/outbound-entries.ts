@@ -5,11 +5,11 @@
  */
 import { isIP } from "node:net";
 import { ITEMS_PER_STEP, type Steps } from "#lib/async/steps.ts";
-import { endpointPort } from "#model/endpoint.ts";
-import { isHttp, type Protocol, type Service, type ServicePort, serviceKey } from "#model/service.ts";
+import { endpointPort } from "#model/service/endpoint.ts";
+import { isHttp, type Protocol, type Service, type ServicePort, serviceKey } from "#model/service/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import { kept } from "../indexes.ts";
-import { HTTP_PROXY_ROUTES, ownRouteName, sharedRouteName } from "../names.ts";
+import { HTTP_PROXY_ROUTES, ownRouteName, sharedRouteName } from "../names/names.ts";
+import { kept } from "../recipes/indexes.ts";
 import {
   type AddressTraits,
   isOneDestination,
@@ -18,8 +18,8 @@ import {
   wildcardAddresses,
 } from "../scope/addresses.ts";
 import { type EgressListener, scopeOf } from "../scope/egress.ts";
-import type { OutboundView } from "../views.ts";
-import { UNIX_PREFIX } from "./address.ts";
+import { UNIX_PREFIX } from "../traits/address.ts";
+import type { OutboundView } from "../views/views.ts";
 import type { TcpChain } from "./chains.ts";
 import { type ChainMatch, type Taken, takeFree } from "./distinct-chains.ts";
 import { tcpChains } from "./tcp-routes.ts";

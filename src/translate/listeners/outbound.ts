@@ -1,9 +1,8 @@
 /** Outbound listeners: they bind no port of their own, connections are handed to them by the address that was called. */
-import type { MeshConfig } from "#config/mesh-config.ts";
+import type { MeshConfig } from "#config/mesh/mesh-config.ts";
 import { TrafficDirection } from "#gen/envoy/config/core/v3/base_pb.ts";
 import type { FilterChainSchema } from "#gen/envoy/config/listener/v3/listener_components_pb.ts";
 import { ListenerSchema } from "#gen/envoy/config/listener/v3/listener_pb.ts";
-import { bytesOf, duration, type Init } from "../encode.ts";
 import { listenerAccessLogs } from "../filters/access-log.ts";
 import { blackHole, tcpProxy } from "../filters/tcp-proxy.ts";
 import {
@@ -12,10 +11,11 @@ import {
   VIRTUAL_OUTBOUND,
   VIRTUAL_OUTBOUND_BLACK_HOLE,
   VIRTUAL_OUTBOUND_CATCH_ALL,
-} from "../names.ts";
+} from "../names/names.ts";
 import { wildcardAddresses } from "../scope/addresses.ts";
-import type { Interception, IpMode, TcpTraits } from "../traits.ts";
-import { acceptedAtOnce, additionalAddresses, EXACT_BALANCE, socketAddress } from "./address.ts";
+import { acceptedAtOnce, additionalAddresses, EXACT_BALANCE, socketAddress } from "../traits/address.ts";
+import type { Interception, IpMode, TcpTraits } from "../traits/traits.ts";
+import { bytesOf, duration, type Init } from "../wire/encode.ts";
 import { type TcpChain, tcpFilterChain } from "./chains.ts";
 import { HTTP_INSPECTOR, TLS_INSPECTOR } from "./inspectors.ts";
 

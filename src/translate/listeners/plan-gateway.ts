@@ -1,14 +1,16 @@
 /** Recipes of the listeners of a router. */
 
-import { completeGateway } from "#config/gateway-name.ts";
-import { hostsMatch, isSubsetOf } from "#config/host.ts";
-import { isHttp, type Service, type ServicePort } from "#model/service.ts";
+import { completeGateway } from "#config/kinds/virtual-service/gateway-name.ts";
+import { hostsMatch, isSubsetOf } from "#config/terms/host.ts";
+import { isHttp, type Service, type ServicePort } from "#model/service/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import { statName } from "../clusters/stat-name.ts";
-import { listenerName, outboundServerName, udpListenerName } from "../names.ts";
-import { type Recipe, recipe } from "../recipe.ts";
+import { MESH_ALL } from "../inbound/inbound-match.ts";
+import { listenerName, outboundServerName, udpListenerName } from "../names/names.ts";
+import { statName } from "../names/stat-name.ts";
+import { authorizationInput } from "../policies/authorization-policies.ts";
+import { jwtInput } from "../policies/request-authentications.ts";
+import { type Recipe, recipe } from "../recipes/recipe.ts";
 import { wildcardAddresses } from "../scope/addresses.ts";
-import { authorizationInput } from "../scope/authorization-policies.ts";
 import { credentialProviders } from "../scope/credential-providers.ts";
 import { destinationRuleFor } from "../scope/destination-rules.ts";
 import { servicesInScope } from "../scope/egress.ts";
@@ -19,13 +21,11 @@ import {
   type RouterServer,
   type RouterServers,
 } from "../scope/gateways.ts";
-import { jwtInput } from "../scope/request-authentications.ts";
 import { type BoundVirtualService, virtualServicesOf } from "../scope/virtual-services.ts";
-import type { GatewayView } from "../views.ts";
+import type { GatewayView } from "../views/views.ts";
 import type { TcpChain } from "./chains.ts";
 import { type Taken, takeFree } from "./distinct-chains.ts";
 import { gatewayHttpChain, gatewayListener, gatewayTcpChain, quicListener } from "./gateway.ts";
-import { MESH_ALL } from "./inbound-match.ts";
 import { type RouteInput, routeChain } from "./tcp-routes.ts";
 
 const LISTENER_FILTER_CHAINS = 3;

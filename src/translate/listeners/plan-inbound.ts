@@ -1,15 +1,15 @@
 /** Recipes of the inbound listener of a view. */
 import type { Snapshot } from "#model/snapshot.ts";
-import { listenerName, VIRTUAL_INBOUND } from "../names.ts";
-import { type Recipe, recipe } from "../recipe.ts";
+import { inspectsHttp, inspectsTls } from "../inbound/inbound-match.ts";
+import { type InboundPort, inboundPorts, passthroughPorts } from "../inbound/inbound-ports.ts";
+import { listenerName, VIRTUAL_INBOUND } from "../names/names.ts";
+import { authorizationInput } from "../policies/authorization-policies.ts";
+import { jwtInput } from "../policies/request-authentications.ts";
+import { type Recipe, recipe } from "../recipes/recipe.ts";
 import { wildcardAddresses } from "../scope/addresses.ts";
-import { authorizationInput } from "../scope/authorization-policies.ts";
 import { credentialProviders } from "../scope/credential-providers.ts";
-import { jwtInput } from "../scope/request-authentications.ts";
-import type { InboundView } from "../views.ts";
+import type { InboundView } from "../views/views.ts";
 import { type InboundListenerInput, inboundBlackHoleChain, inboundChain, inboundListener } from "./inbound.ts";
-import { inspectsHttp, inspectsTls } from "./inbound-match.ts";
-import { type InboundPort, inboundPorts, passthroughPorts } from "./inbound-ports.ts";
 
 const LISTENER_FILTER_CHAINS = 3;
 

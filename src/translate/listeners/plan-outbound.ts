@@ -1,13 +1,13 @@
 /** Recipes of the outbound listeners of a view. */
 import type { Steps } from "#lib/async/steps.ts";
-import type { Service } from "#model/service.ts";
+import type { Service } from "#model/service/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import { derived, kept, keptSteps } from "../indexes.ts";
-import { listenerName, VIRTUAL_OUTBOUND } from "../names.ts";
-import { type Recipe, recipe } from "../recipe.ts";
+import { listenerName, VIRTUAL_OUTBOUND } from "../names/names.ts";
+import { derived, kept, keptSteps } from "../recipes/indexes.ts";
+import { type Recipe, recipe } from "../recipes/recipe.ts";
 import { scopeOf } from "../scope/egress.ts";
 import { sidecarNamed, unknownTarget } from "../scope/sidecars.ts";
-import type { OutboundView } from "../views.ts";
+import type { OutboundView } from "../views/views.ts";
 import { httpChain, type TcpChain, takesAll, tcpChain } from "./chains.ts";
 import { type OutboundListenerInput, outboundListener, virtualOutbound } from "./outbound.ts";
 import { type ChainEntry, type ListenerEntry, outboundEntries, type TcpChainEntry } from "./outbound-entries.ts";

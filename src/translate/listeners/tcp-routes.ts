@@ -1,18 +1,18 @@
 /** Where TCP and TLS connections to a service port go, by virtual services or by default. */
 
-import { completeGateway, MESH_GATEWAY } from "#config/gateway-name.ts";
-import { completeHost, hostsMatch } from "#config/host.ts";
-import type { L4Match, RouteDestination, TlsMatch } from "#config/kinds/virtual-service.ts";
-import type { Service, ServicePort } from "#model/service.ts";
+import { completeGateway, MESH_GATEWAY } from "#config/kinds/virtual-service/gateway-name.ts";
+import type { L4Match, RouteDestination, TlsMatch } from "#config/kinds/virtual-service/schema.ts";
+import { completeHost, hostsMatch } from "#config/terms/host.ts";
+import type { Service, ServicePort } from "#model/service/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import { statName } from "../clusters/stat-name.ts";
-import { derived, kept } from "../indexes.ts";
-import { outboundCluster } from "../names.ts";
+import { outboundCluster } from "../names/names.ts";
+import { statName } from "../names/stat-name.ts";
+import { derived, kept } from "../recipes/indexes.ts";
 import { otherNames } from "../routes/domains.ts";
 import { destinationRuleFor, type RuleViewpoint, ruleInScope } from "../scope/destination-rules.ts";
 import { type ScopeViewpoint, servicesInScope } from "../scope/egress.ts";
 import { type BoundVirtualService, sourceConditionId } from "../scope/virtual-services.ts";
-import type { OutboundView } from "../views.ts";
+import type { OutboundView } from "../views/views.ts";
 import type { TcpChain } from "./chains.ts";
 
 /** Which service port is asked for, and how it is told from others on the same listener. */

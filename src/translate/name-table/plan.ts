@@ -3,15 +3,15 @@
 import { isIP } from "node:net";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { NameTable_NameInfoSchema, NameTableSchema } from "#gen/istio/networking/nds/v1/nds_pb.ts";
-import { compareText } from "#lib/compare-text.ts";
-import { type Endpoint, type EndpointSet, endpointPort, NO_ENDPOINTS, takesRequests } from "#model/endpoint.ts";
-import { type Service, serviceKey } from "#model/service.ts";
+import { compareText } from "#lib/text/compare-text.ts";
+import { type Endpoint, type EndpointSet, endpointPort, NO_ENDPOINTS, takesRequests } from "#model/service/endpoint.ts";
+import { type Service, serviceKey } from "#model/service/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import { bytesOf } from "../encode.ts";
-import { type Recipe, recipe } from "../recipe.ts";
+import { type Recipe, recipe } from "../recipes/recipe.ts";
 import { serviceAddresses } from "../scope/addresses.ts";
 import { scopeOf } from "../scope/egress.ts";
-import type { NamesView } from "../views.ts";
+import type { NamesView } from "../views/views.ts";
+import { bytesOf } from "../wire/encode.ts";
 
 /** Field of the map in the message, whose entries are its parts. */
 const TABLE = 1;

@@ -9,7 +9,7 @@ import {
 } from "#gen/envoy/config/listener/v3/listener_components_pb.ts";
 import { type Listener, ListenerSchema } from "#gen/envoy/config/listener/v3/listener_pb.ts";
 import { HttpConnectionManagerSchema } from "#gen/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager_pb.ts";
-import { pack } from "../encode.ts";
+import { pack } from "../wire/encode.ts";
 import { mergeSocketConfig } from "./clusters.ts";
 import { placed } from "./list.ts";
 import { matchesChain, matchesListener } from "./match.ts";

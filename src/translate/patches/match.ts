@@ -1,9 +1,14 @@
 /** What a patch applies to. A match that says nothing of something takes whatever there is; 0 and empty text say nothing. */
-import type { ClusterMatch, ListenerMatch, PatchMatch, RouteConfigurationMatch } from "#config/kinds/envoy-filter.ts";
+import type {
+  ClusterMatch,
+  ListenerMatch,
+  PatchMatch,
+  RouteConfigurationMatch,
+} from "#config/kinds/envoy-filter/schema.ts";
 import type { FilterChain } from "#gen/envoy/config/listener/v3/listener_components_pb.ts";
 import type { Listener } from "#gen/envoy/config/listener/v3/listener_pb.ts";
 import type { Route, VirtualHost } from "#gen/envoy/config/route/v3/route_components_pb.ts";
-import { parseClusterName, parseGatewayRouteName, VIRTUAL_INBOUND, VIRTUAL_OUTBOUND } from "../names.ts";
+import { parseClusterName, parseGatewayRouteName, VIRTUAL_INBOUND, VIRTUAL_OUTBOUND } from "../names/names.ts";
 import type { Patch, PatchContext, Target } from "./patch.ts";
 
 /** Whether a patch is for that part of a proxy's configuration. */

@@ -3,7 +3,7 @@ import { type DescMessage, fromBinary, type MessageShape, mergeFromBinary, toBin
 import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
 import type { Any } from "@bufbuild/protobuf/wkt";
 import { allDescriptors } from "#lib/descriptors.ts";
-import { encode } from "../encode.ts";
+import { encode } from "../wire/encode.ts";
 
 /**
  * Merges `patch` into `message`: what is set replaces, lists grow, entries of maps are replaced, messages are merged. A

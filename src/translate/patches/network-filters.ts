@@ -9,7 +9,7 @@ import {
   type HttpFilter,
   HttpFilterSchema,
 } from "#gen/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager_pb.ts";
-import { pack } from "../encode.ts";
+import { pack } from "../wire/encode.ts";
 import { placed } from "./list.ts";
 import { httpFilterOf, matchesChain, matchesListener, networkFilterOf } from "./match.ts";
 import { mergedAny } from "./merge.ts";

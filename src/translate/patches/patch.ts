@@ -8,10 +8,10 @@
  *   match.ts  merge.ts  list.ts                                 what they have in common
  */
 import { type DescMessage, fromBinary, type MessageShape, toBinary } from "@bufbuild/protobuf";
-import { usableValue } from "#config/checks/envoy-filter.ts";
-import type { PatchTarget, PatchValue } from "#config/checks/envoy-filter-value.ts";
-import type { ConfigObject } from "#config/config-object.ts";
-import type { ConfigPatch, EnvoyFilter, PatchMatch } from "#config/kinds/envoy-filter.ts";
+import { usableValue } from "#config/kinds/envoy-filter/check.ts";
+import type { PatchTarget, PatchValue } from "#config/kinds/envoy-filter/check-value.ts";
+import type { ConfigPatch, EnvoyFilter, PatchMatch } from "#config/kinds/envoy-filter/schema.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
 import { ClusterSchema } from "#gen/envoy/config/cluster/v3/cluster_pb.ts";
 import { TypedExtensionConfigSchema } from "#gen/envoy/config/core/v3/extension_pb.ts";
 import {
@@ -23,7 +23,7 @@ import { ListenerSchema } from "#gen/envoy/config/listener/v3/listener_pb.ts";
 import { RouteSchema, VirtualHostSchema } from "#gen/envoy/config/route/v3/route_components_pb.ts";
 import { RouteConfigurationSchema } from "#gen/envoy/config/route/v3/route_pb.ts";
 import { HttpFilterSchema } from "#gen/envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager_pb.ts";
-import { derived } from "../indexes.ts";
+import { derived } from "../recipes/indexes.ts";
 
 /** Which part of a proxy's configuration is being made. */
 export type PatchContext = "SIDECAR_INBOUND" | "SIDECAR_OUTBOUND" | "GATEWAY";

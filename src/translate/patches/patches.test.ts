@@ -7,7 +7,7 @@ import { type MeshOptions, meshOf, type ProxyOptions, proxyOf } from "../../../t
 import { object, service, workload } from "../../../test/support/objects.ts";
 import { translated, unpacked } from "../../../test/support/translated.ts";
 import { planOutbound } from "../plan.ts";
-import { viewsOf } from "../views.ts";
+import { viewsOf } from "../views/views.ts";
 import { recipeBytes } from "./recipe-tree.ts";
 
 const WEB = [

@@ -3,18 +3,18 @@
  * others stay as they are, so that a patch for one cluster costs the others nothing.
  */
 import { fromBinary } from "@bufbuild/protobuf";
-import type { ConfigObject } from "#config/config-object.ts";
-import type { EnvoyFilter } from "#config/kinds/envoy-filter.ts";
+import type { EnvoyFilter } from "#config/kinds/envoy-filter/schema.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
 import { ClusterSchema } from "#gen/envoy/config/cluster/v3/cluster_pb.ts";
 import { TypedExtensionConfigSchema } from "#gen/envoy/config/core/v3/extension_pb.ts";
 import { ListenerSchema } from "#gen/envoy/config/listener/v3/listener_pb.ts";
 import { VirtualHostSchema } from "#gen/envoy/config/route/v3/route_components_pb.ts";
 import { RouteConfigurationSchema } from "#gen/envoy/config/route/v3/route_pb.ts";
-import { encode } from "../encode.ts";
-import { kept } from "../indexes.ts";
-import { parseClusterName } from "../names.ts";
+import { parseClusterName } from "../names/names.ts";
 import type { Plan } from "../plan.ts";
-import { type Recipe, recipe } from "../recipe.ts";
+import { kept } from "../recipes/indexes.ts";
+import { type Recipe, recipe } from "../recipes/recipe.ts";
+import { encode } from "../wire/encode.ts";
 import { clusterFate, patchCluster } from "./clusters.ts";
 import { patchInlineRoutes, patchListener, patchListenerItself } from "./listeners.ts";
 import { addsTo, matchesListenerName, matchesRoutes, type RoutesPlace } from "./match.ts";

@@ -3,7 +3,7 @@
  * flat list, in which everything it is made from stands side by side.
  */
 import { BinaryReader, BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
-import type { Recipe } from "../recipe.ts";
+import type { Recipe } from "../recipes/recipe.ts";
 
 /** A recipe and its parts, flat. */
 export type FlatRecipe = readonly unknown[];

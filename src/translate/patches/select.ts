@@ -1,14 +1,14 @@
 /** Which patches a proxy gets. */
 
 import { RE2JS } from "re2js";
-import type { ConfigObject } from "#config/config-object.ts";
-import type { EnvoyFilter, PatchMatch } from "#config/kinds/envoy-filter.ts";
-import { compareText } from "#lib/compare-text.ts";
+import type { EnvoyFilter, PatchMatch } from "#config/kinds/envoy-filter/schema.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
+import { compareText } from "#lib/text/compare-text.ts";
 import type { Features } from "#model/features.ts";
-import type { Proxy as MeshProxy } from "#model/proxy.ts";
+import type { Proxy as MeshProxy } from "#model/proxy/proxy.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import { derived } from "../indexes.ts";
-import { isAttached } from "../scope/attachment.ts";
+import { isAttached } from "../policies/attachment.ts";
+import { derived } from "../recipes/indexes.ts";
 import { isForContext } from "./match.ts";
 import { type Patch, type PatchContext, patchAt, type Target } from "./patch.ts";
 

@@ -1,16 +1,16 @@
 /** Which routes of a virtual service apply to a proxy on a port, and where they lead. */
 
-import type { ConfigObject } from "#config/config-object.ts";
-import { httpDestinations } from "#config/destinations.ts";
-import { completeGateway } from "#config/gateway-name.ts";
-import { completeHost } from "#config/host.ts";
-import type { ConsistentHash } from "#config/kinds/destination-rule.ts";
-import type { Destination, HttpMatch, HttpRoute, VirtualService } from "#config/kinds/virtual-service.ts";
-import type { Service, Session } from "#model/service.ts";
-import { outboundCluster } from "../names.ts";
+import type { ConsistentHash } from "#config/kinds/destination-rule/schema.ts";
+import { httpDestinations } from "#config/kinds/virtual-service/destinations.ts";
+import { completeGateway } from "#config/kinds/virtual-service/gateway-name.ts";
+import type { Destination, HttpMatch, HttpRoute, VirtualService } from "#config/kinds/virtual-service/schema.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
+import { completeHost } from "#config/terms/host.ts";
+import type { Service, Session } from "#model/service/service.ts";
+import { outboundCluster } from "../names/names.ts";
 import { destinationRuleFor, type RuleSnapshot } from "../scope/destination-rules.ts";
 import { type BoundVirtualService, sourceConditionId } from "../scope/virtual-services.ts";
-import type { GatewayView, OutboundView } from "../views.ts";
+import type { GatewayView, OutboundView } from "../views/views.ts";
 import { canBeMet, takesEveryRequest } from "./match.ts";
 import type { RoutedHostInput } from "./virtual-host.ts";
 

@@ -1,10 +1,10 @@
 /** The names by which a service may be called in a `Host` header. */
 import { isIP } from "node:net";
-import type { Service } from "#model/service.ts";
-import { kept } from "../indexes.ts";
-import { hostInUrl } from "../names.ts";
+import type { Service } from "#model/service/service.ts";
+import { hostInUrl } from "../names/names.ts";
+import { kept } from "../recipes/indexes.ts";
 import { type AddressTraits, isOneDestination, serviceAddresses } from "../scope/addresses.ts";
-import type { ListenerSwitches } from "../switches.ts";
+import type { ListenerSwitches } from "../traits/switches.ts";
 
 /** Names of a service; the short ones give way where another service has that name in full. */
 export interface ServiceDomains {

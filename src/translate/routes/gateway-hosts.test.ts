@@ -6,8 +6,8 @@ import { meshOf, proxyOf } from "../../../test/support/mesh.ts";
 import { object, service } from "../../../test/support/objects.ts";
 import { recipeBytes } from "../patches/recipe-tree.ts";
 import { planGateway } from "../plan.ts";
-import type { Recipe } from "../recipe.ts";
-import { viewsOf } from "../views.ts";
+import type { Recipe } from "../recipes/recipe.ts";
+import { viewsOf } from "../views/views.ts";
 
 const port = (name: string) => ({ number: 80, name, protocol: "HTTP" });
 /** Two Gateways that share a port, one of which redirects some hosts. */

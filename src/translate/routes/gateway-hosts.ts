@@ -8,10 +8,10 @@
  * of these groups the recipes are made again. Starting from nothing is the same with all virtual services changed.
  */
 import type { Steps } from "#lib/async/steps.ts";
-import { compareText } from "#lib/compare-text.ts";
-import { changedSorted, listChanges } from "#lib/list-changes.ts";
-import { bySpecificity, hostsForNamespace, intersectHosts } from "../hosts.ts";
-import type { Recipe } from "../recipe.ts";
+import { changedSorted, listChanges } from "#lib/collections/list-changes.ts";
+import { compareText } from "#lib/text/compare-text.ts";
+import { bySpecificity, hostsForNamespace, intersectHosts } from "../names/hosts.ts";
+import type { Recipe } from "../recipes/recipe.ts";
 import type { RouterServer } from "../scope/gateways.ts";
 import type { BoundVirtualService } from "../scope/virtual-services.ts";
 import type { ApplicableRoute } from "./applicable.ts";

@@ -1,7 +1,7 @@
-import type { ConsistentHash } from "#config/kinds/destination-rule.ts";
+import type { ConsistentHash } from "#config/kinds/destination-rule/schema.ts";
 import type { RouteAction_HashPolicySchema } from "#gen/envoy/config/route/v3/route_components_pb.ts";
-import { duration, type Init } from "../encode.ts";
-import { isHeaderText } from "../header-text.ts";
+import { duration, type Init } from "../wire/encode.ts";
+import { isHeaderText } from "../wire/header-text.ts";
 
 /** What of a request decides its endpoint, where a rule balances by hash. */
 export function hashPolicy(hash: ConsistentHash | undefined): Init<typeof RouteAction_HashPolicySchema> | undefined {

@@ -1,14 +1,14 @@
 /** Changes of headers. */
 
-import type { Headers } from "#config/kinds/virtual-service.ts";
+import type { Headers } from "#config/kinds/virtual-service/schema.ts";
 import {
   HeaderValueOption_HeaderAppendAction as AppendAction,
   type HeaderValueOptionSchema,
 } from "#gen/envoy/config/core/v3/base_pb.ts";
-import { compareText } from "#lib/compare-text.ts";
-import type { Init } from "../encode.ts";
+import { compareText } from "#lib/text/compare-text.ts";
 import { knownFormat } from "../filters/format-string.ts";
-import { isHeaderText } from "../header-text.ts";
+import type { Init } from "../wire/encode.ts";
+import { isHeaderText } from "../wire/header-text.ts";
 
 type HeaderOption = Init<typeof HeaderValueOptionSchema>;
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { HttpMatch } from "#config/kinds/virtual-service.ts";
+import type { HttpMatch } from "#config/kinds/virtual-service/schema.ts";
 import { canBeMet, claimPath, pathInTrace, routeMatch, takesEveryRequest } from "./match.ts";
 
 test("without a condition every path is taken", () => {

@@ -1,7 +1,7 @@
 /** Conditions of a virtual service on requests. */
 
 import { withoutTrailing } from "@mizzen/go-text/trim";
-import type { HttpMatch, StringMatch } from "#config/kinds/virtual-service.ts";
+import type { HttpMatch, StringMatch } from "#config/kinds/virtual-service/schema.ts";
 import type {
   HeaderMatcherSchema,
   QueryParameterMatcherSchema,
@@ -9,9 +9,9 @@ import type {
 } from "#gen/envoy/config/route/v3/route_components_pb.ts";
 import type { MetadataMatcherSchema } from "#gen/envoy/type/matcher/v3/metadata_pb.ts";
 import type { StringMatcherSchema } from "#gen/envoy/type/matcher/v3/string_pb.ts";
-import { compareText } from "#lib/compare-text.ts";
+import { compareText } from "#lib/text/compare-text.ts";
 import { claimValueMatcher, textValue } from "../authorization/matchers.ts";
-import type { Init } from "../encode.ts";
+import type { Init } from "../wire/encode.ts";
 
 type RouteMatch = Init<typeof RouteMatchSchema>;
 type MetadataMatcher = Init<typeof MetadataMatcherSchema>;

@@ -1,18 +1,18 @@
 /** Which virtual hosts a port has, and which names each of them gets. */
 
-import { MESH_GATEWAY } from "#config/gateway-name.ts";
-import { hostsMatch, isWildcard } from "#config/host.ts";
-import type { ConsistentHash } from "#config/kinds/destination-rule.ts";
+import type { ConsistentHash } from "#config/kinds/destination-rule/schema.ts";
+import { MESH_GATEWAY } from "#config/kinds/virtual-service/gateway-name.ts";
+import { hostsMatch, isWildcard } from "#config/terms/host.ts";
 import { ITEMS_PER_STEP, type Steps } from "#lib/async/steps.ts";
-import { compareText } from "#lib/compare-text.ts";
-import { connectedPort, isHttp, type Service, type ServicePort, type Session } from "#model/service.ts";
+import { compareText } from "#lib/text/compare-text.ts";
+import { connectedPort, isHttp, type Service, type ServicePort, type Session } from "#model/service/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import { kept } from "../indexes.ts";
-import { virtualHostName } from "../names.ts";
+import { virtualHostName } from "../names/names.ts";
+import { kept } from "../recipes/indexes.ts";
 import { ruleInScope } from "../scope/destination-rules.ts";
 import { type EgressListener, scopeOf, servicesInScope } from "../scope/egress.ts";
 import { type BoundVirtualService, finderOf } from "../scope/virtual-services.ts";
-import type { OutboundView } from "../views.ts";
+import type { OutboundView } from "../views/views.ts";
 import { type ApplicableRoute, applicableRoutes } from "./applicable.ts";
 import { hostDomains, type ServiceDomains, serviceDomains, withPort } from "./domains.ts";
 

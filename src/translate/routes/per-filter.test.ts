@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { CorsPolicy, HttpFault } from "#config/kinds/virtual-service.ts";
+import type { CorsPolicy, HttpFault } from "#config/kinds/virtual-service/schema.ts";
 import { CorsPolicySchema } from "#gen/envoy/extensions/filters/http/cors/v3/cors_pb.ts";
 import { HTTPFaultSchema } from "#gen/envoy/extensions/filters/http/fault/v3/fault_pb.ts";
 import { unpacked } from "../../../test/support/translated.ts";

@@ -1,5 +1,5 @@
 /** Settings of filters for one route: faults and cross-origin requests. */
-import type { CorsPolicy, HttpFault, HttpRoute, Percent } from "#config/kinds/virtual-service.ts";
+import type { CorsPolicy, HttpFault, HttpRoute, Percent } from "#config/kinds/virtual-service/schema.ts";
 import type { FaultDelaySchema } from "#gen/envoy/extensions/filters/common/fault/v3/fault_pb.ts";
 import { CorsPolicySchema } from "#gen/envoy/extensions/filters/http/cors/v3/cors_pb.ts";
 import { type FaultAbortSchema, HTTPFaultSchema } from "#gen/envoy/extensions/filters/http/fault/v3/fault_pb.ts";
@@ -7,8 +7,8 @@ import {
   FractionalPercent_DenominatorType as Denominator,
   type FractionalPercentSchema,
 } from "#gen/envoy/type/v3/percent_pb.ts";
-import type { VersionedField } from "../capabilities.ts";
-import { duration, type Init, pack } from "../encode.ts";
+import type { VersionedField } from "../traits/capabilities.ts";
+import { duration, type Init, pack } from "../wire/encode.ts";
 import { stringMatcher } from "./match.ts";
 
 type Fraction = Init<typeof FractionalPercentSchema>;

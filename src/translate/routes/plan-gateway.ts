@@ -1,18 +1,18 @@
 /** Recipes of the routes of a router. */
 
-import { isVisible } from "#config/visibility.ts";
+import { isVisible } from "#config/terms/visibility.ts";
 import type { Steps } from "#lib/async/steps.ts";
-import { listChanges } from "#lib/list-changes.ts";
-import type { Service } from "#model/service.ts";
+import { listChanges } from "#lib/collections/list-changes.ts";
+import type { Service } from "#model/service/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import { followed, kept } from "../indexes.ts";
-import { virtualHostName } from "../names.ts";
-import { type Recipe, recipe } from "../recipe.ts";
+import { virtualHostName } from "../names/names.ts";
+import { followed, kept } from "../recipes/indexes.ts";
+import { type Recipe, recipe } from "../recipes/recipe.ts";
 import type { RouterServer, RouterServers } from "../scope/gateways.ts";
 import { referencedHosts } from "../scope/referenced-services.ts";
 import { servicesOfHost, visibleServices } from "../scope/services.ts";
 import { type BoundVirtualService, virtualServicesOf } from "../scope/virtual-services.ts";
-import type { GatewayView } from "../views.ts";
+import type { GatewayView } from "../views/views.ts";
 import { type ApplicableRoute, applicableRoutes, routeLists } from "./applicable.ts";
 import { GatewayHosts, type HostMaker } from "./gateway-hosts.ts";
 import { takesEveryRequest } from "./match.ts";

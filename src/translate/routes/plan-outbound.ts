@@ -1,11 +1,11 @@
 /** Recipes of the routes towards services. */
 import type { Steps } from "#lib/async/steps.ts";
-import { kept, keptSteps } from "../indexes.ts";
-import { UNIX_PREFIX } from "../listeners/address.ts";
-import { ALLOW_ANY, HTTP_PROXY_ROUTES } from "../names.ts";
-import { type Recipe, recipe } from "../recipe.ts";
+import { ALLOW_ANY, HTTP_PROXY_ROUTES } from "../names/names.ts";
+import { kept, keptSteps } from "../recipes/indexes.ts";
+import { type Recipe, recipe } from "../recipes/recipe.ts";
 import { sidecarNamed, unknownTarget } from "../scope/sidecars.ts";
-import type { OutboundView } from "../views.ts";
+import { UNIX_PREFIX } from "../traits/address.ts";
+import type { OutboundView } from "../views/views.ts";
 import { routeLists } from "./applicable.ts";
 import { type OutboundHost, outboundHosts, type RoutePlace, type RouteSnapshot } from "./outbound-hosts.ts";
 import { routeConfiguration, routedHost, serviceHost, unknownHost } from "./virtual-host.ts";

@@ -1,10 +1,10 @@
 /** Retries of requests. */
 import { STATUS_CODES } from "node:http";
-import type { HttpRetry } from "#config/kinds/virtual-service.ts";
+import type { HttpRetry } from "#config/kinds/virtual-service/schema.ts";
 import type { RetryPolicySchema } from "#gen/envoy/config/route/v3/route_components_pb.ts";
 import { PreviousHostsPredicateSchema } from "#gen/envoy/extensions/retry/host/previous_hosts/v3/previous_hosts_pb.ts";
 import { PreviousPrioritiesConfigSchema } from "#gen/envoy/extensions/retry/priority/previous_priorities/v3/previous_priorities_config_pb.ts";
-import { duration, type Init, pack } from "../encode.ts";
+import { duration, type Init, pack } from "../wire/encode.ts";
 
 type RetryPolicy = Init<typeof RetryPolicySchema>;
 

@@ -1,7 +1,6 @@
 /** One route of a virtual service. */
-import type { ConfigObject } from "#config/config-object.ts";
-import { hasIngressSemantics } from "#config/ingress-semantics.ts";
-import type { ConsistentHash } from "#config/kinds/destination-rule.ts";
+
+import type { ConsistentHash } from "#config/kinds/destination-rule/schema.ts";
 import type {
   HttpMatch,
   HttpMirror,
@@ -9,7 +8,9 @@ import type {
   HttpRetry,
   HttpRoute,
   VirtualService,
-} from "#config/kinds/virtual-service.ts";
+} from "#config/kinds/virtual-service/schema.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
+import { hasIngressSemantics } from "#config/terms/ingress-semantics.ts";
 import {
   type RedirectActionSchema,
   RedirectAction_RedirectResponseCode as RedirectCode,
@@ -18,14 +19,14 @@ import {
   type RouteSchema,
   type WeightedCluster_ClusterWeightSchema,
 } from "#gen/envoy/config/route/v3/route_components_pb.ts";
-import type { Session } from "#model/service.ts";
-import type { VersionedField } from "../capabilities.ts";
-import { configOrigin } from "../clusters/metadata.ts";
-import { duration, type Init } from "../encode.ts";
+import type { Session } from "#model/service/service.ts";
 import { sessionSettings } from "../filters/session.ts";
-import { isHeaderText } from "../header-text.ts";
-import { parseClusterName, traceOperation } from "../names.ts";
-import { fittingWeights } from "../weights.ts";
+import { configOrigin } from "../names/metadata.ts";
+import { parseClusterName, traceOperation } from "../names/names.ts";
+import type { VersionedField } from "../traits/capabilities.ts";
+import { duration, type Init } from "../wire/encode.ts";
+import { isHeaderText } from "../wire/header-text.ts";
+import { fittingWeights } from "../wire/weights.ts";
 import { hashPolicy } from "./hash-policy.ts";
 import { authorityOf, type HeaderChanges, headerChanges, NO_CHANGES } from "./headers.ts";
 import { pathInTrace, routeMatch } from "./match.ts";

@@ -1,19 +1,20 @@
 /** Virtual hosts and route configurations. */
-import type { ConfigObject } from "#config/config-object.ts";
-import { httpDestinations } from "#config/destinations.ts";
-import type { ConsistentHash } from "#config/kinds/destination-rule.ts";
-import type { HttpMatch, HttpRetry, HttpRoute, VirtualService } from "#config/kinds/virtual-service.ts";
+
+import type { ConsistentHash } from "#config/kinds/destination-rule/schema.ts";
+import { httpDestinations } from "#config/kinds/virtual-service/destinations.ts";
+import type { HttpMatch, HttpRetry, HttpRoute, VirtualService } from "#config/kinds/virtual-service/schema.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
 import {
   type VirtualHostSchema as HostSchema,
   VirtualHost_TlsRequirementType as TlsRequirement,
   VirtualHostSchema,
 } from "#gen/envoy/config/route/v3/route_components_pb.ts";
 import { RouteConfigurationSchema } from "#gen/envoy/config/route/v3/route_pb.ts";
-import type { Session } from "#model/service.ts";
-import type { VersionedField } from "../capabilities.ts";
-import { bytesOf, duration, type Init } from "../encode.ts";
+import type { Session } from "#model/service/service.ts";
 import { sessionSettings } from "../filters/session.ts";
-import { ALLOW_ANY, BLACK_HOLE_CLUSTER, BLOCK_ALL, outboundCluster, traceOperation } from "../names.ts";
+import { ALLOW_ANY, BLACK_HOLE_CLUSTER, BLOCK_ALL, outboundCluster, traceOperation } from "../names/names.ts";
+import type { VersionedField } from "../traits/capabilities.ts";
+import { bytesOf, duration, type Init } from "../wire/encode.ts";
 import { hashPolicy } from "./hash-policy.ts";
 import { retryPolicy } from "./retry.ts";
 import { routeOf } from "./route.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Service } from "#model/service.ts";
+import type { Service } from "#model/service/service.ts";
 import { meshOf } from "../../../test/support/mesh.ts";
 import { object } from "../../../test/support/objects.ts";
 import { serviceAddresses } from "./addresses.ts";

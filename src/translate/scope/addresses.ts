@@ -1,7 +1,7 @@
 /** Addresses by which services are called, and to which listeners bind. */
 import { isIP, isIPv4 } from "node:net";
-import type { Service } from "#model/service.ts";
-import type { IpMode } from "../traits.ts";
+import type { Service } from "#model/service/service.ts";
+import type { IpMode } from "../traits/traits.ts";
 
 /** What of a proxy decides which addresses it uses. */
 export interface AddressTraits {

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { meshOf, proxyOf } from "../../../test/support/mesh.ts";
 import { object } from "../../../test/support/objects.ts";
 import { translated } from "../../../test/support/translated.ts";
-import { viewsOf } from "../views.ts";
+import { viewsOf } from "../views/views.ts";
 
 const entry = (name: string, resolution: string) =>
   object("ServiceEntry", name, {

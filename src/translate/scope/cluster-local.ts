@@ -1,11 +1,12 @@
 /** Hosts that mean, in every cluster of the mesh, the workloads of that cluster only. */
-import { isWildcard } from "#config/host.ts";
-import type { MeshConfig } from "#config/mesh-config.ts";
-import type { EndpointSet } from "#model/endpoint.ts";
-import type { Service } from "#model/service.ts";
+
+import type { MeshConfig } from "#config/mesh/mesh-config.ts";
+import { isWildcard } from "#config/terms/host.ts";
+import type { EndpointSet } from "#model/service/endpoint.ts";
+import type { Service } from "#model/service/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import { mostSpecific } from "../hosts.ts";
-import { derived } from "../indexes.ts";
+import { mostSpecific } from "../names/hosts.ts";
+import { derived } from "../recipes/indexes.ts";
 
 /** Whether clients only get endpoints of their own cluster, by the mesh config or since every cluster has its own. */
 export function isClusterLocal(

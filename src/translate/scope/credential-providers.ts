@@ -1,10 +1,10 @@
 /** Services of the mesh that serve credentials, `sds://NAME`. */
-import type { MeshConfig } from "#config/mesh-config.ts";
-import type { Service } from "#model/service.ts";
+import type { MeshConfig } from "#config/mesh/mesh-config.ts";
+import type { Service } from "#model/service/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import { derived } from "../indexes.ts";
-import { outboundCluster } from "../names.ts";
-import { serviceNamed } from "./services-by-name.ts";
+import { outboundCluster } from "../names/names.ts";
+import { serviceNamed } from "../policies/services-by-name.ts";
+import { derived } from "../recipes/indexes.ts";
 
 /** `NAME CLUSTER` of each provider whose service and port exist: Envoy rejects a reference to a cluster that it does not have. */
 export function credentialProviders({ mesh, services }: Snapshot): readonly string[] {

@@ -1,14 +1,15 @@
 /** The destination rule that applies to a service as seen from a namespace. */
-import { type ConfigObject, objectKey } from "#config/config-object.ts";
-import { completeHost, isWildcard } from "#config/host.ts";
-import type { DestinationRule } from "#config/kinds/destination-rule.ts";
-import type { MeshConfig } from "#config/mesh-config.ts";
-import { oldestFirst } from "#config/precedence.ts";
+
+import type { DestinationRule } from "#config/kinds/destination-rule/schema.ts";
+import type { MeshConfig } from "#config/mesh/mesh-config.ts";
+import { type ConfigObject, objectKey } from "#config/schema/config-object.ts";
+import { completeHost, isWildcard } from "#config/terms/host.ts";
+import { oldestFirst } from "#config/terms/precedence.ts";
 import type { Features } from "#model/features.ts";
-import type { Service } from "#model/service.ts";
+import type { Service } from "#model/service/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import { mostSpecific } from "../hosts.ts";
-import { derived } from "../indexes.ts";
+import { mostSpecific } from "../names/hosts.ts";
+import { derived } from "../recipes/indexes.ts";
 import { type ScopeSnapshot, type ScopeViewpoint, servicesInScope } from "./egress.ts";
 
 type Rule = ConfigObject<DestinationRule>;

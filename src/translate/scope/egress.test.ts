@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { objectKey } from "#config/config-object.ts";
+import { objectKey } from "#config/schema/config-object.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { meshOf } from "../../../test/support/mesh.ts";
 import { object, service } from "../../../test/support/objects.ts";

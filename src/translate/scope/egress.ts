@@ -6,16 +6,16 @@
  *                    destinations of those virtual services ----------+--> services in scope: clusters, endpoints
  */
 
-import { MESH_GATEWAY } from "#config/gateway-name.ts";
-import { hostsMatch, isSubsetOf, isWildcard } from "#config/host.ts";
-import type { SidecarEgress } from "#config/kinds/sidecar.ts";
-import type { MeshConfig } from "#config/mesh-config.ts";
-import { parseProtocol } from "#config/protocol.ts";
-import { isVisible } from "#config/visibility.ts";
-import { compareText } from "#lib/compare-text.ts";
-import { type Service, type ServicePort, serviceKey } from "#model/service.ts";
+import type { SidecarEgress } from "#config/kinds/sidecar/schema.ts";
+import { MESH_GATEWAY } from "#config/kinds/virtual-service/gateway-name.ts";
+import type { MeshConfig } from "#config/mesh/mesh-config.ts";
+import { hostsMatch, isSubsetOf, isWildcard } from "#config/terms/host.ts";
+import { parseProtocol } from "#config/terms/protocol.ts";
+import { isVisible } from "#config/terms/visibility.ts";
+import { compareText } from "#lib/text/compare-text.ts";
+import { type Service, type ServicePort, serviceKey } from "#model/service/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import { derived, kept } from "../indexes.ts";
+import { derived, kept } from "../recipes/indexes.ts";
 import {
   declarationsFor,
   distinctServices,

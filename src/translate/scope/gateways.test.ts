@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { meshOf, type ProxyOptions, proxyOf } from "../../../test/support/mesh.ts";
 import { object, service, workload } from "../../../test/support/objects.ts";
-import { viewsOf } from "../views.ts";
+import { viewsOf } from "../views/views.ts";
 import { routerServers } from "./gateways.ts";
 
 const server = (number: number, protocol: string, hosts: string[], more: object = {}) => ({

@@ -1,12 +1,13 @@
 /** The servers of a router: all Gateways that select it, as one. */
-import type { ConfigObject } from "#config/config-object.ts";
-import type { Gateway, GatewayServer } from "#config/kinds/gateway.ts";
-import { oldestFirst } from "#config/precedence.ts";
-import { type Protocol, parseProtocol } from "#config/protocol.ts";
-import { isHttp } from "#model/service.ts";
-import { kept } from "../indexes.ts";
-import { gatewayRouteName, gatewayServerRouteName } from "../names.ts";
-import type { GatewayView } from "../views.ts";
+
+import type { Gateway, GatewayServer } from "#config/kinds/gateway/schema.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
+import { oldestFirst } from "#config/terms/precedence.ts";
+import { type Protocol, parseProtocol } from "#config/terms/protocol.ts";
+import { isHttp } from "#model/service/service.ts";
+import { gatewayRouteName, gatewayServerRouteName } from "../names/names.ts";
+import { kept } from "../recipes/indexes.ts";
+import type { GatewayView } from "../views/views.ts";
 
 /** One server of a Gateway. */
 export interface RouterServer {

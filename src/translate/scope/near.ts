@@ -1,12 +1,13 @@
 /** What of a proxy's whereabouts decides which endpoints it gets, or gets first. */
-import type { ConfigObject } from "#config/config-object.ts";
-import type { DestinationRule } from "#config/kinds/destination-rule.ts";
-import { textOf } from "#model/node-metadata.ts";
-import type { Proxy as MeshProxy } from "#model/proxy.ts";
-import type { Service } from "#model/service.ts";
+
+import type { DestinationRule } from "#config/kinds/destination-rule/schema.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
+import { textOf } from "#model/proxy/node-metadata.ts";
+import type { Proxy as MeshProxy } from "#model/proxy/proxy.ts";
+import type { Service } from "#model/service/service.ts";
+import { locatedLabels } from "#model/service/whereabouts.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import { locatedLabels } from "#model/whereabouts.ts";
-import { derived } from "../indexes.ts";
+import { derived } from "../recipes/indexes.ts";
 import { PREFERENCES } from "./traffic-policy.ts";
 
 /** Labels by which some rule or service, or the mesh, orders endpoints. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Snapshot } from "#model/snapshot.ts";
 import { meshOf, proxyOf } from "../../../test/support/mesh.ts";
-import { viewsOf } from "../views.ts";
+import { viewsOf } from "../views/views.ts";
 import { publicPart } from "./public-part.ts";
 
 const meta = (name: string, namespace: string) => `metadata: {name: ${name}, namespace: ${namespace}}`;

@@ -3,20 +3,21 @@
  * `exportTo` makes public, and what the root namespace lays down for all workloads. Policies of other namespaces are left out.
  * Where one of them could deny requests to a workload, its proxy denies them all: it must not act as if there were no policy.
  */
-import type { ConfigObject } from "#config/config-object.ts";
-import type { AuthorizationPolicy } from "#config/kinds/authorization-policy.ts";
-import type { DestinationRule } from "#config/kinds/destination-rule.ts";
-import type { EnvoyFilter } from "#config/kinds/envoy-filter.ts";
-import type { PeerAuthentication } from "#config/kinds/peer-authentication.ts";
-import type { RequestAuthentication } from "#config/kinds/request-authentication.ts";
-import type { Sidecar } from "#config/kinds/sidecar.ts";
-import type { VirtualService } from "#config/kinds/virtual-service.ts";
-import type { MeshConfig } from "#config/mesh-config.ts";
-import { defaultExportTo, isPublic } from "#config/visibility.ts";
-import type { Proxy as MeshProxy } from "#model/proxy.ts";
-import type { Service } from "#model/service.ts";
+
+import type { AuthorizationPolicy } from "#config/kinds/authorization-policy/schema.ts";
+import type { DestinationRule } from "#config/kinds/destination-rule/schema.ts";
+import type { EnvoyFilter } from "#config/kinds/envoy-filter/schema.ts";
+import type { PeerAuthentication } from "#config/kinds/peer-authentication/schema.ts";
+import type { RequestAuthentication } from "#config/kinds/request-authentication/schema.ts";
+import type { Sidecar } from "#config/kinds/sidecar/schema.ts";
+import type { VirtualService } from "#config/kinds/virtual-service/schema.ts";
+import type { MeshConfig } from "#config/mesh/mesh-config.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
+import { defaultExportTo, isPublic } from "#config/terms/visibility.ts";
+import type { Proxy as MeshProxy } from "#model/proxy/proxy.ts";
+import type { Service } from "#model/service/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import { derived } from "../indexes.ts";
+import { derived } from "../recipes/indexes.ts";
 
 /** What of the mesh the proxy may have. */
 export function seenBy(proxy: Pick<MeshProxy, "isUnproven">, snapshot: Snapshot): Snapshot {

@@ -1,11 +1,12 @@
 /** The services that a router may have to reach, where it is not to know all others (PILOT_FILTER_GATEWAY_CLUSTER_CONFIG). */
-import { completeHost } from "#config/host.ts";
-import type { VirtualService } from "#config/kinds/virtual-service.ts";
+
+import type { VirtualService } from "#config/kinds/virtual-service/schema.ts";
 import type { ExtensionProvider } from "#config/mesh/extension-provider.ts";
-import type { Service } from "#model/service.ts";
+import { completeHost } from "#config/terms/host.ts";
+import type { Service } from "#model/service/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import { derived } from "../indexes.ts";
-import type { OutboundView } from "../views.ts";
+import { derived } from "../recipes/indexes.ts";
+import type { OutboundView } from "../views/views.ts";
 import { type BoundVirtualService, boundTo } from "./virtual-services.ts";
 
 /** Those of the list that routes of its Gateways, providers of the mesh or keys of token issuers lead to. */

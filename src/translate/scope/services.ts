@@ -1,13 +1,13 @@
 /** The services that proxies of a namespace can reach. */
 
-import type { MeshConfig } from "#config/mesh-config.ts";
-import { byAge } from "#config/precedence.ts";
-import { byAudience, isPublic, isVisible } from "#config/visibility.ts";
-import { hasSameItems } from "#lib/same-items.ts";
+import type { MeshConfig } from "#config/mesh/mesh-config.ts";
+import { byAge } from "#config/terms/precedence.ts";
+import { byAudience, isPublic, isVisible } from "#config/terms/visibility.ts";
+import { hasSameItems } from "#lib/collections/same-items.ts";
 import type { Features } from "#model/features.ts";
-import type { Service, ServicePort } from "#model/service.ts";
+import type { Service, ServicePort } from "#model/service/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import { derived } from "../indexes.ts";
+import { derived } from "../recipes/indexes.ts";
 
 /** Services visible to one namespace; each host name once. */
 export interface VisibleServices {

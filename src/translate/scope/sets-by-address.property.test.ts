@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { Endpoint, EndpointSet } from "#model/endpoint.ts";
-import type { ServiceKey } from "#model/service.ts";
+import type { Endpoint, EndpointSet } from "#model/service/endpoint.ts";
+import type { ServiceKey } from "#model/service/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { meshOf } from "../../../test/support/mesh.ts";
-import { setsAtAddress } from "./sets-by-address.ts";
+import { setsAtAddress } from "../targets/sets-by-address.ts";
 
 const ADDRESSES = ["10.0.0.1", "10.0.0.2", "10.0.0.3"];
 const KEYS = Array.from({ length: 100 }, (_, i) => `default/s${i}` as ServiceKey);

@@ -1,12 +1,13 @@
 /** Which Sidecar a proxy is under. */
-import { type ConfigObject, objectKey } from "#config/config-object.ts";
-import type { Sidecar } from "#config/kinds/sidecar.ts";
-import { oldestFirst } from "#config/precedence.ts";
-import { hasLabels } from "#model/labels.ts";
+
+import type { Sidecar } from "#config/kinds/sidecar/schema.ts";
+import { type ConfigObject, objectKey } from "#config/schema/config-object.ts";
+import { oldestFirst } from "#config/terms/precedence.ts";
+import { hasLabels } from "#model/labels/labels.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import { derived } from "../indexes.ts";
-import { BLACK_HOLE_CLUSTER, outboundCluster, PASSTHROUGH_CLUSTER } from "../names.ts";
-import type { Workload } from "./attachment.ts";
+import { BLACK_HOLE_CLUSTER, outboundCluster, PASSTHROUGH_CLUSTER } from "../names/names.ts";
+import type { Workload } from "../policies/attachment.ts";
+import { derived } from "../recipes/indexes.ts";
 
 /** A Sidecar as it was written. */
 export type SidecarObject = ConfigObject<Sidecar>;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { DestinationRule } from "#config/kinds/destination-rule.ts";
-import { DEFAULT_MESH_CONFIG } from "#config/mesh-config.ts";
+import type { DestinationRule } from "#config/kinds/destination-rule/schema.ts";
+import { DEFAULT_MESH_CONFIG } from "#config/mesh/mesh-config.ts";
 import { effectivePolicy, localitySettings, prefersNear } from "./traffic-policy.ts";
 
 const RULE: DestinationRule = {

@@ -1,8 +1,19 @@
 /** Which settings of a destination rule apply to a port and subset. */
-import type { DestinationRule, LocalityLb, PortTrafficPolicy, TrafficPolicy } from "#config/kinds/destination-rule.ts";
-import type { MeshConfig } from "#config/mesh-config.ts";
-import { HOSTNAME_LABEL, NETWORK_LABEL, REGION_LABEL, SUBZONE_LABEL, ZONE_LABEL } from "#config/topology-labels.ts";
-import type { Service } from "#model/service.ts";
+import type {
+  DestinationRule,
+  LocalityLb,
+  PortTrafficPolicy,
+  TrafficPolicy,
+} from "#config/kinds/destination-rule/schema.ts";
+import type { MeshConfig } from "#config/mesh/mesh-config.ts";
+import {
+  HOSTNAME_LABEL,
+  NETWORK_LABEL,
+  REGION_LABEL,
+  SUBZONE_LABEL,
+  ZONE_LABEL,
+} from "#config/terms/topology-labels.ts";
+import type { Service } from "#model/service/service.ts";
 
 /** The settings of one cluster; what is not set has its default. */
 export type EffectivePolicy = Omit<TrafficPolicy, "portLevelSettings">;

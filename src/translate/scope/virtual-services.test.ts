@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { completeGateway, MESH_GATEWAY } from "#config/gateway-name.ts";
+import { completeGateway, MESH_GATEWAY } from "#config/kinds/virtual-service/gateway-name.ts";
 import { meshOf } from "../../../test/support/mesh.ts";
 import { object } from "../../../test/support/objects.ts";
 import { finderOf, sourceConditionId, sourceConditions, virtualServicesOf } from "./virtual-services.ts";

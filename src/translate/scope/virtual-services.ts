@@ -1,18 +1,18 @@
 /** The virtual services that apply to proxies of a namespace, with their names completed. */
 
-import type { ConfigObject } from "#config/config-object.ts";
-import { connectionDestinations, httpDestinations } from "#config/destinations.ts";
-import { gatewaysOf } from "#config/gateway-name.ts";
-import { completeHost, isWildcard } from "#config/host.ts";
-import type { HttpRoute, VirtualService } from "#config/kinds/virtual-service.ts";
-import type { MeshConfig } from "#config/mesh-config.ts";
-import { oldestFirst } from "#config/precedence.ts";
-import { audienceRank, defaultExportTo, isPublic, isVisible } from "#config/visibility.ts";
-import { compareText } from "#lib/compare-text.ts";
-import { changedSorted, type ListChanges, listChanges } from "#lib/list-changes.ts";
+import { connectionDestinations, httpDestinations } from "#config/kinds/virtual-service/destinations.ts";
+import { gatewaysOf } from "#config/kinds/virtual-service/gateway-name.ts";
+import type { HttpRoute, VirtualService } from "#config/kinds/virtual-service/schema.ts";
+import type { MeshConfig } from "#config/mesh/mesh-config.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
+import { completeHost, isWildcard } from "#config/terms/host.ts";
+import { oldestFirst } from "#config/terms/precedence.ts";
+import { audienceRank, defaultExportTo, isPublic, isVisible } from "#config/terms/visibility.ts";
+import { changedSorted, type ListChanges, listChanges } from "#lib/collections/list-changes.ts";
+import { compareText } from "#lib/text/compare-text.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import { mostSpecific } from "../hosts.ts";
-import { derived, revised } from "../indexes.ts";
+import { mostSpecific } from "../names/hosts.ts";
+import { derived, revised } from "../recipes/indexes.ts";
 
 /** A virtual service whose short names are completed by its namespace. The same object as long as its source is. */
 export interface BoundVirtualService {

@@ -8,15 +8,16 @@
  *     ... -cacert                                      the roots in it, or in the Secret without that ending
  *     configmap://NAMESPACE/NAME                       roots in a ConfigMap, which are no secret
  */
-import type { ConfigObject } from "#config/config-object.ts";
-import type { ConfigMap, Secret } from "#config/kinds/credential.ts";
-import type { MeshConfig } from "#config/mesh-config.ts";
-import type { Proxy as MeshProxy } from "#model/proxy.ts";
+
+import type { ConfigMap, Secret } from "#config/kinds/credential/schema.ts";
+import type { MeshConfig } from "#config/mesh/mesh-config.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
+import type { Proxy as MeshProxy } from "#model/proxy/proxy.ts";
 import type { Snapshot } from "#model/snapshot.ts";
-import { mayHave } from "../capabilities.ts";
-import { derived } from "../indexes.ts";
-import { type Recipe, recipe } from "../recipe.ts";
-import { proxyConfigOf } from "../traits.ts";
+import { derived } from "../recipes/indexes.ts";
+import { type Recipe, recipe } from "../recipes/recipe.ts";
+import { mayHave } from "../traits/capabilities.ts";
+import { proxyConfigOf } from "../traits/traits.ts";
 import {
   certificateSecret,
   configMapHoldsRoots,

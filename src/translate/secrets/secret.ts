@@ -1,7 +1,8 @@
 /** Certificates, keys and roots as Envoy reads them. */
-import type { ConfigObject } from "#config/config-object.ts";
-import { type ConfigMap, type Secret, secretValue } from "#config/kinds/credential.ts";
+
+import { type ConfigMap, type Secret, secretValue } from "#config/kinds/credential/schema.ts";
 import type { ProxyDefaults } from "#config/mesh/proxy-defaults.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
 import type { DataSourceSchema } from "#gen/envoy/config/core/v3/base_pb.ts";
 import { CryptoMbPrivateKeyMethodConfigSchema } from "#gen/envoy/extensions/private_key_providers/cryptomb/v3alpha/cryptomb_pb.ts";
 import { QatPrivateKeyMethodConfigSchema } from "#gen/envoy/extensions/private_key_providers/qat/v3alpha/qat_pb.ts";
@@ -10,7 +11,7 @@ import type {
   TlsCertificateSchema,
 } from "#gen/envoy/extensions/transport_sockets/tls/v3/common_pb.ts";
 import { SecretSchema } from "#gen/envoy/extensions/transport_sockets/tls/v3/secret_pb.ts";
-import { bytesOf, duration, type Init, pack } from "../encode.ts";
+import { bytesOf, duration, type Init, pack } from "../wire/encode.ts";
 
 /** The hardware that Envoy hands private keys to, as the proxy's settings have it. */
 export type KeyProvider = NonNullable<ProxyDefaults["privateKeyProvider"]>;

@@ -1,9 +1,9 @@
 /** Authorization policies to the filters that Envoy checks. */
 import { dirname, join } from "node:path";
 import type { Message } from "@bufbuild/protobuf";
+import { parseObject } from "#config/kinds/parse-object.ts";
+import { DEFAULT_MESH_CONFIG, type MeshConfig } from "#config/mesh/mesh-config.ts";
 import { meshConfigSchema } from "#config/mesh/mesh-schema.ts";
-import { DEFAULT_MESH_CONFIG, type MeshConfig } from "#config/mesh-config.ts";
-import { parseObject } from "#config/parse-object.ts";
 import { parse } from "#config/schema/parse.ts";
 import { buildSnapshot } from "#convert/snapshot.ts";
 import { readDocument, readDocuments } from "#lib/yaml/read.ts";
@@ -15,7 +15,7 @@ import {
   httpAuthorization,
   tcpAuthorization,
 } from "#translate/authorization/filters.ts";
-import { authorizationInput, authorizationPoliciesOf } from "#translate/scope/authorization-policies.ts";
+import { authorizationInput, authorizationPoliciesOf } from "#translate/policies/authorization-policies.ts";
 import { compareJson } from "../compare.ts";
 import { type Case, type Group, type Outcome, readJson, readText } from "../harness.ts";
 import { messageType, parseResource, throughBytes } from "../resources.ts";

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { envoyBootstrap } from "#agent/bootstrap/bootstrap.ts";
 import { type NodeInput, proxyNode } from "#agent/node.ts";
-import type { ProxyConfig } from "#config/proxy-config.ts";
+import type { ProxyConfig } from "#config/proxy-config/proxy-config.ts";
 import { compareJson } from "../compare.ts";
 import { type Case, type Group, readJson } from "../harness.ts";
 

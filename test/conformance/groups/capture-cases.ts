@@ -1,6 +1,6 @@
 /** Files of cases about traffic capture: a configuration on top of a common one, and the text that comes out. */
-import { type CaptureOptions, type GivenOptions, readOptions } from "#capture/options.ts";
-import { type CaptureSettings, parseCaptureSettings } from "#capture/settings.ts";
+import { type CaptureOptions, type GivenOptions, readOptions } from "#capture/settings/options.ts";
+import { type CaptureSettings, parseCaptureSettings } from "#capture/settings/settings.ts";
 import { type Case, type Outcome, readJson, readText } from "../harness.ts";
 
 export type CaptureConfig = Readonly<Record<string, unknown>>;

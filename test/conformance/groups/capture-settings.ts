@@ -1,8 +1,8 @@
 /** Tables about single settings of `istio-iptables`. */
 import { glob } from "node:fs/promises";
 import { join } from "node:path";
-import { type GivenOptions, readOptions } from "#capture/options.ts";
-import { parseCaptureSettings } from "#capture/settings.ts";
+import { type GivenOptions, readOptions } from "#capture/settings/options.ts";
+import { parseCaptureSettings } from "#capture/settings/settings.ts";
 import { compareJson } from "../compare.ts";
 import { type Case, type Group, type Outcome, readJson } from "../harness.ts";
 

@@ -1,9 +1,9 @@
 /** Objects of the user's API: accepted or refused, with or without a warning. */
 import { glob } from "node:fs/promises";
 import { join } from "node:path";
-import { standingOf } from "#config/kinds.ts";
-import { parseObject } from "#config/parse-object.ts";
-import type { Problem } from "#config/problem.ts";
+import { standingOf } from "#config/kinds/kinds.ts";
+import { parseObject } from "#config/kinds/parse-object.ts";
+import type { Problem } from "#config/schema/problem.ts";
 import { type Case, type Group, type Outcome, readJson } from "../harness.ts";
 
 interface ValidationCase {

@@ -3,7 +3,7 @@ import { globSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { customResourceDefinitions } from "#config/crd/definitions.ts";
-import { isRecord } from "#lib/is-record.ts";
+import { isRecord } from "#lib/json/is-record.ts";
 import { ApiError, type KubernetesApi } from "#lib/kubernetes/api-client.ts";
 import { readDocuments } from "#lib/yaml/read.ts";
 import { type ApiServer, NO_KUBERNETES, startApiServer } from "../../support/kubernetes/api-server.ts";

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { connect, createServer, type Server } from "node:net";
 import { fromJson, type JsonValue, toBinary } from "@bufbuild/protobuf";
 import packet, { type Answer, type DecodedPacket, type Question } from "dns-packet";
-import { FrameReader, frame } from "#agent/dns/frames.ts";
+import { FrameReader, frame } from "#agent/dns/forward/frames.ts";
 import { MeshResolver } from "#agent/dns/resolver.ts";
 import { NameTableSchema } from "#gen/istio/networking/nds/v1/nds_pb.ts";
 import { startLocalDns } from "../../support/dns-server.ts";

@@ -1,8 +1,8 @@
 /** Patches of EnvoyFilters applied to clusters, listeners and routes. */
 import { join } from "node:path";
 import { fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
-import { parsePatchValue } from "#config/checks/envoy-filter-value.ts";
-import { type ConfigPatch, envoyFilterSchema } from "#config/kinds/envoy-filter.ts";
+import { parsePatchValue } from "#config/kinds/envoy-filter/check-value.ts";
+import { type ConfigPatch, envoyFilterSchema } from "#config/kinds/envoy-filter/schema.ts";
 import { parse } from "#config/schema/parse.ts";
 import { ClusterSchema } from "#gen/envoy/config/cluster/v3/cluster_pb.ts";
 import { ListenerSchema } from "#gen/envoy/config/listener/v3/listener_pb.ts";

@@ -1,10 +1,10 @@
 /** Ingresses to Gateways and VirtualServices. */
 import { dirname, join } from "node:path";
-import type { ConfigObject } from "#config/config-object.ts";
-import type { Ingress } from "#config/kinds/ingress.ts";
-import { DEFAULT_MESH_CONFIG } from "#config/mesh-config.ts";
-import { parseObject } from "#config/parse-object.ts";
-import { convertIngresses } from "#convert/ingress.ts";
+import type { Ingress } from "#config/kinds/ingress/schema.ts";
+import { parseObject } from "#config/kinds/parse-object.ts";
+import { DEFAULT_MESH_CONFIG } from "#config/mesh/mesh-config.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
+import { convertIngresses } from "#convert/routes/ingress.ts";
 import { readDocuments } from "#lib/yaml/read.ts";
 import { compareJson } from "../compare.ts";
 import { type Group, type Outcome, readJson, readText } from "../harness.ts";

@@ -1,13 +1,13 @@
 /** Injection: files by kube-inject, pods by the webhook, samples. */
 import { dirname, join } from "node:path";
 import { injectDocuments } from "#inject/inject-documents.ts";
-import { stockConfig } from "#inject/inject-settings.ts";
-import { InjectionError } from "#inject/injection-error.ts";
-import { type Injector, injectorOf } from "#inject/injector.ts";
+import { stockConfig } from "#inject/injector/inject-settings.ts";
+import { InjectionError } from "#inject/injector/injection-error.ts";
+import { type Injector, injectorOf } from "#inject/injector/injector.ts";
+import { type NativeSidecarMode, usesNativeSidecars } from "#inject/injector/native-sidecars.ts";
+import { injectionValues } from "#inject/injector/values.ts";
 import { injectionMesh } from "#inject/mesh/injection-mesh.ts";
-import { type NativeSidecarMode, usesNativeSidecars } from "#inject/native-sidecars.ts";
-import { injectionValues } from "#inject/values.ts";
-import { isRecord } from "#lib/is-record.ts";
+import { isRecord } from "#lib/json/is-record.ts";
 import { readDocuments } from "#lib/yaml/read.ts";
 import type { AdmissionVerdict } from "#webhooks/admission-review.ts";
 import { admitPod } from "#webhooks/injection.ts";

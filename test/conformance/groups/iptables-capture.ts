@@ -1,9 +1,9 @@
 /** Settings of `istio-iptables` to the lines it would execute: upstream goldens and recorded mixes of flags. */
 import { join } from "node:path";
 import { applyCapture, cleanCapture, logFinalState } from "#capture/apply.ts";
-import { recordedCommands } from "#capture/commands.ts";
 import { plainBackends } from "#capture/iptables/backend.ts";
-import { SILENT } from "#lib/log.ts";
+import { recordedCommands } from "#capture/system/commands.ts";
+import { SILENT } from "#lib/log/log.ts";
 import { compareText } from "../compare.ts";
 import type { Group, Outcome } from "../harness.ts";
 import { type CaptureConfig, captureCases, settingsOf } from "./capture-cases.ts";

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { CommanderError } from "commander";
 import { kubeInjectCommand } from "#cli/kube-inject/kube-inject-command.ts";
-import type { Terminal } from "#cli/terminal.ts";
+import type { Terminal } from "#cli/terminal/terminal.ts";
 import { styleFor } from "#lib/print/style.ts";
 import { compareText } from "../compare.ts";
 import { type Group, type Outcome, readJson, readText } from "../harness.ts";

@@ -1,8 +1,8 @@
 /** Which endpoints are taken first, by where the proxy is. */
-import { localityLbSchema } from "#config/kinds/destination-rule.ts";
-import { DEFAULT_MESH_CONFIG } from "#config/mesh-config.ts";
+import { localityLbSchema } from "#config/kinds/destination-rule/schema.ts";
+import { DEFAULT_MESH_CONFIG } from "#config/mesh/mesh-config.ts";
 import { parse } from "#config/schema/parse.ts";
-import type { Endpoint } from "#model/endpoint.ts";
+import type { Endpoint } from "#model/service/endpoint.ts";
 import { preferNear } from "#translate/endpoints/locality.ts";
 import { compareJson } from "../compare.ts";
 import { type Group, type Outcome, readJson } from "../harness.ts";

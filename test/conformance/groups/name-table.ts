@@ -1,13 +1,13 @@
 /** Services and endpoints to the table of names that the agent's DNS proxy answers from. */
 import { fromBinary } from "@bufbuild/protobuf";
-import { DEFAULT_MESH_CONFIG } from "#config/mesh-config.ts";
-import type { Endpoint, EndpointSet } from "#model/endpoint.ts";
+import { DEFAULT_MESH_CONFIG } from "#config/mesh/mesh-config.ts";
 import { DEFAULT_FEATURES } from "#model/features.ts";
-import type { Proxy as MeshProxy } from "#model/proxy.ts";
-import type { Protocol, Resolution, Service, ServiceKey } from "#model/service.ts";
+import type { Proxy as MeshProxy } from "#model/proxy/proxy.ts";
+import type { Endpoint, EndpointSet } from "#model/service/endpoint.ts";
+import type { Protocol, Resolution, Service, ServiceKey } from "#model/service/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { planNameTable } from "#translate/plan.ts";
-import { viewsOf } from "#translate/views.ts";
+import { viewsOf } from "#translate/views/views.ts";
 import { compareJson } from "../compare.ts";
 import { encodeRecipe } from "../generate.ts";
 import { type Case, type Group, type Outcome, readJson } from "../harness.ts";

@@ -9,7 +9,7 @@ import { connectFrom } from "#agent/status/probes/connect.ts";
 import { parseAppProbes } from "#agent/status/probes/parse.ts";
 import { negotiateFormat } from "#agent/status/scrape.ts";
 import { type StatusOptions, startStatusServer, statusHandler } from "#agent/status/server.ts";
-import { SILENT } from "#lib/log.ts";
+import { SILENT } from "#lib/log/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
 import { compareJson } from "../compare.ts";
 import { type Case, type Group, type Outcome, readJson } from "../harness.ts";

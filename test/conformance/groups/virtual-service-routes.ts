@@ -1,17 +1,17 @@
 /** One VirtualService to the ordered routes of a port. */
 import { fromBinary } from "@bufbuild/protobuf";
-import type { ConfigObject } from "#config/config-object.ts";
-import { httpDestinations } from "#config/destinations.ts";
-import { completeGateway } from "#config/gateway-name.ts";
-import { completeHost } from "#config/host.ts";
-import { type ConsistentHash, destinationRuleSchema } from "#config/kinds/destination-rule.ts";
-import { type VirtualService, virtualServiceSchema } from "#config/kinds/virtual-service.ts";
+import { type ConsistentHash, destinationRuleSchema } from "#config/kinds/destination-rule/schema.ts";
+import { httpDestinations } from "#config/kinds/virtual-service/destinations.ts";
+import { completeGateway } from "#config/kinds/virtual-service/gateway-name.ts";
+import { type VirtualService, virtualServiceSchema } from "#config/kinds/virtual-service/schema.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
 import { parse } from "#config/schema/parse.ts";
+import { completeHost } from "#config/terms/host.ts";
 import { VirtualHostSchema } from "#gen/envoy/config/route/v3/route_components_pb.ts";
 import { applicableRoutes, routeLists } from "#translate/routes/applicable.ts";
 import { routedHost } from "#translate/routes/virtual-host.ts";
 import type { BoundVirtualService } from "#translate/scope/virtual-services.ts";
-import { viewsOf } from "#translate/views.ts";
+import { viewsOf } from "#translate/views/views.ts";
 import { compareJson } from "../compare.ts";
 import { type Group, type Outcome, readJson } from "../harness.ts";
 import type { KubernetesObject } from "../kubernetes-mesh.ts";

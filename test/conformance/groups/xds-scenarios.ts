@@ -4,7 +4,7 @@
  */
 import { glob } from "node:fs/promises";
 import { join } from "node:path";
-import { type MeshConfig, parseMeshConfig } from "#config/mesh-config.ts";
+import { type MeshConfig, parseMeshConfig } from "#config/mesh/mesh-config.ts";
 import { generate } from "../generate.ts";
 import { type Case, type Group, readJson } from "../harness.ts";
 import { type KubernetesObject, kubernetesMesh } from "../kubernetes-mesh.ts";

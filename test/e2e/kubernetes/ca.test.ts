@@ -4,11 +4,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, before, describe, test } from "node:test";
-import { caCopyOf, caCopyOfFiles } from "#ca/ca-secret.ts";
-import { selfSignedCa } from "#ca/self-signed.ts";
-import { openSharedAuthority, type SharedAuthority, type SharedCaConfig } from "#ca/shared-authority.ts";
+import { caCopyOf, caCopyOfFiles } from "#ca/authority/ca-secret.ts";
+import { openSharedAuthority, type SharedAuthority, type SharedCaConfig } from "#ca/authority/shared-authority.ts";
+import { selfSignedCa } from "#ca/keys/self-signed.ts";
 import type { RawObject } from "#lib/kubernetes/api-client.ts";
-import { createLogger, SILENT } from "#lib/log.ts";
+import { createLogger, SILENT } from "#lib/log/log.ts";
 import { eventually } from "../../support/fake-control-plane.ts";
 import { type ApiServer, NO_KUBERNETES, startApiServer } from "../../support/kubernetes/api-server.ts";
 

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { tokenReviewAuthenticator } from "#authn/token-review.ts";
-import { impersonationRefusal } from "#ca/node-agents.ts";
+import { impersonationRefusal } from "#ca/service/node-agents.ts";
 import { customResourceDefinitions } from "#config/crd/definitions.ts";
 import { nodePods } from "#control-plane/node-pods.ts";
 import { keepNamespaceMaps, ROOT_MAP } from "#controllers/namespace-maps.ts";
 import { keepWebhookBundles } from "#controllers/webhook-bundles.ts";
 import { ApiError, type KubernetesApi, type RawObject } from "#lib/kubernetes/api-client.ts";
 import { leadWhenElected } from "#lib/kubernetes/leader-election.ts";
-import { createLogger } from "#lib/log.ts";
+import { createLogger } from "#lib/log/log.ts";
 import type { Caller } from "#model/ports.ts";
 import { eventually } from "../../support/fake-control-plane.ts";
 import { type ApiServer, NO_KUBERNETES, startApiServer } from "../../support/kubernetes/api-server.ts";

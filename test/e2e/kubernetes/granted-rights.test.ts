@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { at } from "#install/fixture.ts";
 import type { RawObject } from "#lib/kubernetes/api-client.ts";
-import { CLUSTER_TYPE, HEALTH_TYPE, SECRET_TYPE } from "#protocol/type-urls.ts";
+import { CLUSTER_TYPE, HEALTH_TYPE, SECRET_TYPE } from "#protocol/messages/type-urls.ts";
 import { TestControlPlane } from "../../support/control-plane.ts";
 import { eventually } from "../../support/fake-control-plane.ts";
 import { runInstallCommand } from "../../support/install-command.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { tokenReviewAuthenticator } from "#authn/token-review.ts";
-import { impersonationRefusal } from "#ca/node-agents.ts";
+import { impersonationRefusal } from "#ca/service/node-agents.ts";
 import { nodePods } from "#control-plane/node-pods.ts";
 import type { KubernetesApi } from "#lib/kubernetes/api-client.ts";
 import type { Caller } from "#model/ports.ts";

@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { after, before, describe, test } from "node:test";
 import { tokenReviewAuthenticator } from "#authn/token-review.ts";
 import { customResourceDefinitions } from "#config/crd/definitions.ts";
-import { createLogger } from "#lib/log.ts";
+import { createLogger } from "#lib/log/log.ts";
 import { DEFAULT_FEATURES } from "#model/features.ts";
 import { inCluster } from "#model/in-cluster.ts";
 import { type KubernetesSource, kubernetesSource } from "#sources/kubernetes/kubernetes-source.ts";

@@ -5,7 +5,7 @@ import { readFile } from "node:fs/promises";
 import { request } from "node:https";
 import { text } from "node:stream/consumers";
 import { after, before, describe, test } from "node:test";
-import { SECRET_TYPE } from "#protocol/type-urls.ts";
+import { SECRET_TYPE } from "#protocol/messages/type-urls.ts";
 import { selfSigned } from "../../support/certificates.ts";
 import { TestControlPlane } from "../../support/control-plane.ts";
 import { eventually } from "../../support/fake-control-plane.ts";

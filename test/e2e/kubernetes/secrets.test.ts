@@ -1,7 +1,7 @@
 /** Keys for gateways from Secrets of a real API server, for accounts that may read them. */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { SECRET_TYPE } from "#protocol/type-urls.ts";
+import { SECRET_TYPE } from "#protocol/messages/type-urls.ts";
 import { selfSigned } from "../../support/certificates.ts";
 import { TestControlPlane } from "../../support/control-plane.ts";
 import { eventually } from "../../support/fake-control-plane.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { customResourceDefinitions } from "#config/crd/definitions.ts";
-import { CLUSTER_TYPE } from "#protocol/type-urls.ts";
+import { CLUSTER_TYPE } from "#protocol/messages/type-urls.ts";
 import { TestControlPlane } from "../../support/control-plane.ts";
 import { eventually } from "../../support/fake-control-plane.ts";
 import { type ApiServer, NO_KUBERNETES, startApiServer } from "../../support/kubernetes/api-server.ts";

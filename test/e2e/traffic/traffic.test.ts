@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { cp, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, afterEach, before, describe, test } from "node:test";
-import { restartsOf } from "#standalone/run/status.ts";
+import { restartsOf } from "#standalone/status/status.ts";
 import { assertSettled } from "../../support/envoy-settled.ts";
 import { Load } from "../../support/load.ts";
 import { meshUnavailable, type RunningMesh, scratchFolder, upMesh } from "../../support/mesh-run.ts";

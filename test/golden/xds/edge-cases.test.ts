@@ -4,12 +4,12 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { meshConfigOf } from "#config/mesh-config.ts";
-import { parseObject } from "#config/parse-object.ts";
+import { parseObject } from "#config/kinds/parse-object.ts";
+import { meshConfigOf } from "#config/mesh/mesh-config.ts";
 import { buildSnapshot } from "#convert/snapshot.ts";
 import { readDocuments } from "#lib/yaml/read.ts";
 import { DEFAULT_FEATURES } from "#model/features.ts";
-import type { Proxy as MeshProxy } from "#model/proxy.ts";
+import type { Proxy as MeshProxy } from "#model/proxy/proxy.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { generate } from "../../conformance/generate.ts";
 import { acceptedByEnvoy, type EnvoyResources, NO_ENVOY } from "../../support/envoy.ts";

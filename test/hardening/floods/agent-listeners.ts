@@ -1,5 +1,5 @@
 /** The agent's listeners, as a program of its own: 15020 (status), the token service, and 15004 (debug). Prints where they listen. */
-import { SILENT } from "#lib/log.ts";
+import { SILENT } from "#lib/log/log.ts";
 import { startStatusServer } from "../../../src/agent/status/server.ts";
 import { statusOptions } from "../../../src/agent/status/status-fixture.ts";
 import { serveSts } from "../../../src/agent/sts/server.ts";

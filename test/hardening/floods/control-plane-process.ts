@@ -2,7 +2,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { CLUSTER_TYPE } from "#protocol/type-urls.ts";
+import { CLUSTER_TYPE } from "#protocol/messages/type-urls.ts";
 import { Callers } from "../../../bench/callers.ts";
 import { FloodedProcess } from "../../support/flooded-process.ts";
 import { proxyOf } from "../../support/mesh.ts";

@@ -1,6 +1,6 @@
 /** Floods on the HTTP/2 ports of the control plane. */
 import { after, before, describe, test } from "node:test";
-import { CREATE_CERTIFICATE } from "#ca/certificate-service.ts";
+import { CREATE_CERTIFICATE } from "#ca/service/certificate-service.ts";
 import { FloodedControlPlane } from "./control-plane-process.ts";
 import { withstands } from "./flood-check.ts";
 import { HTTP2_FLOODS } from "./http2-floods.ts";

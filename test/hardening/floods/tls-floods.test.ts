@@ -1,7 +1,7 @@
 /** Floods of TLS on the ports of the control plane, and the attacks of the audit on 15010 and 15012. */
 import { connect } from "node:http2";
 import { after, before, describe, test } from "node:test";
-import { CREATE_CERTIFICATE } from "#ca/certificate-service.ts";
+import { CREATE_CERTIFICATE } from "#ca/service/certificate-service.ts";
 import { partOfMessage } from "../../support/http2-frames.ts";
 import { FloodedControlPlane } from "./control-plane-process.ts";
 import { withstands } from "./flood-check.ts";

@@ -1,6 +1,6 @@
 /** What arrives on 15017: reviews for /inject and /validate. Anyone can send them. */
 import assert from "node:assert/strict";
-import { testInjector } from "#inject/fixture.ts";
+import { testInjector } from "#inject/injector/fixture.ts";
 import { handleWebhook } from "#webhooks/handle.ts";
 import type { FuzzTarget } from "./target.ts";
 

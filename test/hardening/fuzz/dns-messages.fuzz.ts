@@ -1,5 +1,6 @@
 /** DNS: questions of applications, and answers of name servers. */
 import assert from "node:assert/strict";
+import { receivedAnswer } from "#agent/dns/forward/received-answer.ts";
 import {
   addressRecord,
   answer,
@@ -9,7 +10,6 @@ import {
   isQuery,
   parseQuery,
 } from "#agent/dns/message.ts";
-import { receivedAnswer } from "#agent/dns/received-answer.ts";
 import { isReadable, readRecords } from "#agent/dns/records.ts";
 import type { FuzzTarget } from "./target.ts";
 

@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { formatRestore } from "#capture/iptables/restore.ts";
 import { ruleLine } from "#capture/iptables/rule-text.ts";
 import { canonicalSpec, formatSaved, parseSaved } from "#capture/iptables/saved.ts";
-import { readOptions, TEXT_OPTIONS } from "#capture/options.ts";
 import { captureRules } from "#capture/rules/capture-rules.ts";
-import { parseCaptureSettings } from "#capture/settings.ts";
+import { readOptions, TEXT_OPTIONS } from "#capture/settings/options.ts";
+import { parseCaptureSettings } from "#capture/settings/settings.ts";
 import type { FuzzTarget } from "./target.ts";
 
 const AROUND = { ipv6: true, dnsServers: { v4: ["10.0.0.53"], v6: ["fd00::53"] }, proxyUid: "1337" };

@@ -1,6 +1,6 @@
 /** JSON of requests and files: keys, numbers and depth as JavaScript reads them, without prototypes. */
 import assert from "node:assert/strict";
-import { parseJson } from "#lib/parse-json.ts";
+import { parseJson } from "#lib/json/parse-json.ts";
 import { type FuzzTarget, readOrReject } from "./target.ts";
 
 export const target: FuzzTarget = {

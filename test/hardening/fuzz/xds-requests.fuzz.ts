@@ -1,6 +1,6 @@
 /** Discovery requests, delta and state of the world, as proxies send them. */
 import assert from "node:assert/strict";
-import { formatDeltaRequest, parseDeltaRequest } from "#protocol/delta-request.ts";
+import { formatDeltaRequest, parseDeltaRequest } from "#protocol/messages/delta-request.ts";
 import { formatStateRequest, parseStateRequest, toDelta } from "#protocol/state-request.ts";
 import { type FuzzTarget, readOrReject } from "./target.ts";
 import { NOT_A_MESSAGE } from "./wire.fuzz.ts";

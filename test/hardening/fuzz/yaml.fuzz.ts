@@ -1,6 +1,6 @@
 /** YAML of configuration files, up to checked objects. */
 import assert from "node:assert/strict";
-import { parseObject } from "#config/parse-object.ts";
+import { parseObject } from "#config/kinds/parse-object.ts";
 import { formatYaml } from "#lib/yaml/format.ts";
 import { Places } from "#lib/yaml/places.ts";
 import { readDocument, readDocuments, splitDocuments } from "#lib/yaml/read.ts";

@@ -1,6 +1,6 @@
 /** What the application beside an agent, and whoever reaches its ports, can send costs at most what its size suggests. */
 import { after, before, beforeEach, describe, test } from "node:test";
-import { frame } from "#agent/dns/frames.ts";
+import { frame } from "#agent/dns/forward/frames.ts";
 import { type MeasuredAgent, startAgent } from "./agent-fixture.ts";
 import { assertLinear, doublings } from "./growth.ts";
 import { type Place, sendBytes, sendCall, sendDatagrams, sendRequests } from "./send.ts";

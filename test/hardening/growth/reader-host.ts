@@ -12,9 +12,9 @@ import { jwtAudience, jwtExpiry } from "#agent/sts/jwt.ts";
 import { parseImageReference } from "#agent/wasm/image-reference.ts";
 import { credentialsFor } from "#agent/wasm/registry-credentials.ts";
 import { pluginOf, unboxed } from "#agent/wasm/unpack.ts";
-import { parseMeshConfig } from "#config/mesh-config.ts";
-import { parseObject } from "#config/parse-object.ts";
-import { readProxyConfigText } from "#config/proxy-config.ts";
+import { parseObject } from "#config/kinds/parse-object.ts";
+import { parseMeshConfig } from "#config/mesh/mesh-config.ts";
+import { readProxyConfigText } from "#config/proxy-config/proxy-config.ts";
 import { readDocuments } from "#lib/yaml/read.ts";
 import { fetchKeySet } from "#sources/jwks/fetch-keys.ts";
 

@@ -2,7 +2,7 @@
 
 import { create, toBinary } from "@bufbuild/protobuf";
 import { NodeSchema } from "#gen/envoy/config/core/v3/base_pb.ts";
-import { EMPTY_REQUEST } from "#protocol/delta-request.ts";
+import { EMPTY_REQUEST } from "#protocol/messages/delta-request.ts";
 import { XdsClient } from "../../support/xds-client.ts";
 
 const CLUSTER = "type.googleapis.com/envoy.config.cluster.v3.Cluster";

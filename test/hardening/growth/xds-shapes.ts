@@ -2,7 +2,7 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { NodeSchema } from "#gen/envoy/config/core/v3/base_pb.ts";
 import { MessageWriter } from "#lib/wire/write.ts";
-import { EMPTY_REQUEST, formatDeltaRequest } from "#protocol/delta-request.ts";
+import { EMPTY_REQUEST, formatDeltaRequest } from "#protocol/messages/delta-request.ts";
 import { EMPTY_STATE_REQUEST, formatStateRequest } from "#protocol/state-request.ts";
 import { doublings } from "./growth.ts";
 

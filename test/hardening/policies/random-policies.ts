@@ -1,8 +1,8 @@
 /** Policies at random: every field, negated too, with exact values, prefixes, suffixes and presence. */
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { meshConfigOf } from "#config/mesh-config.ts";
-import { parseObject } from "#config/parse-object.ts";
+import { parseObject } from "#config/kinds/parse-object.ts";
+import { meshConfigOf } from "#config/mesh/mesh-config.ts";
 import { buildSnapshot } from "#convert/snapshot.ts";
 import type { PathNormalization } from "#explain/authorization/path.ts";
 import { DEFAULT_FEATURES } from "#model/features.ts";

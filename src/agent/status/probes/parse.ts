@@ -1,6 +1,6 @@
 /** The application's probes, which injection moves here so that the kubelet can reach them past mutual TLS. */
 import { LONGEST_TIMER_MS } from "#lib/async/sleep.ts";
-import { goFields } from "#lib/go-fields.ts";
+import { goFields } from "#lib/go/go-fields.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 
 export interface HttpProbe {

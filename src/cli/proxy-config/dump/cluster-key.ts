@@ -1,6 +1,6 @@
 /** What the name of a cluster says, whatever else may be called so. */
 
-import { compareText } from "#lib/compare-text.ts";
+import { compareText } from "#lib/text/compare-text.ts";
 
 /** `outbound|9080|v1|reviews.default.svc.cluster.local`, or the same with `_.` between its parts. */
 export interface ClusterKey {

@@ -1,8 +1,8 @@
 /** `proxy-status NAME`: whether a proxy has what the control plane says it sent. */
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { isRecord } from "#lib/is-record.ts";
-import { unifiedHunks } from "#lib/line-diff.ts";
+import { isRecord } from "#lib/json/is-record.ts";
 import { errorText } from "#lib/mesh-error.ts";
+import { unifiedHunks } from "#lib/text/line-diff.ts";
 import type { ConfigDump } from "./dump.ts";
 import { listAt, objectAt, textAt } from "./json.ts";
 

@@ -1,8 +1,8 @@
 /** `proxy-config endpoint`: from a config dump (`include_eds`), or with their health from Envoy's page `clusters?format=json`. */
 
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { compareText } from "#lib/compare-text.ts";
 import { formatGoTable } from "#lib/print/go-table.ts";
+import { compareText } from "#lib/text/compare-text.ts";
 import { byClusterKey } from "./cluster-key.ts";
 import type { ConfigDump } from "./dump.ts";
 import { at, listAt, numberAt, objectAt, textAt } from "./json.ts";

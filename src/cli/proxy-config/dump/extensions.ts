@@ -1,6 +1,7 @@
 /** `proxy-config ecds`. */
-import { compareText } from "#lib/compare-text.ts";
+
 import { formatGoTable } from "#lib/print/go-table.ts";
+import { compareText } from "#lib/text/compare-text.ts";
 import type { ConfigDump } from "./dump.ts";
 import { listAt, objectAt, textAt } from "./json.ts";
 

@@ -6,7 +6,7 @@ import { splitLogLevel } from "#agent/envoy/arguments.ts";
 import { nodeId, type ProxyType } from "#agent/node.ts";
 import { azureFacts } from "#agent/platform/azure.ts";
 import { regionOfZone } from "#agent/platform/gcp.ts";
-import { readProxyConfig } from "#config/proxy-config.ts";
+import { readProxyConfig } from "#config/proxy-config/proxy-config.ts";
 import { compareJson } from "../../compare.ts";
 import { byRow, unitTables } from "../../unit-tables.ts";
 

@@ -1,12 +1,12 @@
 /** Tables about the small parts of generated configuration: names, addresses, domains, TLS, policies. */
 import { create, fromBinary } from "@bufbuild/protobuf";
-import { destinationRuleSchema } from "#config/kinds/destination-rule.ts";
-import type { PatchMatch } from "#config/kinds/envoy-filter.ts";
-import { gatewaySchema } from "#config/kinds/gateway.ts";
+import { destinationRuleSchema } from "#config/kinds/destination-rule/schema.ts";
+import type { PatchMatch } from "#config/kinds/envoy-filter/schema.ts";
+import { gatewaySchema } from "#config/kinds/gateway/schema.ts";
+import { DEFAULT_MESH_CONFIG } from "#config/mesh/mesh-config.ts";
 import { meshConfigSchema } from "#config/mesh/mesh-schema.ts";
-import { DEFAULT_MESH_CONFIG } from "#config/mesh-config.ts";
-import { parseProtocol } from "#config/protocol.ts";
 import { parse } from "#config/schema/parse.ts";
+import { parseProtocol } from "#config/terms/protocol.ts";
 import { ClusterSchema, UpstreamConnectionOptionsSchema } from "#gen/envoy/config/cluster/v3/cluster_pb.ts";
 import { AddressSchema, CidrRangeSchema } from "#gen/envoy/config/core/v3/address_pb.ts";
 import {
@@ -17,17 +17,17 @@ import { QuicDownstreamTransportSchema } from "#gen/envoy/extensions/transport_s
 import { DownstreamTlsContextSchema } from "#gen/envoy/extensions/transport_sockets/tls/v3/tls_pb.ts";
 import { connectionLimits } from "#translate/clusters/connection-pool.ts";
 import { upstreamProtocol } from "#translate/clusters/http-options.ts";
-import { statName } from "#translate/clusters/stat-name.ts";
-import { serverTls } from "#translate/filters/server-tls.ts";
 import { tcpProxy } from "#translate/filters/tcp-proxy.ts";
-import { socketAddress } from "#translate/listeners/address.ts";
-import { cidrRange } from "#translate/listeners/cidr.ts";
-import { hostInUrl, traceOperation, virtualHostName } from "#translate/names.ts";
+import { hostInUrl, traceOperation, virtualHostName } from "#translate/names/names.ts";
+import { statName } from "#translate/names/stat-name.ts";
 import { matchesCluster } from "#translate/patches/match.ts";
 import { serviceDomains } from "#translate/routes/domains.ts";
 import { localAddresses, wildcardAddresses } from "#translate/scope/addresses.ts";
 import { effectivePolicy } from "#translate/scope/traffic-policy.ts";
-import { traitsOf } from "#translate/traits.ts";
+import { serverTls } from "#translate/tls/server-tls.ts";
+import { socketAddress } from "#translate/traits/address.ts";
+import { traitsOf } from "#translate/traits/traits.ts";
+import { cidrRange } from "#translate/wire/cidr.ts";
 import { compareJson } from "../../compare.ts";
 import { type NodeDump, recordedProxy } from "../../recorded.ts";
 import { dumpedService, type ServiceDump } from "../../recorded-mesh.ts";

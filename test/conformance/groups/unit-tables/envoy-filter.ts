@@ -1,6 +1,6 @@
 /** Tables about what a patch of an EnvoyFilter applies to. */
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
-import { envoyFilterSchema, type PatchMatch } from "#config/kinds/envoy-filter.ts";
+import { envoyFilterSchema, type PatchMatch } from "#config/kinds/envoy-filter/schema.ts";
 import { parse } from "#config/schema/parse.ts";
 import { RouteSchema, VirtualHostSchema } from "#gen/envoy/config/route/v3/route_components_pb.ts";
 import { placed } from "#translate/patches/list.ts";

@@ -1,12 +1,12 @@
 /** Tables about clusters and their endpoints, most of them by what a whole mesh leads to. */
 import { fromBinary } from "@bufbuild/protobuf";
-import type { ConfigObject } from "#config/config-object.ts";
-import { destinationRuleSchema } from "#config/kinds/destination-rule.ts";
+import { destinationRuleSchema } from "#config/kinds/destination-rule/schema.ts";
+import { DEFAULT_MESH_CONFIG, type MeshConfig } from "#config/mesh/mesh-config.ts";
 import type { MeshNetworks } from "#config/mesh/mesh-networks.ts";
 import { meshConfigSchema } from "#config/mesh/mesh-schema.ts";
-import { DEFAULT_MESH_CONFIG, type MeshConfig } from "#config/mesh-config.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
 import { parse } from "#config/schema/parse.ts";
-import { labelledTraits } from "#convert/kubernetes-service.ts";
+import { labelledTraits } from "#convert/services/kubernetes-service.ts";
 import { type Cluster, ClusterSchema } from "#gen/envoy/config/cluster/v3/cluster_pb.ts";
 import type { TransportSocket } from "#gen/envoy/config/core/v3/base_pb.ts";
 import {
@@ -16,15 +16,15 @@ import {
 import { UpstreamTlsContextSchema } from "#gen/envoy/extensions/transport_sockets/tls/v3/tls_pb.ts";
 import { HttpProtocolOptionsSchema } from "#gen/envoy/extensions/upstreams/http/v3/http_protocol_options_pb.ts";
 import { DEFAULT_FEATURES } from "#model/features.ts";
-import type { Service } from "#model/service.ts";
-import { configOrigin } from "#translate/clusters/metadata.ts";
-import { type UpstreamTls, type UpstreamTlsInput, upstreamTls } from "#translate/clusters/upstream-tls.ts";
+import type { Service } from "#model/service/service.ts";
 import { localityEndpoints } from "#translate/endpoints/assignment.ts";
 import { preferNear } from "#translate/endpoints/locality.ts";
 import { SESSION_FILTER, sessionSettings } from "#translate/filters/session.ts";
-import { sortedRanges } from "#translate/listeners/cidr.ts";
+import { configOrigin } from "#translate/names/metadata.ts";
 import { localitySettings, type Preference } from "#translate/scope/traffic-policy.ts";
-import { traitsOf } from "#translate/traits.ts";
+import { type UpstreamTls, type UpstreamTlsInput, upstreamTls } from "#translate/tls/upstream-tls.ts";
+import { traitsOf } from "#translate/traits/traits.ts";
+import { sortedRanges } from "#translate/wire/cidr.ts";
 import { compareJson, firstOf } from "../../compare.ts";
 import { type NodeDump, recordedProxy } from "../../recorded.ts";
 import { dumpedService, type ServiceDump } from "../../recorded-mesh.ts";

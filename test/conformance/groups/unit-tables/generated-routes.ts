@@ -1,7 +1,7 @@
 /** Tables about routes: conditions, faults, copies, virtual hosts of sidecars and of gateways, and patches of them. */
 import { create, fromJson, type JsonObject } from "@bufbuild/protobuf";
-import type { RouteConfigurationMatch } from "#config/kinds/envoy-filter.ts";
-import { type HttpMatch, virtualServiceSchema } from "#config/kinds/virtual-service.ts";
+import type { RouteConfigurationMatch } from "#config/kinds/envoy-filter/schema.ts";
+import { type HttpMatch, virtualServiceSchema } from "#config/kinds/virtual-service/schema.ts";
 import { parse } from "#config/schema/parse.ts";
 import {
   RouteAction_RequestMirrorPolicySchema,

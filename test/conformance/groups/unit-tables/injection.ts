@@ -2,15 +2,17 @@
 import { join } from "node:path";
 import { fromValue, toValue } from "@mizzen/go-template/value";
 import { checkAnnotations, checkQuantity } from "#inject/check-annotations.ts";
-import { decideInjection, IGNORED_NAMESPACES } from "#inject/decision.ts";
-import { DEFAULT_VALUES } from "#inject/default-values.ts";
-import { variablesOfPath } from "#inject/inject-path.ts";
 import { injectPod } from "#inject/inject-pod.ts";
-import { stockConfig } from "#inject/inject-settings.ts";
-import { injectorOf } from "#inject/injector.ts";
+import { DEFAULT_VALUES } from "#inject/injector/default-values.ts";
+import { stockConfig } from "#inject/injector/inject-settings.ts";
+import { injectorOf } from "#inject/injector/injector.ts";
+import { proxyImage } from "#inject/injector/proxy-image.ts";
+import { appendMultusNetwork, withoutNil } from "#inject/injector/template-functions.ts";
+import { injectionValues } from "#inject/injector/values.ts";
 import { cleanProxyConfig } from "#inject/mesh/clean-proxy-config.ts";
 import { injectionMesh } from "#inject/mesh/injection-mesh.ts";
-import { ownerOf } from "#inject/owner.ts";
+import { decideInjection, IGNORED_NAMESPACES } from "#inject/pod/decision.ts";
+import { ownerOf } from "#inject/pod/owner.ts";
 import {
   type EnvironmentVariable,
   findContainer,
@@ -18,16 +20,19 @@ import {
   type PodSpec,
   PROXY_CONTAINER,
   readPod,
-} from "#inject/pod.ts";
+} from "#inject/pod/pod.ts";
 import { appProbers, rewriteProbes, rewritesProbes, withProbers } from "#inject/probes.ts";
 import { mergesMetrics } from "#inject/prometheus.ts";
-import { proxyImage } from "#inject/proxy-image.ts";
 import { parseStatus } from "#inject/reinjection.ts";
-import { appendMultusNetwork, withoutNil } from "#inject/template-functions.ts";
-import { injectionValues } from "#inject/values.ts";
-import { injectedRevision, matchWebhooks, refusesInjection, type WebhookConfiguration } from "#inject/webhook-match.ts";
+import { variablesOfPath } from "#inject/webhook/inject-path.ts";
+import {
+  injectedRevision,
+  matchWebhooks,
+  refusesInjection,
+  type WebhookConfiguration,
+} from "#inject/webhook/webhook-match.ts";
 import { readDocuments } from "#lib/yaml/read.ts";
-import type { LabelSelector } from "#model/label-selector.ts";
+import type { LabelSelector } from "#model/labels/label-selector.ts";
 import { handleWebhook } from "#webhooks/handle.ts";
 import { compareJson } from "../../compare.ts";
 import { type Group, readText } from "../../harness.ts";

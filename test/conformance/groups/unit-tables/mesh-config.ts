@@ -1,6 +1,6 @@
 /** Tables about the mesh config and the proxy configuration in it. */
-import { DEFAULT_MESH_CONFIG, type MeshConfig, meshConfigOf } from "#config/mesh-config.ts";
-import { overlayProxyConfig, readProxyConfigText } from "#config/proxy-config.ts";
+import { DEFAULT_MESH_CONFIG, type MeshConfig, meshConfigOf } from "#config/mesh/mesh-config.ts";
+import { overlayProxyConfig, readProxyConfigText } from "#config/proxy-config/proxy-config.ts";
 import { readDocument } from "#lib/yaml/read.ts";
 import { compareJson } from "../../compare.ts";
 import { byRow, unitTables } from "../../unit-tables.ts";

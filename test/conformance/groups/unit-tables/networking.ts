@@ -1,14 +1,14 @@
 /** Tables about services, routes and what belongs to whom. */
 
-import type { ConfigObject } from "#config/config-object.ts";
 import {
   type HttpMatch,
   type HttpRoute,
   type VirtualService,
   virtualServiceSchema,
-} from "#config/kinds/virtual-service.ts";
+} from "#config/kinds/virtual-service/schema.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
 import { parse } from "#config/schema/parse.ts";
-import { contradicts, joinDelegates, joinMatches, joinRoutes } from "#convert/delegates.ts";
+import { contradicts, joinDelegates, joinMatches, joinRoutes } from "#convert/routes/delegates.ts";
 import { compareJson } from "../../compare.ts";
 import { byRow, unitTables } from "../../unit-tables.ts";
 import { policyAndNameFunctions } from "./policies-and-names.ts";

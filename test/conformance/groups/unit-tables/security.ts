@@ -1,12 +1,12 @@
 /** Tables about who may call, with which tokens, and how identities are written. */
 import { create, type DescMessage, fromBinary, type Message, toJson } from "@bufbuild/protobuf";
-import { checkCondition, checkOperation } from "#config/checks/authorization-rule.ts";
-import type { ConfigObject } from "#config/config-object.ts";
-import { authorizationPolicySchema } from "#config/kinds/authorization-policy.ts";
-import type { ServerTls } from "#config/kinds/gateway.ts";
-import { type PeerAuthentication, peerAuthenticationSchema } from "#config/kinds/peer-authentication.ts";
-import { requestAuthenticationSchema } from "#config/kinds/request-authentication.ts";
-import { DEFAULT_MESH_CONFIG, meshConfigOf } from "#config/mesh-config.ts";
+import { checkCondition, checkOperation } from "#config/kinds/authorization-policy/check-rule.ts";
+import { authorizationPolicySchema } from "#config/kinds/authorization-policy/schema.ts";
+import type { ServerTls } from "#config/kinds/gateway/schema.ts";
+import { type PeerAuthentication, peerAuthenticationSchema } from "#config/kinds/peer-authentication/schema.ts";
+import { requestAuthenticationSchema } from "#config/kinds/request-authentication/schema.ts";
+import { DEFAULT_MESH_CONFIG, meshConfigOf } from "#config/mesh/mesh-config.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
 import type { Schema } from "#config/schema/message.ts";
 import { parse } from "#config/schema/parse.ts";
 import type { TransportSocket } from "#gen/envoy/config/core/v3/base_pb.ts";
@@ -18,8 +18,8 @@ import { DownstreamTlsContextSchema } from "#gen/envoy/extensions/transport_sock
 import { StringMatcherSchema } from "#gen/envoy/type/matcher/v3/string_pb.ts";
 import { formatSpiffeId, parseSpiffeId } from "#lib/pki/spiffe-id.ts";
 import { readDocument } from "#lib/yaml/read.ts";
-import { spaceDelimitedClaims } from "#model/token-claims.ts";
-import { inTrustDomains, withAliases } from "#model/trust-domain.ts";
+import { spaceDelimitedClaims } from "#model/identity/token-claims.ts";
+import { inTrustDomains, withAliases } from "#model/identity/trust-domain.ts";
 import { type JwtInput, jwtFilter } from "#translate/authentication/jwt-filter.ts";
 import {
   type Attribute,
@@ -35,12 +35,12 @@ import {
 } from "#translate/authorization/attributes.ts";
 import { headerMatcher, textMatcher } from "#translate/authorization/matchers.ts";
 import { rbacPolicy } from "#translate/authorization/rule.ts";
-import { mutualTls } from "#translate/filters/downstream-tls.ts";
-import { credentialSecret } from "#translate/filters/secrets.ts";
-import { serverTls } from "#translate/filters/server-tls.ts";
-import { effectiveMode } from "#translate/scope/peer-authentication.ts";
-import { jwtInput } from "#translate/scope/request-authentications.ts";
-import { traitsOf } from "#translate/traits.ts";
+import { effectiveMode } from "#translate/policies/peer-authentication.ts";
+import { jwtInput } from "#translate/policies/request-authentications.ts";
+import { mutualTls } from "#translate/tls/downstream-tls.ts";
+import { credentialSecret } from "#translate/tls/secrets.ts";
+import { serverTls } from "#translate/tls/server-tls.ts";
+import { traitsOf } from "#translate/traits/traits.ts";
 import { meshOf, proxyOf } from "../../../support/mesh.ts";
 import { service } from "../../../support/objects.ts";
 import { compareJson, firstOf } from "../../compare.ts";

@@ -1,21 +1,21 @@
 /** Tables about how registries become services and endpoints. */
 
 import { checkLabels } from "#config/checks/labels.ts";
-import type { ConfigObject } from "#config/config-object.ts";
-import type { Pod, PodStatus } from "#config/kinds/pod.ts";
-import { serviceEntrySchema } from "#config/kinds/service-entry.ts";
-import { workloadEntrySchema } from "#config/kinds/workload-entry.ts";
-import { DEFAULT_MESH_CONFIG } from "#config/mesh-config.ts";
-import { parseObject } from "#config/parse-object.ts";
-import { parseProtocol } from "#config/protocol.ts";
+import { parseObject } from "#config/kinds/parse-object.ts";
+import type { Pod, PodStatus } from "#config/kinds/pod/schema.ts";
+import { serviceEntrySchema } from "#config/kinds/service-entry/schema.ts";
+import { workloadEntrySchema } from "#config/kinds/workload-entry/schema.ts";
+import { DEFAULT_MESH_CONFIG } from "#config/mesh/mesh-config.ts";
+import type { ConfigObject } from "#config/schema/config-object.ts";
 import { parse } from "#config/schema/parse.ts";
-import { podWorkload } from "#convert/pods.ts";
+import { parseProtocol } from "#config/terms/protocol.ts";
 import { buildSnapshot } from "#convert/snapshot.ts";
+import { podWorkload } from "#convert/workloads/pods.ts";
 import { formatSpiffeId } from "#lib/pki/spiffe-id.ts";
-import { type Endpoint, endpointPort } from "#model/endpoint.ts";
 import { DEFAULT_FEATURES } from "#model/features.ts";
-import { hasLabels } from "#model/labels.ts";
-import { type Resolution, type Service, serviceKey } from "#model/service.ts";
+import { hasLabels } from "#model/labels/labels.ts";
+import { type Endpoint, endpointPort } from "#model/service/endpoint.ts";
+import { type Resolution, type Service, serviceKey } from "#model/service/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { compareJson } from "../../compare.ts";
 import type { KubernetesObject } from "../../kubernetes-mesh.ts";

@@ -1,13 +1,14 @@
 /** Tables about what a Sidecar lets a workload see, and about the names of clusters and gateways. */
-import { type ConfigObject, objectKey } from "#config/config-object.ts";
-import { completeGateway } from "#config/gateway-name.ts";
-import { completeHost, isWildcard } from "#config/host.ts";
-import { type Sidecar, sidecarSchema } from "#config/kinds/sidecar.ts";
-import { DEFAULT_MESH_CONFIG, type MeshConfig } from "#config/mesh-config.ts";
+
+import { type Sidecar, sidecarSchema } from "#config/kinds/sidecar/schema.ts";
+import { completeGateway } from "#config/kinds/virtual-service/gateway-name.ts";
+import { DEFAULT_MESH_CONFIG, type MeshConfig } from "#config/mesh/mesh-config.ts";
+import { type ConfigObject, objectKey } from "#config/schema/config-object.ts";
 import { parse } from "#config/schema/parse.ts";
-import type { Service } from "#model/service.ts";
-import { mostSpecific } from "#translate/hosts.ts";
-import { outboundCluster, parseClusterName } from "#translate/names.ts";
+import { completeHost, isWildcard } from "#config/terms/host.ts";
+import type { Service } from "#model/service/service.ts";
+import { mostSpecific } from "#translate/names/hosts.ts";
+import { outboundCluster, parseClusterName } from "#translate/names/names.ts";
 import { scopeOf } from "#translate/scope/egress.ts";
 import { distinctServices } from "#translate/scope/services.ts";
 import { unknownTarget } from "#translate/scope/sidecars.ts";

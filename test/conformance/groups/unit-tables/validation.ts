@@ -4,12 +4,12 @@
  */
 import { checkFqdn, checkHost } from "#config/checks/names.ts";
 import { checkIpAddress, checkSubnet } from "#config/checks/network.ts";
-import { hostsMatch, isSubsetOf } from "#config/host.ts";
+import { parseObject } from "#config/kinds/parse-object.ts";
+import { meshConfigOf } from "#config/mesh/mesh-config.ts";
 import { meshNetworksOf } from "#config/mesh/mesh-networks.ts";
-import { meshConfigOf } from "#config/mesh-config.ts";
-import { parseObject } from "#config/parse-object.ts";
-import type { Problem } from "#config/problem.ts";
-import { bySpecificity, hostsForNamespace, intersectHosts } from "#translate/hosts.ts";
+import type { Problem } from "#config/schema/problem.ts";
+import { hostsMatch, isSubsetOf } from "#config/terms/host.ts";
+import { bySpecificity, hostsForNamespace, intersectHosts } from "#translate/names/hosts.ts";
 import { compareJson } from "../../compare.ts";
 import type { Outcome } from "../../harness.ts";
 import { byRow, leftOut, type RowCheck, unitTables } from "../../unit-tables.ts";

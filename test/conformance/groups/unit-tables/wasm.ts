@@ -13,7 +13,7 @@ import { file_envoy_extensions_filters_http_wasm_v3_wasm } from "#gen/envoy/exte
 import { file_envoy_extensions_filters_network_rbac_v3_rbac } from "#gen/envoy/extensions/filters/network/rbac/v3/rbac_pb.ts";
 import { file_envoy_extensions_filters_network_wasm_v3_wasm } from "#gen/envoy/extensions/filters/network/wasm/v3/wasm_pb.ts";
 import { file_udpa_type_v1_typed_struct } from "#gen/udpa/type/v1/typed_struct_pb.ts";
-import { SILENT } from "#lib/log.ts";
+import { SILENT } from "#lib/log/log.ts";
 import { compareJson } from "../../compare.ts";
 import { byRow, unitTables } from "../../unit-tables.ts";
 
