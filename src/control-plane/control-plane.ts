@@ -31,7 +31,6 @@ import type { KeySetSource } from "#sources/jwks/key-set-source.ts";
 import { AdsServer } from "#xds/ads-server.ts";
 import { PushJournal } from "#xds/journal/push-journal.ts";
 import { translatedParts, translatedPartsWith } from "#xds/parts/translated-parts.ts";
-import { Admissions } from "./admissions.ts";
 import { Background } from "./background.ts";
 import { type ConflictWatch, conflictWatch } from "./conflict-watch.ts";
 import { controlzListener } from "./controlz.ts";
@@ -39,6 +38,7 @@ import { gatewayAddressesOf } from "./gateway-addresses.ts";
 import { httpListeners } from "./http.ts";
 import { keySetsOf } from "./key-sets.ts";
 import { runDuties } from "./kubernetes-duties.ts";
+import { Admissions } from "./metrics/admissions.ts";
 import { countedCalls } from "./metrics/grpc-metrics.ts";
 import { addKubernetesGauges, countedEvents } from "./metrics/kubernetes-metrics.ts";
 import {

@@ -4,7 +4,7 @@ import type { Readiness } from "#debug/readiness.ts";
 import { addDebugRoutes, addMetricsRoute, addReadyRoute, addVersionRoute, type DebugOptions } from "#debug/routes.ts";
 import { VERSION_TEXT } from "#lib/command/version-command.ts";
 import { HttpListener } from "#lib/net/http-listener.ts";
-import type { Admissions } from "./admissions.ts";
+import type { Admissions } from "./metrics/admissions.ts";
 import type { ControlPlaneMetrics } from "./metrics/metrics.ts";
 import type { DiscoveryConfig } from "./settings/config.ts";
 

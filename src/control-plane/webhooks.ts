@@ -3,12 +3,10 @@ import type { ConfigObject } from "#config/schema/config-object.ts";
 import { apiForm } from "#debug/pages/api-form.ts";
 import type { Readiness } from "#debug/readiness.ts";
 import { InjectionError } from "#inject/injector/injection-error.ts";
-import { type NativeSidecarMode, usesNativeSidecars } from "#inject/injector/native-sidecars.ts";
+import { usesNativeSidecars } from "#inject/injector/native-sidecars.ts";
 import type { Admission } from "#lib/admission/admission.ts";
-import type { Env, EnvReader } from "#lib/env/env-reader.ts";
 import type { KubernetesApi } from "#lib/kubernetes/api-client.ts";
 import type { Logger } from "#lib/log/log.ts";
-import type { ListenAddress } from "#lib/net/listen-address.ts";
 import type { ServerIdentitySource } from "#lib/net/server-identity.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { DEFAULT_CLUSTER, type InjectionContext } from "#webhooks/injection.ts";
@@ -16,21 +14,8 @@ import { LiveInjector } from "#webhooks/live-injector.ts";
 import { WebhookListener } from "#webhooks/webhook-listener.ts";
 import type { Background } from "./background.ts";
 import type { ControlPlaneMetrics } from "./metrics/metrics.ts";
+import type { WebhookConfig } from "./settings/webhook-config.ts";
 import { clusterSettings, fileSettings, placeIn } from "./settings/webhook-settings.ts";
-
-/** What flags and environment say about webhooks. */
-export interface WebhookConfig {
-  readonly address: ListenAddress;
-  /** `config` and `values` of injection, where there is no cluster. */
-  readonly folder: string;
-  /** Else pods stay as they are. */
-  readonly injects: boolean;
-  readonly nativeSidecars: NativeSidecarMode;
-  readonly compliancePolicy: string;
-  readonly isOpenShift: boolean;
-  /** What templates may ask for by `env`. */
-  readonly environment: Readonly<Record<string, string>>;
-}
 
 export interface WebhooksInput {
   readonly config: WebhookConfig;
@@ -46,26 +31,6 @@ export interface WebhooksInput {
   readonly admission: Admission;
   readonly log: Logger;
   readonly readiness: Readiness;
-}
-
-/** Reads what the environment says. */
-export function webhookConfig(
-  read: EnvReader,
-  address: ListenAddress | undefined,
-  env: Env,
-): WebhookConfig | undefined {
-  const mode = read.string("ENABLE_NATIVE_SIDECARS", "auto").toLowerCase();
-  if (!isMode(mode)) read.problems.push(`ENABLE_NATIVE_SIDECARS: "${mode}" is not true, false or auto`);
-  if (address === undefined) return undefined;
-  return {
-    address,
-    folder: "./var/lib/istio/inject",
-    injects: read.boolean("INJECT_ENABLED", true),
-    nativeSidecars: isMode(mode) ? mode : "auto",
-    compliancePolicy: read.string("COMPLIANCE_POLICY", ""),
-    isOpenShift: read.string("PLATFORM", "") === "openshift",
-    environment: Object.fromEntries(Object.entries(env).map(([name, value = ""]) => [name, value])),
-  };
 }
 
 /** What serves webhooks, and the templates it uses. */
@@ -123,8 +88,4 @@ function templatesOf(injector: LiveInjector): Readonly<Record<string, string>> {
     if (error instanceof InjectionError) return {};
     throw error;
   }
-}
-
-function isMode(text: string): text is NativeSidecarMode {
-  return text === "true" || text === "false" || text === "auto";
 }

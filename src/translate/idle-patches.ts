@@ -3,8 +3,9 @@ import type { Proxy as MeshProxy } from "#model/proxy/proxy.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { orderedBytes } from "./patches/recipe-tree.ts";
 import { type Chosen, chosenPatches } from "./patches/select.ts";
-import { type Plan, planGateway, planInbound, planOutbound } from "./plan.ts";
+import { planGateway, planInbound, planOutbound } from "./plan.ts";
 import type { Recipe } from "./recipes/recipe.ts";
+import type { Plan } from "./recipes/view-plan.ts";
 import { seenBy } from "./scope/public-part.ts";
 import { viewsOf } from "./views/views.ts";
 

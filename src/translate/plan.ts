@@ -12,7 +12,7 @@ import { planOutboundListeners, routeNamesOf } from "./listeners/plan-outbound.t
 import { parseGatewayRouteName } from "./names/names.ts";
 import { type Patching, patchedPlan } from "./patches/plan.ts";
 import { chosenPatches } from "./patches/select.ts";
-import type { Recipe } from "./recipes/recipe.ts";
+import type { Plan } from "./recipes/view-plan.ts";
 import { planGatewayRoutes } from "./routes/plan-gateway.ts";
 import { planOutboundRoutes } from "./routes/plan-outbound.ts";
 import { type RouterServers, routerServers } from "./scope/gateways.ts";
@@ -20,15 +20,6 @@ import type { BaseView, GatewayView, InboundView, OutboundView } from "./views/v
 
 export { planEndpoints } from "./endpoints/plan.ts";
 export { planNameTable } from "./name-table/plan.ts";
-
-/** The resources of one view, each once by name. */
-export interface Plan {
-  readonly clusters: readonly Recipe[];
-  readonly listeners: readonly Recipe[];
-  readonly routes: readonly Recipe[];
-  /** Settings of extensions that listeners fetch by name. */
-  readonly extensions: readonly Recipe[];
-}
 
 /** Towards services. A router has the clusters only: its listeners and routes are those of its Gateways. */
 export function planOutbound(snapshot: Snapshot, view: OutboundView): Plan {

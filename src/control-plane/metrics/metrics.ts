@@ -1,6 +1,7 @@
 /** All metrics of the control plane. */
 import type { Authority } from "#ca/authority/authority.ts";
 import { CA_COUNTERS, CA_GAUGES, caGauges } from "#ca/authority/metrics.ts";
+import type { ConflictMetric } from "#explain/conflicts/conflict.ts";
 import { VERSION_TEXT } from "#lib/command/version-command.ts";
 import { type MetricDefinition, Metrics } from "#lib/metrics/metrics.ts";
 import { VERSION } from "#lib/version.ts";
@@ -9,8 +10,7 @@ import { KEY_SET_COUNTERS } from "#sources/jwks/key-set-source.ts";
 import { placeOf } from "#translate/targets/service-targets.ts";
 import { WEBHOOK_METRICS } from "#webhooks/metrics.ts";
 import { XDS_METRICS } from "#xds/metrics/metrics.ts";
-import { ADMISSION_METRICS } from "../admissions.ts";
-import type { ConflictWatch } from "../conflict-watch.ts";
+import { ADMISSION_METRICS } from "./admissions.ts";
 import { REGISTRATION_COUNTERS } from "./counted-entries.ts";
 import { GRPC_METRICS } from "./grpc-metrics.ts";
 import { KUBERNETES_METRICS } from "./kubernetes-metrics.ts";
@@ -78,7 +78,10 @@ export function addProxyMetrics(
 }
 
 /** Adds what objects claim of one another. */
-export function addConflictMetrics(metrics: ControlPlaneMetrics, watch: Pick<ConflictWatch, "count">): void {
+export function addConflictMetrics(
+  metrics: ControlPlaneMetrics,
+  watch: { count(metric: ConflictMetric): number },
+): void {
   for (const name of Object.keys(CONFLICT_GAUGES) as (keyof typeof CONFLICT_GAUGES)[]) {
     metrics.compute(name, () => [{ value: watch.count(name) }]);
   }

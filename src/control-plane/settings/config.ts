@@ -12,12 +12,12 @@ import type { Features } from "#model/features.ts";
 import type { FetchRules } from "#sources/jwks/fetch-keys.ts";
 import type { RemoteRules } from "#sources/kubernetes/remote-clusters.ts";
 import type { DebounceSettings } from "#xds/timing/debounce.ts";
-import { type WebhookConfig, webhookConfig } from "../webhooks.ts";
 import { type CaSettings, caSettings } from "./ca-settings.ts";
 import { type ClusterAliases, parseAliases } from "./cluster-aliases.ts";
 import { featuresOf } from "./features.ts";
 import type { FlagValues, ParsedFlags } from "./flags.ts";
 import { type KubernetesSettings, kubernetesSettings } from "./kubernetes-settings.ts";
+import { type WebhookConfig, webhookConfig } from "./webhook-config.ts";
 
 const MINUTE_MS = 60_000;
 

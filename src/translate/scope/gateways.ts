@@ -7,7 +7,18 @@ import { type Protocol, parseProtocol } from "#config/terms/protocol.ts";
 import { isHttp } from "#model/service/service.ts";
 import { gatewayRouteName, gatewayServerRouteName } from "../names/names.ts";
 import { kept } from "../recipes/indexes.ts";
-import type { GatewayView } from "../views/views.ts";
+import type { ServiceTarget } from "../targets/service-targets.ts";
+import type { Traits } from "../traits/traits.ts";
+
+/** What decides the servers of a router. */
+export interface RouterViewpoint {
+  readonly key: string;
+  /** The Gateways that select it, in order of precedence. */
+  readonly gateways: readonly ConfigObject<Gateway>[];
+  /** Its own services. */
+  readonly targets: readonly ServiceTarget[];
+  readonly traits: Traits;
+}
 
 /** One server of a Gateway. */
 export interface RouterServer {
@@ -42,14 +53,14 @@ export interface RouterServers {
  * On one port and address there can be plain HTTP servers, which share their routes, or TLS servers, which are told apart by
  * server name; what does not fit what came first is left out. Equal views of the same Gateways have the same servers.
  */
-export function routerServers(view: GatewayView): RouterServers {
+export function routerServers(view: RouterViewpoint): RouterServers {
   const [first] = view.gateways;
   if (first === undefined) return mergedServers(view);
   const targets = view.targets.flatMap(({ service, port, targetPort }) => [service, port, targetPort]);
   return kept(first, `servers ${view.key}`, [...view.gateways, ...targets], () => mergedServers(view));
 }
 
-function mergedServers(view: GatewayView): RouterServers {
+function mergedServers(view: RouterViewpoint): RouterServers {
   const merged: Merged = { ports: [], byRouteName: new Map(), plain: new Map(), names: new Set() };
   for (const gateway of [...view.gateways].sort(oldestFirst)) {
     for (const server of gateway.spec.servers ?? []) {
@@ -63,13 +74,13 @@ function mergedServers(view: GatewayView): RouterServers {
 }
 
 /** Clients reach UDP only where the router's own service has the port for it. */
-function takesUdp({ traits, targets }: GatewayView, called: number): boolean {
+function takesUdp({ traits, targets }: RouterViewpoint, called: number): boolean {
   return traits.listener.quic && targets.some(({ port }) => port.protocol === "UDP" && port.port === called);
 }
 
 /** A Gateway names the port that clients call; the router's own service tells where that leads. */
-function listeningPort({ targets }: GatewayView, called: number): number {
-  const isTranslated = ({ service, port }: GatewayView["targets"][number]) =>
+function listeningPort({ targets }: RouterViewpoint, called: number): number {
+  const isTranslated = ({ service, port }: ServiceTarget) =>
     port.port === called && service.labels["experimental.istio.io/disable-gateway-port-translation"] === undefined;
   return targets.find(isTranslated)?.targetPort ?? called;
 }

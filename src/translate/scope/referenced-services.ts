@@ -6,13 +6,12 @@ import { completeHost } from "#config/terms/host.ts";
 import type { Service } from "#model/service/service.ts";
 import type { Snapshot } from "#model/snapshot.ts";
 import { derived } from "../recipes/indexes.ts";
-import type { OutboundView } from "../views/views.ts";
 import { type BoundVirtualService, boundTo } from "./virtual-services.ts";
 
 /** Those of the list that routes of its Gateways, providers of the mesh or keys of token issuers lead to. */
 export function referencedServices(
   snapshot: Snapshot,
-  view: OutboundView,
+  view: { readonly clustersOf?: readonly string[] },
   services: readonly Service[],
 ): readonly Service[] {
   if (view.clustersOf === undefined) return services;

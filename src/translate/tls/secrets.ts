@@ -7,15 +7,8 @@ import {
   SdsSecretConfigSchema,
 } from "#gen/envoy/extensions/transport_sockets/tls/v3/secret_pb.ts";
 import type { StringMatcherSchema } from "#gen/envoy/type/matcher/v3/string_pb.ts";
+import type { SecretSockets } from "../traits/traits.ts";
 import { duration, type Init } from "../wire/encode.ts";
-
-/** Programs beside the proxy that serve secrets in the place of agent and control plane. */
-export interface SecretSockets {
-  /** For credentials that begin with `sds://`. */
-  readonly credentialSocket?: true;
-  /** For files. */
-  readonly fileSocket?: true;
-}
 
 /** The cluster of the program that serves credentials beside the proxy. */
 export const CREDENTIAL_CLUSTER = "sds-external";

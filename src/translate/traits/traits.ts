@@ -12,7 +12,6 @@ import { CANONICAL_NAME, CANONICAL_REVISION } from "#model/labels/labels.ts";
 import { isOn, textOf } from "#model/proxy/node-metadata.ts";
 import type { Proxy as MeshProxy } from "#model/proxy/proxy.ts";
 import { derived, interned } from "../recipes/indexes.ts";
-import type { SecretSockets } from "../tls/secrets.ts";
 import { lackedFields, lackedFilters, type VersionedField } from "./capabilities.ts";
 import {
   type ClusterSwitches,
@@ -30,6 +29,14 @@ export type IpMode = "ipv4" | "ipv6" | "dual";
 
 /** How connections reach the proxy: NONE means that nothing is captured. */
 export type Interception = "REDIRECT" | "TPROXY" | "NONE";
+
+/** Programs beside the proxy that serve secrets in the place of agent and control plane. */
+export interface SecretSockets {
+  /** For credentials that begin with `sds://`. */
+  readonly credentialSocket?: true;
+  /** For files. */
+  readonly fileSocket?: true;
+}
 
 /** What clusters depend on. */
 export interface ClusterTraits extends ClusterSwitches, SecretSockets {

@@ -20,14 +20,8 @@ import {
   planGrpcListener,
   planGrpcRoutes,
 } from "#translate/grpc/plan.ts";
-import {
-  type Plan,
-  planEndpoints,
-  planGatewaySteps,
-  planInbound,
-  planNameTable,
-  planOutboundSteps,
-} from "#translate/plan.ts";
+import { planEndpoints, planGatewaySteps, planInbound, planNameTable, planOutboundSteps } from "#translate/plan.ts";
+import type { Plan } from "#translate/recipes/view-plan.ts";
 import { publicPart, seenBy } from "#translate/scope/public-part.ts";
 import { planSecret, type SecretRights, type SecretsView, secretsView } from "#translate/secrets/plan.ts";
 import { changedEndpoints, haveSamePlans } from "#translate/views/unchanged.ts";
