@@ -1,39 +1,18 @@
 /**
  * Checks the layers of src/: a file imports its own folder or a folder of a lower number. Folders of the same layer meet
  * only through an interface in model/ that bin/ fills in. Inside a folder imports are relative, across folders by `#folder/`.
- * Packages know nothing about the mesh: they import neither src/ nor each other by path.
+ * The subfolders of a folder have an order too. Packages know nothing about the mesh: they import neither src/ nor each other by path.
  */
 import { globSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join, normalize } from "node:path";
+import { LAYERS, SUBFOLDERS } from "./folders.ts";
 
-const LAYERS: Readonly<Record<string, number>> = {
-  gen: 0,
-  lib: 0,
-  config: 1,
-  model: 2,
-  protocol: 2,
-  translate: 3,
-  convert: 3,
-  inject: 3,
-  install: 4,
-  explain: 3,
-  authn: 3,
-  sources: 4,
-  controllers: 4,
-  xds: 4,
-  ca: 4,
-  webhooks: 4,
-  capture: 4,
-  agent: 4,
-  debug: 4,
-  dashboard: 4,
-  "control-plane": 5,
-  standalone: 5,
-  cli: 6,
-  bin: 7,
-};
 /** The agent runs in every pod: what it imports is what each pod pays for. */
-const AGENT_MAY_IMPORT = [/^#lib\//, /^#protocol\//, /^#config\/(proxy-config|problem|mesh\/message-value)\.ts$/];
+const AGENT_MAY_IMPORT = [
+  /^#lib\//,
+  /^#protocol\//,
+  /^#config\/(proxy-config\/proxy-config|schema\/problem|mesh\/message-value)\.ts$/,
+];
 const ONLY_BIN_READS = /\bprocess\.(env|argv)\b/;
 
 const src = join(import.meta.dirname, "../src");
@@ -51,9 +30,9 @@ for (const file of globSync("**/*.ts", { cwd: src }).filter((name) => !name.star
   for (const target of importsOf(text)) {
     if (isTest && target.includes("test/support")) continue;
     if (target.startsWith("#")) checkAcross(file, folder, layer, target, isTest);
-    else if (new URL(target, `file:///${file}`).pathname.split("/")[1] !== folder) {
+    else if (normalize(join(dirname(file), target)).split("/")[0] !== folder) {
       problems.push(`src/${file}: "${target}" leaves the folder: write "#..."`);
-    }
+    } else if (!isTest) checkInside(file, target);
   }
   if (!isTest && layer < 7 && ONLY_BIN_READS.test(text.replace(/\/\*[\s\S]*?\*\/|\/\/.*/g, ""))) {
     problems.push(`src/${file}: reads process.env or process.argv, which only src/bin may`);
@@ -88,6 +67,40 @@ function checkAcross(file: string, folder: string, layer: number, target: string
     problems.push(`src/${file}: the agent may not import ${target}`);
   }
 }
+
+function checkInside(file: string, target: string): void {
+  const imported = normalize(join(dirname(file), target));
+  const [folder = "", from, to] = [file.split("/")[0], subfolderOf(file), subfolderOf(imported)];
+  if (from === to || SUBFOLDERS[folder] === undefined) return;
+  const order = SUBFOLDERS[folder].split(" ");
+  if (order.indexOf(to) < order.indexOf(from)) return;
+  problems.push(`src/${file}: imports ${target}, but "${to}" does not stand before "${from}" in scripts/folders.ts`);
+}
+
+/** The first subfolder of a file; `.` for the files of the folder itself. */
+function subfolderOf(file: string): string {
+  const parts = file.split("/");
+  return parts.length > 2 ? (parts[1] ?? ".") : ".";
+}
+
+for (const [folder, order] of Object.entries(SUBFOLDERS)) {
+  const found = new Set(globSync(`${folder}/**/*.ts`, { cwd: src }).map(subfolderOf));
+  const declared = new Set(order.split(" "));
+  for (const name of found.difference(declared))
+    problems.push(`src/${folder}: subfolder "${name}" has no place in scripts/folders.ts`);
+  for (const name of declared.difference(found))
+    problems.push(`scripts/folders.ts: src/${folder}/${name} does not exist`);
+}
+
+/** More files than this in one folder are a list that nobody reads. */
+const MOST_FILES = 15;
+const perFolder = Map.groupBy(
+  globSync("{src,packages}/**/*.ts", { cwd: join(src, "..") }).filter((file) => !/^src\/gen\/|\.test\.ts$/.test(file)),
+  (file) => dirname(file),
+);
+for (const [folder, files] of perFolder)
+  if (files.length > MOST_FILES)
+    problems.push(`${folder}: ${files.length} source files; at most ${MOST_FILES} belong in one folder`);
 
 for (const problem of problems) console.error(problem);
 process.exit(problems.length === 0 ? 0 : 1);
