@@ -46,8 +46,9 @@ export const SUBFOLDERS: Readonly<Record<string, string>> = {
   explain: ". analysis authorization conflicts",
   inject: "json yaml mesh kubernetes pod templates injector . webhook",
   install: "values .",
-  lib: "async collections . text go json files env log metrics net wire pki yaml kubernetes print command",
+  lib: "async collections . text go json files env log metrics admission net grpc wire pki yaml kubernetes print command",
   model: "labels identity workload proxy service .",
+  protocol: "messages .",
   sources: ". file jwks gateways kubernetes",
   standalone:
     "mesh plan host fabric egress rootless supervise status control hints identity ports run up commands doctor init library",
