@@ -4,7 +4,7 @@
  */
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { agentEnvironmentIsCurrent } from "./agent-environment.ts";
+import { outdatedEnvironmentPages } from "./environment-pages.ts";
 import { outdatedSchemaFiles } from "./json-schemas.ts";
 
 const root = join(import.meta.dirname, "..");
@@ -48,10 +48,8 @@ const listed = new Set(
 for (const code of used.difference(listed)) problems.push(`docs/reference/errors.md: ${code} is thrown but not listed`);
 for (const code of listed.difference(used)) problems.push(`docs/reference/errors.md: ${code} is listed but not thrown`);
 
-if (!agentEnvironmentIsCurrent()) {
-  problems.push(
-    "docs/reference/agent-environment.md is not what the table gives: run node scripts/agent-environment.ts",
-  );
+for (const file of outdatedEnvironmentPages()) {
+  problems.push(`${file} differs from its table: run node scripts/environment-pages.ts`);
 }
 
 for (const file of outdatedSchemaFiles()) {

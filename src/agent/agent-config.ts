@@ -1,5 +1,5 @@
 /** What the agent's environment asks for. Its variables are rows of `agent-environment.ts`; here they get their places. */
-import type { Env } from "#lib/env/env-reader.ts";
+import type { Env } from "#lib/env/env-table.ts";
 import { type EnvValues, readEnvironment } from "#lib/env/env-table.ts";
 import type { ProxyEnvironment } from "#lib/net/environment-proxy.ts";
 import { isBinaryHeader, isHeaderValue } from "#lib/text/header-value.ts";

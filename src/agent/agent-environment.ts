@@ -1,6 +1,6 @@
 /**
  * Every environment variable that the agent reads, under Istio's names, with type, default and meaning. This is the only
- * place that names them; `docs/reference/agent-environment.md` is made from it by `node scripts/agent-environment.ts`.
+ * place that names them; `docs/reference/agent-environment.md` is made from it by `node scripts/environment-pages.ts`.
  */
 import { wholeNumberTo } from "#lib/env/env-kinds.ts";
 import {

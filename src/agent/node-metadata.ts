@@ -2,7 +2,7 @@
  * Node metadata that configuration and environment give. Keys that the control plane knows have a type; the others go to
  * Envoy as they are. Pure.
  */
-import type { Env } from "#lib/env/env-reader.ts";
+import type { Env } from "#lib/env/env-table.ts";
 import { parseGoBool } from "#lib/go/go-bool.ts";
 import { goFields } from "#lib/go/go-fields.ts";
 import { isRecord } from "#lib/json/is-record.ts";

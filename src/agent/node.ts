@@ -1,6 +1,6 @@
 /** Who this proxy is: the node that Envoy and gRPC clients show to the control plane. Pure. */
 import type { ProxyConfig } from "#config/proxy-config/proxy-config.ts";
-import type { Env } from "#lib/env/env-reader.ts";
+import type { Env } from "#lib/env/env-table.ts";
 import { givenMetadata, type Metadata, staticLabels } from "./node-metadata.ts";
 import type { PlatformFacts } from "./platform/platform.ts";
 

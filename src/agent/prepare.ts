@@ -3,7 +3,7 @@
 import { lookup } from "node:dns/promises";
 import { readFileSync } from "node:fs";
 import { type ProxyConfig, readProxyConfig } from "#config/proxy-config/proxy-config.ts";
-import type { Env } from "#lib/env/env-reader.ts";
+import type { Env } from "#lib/env/env-table.ts";
 import { readUtf8 } from "#lib/files/read-utf8.ts";
 import type { Logger } from "#lib/log/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";

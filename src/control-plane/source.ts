@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { ConfigObject } from "#config/schema/config-object.ts";
-import type { Env } from "#lib/env/env-reader.ts";
+import type { Env } from "#lib/env/env-table.ts";
 import { KubernetesApi } from "#lib/kubernetes/api-client.ts";
 import { type ClusterAccess, inClusterAccess, SERVICE_ACCOUNT_FOLDER } from "#lib/kubernetes/cluster-access.ts";
 import { readKubeConfig } from "#lib/kubernetes/kube-config.ts";

@@ -4,7 +4,7 @@ import { textArgument as text } from "@mizzen/go-template/functions";
 import { SPRIG_FUNCTIONS } from "@mizzen/go-template/sprig";
 import { compileTemplate } from "@mizzen/go-template/template";
 import type { Callable } from "@mizzen/go-template/value";
-import type { Env } from "#lib/env/env-reader.ts";
+import type { Env } from "#lib/env/env-table.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 import type { BootstrapInput } from "./input.ts";
 import { templateParams } from "./template-params.ts";

@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import { VERSION_TEXT } from "#lib/command/version-command.ts";
-import type { Env } from "#lib/env/env-reader.ts";
+import type { Env } from "#lib/env/env-table.ts";
 import type { Logger } from "#lib/log/log.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 import { parseAgentConfig } from "../agent-config.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { CommanderError } from "commander";
-import type { Env } from "#lib/env/env-reader.ts";
+import type { Env } from "#lib/env/env-table.ts";
 import { istioCleanIptablesCommand, istioIptablesCommand } from "./istio-iptables.ts";
 
 /** Lines that a dry run would have executed. */

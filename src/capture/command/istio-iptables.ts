@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { Command, InvalidArgumentError, Option } from "commander";
-import type { Env } from "#lib/env/env-reader.ts";
+import type { Env } from "#lib/env/env-table.ts";
 import { parseGoBool } from "#lib/go/go-bool.ts";
 import { createLogger, type Logger, parseLogLevels } from "#lib/log/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";

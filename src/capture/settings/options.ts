@@ -4,7 +4,7 @@
  */
 
 import type { Problem } from "#config/schema/problem.ts";
-import type { Env } from "#lib/env/env-reader.ts";
+import type { Env } from "#lib/env/env-table.ts";
 import { parseGoBool } from "#lib/go/go-bool.ts";
 
 interface Option {

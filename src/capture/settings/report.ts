@@ -1,5 +1,5 @@
 /** What a run says about its input: the variables it was given, and the settings that came out. */
-import type { Env } from "#lib/env/env-reader.ts";
+import type { Env } from "#lib/env/env-table.ts";
 import type { CaptureOptions } from "./options.ts";
 import type { CaptureSettings, Surroundings } from "./settings.ts";
 

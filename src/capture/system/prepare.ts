@@ -1,5 +1,5 @@
 /** From flags and variables to settings: what every run begins with. */
-import type { Env } from "#lib/env/env-reader.ts";
+import type { Env } from "#lib/env/env-table.ts";
 import type { Logger } from "#lib/log/log.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 import type { Dialect } from "../rules/family.ts";

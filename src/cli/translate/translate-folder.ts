@@ -1,9 +1,11 @@
 /** From a folder and the description of a proxy to that proxy's resources. */
 import { relative } from "node:path";
 import type { JsonObject } from "@bufbuild/protobuf";
+import { FEATURE_ENVIRONMENT } from "#control-plane/settings/feature-environment.ts";
 import { featuresOf } from "#control-plane/settings/features.ts";
 import { allDescriptors } from "#lib/descriptors.ts";
-import { type Env, EnvReader } from "#lib/env/env-reader.ts";
+import type { Env } from "#lib/env/env-table.ts";
+import { readEnvironment } from "#lib/env/env-table.ts";
 import { MeshError } from "#lib/mesh-error.ts";
 import { formatTable } from "#lib/print/table.ts";
 import type { Features } from "#model/features.ts";
@@ -68,21 +70,11 @@ interface ReadFeatures {
 }
 
 function featuresIn({ env, setFeature = {}, domain, clusterId }: TranslateInput): ReadFeatures {
-  const unread = new Set(Object.keys(setFeature));
-  const variables = new Proxy<Env>(
-    { ...env, ...setFeature },
-    {
-      get: (all, name) => {
-        unread.delete(String(name));
-        return Reflect.get(all, name);
-      },
-    },
-  );
-  const read = new EnvReader(variables);
-  const features = featuresOf(read, { domain, clusterId, unreadableDeny: true });
-  const wrong = [...read.problems, ...read.warnings];
+  const { values, problems, warnings } = readEnvironment(FEATURE_ENVIRONMENT, { ...env, ...setFeature });
+  const features = featuresOf(values, { domain, clusterId, unreadableDeny: true });
+  const wrong = [...problems, ...warnings];
   if (wrong.length > 0) throw new MeshError("TRANSLATE_INVALID", wrong.join("; "));
-  return { features, unread: [...unread] };
+  return { features, unread: Object.keys(setFeature).filter((name) => !Object.hasOwn(FEATURE_ENVIRONMENT, name)) };
 }
 
 /** The node as given, or as a file has it; or that of a member of the folder's mesh, by its name. */

@@ -2,7 +2,7 @@
 import { Command } from "commander";
 import { collectHeap } from "#lib/collect-heap.ts";
 import { VERSION_TEXT } from "#lib/command/version-command.ts";
-import type { Env } from "#lib/env/env-reader.ts";
+import type { Env } from "#lib/env/env-table.ts";
 import type { Logger, RootLogger } from "#lib/log/log.ts";
 import { errorText, MeshError } from "#lib/mesh-error.ts";
 import { loggerOf } from "../logger.ts";

@@ -1,8 +1,5 @@
-import type { EnvReader } from "#lib/env/env-reader.ts";
 import type { KeyKind } from "#lib/pki/signing-key.ts";
-
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
+import type { DiscoveryValues } from "./environment.ts";
 
 export interface CaSettings {
   readonly enabled: boolean;
@@ -28,36 +25,20 @@ export interface CaSettings {
 }
 
 /** Reads what the environment says of the certificate authority. */
-export function caSettings(read: EnvReader): CaSettings {
+export function caSettings(env: DiscoveryValues): CaSettings {
   return {
-    enabled: read.boolean("ENABLE_CA_SERVER", true),
-    folder: read.string("ROOT_CA_DIR", "./etc/cacerts"),
-    passphraseFile: read.string("CA_KEY_PASSPHRASE_FILE") || undefined,
-    defaultTtlMs: read.lifetimeMs("DEFAULT_WORKLOAD_CERT_TTL", DAY_MS),
-    maxTtlMs: read.lifetimeMs("MAX_WORKLOAD_CERT_TTL", 90 * DAY_MS),
-    rootLifetimeMs: read.lifetimeMs("CITADEL_SELF_SIGNED_CA_CERT_TTL", 3650 * DAY_MS),
-    rootKey: rootKey(read),
-    gracePercent: gracePercent(read),
-    checkIntervalMs: Math.max(0, read.durationMs("CITADEL_SELF_SIGNED_ROOT_CERT_CHECK_INTERVAL", HOUR_MS)),
-    requestsPerIdentity: read.integer("CA_REQUESTS_PER_SECOND_PER_IDENTITY", 100),
-    multiRoot: read.boolean("ISTIO_MULTIROOT_MESH", false),
-    tellsRevocations: read.boolean("PILOT_ENABLE_CA_CRL", true),
-    trustedNodeAccounts: read.list("CA_TRUSTED_NODE_ACCOUNTS"),
+    enabled: env.ENABLE_CA_SERVER,
+    folder: env.ROOT_CA_DIR,
+    passphraseFile: env.CA_KEY_PASSPHRASE_FILE || undefined,
+    defaultTtlMs: env.DEFAULT_WORKLOAD_CERT_TTL,
+    maxTtlMs: env.MAX_WORKLOAD_CERT_TTL,
+    rootLifetimeMs: env.CITADEL_SELF_SIGNED_CA_CERT_TTL,
+    rootKey: env.CITADEL_SELF_SIGNED_CA_RSA_KEY_SIZE,
+    gracePercent: env.CITADEL_SELF_SIGNED_ROOT_CERT_GRACE_PERIOD_PERCENTILE,
+    checkIntervalMs: Math.max(0, env.CITADEL_SELF_SIGNED_ROOT_CERT_CHECK_INTERVAL),
+    requestsPerIdentity: env.CA_REQUESTS_PER_SECOND_PER_IDENTITY,
+    multiRoot: env.ISTIO_MULTIROOT_MESH,
+    tellsRevocations: env.PILOT_ENABLE_CA_CRL,
+    trustedNodeAccounts: env.CA_TRUSTED_NODE_ACCOUNTS,
   };
-}
-
-function rootKey(read: EnvReader): KeyKind {
-  const text = read.string("CITADEL_SELF_SIGNED_CA_RSA_KEY_SIZE");
-  if (text === "") return "P-256";
-  const rsaBits = Number(text);
-  if (Number.isInteger(rsaBits) && rsaBits >= 2048 && rsaBits <= 8192) return { rsaBits };
-  read.problems.push(`CITADEL_SELF_SIGNED_CA_RSA_KEY_SIZE: "${text}" is not a number of bits from 2048 to 8192`);
-  return "P-256";
-}
-
-function gracePercent(read: EnvReader): number {
-  const percent = read.integer("CITADEL_SELF_SIGNED_ROOT_CERT_GRACE_PERIOD_PERCENTILE", 20);
-  if (percent <= 100) return percent;
-  read.problems.push(`CITADEL_SELF_SIGNED_ROOT_CERT_GRACE_PERIOD_PERCENTILE: ${percent} is more than 100 percent`);
-  return 100;
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Command } from "commander";
-import type { Env } from "#lib/env/env-reader.ts";
+import type { Env } from "#lib/env/env-table.ts";
 import { type DiscoveryConfig, flagDefaults, parseDiscoveryConfig } from "./config.ts";
 import { addFlags, describeFlags, flagsOf, ineffectiveFlags, type ParsedFlags } from "./flags.ts";
 
@@ -32,7 +32,7 @@ describe("parseDiscoveryConfig()", () => {
     assert.equal(config([], { PILOT_TRACE_SAMPLING: "0.5" }).features.traceSampling, 0.5);
     for (const wrong of ["abc", "-1", "100.1"]) {
       assert.deepEqual(warnings({ PILOT_TRACE_SAMPLING: wrong }), [
-        `PILOT_TRACE_SAMPLING: must be a number from 0 to 100, not "${wrong}": its default is used`,
+        `PILOT_TRACE_SAMPLING: must be a number from 0 to 100, not "${wrong}": 1 is used`,
       ]);
     }
   });
@@ -220,7 +220,9 @@ test("keys of token issuers are fetched as the environment says", () => {
     extraRootsFile: "/cacerts/extra.pem",
   });
   assert.equal(config([]).keys.allowLocal, false);
-  assert.deepEqual(problems([], { BLOCKED_CIDRS_IN_JWKS_URIS: "10.0.0.0/33,x" }).length, 2);
+  assert.deepEqual(problems([], { BLOCKED_CIDRS_IN_JWKS_URIS: "10.0.0.0/33,x" }), [
+    'BLOCKED_CIDRS_IN_JWKS_URIS: must be ranges of addresses such as 10.0.0.0/8, not "10.0.0.0/33,x"',
+  ]);
 });
 
 test("the wait for further changes is as asked for, else up to us", () => {

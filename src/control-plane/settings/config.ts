@@ -1,9 +1,8 @@
 /** Everything that flags and environment say, read once into one typed value. */
-
 import { parseDuration } from "@mizzen/go-text/duration";
 import { type JwtRule, parseJwtRule } from "#authn/jwt-rule.ts";
-import { isRange } from "#lib/env/env-kinds.ts";
-import { type Env, EnvReader } from "#lib/env/env-reader.ts";
+import type { Env } from "#lib/env/env-table.ts";
+import { readEnvironment } from "#lib/env/env-table.ts";
 import { parseGoBool } from "#lib/go/go-bool.ts";
 import type { ConnectionLimits } from "#lib/grpc/grpc-listener.ts";
 import { type LogLevel, parseLogLevels } from "#lib/log/log.ts";
@@ -14,12 +13,11 @@ import type { RemoteRules } from "#sources/kubernetes/remote-clusters.ts";
 import type { DebounceSettings } from "#xds/timing/debounce.ts";
 import { type CaSettings, caSettings } from "./ca-settings.ts";
 import { type ClusterAliases, parseAliases } from "./cluster-aliases.ts";
+import { DISCOVERY_ENVIRONMENT, type DiscoveryValues } from "./environment.ts";
 import { featuresOf } from "./features.ts";
 import type { FlagValues, ParsedFlags } from "./flags.ts";
 import { type KubernetesSettings, kubernetesSettings } from "./kubernetes-settings.ts";
 import { type WebhookConfig, webhookConfig } from "./webhook-config.ts";
-
-const MINUTE_MS = 60_000;
 
 export interface DiscoveryConfig {
   readonly folders: readonly string[];
@@ -134,13 +132,13 @@ export interface ParsedConfig {
 }
 
 /** Defaults of flags that the environment sets. */
-export function flagDefaults(env: Env): Readonly<Record<string, string>> {
-  const read = new EnvReader(env);
-  const namespace = read.string("POD_NAMESPACE", "istio-system");
+export function flagDefaults(given: Env): Readonly<Record<string, string>> {
+  const { values: env } = readEnvironment(DISCOVERY_ENVIRONMENT, given);
+  const namespace = env.POD_NAMESPACE;
   return {
-    clusterID: read.string("CLUSTER_ID", "Kubernetes"),
-    keepaliveInterval: read.string("GRPC_KEEPALIVE_INTERVAL", "30s"),
-    keepaliveTimeout: read.string("GRPC_KEEPALIVE_TIMEOUT", "10s"),
+    clusterID: env.CLUSTER_ID,
+    keepaliveInterval: env.GRPC_KEEPALIVE_INTERVAL,
+    keepaliveTimeout: env.GRPC_KEEPALIVE_TIMEOUT,
     namespace,
     cniNamespace: namespace,
     clusterRegistriesNamespace: namespace,
@@ -168,57 +166,54 @@ function clusterAliases(flag: FlagReader): ClusterAliases {
   return aliases;
 }
 
-function remoteRules(read: EnvReader, environment: Env): RemoteRules {
+function remoteRules(env: DiscoveryValues, environment: Env): RemoteRules {
   return {
-    patienceMs: Math.max(0, read.durationMs("PILOT_REMOTE_CLUSTER_TIMEOUT", 30_000)),
-    allowed: new Set(read.list("PILOT_INSECURE_MULTICLUSTER_KUBECONFIG_OPTIONS")),
+    patienceMs: Math.max(0, env.PILOT_REMOTE_CLUSTER_TIMEOUT),
+    allowed: new Set(env.PILOT_INSECURE_MULTICLUSTER_KUBECONFIG_OPTIONS),
     // Without Services that select entries there is nothing for them to do, as in istiod.
-    withEntries:
-      read.boolean("PILOT_ENABLE_CROSS_CLUSTER_WORKLOAD_ENTRY", true) &&
-      read.boolean("PILOT_ENABLE_K8S_SELECT_WORKLOAD_ENTRIES", true),
+    withEntries: env.PILOT_ENABLE_CROSS_CLUSTER_WORKLOAD_ENTRY && env.PILOT_ENABLE_K8S_SELECT_WORKLOAD_ENTRIES,
     environment,
   };
 }
 
 /** Less than a second is taken for a mistake, as by Istio. */
-function analysisInterval(read: EnvReader): number | undefined {
-  const interval = read.durationMs("PILOT_ANALYSIS_INTERVAL", ANALYSIS_MS);
-  return read.boolean("PILOT_ENABLE_ANALYSIS", false) ? (interval < 1_000 ? ANALYSIS_MS : interval) : undefined;
+function analysisInterval(env: DiscoveryValues): number | undefined {
+  const interval = env.PILOT_ANALYSIS_INTERVAL;
+  return env.PILOT_ENABLE_ANALYSIS ? (interval < 1_000 ? ANALYSIS_MS : interval) : undefined;
 }
 
 const ANALYSIS_MS = 10_000;
 
-function registrationSettings(read: EnvReader): RegistrationSettings | undefined {
+function registrationSettings(env: DiscoveryValues): RegistrationSettings | undefined {
   const settings = {
-    graceMs: read.durationMs("PILOT_WORKLOAD_ENTRY_GRACE_PERIOD", 10_000),
-    checksIdentity: read.boolean("ISTIO_WORKLOAD_ENTRY_VALIDATE_IDENTITY", true),
+    graceMs: env.PILOT_WORKLOAD_ENTRY_GRACE_PERIOD,
+    checksIdentity: env.ISTIO_WORKLOAD_ENTRY_VALIDATE_IDENTITY,
   };
-  return read.boolean("PILOT_ENABLE_WORKLOAD_ENTRY_AUTOREGISTRATION", true) ? settings : undefined;
+  return env.PILOT_ENABLE_WORKLOAD_ENTRY_AUTOREGISTRATION ? settings : undefined;
 }
 
 /** Reads flags and environment. */
-export function parseDiscoveryConfig(flags: ParsedFlags, env: Env): ParsedConfig {
-  const read = new EnvReader(env);
+export function parseDiscoveryConfig(flags: ParsedFlags, given: Env): ParsedConfig {
+  const { values: env, problems, warnings } = readEnvironment(DISCOVERY_ENVIRONMENT, given);
+  const rule = jwtRule(env.JWT_RULE);
   const flag = new FlagReader(flags.values);
   const config: DiscoveryConfig = {
     folders: flag.all("configDir"),
     meshConfig: { file: flag.text("meshConfig"), isGiven: flags.given.has("meshConfig") },
     networksFile: flag.text("networksConfig"),
-    kubernetes: hasKubernetes(flag)
-      ? { kubeConfig: flag.text("kubeconfig"), ...kubernetesSettings(read, env) }
-      : undefined,
-    remotes: remoteRules(read, env),
+    kubernetes: hasKubernetes(flag) ? { kubeConfig: flag.text("kubeconfig"), ...kubernetesSettings(env) } : undefined,
+    remotes: remoteRules(env, given),
     clusterAliases: clusterAliases(flag),
-    leadsClusters: read.boolean("EXTERNAL_ISTIOD", false),
-    features: featuresOf(read, {
+    leadsClusters: env.EXTERNAL_ISTIOD,
+    features: featuresOf(env, {
       domain: flag.text("domain"),
       clusterId: flag.text("clusterID"),
       unreadableDeny: unreadableDeny(flag),
     }),
     namespace: flag.text("namespace"),
-    podName: read.string("POD_NAME", ""),
-    tokenAudiences: read.string("TOKEN_AUDIENCES", "istio-ca").split(","),
-    revision: read.string("REVISION", ""),
+    podName: env.POD_NAME,
+    tokenAudiences: env.TOKEN_AUDIENCES.split(","),
+    revision: env.REVISION,
     listen: {
       http: flag.address("httpAddr"),
       monitoring: flag.address("monitoringAddr"),
@@ -231,38 +226,38 @@ export function parseDiscoveryConfig(flags: ParsedFlags, env: Env): ParsedConfig
       maxConnectionAgeMs: maxConnectionAge(flags, flag),
     },
     shutdownMs: flag.durationMs("shutdownDuration"),
-    ca: caSettings(read),
+    ca: caSettings(env),
     tlsFiles: tlsFiles(flag),
-    customHosts: read.list("ISTIOD_CUSTOM_HOST"),
-    jwtRule: jwtRule(read),
-    keys: keySettings(read),
-    resolvesGatewayNames: read.boolean("RESOLVE_HOSTNAME_GATEWAYS", true),
-    debugOnHttp: read.boolean("ENABLE_DEBUG_ON_HTTP", true),
-    localMetrics: read.boolean("METRICS_LOCALHOST_ACCESS_ONLY", false),
+    customHosts: env.ISTIOD_CUSTOM_HOST,
+    jwtRule: rule.value,
+    keys: keySettings(env),
+    resolvesGatewayNames: env.RESOLVE_HOSTNAME_GATEWAYS,
+    debugOnHttp: env.ENABLE_DEBUG_ON_HTTP,
+    localMetrics: env.METRICS_LOCALHOST_ACCESS_ONLY,
     debugAccess: {
-      keepsApart: read.boolean("ENABLE_DEBUG_ENDPOINT_AUTH", true),
-      seeingAll: read.list("DEBUG_ENDPOINT_AUTH_ALLOWED_NAMESPACES"),
+      keepsApart: env.ENABLE_DEBUG_ENDPOINT_AUTH,
+      seeingAll: env.DEBUG_ENDPOINT_AUTH_ALLOWED_NAMESPACES,
     },
     xds: {
-      checksIdentity: read.boolean("PILOT_ENABLE_XDS_IDENTITY_CHECK", true),
-      proofOn: !read.boolean("XDS_AUTH", true) ? "none" : read.boolean("XDS_AUTH_PLAINTEXT", false) ? "all" : "tls",
-      trustedGateways: ranges(read, "TRUSTED_GATEWAY_CIDR"),
+      checksIdentity: env.PILOT_ENABLE_XDS_IDENTITY_CHECK,
+      proofOn: !env.XDS_AUTH ? "none" : env.XDS_AUTH_PLAINTEXT ? "all" : "tls",
+      trustedGateways: env.TRUSTED_GATEWAY_CIDR,
       callLimits: {
-        maxRequestBytes: read.integer("ISTIO_GPRC_MAXRECVMSGSIZE", 4 * 1024 * 1024),
-        maxStreams: read.optionalInteger("ISTIO_GPRC_MAXSTREAMS"),
+        maxRequestBytes: env.ISTIO_GPRC_MAXRECVMSGSIZE,
+        maxStreams: env.ISTIO_GPRC_MAXSTREAMS,
       },
-      requestsPerSecond: requestsPerSecond(read),
-      countsPatches: read.boolean("PILOT_ENVOY_FILTER_STATS", false),
-      debounce: debounceSettings(read),
+      requestsPerSecond: env.PILOT_MAX_REQUESTS_PER_SECOND,
+      countsPatches: env.PILOT_ENVOY_FILTER_STATS,
+      debounce: debounceSettings(env),
     },
-    registration: registrationSettings(read),
-    writesStatus: read.boolean("PILOT_ENABLE_STATUS", false),
-    analysisMs: analysisInterval(read),
-    controlz: { address: controlzAddress(flag), env },
-    webhooks: webhookConfig(read, flag.address("httpsAddr"), env),
+    registration: registrationSettings(env),
+    writesStatus: env.PILOT_ENABLE_STATUS,
+    analysisMs: analysisInterval(env),
+    controlz: { address: controlzAddress(flag), env: given },
+    webhooks: webhookConfig(env, flag.address("httpsAddr"), given),
     log: logSettings(flag),
   };
-  return { config, problems: [...flag.problems, ...read.problems], warnings: read.warnings };
+  return { config, problems: [...flag.problems, ...problems, ...rule.problems], warnings };
 }
 
 const UNIX = "unix:";
@@ -282,19 +277,10 @@ function maxConnectionAge({ given }: ParsedFlags, flag: FlagReader): number | un
   return given.has("keepaliveMaxServerConnectionAge") ? flag.durationMs("keepaliveMaxServerConnectionAge") : undefined;
 }
 
-/** Real istiod has a default by the number of processors; here many streams at once cost no more than one after the other. */
-function requestsPerSecond(read: EnvReader): number {
-  const text = read.string("PILOT_MAX_REQUESTS_PER_SECOND", "0");
-  const value = Number(text);
-  if (Number.isFinite(value) && value >= 0) return value;
-  read.problems.push(`PILOT_MAX_REQUESTS_PER_SECOND: "${text}" is not a number of streams a second`);
-  return 0;
-}
-
-function debounceSettings(read: EnvReader): DebounceSettings {
-  const afterMs = read.optionalDurationMs("PILOT_DEBOUNCE_AFTER");
-  const maxMs = read.optionalDurationMs("PILOT_DEBOUNCE_MAX");
-  const endpointsWait = read.optionalBoolean("PILOT_ENABLE_EDS_DEBOUNCE");
+function debounceSettings(env: DiscoveryValues): DebounceSettings {
+  const afterMs = env.PILOT_DEBOUNCE_AFTER;
+  const maxMs = env.PILOT_DEBOUNCE_MAX;
+  const endpointsWait = env.PILOT_ENABLE_EDS_DEBOUNCE;
   return {
     ...(afterMs !== undefined && { afterMs }),
     ...(maxMs !== undefined && { maxMs }),
@@ -314,30 +300,21 @@ function tlsFiles(flag: FlagReader): DiscoveryConfig["tlsFiles"] {
   return files;
 }
 
-function jwtRule(read: EnvReader): JwtRule | undefined {
-  const text = read.string("JWT_RULE");
-  if (text === "") return undefined;
+function jwtRule(text: string): { readonly value: JwtRule | undefined; readonly problems: readonly string[] } {
+  if (text === "") return { value: undefined, problems: [] };
   const { value, problems } = parseJwtRule(text);
-  read.problems.push(...problems.map(({ field, message }) => `JWT_RULE: ${`${field} ${message}`.trim()}`));
-  return value;
+  return { value, problems: problems.map(({ field, message }) => `JWT_RULE: ${`${field} ${message}`.trim()}`) };
 }
 
-function keySettings(read: EnvReader): KeySettings {
+function keySettings(env: DiscoveryValues): KeySettings {
   return {
-    allowLocal: read.boolean("PILOT_JWKS_ALLOW_LOCAL", false),
-    allowedRanges: ranges(read, "ALLOWED_CIDRS_IN_JWKS_URIS"),
-    blockedRanges: ranges(read, "BLOCKED_CIDRS_IN_JWKS_URIS"),
-    insecure: read.boolean("JWKS_RESOLVER_INSECURE_SKIP_VERIFY", false),
-    refreshMs: read.lifetimeMs("PILOT_JWT_PUB_KEY_REFRESH_INTERVAL", 20 * MINUTE_MS),
+    allowLocal: env.PILOT_JWKS_ALLOW_LOCAL,
+    allowedRanges: env.ALLOWED_CIDRS_IN_JWKS_URIS,
+    blockedRanges: env.BLOCKED_CIDRS_IN_JWKS_URIS,
+    insecure: env.JWKS_RESOLVER_INSECURE_SKIP_VERIFY,
+    refreshMs: env.PILOT_JWT_PUB_KEY_REFRESH_INTERVAL,
     extraRootsFile: "/cacerts/extra.pem",
   };
-}
-
-function ranges(read: EnvReader, name: string): readonly string[] {
-  const given = read.list(name);
-  const bad = given.filter((range) => !isRange(range));
-  read.problems.push(...bad.map((range) => `${name}: "${range}" is not a range such as 10.0.0.0/8`));
-  return given.filter(isRange);
 }
 
 function logSettings(flag: FlagReader): LogSettings {

@@ -1,6 +1,6 @@
 /** What the environment says of how the API server is read, and what is written there. */
-import type { Env, EnvReader } from "#lib/env/env-reader.ts";
 import type { TypeLimits } from "#sources/kubernetes/followed-types.ts";
+import type { DiscoveryValues } from "./environment.ts";
 
 export interface KubernetesSettings {
   /** What is left out of what is read. */
@@ -17,19 +17,19 @@ export interface KubernetesSettings {
 }
 
 /** Reads it. */
-export function kubernetesSettings(read: EnvReader, env: Env): KubernetesSettings {
+export function kubernetesSettings(env: DiscoveryValues): KubernetesSettings {
   return {
     limits: {
-      ignores: ignoredResources(read.list("PILOT_IGNORE_RESOURCES"), read.list("PILOT_INCLUDE_RESOURCES")),
-      namespace: read.string("ISTIO_WATCH_NAMESPACE") || undefined,
+      ignores: ignoredResources(env.PILOT_IGNORE_RESOURCES, env.PILOT_INCLUDE_RESOURCES),
+      namespace: env.ISTIO_WATCH_NAMESPACE || undefined,
     },
-    sharedMeshConfig: read.string("SHARED_MESH_CONFIG") || undefined,
-    elects: read.boolean("ENABLE_LEADER_ELECTION", true),
-    rootMap: read.string("PILOT_CA_CERT_CONFIGMAP", "istio-ca-root-cert"),
-    revocationMap: read.string("PILOT_CRL_CONFIGMAP", "istio-ca-crl"),
+    sharedMeshConfig: env.SHARED_MESH_CONFIG || undefined,
+    elects: env.ENABLE_LEADER_ELECTION,
+    rootMap: env.PILOT_CA_CERT_CONFIGMAP,
+    revocationMap: env.PILOT_CRL_CONFIGMAP,
     // Only whether there is a name counts, as for Istio: which configurations are ours is told by their labels.
     patches: {
-      injection: env.INJECTION_WEBHOOK_CONFIG_NAME !== "" && read.boolean("INJECT_ENABLED", true),
+      injection: env.INJECTION_WEBHOOK_CONFIG_NAME !== "" && env.INJECT_ENABLED,
       validation: env.VALIDATION_WEBHOOK_CONFIG_NAME !== "",
     },
   };

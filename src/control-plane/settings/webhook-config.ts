@@ -1,7 +1,8 @@
 /** What flags and environment say about the webhooks. */
 import type { NativeSidecarMode } from "#inject/injector/native-sidecars.ts";
-import type { Env, EnvReader } from "#lib/env/env-reader.ts";
+import type { Env } from "#lib/env/env-table.ts";
 import type { ListenAddress } from "#lib/net/listen-address.ts";
+import type { DiscoveryValues } from "./environment.ts";
 
 export interface WebhookConfig {
   readonly address: ListenAddress;
@@ -16,26 +17,20 @@ export interface WebhookConfig {
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/** Reads what the environment says. */
+/** The settings; undefined without an address. `given` is the whole environment, which templates may read. */
 export function webhookConfig(
-  read: EnvReader,
+  env: DiscoveryValues,
   address: ListenAddress | undefined,
-  env: Env,
+  given: Env,
 ): WebhookConfig | undefined {
-  const mode = read.string("ENABLE_NATIVE_SIDECARS", "auto").toLowerCase();
-  if (!isMode(mode)) read.problems.push(`ENABLE_NATIVE_SIDECARS: "${mode}" is not true, false or auto`);
   if (address === undefined) return undefined;
   return {
     address,
     folder: "./var/lib/istio/inject",
-    injects: read.boolean("INJECT_ENABLED", true),
-    nativeSidecars: isMode(mode) ? mode : "auto",
-    compliancePolicy: read.string("COMPLIANCE_POLICY", ""),
-    isOpenShift: read.string("PLATFORM", "") === "openshift",
-    environment: Object.fromEntries(Object.entries(env).map(([name, value = ""]) => [name, value])),
+    injects: env.INJECT_ENABLED,
+    nativeSidecars: env.ENABLE_NATIVE_SIDECARS,
+    compliancePolicy: env.COMPLIANCE_POLICY,
+    isOpenShift: env.PLATFORM === "openshift",
+    environment: Object.fromEntries(Object.entries(given).map(([name, value = ""]) => [name, value])),
   };
-}
-
-function isMode(text: string): text is NativeSidecarMode {
-  return text === "true" || text === "false" || text === "auto";
 }

@@ -22,10 +22,6 @@ export function wholeNumberTo(most: number): EnvKind<number> {
   const parse = (text: string) => (isGoInteger(text) ? within(text, 0, most) : undefined);
   return { wanted: `a whole number up to ${most}`, parse };
 }
-export const PORT: EnvKind<number> = {
-  wanted: "a port from 1 to 65535",
-  parse: (text) => (isGoInteger(text) ? within(text, 1, 65_535) : undefined),
-};
 /** A port, or 0 for any that is free. */
 export const PORT_TO_OPEN: EnvKind<number> = { ...wholeNumberTo(65_535), wanted: "a port from 0 to 65535" };
 export const RATIO: EnvKind<number> = { wanted: "a number from 0 to 1", parse: (text) => within(text, 0, 1) };
@@ -45,7 +41,7 @@ export const RANGES: EnvKind<readonly string[]> = {
 };
 
 /** An address and the number of its bits that count. */
-export function isRange(text: string): boolean {
+function isRange(text: string): boolean {
   const [net = "", bits = "", ...rest] = text.split("/");
   const most = net.includes(":") ? 128 : 32;
   return isIP(net) !== 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= most && rest.length === 0;

@@ -9,6 +9,7 @@ import {
   type EnvKind,
   isGoInteger,
   LIFETIME,
+  PERCENT,
   PORT_TO_OPEN,
   parseList,
   RANGES,
@@ -16,7 +17,9 @@ import {
   WHOLE_NUMBER,
   wrongValue,
 } from "./env-kinds.ts";
-import { type Env, startingWith } from "./env-reader.ts";
+
+/** Variables by name; whoever runs a program passes its own environment on. */
+export type Env = Readonly<Record<string, string | undefined>>;
 
 /** One row. */
 export interface Variable<T> extends EnvKind<T> {
@@ -79,6 +82,11 @@ export function optionalText(meaning: string): Variable<string | undefined> {
   return { ...text("", meaning), fallback: undefined };
 }
 
+/** Text; an empty one counts as unset. */
+export function word(fallback: string, meaning: string): Variable<string> {
+  return { ...text(fallback, meaning), parse: (value) => value || undefined };
+}
+
 /** True or false, in Go's spellings. */
 export function flag(fallback: boolean, meaning: string): Variable<boolean> {
   return row({ type: "boolean", fallback, shown: String(fallback), meaning, ...BOOLEAN });
@@ -109,6 +117,11 @@ export function duration(fallback: Millis, meaning: string): Variable<Millis> {
   return row({ type: "duration", fallback, shown: formatDuration(fallback), meaning, ...DURATION });
 }
 
+/** A duration that is told apart from no duration. */
+export function optionalDuration(meaning: string): Variable<Millis | undefined> {
+  return { ...duration(0, meaning), fallback: undefined, shown: "" };
+}
+
 /** A duration above 0, in milliseconds. */
 export function lifetime(fallback: Millis, meaning: string): Variable<Millis> {
   return { ...duration(fallback, meaning), ...LIFETIME };
@@ -117,6 +130,11 @@ export function lifetime(fallback: Millis, meaning: string): Variable<Millis> {
 /** A number from 0 to 1. */
 export function ratio(fallback: number, meaning: string): Variable<number> {
   return row({ type: "ratio", fallback, shown: String(fallback), meaning, ...RATIO });
+}
+
+/** A number from 0 to 100, with fractions. */
+export function percent(fallback: number, meaning: string): Variable<number> {
+  return row({ type: "percent", fallback, shown: String(fallback), meaning, ...PERCENT });
 }
 
 /** One of some values. Another is an error, since there is nothing that could be meant. */
@@ -156,4 +174,12 @@ export function prefixed(meaning: string): Variable<Readonly<Record<string, stri
 
 function row<T>(given: Omit<Variable<T>, "strict" | "prefix">): Variable<T> {
   return { ...given, strict: () => false, prefix: false };
+}
+
+/** Values of all variables that start with a prefix, by the rest of their name. */
+function startingWith(prefix: string, env: Env): Readonly<Record<string, string>> {
+  const entries = Object.entries(env).flatMap(([name, value]) =>
+    name.startsWith(prefix) && value !== undefined ? [[name.slice(prefix.length), value] as const] : [],
+  );
+  return Object.fromEntries(entries);
 }
