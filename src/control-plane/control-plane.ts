@@ -16,6 +16,7 @@ import { apiForm } from "#debug/pages/api-form.ts";
 import { Readiness } from "#debug/readiness.ts";
 import type { DebugOptions } from "#debug/routes.ts";
 import { statusMessages } from "#debug/status-messages.ts";
+import { TaskGroup } from "#lib/async/task-group.ts";
 import { callCredentials } from "#lib/grpc/call-credentials.ts";
 import { GrpcListener, type GrpcListenerOptions } from "#lib/grpc/grpc-listener.ts";
 import type { Methods, ServerCall } from "#lib/grpc/server-call.ts";
@@ -31,7 +32,6 @@ import type { KeySetSource } from "#sources/jwks/key-set-source.ts";
 import { AdsServer } from "#xds/ads-server.ts";
 import { PushJournal } from "#xds/journal/push-journal.ts";
 import { translatedParts, translatedPartsWith } from "#xds/parts/translated-parts.ts";
-import { Background } from "./background.ts";
 import { type ConflictWatch, conflictWatch } from "./conflict-watch.ts";
 import { controlzListener } from "./controlz.ts";
 import { gatewayAddressesOf } from "./gateway-addresses.ts";
@@ -88,7 +88,7 @@ export class ControlPlane {
   readonly #readiness = new Readiness();
   readonly #security: SecurityInput;
   readonly #authenticate: Authenticate;
-  readonly #background = new Background();
+  readonly #tasks = new TaskGroup();
   readonly #admissions: Admissions;
   readonly #listeners: Listener[] = [];
   #authority: Authority | undefined;
@@ -164,14 +164,14 @@ export class ControlPlane {
     const stop = aborted(signal);
     try {
       await this.#start(signal, stop, prepared);
-      await this.#background.raced(stop);
+      await this.#tasks.until(stop);
     } finally {
       this.#readiness.block("shutdown");
       const { shutdownMs } = this.#config;
       this.#log.info("stopping", { shutdownMs });
       // Loops end their streams while the listeners wait for them.
       await this.#registration?.stop();
-      await Promise.all([this.#background.stop(), ...this.#listeners.map((listener) => listener.stop(shutdownMs))]);
+      await Promise.all([this.#tasks.stop(), ...this.#listeners.map((listener) => listener.stop(shutdownMs))]);
     }
   }
 
@@ -180,17 +180,17 @@ export class ControlPlane {
     await this.#startHttp();
     await this.#startControlz();
     const first = firstSnapshot(this.#source);
-    this.#background.run(this.#xds.run(this.#background.signal));
-    this.#background.run(this.#conflicts.run(this.#background.signal));
-    this.#background.run(this.#source.run(this.#background.signal));
-    this.#background.run(this.#keySets.run(this.#background.signal));
-    this.#background.run(this.#gatewayAddresses.run(this.#background.signal));
-    await this.#background.raced(Promise.race([first, stop]));
+    this.#tasks.start((signal) => this.#xds.run(signal));
+    this.#tasks.start((signal) => this.#conflicts.run(signal));
+    this.#tasks.start((signal) => this.#source.run(signal));
+    this.#tasks.start((signal) => this.#keySets.run(signal));
+    this.#tasks.start((signal) => this.#gatewayAddresses.run(signal));
+    await this.#tasks.until(Promise.race([first, stop]));
     // A proxy that came before would call endpoints of other networks directly, where nobody answers.
-    await this.#background.raced(Promise.race([this.#gatewayAddresses.tried(), stop]));
+    await this.#tasks.until(Promise.race([this.#gatewayAddresses.tried(), stop]));
     if (signal.aborted) return;
     this.#log.info("mesh configuration:", {}, `\n${dump(apiForm(this.#source.current().mesh))}`);
-    const ca = await startCa(this.#security, this.#background, signal);
+    const ca = await startCa(this.#security, this.#tasks, signal);
     if (signal.aborted) return;
     const authority = ca?.authority;
     this.#authority = authority;
@@ -198,7 +198,7 @@ export class ControlPlane {
       addCaMetrics(this.#metrics, ca.authority, Date.now);
       ca.authority.onTrustChanged(() => this.#xds.refresh());
     }
-    const identity = await startServerIdentity(this.#security, authority, this.#background);
+    const identity = await startServerIdentity(this.#security, authority, this.#tasks);
     await this.#xds.prepare();
     prepared();
     this.#takeUpDuties(ca, publishedRoots(authority, identity));
@@ -216,7 +216,7 @@ export class ControlPlane {
   #takeUpDuties(ca: StartedCa | undefined, roots: PublishedText | undefined): void {
     const { cluster, config } = this.#security;
     if (cluster === undefined) return;
-    this.#background.run(
+    this.#tasks.start((signal) =>
       runDuties(
         {
           cluster,
@@ -231,7 +231,7 @@ export class ControlPlane {
           count: (name, labels) => this.#metrics.count(name, labels),
           log: this.#log,
         },
-        this.#background.signal,
+        signal,
       ),
     );
   }
@@ -315,11 +315,11 @@ export class ControlPlane {
     if (identity === undefined)
       return this.#log.warn("injection and validation are not served: there is no certificate");
     const { cluster } = this.#security;
-    const [metrics, background, log] = [this.#metrics, this.#background, this.#log];
+    const [metrics, tasks, log] = [this.#metrics, this.#tasks, this.#log];
     const snapshot = () => this.#source.current();
     const objectsOf = (clusterId: string) => objectsOfCluster(this.#source, clusterId);
     const admission = this.#admissions.of(config.address.port, { strangerBytes: WEBHOOK_BYTES });
-    const shared = { snapshot, objectsOf, metrics, background, log, admission, readiness: this.#readiness };
+    const shared = { snapshot, objectsOf, metrics, tasks, log, admission, readiness: this.#readiness };
     const input = { config, namespace, revision, identity, cluster, ...shared };
     this.#webhooks = await webhooksOf(input);
     await this.#listen("webhook service", this.#webhooks.listener);

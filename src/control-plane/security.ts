@@ -19,12 +19,12 @@ import { ServingCertificate } from "#ca/serving/serving-certificate.ts";
 import { servingNames } from "#ca/serving/serving-names.ts";
 import { TlsFiles } from "#ca/serving/tls-files.ts";
 import type { MeshConfig } from "#config/mesh/mesh-config.ts";
+import type { TaskGroup } from "#lib/async/task-group.ts";
 import type { KubernetesApi } from "#lib/kubernetes/api-client.ts";
 import type { Logger } from "#lib/log/log.ts";
 import type { ServerIdentitySource } from "#lib/net/server-identity.ts";
 import type { PublishedText } from "#lib/published-text.ts";
 import { fetchText } from "#sources/jwks/fetch-keys.ts";
-import type { Background } from "./background.ts";
 import { fetchRules } from "./key-sets.ts";
 import { nodePods } from "./node-pods.ts";
 import type { DiscoveryConfig } from "./settings/config.ts";
@@ -83,45 +83,45 @@ export interface StartedCa {
 /** The certificate authority, if it is on; what it signs with is followed, and its own root is replaced in time. */
 export async function startCa(
   input: SecurityInput,
-  background: Background,
+  tasks: TaskGroup,
   stop: AbortSignal,
 ): Promise<StartedCa | undefined> {
   const { config, mesh, now, cluster } = input;
   if (!config.ca.enabled) return undefined;
   const log = input.log.scope("ca");
   const anchors = config.ca.multiRoot ? meshAnchors(input) : undefined;
-  if (anchors !== undefined) background.run(anchors.run(background.signal));
+  if (anchors !== undefined) tasks.start((signal) => anchors.run(signal));
   const further = anchors && { furtherRoots: anchors };
   const settings = { ...config.ca, ...further, trustDomain: mesh().trustDomain, log, now };
   const isShared = cluster !== undefined && !(await hasCaFiles(config.ca.folder));
   const started = isShared
-    ? await startSharedCa({ ...settings, api: cluster, namespace: config.namespace }, background, stop)
-    : await startFolderCa(settings, background);
+    ? await startSharedCa({ ...settings, api: cluster, namespace: config.namespace }, tasks, stop)
+    : await startFolderCa(settings, tasks);
   if (started === undefined) return undefined;
-  background.run(new ExpiryWarner({ authority: started.authority, log, now }).run(background.signal));
+  tasks.start((signal) => new ExpiryWarner({ authority: started.authority, log, now }).run(signal));
   const { folder, tellsRevocations } = config.ca;
   if (!tellsRevocations) return started;
   const followed = { authority: started.authority, folder, log, intervalMs: FILE_INTERVAL_MS };
-  return { ...started, revocations: await followRevocations(followed, background.signal) };
+  return { ...started, revocations: await followRevocations(followed, tasks.signal) };
 }
 
 /** Of a folder that an operator filled, or that is ours. */
-async function startFolderCa(settings: FolderCaSettings, background: Background): Promise<StartedCa> {
+async function startFolderCa(settings: FolderCaSettings, tasks: TaskGroup): Promise<StartedCa> {
   const authority = await openAuthority(settings);
-  reloadAuthority({ ...settings, authority, intervalMs: FILE_INTERVAL_MS }, background.signal);
-  background.run(rotateRoot({ ...settings, authority }, background.signal));
+  reloadAuthority({ ...settings, authority, intervalMs: FILE_INTERVAL_MS }, tasks.signal);
+  tasks.start((signal) => rotateRoot({ ...settings, authority }, signal));
   return { authority, lead: async () => {} };
 }
 
 /** Of a Secret in the cluster, where nothing was plugged in. */
 async function startSharedCa(
   settings: SharedCaConfig,
-  background: Background,
+  tasks: TaskGroup,
   stop: AbortSignal,
 ): Promise<StartedCa | undefined> {
   const shared = await openSharedAuthority({ ...settings, folder: await workingCopy(settings.folder) }, stop);
   if (shared === undefined) return undefined;
-  background.run(shared.follow(background.signal));
+  tasks.start((signal) => shared.follow(signal));
   return { authority: shared.authority, lead: (signal) => shared.rotate(signal) };
 }
 
@@ -185,14 +185,14 @@ function operatorFiles({ tlsFiles }: DiscoveryConfig): DiscoveryConfig["tlsFiles
 export async function startServerIdentity(
   input: SecurityInput,
   authority: Authority | undefined,
-  background: Background,
+  tasks: TaskGroup,
 ): Promise<ServerIdentitySource | undefined> {
   const { config, mesh, now } = input;
   const log = input.log.scope("ca");
   const ofOperator = operatorFiles(config);
   if (ofOperator !== undefined) {
     const files = await TlsFiles.read({ ...ofOperator, log, intervalMs: FILE_INTERVAL_MS });
-    files.watch(background.signal);
+    files.watch(tasks.signal);
     return files;
   }
   if (authority === undefined) return undefined;
@@ -200,7 +200,7 @@ export async function startServerIdentity(
   const discoveryHost = hostOf(mesh().defaultConfig.discoveryAddress ?? "");
   const names = servingNames({ namespace, revision, customHosts, domain: features.domain, discoveryHost });
   const certificate = await ServingCertificate.issue({ authority, names, log, now });
-  background.run(certificate.run(background.signal));
+  tasks.start((signal) => certificate.run(signal));
   return certificate;
 }
 

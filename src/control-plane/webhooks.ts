@@ -5,6 +5,7 @@ import type { Readiness } from "#debug/readiness.ts";
 import { InjectionError } from "#inject/injector/injection-error.ts";
 import { usesNativeSidecars } from "#inject/injector/native-sidecars.ts";
 import type { Admission } from "#lib/admission/admission.ts";
+import type { TaskGroup } from "#lib/async/task-group.ts";
 import type { KubernetesApi } from "#lib/kubernetes/api-client.ts";
 import type { Logger } from "#lib/log/log.ts";
 import type { ServerIdentitySource } from "#lib/net/server-identity.ts";
@@ -12,7 +13,6 @@ import type { Snapshot } from "#model/snapshot.ts";
 import { DEFAULT_CLUSTER, type InjectionContext } from "#webhooks/injection.ts";
 import { LiveInjector } from "#webhooks/live-injector.ts";
 import { WebhookListener } from "#webhooks/webhook-listener.ts";
-import type { Background } from "./background.ts";
 import type { ControlPlaneMetrics } from "./metrics/metrics.ts";
 import type { WebhookConfig } from "./settings/webhook-config.ts";
 import { clusterSettings, fileSettings, placeIn } from "./settings/webhook-settings.ts";
@@ -27,7 +27,7 @@ export interface WebhooksInput {
   /** Of a further cluster; undefined for one that nothing is known of. */
   readonly objectsOf: (clusterId: string) => readonly ConfigObject[] | undefined;
   readonly metrics: ControlPlaneMetrics;
-  readonly background: Background;
+  readonly tasks: TaskGroup;
   readonly admission: Admission;
   readonly log: Logger;
   readonly readiness: Readiness;
@@ -42,13 +42,13 @@ export interface Webhooks {
 
 /** Puts it together; what it looks up is followed from now on. */
 export async function webhooksOf(input: WebhooksInput): Promise<Webhooks> {
-  const { config, namespace, revision, identity, cluster, snapshot, objectsOf, metrics, background } = input;
+  const { config, namespace, revision, identity, cluster, snapshot, objectsOf, metrics, tasks } = input;
   const log = input.log.scope("webhooks");
-  const { signal } = background;
+  const { signal } = tasks;
   const settings =
     cluster === undefined
       ? await fileSettings(config.folder, signal)
-      : clusterSettings({ api: cluster, namespace, revision, log, signal, run: (loop) => background.run(loop) });
+      : clusterSettings({ api: cluster, namespace, revision, log, signal, run: (loop) => tasks.start(() => loop) });
   const injector = new LiveInjector({
     mesh: () => snapshot().mesh,
     meshText: (mesh) => JSON.stringify(apiForm(mesh)),
