@@ -42,6 +42,7 @@ check: build
 	@biome check --error-on-warnings .
 	@tsc
 	@knip
+	@publint
 	@node scripts/check-layers.ts
 	@node scripts/check-docs.ts
 	@node scripts/check-images.ts
