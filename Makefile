@@ -70,6 +70,11 @@ bench: build
 sbom: build
 	@node scripts/sbom.ts
 
+## release: tag VERSION and write its archive, packages, SBOM, notes and checksums to dist/release
+.PHONY: release
+release: test
+	@node scripts/release.ts "$(VERSION)"
+
 ## clean: remove everything that was installed, generated or built
 .PHONY: clean
 clean:
