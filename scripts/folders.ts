@@ -38,7 +38,7 @@ export const SUBFOLDERS: Readonly<Record<string, string>> = {
   ca: "keys authority service serving",
   capture: "settings rules system iptables nftables explain validation . command",
   cli: "terminal mesh cluster init doctor ps up down restart apply run shell logs pushes proxy-config proxy-status translate kube-inject manifest install tag experimental .",
-  config: "schema terms checks kinds authoring crd mesh proxy-config",
+  config: "schema terms checks selection kinds authoring crd mesh proxy-config",
   "control-plane": "metrics settings . command",
   controllers: ". registration status",
   convert: "identity services workloads endpoints clusters routes .",

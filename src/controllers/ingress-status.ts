@@ -3,7 +3,8 @@
  * nodes that gateways run on where the mesh names no service.
  */
 import { isIP } from "node:net";
-import type { Ingress, IngressClass } from "#config/kinds/ingress/schema.ts";
+import type { Ingress } from "#config/kinds/ingress/schema.ts";
+import type { IngressClass } from "#config/kinds/ingress-class/schema.ts";
 import type { Node, NodeStatus } from "#config/kinds/node/schema.ts";
 import type { Pod, PodStatus } from "#config/kinds/pod/schema.ts";
 import type { Service, ServiceStatus } from "#config/kinds/service/schema.ts";

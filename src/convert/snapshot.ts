@@ -4,18 +4,20 @@
  */
 
 import type { AuthorizationPolicy } from "#config/kinds/authorization-policy/schema.ts";
-import type { ConfigMap, Secret } from "#config/kinds/credential/schema.ts";
+import type { ConfigMap } from "#config/kinds/config-map/schema.ts";
 import type { DestinationRule } from "#config/kinds/destination-rule/schema.ts";
 import type { EndpointSlice } from "#config/kinds/endpoint-slice/schema.ts";
 import type { EnvoyFilter } from "#config/kinds/envoy-filter/schema.ts";
 import type { Gateway } from "#config/kinds/gateway/schema.ts";
-import type { Ingress, IngressClass } from "#config/kinds/ingress/schema.ts";
+import type { Ingress } from "#config/kinds/ingress/schema.ts";
+import type { IngressClass } from "#config/kinds/ingress-class/schema.ts";
 import type { Namespace } from "#config/kinds/namespace/schema.ts";
 import type { Node, NodeStatus } from "#config/kinds/node/schema.ts";
 import type { PeerAuthentication } from "#config/kinds/peer-authentication/schema.ts";
 import type { Pod, PodStatus } from "#config/kinds/pod/schema.ts";
 import type { ProxyConfigObject } from "#config/kinds/proxy-config/schema.ts";
 import type { RequestAuthentication } from "#config/kinds/request-authentication/schema.ts";
+import type { Secret } from "#config/kinds/secret/schema.ts";
 import type { Service as ServiceSpec, ServiceStatus } from "#config/kinds/service/schema.ts";
 import type { ServiceEntry, ServiceEntryStatus } from "#config/kinds/service-entry/schema.ts";
 import type { Sidecar } from "#config/kinds/sidecar/schema.ts";

@@ -1,5 +1,5 @@
 import type { AuthorizationPolicy } from "#config/kinds/authorization-policy/schema.ts";
-import type { ConfigMap, Secret } from "#config/kinds/credential/schema.ts";
+import type { ConfigMap } from "#config/kinds/config-map/schema.ts";
 import type { DestinationRule } from "#config/kinds/destination-rule/schema.ts";
 import type { EnvoyFilter } from "#config/kinds/envoy-filter/schema.ts";
 import type { Gateway } from "#config/kinds/gateway/schema.ts";
@@ -7,6 +7,7 @@ import type { Namespace } from "#config/kinds/namespace/schema.ts";
 import type { PeerAuthentication } from "#config/kinds/peer-authentication/schema.ts";
 import type { ProxyConfigObject } from "#config/kinds/proxy-config/schema.ts";
 import type { RequestAuthentication } from "#config/kinds/request-authentication/schema.ts";
+import type { Secret } from "#config/kinds/secret/schema.ts";
 import type { Sidecar } from "#config/kinds/sidecar/schema.ts";
 import type { UnreadablePolicy } from "#config/kinds/unreadable-policy.ts";
 import type { VirtualService } from "#config/kinds/virtual-service/schema.ts";

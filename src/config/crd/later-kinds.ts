@@ -4,10 +4,9 @@
  */
 
 import type { NamedKind } from "../kinds/kinds.ts";
-import { workloadSelectorSchema } from "../kinds/peer-authentication/schema.ts";
-import { targetReferenceSchema } from "../kinds/target-reference/schema.ts";
 import { list, map, message, oneof, required } from "../schema/message.ts";
 import { bool, double, duration, enumeration, int32, string, struct, uint32 } from "../schema/scalars.ts";
+import { targetReferenceSchema, workloadSelectorSchema } from "../selection/schema.ts";
 
 const attachment = {
   selector: workloadSelectorSchema,

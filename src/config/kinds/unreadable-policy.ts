@@ -8,12 +8,11 @@ import { isRecord } from "#lib/json/is-record.ts";
 import type { ConfigObject, Metadata } from "../schema/config-object.ts";
 import { list, message } from "../schema/message.ts";
 import { parse } from "../schema/parse.ts";
+import { type Attachment, checkAttachment } from "../selection/check.ts";
+import { targetReferenceSchema, workloadSelectorSchema } from "../selection/schema.ts";
 import { DRY_RUN } from "../terms/dry-run.ts";
 import { REVISION_LABEL } from "../terms/revision.ts";
 import type { AuthorizationPolicy } from "./authorization-policy/schema.ts";
-import { workloadSelectorSchema } from "./peer-authentication/schema.ts";
-import { type Attachment, checkAttachment } from "./target-reference/check.ts";
-import { targetReferenceSchema } from "./target-reference/schema.ts";
 
 /** A DENY policy in place of the object, whose kind it keeps. */
 export interface UnreadablePolicy extends AuthorizationPolicy {

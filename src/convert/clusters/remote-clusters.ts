@@ -3,11 +3,11 @@
  * the endpoints of all of them; each endpoint knows its cluster and network.
  */
 
-import type { Secret } from "#config/kinds/credential/schema.ts";
 import type { EndpointSlice } from "#config/kinds/endpoint-slice/schema.ts";
 import type { Namespace } from "#config/kinds/namespace/schema.ts";
 import type { Node, NodeStatus } from "#config/kinds/node/schema.ts";
 import type { Pod, PodStatus } from "#config/kinds/pod/schema.ts";
+import type { Secret } from "#config/kinds/secret/schema.ts";
 import type { Service as ServiceSpec, ServiceStatus } from "#config/kinds/service/schema.ts";
 import type { ServiceEntry, ServiceEntryStatus } from "#config/kinds/service-entry/schema.ts";
 import type { WorkloadEntry } from "#config/kinds/workload-entry/schema.ts";

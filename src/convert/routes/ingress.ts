@@ -1,7 +1,8 @@
 /** Ingresses of Kubernetes as Gateways and VirtualServices. */
 
 import type { Gateway } from "#config/kinds/gateway/schema.ts";
-import type { Ingress, IngressClass, IngressPath } from "#config/kinds/ingress/schema.ts";
+import type { Ingress, IngressPath } from "#config/kinds/ingress/schema.ts";
+import type { IngressClass } from "#config/kinds/ingress-class/schema.ts";
 import type { Service } from "#config/kinds/service/schema.ts";
 import type { VirtualService } from "#config/kinds/virtual-service/schema.ts";
 import type { MeshConfig } from "#config/mesh/mesh-config.ts";

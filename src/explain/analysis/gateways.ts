@@ -1,7 +1,7 @@
 /** Gateways whose proxies, ports or certificates are not there, or that claim what others do. */
 
-import { type Secret, secretValue } from "#config/kinds/credential/schema.ts";
 import type { Gateway, ServerTls } from "#config/kinds/gateway/schema.ts";
+import { type Secret, secretValue } from "#config/kinds/secret/schema.ts";
 import type { Service } from "#config/kinds/service/schema.ts";
 import { type ConfigObject, objectKey } from "#config/schema/config-object.ts";
 import { hasLabels } from "#model/labels/labels.ts";

@@ -1,6 +1,7 @@
 /** Whom a policy applies to. */
-import type { Attachment } from "#config/kinds/target-reference/check.ts";
+
 import type { ConfigObject } from "#config/schema/config-object.ts";
+import type { Attachment } from "#config/selection/check.ts";
 import type { Features } from "#model/features.ts";
 import { hasLabels } from "#model/labels/labels.ts";
 

@@ -9,7 +9,8 @@
  *     configmap://NAMESPACE/NAME                       roots in a ConfigMap, which are no secret
  */
 
-import type { ConfigMap, Secret } from "#config/kinds/credential/schema.ts";
+import type { ConfigMap } from "#config/kinds/config-map/schema.ts";
+import type { Secret } from "#config/kinds/secret/schema.ts";
 import type { MeshConfig } from "#config/mesh/mesh-config.ts";
 import type { ConfigObject } from "#config/schema/config-object.ts";
 import type { Proxy as MeshProxy } from "#model/proxy/proxy.ts";

@@ -1,6 +1,7 @@
 /** Certificates, keys and roots as Envoy reads them. */
 
-import { type ConfigMap, type Secret, secretValue } from "#config/kinds/credential/schema.ts";
+import type { ConfigMap } from "#config/kinds/config-map/schema.ts";
+import { type Secret, secretValue } from "#config/kinds/secret/schema.ts";
 import type { ProxyDefaults } from "#config/mesh/proxy-defaults.ts";
 import type { ConfigObject } from "#config/schema/config-object.ts";
 import type { DataSourceSchema } from "#gen/envoy/config/core/v3/base_pb.ts";

@@ -1,7 +1,7 @@
 import { checkDryRun } from "../../checks/metadata.ts";
 import type { ConfigObject } from "../../schema/config-object.ts";
 import { error, type Problem, warning } from "../../schema/problem.ts";
-import { checkAttachment } from "../target-reference/check.ts";
+import { checkAttachment } from "../../selection/check.ts";
 import { checkCondition, checkOperation, checkSource } from "./check-rule.ts";
 import type { AuthorizationPolicy, AuthorizationRule } from "./schema.ts";
 

@@ -1,8 +1,7 @@
 /** security.istio.io AuthorizationPolicy: who may do what to a workload. */
 import { type Infer, list, message, required } from "../../schema/message.ts";
 import { enumeration, string } from "../../schema/scalars.ts";
-import { workloadSelectorSchema } from "../peer-authentication/schema.ts";
-import { targetReferenceSchema } from "../target-reference/schema.ts";
+import { targetReferenceSchema, workloadSelectorSchema } from "../../selection/schema.ts";
 
 /** A list of values, and a list of those that must not be. */
 const texts = list(string());

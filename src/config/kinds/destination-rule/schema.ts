@@ -1,7 +1,7 @@
 /** networking.istio.io DestinationRule: what happens to traffic after routing has chosen a host. */
 import { type Infer, list, map, message, oneof, required } from "../../schema/message.ts";
 import { bool, double, duration, enumeration, int32, string, uint32, uint64 } from "../../schema/scalars.ts";
-import { workloadSelectorSchema } from "../peer-authentication/schema.ts";
+import { workloadSelectorSchema } from "../../selection/schema.ts";
 
 const consistentHashSchema = message(
   {

@@ -1,8 +1,7 @@
 /** networking.istio.io EnvoyFilter: changes to what is generated for Envoy, by those who know its configuration. */
 import { type Infer, list, map, message, oneof } from "../../schema/message.ts";
 import { enumeration, int32, regex, string, struct, uint32 } from "../../schema/scalars.ts";
-import { labelSelectorSchema } from "../sidecar/schema.ts";
-import { targetReferenceSchema } from "../target-reference/schema.ts";
+import { labelSelectorSchema, targetReferenceSchema } from "../../selection/schema.ts";
 
 const subFilterSchema = message({ name: string() });
 

@@ -1,4 +1,4 @@
-/** networking.k8s.io Ingress and IngressClass. */
+/** networking.k8s.io Ingress. */
 import { type Infer, list, message } from "../../schema/message.ts";
 import { int32, string, struct } from "../../schema/scalars.ts";
 
@@ -17,14 +17,8 @@ export const ingressSchema = message({
   rules: list(message({ host: string(), http: message({ paths: list(pathSchema) }) })),
 });
 
-/** Schema of the spec of an IngressClass. */
-export const ingressClassSchema = message({ controller: string(), parameters: struct() });
-
 /** The spec of an Ingress. */
 export type Ingress = Infer<typeof ingressSchema>;
 
 /** One path of an Ingress. */
 export type IngressPath = Infer<typeof pathSchema>;
-
-/** The spec of an IngressClass. */
-export type IngressClass = Infer<typeof ingressClassSchema>;

@@ -1,14 +1,12 @@
 /** security.istio.io PeerAuthentication: whether workloads accept plain text, mutual TLS, or both. */
 import { type Infer, map, message } from "../../schema/message.ts";
-import { enumeration, string } from "../../schema/scalars.ts";
+import { enumeration } from "../../schema/scalars.ts";
+import { workloadSelectorSchema } from "../../selection/schema.ts";
 
 const mutualTlsSchema = message({
   /** UNSET when unset: inherited from the namespace, then the mesh. */
   mode: enumeration("UNSET", "DISABLE", "PERMISSIVE", "STRICT"),
 });
-
-/** Selects workloads by labels; no labels select all of the namespace. */
-export const workloadSelectorSchema = message({ matchLabels: map(string()) });
 
 /** Schema of the spec of a PeerAuthentication. */
 export const peerAuthenticationSchema = message({
@@ -22,5 +20,3 @@ export const peerAuthenticationSchema = message({
 export type PeerAuthentication = Infer<typeof peerAuthenticationSchema>;
 /** What a workload or port accepts. */
 export type MutualTls = Infer<typeof mutualTlsSchema>;
-/** Labels that a workload has to carry. */
-export type WorkloadSelector = Infer<typeof workloadSelectorSchema>;

@@ -1,7 +1,7 @@
 /** networking.istio.io ProxyConfig: settings of the proxies of a workload, a namespace or the mesh. */
 import { type Infer, map, message } from "../../schema/message.ts";
 import { int32, string } from "../../schema/scalars.ts";
-import { workloadSelectorSchema } from "../peer-authentication/schema.ts";
+import { workloadSelectorSchema } from "../../selection/schema.ts";
 
 /** Schema of the spec of a ProxyConfig. */
 export const proxyConfigObjectSchema = message({

@@ -4,7 +4,7 @@ import { errorText } from "#lib/mesh-error.ts";
 import { checkDuration } from "../../checks/amounts.ts";
 import type { ConfigObject } from "../../schema/config-object.ts";
 import { error, type Problem } from "../../schema/problem.ts";
-import { checkAttachment } from "../target-reference/check.ts";
+import { checkAttachment } from "../../selection/check.ts";
 import { checkHeaderName, hasLineBreak } from "../virtual-service/check-headers.ts";
 import type { JwtRule, RequestAuthentication } from "./schema.ts";
 

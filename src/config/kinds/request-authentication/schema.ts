@@ -1,8 +1,7 @@
 /** security.istio.io RequestAuthentication: which tokens of end users a workload accepts. */
 import { type Infer, list, message, required } from "../../schema/message.ts";
 import { bool, duration, string } from "../../schema/scalars.ts";
-import { workloadSelectorSchema } from "../peer-authentication/schema.ts";
-import { targetReferenceSchema } from "../target-reference/schema.ts";
+import { targetReferenceSchema, workloadSelectorSchema } from "../../selection/schema.ts";
 
 const jwtRuleSchema = message({
   issuer: string(),

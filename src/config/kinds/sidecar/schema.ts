@@ -1,12 +1,10 @@
 /** networking.istio.io Sidecar: what a workload's proxy listens to, and which services it knows. */
-import { type Infer, list, map, message, required } from "../../schema/message.ts";
+import { type Infer, list, message, required } from "../../schema/message.ts";
 import { enumeration, string, uint32 } from "../../schema/scalars.ts";
+import { labelSelectorSchema } from "../../selection/schema.ts";
 import { connectionPoolSchema } from "../destination-rule/schema.ts";
 import { serverTlsSchema } from "../gateway/schema.ts";
 import { destinationSchema } from "../virtual-service/schema.ts";
-
-/** Selects workloads of the object's own namespace; no labels select all of them. */
-export const labelSelectorSchema = message({ labels: map(string()) });
 
 const sidecarPortSchema = message({ number: uint32(), protocol: string(), name: string(), targetPort: uint32() });
 

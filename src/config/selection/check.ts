@@ -1,9 +1,8 @@
 /** What a policy applies to: workloads by labels, or objects by name. */
 
-import { checkSelector } from "../../checks/labels.ts";
-import { error, type Problem } from "../../schema/problem.ts";
-import type { WorkloadSelector } from "../peer-authentication/schema.ts";
-import type { TargetReference } from "./schema.ts";
+import { checkSelector } from "../checks/labels.ts";
+import { error, type Problem } from "../schema/problem.ts";
+import type { TargetReference, WorkloadSelector } from "./schema.ts";
 
 /** Kinds that a policy may name, by group. */
 const TARGETS: Readonly<Record<string, readonly string[]>> = {

@@ -1,4 +1,4 @@
-/** Kubernetes v1 Secret and ConfigMap, of which the mesh takes certificates and keys. */
+/** Kubernetes v1 Secret, of which the mesh takes certificates and keys. */
 import { type Infer, map, message } from "../../schema/message.ts";
 import { bool, string } from "../../schema/scalars.ts";
 
@@ -12,17 +12,8 @@ export const secretSchema = message({
   immutable: bool(),
 });
 
-/** Schema of what a ConfigMap has beside its metadata. */
-export const configMapSchema = message({
-  data: map(string()),
-  binaryData: map(string()),
-  immutable: bool(),
-});
-
 /** The content of a Secret. Its values must not appear in logs, messages and pages. */
 export type Secret = Infer<typeof secretSchema>;
-/** The content of a ConfigMap. */
-export type ConfigMap = Infer<typeof configMapSchema>;
 
 /** A value of a Secret; undefined when there is none, or an empty one. */
 export function secretValue({ data = {}, stringData = {} }: Secret, key: string): Buffer | undefined {
