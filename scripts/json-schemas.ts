@@ -9,7 +9,8 @@ import { dirname, join } from "node:path";
 import { dump } from "js-yaml";
 import { customResourceDefinitions } from "#config/crd/definitions.ts";
 import { apiVersionsOf, jsonSchemaOf, jsonSchemaOfAll, jsonSchemaOfKind } from "#config/crd/json-schema.ts";
-import { knownKinds, type NamedKind } from "#config/kinds/kinds.ts";
+import type { Kind } from "#config/kinds/kind.ts";
+import { knownKinds } from "#config/kinds/kinds.ts";
 import { meshConfigSchema } from "#config/mesh/mesh-schema.ts";
 import { STOCK_TEMPLATES } from "#inject/templates/templates.ts";
 import { meshSchema } from "#standalone/mesh/mesh-schema.ts";
@@ -45,11 +46,11 @@ function schemaFiles(): ReadonlyMap<string, string> {
   ]);
 }
 
-function placeOf({ group, name }: NamedKind): string {
+function placeOf({ group, name }: Kind): string {
   return `${group === "" ? "core" : group}/${name}.json`;
 }
 
-function page(kinds: readonly NamedKind[]): string {
+function page(kinds: readonly Kind[]): string {
   const rows = kinds.map(
     (kind) => `| ${kind.name} | ${apiVersionsOf(kind).join(", ")} | [${placeOf(kind)}](${placeOf(kind)}) |`,
   );

@@ -1,6 +1,6 @@
 /** TypeScript types of the kinds, as people write them, from their JSON Schemas. */
 import { apiVersionsOf, type JsonSchema, jsonSchemaOfKind } from "#config/crd/json-schema.ts";
-import type { NamedKind } from "#config/kinds/kinds.ts";
+import type { Kind } from "#config/kinds/kind.ts";
 
 const HEAD = `/**
  * Configuration written in TypeScript, checked by the compiler.
@@ -53,7 +53,7 @@ export type Duration = \`\${number}\${"ns" | "us" | "ms" | "s" | "m" | "h"}\${st
 `;
 
 /** The text of the module. */
-export function kindTypes(kinds: readonly NamedKind[]): string {
+export function kindTypes(kinds: readonly Kind[]): string {
   const types = kinds.map((kind) => {
     const { properties } = jsonSchemaOfKind(kind);
     const { apiVersion: _, kind: __, metadata: ___, status: ____, ...own } = record(properties);

@@ -1,146 +1,63 @@
 /** CustomResourceDefinitions of the kinds of the mesh, made from the schemas it reads them by. */
 import { isRecord } from "#lib/json/is-record.ts";
-import { knownKinds } from "../kinds/kinds.ts";
+import type { CustomKind, Kind } from "../kinds/kind.ts";
+import { KINDS } from "../kinds/kinds.ts";
 import { CONSTRAINTS } from "./constraints.ts";
-import { fieldDescription, KIND_DESCRIPTIONS } from "./descriptions.ts";
+import { fieldDescription } from "./descriptions.ts";
 import { type JsonSchema, jsonSchemaOf } from "./json-schema.ts";
-import { LATER_KINDS } from "./later-kinds.ts";
 import { structuralOf } from "./structural.ts";
 
-/** How a kind is called on the command line, and what `kubectl get` shows of it. */
-interface Presentation {
-  readonly plural: string;
-  readonly short?: string;
-  /** The newest first, which is also the one that is stored. */
-  readonly versions: readonly string[];
-  readonly columns?: readonly Column[];
-  /** An object without a spec makes no sense. */
-  readonly needsSpec?: true;
-}
-
-interface Column {
-  readonly name: string;
-  readonly type: string;
-  readonly jsonPath: string;
-  readonly description: string;
-}
-
-const AGE: Column = {
+const AGE: JsonSchema = {
   name: "Age",
   type: "date",
   jsonPath: ".metadata.creationTimestamp",
   description: "Time since the object was created",
 };
-const NETWORKING = ["v1", "v1beta1", "v1alpha3"];
-const SECURITY = ["v1", "v1beta1"];
-
-const PRESENTATIONS: Readonly<Record<string, Presentation>> = {
-  AuthorizationPolicy: {
-    plural: "authorizationpolicies",
-    short: "ap",
-    versions: SECURITY,
-    columns: [column("Action", ".spec.action", "What happens to requests that match")],
-  },
-  DestinationRule: {
-    plural: "destinationrules",
-    short: "dr",
-    versions: NETWORKING,
-    columns: [column("Host", ".spec.host", "The service that the rule is about")],
-  },
-  EnvoyFilter: { plural: "envoyfilters", versions: ["v1alpha3"] },
-  Gateway: { plural: "gateways", short: "gw", versions: NETWORKING },
-  PeerAuthentication: {
-    plural: "peerauthentications",
-    short: "pa",
-    versions: SECURITY,
-    columns: [column("Mode", ".spec.mtls.mode", "Whether mutual TLS is asked of callers")],
-  },
-  ProxyConfig: { plural: "proxyconfigs", versions: ["v1beta1"] },
-  RequestAuthentication: { plural: "requestauthentications", short: "ra", versions: SECURITY },
-  ServiceEntry: {
-    plural: "serviceentries",
-    short: "se",
-    versions: NETWORKING,
-    needsSpec: true,
-    columns: [
-      column("Hosts", ".spec.hosts", "Names of the service"),
-      column("Location", ".spec.location", "Whether it is part of the mesh"),
-      column("Resolution", ".spec.resolution", "How its addresses are found"),
-    ],
-  },
-  Sidecar: { plural: "sidecars", versions: NETWORKING },
-  Telemetry: { plural: "telemetries", short: "telemetry", versions: ["v1", "v1alpha1"] },
-  VirtualService: {
-    plural: "virtualservices",
-    short: "vs",
-    versions: NETWORKING,
-    columns: [
-      column("Gateways", ".spec.gateways", "Where the routes apply"),
-      column("Hosts", ".spec.hosts", "Whom requests are addressed to"),
-    ],
-  },
-  WasmPlugin: {
-    plural: "wasmplugins",
-    versions: ["v1alpha1"],
-    needsSpec: true,
-    columns: [column("URL", ".spec.url", "Where the plugin is"), column("Phase", ".spec.phase", "When it is asked")],
-  },
-  WorkloadEntry: {
-    plural: "workloadentries",
-    short: "we",
-    versions: NETWORKING,
-    needsSpec: true,
-    columns: [column("Address", ".spec.address", "Where the workload is")],
-  },
-  WorkloadGroup: { plural: "workloadgroups", short: "wg", versions: NETWORKING, needsSpec: true },
-};
-
-/** One definition for each custom kind, by name. */
+/** One definition for each kind that comes with the mesh. */
 export function customResourceDefinitions(): readonly JsonSchema[] {
-  return [...knownKinds(), ...LATER_KINDS].flatMap((kind) => {
-    const presentation = kind.group.endsWith("istio.io") ? PRESENTATIONS[kind.name] : undefined;
-    return presentation === undefined ? [] : [definitionOf(kind, presentation)];
-  });
+  return KINDS.flatMap((kind) => (kind.crd === undefined ? [] : [definitionOf(kind, kind.crd)]));
 }
 
-function definitionOf(
-  kind: (typeof LATER_KINDS)[number],
-  { plural, short, versions, columns = [], needsSpec }: Presentation,
-): JsonSchema {
-  const spec = constrained(structuralOf(jsonSchemaOf(kind.schema)), `${kind.name}.spec`);
+function definitionOf({ name, group, plural, ...kind }: Kind, crd: CustomKind): JsonSchema {
+  const spec = constrained(structuralOf(jsonSchemaOf(kind.schema)), `${name}.spec`);
+  const versions = kind.servedAs === undefined ? kind.versions : [kind.servedAs];
   const schema = {
     openAPIV3Schema: {
       type: "object",
-      description: KIND_DESCRIPTIONS[kind.name],
+      description: crd.description,
       properties: { spec: { description: "What is wanted", ...spec }, status: STATUS },
-      ...(needsSpec === true && { required: ["spec"] }),
+      ...(crd.needsSpec === true && { required: ["spec"] }),
     },
   };
   return {
     apiVersion: "apiextensions.k8s.io/v1",
     kind: "CustomResourceDefinition",
-    metadata: { name: `${plural}.${kind.group}`, labels: { app: "istio-pilot", release: "istio" } },
+    metadata: { name: `${plural}.${group}`, labels: { app: "istio-pilot", release: "istio" } },
     spec: {
-      group: kind.group,
+      group,
       scope: "Namespaced",
       names: {
-        kind: kind.name,
-        listKind: `${kind.name}List`,
+        kind: name,
+        listKind: `${name}List`,
         plural,
-        singular: kind.name.toLowerCase(),
-        ...(short !== undefined && { shortNames: [short] }),
-        categories: ["istio-io", kind.group.replaceAll(".", "-")],
+        singular: name.toLowerCase(),
+        ...(crd.shortName !== undefined && { shortNames: [crd.shortName] }),
+        categories: ["istio-io", group.replaceAll(".", "-")],
       },
-      versions: versions.map((name, i) => ({
-        name,
+      versions: versions.map((version, i) => ({
+        name: version,
         served: true,
         storage: i === 0,
-        additionalPrinterColumns: [...columns, AGE],
+        additionalPrinterColumns: [...columnsOf(crd), AGE],
         schema,
         subresources: { status: {} },
       })),
     },
   };
+}
+
+function columnsOf({ columns = [] }: CustomKind): readonly JsonSchema[] {
+  return columns.map(({ name, jsonPath, description }) => ({ name, type: "string", jsonPath, description }));
 }
 
 /** What the control plane writes about an object, and whatever others do. */
@@ -167,10 +84,6 @@ const STATUS: JsonSchema = {
     observedGeneration: { "x-kubernetes-int-or-string": true },
   },
 };
-
-function column(name: string, jsonPath: string, description: string): Column {
-  return { name, type: "string", jsonPath, description };
-}
 
 /** The schema with the constraints that hold at its path and below. */
 function constrained(schema: JsonSchema, path: string): JsonSchema {

@@ -1,24 +1,5 @@
 /** What `kubectl explain` says about kinds and their fields. */
 
-/** Kinds by name. */
-export const KIND_DESCRIPTIONS: Readonly<Record<string, string>> = {
-  AuthorizationPolicy: "Who may call workloads, and how",
-  DestinationRule:
-    "What happens to traffic for a service once its route is chosen: subsets, load balancing, connections, TLS",
-  EnvoyFilter: "Changes to the configuration that proxies are given",
-  Gateway: "Ports that proxies at the edge of the mesh open, with their hosts and TLS",
-  PeerAuthentication: "Whether workloads ask their callers for mutual TLS",
-  ProxyConfig: "Settings of proxies that hold from their start",
-  RequestAuthentication: "Tokens of end users that workloads accept",
-  ServiceEntry: "A service that the registry does not know: outside of the mesh, or on machines of its own",
-  Sidecar: "What proxies know of the mesh, and on which ports they take traffic",
-  Telemetry: "Traces, metrics and access logs of workloads. Has no effect yet",
-  VirtualService: "Where requests for a host go",
-  WasmPlugin: "A WebAssembly module in proxies. Has no effect yet",
-  WorkloadEntry: "A workload that is no pod, such as a virtual machine",
-  WorkloadGroup: "A model for the entries of workloads that register themselves",
-};
-
 /**
  * Fields by the end of their path, as in `constraints.ts`; the longest end counts. Fields of many messages that need no word (such
  * as `name`) have none.

@@ -1,6 +1,6 @@
 /** Schemas of the user's API as JSON Schema, for editors: what may be written, not what it becomes. */
 import * as z from "zod";
-import type { NamedKind } from "../kinds/kinds.ts";
+import type { Kind } from "../kinds/kind.ts";
 import type { Schema } from "../schema/message.ts";
 
 /** A JSON Schema. */
@@ -29,7 +29,7 @@ export function jsonSchemaOf(schema: Schema<unknown>): JsonSchema {
 }
 
 /** The schema of whole objects of a kind. */
-export function jsonSchemaOfKind(kind: NamedKind): JsonSchema {
+export function jsonSchemaOfKind(kind: Kind): JsonSchema {
   const content = jsonSchemaOf(kind.schema);
   const inside = kind.content === undefined ? { spec: open(content, kind) } : propertiesOf(content);
   return {
@@ -49,12 +49,12 @@ export function jsonSchemaOfKind(kind: NamedKind): JsonSchema {
 }
 
 /** `networking.istio.io/v1`, ... the newest first. */
-export function apiVersionsOf({ group, versions }: NamedKind): readonly string[] {
+export function apiVersionsOf({ group, versions }: Kind): readonly string[] {
   return versions.map((version) => (group === "" ? version : `${group}/${version}`));
 }
 
 /** A schema that leads to the one of the kind an object has. `placeOf` says where that lies. */
-export function jsonSchemaOfAll(kinds: readonly NamedKind[], placeOf: (kind: NamedKind) => string): JsonSchema {
+export function jsonSchemaOfAll(kinds: readonly Kind[], placeOf: (kind: Kind) => string): JsonSchema {
   return {
     $schema: DIALECT,
     title: "Any object that the mesh reads",
@@ -76,7 +76,7 @@ const METADATA = {
 };
 
 /** Kubernetes has more fields than the mesh looks at. */
-function open(schema: JsonSchema, { isPartial }: NamedKind): JsonSchema {
+function open(schema: JsonSchema, { isPartial }: Kind): JsonSchema {
   if (isPartial !== true) return schema;
   return JSON.parse(
     JSON.stringify(schema, (key, value) => (key === "additionalProperties" && value === false ? undefined : value)),

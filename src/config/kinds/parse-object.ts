@@ -5,7 +5,8 @@ import { type Infer, list, map, message, required } from "../schema/message.ts";
 import { parse } from "../schema/parse.ts";
 import { type Origin, type Problem, warning } from "../schema/problem.ts";
 import { anything, bool, string, time } from "../schema/scalars.ts";
-import { type Kind, kindsMeant, standingOf } from "./kinds.ts";
+import type { Kind } from "./kind.ts";
+import { kindsMeant, standingOf } from "./kinds.ts";
 
 /** What became of a raw document. */
 export interface ParsedObject {

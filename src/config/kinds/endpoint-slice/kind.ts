@@ -1,0 +1,14 @@
+import { kind } from "../kind.ts";
+import { checkEndpointSlice } from "./check.ts";
+import { endpointSliceSchema } from "./schema.ts";
+
+/** discovery.k8s.io EndpointSlice. */
+export const endpointSlice = kind({
+  group: "discovery.k8s.io",
+  name: "EndpointSlice",
+  plural: "endpointslices",
+  versions: ["v1"],
+  schema: endpointSliceSchema,
+  check: checkEndpointSlice,
+  content: ["addressType", "endpoints", "ports"],
+});

@@ -1,0 +1,92 @@
+/** The definition of a kind: its names, its schema and checks, and how an API server presents it. */
+
+import { checkMetadata } from "../checks/metadata.ts";
+import type { ConfigObject } from "../schema/config-object.ts";
+import type { Schema } from "../schema/message.ts";
+import { parse, parseSpec } from "../schema/parse.ts";
+import type { Parsed, Problem } from "../schema/problem.ts";
+
+/** A kind, defined in the folder of its name. */
+export interface Kind<Spec = unknown, Status = unknown> extends Names {
+  readonly schema: Schema<Spec>;
+  /** Fields of the content beside the metadata, for a kind without a spec. */
+  readonly content?: readonly string[];
+  /** The schema lists only the fields that the mesh reads, and ignores others. */
+  readonly isPartial?: true;
+  /** The mesh knows the kind, but objects of it have no effect yet. */
+  readonly hasNoEffect?: true;
+  /** Present if the kind comes with the mesh, by a CustomResourceDefinition. */
+  readonly crd?: CustomKind;
+  /** Reads and checks the spec of an object of this kind. */
+  readonly read: (spec: unknown, head: Omit<ConfigObject, "spec">) => Parsed<ConfigObject<Spec, Status>>;
+}
+
+interface Names {
+  /** Empty for the core group of Kubernetes. */
+  readonly group: string;
+  readonly name: string;
+  /** As in the paths of the API server. */
+  readonly plural: string;
+  /** Objects of the kind belong to no namespace. */
+  readonly isClusterScoped?: true;
+  /** Versions that files may use, the newest first. */
+  readonly versions: readonly string[];
+  /** The only version that API servers and istiod have, if they do not have all of `versions`. */
+  readonly servedAs?: string;
+}
+
+/** What its CustomResourceDefinition says about a kind beyond its schema. */
+export interface CustomKind {
+  readonly shortName?: string;
+  readonly description: string;
+  /** Columns of `kubectl get`, before the age. */
+  readonly columns?: readonly Column[];
+  /** The API server rejects objects without a spec. */
+  readonly needsSpec?: true;
+}
+
+/** A column of text. */
+export interface Column {
+  readonly name: string;
+  readonly jsonPath: string;
+  readonly description: string;
+}
+
+interface Definition<Spec, Status> extends Omit<Kind<Spec, Status>, "read"> {
+  /** Of the status, if the mesh acts upon it. */
+  readonly status?: Schema<Status>;
+  /** Checks beyond the schema; a kind that only its API server checks has none. */
+  readonly check?: (object: ConfigObject<Spec>) => Iterable<Problem>;
+}
+
+/** Defines a kind. */
+export function kind<Spec, Status>(definition: Definition<Spec, Status>): Kind<Spec, Status> {
+  const { status: _, check: __, ...rest } = definition;
+  return { ...rest, read: (spec, head) => read(definition, spec, head) };
+}
+
+function read<Spec, Status>(
+  { schema, status: statusSchema, check, isPartial, content }: Definition<Spec, Status>,
+  rawSpec: unknown,
+  { status: rawStatus, ...head }: Omit<ConfigObject, "spec">,
+): Parsed<ConfigObject<Spec, Status>> {
+  const spec = parseSpec(schema, rawSpec);
+  const object = spec.value && { ...head, spec: spec.value };
+  const checked = object ? [...checkMetadata(head.metadata, head.kind), ...(check?.(object) ?? [])] : [];
+  const all = [...spec.problems, ...checked];
+  const reported = isPartial ? all.filter(isError) : all;
+  const problems = content ? reported.map((one) => ({ ...one, field: one.field.replace(/^spec\.?/, "") })) : reported;
+  if (object === undefined || problems.some(isError)) return { value: undefined, problems };
+  // The cluster writes the status, not the user, so problems in it are not reported.
+  const status = statusSchema && rawStatus !== undefined ? parse(statusSchema, rawStatus, "status").value : undefined;
+  return { value: status === undefined ? object : { ...object, status }, problems };
+}
+
+function isError({ severity }: Problem): boolean {
+  return severity === "error";
+}
+
+/** The `apiVersion` under which API servers have every object of a kind. */
+export function apiVersionOf({ group, versions, servedAs = versions[0] ?? "" }: Kind): string {
+  return group === "" ? servedAs : `${group}/${servedAs}`;
+}

@@ -1,0 +1,14 @@
+import { kind } from "../kind.ts";
+import { nodeSchema, nodeStatusSchema } from "./schema.ts";
+
+/** Kubernetes v1 Node. */
+export const node = kind({
+  group: "",
+  name: "Node",
+  plural: "nodes",
+  isClusterScoped: true,
+  versions: ["v1"],
+  schema: nodeSchema,
+  status: nodeStatusSchema,
+  isPartial: true,
+});

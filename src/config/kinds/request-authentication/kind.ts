@@ -1,0 +1,17 @@
+import { kind } from "../kind.ts";
+import { checkRequestAuthentication } from "./check.ts";
+import { requestAuthenticationSchema } from "./schema.ts";
+
+/** security.istio.io RequestAuthentication. */
+export const requestAuthentication = kind({
+  group: "security.istio.io",
+  name: "RequestAuthentication",
+  plural: "requestauthentications",
+  versions: ["v1", "v1beta1"],
+  schema: requestAuthenticationSchema,
+  check: checkRequestAuthentication,
+  crd: {
+    shortName: "ra",
+    description: "Tokens of end users that workloads accept",
+  },
+});
