@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isRecord } from "#lib/json/is-record.ts";
 import { customResourceDefinitions } from "./definitions.ts";
-import { FIELD_DESCRIPTIONS } from "./descriptions.ts";
 
 interface Definition {
   readonly metadata: { readonly name: string };
@@ -56,19 +55,4 @@ test("customResourceDefinitions() explains every kind and every field of its spe
     ];
   });
   assert.deepEqual(unexplained, []);
-});
-
-test("descriptions are about fields that there are", () => {
-  const known = new Set<string>();
-  const walk = (schema: unknown) => {
-    if (Array.isArray(schema)) for (const item of schema) walk(item);
-    if (!isRecord(schema)) return;
-    if (typeof schema.description === "string") known.add(schema.description);
-    for (const value of Object.values(schema)) walk(value);
-  };
-  for (const { spec } of DEFINITIONS) walk(spec);
-  assert.deepEqual(
-    Object.entries(FIELD_DESCRIPTIONS).filter(([, text]) => !known.has(text)),
-    [],
-  );
 });

@@ -7,7 +7,18 @@ import { parse, parseSpec } from "../schema/parse.ts";
 import type { Parsed, Problem } from "../schema/problem.ts";
 
 /** A kind, defined in the folder of its name. */
-export interface Kind<Spec = unknown, Status = unknown> extends Names {
+export interface Kind<Spec = unknown, Status = unknown> {
+  /** Empty for the core group of Kubernetes. */
+  readonly group: string;
+  readonly name: string;
+  /** As in the paths of the API server. */
+  readonly plural: string;
+  /** Objects of the kind belong to no namespace. */
+  readonly isClusterScoped?: true;
+  /** Versions that files may use, the newest first. */
+  readonly versions: readonly string[];
+  /** The only version that API servers and istiod have, if they do not have all of `versions`. */
+  readonly servedAs?: string;
   readonly schema: Schema<Spec>;
   /** Fields of the content beside the metadata, for a kind without a spec. */
   readonly content?: readonly string[];
@@ -21,20 +32,6 @@ export interface Kind<Spec = unknown, Status = unknown> extends Names {
   readonly read: (spec: unknown, head: Omit<ConfigObject, "spec">) => Parsed<ConfigObject<Spec, Status>>;
 }
 
-interface Names {
-  /** Empty for the core group of Kubernetes. */
-  readonly group: string;
-  readonly name: string;
-  /** As in the paths of the API server. */
-  readonly plural: string;
-  /** Objects of the kind belong to no namespace. */
-  readonly isClusterScoped?: true;
-  /** Versions that files may use, the newest first. */
-  readonly versions: readonly string[];
-  /** The only version that API servers and istiod have, if they do not have all of `versions`. */
-  readonly servedAs?: string;
-}
-
 /** What its CustomResourceDefinition says about a kind beyond its schema. */
 export interface CustomKind {
   readonly shortName?: string;
@@ -46,7 +43,7 @@ export interface CustomKind {
 }
 
 /** A column of text. */
-export interface Column {
+interface Column {
   readonly name: string;
   readonly jsonPath: string;
   readonly description: string;

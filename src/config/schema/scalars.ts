@@ -2,6 +2,7 @@
 
 import { type Millis, parseDuration } from "@mizzen/go-text/duration";
 import * as z from "zod";
+import { field, rule } from "./field.ts";
 import type { Schema } from "./message.ts";
 
 /** Text. Numbers and booleans are refused: YAML reads an unquoted `1` or `on` as such. */
@@ -52,6 +53,16 @@ export function bytes(): Schema<string> {
 /** A Go duration, yielded in milliseconds. */
 export function duration(): Schema<Millis> {
   return DURATION;
+}
+
+/** A duration that the API server accepts only if it is positive. */
+export function positiveDuration(): Schema<Millis> {
+  return POSITIVE_DURATION;
+}
+
+/** The number of a port, which the API server accepts only from 1 to 65535. */
+export function portNumber(): Schema<number> {
+  return PORT_NUMBER;
 }
 
 /** A moment as Kubernetes writes it, yielded in milliseconds since 1970. */
@@ -135,6 +146,11 @@ const STRUCT = scalar("must be an object", { type: "object" }, (raw) =>
 const INT_OR_STRING = scalar("must be a number or text", { type: ["integer", "string"] }, (raw) =>
   typeof raw === "string" || Number.isInteger(raw) ? (raw as number | string) : undefined,
 );
+
+const POSITIVE_DURATION = field(DURATION, {
+  rules: [rule("duration(self) >= duration('1ms')", "must be a valid duration greater than 1ms")],
+});
+const PORT_NUMBER = field(UINT32, { rules: [rule("0 < self && self <= 65535", "port must be between 1-65535")] });
 
 function text(): Schema<string> {
   return scalar(MUST_BE_TEXT, { type: "string" }, (raw) => (typeof raw === "string" ? raw : undefined));

@@ -1,10 +1,18 @@
 /** security.istio.io AuthorizationPolicy: who may do what to a workload. */
+import { field, rule } from "../../schema/field.ts";
 import { type Infer, list, message, required } from "../../schema/message.ts";
 import { enumeration, string } from "../../schema/scalars.ts";
-import { targetReferenceSchema, workloadSelectorSchema } from "../../selection/schema.ts";
+import { attachmentFields, ONE_ATTACHMENT } from "../../selection/schema.ts";
 
 /** A list of values, and a list of those that must not be. */
 const texts = list(string());
+const serviceAccounts = field(list(field(string(), { maxLength: 320 })), { maxItems: 16 });
+
+/** A service account is a namespace and a principal already. */
+const ACCOUNTS_ALONE = rule(
+  "!has(self.serviceAccounts) && !has(self.notServiceAccounts) || !has(self.principals) && !has(self.notPrincipals) && !has(self.namespaces) && !has(self.notNamespaces)",
+  "Cannot set serviceAccounts with namespaces or principals",
+);
 
 const sourceSchema = message({
   principals: texts,
@@ -14,8 +22,8 @@ const sourceSchema = message({
   namespaces: texts,
   notNamespaces: texts,
   /** `account`, or `namespace/account`. */
-  serviceAccounts: texts,
-  notServiceAccounts: texts,
+  serviceAccounts,
+  notServiceAccounts: serviceAccounts,
   ipBlocks: texts,
   notIpBlocks: texts,
   remoteIpBlocks: texts,
@@ -36,23 +44,35 @@ const operationSchema = message({
 const conditionSchema = message({ key: required(string()), values: texts, notValues: texts });
 
 const ruleSchema = message({
-  from: list(message({ source: required(sourceSchema) })),
-  to: list(message({ operation: required(operationSchema) })),
-  when: list(conditionSchema),
+  from: field(
+    list(message({ source: required(field(sourceSchema, { isRequired: false, rules: [ACCOUNTS_ALONE] })) })),
+    { description: "Who calls", maxItems: 512 },
+  ),
+  to: field(list(message({ operation: required(field(operationSchema, { isRequired: false })) })), {
+    description: "What is called",
+  }),
+  when: field(list(conditionSchema), { description: "Further conditions" }),
 });
 
 /** Schema of the spec of an AuthorizationPolicy. */
-export const authorizationPolicySchema = message({
-  selector: workloadSelectorSchema,
-  targetRef: targetReferenceSchema,
-  targetRefs: list(targetReferenceSchema),
-  /** Without rules nothing matches: ALLOW then lets nobody in. */
-  rules: list(ruleSchema),
-  /** ALLOW when unset. */
-  action: enumeration("ALLOW", "DENY", "AUDIT", "CUSTOM"),
-  /** Names the extension provider of mesh config that decides, for action CUSTOM. */
-  provider: message({ name: string() }),
-});
+export const authorizationPolicySchema = field(
+  message({
+    ...attachmentFields,
+    /** Without rules nothing matches: ALLOW then lets nobody in. */
+    rules: field(list(ruleSchema), {
+      description: "One of these has to match; without any, none does",
+      maxItems: 512,
+    }),
+    /** ALLOW when unset. */
+    action: field(enumeration("ALLOW", "DENY", "AUDIT", "CUSTOM"), {
+      description: "ALLOW, DENY, AUDIT or CUSTOM for requests that a rule matches",
+    }),
+    provider: field(message({ name: string() }), {
+      description: "Who decides for CUSTOM, by a name of the mesh config",
+    }),
+  }),
+  { rules: [ONE_ATTACHMENT] },
+);
 
 /** The spec of an AuthorizationPolicy. */
 export type AuthorizationPolicy = Infer<typeof authorizationPolicySchema>;

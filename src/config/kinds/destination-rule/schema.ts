@@ -1,7 +1,18 @@
 /** networking.istio.io DestinationRule: what happens to traffic after routing has chosen a host. */
+import { field } from "../../schema/field.ts";
 import { type Infer, list, map, message, oneof, required } from "../../schema/message.ts";
-import { bool, double, duration, enumeration, int32, string, uint32, uint64 } from "../../schema/scalars.ts";
-import { workloadSelectorSchema } from "../../selection/schema.ts";
+import {
+  bool,
+  double,
+  duration,
+  enumeration,
+  int32,
+  positiveDuration,
+  string,
+  uint32,
+  uint64,
+} from "../../schema/scalars.ts";
+import { exportToField, workloadSelectorSchema } from "../../selection/schema.ts";
 
 const consistentHashSchema = message(
   {
@@ -27,7 +38,7 @@ export const localityLbSchema = message({
   distribute: list(message({ from: string(), to: map(uint32()) })),
   failover: list(message({ from: string(), to: string() })),
   failoverPriority: list(string()),
-  enabled: bool(),
+  enabled: field(bool(), { nullable: true }),
 });
 
 const loadBalancerSchema = message(
@@ -35,22 +46,26 @@ const loadBalancerSchema = message(
     simple: enumeration("UNSPECIFIED", "LEAST_CONN", "RANDOM", "PASSTHROUGH", "ROUND_ROBIN", "LEAST_REQUEST"),
     consistentHash: consistentHashSchema,
     localityLbSetting: localityLbSchema,
-    warmupDurationSecs: duration(),
-    warmup: message({ duration: required(duration()), minimumPercent: double(), aggression: double() }),
+    warmupDurationSecs: positiveDuration(),
+    warmup: message({
+      duration: required(positiveDuration()),
+      minimumPercent: field(double(), { nullable: true, minimum: 0, maximum: 100 }),
+      aggression: field(double(), { nullable: true, minimum: 0 }),
+    }),
   },
   oneof("simple", "consistentHash"),
 );
 
 /** TCP keep-alive; also the mesh-wide default in the mesh config. */
-export const tcpKeepaliveSchema = message({ probes: uint32(), time: duration(), interval: duration() });
+export const tcpKeepaliveSchema = message({ probes: uint32(), time: positiveDuration(), interval: positiveDuration() });
 
 /** Limits on connections and requests; a Sidecar has them for its own ports. */
 export const connectionPoolSchema = message({
   tcp: message({
     maxConnections: int32(),
-    connectTimeout: duration(),
+    connectTimeout: positiveDuration(),
     tcpKeepalive: tcpKeepaliveSchema,
-    maxConnectionDuration: duration(),
+    maxConnectionDuration: positiveDuration(),
     idleTimeout: duration(),
   }),
   http: message({
@@ -58,7 +73,7 @@ export const connectionPoolSchema = message({
     http2MaxRequests: int32(),
     maxRequestsPerConnection: int32(),
     maxRetries: int32(),
-    idleTimeout: duration(),
+    idleTimeout: positiveDuration(),
     h2UpgradePolicy: enumeration("DEFAULT", "DO_NOT_UPGRADE", "UPGRADE"),
     useClientProtocol: bool(),
     maxConcurrentStreams: int32(),
@@ -68,28 +83,32 @@ export const connectionPoolSchema = message({
 const outlierDetectionSchema = message({
   consecutiveErrors: int32(),
   splitExternalLocalOriginErrors: bool(),
-  consecutiveLocalOriginFailures: uint32(),
-  consecutiveGatewayErrors: uint32(),
-  consecutive5xxErrors: uint32(),
-  interval: duration(),
-  baseEjectionTime: duration(),
+  consecutiveLocalOriginFailures: field(uint32(), { nullable: true }),
+  consecutiveGatewayErrors: field(uint32(), { nullable: true }),
+  consecutive5xxErrors: field(uint32(), { nullable: true }),
+  interval: positiveDuration(),
+  baseEjectionTime: positiveDuration(),
   maxEjectionPercent: int32(),
   minHealthPercent: int32(),
 });
 
-/** TLS towards an upstream. */
-export const clientTlsSchema = message({
-  /** DISABLE when unset. */
-  mode: enumeration("DISABLE", "SIMPLE", "MUTUAL", "ISTIO_MUTUAL"),
+/** DISABLE when unset. */
+const clientTlsMode = enumeration("DISABLE", "SIMPLE", "MUTUAL", "ISTIO_MUTUAL");
+
+const clientTlsFields = {
+  mode: clientTlsMode,
   clientCertificate: string(),
   privateKey: string(),
   caCertificates: string(),
-  credentialName: string(),
+  credentialName: field(string(), { description: "The Secret with certificate and key" }),
   subjectAltNames: list(string()),
   sni: string(),
-  insecureSkipVerify: bool(),
+  insecureSkipVerify: field(bool(), { nullable: true }),
   caCrl: string(),
-});
+};
+
+/** TLS towards an upstream. */
+export const clientTlsSchema = message(clientTlsFields);
 
 const portTrafficPolicySchema = message({
   port: message({ number: uint32() }),
@@ -99,30 +118,50 @@ const portTrafficPolicySchema = message({
   tls: clientTlsSchema,
 });
 
+/** Settings of single ports do not repeat the description. */
+const describedTlsMode = field(clientTlsMode, {
+  description: "DISABLE, SIMPLE, MUTUAL with own certificates, or ISTIO_MUTUAL with those of the mesh",
+});
+
 const trafficPolicySchema = message({
-  loadBalancer: loadBalancerSchema,
-  connectionPool: connectionPoolSchema,
-  outlierDetection: outlierDetectionSchema,
-  tls: clientTlsSchema,
-  portLevelSettings: list(portTrafficPolicySchema),
+  loadBalancer: field(loadBalancerSchema, { description: "How an endpoint is chosen" }),
+  connectionPool: field(connectionPoolSchema, { description: "Limits of connections and requests" }),
+  outlierDetection: field(outlierDetectionSchema, {
+    description: "When endpoints that fail are left out for a while",
+  }),
+  tls: field(message({ ...clientTlsFields, mode: describedTlsMode }), { description: "TLS towards the service" }),
+  portLevelSettings: field(list(portTrafficPolicySchema), {
+    description: "Other settings for single ports",
+    maxItems: 4096,
+  }),
   tunnel: message({ protocol: string(), targetHost: required(string()), targetPort: required(uint32()) }),
   proxyProtocol: message({ version: enumeration("V1", "V2") }),
-  retryBudget: message({ percent: double(), minRetryConcurrency: uint32() }),
+  retryBudget: message({
+    percent: field(double(), { nullable: true, minimum: 0, maximum: 100 }),
+    minRetryConcurrency: uint32(),
+  }),
+});
+
+const trafficPolicyField = field(trafficPolicySchema, {
+  description: "Load balancing, connections, health and TLS",
 });
 
 const subsetSchema = message({
   name: required(string()),
   labels: map(string()),
-  trafficPolicy: trafficPolicySchema,
+  trafficPolicy: trafficPolicyField,
 });
 
 /** Schema of the spec of a DestinationRule. */
 export const destinationRuleSchema = message({
-  host: required(string()),
-  trafficPolicy: trafficPolicySchema,
-  subsets: list(subsetSchema),
-  exportTo: list(string()),
-  workloadSelector: workloadSelectorSchema,
+  host: required(field(string(), { description: "The service that the rule is about" })),
+  trafficPolicy: trafficPolicyField,
+  subsets: field(list(subsetSchema), { description: "Parts of the service by labels, such as its versions" }),
+  exportTo: exportToField,
+  workloadSelector: field(workloadSelectorSchema, {
+    description: "Workloads that it is for, by labels; without it all of the namespace",
+    isBrief: true,
+  }),
 });
 
 /** The spec of a DestinationRule. */

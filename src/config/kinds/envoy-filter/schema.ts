@@ -1,7 +1,8 @@
 /** networking.istio.io EnvoyFilter: changes to what is generated for Envoy, by those who know its configuration. */
+import { atMostOne, field, rule } from "../../schema/field.ts";
 import { type Infer, list, map, message, oneof } from "../../schema/message.ts";
-import { enumeration, int32, regex, string, struct, uint32 } from "../../schema/scalars.ts";
-import { labelSelectorSchema, targetReferenceSchema } from "../../selection/schema.ts";
+import { enumeration, int32, portNumber, regex, string, struct, uint32 } from "../../schema/scalars.ts";
+import { labelSelectorSchema, targetRefsField } from "../../selection/schema.ts";
 
 const subFilterSchema = message({ name: string() });
 
@@ -35,7 +36,7 @@ const routeConfigurationMatchSchema = message({
 const clusterMatchSchema = message({ portNumber: uint32(), service: string(), subset: string(), name: string() });
 
 const waypointMatchSchema = message({
-  portNumber: uint32(),
+  portNumber: portNumber(),
   route: message({ name: string() }),
   filter: message({ name: string(), subFilter: subFilterSchema }),
 });
@@ -70,32 +71,48 @@ const patchSchema = message({
 });
 
 const configPatchSchema = message({
-  applyTo: enumeration(
-    "INVALID",
-    "LISTENER",
-    "FILTER_CHAIN",
-    "NETWORK_FILTER",
-    "HTTP_FILTER",
-    "ROUTE_CONFIGURATION",
-    "VIRTUAL_HOST",
-    "HTTP_ROUTE",
-    "CLUSTER",
-    "EXTENSION_CONFIG",
-    "BOOTSTRAP",
-    "LISTENER_FILTER",
+  applyTo: field(
+    enumeration(
+      "INVALID",
+      "LISTENER",
+      "FILTER_CHAIN",
+      "NETWORK_FILTER",
+      "HTTP_FILTER",
+      "ROUTE_CONFIGURATION",
+      "VIRTUAL_HOST",
+      "HTTP_ROUTE",
+      "CLUSTER",
+      "EXTENSION_CONFIG",
+      "BOOTSTRAP",
+      "LISTENER_FILTER",
+    ),
+    { description: "What is changed: LISTENER, HTTP_FILTER, CLUSTER, ..." },
   ),
-  match: matchSchema,
-  patch: patchSchema,
+  match: field(matchSchema, {
+    description: "Which of them",
+    rules: [
+      rule(
+        '(has(self.context) && self.context == "WAYPOINT") == has(self.waypoint)',
+        "only support waypointMatch when context is WAYPOINT",
+      ),
+    ],
+  }),
+  patch: field(patchSchema, { description: "What is done, and with what" }),
 });
 
 /** Schema of the spec of an EnvoyFilter. */
-export const envoyFilterSchema = message({
-  workloadSelector: labelSelectorSchema,
-  targetRefs: list(targetReferenceSchema),
-  configPatches: list(configPatchSchema),
-  /** Lower ones are applied first; 0 when unset. */
-  priority: int32(),
-});
+export const envoyFilterSchema = field(
+  message({
+    workloadSelector: labelSelectorSchema,
+    targetRefs: targetRefsField,
+    configPatches: field(list(configPatchSchema), { description: "Changes, in their order" }),
+    /** 0 when unset. */
+    priority: field(int32(), { description: "Lower ones are applied first" }),
+  }),
+  {
+    rules: [atMostOne(["workloadSelector", "targetRefs"], "only one of targetRefs or workloadSelector can be set")],
+  },
+);
 
 /** The spec of an EnvoyFilter. */
 export type EnvoyFilter = Infer<typeof envoyFilterSchema>;

@@ -1,15 +1,21 @@
 /** networking.istio.io ProxyConfig: settings of the proxies of a workload, a namespace or the mesh. */
+import { field } from "../../schema/field.ts";
 import { type Infer, map, message } from "../../schema/message.ts";
 import { int32, string } from "../../schema/scalars.ts";
-import { workloadSelectorSchema } from "../../selection/schema.ts";
+import { selectorField } from "../../selection/schema.ts";
 
 /** Schema of the spec of a ProxyConfig. */
 export const proxyConfigObjectSchema = message({
-  selector: workloadSelectorSchema,
-  /** Number of worker threads; 0 means one per core. */
-  concurrency: int32(),
-  environmentVariables: map(string()),
-  image: message({ imageType: string() }),
+  selector: selectorField,
+  concurrency: field(int32(), {
+    description: "Threads of the proxy; 0 is as many as there are cores",
+    nullable: true,
+    minimum: 0,
+  }),
+  environmentVariables: field(map(field(string(), { maxLength: 2048 })), {
+    description: "More environment of the proxy",
+  }),
+  image: field(message({ imageType: string() }), { description: "Variant of the proxy's image" }),
 });
 
 /** The spec of a ProxyConfig object. */

@@ -1,4 +1,5 @@
 /** networking.istio.io Sidecar: what a workload's proxy listens to, and which services it knows. */
+import { field } from "../../schema/field.ts";
 import { type Infer, list, message, required } from "../../schema/message.ts";
 import { enumeration, string, uint32 } from "../../schema/scalars.ts";
 import { labelSelectorSchema } from "../../selection/schema.ts";
@@ -34,16 +35,20 @@ const egressListenerSchema = message({
 const outboundTrafficPolicySchema = message({
   /** REGISTRY_ONLY when unset, although the mesh-wide default is ALLOW_ANY. */
   mode: enumeration("REGISTRY_ONLY", "ALLOW_ANY"),
-  egressProxy: destinationSchema,
+  egressProxy: field(destinationSchema, { isBrief: true }),
 });
 
 /** Schema of the spec of a Sidecar. */
 export const sidecarSchema = message({
   workloadSelector: labelSelectorSchema,
-  ingress: list(ingressListenerSchema),
-  egress: list(egressListenerSchema),
-  inboundConnectionPool: connectionPoolSchema,
-  outboundTrafficPolicy: outboundTrafficPolicySchema,
+  ingress: field(list(ingressListenerSchema), {
+    description: "Ports that the workload takes traffic on, instead of those of its services",
+  }),
+  egress: field(list(egressListenerSchema), { description: "Hosts that the workload may know, by namespace" }),
+  inboundConnectionPool: field(connectionPoolSchema, { description: "Limits of connections to the workload" }),
+  outboundTrafficPolicy: field(outboundTrafficPolicySchema, {
+    description: "What happens to calls of hosts that nobody knows",
+  }),
 });
 
 /** The spec of a Sidecar. */

@@ -1,12 +1,15 @@
 /** telemetry.istio.io Telemetry: which requests of workloads are traced, counted and logged. */
+import { field, rule } from "../../schema/field.ts";
 import { list, map, message, oneof, required } from "../../schema/message.ts";
-import { bool, double, duration, enumeration, string } from "../../schema/scalars.ts";
-import { targetReferenceSchema, workloadSelectorSchema } from "../../selection/schema.ts";
+import { bool, double, enumeration, positiveDuration, string } from "../../schema/scalars.ts";
+import { attachmentFields, ONE_ATTACHMENT } from "../../selection/schema.ts";
 
 const mode = enumeration("CLIENT_AND_SERVER", "CLIENT", "SERVER");
-const providers = list(message({ name: required(string()) }));
-const named = message({ name: required(string()), defaultValue: string() });
-const valued = message({ value: required(string()) });
+const nonEmpty = required(field(string(), { minLength: 1 }));
+const optionalFlag = field(bool(), { nullable: true });
+const providers = list(message({ name: nonEmpty }));
+const named = message({ name: nonEmpty, defaultValue: string() });
+const valued = message({ value: nonEmpty });
 
 const customTagSchema = message(
   { literal: valued, environment: named, header: named, formatter: valued },
@@ -28,47 +31,62 @@ const metricMatchSchema = message(
       "GRPC_REQUEST_MESSAGES",
       "GRPC_RESPONSE_MESSAGES",
     ),
-    customMetric: string(),
+    customMetric: field(string(), { minLength: 1 }),
     mode,
   },
   oneof("metric", "customMetric"),
 );
 
-/** Schema of the spec of a Telemetry. */
-export const telemetrySchema = message({
-  selector: workloadSelectorSchema,
-  targetRef: targetReferenceSchema,
-  targetRefs: list(targetReferenceSchema),
-  tracing: list(
-    message({
-      match: message({ mode }),
-      providers,
-      randomSamplingPercentage: double(),
-      disableSpanReporting: bool(),
-      customTags: map(customTagSchema),
-      enableIstioTags: bool(),
-      useRequestIdForTraceSampling: bool(),
-    }),
-  ),
-  metrics: list(
-    message({
-      providers,
-      overrides: list(
-        message({
-          match: metricMatchSchema,
-          disabled: bool(),
-          tagOverrides: map(message({ operation: enumeration("UPSERT", "REMOVE"), value: string() })),
-        }),
-      ),
-      reportingInterval: duration(),
-    }),
-  ),
-  accessLogging: list(
-    message({
-      match: message({ mode }),
-      providers,
-      disabled: bool(),
-      filter: message({ expression: string() }),
-    }),
-  ),
+const tagOverrideSchema = field(message({ operation: enumeration("UPSERT", "REMOVE"), value: string() }), {
+  rules: [
+    rule(
+      '!has(self.operation) || self.operation != "UPSERT" || self.value != ""',
+      "value must be set when operation is UPSERT",
+    ),
+    rule(
+      '!has(self.operation) || self.operation != "REMOVE" || !has(self.value)',
+      "value must not be set when operation is REMOVE",
+    ),
+  ],
 });
+
+const tracingSchema = message({
+  match: message({ mode }),
+  providers,
+  randomSamplingPercentage: field(double(), {
+    description: "Share of requests that are traced, 0 to 100",
+    nullable: true,
+    minimum: 0,
+    maximum: 100,
+  }),
+  disableSpanReporting: optionalFlag,
+  customTags: map(customTagSchema),
+  enableIstioTags: optionalFlag,
+  useRequestIdForTraceSampling: optionalFlag,
+});
+
+const metricsSchema = message({
+  providers,
+  overrides: list(message({ match: metricMatchSchema, disabled: optionalFlag, tagOverrides: map(tagOverrideSchema) })),
+  reportingInterval: positiveDuration(),
+});
+
+const accessLoggingSchema = message({
+  match: message({ mode }),
+  providers,
+  disabled: optionalFlag,
+  filter: message({ expression: string() }),
+});
+
+/** Schema of the spec of a Telemetry. */
+export const telemetrySchema = field(
+  message({
+    ...attachmentFields,
+    tracing: field(list(tracingSchema), { description: "Which requests are traced, by whom, with which tags" }),
+    metrics: field(list(metricsSchema), { description: "Who collects metrics, and what is different in them" }),
+    accessLogging: field(list(accessLoggingSchema), {
+      description: "Who writes access logs, and of which requests",
+    }),
+  }),
+  { rules: [ONE_ATTACHMENT] },
+);

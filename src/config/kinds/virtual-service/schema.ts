@@ -1,6 +1,18 @@
 /** networking.istio.io VirtualService: how requests to a host are matched, changed and sent on. */
+import { field } from "../../schema/field.ts";
 import { type Infer, list, map, message, oneof, required } from "../../schema/message.ts";
-import { bool, bytes, double, duration, enumeration, int32, regex, string, uint32 } from "../../schema/scalars.ts";
+import {
+  bool,
+  bytes,
+  double,
+  enumeration,
+  int32,
+  positiveDuration,
+  regex,
+  string,
+  uint32,
+} from "../../schema/scalars.ts";
+import { exportToField } from "../../selection/schema.ts";
 
 const stringMatchSchema = message(
   { exact: string(), prefix: string(), regex: regex() },
@@ -12,9 +24,9 @@ const percentSchema = message({ value: double() });
 
 /** A host, and perhaps a subset and a port of it. */
 export const destinationSchema = message({
-  host: required(string()),
-  subset: string(),
-  port: message({ number: uint32() }),
+  host: required(field(string(), { description: "Name of a service" })),
+  subset: field(string(), { description: "A subset that a DestinationRule defines" }),
+  port: field(message({ number: uint32() }), { description: "Port of the service, where it has several" }),
 });
 
 const headerOperationsSchema = message({ set: map(string()), add: map(string()), remove: list(string()) });
@@ -37,9 +49,11 @@ const httpMatchSchema = message({
   statPrefix: string(),
 });
 
+const weight = field(int32(), { description: "Its share of all weights" });
+
 const httpRouteDestinationSchema = message({
   destination: required(destinationSchema),
-  weight: int32(),
+  weight,
   headers: headersSchema,
 });
 
@@ -68,12 +82,12 @@ const httpRewriteSchema = message({
 
 /** Retries; also the mesh-wide default in the mesh config. */
 export const httpRetrySchema = message({
-  attempts: int32(),
-  perTryTimeout: duration(),
-  retryOn: string(),
-  retryRemoteLocalities: bool(),
-  retryIgnorePreviousHosts: bool(),
-  backoff: duration(),
+  attempts: field(int32(), { description: "How often it is tried again" }),
+  perTryTimeout: field(positiveDuration(), { description: "How long one attempt may take" }),
+  retryOn: field(string(), { description: "Conditions, such as 5xx,connect-failure" }),
+  retryRemoteLocalities: field(bool(), { nullable: true }),
+  retryIgnorePreviousHosts: field(bool(), { nullable: true }),
+  backoff: positiveDuration(),
 });
 
 const corsPolicySchema = message({
@@ -82,13 +96,13 @@ const corsPolicySchema = message({
   allowMethods: list(string()),
   allowHeaders: list(string()),
   exposeHeaders: list(string()),
-  maxAge: duration(),
-  allowCredentials: bool(),
+  maxAge: positiveDuration(),
+  allowCredentials: field(bool(), { nullable: true }),
   unmatchedPreflights: enumeration("UNSPECIFIED", "FORWARD", "IGNORE"),
 });
 
 const delaySchema = message(
-  { percent: int32(), fixedDelay: duration(), exponentialDelay: duration(), percentage: percentSchema },
+  { percent: int32(), fixedDelay: positiveDuration(), exponentialDelay: positiveDuration(), percentage: percentSchema },
   oneof("fixedDelay", "exponentialDelay"),
 );
 const abortSchema = message(
@@ -101,34 +115,39 @@ const httpMirrorSchema = message({ destination: required(destinationSchema), per
 
 const httpRouteSchema = message({
   name: string(),
-  match: list(httpMatchSchema),
-  route: list(httpRouteDestinationSchema),
-  redirect: httpRedirectSchema,
-  directResponse: httpDirectResponseSchema,
-  delegate: message({ name: string(), namespace: string() }),
-  rewrite: httpRewriteSchema,
-  timeout: duration(),
-  retries: httpRetrySchema,
-  fault: httpFaultSchema,
-  mirror: destinationSchema,
-  mirrors: list(httpMirrorSchema),
-  mirrorPercent: uint32(),
-  mirrorPercentage: percentSchema,
-  corsPolicy: corsPolicySchema,
-  headers: headersSchema,
+  match: field(list(httpMatchSchema), { description: "One of these has to hold; without any, every request matches" }),
+  route: field(list(httpRouteDestinationSchema), { description: "Destinations, by weight" }),
+  redirect: field(httpRedirectSchema, { description: "Answers with a redirection" }),
+  directResponse: field(httpDirectResponseSchema, { description: "Answers with a status and a body" }),
+  delegate: field(message({ name: string(), namespace: string() }), {
+    description: "Another VirtualService that has the routes",
+  }),
+  rewrite: field(httpRewriteSchema, { description: "Changes path or authority before the request is sent on" }),
+  timeout: field(positiveDuration(), { description: "How long the whole request may take, such as 5s" }),
+  retries: field(httpRetrySchema, { description: "When and how often a request is tried again" }),
+  fault: field(httpFaultSchema, { description: "Delays or refuses requests on purpose" }),
+  mirror: field(destinationSchema, { description: "Where a copy of the request goes", isBrief: true }),
+  mirrors: field(list(httpMirrorSchema), { description: "Where copies of the request go" }),
+  mirrorPercent: field(uint32(), { formerName: "mirror_percent", nullable: true }),
+  mirrorPercentage: field(percentSchema, { description: "How many requests are copied" }),
+  corsPolicy: field(corsPolicySchema, { description: "Who may call from pages of other origins" }),
+  headers: field(headersSchema, { description: "Headers that are set, added or removed" }),
 });
 
-const routeDestinationSchema = message({ destination: required(destinationSchema), weight: int32() });
+const routeDestinationSchema = message({ destination: required(destinationSchema), weight });
 
 const tlsMatchSchema = message({
-  sniHosts: list(string()),
+  sniHosts: field(list(string()), { isRequired: true }),
   destinationSubnets: list(string()),
   port: uint32(),
   sourceLabels: map(string()),
   gateways: list(string()),
   sourceNamespace: string(),
 });
-const tlsRouteSchema = message({ match: list(tlsMatchSchema), route: list(routeDestinationSchema) });
+const tlsRouteSchema = message({
+  match: field(list(tlsMatchSchema), { isRequired: true }),
+  route: list(routeDestinationSchema),
+});
 
 const l4MatchSchema = message({
   destinationSubnets: list(string()),
@@ -142,13 +161,18 @@ const tcpRouteSchema = message({ match: list(l4MatchSchema), route: list(routeDe
 
 /** Schema of the spec of a VirtualService. */
 export const virtualServiceSchema = message({
-  hosts: list(string()),
-  /** `mesh` when unset. */
-  gateways: list(string()),
-  http: list(httpRouteSchema),
-  tls: list(tlsRouteSchema),
-  tcp: list(tcpRouteSchema),
-  exportTo: list(string()),
+  hosts: field(list(string()), {
+    description: "Names that requests are addressed to; `*.example.com` stands for many",
+  }),
+  gateways: field(list(string()), {
+    description: "Gateways where the routes hold; `mesh` stands for all sidecars and is the default",
+  }),
+  http: field(list(httpRouteSchema), { description: "Routes of HTTP requests; the first that matches counts" }),
+  tls: field(list(tlsRouteSchema), {
+    description: "Routes of TLS connections that are not ended here, by server name",
+  }),
+  tcp: field(list(tcpRouteSchema), { description: "Routes of all other connections" }),
+  exportTo: exportToField,
 });
 
 /** The spec of a VirtualService. */
