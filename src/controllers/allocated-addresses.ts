@@ -1,5 +1,7 @@
 /** Addresses for hosts of ServiceEntries that have none, written into the status so that everyone uses the same. */
 
+import { resourceTypeOf } from "#config/kinds/kind.ts";
+import { serviceEntryKind } from "#config/kinds/service-entry/kind.ts";
 import type { ServiceEntry, ServiceEntryStatus } from "#config/kinds/service-entry/schema.ts";
 import { type ConfigObject, objectKey } from "#config/schema/config-object.ts";
 import { isWildcard } from "#config/terms/host.ts";
@@ -8,7 +10,7 @@ import type { AutoRanges } from "#convert/services/addresses.ts";
 import { wantsAutoAddress } from "#convert/services/service-entry.ts";
 import { type KubernetesApi, MERGE_PATCH } from "#lib/kubernetes/api-client.ts";
 import { refusalText } from "#lib/kubernetes/missing-right.ts";
-import { pathOf, type ResourceType } from "#lib/kubernetes/resource-types.ts";
+import { pathOf } from "#lib/kubernetes/resource-types.ts";
 import type { Logger } from "#lib/log/log.ts";
 import type { Source } from "#model/ports.ts";
 import { WorkQueue } from "./work-queue.ts";
@@ -22,13 +24,8 @@ export type GivenAddresses = ReadonlyMap<string, readonly string[]>;
 
 /** As many as the usual range for IPv4 has addresses: with more of them one has to be given again anyway. */
 const MAX_REMEMBERED = 65_536;
-const ENTRIES: ResourceType = {
-  group: "networking.istio.io",
-  version: "v1",
-  kind: "ServiceEntry",
-  plural: "serviceentries",
-  namespaced: true,
-};
+const ENTRIES = resourceTypeOf(serviceEntryKind);
+
 /**
  * The addresses of the ranges that entries should have in their status, of those whose status differs. Older entries come
  * first. A host has again what it was `given` before, and others get that when nothing else is left.

@@ -2,9 +2,12 @@
  * Ingresses of the mesh say in their status where it is reached: at the addresses of the gateway's service, or of the
  * nodes that gateways run on where the mesh names no service.
  */
+
 import { isIP } from "node:net";
+import { ingressKind } from "#config/kinds/ingress/kind.ts";
 import type { Ingress } from "#config/kinds/ingress/schema.ts";
 import type { IngressClass } from "#config/kinds/ingress-class/schema.ts";
+import { resourceTypeOf } from "#config/kinds/kind.ts";
 import type { Node, NodeStatus } from "#config/kinds/node/schema.ts";
 import type { Pod, PodStatus } from "#config/kinds/pod/schema.ts";
 import type { Service, ServiceStatus } from "#config/kinds/service/schema.ts";
@@ -16,7 +19,7 @@ import { isRecord } from "#lib/json/is-record.ts";
 import { ApiError, type KubernetesApi, MERGE_PATCH, type RawObject } from "#lib/kubernetes/api-client.ts";
 import { type Follower, follow } from "#lib/kubernetes/follow.ts";
 import { troubleText } from "#lib/kubernetes/missing-right.ts";
-import { pathOf, type ResourceType } from "#lib/kubernetes/resource-types.ts";
+import { pathOf } from "#lib/kubernetes/resource-types.ts";
 import type { Logger } from "#lib/log/log.ts";
 import type { Source } from "#model/ports.ts";
 import { WorkQueue } from "./work-queue.ts";
@@ -32,13 +35,7 @@ export interface IngressStatusOptions {
 /** An address as the status of an Ingress has it. */
 export type LoadBalancerAddress = { readonly ip: string } | { readonly hostname: string };
 
-const INGRESSES: ResourceType = {
-  group: "networking.k8s.io",
-  version: "v1",
-  kind: "Ingress",
-  plural: "ingresses",
-  namespaced: true,
-};
+const INGRESSES = resourceTypeOf(ingressKind);
 const DEFAULT_LABEL = "ingressgateway";
 const RETRY = { initialMs: 200, maxMs: 10_000 };
 

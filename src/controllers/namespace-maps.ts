@@ -2,6 +2,9 @@
  * Gives every namespace a ConfigMap of the mesh: its roots, by which agents know whom to trust before they have spoken to
  * anybody, and the certificates that are revoked. Made when a namespace appears, put right when somebody changes or deletes it.
  */
+import { configMapKind } from "#config/kinds/config-map/kind.ts";
+import { resourceTypeOf } from "#config/kinds/kind.ts";
+import { namespaceKind } from "#config/kinds/namespace/kind.ts";
 import { Backoff } from "#lib/async/backoff.ts";
 import { sleep } from "#lib/async/sleep.ts";
 import { isRecord } from "#lib/json/is-record.ts";
@@ -41,8 +44,8 @@ export interface NamespaceMapsOptions extends PublishedText {
 
 /** Nothing of a mesh runs there. In `kube-system` the parts of it do that are of nodes. */
 const SYSTEM_NAMESPACES = new Set(["kube-public", "kube-node-lease", "local-path-storage"]);
-const NAMESPACES = { group: "", version: "v1", kind: "Namespace", plural: "namespaces", namespaced: false };
-const CONFIG_MAPS = { group: "", version: "v1", kind: "ConfigMap", plural: "configmaps", namespaced: true };
+const NAMESPACES = resourceTypeOf(namespaceKind);
+const CONFIG_MAPS = resourceTypeOf(configMapKind);
 const RETRY = { initialMs: 200, maxMs: 10_000 };
 
 /** Writes until the signal aborts. Only one replica may do this at a time. */

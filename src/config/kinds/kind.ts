@@ -1,5 +1,6 @@
 /** The definition of a kind: its names, its schema and checks, and how an API server presents it. */
 
+import type { ResourceType } from "#lib/kubernetes/resource-types.ts";
 import { checkMetadata } from "../checks/metadata.ts";
 import type { ConfigObject } from "../schema/config-object.ts";
 import type { Schema } from "../schema/message.ts";
@@ -83,7 +84,7 @@ function isError({ severity }: Problem): boolean {
   return severity === "error";
 }
 
-/** The `apiVersion` under which API servers have every object of a kind. */
-export function apiVersionOf({ group, versions, servedAs = versions[0] ?? "" }: Kind): string {
-  return group === "" ? servedAs : `${group}/${servedAs}`;
+/** The kind as API servers name it, in the version into which they convert every object. */
+export function resourceTypeOf({ group, name, plural, versions, servedAs, isClusterScoped }: Kind): ResourceType {
+  return { group, version: servedAs ?? versions[0] ?? "", kind: name, plural, namespaced: isClusterScoped !== true };
 }

@@ -1,55 +1,56 @@
 /** The list of kinds, and lookups in it. */
 
-import { authorizationPolicy } from "./authorization-policy/kind.ts";
-import { configMap } from "./config-map/kind.ts";
-import { destinationRule } from "./destination-rule/kind.ts";
-import { endpointSlice } from "./endpoint-slice/kind.ts";
-import { envoyFilter } from "./envoy-filter/kind.ts";
-import { gateway } from "./gateway/kind.ts";
-import { ingress } from "./ingress/kind.ts";
-import { ingressClass } from "./ingress-class/kind.ts";
-import { apiVersionOf, type Kind } from "./kind.ts";
-import { namespace } from "./namespace/kind.ts";
-import { node } from "./node/kind.ts";
-import { peerAuthentication } from "./peer-authentication/kind.ts";
-import { pod } from "./pod/kind.ts";
-import { proxyConfigObject } from "./proxy-config/kind.ts";
-import { requestAuthentication } from "./request-authentication/kind.ts";
-import { secret } from "./secret/kind.ts";
-import { service } from "./service/kind.ts";
-import { serviceEntry } from "./service-entry/kind.ts";
-import { sidecar } from "./sidecar/kind.ts";
-import { telemetry } from "./telemetry/kind.ts";
-import { virtualService } from "./virtual-service/kind.ts";
-import { wasmPlugin } from "./wasm-plugin/kind.ts";
-import { workloadEntry } from "./workload-entry/kind.ts";
-import { workloadGroup } from "./workload-group/kind.ts";
+import { apiVersionOf } from "#lib/kubernetes/resource-types.ts";
+import { authorizationPolicyKind } from "./authorization-policy/kind.ts";
+import { configMapKind } from "./config-map/kind.ts";
+import { destinationRuleKind } from "./destination-rule/kind.ts";
+import { endpointSliceKind } from "./endpoint-slice/kind.ts";
+import { envoyFilterKind } from "./envoy-filter/kind.ts";
+import { gatewayKind } from "./gateway/kind.ts";
+import { ingressKind } from "./ingress/kind.ts";
+import { ingressClassKind } from "./ingress-class/kind.ts";
+import { type Kind, resourceTypeOf } from "./kind.ts";
+import { namespaceKind } from "./namespace/kind.ts";
+import { nodeKind } from "./node/kind.ts";
+import { peerAuthenticationKind } from "./peer-authentication/kind.ts";
+import { podKind } from "./pod/kind.ts";
+import { proxyConfigKind } from "./proxy-config/kind.ts";
+import { requestAuthenticationKind } from "./request-authentication/kind.ts";
+import { secretKind } from "./secret/kind.ts";
+import { serviceKind } from "./service/kind.ts";
+import { serviceEntryKind } from "./service-entry/kind.ts";
+import { sidecarKind } from "./sidecar/kind.ts";
+import { telemetryKind } from "./telemetry/kind.ts";
+import { virtualServiceKind } from "./virtual-service/kind.ts";
+import { wasmPluginKind } from "./wasm-plugin/kind.ts";
+import { workloadEntryKind } from "./workload-entry/kind.ts";
+import { workloadGroupKind } from "./workload-group/kind.ts";
 
 /** All kinds that come with the mesh or that it reads from Kubernetes. */
 export const KINDS: readonly Kind[] = [
-  configMap,
-  namespace,
-  node,
-  pod,
-  secret,
-  service,
-  endpointSlice,
-  destinationRule,
-  envoyFilter,
-  gateway,
-  serviceEntry,
-  sidecar,
-  proxyConfigObject,
-  virtualService,
-  workloadEntry,
-  workloadGroup,
-  ingress,
-  ingressClass,
-  authorizationPolicy,
-  peerAuthentication,
-  requestAuthentication,
-  wasmPlugin,
-  telemetry,
+  configMapKind,
+  namespaceKind,
+  nodeKind,
+  podKind,
+  secretKind,
+  serviceKind,
+  endpointSliceKind,
+  destinationRuleKind,
+  envoyFilterKind,
+  gatewayKind,
+  serviceEntryKind,
+  sidecarKind,
+  proxyConfigKind,
+  virtualServiceKind,
+  workloadEntryKind,
+  workloadGroupKind,
+  ingressKind,
+  ingressClassKind,
+  authorizationPolicyKind,
+  peerAuthenticationKind,
+  requestAuthenticationKind,
+  wasmPluginKind,
+  telemetryKind,
 ];
 
 /** What the mesh makes of a kind: reads it, knows it but does nothing yet, leaves it to others, or has never heard of it. */
@@ -75,7 +76,7 @@ export function kindsMeant(
   if (!group.endsWith(".istio.io") && !kinds.some((known) => known.group === group)) return [];
   return kinds
     .filter(({ name }) => name.toLowerCase() === kind.toLowerCase())
-    .map((known) => ({ kind: known.name, apiVersion: apiVersionOf(known) }));
+    .map((known) => ({ kind: known.name, apiVersion: apiVersionOf(resourceTypeOf(known)) }));
 }
 
 /** How an object with this `apiVersion` and `kind` is treated. */
@@ -95,7 +96,7 @@ export function standingOf(apiVersion: string, kind: string): Standing {
 export function readVersion(apiVersion: string, kind: string): string {
   const { group, version } = partsOf(apiVersion);
   const known = BY_NAME.get(`${group}/${kind}`);
-  return known === undefined || known.versions.includes(version) ? apiVersion : apiVersionOf(known);
+  return known === undefined || known.versions.includes(version) ? apiVersion : apiVersionOf(resourceTypeOf(known));
 }
 
 function partsOf(apiVersion: string): { readonly group: string; readonly version: string } {

@@ -1,12 +1,14 @@
 /** WorkloadEntries of workloads that registered themselves, in the API server. */
+import { resourceTypeOf } from "#config/kinds/kind.ts";
+import { workloadEntryKind } from "#config/kinds/workload-entry/kind.ts";
+import { workloadGroupKind } from "#config/kinds/workload-group/kind.ts";
 import { ApiError, type KubernetesApi, MERGE_PATCH } from "#lib/kubernetes/api-client.ts";
-import { apiVersionOf, pathOf, type ResourceType } from "#lib/kubernetes/resource-types.ts";
+import { apiVersionOf, pathOf } from "#lib/kubernetes/resource-types.ts";
 import type { WorkloadEntries } from "#model/ports.ts";
 import type { EntryObject } from "./registered-entry.ts";
 
-const NETWORKING = { group: "networking.istio.io", version: "v1", namespaced: true } as const;
-const ENTRIES: ResourceType = { ...NETWORKING, kind: "WorkloadEntry", plural: "workloadentries" };
-const GROUPS: ResourceType = { ...NETWORKING, kind: "WorkloadGroup", plural: "workloadgroups" };
+const ENTRIES = resourceTypeOf(workloadEntryKind);
+const GROUPS = resourceTypeOf(workloadGroupKind);
 
 /** Writes entries through the API. Only annotations and status of entries that exist are changed. */
 export function kubernetesEntries(api: Pick<KubernetesApi, "call">): WorkloadEntries {

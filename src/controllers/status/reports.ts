@@ -3,6 +3,8 @@
  *
  *     each replica: push journal --> ConfigMap of its own      the leader: all ConfigMaps --> one distribution
  */
+import { configMapKind } from "#config/kinds/config-map/kind.ts";
+import { resourceTypeOf } from "#config/kinds/kind.ts";
 import { Backoff } from "#lib/async/backoff.ts";
 import { sleep } from "#lib/async/sleep.ts";
 import { isRecord } from "#lib/json/is-record.ts";
@@ -29,7 +31,7 @@ export interface ReportReaderOptions extends Omit<ReportOptions, "local" | "inte
   readonly source: Source;
 }
 
-const CONFIG_MAPS = { group: "", version: "v1", kind: "ConfigMap", plural: "configmaps", namespaced: true };
+const CONFIG_MAPS = resourceTypeOf(configMapKind);
 const LABEL = "internal.istio.io/distribution-report";
 const NAME_START = "istio-distribution-";
 const KEY = "distribution";

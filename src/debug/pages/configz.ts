@@ -5,7 +5,7 @@ import { inScope, type Scope } from "./scope.ts";
 import { timeText } from "./time-text.ts";
 
 /** Group and version under which a kind is shown; the networking group holds all others. */
-export const API_VERSIONS: Readonly<Record<string, string>> = {
+const API_VERSIONS: Readonly<Record<string, string>> = {
   ConfigMap: "v1",
   Secret: "v1",
   Service: "v1",
@@ -14,7 +14,7 @@ export const API_VERSIONS: Readonly<Record<string, string>> = {
   RequestAuthentication: "security.istio.io/v1",
   EnvoyFilter: "networking.istio.io/v1alpha3",
 };
-export const NETWORKING = "networking.istio.io/v1";
+const NETWORKING = "networking.istio.io/v1";
 
 /** Nobody looks at secrets, whatever else they may see. */
 const HIDDEN: ReadonlySet<string> = new Set(["Secret"]);

@@ -1,10 +1,23 @@
 /** Pages about the configuration in effect, in Istio's shape. */
 
+import { authorizationPolicyKind } from "#config/kinds/authorization-policy/kind.ts";
+import { configMapKind } from "#config/kinds/config-map/kind.ts";
+import { destinationRuleKind } from "#config/kinds/destination-rule/kind.ts";
+import { envoyFilterKind } from "#config/kinds/envoy-filter/kind.ts";
+import { gatewayKind } from "#config/kinds/gateway/kind.ts";
+import { resourceTypeOf } from "#config/kinds/kind.ts";
+import { peerAuthenticationKind } from "#config/kinds/peer-authentication/kind.ts";
+import { requestAuthenticationKind } from "#config/kinds/request-authentication/kind.ts";
+import { secretKind } from "#config/kinds/secret/kind.ts";
+import { serviceKind } from "#config/kinds/service/kind.ts";
+import { serviceEntryKind } from "#config/kinds/service-entry/kind.ts";
+import { sidecarKind } from "#config/kinds/sidecar/kind.ts";
+import { virtualServiceKind } from "#config/kinds/virtual-service/kind.ts";
+import { workloadEntryKind } from "#config/kinds/workload-entry/kind.ts";
 import type { MeshConfig } from "#config/mesh/mesh-config.ts";
 import type { ConfigObject } from "#config/schema/config-object.ts";
 import { type Conflict, conflictText } from "#explain/conflicts/conflict.ts";
 import { apiForm } from "./api-form.ts";
-import { API_VERSIONS, NETWORKING } from "./configz.ts";
 import { type DebugState, PageRefusal, type PageRequest } from "./page.ts";
 import { inScope } from "./scope.ts";
 
@@ -104,24 +117,24 @@ export function pushStatus({ conflicts }: DebugState, { scope }: PageRequest): o
 
 /** Kinds of objects that are in effect. */
 export function resourcesz(): readonly object[] {
-  return WATCHED.map((kind) => {
-    const [group = "", version = ""] = (API_VERSIONS[kind] ?? NETWORKING).split("/");
-    return version === "" ? { group: "", version: group, kind } : { group, version, kind };
+  return WATCHED.map((known) => {
+    const { group, version, kind } = resourceTypeOf(known);
+    return { group, version, kind };
   });
 }
 
 const WATCHED = [
-  "AuthorizationPolicy",
-  "ConfigMap",
-  "DestinationRule",
-  "EnvoyFilter",
-  "Gateway",
-  "PeerAuthentication",
-  "RequestAuthentication",
-  "Secret",
-  "Service",
-  "ServiceEntry",
-  "Sidecar",
-  "VirtualService",
-  "WorkloadEntry",
+  authorizationPolicyKind,
+  configMapKind,
+  destinationRuleKind,
+  envoyFilterKind,
+  gatewayKind,
+  peerAuthenticationKind,
+  requestAuthenticationKind,
+  secretKind,
+  serviceKind,
+  serviceEntryKind,
+  sidecarKind,
+  virtualServiceKind,
+  workloadEntryKind,
 ];

@@ -1,4 +1,10 @@
 /** What the control plane follows in the API server. */
+import { configMapKind } from "#config/kinds/config-map/kind.ts";
+import { type Kind, resourceTypeOf } from "#config/kinds/kind.ts";
+import { knownKinds } from "#config/kinds/kinds.ts";
+import { podKind } from "#config/kinds/pod/kind.ts";
+import { secretKind } from "#config/kinds/secret/kind.ts";
+import { workloadEntryKind } from "#config/kinds/workload-entry/kind.ts";
 import type { ResourceType } from "#lib/kubernetes/resource-types.ts";
 
 export interface FollowedType extends ResourceType {
@@ -19,30 +25,20 @@ const NOT_FAILED = "status.phase!=Failed";
 /** Each namespace has these. */
 const NOT_ROOTS = "metadata.name!=istio-ca-root-cert,metadata.name!=istio-ca-crl,metadata.name!=kube-root-ca.crt";
 
+const LIMITS: ReadonlyMap<Kind, Pick<FollowedType, "fieldSelector">> = new Map<
+  Kind,
+  Pick<FollowedType, "fieldSelector">
+>([
+  [podKind, { fieldSelector: NOT_FAILED }],
+  [secretKind, { fieldSelector: NOT_FOR_GATEWAYS }],
+  [configMapKind, { fieldSelector: NOT_ROOTS }],
+]);
+
 /** All of them. Custom kinds are read in the version that the API server can turn every other one into. */
-export const FOLLOWED_TYPES: readonly FollowedType[] = [
-  core("Service", "services"),
-  { ...core("Pod", "pods"), fieldSelector: NOT_FAILED },
-  { ...core("Node", "nodes"), namespaced: false },
-  { ...core("Namespace", "namespaces"), namespaced: false },
-  { ...core("Secret", "secrets"), fieldSelector: NOT_FOR_GATEWAYS },
-  { ...core("ConfigMap", "configmaps"), fieldSelector: NOT_ROOTS },
-  { ...core("EndpointSlice", "endpointslices"), group: "discovery.k8s.io" },
-  { ...core("Ingress", "ingresses"), group: "networking.k8s.io" },
-  { ...core("IngressClass", "ingressclasses"), group: "networking.k8s.io", namespaced: false },
-  networking("VirtualService", "virtualservices", "v1"),
-  networking("DestinationRule", "destinationrules", "v1"),
-  networking("Gateway", "gateways", "v1"),
-  networking("ServiceEntry", "serviceentries", "v1"),
-  networking("WorkloadEntry", "workloadentries", "v1"),
-  networking("WorkloadGroup", "workloadgroups", "v1"),
-  networking("Sidecar", "sidecars", "v1"),
-  networking("EnvoyFilter", "envoyfilters", "v1alpha3"),
-  networking("ProxyConfig", "proxyconfigs", "v1beta1"),
-  security("AuthorizationPolicy", "authorizationpolicies"),
-  security("PeerAuthentication", "peerauthentications"),
-  security("RequestAuthentication", "requestauthentications"),
-];
+export const FOLLOWED_TYPES: readonly FollowedType[] = knownKinds().map((kind) => ({
+  ...followed(kind),
+  ...LIMITS.get(kind),
+}));
 
 /** Istio's kinds: how the mesh is configured. */
 export const CUSTOM_KINDS: ReadonlySet<string> = new Set(
@@ -67,8 +63,8 @@ export function limited(types: readonly FollowedType[], { ignores, namespace }: 
 /** What of the control plane's own namespace counts in any case: the mesh config, and which clusters there are. */
 export function systemTypes(namespace: string): readonly FollowedType[] {
   return [
-    { ...core("ConfigMap", "configmaps"), fieldSelector: NOT_ROOTS, namespace },
-    { ...core("Secret", "secrets"), labelSelector: `${CLUSTER_LABEL}=true`, namespace },
+    { ...followed(configMapKind), fieldSelector: NOT_ROOTS, namespace },
+    { ...followed(secretKind), labelSelector: `${CLUSTER_LABEL}=true`, namespace },
   ];
 }
 
@@ -86,20 +82,12 @@ export function remoteTypes({ namespace, name }: MapPlace, withEntries: boolean)
   const fieldSelector = `metadata.name=${name}`;
   return [
     ...FOLLOWED_TYPES.filter(({ kind }) => ["Service", "Pod", "Node", "Namespace", "EndpointSlice"].includes(kind)),
-    ...(withEntries ? [{ ...networking("WorkloadEntry", "workloadentries", "v1"), isOptional: true } as const] : []),
-    { ...core("Secret", "secrets"), fieldSelector: NOT_FOR_GATEWAYS, isOptional: true },
-    { ...core("ConfigMap", "configmaps"), fieldSelector, namespace, isOptional: true },
+    ...(withEntries ? [{ ...followed(workloadEntryKind), isOptional: true } as const] : []),
+    { ...followed(secretKind), fieldSelector: NOT_FOR_GATEWAYS, isOptional: true },
+    { ...followed(configMapKind), fieldSelector, namespace, isOptional: true },
   ];
 }
 
-function core(kind: string, plural: string): FollowedType {
-  return { group: "", version: "v1", kind, plural, namespaced: true, isCustom: false };
-}
-
-function networking(kind: string, plural: string, version: string): FollowedType {
-  return { group: "networking.istio.io", version, kind, plural, namespaced: true, isCustom: true };
-}
-
-function security(kind: string, plural: string): FollowedType {
-  return { group: "security.istio.io", version: "v1", kind, plural, namespaced: true, isCustom: true };
+function followed(kind: Kind): FollowedType {
+  return { ...resourceTypeOf(kind), isCustom: kind.crd !== undefined };
 }

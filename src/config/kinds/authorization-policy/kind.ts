@@ -3,7 +3,7 @@ import { checkAuthorizationPolicy } from "./check.ts";
 import { authorizationPolicySchema } from "./schema.ts";
 
 /** security.istio.io AuthorizationPolicy. */
-export const authorizationPolicy = kind({
+export const authorizationPolicyKind = kind({
   group: "security.istio.io",
   name: "AuthorizationPolicy",
   plural: "authorizationpolicies",

@@ -2,7 +2,7 @@ import { kind } from "../kind.ts";
 import { configMapSchema } from "./schema.ts";
 
 /** Kubernetes v1 ConfigMap. */
-export const configMap = kind({
+export const configMapKind = kind({
   group: "",
   name: "ConfigMap",
   plural: "configmaps",

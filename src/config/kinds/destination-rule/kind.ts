@@ -3,7 +3,7 @@ import { checkDestinationRule } from "./check.ts";
 import { destinationRuleSchema } from "./schema.ts";
 
 /** networking.istio.io DestinationRule. */
-export const destinationRule = kind({
+export const destinationRuleKind = kind({
   group: "networking.istio.io",
   name: "DestinationRule",
   plural: "destinationrules",

@@ -3,7 +3,7 @@ import { checkEndpointSlice } from "./check.ts";
 import { endpointSliceSchema } from "./schema.ts";
 
 /** discovery.k8s.io EndpointSlice. */
-export const endpointSlice = kind({
+export const endpointSliceKind = kind({
   group: "discovery.k8s.io",
   name: "EndpointSlice",
   plural: "endpointslices",

@@ -3,7 +3,7 @@ import { checkEnvoyFilter } from "./check.ts";
 import { envoyFilterSchema } from "./schema.ts";
 
 /** networking.istio.io EnvoyFilter. */
-export const envoyFilter = kind({
+export const envoyFilterKind = kind({
   group: "networking.istio.io",
   name: "EnvoyFilter",
   plural: "envoyfilters",

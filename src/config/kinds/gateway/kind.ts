@@ -3,7 +3,7 @@ import { checkGateway } from "./check.ts";
 import { gatewaySchema } from "./schema.ts";
 
 /** networking.istio.io Gateway. */
-export const gateway = kind({
+export const gatewayKind = kind({
   group: "networking.istio.io",
   name: "Gateway",
   plural: "gateways",

@@ -2,7 +2,7 @@ import { kind } from "../kind.ts";
 import { ingressClassSchema } from "./schema.ts";
 
 /** networking.k8s.io IngressClass. */
-export const ingressClass = kind({
+export const ingressClassKind = kind({
   group: "networking.k8s.io",
   name: "IngressClass",
   plural: "ingressclasses",

@@ -2,7 +2,7 @@ import { kind } from "../kind.ts";
 import { ingressSchema } from "./schema.ts";
 
 /** networking.k8s.io Ingress. */
-export const ingress = kind({
+export const ingressKind = kind({
   group: "networking.k8s.io",
   name: "Ingress",
   plural: "ingresses",

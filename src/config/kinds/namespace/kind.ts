@@ -2,7 +2,7 @@ import { kind } from "../kind.ts";
 import { namespaceSchema } from "./schema.ts";
 
 /** Kubernetes v1 Namespace. */
-export const namespace = kind({
+export const namespaceKind = kind({
   group: "",
   name: "Namespace",
   plural: "namespaces",

@@ -2,7 +2,7 @@ import { kind } from "../kind.ts";
 import { nodeSchema, nodeStatusSchema } from "./schema.ts";
 
 /** Kubernetes v1 Node. */
-export const node = kind({
+export const nodeKind = kind({
   group: "",
   name: "Node",
   plural: "nodes",

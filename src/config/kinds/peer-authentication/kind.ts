@@ -3,7 +3,7 @@ import { checkPeerAuthentication } from "./check.ts";
 import { peerAuthenticationSchema } from "./schema.ts";
 
 /** security.istio.io PeerAuthentication. */
-export const peerAuthentication = kind({
+export const peerAuthenticationKind = kind({
   group: "security.istio.io",
   name: "PeerAuthentication",
   plural: "peerauthentications",

@@ -2,7 +2,7 @@ import { kind } from "../kind.ts";
 import { podSchema, podStatusSchema } from "./schema.ts";
 
 /** Kubernetes v1 Pod. */
-export const pod = kind({
+export const podKind = kind({
   group: "",
   name: "Pod",
   plural: "pods",

@@ -3,7 +3,7 @@ import { checkProxyConfigObject } from "./check.ts";
 import { proxyConfigObjectSchema } from "./schema.ts";
 
 /** networking.istio.io ProxyConfig. */
-export const proxyConfigObject = kind({
+export const proxyConfigKind = kind({
   group: "networking.istio.io",
   name: "ProxyConfig",
   plural: "proxyconfigs",

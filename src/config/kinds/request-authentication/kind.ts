@@ -3,7 +3,7 @@ import { checkRequestAuthentication } from "./check.ts";
 import { requestAuthenticationSchema } from "./schema.ts";
 
 /** security.istio.io RequestAuthentication. */
-export const requestAuthentication = kind({
+export const requestAuthenticationKind = kind({
   group: "security.istio.io",
   name: "RequestAuthentication",
   plural: "requestauthentications",

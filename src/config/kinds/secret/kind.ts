@@ -3,7 +3,7 @@ import { checkSecret } from "./check.ts";
 import { secretSchema } from "./schema.ts";
 
 /** Kubernetes v1 Secret. */
-export const secret = kind({
+export const secretKind = kind({
   group: "",
   name: "Secret",
   plural: "secrets",

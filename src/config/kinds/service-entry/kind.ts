@@ -3,7 +3,7 @@ import { checkServiceEntry } from "./check.ts";
 import { serviceEntrySchema, serviceEntryStatusSchema } from "./schema.ts";
 
 /** networking.istio.io ServiceEntry. */
-export const serviceEntry = kind({
+export const serviceEntryKind = kind({
   group: "networking.istio.io",
   name: "ServiceEntry",
   plural: "serviceentries",

@@ -3,7 +3,7 @@ import { checkService } from "./check.ts";
 import { serviceSchema, serviceStatusSchema } from "./schema.ts";
 
 /** Kubernetes v1 Service. */
-export const service = kind({
+export const serviceKind = kind({
   group: "",
   name: "Service",
   plural: "services",

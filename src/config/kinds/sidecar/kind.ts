@@ -3,7 +3,7 @@ import { checkSidecar } from "./check.ts";
 import { sidecarSchema } from "./schema.ts";
 
 /** networking.istio.io Sidecar. */
-export const sidecar = kind({
+export const sidecarKind = kind({
   group: "networking.istio.io",
   name: "Sidecar",
   plural: "sidecars",

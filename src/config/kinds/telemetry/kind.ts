@@ -2,7 +2,7 @@ import { kind } from "../kind.ts";
 import { telemetrySchema } from "./schema.ts";
 
 /** telemetry.istio.io Telemetry. */
-export const telemetry = kind({
+export const telemetryKind = kind({
   group: "telemetry.istio.io",
   name: "Telemetry",
   plural: "telemetries",

@@ -3,7 +3,7 @@ import { checkVirtualService } from "./check.ts";
 import { virtualServiceSchema } from "./schema.ts";
 
 /** networking.istio.io VirtualService. */
-export const virtualService = kind({
+export const virtualServiceKind = kind({
   group: "networking.istio.io",
   name: "VirtualService",
   plural: "virtualservices",

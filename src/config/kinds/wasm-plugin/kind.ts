@@ -2,7 +2,7 @@ import { kind } from "../kind.ts";
 import { wasmPluginSchema } from "./schema.ts";
 
 /** extensions.istio.io WasmPlugin. */
-export const wasmPlugin = kind({
+export const wasmPluginKind = kind({
   group: "extensions.istio.io",
   name: "WasmPlugin",
   plural: "wasmplugins",

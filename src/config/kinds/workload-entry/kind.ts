@@ -3,7 +3,7 @@ import { checkWorkloadEntry } from "./check.ts";
 import { workloadEntrySchema, workloadEntryStatusSchema } from "./schema.ts";
 
 /** networking.istio.io WorkloadEntry. */
-export const workloadEntry = kind({
+export const workloadEntryKind = kind({
   group: "networking.istio.io",
   name: "WorkloadEntry",
   plural: "workloadentries",

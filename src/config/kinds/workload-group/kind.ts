@@ -3,7 +3,7 @@ import { checkWorkloadGroup } from "./check.ts";
 import { workloadGroupSchema } from "./schema.ts";
 
 /** networking.istio.io WorkloadGroup. */
-export const workloadGroup = kind({
+export const workloadGroupKind = kind({
   group: "networking.istio.io",
   name: "WorkloadGroup",
   plural: "workloadgroups",
