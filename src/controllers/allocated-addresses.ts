@@ -1,6 +1,6 @@
 /** Addresses for hosts of ServiceEntries that have none, written into the status so that everyone uses the same. */
 
-import { resourceTypeOf } from "#config/kinds/kind.ts";
+import { isOfKind, resourceTypeOf } from "#config/kinds/kind.ts";
 import { serviceEntryKind } from "#config/kinds/service-entry/kind.ts";
 import type { ServiceEntry, ServiceEntryStatus } from "#config/kinds/service-entry/schema.ts";
 import { type ConfigObject, objectKey } from "#config/schema/config-object.ts";
@@ -123,7 +123,7 @@ export async function keepAddresses(
   };
   const queue = new WorkQueue({
     work: async () => {
-      const entries = source.objects().filter(({ kind }) => kind === "ServiceEntry") as EntryObject[];
+      const entries = source.objects().filter(isOfKind(serviceEntryKind));
       for (const entry of entries) remember(entry, entry.status?.addresses ?? []);
       for (const oldest of [...given.keys()].slice(0, -MAX_REMEMBERED)) given.delete(oldest);
       for (const [entry, addresses] of missingAddresses(entries, ranges, given)) {

@@ -7,9 +7,9 @@ import { isIP } from "node:net";
 import { ingressKind } from "#config/kinds/ingress/kind.ts";
 import type { Ingress } from "#config/kinds/ingress/schema.ts";
 import type { IngressClass } from "#config/kinds/ingress-class/schema.ts";
-import { resourceTypeOf } from "#config/kinds/kind.ts";
-import type { Node, NodeStatus } from "#config/kinds/node/schema.ts";
-import type { Pod, PodStatus } from "#config/kinds/pod/schema.ts";
+import { isOfKind, resourceTypeOf } from "#config/kinds/kind.ts";
+import { nodeKind } from "#config/kinds/node/kind.ts";
+import { podKind } from "#config/kinds/pod/kind.ts";
 import type { Service, ServiceStatus } from "#config/kinds/service/schema.ts";
 import type { MeshConfig } from "#config/mesh/mesh-config.ts";
 import type { ConfigObject } from "#config/schema/config-object.ts";
@@ -64,14 +64,14 @@ function serviceAddresses(objects: readonly ConfigObject[], { ingressService }: 
 
 /** Those of the first node that a gateway runs on. */
 function nodeAddresses(objects: readonly ConfigObject[], { ingressSelector }: MeshConfig, namespace: string) {
-  const pods = objects.filter(({ kind }) => kind === "Pod") as ConfigObject<Pod, PodStatus>[];
+  const pods = objects.filter(isOfKind(podKind));
   const gateways = pods.filter(
     ({ metadata, status }) =>
       metadata.namespace === namespace &&
       metadata.labels.istio === (ingressSelector || DEFAULT_LABEL) &&
       status?.phase === "Running",
   );
-  const nodes = objects.filter(({ kind }) => kind === "Node") as ConfigObject<Node, NodeStatus>[];
+  const nodes = objects.filter(isOfKind(nodeKind));
   const node = gateways
     .map(({ spec }) => nodes.find(({ metadata }) => metadata.name === spec.nodeName))
     .find((candidate) => candidate !== undefined);

@@ -3,28 +3,33 @@
  * and what turns out equal to the previous snapshot is kept too, so whoever compares identities sees what an event touched.
  */
 
-import type { AuthorizationPolicy } from "#config/kinds/authorization-policy/schema.ts";
-import type { ConfigMap } from "#config/kinds/config-map/schema.ts";
-import type { DestinationRule } from "#config/kinds/destination-rule/schema.ts";
+import { authorizationPolicyKind } from "#config/kinds/authorization-policy/kind.ts";
+import { configMapKind } from "#config/kinds/config-map/kind.ts";
+import { destinationRuleKind } from "#config/kinds/destination-rule/kind.ts";
+import { endpointSliceKind } from "#config/kinds/endpoint-slice/kind.ts";
 import type { EndpointSlice } from "#config/kinds/endpoint-slice/schema.ts";
-import type { EnvoyFilter } from "#config/kinds/envoy-filter/schema.ts";
-import type { Gateway } from "#config/kinds/gateway/schema.ts";
-import type { Ingress } from "#config/kinds/ingress/schema.ts";
-import type { IngressClass } from "#config/kinds/ingress-class/schema.ts";
+import { envoyFilterKind } from "#config/kinds/envoy-filter/kind.ts";
+import { gatewayKind } from "#config/kinds/gateway/kind.ts";
+import { ingressKind } from "#config/kinds/ingress/kind.ts";
+import { ingressClassKind } from "#config/kinds/ingress-class/kind.ts";
+import { isOfKind, objectsOfKind } from "#config/kinds/kind.ts";
+import { namespaceKind } from "#config/kinds/namespace/kind.ts";
 import type { Namespace } from "#config/kinds/namespace/schema.ts";
-import type { Node, NodeStatus } from "#config/kinds/node/schema.ts";
-import type { PeerAuthentication } from "#config/kinds/peer-authentication/schema.ts";
+import { nodeKind } from "#config/kinds/node/kind.ts";
+import { peerAuthenticationKind } from "#config/kinds/peer-authentication/kind.ts";
+import { podKind } from "#config/kinds/pod/kind.ts";
 import type { Pod, PodStatus } from "#config/kinds/pod/schema.ts";
-import type { ProxyConfigObject } from "#config/kinds/proxy-config/schema.ts";
-import type { RequestAuthentication } from "#config/kinds/request-authentication/schema.ts";
-import type { Secret } from "#config/kinds/secret/schema.ts";
-import type { Service as ServiceSpec, ServiceStatus } from "#config/kinds/service/schema.ts";
-import type { ServiceEntry, ServiceEntryStatus } from "#config/kinds/service-entry/schema.ts";
-import type { Sidecar } from "#config/kinds/sidecar/schema.ts";
+import { proxyConfigKind } from "#config/kinds/proxy-config/kind.ts";
+import { requestAuthenticationKind } from "#config/kinds/request-authentication/kind.ts";
+import { secretKind } from "#config/kinds/secret/kind.ts";
+import { serviceKind } from "#config/kinds/service/kind.ts";
+import { serviceEntryKind } from "#config/kinds/service-entry/kind.ts";
+import { sidecarKind } from "#config/kinds/sidecar/kind.ts";
 import { ANY_NAMESPACE, type UnreadablePolicy } from "#config/kinds/unreadable-policy.ts";
-import type { VirtualService } from "#config/kinds/virtual-service/schema.ts";
+import { virtualServiceKind } from "#config/kinds/virtual-service/kind.ts";
+import { workloadEntryKind } from "#config/kinds/workload-entry/kind.ts";
 import type { WorkloadEntry } from "#config/kinds/workload-entry/schema.ts";
-import type { WorkloadGroup } from "#config/kinds/workload-group/schema.ts";
+import { workloadGroupKind } from "#config/kinds/workload-group/kind.ts";
 import type { MeshConfig } from "#config/mesh/mesh-config.ts";
 import { type ConfigObject, objectKey } from "#config/schema/config-object.ts";
 import { byAge, oldestFirst } from "#config/terms/precedence.ts";
@@ -87,18 +92,16 @@ export function* snapshotSteps(input: SnapshotInput): Steps<Snapshot> {
   const mesh = keepIdentity(previous.mesh, input.mesh);
   const features = keepIdentity(previous.features, input.features);
   const found = discovered(input.objects, mesh);
-  const byKind = objectsByKind(features, found);
-  const ofKind = <Spec, Status = unknown>(kind: string) =>
-    (byKind.get(kind) ?? NO_OBJECTS) as readonly ConfigObject<Spec, Status>[];
+  const ofKind = objectsOfKind(objectsByKind(features, found));
   const draftInput: DraftInput = {
-    services: ofKind<ServiceSpec, ServiceStatus>("Service"),
-    serviceEntries: ofKind<ServiceEntry, ServiceEntryStatus>("ServiceEntry"),
-    workloadEntries: sortedEntries(features, ofKind<WorkloadEntry>("WorkloadEntry")),
-    slices: sortedSlices(features, ofKind<EndpointSlice>("EndpointSlice")),
-    pods: sortedPods(features, ofKind<Pod, PodStatus>("Pod")),
-    nodes: ofKind<Node, NodeStatus>("Node"),
+    services: ofKind(serviceKind),
+    serviceEntries: ofKind(serviceEntryKind),
+    workloadEntries: sortedEntries(features, ofKind(workloadEntryKind)),
+    slices: sortedSlices(features, ofKind(endpointSliceKind)),
+    pods: sortedPods(features, ofKind(podKind)),
+    nodes: ofKind(nodeKind),
     // What the control plane's own namespace says counts in any case.
-    namespaces: found === input.objects ? ofKind<Namespace>("Namespace") : namespacesOf(input.objects),
+    namespaces: found === input.objects ? ofKind(namespaceKind) : namespacesOf(input.objects),
     byApiServer: input.byApiServer ?? false,
     mesh,
     features,
@@ -106,15 +109,15 @@ export function* snapshotSteps(input: SnapshotInput): Steps<Snapshot> {
   yield;
   const { drafts, endpoints, workloads, gateways } = yield* registryOf(draftInput, input.remotes ?? []);
   const fromIngresses = convertIngresses({
-    ingresses: ofKind<Ingress>("Ingress"),
-    classes: ofKind<IngressClass>("IngressClass"),
+    ingresses: ofKind(ingressKind),
+    classes: ofKind(ingressClassKind),
     services: draftInput.services,
     mesh,
     domain: features.domain,
     gatewayNamespace: features.ingressNamespace,
   });
   const { defaultVirtualServiceExportTo: exportTo } = mesh;
-  const written = ofKind<VirtualService>("VirtualService");
+  const written = ofKind(virtualServiceKind);
   const joined = joinedVirtualServices(features, written, { exportTo, domain: features.domain });
   const { virtualServices: further } = fromIngresses;
   const routes = further.length === 0 ? joined : [...joined, ...further];
@@ -136,23 +139,20 @@ export function* snapshotSteps(input: SnapshotInput): Steps<Snapshot> {
     endpoints: keepEndpoints(previous.endpoints, endpoints),
     workloads: knownWorkloads(previous.workloads, workloads),
     virtualServices,
-    destinationRules: objects(previous.destinationRules, ofKind<DestinationRule>("DestinationRule")),
-    gateways: objects(previous.gateways, [...ofKind<Gateway>("Gateway"), ...fromIngresses.gateways]),
-    sidecars: objects(previous.sidecars, ofKind<Sidecar>("Sidecar")),
-    peerAuthentications: objects(previous.peerAuthentications, ofKind<PeerAuthentication>("PeerAuthentication")),
-    authorizationPolicies: objects(previous.authorizationPolicies, ofKind<AuthorizationPolicy>("AuthorizationPolicy")),
-    envoyFilters: objects(previous.envoyFilters, ofKind<EnvoyFilter>("EnvoyFilter")),
-    requestAuthentications: objects(
-      previous.requestAuthentications,
-      ofKind<RequestAuthentication>("RequestAuthentication"),
-    ),
+    destinationRules: objects(previous.destinationRules, ofKind(destinationRuleKind)),
+    gateways: objects(previous.gateways, [...ofKind(gatewayKind), ...fromIngresses.gateways]),
+    sidecars: objects(previous.sidecars, ofKind(sidecarKind)),
+    peerAuthentications: objects(previous.peerAuthentications, ofKind(peerAuthenticationKind)),
+    authorizationPolicies: objects(previous.authorizationPolicies, ofKind(authorizationPolicyKind)),
+    envoyFilters: objects(previous.envoyFilters, ofKind(envoyFilterKind)),
+    requestAuthentications: objects(previous.requestAuthentications, ofKind(requestAuthenticationKind)),
     unreadablePolicies: keepIdentity(previous.unreadablePolicies, unreadablePolicies(input)),
-    namespaces: objects(previous.namespaces, ofKind<Namespace>("Namespace")),
-    proxyConfigs: objects(previous.proxyConfigs, ofKind<ProxyConfigObject>("ProxyConfig")),
-    workloadGroups: objects(previous.workloadGroups, ofKind<WorkloadGroup>("WorkloadGroup")),
-    secrets: objects(previous.secrets, ofKind<Secret>("Secret")),
+    namespaces: objects(previous.namespaces, ofKind(namespaceKind)),
+    proxyConfigs: objects(previous.proxyConfigs, ofKind(proxyConfigKind)),
+    workloadGroups: objects(previous.workloadGroups, ofKind(workloadGroupKind)),
+    secrets: objects(previous.secrets, ofKind(secretKind)),
     clusterSecrets: clusterSecrets(input.remotes ?? [], mesh, previous.clusterSecrets),
-    configMaps: objects(previous.configMaps, ofKind<ConfigMap>("ConfigMap")),
+    configMaps: objects(previous.configMaps, ofKind(configMapKind)),
     keySets: keepTexts(previous.keySets, input.keySets ?? NO_KEY_SETS),
   };
   return input.previous !== undefined && hasSameParts(previous, next) ? previous : next;
@@ -192,7 +192,6 @@ function* newRegistry(input: DraftInput, remotes: readonly RemoteCluster[]): Ste
   return yield* withRemoteClusters({ drafts, endpoints, workloads: found.known, gateways }, remotes, common);
 }
 
-const NO_OBJECTS: readonly ConfigObject[] = [];
 const NO_KEY_SETS: KeySets = new Map();
 const NO_GATEWAY_ADDRESSES: GatewayAddresses = new Map();
 
@@ -250,7 +249,7 @@ function sorter<Item extends ConfigObject>(): (owner: Features, items: readonly 
 }
 
 function namespacesOf(objects: readonly ConfigObject[]): readonly ConfigObject<Namespace>[] {
-  return objects.filter(({ kind }) => kind === "Namespace") as ConfigObject<Namespace>[];
+  return objects.filter(isOfKind(namespaceKind));
 }
 
 /** Sorted objects. One that merely moved to another line of its file is the same object. */

@@ -1,6 +1,8 @@
 /** Delegates that VirtualServices name in vain: their routes lead nowhere. */
 
+import { isOfKind } from "#config/kinds/kind.ts";
 import { delegateName, delegateProblem } from "#config/kinds/virtual-service/delegate.ts";
+import { virtualServiceKind } from "#config/kinds/virtual-service/kind.ts";
 import type { VirtualService } from "#config/kinds/virtual-service/schema.ts";
 import { type ConfigObject, objectKey } from "#config/schema/config-object.ts";
 
@@ -16,7 +18,7 @@ export interface KnownDelegates {
 
 /** The VirtualServices among objects, by name. */
 export function knownDelegates(objects: readonly ConfigObject[], exportTo: readonly string[]): KnownDelegates {
-  const all = objects.filter(({ kind }) => kind === "VirtualService") as readonly Routes[];
+  const all = objects.filter(isOfKind(virtualServiceKind));
   return {
     byName: new Map(all.map((routes) => [`${routes.metadata.namespace}/${routes.metadata.name}`, routes])),
     exportTo,

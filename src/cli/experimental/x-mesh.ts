@@ -1,9 +1,12 @@
 /** A mesh as its files describe it, for commands that look at configuration without asking anybody. */
+
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname, join, relative, resolve } from "node:path";
+import { objectsOfKind } from "#config/kinds/kind.ts";
+import { serviceKind } from "#config/kinds/service/kind.ts";
 import type { Service } from "#config/kinds/service/schema.ts";
-import type { WorkloadEntry } from "#config/kinds/workload-entry/schema.ts";
+import { workloadEntryKind } from "#config/kinds/workload-entry/kind.ts";
 import { DEFAULT_MESH_CONFIG, meshConfigOf } from "#config/mesh/mesh-config.ts";
 import type { ConfigObject } from "#config/schema/config-object.ts";
 import { parseField } from "#config/schema/field-path.ts";
@@ -77,17 +80,17 @@ async function meshOfFiles({ path, meshFile, applied }: MeshPlace): Promise<Mesh
     revision: "",
   });
   const objects = source.objects();
-  const ofKind = <Spec>(kind: string) => objects.filter((object) => object.kind === kind) as ConfigObject<Spec>[];
+  const ofKind = objectsOfKind(Map.groupBy(objects, ({ kind }) => kind));
   const documents = Object.values(texts).flatMap((text) => readDocuments(text).map(({ value }) => value));
   const errors = source.problems().filter(({ severity }) => severity === "error");
   return {
     snapshot: source.current(),
     workloads: [
       ...(mesh?.members ?? []),
-      ...ofKind<WorkloadEntry>("WorkloadEntry").map(workloadOfEntry),
+      ...ofKind(workloadEntryKind).map(workloadOfEntry),
       ...documents.flatMap((document) => workloadOfDocument(document) ?? []),
     ],
-    services: ofKind<Service>("Service"),
+    services: ofKind(serviceKind),
     placeOf: (object, field) => placeIn(texts, object, field),
     problems: [
       ...(read?.problems ?? []).map(({ line, field, message }) => `${meshFile}:${line}: ${field} ${message}`),

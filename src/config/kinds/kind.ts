@@ -88,3 +88,20 @@ function isError({ severity }: Problem): boolean {
 export function resourceTypeOf({ group, name, plural, versions, servedAs, isClusterScoped }: Kind): ResourceType {
   return { group, version: servedAs ?? versions[0] ?? "", kind: name, plural, namespaced: isClusterScoped !== true };
 }
+
+/** Whether an object is of a kind, for `filter()`. */
+export function isOfKind<Spec, Status>(
+  kind: Kind<Spec, Status>,
+): (object: ConfigObject) => object is ConfigObject<Spec, Status> {
+  return (object): object is ConfigObject<Spec, Status> => object.kind === kind.name;
+}
+
+/** Looks up the objects of a kind among objects by the names of their kinds. */
+export function objectsOfKind(
+  byKind: ReadonlyMap<string, readonly ConfigObject[]>,
+): <Spec, Status>(kind: Kind<Spec, Status>) => readonly ConfigObject<Spec, Status>[] {
+  return <Spec, Status>({ name }: Kind<Spec, Status>) =>
+    (byKind.get(name) ?? NO_OBJECTS) as readonly ConfigObject<Spec, Status>[];
+}
+
+const NO_OBJECTS: readonly ConfigObject[] = [];

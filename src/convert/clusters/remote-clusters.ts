@@ -3,14 +3,15 @@
  * the endpoints of all of them; each endpoint knows its cluster and network.
  */
 
-import type { EndpointSlice } from "#config/kinds/endpoint-slice/schema.ts";
-import type { Namespace } from "#config/kinds/namespace/schema.ts";
-import type { Node, NodeStatus } from "#config/kinds/node/schema.ts";
-import type { Pod, PodStatus } from "#config/kinds/pod/schema.ts";
-import type { Secret } from "#config/kinds/secret/schema.ts";
-import type { Service as ServiceSpec, ServiceStatus } from "#config/kinds/service/schema.ts";
+import { endpointSliceKind } from "#config/kinds/endpoint-slice/kind.ts";
+import { isOfKind, objectsOfKind } from "#config/kinds/kind.ts";
+import { namespaceKind } from "#config/kinds/namespace/kind.ts";
+import { nodeKind } from "#config/kinds/node/kind.ts";
+import { podKind } from "#config/kinds/pod/kind.ts";
+import { secretKind } from "#config/kinds/secret/kind.ts";
+import { serviceKind } from "#config/kinds/service/kind.ts";
 import type { ServiceEntry, ServiceEntryStatus } from "#config/kinds/service-entry/schema.ts";
-import type { WorkloadEntry } from "#config/kinds/workload-entry/schema.ts";
+import { workloadEntryKind } from "#config/kinds/workload-entry/kind.ts";
 import type { MeshConfig } from "#config/mesh/mesh-config.ts";
 import type { ConfigObject } from "#config/schema/config-object.ts";
 import type { Steps } from "#lib/async/steps.ts";
@@ -107,7 +108,7 @@ export function clusterSecrets(
   previous: readonly ClusterSecrets[],
 ): readonly ClusterSecrets[] {
   const next = remotes.flatMap(({ clusterId, objects }) => {
-    const secrets = discovered(objects, mesh).filter(({ kind }) => kind === "Secret") as ConfigObject<Secret>[];
+    const secrets = discovered(objects, mesh).filter(isOfKind(secretKind));
     const before = previous.find((known) => known.clusterId === clusterId);
     if (secrets.length === 0) return [];
     return before !== undefined && hasSameItems(before.secrets, secrets) ? before : { clusterId, secrets };
@@ -129,16 +130,15 @@ const withFurtherServices = memoized(
 /** Configuration is in one cluster only: ServiceEntries of the others do not count. */
 function draftInput(remote: RemoteCluster, { mesh, features, order }: RegistryInput): DraftInput {
   const { clusterId, objects, trustDomain = mesh.trustDomain } = remote;
-  const byKind = Map.groupBy(discovered(objects, mesh), ({ kind }) => kind);
-  const ofKind = <Spec, Status = unknown>(kind: string) => (byKind.get(kind) ?? []) as ConfigObject<Spec, Status>[];
+  const ofKind = objectsOfKind(Map.groupBy(discovered(objects, mesh), ({ kind }) => kind));
   return {
-    services: ofKind<ServiceSpec, ServiceStatus>("Service"),
+    services: ofKind(serviceKind),
     serviceEntries: [],
-    workloadEntries: ofKind<WorkloadEntry>("WorkloadEntry").sort(order),
-    slices: ofKind<EndpointSlice>("EndpointSlice").sort(order),
-    pods: ofKind<Pod, PodStatus>("Pod").sort(order),
-    nodes: ofKind<Node, NodeStatus>("Node"),
-    namespaces: objects.filter(({ kind }) => kind === "Namespace") as ConfigObject<Namespace>[],
+    workloadEntries: ofKind(workloadEntryKind).toSorted(order),
+    slices: ofKind(endpointSliceKind).toSorted(order),
+    pods: ofKind(podKind).toSorted(order),
+    nodes: ofKind(nodeKind),
+    namespaces: objects.filter(isOfKind(namespaceKind)),
     byApiServer: true,
     isRemote: true,
     mesh: trustDomain === mesh.trustDomain ? mesh : meshWithDomain(mesh, trustDomain),

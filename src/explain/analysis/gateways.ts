@@ -1,7 +1,10 @@
 /** Gateways whose proxies, ports or certificates are not there, or that claim what others do. */
 
+import { gatewayKind } from "#config/kinds/gateway/kind.ts";
 import type { Gateway, ServerTls } from "#config/kinds/gateway/schema.ts";
+import { secretKind } from "#config/kinds/secret/kind.ts";
 import { type Secret, secretValue } from "#config/kinds/secret/schema.ts";
+import { serviceKind } from "#config/kinds/service/kind.ts";
 import type { Service } from "#config/kinds/service/schema.ts";
 import { type ConfigObject, objectKey } from "#config/schema/config-object.ts";
 import { hasLabels } from "#model/labels/labels.ts";
@@ -12,8 +15,8 @@ type Labels = Readonly<Record<string, string>>;
 
 /** Proxies that are selected, and the ports of their Services. */
 export function* portFindings(mesh: MeshObjects): Findings {
-  const services = mesh.ofKind<Service>("Service");
-  for (const gateway of mesh.ofKind<Gateway>("Gateway")) {
+  const services = mesh.ofKind(serviceKind);
+  for (const gateway of mesh.ofKind(gatewayKind)) {
     yield undefined;
     const object = objectKey(gateway);
     const pods = mesh.podsWith(gateway.spec.selector);
@@ -55,8 +58,8 @@ function reachedPorts({
 
 /** Certificates that are not there, or none. */
 export function* credentialFindings(mesh: MeshObjects): Findings {
-  const secrets = new Map(mesh.ofKind<Secret>("Secret").map((secret) => [fullName(secret), secret]));
-  for (const gateway of mesh.ofKind<Gateway>("Gateway")) {
+  const secrets = new Map(mesh.ofKind(secretKind).map((secret) => [fullName(secret), secret]));
+  for (const gateway of mesh.ofKind(gatewayKind)) {
     yield undefined;
     const object = objectKey(gateway);
     const [pod] = mesh.podsWith(gateway.spec.selector);
@@ -82,7 +85,7 @@ function holdsCertificate(secret: Secret): boolean {
 
 /** The same certificate at two gateways of a proxy: clients that keep a connection ask for both hosts on it. */
 export function* certificateFindings(mesh: MeshObjects): Findings {
-  const gateways = mesh.ofKind<Gateway>("Gateway");
+  const gateways = mesh.ofKind(gatewayKind);
   for (const gateway of gateways) {
     yield undefined;
     const others = gateways.filter(
@@ -109,7 +112,7 @@ function haveSameCertificate(a: ServerTls, b: ServerTls): boolean {
 
 /** The same host, port and bind address at gateways of the same proxies. */
 export function* rivalFindings(mesh: MeshObjects): Findings {
-  const gateways = mesh.ofKind<Gateway>("Gateway");
+  const gateways = mesh.ofKind(gatewayKind);
   for (const gateway of gateways) {
     yield undefined;
     const rivals = gateways.filter((other) => other !== gateway && shareProxies(gateway, other, mesh));

@@ -1,7 +1,12 @@
 /** The objects of a mesh as analysers look at them. */
 
+import { type Kind, objectsOfKind } from "#config/kinds/kind.ts";
+import { namespaceKind } from "#config/kinds/namespace/kind.ts";
 import type { Namespace } from "#config/kinds/namespace/schema.ts";
+import { podKind } from "#config/kinds/pod/kind.ts";
 import type { Pod } from "#config/kinds/pod/schema.ts";
+import { serviceKind } from "#config/kinds/service/kind.ts";
+import { serviceEntryKind } from "#config/kinds/service-entry/kind.ts";
 import type { MeshConfig } from "#config/mesh/mesh-config.ts";
 import type { ConfigObject } from "#config/schema/config-object.ts";
 import { hasLabels } from "#model/labels/labels.ts";
@@ -13,22 +18,21 @@ export interface MeshObjects {
   readonly hosts: KnownHosts;
   readonly pods: readonly ConfigObject<Pod>[];
   readonly namespaces: readonly ConfigObject<Namespace>[];
-  ofKind<Spec, Status = unknown>(kind: string): readonly ConfigObject<Spec, Status>[];
+  ofKind<Spec, Status>(kind: Kind<Spec, Status>): readonly ConfigObject<Spec, Status>[];
   /** Pods that have these labels, in a namespace or in all of them. */
   podsWith(labels: Readonly<Record<string, string>> | undefined, namespace?: string): readonly ConfigObject<Pod>[];
 }
 
 /** Sorts the objects of a mesh. */
 export function meshObjects(objects: readonly ConfigObject[], mesh: MeshConfig): MeshObjects {
-  const byKind = Map.groupBy(objects, ({ kind }) => kind);
-  const ofKind = <Spec, Status>(kind: string) => (byKind.get(kind) ?? []) as ConfigObject<Spec, Status>[];
-  const pods = ofKind<Pod, unknown>("Pod");
+  const ofKind = objectsOfKind(Map.groupBy(objects, ({ kind }) => kind));
+  const pods = ofKind(podKind);
   return {
     mesh,
     pods,
-    namespaces: ofKind<Namespace, unknown>("Namespace"),
+    namespaces: ofKind(namespaceKind),
     ofKind,
-    hosts: knownHosts(ofKind("ServiceEntry"), ofKind("Service")),
+    hosts: knownHosts(ofKind(serviceEntryKind), ofKind(serviceKind)),
     podsWith: (labels, namespace) =>
       pods.filter(
         ({ metadata }) =>

@@ -1,9 +1,10 @@
 /** What one object shows by itself: problems of its checks, ServiceEntries without addresses, patches of EnvoyFilters. */
 
+import { envoyFilterKind } from "#config/kinds/envoy-filter/kind.ts";
 import type { ConfigPatch, EnvoyFilter } from "#config/kinds/envoy-filter/schema.ts";
-import type { ServiceEntry, ServiceEntryStatus } from "#config/kinds/service-entry/schema.ts";
-import type { Sidecar } from "#config/kinds/sidecar/schema.ts";
-import type { VirtualService } from "#config/kinds/virtual-service/schema.ts";
+import { serviceEntryKind } from "#config/kinds/service-entry/kind.ts";
+import { sidecarKind } from "#config/kinds/sidecar/kind.ts";
+import { virtualServiceKind } from "#config/kinds/virtual-service/kind.ts";
 import { type ConfigObject, objectKey } from "#config/schema/config-object.ts";
 import { isRecord } from "#lib/json/is-record.ts";
 import type { ObjectProblem } from "#model/ports.ts";
@@ -25,7 +26,7 @@ export function* addressFindings(mesh: MeshObjects): Findings {
     (name) => proxyMetadata[name] === "true",
   );
   if (isAllocated) return;
-  for (const entry of mesh.ofKind<ServiceEntry, ServiceEntryStatus>("ServiceEntry")) {
+  for (const entry of mesh.ofKind(serviceEntryKind)) {
     yield undefined;
     if (entry.spec.addresses !== undefined || (entry.status?.addresses ?? []).length > 0) continue;
     if ((entry.spec.ports ?? []).some(({ protocol = "" }) => ["", "TCP"].includes(protocol.toUpperCase())))
@@ -35,13 +36,13 @@ export function* addressFindings(mesh: MeshObjects): Findings {
 
 /** Fields that are there for old configurations only. */
 export function* deprecatedFindings(mesh: MeshObjects): Findings {
-  for (const routes of mesh.ofKind<VirtualService>("VirtualService")) {
+  for (const routes of mesh.ofKind(virtualServiceKind)) {
     yield undefined;
     for (const { fault } of routes.spec.http ?? [])
       if ((fault?.delay?.percent ?? 0) > 0)
         yield { object: objectKey(routes), code: "IST0002", text: "fault.delay.percent: use percentage" };
   }
-  for (const sidecar of mesh.ofKind<Sidecar>("Sidecar"))
+  for (const sidecar of mesh.ofKind(sidecarKind))
     if (sidecar.spec.outboundTrafficPolicy?.egressProxy !== undefined)
       yield { object: objectKey(sidecar), code: "IST0002", text: "outboundTrafficPolicy.egressProxy is ignored" };
 }
@@ -50,7 +51,7 @@ export function* deprecatedFindings(mesh: MeshObjects): Findings {
 export function* patchFindings(mesh: MeshObjects): Findings {
   /** What patches for some proxy versions are called: others that refer to them may miss them. */
   const ofVersions = new Set<string>();
-  for (const filter of mesh.ofKind<EnvoyFilter>("EnvoyFilter")) {
+  for (const filter of mesh.ofKind(envoyFilterKind)) {
     yield undefined;
     for (const [i, patch] of (filter.spec.configPatches ?? []).entries()) {
       const code = patchCode(patch, filter, ofVersions);

@@ -1,10 +1,12 @@
 /** VirtualServices that lead to what is not there, or claim what others do. */
 
-import type { DestinationRule } from "#config/kinds/destination-rule/schema.ts";
+import { destinationRuleKind } from "#config/kinds/destination-rule/kind.ts";
+import { gatewayKind } from "#config/kinds/gateway/kind.ts";
 import type { Gateway } from "#config/kinds/gateway/schema.ts";
-import type { RequestAuthentication } from "#config/kinds/request-authentication/schema.ts";
+import { requestAuthenticationKind } from "#config/kinds/request-authentication/kind.ts";
 import { destinationsOf } from "#config/kinds/virtual-service/destinations.ts";
 import { completeGateway, gatewaysOf, MESH_GATEWAY } from "#config/kinds/virtual-service/gateway-name.ts";
+import { virtualServiceKind } from "#config/kinds/virtual-service/kind.ts";
 import type { VirtualService } from "#config/kinds/virtual-service/schema.ts";
 import { type ConfigObject, objectKey } from "#config/schema/config-object.ts";
 import { completeHost, hostsMatch, isSubsetOf, isWildcard } from "#config/terms/host.ts";
@@ -21,7 +23,7 @@ const CLAIMS = /^@request\.auth\.claims[.[]/;
 /** Destinations: their hosts, ports and subsets. */
 export function* destinationFindings(mesh: MeshObjects): Findings {
   const subsets = knownSubsets(mesh);
-  for (const routes of mesh.ofKind<VirtualService>("VirtualService")) {
+  for (const routes of mesh.ofKind(virtualServiceKind)) {
     yield undefined;
     const object = objectKey(routes);
     const { namespace } = routes.metadata;
@@ -42,7 +44,7 @@ export function* destinationFindings(mesh: MeshObjects): Findings {
 function knownSubsets(mesh: MeshObjects): ReadonlySet<string> {
   return new Set(
     mesh
-      .ofKind<DestinationRule>("DestinationRule")
+      .ofKind(destinationRuleKind)
       .flatMap(({ metadata, spec }) =>
         (spec.subsets ?? []).map(({ name }) => `${completeHost(spec.host, metadata.namespace, DOMAIN)} ${name}`),
       ),
@@ -51,7 +53,7 @@ function knownSubsets(mesh: MeshObjects): ReadonlySet<string> {
 
 /** Routes of gateways to hosts whose subsets are chosen by a VirtualService of the mesh: gateways do not see that one. */
 export function* subsetFindings(mesh: MeshObjects): Findings {
-  const all = mesh.ofKind<VirtualService>("VirtualService");
+  const all = mesh.ofKind(virtualServiceKind);
   const chosen = all.flatMap((routes) =>
     (routes.spec.http ?? [])
       .flatMap(({ route = [] }) => route.map(({ destination }) => destination))
@@ -75,8 +77,8 @@ export function* subsetFindings(mesh: MeshObjects): Findings {
 
 /** Gateways that are named, and whether they open the hosts. */
 export function* gatewayFindings(mesh: MeshObjects): Findings {
-  const gateways = new Map(mesh.ofKind<Gateway>("Gateway").map((gateway) => [fullName(gateway), gateway]));
-  for (const routes of mesh.ofKind<VirtualService>("VirtualService")) {
+  const gateways = new Map(mesh.ofKind(gatewayKind).map((gateway) => [fullName(gateway), gateway]));
+  for (const routes of mesh.ofKind(virtualServiceKind)) {
     yield undefined;
     const object = objectKey(routes);
     const { namespace } = routes.metadata;
@@ -104,7 +106,7 @@ function openHosts({ metadata, spec }: ConfigObject<Gateway>, namespace: string)
 
 /** Delegates that are named in vain. Istio's analysers do not look at them; istiod warns of them in its log. */
 export function* delegateFindings(mesh: MeshObjects): Findings {
-  const all = mesh.ofKind<VirtualService>("VirtualService");
+  const all = mesh.ofKind(virtualServiceKind);
   const known = knownDelegates(all, mesh.mesh.defaultVirtualServiceExportTo);
   for (const routes of all) {
     yield undefined;
@@ -115,7 +117,7 @@ export function* delegateFindings(mesh: MeshObjects): Findings {
 /** Hosts that several VirtualServices have for sidecars. */
 export function* hostFindings(mesh: MeshObjects): Findings {
   const claims = new Map<string, Routes[]>();
-  for (const routes of mesh.ofKind<VirtualService>("VirtualService")) {
+  for (const routes of mesh.ofKind(virtualServiceKind)) {
     const { hosts = [], exportTo = [] } = routes.spec;
     if (!gatewaysOf(routes.spec, routes.metadata.namespace).includes(MESH_GATEWAY)) continue;
     const scopes = exportTo.length === 0 || exportTo.includes("*") ? ["*"] : exportTo;
@@ -149,9 +151,9 @@ function publicClaims(claims: ReadonlyMap<string, readonly Routes[]>, host: stri
 
 /** Routes by claims of tokens that nobody checks. */
 export function* claimFindings(mesh: MeshObjects): Findings {
-  const checks = mesh.ofKind<RequestAuthentication>("RequestAuthentication");
-  const gateways = new Map(mesh.ofKind<Gateway>("Gateway").map((gateway) => [fullName(gateway), gateway]));
-  for (const routes of mesh.ofKind<VirtualService>("VirtualService")) {
+  const checks = mesh.ofKind(requestAuthenticationKind);
+  const gateways = new Map(mesh.ofKind(gatewayKind).map((gateway) => [fullName(gateway), gateway]));
+  for (const routes of mesh.ofKind(virtualServiceKind)) {
     yield undefined;
     if (!usesClaims(routes.spec)) continue;
     for (const name of routes.spec.gateways ?? []) {

@@ -1,8 +1,10 @@
 /** Objects that select workloads: Sidecars, DestinationRules and AuthorizationPolicies. */
 
-import type { AuthorizationPolicy } from "#config/kinds/authorization-policy/schema.ts";
-import type { DestinationRule } from "#config/kinds/destination-rule/schema.ts";
+import { authorizationPolicyKind } from "#config/kinds/authorization-policy/kind.ts";
+import { destinationRuleKind } from "#config/kinds/destination-rule/kind.ts";
+import { nodeKind } from "#config/kinds/node/kind.ts";
 import type { Pod } from "#config/kinds/pod/schema.ts";
+import { sidecarKind } from "#config/kinds/sidecar/kind.ts";
 import type { Sidecar } from "#config/kinds/sidecar/schema.ts";
 import { type ConfigObject, objectKey } from "#config/schema/config-object.ts";
 import {
@@ -27,7 +29,7 @@ const TOPOLOGY = [
 
 /** Sidecars without pods, and pods or namespaces with several. */
 export function* sidecarFindings(mesh: MeshObjects): Findings {
-  const sidecars = mesh.ofKind<Sidecar>("Sidecar");
+  const sidecars = mesh.ofKind(sidecarKind);
   const hasSelector = ({ spec }: ConfigObject<Sidecar>) => Object.keys(spec.workloadSelector?.labels ?? {}).length > 0;
   const byPod = new Map<ConfigObject<Pod>, ConfigObject<Sidecar>[]>();
   for (const sidecar of sidecars.filter(hasSelector)) {
@@ -56,7 +58,7 @@ export function* sidecarFindings(mesh: MeshObjects): Findings {
 /** DestinationRules for nobody, subsets without pods, and TLS to servers that are not verified. */
 export function* destinationRuleFindings(mesh: MeshObjects): Findings {
   const located = locatedPods(mesh);
-  for (const rule of mesh.ofKind<DestinationRule>("DestinationRule")) {
+  for (const rule of mesh.ofKind(destinationRuleKind)) {
     yield undefined;
     const object = objectKey(rule);
     const { host, exportTo, subsets = [], trafficPolicy: policy, workloadSelector } = rule.spec;
@@ -82,7 +84,7 @@ export function* destinationRuleFindings(mesh: MeshObjects): Findings {
 
 /** Labels of all pods, with those that their nodes give them. A node with an empty label is in no place. */
 function locatedPods(mesh: MeshObjects): readonly Readonly<Record<string, string>>[] {
-  const nodes = new Map(mesh.ofKind("Node").map(({ metadata }) => [metadata.name, metadata.labels]));
+  const nodes = new Map(mesh.ofKind(nodeKind).map(({ metadata }) => [metadata.name, metadata.labels]));
   return mesh.pods.map(({ metadata, spec }) => {
     const { nodeName = "" } = spec;
     const node = nodes.get(nodeName) ?? {};
@@ -102,7 +104,7 @@ function locatedPods(mesh: MeshObjects): readonly Readonly<Record<string, string
 export function* policyFindings(mesh: MeshObjects): Findings {
   const injected = new Map(mesh.namespaces.map(({ metadata }) => [metadata.name, metadata.labels["istio-injection"]]));
   const members = mesh.pods.filter((pod) => isInMesh(pod, injected.get(pod.metadata.namespace)));
-  for (const policy of mesh.ofKind<AuthorizationPolicy>("AuthorizationPolicy")) {
+  for (const policy of mesh.ofKind(authorizationPolicyKind)) {
     yield undefined;
     const object = objectKey(policy);
     const { namespace } = policy.metadata;

@@ -1,6 +1,7 @@
 /** Keeps the fabric's names and service addresses in step with the configuration. */
 
-import type { WorkloadEntry } from "#config/kinds/workload-entry/schema.ts";
+import { isOfKind } from "#config/kinds/kind.ts";
+import { workloadEntryKind } from "#config/kinds/workload-entry/kind.ts";
 import type { ConfigObject } from "#config/schema/config-object.ts";
 import type { Logger } from "#lib/log/log.ts";
 import { errorText } from "#lib/mesh-error.ts";
@@ -124,7 +125,7 @@ export class FabricServices {
 
 /** Names of workloads by address. */
 function workloadNames(objects: readonly ConfigObject[]): ReadonlyMap<string, string> {
-  const workloads = objects.filter((object): object is ConfigObject<WorkloadEntry> => object.kind === "WorkloadEntry");
+  const workloads = objects.filter(isOfKind(workloadEntryKind));
   return new Map(workloads.map(({ metadata, spec }) => [spec.address ?? "", metadata.name]));
 }
 
