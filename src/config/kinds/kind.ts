@@ -64,20 +64,41 @@ export function kind<Spec, Status>(definition: Definition<Spec, Status>): Kind<S
 }
 
 function read<Spec, Status>(
-  { schema, status: statusSchema, check, isPartial, content }: Definition<Spec, Status>,
+  definition: Definition<Spec, Status>,
   rawSpec: unknown,
   { status: rawStatus, ...head }: Omit<ConfigObject, "spec">,
 ): Parsed<ConfigObject<Spec, Status>> {
-  const spec = parseSpec(schema, rawSpec);
-  const object = spec.value && { ...head, spec: spec.value };
-  const checked = object ? [...checkMetadata(head.metadata, head.kind), ...(check?.(object) ?? [])] : [];
-  const all = [...spec.problems, ...checked];
-  const reported = isPartial ? all.filter(isError) : all;
-  const problems = content ? reported.map((one) => ({ ...one, field: one.field.replace(/^spec\.?/, "") })) : reported;
+  const { value: object, problems: found } = readSpec(definition, rawSpec, head);
+  const problems = reported(definition, found);
   if (object === undefined || problems.some(isError)) return { value: undefined, problems };
   // The cluster writes the status, not the user, so problems in it are not reported.
-  const status = statusSchema && rawStatus !== undefined ? parse(statusSchema, rawStatus, "status").value : undefined;
+  const status =
+    definition.status && rawStatus !== undefined ? parse(definition.status, rawStatus, "status").value : undefined;
   return { value: status === undefined ? object : { ...object, status }, problems };
+}
+
+/** Reads the spec, and checks it if its schema can read it. */
+function readSpec<Spec>(
+  { schema, check }: Definition<Spec, unknown>,
+  rawSpec: unknown,
+  head: Omit<ConfigObject, "spec" | "status">,
+): Parsed<Omit<ConfigObject<Spec>, "status">> {
+  const { value: spec, problems } = parseSpec(schema, rawSpec);
+  if (spec === undefined) return { value: undefined, problems };
+  const object = { ...head, spec };
+  return {
+    value: object,
+    problems: [...problems, ...checkMetadata(head.metadata, head.kind), ...(check?.(object) ?? [])],
+  };
+}
+
+/** Of the problems, those that a kind reports, each with the field as it is in the object. */
+function reported<Spec, Status>(
+  { isPartial, content }: Definition<Spec, Status>,
+  found: readonly Problem[],
+): readonly Problem[] {
+  const counting = isPartial ? found.filter(isError) : found;
+  return content ? counting.map((one) => ({ ...one, field: one.field.replace(/^spec\.?/, "") })) : counting;
 }
 
 function isError({ severity }: Problem): boolean {
