@@ -40,6 +40,7 @@ test("standingOf() tells kinds that have an effect from those that have none", (
   assert.equal(standingOf("apps/v1", "Deployment"), "not-yet");
   assert.equal(standingOf("mizzen.dev/v1alpha1", "Mesh"), "not-ours");
   assert.equal(standingOf("v1", "constructor"), "unknown");
+  assert.equal(standingOf("constructor/v1", "name"), "unknown");
   assert.equal(
     knownKinds().some(({ name }) => name === "Telemetry"),
     false,

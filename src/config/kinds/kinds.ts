@@ -84,7 +84,7 @@ export function standingOf(apiVersion: string, kind: string): Standing {
   const { group, version } = partsOf(apiVersion);
   if (group === OUR_GROUP) return "not-ours";
   const known = BY_NAME.get(`${group}/${kind}`);
-  if (known === undefined) return NOT_READ[group]?.includes(kind) === true ? "not-yet" : "unknown";
+  if (known === undefined) return NOT_READ.get(group)?.includes(kind) === true ? "not-yet" : "unknown";
   if (known.hasNoEffect) return "not-yet";
   return known.versions.includes(version) ? { kind: known } : "unknown";
 }
@@ -108,35 +108,37 @@ function partsOf(apiVersion: string): { readonly group: string; readonly version
 const OUR_GROUP = "mizzen.dev";
 
 /** Kinds of others that appear beside the configuration of a mesh, and that the mesh does not read. */
-const NOT_READ: Readonly<Record<string, readonly string[]>> = {
-  "": [
-    "Endpoints",
-    "PersistentVolume",
-    "PersistentVolumeClaim",
-    "ReplicationController",
-    "ResourceQuota",
-    "ServiceAccount",
-  ],
-  "admissionregistration.k8s.io": ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"],
-  "apiextensions.k8s.io": ["CustomResourceDefinition"],
-  apps: ["DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"],
-  autoscaling: ["HorizontalPodAutoscaler"],
-  batch: ["CronJob", "Job"],
-  "gateway.networking.k8s.io": [
-    "BackendTLSPolicy",
-    "GRPCRoute",
-    "Gateway",
-    "GatewayClass",
-    "HTTPRoute",
-    "ReferenceGrant",
-    "TCPRoute",
-    "TLSRoute",
-    "UDPRoute",
-  ],
-  "gateway.networking.x-k8s.io": ["XBackendTrafficPolicy", "XListenerSet"],
-  "inference.networking.k8s.io": ["InferencePool"],
-  "networking.k8s.io": ["NetworkPolicy"],
-  policy: ["PodDisruptionBudget"],
-  "rbac.authorization.k8s.io": ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"],
-  "storage.k8s.io": ["StorageClass"],
-};
+const NOT_READ: ReadonlyMap<string, readonly string[]> = new Map(
+  Object.entries({
+    "": [
+      "Endpoints",
+      "PersistentVolume",
+      "PersistentVolumeClaim",
+      "ReplicationController",
+      "ResourceQuota",
+      "ServiceAccount",
+    ],
+    "admissionregistration.k8s.io": ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"],
+    "apiextensions.k8s.io": ["CustomResourceDefinition"],
+    apps: ["DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"],
+    autoscaling: ["HorizontalPodAutoscaler"],
+    batch: ["CronJob", "Job"],
+    "gateway.networking.k8s.io": [
+      "BackendTLSPolicy",
+      "GRPCRoute",
+      "Gateway",
+      "GatewayClass",
+      "HTTPRoute",
+      "ReferenceGrant",
+      "TCPRoute",
+      "TLSRoute",
+      "UDPRoute",
+    ],
+    "gateway.networking.x-k8s.io": ["XBackendTrafficPolicy", "XListenerSet"],
+    "inference.networking.k8s.io": ["InferencePool"],
+    "networking.k8s.io": ["NetworkPolicy"],
+    policy: ["PodDisruptionBudget"],
+    "rbac.authorization.k8s.io": ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"],
+    "storage.k8s.io": ["StorageClass"],
+  }),
+);
