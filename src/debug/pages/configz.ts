@@ -1,20 +1,16 @@
+import { resourceTypeOf } from "#config/kinds/kind.ts";
+import { knownKinds } from "#config/kinds/kinds.ts";
 import type { ConfigObject } from "#config/schema/config-object.ts";
+import { apiVersionOf } from "#lib/kubernetes/resource-types.ts";
 import { compareText } from "#lib/text/compare-text.ts";
 import { apiForm } from "./api-form.ts";
 import { inScope, type Scope } from "./scope.ts";
 import { timeText } from "./time-text.ts";
 
-/** Group and version under which a kind is shown; the networking group holds all others. */
-const API_VERSIONS: Readonly<Record<string, string>> = {
-  ConfigMap: "v1",
-  Secret: "v1",
-  Service: "v1",
-  AuthorizationPolicy: "security.istio.io/v1",
-  PeerAuthentication: "security.istio.io/v1",
-  RequestAuthentication: "security.istio.io/v1",
-  EnvoyFilter: "networking.istio.io/v1alpha3",
-};
-const NETWORKING = "networking.istio.io/v1";
+/** Group and version in which objects of each kind are shown. */
+const API_VERSIONS: ReadonlyMap<string, string> = new Map(
+  knownKinds().map((kind) => [kind.name, apiVersionOf(resourceTypeOf(kind))]),
+);
 
 /** Nobody looks at secrets, whatever else they may see. */
 const HIDDEN: ReadonlySet<string> = new Set(["Secret"]);
@@ -26,7 +22,7 @@ export function configz(objects: readonly ConfigObject[], scope: Scope): readonl
     .toSorted((a, b) => compareText(sortKey(a), sortKey(b)))
     .map(({ kind, metadata, spec }) => ({
       kind,
-      apiVersion: API_VERSIONS[kind] ?? NETWORKING,
+      apiVersion: API_VERSIONS.get(kind),
       metadata: { name: metadata.name, namespace: metadata.namespace, ...nonEmpty(metadata) },
       spec: apiForm(spec),
     }));
