@@ -35,6 +35,7 @@ export interface Rule {
   readonly message: string;
 }
 
+/** Apart from the metadata of zod, which JSON Schemas for editors show. */
 const FACTS = z.registry<Facts>();
 
 /** The same schema with facts about its values at this place. They replace equally named facts of the schema. */

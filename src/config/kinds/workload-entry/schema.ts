@@ -16,7 +16,7 @@ const NO_PORTS_OF_SOCKETS = rule(
 );
 const ADDRESS_OR_NETWORK = rule("has(self.address) || has(self.network)", "Address is required");
 
-const workloadFields = message({
+const workloadSchema = message({
   address: field(string(), {
     description: "An address, a name or the path of a socket",
     maxLength: 256,
@@ -39,10 +39,10 @@ const workloadFields = message({
 });
 
 /** Schema of the spec of a WorkloadEntry; a ServiceEntry lists its endpoints in the same form. */
-export const workloadEntrySchema = field(workloadFields, { rules: [ADDRESS_OR_NETWORK, NO_PORTS_OF_SOCKETS] });
+export const workloadEntrySchema = field(workloadSchema, { rules: [ADDRESS_OR_NETWORK, NO_PORTS_OF_SOCKETS] });
 
 /** Schema of the workload that a WorkloadGroup makes entries from: it has no address yet. */
-export const workloadTemplateSchema = field(workloadFields, { isBrief: true, rules: [NO_PORTS_OF_SOCKETS] });
+export const workloadTemplateSchema = field(workloadSchema, { isBrief: true, rules: [NO_PORTS_OF_SOCKETS] });
 
 /** Schema of the status of a WorkloadEntry: its agent reports its health there. */
 export const workloadEntryStatusSchema = message({
