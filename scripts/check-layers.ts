@@ -94,12 +94,14 @@ for (const [folder, order] of Object.entries(SUBFOLDERS)) {
 
 /** More files than this in one folder are a list that nobody reads. */
 const MOST_FILES = 15;
+/** Folders that are still to be divided; the list only gets shorter. */
+const STILL_FLAT = new Set(["src/agent"]);
 const perFolder = Map.groupBy(
   globSync("{src,packages}/**/*.ts", { cwd: join(src, "..") }).filter((file) => !/^src\/gen\/|\.test\.ts$/.test(file)),
   (file) => dirname(file),
 );
 for (const [folder, files] of perFolder)
-  if (files.length > MOST_FILES)
+  if (files.length > MOST_FILES && !STILL_FLAT.has(folder))
     problems.push(`${folder}: ${files.length} source files; at most ${MOST_FILES} belong in one folder`);
 
 for (const problem of problems) console.error(problem);

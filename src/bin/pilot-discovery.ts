@@ -23,7 +23,7 @@ Examples:
 const program = new Command("pilot-discovery")
   .description("The control plane of the mesh: discovery, certificates, debug pages.")
   .option("--vklog <level>", "verbosity of the Kubernetes client; accepted without effect")
-  .addCommand(discoveryCommand(process.env))
+  .addCommand(discoveryCommand(process.env, process.argv.slice(1)))
   .addCommand(requestCommand())
   .addCommand(versionCommand())
   .addHelpText("after", HELP);

@@ -13,6 +13,7 @@ test("ControlZ on a unix socket shows the environment, to its own account alone"
   const listener = controlzListener({
     address: { socket: path },
     env: { PASSWORD: "secret" },
+    commandLine: [],
     scopes: new Map(),
     authenticate: async () => ({ refused: "nobody" }),
     seesAll: () => false,

@@ -14,14 +14,14 @@ export interface ControlzInput extends ControlzSettings, Pick<ControlzOptions, "
 
 /** ControlZ on its port, or with all topics on its private socket. */
 export function controlzListener(input: ControlzInput): Pick<HttpListener, "start" | "stop"> {
-  const { address, env, scopes, authenticate, seesAll, revision, log } = input;
+  const { address, env, commandLine: args, scopes, authenticate, seesAll, revision, log } = input;
   const options: ControlzOptions = {
     isPrivate: "socket" in address,
     scopes,
     env,
     authenticate,
     seesAll,
-    args: process.argv.slice(1),
+    args,
     version: buildInfo(revision),
     exit: () => process.kill(process.pid, "SIGTERM"),
     // To Node itself this signal means to open a debugger.

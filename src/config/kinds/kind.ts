@@ -1,11 +1,11 @@
 /** The definition of a kind: its names, its schema and checks, and how an API server presents it. */
-
 import type { ResourceType } from "#lib/kubernetes/resource-types.ts";
 import { checkMetadata } from "../checks/metadata.ts";
 import type { ConfigObject } from "../schema/config-object.ts";
+import { independentOf } from "../schema/independent.ts";
 import type { Schema } from "../schema/message.ts";
-import { parse, parseSpec } from "../schema/parse.ts";
-import type { Parsed, Problem } from "../schema/problem.ts";
+import { isUnknownField, parse, parseSpec } from "../schema/parse.ts";
+import { asError, type Parsed, type Problem } from "../schema/problem.ts";
 
 /** A kind, defined in the folder of its name. */
 export interface Kind<Spec = unknown, Status = unknown> {
@@ -25,6 +25,8 @@ export interface Kind<Spec = unknown, Status = unknown> {
   readonly content?: readonly string[];
   /** The schema lists only the fields that the mesh reads, and ignores others. */
   readonly isPartial?: true;
+  /** An unknown field is an error: a policy without the field could allow what its author wants to forbid. */
+  readonly isStrict?: true;
   /** The mesh knows the kind, but objects of it have no effect yet. */
   readonly hasNoEffect?: true;
   /** Present if the kind comes with the mesh, by a CustomResourceDefinition. */
@@ -77,27 +79,32 @@ function read<Spec, Status>(
   return { value: status === undefined ? object : { ...object, status }, problems };
 }
 
-/** Reads the spec, and checks it if its schema can read it. */
+/** Reads and checks the spec. Checks also run on what is left of an invalid one, so that one mistake does not hide others. */
 function readSpec<Spec>(
   { schema, check }: Definition<Spec, unknown>,
   rawSpec: unknown,
   head: Omit<ConfigObject, "spec" | "status">,
 ): Parsed<Omit<ConfigObject<Spec>, "status">> {
-  const { value: spec, problems } = parseSpec(schema, rawSpec);
-  if (spec === undefined) return { value: undefined, problems };
+  const { value: spec, problems, salvaged } = parseSpec(schema, rawSpec);
+  const checked = (object: ConfigObject<Spec>) => [
+    ...checkMetadata(head.metadata, head.kind),
+    ...(check?.(object) ?? []),
+  ];
+  if (spec === undefined) {
+    const more = salvaged === undefined ? [] : checked({ ...head, spec: salvaged.value });
+    return { value: undefined, problems: [...problems, ...independentOf(more, problems, salvaged?.undecided)] };
+  }
   const object = { ...head, spec };
-  return {
-    value: object,
-    problems: [...problems, ...checkMetadata(head.metadata, head.kind), ...(check?.(object) ?? [])],
-  };
+  return { value: object, problems: [...problems, ...checked(object)] };
 }
 
 /** Of the problems, those that a kind reports, each with the field as it is in the object. */
 function reported<Spec, Status>(
-  { isPartial, content }: Definition<Spec, Status>,
+  { isPartial, isStrict, content }: Definition<Spec, Status>,
   found: readonly Problem[],
 ): readonly Problem[] {
-  const counting = isPartial ? found.filter(isError) : found;
+  const known = isStrict ? found.map((one) => (isUnknownField(one) ? asError(one) : one)) : found;
+  const counting = isPartial ? known.filter(isError) : known;
   return content ? counting.map((one) => ({ ...one, field: one.field.replace(/^spec\.?/, "") })) : counting;
 }
 

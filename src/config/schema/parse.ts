@@ -10,7 +10,7 @@ import { nearestName } from "./nearest-name.ts";
 import { error, type Parsed, type Problem, warning } from "./problem.ts";
 import { RegexBudget } from "./regex-budget.ts";
 import { type Salvaged, salvage } from "./salvage.ts";
-import { regex, struct } from "./scalars.ts";
+import { isRegex, isStruct } from "./scalars.ts";
 
 /** What parsing gives; `salvaged` is what can still be checked of a value that is invalid. */
 export interface ParsedValue<T> extends Parsed<T> {
@@ -69,8 +69,8 @@ function normalise(schema: z.core.$ZodType, raw: unknown, walk: Walk): unknown {
     case "array":
       return Array.isArray(raw) ? raw.map((item, i) => normalise(def.element, item, below(walk, i))) : raw;
     default:
-      if (schema === regex() && typeof raw === "string") walk.regexes.add(raw, walk.at);
-      else if (schema === struct()) walk.regexes.addAllIn(raw, walk.at);
+      if (isRegex(schema) && typeof raw === "string") walk.regexes.add(raw, walk.at);
+      else if (isStruct(schema)) walk.regexes.addAllIn(raw, walk.at);
       return raw;
   }
 }

@@ -80,13 +80,28 @@ export function enumeration<const Name extends string>(...names: readonly Name[]
   const schema = scalar(`must be one of ${names.join(", ")}`, { anyOf: [{ enum: [...names] }, byNumber] }, (raw) =>
     byName.get(raw),
   );
-  ENUMERATIONS.add(schema);
+  ENUMERATIONS.add(defOf(schema));
   return schema;
 }
 
-/** Whether a schema is that of an enumeration. */
-export function isEnumeration(schema: object): boolean {
-  return ENUMERATIONS.has(schema);
+/** Whether a schema is that of a regular expression, perhaps with facts of its field. */
+export function isRegex(schema: z.core.$ZodType): boolean {
+  return defOf(schema) === defOf(REGEX);
+}
+
+/** Whether a schema is that of data of any shape, perhaps with facts of its field. */
+export function isStruct(schema: z.core.$ZodType): boolean {
+  return defOf(schema) === defOf(STRUCT);
+}
+
+/** A schema with facts is a clone, which shares its definition. */
+function defOf(schema: z.core.$ZodType): object {
+  return schema._zod.def;
+}
+
+/** Whether a schema is that of an enumeration, perhaps with facts of its field. */
+export function isEnumeration(schema: z.core.$ZodType): boolean {
+  return ENUMERATIONS.has(defOf(schema));
 }
 
 /** Data of any shape, passed on untouched (google.protobuf.Struct). */

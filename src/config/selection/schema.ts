@@ -28,7 +28,7 @@ const GROUP = "^$|^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])
 const OBJECT_KIND = "^[a-zA-Z]([-a-zA-Z0-9]*[a-zA-Z0-9])?$";
 const OWN_NAMESPACE = rule("self.size() == 0", "cross namespace referencing is not currently supported");
 
-const targetReferenceSchema = message({
+export const targetReferenceSchema = message({
   group: field(string(), { maxLength: 253, pattern: GROUP }),
   kind: required(field(string(), { minLength: 1, maxLength: 63, pattern: OBJECT_KIND })),
   name: required(field(string(), { minLength: 1, maxLength: 253 })),

@@ -46,7 +46,7 @@ Environment:
 `;
 
 /** The command. The control plane is loaded when it runs. */
-export function discoveryCommand(env: Env): Command {
+export function discoveryCommand(env: Env, commandLine: readonly string[]): Command {
   const defaults = flagDefaults(env);
   const command = new Command("discovery")
     .description("Runs the control plane until SIGTERM.")
@@ -55,12 +55,25 @@ export function discoveryCommand(env: Env): Command {
     .addHelpText("after", EXAMPLES);
   addFlags(command, defaults);
   return command.action(async () => {
-    process.exitCode = await runDiscovery(flagsOf(command, defaults), command.args, env);
+    process.exitCode = await runDiscovery({
+      flags: flagsOf(command, defaults),
+      others: command.args,
+      env,
+      commandLine,
+    });
   });
 }
 
-async function runDiscovery(flags: ParsedFlags, others: readonly string[], env: Env): Promise<number> {
-  const { config, problems, warnings } = parseDiscoveryConfig(flags, env);
+interface DiscoveryRun {
+  readonly flags: ParsedFlags;
+  /** Arguments and unknown flags. */
+  readonly others: readonly string[];
+  readonly env: Env;
+  readonly commandLine: readonly string[];
+}
+
+async function runDiscovery({ flags, others, env, commandLine }: DiscoveryRun): Promise<number> {
+  const { config, problems, warnings } = parseDiscoveryConfig(flags, env, commandLine);
   const [argument] = others;
   const wrong =
     argument?.startsWith("-") === false ? [`discovery takes no argument "${argument}"`, ...problems] : problems;

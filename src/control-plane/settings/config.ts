@@ -102,8 +102,9 @@ export interface KeySettings extends Omit<FetchRules, "extraRoots" | "clusterDom
 export interface ControlzSettings {
   /** A port, or a unix socket for the own account. */
   readonly address: ListenAddress | { readonly socket: string };
-  /** Shown there. */
+  /** Shown there, like the command line. */
   readonly env: Env;
+  readonly commandLine: readonly string[];
 }
 
 export interface RegistrationSettings {
@@ -192,8 +193,12 @@ function registrationSettings(env: DiscoveryValues): RegistrationSettings | unde
   return env.PILOT_ENABLE_WORKLOAD_ENTRY_AUTOREGISTRATION ? settings : undefined;
 }
 
-/** Reads flags and environment. */
-export function parseDiscoveryConfig(flags: ParsedFlags, given: Env): ParsedConfig {
+/** Reads flags and environment. The command line is only shown. */
+export function parseDiscoveryConfig(
+  flags: ParsedFlags,
+  given: Env,
+  commandLine: readonly string[] = [],
+): ParsedConfig {
   const { values: env, problems, warnings } = readEnvironment(DISCOVERY_ENVIRONMENT, given);
   const rule = jwtRule(env.JWT_RULE);
   const flag = new FlagReader(flags.values);
@@ -253,7 +258,7 @@ export function parseDiscoveryConfig(flags: ParsedFlags, given: Env): ParsedConf
     registration: registrationSettings(env),
     writesStatus: env.PILOT_ENABLE_STATUS,
     analysisMs: analysisInterval(env),
-    controlz: { address: controlzAddress(flag), env: given },
+    controlz: { address: controlzAddress(flag), env: given, commandLine },
     webhooks: webhookConfig(env, flag.address("httpsAddr"), given),
     log: logSettings(flag),
   };

@@ -10,6 +10,7 @@ export const authorizationPolicyKind = kind({
   versions: ["v1", "v1beta1"],
   schema: authorizationPolicySchema,
   check: checkAuthorizationPolicy,
+  isStrict: true,
   crd: {
     shortName: "ap",
     description: "Who may call workloads, and how",

@@ -10,6 +10,7 @@ export const peerAuthenticationKind = kind({
   versions: ["v1", "v1beta1"],
   schema: peerAuthenticationSchema,
   check: checkPeerAuthentication,
+  isStrict: true,
   crd: {
     shortName: "pa",
     description: "Whether workloads ask their callers for mutual TLS",

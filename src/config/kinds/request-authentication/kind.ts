@@ -10,6 +10,7 @@ export const requestAuthenticationKind = kind({
   versions: ["v1", "v1beta1"],
   schema: requestAuthenticationSchema,
   check: checkRequestAuthentication,
+  isStrict: true,
   crd: {
     shortName: "ra",
     description: "Tokens of end users that workloads accept",
