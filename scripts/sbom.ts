@@ -15,8 +15,14 @@ interface Component {
   readonly scope: "required" | "excluded";
   readonly purl: string;
   readonly cpe?: string;
+  readonly properties?: readonly Property[];
   readonly hashes?: readonly { readonly alg: "SHA-256"; readonly content: string }[];
 }
+interface Property {
+  readonly name: string;
+  readonly value: string;
+}
+
 interface Bom {
   metadata: { component: { name: string; type: string; "bom-ref": string } };
   components: Component[];
@@ -24,6 +30,7 @@ interface Bom {
 }
 
 const root = join(import.meta.dirname, "..");
+const MAX_BOM_BYTES = 64 * 1024 * 1024;
 const output = process.argv[2] ?? join(root, "dist/sbom.cdx.json");
 
 const bom = npmBom();
@@ -43,9 +50,34 @@ mkdirSync(dirname(output), { recursive: true });
 writeFileSync(output, `${JSON.stringify(bom, null, 2)}\n`);
 console.log(`${output}: ${bom.components.length} components`);
 
+/** What npm installs for users. Packages for development are left out here, since `--omit=dev` also leaves out what both need. */
 function npmBom(): Bom {
-  const args = ["sbom", "--sbom-format=cyclonedx", "--package-lock-only", "--omit=dev"];
-  return JSON.parse(execFileSync("npm", args, { cwd: root, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }));
+  const args = ["sbom", "--sbom-format=cyclonedx", "--package-lock-only"];
+  const bom: Bom = JSON.parse(
+    execFileSync("npm", args, {
+      cwd: root,
+      encoding: "utf8",
+      stdio: ["ignore", "pipe", "ignore"],
+      maxBuffer: MAX_BOM_BYTES,
+    }),
+  );
+  bom.components = bom.components.filter(
+    ({ properties = [] }) => !properties.some(isOurs) && !properties.some(isForDevelopment),
+  );
+  const kept = new Set([bom.metadata.component, ...bom.components].map((component) => component["bom-ref"]));
+  bom.dependencies = bom.dependencies
+    .filter(({ ref }) => kept.has(ref))
+    .map(({ ref, dependsOn }) => ({ ref, dependsOn: dependsOn.filter((one) => kept.has(one)) }));
+  return bom;
+}
+
+function isForDevelopment({ name, value }: Property): boolean {
+  return name === "cdx:npm:package:development" && value === "true";
+}
+
+/** Workspace packages are parts of the product. */
+function isOurs({ name, value }: Property): boolean {
+  return name === "cdx:npm:package:path" && value.startsWith("packages/");
 }
 
 function pythonPackages(file: string, scope: Component["scope"]): Component[] {

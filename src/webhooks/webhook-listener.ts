@@ -46,7 +46,11 @@ export class WebhookListener {
       void this.#serve(request, response);
     });
     this.#server.setTimeout(STALLED_MS);
-    this.#connections = limitConnections(this.#server, options.admission ?? new Admission());
+    this.#connections = limitConnections(this.#server, {
+      admission: options.admission ?? new Admission(),
+      // A larger body gets an answer that says so.
+      maxBodyBytes: 2 * MAX_BODY_BYTES,
+    });
   }
 
   /** Begins to serve and answers with the address that was taken. A renewed certificate holds for new connections. */

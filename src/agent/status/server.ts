@@ -53,6 +53,8 @@ const PROBES = { max: 64, maxPerPeer: 32 } as const;
 /** The name table may be large, and looking up a caller's account reads all connections of the machine. */
 const OTHERS = { max: 4, maxPerPeer: 4 } as const;
 const MAX_LOGGED_PATH = 200;
+/** No request to this port needs a body. */
+const MAX_BODY_BYTES = 16 * 1024;
 
 /**
  * Opens the port on all addresses; 0 picks a free one. A socket in place of a number is one that listens already. Rejects
@@ -63,7 +65,7 @@ export async function startStatusServer(port: number | NetServer, options: Statu
   const handle = statusHandler(options);
   const server = createServer(HTTP_TIMEOUTS, (request, response) => void respond({ request, response, log, handle }));
   server.keepAliveTimeout = KEEP_ALIVE_MS;
-  limitConnections(server, new Admission({ limits: AGENT_LIMITS }));
+  limitConnections(server, { admission: new Admission({ limits: AGENT_LIMITS }), maxBodyBytes: MAX_BODY_BYTES });
   if (typeof port === "number") await listen(server, port);
   else await listenOn(server, port);
   const { port: opened } = server.address() as AddressInfo;

@@ -40,7 +40,7 @@ export async function serveSts({ host, port, manager, log }: StsOptions, signal:
       .catch((thrown: unknown) => refusal(400, "invalid_request", errorText(thrown)))
       .then((given) => send(response, given));
   });
-  limitConnections(server, new Admission({ limits: AGENT_LIMITS }));
+  limitConnections(server, { admission: new Admission({ limits: AGENT_LIMITS }), maxBodyBytes: 2 * LARGEST_FORM });
   await new Promise<void>((resolve, reject) => {
     server.once("error", (cause) => {
       reject(new MeshError("STS_NOT_LISTENING", `Cannot listen on ${host} port ${port} (--stsPort)`, { cause }));

@@ -45,7 +45,8 @@ const NODE_ID = "sidecar~0.0.0.0~debug~";
 const TIMEOUT_MS = 15_000;
 const HTTP2_PREFACE = "PRI ";
 const MAX_QUESTION_BYTES = 64 * 1024;
-const MAX_CONNECTIONS = 32;
+/** Of clients that have not sent anything, mostly: the admission limits the memory of the others. */
+const MAX_CONNECTIONS = 1_024;
 /** Each question has a connection to the control plane of its own, and a page may be large. */
 const MAX_RUNNING = 4;
 
@@ -58,7 +59,7 @@ export async function startDebugTap(options: DebugTapOptions): Promise<DebugTap>
     { [PATH]: (call) => answerGrpc(call, ask) },
     { maxMessageBytes: MAX_QUESTION_BYTES, maxStreams: MAX_RUNNING, admission },
   );
-  limitConnections(http, admission);
+  limitConnections(http, { admission, maxBodyBytes: MAX_QUESTION_BYTES });
   const limit = new ConnectionLimit(MAX_CONNECTIONS);
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {

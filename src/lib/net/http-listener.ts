@@ -34,7 +34,10 @@ export class HttpListener {
       forceCloseConnections: "idle",
       return503OnClosing: false,
     });
-    limitConnections(this.#app.server, options.admission ?? new Admission());
+    limitConnections(this.#app.server, {
+      admission: options.admission ?? new Admission(),
+      maxBodyBytes: MAX_BODY_BYTES,
+    });
     options.routes(this.#app);
   }
 

@@ -12,7 +12,7 @@ async function serve(t: TestContext, listener: RequestListener, strangerBytes = 
   const refusals: PeerRefusal[] = [];
   const admission = new Admission({ limits: { strangerBytes }, onRefused: (refusal) => refusals.push(refusal) });
   const server = createServer(HTTP_TIMEOUTS, listener);
-  limitConnections(server, admission);
+  limitConnections(server, { admission, maxBodyBytes: 100 });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   t.after(() => {
@@ -73,6 +73,15 @@ test("limitConnections() refuses pipelined requests and chunked bodies", async (
   assert.equal(await exchange(GET.repeat(3)), "");
   assert.equal(await exchange("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n"), "");
   assert.deepEqual([requests, ...refusals.map(({ reason }) => reason)], [0, "pipelined", "pipelined", "invalid"]);
+});
+
+test("limitConnections() refuses a body that is too large before it comes", async (t) => {
+  const { exchange, refusals } = await serve(t, (_, response) => response.setHeader("connection", "close").end("ok"));
+  assert.equal(await exchange("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 101\r\n\r\n"), "");
+  assert.deepEqual(
+    refusals.map(({ reason }) => reason),
+    ["invalid"],
+  );
 });
 
 test("limitConnections() cuts the oldest connections when there is no room", async (t) => {

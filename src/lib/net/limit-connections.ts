@@ -22,6 +22,12 @@ export const HTTP_TIMEOUTS = {
 /** A connection with a request on which nothing moves for so long is closed: its client does not read. */
 export const STALLED_MS = 60_000;
 
+export interface ConnectionRules {
+  readonly admission: Admission;
+  /** A request that announces a larger body is cut before the body is read. */
+  readonly maxBodyBytes: number;
+}
+
 export interface LimitedConnections {
   /** So many bytes of the request's body are kept. */
   keeps(request: IncomingMessage, bytes: number): void;
@@ -38,7 +44,10 @@ interface Place {
  * Call it when the server has its listeners. From then on they get one TLS handshake, and one request, per turn of the
  * event loop, and one request of a connection at a time.
  */
-export function limitConnections(server: HttpServer | HttpsServer, admission: Admission): LimitedConnections {
+export function limitConnections(
+  server: HttpServer | HttpsServer,
+  { admission, maxBodyBytes }: ConnectionRules,
+): LimitedConnections {
   const places = new Map<string, Place>();
   const turns = new Turns();
   const isTls = "setSecureContext" in server;
@@ -71,8 +80,8 @@ export function limitConnections(server: HttpServer | HttpsServer, admission: Ad
     });
   const serve = isTls ? replaceListener(server, "secureConnection") : enter;
   const startHttp = (socket: Socket, place: AdmittedConnection) =>
-    afterHeaders(socket, (excess) => {
-      if (excess === undefined) return place.refuse("invalid");
+    afterHeaders(socket, ({ announced, excess }) => {
+      if (announced === undefined || announced > maxBodyBytes) return place.refuse("invalid");
       if (excess > MAX_EXCESS_BYTES) return place.refuse("pipelined");
       turns.run(() => {
         if (socket.destroyed) return;
@@ -97,11 +106,12 @@ export function limitConnections(server: HttpServer | HttpsServer, admission: Ad
     const place = places.get(keyOf(request.socket));
     if (place === undefined || request.socket.destroyed) return;
     if (place.hasRequest) place.admitted.refuse("pipelined");
-    else if (request.headers["transfer-encoding"] !== undefined) place.admitted.refuse("invalid");
+    else if (request.headers["transfer-encoding"] !== undefined || lengthOf(request) > maxBodyBytes)
+      place.admitted.refuse("invalid");
     else {
       occupy(place, response);
       // Node parses all requests of a read at once: after the last one of a connection, nothing more is read.
-      if (isLast && Number(request.headers["content-length"] ?? 0) === 0) request.socket.pause();
+      if (isLast && lengthOf(request) === 0) request.socket.pause();
       turns.run(() => {
         if (!request.socket.destroyed) handle(request, response);
       });
@@ -159,11 +169,23 @@ export function afterFirstBytes(socket: Socket, act: () => void): void {
 
 const END_OF_HEADERS = "\r\n\r\n";
 
-/**
- * The same, once the headers of a request are there, or more than a server would take. `excess` follows the request. It is
- * undefined for a body in chunks, each of which could be a byte and cost a hundred; no client of ours sends that.
- */
-function afterHeaders(socket: Socket, act: (excess: number | undefined) => void): void {
+function lengthOf({ headers }: IncomingMessage): number {
+  return Number(headers["content-length"] ?? 0);
+}
+
+/** What headers say about the first request of a connection. */
+interface FirstRequest {
+  /**
+   * Bytes of the body. Undefined for a body in chunks, each of which could be a byte and cost a hundred; no client of ours
+   * sends that.
+   */
+  readonly announced: number | undefined;
+  /** Bytes that follow the request. */
+  readonly excess: number;
+}
+
+/** The same, once the headers of a request are there, or more than a server would take. */
+function afterHeaders(socket: Socket, act: (request: FirstRequest) => void): void {
   let received = Buffer.alloc(0);
   const collect = (chunk: Buffer) => {
     received = Buffer.concat([received, chunk]);
@@ -172,9 +194,9 @@ function afterHeaders(socket: Socket, act: (excess: number | undefined) => void)
     socket.off("data", collect);
     socket.pause();
     socket.unshift(received);
-    if (end < 0) return act(0);
+    if (end < 0) return act({ announced: 0, excess: 0 });
     const announced = announcedBytes(received.toString("latin1", 0, end));
-    act(announced === undefined ? undefined : received.length - end - END_OF_HEADERS.length - announced);
+    act({ announced, excess: received.length - end - END_OF_HEADERS.length - (announced ?? 0) });
   };
   socket.on("error", () => socket.destroy());
   socket.on("data", collect);

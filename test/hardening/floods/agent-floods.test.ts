@@ -13,7 +13,7 @@ const PATIENCE_MS = 10_000;
 /** Paths that answer, with their status. */
 const LISTENERS = [
   { name: "15020", path: "/healthz/ready", status: 200 },
-  { name: "sts", path: "/stsStatus", status: 200 },
+  { name: "sts", path: "/nothing", status: 404 },
   { name: "15004", path: "/nothing", status: 404 },
 ] as const;
 
