@@ -30,6 +30,8 @@ interface Bom {
 }
 
 const root = join(import.meta.dirname, "..");
+/** Workspace packages are parts of the product. */
+const OURS = "@mizzen/";
 const MAX_BOM_BYTES = 64 * 1024 * 1024;
 const output = process.argv[2] ?? join(root, "dist/sbom.cdx.json");
 
@@ -62,7 +64,7 @@ function npmBom(): Bom {
     }),
   );
   bom.components = bom.components.filter(
-    ({ properties = [] }) => !properties.some(isOurs) && !properties.some(isForDevelopment),
+    ({ "bom-ref": ref, properties = [] }) => !ref.startsWith(OURS) && !properties.some(isForDevelopment),
   );
   const kept = new Set([bom.metadata.component, ...bom.components].map((component) => component["bom-ref"]));
   bom.dependencies = bom.dependencies
@@ -73,11 +75,6 @@ function npmBom(): Bom {
 
 function isForDevelopment({ name, value }: Property): boolean {
   return name === "cdx:npm:package:development" && value === "true";
-}
-
-/** Workspace packages are parts of the product. */
-function isOurs({ name, value }: Property): boolean {
-  return name === "cdx:npm:package:path" && value.startsWith("packages/");
 }
 
 function pythonPackages(file: string, scope: Component["scope"]): Component[] {

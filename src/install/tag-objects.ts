@@ -88,7 +88,7 @@ export function withoutPolicies(configuration: RawObject, live: RawObject | unde
   const decided = live === undefined ? [] : webhooksOf(live).filter(({ failurePolicy }) => failurePolicy === "Fail");
   const names = new Set(decided.map(({ name }) => name));
   const webhooks = webhooksOf(configuration).map(({ failurePolicy, ...webhook }) =>
-    names.has(webhook.name) ? webhook : { ...webhook, failurePolicy },
+    names.has(webhook.name) && failurePolicy !== "Fail" ? webhook : { ...webhook, failurePolicy },
   );
   return { ...configuration, webhooks };
 }
