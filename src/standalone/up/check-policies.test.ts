@@ -26,7 +26,10 @@ test("rejects a security object with a mistake, with file, line and field", asyn
   const refusal = await refusalOf(policy("{action: DENIED}"));
   assert.match(refusal ?? "", /^a\.yaml:4: AuthorizationPolicy\/default\/p: spec\.action must be one of/);
   assert.match((await refusalOf(policy("{rules: ["))) ?? "", /^a\.yaml:\d+: is not YAML/);
-  assert.match((await refusalOf(policy("{rulez: []}"))) ?? "", /spec\.rulez is not a known field; did you mean "rules"\?$/);
+  assert.match(
+    (await refusalOf(policy("{rulez: []}"))) ?? "",
+    /spec\.rulez is not a known field; did you mean "rules"\?$/,
+  );
 });
 
 test("accepts valid ones, those of other revisions, and other objects with mistakes", async () => {
