@@ -5,6 +5,7 @@
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { outdatedEnvironmentPages } from "./environment-pages.ts";
+import { SUBFOLDERS } from "./folders.ts";
 import { outdatedSchemaFiles } from "./json-schemas.ts";
 
 const root = join(import.meta.dirname, "..");
@@ -47,6 +48,13 @@ const listed = new Set(
 );
 for (const code of used.difference(listed)) problems.push(`docs/reference/errors.md: ${code} is thrown but not listed`);
 for (const code of listed.difference(used)) problems.push(`docs/reference/errors.md: ${code} is listed but not thrown`);
+
+const architecture = readFileSync(join(root, "ARCHITECTURE.md"), "utf8");
+for (const [folder, order] of Object.entries(SUBFOLDERS)) {
+  const names = order.split(" ").map((name) => `\`${name}\``);
+  const row = `| \`${folder}\` | ${names.join(" → ")} |`;
+  if (!architecture.includes(row)) problems.push(`ARCHITECTURE.md: the order of scripts/folders.ts is missing: ${row}`);
+}
 
 for (const file of outdatedEnvironmentPages()) {
   problems.push(`${file} differs from its table: run node scripts/environment-pages.ts`);

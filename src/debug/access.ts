@@ -1,6 +1,7 @@
 /** Who may look: programs on this machine at everything, others only with a proven identity and at their own namespace. */
 import ipaddr from "ipaddr.js";
 import type { Authentication, Credentials } from "#authn/authenticator.ts";
+import { localRequestProblem, type RequestHeaders } from "#lib/net/local-request.ts";
 import type { Scope } from "./pages/scope.ts";
 
 export interface AccessOptions {
@@ -11,7 +12,7 @@ export interface AccessOptions {
 
 export interface AccessRequest {
   readonly remoteAddress: string | undefined;
-  readonly authorization: string | undefined;
+  readonly headers: RequestHeaders & { readonly authorization?: string | undefined };
 }
 
 export type Access = { readonly scope: Scope } | { readonly refused: string };
@@ -26,8 +27,9 @@ export function mayAskFor(page: string, scope: Scope): boolean {
 
 /** What a request may see, or why nothing. */
 export async function accessOf(request: AccessRequest, options: AccessOptions): Promise<Access> {
-  if (isLoopback(request.remoteAddress)) return { scope: undefined };
-  const { authorization } = request;
+  const { remoteAddress, headers } = request;
+  if (isLoopback(remoteAddress) && localRequestProblem(headers) === undefined) return { scope: undefined };
+  const { authorization } = headers;
   const authentication = await options.authenticate({ authorization, certificate: undefined });
   if ("refused" in authentication) return authentication;
   const { namespace } = authentication.caller;

@@ -358,6 +358,18 @@ describe("a debug page beyond loopback", () => {
     assert.equal((await get("/debug", ELSEWHERE)).status, 401);
   });
 
+  test("asks browsers and proxies on this machine for an identity, too", async () => {
+    const foreign = [
+      { host: "rebound.example" },
+      { origin: "https://page.example" },
+      { "x-forwarded-for": "10.0.0.1" },
+    ];
+    for (const headers of foreign) {
+      const { statusCode } = await server().inject({ url: "/debug/syncz", remoteAddress: "127.0.0.1", headers });
+      assert.equal(statusCode, 401, JSON.stringify(headers));
+    }
+  });
+
   test("shows everything to the root namespace", async () => {
     assert.equal((await get("/debug/configz", ELSEWHERE, "istio-system")).body, (await get("/debug/configz")).body);
   });

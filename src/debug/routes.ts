@@ -50,7 +50,7 @@ async function checkedAccess(
     reply.code(status).type("text/plain").send(`${reason}\n`);
     return undefined;
   };
-  const access = await accessOf({ remoteAddress, authorization: request.headers.authorization }, options);
+  const access = await accessOf({ remoteAddress, headers: request.headers }, options);
   if ("refused" in access) return refuse(401, access.refused);
   if (mayAskFor(path.slice("/debug/".length), access.scope)) return access;
   return refuse(403, `${path} is not for callers of namespace "${access.scope}"`);

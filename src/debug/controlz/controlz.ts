@@ -59,7 +59,7 @@ export function addControlzRoutes(app: FastifyInstance, options: ControlzOptions
     const problem = isLocal ? localRequestProblem(request.headers) : undefined;
     if (problem !== undefined) return reply.code(403).type("text/plain").send(`${problem}\n`);
     if (options.isPrivate) return;
-    const access = await accessOf({ remoteAddress, authorization: request.headers.authorization }, options);
+    const access = await accessOf({ remoteAddress, headers: request.headers }, options);
     if ("refused" in access) return reply.code(401).type("text/plain").send(`${access.refused}\n`);
     if (access.scope !== undefined) {
       return reply.code(403).type("text/plain").send(`ControlZ is not for namespace "${access.scope}"\n`);
