@@ -150,7 +150,7 @@ async function runAsProxy(folder: string): Promise<Ended> {
   const load = (path: string) => JSON.stringify(join(import.meta.dirname, path));
   await writeFile(
     program,
-    `import { createLogger } from ${load("../../lib/log.ts")};
+    `import { createLogger } from ${load("../../lib/log/log.ts")};
 import { runCapture } from ${load("../run.ts")};
 process.setgroups([]);
 process.setgid(1337);
