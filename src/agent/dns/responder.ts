@@ -54,7 +54,7 @@ export function responder(options: ResponderOptions): Respond {
     const ours = resolver.answer(query, maxBytes);
     log.debug("question", { name: query.name, type: query.type, protocol: transport, mesh: ours !== undefined });
     if (ours !== undefined) return ours;
-    // Whoever can be asked for any name by anybody is used to flood others.
+    // A server that resolves any name for anybody is used to flood others.
     if (!mayForward(address)) return errorAnswer(message, RCODE_REFUSED, query.questionEnd);
     return forwarded(query, transport, maxBytes);
   };

@@ -8,7 +8,7 @@ interface Use {
 
 /**
  * When the limit is reached, a new connection replaces the one that is needed least: first one that was never used, then one that is
- * idle, then the least recently used one. Refusing the new one instead would let whoever fills the limit keep probes out.
+ * idle, then the least recently used one. Refusing the new one instead would let a flood keep probes out.
  */
 export class ConnectionLimit {
   readonly #max: number;
