@@ -44,11 +44,17 @@ if (!isMainThread && parentPort !== null && typeof Object(workerData).url === "s
   port.postMessage(latencies);
 }
 
+/** As a kubelet does, it asks once more before it takes a connection that was cut for a failure. */
 async function asked(url: string): Promise<number> {
   const start = performance.now();
+  const isReady = (await statusOf(url)) === 200 || (await statusOf(url)) === 200;
+  return isReady ? performance.now() - start : Number.POSITIVE_INFINITY;
+}
+
+async function statusOf(url: string): Promise<number | undefined> {
   const response = await fetch(url, { signal: AbortSignal.timeout(PATIENCE_MS), headers: CLOSE }).catch(
     () => undefined,
   );
   await response?.arrayBuffer();
-  return response?.status === 200 ? performance.now() - start : Number.POSITIVE_INFINITY;
+  return response?.status;
 }

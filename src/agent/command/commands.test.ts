@@ -365,7 +365,7 @@ test("loggerOf() rotates a file, and refuses limits that are none", async (t) =>
     },
   );
   loggerOf(program).scope("dns").info("kept");
-  assert.match(readFileSync(file, "utf8"), /\tinfo\tdns\tagent\/commands\.test\.ts:\d+\tkept\n$/);
+  assert.match(readFileSync(file, "utf8"), /\tinfo\tdns\tcommand\/commands\.test\.ts:\d+\tkept\n$/);
   for (const flag of ["--log_rotate_max_age", "--log_rotate_max_backups", "--log_rotate_max_size"])
     assert.throws(
       () => addLogFlags(new Command()).parse([`${flag}=x`], { from: "user" }),

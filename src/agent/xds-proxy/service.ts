@@ -10,7 +10,7 @@
  * The end of either stream is the end of both: after it Envoy starts its whole sequence anew, at whatever replica answers.
  * Streams know nothing of each other, since two Envoys, or clients without one, may be there at the same time.
  */
-import { unwatchFile, watchFile } from "node:fs";
+import { readFileSync, unwatchFile, watchFile } from "node:fs";
 import { readFile } from "node:fs/promises";
 import type { Method, Methods } from "#lib/grpc/server-call.ts";
 import { STATUS } from "#lib/grpc/status.ts";
@@ -71,7 +71,7 @@ export class XdsProxy {
       for (const stream of this.#streams) stream.sendHealth();
     });
     const { rootCertificate = "system" } = upstream;
-    const unwatch = rootCertificate === "system" ? undefined : await this.#watchRoot(rootCertificate);
+    const unwatch = rootCertificate === "system" ? undefined : this.#watchRoot(rootCertificate);
     if (!signal.aborted)
       await new Promise((resolve) => {
         signal.addEventListener("abort", resolve, { once: true });
@@ -103,9 +103,9 @@ export class XdsProxy {
   }
 
   /** Streams whose server was recognised by the old root move to connections for which the new one was asked. */
-  async #watchRoot(file: string): Promise<() => void> {
+  #watchRoot(file: string): () => void {
     const read = () => readFile(file, "utf8").catch(() => "");
-    let known = await read();
+    let known = readNow(file);
     const onChange = async () => {
       const current = await read();
       if (current === known || current === "") return;
@@ -115,7 +115,21 @@ export class XdsProxy {
     };
     const listener = () => void onChange();
     watchFile(file, { interval: ROOT_CHECK_MS, persistent: false }, listener);
-    return () => unwatchFile(file, listener);
+    // A change before the watch has looked at the file for the first time is no change to it.
+    const first = setTimeout(listener, ROOT_CHECK_MS).unref();
+    return () => {
+      clearTimeout(first);
+      unwatchFile(file, listener);
+    };
+  }
+}
+
+/** At once, so that no change goes unnoticed; empty if there is no file. */
+function readNow(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    return ""; // it may come later
   }
 }
 

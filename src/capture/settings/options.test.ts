@@ -37,7 +37,7 @@ test("readOptions() ignores a switch that is neither true nor false, and says so
 });
 
 test("every option has a row in the reference, with its flag, its variables and its default", () => {
-  const page = readFileSync(join(import.meta.dirname, "../../docs/reference/istio-iptables.md"), "utf8");
+  const page = readFileSync(join(import.meta.dirname, "../../../docs/reference/istio-iptables.md"), "utf8");
   const options: readonly (TextOption | SwitchOption)[] = [...Object.values(TEXT_OPTIONS), ...Object.values(SWITCHES)];
   for (const { flag, short, env, fallback } of options) {
     const names = [...(flag === undefined ? [] : [`--${flag}`]), ...(short === undefined ? [] : [`-${short}`]), ...env];

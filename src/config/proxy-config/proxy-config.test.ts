@@ -277,7 +277,7 @@ test("readProxyConfig() does not take __proto__ for a field", async () => {
 });
 
 const table = join(
-  process.env.CONFORMANCE ?? join(import.meta.dirname, "../../../shared/conformance"),
+  process.env.CONFORMANCE ?? join(import.meta.dirname, "../../../../shared/conformance"),
   "pilot/cmd/pilot-agent/config/tables/TestGetMeshConfig.json",
 );
 test("readProxyConfig() merges as Istio's table says", {
