@@ -37,7 +37,7 @@ test("pages for callers that do not read are not made, and others get theirs whe
     const port = Number(address.split(":").at(-1));
     const silent = Array.from({ length: 20 }, () => connect(port, "127.0.0.1"));
     await Promise.all(silent.map((socket) => once(socket, "connect")));
-    for (const socket of silent) socket.pause().write("GET /debug/inject HTTP/1.1\r\nHost: a\r\n\r\n");
+    for (const socket of silent) socket.pause().write("GET /debug/inject HTTP/1.1\r\nHost: localhost\r\n\r\n");
     while (made < 1) await new Promise((resolve) => setImmediate(resolve));
     const other = fetch(`http://${address}/debug/inject`);
     for (let turn = 0; turn < 100; turn++) await new Promise((resolve) => setImmediate(resolve));

@@ -1,5 +1,4 @@
 /** The control plane's HTTP endpoints, to be added to a server. */
-import { finished } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Logger } from "#lib/log/log.ts";
 import type { Metrics } from "#lib/metrics/metrics.ts";
@@ -61,12 +60,14 @@ function whenRead(answer: () => PageAnswer, reply: FastifyReply, { budget }: Deb
   if (budget === undefined) return Promise.resolve(answer());
   return new Promise((resolve, reject) => {
     const cancel = budget.whenRoom(() => {
+      // The caller left while it waited; nobody would say when its answer was read.
+      if (isGone(reply)) return resolve(GONE);
       try {
         const made = answer();
         const bytes = Buffer.byteLength(made.body);
         budget.take(bytes);
         const late = setTimeout(() => reply.raw.destroy(), READ_MS);
-        finished(reply.raw, () => {
+        reply.raw.once("close", () => {
           clearTimeout(late);
           budget.giveBack(bytes);
         });
@@ -77,8 +78,15 @@ function whenRead(answer: () => PageAnswer, reply: FastifyReply, { budget }: Deb
     });
     if (cancel === undefined)
       resolve({ status: 503, type: "text/plain", body: "Too many debug requests: try again later\n" });
+    else if (isGone(reply)) cancel();
     else reply.raw.once("close", cancel);
   });
+}
+
+const GONE: PageAnswer = { status: 503, type: "text/plain", body: "" };
+
+function isGone({ raw }: FastifyReply): boolean {
+  return raw.destroyed || (raw.socket?.destroyed ?? true);
 }
 
 /** A page as it is sent. */
