@@ -47,7 +47,7 @@ export const XDS_SHAPES: Readonly<Record<string, XdsShape>> = {
     messages: (bytes) => [delta({ subscribe: ["a".repeat(bytes)] })],
   },
   "many names that are unsubscribed": {
-    sizes: doublings(6_000, 48_000),
+    sizes: doublings(12_000, 96_000),
     messages: (count) => [delta({ subscribe: names(count) }), delta({ unsubscribe: names(count) })],
   },
   "many initial versions": {
