@@ -45,7 +45,7 @@ const PROFILES: Readonly<Record<string, Profile>> = {
   heap: () => file("heap.heapsnapshot", getHeapSnapshot()),
 };
 
-/** The page of a path below `/debug/pprof/`; undefined when there is none. */
+/** The page of a path below `/debug/pprof/`; undefined for any other path. */
 export async function profilePage(path: string, query: string, signal: AbortSignal): Promise<Page | undefined> {
   const name = /^\/debug\/pprof(?:\/|$)(.*)$/.exec(path)?.[1];
   if (name === undefined || !Object.hasOwn(PROFILES, name)) return undefined;

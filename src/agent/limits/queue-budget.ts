@@ -30,7 +30,7 @@ export class QueueShare {
     this.#change = change;
   }
 
-  /** Takes room for a message; false when there is none. */
+  /** Reserves room for a message. Returns false when the queue is full. */
   take(bytes: number): boolean {
     if (this.#closed || !this.#change(bytes)) return false;
     this.#bytes += bytes;

@@ -13,7 +13,7 @@ interface Running {
   readonly cut: () => void;
 }
 
-/** A request that has run this long gives way to a new one: else whoever never reads a response would keep its place forever. */
+/** A new request may replace one that has run this long. Otherwise a client that never reads its response would keep its place forever. */
 const KEEPS_PLACE_MS = 10_000;
 
 export class RunningLimit {

@@ -1,6 +1,6 @@
 /**
  * Questions that the mesh does not answer go to the name servers of the machine, as they are, over the same transport. Only the id is
- * our own: whoever forges answers must not know it, and the client that asked may be the one who does.
+ * our own: an attacker who forges answers must not know it, and the client that asked may be the one who does.
  */
 import { randomInt } from "node:crypto";
 import { createSocket } from "node:dgram";
